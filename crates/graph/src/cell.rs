@@ -1,0 +1,102 @@
+//! What an element holds under one key.
+
+use arrow_array::{Array, ArrayRef};
+
+use crate::column;
+use crate::id::KeyId;
+use crate::value::Value;
+
+/// The values of one key of one element.
+#[derive(Clone, Debug, PartialEq, Default)]
+pub enum Cell {
+    /// The element has no such property.
+    #[default]
+    Absent,
+    /// One value (possibly null) without properties of its own.
+    One(Value),
+    /// Several values, or values with properties of their own; vertices only.
+    Many(Vec<PropertyValue>),
+}
+
+/// One value of a multi-valued property.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PropertyValue {
+    /// Unique within the cell and never reused while the cell lives; the value a [`Cell::One`] holds has ordinal 0.
+    pub ordinal: u32,
+    pub value: Value,
+    pub meta: Vec<(KeyId, Value)>,
+}
+
+impl PropertyValue {
+    pub fn plain(value: Value) -> Self {
+        Self { ordinal: 0, value, meta: Vec::new() }
+    }
+}
+
+impl Cell {
+    pub fn is_absent(&self) -> bool {
+        matches!(self, Cell::Absent)
+    }
+
+    pub fn values(&self) -> impl Iterator<Item = &Value> {
+        let (one, many) = match self {
+            Cell::Absent => (None, &[][..]),
+            Cell::One(value) => (Some(value), &[][..]),
+            Cell::Many(values) => (None, &values[..]),
+        };
+        one.into_iter().chain(many.iter().map(|v| &v.value))
+    }
+
+    /// The values with their ordinals and meta-properties.
+    pub fn into_entries(self) -> Vec<PropertyValue> {
+        match self {
+            Cell::Absent => Vec::new(),
+            Cell::One(value) => vec![PropertyValue::plain(value)],
+            Cell::Many(values) => values,
+        }
+    }
+
+    /// The simplest cell that says the same.
+    pub fn from_entries(mut entries: Vec<PropertyValue>) -> Self {
+        match &entries[..] {
+            [] => Cell::Absent,
+            [one] if one.ordinal == 0 && one.meta.is_empty() => Cell::One(entries.remove(0).value),
+            _ => Cell::Many(entries),
+        }
+    }
+}
+
+/// The values of one key for a batch of elements.
+#[derive(Clone, Debug)]
+pub enum PropertyColumn {
+    /// No element of the batch has the property.
+    Absent(usize),
+    /// Every present value is of one type, plain and not null; an Arrow null means the element has no such property.
+    Typed(ArrayRef),
+    Cells(Vec<Cell>),
+}
+
+impl PropertyColumn {
+    pub fn len(&self) -> usize {
+        match self {
+            PropertyColumn::Absent(n) => *n,
+            PropertyColumn::Typed(array) => array.len(),
+            PropertyColumn::Cells(cells) => cells.len(),
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// # Panics
+    /// If `at` is not below `len()`.
+    pub fn cell(&self, at: usize) -> Cell {
+        match self {
+            PropertyColumn::Absent(_) => Cell::Absent,
+            PropertyColumn::Typed(array) if array.is_null(at) => Cell::Absent,
+            PropertyColumn::Typed(array) => Cell::One(column::value_at(array, at)),
+            PropertyColumn::Cells(cells) => cells[at].clone(),
+        }
+    }
+}

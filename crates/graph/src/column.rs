@@ -1,0 +1,254 @@
+//! Values as Arrow arrays and back.
+//!
+//! | value type | Arrow type |
+//! |---|---|
+//! | bool, int8…int64, float, double, string, bytes | Boolean, Int8…Int64, Float32, Float64, Utf8, Binary |
+//! | date | Date32 |
+//! | datetime | Timestamp(µs, UTC) |
+//! | duration | Duration(µs) |
+//! | uuid | FixedSizeBinary(16) |
+//!
+//! Other types have no array form here and travel as [`Value`]s. A date-time that is not in UTC or has parts finer than a
+//! microsecond would lose something in an array, so a batch holding one stays in value form.
+
+use std::sync::Arc;
+
+use arrow_array::builder::{FixedSizeBinaryBuilder, StringBuilder};
+use arrow_array::cast::AsArray;
+use arrow_array::types::*;
+use arrow_array::{
+    Array, ArrayRef, BinaryArray, BooleanArray, Date32Array, DurationMicrosecondArray, Float32Array, Float64Array,
+    Int8Array, Int16Array, Int32Array, Int64Array, TimestampMicrosecondArray,
+};
+use arrow_schema::{DataType, TimeUnit};
+
+use crate::time::{Date, DateTime, Duration};
+use crate::value::{Value, ValueType};
+
+/// The Arrow type of a value type; `None` where there is none.
+pub fn arrow_type(t: ValueType) -> Option<DataType> {
+    Some(match t {
+        ValueType::Bool => DataType::Boolean,
+        ValueType::Int8 => DataType::Int8,
+        ValueType::Int16 => DataType::Int16,
+        ValueType::Int32 => DataType::Int32,
+        ValueType::Int64 => DataType::Int64,
+        ValueType::Float32 => DataType::Float32,
+        ValueType::Float64 => DataType::Float64,
+        ValueType::String => DataType::Utf8,
+        ValueType::Bytes => DataType::Binary,
+        ValueType::Date => DataType::Date32,
+        ValueType::DateTime => DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
+        ValueType::Duration => DataType::Duration(TimeUnit::Microsecond),
+        ValueType::Uuid => DataType::FixedSizeBinary(16),
+        _ => return None,
+    })
+}
+
+/// The value at `at`; null where the array has none. Arrow types without a value type of their own give the nearest one
+/// (unsigned integers widen, large and view strings are strings, lists are lists, structs are maps).
+///
+/// # Panics
+/// If `at` is out of bounds.
+pub fn value_at(array: &dyn Array, at: usize) -> Value {
+    if array.is_null(at) {
+        return Value::Null;
+    }
+    match array.data_type() {
+        DataType::Boolean => Value::Bool(array.as_boolean().value(at)),
+        DataType::Int8 => Value::Int8(array.as_primitive::<Int8Type>().value(at)),
+        DataType::Int16 => Value::Int16(array.as_primitive::<Int16Type>().value(at)),
+        DataType::Int32 => Value::Int32(array.as_primitive::<Int32Type>().value(at)),
+        DataType::Int64 => Value::Int64(array.as_primitive::<Int64Type>().value(at)),
+        DataType::UInt8 => Value::Int16(i16::from(array.as_primitive::<UInt8Type>().value(at))),
+        DataType::UInt16 => Value::Int32(i32::from(array.as_primitive::<UInt16Type>().value(at))),
+        DataType::UInt32 => Value::Int64(i64::from(array.as_primitive::<UInt32Type>().value(at))),
+        DataType::UInt64 => {
+            let v = array.as_primitive::<UInt64Type>().value(at);
+            i64::try_from(v).map(Value::Int64).unwrap_or_else(|_| num_bigint::BigInt::from(v).into())
+        }
+        DataType::Float16 => Value::Float32(array.as_primitive::<Float16Type>().value(at).to_f32()),
+        DataType::Float32 => Value::Float32(array.as_primitive::<Float32Type>().value(at)),
+        DataType::Float64 => Value::Float64(array.as_primitive::<Float64Type>().value(at)),
+        DataType::Utf8 => Value::string(array.as_string::<i32>().value(at)),
+        DataType::LargeUtf8 => Value::string(array.as_string::<i64>().value(at)),
+        DataType::Utf8View => Value::string(array.as_string_view().value(at)),
+        DataType::Binary => Value::Bytes(array.as_binary::<i32>().value(at).into()),
+        DataType::LargeBinary => Value::Bytes(array.as_binary::<i64>().value(at).into()),
+        DataType::BinaryView => Value::Bytes(array.as_binary_view().value(at).into()),
+        DataType::FixedSizeBinary(16) => {
+            let bytes: [u8; 16] = array.as_fixed_size_binary().value(at).try_into().unwrap_or_default();
+            Value::Uuid(uuid::Uuid::from_bytes(bytes))
+        }
+        DataType::FixedSizeBinary(_) => Value::Bytes(array.as_fixed_size_binary().value(at).into()),
+        DataType::Date32 => Value::Date(Date(array.as_primitive::<Date32Type>().value(at))),
+        DataType::Date64 => Value::DateTime(DateTime::from_millis(array.as_primitive::<Date64Type>().value(at))),
+        DataType::Timestamp(unit, _) => Value::DateTime(timestamp_at(array, *unit, at)),
+        DataType::Duration(unit) => Value::Duration(Duration::from_micros(duration_micros(array, *unit, at))),
+        DataType::Decimal128(_, scale) => decimal(array.as_primitive::<Decimal128Type>().value(at), *scale),
+        DataType::List(_) => nested(array.as_list::<i32>().value(at)),
+        DataType::LargeList(_) => nested(array.as_list::<i64>().value(at)),
+        DataType::FixedSizeList(item, _) if *item.data_type() == DataType::Float32 => {
+            Value::Vector(array.as_fixed_size_list().value(at).as_primitive::<Float32Type>().values().to_vec().into())
+        }
+        DataType::FixedSizeList(_, _) => nested(array.as_fixed_size_list().value(at)),
+        DataType::Struct(fields) => {
+            let entries = fields
+                .iter()
+                .zip(array.as_struct().columns())
+                .map(|(field, column)| (Value::string(field.name()), value_at(column, at)));
+            Value::map(crate::value::Map::from_distinct(entries.collect()))
+        }
+        DataType::Dictionary(_, _) => {
+            let dictionary = array.as_any_dictionary();
+            value_at(dictionary.values(), dictionary.normalized_keys()[at])
+        }
+        _ => Value::Null,
+    }
+}
+
+/// Whether [`value_at`] understands arrays of this type.
+pub fn is_supported(t: &DataType) -> bool {
+    match t {
+        DataType::List(item) | DataType::LargeList(item) | DataType::FixedSizeList(item, _) => {
+            is_supported(item.data_type())
+        }
+        DataType::Struct(fields) => fields.iter().all(|f| is_supported(f.data_type())),
+        DataType::Dictionary(_, values) => is_supported(values),
+        DataType::Null | DataType::Date64 | DataType::Timestamp(_, _) | DataType::Duration(_) => true,
+        DataType::Decimal128(_, _) => true,
+        t if t.is_integer() || t.is_floating() => true,
+        DataType::Boolean | DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => true,
+        DataType::Binary | DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_) => true,
+        DataType::Date32 => true,
+        _ => false,
+    }
+}
+
+fn nested(items: ArrayRef) -> Value {
+    Value::list((0..items.len()).map(|at| value_at(&items, at)).collect())
+}
+
+fn timestamp_at(array: &dyn Array, unit: TimeUnit, at: usize) -> DateTime {
+    let of = |count: i64, per_second: i64| DateTime {
+        seconds: count.div_euclid(per_second),
+        nanos: (count.rem_euclid(per_second) * (1_000_000_000 / per_second)) as u32,
+        offset_seconds: 0,
+    };
+    match unit {
+        TimeUnit::Second => of(array.as_primitive::<TimestampSecondType>().value(at), 1),
+        TimeUnit::Millisecond => of(array.as_primitive::<TimestampMillisecondType>().value(at), 1000),
+        TimeUnit::Microsecond => of(array.as_primitive::<TimestampMicrosecondType>().value(at), 1_000_000),
+        TimeUnit::Nanosecond => of(array.as_primitive::<TimestampNanosecondType>().value(at), 1_000_000_000),
+    }
+}
+
+fn duration_micros(array: &dyn Array, unit: TimeUnit, at: usize) -> i64 {
+    match unit {
+        TimeUnit::Second => array.as_primitive::<DurationSecondType>().value(at).saturating_mul(1_000_000),
+        TimeUnit::Millisecond => array.as_primitive::<DurationMillisecondType>().value(at).saturating_mul(1000),
+        TimeUnit::Microsecond => array.as_primitive::<DurationMicrosecondType>().value(at),
+        TimeUnit::Nanosecond => array.as_primitive::<DurationNanosecondType>().value(at) / 1000,
+    }
+}
+
+fn decimal(unscaled: i128, scale: i8) -> Value {
+    bigdecimal::BigDecimal::new(unscaled.into(), i64::from(scale)).into()
+}
+
+/// An array of `values` (`None` gives an Arrow null), or nothing if they are not all of one type that has an array form.
+pub fn array_of(values: &[Option<&Value>]) -> Option<ArrayRef> {
+    let first = values.iter().flatten().next()?.value_type();
+    if values.iter().flatten().any(|v| v.value_type() != first) {
+        return None;
+    }
+    macro_rules! primitive {
+        ($array:ident, $variant:ident) => {
+            Arc::new($array::from_iter(values.iter().map(|v| match v {
+                Some(Value::$variant(v)) => Some(*v),
+                _ => None,
+            })))
+        };
+    }
+    Some(match first {
+        ValueType::Bool => primitive!(BooleanArray, Bool),
+        ValueType::Int8 => primitive!(Int8Array, Int8),
+        ValueType::Int16 => primitive!(Int16Array, Int16),
+        ValueType::Int32 => primitive!(Int32Array, Int32),
+        ValueType::Int64 => primitive!(Int64Array, Int64),
+        ValueType::Float32 => primitive!(Float32Array, Float32),
+        ValueType::Float64 => primitive!(Float64Array, Float64),
+        ValueType::String => {
+            let bytes = values.iter().flatten().filter_map(|v| v.as_str()).map(str::len).sum();
+            let mut builder = StringBuilder::with_capacity(values.len(), bytes);
+            values.iter().for_each(|v| builder.append_option(v.and_then(Value::as_str)));
+            Arc::new(builder.finish())
+        }
+        ValueType::Bytes => Arc::new(BinaryArray::from_iter(values.iter().map(|v| match v {
+            Some(Value::Bytes(bytes)) => Some(&bytes[..]),
+            _ => None,
+        }))),
+        ValueType::Date => Arc::new(Date32Array::from_iter(values.iter().map(|v| match v {
+            Some(Value::Date(date)) => Some(date.0),
+            _ => None,
+        }))),
+        ValueType::DateTime => {
+            let exact = |t: &DateTime| t.offset_seconds == 0 && t.nanos % 1000 == 0;
+            let times = values.iter().map(|v| match v {
+                Some(Value::DateTime(t)) if exact(t) => Some(Some(t.micros())),
+                Some(_) => None,
+                None => Some(None),
+            });
+            let micros: Vec<Option<i64>> = times.collect::<Option<_>>()?;
+            Arc::new(TimestampMicrosecondArray::from(micros).with_timezone("UTC"))
+        }
+        ValueType::Duration => Arc::new(DurationMicrosecondArray::from_iter(values.iter().map(|v| match v {
+            Some(Value::Duration(d)) => Some(d.micros()),
+            _ => None,
+        }))),
+        ValueType::Uuid => {
+            let mut builder = FixedSizeBinaryBuilder::with_capacity(values.len(), 16);
+            for value in values {
+                match value {
+                    Some(Value::Uuid(uuid)) => builder.append_value(uuid.as_bytes()).ok()?,
+                    _ => builder.append_null(),
+                }
+            }
+            Arc::new(builder.finish())
+        }
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_survive_the_way_through_an_array() {
+        let samples: [Value; 10] = [
+            true.into(),
+            (-3i8).into(),
+            7i64.into(),
+            0.5f32.into(),
+            2.5f64.into(),
+            "mangrove".into(),
+            Value::Bytes([1, 2].as_slice().into()),
+            Date(19_000).into(),
+            DateTime::from_micros(1_700_000_000_000_001).into(),
+            uuid::Uuid::from_u128(7).into(),
+        ];
+        for sample in samples {
+            let array = array_of(&[Some(&sample), None]).unwrap();
+            assert_eq!(Some(array.data_type().clone()), arrow_type(sample.value_type()));
+            assert_eq!((value_at(&array, 0), value_at(&array, 1)), (sample, Value::Null));
+        }
+    }
+
+    #[test]
+    fn what_an_array_would_lose_stays_out_of_it() {
+        let offset = Value::from(DateTime { seconds: 0, nanos: 0, offset_seconds: 3600 });
+        assert!(array_of(&[Some(&offset)]).is_none());
+        assert!(array_of(&[Some(&Value::Int32(1)), Some(&Value::Int64(1))]).is_none());
+    }
+}

@@ -1,0 +1,46 @@
+//! What can go wrong in a store, said so that the reader knows what happened and what to do.
+
+use thiserror::Error;
+
+use crate::id::ExternalId;
+
+pub type Result<T, E = GraphError> = std::result::Result<T, E>;
+
+/// An error of reading or writing a graph.
+#[derive(Debug, Error)]
+pub enum GraphError {
+    #[error("vertex id {id} exists already{}", label.as_ref().map(|l| format!(" (label {l})")).unwrap_or_default())]
+    DuplicateVertex { id: ExternalId, label: Option<String> },
+    #[error("edge id {id} exists already")]
+    DuplicateEdge { id: ExternalId },
+    #[error("{kind} {id} is not in the graph")]
+    NoSuchElement { kind: &'static str, id: String },
+    #[error("{label}.{key} is declared {declared} and cannot hold {found}: {value}")]
+    TypeMismatch { label: String, key: String, declared: String, found: String, value: String },
+    #[error("a value of type {found} cannot be stored as a property: {value}")]
+    NotStorable { found: &'static str, value: String },
+    #[error("{what}: the limit is {limit}")]
+    Limit { what: String, limit: u64 },
+    #[error("the database is open read-only")]
+    ReadOnly,
+    #[error(
+        "the disk is full; the transaction was rolled back and nothing of it was stored: free some space and run it again"
+    )]
+    DiskFull,
+    #[error("the database is damaged: {0}; run `mangrove check`, and restore from a backup")]
+    Corrupt(String),
+    #[error("{0}")]
+    Invalid(String),
+    #[error("storage: {message}")]
+    Storage { message: String, source: Option<Box<dyn std::error::Error + Send + Sync>> },
+}
+
+impl GraphError {
+    pub fn storage(error: impl std::error::Error + Send + Sync + 'static) -> Self {
+        GraphError::Storage { message: error.to_string(), source: Some(Box::new(error)) }
+    }
+
+    pub fn corrupt(what: impl Into<String>) -> Self {
+        GraphError::Corrupt(what.into())
+    }
+}

@@ -1,0 +1,221 @@
+//! Identifiers.
+//!
+//! An element id is 64 bits, stable for ever and never reused:
+//!
+//! ```text
+//!  63        48 47       36 35                                0
+//! +------------+-----------+----------------------------------+
+//! |   label    |   shard   |              local               |
+//! +------------+-----------+----------------------------------+
+//!     16 bits     12 bits                36 bits
+//! ```
+//!
+//! `local` counts up from zero within a (label, shard), so ids are dense: columns and bitmaps index by it. Users never see
+//! these ids of vertices; they see the external id they supplied (or were given). Edges follow the same layout with the
+//! edge label, and show their 64-bit id as an integer unless the user supplied one.
+
+use std::fmt;
+use std::sync::Arc;
+
+use uuid::Uuid;
+
+use crate::value::Value;
+
+const LOCAL_BITS: u32 = 36;
+const SHARD_BITS: u32 = 12;
+/// Locals are below this bound.
+pub const LOCAL_MAX: u64 = (1 << LOCAL_BITS) - 1;
+
+/// A vertex label, interned in the schema.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct LabelId(pub u16);
+
+/// A property key, interned in the schema.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct KeyId(pub u16);
+
+macro_rules! element_id {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
+        pub struct $name(pub u64);
+
+        impl $name {
+            /// The id of the `local`-th element of `label` in `shard`.
+            pub fn new(label: LabelId, shard: u16, local: u64) -> Self {
+                debug_assert!(local <= LOCAL_MAX && u32::from(shard) < 1 << SHARD_BITS);
+                Self(u64::from(label.0) << (LOCAL_BITS + SHARD_BITS) | u64::from(shard) << LOCAL_BITS | local)
+            }
+
+            pub fn label(self) -> LabelId {
+                LabelId((self.0 >> (LOCAL_BITS + SHARD_BITS)) as u16)
+            }
+
+            pub fn shard(self) -> u16 {
+                (self.0 >> LOCAL_BITS) as u16 & ((1 << SHARD_BITS) - 1)
+            }
+
+            pub fn local(self) -> u64 {
+                self.0 & LOCAL_MAX
+            }
+        }
+    };
+}
+
+element_id!(
+    /// A vertex; its label is part of the id, so `hasLabel` never reads the store.
+    VertexId
+);
+element_id!(
+    /// An edge.
+    EdgeId
+);
+
+/// An edge with its two ends, as traversals carry it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct EdgeRef {
+    pub id: EdgeId,
+    pub source: VertexId,
+    pub target: VertexId,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum ElementKind {
+    Vertex,
+    Edge,
+}
+
+/// What properties hang on.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum ElementId {
+    Vertex(VertexId),
+    Edge(EdgeId),
+}
+
+impl ElementId {
+    pub fn kind(self) -> ElementKind {
+        match self {
+            ElementId::Vertex(_) => ElementKind::Vertex,
+            ElementId::Edge(_) => ElementKind::Edge,
+        }
+    }
+
+    pub fn label(self) -> LabelId {
+        match self {
+            ElementId::Vertex(id) => id.label(),
+            ElementId::Edge(id) => id.label(),
+        }
+    }
+
+    /// The 64 bits of the id, whichever kind it is of.
+    pub fn raw(self) -> u64 {
+        match self {
+            ElementId::Vertex(id) => id.0,
+            ElementId::Edge(id) => id.0,
+        }
+    }
+}
+
+/// The way an edge is followed.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum Direction {
+    Out,
+    In,
+    Both,
+}
+
+impl Direction {
+    pub fn reverse(self) -> Self {
+        match self {
+            Direction::Out => Direction::In,
+            Direction::In => Direction::Out,
+            Direction::Both => Direction::Both,
+        }
+    }
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Direction::Out => "OUT",
+            Direction::In => "IN",
+            Direction::Both => "BOTH",
+        }
+    }
+}
+
+/// The id a user knows an element by.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum ExternalId {
+    Int(i64),
+    Uuid(Uuid),
+    String(Arc<str>),
+}
+
+impl ExternalId {
+    pub fn to_value(&self) -> Value {
+        match self {
+            ExternalId::Int(i) => Value::Int64(*i),
+            ExternalId::Uuid(u) => Value::Uuid(*u),
+            ExternalId::String(s) => Value::String(s.clone()),
+        }
+    }
+
+    /// The external id a value stands for: integers of every width name the same id; `None` for values that cannot be ids.
+    pub fn from_value(value: &Value) -> Option<Self> {
+        match value {
+            Value::String(s) => Some(ExternalId::String(s.clone())),
+            Value::Uuid(u) => Some(ExternalId::Uuid(*u)),
+            other => other.as_i64().map(ExternalId::Int),
+        }
+    }
+}
+
+impl fmt::Display for ExternalId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ExternalId::Int(i) => write!(f, "{i}"),
+            ExternalId::Uuid(u) => write!(f, "{u}"),
+            ExternalId::String(s) => f.write_str(s),
+        }
+    }
+}
+
+impl From<i64> for ExternalId {
+    fn from(value: i64) -> Self {
+        ExternalId::Int(value)
+    }
+}
+
+impl From<&str> for ExternalId {
+    fn from(value: &str) -> Self {
+        ExternalId::String(value.into())
+    }
+}
+
+/// Whether an external id names one vertex of the whole graph, or one of its label.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum IdSpace {
+    #[default]
+    Graph,
+    /// `T.id` is then the string `Label/externalId`.
+    Label,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_holds_its_parts_at_their_bounds() {
+        for (label, shard, local) in [(0, 0, 0), (u16::MAX, 4095, LOCAL_MAX), (7, 3, 1 << 35)] {
+            let id = VertexId::new(LabelId(label), shard, local);
+            assert_eq!((id.label(), id.shard(), id.local()), (LabelId(label), shard, local));
+        }
+    }
+
+    #[test]
+    fn integers_of_every_width_name_the_same_id() {
+        let ids = [Value::Int8(5), Value::Int16(5), Value::Int32(5), Value::Int64(5)];
+        assert!(ids.iter().all(|v| ExternalId::from_value(v) == Some(ExternalId::Int(5))));
+        assert_eq!(ExternalId::from_value(&Value::Bool(true)), None);
+    }
+}

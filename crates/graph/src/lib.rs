@@ -1,0 +1,35 @@
+//! The property-graph model: ids, values, schema, predicates, and the traits stores and queries meet in.
+//!
+//! ```text
+//!            ids, values, schema, cells, predicates, errors
+//!                              |
+//!      query ---- reads ---- GraphView ---- implemented by ---- hot store, snapshot, oracle
+//!      ingest --- writes --- GraphWrite --- implemented by ---- hot store, oracle
+//! ```
+//!
+//! This crate does no I/O and knows no store, no query language and no Python.
+
+pub mod cell;
+pub mod column;
+pub mod compare;
+pub mod error;
+pub mod id;
+pub mod predicate;
+pub mod record;
+pub mod schema;
+pub mod time;
+pub mod value;
+pub mod view;
+
+pub use cell::{Cell, PropertyColumn, PropertyValue};
+pub use error::{GraphError, Result};
+pub use id::{Direction, EdgeId, EdgeRef, ElementId, ElementKind, ExternalId, IdSpace, KeyId, LabelId, VertexId};
+pub use predicate::{Comparison, Predicate, TextTest};
+pub use schema::{Cardinality, IndexSchema, LabelSchema, PropertySchema, Schema, TypeSet};
+pub use time::{Date, DateTime, Duration};
+pub use value::{Map, Path, Property, PropertyOwner, Subgraph, Token, Tree, Value, ValueType, VertexProperty};
+pub use view::{Adjacency, Elements, Filter, GraphView, GraphWrite, Hop, NewEdge, Scan, ScanCursor, Statistics, Wants};
+
+pub use bigdecimal::BigDecimal;
+pub use num_bigint::BigInt;
+pub use uuid::Uuid;

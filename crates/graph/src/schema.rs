@@ -1,0 +1,166 @@
+//! What a graph holds: labels, keys, and the types seen or declared for each.
+//!
+//! The schema grows as data arrives; a declaration fixes the type and cardinality of a label's key. Names are interned: labels
+//! of vertices, labels of edges and property keys are three separate sequences of ids that only ever grow.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::id::{ElementKind, IdSpace, KeyId, LabelId};
+use crate::value::ValueType;
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Schema {
+    pub id_space: IdSpace,
+    pub vertex_labels: Vec<LabelSchema>,
+    pub edge_labels: Vec<LabelSchema>,
+    pub keys: Vec<Arc<str>>,
+    pub indexes: Vec<IndexSchema>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct LabelSchema {
+    pub name: Arc<str>,
+    /// Keys of this label, by id.
+    pub properties: Vec<PropertySchema>,
+    /// Of a vertex label: further labels some of its vertices carry beside it.
+    pub further: BTreeSet<LabelId>,
+    /// Of an edge label: the (source, target) labels its edges join.
+    pub ends: BTreeSet<(LabelId, LabelId)>,
+    /// Of an edge label: the key whose value orders a vertex's edges.
+    pub time: Option<KeyId>,
+}
+
+impl LabelSchema {
+    pub fn new(name: impl Into<Arc<str>>) -> Self {
+        Self { name: name.into(), properties: Vec::new(), further: BTreeSet::new(), ends: BTreeSet::new(), time: None }
+    }
+
+    pub fn property(&self, key: KeyId) -> Option<&PropertySchema> {
+        self.properties.binary_search_by_key(&key, |p| p.key).ok().map(|at| &self.properties[at])
+    }
+
+    /// The entry of `key`, made if it is new.
+    pub fn property_mut(&mut self, key: KeyId) -> &mut PropertySchema {
+        let at = self.properties.binary_search_by_key(&key, |p| p.key).unwrap_or_else(|at| {
+            self.properties.insert(at, PropertySchema::new(key));
+            at
+        });
+        &mut self.properties[at]
+    }
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct PropertySchema {
+    pub key: KeyId,
+    pub types: TypeSet,
+    pub cardinality: Cardinality,
+    /// Some value of it carries properties of its own.
+    pub has_meta: bool,
+    /// The type writers must keep to.
+    pub declared: Option<ValueType>,
+}
+
+impl PropertySchema {
+    pub fn new(key: KeyId) -> Self {
+        Self { key, types: TypeSet::default(), cardinality: Cardinality::Single, has_meta: false, declared: None }
+    }
+}
+
+/// How many values a vertex has of one key.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
+pub enum Cardinality {
+    #[default]
+    Single,
+    List,
+    /// Distinct ones.
+    Set,
+}
+
+impl Cardinality {
+    pub fn name(self) -> &'static str {
+        match self {
+            Cardinality::Single => "single",
+            Cardinality::List => "list",
+            Cardinality::Set => "set",
+        }
+    }
+}
+
+/// The types seen among the values of a key.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct TypeSet(pub u32);
+
+impl TypeSet {
+    pub fn insert(&mut self, t: ValueType) {
+        self.0 |= 1 << t as u32;
+    }
+
+    pub fn contains(self, t: ValueType) -> bool {
+        self.0 & 1 << t as u32 != 0
+    }
+
+    pub fn iter(self) -> impl Iterator<Item = ValueType> {
+        ValueType::ALL_STORABLE.into_iter().filter(move |t| self.contains(*t))
+    }
+
+    /// The type of every non-null value, if there is only one.
+    pub fn single(self) -> Option<ValueType> {
+        let mut types = self.iter().filter(|t| *t != ValueType::Null);
+        types.next().filter(|_| types.next().is_none())
+    }
+}
+
+/// A property index over the vertices of one label.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IndexSchema {
+    pub label: LabelId,
+    pub key: KeyId,
+}
+
+impl Schema {
+    pub fn labels(&self, kind: ElementKind) -> &[LabelSchema] {
+        match kind {
+            ElementKind::Vertex => &self.vertex_labels,
+            ElementKind::Edge => &self.edge_labels,
+        }
+    }
+
+    pub fn labels_mut(&mut self, kind: ElementKind) -> &mut Vec<LabelSchema> {
+        match kind {
+            ElementKind::Vertex => &mut self.vertex_labels,
+            ElementKind::Edge => &mut self.edge_labels,
+        }
+    }
+
+    pub fn label(&self, kind: ElementKind, name: &str) -> Option<LabelId> {
+        self.labels(kind).iter().position(|l| &*l.name == name).map(|at| LabelId(at as u16))
+    }
+
+    pub fn label_schema(&self, kind: ElementKind, id: LabelId) -> Option<&LabelSchema> {
+        self.labels(kind).get(usize::from(id.0))
+    }
+
+    /// The name of a label; empty if the schema has no such label.
+    pub fn label_name(&self, kind: ElementKind, id: LabelId) -> Arc<str> {
+        self.label_schema(kind, id).map(|l| l.name.clone()).unwrap_or_default()
+    }
+
+    pub fn key(&self, name: &str) -> Option<KeyId> {
+        self.keys.iter().position(|k| &**k == name).map(|at| KeyId(at as u16))
+    }
+
+    pub fn key_name(&self, id: KeyId) -> Arc<str> {
+        self.keys.get(usize::from(id.0)).cloned().unwrap_or_default()
+    }
+
+    pub fn index(&self, label: LabelId, key: KeyId) -> Option<&IndexSchema> {
+        self.indexes.iter().find(|i| i.label == label && i.key == key)
+    }
+
+    /// Labels whose vertices may carry `label` as a further label.
+    pub fn carriers(&self, label: LabelId) -> impl Iterator<Item = LabelId> + '_ {
+        let carries = move |l: &LabelSchema| l.further.contains(&label);
+        self.vertex_labels.iter().enumerate().filter(move |(_, l)| carries(l)).map(|(at, _)| LabelId(at as u16))
+    }
+}

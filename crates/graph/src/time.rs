@@ -1,0 +1,280 @@
+//! Date-times and durations: nanosecond precision, ISO 8601 text.
+//!
+//! A [`DateTime`] keeps the offset it was written with (as Gremlin's `OffsetDateTime`), and compares by instant.
+
+use std::cmp::Ordering;
+use std::fmt;
+
+use jiff::{SignedDuration, Span, Timestamp, ToSpan, civil, tz::Offset};
+
+/// An instant with the offset from UTC it is shown in.
+#[derive(Clone, Copy, Debug)]
+pub struct DateTime {
+    /// Seconds since 1970-01-01T00:00:00Z.
+    pub seconds: i64,
+    /// Nanoseconds within the second, 0..1_000_000_000.
+    pub nanos: u32,
+    /// Seconds east of UTC.
+    pub offset_seconds: i32,
+}
+
+impl DateTime {
+    pub fn from_timestamp(timestamp: Timestamp, offset: Offset) -> Self {
+        let nanos = timestamp.as_nanosecond();
+        Self {
+            seconds: nanos.div_euclid(1_000_000_000) as i64,
+            nanos: nanos.rem_euclid(1_000_000_000) as u32,
+            offset_seconds: offset.seconds(),
+        }
+    }
+
+    pub fn from_millis(millis: i64) -> Self {
+        Self { seconds: millis.div_euclid(1000), nanos: millis.rem_euclid(1000) as u32 * 1_000_000, offset_seconds: 0 }
+    }
+
+    /// Microseconds since the epoch; what Arrow columns carry.
+    pub fn micros(&self) -> i64 {
+        self.seconds.saturating_mul(1_000_000).saturating_add(i64::from(self.nanos / 1000))
+    }
+
+    /// Milliseconds since the epoch.
+    pub fn millis(&self) -> i64 {
+        self.seconds.saturating_mul(1000).saturating_add(i64::from(self.nanos / 1_000_000))
+    }
+
+    pub fn from_micros(micros: i64) -> Self {
+        Self { seconds: micros.div_euclid(1_000_000), nanos: micros.rem_euclid(1_000_000) as u32 * 1000, offset_seconds: 0 }
+    }
+
+    /// `None` beyond the years jiff covers (-9999..9999).
+    pub fn timestamp(&self) -> Option<Timestamp> {
+        Timestamp::new(self.seconds, self.nanos as i32).ok()
+    }
+
+    /// Reads `2024-02-29T10:11:12.5+02:00`, `…Z`, without an offset (UTC), without seconds, or a bare date (midnight UTC).
+    pub fn parse(text: &str) -> Option<Self> {
+        let text = text.trim();
+        if let Ok(t) = text.parse::<Timestamp>() {
+            return Some(Self::from_timestamp(t, written_offset(text)));
+        }
+        let civil = text
+            .parse::<civil::DateTime>()
+            .ok()
+            .or_else(|| text.parse::<civil::Date>().ok().map(|d| d.to_datetime(civil::Time::midnight())))?;
+        let t = Offset::UTC.to_timestamp(civil).ok()?;
+        Some(Self::from_timestamp(t, Offset::UTC))
+    }
+
+    /// Adds `amount` calendar or clock units.
+    pub fn add(&self, amount: i64, unit: TimeUnit) -> Option<Self> {
+        let offset = Offset::from_seconds(self.offset_seconds).ok()?;
+        let civil = offset.to_datetime(self.timestamp()?);
+        let span = match unit {
+            TimeUnit::Year => Span::new().try_years(amount).ok()?,
+            TimeUnit::Month => Span::new().try_months(amount).ok()?,
+            TimeUnit::Day => Span::new().try_days(amount).ok()?,
+            TimeUnit::Hour => Span::new().try_hours(amount).ok()?,
+            TimeUnit::Minute => Span::new().try_minutes(amount).ok()?,
+            TimeUnit::Second => Span::new().try_seconds(amount).ok()?,
+        };
+        let moved = civil.checked_add(span).ok()?;
+        Some(Self::from_timestamp(offset.to_timestamp(moved).ok()?, offset))
+    }
+
+    /// This instant moved by a duration.
+    pub fn add_duration(&self, by: Duration) -> Option<Self> {
+        let total = self.timestamp()?.checked_add(SignedDuration::new(by.seconds, by.nanos as i32)).ok()?;
+        Some(Self::from_timestamp(total, Offset::from_seconds(self.offset_seconds).ok()?))
+    }
+
+    /// The time between `earlier` and this instant.
+    pub fn since(&self, earlier: &DateTime) -> Duration {
+        let nanos = i64::from(self.nanos) - i64::from(earlier.nanos);
+        Duration {
+            seconds: self.seconds - earlier.seconds + nanos.div_euclid(1_000_000_000),
+            nanos: nanos.rem_euclid(1_000_000_000) as u32,
+        }
+    }
+}
+
+fn written_offset(text: &str) -> Offset {
+    let Some(t) = text.find(['T', 't', ' ']) else { return Offset::UTC };
+    let Some(sign_at) = text[t..].find(['+', '-']).map(|i| i + t) else { return Offset::UTC };
+    let digits: Vec<i32> = text[sign_at + 1..].split(':').map_while(|part| part.get(..2)?.parse().ok()).collect();
+    let seconds = digits.iter().zip([3600, 60, 1]).map(|(d, unit)| d * unit).sum::<i32>();
+    let sign = if text.as_bytes()[sign_at] == b'-' { -1 } else { 1 };
+    Offset::from_seconds(sign * seconds).unwrap_or(Offset::UTC)
+}
+
+impl PartialEq for DateTime {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for DateTime {}
+
+impl PartialOrd for DateTime {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for DateTime {
+    fn cmp(&self, other: &Self) -> Ordering {
+        (self.seconds, self.nanos).cmp(&(other.seconds, other.nanos))
+    }
+}
+
+impl std::hash::Hash for DateTime {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        (self.seconds, self.nanos).hash(state);
+    }
+}
+
+impl fmt::Display for DateTime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.timestamp(), Offset::from_seconds(self.offset_seconds)) {
+            (Some(t), Ok(offset)) => {
+                write!(f, "{}", offset.to_datetime(t))?;
+                if offset == Offset::UTC { f.write_str("Z") } else { write!(f, "{}", offset_text(offset)) }
+            }
+            _ => write!(f, "@{}.{:09}", self.seconds, self.nanos),
+        }
+    }
+}
+
+fn offset_text(offset: Offset) -> String {
+    let s = offset.seconds();
+    let sign = if s < 0 { '-' } else { '+' };
+    format!("{sign}{:02}:{:02}", s.abs() / 3600, s.abs() % 3600 / 60)
+}
+
+/// Units `dateAdd` counts in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TimeUnit {
+    Year,
+    Month,
+    Day,
+    Hour,
+    Minute,
+    Second,
+}
+
+/// A calendar day, counted from 1970-01-01.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct Date(pub i32);
+
+impl Date {
+    /// Reads `2024-02-29`.
+    pub fn parse(text: &str) -> Option<Self> {
+        if text.len() != 10 {
+            return None;
+        }
+        let date = text.parse::<civil::Date>().ok()?;
+        Some(Date((date - civil::date(1970, 1, 1)).get_days()))
+    }
+}
+
+impl fmt::Display for Date {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match civil::date(1970, 1, 1).checked_add(i64::from(self.0).days()) {
+            Ok(date) => write!(f, "{date}"),
+            Err(_) => write!(f, "@{}d", self.0),
+        }
+    }
+}
+
+/// A length of time.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct Duration {
+    pub seconds: i64,
+    /// 0..1_000_000_000, added to `seconds` (so -0.5 s is -1 s + 500_000_000 ns).
+    pub nanos: u32,
+}
+
+impl Duration {
+    /// Reads ISO 8601, as `PT1H30M` or `P2DT3.5S`; years and months have no fixed length and are refused.
+    pub fn parse(text: &str) -> Option<Self> {
+        let span: jiff::Span = text.trim().parse().ok()?;
+        if span.get_years() != 0 || span.get_months() != 0 {
+            return None;
+        }
+        let days = i64::from(span.get_weeks()) * 7 + i64::from(span.get_days());
+        let clock = span.weeks(0).days(0).to_duration(civil::date(1970, 1, 1)).ok()?;
+        let total = clock.checked_add(SignedDuration::from_hours(days.checked_mul(24)?))?;
+        let nanos = total.as_nanos();
+        Some(Self { seconds: nanos.div_euclid(1_000_000_000) as i64, nanos: nanos.rem_euclid(1_000_000_000) as u32 })
+    }
+
+    pub fn from_micros(micros: i64) -> Self {
+        Self { seconds: micros.div_euclid(1_000_000), nanos: micros.rem_euclid(1_000_000) as u32 * 1000 }
+    }
+
+    pub fn micros(&self) -> i64 {
+        self.seconds.saturating_mul(1_000_000).saturating_add(i64::from(self.nanos / 1000))
+    }
+}
+
+impl fmt::Display for Duration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let total = i128::from(self.seconds) * 1_000_000_000 + i128::from(self.nanos);
+        let (sign, total) = if total < 0 { ("-", -total) } else { ("", total) };
+        let (seconds, nanos) = (total / 1_000_000_000, total % 1_000_000_000);
+        let (h, m, s) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+        write!(f, "{sign}PT")?;
+        if h > 0 {
+            write!(f, "{h}H")?;
+        }
+        if m > 0 {
+            write!(f, "{m}M")?;
+        }
+        if nanos > 0 {
+            write!(f, "{s}.{}S", format!("{nanos:09}").trim_end_matches('0'))
+        } else if s > 0 || (h == 0 && m == 0) {
+            write!(f, "{s}S")
+        } else {
+            Ok(())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_date_time_keeps_its_offset_and_compares_by_instant() {
+        let a = DateTime::parse("2023-08-02T12:00:00+02:00").unwrap();
+        let b = DateTime::parse("2023-08-02T10:00:00Z").unwrap();
+        assert_eq!(a, b);
+        assert_eq!(a.offset_seconds, 7200);
+        assert_eq!(a.to_string(), "2023-08-02T12:00:00+02:00");
+        assert_eq!(DateTime::parse("2023-08-02").unwrap().to_string(), "2023-08-02T00:00:00Z");
+        assert!(DateTime::parse("yesterday").is_none());
+    }
+
+    #[test]
+    fn calendar_units_follow_the_calendar() {
+        let jan31 = DateTime::parse("2024-01-31T00:00:00Z").unwrap();
+        assert_eq!(jan31.add(1, TimeUnit::Month).unwrap().to_string(), "2024-02-29T00:00:00Z");
+        assert_eq!(jan31.add(-36, TimeUnit::Hour).unwrap().to_string(), "2024-01-29T12:00:00Z");
+    }
+
+    #[test]
+    fn durations_round_trip() {
+        for text in ["PT0S", "PT1H30M", "PT3.5S", "-PT0.5S", "PT51H"] {
+            assert_eq!(Duration::parse(text).unwrap().to_string(), text);
+        }
+        assert_eq!(Duration::parse("P2DT3H").unwrap().to_string(), "PT51H");
+        assert_eq!(Duration::parse("P1Y"), None);
+    }
+
+    #[test]
+    fn dates_round_trip() {
+        for text in ["1970-01-01", "2024-02-29", "1815-12-10"] {
+            assert_eq!(Date::parse(text).unwrap().to_string(), text);
+        }
+        assert_eq!(Date::parse("2024-02-30"), None);
+    }
+}

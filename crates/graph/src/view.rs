@@ -1,0 +1,231 @@
+//! The traits the query engine reads and writes a graph through.
+//!
+//! The query side owns this contract; every tier, the snapshot over the tiers, and the oracle of the test kit implement it.
+//! Calls take and return batches: plain id vectors for topology, Arrow arrays for properties. A batch of one must be as cheap
+//! as a call can be, so results go into buffers the caller keeps, and point reads have their own calls.
+
+use crate::cell::{Cell, PropertyColumn};
+use crate::error::Result;
+use crate::id::{Direction, EdgeId, EdgeRef, ElementId, ElementKind, ExternalId, KeyId, LabelId, VertexId};
+use crate::predicate::Predicate;
+use crate::schema::{Cardinality, Schema};
+use crate::value::ValueType;
+
+/// Counts the optimiser and `stats` read.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Statistics {
+    /// Live vertices by label id.
+    pub vertices: Vec<u64>,
+    /// Live edges by label id.
+    pub edges: Vec<u64>,
+}
+
+impl Statistics {
+    pub fn count(&self, kind: ElementKind, label: LabelId) -> u64 {
+        let counts = match kind {
+            ElementKind::Vertex => &self.vertices,
+            ElementKind::Edge => &self.edges,
+        };
+        counts.get(usize::from(label.0)).copied().unwrap_or(0)
+    }
+}
+
+/// Which elements a scan visits.
+#[derive(Clone, Debug, Default)]
+pub struct Scan {
+    /// The labels to visit, primary or (for vertices) further; `None` visits all.
+    pub labels: Option<Vec<LabelId>>,
+    /// All must hold. An element passes if *some* value it has under the key matches.
+    pub filters: Vec<Filter>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Filter {
+    pub key: KeyId,
+    pub predicate: Predicate,
+}
+
+/// Where a scan goes on; start with the default.
+#[derive(Clone, Debug, Default)]
+pub struct ScanCursor {
+    /// Position in the list of labels.
+    pub label: usize,
+    /// The next local id.
+    pub local: u64,
+    pub done: bool,
+}
+
+/// Which edges to follow from a vertex.
+#[derive(Clone, Debug)]
+pub struct Hop {
+    pub direction: Direction,
+    /// Edge labels; `None` follows all. An empty list follows none.
+    pub labels: Option<Vec<LabelId>>,
+    /// At most so many edges of each vertex.
+    pub limit: Option<usize>,
+    /// Which of [`Adjacency`]'s vectors to fill.
+    pub wants: Wants,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Wants {
+    pub rows: bool,
+    pub neighbors: bool,
+    pub edges: bool,
+}
+
+/// What a hop reached, in the order of the input rows, and of each row in the order of the edges (outgoing before
+/// incoming; of each label by time, then by age). Only the vectors asked for are filled.
+#[derive(Clone, Debug, Default)]
+pub struct Adjacency {
+    /// The position in the input of the vertex each edge was followed from.
+    pub rows: Vec<u32>,
+    pub neighbors: Vec<VertexId>,
+    pub edges: Vec<EdgeRef>,
+}
+
+impl Adjacency {
+    pub fn clear(&mut self) {
+        self.rows.clear();
+        self.neighbors.clear();
+        self.edges.clear();
+    }
+}
+
+/// A consistent, readable graph.
+pub trait GraphView {
+    fn schema(&self) -> &Schema;
+
+    fn statistics(&self) -> Result<Statistics>;
+
+    /// Appends up to about `limit` further vertices to `out`, ordered by label, then local id. Sets `cursor.done` at the end;
+    /// may append nothing before it.
+    fn scan_vertices(&self, scan: &Scan, cursor: &mut ScanCursor, limit: usize, out: &mut Vec<VertexId>) -> Result<()>;
+
+    /// As [`scan_vertices`](Self::scan_vertices), for edges.
+    fn scan_edges(&self, scan: &Scan, cursor: &mut ScanCursor, limit: usize, out: &mut Vec<EdgeRef>) -> Result<()>;
+
+    /// The vertices with these external ids. Where ids are unique only within labels, `label` is needed to find any.
+    fn find_vertices(&self, label: Option<LabelId>, ids: &[ExternalId], out: &mut Vec<Option<VertexId>>) -> Result<()>;
+
+    /// The edges with these ids: those users supplied, else the 64 bits of the edge id.
+    fn find_edges(&self, ids: &[ExternalId], out: &mut Vec<Option<EdgeRef>>) -> Result<()>;
+
+    /// The external id of a vertex (without its label, whatever the id space).
+    fn external_id(&self, vertex: VertexId) -> Result<ExternalId>;
+
+    /// The id the user supplied for an edge, if so.
+    fn edge_external_id(&self, edge: EdgeId) -> Result<Option<ExternalId>>;
+
+    fn contains(&self, element: ElementId) -> Result<bool>;
+
+    /// The further labels of a vertex.
+    fn further_labels(&self, vertex: VertexId) -> Result<Vec<LabelId>>;
+
+    /// Follows `hop` from every vertex of `from` and appends to `out` what it reaches. A vertex may stand in `from` more
+    /// than once. O(edges followed + log n per vertex).
+    fn neighbors(&self, from: &[VertexId], hop: &Hop, out: &mut Adjacency) -> Result<()>;
+
+    /// Appends the number of edges each vertex has of `hop` (its limit aside), without visiting them.
+    fn degrees(&self, from: &[VertexId], hop: &Hop, out: &mut Vec<u64>) -> Result<()>;
+
+    /// What one element has under one key.
+    fn cell(&self, element: ElementId, key: KeyId) -> Result<Cell>;
+
+    /// What a batch of elements of one kind has under one key.
+    fn properties(&self, elements: Elements<'_>, key: KeyId) -> Result<PropertyColumn>;
+
+    /// The vertices of `label` whose `key` has a value that matches, from an index, sorted by id; `None` if there is no index
+    /// that answers this predicate.
+    fn search(&self, label: LabelId, key: KeyId, predicate: &Predicate) -> Result<Option<Vec<VertexId>>>;
+}
+
+/// A batch of elements of one kind.
+#[derive(Clone, Copy, Debug)]
+pub enum Elements<'a> {
+    Vertices(&'a [VertexId]),
+    Edges(&'a [EdgeRef]),
+}
+
+impl Elements<'_> {
+    pub fn len(&self) -> usize {
+        match self {
+            Elements::Vertices(ids) => ids.len(),
+            Elements::Edges(edges) => edges.len(),
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    pub fn get(&self, at: usize) -> ElementId {
+        match self {
+            Elements::Vertices(ids) => ElementId::Vertex(ids[at]),
+            Elements::Edges(edges) => ElementId::Edge(edges[at].id),
+        }
+    }
+}
+
+/// An edge to be made.
+#[derive(Clone, Debug)]
+pub struct NewEdge {
+    pub source: VertexId,
+    pub target: VertexId,
+    /// An id of the user's own, unique among all edges.
+    pub id: Option<ExternalId>,
+    /// Orders the edge among those of its vertex and label; only for edge labels declared with a time key.
+    pub time: Option<i64>,
+}
+
+/// A graph being changed: reads see the changes made so far. Nothing is kept unless the transaction it belongs to commits.
+pub trait GraphWrite: GraphView {
+    /// The label of that name, made if it is new. At most 65,536 of a kind.
+    fn ensure_label(&mut self, kind: ElementKind, name: &str) -> Result<LabelId>;
+
+    /// The key of that name, made if it is new. At most 65,536.
+    fn ensure_key(&mut self, name: &str) -> Result<KeyId>;
+
+    /// Adds vertices of one label and appends their ids, consecutive locals in the order given. `None` as an id has one made:
+    /// the next free integer. On a duplicate id nothing is added.
+    fn add_vertices(&mut self, label: LabelId, ids: &[Option<ExternalId>], out: &mut Vec<VertexId>) -> Result<()>;
+
+    /// Adds edges of one label and appends their ids, in the order given.
+    fn add_edges(&mut self, label: LabelId, edges: &[NewEdge], out: &mut Vec<EdgeId>) -> Result<()>;
+
+    /// Replaces what an element has under a key; edges take no [`Cell::Many`]. Keeps schema and indexes in step.
+    fn set_cell(&mut self, element: ElementId, key: KeyId, cell: Cell) -> Result<()>;
+
+    /// Sets one plain value each under `key` for a batch of elements of one kind; Arrow nulls and absent cells leave the
+    /// element as it is.
+    fn set_properties(&mut self, elements: Elements<'_>, key: KeyId, values: &PropertyColumn) -> Result<()>;
+
+    fn set_further_labels(&mut self, vertex: VertexId, labels: &[LabelId]) -> Result<()>;
+
+    /// Removes edges and their properties; those already gone are passed over.
+    fn remove_edges(&mut self, edges: &[EdgeRef]) -> Result<()>;
+
+    /// Removes vertices, their properties and all their edges; those already gone are passed over.
+    fn remove_vertices(&mut self, vertices: &[VertexId]) -> Result<()>;
+
+    /// Fixes the type and cardinality of a label's key; fails if values stored already do not keep to it.
+    fn declare_property(
+        &mut self,
+        kind: ElementKind,
+        label: LabelId,
+        key: KeyId,
+        value_type: Option<ValueType>,
+        cardinality: Cardinality,
+    ) -> Result<()>;
+
+    /// Makes `key` the time of edges of `label`; only while there are none.
+    fn declare_time(&mut self, label: LabelId, key: KeyId) -> Result<()>;
+
+    /// Builds an index over the vertices of `label` and keeps it from now on. Returns false if there was one already.
+    fn create_index(&mut self, label: LabelId, key: KeyId) -> Result<bool>;
+
+    fn drop_index(&mut self, label: LabelId, key: KeyId) -> Result<bool>;
+
+    /// The writable graph as a readable one.
+    fn as_view(&self) -> &dyn GraphView;
+}
