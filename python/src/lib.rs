@@ -1,1 +1,51 @@
-//! (in progress)
+//! The native module of the Python package `mangrovedb`: thin, and only about Python.
+//!
+//! ```text
+//!   Python objects ── parameters, columns, arrow ──▶ mangrove::Database ──▶ describe ── convert, elements ──▶ Python objects
+//!                                                          │
+//!                             errors: one exception each ◀─┘─▶ interrupt: Ctrl-C
+//! ```
+//!
+//! It knows nothing of how a graph is stored or a query run. The interpreter's lock is released while the engine works.
+
+mod arrow;
+mod columns;
+mod convert;
+mod database;
+mod elements;
+mod errors;
+mod ingest;
+mod interrupt;
+mod load;
+mod parameters;
+mod query;
+mod result;
+mod transaction;
+
+use pyo3::prelude::*;
+
+#[pymodule]
+mod _mangrove {
+    #[pymodule_export]
+    use super::database::{Database, open};
+    #[pymodule_export]
+    use super::ingest::Ingest;
+    #[pymodule_export]
+    use super::result::{QueryResult, Rows};
+    #[pymodule_export]
+    use super::transaction::Transaction;
+    use super::*;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        elements::register(module)?;
+        errors::register(module)
+    }
+
+    /// Runs the `mangrove` command with these arguments, the first of which is its name; returns its exit code.
+    #[pyfunction]
+    fn run_command(py: Python<'_>, arguments: Vec<std::ffi::OsString>) -> u8 {
+        py.detach(|| mangrove::cli::run(arguments))
+    }
+}

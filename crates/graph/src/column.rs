@@ -8,8 +8,9 @@
 //! | duration | Duration(µs) |
 //! | uuid | FixedSizeBinary(16) |
 //!
-//! Other types have no array form here and travel as [`Value`]s. A date-time that is not in UTC or has parts finer than a
-//! microsecond would lose something in an array, so a batch holding one stays in value form.
+//! Other types have no array form here and travel as [`Value`]s. A date-time that is not in UTC, or a time or duration with
+//! parts finer than a microsecond or beyond what 64 bits of them hold, would lose something in an array, so a batch holding
+//! one stays in value form.
 
 use std::sync::Arc;
 
@@ -193,7 +194,7 @@ pub fn array_of(values: &[Option<&Value>]) -> Option<ArrayRef> {
             _ => None,
         }))),
         ValueType::DateTime => {
-            let exact = |t: &DateTime| t.offset_seconds == 0 && t.nanos % 1000 == 0;
+            let exact = |t: &DateTime| t.offset_seconds == 0 && DateTime::from_micros(t.micros()) == *t;
             let times = values.iter().map(|v| match v {
                 Some(Value::DateTime(t)) if exact(t) => Some(Some(t.micros())),
                 Some(_) => None,
@@ -202,10 +203,14 @@ pub fn array_of(values: &[Option<&Value>]) -> Option<ArrayRef> {
             let micros: Vec<Option<i64>> = times.collect::<Option<_>>()?;
             Arc::new(TimestampMicrosecondArray::from(micros).with_timezone("UTC"))
         }
-        ValueType::Duration => Arc::new(DurationMicrosecondArray::from_iter(values.iter().map(|v| match v {
-            Some(Value::Duration(d)) => Some(d.micros()),
-            _ => None,
-        }))),
+        ValueType::Duration => {
+            let spans = values.iter().map(|v| match v {
+                Some(Value::Duration(d)) if Duration::from_micros(d.micros()) == *d => Some(Some(d.micros())),
+                Some(_) => None,
+                None => Some(None),
+            });
+            Arc::new(DurationMicrosecondArray::from(spans.collect::<Option<Vec<Option<i64>>>>()?))
+        }
         ValueType::Uuid => {
             let mut builder = FixedSizeBinaryBuilder::with_capacity(values.len(), 16);
             for value in values {
@@ -249,6 +254,8 @@ mod tests {
     fn what_an_array_would_lose_stays_out_of_it() {
         let offset = Value::from(DateTime { seconds: 0, nanos: 0, offset_seconds: 3600 });
         assert!(array_of(&[Some(&offset)]).is_none());
+        let fine = Value::from(Duration { seconds: 0, nanos: 1 });
+        assert!(array_of(&[Some(&fine)]).is_none());
         assert!(array_of(&[Some(&Value::Int32(1)), Some(&Value::Int64(1))]).is_none());
     }
 }

@@ -42,19 +42,23 @@ macro_rules! element_id {
 
         impl $name {
             /// The id of the `local`-th element of `label` in `shard`.
+            #[inline]
             pub fn new(label: LabelId, shard: u16, local: u64) -> Self {
                 debug_assert!(local <= LOCAL_MAX && u32::from(shard) < 1 << SHARD_BITS);
                 Self(u64::from(label.0) << (LOCAL_BITS + SHARD_BITS) | u64::from(shard) << LOCAL_BITS | local)
             }
 
+            #[inline]
             pub fn label(self) -> LabelId {
                 LabelId((self.0 >> (LOCAL_BITS + SHARD_BITS)) as u16)
             }
 
+            #[inline]
             pub fn shard(self) -> u16 {
                 (self.0 >> LOCAL_BITS) as u16 & ((1 << SHARD_BITS) - 1)
             }
 
+            #[inline]
             pub fn local(self) -> u64 {
                 self.0 & LOCAL_MAX
             }

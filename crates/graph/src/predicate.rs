@@ -4,6 +4,7 @@
 //! cannot be compared; `None` survives negation, and a filter takes it as false.
 
 use std::cmp::Ordering;
+use std::fmt;
 use std::sync::Arc;
 
 use regex::Regex;
@@ -75,6 +76,11 @@ impl Predicate {
     }
 }
 
+/// A pattern to be searched for anywhere in a text; its compiled size is bounded.
+pub fn regex(pattern: &str) -> Result<Regex, regex::Error> {
+    regex::RegexBuilder::new(pattern).size_limit(1 << 20).build()
+}
+
 /// Conjunction (`decisive` false) or disjunction (`decisive` true); a decisive part settles it, else an error does.
 fn fold(parts: &[Predicate], value: &Value, decisive: bool) -> Option<bool> {
     let mut outcome = Some(!decisive);
@@ -89,6 +95,17 @@ fn fold(parts: &[Predicate], value: &Value, decisive: bool) -> Option<bool> {
 }
 
 impl Comparison {
+    pub fn symbol(self) -> &'static str {
+        match self {
+            Comparison::Eq => "=",
+            Comparison::Neq => "≠",
+            Comparison::Lt => "<",
+            Comparison::Lte => "≤",
+            Comparison::Gt => ">",
+            Comparison::Gte => "≥",
+        }
+    }
+
     pub fn test(self, value: &Value, operand: &Value) -> Option<bool> {
         match self {
             Comparison::Eq => Some(compare::equals(value, operand)),
@@ -120,6 +137,35 @@ impl TextTest {
             TextTest::StartsWith => value.starts_with(text),
             TextTest::EndsWith => value.ends_with(text),
             TextTest::Contains => value.contains(text),
+        }
+    }
+}
+
+impl fmt::Display for Predicate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let joined = |parts: &[Predicate], word: &str| {
+            let parts: Vec<String> = parts.iter().map(|p| p.to_string()).collect();
+            format!("({})", parts.join(word))
+        };
+        let listed = |values: &[Value]| {
+            let shown: Vec<String> = values.iter().take(3).map(Value::to_string).collect();
+            format!("[{}{}]", shown.join(", "), if values.len() > 3 { ", …" } else { "" })
+        };
+        match self {
+            Predicate::Compare(comparison, value) => write!(f, "{} {value}", comparison.symbol()),
+            Predicate::Within(values) => write!(f, "within {}", listed(values)),
+            Predicate::Without(values) => write!(f, "without {}", listed(values)),
+            Predicate::Text(TextTest::StartsWith, text) => write!(f, "starting with \"{text}\""),
+            Predicate::Text(TextTest::EndsWith, text) => write!(f, "ending with \"{text}\""),
+            Predicate::Text(TextTest::Contains, text) => write!(f, "containing \"{text}\""),
+            Predicate::Regex(regex) => write!(f, "matching /{regex}/"),
+            Predicate::TypeOf(types) => {
+                let names: Vec<&str> = types.iter().map(|t| t.name()).collect();
+                write!(f, "of type {}", names.join(" or "))
+            }
+            Predicate::And(parts) => f.write_str(&joined(parts, " and ")),
+            Predicate::Or(parts) => f.write_str(&joined(parts, " or ")),
+            Predicate::Not(part) => write!(f, "not ({part})"),
         }
     }
 }

@@ -5,7 +5,7 @@
 use std::cmp::Ordering;
 use std::fmt;
 
-use jiff::{SignedDuration, Span, Timestamp, ToSpan, civil, tz::Offset};
+use jiff::{SignedDuration, Span, Timestamp, civil, tz::Offset};
 
 /// An instant with the offset from UTC it is shown in.
 #[derive(Clone, Copy, Debug)]
@@ -147,7 +147,8 @@ impl fmt::Display for DateTime {
 fn offset_text(offset: Offset) -> String {
     let s = offset.seconds();
     let sign = if s < 0 { '-' } else { '+' };
-    format!("{sign}{:02}:{:02}", s.abs() / 3600, s.abs() % 3600 / 60)
+    let (hours, minutes, seconds) = (s.abs() / 3600, s.abs() / 60 % 60, s.abs() % 60);
+    if seconds > 0 { format!("{sign}{hours:02}:{minutes:02}:{seconds:02}") } else { format!("{sign}{hours:02}:{minutes:02}") }
 }
 
 /// Units `dateAdd` counts in.
@@ -178,7 +179,8 @@ impl Date {
 
 impl fmt::Display for Date {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match civil::date(1970, 1, 1).checked_add(i64::from(self.0).days()) {
+        let span = Span::new().try_days(self.0);
+        match span.and_then(|span| civil::date(1970, 1, 1).checked_add(span)) {
             Ok(date) => write!(f, "{date}"),
             Err(_) => write!(f, "@{}d", self.0),
         }
@@ -251,6 +253,8 @@ mod tests {
         assert_eq!(a.offset_seconds, 7200);
         assert_eq!(a.to_string(), "2023-08-02T12:00:00+02:00");
         assert_eq!(DateTime::parse("2023-08-02").unwrap().to_string(), "2023-08-02T00:00:00Z");
+        let odd = "1890-01-01T00:00:00+00:19:32";
+        assert_eq!(DateTime::parse(odd).unwrap().to_string(), odd);
         assert!(DateTime::parse("yesterday").is_none());
     }
 
@@ -276,5 +280,6 @@ mod tests {
             assert_eq!(Date::parse(text).unwrap().to_string(), text);
         }
         assert_eq!(Date::parse("2024-02-30"), None);
+        assert_eq!([Date(i32::MIN), Date(i32::MAX)].map(|date| date.to_string()), ["@-2147483648d", "@2147483647d"]);
     }
 }

@@ -1,1 +1,62 @@
-//! (in progress)
+//! Mangrove: a property-graph database that runs inside your program.
+//!
+//! A [`Database`] is a directory; it loads files and tables, answers [Gremlin](https://tinkerpop.apache.org/gremlin.html), and
+//! keeps what is committed. This crate wires the parts together and owns nothing of theirs:
+//!
+//! ```text
+//!   files, tables ─ ingest ─┐                         ┌─ ResultStream ─ describe ─┬─ json
+//!                           ├─ Transaction ─ store ─ Snapshot ─ query ─ values    ├─ table ─ arrow, csv
+//!   Gremlin that writes ────┘                                                     └─ (Python objects)
+//! ```
+//!
+//! ```
+//! # let directory = tempfile::tempdir()?;
+//! # let path = directory.path().join("people.mg");
+//! use mangrove::{Database, Parameters, QueryOptions, json};
+//!
+//! let db = Database::open(&path)?;
+//! let (none, options) = (Parameters::new(), QueryOptions::default());
+//! db.query("g.addV('person').property(T.id, 'ada').property('born', 1815)", &none, &options)?;
+//!
+//! let born_before = Parameters::from([("year".to_owned(), 1900.into())]);
+//! let mut people = db.query("g.V().hasLabel('person').has('born', lt(year))", &born_before, &options)?;
+//! let described = people.described()?;
+//! assert_eq!(json::to_string(&described[0]), r#"{"id":"ada","label":"person","type":"vertex","properties":{"born":1815}}"#);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! No panic leaves this crate: see [`guard`].
+
+pub mod arrow;
+pub mod cli;
+mod database;
+pub mod describe;
+pub mod error;
+pub mod guard;
+mod ingestion;
+pub mod json;
+mod keys;
+mod near;
+mod open;
+mod prepared;
+mod stream;
+pub mod table;
+mod transaction;
+
+pub use mangrove_graph as graph;
+
+pub use database::Database;
+pub use error::{Bug, ExportError, LoadError, OpenError, QueryError, QueryErrorKind, StoreError};
+pub use graph::{Cardinality, ElementKind, GraphError, IdSpace, Schema, Value, ValueType};
+pub use ingestion::Ingestion;
+pub use mangrove_ingest as ingest;
+pub use mangrove_ingest::{ExportFormat, ExportReport, LoadOptions, LoadReport, Progress};
+pub use mangrove_query::{CancelToken, Options as QueryOptions, Parameters};
+pub use mangrove_snapshot::{CheckReport, Durability, OpenOptions, Snapshot, StoreStats};
+pub use stream::{ResultStream, Rows};
+pub use transaction::Transaction;
+
+/// The names of the steps a Gremlin query may use.
+pub fn steps() -> impl Iterator<Item = &'static str> {
+    mangrove_query::gremlin::steps::NAMES.iter().copied()
+}

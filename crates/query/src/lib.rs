@@ -1,1 +1,164 @@
-//! (in progress)
+//! Gremlin: read, planned, executed.
+//!
+//! ```text
+//!  text ── gremlin::parse ──┐                          ┌── optimize (one rule a file)
+//!                           ├─ syntax ─ plan::resolve ─┤
+//!  bytecode ── gremlin::… ──┘                          └── execute (experts: one family of steps a file) ── values
+//! ```
+//!
+//! A [`Query`] is read once and executed any number of times with different parameters. Execution pulls batches of traversers
+//! through a chain of operators over a [`GraphView`], so that `limit` stops work early and nothing is collected that a barrier
+//! does not need. This crate knows no store: it reads and writes through the traits of `mangrove_graph`.
+
+pub mod error;
+pub mod execute;
+pub mod gremlin;
+pub mod optimize;
+pub mod plan;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use mangrove_graph::{GraphView, GraphWrite, Value};
+
+pub use error::{QueryError, QueryErrorKind, Result};
+pub use execute::Execution;
+
+use gremlin::syntax::{Argument, ArgumentKind, Traversal};
+
+/// Values for the variables of a query, by name.
+pub type Parameters = HashMap<String, Value>;
+
+/// The graph a query runs on.
+pub enum Graph<'a> {
+    Read(&'a dyn GraphView),
+    Write(&'a mut dyn GraphWrite),
+}
+
+impl Graph<'_> {
+    pub fn view(&self) -> &dyn GraphView {
+        match self {
+            Graph::Read(view) => *view,
+            Graph::Write(graph) => graph.as_view(),
+        }
+    }
+}
+
+/// Asks a running query to stop; clones share the request.
+#[derive(Clone, Default)]
+pub struct CancelToken {
+    requested: Arc<AtomicBool>,
+    probe: Option<Arc<dyn Fn() -> bool + Send + Sync>>,
+}
+
+impl CancelToken {
+    /// A token that also asks `probe`, from the thread the query runs on and as often as the query asks the token: for hosts
+    /// that learn of an interruption only there. It must be cheap.
+    pub fn with_probe(probe: Arc<dyn Fn() -> bool + Send + Sync>) -> Self {
+        Self { probe: Some(probe), ..Self::default() }
+    }
+
+    pub fn cancel(&self) {
+        self.requested.store(true, Ordering::Relaxed);
+    }
+
+    pub fn is_cancelled(&self) -> bool {
+        self.requested.load(Ordering::Relaxed) || self.probe.as_ref().is_some_and(|probe| probe())
+    }
+}
+
+impl std::fmt::Debug for CancelToken {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("CancelToken").field("requested", &self.requested).finish_non_exhaustive()
+    }
+}
+
+/// How a query runs.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Stops the query with an error after so long.
+    pub timeout: Option<Duration>,
+    pub cancel: CancelToken,
+    /// What barriers and side effects may hold in memory, approximately.
+    pub memory_bytes_max: usize,
+    /// Turns rules of the optimiser off, by name.
+    pub rules_off: Vec<String>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { timeout: None, cancel: CancelToken::default(), memory_bytes_max: 4 << 30, rules_off: Vec::new() }
+    }
+}
+
+/// A query that has been read: names of steps known, parameters open.
+#[derive(Clone, Debug)]
+pub struct Query {
+    text: Arc<str>,
+    syntax: Arc<Traversal>,
+    writes: bool,
+}
+
+impl Query {
+    /// Reads gremlin-lang text. Unknown steps are found here, wrong arguments when the query is executed.
+    pub fn parse(text: &str) -> Result<Self> {
+        let text: Arc<str> = text.into();
+        let syntax = gremlin::parse(&text).map_err(|e| QueryError::from(e).in_text(&text))?;
+        Self::new(text.clone(), syntax).map_err(|e| e.in_text(&text))
+    }
+
+    /// Reads GraphSON 3 bytecode, as Gremlin language variants send it.
+    pub fn from_bytecode(json: &str) -> Result<Self> {
+        Self::new("".into(), gremlin::read_bytecode(json)?)
+    }
+
+    fn new(text: Arc<str>, syntax: Traversal) -> Result<Self> {
+        plan::check_names(&syntax)?;
+        let writes = writes(&syntax);
+        Ok(Self { text, syntax: Arc::new(syntax), writes })
+    }
+
+    pub fn text(&self) -> &Arc<str> {
+        &self.text
+    }
+
+    /// Whether the query may change the graph, and so needs [`Graph::Write`].
+    pub fn writes(&self) -> bool {
+        self.writes
+    }
+
+    /// Plans the query and makes it ready to run. Nothing is read yet.
+    pub fn execute(&self, graph: &mut Graph<'_>, parameters: &Parameters, options: &Options) -> Result<Execution> {
+        let plan = self.plan(graph.view(), parameters, options)?;
+        Execution::new(plan, options.clone(), self.text.clone()).map_err(|e| e.in_text(&self.text))
+    }
+
+    /// The optimised plan.
+    pub fn plan(&self, view: &dyn GraphView, parameters: &Parameters, options: &Options) -> Result<plan::Plan> {
+        let mut plan = plan::resolve(&self.syntax, parameters).map_err(|e| e.in_text(&self.text))?;
+        optimize::optimize(&mut plan, view, &options.rules_off);
+        Ok(plan)
+    }
+
+    /// The plan as resolved, and after each rule that changed it.
+    pub fn explain(&self, view: &dyn GraphView, parameters: &Parameters, options: &Options) -> Result<optimize::Explanation> {
+        let mut plan = plan::resolve(&self.syntax, parameters).map_err(|e| e.in_text(&self.text))?;
+        Ok(optimize::explain(&mut plan, view, &options.rules_off))
+    }
+}
+
+fn writes(traversal: &Traversal) -> bool {
+    const WRITING: [&str; 6] = ["addV", "addE", "property", "drop", "mergeV", "mergeE"];
+    traversal.calls.iter().any(|call| WRITING.contains(&call.name.as_str()) || call.args.iter().any(argument_writes))
+}
+
+fn argument_writes(argument: &Argument) -> bool {
+    match &argument.kind {
+        ArgumentKind::Traversal(traversal) => writes(traversal),
+        ArgumentKind::List(items) | ArgumentKind::Set(items) => items.iter().any(argument_writes),
+        ArgumentKind::Map(entries) => entries.iter().any(|(_, value)| argument_writes(value)),
+        _ => false,
+    }
+}

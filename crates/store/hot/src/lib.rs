@@ -1,1 +1,52 @@
-//! (in progress)
+//! The hot tier: a transactional property graph on LMDB, after System G's tables.
+//!
+//! ```text
+//!   meta      format, id space, schema version, next integer id, counters of each label
+//!   schema    labels, keys, properties, indexes
+//!   ids       external id            -> vertex                (System G's ex2i)
+//!   edge_ids  id users gave an edge  -> edge
+//!   out, in   vertex, label, [time,] edge -> block of up to 128 (neighbour, edge[, time])
+//!   columns   kind, label, column, block  -> block of 128 cells   (properties, and i2ex, edge ends, further labels)
+//!   index     label, key, value, vertex   -> nothing
+//! ```
+//!
+//! Topology and properties are kept in small blocks, not an entry each: elements of a label have consecutive local ids, so
+//! 128 of them share one block a column (as PAX does in pages), and edges of a vertex share blocks of up to 128. The bytes
+//! are described in `docs/format/hot.md`.
+//!
+//! Data flows: [`Hot`] opens the environment; a [`HotSnapshot`] or [`HotTransaction`] lends its LMDB transaction and schema
+//! to one shared reader, which implements every read; the transaction adds the writes.
+//!
+//! Invariants
+//! 1. An edge stands in `out` of its source, in `in` of its target, and in the built-in column of ends, or in none of them.
+//! 2. A vertex is alive exactly if its external-id cell is present, an edge exactly if its ends are; nothing else is stored
+//!    for elements that are not alive.
+//! 3. `ids` and the external-id column are each other's inverse.
+//! 4. Ids are never reused: the counters only grow.
+//! 5. The index has one entry for every distinct value of every indexed cell, and no other.
+//! 6. Whatever bytes a block holds, decoding it gives a value or [`GraphError::Corrupt`](mangrove_graph::GraphError), never
+//!    a panic.
+//!
+//! This crate knows no query language, no file format of others and no other tier.
+
+mod adjacency;
+mod block;
+mod catalog;
+mod check;
+mod encode;
+mod fault;
+mod filter;
+mod index;
+mod key;
+mod names;
+mod packed;
+mod read;
+mod store;
+mod value;
+mod walk;
+mod write;
+
+pub use check::{CheckReport, Violation};
+pub use read::HotSnapshot;
+pub use store::{Durability, Hot, HotOptions, StoreStats, TableStats};
+pub use write::HotTransaction;

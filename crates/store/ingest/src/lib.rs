@@ -1,1 +1,48 @@
-//! (in progress)
+//! Ingest: files and tables in, a graph out.
+//!
+//! ```text
+//! files --source--> bytes --csv, parquet, jsonl, graphml, graphson--> batches of rows (columns, ids, places)
+//!                                                                          |
+//! tables, rows ----------------- stream ---------------------------------->+--> write: ids resolved, runs of edges --> GraphWrite
+//! ```
+//!
+//! This crate knows the graph only as a [`GraphWrite`](mangrove_graph::GraphWrite) (and a
+//! [`GraphView`](mangrove_graph::GraphView) to export from): no store, no query language, no terminal.
+
+mod arrow_table;
+mod column;
+mod csv;
+mod csv_table;
+mod elements;
+mod error;
+mod export;
+mod feed;
+mod format;
+mod graphml;
+mod graphson;
+mod header;
+mod infer;
+mod json;
+mod jsonl;
+mod load;
+mod mapping;
+mod options;
+mod parquet;
+mod plan;
+mod progress;
+mod report;
+mod resolve;
+mod retype;
+mod rows;
+mod runs;
+mod source;
+mod write;
+
+pub use error::{BadRow, Fault, LoadError, Place, Spot};
+pub use format::Format;
+pub use load::load;
+pub use options::{EdgeFiles, LoadOptions, NodeFiles};
+pub use progress::{Phase, Progress, Quiet, Status};
+pub use report::{LoadReport, OnError};
+pub use rows::IdType;
+pub use runs::RunLimits;

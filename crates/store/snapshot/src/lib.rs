@@ -1,1 +1,25 @@
-//! (in progress)
+//! A database directory, and one view over its tiers.
+//!
+//! ```text
+//!   air.mg/
+//!     mangrove.json   format version, id space; written last when a database is made
+//!     writer.lock     locked by the process that may write; says which one that is
+//!     hot/            the transactional tier
+//! ```
+//!
+//! A [`Store`] is an open directory. Its [`Snapshot`]s are consistent readable graphs, its [`Transaction`]s the way to change
+//! them. One process writes, any number read.
+//!
+//! Invariants: (1) a directory with `mangrove.json` is a whole database; (2) whoever writes holds `writer.lock`.
+
+mod directory;
+mod error;
+mod lock;
+mod store;
+mod view;
+
+pub use error::OpenError;
+pub use lock::Holder;
+pub use mangrove_hot::{CheckReport, Durability, StoreStats, TableStats, Violation};
+pub use store::{OpenOptions, Store};
+pub use view::{Snapshot, Transaction};

@@ -1,0 +1,80 @@
+# Everything a developer runs, one word each. `make help` lists them.
+#
+# All targets share one cargo profile (release) and one target directory, so every dependency is compiled once: the tests,
+# the benchmarks and the Python module reuse it.
+
+PYTHON ?= python3
+VENV ?= .venv
+DEMO ?= demo
+export CARGO_TARGET_DIR ?= $(CURDIR)/target
+export PIP_DISABLE_PIP_VERSION_CHECK = 1
+
+BIN = $(VENV)/bin
+say = @printf '\n==> %s\n' "$(1)"
+
+.PHONY: help demo test test-rust test-python install lint doc bench fuzz conformance crash wheel
+.DEFAULT_GOAL := help
+
+help: ## this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1|\2/' | column -t -s '|' 2>/dev/null \
+	  || grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST)
+
+demo: install ## build, install, get the air-routes data, load it and query it
+	$(call say,air-routes: fetch · convert · load · query)
+	@$(BIN)/python examples/air_routes/demo.py $(DEMO)
+
+test: test-rust test-python ## every test: Rust, Python, examples, and Gremlin conformance if Maven is there
+	$(call say,Gremlin conformance (needs Maven; skipped with a word where there is none))
+	cargo run --release -q -p mangrove-conformance -- --if-available --check-docs docs/gremlin.md
+	$(call say,all tests passed)
+
+test-rust:
+	$(call say,Rust tests (the first build compiles about 170 crates: some 10 minutes on 2 cores))
+	cargo test --release --workspace --exclude mangrove-python
+
+test-python: install $(VENV)/.test-tools
+	$(call say,Python tests: API · doctests · type stubs · examples)
+	$(BIN)/python -m pytest
+
+install: $(VENV)/.build-tools ## build the Python package and the `mangrove` command into .venv
+	$(call say,building the Python package into $(VENV) (the first build takes some minutes))
+	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release
+
+$(VENV)/.build-tools: pyproject.toml
+	$(call say,virtual environment $(VENV) and the build tool maturin)
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "Python 3.10 or newer is needed; name one with make PYTHON=…")'
+	@command -v cargo >/dev/null || { echo "cargo is not on PATH: install Rust first"; exit 1; }
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install -q 'maturin>=1.9,<2'
+	@touch $@
+
+$(VENV)/.test-tools: pyproject.toml $(VENV)/.build-tools
+	$(call say,libraries the Python tests use (pyarrow, pandas, polars, networkx, gremlinpython …))
+	$(BIN)/python .ci/extras.py test | xargs $(BIN)/python -m pip install -q
+	@touch $@
+
+lint: ## formatting, clippy, dependency directions, licences
+	$(call say,rustfmt)
+	cargo fmt --all --check
+	$(call say,clippy)
+	cargo clippy --release --workspace --all-targets -- -D warnings
+	$(call say,dependency directions and licences)
+	$(PYTHON) .ci/dependencies.py
+
+doc: ## Rust documentation, warnings as errors
+	RUSTDOCFLAGS='-D warnings' cargo doc --release --no-deps --workspace
+
+bench: install ## Mangrove beside other engines on this machine
+	$(BIN)/python benches/compare/run.py
+
+fuzz: ## fuzz every target for FUZZ_SECONDS (60); needs a nightly Rust and cargo-fuzz
+	@.ci/fuzz $(FUZZ_SECONDS)
+
+conformance: ## TinkerPop's scenarios against the expected-failures list; needs Maven
+	cargo run --release -p mangrove-conformance -- --check-docs docs/gremlin.md
+
+crash: ## kill a writing process 200 times; no acknowledged commit may be lost
+	cargo test --release -p mangrove-testkit --test crash -- --ignored --nocapture
+
+wheel: $(VENV)/.build-tools ## a wheel for distribution, in target/wheels
+	$(BIN)/maturin build --profile dist

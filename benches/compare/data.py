@@ -1,0 +1,138 @@
+"""The benchmark's data: an RMAT graph of people who know each other, written as CSV, with parameters and the right answers.
+
+    person.csv   id,name,age           2^scale people, names of 32 characters, ages 18 to 89
+    knows.csv    src,dst,ts,weight     16 edges a person (Graph500's 0.57, 0.19, 0.19, 0.05; no loops; repeated pairs stay)
+    edges.bin    the same edges as pairs of little-endian uint32, for the raw store
+    params.json  what is asked, and what the answer must be
+
+Everything follows from the scale and a fixed seed. Starting points of hops are drawn evenly from the people who know anyone, so
+the graph's own skew decides how much work they are. The answers are computed here with NumPy, by no engine.
+"""
+
+import hashlib
+import json
+from pathlib import Path
+
+import numpy as np
+
+SEED = 20_240_229
+EDGES_PER_VERTEX = 16
+AGES = (18, 90)
+POINTS, SHALLOW, DEEP, FILTERS = 1_000, 200, 40, 10
+BATCH, BATCHES, SINGLES = 100_000, 5, 2_000
+
+
+def ensure(directory, scale):
+    """Writes the data set unless it is there already; the folder it is in."""
+    folder = Path(directory) / f"rmat-{scale}"
+    if not (folder / "params.json").exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        write(folder, scale)
+    return folder
+
+
+def write(folder, scale):
+    rng = np.random.default_rng(SEED + scale)
+    count = 1 << scale
+    source, target = rmat(rng, scale, EDGES_PER_VERTEX * count)
+    age = rng.integers(*AGES, size=count)
+    ts = 1_600_000_000 + rng.permutation(len(source))
+    weight = np.round(rng.random(len(source)), 4)
+    write_people(folder / "person.csv", age)
+    write_rows(folder / "knows.csv", "src,dst,ts,weight", zip(source.tolist(), target.tolist(), ts.tolist(), weight.tolist()))
+    np.stack([source, target], axis=1).astype("<u4").tofile(folder / "edges.bin")
+    (folder / "params.json").write_text(json.dumps(parameters(rng, source, target, age)))
+
+
+def rmat(rng, scale, count):
+    """`count` edges between 2^scale vertices, their ids shuffled so that they do not tell the degree."""
+    source, target = np.zeros(count, np.int64), np.zeros(count, np.int64)
+    pending = np.arange(count)
+    while len(pending):
+        s, t = np.zeros(len(pending), np.int64), np.zeros(len(pending), np.int64)
+        for _ in range(scale):
+            r = rng.random(len(pending))
+            s = 2 * s + (r >= 0.76)
+            t = 2 * t + (((r >= 0.57) & (r < 0.76)) | (r >= 0.95))
+        source[pending], target[pending] = s, t
+        pending = pending[s == t]
+    shuffled = rng.permutation(1 << scale)
+    return shuffled[source], shuffled[target]
+
+
+def name(vertex):
+    return hashlib.blake2b(str(vertex).encode(), digest_size=16).hexdigest()
+
+
+def write_people(path, age):
+    write_rows(path, "id,name,age", ((v, name(v), a) for v, a in enumerate(age.tolist())))
+
+
+def write_rows(path, header, rows):
+    with path.open("w") as out:
+        out.write(header + "\n")
+        out.writelines(",".join(map(str, row)) + "\n" for row in rows)
+
+
+def parameters(rng, source, target, age):
+    graph = Neighbours(source, target, len(age))
+    knowing = np.flatnonzero(np.diff(graph.offsets))
+    points = rng.choice(len(age), POINTS).tolist()
+    shallow = rng.choice(knowing, SHALLOW).tolist()
+    deep = shallow[:DEEP]
+    ages = rng.integers(*AGES, size=FILTERS).tolist()
+    counts = np.bincount(age)
+    return {
+        "vertices": len(age),
+        "edges": len(source),
+        "params": {"point": points, "hop1": shallow, "hop2": shallow, "hop3": deep, "bfs4": deep, "filter_count": ages,
+                   "group_count": [None] * 5},
+        "answers": {
+            "point": [[name(v), int(age[v])] for v in points],
+            "hop1": [digest(graph.of([v])) for v in shallow],
+            "hop2": [len(graph.hops(v, 2)) for v in shallow],
+            "hop3": [len(graph.hops(v, 3)) for v in deep],
+            "bfs4": [len(graph.within(v, 4)) for v in deep],
+            "filter_count": [int((age > a).sum()) for a in ages],
+            "group_count": [{str(a): int(n) for a, n in enumerate(counts) if n}] * 5,
+        },
+    }
+
+
+class Neighbours:
+    """Outgoing edges by vertex."""
+
+    def __init__(self, source, target, vertices):
+        order = np.argsort(source, kind="stable")
+        self.targets = target[order]
+        self.offsets = np.searchsorted(source[order], np.arange(vertices + 1))
+
+    def of(self, vertices):
+        return np.concatenate([self.targets[self.offsets[v]:self.offsets[v + 1]] for v in vertices])
+
+    def hops(self, vertex, depth):
+        frontier = np.array([vertex])
+        for _ in range(depth):
+            frontier = np.unique(self.of(frontier)) if len(frontier) else frontier
+        return frontier
+
+    def within(self, vertex, depth):
+        """The vertex and all reached from it in at most `depth` hops."""
+        seen = frontier = np.array([vertex])
+        for _ in range(depth):
+            frontier = np.setdiff1d(self.of(frontier), seen) if len(frontier) else frontier
+            seen = np.union1d(seen, frontier)
+        return seen
+
+
+def digest(neighbours):
+    """What stands for a list of neighbours, whatever its order."""
+    ids = np.sort(np.asarray(neighbours, dtype=np.int64))
+    return [len(ids), hashlib.blake2b(ids.tobytes(), digest_size=8).hexdigest()]
+
+
+def new_edges(vertices, count, seed):
+    """Edges to insert, as arrays source, target, ts, weight."""
+    rng = np.random.default_rng(SEED + seed)
+    source, target = rng.integers(0, vertices, count), rng.integers(0, vertices, count)
+    return source, target, 1_700_000_000 + np.arange(count), np.round(rng.random(count), 4)

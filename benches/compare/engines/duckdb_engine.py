@@ -1,0 +1,74 @@
+"""DuckDB, for scale: the graph as two tables with indexes, queries in SQL."""
+
+import duckdb
+import pyarrow as pa
+
+from . import Engine
+
+HOP = "SELECT DISTINCT k.dst AS id FROM knows k WHERE k.src IN ({})"
+HOP1 = "SELECT dst FROM knows WHERE src = ?"
+HOP2 = HOP.format("SELECT dst FROM knows WHERE src = ?")
+BFS4 = """
+    WITH RECURSIVE reached(id, depth) USING KEY (id) AS (
+        SELECT CAST(? AS BIGINT), 0
+        UNION
+        SELECT DISTINCT k.dst, r.depth + 1 FROM reached r JOIN knows k ON k.src = r.id
+        WHERE r.depth < 4 AND NOT EXISTS (SELECT 1 FROM recurring.reached seen WHERE seen.id = k.dst)
+    )
+    SELECT count(*) FROM reached"""
+
+
+class DuckDb(Engine):
+    name = "duckdb"
+    note = "a relational engine: tables with an index on the source of edges"
+
+    def load(self, path, people, knows):
+        connection = duckdb.connect(str(path))
+        connection.execute("CREATE TABLE person(id BIGINT PRIMARY KEY, name VARCHAR, age BIGINT)")
+        connection.execute("CREATE TABLE knows(src BIGINT, dst BIGINT, ts BIGINT, weight DOUBLE)")
+        connection.execute(f"COPY person FROM '{people}' (HEADER)")
+        connection.execute(f"COPY knows FROM '{knows}' (HEADER)")
+        connection.execute("CREATE INDEX knows_src ON knows(src)")
+        connection.close()
+
+    def open(self, path):
+        self.connection = duckdb.connect(str(path))
+        self.connection.execute("SET threads = 1")
+
+    def queries(self):
+        def rows(text):
+            run = self.connection.execute
+            return lambda x: run(text, [x]).fetchall()
+
+        def scalar(text):
+            run = rows(text)
+            return lambda x: run(x)[0][0]
+
+        point, hop1 = rows("SELECT name, age FROM person WHERE id = ?"), rows(HOP1)
+        group = self.connection.execute
+        return {
+            "point": [lambda x: point(x)[0]],
+            "hop1": [lambda x: [row[0] for row in hop1(x)]],
+            "hop2": [scalar(f"SELECT count(*) FROM ({HOP2})")],
+            "hop3": [scalar(f"SELECT count(*) FROM ({HOP.format(HOP2)})")],
+            "bfs4": [scalar(BFS4)],
+            "filter_count": [scalar("SELECT count(*) FROM person WHERE age > ?")],
+            "group_count": [lambda _: dict(group("SELECT age, count(*) FROM person GROUP BY age").fetchall())],
+        }
+
+    def insert_edge(self, source, target, ts, weight):
+        self.connection.execute("INSERT INTO knows VALUES (?, ?, ?, ?)", [source, target, ts, weight])
+
+    def insert_batch(self, source, target, ts, weight):
+        rows = pa.table({"src": source, "dst": target, "ts": ts, "weight": weight})  # the query finds it by its name
+        self.connection.execute("INSERT INTO knows SELECT * FROM rows")
+
+    def edge_count(self):
+        return self.connection.execute("SELECT count(*) FROM knows").fetchall()[0][0]
+
+    def close(self):
+        self.connection.close()
+
+
+def make():
+    return DuckDb()

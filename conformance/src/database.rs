@@ -1,0 +1,83 @@
+//! The databases scenarios run on, and how a query runs on one.
+
+use std::time::Duration;
+
+use clap::ValueEnum;
+use mangrove_graph::{GraphError, GraphView, GraphWrite, Value};
+use mangrove_query::{Graph, Options, Parameters, Query};
+use mangrove_testkit::Oracle;
+
+/// After so long a query counts as failed.
+const TIMEOUT: Duration = Duration::from_secs(60);
+
+/// The store to run on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum StoreKind {
+    /// The test kit's graph in memory.
+    Oracle,
+    /// The durable store, in a temporary directory.
+    Hot,
+}
+
+pub enum Database {
+    Oracle(Box<Oracle>),
+}
+
+impl Database {
+    pub fn create(kind: StoreKind) -> Result<Self, String> {
+        match kind {
+            StoreKind::Oracle => Ok(Database::Oracle(Box::default())),
+            StoreKind::Hot => Err("the hot store is not wired up".into()),
+        }
+    }
+
+    /// Reads a consistent view.
+    pub fn read<T>(&self, read: impl FnOnce(&dyn GraphView) -> Result<T, String>) -> Result<T, String> {
+        match self {
+            Database::Oracle(graph) => read(&**graph),
+        }
+    }
+
+    /// Changes the graph in one transaction; with `keep` unset, or on an error, the changes are thrown away.
+    pub fn write<T>(
+        &mut self,
+        keep: bool,
+        write: impl FnOnce(&mut dyn GraphWrite) -> Result<T, String>,
+    ) -> Result<T, String> {
+        match self {
+            Database::Oracle(graph) => {
+                let mut changed = graph.clone();
+                let result = write(&mut *changed)?;
+                if keep {
+                    *graph = changed;
+                }
+                Ok(result)
+            }
+        }
+    }
+
+    /// Writes what `fill` writes, and keeps it.
+    pub fn fill(&mut self, fill: impl FnOnce(&mut dyn GraphWrite) -> Result<(), GraphError>) -> Result<(), String> {
+        self.write(true, |graph| fill(graph).map_err(|e| e.to_string()))
+    }
+
+    /// Every result of a query; changes are kept with `keep` set. The error is what the engine says.
+    pub fn query(&mut self, text: &str, parameters: &Parameters, keep: bool) -> Result<Vec<Value>, String> {
+        let query = Query::parse(text).map_err(|e| e.to_string())?;
+        if query.writes() {
+            self.write(keep, |graph| results(&query, Graph::Write(graph), parameters))
+        } else {
+            self.read(|graph| results(&query, Graph::Read(graph), parameters))
+        }
+    }
+}
+
+fn results(query: &Query, mut graph: Graph<'_>, parameters: &Parameters) -> Result<Vec<Value>, String> {
+    let options = Options { timeout: Some(TIMEOUT), ..Options::default() };
+    let mut execution = query.execute(&mut graph, parameters, &options).map_err(|e| e.to_string())?;
+    let mut results = Vec::new();
+    while let Some(batch) = execution.next(&mut graph).map_err(|e| e.to_string())? {
+        results.extend(batch);
+    }
+    Ok(results)
+}

@@ -1,0 +1,30 @@
+//! `mangrove check`: does the database contradict itself?
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::{Failure, counted, open_reading, output};
+
+/// Verify that everything stored agrees with everything else
+#[derive(Args)]
+pub struct Check {
+    /// The database
+    db: PathBuf,
+}
+
+impl Check {
+    pub fn run(self) -> Result<(), Failure> {
+        let report = open_reading(&self.db)?.check()?;
+        if report.violations.is_empty() {
+            return output::print_text("everything stored agrees");
+        }
+        let found = report.violations.iter().map(|violation| format!("{}: {}\n", violation.table, violation.what));
+        output::print_text(&found.collect::<String>())?;
+        Err(Failure::Request(format!(
+            "{} is damaged: {} found; restore it from a backup, or export what can still be read",
+            self.db.display(),
+            counted(report.violations.len() as u64, "contradiction", "contradictions")
+        )))
+    }
+}

@@ -1,0 +1,87 @@
+//! `mangrove demo`: a small made-up graph (islands, ferries and the people on them) to try queries on.
+
+use std::path::{Path, PathBuf};
+use std::{fs, io};
+
+use clap::Args;
+
+use super::{Failure, counted, output, say};
+use crate::ingest::Quiet;
+use crate::{Database, LoadOptions};
+
+/// Make a small sample database and show queries to try on it
+#[derive(Args)]
+pub struct Demo {
+    /// Where the database goes
+    #[arg(default_value = "demo.mg")]
+    dir: PathBuf,
+}
+
+const FILES: [(&str, &str); 4] = [
+    ("islands.csv", include_str!("demo/islands.csv")),
+    ("boats.csv", include_str!("demo/boats.csv")),
+    ("people.csv", include_str!("demo/people.csv")),
+    ("edges.csv", include_str!("demo/edges.csv")),
+];
+
+/// What to ask, and the question in words.
+const QUERIES: [(&str, &str); 6] = [
+    ("the largest islands", "g.V().hasLabel('island').order().by('population', desc).limit(3).valueMap('name', 'population')"),
+    ("where ferries go from Arroyo", "g.V().has('island', 'name', 'Arroyo').outE('ferry').project('to', 'minutes').by(inV().values('name')).by('minutes')"),
+    ("who lives on the island of the harbour South Cove", "g.V().has('island', 'harbours', 'South Cove').in('lives_on').values('name')"),
+    ("people known to people Ana knows", "g.V().has('person', 'name', 'Ana').out('knows').out('knows').dedup().values('name')"),
+    ("how many people live where", "g.V().hasLabel('person').out('lives_on').groupCount().by('name').unfold()"),
+    ("ferries from Jetsam to Coral Head", "g.V().has('name', 'Jetsam').repeat(out('ferry').simplePath()).until(has('name', 'Coral Head')).path().by('name').limit(1)"),
+];
+
+impl Demo {
+    pub fn run(self) -> Result<(), Failure> {
+        let occupied = fs::read_dir(&self.dir).is_ok_and(|mut entries| entries.next().is_some());
+        if occupied {
+            return Err(Failure::Request(format!(
+                "{} is there already and not empty; name another directory, as in `mangrove demo other.mg`",
+                self.dir.display()
+            )));
+        }
+        let database = Database::open(&self.dir)?;
+        let report = load(&database)?;
+        say(&format!(
+            "made {} of {} and {}: islands, ferries, boats and people",
+            self.dir.display(),
+            counted(report.vertex_count(), "vertex", "vertices"),
+            counted(report.edge_count(), "edge", "edges")
+        ));
+        output::print_text(&suggestions(&self.dir))
+    }
+}
+
+fn load(database: &Database) -> Result<crate::LoadReport, Failure> {
+    let directory = std::env::temp_dir().join(format!("mangrove-demo-{}", std::process::id()));
+    let written = write_files(&directory).map_err(|error| Failure::Request(format!("{}: {error}", directory.display())));
+    let loaded = written.and_then(|files| {
+        let options = LoadOptions { files, ..LoadOptions::default() };
+        Ok(database.load(&options, &mut Quiet)?)
+    });
+    // Leftovers of a failure to remove them do no harm in the directory for temporary files.
+    let _ = fs::remove_dir_all(&directory);
+    loaded
+}
+
+fn write_files(directory: &Path) -> io::Result<Vec<PathBuf>> {
+    fs::create_dir_all(directory)?;
+    let mut paths = Vec::with_capacity(FILES.len());
+    for (name, content) in FILES {
+        paths.push(directory.join(name));
+        fs::write(directory.join(name), content)?;
+    }
+    Ok(paths)
+}
+
+fn suggestions(path: &Path) -> String {
+    let mut text = String::from("Try:\n");
+    for (question, query) in QUERIES {
+        text.push_str(&format!("\n# {question}\nmangrove query {} \"{query}\"\n", path.display()));
+    }
+    text.push_str(&format!("\n# ask on your own\nmangrove shell {}\n", path.display()));
+    text
+}

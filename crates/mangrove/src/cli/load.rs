@@ -1,0 +1,192 @@
+//! `mangrove load`: files into a graph.
+
+use std::io::{self, IsTerminal};
+use std::path::PathBuf;
+use std::time::Instant;
+
+use clap::{Args, ValueEnum};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use super::{Failure, counted, grouped, interrupt, query, say};
+use crate::ingest::{self, EdgeFiles, NodeFiles, Phase, Status};
+use crate::{Database, Durability, IdSpace, LoadOptions, LoadReport, OpenOptions, Progress};
+
+/// Load files into a database, which is made if there is none
+#[derive(Args)]
+pub struct Load {
+    /// The database
+    db: PathBuf,
+    /// Files, globs, directories; what each holds is told by its header
+    files: Vec<PathBuf>,
+    /// What the files are
+    #[arg(long, value_enum, default_value = "auto")]
+    format: Format,
+    /// Vertices of one label: a file (or glob, or list) whose id is the column id or ~id, else the first
+    #[arg(long, value_name = "LABEL=FILE")]
+    nodes: Vec<String>,
+    /// Edges of one label between vertices of two: a file whose ends are the columns src/source/from and dst/target/to, else the first two
+    #[arg(long, value_name = "SRC:LABEL:DST=FILE")]
+    edges: Vec<String>,
+    /// A description of the files, for what headers and names do not say
+    #[arg(long, value_name = "FILE.yaml")]
+    mapping: Option<PathBuf>,
+    /// Whether an id names one vertex of the graph or one of its label; fixed when the database is made
+    #[arg(long, value_enum)]
+    id_space: Option<Space>,
+    /// The column whose value orders the edges of a vertex
+    #[arg(long, value_name = "COLUMN")]
+    edge_time: Option<String>,
+    /// What to do about a row that cannot be loaded: stop and leave the database as it was, or load the rest
+    #[arg(long, value_enum, default_value = "fail")]
+    on_error: OnError,
+    /// Where rows that were skipped go, with the reasons; DB.rejects.csv if not given
+    #[arg(long, value_name = "FILE")]
+    rejects: Option<PathBuf>,
+    /// Do not wait for the disk. Faster on slow disks; a crash of the system (not of the command) may damage the database
+    #[arg(long)]
+    relaxed: bool,
+    /// Show no progress
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Format {
+    Auto,
+    Csv,
+    Parquet,
+    Jsonl,
+    Graphml,
+    Graphson,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Space {
+    Graph,
+    Label,
+}
+
+#[derive(Clone, Copy, PartialEq, ValueEnum)]
+enum OnError {
+    Fail,
+    Skip,
+}
+
+impl Load {
+    pub fn run(self) -> Result<(), Failure> {
+        let options = self.options()?;
+        let database = self.open()?;
+        let started = Instant::now();
+        interrupt::listen();
+        let mut progress = Bar::new(self.quiet);
+        let outcome = database.load(&options, &mut progress);
+        progress.bar.finish_and_clear();
+        let report = outcome?;
+        self.report(&report, started);
+        Ok(())
+    }
+
+    fn report(&self, report: &LoadReport, started: Instant) {
+        report.warnings.iter().for_each(|warning| say(&format!("warning: {warning}")));
+        let took = started.elapsed();
+        let (vertices, edges) = (report.vertex_count(), report.edge_count());
+        let rate = (vertices + edges) as f64 / took.as_secs_f64().max(1e-3);
+        say(&format!(
+            "loaded {} and {} into {} in {} ({}/s)",
+            counted(vertices, "vertex", "vertices"),
+            counted(edges, "edge", "edges"),
+            self.db.display(),
+            query::elapsed(took),
+            grouped(rate as u64),
+        ));
+        if let Some(rejects) = &report.rejects_file {
+            say(&format!("skipped {}, with reasons in {}", counted(report.rejects, "row", "rows"), rejects.display()));
+        }
+    }
+
+    fn options(&self) -> Result<LoadOptions, Failure> {
+        let wrong = |error: ingest::LoadError| Failure::Usage(error.to_string());
+        if self.rejects.is_some() && self.on_error == OnError::Fail {
+            return Err(Failure::Usage("--rejects takes what --on-error skip skips; give both".into()));
+        }
+        Ok(LoadOptions {
+            format: match self.format {
+                Format::Auto => ingest::Format::Auto,
+                Format::Csv => ingest::Format::Csv,
+                Format::Parquet => ingest::Format::Parquet,
+                Format::Jsonl => ingest::Format::Jsonl,
+                Format::Graphml => ingest::Format::GraphMl,
+                Format::Graphson => ingest::Format::GraphSon,
+            },
+            files: self.files.clone(),
+            nodes: self.nodes.iter().map(|text| NodeFiles::parse(text)).collect::<Result<_, _>>().map_err(wrong)?,
+            edges: self.edges.iter().map(|text| EdgeFiles::parse(text)).collect::<Result<_, _>>().map_err(wrong)?,
+            mapping: self.mapping.clone(),
+            edge_time: self.edge_time.clone(),
+            on_error: match self.on_error {
+                OnError::Fail => ingest::OnError::Fail,
+                OnError::Skip => ingest::OnError::Skip { rejects: self.rejects_file() },
+            },
+            ..LoadOptions::default()
+        })
+    }
+
+    fn rejects_file(&self) -> PathBuf {
+        let beside = || {
+            let mut name = self.db.as_os_str().to_owned();
+            name.push(".rejects.csv");
+            PathBuf::from(name)
+        };
+        self.rejects.clone().unwrap_or_else(beside)
+    }
+
+    fn open(&self) -> Result<Database, Failure> {
+        let id_space = self.id_space.map(|space| match space {
+            Space::Graph => IdSpace::Graph,
+            Space::Label => IdSpace::Label,
+        });
+        let durability = if self.relaxed { Durability::Relaxed } else { Durability::Full };
+        Ok(Database::open_with(&self.db, &OpenOptions { durability, id_space, ..OpenOptions::default() })?)
+    }
+}
+
+/// Progress on a terminal; silence elsewhere.
+struct Bar {
+    bar: ProgressBar,
+    phase: Option<Phase>,
+}
+
+impl Bar {
+    fn new(quiet: bool) -> Self {
+        let shown = !quiet && io::stderr().is_terminal();
+        let target = if shown { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+        let bar = ProgressBar::with_draw_target(None, target);
+        const TEMPLATE: &str = "{prefix} [{bar:30}] {bytes}/{total_bytes} {msg} {eta} left";
+        if let Ok(style) = ProgressStyle::with_template(TEMPLATE) {
+            bar.set_style(style.progress_chars("=> "));
+        }
+        Self { bar, phase: None }
+    }
+}
+
+impl Progress for Bar {
+    fn update(&mut self, status: &Status) {
+        if self.phase != Some(status.phase) {
+            self.phase = Some(status.phase);
+            self.bar.set_prefix(match status.phase {
+                Phase::Planning => "reading headers",
+                Phase::Vertices => "vertices",
+                Phase::Edges => "edges",
+                Phase::Retyping => "retyping columns",
+            });
+        }
+        self.bar.set_length(status.bytes_total);
+        self.bar.set_position(status.bytes_done);
+        let per_second = status.rows as f64 / self.bar.elapsed().as_secs_f64().max(1e-3);
+        self.bar.set_message(format!("{} rows, {}/s,", grouped(status.rows), grouped(per_second as u64)));
+    }
+
+    fn cancelled(&self) -> bool {
+        interrupt::requested()
+    }
+}

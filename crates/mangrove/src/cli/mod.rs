@@ -1,0 +1,194 @@
+//! The `mangrove` command: one file a subcommand.
+//!
+//! Results go to stdout, everything else to stderr. Exit codes: 0 done, 1 the request failed (the message says why and where),
+//! 2 the command was not understood, 130 stopped by Ctrl-C. A reader of stdout that goes away (`| head`) ends the command
+//! quietly. Commands that only read open the database read-only, so they run beside a writer.
+
+mod backup;
+mod check;
+mod demo;
+mod export;
+mod interrupt;
+mod load;
+mod output;
+mod params;
+mod query;
+mod shell;
+mod stats;
+
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::path::Path;
+
+use clap::{Parser, Subcommand};
+
+use crate::error::{ExportError, LoadError, OpenError, QueryError, StoreError};
+use crate::{Database, OpenOptions, QueryErrorKind};
+
+/// A property-graph database: load files, ask questions in Gremlin.
+#[derive(Parser)]
+#[command(name = "mangrove", version, propagate_version = true, max_term_width = 120)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Load(load::Load),
+    Query(query::Query),
+    Shell(shell::Shell),
+    Export(export::Export),
+    Stats(stats::Stats),
+    Check(check::Check),
+    Backup(backup::Backup),
+    Demo(demo::Demo),
+}
+
+/// Runs the command of `arguments`, the first of which is the name of the program, and returns its exit code.
+///
+/// ```
+/// assert_eq!(mangrove::cli::run(["mangrove", "--version"]), 0);
+/// assert_eq!(mangrove::cli::run(["mangrove", "no-such-command"]), 2);
+/// ```
+pub fn run(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> u8 {
+    let outcome = match Arguments::try_parse_from(arguments) {
+        Ok(arguments) => dispatch(arguments.command),
+        Err(error) => {
+            // Help goes to stdout, errors to stderr; if neither can be written to there is nobody to tell.
+            let _ = error.print();
+            return if error.use_stderr() { 2 } else { 0 };
+        }
+    };
+    match outcome {
+        Ok(()) => 0,
+        Err(failure) => failure.report(),
+    }
+}
+
+fn dispatch(command: Command) -> Result<(), Failure> {
+    match command {
+        Command::Load(load) => load.run(),
+        Command::Query(query) => query.run(),
+        Command::Shell(shell) => shell.run(),
+        Command::Export(export) => export.run(),
+        Command::Stats(stats) => stats.run(),
+        Command::Check(check) => check.run(),
+        Command::Backup(backup) => backup.run(),
+        Command::Demo(demo) => demo.run(),
+    }
+}
+
+/// Why a command did not do what it was asked.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    Request(String),
+    Usage(String),
+    Interrupted(String),
+    /// Whoever read the output has gone.
+    NobodyReads,
+}
+
+impl Failure {
+    fn report(self) -> u8 {
+        let (message, code) = match self {
+            Failure::Request(message) => (message, 1),
+            Failure::Usage(message) => (message, 2),
+            Failure::Interrupted(message) => (message, interrupt::EXIT_CODE),
+            Failure::NobodyReads => return 0,
+        };
+        say(&format!("error: {message}"));
+        code
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Failure::NobodyReads,
+            _ => Failure::Request(format!("the output could not be written: {error}")),
+        }
+    }
+}
+
+impl From<QueryError> for Failure {
+    fn from(error: QueryError) -> Self {
+        match &error {
+            QueryError::Query(failure) if failure.kind == QueryErrorKind::Cancelled && interrupt::requested() => {
+                Failure::Interrupted("interrupted; the query was stopped and changed nothing".into())
+            }
+            _ => Failure::Request(error.render()),
+        }
+    }
+}
+
+impl From<LoadError> for Failure {
+    fn from(error: LoadError) -> Self {
+        match &error {
+            LoadError::Load(mangrove_ingest::LoadError::Cancelled) => {
+                Failure::Interrupted("interrupted; the load was rolled back and the database is as it was".into())
+            }
+            _ => Failure::Request(error.to_string()),
+        }
+    }
+}
+
+macro_rules! request_failures {
+    ($($error:ty),*) => {
+        $(impl From<$error> for Failure {
+            fn from(error: $error) -> Self {
+                Failure::Request(error.to_string())
+            }
+        })*
+    };
+}
+
+request_failures!(OpenError, StoreError, ExportError);
+
+/// Writes a message to stderr.
+fn say(message: &str) {
+    // Without a stderr there is nobody to tell.
+    let _ = writeln!(io::stderr().lock(), "{message}");
+}
+
+fn open_reading(path: &Path) -> Result<Database, Failure> {
+    Ok(Database::open_with(path, &OpenOptions { read_only: true, create: false, ..OpenOptions::default() })?)
+}
+
+fn open_writing(path: &Path) -> Result<Database, Failure> {
+    Ok(Database::open_with(path, &OpenOptions { create: false, ..OpenOptions::default() })?)
+}
+
+/// `1 row`, `2 rows`, `1,234 rows`.
+fn counted(count: u64, one: &str, many: &str) -> String {
+    format!("{} {}", grouped(count), if count == 1 { one } else { many })
+}
+
+/// A number with its thousands apart.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::with_capacity(digits.len() * 4 / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at) % 3 == 0 {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        use clap::CommandFactory;
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn numbers_are_grouped_by_thousands() {
+        assert_eq!([0, 999, 1000, 1_234_567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
+    }
+}

@@ -1,0 +1,106 @@
+//! `mangrove query`: one query, its results on stdout.
+
+use std::io::{IsTerminal, Read};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+
+use super::output::{self, Format};
+use super::{Failure, counted, interrupt, open_reading, open_writing, params, say};
+use crate::{CancelToken, QueryError, QueryOptions};
+
+/// Ask a question in Gremlin, or change the graph with one
+#[derive(Args)]
+pub struct Query {
+    /// The database
+    db: PathBuf,
+    /// The query, as in 'g.V().count()'; - reads it from standard input
+    gremlin: String,
+    /// How results are written
+    #[arg(long, value_enum, default_value = "table")]
+    format: Format,
+    /// A value for a variable of the query: 5, 1.5, true, "text", [1,2] and {"k":1} as in JSON, anything else a string
+    #[arg(long = "param", value_name = "NAME=VALUE")]
+    params: Vec<String>,
+    /// Give up after this long, as in 500ms, 30s, 5m
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    timeout: Option<Duration>,
+    /// Show how the query would be run, instead of running it
+    #[arg(long)]
+    explain: bool,
+}
+
+impl Query {
+    pub fn run(self) -> Result<(), Failure> {
+        let parameters = params::parse(&self.params).map_err(Failure::Usage)?;
+        let text = self.text()?;
+        let writes = mangrove_query::Query::parse(&text).map_err(QueryError::from)?.writes();
+        let database = if writes && !self.explain { open_writing(&self.db)? } else { open_reading(&self.db)? };
+        let options = QueryOptions { timeout: self.timeout, cancel: CancelToken::default(), ..QueryOptions::default() };
+        if self.explain {
+            let plan = database.explain(&text, &parameters, &options)?;
+            return output::print_text(&plan);
+        }
+        interrupt::cancelling(&options.cancel, || {
+            let started = Instant::now();
+            let mut results = database.query(&text, &parameters, &options)?;
+            let rows = output::print(&mut results, self.format)?;
+            results.warnings().iter().for_each(|warning| say(&format!("warning: {warning}")));
+            if self.format == Format::Table && std::io::stderr().is_terminal() {
+                say(&format!("{} in {}", counted(rows, "row", "rows"), elapsed(started.elapsed())));
+            }
+            Ok(())
+        })
+    }
+
+    fn text(&self) -> Result<String, Failure> {
+        if self.gremlin != "-" {
+            return Ok(self.gremlin.clone());
+        }
+        let mut text = String::new();
+        let read = std::io::stdin().lock().read_to_string(&mut text);
+        read.map_err(|error| Failure::Request(format!("the query could not be read from standard input: {error}")))?;
+        Ok(text)
+    }
+}
+
+/// A time as people read it.
+pub fn elapsed(time: Duration) -> String {
+    match time.as_secs_f64() {
+        s if s < 0.001 => format!("{:.0} µs", s * 1e6),
+        s if s < 1.0 => format!("{:.1} ms", s * 1e3),
+        s => format!("{s:.2} s"),
+    }
+}
+
+/// Reads `500ms`, `30s`, `5m`, `1h`, or a number of seconds.
+fn duration(text: &str) -> Result<Duration, String> {
+    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let unit_seconds = match unit.trim() {
+        "ms" => 0.001,
+        "s" | "" => 1.0,
+        "m" | "min" => 60.0,
+        "h" => 3600.0,
+        _ => return Err(format!("{unit:?} is no unit of time: use ms, s, m or h")),
+    };
+    let number: f64 = number.parse().map_err(|_| "expected a time as 500ms, 30s or 5m".to_owned())?;
+    Duration::try_from_secs_f64(number * unit_seconds).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_units() {
+        assert_eq!(duration("500ms"), Ok(Duration::from_millis(500)));
+        assert_eq!(duration("1.5s"), Ok(Duration::from_millis(1500)));
+        assert_eq!(duration("2m"), Ok(Duration::from_secs(120)));
+        assert_eq!(duration("7"), Ok(Duration::from_secs(7)));
+        for wrong in ["", "s", "5 parsecs", "1.2.3s", "9999999999999999999999h"] {
+            assert!(duration(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! `mangrove stats`: what a database holds.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use comfy_table::{Cell, CellAlignment};
+use mangrove_graph::{ElementKind, GraphView, LabelId, LabelSchema, PropertySchema, Schema, Statistics};
+use serde_json::{Value as Json, json};
+
+use super::{Failure, grouped, open_reading, output};
+use crate::{Database, IdSpace, StoreError};
+
+/// Show counts by label, properties, indexes and sizes
+#[derive(Args)]
+pub struct Stats {
+    /// The database
+    db: PathBuf,
+    /// How the answer is written
+    #[arg(long, value_enum, default_value = "table")]
+    format: Format,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    Table,
+    Json,
+}
+
+const KINDS: [ElementKind; 2] = [ElementKind::Vertex, ElementKind::Edge];
+
+impl Stats {
+    pub fn run(self) -> Result<(), Failure> {
+        let database = open_reading(&self.db)?;
+        match self.format {
+            Format::Json => output::print_text(&as_json(&database)?.to_string()),
+            Format::Table => output::print_text(&format!("{}\n{}", summary(&database)?, schema(&database)?)),
+        }
+    }
+}
+
+/// Counts by label, and sizes.
+pub fn summary(database: &Database) -> Result<String, Failure> {
+    let (schema, counts) = read(database)?;
+    let mut table = output::drawing();
+    table.set_header(["", "label", "count"]);
+    for kind in KINDS {
+        for (label, count) in labels(&schema, &counts, kind) {
+            table.add_row([Cell::new(name(kind)), Cell::new(&label.name), number(count)]);
+        }
+        table.add_row([Cell::new(name(kind)), Cell::new("(all)"), number(total(&schema, &counts, kind))]);
+    }
+    let disk = indicatif::HumanBytes(database.stats()?.file_bytes);
+    Ok(format!("{table}\n{disk} on disk\n"))
+}
+
+/// Properties by label, and indexes.
+pub fn schema(database: &Database) -> Result<String, Failure> {
+    let (schema, _) = read(database)?;
+    let mut table = output::drawing();
+    table.set_header(["", "label", "property", "type", "values", "index"]);
+    for kind in KINDS {
+        for (at, label) in schema.labels(kind).iter().enumerate() {
+            for property in &label.properties {
+                let indexed = kind == ElementKind::Vertex && schema.index(LabelId(at as u16), property.key).is_some();
+                table.add_row([
+                    name(kind).to_owned(),
+                    label.name.to_string(),
+                    schema.key_name(property.key).to_string(),
+                    types(property),
+                    notes(label, property),
+                    if indexed { "yes".into() } else { String::new() },
+                ]);
+            }
+        }
+    }
+    let mut text = if table.is_empty() { "no properties\n".to_owned() } else { format!("{table}\n") };
+    for label in &schema.edge_labels {
+        for (source, target) in &label.ends {
+            let end = |id| schema.label_name(ElementKind::Vertex, id);
+            text.push_str(&format!("({})-[{}]->({})\n", end(*source), label.name, end(*target)));
+        }
+    }
+    if schema.id_space == IdSpace::Label {
+        text.push_str("ids are unique within a label; T.id is Label/id\n");
+    }
+    Ok(text)
+}
+
+fn read(database: &Database) -> Result<(Schema, Statistics), Failure> {
+    let snapshot = database.snapshot()?;
+    let counts = snapshot.statistics().map_err(StoreError::from)?;
+    Ok((snapshot.schema().clone(), counts))
+}
+
+fn labels<'a>(
+    schema: &'a Schema,
+    counts: &'a Statistics,
+    kind: ElementKind,
+) -> impl Iterator<Item = (&'a LabelSchema, u64)> {
+    let labels = schema.labels(kind).iter().enumerate();
+    labels.map(move |(at, label)| (label, counts.count(kind, LabelId(at as u16))))
+}
+
+fn total(schema: &Schema, counts: &Statistics, kind: ElementKind) -> u64 {
+    labels(schema, counts, kind).map(|(_, count)| count).sum()
+}
+
+fn name(kind: ElementKind) -> &'static str {
+    match kind {
+        ElementKind::Vertex => "vertex",
+        ElementKind::Edge => "edge",
+    }
+}
+
+fn number(count: u64) -> Cell {
+    Cell::new(grouped(count)).set_alignment(CellAlignment::Right)
+}
+
+fn types(property: &PropertySchema) -> String {
+    match property.declared {
+        Some(declared) => format!("{declared} (declared)"),
+        None => property.types.iter().map(|t| t.name()).collect::<Vec<_>>().join(", "),
+    }
+}
+
+fn notes(label: &LabelSchema, property: &PropertySchema) -> String {
+    let mut notes = vec![property.cardinality.name()];
+    if property.has_meta {
+        notes.push("with properties");
+    }
+    if label.time == Some(property.key) {
+        notes.push("orders the edges");
+    }
+    notes.join(", ")
+}
+
+fn as_json(database: &Database) -> Result<Json, Failure> {
+    let (schema, counts) = read(database)?;
+    let describe = |kind: ElementKind| -> Json {
+        let entries = labels(&schema, &counts, kind).map(|(label, count)| {
+            let properties = label.properties.iter().map(|property| (schema.key_name(property.key).to_string(), as_json_property(property)));
+            (label.name.to_string(), json!({ "count": count, "properties": Json::Object(properties.collect()) }))
+        });
+        Json::Object(entries.collect())
+    };
+    let indexes = schema.indexes.iter().map(|index| {
+        json!({ "label": &*schema.label_name(ElementKind::Vertex, index.label), "key": &*schema.key_name(index.key) })
+    });
+    Ok(json!({
+        "vertices": total(&schema, &counts, ElementKind::Vertex),
+        "edges": total(&schema, &counts, ElementKind::Edge),
+        "vertexLabels": describe(ElementKind::Vertex),
+        "edgeLabels": describe(ElementKind::Edge),
+        "indexes": indexes.collect::<Vec<_>>(),
+        "idSpace": match schema.id_space { IdSpace::Graph => "graph", IdSpace::Label => "label" },
+        "diskBytes": database.stats()?.file_bytes,
+    }))
+}
+
+fn as_json_property(property: &PropertySchema) -> Json {
+    json!({
+        "types": property.types.iter().map(|t| t.name()).collect::<Vec<_>>(),
+        "declared": property.declared.map(|t| t.name()),
+        "cardinality": property.cardinality.name(),
+    })
+}

@@ -1,0 +1,274 @@
+//! A database: opened once, shared by every thread.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use mangrove_graph::{Cardinality, ElementKind, GraphError, GraphView, GraphWrite, KeyId, LabelId, Schema, ValueType};
+use mangrove_ingest::{ExportFormat, ExportReport, LoadOptions, LoadReport, Progress, Table};
+use mangrove_query::{Graph, Parameters, Query};
+use mangrove_snapshot::{CheckReport, Snapshot, StoreStats};
+
+use crate::error::{ExportError, LoadError, OpenError, QueryError, StoreError};
+use crate::guard::{self, Bug};
+use crate::ingestion::Ingestion;
+use crate::open::{self, Shared};
+use crate::stream::{ResultStream, Rows};
+use crate::transaction::Transaction;
+use crate::{OpenOptions, QueryOptions, near};
+
+/// A property graph in a directory.
+///
+/// Cloning gives another handle on the same open database; handles can be sent to and used from any thread. One transaction
+/// writes at a time, others wait for it; any number of threads and processes read meanwhile, each query on the state of the
+/// last commit before it began.
+///
+/// ```
+/// # let directory = tempfile::tempdir()?;
+/// # let path = directory.path().join("people.mg");
+/// use mangrove::{Database, Parameters, QueryOptions, Value};
+///
+/// let db = Database::open(&path)?;
+/// db.query("g.addV('person').property('name', 'Ada')", &Parameters::new(), &QueryOptions::default())?;
+/// let names = db.query("g.V().hasLabel('person').values('name')", &Parameters::new(), &QueryOptions::default())?.values()?;
+/// assert_eq!(names, [Value::from("Ada")]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct Database {
+    shared: Arc<Shared>,
+    read_only: bool,
+}
+
+impl Database {
+    /// Opens the database in the directory `path` for reading and writing; makes it if there is none.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, OpenError> {
+        Self::open_with(path, &OpenOptions::default())
+    }
+
+    /// Opens a database as `options` say. Handles on one database in one process share what is open, with the durability the
+    /// first of them asked for.
+    pub fn open_with(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Self, OpenError> {
+        let path = path.as_ref();
+        let doing = || format!("opening {}", path.display());
+        let shared = guard::run(path.parent().unwrap_or(path), &doing, || open::open(path, options))?;
+        Ok(Self { shared, read_only: options.read_only })
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.shared.path
+    }
+
+    pub fn is_read_only(&self) -> bool {
+        self.read_only
+    }
+
+    /// Runs a Gremlin query.
+    ///
+    /// A query that only reads runs as its results are taken, over a snapshot of the graph as it is now. One that writes has
+    /// run to its end when this returns, in a transaction of its own: either all it did is durable, or nothing.
+    pub fn query(&self, text: &str, parameters: &Parameters, options: &QueryOptions) -> Result<ResultStream, QueryError> {
+        self.guarded(&|| format!("running {text}"), || {
+            let query = self.shared.prepared.query(text)?;
+            self.run(&query, parameters, options)
+        })
+    }
+
+    /// Runs GraphSON 3 bytecode, as Gremlin language variants send it.
+    pub fn query_bytecode(&self, json: &str, parameters: &Parameters, options: &QueryOptions) -> Result<ResultStream, QueryError> {
+        self.guarded(&|| format!("running bytecode {json}"), || {
+            self.run(&Query::from_bytecode(json)?, parameters, options)
+        })
+    }
+
+    fn run(&self, query: &Query, parameters: &Parameters, options: &QueryOptions) -> Result<ResultStream, QueryError> {
+        let reports = self.shared.reports.clone();
+        if query.writes() {
+            let mut transaction = self.begin()?;
+            let graph = &mut Graph::Write(&mut transaction);
+            let rows = Rows::collect(query.execute(graph, parameters, options)?, graph)?;
+            transaction.commit()?;
+            return Ok(ResultStream::finished(rows, self.shared.store.snapshot()?, reports));
+        }
+        let snapshot = self.shared.store.snapshot()?;
+        let execution = query.execute(&mut Graph::Read(&snapshot), parameters, options)?;
+        Ok(ResultStream::running(execution, snapshot, reports))
+    }
+
+    /// The plan of a query: as written, after each rule that changed it, and as it would run.
+    pub fn explain(&self, text: &str, parameters: &Parameters, options: &QueryOptions) -> Result<String, QueryError> {
+        self.guarded(&|| format!("explaining {text}"), || {
+            let query = self.shared.prepared.query(text)?;
+            let snapshot = self.shared.store.snapshot()?;
+            Ok(query.explain(&snapshot, parameters, options)?.to_string())
+        })
+    }
+
+    /// Begins a transaction: several queries and loads that are kept together or not at all. Waits while another one writes.
+    /// It belongs to the thread that began it.
+    pub fn transaction(&self) -> Result<Transaction, StoreError> {
+        self.guarded(&|| "beginning a transaction".into(), || {
+            Ok(Transaction::new(self.begin()?, self.shared.reports.clone()))
+        })
+    }
+
+    /// Loads files, in one transaction: if anything fails the graph is as it was.
+    pub fn load(&self, options: &LoadOptions, progress: &mut dyn Progress) -> Result<LoadReport, LoadError> {
+        self.writing("loading files", |graph| Ok(mangrove_ingest::load(graph, options, progress)?))
+    }
+
+    /// Loads Arrow tables, in one transaction: if anything fails the graph is as it was.
+    pub fn load_tables(
+        &self,
+        tables: Vec<Table>,
+        options: &LoadOptions,
+        progress: &mut dyn Progress,
+    ) -> Result<LoadReport, LoadError> {
+        self.writing("loading tables", |graph| Ok(mangrove_ingest::load_tables(graph, tables, options, progress)?))
+    }
+
+    /// Begins to take vertices and edges in batches, committing as they come. Waits while a transaction writes; belongs to the
+    /// thread that began it.
+    pub fn ingest(&self) -> Result<Ingestion, LoadError> {
+        Ok(Ingestion::new(self.clone()))
+    }
+
+    /// Makes `has(label, key, …)` fast: builds an index over the vertices of `label` and keeps it from now on. Returns false if
+    /// there was one already. Takes time in proportion to the number of those vertices.
+    pub fn create_index(&self, label: &str, key: &str) -> Result<bool, StoreError> {
+        self.writing("creating an index", |graph| {
+            let (label, key) = known(graph.schema(), label, key)?;
+            Ok(graph.create_index(label, key)?)
+        })
+    }
+
+    /// Lets go of an index. Returns false if there was none.
+    pub fn drop_index(&self, label: &str, key: &str) -> Result<bool, StoreError> {
+        self.writing("dropping an index", |graph| {
+            let (label, key) = known(graph.schema(), label, key)?;
+            Ok(graph.drop_index(label, key)?)
+        })
+    }
+
+    /// Fixes the type (`None` leaves it open) and the cardinality of what elements of `label` have under `key`; either may be
+    /// new. Fails if values stored already do not keep to it.
+    pub fn declare_property(
+        &self,
+        kind: ElementKind,
+        label: &str,
+        key: &str,
+        value_type: Option<ValueType>,
+        cardinality: Cardinality,
+    ) -> Result<(), StoreError> {
+        self.writing("declaring a property", |graph| {
+            let label = graph.ensure_label(kind, label)?;
+            let key = graph.ensure_key(key)?;
+            Ok(graph.declare_property(kind, label, key, value_type, cardinality)?)
+        })
+    }
+
+    /// Makes `key` the time of edges of `label`: a vertex's edges of that label come in its order. Only while there are none.
+    pub fn declare_time(&self, label: &str, key: &str) -> Result<(), StoreError> {
+        self.writing("declaring the time of edges", |graph| {
+            let label = graph.ensure_label(ElementKind::Edge, label)?;
+            let key = graph.ensure_key(key)?;
+            Ok(graph.declare_time(label, key)?)
+        })
+    }
+
+    /// A consistent view of the graph as it is now.
+    pub fn snapshot(&self) -> Result<Snapshot, StoreError> {
+        self.guarded(&|| "taking a snapshot".into(), || Ok(self.shared.store.snapshot()?))
+    }
+
+    /// Labels, properties and indexes as they are now.
+    pub fn schema(&self) -> Result<Schema, StoreError> {
+        Ok(self.snapshot()?.schema().clone())
+    }
+
+    /// Counts and sizes.
+    pub fn stats(&self) -> Result<StoreStats, StoreError> {
+        self.guarded(&|| "collecting statistics".into(), || Ok(self.shared.store.stats()?))
+    }
+
+    /// Reads the whole database and reports everything that contradicts itself.
+    pub fn check(&self) -> Result<CheckReport, StoreError> {
+        self.guarded(&|| "checking the database".into(), || Ok(self.shared.store.check()?))
+    }
+
+    /// Writes a consistent copy of the database to the directory `destination`, which must be empty or not there yet, while
+    /// others read and write on.
+    pub fn backup(&self, destination: impl AsRef<Path>) -> Result<(), StoreError> {
+        self.guarded(&|| "making a backup".into(), || Ok(self.shared.store.backup(destination.as_ref())?))
+    }
+
+    /// Writes the graph to files in `directory`, as it is now.
+    pub fn export(&self, directory: impl AsRef<Path>, format: ExportFormat) -> Result<ExportReport, ExportError> {
+        self.guarded(&|| "exporting".into(), || {
+            let snapshot = self.shared.store.snapshot()?;
+            Ok(mangrove_ingest::export(&snapshot, directory.as_ref(), format)?)
+        })
+    }
+
+    /// Does `work` in a transaction of its own, which is kept if it succeeds.
+    pub(crate) fn writing<T, E>(&self, doing: &str, work: impl FnOnce(&mut dyn GraphWrite) -> Result<T, E>) -> Result<T, E>
+    where
+        E: From<GraphError> + From<Bug>,
+    {
+        self.guarded(&|| doing.into(), || {
+            let mut transaction = self.begin()?;
+            let outcome = work(&mut transaction)?;
+            transaction.commit()?;
+            Ok(outcome)
+        })
+    }
+
+    fn begin(&self) -> Result<mangrove_snapshot::Transaction, GraphError> {
+        if self.read_only { Err(GraphError::ReadOnly) } else { self.shared.store.begin() }
+    }
+
+    pub(crate) fn guarded<T, E: From<Bug>>(
+        &self,
+        doing: &dyn Fn() -> String,
+        work: impl FnOnce() -> Result<T, E>,
+    ) -> Result<T, E> {
+        guard::run(&self.shared.reports, doing, work)
+    }
+}
+
+fn known(schema: &Schema, label: &str, key: &str) -> Result<(LabelId, KeyId), StoreError> {
+    let unknown = |what, name: &str, near| StoreError::Unknown { what, name: name.to_owned(), near };
+    let labels = || schema.vertex_labels.iter().map(|l| &*l.name);
+    let id = schema.label(ElementKind::Vertex, label).ok_or_else(|| unknown("vertex label", label, near::nearest(label, labels())))?;
+    let keys = || schema.keys.iter().map(|k| &**k);
+    let key_id = schema.key(key).ok_or_else(|| unknown("property key", key, near::nearest(key, keys())))?;
+    Ok((id, key_id))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mangrove_graph::Value;
+
+    fn count(db: &Database) -> Value {
+        db.query("g.V().count()", &Parameters::new(), &QueryOptions::default()).unwrap().values().unwrap().remove(0)
+    }
+
+    #[test]
+    fn a_panic_while_writing_leaves_no_trace_and_a_usable_database() {
+        let directory = tempfile::tempdir().unwrap();
+        let db = Database::open(directory.path().join("db.mg")).unwrap();
+        let outcome: Result<(), StoreError> = db.writing("testing", |graph| {
+            let label = graph.ensure_label(ElementKind::Vertex, "thing")?;
+            graph.add_vertices(label, &[None, None], &mut Vec::new())?;
+            panic!("halfway");
+        });
+        let Err(StoreError::Bug(bug)) = outcome else { panic!("{outcome:?}") };
+        let report = bug.report.expect("the directory can be written to");
+        assert_eq!(report.parent(), Some(directory.path()));
+        assert!(std::fs::read_to_string(report).unwrap().contains("halfway"));
+        assert_eq!(count(&db), Value::Int64(0));
+        db.query("g.addV('thing')", &Parameters::new(), &QueryOptions::default()).unwrap();
+        assert_eq!(count(&db), Value::Int64(1));
+        assert!(db.check().unwrap().violations.is_empty());
+    }
+}

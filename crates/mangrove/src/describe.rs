@@ -1,0 +1,257 @@
+//! Results with their elements read whole: ids and labels as users know them, and properties.
+//!
+//! A traversal carries elements as internal ids; only the graph they came from knows what users call them. [`describe`] reads
+//! that once, and every form of output (JSON, tables, Arrow, Python objects) is made of a [`Described`].
+
+use std::sync::Arc;
+
+use mangrove_graph::record;
+use mangrove_graph::{
+    Cardinality, Cell, EdgeRef, ElementId, ElementKind, GraphError, GraphView, Path, PropertyValue, Result, Subgraph, Tree,
+    Value, VertexId, VertexProperty,
+};
+
+/// A value of a result with nothing left to look up.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Described {
+    /// A value that holds no element.
+    Plain(Value),
+    Vertex(Box<VertexRecord>),
+    Edge(Box<EdgeRecord>),
+    VertexProperty(Box<VertexPropertyRecord>),
+    Property {
+        key: Arc<str>,
+        value: Value,
+    },
+    List(Vec<Described>),
+    Set(Vec<Described>),
+    /// Entries in the order they came.
+    Map(Vec<(Described, Described)>),
+    Entry(Box<(Described, Described)>),
+    Path {
+        objects: Vec<Described>,
+        /// What `as()` called each object.
+        labels: Vec<Vec<Arc<str>>>,
+    },
+    Tree(Vec<Branch>),
+    Subgraph {
+        vertices: Vec<VertexRecord>,
+        edges: Vec<EdgeRecord>,
+    },
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Branch {
+    pub value: Described,
+    pub below: Vec<Branch>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct VertexRecord {
+    pub internal: VertexId,
+    /// Null if the vertex has been removed since the query saw it.
+    pub id: Value,
+    pub label: Arc<str>,
+    /// Labels beside the primary one.
+    pub further_labels: Vec<Arc<str>>,
+    pub properties: Vec<PropertyRecord>,
+}
+
+/// What a vertex has under one key.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PropertyRecord {
+    pub key: Arc<str>,
+    /// The key takes several values (list or set cardinality), however many there are here.
+    pub many: bool,
+    pub values: Vec<ValueRecord>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct ValueRecord {
+    pub ordinal: u32,
+    pub value: Value,
+    pub meta: Vec<(Arc<str>, Value)>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct EdgeRecord {
+    pub internal: EdgeRef,
+    /// Null if the edge has been removed since the query saw it.
+    pub id: Value,
+    pub label: Arc<str>,
+    pub source: EndRecord,
+    pub target: EndRecord,
+    pub properties: Vec<(Arc<str>, Value)>,
+}
+
+/// An end of an edge.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EndRecord {
+    pub id: Value,
+    pub label: Arc<str>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct VertexPropertyRecord {
+    /// Tells apart the values of one key of one vertex.
+    pub ordinal: u32,
+    pub internal: VertexId,
+    pub vertex: EndRecord,
+    pub key: Arc<str>,
+    pub value: Value,
+    pub meta: Vec<(Arc<str>, Value)>,
+}
+
+/// Reads whole every element in `value`.
+pub fn describe(view: &dyn GraphView, value: &Value) -> Result<Described> {
+    Ok(match value {
+        Value::Vertex(id) => Described::Vertex(Box::new(vertex(view, *id)?)),
+        Value::Edge(edge) => Described::Edge(Box::new(self::edge(view, *edge)?)),
+        Value::VertexProperty(property) => Described::VertexProperty(Box::new(vertex_property(view, property)?)),
+        Value::Property(property) => Described::Property { key: property.name.clone(), value: property.value.clone() },
+        Value::Path(path) => describe_path(view, path)?,
+        Value::Tree(tree) => Described::Tree(branches(view, tree)?),
+        Value::Subgraph(subgraph) => describe_subgraph(view, subgraph)?,
+        Value::Entry(entry) => Described::Entry(Box::new((describe(view, &entry.0)?, describe(view, &entry.1)?))),
+        plain if holds_no_element(plain) => Described::Plain(plain.clone()),
+        Value::List(items) => Described::List(describe_all(view, items)?),
+        Value::Set(items) => Described::Set(describe_all(view, items)?),
+        Value::BulkSet(_) => Described::List(describe_all(view, &value.items().unwrap_or_default())?),
+        Value::Map(map) => {
+            let entry = |(k, v): &(Value, Value)| Ok((describe(view, k)?, describe(view, v)?));
+            Described::Map(map.iter().map(entry).collect::<Result<_>>()?)
+        }
+        plain => Described::Plain(plain.clone()),
+    })
+}
+
+/// Plain through and through. Maps are not, so that their entries can be reached one way only.
+fn holds_no_element(value: &Value) -> bool {
+    match value {
+        Value::List(items) | Value::Set(items) => items.iter().all(holds_no_element),
+        Value::Map(_) | Value::BulkSet(_) => false,
+        Value::Token(_) => true,
+        other => other.value_type().is_storable(),
+    }
+}
+
+fn describe_all(view: &dyn GraphView, values: &[Value]) -> Result<Vec<Described>> {
+    values.iter().map(|value| describe(view, value)).collect()
+}
+
+fn describe_path(view: &dyn GraphView, path: &Path) -> Result<Described> {
+    Ok(Described::Path { objects: describe_all(view, &path.objects)?, labels: path.labels.clone() })
+}
+
+fn branches(view: &dyn GraphView, tree: &Tree) -> Result<Vec<Branch>> {
+    let branch = |(value, below): &(Value, Tree)| {
+        Ok(Branch { value: describe(view, value)?, below: branches(view, below)? })
+    };
+    tree.0.iter().map(branch).collect()
+}
+
+fn describe_subgraph(view: &dyn GraphView, subgraph: &Subgraph) -> Result<Described> {
+    Ok(Described::Subgraph {
+        vertices: subgraph.vertices.iter().map(|id| vertex(view, *id)).collect::<Result<_>>()?,
+        edges: subgraph.edges.iter().map(|e| edge(view, *e)).collect::<Result<_>>()?,
+    })
+}
+
+/// A vertex and all its properties.
+pub fn vertex(view: &dyn GraphView, id: VertexId) -> Result<VertexRecord> {
+    let schema = view.schema();
+    let known = end(view, id)?;
+    let mut record = VertexRecord {
+        internal: id,
+        id: known.id,
+        label: known.label,
+        further_labels: Vec::new(),
+        properties: Vec::new(),
+    };
+    if record.id.is_null() {
+        return Ok(record);
+    }
+    let label = schema.label_schema(ElementKind::Vertex, id.label());
+    if label.is_some_and(|l| !l.further.is_empty()) {
+        let further = view.further_labels(id)?;
+        record.further_labels = further.into_iter().map(|l| schema.label_name(ElementKind::Vertex, l)).collect();
+    }
+    for property in label.map(|l| &l.properties[..]).unwrap_or_default() {
+        let cell = view.cell(ElementId::Vertex(id), property.key)?;
+        if let Cell::Absent = cell {
+            continue;
+        }
+        let values: Vec<_> = cell.into_entries().into_iter().map(|entry| value_record(view, entry)).collect();
+        let many = property.cardinality != Cardinality::Single || values.len() > 1;
+        record.properties.push(PropertyRecord { key: schema.key_name(property.key), many, values });
+    }
+    Ok(record)
+}
+
+fn value_record(view: &dyn GraphView, entry: PropertyValue) -> ValueRecord {
+    ValueRecord { ordinal: entry.ordinal, value: entry.value, meta: named(view, entry.meta) }
+}
+
+fn named(view: &dyn GraphView, meta: Vec<(mangrove_graph::KeyId, Value)>) -> Vec<(Arc<str>, Value)> {
+    meta.into_iter().map(|(key, value)| (view.schema().key_name(key), value)).collect()
+}
+
+/// An edge and all its properties.
+pub fn edge(view: &dyn GraphView, edge: EdgeRef) -> Result<EdgeRecord> {
+    let element = ElementId::Edge(edge.id);
+    let mut record = EdgeRecord {
+        internal: edge,
+        id: gone_is_null(record::edge_id(view, edge.id))?,
+        label: record::label(view, element),
+        source: end(view, edge.source)?,
+        target: end(view, edge.target)?,
+        properties: Vec::new(),
+    };
+    let Some(label) = view.schema().label_schema(ElementKind::Edge, edge.id.label()) else { return Ok(record) };
+    for property in &label.properties {
+        match gone_is_absent(view.cell(element, property.key))? {
+            Cell::One(value) => record.properties.push((view.schema().key_name(property.key), value)),
+            Cell::Absent | Cell::Many(_) => {}
+        }
+    }
+    Ok(record)
+}
+
+fn end(view: &dyn GraphView, id: VertexId) -> Result<EndRecord> {
+    let label = record::label(view, ElementId::Vertex(id));
+    Ok(EndRecord { id: gone_is_null(record::vertex_id(view, id))?, label })
+}
+
+fn vertex_property(view: &dyn GraphView, property: &VertexProperty) -> Result<VertexPropertyRecord> {
+    let has_meta = |p: &mangrove_graph::PropertySchema| p.has_meta;
+    let label = view.schema().label_schema(ElementKind::Vertex, property.vertex.label());
+    let mut meta = Vec::new();
+    if label.and_then(|l| l.property(property.key)).is_some_and(has_meta) {
+        let cell = gone_is_absent(view.cell(ElementId::Vertex(property.vertex), property.key))?;
+        let entry = cell.into_entries().into_iter().find(|entry| entry.ordinal == property.ordinal);
+        meta = entry.map(|entry| named(view, entry.meta)).unwrap_or_default();
+    }
+    Ok(VertexPropertyRecord {
+        ordinal: property.ordinal,
+        internal: property.vertex,
+        vertex: end(view, property.vertex)?,
+        key: property.name.clone(),
+        value: property.value.clone(),
+        meta,
+    })
+}
+
+/// A query may return what it has itself removed.
+fn gone_is_null(id: Result<Value>) -> Result<Value> {
+    match id {
+        Err(GraphError::NoSuchElement { .. }) => Ok(Value::Null),
+        other => other,
+    }
+}
+
+fn gone_is_absent(cell: Result<Cell>) -> Result<Cell> {
+    match cell {
+        Err(GraphError::NoSuchElement { .. }) => Ok(Cell::Absent),
+        other => other,
+    }
+}

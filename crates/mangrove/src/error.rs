@@ -1,0 +1,87 @@
+//! What can go wrong, one enum for each operation.
+//!
+//! Every error says what happened, where, and what to do; none leaves anything half stored. Each has a `Bug` variant for a
+//! panic caught on the way (see [`guard`](crate::guard)).
+
+use mangrove_graph::GraphError;
+use thiserror::Error;
+
+pub use crate::guard::Bug;
+pub use mangrove_query::{QueryError as QueryFailure, QueryErrorKind};
+
+/// Opening or making a database.
+#[derive(Debug, Error)]
+pub enum OpenError {
+    #[error(transparent)]
+    Store(#[from] mangrove_snapshot::OpenError),
+    #[error(transparent)]
+    Bug(#[from] Bug),
+}
+
+/// Reading, planning or running a query.
+#[derive(Debug, Error)]
+pub enum QueryError {
+    #[error(transparent)]
+    Query(#[from] QueryFailure),
+    /// The store refused before the query ran or when it was to be kept.
+    #[error(transparent)]
+    Graph(#[from] GraphError),
+    #[error("{}", ABORTED)]
+    Aborted,
+    #[error(transparent)]
+    Bug(#[from] Bug),
+}
+
+impl QueryError {
+    /// The error as a person reads it: the query with a caret where there is a place to show, what happened, what to do.
+    pub fn render(&self) -> String {
+        match self {
+            QueryError::Query(error) => error.render(),
+            other => other.to_string(),
+        }
+    }
+}
+
+/// Loading files or tables.
+#[derive(Debug, Error)]
+pub enum LoadError {
+    #[error(transparent)]
+    Load(#[from] mangrove_ingest::LoadError),
+    #[error(transparent)]
+    Graph(#[from] GraphError),
+    #[error("{}", ABORTED)]
+    Aborted,
+    #[error(transparent)]
+    Bug(#[from] Bug),
+}
+
+/// Writing the graph to files.
+#[derive(Debug, Error)]
+pub enum ExportError {
+    #[error(transparent)]
+    Export(#[from] mangrove_ingest::ExportError),
+    #[error(transparent)]
+    Graph(#[from] GraphError),
+    #[error(transparent)]
+    Bug(#[from] Bug),
+}
+
+/// Everything else a store does: transactions, schema, indexes, statistics, checks, backups.
+#[derive(Debug, Error)]
+pub enum StoreError {
+    #[error(transparent)]
+    Graph(#[from] GraphError),
+    #[error("there is no {what} named {name:?}{}", did_you_mean(near))]
+    Unknown { what: &'static str, name: String, near: Option<String> },
+    #[error("{}", ABORTED)]
+    Aborted,
+    #[error(transparent)]
+    Bug(#[from] Bug),
+}
+
+const ABORTED: &str = "an earlier operation of this transaction failed midway, so the transaction was rolled back and nothing of it \
+                       was stored; begin a new one";
+
+fn did_you_mean(near: &Option<String>) -> String {
+    near.as_ref().map(|name| format!("; did you mean {name:?}?")).unwrap_or_default()
+}

@@ -1,0 +1,116 @@
+//! The boundary no panic crosses.
+//!
+//! A panic is a bug of Mangrove's, never the user's. [`run`] catches it, writes a report of where it happened to a file, and
+//! gives it back as a [`Bug`]; what was being written is rolled back by the drop of its transaction, and the database stays
+//! usable. The panic hook that learns the place speaks only for code inside `run`: other panics go to the hook before it.
+
+use std::backtrace::Backtrace;
+use std::cell::{Cell, RefCell};
+use std::fmt::Write as _;
+use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::Once;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// A panic caught at the boundary of the library.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error(
+    "a bug in Mangrove stopped this operation: {message} (at {place}); nothing of it was stored and the database can be used on. \
+     Please report it{}", report.as_ref().map(|path| format!(" with the file {}", path.display())).unwrap_or_default()
+)]
+pub struct Bug {
+    pub message: String,
+    /// Source file, line and column.
+    pub place: String,
+    /// The file with the details, if one could be written.
+    pub report: Option<PathBuf>,
+}
+
+thread_local! {
+    static DEPTH: Cell<usize> = const { Cell::new(0) };
+    static CAUGHT: RefCell<Option<Caught>> = const { RefCell::new(None) };
+}
+
+/// What the hook saw.
+struct Caught {
+    message: String,
+    place: String,
+    backtrace: String,
+}
+
+/// Runs `work`; a panic in it becomes a [`Bug`] whose report is written to `reports` or, where that cannot be written to, the
+/// directory for temporary files. `doing` says in the report what was going on.
+pub fn run<T, E: From<Bug>>(reports: &Path, doing: &dyn Fn() -> String, work: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
+    install_hook();
+    DEPTH.set(DEPTH.get() + 1);
+    // What `work` leaves behind in an odd state is dropped or marked unusable by the callers, who see the error.
+    let outcome = catch_unwind(AssertUnwindSafe(work));
+    DEPTH.set(DEPTH.get() - 1);
+    outcome.unwrap_or_else(|_| Err(bug(reports, doing).into()))
+}
+
+fn install_hook() {
+    static INSTALLED: Once = Once::new();
+    INSTALLED.call_once(|| {
+        let previous = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| match DEPTH.get() {
+            0 => previous(info),
+            _ => CAUGHT.set(Some(caught(info))),
+        }));
+    });
+}
+
+fn caught(info: &PanicHookInfo<'_>) -> Caught {
+    Caught {
+        message: info.payload_as_str().unwrap_or("panic").to_owned(),
+        place: info.location().map(ToString::to_string).unwrap_or_else(|| "unknown place".into()),
+        backtrace: Backtrace::force_capture().to_string(),
+    }
+}
+
+fn bug(reports: &Path, doing: &dyn Fn() -> String) -> Bug {
+    let caught = CAUGHT.take().unwrap_or_else(|| Caught {
+        message: "panic".into(),
+        place: "unknown place".into(),
+        backtrace: String::new(),
+    });
+    let text = report_text(&caught, &doing());
+    let name = report_name();
+    let written = [reports.to_path_buf(), std::env::temp_dir()].into_iter().find_map(|directory| {
+        let path = directory.join(&name);
+        std::fs::write(&path, &text).ok().map(|()| path)
+    });
+    Bug { message: caught.message, place: caught.place, report: written }
+}
+
+fn report_text(caught: &Caught, doing: &str) -> String {
+    let mut text = String::new();
+    // Writing to a string cannot fail.
+    let _ = writeln!(text, "mangrove {} on {} {}", env!("CARGO_PKG_VERSION"), std::env::consts::OS, std::env::consts::ARCH);
+    let _ = writeln!(text, "{}\nat {}\nwhile {doing}\n\n{}", caught.message, caught.place, caught.backtrace);
+    text
+}
+
+fn report_name() -> String {
+    let millis = SystemTime::now().duration_since(UNIX_EPOCH).map(|since| since.as_millis()).unwrap_or(0);
+    format!("mangrove-bug-{millis}-{}.txt", std::process::id())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_becomes_an_error_that_names_its_place_and_a_report() {
+        let directory = std::env::temp_dir();
+        let outcome: Result<(), Bug> = run(&directory, &|| "testing the guard".into(), || panic!("mangled {}", 7));
+        let bug = outcome.unwrap_err();
+        assert_eq!(bug.message, "mangled 7");
+        assert!(bug.place.contains("guard.rs"), "{}", bug.place);
+        let path = bug.report.expect("the temporary directory can be written to");
+        let report = std::fs::read_to_string(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        assert!(report.contains("mangled 7") && report.contains("while testing the guard"), "{report}");
+        assert_eq!(run::<_, Bug>(&directory, &String::new, || Ok(5)).unwrap(), 5);
+    }
+}

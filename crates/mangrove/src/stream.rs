@@ -1,0 +1,132 @@
+//! The results of a query, read as they are asked for.
+
+use std::collections::VecDeque;
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use mangrove_graph::{GraphView, Value};
+use mangrove_query::{Execution, Graph};
+use mangrove_snapshot::Snapshot;
+
+use crate::describe::{self, Described};
+use crate::error::QueryError;
+use crate::{arrow, guard};
+
+/// The results of a query, over one snapshot of the graph.
+///
+/// A query that only reads runs as far as its results are taken; one that writes has run, and is durable, when you have
+/// the stream. Dropping the stream stops the query and lets go of the snapshot.
+pub struct ResultStream {
+    /// `None` once all results are in `ready`.
+    execution: Option<Execution>,
+    ready: VecDeque<Value>,
+    warnings: Vec<String>,
+    snapshot: Snapshot,
+    reports: Arc<Path>,
+}
+
+impl ResultStream {
+    pub(crate) fn running(execution: Execution, snapshot: Snapshot, reports: Arc<Path>) -> Self {
+        Self { execution: Some(execution), ready: VecDeque::new(), warnings: Vec::new(), snapshot, reports }
+    }
+
+    pub(crate) fn finished(rows: Rows, snapshot: Snapshot, reports: Arc<Path>) -> Self {
+        Self { execution: None, ready: rows.values.into(), warnings: rows.warnings, snapshot, reports }
+    }
+
+    /// The next results, some hundreds to thousands at a time; `None` at the end.
+    pub fn next_batch(&mut self) -> Result<Option<Vec<Value>>, QueryError> {
+        if !self.ready.is_empty() {
+            return Ok(Some(std::mem::take(&mut self.ready).into()));
+        }
+        let Some(execution) = &mut self.execution else { return Ok(None) };
+        let snapshot = &self.snapshot;
+        let batch = guard::run(&self.reports, &|| "running a query".into(), || {
+            execution.next(&mut Graph::Read(snapshot)).map_err(QueryError::from)
+        });
+        if !matches!(batch, Ok(Some(_))) {
+            self.warnings = execution.warnings().to_vec();
+            self.execution = None;
+        }
+        batch
+    }
+
+    /// What the query wants its author to know: labels and keys no element has, for example. Complete at the end of the stream.
+    pub fn warnings(&self) -> &[String] {
+        self.execution.as_ref().map_or(&self.warnings[..], |execution| execution.warnings())
+    }
+
+    /// The graph the results are of.
+    pub fn view(&self) -> &dyn GraphView {
+        &self.snapshot
+    }
+
+    /// Reads whole the elements of a result.
+    pub fn describe(&self, value: &Value) -> Result<Described, QueryError> {
+        guard::run(&self.reports, &|| "reading the elements of a result".into(), || {
+            Ok(describe::describe(&self.snapshot, value)?)
+        })
+    }
+
+    /// All results that are left.
+    pub fn values(&mut self) -> Result<Vec<Value>, QueryError> {
+        let mut values = Vec::new();
+        while let Some(batch) = self.next_batch()? {
+            values.extend(batch);
+        }
+        Ok(values)
+    }
+
+    /// All results that are left, with their elements read whole.
+    pub fn described(&mut self) -> Result<Vec<Described>, QueryError> {
+        let mut described = Vec::new();
+        while let Some(batch) = self.next_batch()? {
+            for value in &batch {
+                described.push(self.describe(value)?);
+            }
+        }
+        Ok(described)
+    }
+
+    /// All results that are left as one record batch, laid out as [`arrow`] says.
+    pub fn to_arrow(&mut self) -> Result<RecordBatch, QueryError> {
+        let rows = self.described()?;
+        guard::run(&self.reports, &|| "making a record batch of a result".into(), || {
+            arrow::record_batch(rows).map_err(|e| mangrove_graph::GraphError::Invalid(e.to_string()).into())
+        })
+    }
+}
+
+impl Iterator for ResultStream {
+    type Item = Result<Value, QueryError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        while self.ready.is_empty() {
+            match self.next_batch() {
+                Ok(Some(batch)) => self.ready = batch.into(),
+                Ok(None) => return None,
+                Err(error) => return Some(Err(error)),
+            }
+        }
+        self.ready.pop_front().map(Ok)
+    }
+}
+
+/// The results of a query run to its end.
+#[derive(Clone, Debug, Default)]
+pub struct Rows {
+    pub values: Vec<Value>,
+    pub warnings: Vec<String>,
+}
+
+impl Rows {
+    /// Runs an execution to its end.
+    pub(crate) fn collect(mut execution: Execution, graph: &mut Graph<'_>) -> Result<Self, QueryError> {
+        let mut values = Vec::new();
+        while let Some(batch) = execution.next(graph)? {
+            values.extend(batch);
+        }
+        Ok(Self { values, warnings: execution.warnings().to_vec() })
+    }
+}

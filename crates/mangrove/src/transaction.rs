@@ -1,0 +1,129 @@
+//! Several changes that are kept together or not at all.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use mangrove_graph::{GraphError, GraphView, GraphWrite, Value};
+use mangrove_ingest::{LoadOptions, LoadReport, Progress, Table};
+use mangrove_query::{Graph, Parameters, Query};
+
+use crate::QueryOptions;
+use crate::describe::{self, Described};
+use crate::error::{LoadError, QueryError, StoreError};
+use crate::guard::{self, Bug};
+use crate::stream::Rows;
+
+/// A transaction: what it changes it alone sees, until [`commit`](Self::commit) makes it durable for all; dropped, it leaves
+/// no trace.
+///
+/// It belongs to the thread that began it, and other writers wait for its end. If a query or load of it fails midway the
+/// whole transaction is rolled back there and then, since what that operation did cannot be told apart from the rest; errors
+/// found before anything was changed (in reading the query, for example) leave it as it was.
+///
+/// ```
+/// # let directory = tempfile::tempdir()?;
+/// # let path = directory.path().join("people.mg");
+/// # use mangrove::{Database, Parameters, QueryOptions};
+/// # let (none, options) = (Parameters::new(), QueryOptions::default());
+/// let db = Database::open(&path)?;
+/// let mut tx = db.transaction()?;
+/// tx.query("g.addV('person').property('name', 'Ada')", &none, &options)?;
+/// assert_eq!(tx.query("g.V()", &none, &options)?.values.len(), 1);
+/// tx.rollback();
+/// assert_eq!(db.query("g.V()", &none, &options)?.count(), 0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Transaction {
+    /// `None` once rolled back.
+    inner: Option<mangrove_snapshot::Transaction>,
+    reports: Arc<Path>,
+}
+
+impl Transaction {
+    pub(crate) fn new(inner: mangrove_snapshot::Transaction, reports: Arc<Path>) -> Self {
+        Self { inner: Some(inner), reports }
+    }
+
+    /// Runs a query to its end; it sees what the transaction changed before.
+    pub fn query(&mut self, text: &str, parameters: &Parameters, options: &QueryOptions) -> Result<Rows, QueryError> {
+        let query = guard::run(&self.reports, &|| format!("reading {text}"), || Ok::<_, QueryError>(Query::parse(text)?))?;
+        self.run(&query, parameters, options)
+    }
+
+    /// Runs GraphSON 3 bytecode to its end.
+    pub fn query_bytecode(&mut self, json: &str, parameters: &Parameters, options: &QueryOptions) -> Result<Rows, QueryError> {
+        let reading = || format!("reading bytecode {json}");
+        let query = guard::run(&self.reports, &reading, || Ok::<_, QueryError>(Query::from_bytecode(json)?))?;
+        self.run(&query, parameters, options)
+    }
+
+    fn run(&mut self, query: &Query, parameters: &Parameters, options: &QueryOptions) -> Result<Rows, QueryError> {
+        let inner = self.inner.as_mut().ok_or(QueryError::Aborted)?;
+        let doing = || format!("running {} in a transaction", query.text());
+        if !query.writes() {
+            return guard::run(&self.reports, &doing, || {
+                let graph = &mut Graph::Read(inner.as_view());
+                Rows::collect(query.execute(graph, parameters, options)?, graph)
+            });
+        }
+        let graph = &mut Graph::Write(inner);
+        let execution =
+            guard::run(&self.reports, &doing, || Ok::<_, QueryError>(query.execute(graph, parameters, options)?))?;
+        let outcome = guard::run(&self.reports, &doing, || Rows::collect(execution, graph));
+        self.abort_on_error(outcome)
+    }
+
+    /// Loads files as part of the transaction.
+    pub fn load(&mut self, options: &LoadOptions, progress: &mut dyn Progress) -> Result<LoadReport, LoadError> {
+        let outcome = self.changing("loading files", |graph| Ok(mangrove_ingest::load(graph, options, progress)?));
+        self.abort_on_error(outcome)
+    }
+
+    /// Loads Arrow tables as part of the transaction.
+    pub fn load_tables(
+        &mut self,
+        tables: Vec<Table>,
+        options: &LoadOptions,
+        progress: &mut dyn Progress,
+    ) -> Result<LoadReport, LoadError> {
+        let load = |graph: &mut dyn GraphWrite| Ok(mangrove_ingest::load_tables(graph, tables, options, progress)?);
+        let outcome = self.changing("loading tables", load);
+        self.abort_on_error(outcome)
+    }
+
+    fn changing<T>(
+        &mut self,
+        doing: &str,
+        change: impl FnOnce(&mut dyn GraphWrite) -> Result<T, LoadError>,
+    ) -> Result<T, LoadError> {
+        let inner = self.inner.as_mut().ok_or(LoadError::Aborted)?;
+        guard::run(&self.reports, &|| doing.into(), || change(inner))
+    }
+
+    fn abort_on_error<T, E>(&mut self, outcome: Result<T, E>) -> Result<T, E> {
+        if outcome.is_err() {
+            self.inner = None;
+        }
+        outcome
+    }
+
+    /// The graph as the transaction sees it.
+    pub fn view(&self) -> Result<&dyn GraphView, StoreError> {
+        Ok(self.inner.as_ref().ok_or(StoreError::Aborted)?.as_view())
+    }
+
+    /// Reads whole the elements of a result.
+    pub fn describe(&self, value: &Value) -> Result<Described, StoreError> {
+        let view = self.view()?;
+        guard::run(&self.reports, &|| "reading the elements of a result".into(), || Ok(describe::describe(view, value)?))
+    }
+
+    /// Makes all changes durable and visible to others.
+    pub fn commit(mut self) -> Result<(), StoreError> {
+        let inner = self.inner.take().ok_or(StoreError::Aborted)?;
+        guard::run(&self.reports, &|| "committing a transaction".into(), || Ok(inner.commit()?))
+    }
+
+    /// Leaves no trace; dropping the transaction does the same.
+    pub fn rollback(self) {}
+}

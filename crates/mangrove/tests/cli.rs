@@ -1,0 +1,310 @@
+//! The `mangrove` command as its users meet it: files in, answers out, exit codes.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use mangrove::{Database, Parameters, QueryOptions};
+
+const MANGROVE: &str = env!("CARGO_BIN_EXE_mangrove");
+
+/// A directory of files for one test.
+struct Place(tempfile::TempDir);
+
+impl Place {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn file(&self, name: &str, content: &str) -> PathBuf {
+        fs::write(self.path(name), content).unwrap();
+        self.path(name)
+    }
+
+    fn mangrove(&self, arguments: &[&str]) -> Ran {
+        let output = Command::new(MANGROVE).args(arguments).current_dir(self.0.path()).stdin(Stdio::null()).output();
+        Ran::of(arguments, output.unwrap())
+    }
+
+    /// A database of three people and three edges.
+    fn people(&self) {
+        self.file("people.csv", "id:ID,name,born:int,tags:string[],:LABEL\na,Ada,1815,math;code,person\nb,Bob,1990,,person\nc,\"Cy \"\"C\"\"\",,x,robot\n");
+        self.file("knows.csv", ":START_ID,:END_ID,:TYPE,since:int\na,b,knows,1840\na,b,knows,1850\nb,c,likes,\n");
+        self.mangrove(&["load", "db.mg", "people.csv", "knows.csv"]).succeeded();
+    }
+
+    fn json(&self, db: &str, query: &str) -> Vec<String> {
+        let ran = self.mangrove(&["query", db, query, "--format", "json"]).succeeded();
+        ran.stdout.lines().map(str::to_owned).collect()
+    }
+}
+
+struct Ran {
+    arguments: String,
+    code: Option<i32>,
+    stdout: String,
+    stderr: String,
+}
+
+impl Ran {
+    fn of(arguments: &[&str], output: Output) -> Self {
+        Self {
+            arguments: arguments.join(" "),
+            code: output.status.code(),
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+
+    #[track_caller]
+    fn succeeded(self) -> Self {
+        assert_eq!(self.code, Some(0), "mangrove {}\n{}{}", self.arguments, self.stdout, self.stderr);
+        self
+    }
+
+    /// Ended with `code`, and stderr says all of `words`.
+    #[track_caller]
+    fn failed(self, code: i32, words: &[&str]) -> Self {
+        assert_eq!(self.code, Some(code), "mangrove {}\n{}{}", self.arguments, self.stdout, self.stderr);
+        for word in words {
+            assert!(self.stderr.contains(word), "mangrove {}: {word:?} is not in:\n{}", self.arguments, self.stderr);
+        }
+        self
+    }
+}
+
+#[test]
+fn files_are_loaded_and_elements_come_out_as_documented_json() {
+    let place = Place::new();
+    place.people();
+    assert_eq!(
+        place.json("db.mg", "g.V('a')"),
+        [r#"{"id":"a","label":"person","type":"vertex","properties":{"name":"Ada","born":1815,"tags":["math","code"]}}"#]
+    );
+    let edges = place.json("db.mg", "g.V('a').outE('knows').order().by('since')");
+    assert_eq!(edges.len(), 2);
+    let edge: serde_json::Value = serde_json::from_str(&edges[0]).unwrap();
+    assert_eq!(edge["type"], "edge");
+    assert_eq!(
+        (&edge["outV"], &edge["outVLabel"], &edge["inV"], &edge["inVLabel"]),
+        (&"a".into(), &"person".into(), &"b".into(), &"person".into())
+    );
+    assert_eq!(edge["properties"], serde_json::json!({"since": 1840}));
+    assert_eq!(place.json("db.mg", "g.V('a').out('likes').count()"), ["0"]);
+    assert_eq!(
+        place.json("db.mg", "g.V('b').out().path().by('name')"),
+        [r#"{"type":"path","objects":["Bob","Cy \"C\""],"labels":[[],[]]}"#]
+    );
+    assert_eq!(place.json("db.mg", "g.V().groupCount().by(T.label)"), [r#"{"person":2,"robot":1}"#]);
+    assert_eq!(place.json("db.mg", "g.V('c').elementMap('name')"), [r#"{"id":"c","label":"robot","name":"Cy \"C\""}"#]);
+}
+
+#[test]
+fn what_is_exported_loads_again_as_the_same_graph() {
+    let place = Place::new();
+    place.people();
+    let vertices = "g.V().order().by(T.id)";
+    let edges = "g.E().order().by('since').project('label', 'from', 'to', 'values').by(T.label).by(outV().id()).by(inV().id()).by(valueMap())";
+    let edges = edges.replace("order().by('since')", "order().by(T.label).by(coalesce(values('since'), constant(0)))");
+    for format in ["csv", "graphml", "graphson"] {
+        place.mangrove(&["export", "db.mg", format, "--format", format]).succeeded();
+        let copy = format!("{format}.mg");
+        place.mangrove(&["load", &copy, format]).succeeded();
+        assert_eq!(place.json(&copy, vertices), place.json("db.mg", vertices), "{format}");
+        assert_eq!(place.json(&copy, &edges), place.json("db.mg", &edges), "{format}");
+        place.mangrove(&["check", &copy]).succeeded();
+    }
+}
+
+#[test]
+fn a_bad_row_is_named_and_leaves_the_database_as_it_was() {
+    let place = Place::new();
+    place.people();
+    place.file("more.csv", "id:ID,age:int,:LABEL\nx,41,person\ny,4l,person\n");
+    place.mangrove(&["load", "db.mg", "more.csv"]).failed(1, &["more.csv:3:3", "4l"]);
+    assert_eq!(place.json("db.mg", "g.V().count()"), ["3"]);
+    place.mangrove(&["load", "new.mg", "more.csv"]).failed(1, &["more.csv:3:3"]);
+    let skipped = place.mangrove(&["load", "db.mg", "more.csv", "--on-error", "skip", "--rejects", "bad.txt"]).succeeded();
+    assert!(skipped.stderr.contains("1 row"), "{}", skipped.stderr);
+    assert!(fs::read_to_string(place.path("bad.txt")).unwrap().contains("4l"));
+    assert_eq!(place.json("db.mg", "g.V().count()"), ["4"]);
+}
+
+#[test]
+fn exit_codes_tell_a_failed_request_from_a_command_not_understood() {
+    let place = Place::new();
+    place.people();
+    place.mangrove(&["--version"]).succeeded();
+    place.mangrove(&["frobnicate"]).failed(2, &["frobnicate"]);
+    place.mangrove(&["query", "db.mg"]).failed(2, &["GREMLIN"]);
+    place.mangrove(&["query", "db.mg", "g.V()", "--param", "5=x"]).failed(2, &["5=x"]);
+    place.mangrove(&["query", "db.mg", "g.V().owt()"]).failed(1, &["g.V().owt()", "^"]);
+    place.mangrove(&["query", "nowhere.mg", "g.V()"]).failed(1, &["nowhere.mg"]);
+    place.mangrove(&["query", "nowhere.mg", "g.addV()"]).failed(1, &["nowhere.mg"]);
+    assert!(!place.path("nowhere.mg").exists());
+    place.mangrove(&["load", "db.mg", "absent.csv"]).failed(1, &["absent.csv"]);
+    place.mangrove(&["backup", "db.mg", "db.mg"]).failed(1, &["db.mg"]);
+    let timed_out =
+        place.mangrove(&["query", "db.mg", "g.V().repeat(both()).times(60).path().count()", "--timeout", "100ms"]);
+    timed_out.failed(1, &["100"]);
+}
+
+#[test]
+fn parameters_are_typed_as_in_json() {
+    let place = Place::new();
+    place.people();
+    let ran = place.mangrove(&[
+        "query",
+        "db.mg",
+        "g.V().has('born', lt(y)).has('name', n).values('name')",
+        "--param",
+        "y=1900",
+        "--param",
+        "n=Ada",
+        "--format",
+        "json",
+    ]);
+    assert_eq!(ran.succeeded().stdout, "\"Ada\"\n");
+}
+
+#[test]
+fn every_format_writes_the_same_rows() {
+    let place = Place::new();
+    place.people();
+    let query = "g.V().order().by('name').project('name', 'born').by('name').by(coalesce(values('born'), constant(null)))";
+    let csv = place.mangrove(&["query", "db.mg", query, "--format", "csv"]).succeeded().stdout;
+    assert_eq!(csv, "name,born\nAda,1815\nBob,1990\n\"Cy \"\"C\"\"\",\n");
+    let table = place.mangrove(&["query", "db.mg", query]).succeeded().stdout;
+    assert!(["name", "born", "Ada", "1990"].iter().all(|word| table.contains(word)), "{table}");
+    assert!(!table.contains('\u{1b}'), "colours only on a terminal: {table:?}");
+    let output = Command::new(MANGROVE)
+        .args(["query", "db.mg", query, "--format", "arrow"])
+        .current_dir(place.0.path())
+        .output()
+        .unwrap();
+    let mut reader = arrow_ipc::reader::StreamReader::try_new(&output.stdout[..], None).unwrap();
+    let batch = reader.next().unwrap().unwrap();
+    assert_eq!((batch.num_rows(), batch.num_columns(), batch.column(1).null_count()), (3, 2, 1));
+}
+
+#[test]
+fn a_second_writer_learns_who_holds_the_database_and_readers_go_on() {
+    let place = Place::new();
+    place.people();
+    let database = Database::open(place.path("db.mg")).unwrap();
+    let mut transaction = database.transaction().unwrap();
+    transaction.query("g.addV('robot')", &Parameters::new(), &QueryOptions::default()).unwrap();
+    let holder = std::process::id().to_string();
+    place.mangrove(&["query", "db.mg", "g.addV('person')"]).failed(1, &[&holder]);
+    place.mangrove(&["load", "db.mg", "people.csv"]).failed(1, &[&holder]);
+    assert_eq!(place.json("db.mg", "g.V().count()"), ["3"]);
+    place.mangrove(&["stats", "db.mg"]).succeeded();
+    transaction.commit().unwrap();
+    assert_eq!(place.json("db.mg", "g.V().count()"), ["4"]);
+}
+
+#[test]
+fn backups_made_while_a_writer_writes_are_consistent() {
+    let place = Place::new();
+    place.people();
+    let database = Database::open(place.path("db.mg")).unwrap();
+    let (none, options) = (Parameters::new(), QueryOptions::default());
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let writer = scope.spawn(|| {
+            let mut pairs = 0;
+            while !done.load(Ordering::Relaxed) {
+                database.query("g.addV('pair').as('a').addV('pair').addE('with').to('a')", &none, &options).unwrap();
+                pairs += 1;
+            }
+            pairs
+        });
+        for name in ["one.mg", "two.mg", "three.mg"] {
+            place.mangrove(&["backup", "db.mg", name]).succeeded();
+        }
+        done.store(true, Ordering::Relaxed);
+        assert!(writer.join().unwrap() > 3);
+    });
+    for name in ["one.mg", "two.mg", "three.mg"] {
+        place.mangrove(&["check", name]).succeeded();
+        let count = |query: &str| place.json(name, query)[0].parse::<u64>().unwrap();
+        assert_eq!(count("g.V().hasLabel('pair').count()"), 2 * count("g.E().hasLabel('with').count()"));
+    }
+    place.mangrove(&["backup", "db.mg", "one.mg"]).failed(1, &["one.mg"]);
+    place.mangrove(&["check", "db.mg"]).succeeded();
+}
+
+#[test]
+fn the_shell_runs_what_is_piped_in() {
+    let place = Place::new();
+    place.people();
+    let script = ":format csv\ng.V('a')\n  .values('name')\n:schema\n:quit\ng.V().drop()\n";
+    let ran = shell(&place, script).succeeded();
+    assert!(ran.stdout.starts_with("value\nAda\n"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("since"), "{}", ran.stdout);
+    assert_eq!(place.json("db.mg", "g.V().count()"), ["3"]);
+    shell(&place, "g.V(\n'a').nmae()\ng.V().drop()\n").failed(1, &["nmae"]);
+    assert_eq!(place.json("db.mg", "g.V().count()"), ["3"]);
+}
+
+fn shell(place: &Place, script: &str) -> Ran {
+    use std::io::Write;
+    let mut command = Command::new(MANGROVE);
+    command.args(["shell", "db.mg"]).current_dir(place.0.path());
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(script.as_bytes()).unwrap();
+    Ran::of(&["shell", "db.mg"], child.wait_with_output().unwrap())
+}
+
+#[test]
+fn the_queries_the_demo_suggests_have_answers() {
+    let place = Place::new();
+    let suggested = place.mangrove(&["demo", "d.mg"]).succeeded().stdout;
+    let queries: Vec<&str> = suggested.lines().filter_map(|line| line.strip_prefix("mangrove query d.mg \"")).collect();
+    assert!(queries.len() >= 5, "{suggested}");
+    for query in queries {
+        assert!(!place.json("d.mg", query.trim_end_matches('"')).is_empty(), "{query}");
+    }
+    place.mangrove(&["check", "d.mg"]).succeeded();
+    place.mangrove(&["demo", "d.mg"]).failed(1, &["d.mg"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_during_a_load_rolls_it_back() {
+    let place = Place::new();
+    place.people();
+    big_file(&place.path("big.csv"));
+    let mut command = Command::new(MANGROVE);
+    command.args(["load", "db.mg", "big.csv"]).current_dir(place.0.path()).stdin(Stdio::null());
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    std::thread::sleep(Duration::from_millis(400));
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    Ran::of(&["load"], child.wait_with_output().unwrap()).failed(130, &["interrupted", "rolled back"]);
+    assert_eq!(place.json("db.mg", "g.V().count()"), ["3"]);
+    place.mangrove(&["check", "db.mg"]).succeeded();
+}
+
+/// More than is loaded in half a second.
+fn big_file(path: &Path) {
+    let mut content = String::from("id:ID,name,:LABEL\n");
+    (0..3_000_000).for_each(|i| content.push_str(&format!("{i},name {i},thing\n")));
+    fs::write(path, content).unwrap();
+}
+
+#[cfg(unix)]
+#[test]
+fn a_reader_that_goes_away_ends_the_command_quietly() {
+    let place = Place::new();
+    place.people();
+    let line = format!("{MANGROVE} query db.mg 'g.V().repeat(both()).times(18).emit()' --format json | head -n 1");
+    let output = Command::new("sh").args(["-c", &line]).current_dir(place.0.path()).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+    assert_eq!(String::from_utf8_lossy(&output.stdout).lines().count(), 1);
+}

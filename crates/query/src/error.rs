@@ -1,0 +1,127 @@
+//! What can go wrong with a query, shown with the query and a caret.
+
+use std::fmt;
+use std::sync::Arc;
+
+use mangrove_graph::GraphError;
+
+use crate::gremlin::error::{SyntaxError, render};
+use crate::gremlin::syntax::Span;
+
+pub type Result<T, E = QueryError> = std::result::Result<T, E>;
+
+/// An error of reading or running a query.
+#[derive(Debug)]
+pub struct QueryError {
+    pub kind: QueryErrorKind,
+    /// What happened.
+    pub message: String,
+    /// Where in the query text.
+    pub span: Option<Span>,
+    /// What to do about it.
+    pub help: Option<String>,
+    /// The query, once known.
+    pub text: Option<Arc<str>>,
+    pub source: Option<Box<GraphError>>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum QueryErrorKind {
+    /// The text is not Gremlin.
+    Syntax,
+    /// No step of that name, or not with these arguments.
+    Step,
+    /// A step Gremlin has and this engine does not.
+    Unsupported,
+    /// A parameter is missing or of the wrong kind.
+    Parameter,
+    /// A value did not suit the step it met.
+    Value,
+    /// The traversal's own `fail()`.
+    Fail,
+    /// A strategy forbids it.
+    Verification,
+    Timeout,
+    Cancelled,
+    Memory,
+    /// The store refused.
+    Graph,
+}
+
+impl QueryError {
+    pub fn new(kind: QueryErrorKind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into(), span: None, help: None, text: None, source: None }
+    }
+
+    pub fn value(message: impl Into<String>) -> Self {
+        Self::new(QueryErrorKind::Value, message)
+    }
+
+    pub fn step(message: impl Into<String>) -> Self {
+        Self::new(QueryErrorKind::Step, message)
+    }
+
+    pub fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+
+    /// Says where, unless somewhere deeper did already.
+    pub fn at(mut self, span: Span) -> Self {
+        self.span.get_or_insert(span);
+        self
+    }
+
+    pub fn in_text(mut self, text: &Arc<str>) -> Self {
+        self.text.get_or_insert_with(|| text.clone());
+        self
+    }
+
+    /// The error as a person reads it: the query with a caret, what happened, what to do.
+    pub fn render(&self) -> String {
+        match (&self.text, self.span) {
+            (Some(text), Some(span)) if span.end > span.start => render(text, span, &self.message, self.help.as_deref()),
+            _ => match &self.help {
+                Some(help) => format!("{}\nhelp: {help}", self.message),
+                None => self.message.clone(),
+            },
+        }
+    }
+}
+
+impl fmt::Display for QueryError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for QueryError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.source.as_deref().map(|e| e as _)
+    }
+}
+
+impl From<GraphError> for QueryError {
+    fn from(error: GraphError) -> Self {
+        Self { source: Some(Box::new(error)), ..Self::new(QueryErrorKind::Graph, String::new()) }.with_source_message()
+    }
+}
+
+impl QueryError {
+    fn with_source_message(mut self) -> Self {
+        if let Some(source) = &self.source {
+            self.message = source.to_string();
+        }
+        self
+    }
+}
+
+impl From<SyntaxError> for QueryError {
+    fn from(error: SyntaxError) -> Self {
+        let mut message = error.message;
+        if !error.expected.is_empty() {
+            message = format!("{message}; expected {}", error.expected.join(" or "));
+        }
+        Self { span: Some(error.span), help: error.help, ..Self::new(QueryErrorKind::Syntax, message) }
+    }
+}

@@ -1,0 +1,318 @@
+//! Barriers that change no value: `order`, `barrier`, and the merging of traversers that stand on the same vertex.
+
+use std::cmp::Ordering;
+
+use hashbrown::HashMap;
+use mangrove_graph::{Map, Value, VertexId, compare};
+
+use super::batch::{Batch, Items};
+use super::by::ByOp;
+use super::chain::{Input, MapBatch, Op};
+use super::context::{Context, value_bytes};
+use super::number;
+use crate::error::Result;
+use crate::plan::{Column, SortOrder};
+
+/// `order().by(…)` within each scope; traversers for which a modulator gives nothing are passed over.
+pub struct OrderOp {
+    by: Vec<(ByOp, SortOrder)>,
+    done: bool,
+}
+
+impl OrderOp {
+    pub fn new(by: Vec<(ByOp, SortOrder)>) -> Self {
+        Self { by, done: false }
+    }
+}
+
+impl Op for OrderOp {
+    fn next(&mut self, cx: &mut Context<'_, '_>, input: &mut dyn Input) -> Result<Option<Batch>> {
+        if std::mem::replace(&mut self.done, true) {
+            return Ok(None);
+        }
+        let all = gather_all(cx, input)?;
+        if all.is_empty() {
+            return Ok(None);
+        }
+        let mut keys: Vec<Vec<Option<Value>>> = Vec::with_capacity(self.by.len());
+        for (by, order) in &mut self.by {
+            keys.push(match order {
+                SortOrder::Shuffle => {
+                    (0..all.len()).map(|_| Some(Value::Int64(cx.shared.random.next() as i64 >> 1))).collect()
+                }
+                _ => by.eval(cx, &all)?,
+            });
+        }
+        let mut rows: Vec<u32> =
+            (0..all.len() as u32).filter(|row| keys.iter().all(|k| k[*row as usize].is_some())).collect();
+        rows.sort_by(|a, b| {
+            let (a, b) = (*a as usize, *b as usize);
+            let by_key = keys.iter().zip(&self.by).map(|(keys, (_, order))| compare_keys(&keys[a], &keys[b], *order));
+            all.scope(a).cmp(&all.scope(b)).then_with(|| by_key.into_iter().find(|o| o.is_ne()).unwrap_or(Ordering::Equal))
+        });
+        Ok(Some(all.gather(&rows)).filter(|b| !b.is_empty()))
+    }
+
+    fn reset(&mut self, _: usize) {
+        self.done = false;
+    }
+}
+
+fn compare_keys(a: &Option<Value>, b: &Option<Value>, order: SortOrder) -> Ordering {
+    let ordering = match (a, b) {
+        (Some(a), Some(b)) => compare::order(a, b),
+        _ => Ordering::Equal,
+    };
+    if order == SortOrder::Descending { ordering.reverse() } else { ordering }
+}
+
+/// Everything that comes, in one batch.
+pub fn gather_all(cx: &mut Context<'_, '_>, input: &mut dyn Input) -> Result<Batch> {
+    let mut all = Batch::default();
+    while let Some(batch) = input.pull(cx)? {
+        cx.hold(batch_bytes(&batch))?;
+        all.append(batch);
+    }
+    Ok(all)
+}
+
+fn batch_bytes(batch: &Batch) -> usize {
+    match &batch.items {
+        Items::Vertices(ids) => ids.len() * 8,
+        Items::Edges(edges) => edges.len() * 24,
+        Items::Values(values) => values.iter().map(value_bytes).sum(),
+    }
+}
+
+/// `order(local)`.
+pub struct OrderLocal(pub Vec<(ByOp, SortOrder)>);
+
+impl MapBatch for OrderLocal {
+    fn map(&mut self, cx: &mut Context<'_, '_>, batch: Batch) -> Result<Batch> {
+        let mut values = Vec::with_capacity(batch.len());
+        for row in 0..batch.len() {
+            values.push(self.sorted(cx, batch.value(row))?);
+        }
+        let mode = cx.mode();
+        Ok(batch.moved_in_place(Items::from_values(values), mode))
+    }
+}
+
+impl OrderLocal {
+    fn sorted(&mut self, cx: &mut Context<'_, '_>, value: Value) -> Result<Value> {
+        if let Value::Map(map) = &value {
+            let entries: Vec<Value> = map.iter().map(|entry| Value::Entry(entry.clone().into())).collect();
+            let sorted = self.sort(cx, entries)?;
+            let entries = sorted.into_iter().filter_map(|entry| match entry {
+                Value::Entry(entry) => Some((*entry).clone()),
+                _ => None,
+            });
+            return Ok(Value::map(Map::from_distinct(entries.collect())));
+        }
+        match value.items() {
+            Some(items) => self.sort(cx, items).map(Value::list),
+            None => Ok(value),
+        }
+    }
+
+    fn sort(&mut self, cx: &mut Context<'_, '_>, items: Vec<Value>) -> Result<Vec<Value>> {
+        let batch = Batch {
+            paths: (cx.mode() != super::PathMode::Off).then(|| vec![None; items.len()]),
+            ..Batch::new(Items::Values(items))
+        };
+        let mut keys = Vec::with_capacity(self.0.len());
+        for (by, order) in &mut self.0 {
+            keys.push(match (by, order) {
+                (_, SortOrder::Shuffle) => {
+                    (0..batch.len()).map(|_| Some(Value::Int64(cx.shared.random.next() as i64 >> 1))).collect()
+                }
+                (ByOp::Column(column), _) => entry_column(&batch, *column),
+                (by, _) => by.eval(cx, &batch)?,
+            });
+        }
+        let mut rows: Vec<usize> = (0..batch.len()).filter(|row| keys.iter().all(|k: &Vec<_>| k[*row].is_some())).collect();
+        rows.sort_by(|a, b| {
+            let by_key = keys.iter().zip(&self.0).map(|(keys, (_, order))| compare_keys(&keys[*a], &keys[*b], *order));
+            by_key.into_iter().find(|o| o.is_ne()).unwrap_or(Ordering::Equal)
+        });
+        Ok(rows.into_iter().map(|row| batch.value(row)).collect())
+    }
+}
+
+fn entry_column(batch: &Batch, column: Column) -> Vec<Option<Value>> {
+    let of = |row| match (batch.value(row), column) {
+        (Value::Entry(entry), Column::Keys) => Some(entry.0.clone()),
+        (Value::Entry(entry), Column::Values) => Some(entry.1.clone()),
+        (other, _) => super::select::column_of(&other, column).ok(),
+    };
+    (0..batch.len()).map(of).collect()
+}
+
+/// Where vertices stand in a batch under construction: a table over the dense local ids, in pages made as they are touched.
+#[derive(Default)]
+struct VertexTable {
+    labels: Vec<(u64, Vec<Option<Box<[u32; SLOTS]>>>)>,
+    sparse: HashMap<VertexId, u32>,
+}
+
+const SLOTS: usize = 4096;
+const PAGES_MAX: u64 = 1 << 20;
+
+impl VertexTable {
+    /// The position of a vertex, 0 if it has none yet; positions count from 1.
+    fn slot(&mut self, vertex: VertexId) -> &mut u32 {
+        let local = vertex.local();
+        let page = local / SLOTS as u64;
+        if page >= PAGES_MAX {
+            return self.sparse.entry(vertex).or_insert(0);
+        }
+        let prefix = vertex.0 - local;
+        let at = self.labels.iter().position(|(p, _)| *p == prefix).unwrap_or_else(|| {
+            self.labels.push((prefix, Vec::new()));
+            self.labels.len() - 1
+        });
+        let pages = &mut self.labels[at].1;
+        let page = page as usize;
+        if page >= pages.len() {
+            pages.resize_with(page + 1, || None);
+        }
+        &mut pages[page].get_or_insert_with(|| Box::new([0; SLOTS]))[local as usize % SLOTS]
+    }
+}
+
+/// Merges traversers that stand on the same item and carry nothing else; so a frontier holds each vertex once, however many
+/// ways lead to it.
+pub struct BulkOp {
+    max: usize,
+    ended: bool,
+}
+
+impl BulkOp {
+    pub fn new(max: Option<usize>) -> Self {
+        Self { max: max.unwrap_or(1 << 18), ended: false }
+    }
+
+    /// Vertices of one scope, by table.
+    fn merge_vertices(cx: &mut Context<'_, '_>, input: &mut dyn Input, max: usize, first: Batch) -> Result<(Batch, bool)> {
+        let mut table = VertexTable::default();
+        let mut ids: Vec<VertexId> = Vec::new();
+        let mut bulks: Vec<u64> = Vec::new();
+        let mut next = Some(first);
+        let mut seen = 0;
+        while let Some(batch) = next {
+            let Some(vertices) = batch.vertices().filter(|_| batch.scope.is_none() && plain(&batch)) else {
+                let mut all = bulked(ids, bulks);
+                all.append(batch);
+                return Ok((all, false));
+            };
+            for (row, id) in vertices.iter().enumerate() {
+                let slot = table.slot(*id);
+                if *slot == 0 {
+                    ids.push(*id);
+                    bulks.push(0);
+                    *slot = ids.len() as u32;
+                }
+                bulks[*slot as usize - 1] += batch.bulk(row);
+            }
+            seen += vertices.len();
+            if ids.len() >= max || seen >= max.saturating_mul(16) {
+                return Ok((bulked(ids, bulks), false));
+            }
+            next = input.pull(cx)?;
+        }
+        Ok((bulked(ids, bulks), true))
+    }
+
+    fn merge_any(batch: Batch) -> Batch {
+        if !plain(&batch) {
+            return batch;
+        }
+        let mut position: HashMap<(u32, Value), usize> = HashMap::with_capacity(batch.len());
+        let mut rows = Vec::new();
+        let mut bulks: Vec<u64> = Vec::new();
+        for row in 0..batch.len() {
+            let at = *position.entry((batch.scope(row) as u32, batch.value(row))).or_insert_with(|| {
+                rows.push(row as u32);
+                bulks.push(0);
+                bulks.len() - 1
+            });
+            bulks[at] += batch.bulk(row);
+        }
+        Batch { bulk: Some(bulks), ..batch.gather(&rows) }
+    }
+}
+
+fn bulked(ids: Vec<VertexId>, bulks: Vec<u64>) -> Batch {
+    let bulk = bulks.iter().any(|n| *n != 1).then_some(bulks);
+    Batch { bulk, ..Batch::new(Items::Vertices(ids)) }
+}
+
+/// Nothing but items, bulk and scope.
+fn plain(batch: &Batch) -> bool {
+    batch.paths.is_none() && batch.sacks.is_none()
+}
+
+impl Op for BulkOp {
+    fn next(&mut self, cx: &mut Context<'_, '_>, input: &mut dyn Input) -> Result<Option<Batch>> {
+        if self.ended {
+            return Ok(None);
+        }
+        let Some(first) = input.pull(cx)? else { return Ok(None) };
+        if cx.shared.bulk_off {
+            return Ok(Some(first));
+        }
+        if plain(&first) && first.scope.is_none() && first.vertices().is_some() {
+            let (merged, ended) = Self::merge_vertices(cx, input, self.max, first)?;
+            self.ended = ended;
+            return Ok(Some(merged));
+        }
+        let mut all = first;
+        while all.len() < self.max {
+            match input.pull(cx)? {
+                Some(batch) => all.append(batch),
+                None => {
+                    self.ended = true;
+                    break;
+                }
+            }
+        }
+        Ok(Some(Self::merge_any(all)))
+    }
+
+    fn reset(&mut self, _: usize) {
+        self.ended = false;
+    }
+}
+
+/// `barrier(normSack)`: sacks divided by their sum, within each scope.
+pub struct SackBarrierOp {
+    done: bool,
+}
+
+impl SackBarrierOp {
+    pub fn new() -> Self {
+        Self { done: false }
+    }
+}
+
+impl Op for SackBarrierOp {
+    fn next(&mut self, cx: &mut Context<'_, '_>, input: &mut dyn Input) -> Result<Option<Batch>> {
+        if std::mem::replace(&mut self.done, true) {
+            return Ok(None);
+        }
+        let mut all = gather_all(cx, input)?;
+        let Some(sacks) = all.sacks.take() else { return Ok(Some(all).filter(|b| !b.is_empty())) };
+        let mut sums: HashMap<usize, Value> = HashMap::new();
+        for (row, sack) in sacks.iter().enumerate() {
+            let sum = sums.entry(all.scope(row)).or_default();
+            *sum = number::arithmetic(number::Arithmetic::Add, sum, &number::times(sack, all.bulk(row))?)?;
+        }
+        let divide = |(row, sack): (usize, &Value)| number::arithmetic(number::Arithmetic::Div, sack, &sums[&all.scope(row)]);
+        all.sacks = Some(sacks.iter().enumerate().map(divide).collect::<Result<_>>()?);
+        Ok(Some(all).filter(|b| !b.is_empty()))
+    }
+
+    fn reset(&mut self, _: usize) {
+        self.done = false;
+    }
+}

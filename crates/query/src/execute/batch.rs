@@ -1,0 +1,274 @@
+//! Batches of traversers, by column.
+//!
+//! A traverser is an item with what it carries: its bulk (how many traversers it stands for), its scope (in a child
+//! traversal, the row of the parent it came from), its path and its sack. A column nobody needs is not there.
+
+use mangrove_graph::{EdgeRef, Value, VertexId};
+
+use super::path::{self, PathMode, PathRef};
+use crate::plan::Name;
+
+#[derive(Clone, Debug)]
+pub enum Items {
+    Vertices(Vec<VertexId>),
+    Edges(Vec<EdgeRef>),
+    Values(Vec<Value>),
+}
+
+impl Default for Items {
+    fn default() -> Self {
+        Items::Values(Vec::new())
+    }
+}
+
+impl Items {
+    /// The narrowest form of `values`.
+    pub fn from_values(values: Vec<Value>) -> Self {
+        let vertices = values.iter().map(|v| match v {
+            Value::Vertex(id) => Some(*id),
+            _ => None,
+        });
+        match values.first() {
+            Some(Value::Vertex(_)) => match vertices.collect() {
+                Some(ids) => Items::Vertices(ids),
+                None => Items::Values(values),
+            },
+            Some(Value::Edge(_)) => {
+                let edges = values.iter().map(|v| match v {
+                    Value::Edge(edge) => Some(*edge),
+                    _ => None,
+                });
+                match edges.collect() {
+                    Some(edges) => Items::Edges(edges),
+                    None => Items::Values(values),
+                }
+            }
+            _ => Items::Values(values),
+        }
+    }
+
+    pub fn len(&self) -> usize {
+        match self {
+            Items::Vertices(ids) => ids.len(),
+            Items::Edges(edges) => edges.len(),
+            Items::Values(values) => values.len(),
+        }
+    }
+
+    pub fn get(&self, at: usize) -> Value {
+        match self {
+            Items::Vertices(ids) => Value::Vertex(ids[at]),
+            Items::Edges(edges) => Value::Edge(edges[at]),
+            Items::Values(values) => values[at].clone(),
+        }
+    }
+
+    fn gather(&self, rows: &[u32]) -> Self {
+        match self {
+            Items::Vertices(ids) => Items::Vertices(gather(ids, rows)),
+            Items::Edges(edges) => Items::Edges(gather(edges, rows)),
+            Items::Values(values) => Items::Values(gather(values, rows)),
+        }
+    }
+
+    fn append(&mut self, other: Items) {
+        match (&mut *self, other) {
+            (mine, other) if mine.len() == 0 => *mine = other,
+            (Items::Vertices(a), Items::Vertices(mut b)) => a.append(&mut b),
+            (Items::Edges(a), Items::Edges(mut b)) => a.append(&mut b),
+            (mine, other) => {
+                let all = (0..mine.len()).map(|at| mine.get(at)).chain((0..other.len()).map(|at| other.get(at)));
+                *mine = Items::Values(all.collect());
+            }
+        }
+    }
+}
+
+fn gather<T: Clone>(items: &[T], rows: &[u32]) -> Vec<T> {
+    rows.iter().map(|row| items[*row as usize].clone()).collect()
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Batch {
+    pub items: Items,
+    /// All ones if missing.
+    pub bulk: Option<Vec<u64>>,
+    /// All zeros if missing.
+    pub scope: Option<Vec<u32>>,
+    /// Present if the plan tracks paths.
+    pub paths: Option<Vec<PathRef>>,
+    /// Present if the traversal has a sack.
+    pub sacks: Option<Vec<Value>>,
+}
+
+impl Batch {
+    pub fn new(items: Items) -> Self {
+        Self { items, ..Self::default() }
+    }
+
+    pub fn len(&self) -> usize {
+        self.items.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    pub fn value(&self, row: usize) -> Value {
+        self.items.get(row)
+    }
+
+    pub fn bulk(&self, row: usize) -> u64 {
+        self.bulk.as_ref().map_or(1, |bulk| bulk[row])
+    }
+
+    pub fn scope(&self, row: usize) -> usize {
+        self.scope.as_ref().map_or(0, |scope| scope[row] as usize)
+    }
+
+    pub fn path(&self, row: usize) -> &PathRef {
+        self.paths.as_ref().map_or(&None, |paths| &paths[row])
+    }
+
+    /// The traversers at `rows`, unchanged.
+    pub fn gather(&self, rows: &[u32]) -> Batch {
+        Batch { items: self.items.gather(rows), ..self.state(rows) }
+    }
+
+    /// The traversers for which `keep` is true.
+    pub fn filter(self, keep: &[bool]) -> Batch {
+        if keep.iter().all(|k| *k) {
+            return self;
+        }
+        let rows: Vec<u32> = (0u32..).zip(keep).filter(|(_, keep)| **keep).map(|(row, _)| row).collect();
+        self.gather(&rows)
+    }
+
+    /// What the traversers at `rows` carry, without their items.
+    fn state(&self, rows: &[u32]) -> Batch {
+        Batch {
+            items: Items::default(),
+            bulk: self.bulk.as_ref().map(|c| gather(c, rows)),
+            scope: self.scope.as_ref().map(|c| gather(c, rows)),
+            paths: self.paths.as_ref().map(|c| gather(c, rows)),
+            sacks: self.sacks.as_ref().map(|c| gather(c, rows)),
+        }
+    }
+
+    /// Traversers that moved: the `i`-th went from row `rows[i]` to `items[i]`.
+    pub fn moved(&self, rows: &[u32], items: Items, mode: PathMode) -> Batch {
+        debug_assert_eq!(rows.len(), items.len());
+        let mut next = Batch { items, ..self.state(rows) };
+        next.extend_paths(mode);
+        next
+    }
+
+    /// Every traverser moved to the item in its place.
+    pub fn moved_in_place(mut self, items: Items, mode: PathMode) -> Batch {
+        debug_assert_eq!(self.len(), items.len());
+        self.items = items;
+        self.extend_paths(mode);
+        self
+    }
+
+    fn extend_paths(&mut self, mode: PathMode) {
+        if mode == PathMode::Full
+            && let Some(paths) = &mut self.paths
+        {
+            for (row, path) in paths.iter_mut().enumerate() {
+                *path = path::extend(path, self.items.get(row));
+            }
+        }
+    }
+
+    /// Gives `names` to the items traversers stand on.
+    pub fn label(&mut self, names: &[Name], mode: PathMode) {
+        if names.is_empty() || mode == PathMode::Off {
+            return;
+        }
+        let items = &self.items;
+        let paths = self.paths.get_or_insert_with(|| vec![None; items.len()]);
+        for (row, path) in paths.iter_mut().enumerate() {
+            *path = path::label(path, &items.get(row), names, mode);
+        }
+    }
+
+    pub fn append(&mut self, other: Batch) {
+        if self.is_empty() {
+            *self = other;
+            return;
+        }
+        let (mine, theirs) = (self.len(), other.len());
+        append_column(&mut self.bulk, other.bulk, mine, theirs, 1);
+        append_column(&mut self.scope, other.scope, mine, theirs, 0);
+        append_column(&mut self.paths, other.paths, mine, theirs, None);
+        append_column(&mut self.sacks, other.sacks, mine, theirs, Value::Null);
+        self.items.append(other.items);
+    }
+
+    /// The first `n` traversers; the rest stay.
+    pub fn split_front(&mut self, n: usize) -> Batch {
+        if n >= self.len() {
+            return std::mem::take(self);
+        }
+        let front: Vec<u32> = (0..n as u32).collect();
+        let back: Vec<u32> = (n as u32..self.len() as u32).collect();
+        let first = self.gather(&front);
+        *self = self.gather(&back);
+        first
+    }
+
+    /// A copy whose rows are each a scope of their own, standing for one traverser each.
+    pub fn as_scopes(&self) -> Batch {
+        let mut copy = self.clone();
+        copy.bulk = None;
+        copy.scope = (self.len() > 1).then(|| (0..self.len() as u32).collect());
+        copy
+    }
+
+    /// The number of traversers.
+    pub fn total(&self) -> u64 {
+        self.bulk.as_ref().map_or(self.len() as u64, |bulk| bulk.iter().sum())
+    }
+
+    /// The vertices, if all items are.
+    pub fn vertices(&self) -> Option<&[VertexId]> {
+        match &self.items {
+            Items::Vertices(ids) => Some(ids),
+            _ => None,
+        }
+    }
+
+    pub fn edges(&self) -> Option<&[EdgeRef]> {
+        match &self.items {
+            Items::Edges(edges) => Some(edges),
+            _ => None,
+        }
+    }
+}
+
+fn append_column<T: Clone>(mine: &mut Option<Vec<T>>, theirs: Option<Vec<T>>, n: usize, m: usize, default: T) {
+    if mine.is_none() && theirs.is_none() {
+        return;
+    }
+    let column = mine.get_or_insert_with(|| vec![default.clone(); n]);
+    column.extend(theirs.unwrap_or_else(|| vec![default; m]));
+}
+
+/// Values given by rows of a batch, on the way to becoming its successors.
+#[derive(Default)]
+pub struct Moves {
+    pub rows: Vec<u32>,
+    pub values: Vec<Value>,
+}
+
+impl Moves {
+    pub fn push(&mut self, row: usize, value: Value) {
+        self.rows.push(row as u32);
+        self.values.push(value);
+    }
+
+    pub fn finish(self, from: &Batch, mode: PathMode) -> Batch {
+        from.moved(&self.rows, Items::from_values(self.values), mode)
+    }
+}

@@ -1,0 +1,100 @@
+//! `by()` modulators: one value for each traverser, or none where the modulator gives nothing.
+
+use mangrove_graph::{Cell, PropertyColumn, Token, Value};
+
+use super::batch::{Batch, Items};
+use super::chain::Child;
+use super::context::{Context, Key};
+use super::element;
+use crate::error::{QueryError, Result};
+use crate::plan::Column;
+
+pub enum ByOp {
+    Identity,
+    Key(Key),
+    Token(Token),
+    Column(Column),
+    Child(Child),
+}
+
+impl ByOp {
+    /// A value for each row; `None` where there is none and the traverser is to be passed over.
+    pub fn eval(&mut self, cx: &mut Context<'_, '_>, batch: &Batch) -> Result<Vec<Option<Value>>> {
+        let mut values = match self {
+            ByOp::Identity => (0..batch.len()).map(|row| Some(batch.value(row))).collect(),
+            ByOp::Key(key) => by_key(cx, batch, key)?,
+            ByOp::Token(token) => {
+                let of = |row| by_token(cx, &batch.value(row), *token);
+                (0..batch.len()).map(of).collect::<Result<_>>()?
+            }
+            ByOp::Column(column) => {
+                let of = |row| super::select::column_of(&batch.value(row), *column).map(Some);
+                (0..batch.len()).map(of).collect::<Result<_>>()?
+            }
+            ByOp::Child(child) => child.first(cx, batch)?,
+        };
+        if cx.shared.productive_by {
+            values.iter_mut().for_each(|v| *v = Some(v.take().unwrap_or_default()));
+        }
+        Ok(values)
+    }
+}
+
+fn by_token(cx: &Context<'_, '_>, value: &Value, token: Token) -> Result<Option<Value>> {
+    match value {
+        Value::Map(map) => Ok(map.get(&Value::Token(token)).cloned()),
+        value => element::token_of(cx, value, token).map(Some),
+    }
+}
+
+fn by_key(cx: &mut Context<'_, '_>, batch: &Batch, key: &mut Key) -> Result<Vec<Option<Value>>> {
+    if let Items::Values(values) = &batch.items {
+        let name = key.name.clone();
+        return values.iter().map(|value| by_key_of(cx, value, &name, key)).collect();
+    }
+    let Some(id) = key.id(cx) else { return Ok(vec![None; batch.len()]) };
+    let first = |cell: Cell| cell.values().next().cloned();
+    Ok(match element::column(cx, batch, id)? {
+        Some(PropertyColumn::Absent(n)) => vec![None; n],
+        Some(column) => (0..column.len()).map(|row| first(column.cell(row))).collect(),
+        None => vec![None; batch.len()],
+    })
+}
+
+fn by_key_of(cx: &mut Context<'_, '_>, value: &Value, name: &str, key: &mut Key) -> Result<Option<Value>> {
+    Ok(match value {
+        Value::Map(map) => map.get_str(name).cloned(),
+        Value::Vertex(_) | Value::Edge(_) => {
+            let (Some(id), Some(element)) = (key.id(cx), value.element_id()) else { return Ok(None) };
+            cx.view().cell(element, id)?.values().next().cloned()
+        }
+        Value::VertexProperty(property) => {
+            element::meta_of(cx, property)?.into_iter().find(|(_, n, _)| &**n == name).map(|(_, _, value)| value)
+        }
+        other => {
+            return Err(QueryError::value(format!(
+                "The by(\"{name}\") modulator can only be applied to a traverser that is an Element or a Map - \
+                 it is being applied to [{other}] a {}",
+                other.value_type()
+            )));
+        }
+    })
+}
+
+/// The modulator for the `at`-th thing, going round.
+pub fn round_robin(by: &mut [ByOp], at: usize) -> Option<&mut ByOp> {
+    let n = by.len();
+    if n == 0 { None } else { by.get_mut(at % n) }
+}
+
+/// One value through a modulator, without a past.
+pub fn eval_one(by: &mut ByOp, cx: &mut Context<'_, '_>, value: Value) -> Result<Option<Value>> {
+    if let ByOp::Identity = by {
+        return Ok(Some(value));
+    }
+    let mut batch = Batch::new(Items::from_values(vec![value]));
+    if cx.mode() != super::PathMode::Off {
+        batch.paths = Some(vec![None]);
+    }
+    Ok(by.eval(cx, &batch)?.pop().flatten())
+}

@@ -1,0 +1,229 @@
+//! Operators and chains of them.
+
+use mangrove_graph::Value;
+
+use super::batch::{Batch, Items};
+use super::context::Context;
+use super::path::PathMode;
+use crate::error::Result;
+use crate::gremlin::syntax::Span;
+use crate::plan::Name;
+
+/// Where an operator pulls from.
+pub trait Input {
+    fn pull(&mut self, cx: &mut Context<'_, '_>) -> Result<Option<Batch>>;
+}
+
+pub trait Op {
+    /// The next batch, never empty; `None` at the end.
+    fn next(&mut self, cx: &mut Context<'_, '_>, input: &mut dyn Input) -> Result<Option<Batch>>;
+
+    /// Forgets everything, and expects traversers of so many scopes.
+    fn reset(&mut self, scopes: usize) {
+        let _ = scopes;
+    }
+
+    /// Begins another round of the `repeat` it is in; most operators start afresh.
+    fn next_round(&mut self, scopes: usize) {
+        self.reset(scopes);
+    }
+}
+
+/// An operator that turns a batch into a batch and remembers nothing.
+pub trait MapBatch {
+    /// An empty batch is passed over.
+    fn map(&mut self, cx: &mut Context<'_, '_>, batch: Batch) -> Result<Batch>;
+}
+
+pub struct Mapping<M>(pub M);
+
+impl<M: MapBatch> Op for Mapping<M> {
+    fn next(&mut self, cx: &mut Context<'_, '_>, input: &mut dyn Input) -> Result<Option<Batch>> {
+        while let Some(batch) = input.pull(cx)? {
+            let batch = self.0.map(cx, batch)?;
+            if !batch.is_empty() {
+                return Ok(Some(batch));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// An operator with its `as()` labels and its place in the query.
+pub struct Link {
+    pub op: Box<dyn Op>,
+    pub labels: Vec<Name>,
+    pub span: Span,
+}
+
+#[derive(Default)]
+pub struct Chain {
+    links: Vec<Link>,
+}
+
+impl Chain {
+    pub fn new(links: Vec<Link>) -> Self {
+        Self { links }
+    }
+
+    pub fn pull(&mut self, cx: &mut Context<'_, '_>, start: &mut dyn Input) -> Result<Option<Batch>> {
+        pull_from(&mut self.links, cx, start)
+    }
+
+    pub fn reset(&mut self, scopes: usize) {
+        self.links.iter_mut().for_each(|link| link.op.reset(scopes));
+    }
+
+    pub fn next_round(&mut self, scopes: usize) {
+        self.links.iter_mut().for_each(|link| link.op.next_round(scopes));
+    }
+}
+
+fn pull_from(links: &mut [Link], cx: &mut Context<'_, '_>, start: &mut dyn Input) -> Result<Option<Batch>> {
+    let Some((last, before)) = links.split_last_mut() else { return start.pull(cx) };
+    let mut upstream = Upstream { links: before, start };
+    let pulled = last.op.next(cx, &mut upstream).map_err(|e| if last.span.end > 0 { e.at(last.span) } else { e })?;
+    Ok(pulled.map(|mut batch| {
+        batch.label(&last.labels, cx.mode());
+        batch
+    }))
+}
+
+struct Upstream<'a> {
+    links: &'a mut [Link],
+    start: &'a mut dyn Input,
+}
+
+impl Input for Upstream<'_> {
+    fn pull(&mut self, cx: &mut Context<'_, '_>) -> Result<Option<Batch>> {
+        cx.check()?;
+        pull_from(self.links, cx, self.start)
+    }
+}
+
+/// One batch, given once.
+pub struct Once(Option<Batch>);
+
+impl Once {
+    pub fn new(batch: Batch) -> Self {
+        Self(Some(batch).filter(|b| !b.is_empty()))
+    }
+}
+
+impl Input for Once {
+    fn pull(&mut self, _: &mut Context<'_, '_>) -> Result<Option<Batch>> {
+        Ok(self.0.take())
+    }
+}
+
+/// A child traversal, run for whole batches of its parent's traversers.
+pub struct Child {
+    chain: Chain,
+}
+
+impl Child {
+    pub fn new(chain: Chain) -> Self {
+        Self { chain }
+    }
+
+    /// Everything the child gives for `batch`, whose rows are in `scopes` scopes.
+    pub fn run(&mut self, cx: &mut Context<'_, '_>, batch: Batch, scopes: usize) -> Result<Batch> {
+        let mut all = Batch::default();
+        self.run_each(cx, batch, scopes, &mut |part| all.append(part))?;
+        Ok(all)
+    }
+
+    fn run_each(
+        &mut self,
+        cx: &mut Context<'_, '_>,
+        batch: Batch,
+        scopes: usize,
+        each: &mut dyn FnMut(Batch),
+    ) -> Result<()> {
+        self.chain.reset(scopes);
+        let mut start = Once::new(batch);
+        while let Some(part) = self.chain.pull(cx, &mut start)? {
+            each(part);
+        }
+        Ok(())
+    }
+
+    /// Begins to run for `batch` lazily; pull with [`pull`](Self::pull).
+    pub fn begin(&mut self, scopes: usize) {
+        self.chain.reset(scopes);
+    }
+
+    pub fn next_round(&mut self, scopes: usize) {
+        self.chain.next_round(scopes);
+    }
+
+    pub fn pull(&mut self, cx: &mut Context<'_, '_>, start: &mut dyn Input) -> Result<Option<Batch>> {
+        self.chain.pull(cx, start)
+    }
+
+    /// Everything the child gives for each row; the rows are in `scope`.
+    pub fn run_rows(&mut self, cx: &mut Context<'_, '_>, batch: &Batch) -> Result<Batch> {
+        self.run(cx, batch.as_scopes(), batch.len())
+    }
+
+    /// Whether the child gives anything for each row.
+    pub fn exists(&mut self, cx: &mut Context<'_, '_>, batch: &Batch) -> Result<Vec<bool>> {
+        let mut found = vec![false; batch.len()];
+        let mut missing = batch.len();
+        self.chain.reset(batch.len());
+        let mut start = Once::new(batch.as_scopes());
+        while missing > 0
+            && let Some(part) = self.chain.pull(cx, &mut start)?
+        {
+            for row in 0..part.len() {
+                missing -= usize::from(!std::mem::replace(&mut found[part.scope(row)], true));
+            }
+        }
+        Ok(found)
+    }
+
+    /// The first thing the child gives for each row.
+    pub fn first(&mut self, cx: &mut Context<'_, '_>, batch: &Batch) -> Result<Vec<Option<Value>>> {
+        let mut found = vec![None; batch.len()];
+        let mut missing = batch.len();
+        self.chain.reset(batch.len());
+        let mut start = Once::new(batch.as_scopes());
+        while missing > 0
+            && let Some(part) = self.chain.pull(cx, &mut start)?
+        {
+            for row in 0..part.len() {
+                let slot = &mut found[part.scope(row)];
+                if slot.is_none() {
+                    *slot = Some(part.value(row));
+                    missing -= 1;
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// Every value the child gives for each row.
+    pub fn all(&mut self, cx: &mut Context<'_, '_>, batch: &Batch) -> Result<Vec<Vec<Value>>> {
+        let mut found = vec![Vec::new(); batch.len()];
+        self.run_each(cx, batch.as_scopes(), batch.len(), &mut |part| {
+            for row in 0..part.len() {
+                found[part.scope(row)].extend(std::iter::repeat_n(part.value(row), part.bulk(row) as usize));
+            }
+        })?;
+        Ok(found)
+    }
+}
+
+/// One row for each of `values`, in scopes 0, 1, …, with an empty past.
+pub fn reduced(values: Vec<Value>, mode: PathMode, sack: Option<Value>) -> Batch {
+    let n = values.len();
+    let mut batch = Batch::new(Items::from_values(values));
+    batch.scope = (n > 1).then(|| (0..n as u32).collect());
+    batch.sacks = sack.map(|sack| vec![sack; n]);
+    if mode != PathMode::Off {
+        batch.paths = Some(vec![None; n]);
+        let items = batch.items.clone();
+        return batch.moved_in_place(items, mode);
+    }
+    batch
+}

@@ -1,0 +1,349 @@
+//! Plan to operators.
+
+use mangrove_graph::Token;
+
+use super::barrier::{BulkOp, OrderLocal, OrderOp, SackBarrierOp};
+use super::branch::{ChooseOp, CoalesceOp, ConditionOp, OptionalOp, PickOp, UnionOp};
+use super::by::ByOp;
+use super::chain::{Chain, Child, Link, MapBatch, Mapping, Op};
+use super::context::Key;
+use super::date::{AsDateOp, DateAddOp, DateDiffOp};
+use super::element::{ElementMapOp, ElementOp, PropertiesOp, PropertyMapOp, TokenStep, ValuesOp};
+use super::filter::*;
+use super::group::{GroupCountOp, GroupOp, GroupValueOp, TreeOp};
+use super::hop::{DegreeOp, EndOp, HopOp};
+use super::init::{InjectOp, ScanOp};
+use super::list::ListOp;
+use super::map::{ConstantOp, FlatMapOp, IdentityOp, IndexOp, LocalOp, MapOp};
+use super::matching::{MatchOp, PatternOp};
+use super::math::MathStep;
+use super::merge::MergeOp;
+use super::mutate::{self, AddEdgeOp, AddVertexOp, DropOp, PropertiesStep, PropertyStep, SetPropertyOp};
+use super::path::PathMode;
+use super::reduce::{FoldOp, ReduceLocal, ReduceOp, UnfoldOp};
+use super::repeat::{EmitOp, RepeatOp, UntilOp};
+use super::resource::TimeLimitOp;
+use super::select::*;
+use super::set::{DedupOp, LocalSet, RangeOp, SampleOp, TailOp};
+use super::side_effect::{AggregateOp, CapOp, FailOp, SideEffectOp, SubgraphOp};
+use super::text::{AsBoolOp, AsNumberOp, ConcatOp, ConjoinOp, FormatOp, OperandOp, TextOp};
+use crate::error::Result;
+use crate::plan::*;
+
+/// The chain of a whole query.
+pub fn root(plan: &Plan) -> Result<Chain> {
+    chain(&plan.traversal, true)
+}
+
+/// `start`: nothing comes before it but the one traverser a query starts with.
+fn chain(traversal: &Traversal, start: bool) -> Result<Chain> {
+    let mut links = Vec::with_capacity(traversal.steps.len());
+    for (at, node) in traversal.steps.iter().enumerate() {
+        let op = compile(&node.step, start && at == 0)?;
+        links.push(Link { op, labels: node.labels.clone(), span: node.span });
+    }
+    Ok(Chain::new(links))
+}
+
+fn child(traversal: &Traversal) -> Result<Child> {
+    Ok(Child::new(chain(traversal, false)?))
+}
+
+fn children(traversals: &[Traversal]) -> Result<Vec<Child>> {
+    traversals.iter().map(child).collect()
+}
+
+fn by(by: &By) -> Result<ByOp> {
+    Ok(match by {
+        By::Identity => ByOp::Identity,
+        By::Key(name) => ByOp::Key(Key::new(name.clone())),
+        By::Token(token) => ByOp::Token(*token),
+        By::Column(column) => ByOp::Column(*column),
+        By::Child(traversal) => ByOp::Child(child(traversal)?),
+    })
+}
+
+fn bys(list: &[By]) -> Result<Vec<ByOp>> {
+    list.iter().map(by).collect()
+}
+
+fn operand(operand: &Operand) -> Result<OperandOp> {
+    Ok(match operand {
+        Operand::Value(value) => OperandOp::Value(value.clone()),
+        Operand::Child(traversal) => OperandOp::Child(child(traversal)?),
+    })
+}
+
+fn set_property(property: &SetProperty) -> Result<SetPropertyOp> {
+    let meta = property.meta.iter().map(|(name, value)| Ok((name.clone(), operand(value)?)));
+    Ok(SetPropertyOp {
+        cardinality: property.cardinality,
+        key: property.key.clone(),
+        value: operand(&property.value)?,
+        meta: meta.collect::<Result<_>>()?,
+    })
+}
+
+fn end(end: &Option<EndRef>) -> Result<mutate::EndOp> {
+    Ok(match end {
+        None => mutate::EndOp::Incoming,
+        Some(EndRef::Label(name)) => mutate::EndOp::Label(name.clone()),
+        Some(EndRef::Value(value)) => mutate::EndOp::Value(value.clone()),
+        Some(EndRef::Child(traversal)) => mutate::EndOp::Child(child(traversal)?),
+    })
+}
+
+fn mapping<M: MapBatch + 'static>(map: M) -> Box<dyn Op> {
+    Box::new(Mapping(map))
+}
+
+fn has_barrier(traversal: &Traversal) -> bool {
+    traversal.steps.iter().any(|node| node.step.is_barrier())
+}
+
+fn compile(step: &Step, start: bool) -> Result<Box<dyn Op>> {
+    Ok(match step {
+        Step::Scan { kind, ids, labels, filters } => {
+            Box::new(ScanOp::new(*kind, ids.clone(), labels.clone(), filters.clone()))
+        }
+        Step::Inject(values) => Box::new(InjectOp::new(values.clone(), start)),
+        Step::Hop { direction, labels, to_edges } => Box::new(HopOp::new(*direction, labels.clone(), *to_edges)),
+        Step::End(which) => mapping(EndOp(*which)),
+        Step::Degree { direction, labels } => mapping(DegreeOp::new(*direction, labels.clone())),
+        Step::Union(traversals) => {
+            let branches = traversals.iter().map(|t| Ok(Child::new(chain(t, start)?))).collect::<Result<_>>()?;
+            Box::new(UnionOp::new(branches, traversals.iter().any(has_barrier)))
+        }
+        Step::Coalesce(traversals) => mapping(CoalesceOp(children(traversals)?)),
+        Step::Optional(traversal) => mapping(OptionalOp(child(traversal)?)),
+        Step::Choose { condition, options, all } => choose(condition, options, *all)?,
+        Step::Repeat(repeat) => compile_repeat(repeat)?,
+        Step::Match(patterns) => {
+            let compiled = patterns.iter().map(|p| {
+                Ok(PatternOp {
+                    start: p.start.clone(),
+                    binds_start: p.binds_start,
+                    child: child(&p.child)?,
+                    end: p.end.clone(),
+                })
+            });
+            mapping(MatchOp::new(compiled.collect::<Result<_>>()?))
+        }
+        Step::Local(traversal) => Box::new(LocalOp::new(child(traversal)?)),
+        Step::TimeLimit(millis) => Box::new(TimeLimitOp::new(*millis)),
+        Step::Cap(names) => Box::new(CapOp::new(names.clone())),
+        Step::Subgraph(name) => Box::new(SubgraphOp::new(name.clone())),
+        Step::Aggregate { name, scope, by: modulator } => {
+            let modulator = modulator.as_ref().map(by).transpose()?;
+            Box::new(AggregateOp::new(name.clone(), modulator, *scope == Scope::Global))
+        }
+        _ => match compile_filter(step)? {
+            Some(op) => op,
+            None => match compile_barrier(step)? {
+                Some(op) => op,
+                None => compile_map(step)?,
+            },
+        },
+    })
+}
+
+fn choose(condition: &ChooseOn, options: &[Option_], all: bool) -> Result<Box<dyn Op>> {
+    let condition = match condition {
+        ChooseOn::By(modulator) => ConditionOp::By(by(modulator)?),
+        ChooseOn::Predicate(predicate) => ConditionOp::Predicate(predicate.clone()),
+    };
+    let barrier = options.iter().any(|option| has_barrier(&option.traversal));
+    let options = options.iter().map(|option| {
+        let pick = match &option.pick {
+            Pick::Any => PickOp::Any,
+            Pick::None => PickOp::None,
+            Pick::Unproductive => PickOp::Unproductive,
+            Pick::Value(value) => PickOp::Value(value.clone()),
+            Pick::Predicate(predicate) => PickOp::Predicate(predicate.clone()),
+            Pick::Traversal(traversal) => PickOp::Child(child(traversal)?),
+        };
+        Ok((pick, child(&option.traversal)?))
+    });
+    Ok(Box::new(ChooseOp::new(condition, options.collect::<Result<_>>()?, all, barrier)))
+}
+
+fn compile_repeat(repeat: &Repeat) -> Result<Box<dyn Op>> {
+    let until = match &repeat.until {
+        None => None,
+        Some(Until::Times(n)) => Some(UntilOp::Times(*n)),
+        Some(Until::Child(traversal)) => Some(UntilOp::Child(child(traversal)?)),
+    };
+    let emit = match &repeat.emit {
+        None => None,
+        Some(Emit::Always) => Some(EmitOp::Always),
+        Some(Emit::Child(traversal)) => Some(EmitOp::Child(child(traversal)?)),
+    };
+    let body = child(&repeat.body)?;
+    let until = until.map(|until| (until, repeat.until_first));
+    Ok(Box::new(RepeatOp::new(body, repeat.name.clone(), until, emit.map(|emit| (emit, repeat.emit_first)))))
+}
+
+fn compile_filter(step: &Step) -> Result<Option<Box<dyn Op>>> {
+    Ok(Some(match step {
+        Step::Has(tests) => mapping(HasOp::new(tests.clone())),
+        Step::HasProperty { key, present } => mapping(HasPropertyOp { key: Key::new(key.clone()), present: *present }),
+        Step::HasChild { key, child: traversal } => mapping(HasChildOp { key: key.clone(), child: child(traversal)? }),
+        Step::HasKeyOf(predicate) => mapping(PropertyPartOp { token: Token::Key, predicate: predicate.clone() }),
+        Step::HasValueOf(predicate) => mapping(PropertyPartOp { token: Token::Value, predicate: predicate.clone() }),
+        Step::Is(predicate) => mapping(IsOp(predicate.clone())),
+        Step::Where { child: traversal, negated } => mapping(WhereOp { child: child(traversal)?, negated: *negated }),
+        Step::And(traversals) => mapping(ConnectiveOp { children: children(traversals)?, all: true }),
+        Step::Or(traversals) => mapping(ConnectiveOp { children: children(traversals)?, all: false }),
+        Step::WhereLabels { start, predicate, by } => {
+            mapping(WhereLabelsOp { start: start.clone(), predicate: predicate.clone(), by: bys(by)? })
+        }
+        Step::ListFilter { quantifier, predicate } => {
+            mapping(ListFilterOp { quantifier: *quantifier, predicate: predicate.clone() })
+        }
+        Step::Discard => mapping(DiscardOp),
+        Step::Dedup { scope: Scope::Local, .. } => mapping(LocalSet::Dedup),
+        Step::Dedup { labels, by, .. } => Box::new(DedupOp::new(labels.clone(), bys(by)?)),
+        Step::Range { low, high, scope: Scope::Local } => mapping(LocalSet::Range(*low, *high)),
+        Step::Range { low, high, .. } => Box::new(RangeOp::new(*low, *high)),
+        Step::Tail { count, scope: Scope::Local } => mapping(LocalSet::Tail(*count)),
+        Step::Tail { count, .. } => Box::new(TailOp::new(*count)),
+        Step::Coin(chance) => mapping(CoinOp(*chance)),
+        Step::Sample { count, scope: Scope::Local, .. } => mapping(LocalSet::Sample(*count)),
+        Step::Sample { count, by: modulator, .. } => {
+            Box::new(SampleOp::new(*count, modulator.as_ref().map(by).transpose()?))
+        }
+        Step::PathFilter { simple, by, from, to } => {
+            mapping(PathFilterOp { simple: *simple, by: bys(by)?, from: from.clone(), to: to.clone() })
+        }
+        _ => return Ok(None),
+    }))
+}
+
+fn compile_barrier(step: &Step) -> Result<Option<Box<dyn Op>>> {
+    Ok(Some(match step {
+        Step::Fold { seed } => Box::new(FoldOp::new(seed.clone())),
+        Step::Reduce { reduction, scope: Scope::Local } => mapping(ReduceLocal(*reduction)),
+        Step::Reduce { reduction, .. } => Box::new(ReduceOp::new(*reduction)),
+        Step::Order { by: list, scope } => {
+            let mut orders = list.iter().map(|(modulator, order)| Ok((by(modulator)?, *order))).collect::<Result<Vec<_>>>()?;
+            if orders.is_empty() {
+                orders.push((ByOp::Identity, SortOrder::Ascending));
+            }
+            match scope {
+                Scope::Global => Box::new(OrderOp::new(orders)),
+                Scope::Local => mapping(OrderLocal(orders)),
+            }
+        }
+        Step::Group { side_effect, key, value } => {
+            let key = key.as_ref().map_or(Ok(ByOp::Identity), by)?;
+            let value = match value {
+                None => GroupValueOp::List(ByOp::Identity),
+                Some(GroupValue::List(modulator)) => GroupValueOp::List(by(modulator)?),
+                Some(GroupValue::Reduce(traversal)) => GroupValueOp::Reduce(child(traversal)?),
+            };
+            Box::new(GroupOp::new(side_effect.clone(), key, value))
+        }
+        Step::GroupCount { side_effect, key } => Box::new(GroupCountOp::new(side_effect.clone(), by(key)?)),
+        Step::Tree { side_effect, by } => Box::new(TreeOp::new(side_effect.clone(), bys(by)?)),
+        Step::Barrier { max } => Box::new(BulkOp::new(*max)),
+        Step::BarrierSack => Box::new(SackBarrierOp::new()),
+        _ => return Ok(None),
+    }))
+}
+
+fn compile_map(step: &Step) -> Result<Box<dyn Op>> {
+    Ok(match step {
+        Step::Id => mapping(TokenStep(Token::Id)),
+        Step::Label => mapping(TokenStep(Token::Label)),
+        Step::Key => mapping(TokenStep(Token::Key)),
+        Step::ValueOf => mapping(TokenStep(Token::Value)),
+        Step::Values(keys) => mapping(ValuesOp::new(keys.clone())),
+        Step::Properties(keys) => mapping(PropertiesOp::new(keys.clone())),
+        Step::PropertyMap { of, keys, tokens, by } => mapping(PropertyMapOp::new(*of, keys.clone(), *tokens, bys(by)?)),
+        Step::ElementMap(keys) => mapping(ElementMapOp::new(keys.clone())),
+        Step::Element => mapping(ElementOp),
+        Step::Constant(value) => mapping(ConstantOp(value.clone())),
+        Step::Map(traversal) => mapping(MapOp(child(traversal)?)),
+        Step::FlatMap(traversal) => mapping(FlatMapOp(child(traversal)?)),
+        Step::SideEffect(traversal) => mapping(SideEffectOp(child(traversal)?)),
+        Step::Select { pop, labels, by } => {
+            mapping(SelectOp { pop: pop.unwrap_or(Pop::Last), labels: labels.clone(), by: bys(by)? })
+        }
+        Step::SelectColumn(column) => mapping(ColumnOp(*column)),
+        Step::SelectChild { pop, child: traversal } => {
+            mapping(SelectChildOp { pop: pop.unwrap_or(Pop::Last), child: child(traversal)? })
+        }
+        Step::Project { keys, by } => mapping(ProjectOp { keys: keys.clone(), by: bys(by)? }),
+        Step::Path { by, from, to } => mapping(PathOp { by: bys(by)?, from: from.clone(), to: to.clone() }),
+        Step::Loops(name) => mapping(LoopsOp(name.clone())),
+        Step::Sack => mapping(SackOp),
+        Step::SackOp { operator, by: modulator } => {
+            mapping(SackUpdateOp { operator: *operator, by: modulator.as_ref().map(by).transpose()? })
+        }
+        Step::Index { as_map } => mapping(IndexOp { as_map: *as_map }),
+        Step::Math { expression, by } => mapping(MathStep { expression: expression.clone(), by: bys(by)? }),
+        Step::Text { function, scope } => mapping(TextOp { function: function.clone(), scope: *scope }),
+        Step::Concat(operands) => mapping(ConcatOp(operands.iter().map(operand).collect::<Result<_>>()?)),
+        Step::Format { template, by } => mapping(FormatOp { template: template.clone(), by: bys(by)? }),
+        Step::List { function, operand: other } => mapping(ListOp { function: *function, operand: operand(other)? }),
+        Step::Conjoin(delimiter) => mapping(ConjoinOp(delimiter.clone())),
+        Step::AsNumber(wanted) => mapping(AsNumberOp(*wanted)),
+        Step::AsBool => mapping(AsBoolOp),
+        Step::AsDate => mapping(AsDateOp),
+        Step::DateAdd(unit, amount) => mapping(DateAddOp(*unit, *amount)),
+        Step::DateDiff(other) => mapping(DateDiffOp(operand(other)?)),
+        Step::Unfold => mapping(UnfoldOp),
+        Step::AddVertex { label, properties } => mapping(AddVertexOp {
+            label: label.as_ref().map(operand).transpose()?,
+            properties: properties.iter().map(set_property).collect::<Result<_>>()?,
+        }),
+        Step::AddEdge { label, from, to, properties } => mapping(AddEdgeOp {
+            label: operand(label)?,
+            from: end(from)?,
+            to: end(to)?,
+            properties: properties.iter().map(set_property).collect::<Result<_>>()?,
+        }),
+        Step::SetProperty(property) => mapping(PropertyStep(set_property(property)?)),
+        Step::SetProperties(map, cardinality) => mapping(PropertiesStep(operand(map)?, *cardinality)),
+        Step::Merge(merge) => {
+            let slot = |slot: &Option<Operand>| slot.as_ref().map(operand).transpose();
+            mapping(MergeOp {
+                kind: merge.kind,
+                search: slot(&merge.search)?,
+                on_create: slot(&merge.on_create)?,
+                on_match: slot(&merge.on_match)?,
+                out_vertex: slot(&merge.out_vertex)?,
+                in_vertex: slot(&merge.in_vertex)?,
+            })
+        }
+        Step::Drop => mapping(DropOp),
+        Step::Fail(message) => mapping(FailOp(message.clone())),
+        Step::Identity => mapping(IdentityOp),
+        other => unreachable!("a filter, a barrier or a branch, compiled before: {other:?}"),
+    })
+}
+
+/// How much of their paths traversers must keep for this plan.
+pub fn path_mode(plan: &Plan) -> PathMode {
+    if plan.source.paths || plan.traversal.any(&|node| reads_paths(&node.step)) {
+        PathMode::Full
+    } else if plan.traversal.any(&|node| reads_labels(&node.step)) {
+        PathMode::Labels
+    } else {
+        PathMode::Off
+    }
+}
+
+fn reads_paths(step: &Step) -> bool {
+    matches!(step, Step::Path { .. } | Step::PathFilter { .. } | Step::Tree { .. } | Step::End(EndOf::Other))
+}
+
+fn reads_labels(step: &Step) -> bool {
+    match step {
+        Step::Select { .. } | Step::SelectChild { .. } | Step::WhereLabels { .. } | Step::Match(_) | Step::Format { .. } => true,
+        Step::Dedup { labels, .. } => !labels.is_empty(),
+        Step::Math { expression, .. } => expression.variables.iter().any(|v| &**v != "_"),
+        Step::AddEdge { from, to, .. } => [from, to].iter().any(|end| matches!(end, Some(EndRef::Label(_)))),
+        _ => false,
+    }
+}

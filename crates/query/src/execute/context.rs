@@ -1,0 +1,237 @@
+//! What the operators of one query share.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use hashbrown::HashMap;
+use mangrove_graph::{ElementKind, GraphView, GraphWrite, KeyId, LabelId, Schema, Value};
+
+use super::path::PathMode;
+use super::side_effect::SideEffects;
+use crate::error::{QueryError, QueryErrorKind, Result};
+use crate::gremlin::error::suggest;
+use crate::plan::{Name, SackConfig, SourceConfig};
+use crate::{Graph, Options};
+
+pub struct Context<'a, 'g> {
+    pub graph: &'a mut Graph<'g>,
+    pub shared: &'a mut Shared,
+}
+
+pub struct Shared {
+    pub mode: PathMode,
+    pub side_effects: SideEffects,
+    pub sack: Option<SackConfig>,
+    pub warnings: Vec<String>,
+    /// The repeats a traverser is in, outermost first: name, rounds done.
+    pub loops: Vec<(Option<Name>, u64)>,
+    /// `by()` that gives nothing counts as null (`ProductiveByStrategy`).
+    pub productive_by: bool,
+    pub bulk_off: bool,
+    pub random: Random,
+    options: Options,
+    deadline: Option<Instant>,
+    memory_bytes: usize,
+}
+
+impl Shared {
+    pub fn new(source: &SourceConfig, options: Options, mode: PathMode) -> Self {
+        Self {
+            mode,
+            side_effects: SideEffects::new(&source.side_effects),
+            sack: source.sack.clone(),
+            warnings: Vec::new(),
+            loops: Vec::new(),
+            productive_by: source.strategies.productive_by,
+            bulk_off: source.bulk_off,
+            random: Random::new(source.strategies.seed),
+            deadline: options.timeout.map(|timeout| Instant::now() + timeout),
+            options,
+            memory_bytes: 0,
+        }
+    }
+}
+
+impl Context<'_, '_> {
+    pub fn view(&self) -> &dyn GraphView {
+        self.graph.view()
+    }
+
+    pub fn write(&mut self) -> Result<&mut dyn GraphWrite> {
+        match self.graph {
+            Graph::Write(graph) => Ok(*graph),
+            Graph::Read(_) => Err(QueryError::new(QueryErrorKind::Graph, "the database is open read-only")),
+        }
+    }
+
+    pub fn mode(&self) -> PathMode {
+        self.shared.mode
+    }
+
+    /// Fails if the query is to stop.
+    pub fn check(&self) -> Result<()> {
+        if self.shared.options.cancel.is_cancelled() {
+            return Err(QueryError::new(QueryErrorKind::Cancelled, "the query was cancelled"));
+        }
+        match self.shared.deadline {
+            Some(deadline) if Instant::now() > deadline => {
+                let timeout = self.shared.options.timeout.unwrap_or_default();
+                Err(QueryError::new(QueryErrorKind::Timeout, format!("the query ran longer than its timeout of {timeout:?}"))
+                    .help("narrow it with limit() or an index, or give it a longer timeout"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Accounts for memory a barrier or side effect holds on to.
+    pub fn hold(&mut self, bytes: usize) -> Result<()> {
+        self.shared.memory_bytes = self.shared.memory_bytes.saturating_add(bytes);
+        let limit = self.shared.options.memory_bytes_max;
+        if self.shared.memory_bytes > limit {
+            return Err(QueryError::new(
+                QueryErrorKind::Memory,
+                format!("the query holds more than its memory budget of {} MB", limit >> 20),
+            )
+            .help("filter or limit earlier, or give the query more memory"));
+        }
+        Ok(())
+    }
+
+    /// Gives back what [`hold`](Self::hold) took.
+    pub fn release(&mut self, bytes: usize) {
+        self.shared.memory_bytes = self.shared.memory_bytes.saturating_sub(bytes);
+    }
+
+    pub fn warn(&mut self, message: String) {
+        if !self.shared.warnings.contains(&message) {
+            self.shared.warnings.push(message);
+        }
+    }
+
+    /// The id of a key; a warning if the graph has none of that name.
+    pub fn key(&mut self, name: &str) -> Option<KeyId> {
+        let found = self.view().schema().key(name);
+        if found.is_none() {
+            let schema = self.view().schema();
+            let near = suggest(name, schema.keys.iter().map(|k| &**k)).map(str::to_owned);
+            self.warn_unknown("property key", name, near);
+        }
+        found
+    }
+
+    /// The ids of labels; a warning for each name the graph does not have.
+    pub fn labels(&mut self, kind: ElementKind, names: &[Name]) -> Vec<LabelId> {
+        let mut ids = Vec::with_capacity(names.len());
+        for name in names {
+            match self.view().schema().label(kind, name) {
+                Some(id) => ids.push(id),
+                None => {
+                    let what = if kind == ElementKind::Vertex { "vertex label" } else { "edge label" };
+                    let near = suggest(name, self.view().schema().labels(kind).iter().map(|l| &*l.name)).map(str::to_owned);
+                    self.warn_unknown(what, name, near);
+                }
+            }
+        }
+        ids
+    }
+
+    /// An empty graph knows no names at all; saying so of each would be noise.
+    fn warn_unknown(&mut self, what: &str, name: &str, near: Option<String>) {
+        let schema = self.view().schema();
+        if schema.vertex_labels.is_empty() {
+            return;
+        }
+        let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+        self.warn(format!("the graph has no {what} `{name}`{hint}"));
+    }
+}
+
+/// A key's name with its id once the graph has it.
+#[derive(Clone, Debug)]
+pub struct Key {
+    pub name: Name,
+    id: Option<KeyId>,
+}
+
+impl Key {
+    pub fn new(name: Name) -> Self {
+        Self { name, id: None }
+    }
+
+    pub fn id(&mut self, cx: &mut Context<'_, '_>) -> Option<KeyId> {
+        if self.id.is_none() {
+            self.id = cx.key(&self.name);
+        }
+        self.id
+    }
+}
+
+/// Edge labels to follow, resolved anew when the schema has grown.
+#[derive(Clone, Debug)]
+pub struct EdgeLabels {
+    names: Vec<Name>,
+    known: usize,
+    ids: Option<Vec<LabelId>>,
+}
+
+impl EdgeLabels {
+    pub fn new(names: Vec<Name>) -> Self {
+        Self { names, known: usize::MAX, ids: None }
+    }
+
+    /// `None` follows every label.
+    pub fn ids(&mut self, cx: &mut Context<'_, '_>) -> Option<Vec<LabelId>> {
+        let known = cx.view().schema().edge_labels.len();
+        if known != self.known {
+            self.ids = if self.names.is_empty() { None } else { Some(cx.labels(ElementKind::Edge, &self.names)) };
+            self.known = known;
+        }
+        self.ids.clone()
+    }
+}
+
+/// A small, fast generator (SplitMix64: Steele, Lea, Flood, OOPSLA 2014); not for secrets.
+pub struct Random(u64);
+
+impl Random {
+    fn new(seed: Option<u64>) -> Self {
+        use std::hash::{BuildHasher, RandomState};
+        Self(seed.unwrap_or_else(|| RandomState::new().hash_one(0)))
+    }
+
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+
+    /// Uniform in 0..1.
+    pub fn fraction(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    /// Uniform in 0..n; 0 if n is 0.
+    pub fn below(&mut self, n: usize) -> usize {
+        ((u128::from(self.next()) * n as u128) >> 64) as usize
+    }
+}
+
+/// Names of labels by id, for tests over them.
+pub fn label_names(schema: &Schema, kind: ElementKind) -> HashMap<LabelId, Arc<str>> {
+    (0u16..).zip(schema.labels(kind)).map(|(id, label)| (LabelId(id), label.name.clone())).collect()
+}
+
+/// Roughly what a value takes.
+pub fn value_bytes(value: &Value) -> usize {
+    let inner = match value {
+        Value::String(s) => s.len(),
+        Value::Bytes(b) => b.len(),
+        Value::List(items) | Value::Set(items) => items.iter().map(value_bytes).sum(),
+        Value::Map(map) => map.iter().map(|(k, v)| value_bytes(k) + value_bytes(v)).sum(),
+        Value::Path(path) => path.objects.len() * 48,
+        _ => 0,
+    };
+    inner + size_of::<Value>()
+}

@@ -1,0 +1,75 @@
+//! Dates and times: `asDate`, `dateAdd`, `dateDiff`.
+
+use mangrove_graph::{DateTime, Value, time::TimeUnit};
+
+use super::batch::{Batch, Items};
+use super::chain::MapBatch;
+use super::context::Context;
+use super::text::OperandOp;
+use super::type_error;
+use crate::error::{QueryError, Result};
+
+/// `asDate()`: from ISO 8601 text or milliseconds since 1970.
+pub struct AsDateOp;
+
+impl MapBatch for AsDateOp {
+    fn map(&mut self, cx: &mut Context<'_, '_>, batch: Batch) -> Result<Batch> {
+        let values = (0..batch.len()).map(|row| as_date(&batch.value(row)).map(Value::from)).collect::<Result<_>>()?;
+        let mode = cx.mode();
+        Ok(batch.moved_in_place(Items::Values(values), mode))
+    }
+}
+
+fn as_date(value: &Value) -> Result<DateTime> {
+    match value {
+        Value::DateTime(t) => Ok(*t),
+        Value::Date(d) => Ok(DateTime { seconds: i64::from(d.0) * 86_400, nanos: 0, offset_seconds: 0 }),
+        Value::String(text) => {
+            DateTime::parse(text).ok_or_else(|| QueryError::value(format!("Can't parse {text} as Date.")))
+        }
+        other => match other.as_i64() {
+            Some(millis) => Ok(DateTime::from_millis(millis)),
+            None => Err(QueryError::value(format!("Can't parse {other} as Date."))),
+        },
+    }
+}
+
+/// `dateAdd(unit, amount)`.
+pub struct DateAddOp(pub TimeUnit, pub i64);
+
+impl MapBatch for DateAddOp {
+    fn map(&mut self, cx: &mut Context<'_, '_>, batch: Batch) -> Result<Batch> {
+        let mut values = Vec::with_capacity(batch.len());
+        for row in 0..batch.len() {
+            let Value::DateTime(t) = batch.value(row) else {
+                return Err(type_error("dateAdd()", "dates", &batch.value(row)));
+            };
+            let moved = t.add(self.1, self.0).ok_or_else(|| QueryError::value("the date is out of range"))?;
+            values.push(moved.into());
+        }
+        let mode = cx.mode();
+        Ok(batch.moved_in_place(Items::Values(values), mode))
+    }
+}
+
+/// `dateDiff(date)`: seconds from the operand to the incoming date; a missing operand counts as the epoch.
+pub struct DateDiffOp(pub OperandOp);
+
+impl MapBatch for DateDiffOp {
+    fn map(&mut self, cx: &mut Context<'_, '_>, batch: Batch) -> Result<Batch> {
+        let operands = self.0.eval(cx, &batch)?;
+        let mut values = Vec::with_capacity(batch.len());
+        for (row, operand) in operands.into_iter().enumerate() {
+            let Value::DateTime(t) = batch.value(row) else {
+                return Err(type_error("dateDiff()", "dates", &batch.value(row)));
+            };
+            let from = match operand {
+                Some(Value::Null) | None => DateTime::from_millis(0),
+                Some(value) => as_date(&value)?,
+            };
+            values.push(Value::Int64(t.seconds - from.seconds));
+        }
+        let mode = cx.mode();
+        Ok(batch.moved_in_place(Items::Values(values), mode))
+    }
+}

@@ -1,0 +1,300 @@
+//! `group`, `groupCount`, `tree`, as barriers or side effects.
+
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+use mangrove_graph::{Map, Tree, Value};
+
+use super::batch::Batch;
+use super::by::ByOp;
+use super::chain::{Child, Input, Op};
+use super::context::{Context, value_bytes};
+use super::path;
+use super::reduce::per_scope;
+use super::select::{grow, modulated_path};
+use crate::error::Result;
+use crate::plan::Name;
+
+/// How the values of a group come about.
+pub enum GroupValueOp {
+    List(ByOp),
+    /// A traversal over the traversers of the group; each group is a scope of its own.
+    Reduce(Child),
+}
+
+/// Keys in the order they came, with a number each.
+#[derive(Default)]
+struct Groups {
+    numbers: HashMap<(u32, Value), u32>,
+    keys: Vec<(u32, Value)>,
+}
+
+impl Groups {
+    fn number(&mut self, scope: usize, key: Value) -> u32 {
+        let key = (scope as u32, key);
+        if let Some(number) = self.numbers.get(&key) {
+            return *number;
+        }
+        let number = self.keys.len() as u32;
+        self.keys.push(key.clone());
+        self.numbers.insert(key, number);
+        number
+    }
+
+    fn clear(&mut self) {
+        self.numbers.clear();
+        self.keys.clear();
+    }
+
+    /// One map a scope, of the values given for each key.
+    fn maps(&self, values: Vec<Option<Value>>, scopes: usize) -> Vec<Value> {
+        let mut maps: Vec<Vec<(Value, Value)>> = vec![Vec::new(); scopes];
+        for ((scope, key), value) in self.keys.iter().zip(values) {
+            maps[*scope as usize].extend(value.map(|value| (key.clone(), value)));
+        }
+        maps.into_iter().map(|entries| Value::map(Map::from_distinct(entries))).collect()
+    }
+}
+
+/// `group().by(key).by(value)`; `group('x')` passes its traversers on and keeps the map as a side effect.
+pub struct GroupOp {
+    side_effect: Option<Name>,
+    key: ByOp,
+    value: GroupValueOp,
+    groups: Groups,
+    /// Traversers held, scoped by group.
+    held: Batch,
+    scopes: usize,
+    done: bool,
+}
+
+impl GroupOp {
+    pub fn new(side_effect: Option<Name>, key: ByOp, value: GroupValueOp) -> Self {
+        Self { side_effect, key, value, groups: Groups::default(), held: Batch::default(), scopes: 1, done: false }
+    }
+
+    fn take(&mut self, cx: &mut Context<'_, '_>, batch: &Batch) -> Result<()> {
+        let keys = self.key.eval(cx, batch)?;
+        let mut rows = Vec::with_capacity(batch.len());
+        let mut numbers = Vec::with_capacity(batch.len());
+        let mut bytes = 0;
+        for (row, key) in keys.into_iter().enumerate() {
+            let Some(key) = key else { continue };
+            bytes += 64 + value_bytes(&key);
+            // A side effect is one map, whatever scope its traversers come from.
+            let scope = if self.side_effect.is_some() { 0 } else { batch.scope(row) };
+            rows.push(row as u32);
+            numbers.push(self.groups.number(scope, key));
+        }
+        cx.hold(bytes)?;
+        let mut part = batch.gather(&rows);
+        part.scope = Some(numbers);
+        self.held.append(part);
+        Ok(())
+    }
+
+    fn values(&mut self, cx: &mut Context<'_, '_>) -> Result<Vec<Option<Value>>> {
+        let n = self.groups.keys.len();
+        match &mut self.value {
+            GroupValueOp::List(by) => {
+                let mut lists: Vec<Vec<Value>> = vec![Vec::new(); n];
+                let values = by.eval(cx, &self.held)?;
+                for (row, value) in values.into_iter().enumerate() {
+                    if let Some(value) = value {
+                        let bulk = self.held.bulk(row) as usize;
+                        lists[self.held.scope(row)].extend(std::iter::repeat_n(value, bulk));
+                    }
+                }
+                Ok(lists.into_iter().map(|list| Some(Value::list(list))).collect())
+            }
+            GroupValueOp::Reduce(child) => {
+                let mut values = vec![None; n];
+                if n > 0 {
+                    let out = child.run(cx, self.held.clone(), n)?;
+                    for row in 0..out.len() {
+                        let slot: &mut Option<Value> = &mut values[out.scope(row)];
+                        if slot.is_none() {
+                            *slot = Some(out.value(row));
+                        }
+                    }
+                }
+                Ok(values)
+            }
+        }
+    }
+}
+
+impl Op for GroupOp {
+    fn next(&mut self, cx: &mut Context<'_, '_>, input: &mut dyn Input) -> Result<Option<Batch>> {
+        if let Some(name) = self.side_effect.clone() {
+            let batch = input.pull(cx)?;
+            match &batch {
+                Some(batch) => self.take(cx, batch)?,
+                None if cx.shared.side_effects.get(&name).is_none() || !self.done => {
+                    self.done = true;
+                    let values = self.values(cx)?;
+                    let map = self.groups.maps(values, 1).pop().unwrap_or_default();
+                    cx.shared.side_effects.set(&name, map);
+                }
+                None => {}
+            }
+            return Ok(batch);
+        }
+        if std::mem::replace(&mut self.done, true) {
+            return Ok(None);
+        }
+        while let Some(batch) = input.pull(cx)? {
+            self.take(cx, &batch)?;
+        }
+        let values = self.values(cx)?;
+        let maps = self.groups.maps(values, self.scopes);
+        self.held = Batch::default();
+        Ok(per_scope(maps.into_iter().map(Some).collect(), cx))
+    }
+
+    fn reset(&mut self, scopes: usize) {
+        self.scopes = scopes.max(1);
+        self.done = false;
+        if self.side_effect.is_none() {
+            self.groups.clear();
+            self.held = Batch::default();
+        }
+    }
+}
+
+/// `groupCount().by(key)`.
+pub struct GroupCountOp {
+    side_effect: Option<Name>,
+    key: ByOp,
+    groups: Groups,
+    counts: Vec<u64>,
+    scopes: usize,
+    done: bool,
+}
+
+impl GroupCountOp {
+    pub fn new(side_effect: Option<Name>, key: ByOp) -> Self {
+        Self { side_effect, key, groups: Groups::default(), counts: Vec::new(), scopes: 1, done: false }
+    }
+
+    fn take(&mut self, cx: &mut Context<'_, '_>, batch: &Batch) -> Result<()> {
+        let before = self.groups.keys.len();
+        for (row, key) in self.key.eval(cx, batch)?.into_iter().enumerate() {
+            let Some(key) = key else { continue };
+            let scope = if self.side_effect.is_some() { 0 } else { batch.scope(row) };
+            let number = self.groups.number(scope, key) as usize;
+            if number == self.counts.len() {
+                self.counts.push(0);
+            }
+            self.counts[number] += batch.bulk(row);
+        }
+        cx.hold((self.groups.keys.len() - before) * 128)
+    }
+
+    fn maps(&self, scopes: usize) -> Vec<Value> {
+        self.groups.maps(self.counts.iter().map(|n| Some(Value::Int64(*n as i64))).collect(), scopes)
+    }
+}
+
+impl Op for GroupCountOp {
+    fn next(&mut self, cx: &mut Context<'_, '_>, input: &mut dyn Input) -> Result<Option<Batch>> {
+        if let Some(name) = self.side_effect.clone() {
+            let batch = input.pull(cx)?;
+            if let Some(batch) = &batch {
+                self.take(cx, batch)?;
+            }
+            if batch.is_some() || cx.shared.side_effects.get(&name).is_none() {
+                let map = self.maps(1).pop().unwrap_or_default();
+                cx.shared.side_effects.set(&name, map);
+            }
+            return Ok(batch);
+        }
+        if std::mem::replace(&mut self.done, true) {
+            return Ok(None);
+        }
+        while let Some(batch) = input.pull(cx)? {
+            self.take(cx, &batch)?;
+        }
+        Ok(per_scope(self.maps(self.scopes).into_iter().map(Some).collect(), cx))
+    }
+
+    fn reset(&mut self, scopes: usize) {
+        self.scopes = scopes.max(1);
+        self.done = false;
+        if self.side_effect.is_none() {
+            self.groups.clear();
+            self.counts.clear();
+        }
+    }
+}
+
+/// `tree().by(…)`: the paths of all traversers, merged by their beginnings.
+pub struct TreeOp {
+    side_effect: Option<Name>,
+    by: Vec<ByOp>,
+    trees: Vec<Tree>,
+    done: bool,
+}
+
+impl TreeOp {
+    pub fn new(side_effect: Option<Name>, by: Vec<ByOp>) -> Self {
+        Self { side_effect, by, trees: vec![Tree::default()], done: false }
+    }
+
+    fn take(&mut self, cx: &mut Context<'_, '_>, batch: &Batch) -> Result<()> {
+        for row in 0..batch.len() {
+            if let Some(path) = modulated_path(cx, path::to_path(batch.path(row)), &mut self.by)? {
+                let scope = if self.side_effect.is_some() { 0 } else { batch.scope(row) };
+                cx.hold(path.objects.len() * size_of::<Value>())?;
+                grow(&mut self.trees[scope], &path.objects);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Op for TreeOp {
+    fn next(&mut self, cx: &mut Context<'_, '_>, input: &mut dyn Input) -> Result<Option<Batch>> {
+        if let Some(name) = self.side_effect.clone() {
+            let batch = input.pull(cx)?;
+            match &batch {
+                Some(batch) => self.take(cx, batch)?,
+                None => cx.shared.side_effects.set(&name, Value::Tree(Arc::new(self.trees[0].clone()))),
+            }
+            return Ok(batch);
+        }
+        if std::mem::replace(&mut self.done, true) {
+            return Ok(None);
+        }
+        while let Some(batch) = input.pull(cx)? {
+            self.take(cx, &batch)?;
+        }
+        let trees = std::mem::take(&mut self.trees);
+        Ok(per_scope(trees.into_iter().map(|tree| Some(Value::Tree(Arc::new(tree)))).collect(), cx))
+    }
+
+    fn reset(&mut self, scopes: usize) {
+        self.done = false;
+        if self.side_effect.is_none() {
+            self.trees.clear();
+            self.trees.resize_with(scopes.max(1), Tree::default);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::batch::Items;
+    use super::*;
+
+    #[test]
+    fn groups_are_numbered_in_the_order_they_come() {
+        let mut groups = Groups::default();
+        let numbers: Vec<u32> = ["b", "a", "b"].iter().map(|k| groups.number(0, (*k).into())).collect();
+        assert_eq!(numbers, [0, 1, 0]);
+        assert_eq!(groups.number(1, "b".into()), 2, "another scope, another group");
+        let items = Items::Values(groups.maps(vec![Some(1.into()), None, Some(3.into())], 2));
+        assert_eq!(items.get(0).to_string(), "{b=1}");
+        assert_eq!(items.get(1).to_string(), "{b=3}");
+    }
+}

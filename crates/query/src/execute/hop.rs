@@ -1,0 +1,182 @@
+//! Along edges: `out`, `inE`, `inV`, … and the counting of edges without visiting them.
+
+use mangrove_graph::{Adjacency, Direction, EdgeRef, Hop, Value, VertexId, Wants};
+
+use super::batch::{Batch, Items};
+use super::chain::{Input, MapBatch, Op};
+use super::context::{Context, EdgeLabels};
+use super::{path, type_error};
+use crate::error::Result;
+use crate::plan::{EndOf, Name};
+
+/// A batch of results is about this large, a single vertex with more edges aside.
+const BATCH_TARGET: usize = 16_384;
+const FIRST_ROWS: usize = 64;
+
+pub struct HopOp {
+    hop: Hop,
+    labels: EdgeLabels,
+    to_edges: bool,
+    pending: Option<Batch>,
+    at: usize,
+    /// Rows to follow at a time, by how many edges earlier ones had.
+    rows: usize,
+    found: Adjacency,
+}
+
+impl HopOp {
+    pub fn new(direction: Direction, labels: Vec<Name>, to_edges: bool) -> Self {
+        let wants = Wants { rows: true, neighbors: !to_edges, edges: to_edges };
+        Self {
+            hop: Hop { direction, labels: None, limit: None, wants },
+            labels: EdgeLabels::new(labels),
+            to_edges,
+            pending: None,
+            at: 0,
+            rows: FIRST_ROWS,
+            found: Adjacency::default(),
+        }
+    }
+
+    /// Follows the next rows of `batch`.
+    fn follow(&mut self, cx: &mut Context<'_, '_>, batch: &Batch) -> Result<Batch> {
+        let end = (self.at + self.rows).min(batch.len());
+        let start = self.at;
+        self.at = end;
+        self.found.clear();
+        match batch.vertices() {
+            Some(ids) => cx.view().neighbors(&ids[start..end], &self.hop, &mut self.found)?,
+            None => {
+                let ids = vertices_of(batch, start..end, "a hop along edges")?;
+                cx.view().neighbors(&ids, &self.hop, &mut self.found)?;
+            }
+        }
+        self.adapt(end - start);
+        let rows: &mut Vec<u32> = &mut self.found.rows;
+        if start > 0 {
+            rows.iter_mut().for_each(|row| *row += start as u32);
+        }
+        let items = if self.to_edges {
+            Items::Edges(std::mem::take(&mut self.found.edges))
+        } else {
+            Items::Vertices(std::mem::take(&mut self.found.neighbors))
+        };
+        Ok(batch.moved(rows, items, cx.mode()))
+    }
+
+    fn adapt(&mut self, rows: usize) {
+        let found = self.found.rows.len().max(1);
+        self.rows = (rows * BATCH_TARGET / found).clamp(1, 4 * self.rows.max(16)).min(1 << 20);
+    }
+}
+
+impl Op for HopOp {
+    fn next(&mut self, cx: &mut Context<'_, '_>, input: &mut dyn Input) -> Result<Option<Batch>> {
+        loop {
+            let batch = match self.pending.take() {
+                Some(batch) => batch,
+                None => match input.pull(cx)? {
+                    Some(batch) => {
+                        self.at = 0;
+                        self.hop.labels = self.labels.ids(cx);
+                        batch
+                    }
+                    None => return Ok(None),
+                },
+            };
+            cx.check()?;
+            let out = self.follow(cx, &batch)?;
+            if self.at < batch.len() {
+                self.pending = Some(batch);
+            }
+            if !out.is_empty() {
+                return Ok(Some(out));
+            }
+        }
+    }
+
+    fn reset(&mut self, _: usize) {
+        self.pending = None;
+        self.rows = FIRST_ROWS;
+    }
+}
+
+/// The vertices a range of rows stands on.
+pub fn vertices_of(batch: &Batch, rows: std::ops::Range<usize>, what: &str) -> Result<Vec<VertexId>> {
+    rows.map(|row| match batch.value(row) {
+        Value::Vertex(id) => Ok(id),
+        other => Err(type_error(what, "vertices", &other)),
+    })
+    .collect()
+}
+
+/// The edges a batch stands on.
+pub fn edges_of(batch: &Batch, what: &str) -> Result<Vec<EdgeRef>> {
+    (0..batch.len())
+        .map(|row| match batch.value(row) {
+            Value::Edge(edge) => Ok(edge),
+            other => Err(type_error(what, "edges", &other)),
+        })
+        .collect()
+}
+
+/// `outV`, `inV`, `bothV`, `otherV`.
+pub struct EndOp(pub EndOf);
+
+impl MapBatch for EndOp {
+    fn map(&mut self, cx: &mut Context<'_, '_>, batch: Batch) -> Result<Batch> {
+        let edges = match batch.edges() {
+            Some(edges) => edges.to_vec(),
+            None => edges_of(&batch, "a step to the end of an edge")?,
+        };
+        let mode = cx.mode();
+        let ends = match self.0 {
+            EndOf::Out => edges.iter().map(|e| e.source).collect(),
+            EndOf::In => edges.iter().map(|e| e.target).collect(),
+            EndOf::Other => edges.iter().enumerate().map(|(row, e)| other_end(&batch, row, e)).collect(),
+            EndOf::Both => {
+                let rows: Vec<u32> = (0..edges.len() as u32).flat_map(|row| [row, row]).collect();
+                let ends = edges.iter().flat_map(|e| [e.source, e.target]).collect();
+                return Ok(batch.moved(&rows, Items::Vertices(ends), mode));
+            }
+        };
+        Ok(batch.moved_in_place(Items::Vertices(ends), mode))
+    }
+}
+
+/// The end that is not the vertex the path visited last.
+fn other_end(batch: &Batch, row: usize, edge: &EdgeRef) -> VertexId {
+    let before = path::iter(batch.path(row)).skip(1).find_map(|node| match node.object {
+        Value::Vertex(id) => Some(id),
+        _ => None,
+    });
+    if before == Some(edge.source) { edge.target } else { edge.source }
+}
+
+/// A hop whose results are only counted: each vertex comes to stand for as many traversers as it has edges, which block
+/// headers tell.
+pub struct DegreeOp {
+    hop: Hop,
+    labels: EdgeLabels,
+}
+
+impl DegreeOp {
+    pub fn new(direction: Direction, labels: Vec<Name>) -> Self {
+        Self { hop: Hop { direction, labels: None, limit: None, wants: Wants::default() }, labels: EdgeLabels::new(labels) }
+    }
+}
+
+impl MapBatch for DegreeOp {
+    fn map(&mut self, cx: &mut Context<'_, '_>, mut batch: Batch) -> Result<Batch> {
+        self.hop.labels = self.labels.ids(cx);
+        let ids = vertices_of(&batch, 0..batch.len(), "a hop along edges")?;
+        let mut degrees = Vec::with_capacity(ids.len());
+        cx.view().degrees(&ids, &self.hop, &mut degrees)?;
+        if let Some(bulk) = &batch.bulk {
+            degrees.iter_mut().zip(bulk).for_each(|(degree, bulk)| *degree *= bulk);
+        }
+        let keep: Vec<bool> = degrees.iter().map(|n| *n > 0).collect();
+        batch.bulk = Some(degrees);
+        Ok(batch.filter(&keep))
+    }
+}

@@ -1,0 +1,194 @@
+//! Where traversers come from: `V()`, `E()`, `inject()`.
+
+use mangrove_graph::{EdgeRef, ElementKind, Filter, Predicate, Scan, ScanCursor, Value, VertexId, record};
+
+use super::batch::{Batch, Items};
+use super::chain::{Input, Op};
+use super::context::{Context, Key};
+use crate::error::Result;
+use crate::plan::Name;
+
+/// Batches grow from the first to the last size, so that a query that needs little reads little.
+const FIRST_BATCH: usize = 32;
+const LAST_BATCH: usize = 8192;
+
+/// `V()`/`E()`: for each incoming traverser (one, at the start of a query) every element that passes.
+pub struct ScanOp {
+    kind: ElementKind,
+    ids: Option<Vec<Value>>,
+    labels: Option<Vec<Name>>,
+    filters: Vec<(Key, Predicate)>,
+    input: Option<Batch>,
+    row: usize,
+    scan: Option<Scan>,
+    cursor: ScanCursor,
+    size: usize,
+}
+
+impl ScanOp {
+    pub fn new(
+        kind: ElementKind,
+        ids: Option<Vec<Value>>,
+        labels: Option<Vec<Name>>,
+        filters: Vec<(Name, Predicate)>,
+    ) -> Self {
+        let filters = filters.into_iter().map(|(key, predicate)| (Key::new(key), predicate)).collect();
+        Self {
+            kind,
+            ids,
+            labels,
+            filters,
+            input: None,
+            row: 0,
+            scan: None,
+            cursor: ScanCursor::default(),
+            size: FIRST_BATCH,
+        }
+    }
+
+    /// The scan in the store's words; nothing passes a filter on a key the graph does not have.
+    fn prepare(&mut self, cx: &mut Context<'_, '_>) -> Scan {
+        let labels = self.labels.as_ref().map(|names| cx.labels(self.kind, names));
+        let mut scan = Scan { labels, filters: Vec::with_capacity(self.filters.len()) };
+        for (key, predicate) in &mut self.filters {
+            match key.id(cx) {
+                Some(key) => scan.filters.push(Filter { key, predicate: predicate.clone() }),
+                None => scan.labels = Some(Vec::new()),
+            }
+        }
+        scan
+    }
+
+    /// Elements named by id, in the order named, that also pass the scan's labels and filters.
+    fn named(&mut self, cx: &mut Context<'_, '_>, ids: &[Value]) -> Result<Items> {
+        let mut found = Vec::with_capacity(ids.len());
+        for id in ids {
+            let element = match (self.kind, id) {
+                (ElementKind::Vertex, Value::Vertex(v)) => {
+                    cx.view().contains(mangrove_graph::ElementId::Vertex(*v))?.then_some(Value::Vertex(*v))
+                }
+                (ElementKind::Edge, Value::Edge(e)) => {
+                    cx.view().contains(mangrove_graph::ElementId::Edge(e.id))?.then_some(Value::Edge(*e))
+                }
+                (ElementKind::Vertex, id) => record::find_vertex(cx.view(), id)?.map(Value::Vertex),
+                (ElementKind::Edge, id) => record::find_edge(cx.view(), id)?.map(Value::Edge),
+            };
+            found.extend(element);
+        }
+        Ok(Items::from_values(found))
+    }
+
+    fn next_of_row(&mut self, cx: &mut Context<'_, '_>) -> Result<Option<Items>> {
+        if self.cursor.done {
+            return Ok(None);
+        }
+        if let Some(ids) = self.ids.take() {
+            let items = self.named(cx, &ids);
+            self.ids = Some(ids);
+            self.cursor.done = true;
+            return items.map(Some);
+        }
+        let scan = match self.scan.take() {
+            Some(scan) => scan,
+            None => self.prepare(cx),
+        };
+        let items = match self.kind {
+            ElementKind::Vertex => {
+                let mut out: Vec<VertexId> = Vec::with_capacity(self.size);
+                cx.view().scan_vertices(&scan, &mut self.cursor, self.size, &mut out)?;
+                Items::Vertices(out)
+            }
+            ElementKind::Edge => {
+                let mut out: Vec<EdgeRef> = Vec::with_capacity(self.size);
+                cx.view().scan_edges(&scan, &mut self.cursor, self.size, &mut out)?;
+                Items::Edges(out)
+            }
+        };
+        self.scan = Some(scan);
+        self.size = (self.size * 4).min(LAST_BATCH);
+        Ok(Some(items))
+    }
+}
+
+impl Op for ScanOp {
+    fn next(&mut self, cx: &mut Context<'_, '_>, input: &mut dyn Input) -> Result<Option<Batch>> {
+        loop {
+            if self.input.is_none() {
+                self.input = input.pull(cx)?;
+                self.row = 0;
+            }
+            let Some(from) = self.input.take() else { return Ok(None) };
+            let mode = cx.mode();
+            if let Some(items) = self.next_of_row(cx)? {
+                let rows = vec![self.row as u32; items.len()];
+                let batch = (items.len() > 0).then(|| from.moved(&rows, items, mode));
+                self.input = Some(from);
+                if batch.is_some() {
+                    return Ok(batch);
+                }
+                cx.check()?;
+                continue;
+            }
+            self.cursor = ScanCursor::default();
+            self.scan = None;
+            self.row += 1;
+            if self.row < from.len() {
+                self.input = Some(from);
+            }
+        }
+    }
+
+    fn reset(&mut self, _: usize) {
+        self.input = None;
+        self.cursor = ScanCursor::default();
+        self.scan = None;
+        self.size = FIRST_BATCH;
+    }
+}
+
+/// `inject(…)`: its values before the traversers that come in, for each scope; at the start of a query nothing comes in.
+pub struct InjectOp {
+    values: Vec<Value>,
+    /// Replaces the traverser a query starts with.
+    start: bool,
+    scopes: usize,
+    given: bool,
+}
+
+impl InjectOp {
+    pub fn new(values: Vec<Value>, start: bool) -> Self {
+        Self { values, start, scopes: 1, given: false }
+    }
+}
+
+impl Op for InjectOp {
+    fn next(&mut self, cx: &mut Context<'_, '_>, input: &mut dyn Input) -> Result<Option<Batch>> {
+        let mode = cx.mode();
+        if self.given {
+            return if self.start { Ok(None) } else { input.pull(cx) };
+        }
+        self.given = true;
+        if self.start {
+            let Some(from) = input.pull(cx)? else { return Ok(None) };
+            let rows = vec![0; self.values.len()];
+            let batch = from.moved(&rows, Items::from_values(self.values.clone()), mode);
+            return Ok(Some(batch).filter(|b| !b.is_empty()));
+        }
+        let values: Vec<Value> = (0..self.scopes).flat_map(|_| self.values.iter().cloned()).collect();
+        let mut batch = Batch::new(Items::from_values(values));
+        let n = self.values.len();
+        batch.scope = (self.scopes > 1).then(|| (0..self.scopes as u32).flat_map(|s| std::iter::repeat_n(s, n)).collect());
+        if mode != super::PathMode::Off {
+            batch.paths = Some(vec![None; batch.len()]);
+            let items = batch.items.clone();
+            batch = batch.moved_in_place(items, mode);
+        }
+        batch.sacks = cx.shared.sack.as_ref().map(|sack| vec![sack.initial.clone(); batch.len()]);
+        if batch.is_empty() { input.pull(cx) } else { Ok(Some(batch)) }
+    }
+
+    fn reset(&mut self, scopes: usize) {
+        self.scopes = scopes;
+        self.given = false;
+    }
+}

@@ -1,0 +1,305 @@
+//! `math()`: infix expressions over doubles, compiled to postfix (shunting-yard: Dijkstra, 1961).
+
+use mangrove_graph::Value;
+
+use super::batch::{Batch, Moves};
+use super::by::{ByOp, eval_one, round_robin};
+use super::chain::MapBatch;
+use super::context::Context;
+use super::select::scope_value;
+use crate::error::{QueryError, Result};
+use crate::plan::{MathExpression, MathOp, Name, Pop};
+
+const FUNCTIONS: [(&str, fn(f64) -> f64); 21] = [
+    ("abs", f64::abs),
+    ("acos", f64::acos),
+    ("asin", f64::asin),
+    ("atan", f64::atan),
+    ("cbrt", f64::cbrt),
+    ("ceil", f64::ceil),
+    ("cos", f64::cos),
+    ("cosh", f64::cosh),
+    ("exp", f64::exp),
+    ("expm1", f64::exp_m1),
+    ("floor", f64::floor),
+    ("log", f64::ln),
+    ("log10", f64::log10),
+    ("log1p", f64::ln_1p),
+    ("log2", f64::log2),
+    ("signum", signum),
+    ("sin", f64::sin),
+    ("sinh", f64::sinh),
+    ("sqrt", f64::sqrt),
+    ("tan", f64::tan),
+    ("tanh", f64::tanh),
+];
+
+/// 0 for 0, unlike the sign bit.
+fn signum(x: f64) -> f64 {
+    if x == 0.0 { 0.0 } else { x.signum() }
+}
+
+enum Symbol {
+    Op(MathOp, u8, bool),
+    Function(fn(f64) -> f64),
+    Open,
+}
+
+/// Reads an expression of `+ - * / % ^`, parentheses, numbers, `pi`, `e`, functions of one argument, and variables.
+pub fn parse(text: &str) -> Result<MathExpression> {
+    let mut parser = Parser { text, at: 0, out: Vec::new(), stack: Vec::new(), variables: Vec::new() };
+    parser.run()?;
+    Ok(MathExpression { text: text.into(), ops: parser.out, variables: parser.variables })
+}
+
+struct Parser<'a> {
+    text: &'a str,
+    at: usize,
+    out: Vec<MathOp>,
+    stack: Vec<Symbol>,
+    variables: Vec<Name>,
+}
+
+impl Parser<'_> {
+    fn error(&self, what: &str) -> QueryError {
+        QueryError::step(format!("math(\"{}\"): {what} at character {}", self.text, self.at + 1))
+    }
+
+    fn run(&mut self) -> Result<()> {
+        let mut operand_next = true;
+        while let Some(c) = self.text[self.at..].chars().next() {
+            if c.is_whitespace() {
+                self.at += c.len_utf8();
+                continue;
+            }
+            operand_next = if operand_next { self.operand(c)? } else { self.operator(c)? };
+        }
+        if operand_next {
+            return Err(self.error("expected a number, a variable or a function"));
+        }
+        while let Some(symbol) = self.stack.pop() {
+            match symbol {
+                Symbol::Open => return Err(self.error("a parenthesis is not closed")),
+                symbol => self.emit(symbol),
+            }
+        }
+        Ok(())
+    }
+
+    /// True if another operand has to follow.
+    fn operand(&mut self, c: char) -> Result<bool> {
+        let rest = &self.text[self.at..];
+        if c == '(' {
+            self.stack.push(Symbol::Open);
+            self.at += 1;
+            return Ok(true);
+        }
+        if c == '-' || c == '+' {
+            if c == '-' {
+                self.stack.push(Symbol::Op(MathOp::Neg, 3, true));
+            }
+            self.at += 1;
+            return Ok(true);
+        }
+        if c.is_ascii_digit() || c == '.' {
+            let end = number_end(rest);
+            let number = rest[..end].parse().map_err(|_| self.error("bad number"))?;
+            self.at += end;
+            self.out.push(MathOp::Number(number));
+            return Ok(false);
+        }
+        if c.is_alphabetic() || c == '_' {
+            let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
+            let name = &rest[..end];
+            self.at += end;
+            return Ok(self.name(name));
+        }
+        Err(self.error(&format!("unexpected `{c}`")))
+    }
+
+    fn name(&mut self, name: &str) -> bool {
+        if let Some((_, function)) = FUNCTIONS.iter().find(|(known, _)| *known == name) {
+            self.stack.push(Symbol::Function(*function));
+            return true;
+        }
+        self.out.push(match name {
+            "pi" => MathOp::Number(std::f64::consts::PI),
+            "e" => MathOp::Number(std::f64::consts::E),
+            name => {
+                let at = self.variables.iter().position(|v| &**v == name).unwrap_or_else(|| {
+                    self.variables.push(name.into());
+                    self.variables.len() - 1
+                });
+                MathOp::Variable(at)
+            }
+        });
+        false
+    }
+
+    fn operator(&mut self, c: char) -> Result<bool> {
+        self.at += c.len_utf8();
+        if c == ')' {
+            loop {
+                match self.stack.pop() {
+                    Some(Symbol::Open) => break,
+                    Some(symbol) => self.emit(symbol),
+                    None => return Err(self.error("a parenthesis too many")),
+                }
+            }
+            if let Some(Symbol::Function(_)) = self.stack.last()
+                && let Some(symbol) = self.stack.pop()
+            {
+                self.emit(symbol);
+            }
+            return Ok(false);
+        }
+        let (op, precedence, right) = match c {
+            '+' => (MathOp::Add, 1, false),
+            '-' => (MathOp::Sub, 1, false),
+            '*' => (MathOp::Mul, 2, false),
+            '/' => (MathOp::Div, 2, false),
+            '%' => (MathOp::Rem, 2, false),
+            '^' => (MathOp::Pow, 4, true),
+            _ => return Err(self.error(&format!("unexpected `{c}`"))),
+        };
+        loop {
+            let binds = match self.stack.last() {
+                Some(Symbol::Op(_, p, _)) => *p > precedence || (*p == precedence && !right),
+                Some(Symbol::Function(_)) => true,
+                _ => false,
+            };
+            if !binds {
+                break;
+            }
+            if let Some(symbol) = self.stack.pop() {
+                self.emit(symbol);
+            }
+        }
+        self.stack.push(Symbol::Op(op, precedence, right));
+        Ok(true)
+    }
+
+    fn emit(&mut self, symbol: Symbol) {
+        match symbol {
+            Symbol::Op(op, ..) => self.out.push(op),
+            Symbol::Function(function) => self.out.push(MathOp::Function(function)),
+            Symbol::Open => {}
+        }
+    }
+}
+
+fn number_end(text: &str) -> usize {
+    let bytes = text.as_bytes();
+    let mut end = 0;
+    while end < bytes.len() {
+        let exponent_sign = (bytes[end] == b'-' || bytes[end] == b'+') && end > 0 && matches!(bytes[end - 1], b'e' | b'E');
+        let exponent = matches!(bytes[end], b'e' | b'E') && bytes.get(end + 1).is_some_and(|b| b.is_ascii_digit() || *b == b'-');
+        if !(bytes[end].is_ascii_digit() || bytes[end] == b'.' || exponent || exponent_sign) {
+            break;
+        }
+        end += 1;
+    }
+    end
+}
+
+/// `math('a + b').by(…)`.
+pub struct MathStep {
+    pub expression: MathExpression,
+    pub by: Vec<ByOp>,
+}
+
+impl MapBatch for MathStep {
+    fn map(&mut self, cx: &mut Context<'_, '_>, batch: Batch) -> Result<Batch> {
+        let mut moves = Moves::default();
+        for row in 0..batch.len() {
+            if let Some(variables) = self.variables(cx, &batch, row)? {
+                moves.push(row, Value::Float64(evaluate(&self.expression.ops, &variables)));
+            }
+        }
+        Ok(moves.finish(&batch, cx.mode()))
+    }
+}
+
+impl MathStep {
+    fn variables(&mut self, cx: &mut Context<'_, '_>, batch: &Batch, row: usize) -> Result<Option<Vec<f64>>> {
+        let mut values = Vec::with_capacity(self.expression.variables.len());
+        for (at, name) in self.expression.variables.iter().enumerate() {
+            let value = match &**name {
+                "_" => Some(batch.value(row)),
+                name => scope_value(cx, batch, row, name, Pop::Last)?,
+            };
+            let Some(value) = value else {
+                return Err(QueryError::value(format!("the variable `{name}` of math(\"{}\") has no value", self.expression.text)));
+            };
+            let value = match round_robin(&mut self.by, at) {
+                Some(by) => match eval_one(by, cx, value)? {
+                    Some(value) => value,
+                    None => return Ok(None),
+                },
+                None => value,
+            };
+            match value.as_f64() {
+                Some(number) => values.push(number),
+                None => {
+                    return Err(QueryError::value(format!(
+                        "The variable {name} for math() step must resolve to a Number - it is instead of type {} with value {value}",
+                        value.value_type()
+                    )));
+                }
+            }
+        }
+        Ok(Some(values))
+    }
+}
+
+fn evaluate(ops: &[MathOp], variables: &[f64]) -> f64 {
+    let mut stack: Vec<f64> = Vec::with_capacity(8);
+    for op in ops {
+        let value = match op {
+            MathOp::Number(n) => *n,
+            MathOp::Variable(at) => variables[*at],
+            MathOp::Neg => -stack.pop().unwrap_or(f64::NAN),
+            MathOp::Function(function) => function(stack.pop().unwrap_or(f64::NAN)),
+            binary => {
+                let b = stack.pop().unwrap_or(f64::NAN);
+                let a = stack.pop().unwrap_or(f64::NAN);
+                match binary {
+                    MathOp::Add => a + b,
+                    MathOp::Sub => a - b,
+                    MathOp::Mul => a * b,
+                    MathOp::Div => a / b,
+                    MathOp::Rem => a % b,
+                    _ => a.powf(b),
+                }
+            }
+        };
+        stack.push(value);
+    }
+    stack.pop().unwrap_or(f64::NAN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn expressions_follow_the_usual_precedence() {
+        for (text, wanted) in [
+            ("1 + 2 * 3", 7.0),
+            ("(1 + 2) * 3", 9.0),
+            ("2 ^ 3 ^ 2", 512.0),
+            ("-2 ^ 2", -4.0),
+            ("10 - 4 - 3", 3.0),
+            ("sqrt(16) + abs(-2.5e0)", 6.5),
+            ("7 % 4 / 2", 1.5),
+        ] {
+            assert_eq!(evaluate(&parse(text).unwrap().ops, &[]), wanted, "{text}");
+        }
+        let with_variables = parse("a + b * a").unwrap();
+        assert_eq!(with_variables.variables.len(), 2);
+        assert_eq!(evaluate(&with_variables.ops, &[2.0, 3.0]), 8.0);
+        for bad in ["1 +", "(1", "1)", "1 2", "$"] {
+            assert!(parse(bad).is_err(), "{bad}");
+        }
+    }
+}

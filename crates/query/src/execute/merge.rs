@@ -1,0 +1,353 @@
+//! `mergeV`, `mergeE`: find by a map, or make.
+
+use mangrove_graph::{
+    Adjacency, Direction, EdgeRef, ElementId, ElementKind, Filter, Hop, LabelId, Map, Predicate, Scan, ScanCursor, Token, Value,
+    VertexId, Wants, compare, record,
+};
+
+use super::batch::{Batch, Items, Moves};
+use super::chain::MapBatch;
+use super::context::Context;
+use super::mutate::{PropertyToSet, create_edge, create_vertex, label_name, set_property};
+use super::text::OperandOp;
+use crate::error::{QueryError, Result};
+use crate::plan::{Name, split_cardinality};
+
+pub struct MergeOp {
+    pub kind: ElementKind,
+    pub search: Option<OperandOp>,
+    pub on_create: Option<OperandOp>,
+    pub on_match: Option<OperandOp>,
+    pub out_vertex: Option<OperandOp>,
+    pub in_vertex: Option<OperandOp>,
+}
+
+impl MapBatch for MergeOp {
+    fn map(&mut self, cx: &mut Context<'_, '_>, batch: Batch) -> Result<Batch> {
+        let mut moves = Moves::default();
+        for row in 0..batch.len() {
+            let one = batch.gather(&[row as u32]);
+            for _ in 0..batch.bulk(row) {
+                for value in self.merge(cx, &one)? {
+                    moves.push(row, value);
+                }
+            }
+        }
+        let mut out = moves.finish(&batch, cx.mode());
+        out.bulk = None;
+        Ok(out)
+    }
+}
+
+impl MergeOp {
+    fn step(&self) -> &'static str {
+        if self.kind == ElementKind::Vertex { "mergeV" } else { "mergeE" }
+    }
+
+    fn merge(&mut self, cx: &mut Context<'_, '_>, one: &Batch) -> Result<Vec<Value>> {
+        let step = self.step();
+        let search = match &mut self.search {
+            Some(operand) => operand.eval(cx, one)?.pop().flatten(),
+            None => Some(one.value(0)),
+        };
+        let mut search = self.map_of(search, step)?;
+        validate(&search, self.kind, step)?;
+        if self.kind == ElementKind::Edge {
+            search = self.with_ends(cx, one, search)?;
+        }
+        let found = match self.kind {
+            ElementKind::Vertex => find_vertices(cx, &search)?.into_iter().map(Value::Vertex).collect::<Vec<_>>(),
+            ElementKind::Edge => find_edges(cx, &search)?.into_iter().map(Value::Edge).collect(),
+        };
+        if found.is_empty() {
+            return Ok(vec![self.create(cx, one, search)?]);
+        }
+        for element in &found {
+            self.matched(cx, one, element)?;
+        }
+        Ok(found)
+    }
+
+    fn map_of(&self, value: Option<Value>, step: &str) -> Result<Map> {
+        match value {
+            None | Some(Value::Null) => Ok(Map::new()),
+            Some(Value::Map(map)) => Ok((*map).clone()),
+            Some(other) => Err(QueryError::value(format!("{step}() takes a map, but met the {} {other}", other.value_type()))),
+        }
+    }
+
+    fn matched(&mut self, cx: &mut Context<'_, '_>, one: &Batch, element: &Value) -> Result<()> {
+        let step = self.step();
+        let Some(on_match) = &mut self.on_match else { return Ok(()) };
+        let mut standing = one.clone();
+        standing.items = Items::from_values(vec![element.clone()]);
+        let value = on_match.eval(cx, &standing)?.pop().flatten();
+        let map = self.map_of(value, step)?;
+        validate_properties(&map, step)?;
+        for property in properties(&map) {
+            set_property(cx, element, property)?;
+        }
+        Ok(())
+    }
+
+    fn create(&mut self, cx: &mut Context<'_, '_>, one: &Batch, search: Map) -> Result<Value> {
+        let step = self.step();
+        let mut all = search.clone();
+        if let Some(on_create) = &mut self.on_create {
+            let value = on_create.eval(cx, one)?.pop().flatten();
+            let mut extra = self.map_of(value, step)?;
+            validate(&extra, self.kind, step)?;
+            if self.kind == ElementKind::Edge {
+                extra = self.with_ends(cx, one, extra)?;
+            }
+            for (key, value) in extra.iter() {
+                if let (Value::Token(_), Some(before)) = (key, search.get(key))
+                    && !compare::equals(before, value)
+                {
+                    return Err(QueryError::value(format!(
+                        "option(onCreate) cannot override values from merge() argument: ({key}, {value})"
+                    )));
+                }
+                all.insert(key.clone(), value.clone());
+            }
+        }
+        let label = match all.get(&Token::Label.into()) {
+            Some(label) => label_name(label)?,
+            None => if self.kind == ElementKind::Vertex { "vertex" } else { "edge" }.into(),
+        };
+        let id = all.get(&Token::Id.into()).cloned();
+        let properties = properties(&all);
+        if self.kind == ElementKind::Vertex {
+            return create_vertex(cx, &label, id.as_ref(), properties).map(Value::Vertex);
+        }
+        let source = existing_end(cx, &all, Direction::Out)?;
+        let target = existing_end(cx, &all, Direction::In)?;
+        create_edge(cx, &label, source, target, id.as_ref(), properties).map(Value::Edge)
+    }
+
+    /// The map with its ends as vertices: `Merge.outV`/`inV` stand for what the options of that name give.
+    fn with_ends(&mut self, cx: &mut Context<'_, '_>, one: &Batch, map: Map) -> Result<Map> {
+        let mut resolved = Vec::with_capacity(map.len());
+        for (key, value) in map {
+            if !matches!(key, Value::Token(Token::Direction(_))) {
+                resolved.push((key, value));
+                continue;
+            }
+            let placeholder = value.as_str().is_some_and(|s| s == "Merge.outV" || s == "Merge.inV");
+            let value = if placeholder {
+                let wants_out = value.as_str() == Some("Merge.outV");
+                let operand = if wants_out { &mut self.out_vertex } else { &mut self.in_vertex };
+                let given = match operand {
+                    Some(operand) => operand.eval(cx, one)?.pop().flatten(),
+                    None => Some(one.value(0)),
+                };
+                self.end_of(cx, given, wants_out)?
+            } else {
+                value
+            };
+            let vertex = match &value {
+                Value::Vertex(_) => Some(value.clone()),
+                id => record::find_vertex(cx.view(), id)?.map(Value::Vertex),
+            };
+            resolved.push((key, vertex.unwrap_or(value)));
+        }
+        Ok(Map::from_distinct(resolved))
+    }
+
+    /// `option(Merge.outV, …)` gives a vertex, or a map that finds one.
+    fn end_of(&self, cx: &mut Context<'_, '_>, given: Option<Value>, out: bool) -> Result<Value> {
+        match given {
+            Some(Value::Map(map)) => match find_vertices(cx, &map)?.first() {
+                Some(vertex) => Ok(Value::Vertex(*vertex)),
+                None => {
+                    let which = if out { "outV" } else { "inV" };
+                    Err(QueryError::value(format!("mergeE(): option({which}) found no vertex for {}", Value::map((*map).clone()))))
+                }
+            },
+            Some(value) => Ok(value),
+            None => Ok(Value::Null),
+        }
+    }
+}
+
+fn existing_end(cx: &Context<'_, '_>, map: &Map, direction: Direction) -> Result<VertexId> {
+    let name = if direction == Direction::Out { "Out" } else { "In" };
+    match map.get(&Token::Direction(direction).into()) {
+        Some(Value::Vertex(id)) if cx.view().contains(ElementId::Vertex(*id))? => Ok(*id),
+        Some(other) => Err(QueryError::value(format!("Vertex with id {other} could not be found and edge could not be created"))),
+        None => Err(QueryError::value(format!("{name} Vertex not specified - edge cannot be created"))),
+    }
+}
+
+/// The plain properties among a map's entries.
+fn properties(map: &Map) -> Vec<PropertyToSet> {
+    map.iter()
+        .filter_map(|(key, value)| {
+            let Value::String(key) = key else { return None };
+            let (cardinality, value) = split_cardinality(value);
+            Some(PropertyToSet { cardinality, key: key.clone(), value: value.clone(), meta: Vec::new() })
+        })
+        .collect()
+}
+
+/// Keys and values a merge map may have.
+fn validate(map: &Map, kind: ElementKind, step: &str) -> Result<()> {
+    for (key, value) in map.iter() {
+        match key {
+            Value::String(key) if key.starts_with('~') => {
+                return Err(QueryError::value(format!("Property key can not be a hidden key: {key}")));
+            }
+            Value::String(_) => {}
+            Value::Token(Token::Id | Token::Label) => {
+                if value.is_null() {
+                    return Err(QueryError::value(format!("{step}() does not allow null for T.{}", key)));
+                }
+                if matches!(key, Value::Token(Token::Label)) {
+                    label_name(value).map_err(|_| {
+                        QueryError::value(format!("{step}() expects T.label to be a non-hidden string, but got {value}"))
+                    })?;
+                }
+            }
+            Value::Token(Token::Direction(Direction::Out | Direction::In)) if kind == ElementKind::Edge => {
+                if value.is_null() {
+                    return Err(QueryError::value(format!("{step}() does not allow null for the ends of an edge")));
+                }
+            }
+            other => {
+                let allowed = match kind {
+                    ElementKind::Vertex => "[T.id, T.label] or string keys",
+                    ElementKind::Edge => "[T.id, T.label, Direction.OUT, Direction.IN] or string keys",
+                };
+                return Err(QueryError::value(format!("{step}() and option(onCreate) args expect keys in Map to be either {allowed} - check: {other}")));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn validate_properties(map: &Map, step: &str) -> Result<()> {
+    for (key, _) in map.iter() {
+        if key.as_str().is_none() {
+            return Err(QueryError::value(format!(
+                "option(onMatch) expects keys in Map to be of String - check: {key} in {step}()"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// The conditions a search map puts on properties and labels; `None` if nothing can meet them.
+fn conditions(cx: &Context<'_, '_>, map: &Map, kind: ElementKind) -> Result<Option<Scan>> {
+    let schema = cx.view().schema();
+    let mut scan = Scan::default();
+    for (key, value) in map.iter() {
+        match key {
+            Value::Token(Token::Label) => {
+                let name: Name = label_name(value)?;
+                match schema.label(kind, &name) {
+                    Some(label) => scan.labels = Some(vec![label]),
+                    None => return Ok(None),
+                }
+            }
+            Value::String(name) => match schema.key(name) {
+                Some(key) => {
+                    let (_, value) = split_cardinality(value);
+                    scan.filters.push(Filter { key, predicate: Predicate::eq(value.clone()) });
+                }
+                None => return Ok(None),
+            },
+            _ => {}
+        }
+    }
+    Ok(Some(scan))
+}
+
+fn meets(cx: &Context<'_, '_>, element: ElementId, scan: &Scan) -> Result<bool> {
+    if let Some(labels) = &scan.labels
+        && !labels.contains(&element.label())
+    {
+        return Ok(false);
+    }
+    for filter in &scan.filters {
+        let cell = cx.view().cell(element, filter.key)?;
+        if !cell.values().any(|value| filter.predicate.matches(value)) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn find_vertices(cx: &Context<'_, '_>, map: &Map) -> Result<Vec<VertexId>> {
+    let Some(scan) = conditions(cx, map, ElementKind::Vertex)? else { return Ok(Vec::new()) };
+    if let Some(id) = map.get(&Token::Id.into()) {
+        let found = record::find_vertex(cx.view(), id)?;
+        let Some(vertex) = found else { return Ok(Vec::new()) };
+        return Ok(if meets(cx, ElementId::Vertex(vertex), &scan)? { vec![vertex] } else { Vec::new() });
+    }
+    if let Some(found) = by_index(cx, &scan)? {
+        return Ok(found);
+    }
+    let mut out = Vec::new();
+    let mut cursor = ScanCursor::default();
+    while !cursor.done {
+        cx.view().scan_vertices(&scan, &mut cursor, 8192, &mut out)?;
+        cx.check()?;
+    }
+    Ok(out)
+}
+
+fn by_index(cx: &Context<'_, '_>, scan: &Scan) -> Result<Option<Vec<VertexId>>> {
+    let Some([label]) = scan.labels.as_deref() else { return Ok(None) };
+    let label: LabelId = *label;
+    for filter in &scan.filters {
+        if let Some(mut found) = cx.view().search(label, filter.key, &filter.predicate)? {
+            let mut kept = Vec::with_capacity(found.len());
+            for vertex in found.drain(..) {
+                if meets(cx, ElementId::Vertex(vertex), scan)? {
+                    kept.push(vertex);
+                }
+            }
+            return Ok(Some(kept));
+        }
+    }
+    Ok(None)
+}
+
+fn find_edges(cx: &Context<'_, '_>, map: &Map) -> Result<Vec<EdgeRef>> {
+    let Some(scan) = conditions(cx, map, ElementKind::Edge)? else { return Ok(Vec::new()) };
+    let end = |direction| map.get(&Token::Direction(direction).into());
+    let vertex = |value: Option<&Value>| match value {
+        Some(Value::Vertex(id)) => Some(*id),
+        _ => None,
+    };
+    let (out, into) = (end(Direction::Out), end(Direction::In));
+    let (source, target) = (vertex(out), vertex(into));
+    // An end that was named and is not there is the end of no edge.
+    if (out.is_some() && source.is_none()) || (into.is_some() && target.is_none()) {
+        return Ok(Vec::new());
+    }
+    let mut candidates: Vec<EdgeRef> = Vec::new();
+    if let Some(id) = map.get(&Token::Id.into()) {
+        candidates.extend(record::find_edge(cx.view(), id)?);
+    } else if let Some((from, direction)) = source.map(|v| (v, Direction::Out)).or(target.map(|v| (v, Direction::In))) {
+        let wants = Wants { edges: true, ..Wants::default() };
+        let hop = Hop { direction, labels: scan.labels.clone(), limit: None, wants };
+        let mut found = Adjacency::default();
+        cx.view().neighbors(&[from], &hop, &mut found)?;
+        candidates = found.edges;
+    } else {
+        let mut cursor = ScanCursor::default();
+        while !cursor.done {
+            cx.view().scan_edges(&scan, &mut cursor, 8192, &mut candidates)?;
+            cx.check()?;
+        }
+    }
+    let mut kept = Vec::new();
+    for edge in candidates {
+        let ends = source.is_none_or(|v| v == edge.source) && target.is_none_or(|v| v == edge.target);
+        if ends && meets(cx, ElementId::Edge(edge.id), &scan)? {
+            kept.push(edge);
+        }
+    }
+    Ok(kept)
+}

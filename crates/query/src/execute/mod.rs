@@ -1,0 +1,140 @@
+//! Execution: a plan compiled to a chain of operators that pull batches of traversers from one another.
+//!
+//! ```text
+//!   result ◀─ next() ─ op n ◀─ … ◀─ op 1 ◀─ the one traverser a query starts with
+//! ```
+//!
+//! Each family of steps is one file. An operator is written once and serves in every place: at the top of a query there is
+//! one *scope*; a child traversal runs once for a whole batch of its parent's traversers, each row of which is a scope of its
+//! own, and what reduces, counts or limits does so per scope. So `where(out().count().is(gt(2)))` is one call per step and
+//! batch, not one per vertex.
+//!
+//! Invariants
+//! 1. Operators never return an empty batch; `None` means the end, and the operator is not asked again until it is reset.
+//! 2. Rows of one scope stay in the order TinkerPop's own traversal would give, where that order is defined.
+//! 3. An operator pulls no more than it needs for the batch it returns, barriers aside.
+//! 4. Long work checks the clock and the cancel token between batches.
+
+mod barrier;
+mod batch;
+mod branch;
+mod by;
+mod chain;
+mod compile;
+mod context;
+mod date;
+mod element;
+mod filter;
+mod group;
+mod hop;
+mod init;
+mod list;
+mod map;
+mod matching;
+mod math;
+mod merge;
+mod mutate;
+mod number;
+mod path;
+mod reduce;
+mod repeat;
+mod resource;
+mod select;
+mod set;
+mod side_effect;
+mod text;
+
+use std::sync::Arc;
+
+use mangrove_graph::Value;
+
+use crate::error::{QueryError, Result};
+use crate::plan::Plan;
+use crate::{Graph, Options};
+
+use batch::{Batch, Items};
+use chain::{Chain, Once};
+use context::{Context, Shared};
+
+pub(crate) use compile::path_mode;
+pub(crate) use math::parse as parse_math;
+pub use path::PathMode;
+
+/// A running query. It holds no graph: give it the same one at each call.
+pub struct Execution {
+    chain: Chain,
+    shared: Shared,
+    start: Once,
+    text: Arc<str>,
+    done: bool,
+}
+
+impl Execution {
+    pub(crate) fn new(plan: Plan, options: Options, text: Arc<str>) -> Result<Self> {
+        let mode = compile::path_mode(&plan);
+        let shared = Shared::new(&plan.source, options, mode);
+        let mut chain = compile::root(&plan)?;
+        chain.reset(1);
+        let mut start = Batch::new(Items::Values(vec![Value::Null]));
+        if mode != PathMode::Off {
+            start.paths = Some(vec![None]);
+        }
+        start.sacks = plan.source.sack.as_ref().map(|sack| vec![sack.initial.clone()]);
+        Ok(Self { chain, shared, start: Once::new(start), text, done: false })
+    }
+
+    /// The next results, `None` at the end. After an error the query has ended.
+    pub fn next(&mut self, graph: &mut Graph<'_>) -> Result<Option<Vec<Value>>> {
+        if self.done {
+            return Ok(None);
+        }
+        let mut context = Context { graph, shared: &mut self.shared };
+        let pulled = context.check().and_then(|()| self.chain.pull(&mut context, &mut self.start));
+        match pulled {
+            Ok(Some(batch)) => Ok(Some(expand(batch))),
+            Ok(None) => {
+                self.done = true;
+                Ok(None)
+            }
+            Err(error) => {
+                self.done = true;
+                Err(error.in_text(&self.text))
+            }
+        }
+    }
+
+    /// Runs to the end and gives everything.
+    pub fn collect(&mut self, graph: &mut Graph<'_>) -> Result<Vec<Value>> {
+        let mut all = Vec::new();
+        while let Some(mut batch) = self.next(graph)? {
+            if all.is_empty() {
+                all = batch;
+            } else {
+                all.append(&mut batch);
+            }
+        }
+        Ok(all)
+    }
+
+    /// What the user should know though it is no error: labels and keys the graph does not have.
+    pub fn warnings(&self) -> &[String] {
+        &self.shared.warnings
+    }
+}
+
+/// One value for each traverser.
+fn expand(batch: Batch) -> Vec<Value> {
+    let values: Vec<Value> = match batch.items {
+        Items::Values(values) => values,
+        Items::Vertices(ids) => ids.into_iter().map(Value::Vertex).collect(),
+        Items::Edges(edges) => edges.into_iter().map(Value::Edge).collect(),
+    };
+    match batch.bulk {
+        None => values,
+        Some(bulk) => values.into_iter().zip(bulk).flat_map(|(v, n)| std::iter::repeat_n(v, n as usize)).collect(),
+    }
+}
+
+fn type_error(step: &str, wanted: &str, value: &Value) -> QueryError {
+    QueryError::value(format!("{step} works on {wanted}, but met the {} {value}", value.value_type()))
+}

@@ -1,0 +1,418 @@
+//! Changes: `addV`, `addE`, `property`, `drop`.
+
+use std::sync::Arc;
+
+use mangrove_graph::{
+    Cardinality, Cell, EdgeRef, ElementId, ElementKind, ExternalId, NewEdge, PropertyOwner, PropertyValue, Value, VertexId,
+    compare, record,
+};
+
+use super::batch::{Batch, Items};
+use super::chain::{Child, MapBatch};
+use super::context::Context;
+use super::text::OperandOp;
+use crate::error::{QueryError, Result};
+use crate::plan::{Name, Pop, PropertyName, split_cardinality};
+
+/// A property to be set, its operands compiled.
+pub struct SetPropertyOp {
+    pub cardinality: Option<Cardinality>,
+    pub key: PropertyName,
+    pub value: OperandOp,
+    pub meta: Vec<(Name, OperandOp)>,
+}
+
+/// A property with its operands evaluated.
+#[derive(Clone)]
+pub struct PropertyToSet {
+    pub cardinality: Option<Cardinality>,
+    pub key: Name,
+    pub value: Value,
+    pub meta: Vec<(Name, Value)>,
+}
+
+/// What the properties of an element to be made come to: its id and label if given among them, and the rest.
+#[derive(Default)]
+struct NewElement {
+    id: Option<Value>,
+    label: Option<Name>,
+    properties: Vec<PropertyToSet>,
+}
+
+/// Evaluates `properties` for every row.
+fn evaluate(properties: &mut [SetPropertyOp], cx: &mut Context<'_, '_>, batch: &Batch) -> Result<Vec<NewElement>> {
+    let mut elements: Vec<NewElement> = (0..batch.len()).map(|_| NewElement::default()).collect();
+    for property in properties {
+        let values = property.value.eval(cx, batch)?;
+        let mut metas = Vec::with_capacity(property.meta.len());
+        for (name, operand) in &mut property.meta {
+            metas.push((name.clone(), operand.eval(cx, batch)?));
+        }
+        for (row, (element, value)) in elements.iter_mut().zip(values).enumerate() {
+            let Some(value) = value else { continue };
+            match &property.key {
+                PropertyName::Id => element.id = Some(value),
+                PropertyName::Label => element.label = Some(label_name(&value)?),
+                PropertyName::Key(key) => {
+                    let meta = metas.iter().filter_map(|(name, values)| Some((name.clone(), values[row].clone()?)));
+                    let (own, value) = split_cardinality(&value);
+                    element.properties.push(PropertyToSet {
+                        cardinality: own.or(property.cardinality),
+                        key: key.clone(),
+                        value: value.clone(),
+                        meta: meta.collect(),
+                    });
+                }
+            }
+        }
+    }
+    Ok(elements)
+}
+
+pub fn label_name(value: &Value) -> Result<Name> {
+    match value {
+        Value::String(label) if label.is_empty() => Err(QueryError::value("Label can not be empty")),
+        Value::String(label) if label.starts_with('~') => {
+            Err(QueryError::value(format!("Label can not be a hidden key: {label}")))
+        }
+        Value::String(label) => Ok(label.clone()),
+        Value::Null => Err(QueryError::value("Label can not be null")),
+        other => Err(QueryError::value(format!("a label must be a string, not the {} {other}", other.value_type()))),
+    }
+}
+
+pub fn external_id(value: &Value) -> Result<ExternalId> {
+    ExternalId::from_value(value).ok_or_else(|| {
+        QueryError::value(format!("an id must be a string, an integer or a UUID, not the {} {value}", value.value_type()))
+    })
+}
+
+/// Makes a vertex with its properties.
+pub fn create_vertex(
+    cx: &mut Context<'_, '_>,
+    label: &str,
+    id: Option<&Value>,
+    properties: Vec<PropertyToSet>,
+) -> Result<VertexId> {
+    let id = id.map(external_id).transpose()?;
+    let graph = cx.write()?;
+    let label = graph.ensure_label(ElementKind::Vertex, label)?;
+    let mut made = Vec::with_capacity(1);
+    graph.add_vertices(label, &[id], &mut made)?;
+    let vertex = made[0];
+    let mut seen: Vec<Name> = Vec::with_capacity(properties.len());
+    for mut property in properties {
+        // The same key twice on a new vertex is two values.
+        if property.cardinality.is_none() && seen.contains(&property.key) {
+            property.cardinality = Some(Cardinality::List);
+        }
+        seen.push(property.key.clone());
+        set_vertex_property(cx, vertex, property)?;
+    }
+    Ok(vertex)
+}
+
+/// Makes an edge with its properties.
+pub fn create_edge(
+    cx: &mut Context<'_, '_>,
+    label: &str,
+    source: VertexId,
+    target: VertexId,
+    id: Option<&Value>,
+    properties: Vec<PropertyToSet>,
+) -> Result<EdgeRef> {
+    let id = id.map(external_id).transpose()?;
+    let graph = cx.write()?;
+    let label = graph.ensure_label(ElementKind::Edge, label)?;
+    let schema = graph.schema();
+    let time_key = schema.label_schema(ElementKind::Edge, label).and_then(|l| l.time).map(|key| schema.key_name(key));
+    let time = time_key.and_then(|key| properties.iter().find(|p| p.key == key)).and_then(|p| time_of(&p.value));
+    let mut made = Vec::with_capacity(1);
+    graph.add_edges(label, &[NewEdge { source, target, id, time }], &mut made)?;
+    let edge = EdgeRef { id: made[0], source, target };
+    for property in properties {
+        set_edge_property(cx, edge, &property.key, property.value)?;
+    }
+    Ok(edge)
+}
+
+fn time_of(value: &Value) -> Option<i64> {
+    match value {
+        Value::DateTime(t) => Some(t.micros()),
+        Value::Date(d) => Some(i64::from(d.0)),
+        other => other.as_i64(),
+    }
+}
+
+pub fn set_edge_property(cx: &mut Context<'_, '_>, edge: EdgeRef, key: &str, value: Value) -> Result<()> {
+    check_key(key)?;
+    let graph = cx.write()?;
+    let key = graph.ensure_key(key)?;
+    Ok(graph.set_cell(ElementId::Edge(edge.id), key, Cell::One(value))?)
+}
+
+fn check_key(key: &str) -> Result<()> {
+    if key.is_empty() {
+        return Err(QueryError::value("Property key can not be the empty string"));
+    }
+    if key.starts_with('~') {
+        return Err(QueryError::value(format!("Property key can not be a hidden key: {key}")));
+    }
+    Ok(())
+}
+
+/// Sets a property by its cardinality: `single` replaces, `list` appends, `set` appends what is not there yet.
+pub fn set_vertex_property(cx: &mut Context<'_, '_>, vertex: VertexId, property: PropertyToSet) -> Result<Value> {
+    check_key(&property.key)?;
+    let graph = cx.write()?;
+    let key = graph.ensure_key(&property.key)?;
+    let element = ElementId::Vertex(vertex);
+    let declared = graph.schema().label_schema(ElementKind::Vertex, vertex.label()).and_then(|l| l.property(key));
+    let by_schema = declared.filter(|p| p.declared.is_some()).map(|p| p.cardinality);
+    let cardinality = property.cardinality.or(by_schema).unwrap_or_default();
+    let mut meta = Vec::with_capacity(property.meta.len());
+    for (name, value) in property.meta {
+        check_key(&name)?;
+        meta.push((graph.ensure_key(&name)?, value));
+    }
+    let mut entries = match cardinality {
+        Cardinality::Single => Vec::new(),
+        _ => graph.cell(element, key)?.into_entries(),
+    };
+    let same = entries.iter().position(|e| cardinality == Cardinality::Set && compare::equals(&e.value, &property.value));
+    let at = match same {
+        Some(at) => {
+            for (key, value) in meta {
+                entries[at].meta.retain(|(k, _)| *k != key);
+                entries[at].meta.push((key, value));
+            }
+            at
+        }
+        None => {
+            let ordinal = entries.iter().map(|e| e.ordinal + 1).max().unwrap_or(0);
+            entries.push(PropertyValue { ordinal, value: property.value, meta });
+            entries.len() - 1
+        }
+    };
+    let set = Value::VertexProperty(Arc::new(mangrove_graph::VertexProperty {
+        vertex,
+        key,
+        ordinal: entries[at].ordinal,
+        name: property.key,
+        value: entries[at].value.clone(),
+    }));
+    graph.set_cell(element, key, Cell::from_entries(entries))?;
+    Ok(set)
+}
+
+/// Sets a property of whatever takes one.
+pub fn set_property(cx: &mut Context<'_, '_>, owner: &Value, property: PropertyToSet) -> Result<()> {
+    match owner {
+        Value::Vertex(vertex) => set_vertex_property(cx, *vertex, property).map(drop),
+        Value::Edge(edge) => match property.cardinality {
+            Some(cardinality) if cardinality != Cardinality::Single => {
+                Err(QueryError::value(format!("an edge's property has one value; {} is for vertices", cardinality.name())))
+            }
+            _ => set_edge_property(cx, *edge, &property.key, property.value),
+        },
+        Value::VertexProperty(owner) => {
+            let (vertex, key, ordinal) = (ElementId::Vertex(owner.vertex), owner.key, owner.ordinal);
+            let graph = cx.write()?;
+            let meta_key = graph.ensure_key(&property.key)?;
+            let mut entries = graph.cell(vertex, key)?.into_entries();
+            if let Some(entry) = entries.iter_mut().find(|e| e.ordinal == ordinal) {
+                entry.meta.retain(|(k, _)| *k != meta_key);
+                entry.meta.push((meta_key, property.value));
+            }
+            Ok(graph.set_cell(vertex, key, Cell::from_entries(entries))?)
+        }
+        other => Err(super::type_error("property()", "elements", other)),
+    }
+}
+
+/// `addV(label).property(…)…`.
+pub struct AddVertexOp {
+    pub label: Option<OperandOp>,
+    pub properties: Vec<SetPropertyOp>,
+}
+
+impl MapBatch for AddVertexOp {
+    fn map(&mut self, cx: &mut Context<'_, '_>, batch: Batch) -> Result<Batch> {
+        let labels = match &mut self.label {
+            Some(operand) => operand.eval(cx, &batch)?,
+            None => vec![Some(Value::string("vertex")); batch.len()],
+        };
+        let elements = evaluate(&mut self.properties, cx, &batch)?;
+        let mut rows = Vec::with_capacity(batch.len());
+        let mut made = Vec::with_capacity(batch.len());
+        for (row, (element, label)) in elements.into_iter().zip(labels).enumerate() {
+            let label = match element.label {
+                Some(label) => label,
+                None => label_name(&label.unwrap_or_default())?,
+            };
+            for _ in 0..batch.bulk(row) {
+                rows.push(row as u32);
+                made.push(create_vertex(cx, &label, element.id.as_ref(), element.properties.clone())?);
+            }
+        }
+        let mut out = batch.moved(&rows, Items::Vertices(made), cx.mode());
+        out.bulk = None;
+        Ok(out)
+    }
+}
+
+/// An end of an edge to be made, compiled.
+pub enum EndOp {
+    Incoming,
+    Label(Name),
+    Value(Value),
+    Child(Child),
+}
+
+impl EndOp {
+    fn eval(&mut self, cx: &mut Context<'_, '_>, batch: &Batch, which: &str, label: &str) -> Result<Vec<VertexId>> {
+        let values: Vec<Option<Value>> = match self {
+            EndOp::Incoming => (0..batch.len()).map(|row| Some(batch.value(row))).collect(),
+            EndOp::Label(name) => {
+                (0..batch.len()).map(|row| super::select::scope_value(cx, batch, row, name, Pop::Last)).collect::<Result<_>>()?
+            }
+            EndOp::Value(value) => vec![Some(value.clone()); batch.len()],
+            EndOp::Child(child) => child.first(cx, batch)?,
+        };
+        let incoming = matches!(self, EndOp::Incoming);
+        values
+            .into_iter()
+            .map(|value| match value {
+                Some(Value::Vertex(id)) => Ok(id),
+                Some(id) if !incoming && ExternalId::from_value(&id).is_some() => {
+                    record::find_vertex(cx.view(), &id)?.ok_or_else(|| {
+                        QueryError::value(format!("addE({label}).{which}(): the graph has no vertex with the id {id}"))
+                    })
+                }
+                other => Err(QueryError::value(format!(
+                    "The value given to addE({label}).{which}() must resolve to a Vertex but {} was specified instead",
+                    other.filter(|v| !v.is_null()).map_or("null".to_owned(), |v| v.to_string())
+                ))),
+            })
+            .collect()
+    }
+}
+
+/// `addE(label).from(…).to(…).property(…)…`.
+pub struct AddEdgeOp {
+    pub label: OperandOp,
+    pub from: EndOp,
+    pub to: EndOp,
+    pub properties: Vec<SetPropertyOp>,
+}
+
+impl MapBatch for AddEdgeOp {
+    fn map(&mut self, cx: &mut Context<'_, '_>, batch: Batch) -> Result<Batch> {
+        let labels = self.label.eval(cx, &batch)?;
+        let shown = labels.first().cloned().flatten().unwrap_or_default().to_string();
+        let sources = self.from.eval(cx, &batch, "from", &shown)?;
+        let targets = self.to.eval(cx, &batch, "to", &shown)?;
+        let elements = evaluate(&mut self.properties, cx, &batch)?;
+        let mut rows = Vec::with_capacity(batch.len());
+        let mut made = Vec::with_capacity(batch.len());
+        for (row, (element, label)) in elements.into_iter().zip(labels).enumerate() {
+            let label = label_name(&label.unwrap_or_default())?;
+            for _ in 0..batch.bulk(row) {
+                let properties = element.properties.clone();
+                rows.push(row as u32);
+                made.push(create_edge(cx, &label, sources[row], targets[row], element.id.as_ref(), properties)?);
+            }
+        }
+        let mut out = batch.moved(&rows, Items::Edges(made), cx.mode());
+        out.bulk = None;
+        Ok(out)
+    }
+}
+
+/// `property(key, value)`.
+pub struct PropertyStep(pub SetPropertyOp);
+
+impl MapBatch for PropertyStep {
+    fn map(&mut self, cx: &mut Context<'_, '_>, batch: Batch) -> Result<Batch> {
+        let elements = evaluate(std::slice::from_mut(&mut self.0), cx, &batch)?;
+        for (row, element) in elements.into_iter().enumerate() {
+            if element.id.is_some() || element.label.is_some() {
+                return Err(QueryError::value("the id and the label of an element that exists cannot be changed"));
+            }
+            for property in element.properties {
+                set_property(cx, &batch.value(row), property)?;
+            }
+        }
+        Ok(batch)
+    }
+}
+
+/// `property(map)`.
+pub struct PropertiesStep(pub OperandOp, pub Option<Cardinality>);
+
+impl MapBatch for PropertiesStep {
+    fn map(&mut self, cx: &mut Context<'_, '_>, batch: Batch) -> Result<Batch> {
+        for (row, map) in self.0.eval(cx, &batch)?.into_iter().enumerate() {
+            match map {
+                None | Some(Value::Null) => {}
+                Some(Value::Map(map)) => {
+                    for (key, value) in map.iter() {
+                        let (own, value) = split_cardinality(value);
+                        let key = match key {
+                            Value::String(key) => key.clone(),
+                            other => return Err(QueryError::value(format!("{other} is no property key"))),
+                        };
+                        let cardinality = own.or(self.1);
+                        let property = PropertyToSet { cardinality, key, value: value.clone(), meta: Vec::new() };
+                        set_property(cx, &batch.value(row), property)?;
+                    }
+                }
+                Some(other) => return Err(super::type_error("property()", "a map", &other)),
+            }
+        }
+        Ok(batch)
+    }
+}
+
+/// `drop()`.
+pub struct DropOp;
+
+impl MapBatch for DropOp {
+    fn map(&mut self, cx: &mut Context<'_, '_>, batch: Batch) -> Result<Batch> {
+        match &batch.items {
+            Items::Vertices(ids) => cx.write()?.remove_vertices(ids)?,
+            Items::Edges(edges) => cx.write()?.remove_edges(edges)?,
+            Items::Values(values) => values.iter().try_for_each(|value| drop_value(cx, value))?,
+        }
+        Ok(Batch::default())
+    }
+}
+
+fn drop_value(cx: &mut Context<'_, '_>, value: &Value) -> Result<()> {
+    let graph = cx.write()?;
+    match value {
+        Value::Vertex(id) => graph.remove_vertices(&[*id])?,
+        Value::Edge(edge) => graph.remove_edges(&[*edge])?,
+        Value::VertexProperty(p) => {
+            let element = ElementId::Vertex(p.vertex);
+            let mut entries = graph.cell(element, p.key)?.into_entries();
+            entries.retain(|e| e.ordinal != p.ordinal);
+            graph.set_cell(element, p.key, Cell::from_entries(entries))?;
+        }
+        Value::Property(p) => match &p.owner {
+            PropertyOwner::Edge(edge) => graph.set_cell(ElementId::Edge(edge.id), p.key, Cell::Absent)?,
+            PropertyOwner::VertexProperty(owner) => {
+                let element = ElementId::Vertex(owner.vertex);
+                let mut entries = graph.cell(element, owner.key)?.into_entries();
+                for entry in entries.iter_mut().filter(|e| e.ordinal == owner.ordinal) {
+                    entry.meta.retain(|(key, _)| *key != p.key);
+                }
+                graph.set_cell(element, owner.key, Cell::from_entries(entries))?;
+            }
+        },
+        Value::Null => {}
+        other => return Err(super::type_error("drop()", "elements and properties", other)),
+    }
+    Ok(())
+}
+

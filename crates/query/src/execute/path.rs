@@ -1,0 +1,108 @@
+//! Where traversers have been: persistent lists, shared between traversers with a common past.
+//!
+//! How much is kept depends on what the plan reads ([`PathMode`]): nothing, only the objects `as()` named, or every object.
+
+use std::sync::Arc;
+
+use mangrove_graph::{Path, Value};
+
+use crate::plan::{Name, Pop};
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum PathMode {
+    Off,
+    /// Labelled objects alone.
+    Labels,
+    Full,
+}
+
+/// The latest object and what came before it; `None` is the empty path.
+pub type PathRef = Option<Arc<PathNode>>;
+
+#[derive(Clone, Debug)]
+pub struct PathNode {
+    pub object: Value,
+    pub labels: Vec<Name>,
+    pub before: PathRef,
+}
+
+/// Long paths must not be dropped by recursion.
+impl Drop for PathNode {
+    fn drop(&mut self) {
+        let mut next = self.before.take();
+        while let Some(node) = next {
+            match Arc::try_unwrap(node) {
+                Ok(mut node) => next = node.before.take(),
+                Err(_) => break,
+            }
+        }
+    }
+}
+
+pub fn extend(path: &PathRef, object: Value) -> PathRef {
+    Some(Arc::new(PathNode { object, labels: Vec::new(), before: path.clone() }))
+}
+
+/// The path with `names` given to its latest object, which is `object`.
+pub fn label(path: &PathRef, object: &Value, names: &[Name], mode: PathMode) -> PathRef {
+    let (mut labels, before) = match path {
+        Some(node) if mode == PathMode::Full => (node.labels.clone(), node.before.clone()),
+        _ => (Vec::new(), path.clone()),
+    };
+    for name in names {
+        if !labels.contains(name) {
+            labels.push(name.clone());
+        }
+    }
+    Some(Arc::new(PathNode { object: object.clone(), labels, before }))
+}
+
+/// From the latest object to the first.
+pub fn iter(path: &PathRef) -> impl Iterator<Item = &PathNode> {
+    std::iter::successors(path.as_deref(), |node| node.before.as_deref())
+}
+
+/// The object or objects called `name`.
+pub fn select(path: &PathRef, name: &str, pop: Pop) -> Option<Value> {
+    let mut found = iter(path).filter(|node| node.labels.iter().any(|l| &**l == name)).map(|node| &node.object);
+    match pop {
+        Pop::Last => found.next().cloned(),
+        Pop::First => found.last().cloned(),
+        Pop::All | Pop::Mixed => {
+            let mut all: Vec<Value> = found.cloned().collect();
+            all.reverse();
+            match (pop, all.len()) {
+                (_, 0) => None,
+                (Pop::Mixed, 1) => all.pop(),
+                _ => Some(Value::list(all)),
+            }
+        }
+    }
+}
+
+/// Objects and labels from the first to the latest.
+pub fn to_path(path: &PathRef) -> Path {
+    let mut objects = Vec::new();
+    let mut labels = Vec::new();
+    for node in iter(path) {
+        objects.push(node.object.clone());
+        labels.push(node.labels.clone());
+    }
+    objects.reverse();
+    labels.reverse();
+    Path { objects, labels }
+}
+
+/// The stretch from the last object called `from` to the last called `to`, both included.
+pub fn between(mut path: Path, from: Option<&str>, to: Option<&str>) -> Path {
+    let position = |path: &Path, name: &str| path.labels.iter().rposition(|labels| labels.iter().any(|l| &**l == name));
+    if let Some(end) = to.and_then(|name| position(&path, name)) {
+        path.objects.truncate(end + 1);
+        path.labels.truncate(end + 1);
+    }
+    if let Some(start) = from.and_then(|name| position(&path, name)) {
+        path.objects.drain(..start);
+        path.labels.drain(..start);
+    }
+    path
+}

@@ -1,0 +1,240 @@
+//! Many to one: `count`, `sum`, `min`, `max`, `mean`, `fold`, globally by scope or locally on collections.
+
+use std::cmp::Ordering;
+
+use mangrove_graph::Value;
+
+use super::batch::{Batch, Items, Moves};
+use super::chain::{Input, MapBatch, Op, reduced};
+use super::context::{Context, value_bytes};
+use super::number::{self, Arithmetic};
+use crate::error::Result;
+use crate::plan::{Operator, Reduction};
+
+/// The state of one reduction.
+#[derive(Clone, Default)]
+struct Accumulator {
+    count: u64,
+    value: Option<Value>,
+}
+
+impl Accumulator {
+    fn add(&mut self, reduction: Reduction, value: Value, bulk: u64) -> Result<()> {
+        if reduction == Reduction::Count {
+            self.count += bulk;
+            return Ok(());
+        }
+        if value.is_null() {
+            if self.value.is_none() {
+                self.value = Some(Value::Null);
+            }
+            return Ok(());
+        }
+        self.count += bulk;
+        let value = match reduction {
+            Reduction::Sum | Reduction::Mean => number::times(&value, bulk)?,
+            _ => value,
+        };
+        let before = self.value.take().unwrap_or_default();
+        self.value = Some(match reduction {
+            Reduction::Sum | Reduction::Mean => number::arithmetic(Arithmetic::Add, &before, &value)?,
+            Reduction::Min => number::extreme(Ordering::Less, before, value)?,
+            _ => number::extreme(Ordering::Greater, before, value)?,
+        });
+        Ok(())
+    }
+
+    /// Nothing if there was nothing to reduce; a count is 0 then.
+    fn finish(self, reduction: Reduction) -> Result<Option<Value>> {
+        match (reduction, self.value) {
+            (Reduction::Count, _) => Ok(Some(Value::Int64(self.count as i64))),
+            (Reduction::Mean, Some(sum)) if self.count > 0 => number::mean(&sum, self.count).map(Some),
+            (_, value) => Ok(value),
+        }
+    }
+}
+
+/// `count()`, `sum()`, … over the traversers of each scope.
+pub struct ReduceOp {
+    reduction: Reduction,
+    scopes: usize,
+    done: bool,
+}
+
+impl ReduceOp {
+    pub fn new(reduction: Reduction) -> Self {
+        Self { reduction, scopes: 1, done: false }
+    }
+
+    fn take(&self, batch: Batch, states: &mut [Accumulator]) -> Result<()> {
+        if self.reduction == Reduction::Count {
+            match &batch.scope {
+                None => states[0].count += batch.total(),
+                Some(scope) => scope.iter().enumerate().for_each(|(row, s)| states[*s as usize].count += batch.bulk(row)),
+            }
+            return Ok(());
+        }
+        for row in 0..batch.len() {
+            states[batch.scope(row)].add(self.reduction, batch.value(row), batch.bulk(row))?;
+        }
+        Ok(())
+    }
+}
+
+impl Op for ReduceOp {
+    fn next(&mut self, cx: &mut Context<'_, '_>, input: &mut dyn Input) -> Result<Option<Batch>> {
+        if std::mem::replace(&mut self.done, true) {
+            return Ok(None);
+        }
+        let mut states = vec![Accumulator::default(); self.scopes];
+        while let Some(batch) = input.pull(cx)? {
+            self.take(batch, &mut states)?;
+        }
+        let values: Vec<Option<Value>> = states.into_iter().map(|s| s.finish(self.reduction)).collect::<Result<_>>()?;
+        Ok(per_scope(values, cx))
+    }
+
+    fn reset(&mut self, scopes: usize) {
+        self.scopes = scopes.max(1);
+        self.done = false;
+    }
+}
+
+/// A batch of the values there are, each in its scope.
+pub fn per_scope(values: Vec<Option<Value>>, cx: &Context<'_, '_>) -> Option<Batch> {
+    let keep: Vec<bool> = values.iter().map(Option::is_some).collect();
+    let values = values.into_iter().map(Option::unwrap_or_default).collect();
+    let sack = cx.shared.sack.as_ref().map(|sack| sack.initial.clone());
+    Some(reduced(values, cx.mode(), sack).filter(&keep)).filter(|b| !b.is_empty())
+}
+
+/// `count(local)`, `sum(local)`, …
+pub struct ReduceLocal(pub Reduction);
+
+impl MapBatch for ReduceLocal {
+    fn map(&mut self, cx: &mut Context<'_, '_>, batch: Batch) -> Result<Batch> {
+        let mut moves = Moves::default();
+        for row in 0..batch.len() {
+            if let Some(value) = self.reduce(batch.value(row))? {
+                moves.push(row, value);
+            }
+        }
+        Ok(moves.finish(&batch, cx.mode()))
+    }
+}
+
+impl ReduceLocal {
+    fn reduce(&self, value: Value) -> Result<Option<Value>> {
+        if self.0 == Reduction::Count {
+            let n = match &value {
+                Value::Map(map) => map.len(),
+                Value::Tree(tree) => tree.0.len(),
+                value => value.items().map_or(1, |items| items.len()),
+            };
+            return Ok(Some(Value::Int64(n as i64)));
+        }
+        let Some(items) = value.items() else { return Ok(Some(value)) };
+        let mut state = Accumulator::default();
+        for item in items {
+            state.add(self.0, item, 1)?;
+        }
+        state.finish(self.0)
+    }
+}
+
+/// `fold()`: the list of each scope's items; with a seed, their combination.
+pub struct FoldOp {
+    seed: Option<(Value, Operator)>,
+    scopes: usize,
+    done: bool,
+}
+
+impl FoldOp {
+    pub fn new(seed: Option<(Value, Operator)>) -> Self {
+        Self { seed, scopes: 1, done: false }
+    }
+
+    fn lists(&self, cx: &mut Context<'_, '_>, input: &mut dyn Input) -> Result<Vec<Value>> {
+        let mut lists: Vec<Vec<Value>> = vec![Vec::new(); self.scopes];
+        while let Some(batch) = input.pull(cx)? {
+            let mut bytes = 0;
+            for row in 0..batch.len() {
+                let value = batch.value(row);
+                bytes += value_bytes(&value) * batch.bulk(row) as usize;
+                lists[batch.scope(row)].extend(std::iter::repeat_n(value, batch.bulk(row) as usize));
+            }
+            cx.hold(bytes)?;
+        }
+        Ok(lists.into_iter().map(Value::list).collect())
+    }
+
+    fn combined(&self, cx: &mut Context<'_, '_>, input: &mut dyn Input, seed: &Value, op: Operator) -> Result<Vec<Value>> {
+        let mut states = vec![seed.clone(); self.scopes];
+        while let Some(batch) = input.pull(cx)? {
+            for row in 0..batch.len() {
+                let state = &mut states[batch.scope(row)];
+                for _ in 0..batch.bulk(row) {
+                    *state = number::apply(op, std::mem::take(state), batch.value(row))?;
+                }
+            }
+        }
+        Ok(states)
+    }
+}
+
+impl Op for FoldOp {
+    fn next(&mut self, cx: &mut Context<'_, '_>, input: &mut dyn Input) -> Result<Option<Batch>> {
+        if std::mem::replace(&mut self.done, true) {
+            return Ok(None);
+        }
+        let values = match self.seed.clone() {
+            None => self.lists(cx, input)?,
+            Some((seed, op)) => self.combined(cx, input, &seed, op)?,
+        };
+        Ok(per_scope(values.into_iter().map(Some).collect(), cx))
+    }
+
+    fn reset(&mut self, scopes: usize) {
+        self.scopes = scopes.max(1);
+        self.done = false;
+    }
+}
+
+/// `unfold()`: the items of a collection, the entries of a map, or the value itself.
+pub struct UnfoldOp;
+
+impl MapBatch for UnfoldOp {
+    fn map(&mut self, cx: &mut Context<'_, '_>, batch: Batch) -> Result<Batch> {
+        let Items::Values(values) = &batch.items else { return Ok(batch) };
+        let mut moves = Moves::default();
+        let mut bulks = Vec::new();
+        for (row, value) in values.iter().enumerate() {
+            let bulk = batch.bulk(row);
+            match value {
+                Value::BulkSet(items) => {
+                    for (item, n) in items.iter() {
+                        moves.push(row, item.clone());
+                        bulks.push(bulk * n);
+                    }
+                }
+                Value::Map(map) => map.iter().for_each(|entry| moves.push(row, Value::Entry(entry.clone().into()))),
+                Value::Tree(tree) => {
+                    let entry = |(k, below): &(Value, mangrove_graph::Tree)| {
+                        Value::Entry((k.clone(), Value::Tree(below.clone().into())).into())
+                    };
+                    tree.0.iter().for_each(|e| moves.push(row, entry(e)));
+                }
+                value => match value.items() {
+                    Some(items) => items.into_iter().for_each(|item| moves.push(row, item)),
+                    None => moves.push(row, value.clone()),
+                },
+            }
+            bulks.resize(moves.rows.len(), bulk);
+        }
+        let mut out = moves.finish(&batch, cx.mode());
+        if bulks.iter().any(|n| *n != 1) {
+            out.bulk = Some(bulks);
+        }
+        Ok(out)
+    }
+}

@@ -1,0 +1,165 @@
+//! `repeat` with `until`, `times` and `emit` in every position: rounds over a frontier.
+//!
+//! The traversers of a round move together, so the number of rounds is one number, not one a traverser, and traversers that
+//! meet on a vertex can be merged between rounds.
+
+use std::collections::VecDeque;
+
+use super::batch::Batch;
+use super::chain::{Child, Input, Once, Op};
+use super::context::Context;
+use crate::error::Result;
+use crate::plan::Name;
+
+pub enum UntilOp {
+    Times(u64),
+    Child(Child),
+}
+
+pub enum EmitOp {
+    Always,
+    Child(Child),
+}
+
+pub struct RepeatOp {
+    body: Child,
+    name: Option<Name>,
+    until: Option<(UntilOp, bool)>,
+    emit: Option<(EmitOp, bool)>,
+    /// Rounds the current frontier has been through.
+    rounds: u64,
+    /// The frontier of the round under way, given to the body.
+    start: Option<Once>,
+    next_frontier: Batch,
+    ready: VecDeque<Batch>,
+    scopes: usize,
+    begun: bool,
+}
+
+impl RepeatOp {
+    /// `until` and `emit` each with whether they stood before the `repeat`.
+    pub fn new(body: Child, name: Option<Name>, until: Option<(UntilOp, bool)>, emit: Option<(EmitOp, bool)>) -> Self {
+        Self {
+            body,
+            name,
+            until,
+            emit,
+            rounds: 0,
+            start: None,
+            next_frontier: Batch::default(),
+            ready: VecDeque::new(),
+            scopes: 1,
+            begun: false,
+        }
+    }
+
+    /// Runs `work` as being in this repeat's current round.
+    fn inside<T>(
+        &mut self,
+        cx: &mut Context<'_, '_>,
+        work: impl FnOnce(&mut Self, &mut Context<'_, '_>) -> Result<T>,
+    ) -> Result<T> {
+        cx.shared.loops.push((self.name.clone(), self.rounds));
+        let done = work(self, cx);
+        cx.shared.loops.pop();
+        done
+    }
+
+    /// Lets those that are done leave, emits, and gives back those that go on; `first` says on which side of the body.
+    fn pass(&mut self, cx: &mut Context<'_, '_>, batch: Batch, first: bool) -> Result<Batch> {
+        let mut staying = batch;
+        if let Some((until, until_first)) = &mut self.until
+            && *until_first == first
+        {
+            let leaves = match until {
+                UntilOp::Times(n) => vec![self.rounds >= *n; staying.len()],
+                UntilOp::Child(child) => child.exists(cx, &staying)?,
+            };
+            let stays: Vec<bool> = leaves.iter().map(|l| !l).collect();
+            let leaving = staying.clone().filter(&leaves);
+            staying = staying.filter(&stays);
+            self.give(leaving);
+        }
+        if let Some((emit, emit_first)) = &mut self.emit
+            && *emit_first == first
+            && !staying.is_empty()
+        {
+            let emitted = match emit {
+                EmitOp::Always => staying.clone(),
+                EmitOp::Child(child) => {
+                    let keep = child.exists(cx, &staying)?;
+                    staying.clone().filter(&keep)
+                }
+            };
+            self.give(emitted);
+        }
+        Ok(staying)
+    }
+
+    fn give(&mut self, batch: Batch) {
+        if !batch.is_empty() {
+            self.ready.push_back(batch);
+        }
+    }
+
+    /// Begins a round, or the next batch of input if the frontier is used up; false at the end.
+    fn begin_round(&mut self, cx: &mut Context<'_, '_>, input: &mut dyn Input) -> Result<bool> {
+        let frontier = std::mem::take(&mut self.next_frontier);
+        let frontier = if frontier.is_empty() {
+            let Some(batch) = input.pull(cx)? else { return Ok(false) };
+            self.rounds = 0;
+            batch
+        } else {
+            self.rounds += 1;
+            frontier
+        };
+        let staying = self.inside(cx, |this, cx| this.pass(cx, frontier, true))?;
+        if !staying.is_empty() {
+            if std::mem::replace(&mut self.begun, true) {
+                self.body.next_round(self.scopes);
+            } else {
+                self.body.begin(self.scopes);
+            }
+            self.start = Some(Once::new(staying));
+        }
+        Ok(true)
+    }
+
+    /// One batch more of the round under way.
+    fn go_on(&mut self, cx: &mut Context<'_, '_>) -> Result<()> {
+        let Some(mut start) = self.start.take() else { return Ok(()) };
+        let out = self.inside(cx, |this, cx| this.body.pull(cx, &mut start))?;
+        let Some(out) = out else { return Ok(()) };
+        self.start = Some(start);
+        self.rounds += 1;
+        let staying = self.inside(cx, |this, cx| this.pass(cx, out, false));
+        self.rounds -= 1;
+        self.next_frontier.append(staying?);
+        Ok(())
+    }
+}
+
+impl Op for RepeatOp {
+    fn next(&mut self, cx: &mut Context<'_, '_>, input: &mut dyn Input) -> Result<Option<Batch>> {
+        loop {
+            if let Some(batch) = self.ready.pop_front() {
+                return Ok(Some(batch));
+            }
+            cx.check()?;
+            if self.start.is_some() {
+                self.go_on(cx)?;
+            } else if !self.begin_round(cx, input)? {
+                return Ok(None);
+            }
+        }
+    }
+
+    fn reset(&mut self, scopes: usize) {
+        self.rounds = 0;
+        self.start = None;
+        self.next_frontier = Batch::default();
+        self.ready.clear();
+        self.scopes = scopes;
+        self.begun = false;
+    }
+}

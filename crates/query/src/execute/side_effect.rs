@@ -1,0 +1,240 @@
+//! Side effects: named values a query gathers beside its traversers. `aggregate`, `cap`, `subgraph`, and the state `group('x')`
+//! and its kin keep.
+
+use std::sync::Arc;
+
+use hashbrown::{HashMap, HashSet};
+use mangrove_graph::{EdgeRef, Subgraph, Value, VertexId};
+
+use super::barrier::gather_all;
+use super::batch::Batch;
+use super::by::ByOp;
+use super::chain::{Input, MapBatch, Op};
+use super::context::{Context, value_bytes};
+use super::reduce::per_scope;
+use super::{number, type_error};
+use crate::error::{QueryError, Result};
+use crate::plan::{Name, Operator, SideEffectSeed};
+
+#[derive(Default)]
+pub struct SideEffects {
+    values: HashMap<Name, SideEffect>,
+}
+
+struct SideEffect {
+    value: Value,
+    merge: Option<Operator>,
+}
+
+impl SideEffects {
+    pub fn new(seeds: &[(Name, SideEffectSeed)]) -> Self {
+        let of = |(name, seed): &(Name, SideEffectSeed)| {
+            (name.clone(), SideEffect { value: seed.value.clone(), merge: seed.merge })
+        };
+        Self { values: seeds.iter().map(of).collect() }
+    }
+
+    pub fn get(&self, name: &str) -> Option<Value> {
+        self.values.get(name).map(|s| s.value.clone())
+    }
+
+    pub fn set(&mut self, name: &Name, value: Value) {
+        self.values.entry(name.clone()).or_insert(SideEffect { value: Value::Null, merge: None }).value = value;
+    }
+
+    /// Adds an item: to the collection there is, or as the side effect's own operator says.
+    fn add(&mut self, name: &Name, item: Value, bulk: u64) -> Result<()> {
+        let effect = self
+            .values
+            .entry(name.clone())
+            .or_insert_with(|| SideEffect { value: Value::BulkSet(Arc::new(Vec::new())), merge: None });
+        if let Some(merge) = effect.merge {
+            for _ in 0..bulk {
+                let item = match merge {
+                    Operator::AddAll if item.items().is_none() => Value::list(vec![item.clone()]),
+                    _ => item.clone(),
+                };
+                effect.value = number::apply(merge, std::mem::take(&mut effect.value), item)?;
+            }
+            return Ok(());
+        }
+        match &mut effect.value {
+            Value::BulkSet(items) => {
+                let items = Arc::make_mut(items);
+                match items.last_mut() {
+                    Some((last, n)) if *last == item => *n += bulk,
+                    _ => items.push((item, bulk)),
+                }
+            }
+            Value::List(items) => Arc::make_mut(items).extend(std::iter::repeat_n(item, bulk as usize)),
+            Value::Set(items) => {
+                if !items.contains(&item) {
+                    Arc::make_mut(items).push(item);
+                }
+            }
+            other => *other = item,
+        }
+        Ok(())
+    }
+}
+
+/// `aggregate('x')`: everything first (a barrier), or as traversers pass (`local`).
+pub struct AggregateOp {
+    name: Name,
+    by: Option<ByOp>,
+    eager: bool,
+    done: bool,
+}
+
+impl AggregateOp {
+    pub fn new(name: Name, by: Option<ByOp>, eager: bool) -> Self {
+        Self { name, by, eager, done: false }
+    }
+
+    fn add(&mut self, cx: &mut Context<'_, '_>, batch: &Batch) -> Result<()> {
+        let values = match &mut self.by {
+            Some(by) => by.eval(cx, batch)?,
+            None => (0..batch.len()).map(|row| Some(batch.value(row))).collect(),
+        };
+        let mut bytes = 0;
+        for (row, value) in values.into_iter().enumerate() {
+            if let Some(value) = value {
+                bytes += value_bytes(&value);
+                cx.shared.side_effects.add(&self.name, value, batch.bulk(row))?;
+            }
+        }
+        cx.hold(bytes)
+    }
+}
+
+impl Op for AggregateOp {
+    fn next(&mut self, cx: &mut Context<'_, '_>, input: &mut dyn Input) -> Result<Option<Batch>> {
+        if !self.eager {
+            let Some(batch) = input.pull(cx)? else { return Ok(None) };
+            self.add(cx, &batch)?;
+            return Ok(Some(batch));
+        }
+        if std::mem::replace(&mut self.done, true) {
+            return Ok(None);
+        }
+        let all = gather_all(cx, input)?;
+        self.add(cx, &all)?;
+        Ok(Some(all).filter(|b| !b.is_empty()))
+    }
+
+    fn reset(&mut self, _: usize) {
+        self.done = false;
+    }
+}
+
+/// `cap('x')`: runs everything before it, then gives the side effect.
+pub struct CapOp {
+    names: Vec<Name>,
+    scopes: usize,
+    done: bool,
+}
+
+impl CapOp {
+    pub fn new(names: Vec<Name>) -> Self {
+        Self { names, scopes: 1, done: false }
+    }
+
+    fn value(&self, cx: &Context<'_, '_>) -> Result<Value> {
+        let get = |name: &Name| {
+            cx.shared
+                .side_effects
+                .get(name)
+                .ok_or_else(|| QueryError::value(format!("the side effect `{name}` does not exist")))
+        };
+        if let [name] = &self.names[..] {
+            return get(name);
+        }
+        let entries = self.names.iter().map(|name| Ok((Value::String(name.clone()), get(name)?)));
+        Ok(Value::map(mangrove_graph::Map::from_distinct(entries.collect::<Result<_>>()?)))
+    }
+}
+
+impl Op for CapOp {
+    fn next(&mut self, cx: &mut Context<'_, '_>, input: &mut dyn Input) -> Result<Option<Batch>> {
+        if std::mem::replace(&mut self.done, true) {
+            return Ok(None);
+        }
+        while input.pull(cx)?.is_some() {}
+        let value = self.value(cx)?;
+        Ok(per_scope(vec![Some(value); self.scopes], cx))
+    }
+
+    fn reset(&mut self, scopes: usize) {
+        self.scopes = scopes.max(1);
+        self.done = false;
+    }
+}
+
+/// `subgraph('x')`: gathers edges and their ends.
+pub struct SubgraphOp {
+    name: Name,
+    vertices: HashSet<VertexId>,
+    edges: HashSet<EdgeRef>,
+}
+
+impl SubgraphOp {
+    pub fn new(name: Name) -> Self {
+        Self { name, vertices: HashSet::new(), edges: HashSet::new() }
+    }
+
+    fn graph(cx: &Context<'_, '_>, name: &str) -> Subgraph {
+        match cx.shared.side_effects.get(name) {
+            Some(Value::Subgraph(graph)) => (*graph).clone(),
+            _ => Subgraph::default(),
+        }
+    }
+}
+
+impl Op for SubgraphOp {
+    fn next(&mut self, cx: &mut Context<'_, '_>, input: &mut dyn Input) -> Result<Option<Batch>> {
+        let Some(batch) = input.pull(cx)? else {
+            if cx.shared.side_effects.get(&self.name).is_none() {
+                cx.shared.side_effects.set(&self.name, Value::Subgraph(Arc::new(Subgraph::default())));
+            }
+            return Ok(None);
+        };
+        let mut graph = Self::graph(cx, &self.name);
+        for row in 0..batch.len() {
+            let edge = match batch.value(row) {
+                Value::Edge(edge) => edge,
+                other => return Err(type_error("subgraph()", "edges", &other)),
+            };
+            for end in [edge.source, edge.target] {
+                if self.vertices.insert(end) {
+                    graph.vertices.push(end);
+                }
+            }
+            if self.edges.insert(edge) {
+                graph.edges.push(edge);
+            }
+        }
+        cx.shared.side_effects.set(&self.name, Value::Subgraph(Arc::new(graph)));
+        Ok(Some(batch))
+    }
+}
+
+/// `sideEffect(traversal)`: runs the traversal for what it does.
+pub struct SideEffectOp(pub super::chain::Child);
+
+impl MapBatch for SideEffectOp {
+    fn map(&mut self, cx: &mut Context<'_, '_>, batch: Batch) -> Result<Batch> {
+        self.0.run_rows(cx, &batch)?;
+        Ok(batch)
+    }
+}
+
+/// `fail()`.
+pub struct FailOp(pub Option<Name>);
+
+impl MapBatch for FailOp {
+    fn map(&mut self, _: &mut Context<'_, '_>, _: Batch) -> Result<Batch> {
+        let message = self.0.as_deref().unwrap_or("fail() step triggered");
+        Err(QueryError::new(crate::QueryErrorKind::Fail, message))
+    }
+}
+

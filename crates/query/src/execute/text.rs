@@ -1,0 +1,340 @@
+//! Functions of strings: `concat`, `length`, `substring`, `format`, …, and casts to strings and booleans.
+
+use std::str::FromStr;
+
+use mangrove_graph::{BigDecimal, BigInt, Value, ValueType};
+use bigdecimal::ToPrimitive;
+
+use super::batch::{Batch, Items, Moves};
+use super::by::{ByOp, round_robin};
+use super::chain::{Child, MapBatch};
+use super::context::Context;
+use super::select::scope_value;
+use crate::error::{QueryError, Result};
+use crate::plan::{Name, Pop, Scope, TextFunction};
+
+/// Functions of one string; `local` applies them to each item of a list.
+pub struct TextOp {
+    pub function: TextFunction,
+    pub scope: Scope,
+}
+
+impl MapBatch for TextOp {
+    fn map(&mut self, cx: &mut Context<'_, '_>, batch: Batch) -> Result<Batch> {
+        let mut values = Vec::with_capacity(batch.len());
+        for row in 0..batch.len() {
+            let value = batch.value(row);
+            values.push(match (self.scope, value.items()) {
+                (Scope::Local, Some(items)) => {
+                    let mapped = items.into_iter().map(|item| self.apply(item)).collect::<Result<Vec<_>>>()?;
+                    if let Value::Set(_) = value { Value::set(mapped) } else { Value::list(mapped) }
+                }
+                _ => self.apply(value)?,
+            });
+        }
+        let mode = cx.mode();
+        Ok(batch.moved_in_place(Items::from_values(values), mode))
+    }
+}
+
+impl TextOp {
+    fn apply(&self, value: Value) -> Result<Value> {
+        let text = match (&self.function, &value) {
+            (_, Value::Null) => return Ok(Value::Null),
+            (TextFunction::AsString, value) => return Ok(Value::string(value.to_string())),
+            (TextFunction::Reverse, value) if value.items().is_some() => {
+                let mut items = value.items().unwrap_or_default();
+                items.reverse();
+                return Ok(Value::list(items));
+            }
+            (TextFunction::Reverse, value) if value.as_str().is_none() => return Ok(value.clone()),
+            (function, value) => value.as_str().ok_or_else(|| {
+                QueryError::value(format!(
+                    "The {}() step can only take string as argument, encountered {}",
+                    function.name(),
+                    value.value_type()
+                ))
+            })?,
+        };
+        Ok(match &self.function {
+            TextFunction::AsString => value.clone(),
+            TextFunction::Length => Value::Int32(text.encode_utf16().count() as i32),
+            TextFunction::ToLower => Value::string(text.to_lowercase()),
+            TextFunction::ToUpper => Value::string(text.to_uppercase()),
+            TextFunction::Trim => Value::string(text.trim()),
+            TextFunction::LTrim => Value::string(text.trim_start()),
+            TextFunction::RTrim => Value::string(text.trim_end()),
+            TextFunction::Reverse => Value::string(text.chars().rev().collect::<String>()),
+            TextFunction::Replace(Some(old), Some(new)) => Value::string(text.replace(&**old, new)),
+            TextFunction::Replace(..) => value.clone(),
+            TextFunction::Split(separator) => Value::list(split(text, separator.as_deref())),
+            TextFunction::Substring(start, end) => Value::string(substring(text, *start, *end)),
+        })
+    }
+}
+
+fn split(text: &str, separator: Option<&str>) -> Vec<Value> {
+    match separator {
+        None => text.split_whitespace().map(Value::string).collect(),
+        Some("") => text.chars().map(|c| Value::string(c.to_string())).collect(),
+        Some(separator) => text.split(separator).map(Value::string).collect(),
+    }
+}
+
+/// Bounds count characters; negative ones from the end; out of range ones are moved to the nearest.
+fn substring(text: &str, start: i64, end: Option<i64>) -> String {
+    let n = text.chars().count() as i64;
+    let place = |at: i64| if at < 0 { (n + at).max(0) } else { at.min(n) };
+    let (start, end) = (place(start), end.map_or(n, place));
+    text.chars().skip(start as usize).take((end - start).max(0) as usize).collect()
+}
+
+/// An operand of a step: a literal or what a child gives.
+pub enum OperandOp {
+    Value(Value),
+    Child(Child),
+}
+
+impl OperandOp {
+    /// The operand for each row; `None` where the child gives nothing.
+    pub fn eval(&mut self, cx: &mut Context<'_, '_>, batch: &Batch) -> Result<Vec<Option<Value>>> {
+        match self {
+            OperandOp::Value(value) => Ok(vec![Some(value.clone()); batch.len()]),
+            OperandOp::Child(child) => child.first(cx, batch),
+        }
+    }
+}
+
+/// `concat(…)`: the incoming string with all that follow; null if all are null.
+pub struct ConcatOp(pub Vec<OperandOp>);
+
+impl MapBatch for ConcatOp {
+    fn map(&mut self, cx: &mut Context<'_, '_>, batch: Batch) -> Result<Batch> {
+        let mut texts: Vec<Option<String>> = vec![None; batch.len()];
+        for (row, text) in texts.iter_mut().enumerate() {
+            append(text, &batch.value(row))?;
+        }
+        for operand in &mut self.0 {
+            let parts = match operand {
+                OperandOp::Child(child) => child.all(cx, &batch)?,
+                OperandOp::Value(value) => {
+                    let parts = match value.items() {
+                        Some(items) => items,
+                        None => vec![value.clone()],
+                    };
+                    vec![parts; batch.len()]
+                }
+            };
+            for (text, parts) in texts.iter_mut().zip(parts) {
+                parts.iter().try_for_each(|part| append(text, part))?;
+            }
+        }
+        let values = texts.into_iter().map(|text| text.map(Value::string).unwrap_or_default()).collect();
+        let mode = cx.mode();
+        Ok(batch.moved_in_place(Items::Values(values), mode))
+    }
+}
+
+fn append(text: &mut Option<String>, part: &Value) -> Result<()> {
+    match part {
+        Value::Null => {}
+        Value::String(s) => text.get_or_insert_default().push_str(s),
+        other => {
+            return Err(QueryError::value(format!(
+                "String concat() can only take string as argument, encountered {}",
+                other.value_type()
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// `format("Hello %{name}")`: variables are properties of the element, entries of the map, or labels; `%{_}` is the next `by()`.
+pub struct FormatOp {
+    pub template: Name,
+    pub by: Vec<ByOp>,
+}
+
+impl MapBatch for FormatOp {
+    fn map(&mut self, cx: &mut Context<'_, '_>, batch: Batch) -> Result<Batch> {
+        let mut moves = Moves::default();
+        for row in 0..batch.len() {
+            if let Some(text) = self.fill(cx, &batch, row)? {
+                moves.push(row, Value::string(text));
+            }
+        }
+        Ok(moves.finish(&batch, cx.mode()))
+    }
+}
+
+impl FormatOp {
+    fn fill(&mut self, cx: &mut Context<'_, '_>, batch: &Batch, row: usize) -> Result<Option<String>> {
+        let template = self.template.clone();
+        let mut out = String::new();
+        let mut rest = &*template;
+        let mut positional = 0;
+        while let Some(at) = rest.find("%{") {
+            let Some(end) = rest[at..].find('}') else { break };
+            out.push_str(&rest[..at]);
+            let name = &rest[at + 2..at + end];
+            let value = if name == "_" {
+                positional += 1;
+                let one = batch.gather(&[row as u32]);
+                match round_robin(&mut self.by, positional - 1) {
+                    Some(by) => by.eval(cx, &one)?.pop().flatten(),
+                    None => None,
+                }
+            } else {
+                variable(cx, batch, row, name)?
+            };
+            match value {
+                Some(value) => out.push_str(&value.to_string()),
+                None => return Ok(None),
+            }
+            rest = &rest[at + end + 1..];
+        }
+        out.push_str(rest);
+        Ok(Some(out))
+    }
+}
+
+fn variable(cx: &mut Context<'_, '_>, batch: &Batch, row: usize, name: &str) -> Result<Option<Value>> {
+    if let Some(element) = batch.value(row).element_id()
+        && let Some(key) = cx.view().schema().key(name)
+        && let Some(value) = cx.view().cell(element, key)?.values().next()
+    {
+        return Ok(Some(value.clone()));
+    }
+    scope_value(cx, batch, row, name, Pop::Last)
+}
+
+/// `conjoin(delimiter)`: the items of a list as one string, nulls left out.
+pub struct ConjoinOp(pub Name);
+
+impl MapBatch for ConjoinOp {
+    fn map(&mut self, cx: &mut Context<'_, '_>, batch: Batch) -> Result<Batch> {
+        let mut values = Vec::with_capacity(batch.len());
+        for row in 0..batch.len() {
+            let value = batch.value(row);
+            let items = value.items().ok_or_else(|| super::list::not_a_list("conjoin", &value))?;
+            let parts: Vec<String> = items.iter().filter(|item| !item.is_null()).map(Value::to_string).collect();
+            values.push(Value::string(parts.join(&self.0)));
+        }
+        let mode = cx.mode();
+        Ok(batch.moved_in_place(Items::Values(values), mode))
+    }
+}
+
+/// `asBool()`.
+pub struct AsBoolOp;
+
+impl MapBatch for AsBoolOp {
+    fn map(&mut self, cx: &mut Context<'_, '_>, batch: Batch) -> Result<Batch> {
+        let values = (0..batch.len()).map(|row| as_bool(&batch.value(row))).collect::<Result<_>>()?;
+        let mode = cx.mode();
+        Ok(batch.moved_in_place(Items::Values(values), mode))
+    }
+}
+
+fn as_bool(value: &Value) -> Result<Value> {
+    let unparsable = || QueryError::value(format!("Can't parse {value} as Boolean."));
+    match value {
+        Value::Bool(_) => Ok(value.clone()),
+        Value::String(s) if s.eq_ignore_ascii_case("true") => Ok(true.into()),
+        Value::String(s) if s.eq_ignore_ascii_case("false") => Ok(false.into()),
+        Value::Null => Err(unparsable()),
+        number if number.is_number() => match number.as_f64() {
+            Some(f) if !f.is_nan() => Ok(Value::Bool(f != 0.0)),
+            _ => Err(unparsable()),
+        },
+        _ => Err(unparsable()),
+    }
+}
+
+/// `asNumber(type)`.
+pub struct AsNumberOp(pub Option<ValueType>);
+
+impl MapBatch for AsNumberOp {
+    fn map(&mut self, cx: &mut Context<'_, '_>, batch: Batch) -> Result<Batch> {
+        let values = (0..batch.len()).map(|row| as_number(&batch.value(row), self.0)).collect::<Result<_>>()?;
+        let mode = cx.mode();
+        Ok(batch.moved_in_place(Items::Values(values), mode))
+    }
+}
+
+fn as_number(value: &Value, wanted: Option<ValueType>) -> Result<Value> {
+    let number = match value {
+        Value::String(text) => parse_number(text).ok_or_else(|| QueryError::value(format!("Can't parse string '{text}' as number.")))?,
+        Value::DateTime(t) => Value::Int64(t.millis()),
+        number if number.is_number() => number.clone(),
+        other => return Err(QueryError::value(format!("Can't parse type {} as number.", other.value_type()))),
+    };
+    match wanted {
+        Some(wanted) => cast(&number, wanted),
+        None => Ok(number),
+    }
+}
+
+fn parse_number(text: &str) -> Option<Value> {
+    let text = text.trim();
+    if let Ok(i) = text.parse::<i32>() {
+        return Some(Value::Int32(i));
+    }
+    if let Ok(i) = text.parse::<i64>() {
+        return Some(Value::Int64(i));
+    }
+    if let Ok(i) = BigInt::from_str(text) {
+        return Some(i.into());
+    }
+    if !text.bytes().all(|b| b.is_ascii_digit() || b"+-.eE".contains(&b)) {
+        return None;
+    }
+    match text.parse::<f64>() {
+        Ok(f) if f.is_finite() => Some(Value::Float64(f)),
+        _ => BigDecimal::from_str(text).ok().map(Value::from),
+    }
+}
+
+/// The number in another type; fails rather than lose magnitude.
+fn cast(number: &Value, wanted: ValueType) -> Result<Value> {
+    let overflow = || {
+        QueryError::value(format!("Can't convert number of type {} to {} due to overflow.", number.value_type(), wanted))
+    };
+    let whole = || -> Result<i128> {
+        match number {
+            Value::BigInt(i) => i.to_i128().ok_or_else(overflow),
+            Value::Decimal(d) => d.to_i128().ok_or_else(overflow),
+            n => match n.as_i64() {
+                Some(i) => Ok(i128::from(i)),
+                None => match n.as_f64() {
+                    Some(f) if f.is_finite() => Ok(f as i128),
+                    _ => Err(overflow()),
+                },
+            },
+        }
+    };
+    Ok(match wanted {
+        ValueType::Int8 => Value::Int8(i8::try_from(whole()?).map_err(|_| overflow())?),
+        ValueType::Int16 => Value::Int16(i16::try_from(whole()?).map_err(|_| overflow())?),
+        ValueType::Int32 => Value::Int32(i32::try_from(whole()?).map_err(|_| overflow())?),
+        ValueType::Int64 => Value::Int64(i64::try_from(whole()?).map_err(|_| overflow())?),
+        ValueType::Float32 => {
+            let f = number.as_f64().ok_or_else(overflow)?;
+            if f.is_finite() && f.abs() > f64::from(f32::MAX) {
+                return Err(overflow());
+            }
+            Value::Float32(f as f32)
+        }
+        ValueType::Float64 => match number.as_f64() {
+            Some(f) if f.is_finite() || matches!(number, Value::Float32(_) | Value::Float64(_)) => Value::Float64(f),
+            _ => return Err(overflow()),
+        },
+        ValueType::BigInt => match number {
+            Value::BigInt(_) => number.clone(),
+            Value::Decimal(d) => d.with_scale(0).into_bigint_and_exponent().0.into(),
+            _ => BigInt::from(whole()?).into(),
+        },
+        ValueType::Decimal => mangrove_graph::compare::decimal(number).ok_or_else(overflow)?.into(),
+        other => return Err(QueryError::value(format!("{other} is not a number type"))),
+    })
+}

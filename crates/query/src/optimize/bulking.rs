@@ -1,0 +1,47 @@
+//! Traversers that stand on the same vertex are merged between hops, so a frontier grows with the vertices reached, not with
+//! the ways to reach them.
+
+use super::{Place, Rule, RuleContext};
+use crate::execute::PathMode;
+use crate::plan::{Step, StepNode, Traversal};
+
+pub(super) const RULE: Rule =
+    Rule { name: "bulking", description: "traversers on the same vertex are merged between hops", rewrite };
+
+fn rewrite(traversal: &mut Traversal, place: Place, cx: &RuleContext<'_>) {
+    if place == Place::Child || cx.mode != PathMode::Off || cx.has_sack {
+        return;
+    }
+    // A barrier would make a limit wait for what it does not need, and show side effects of traversers it cuts off.
+    if traversal.steps.iter().any(|n| !is_steady(&n.step)) {
+        return;
+    }
+    let mut at = 1;
+    while at < traversal.steps.len() {
+        if moves(&traversal.steps[at].step) && is_hop(&traversal.steps[at - 1].step) {
+            traversal.steps.insert(at, StepNode::from(Step::Barrier { max: None }));
+            at += 1;
+        }
+        at += 1;
+    }
+    if place == Place::Repeat && traversal.steps.last().is_some_and(|last| is_hop(&last.step)) {
+        traversal.steps.push(StepNode::from(Step::Barrier { max: None }));
+    }
+}
+
+fn is_hop(step: &Step) -> bool {
+    matches!(step, Step::Hop { to_edges: false, .. })
+}
+
+/// Steps worth merging before.
+fn moves(step: &Step) -> bool {
+    matches!(step, Step::Hop { .. } | Step::Degree { .. } | Step::Repeat(_))
+}
+
+/// Whether the step gives the same whatever the size and order of the batches that reach it.
+fn is_steady(step: &Step) -> bool {
+    !matches!(
+        step,
+        Step::Range { .. } | Step::Tail { .. } | Step::TimeLimit(_) | Step::Coin(_) | Step::Sample { .. } | Step::Aggregate { .. }
+    ) && !step.mutates()
+}

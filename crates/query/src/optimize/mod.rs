@@ -1,0 +1,113 @@
+//! The optimiser: rules that rewrite a plan into one that gives the same and costs less.
+//!
+//! One rule a file. Rules run in the order of [`RULES`], each over the whole plan; any can be turned off by name, which must
+//! never change a result.
+
+mod adjacency;
+mod bulking;
+mod degree;
+mod scan_filters;
+
+use mangrove_graph::GraphView;
+
+use crate::execute::{PathMode, path_mode};
+use crate::plan::{Plan, Traversal};
+
+/// What a rule may look at.
+pub struct RuleContext<'a> {
+    pub view: &'a dyn GraphView,
+    /// How much of paths the plan reads: rules must not drop objects from paths somebody sees.
+    pub mode: PathMode,
+    pub has_sack: bool,
+}
+
+pub struct Rule {
+    pub name: &'static str,
+    pub description: &'static str,
+    /// Rewrites one chain of steps; called for every chain of the plan, children first.
+    rewrite: fn(&mut Traversal, Place, &RuleContext<'_>),
+}
+
+/// Where a chain stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Place {
+    /// The query itself.
+    Top,
+    /// The body of a `repeat` of the query itself.
+    Repeat,
+    /// A child that runs for each traverser of its parent.
+    Child,
+}
+
+pub const RULES: [Rule; 4] = [scan_filters::RULE, adjacency::RULE, degree::RULE, bulking::RULE];
+
+/// Applies every rule that is not turned off.
+pub fn optimize(plan: &mut Plan, view: &dyn GraphView, rules_off: &[String]) {
+    for rule in RULES.iter().filter(|rule| !rules_off.iter().any(|off| off == rule.name)) {
+        apply(rule, plan, view);
+    }
+}
+
+/// A plan before and after the rules that changed it.
+#[derive(Clone, Debug)]
+pub struct Explanation {
+    pub original: String,
+    /// The name of each rule that changed the plan, and the plan after it.
+    pub rules: Vec<(&'static str, String)>,
+}
+
+impl Explanation {
+    /// The plan that runs.
+    pub fn last(&self) -> &str {
+        self.rules.last().map_or(&self.original, |(_, plan)| plan)
+    }
+}
+
+impl std::fmt::Display for Explanation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let width = self.rules.iter().map(|(name, _)| name.len()).max().unwrap_or(0).max("original".len());
+        writeln!(f, "{:width$}  {}", "original", self.original)?;
+        for (name, plan) in &self.rules {
+            writeln!(f, "{name:width$}  {plan}")?;
+        }
+        Ok(())
+    }
+}
+
+pub fn explain(plan: &mut Plan, view: &dyn GraphView, rules_off: &[String]) -> Explanation {
+    let original = plan.traversal.to_string();
+    let mut rules = Vec::new();
+    let mut before = original.clone();
+    for rule in RULES.iter().filter(|rule| !rules_off.iter().any(|off| off == rule.name)) {
+        apply(rule, plan, view);
+        let after = plan.traversal.to_string();
+        if after != before {
+            rules.push((rule.name, after.clone()));
+            before = after;
+        }
+    }
+    Explanation { original, rules }
+}
+
+fn apply(rule: &Rule, plan: &mut Plan, view: &dyn GraphView) {
+    let cx = RuleContext { view, mode: path_mode(plan), has_sack: plan.source.sack.is_some() };
+    walk(&mut plan.traversal, Place::Top, rule, &cx);
+}
+
+fn walk(traversal: &mut Traversal, place: Place, rule: &Rule, cx: &RuleContext<'_>) {
+    for node in &mut traversal.steps {
+        match &mut node.step {
+            crate::plan::Step::Repeat(repeat) if place == Place::Top => {
+                walk(&mut repeat.body, Place::Repeat, rule, cx);
+                if let Some(crate::plan::Until::Child(child)) = &mut repeat.until {
+                    walk(child, Place::Child, rule, cx);
+                }
+                if let Some(crate::plan::Emit::Child(child)) = &mut repeat.emit {
+                    walk(child, Place::Child, rule, cx);
+                }
+            }
+            step => step.for_each_child_mut(&mut |child| walk(child, Place::Child, rule, cx)),
+        }
+    }
+    (rule.rewrite)(traversal, place, cx);
+}

@@ -1,0 +1,75 @@
+//! Filters that follow `V()` or `E()` go into the scan: ids become lookups, labels bound what is scanned, predicates on
+//! properties are answered by an index or tested on columns without making traversers first.
+
+use mangrove_graph::Predicate;
+
+use super::{Place, Rule, RuleContext};
+use crate::plan::{Has, HasKey, Name, Step, Traversal};
+
+pub(super) const RULE: Rule = Rule {
+    name: "scan-filters",
+    description: "has(), hasLabel() and hasId() after V() or E() are answered by the scan",
+    rewrite,
+};
+
+fn rewrite(traversal: &mut Traversal, _: Place, _: &RuleContext<'_>) {
+    let mut at = 0;
+    while at + 1 < traversal.steps.len() {
+        let (before, after) = traversal.steps.split_at_mut(at + 1);
+        let (scan, next) = (&mut before[at], &mut after[0]);
+        let folded = match (&mut scan.step, &mut next.step) {
+            (Step::Scan { .. }, Step::Has(tests)) if scan.labels.is_empty() => {
+                tests.retain(|test| !fold(&mut scan.step, test));
+                tests.is_empty()
+            }
+            _ => false,
+        };
+        if folded {
+            let gone = traversal.steps.remove(at + 1);
+            traversal.steps[at].labels.extend(gone.labels);
+        } else {
+            at += 1;
+        }
+    }
+}
+
+/// Takes one test into the scan if the scan can answer it.
+fn fold(scan: &mut Step, test: &Has) -> bool {
+    let Step::Scan { ids, labels, filters, .. } = scan else { return false };
+    match &test.key {
+        // Elements named by id are few: their other filters run behind the lookup.
+        _ if ids.is_some() => false,
+        HasKey::Id if labels.is_none() && filters.is_empty() => match wanted(&test.predicate) {
+            Some(values) => {
+                *ids = Some(values);
+                true
+            }
+            None => false,
+        },
+        HasKey::Label if labels.is_none() => match wanted(&test.predicate).map(names) {
+            Some(Some(names)) => {
+                *labels = Some(names);
+                true
+            }
+            _ => false,
+        },
+        HasKey::Property(key) => {
+            filters.push((key.clone(), test.predicate.clone()));
+            true
+        }
+        _ => false,
+    }
+}
+
+/// The values a predicate asks for, if it lists them.
+fn wanted(predicate: &Predicate) -> Option<Vec<mangrove_graph::Value>> {
+    match predicate {
+        Predicate::Compare(mangrove_graph::Comparison::Eq, value) => Some(vec![value.clone()]),
+        Predicate::Within(values) => Some(values.to_vec()),
+        _ => None,
+    }
+}
+
+fn names(values: Vec<mangrove_graph::Value>) -> Option<Vec<Name>> {
+    values.iter().map(|v| v.as_str().map(Name::from)).collect()
+}

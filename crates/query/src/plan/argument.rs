@@ -1,0 +1,467 @@
+//! Arguments of calls as values, names, predicates and traversals.
+
+use std::sync::Arc;
+
+use mangrove_graph::{Cardinality, Comparison, Direction, Map, Predicate, TextTest, Token, Value, ValueType};
+
+use super::{By, Column, LabelPredicate, Name, Operand, Operator, Pop, Scope, SortOrder, Traversal};
+use crate::Parameters;
+use crate::error::{QueryError, QueryErrorKind, Result};
+use crate::gremlin::syntax::{Argument, ArgumentKind, Call, PredicateSyntax};
+
+/// Resolves a traversal's calls, with the parameters at hand.
+pub(super) struct Resolver<'a> {
+    pub parameters: &'a Parameters,
+}
+
+fn expected(what: &str, argument: &Argument) -> QueryError {
+    QueryError::step(format!("expected {what}")).at(argument.span)
+}
+
+impl Resolver<'_> {
+    /// The value of a variable.
+    fn variable(&self, name: &str, argument: &Argument) -> Result<Value> {
+        self.parameters.get(name).cloned().ok_or_else(|| {
+            QueryError::new(QueryErrorKind::Parameter, format!("no value was given for the parameter `{name}`"))
+                .at(argument.span)
+                .help(format!("pass it with the query, as {name}=…; text needs quotes: \"{name}\""))
+        })
+    }
+
+    pub fn value(&self, argument: &Argument) -> Result<Value> {
+        Ok(match &argument.kind {
+            ArgumentKind::Value(value) => value.clone(),
+            ArgumentKind::List(items) => Value::list(items.iter().map(|i| self.value(i)).collect::<Result<_>>()?),
+            ArgumentKind::Set(items) => {
+                Value::set(items.iter().map(|i| self.value(i)).collect::<Result<Vec<_>>>()?)
+            }
+            ArgumentKind::Map(entries) => {
+                let mut map = Map::new();
+                for (key, value) in entries {
+                    map.insert(self.value(key)?, self.map_value(value)?);
+                }
+                Value::map(map)
+            }
+            ArgumentKind::Variable(name) => self.variable(name, argument)?,
+            ArgumentKind::Constant { kind, name } => constant_value(kind, name).ok_or_else(|| expected("a value", argument))?,
+            ArgumentKind::Traversal(_) => {
+                return Err(expected("a value, not a traversal", argument));
+            }
+            _ => return Err(expected("a value", argument)),
+        })
+    }
+
+    /// A value in a map literal, where `Cardinality.set("x")` may stand for `"x"` with its cardinality.
+    fn map_value(&self, argument: &Argument) -> Result<Value> {
+        match &argument.kind {
+            ArgumentKind::Applied { kind, name, args } if kind == "Cardinality" && args.len() == 1 => {
+                cardinality_value(cardinality(name).ok_or_else(|| expected("a cardinality", argument))?, self.value(&args[0])?)
+            }
+            _ => self.value(argument),
+        }
+    }
+
+    pub fn name(&self, argument: &Argument) -> Result<Name> {
+        match self.value(argument)? {
+            Value::String(s) => Ok(s),
+            _ => Err(expected("a string", argument)),
+        }
+    }
+
+    /// A string or null.
+    pub fn optional_name(&self, argument: &Argument) -> Result<Option<Name>> {
+        match self.value(argument)? {
+            Value::Null => Ok(None),
+            Value::String(s) => Ok(Some(s)),
+            _ => Err(expected("a string", argument)),
+        }
+    }
+
+    /// Strings, flattened out of lists; nulls are passed over.
+    pub fn names(&self, arguments: &[Argument]) -> Result<Vec<Name>> {
+        let mut names = Vec::with_capacity(arguments.len());
+        for argument in arguments {
+            match self.value(argument)? {
+                Value::String(s) => names.push(s),
+                Value::Null => {}
+                Value::List(items) | Value::Set(items) if items.iter().all(|i| i.as_str().is_some()) => {
+                    names.extend(items.iter().filter_map(|i| i.as_str()).map(Name::from));
+                }
+                _ => return Err(expected("a string", argument)),
+            }
+        }
+        Ok(names)
+    }
+
+    pub fn integer(&self, argument: &Argument) -> Result<i64> {
+        self.value(argument)?.as_i64().ok_or_else(|| expected("an integer", argument))
+    }
+
+    pub fn count(&self, argument: &Argument) -> Result<u64> {
+        let n = self.integer(argument)?;
+        u64::try_from(n).map_err(|_| expected("a number not below zero", argument))
+    }
+
+    pub fn float(&self, argument: &Argument) -> Result<f64> {
+        self.value(argument)?.as_f64().ok_or_else(|| expected("a number", argument))
+    }
+
+    pub fn boolean(&self, argument: &Argument) -> Result<bool> {
+        self.value(argument)?.as_bool().ok_or_else(|| expected("true or false", argument))
+    }
+
+    pub fn child(&self, argument: &Argument) -> Result<Traversal> {
+        match &argument.kind {
+            ArgumentKind::Traversal(traversal) => self.anonymous(traversal),
+            _ => Err(expected("a traversal, as `__.out()`", argument)),
+        }
+    }
+
+    pub fn children(&self, arguments: &[Argument]) -> Result<Vec<Traversal>> {
+        arguments.iter().map(|a| self.child(a)).collect()
+    }
+
+    pub fn operand(&self, argument: &Argument) -> Result<Operand> {
+        Ok(match &argument.kind {
+            ArgumentKind::Traversal(traversal) => Operand::Child(self.anonymous(traversal)?),
+            _ => Operand::Value(self.value(argument)?),
+        })
+    }
+
+    /// A predicate, or a value that stands for equality with it.
+    pub fn predicate(&self, argument: &Argument) -> Result<Predicate> {
+        match &argument.kind {
+            ArgumentKind::Predicate(syntax) => self.predicate_of(syntax),
+            _ => Ok(Predicate::eq(self.value(argument)?)),
+        }
+    }
+
+    fn predicate_of(&self, syntax: &PredicateSyntax) -> Result<Predicate> {
+        Ok(match syntax {
+            PredicateSyntax::And(a, b) => Predicate::And(vec![self.predicate_of(a)?, self.predicate_of(b)?]),
+            PredicateSyntax::Or(a, b) => Predicate::Or(vec![self.predicate_of(a)?, self.predicate_of(b)?]),
+            PredicateSyntax::Not(p) => Predicate::Not(Box::new(self.predicate_of(p)?)),
+            PredicateSyntax::Test { name, args, span } => self.test(name, args).map_err(|e| e.at(*span))?,
+        })
+    }
+
+    fn test(&self, name: &str, args: &[Argument]) -> Result<Predicate> {
+        if name == "not" {
+            return Ok(Predicate::Not(Box::new(self.predicate(one(name, args)?)?)));
+        }
+        if name == "typeOf" {
+            return type_test(one(name, args)?, self);
+        }
+        let mut values = args.iter().map(|a| self.value(a)).collect::<Result<Vec<_>>>()?;
+        if matches!(name, "within" | "without") {
+            return Ok(membership(name == "within", values));
+        }
+        let arity = if matches!(name, "inside" | "outside" | "between") { 2 } else { 1 };
+        if values.len() != arity {
+            return Err(QueryError::step(format!("{name}() takes {arity} argument{}", if arity == 1 { "" } else { "s" })));
+        }
+        let second = if arity == 2 { values.pop() } else { None };
+        let first = values.pop().unwrap_or_default();
+        match second {
+            Some(second) => range_test(name, first, second),
+            None => single_test(name, first),
+        }
+        .ok_or_else(|| QueryError::step(format!("unknown predicate `{name}`")))?
+    }
+
+    /// A predicate whose operands are labels of the path or side effects.
+    pub fn label_predicate(&self, argument: &Argument) -> Result<LabelPredicate> {
+        match &argument.kind {
+            ArgumentKind::Predicate(syntax) => self.label_predicate_of(syntax),
+            _ => Err(expected("a predicate, as `P.eq('a')`", argument)),
+        }
+    }
+
+    fn label_predicate_of(&self, syntax: &PredicateSyntax) -> Result<LabelPredicate> {
+        Ok(match syntax {
+            PredicateSyntax::And(a, b) => {
+                LabelPredicate::And(vec![self.label_predicate_of(a)?, self.label_predicate_of(b)?])
+            }
+            PredicateSyntax::Or(a, b) => LabelPredicate::Or(vec![self.label_predicate_of(a)?, self.label_predicate_of(b)?]),
+            PredicateSyntax::Not(p) => LabelPredicate::Not(Box::new(self.label_predicate_of(p)?)),
+            PredicateSyntax::Test { name, args, span } => {
+                let test = label_test(name).ok_or_else(|| {
+                    QueryError::step(format!("`{name}` cannot compare labelled values")).at(*span)
+                })?;
+                LabelPredicate::Test(test, self.names(args)?)
+            }
+        })
+    }
+
+    /// The argument of `by()`, order aside.
+    pub fn by(&self, argument: &Argument) -> Result<By> {
+        Ok(match &argument.kind {
+            ArgumentKind::Traversal(traversal) => By::Child(self.anonymous(traversal)?),
+            ArgumentKind::Constant { kind, name } if kind == "T" => {
+                By::Token(token(name).ok_or_else(|| expected("T.id or T.label", argument))?)
+            }
+            ArgumentKind::Constant { kind, name } if kind == "Column" => {
+                By::Column(if name == "keys" { Column::Keys } else { Column::Values })
+            }
+            _ => match self.value(argument)? {
+                Value::String(key) => By::Key(key),
+                Value::Token(token) => By::Token(token),
+                _ => return Err(expected("a property key, a token, or a traversal", argument)),
+            },
+        })
+    }
+}
+
+/// The one argument of `name()`.
+pub(super) fn one<'a>(name: &str, args: &'a [Argument]) -> Result<&'a Argument> {
+    match args {
+        [only] => Ok(only),
+        _ => Err(QueryError::step(format!("{name}() takes one argument, not {}", args.len()))),
+    }
+}
+
+/// The constant `kind.name` of an argument, of the kind asked for.
+pub(super) fn constant<'a>(argument: &'a Argument, kind: &str) -> Option<&'a str> {
+    match &argument.kind {
+        ArgumentKind::Constant { kind: k, name } if k == kind => Some(name),
+        _ => None,
+    }
+}
+
+/// Splits a leading scope off the arguments.
+pub(super) fn scope(args: &[Argument]) -> (Option<Scope>, &[Argument]) {
+    match args.split_first().and_then(|(first, rest)| Some((constant(first, "Scope")?, rest))) {
+        Some(("local", rest)) => (Some(Scope::Local), rest),
+        Some((_, rest)) => (Some(Scope::Global), rest),
+        None => (None, args),
+    }
+}
+
+/// Splits a leading pop off the arguments.
+pub(super) fn pop(args: &[Argument]) -> (Option<Pop>, &[Argument]) {
+    let of = |name: &str| match name {
+        "first" => Pop::First,
+        "last" => Pop::Last,
+        "all" => Pop::All,
+        _ => Pop::Mixed,
+    };
+    match args.split_first().and_then(|(first, rest)| Some((constant(first, "Pop")?, rest))) {
+        Some((name, rest)) => (Some(of(name)), rest),
+        None => (None, args),
+    }
+}
+
+pub(super) fn sort_order(argument: &Argument) -> Option<SortOrder> {
+    constant(argument, "Order").map(|name| match name {
+        "desc" => SortOrder::Descending,
+        "shuffle" => SortOrder::Shuffle,
+        _ => SortOrder::Ascending,
+    })
+}
+
+pub(super) fn operator(argument: &Argument) -> Option<Operator> {
+    Some(match constant(argument, "Operator")? {
+        "sum" => Operator::Sum,
+        "minus" => Operator::Minus,
+        "mult" => Operator::Mult,
+        "div" => Operator::Div,
+        "min" => Operator::Min,
+        "max" => Operator::Max,
+        "assign" => Operator::Assign,
+        "and" => Operator::And,
+        "or" => Operator::Or,
+        "addAll" => Operator::AddAll,
+        "sumLong" => Operator::SumLong,
+        _ => return None,
+    })
+}
+
+pub(super) fn cardinality(name: &str) -> Option<Cardinality> {
+    Some(match name {
+        "single" => Cardinality::Single,
+        "list" => Cardinality::List,
+        "set" => Cardinality::Set,
+        _ => return None,
+    })
+}
+
+pub(super) fn direction(name: &str) -> Option<Direction> {
+    Some(match name {
+        "OUT" | "from" => Direction::Out,
+        "IN" | "to" => Direction::In,
+        "BOTH" => Direction::Both,
+        _ => return None,
+    })
+}
+
+pub(super) fn token(name: &str) -> Option<Token> {
+    Some(match name {
+        "id" => Token::Id,
+        "label" => Token::Label,
+        "key" => Token::Key,
+        "value" => Token::Value,
+        _ => return None,
+    })
+}
+
+/// Constants that are values: tokens and directions, as map keys are.
+fn constant_value(kind: &str, name: &str) -> Option<Value> {
+    match kind {
+        "T" => token(name).map(Value::Token),
+        "Direction" => direction(name).map(|d| Value::Token(Token::Direction(d))),
+        _ => None,
+    }
+}
+
+/// A value with the cardinality it is to be set with, as an entry keyed by the cardinality's name: what `mergeV` maps hold.
+pub(crate) fn cardinality_value(cardinality: Cardinality, value: Value) -> Result<Value> {
+    Ok(Value::Entry(Arc::new((Value::string(format!("Cardinality.{}", cardinality.name())), value))))
+}
+
+/// The parts of a value made by [`cardinality_value`].
+pub(crate) fn split_cardinality(value: &Value) -> (Option<Cardinality>, &Value) {
+    if let Value::Entry(entry) = value
+        && let Some(cardinality) = entry.0.as_str().and_then(|s| s.strip_prefix("Cardinality.")).and_then(cardinality)
+    {
+        return (Some(cardinality), &entry.1);
+    }
+    (None, value)
+}
+
+fn membership(within: bool, mut values: Vec<Value>) -> Predicate {
+    if let [only] = &values[..]
+        && let Some(items) = only.items()
+    {
+        values = items;
+    }
+    if within { Predicate::Within(values.into()) } else { Predicate::Without(values.into()) }
+}
+
+fn range_test(name: &str, low: Value, high: Value) -> Option<Result<Predicate>> {
+    use Comparison::*;
+    let both = |a, b| vec![Predicate::Compare(a, low.clone()), Predicate::Compare(b, high.clone())];
+    Some(Ok(match name {
+        "inside" => Predicate::And(both(Gt, Lt)),
+        "outside" => Predicate::Or(both(Lt, Gt)),
+        "between" => Predicate::And(both(Gte, Lt)),
+        _ => return None,
+    }))
+}
+
+fn single_test(name: &str, value: Value) -> Option<Result<Predicate>> {
+    let comparison = match name {
+        "eq" => Comparison::Eq,
+        "neq" => Comparison::Neq,
+        "lt" => Comparison::Lt,
+        "lte" => Comparison::Lte,
+        "gt" => Comparison::Gt,
+        "gte" => Comparison::Gte,
+        _ => return text_test(name, value),
+    };
+    Some(Ok(Predicate::Compare(comparison, value)))
+}
+
+fn text_test(name: &str, value: Value) -> Option<Result<Predicate>> {
+    let (negated, test) = match name {
+        "startingWith" => (false, Some(TextTest::StartsWith)),
+        "notStartingWith" => (true, Some(TextTest::StartsWith)),
+        "endingWith" => (false, Some(TextTest::EndsWith)),
+        "notEndingWith" => (true, Some(TextTest::EndsWith)),
+        "containing" => (false, Some(TextTest::Contains)),
+        "notContaining" => (true, Some(TextTest::Contains)),
+        "regex" => (false, None),
+        "notRegex" => (true, None),
+        _ => return None,
+    };
+    let Value::String(text) = value else {
+        return Some(Err(QueryError::step(format!("{name}() takes a string"))));
+    };
+    let predicate = match test {
+        Some(test) => Predicate::Text(test, text),
+        None => match mangrove_graph::predicate::regex(&text) {
+            Ok(regex) => Predicate::Regex(regex),
+            Err(e) => return Some(Err(QueryError::step(format!("bad regular expression: {e}")))),
+        },
+    };
+    Some(Ok(if negated { Predicate::Not(Box::new(predicate)) } else { predicate }))
+}
+
+fn type_test(argument: &Argument, resolver: &Resolver<'_>) -> Result<Predicate> {
+    let name = match &argument.kind {
+        ArgumentKind::Constant { name, .. } => name.to_string(),
+        _ => resolver.name(argument)?.to_string(),
+    };
+    types_named(&name)
+        .map(|types| Predicate::TypeOf(types.into()))
+        .ok_or_else(|| QueryError::step(format!("{name} is not a registered type")).at(argument.span))
+}
+
+/// The value types a `GType` name covers.
+fn types_named(name: &str) -> Option<Vec<ValueType>> {
+    use ValueType::*;
+    Some(match name.rsplit('.').next().unwrap_or(name).to_ascii_uppercase().as_str() {
+        "BIGDECIMAL" | "DECIMAL" => vec![Decimal],
+        "BIGINT" | "BIGINTEGER" => vec![BigInt],
+        "BINARY" => vec![Bytes],
+        "BOOLEAN" => vec![Bool],
+        "BYTE" => vec![Int8],
+        "SHORT" => vec![Int16],
+        "INT" | "INTEGER" => vec![Int32],
+        "LONG" => vec![Int64],
+        "FLOAT" => vec![Float32],
+        "DOUBLE" => vec![Float64],
+        "NUMBER" => vec![Int8, Int16, Int32, Int64, Float32, Float64, BigInt, Decimal],
+        "STRING" => vec![String],
+        "CHAR" => vec![],
+        "UUID" => vec![Uuid],
+        "DATETIME" | "OFFSETDATETIME" => vec![DateTime],
+        "DATE" => vec![Date],
+        "DURATION" => vec![Duration],
+        "LIST" => vec![List, BulkSet],
+        "SET" => vec![Set],
+        "MAP" => vec![Map],
+        "NULL" => vec![Null],
+        "VERTEX" => vec![Vertex],
+        "EDGE" => vec![Edge],
+        "VPROPERTY" | "VERTEXPROPERTY" => vec![VertexProperty],
+        "PROPERTY" => vec![Property, VertexProperty],
+        "PATH" => vec![Path],
+        "TREE" => vec![Tree],
+        "GRAPH" => vec![Subgraph],
+        _ => return None,
+    })
+}
+
+/// A test of values that stand behind labels, by the predicate's name.
+fn label_test(name: &str) -> Option<fn(Vec<Value>) -> Predicate> {
+    fn first(values: Vec<Value>) -> Value {
+        values.into_iter().next().unwrap_or_default()
+    }
+    fn pair(values: Vec<Value>) -> (Value, Value) {
+        let mut values = values.into_iter();
+        (values.next().unwrap_or_default(), values.next().unwrap_or_default())
+    }
+    fn range(name: &str, values: Vec<Value>) -> Predicate {
+        let (low, high) = pair(values);
+        range_test(name, low, high).and_then(Result::ok).unwrap_or(Predicate::Or(Vec::new()))
+    }
+    Some(match name {
+        "eq" => |v| Predicate::Compare(Comparison::Eq, first(v)),
+        "neq" => |v| Predicate::Compare(Comparison::Neq, first(v)),
+        "lt" => |v| Predicate::Compare(Comparison::Lt, first(v)),
+        "lte" => |v| Predicate::Compare(Comparison::Lte, first(v)),
+        "gt" => |v| Predicate::Compare(Comparison::Gt, first(v)),
+        "gte" => |v| Predicate::Compare(Comparison::Gte, first(v)),
+        "within" => |v| membership(true, v),
+        "without" => |v| membership(false, v),
+        "inside" => |v| range("inside", v),
+        "outside" => |v| range("outside", v),
+        "between" => |v| range("between", v),
+        _ => return None,
+    })
+}
+
+/// Arguments of a call, for messages.
+pub(super) fn arity(call: &Call, what: &str) -> QueryError {
+    QueryError::step(format!("{}() takes {what}, not {} arguments", call.name, call.args.len())).at(call.span)
+}

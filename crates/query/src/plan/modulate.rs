@@ -1,0 +1,308 @@
+//! Calls that modulate the step before them (`by`, `as`, `option`, `with`, `from`, `to`) or the `repeat` near them.
+
+use mangrove_graph::Value;
+
+use super::argument::{self, Resolver, arity, constant, one, sort_order};
+use super::resolve::Builder;
+use super::*;
+use crate::error::{QueryError, Result};
+use crate::gremlin::syntax::{Argument, ArgumentKind, Call};
+
+/// `until`, `times` and `emit` that stand before their `repeat`.
+#[derive(Default)]
+pub(super) struct Pending {
+    until: Option<Until>,
+    emit: Option<Emit>,
+}
+
+impl Pending {
+    pub fn finish(&self) -> Result<()> {
+        if self.until.is_some() || self.emit.is_some() {
+            return Err(QueryError::step("until(), times() and emit() need a repeat()"));
+        }
+        Ok(())
+    }
+}
+
+impl Resolver<'_> {
+    /// True if the call was a modulator and has been applied.
+    pub(super) fn modulate(&self, call: &Call, builder: &mut Builder) -> Result<bool> {
+        match call.name.as_str() {
+            "as" => self.label(call, builder)?,
+            "by" => self.add_by(call, builder)?,
+            "option" => self.option(call, builder)?,
+            "with" => self.with(call, builder)?,
+            "from" | "to" if !call.args.first().is_some_and(|a| constant(a, "Direction").is_some()) => {
+                self.end(call, builder)?;
+            }
+            "times" => {
+                let times = self.count(one("times", &call.args)?)?;
+                self.until(Until::Times(times), builder);
+            }
+            "until" => {
+                let until = match &one("until", &call.args)?.kind {
+                    ArgumentKind::Predicate(_) => {
+                        Until::Child(Traversal::new([Step::Is(self.predicate(&call.args[0])?)]))
+                    }
+                    _ => Until::Child(self.child(&call.args[0])?),
+                };
+                self.until(until, builder);
+            }
+            "emit" => self.emit(call, builder)?,
+            "property" => self.property(call, builder)?,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    fn label(&self, call: &Call, builder: &mut Builder) -> Result<()> {
+        let names = self.names(&call.args)?;
+        if builder.steps.is_empty() {
+            builder.steps.push(StepNode { step: Step::Identity, labels: Vec::new(), span: call.span });
+        }
+        if let Some(last) = builder.steps.last_mut() {
+            last.labels.extend(names);
+        }
+        Ok(())
+    }
+
+    fn add_by(&self, call: &Call, builder: &mut Builder) -> Result<()> {
+        let misplaced = || QueryError::step("by() has no step here that it could modulate").at(call.span);
+        let step = &mut builder.steps.last_mut().ok_or_else(misplaced)?.step;
+        let (by, order) = self.by_arguments(call)?;
+        match step {
+            Step::Order { by: list, .. } => list.push((by, order)),
+            Step::Dedup { by: list, .. }
+            | Step::PathFilter { by: list, .. }
+            | Step::Select { by: list, .. }
+            | Step::Project { by: list, .. }
+            | Step::Path { by: list, .. }
+            | Step::Math { by: list, .. }
+            | Step::Format { by: list, .. }
+            | Step::Tree { by: list, .. }
+            | Step::PropertyMap { by: list, .. }
+            | Step::WhereLabels { by: list, .. } => list.push(by),
+            Step::Sample { by: slot, .. } | Step::SackOp { by: slot, .. } => *slot = Some(by),
+            Step::Aggregate { by: slot, .. } => {
+                if slot.replace(by).is_some() {
+                    return Err(QueryError::step("Aggregate step can only have one by modulator").at(call.span));
+                }
+            }
+            Step::GroupCount { key, .. } => *key = by,
+            Step::Group { key: key @ None, .. } => *key = Some(by),
+            Step::Group { value: value @ None, .. } => {
+                *value = Some(match by {
+                    By::Child(child) => GroupValue::Reduce(child),
+                    by => GroupValue::List(by),
+                });
+            }
+            Step::Group { .. } => {
+                let message = "The key and value traversals for group()-step have already been set";
+                return Err(QueryError::step(message).at(call.span));
+            }
+            _ => return Err(misplaced()),
+        }
+        Ok(())
+    }
+
+    fn by_arguments(&self, call: &Call) -> Result<(By, SortOrder)> {
+        Ok(match &call.args[..] {
+            [] => (By::Identity, SortOrder::Ascending),
+            [only] => match sort_order(only) {
+                Some(order) => (By::Identity, order),
+                None => (self.by(only)?, SortOrder::Ascending),
+            },
+            [by, order] => (self.by(by)?, sort_order(order).ok_or_else(|| arity(call, "a key and an order"))?),
+            _ => return Err(arity(call, "at most a key and an order")),
+        })
+    }
+
+    fn option(&self, call: &Call, builder: &mut Builder) -> Result<()> {
+        let misplaced = || QueryError::step("option() belongs to choose(), branch(), mergeV() or mergeE()").at(call.span);
+        let step = &mut builder.steps.last_mut().ok_or_else(misplaced)?.step;
+        match step {
+            Step::Choose { options, .. } => {
+                let (pick, traversal) = match &call.args[..] {
+                    [traversal] => (Pick::Any, self.child(traversal)?),
+                    [pick, traversal] => (self.pick(pick)?, self.child(traversal)?),
+                    _ => return Err(arity(call, "what picks the option, and a traversal")),
+                };
+                options.push(Option_ { pick, traversal });
+            }
+            Step::Merge(merge) => self.merge_option(call, merge)?,
+            _ => return Err(misplaced()),
+        }
+        Ok(())
+    }
+
+    fn pick(&self, argument: &Argument) -> Result<Pick> {
+        if let Some(name) = constant(argument, "Pick") {
+            return Ok(match name {
+                "any" => Pick::Any,
+                "unproductive" => Pick::Unproductive,
+                _ => Pick::None,
+            });
+        }
+        Ok(match &argument.kind {
+            ArgumentKind::Predicate(_) => Pick::Predicate(self.predicate(argument)?),
+            ArgumentKind::Traversal(_) => Pick::Traversal(self.child(argument)?),
+            _ => Pick::Value(self.value(argument)?),
+        })
+    }
+
+    fn merge_option(&self, call: &Call, merge: &mut Merge) -> Result<()> {
+        let (which, value) = match &call.args[..] {
+            [which, value] | [which, value, _] => (which, value),
+            _ => return Err(arity(call, "Merge.onCreate, onMatch, outV or inV, and a map")),
+        };
+        let slot = match constant(which, "Merge") {
+            Some("onCreate") => &mut merge.on_create,
+            Some("onMatch") => &mut merge.on_match,
+            Some("outV") => &mut merge.out_vertex,
+            Some("inV") => &mut merge.in_vertex,
+            _ => return Err(arity(call, "Merge.onCreate, onMatch, outV or inV, and a map")),
+        };
+        let mut operand = self.operand(value)?;
+        if let (Operand::Value(Value::Map(map)), Some(cardinality)) = (&operand, call.args.get(2)) {
+            let cardinality = constant(cardinality, "Cardinality").and_then(argument::cardinality);
+            let cardinality = cardinality.ok_or_else(|| arity(call, "a cardinality as third argument"))?;
+            let entries = map.iter().map(|(key, value)| {
+                let value = match (key, argument::split_cardinality(value)) {
+                    (Value::String(_), (None, plain)) => argument::cardinality_value(cardinality, plain.clone())?,
+                    _ => value.clone(),
+                };
+                Ok((key.clone(), value))
+            });
+            operand = Operand::Value(Value::map(mangrove_graph::Map::from_distinct(entries.collect::<Result<_>>()?)));
+        }
+        *slot = Some(operand);
+        Ok(())
+    }
+
+    /// `with()` on a step: options that change its result; options that only tune are passed over.
+    fn with(&self, call: &Call, builder: &mut Builder) -> Result<()> {
+        let Some(last) = builder.steps.last_mut() else { return Ok(()) };
+        let key = call.args.first().and_then(|a| constant(a, "WithOptions"));
+        match (&mut last.step, key) {
+            (Step::PropertyMap { tokens, .. }, Some("tokens")) => {
+                let flag = call.args.get(1);
+                let off = flag.is_some_and(|a| constant(a, "WithOptions") == Some("none"));
+                *tokens = !off;
+            }
+            (Step::Index { as_map }, Some("indexer")) => {
+                let mode = call.args.get(1);
+                *as_map = mode.is_some_and(|a| {
+                    constant(a, "WithOptions") == Some("map") || matches!(self.integer(a), Ok(1))
+                });
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn end(&self, call: &Call, builder: &mut Builder) -> Result<()> {
+        let misplaced = || QueryError::step(format!("{}() has no step here that it could modulate", call.name)).at(call.span);
+        let argument = one(&call.name, &call.args)?;
+        let is_from = call.name == "from";
+        match &mut builder.steps.last_mut().ok_or_else(misplaced)?.step {
+            Step::Path { from, to, .. } | Step::PathFilter { from, to, .. } => {
+                *(if is_from { from } else { to }) = Some(self.name(argument)?);
+            }
+            Step::AddEdge { from, to, .. } => {
+                let end = match &argument.kind {
+                    ArgumentKind::Traversal(_) => EndRef::Child(self.child(argument)?),
+                    _ => match self.value(argument)? {
+                        Value::String(label) => EndRef::Label(label),
+                        value => EndRef::Value(value),
+                    },
+                };
+                *(if is_from { from } else { to }) = Some(end);
+            }
+            _ => return Err(misplaced()),
+        }
+        Ok(())
+    }
+
+    fn until(&self, until: Until, builder: &mut Builder) {
+        match builder.steps.last_mut().map(|node| &mut node.step) {
+            Some(Step::Repeat(repeat)) if repeat.until.is_none() => repeat.until = Some(until),
+            _ => builder.pending.until = Some(until),
+        }
+    }
+
+    fn emit(&self, call: &Call, builder: &mut Builder) -> Result<()> {
+        let emit = match call.args.first() {
+            None => Emit::Always,
+            Some(argument) => match argument.kind {
+                ArgumentKind::Predicate(_) => Emit::Child(Traversal::new([Step::Is(self.predicate(argument)?)])),
+                _ => Emit::Child(self.child(argument)?),
+            },
+        };
+        match builder.steps.last_mut().map(|node| &mut node.step) {
+            Some(Step::Repeat(repeat)) if repeat.emit.is_none() => repeat.emit = Some(emit),
+            _ => builder.pending.emit = Some(emit),
+        }
+        Ok(())
+    }
+
+    pub(super) fn repeat(&self, call: &Call, builder: &mut Builder) -> Result<Step> {
+        let (name, body) = match &call.args[..] {
+            [body] => (None, body),
+            [name, body] => (Some(self.name(name)?), body),
+            _ => return Err(arity(call, "a traversal")),
+        };
+        let pending = std::mem::take(&mut builder.pending);
+        let body = self.child(body)?;
+        if body.steps.is_empty() {
+            return Err(QueryError::step("the traversal of repeat() is empty").at(call.span));
+        }
+        Ok(Step::Repeat(Box::new(Repeat {
+            body,
+            name,
+            until_first: pending.until.is_some(),
+            until: pending.until,
+            emit_first: pending.emit.is_some(),
+            emit: pending.emit,
+        })))
+    }
+
+    /// `property(…)` is part of the `addV`/`addE` it follows, else a step of its own.
+    fn property(&self, call: &Call, builder: &mut Builder) -> Result<()> {
+        let step = self.property_step(call)?;
+        match (builder.steps.last_mut().map(|node| &mut node.step), step) {
+            (Some(Step::AddVertex { properties, .. } | Step::AddEdge { properties, .. }), Step::SetProperty(property)) => {
+                properties.push(property);
+            }
+            (_, step) => builder.steps.push(StepNode { step, labels: Vec::new(), span: call.span }),
+        }
+        Ok(())
+    }
+
+    fn property_step(&self, call: &Call) -> Result<Step> {
+        let args = &call.args[..];
+        let (cardinality, rest) = match args.split_first() {
+            Some((first, rest)) => match constant(first, "Cardinality") {
+                Some(name) => (argument::cardinality(name), rest),
+                None => (None, args),
+            },
+            None => return Err(arity(call, "a key and a value, or a map")),
+        };
+        Ok(match rest {
+            [map] => Step::SetProperties(self.operand(map)?, cardinality),
+            [key, value, meta @ ..] if meta.len() % 2 == 0 => {
+                let key = match constant(key, "T") {
+                    Some("id") => PropertyName::Id,
+                    Some("label") => PropertyName::Label,
+                    _ => PropertyName::Key(self.name(key)?),
+                };
+                let value = match &value.kind {
+                    ArgumentKind::Applied { kind, args, .. } if kind == "Cardinality" && args.len() == 1 => self.operand(&args[0])?,
+                    _ => self.operand(value)?,
+                };
+                let meta = meta.chunks(2).map(|pair| Ok((self.name(&pair[0])?, self.operand(&pair[1])?)));
+                Step::SetProperty(SetProperty { cardinality, key, value, meta: meta.collect::<Result<_>>()? })
+            }
+            _ => return Err(arity(call, "a key and a value, or a map")),
+        })
+    }
+}

@@ -1,0 +1,98 @@
+//! Plans as text, for `explain()`.
+
+use std::fmt;
+
+use super::*;
+
+impl fmt::Display for Traversal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, node) in self.steps.iter().enumerate() {
+            if at > 0 {
+                f.write_str(" → ")?;
+            }
+            write_step(f, &node.step)?;
+            if !node.labels.is_empty() {
+                write!(f, "@{}", node.labels.join(","))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn write_step(f: &mut fmt::Formatter<'_>, step: &Step) -> fmt::Result {
+    match step {
+        Step::Scan { kind, ids, labels, filters } => write_scan(f, *kind, ids.as_deref(), labels.as_deref(), filters)?,
+        Step::Hop { direction, labels, to_edges } => {
+            let to = if *to_edges { "edges" } else { "vertices" };
+            write!(f, "Hop({direction:?}, {to}{})", listed(labels))?;
+        }
+        Step::Degree { direction, labels } => write!(f, "Degree({direction:?}{})", listed(labels))?,
+        Step::Has(tests) => {
+            f.write_str("Has(")?;
+            for (at, test) in tests.iter().enumerate() {
+                let key = match &test.key {
+                    HasKey::Property(key) => key,
+                    HasKey::Id => "id",
+                    HasKey::Label => "label",
+                };
+                write!(f, "{}{key} {}", if at > 0 { ", " } else { "" }, test.predicate)?;
+            }
+            f.write_str(")")?;
+        }
+        Step::Is(predicate) => write!(f, "Is({predicate})")?,
+        Step::Values(keys) => write!(f, "Values({})", keys.join(", "))?,
+        Step::Properties(keys) => write!(f, "Properties({})", keys.join(", "))?,
+        Step::Select { labels, .. } => write!(f, "Select({})", labels.join(", "))?,
+        Step::Project { keys, .. } => write!(f, "Project({})", keys.join(", "))?,
+        Step::Reduce { reduction, scope } => write!(f, "{reduction:?}{}", local(*scope))?,
+        Step::Range { low, high, scope } => {
+            let high = high.map_or("∞".to_owned(), |high| high.to_string());
+            write!(f, "Range({low}..{high}){}", local(*scope))?;
+        }
+        Step::Constant(value) => write!(f, "Constant({value})")?,
+        Step::Repeat(repeat) => {
+            f.write_str("Repeat")?;
+            if let Some(Until::Times(n)) = repeat.until {
+                write!(f, "(times {n})")?;
+            }
+        }
+        other => {
+            // The variant's name says it.
+            let debug = format!("{other:?}");
+            f.write_str(debug.split([' ', '(', '{']).next().unwrap_or_default())?;
+        }
+    }
+    write_children(f, step)
+}
+
+fn write_scan(
+    f: &mut fmt::Formatter<'_>,
+    kind: ElementKind,
+    ids: Option<&[Value]>,
+    labels: Option<&[Name]>,
+    filters: &[(Name, Predicate)],
+) -> fmt::Result {
+    write!(f, "Scan({}", if kind == ElementKind::Vertex { "vertices" } else { "edges" })?;
+    if let Some(ids) = ids {
+        write!(f, ", {} by id", ids.len())?;
+    }
+    f.write_str(&listed(labels.unwrap_or_default()))?;
+    for (key, predicate) in filters {
+        write!(f, ", {key} {predicate}")?;
+    }
+    f.write_str(")")
+}
+
+fn write_children(f: &mut fmt::Formatter<'_>, step: &Step) -> fmt::Result {
+    let mut children = Vec::new();
+    step.for_each_child(&mut |child| children.push(child.to_string()));
+    if children.is_empty() { Ok(()) } else { write!(f, "[{}]", children.join(" | ")) }
+}
+
+fn listed(names: &[Name]) -> String {
+    names.iter().map(|name| format!(", {name}")).collect()
+}
+
+fn local(scope: Scope) -> &'static str {
+    if scope == Scope::Local { "(local)" } else { "" }
+}

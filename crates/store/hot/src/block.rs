@@ -1,0 +1,213 @@
+//! A block: the cells of up to 128 consecutive elements under one column. Any one cell is read in O(1), in place.
+//!
+//! ```text
+//!   form 1 | n 1 | [present 16] | content
+//! ```
+//! `n` > 0: the first `n` slots are present, and no others. `n` = 0: a bit set says which (128 bits, little-endian). The
+//! content holds the present cells only, in order of slots; the form says how:
+//!
+//! | form | content |
+//! |---|---|
+//! | the code of bool | one bit each |
+//! | of an integer, date, datetime (µs, UTC), duration (µs) | base 8, width 1, offsets from the base |
+//! | of float, double, uuid | 4, 8, 16 bytes each |
+//! | of string, bytes | width 1, the end of each, then the bytes |
+//! | 64, cells | as bytes; each is a cell as `value` describes |
+//! | 65, ends | sources as integers, then targets |
+//!
+//! A block never is empty: it is removed instead.
+
+use mangrove_graph::{Cell, Date, DateTime, Duration, EdgeId, EdgeRef, Result, Uuid, Value, ValueType, VertexId};
+
+use crate::fault::corrupt;
+use crate::packed::Packed;
+use crate::value;
+
+/// Elements a block covers.
+pub const SLOTS: usize = 128;
+pub const FORM_CELLS: u8 = 64;
+pub const FORM_ENDS: u8 = 65;
+
+#[derive(Clone, Copy, Debug)]
+pub struct Block<'a> {
+    /// A bit for every slot.
+    pub present: u128,
+    pub body: Body<'a>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub enum Body<'a> {
+    Bools(&'a [u8]),
+    /// Integers, and the types that are counts: dates, date-times, durations.
+    Ints(ValueType, Packed<'a>),
+    Float32(&'a [[u8; 4]]),
+    Float64(&'a [[u8; 8]]),
+    Uuids(&'a [[u8; 16]]),
+    /// Strings or bytes.
+    Heap(ValueType, Heap<'a>),
+    Cells(Heap<'a>),
+    Ends(Packed<'a>, Packed<'a>),
+}
+
+/// Byte strings one after the other.
+#[derive(Clone, Copy, Debug)]
+pub struct Heap<'a> {
+    ends: Packed<'a>,
+    bytes: &'a [u8],
+}
+
+impl<'a> Heap<'a> {
+    #[inline]
+    pub fn get(&self, at: usize) -> Result<&'a [u8]> {
+        let start = if at == 0 { 0 } else { self.ends.get(at - 1) as usize };
+        let bytes = self.bytes.get(start..self.ends.get(at) as usize);
+        bytes.ok_or_else(|| corrupt("text beyond the end of its block"))
+    }
+}
+
+/// Whether values of this type are kept as integers.
+pub fn is_count(t: ValueType) -> bool {
+    use ValueType::*;
+    matches!(t, Int8 | Int16 | Int32 | Int64 | Date | DateTime | Duration)
+}
+
+impl<'a> Block<'a> {
+    pub fn parse(bytes: &'a [u8]) -> Result<Self> {
+        let (present, n, content) = Self::header(bytes)?;
+        let body = match bytes[0] {
+            FORM_CELLS => Body::Cells(heap(n, content)?),
+            FORM_ENDS => {
+                let (sources, rest) = ints(n, content)?;
+                Body::Ends(sources, ints(n, rest)?.0)
+            }
+            form => match ValueType::from_code(form) {
+                Some(ValueType::Bool) => Body::Bools(exactly(content, n.div_ceil(8))?),
+                Some(ValueType::Float32) => Body::Float32(exactly(content, 4 * n)?.as_chunks().0),
+                Some(ValueType::Float64) => Body::Float64(exactly(content, 8 * n)?.as_chunks().0),
+                Some(ValueType::Uuid) => Body::Uuids(exactly(content, 16 * n)?.as_chunks().0),
+                Some(t @ (ValueType::String | ValueType::Bytes)) => Body::Heap(t, heap(n, content)?),
+                Some(t) if is_count(t) => Body::Ints(t, ints(n, content)?.0),
+                _ => return Err(corrupt("a block of an unknown form")),
+            },
+        };
+        Ok(Self { present, body })
+    }
+
+    /// Which slots are present, without looking at the cells.
+    pub fn presence(bytes: &'a [u8]) -> Result<u128> {
+        Self::header(bytes).map(|(present, _, _)| present)
+    }
+
+    fn header(bytes: &'a [u8]) -> Result<(u128, usize, &'a [u8])> {
+        match bytes {
+            [_, 0, rest @ ..] => {
+                let (bits, rest) = rest.split_first_chunk().ok_or_else(|| corrupt("a block without its bits"))?;
+                let present = u128::from_le_bytes(*bits);
+                if present == 0 {
+                    return Err(corrupt("a block of nothing"));
+                }
+                Ok((present, present.count_ones() as usize, rest))
+            }
+            [_, n @ 1..=128, rest @ ..] => Ok((u128::MAX >> (SLOTS - usize::from(*n)), usize::from(*n), rest)),
+            _ => Err(corrupt("a block without its header")),
+        }
+    }
+
+    /// The number of cells.
+    pub fn len(&self) -> usize {
+        self.present.count_ones() as usize
+    }
+
+    /// Where in the content the cell of a slot is.
+    #[inline]
+    pub fn rank(&self, slot: usize) -> Option<usize> {
+        let bit = 1u128 << slot;
+        (self.present & bit != 0).then(|| (self.present & (bit - 1)).count_ones() as usize)
+    }
+
+    pub fn cell(&self, slot: usize) -> Result<Cell> {
+        self.rank(slot).map_or(Ok(Cell::Absent), |rank| self.cell_at(rank))
+    }
+
+    /// The cell at a rank.
+    pub fn cell_at(&self, rank: usize) -> Result<Cell> {
+        Ok(Cell::One(match self.body {
+            Body::Bools(bits) => Value::Bool(bits[rank / 8] >> (rank % 8) & 1 != 0),
+            Body::Ints(t, packed) => count_value(t, packed.get(rank) as i64),
+            Body::Float32(values) => Value::Float32(f32::from_le_bytes(values[rank])),
+            Body::Float64(values) => Value::Float64(f64::from_le_bytes(values[rank])),
+            Body::Uuids(values) => Value::Uuid(Uuid::from_bytes(values[rank])),
+            Body::Heap(ValueType::String, heap) => Value::String(value::text(heap.get(rank)?)?.into()),
+            Body::Heap(_, heap) => Value::Bytes(heap.get(rank)?.into()),
+            Body::Cells(heap) => return value::cell(heap.get(rank)?),
+            Body::Ends(..) => return Err(corrupt("edge ends in place of values")),
+        }))
+    }
+
+    /// The cells of all slots.
+    pub fn cells(&self) -> Result<Vec<Cell>> {
+        let mut cells = vec![Cell::Absent; SLOTS];
+        for (rank, slot) in slots(self.present).enumerate() {
+            cells[slot] = self.cell_at(rank)?;
+        }
+        Ok(cells)
+    }
+
+    /// The type of all cells, where they are of one.
+    pub fn value_type(&self) -> Option<ValueType> {
+        match self.body {
+            Body::Bools(_) => Some(ValueType::Bool),
+            Body::Ints(t, _) | Body::Heap(t, _) => Some(t),
+            Body::Float32(_) => Some(ValueType::Float32),
+            Body::Float64(_) => Some(ValueType::Float64),
+            Body::Uuids(_) => Some(ValueType::Uuid),
+            Body::Cells(_) | Body::Ends(..) => None,
+        }
+    }
+
+    /// The edge of a slot, if there is one; the block is one of ends.
+    pub fn edge(&self, id: EdgeId, slot: usize) -> Result<Option<EdgeRef>> {
+        let Body::Ends(sources, targets) = self.body else { return Err(corrupt("values in place of edge ends")) };
+        let ends = |rank| EdgeRef { id, source: VertexId(sources.get(rank)), target: VertexId(targets.get(rank)) };
+        Ok(self.rank(slot).map(ends))
+    }
+}
+
+/// The slots of a bit set, in order.
+#[inline]
+pub fn slots(mut bits: u128) -> impl Iterator<Item = usize> + Clone {
+    std::iter::from_fn(move || {
+        let slot = bits.trailing_zeros() as usize;
+        bits &= bits.wrapping_sub(1);
+        (slot < SLOTS).then_some(slot)
+    })
+}
+
+/// The value kept as `count`.
+pub fn count_value(t: ValueType, count: i64) -> Value {
+    match t {
+        ValueType::Int8 => Value::Int8(count as i8),
+        ValueType::Int16 => Value::Int16(count as i16),
+        ValueType::Int32 => Value::Int32(count as i32),
+        ValueType::Date => Value::Date(Date(count as i32)),
+        ValueType::DateTime => Value::DateTime(DateTime::from_micros(count)),
+        ValueType::Duration => Value::Duration(Duration::from_micros(count)),
+        _ => Value::Int64(count),
+    }
+}
+
+fn exactly(content: &[u8], n: usize) -> Result<&[u8]> {
+    content.get(..n).ok_or_else(|| corrupt("a block ends early"))
+}
+
+fn ints(n: usize, content: &[u8]) -> Result<(Packed<'_>, &[u8])> {
+    let (base, rest) = content.split_first_chunk().ok_or_else(|| corrupt("a block ends early"))?;
+    let (width, rest) = rest.split_first().ok_or_else(|| corrupt("a block ends early"))?;
+    Packed::split(u64::from_le_bytes(*base), usize::from(*width), n, rest)
+}
+
+fn heap(n: usize, content: &[u8]) -> Result<Heap<'_>> {
+    let (width, rest) = content.split_first().ok_or_else(|| corrupt("a block ends early"))?;
+    let (ends, bytes) = Packed::split(0, usize::from(*width), n, rest)?;
+    Ok(Heap { ends, bytes })
+}

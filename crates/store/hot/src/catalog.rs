@@ -1,0 +1,265 @@
+//! What the tables `meta` and `schema` hold.
+//!
+//! ```text
+//!   meta    "format" -> version 4          "space" -> 0 graph, 1 label      "schema" -> version 8
+//!           "auto", label 2 -> next integer id 8 (label 0 where ids are unique in the graph)
+//!           "count", kind 1, label 2 -> next local 8 | live 8
+//!   schema  0 kind 1 label 2 -> name | time | properties | further | ends
+//!           1 key 2 -> name
+//!           2 number 2 -> label 2 | key 2      the indexes, in the order they were made
+//! ```
+//! Keys are big-endian, values little-endian; a name is its length in two bytes, then UTF-8.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use heed::{AnyTls, RoTxn, RwTxn};
+use mangrove_graph::{
+    Cardinality, ElementKind, GraphError, IdSpace, IndexSchema, KeyId, LabelId, LabelSchema, PropertySchema, Result,
+    Schema, TypeSet, ValueType,
+};
+
+use crate::fault::{corrupt, lmdb};
+use crate::store::Tables;
+
+/// The version of the tables' format this code reads and writes.
+pub const FORMAT: u32 = 1;
+const TIMELESS: u32 = u32::MAX;
+const UNDECLARED: u8 = u8::MAX;
+
+/// How many elements of a label there were and are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Counter {
+    /// The local id the next element gets.
+    pub next: u64,
+    pub live: u64,
+}
+
+pub fn first_meta(id_space: IdSpace) -> [(&'static [u8], Vec<u8>); 3] {
+    let space = match id_space {
+        IdSpace::Graph => 0,
+        IdSpace::Label => 1,
+    };
+    [(b"format", FORMAT.to_le_bytes().to_vec()), (b"space", vec![space]), (b"schema", 0u64.to_le_bytes().to_vec())]
+}
+
+pub fn check_format(tables: &Tables, txn: &RoTxn<'_, AnyTls>) -> Result<()> {
+    let found = tables.meta.get(txn, b"format").map_err(lmdb)?;
+    match found.and_then(|bytes| bytes.try_into().ok()).map(u32::from_le_bytes) {
+        Some(FORMAT) => Ok(()),
+        Some(version) => Err(GraphError::Invalid(format!(
+            "the store's tables have format {version}, and this version of Mangrove reads format {FORMAT}: use the version \
+             of Mangrove that wrote it"
+        ))),
+        None => Err(corrupt("it says no format")),
+    }
+}
+
+pub fn count_key(kind: ElementKind, label: LabelId) -> [u8; 8] {
+    let [a, b] = label.0.to_be_bytes();
+    [b'c', b'o', b'u', b'n', b't', kind as u8, a, b]
+}
+
+pub fn counter(tables: &Tables, txn: &RoTxn<'_, AnyTls>, kind: ElementKind, label: LabelId) -> Result<Counter> {
+    let Some(bytes) = tables.meta.get(txn, &count_key(kind, label)).map_err(lmdb)? else {
+        return Ok(Counter::default());
+    };
+    let (words, []) = bytes.as_chunks::<8>() else { return Err(corrupt("a counter of the wrong length")) };
+    let [next, live] = words else { return Err(corrupt("a counter of the wrong length")) };
+    Ok(Counter { next: u64::from_le_bytes(*next), live: u64::from_le_bytes(*live) })
+}
+
+pub fn put_counter(
+    tables: &Tables,
+    txn: &mut RwTxn<'_>,
+    kind: ElementKind,
+    label: LabelId,
+    counter: Counter,
+) -> Result<()> {
+    let mut bytes = [0; 16];
+    bytes[..8].copy_from_slice(&counter.next.to_le_bytes());
+    bytes[8..].copy_from_slice(&counter.live.to_le_bytes());
+    tables.meta.put(txn, &count_key(kind, label), &bytes).map_err(lmdb)
+}
+
+fn auto_key(space: LabelId) -> [u8; 6] {
+    let [a, b] = space.0.to_be_bytes();
+    [b'a', b'u', b't', b'o', a, b]
+}
+
+/// Where the search for a free integer id begins.
+pub fn next_auto(tables: &Tables, txn: &RoTxn<'_, AnyTls>, space: LabelId) -> Result<i64> {
+    let found = tables.meta.get(txn, &auto_key(space)).map_err(lmdb)?;
+    let wrong = |_| corrupt("a counter of the wrong length");
+    found.map_or(Ok(0), |bytes| bytes.try_into().map(i64::from_le_bytes).map_err(wrong))
+}
+
+pub fn put_next_auto(tables: &Tables, txn: &mut RwTxn<'_>, space: LabelId, next: i64) -> Result<()> {
+    tables.meta.put(txn, &auto_key(space), &next.to_le_bytes()).map_err(lmdb)
+}
+
+pub fn schema_version(tables: &Tables, txn: &RoTxn<'_, AnyTls>) -> Result<u64> {
+    let found = tables.meta.get(txn, b"schema").map_err(lmdb)?.and_then(|bytes| bytes.try_into().ok());
+    found.map(u64::from_le_bytes).ok_or_else(|| corrupt("it has no schema version"))
+}
+
+/// The schema with its version.
+pub fn load_schema(tables: &Tables, txn: &RoTxn<'_, AnyTls>) -> Result<(u64, Arc<Schema>)> {
+    let mut schema = Schema::default();
+    schema.id_space = match tables.meta.get(txn, b"space").map_err(lmdb)? {
+        Some([0]) => IdSpace::Graph,
+        Some([1]) => IdSpace::Label,
+        _ => return Err(corrupt("it says no id space")),
+    };
+    for record in tables.schema.iter(txn).map_err(lmdb)? {
+        let (key, value) = record.map_err(lmdb)?;
+        let mut fields = Fields(value);
+        match key {
+            [0, 0, at @ ..] => push_at(&mut schema.vertex_labels, at, fields.label()?)?,
+            [0, 1, at @ ..] => push_at(&mut schema.edge_labels, at, fields.label()?)?,
+            [1, at @ ..] => push_at(&mut schema.keys, at, fields.name()?)?,
+            [2, at @ ..] => {
+                let index = IndexSchema { label: LabelId(fields.u16()?), key: KeyId(fields.u16()?) };
+                push_at(&mut schema.indexes, at, index)?;
+            }
+            _ => return Err(corrupt("a record of an unknown kind in its schema")),
+        }
+    }
+    Ok((schema_version(tables, txn)?, Arc::new(schema)))
+}
+
+fn push_at<T>(list: &mut Vec<T>, at: &[u8], item: T) -> Result<()> {
+    let at = at.try_into().map(u16::from_be_bytes).ok().map(usize::from);
+    if at != Some(list.len()) {
+        return Err(corrupt("its schema has gaps"));
+    }
+    list.push(item);
+    Ok(())
+}
+
+/// Writes the records in which `new` differs from `old`, and the next version.
+pub fn store_schema(tables: &Tables, txn: &mut RwTxn<'_>, old: &Schema, new: &Schema) -> Result<u64> {
+    for (kind, old, new) in [(0, &old.vertex_labels, &new.vertex_labels), (1, &old.edge_labels, &new.edge_labels)] {
+        for (at, label) in changed(old, new) {
+            let [a, b] = at.to_be_bytes();
+            tables.schema.put(txn, &[0, kind, a, b], &label_record(label)).map_err(lmdb)?;
+        }
+    }
+    for (at, name) in changed(&old.keys, &new.keys) {
+        let [a, b] = at.to_be_bytes();
+        let mut record = Vec::new();
+        put_name(&mut record, name);
+        tables.schema.put(txn, &[1, a, b], &record).map_err(lmdb)?;
+    }
+    for (at, index) in changed(&old.indexes, &new.indexes) {
+        let [a, b] = at.to_be_bytes();
+        let record = [index.label.0.to_le_bytes(), index.key.0.to_le_bytes()].concat();
+        tables.schema.put(txn, &[2, a, b], &record).map_err(lmdb)?;
+    }
+    for gone in new.indexes.len()..old.indexes.len() {
+        let [a, b] = (gone as u16).to_be_bytes();
+        tables.schema.delete(txn, &[2, a, b]).map_err(lmdb)?;
+    }
+    let version = schema_version(tables, txn)? + 1;
+    tables.meta.put(txn, b"schema", &version.to_le_bytes()).map_err(lmdb)?;
+    Ok(version)
+}
+
+/// The items of `new` that `old` has not, or has otherwise at the same place.
+fn changed<'a, T: PartialEq>(old: &'a [T], new: &'a [T]) -> impl Iterator<Item = (u16, &'a T)> {
+    new.iter().enumerate().filter(|(at, item)| old.get(*at) != Some(*item)).map(|(at, item)| (at as u16, item))
+}
+
+fn put_name(out: &mut Vec<u8>, name: &str) {
+    out.extend_from_slice(&(name.len() as u16).to_le_bytes());
+    out.extend_from_slice(name.as_bytes());
+}
+
+fn label_record(label: &LabelSchema) -> Vec<u8> {
+    let mut out = Vec::new();
+    put_name(&mut out, &label.name);
+    out.extend_from_slice(&label.time.map_or(TIMELESS, |key| u32::from(key.0)).to_le_bytes());
+    out.extend_from_slice(&(label.properties.len() as u32).to_le_bytes());
+    for property in &label.properties {
+        out.extend_from_slice(&property.key.0.to_le_bytes());
+        out.extend_from_slice(&property.types.0.to_le_bytes());
+        out.push(property.cardinality as u8);
+        out.push(u8::from(property.has_meta));
+        out.push(property.declared.map_or(UNDECLARED, |t| t as u8));
+    }
+    out.extend_from_slice(&(label.further.len() as u32).to_le_bytes());
+    label.further.iter().for_each(|further| out.extend_from_slice(&further.0.to_le_bytes()));
+    out.extend_from_slice(&(label.ends.len() as u32).to_le_bytes());
+    for (source, target) in &label.ends {
+        out.extend_from_slice(&source.0.to_le_bytes());
+        out.extend_from_slice(&target.0.to_le_bytes());
+    }
+    out
+}
+
+struct Fields<'a>(&'a [u8]);
+
+impl<'a> Fields<'a> {
+    fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
+        let (taken, rest) = self.0.split_first_chunk().ok_or_else(|| corrupt("a schema record ends early"))?;
+        self.0 = rest;
+        Ok(*taken)
+    }
+
+    fn u8(&mut self) -> Result<u8> {
+        self.array().map(|[byte]| byte)
+    }
+
+    fn u16(&mut self) -> Result<u16> {
+        self.array().map(u16::from_le_bytes)
+    }
+
+    fn u32(&mut self) -> Result<u32> {
+        self.array().map(u32::from_le_bytes)
+    }
+
+    fn name(&mut self) -> Result<Arc<str>> {
+        let n = usize::from(self.u16()?);
+        let (name, rest) = self.0.split_at_checked(n).ok_or_else(|| corrupt("a schema record ends early"))?;
+        self.0 = rest;
+        crate::value::text(name).map(Arc::from)
+    }
+
+    fn label(&mut self) -> Result<LabelSchema> {
+        let mut label = LabelSchema::new(self.name()?);
+        label.time = match self.u32()? {
+            TIMELESS => None,
+            key => Some(KeyId(u16::try_from(key).map_err(|_| corrupt("a time key that is none"))?)),
+        };
+        for _ in 0..self.u32()? {
+            let property = self.property()?;
+            label.properties.push(property);
+        }
+        for _ in 0..self.u32()? {
+            label.further.insert(LabelId(self.u16()?));
+        }
+        let mut ends = BTreeSet::new();
+        for _ in 0..self.u32()? {
+            ends.insert((LabelId(self.u16()?), LabelId(self.u16()?)));
+        }
+        label.ends = ends;
+        Ok(label)
+    }
+
+    fn property(&mut self) -> Result<PropertySchema> {
+        let mut property = PropertySchema::new(KeyId(self.u16()?));
+        property.types = TypeSet(self.u32()?);
+        property.cardinality = match self.u8()? {
+            0 => Cardinality::Single,
+            1 => Cardinality::List,
+            2 => Cardinality::Set,
+            _ => return Err(corrupt("a cardinality that is none")),
+        };
+        property.has_meta = self.u8()? != 0;
+        property.declared = match self.u8()? {
+            UNDECLARED => None,
+            code => Some(ValueType::from_code(code).ok_or_else(|| corrupt("a declared type that is none"))?),
+        };
+        Ok(property)
+    }
+}

@@ -1,0 +1,384 @@
+//! Verifying the invariants across the tables.
+//!
+//! Each table is walked once, and what it says is looked for in those it should agree with. That the entries of `out`, of
+//! `in`, `ids` and `edge_ids` are not only right but all there follows from their numbers, as no two of them can stand for
+//! the same element: adjacency is strictly ascending, and the others are maps whose entries were found to be inverses.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use mangrove_graph::{
+    Cell, EdgeId, ElementId, ElementKind, ExternalId, GraphError, IdSpace, KeyId, LabelId, Result, VertexId,
+};
+
+use crate::adjacency::{AdjacencyBlock, Entry};
+use crate::block::{Block, Body, SLOTS, slots};
+use crate::catalog::{self, Counter};
+use crate::fault::lmdb;
+use crate::index;
+use crate::key::{AdjacencyKey, Column, element_at, place};
+use crate::names;
+use crate::read::{HotSnapshot, Reader, external, further, word};
+use crate::store::Table;
+
+/// Violations a report lists; more are only counted.
+const LISTED_MAX: usize = 100;
+
+/// What a check found.
+#[derive(Clone, Debug, Default)]
+pub struct CheckReport {
+    /// The first hundred.
+    pub violations: Vec<Violation>,
+    /// How many there are in all.
+    pub violations_total: u64,
+    pub vertices: u64,
+    pub edges: u64,
+    /// Cells of properties.
+    pub properties: u64,
+    pub index_entries: u64,
+}
+
+/// Something that is not as it must be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// The table it is in.
+    pub table: &'static str,
+    pub what: String,
+}
+
+impl CheckReport {
+    pub fn is_clean(&self) -> bool {
+        self.violations_total == 0
+    }
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.table, self.what)
+    }
+}
+
+impl fmt::Display for CheckReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for violation in &self.violations {
+            writeln!(f, "{violation}")?;
+        }
+        let unlisted = self.violations_total - self.violations.len() as u64;
+        if unlisted > 0 {
+            writeln!(f, "… and {unlisted} more")?;
+        }
+        write!(
+            f,
+            "{} vertices, {} edges, {} properties, {} index entries: {}",
+            self.vertices,
+            self.edges,
+            self.properties,
+            self.index_entries,
+            if self.is_clean() { "no violations".into() } else { format!("{} violations", self.violations_total) }
+        )
+    }
+}
+
+/// Checks all a snapshot sees. Fails only where the store cannot be read at all.
+pub fn check(snapshot: &HotSnapshot) -> Result<CheckReport> {
+    let mut check =
+        Check { reader: snapshot.reader(), report: CheckReport::default(), live: BTreeMap::new(), named_edges: 0 };
+    check.columns()?;
+    check.counters()?;
+    check.names()?;
+    check.adjacency("out", check.reader.tables.out, true)?;
+    check.adjacency("in", check.reader.tables.incoming, false)?;
+    check.indexes()?;
+    check.values_are_indexed()?;
+    Ok(check.report)
+}
+
+struct Check<'t> {
+    reader: Reader<'t>,
+    report: CheckReport,
+    /// Elements found alive.
+    live: BTreeMap<(ElementKind, LabelId), u64>,
+    named_edges: u64,
+}
+
+impl<'t> Check<'t> {
+    fn violation(&mut self, table: &'static str, what: impl Into<String>) {
+        self.report.violations_total += 1;
+        if self.report.violations.len() < LISTED_MAX {
+            self.report.violations.push(Violation { table, what: what.into() });
+        }
+    }
+
+    /// The outcome, unless it is of damage, which is noted.
+    fn noting<T>(&mut self, table: &'static str, what: &dyn fmt::Debug, outcome: Result<T>) -> Result<Option<T>> {
+        match outcome {
+            Ok(value) => Ok(Some(value)),
+            Err(GraphError::Corrupt(damage)) => {
+                self.violation(table, format!("{what:?}: {damage}"));
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn each(&mut self, table: Table, mut f: impl FnMut(&mut Self, &'t [u8], &'t [u8]) -> Result<()>) -> Result<()> {
+        for entry in table.iter(self.reader.txn).map_err(lmdb)? {
+            let (key, value) = entry.map_err(lmdb)?;
+            f(self, key, value)?;
+        }
+        Ok(())
+    }
+
+    /// Every block is well-formed, of a column that can be, and has cells of elements that are alive only.
+    fn columns(&mut self) -> Result<()> {
+        self.each(self.reader.tables.columns, |check, key, bytes| {
+            let parsed = Column::parse(key).and_then(|at| Block::parse(bytes).map(|block| (at, block)));
+            let Some(((column, block), cells)) = check.noting("columns", &key, parsed)? else { return Ok(()) };
+            let known = check.reader.schema.label_schema(column.kind, column.label);
+            if known.is_none() {
+                check.violation("columns", format!("{column:?} is of no label"));
+                return Ok(());
+            }
+            let is_alive_column = column == Column::alive(column.kind, column.label);
+            if is_alive_column {
+                *check.live.entry((column.kind, column.label)).or_default() += cells.len() as u64;
+            } else {
+                let alive = Column::alive(column.kind, column.label);
+                let alive = check.reader.block_bytes(alive, block)?.map_or(Ok(0), Block::presence).unwrap_or(0);
+                for slot in slots(cells.present & !alive) {
+                    check.violation("columns", format!("{} is not there, and has a cell in {column:?}", at(column, block, slot)));
+                }
+            }
+            if column == Column::external(ElementKind::Edge, column.label) {
+                check.named_edges += cells.len() as u64;
+            }
+            check.cells(column, block, &cells)
+        })
+    }
+
+    /// Every cell can be read, and is of a type the schema knows.
+    fn cells(&mut self, column: Column, block: u64, cells: &Block) -> Result<()> {
+        let holds_ends = matches!(cells.body, Body::Ends(..));
+        if holds_ends != (column == Column::ends(column.label)) {
+            self.violation("columns", format!("{column:?} has a block of a form it cannot have"));
+            return Ok(());
+        }
+        if holds_ends {
+            return Ok(());
+        }
+        let property = column.property_key().map(|key| {
+            self.reader.schema.label_schema(column.kind, column.label).and_then(|label| label.property(key).cloned())
+        });
+        if property == Some(None) {
+            self.violation("columns", format!("{column:?} is of no property of its label"));
+            return Ok(());
+        }
+        for slot in slots(cells.present) {
+            let Some(cell) = self.noting("columns", &at(column, block, slot), cells.cell(slot))? else { continue };
+            if let Some(Some(property)) = &property {
+                self.report.properties += 1;
+                if cell.values().any(|value| !property.types.contains(value.value_type())) {
+                    self.violation("columns", format!("{} holds a type the schema lacks", at(column, block, slot)));
+                }
+            }
+            if column == Column::further(column.label) {
+                let labels = self.noting("columns", &at(column, block, slot), further(cell))?.unwrap_or_default();
+                let known = &self.reader.schema.vertex_labels[usize::from(column.label.0)].further;
+                if !labels.iter().all(|label| known.contains(label)) {
+                    self.violation("columns", format!("{} has a further label the schema lacks", at(column, block, slot)));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Counters say how many elements are alive.
+    fn counters(&mut self) -> Result<()> {
+        let schema = self.reader.schema;
+        for kind in [ElementKind::Vertex, ElementKind::Edge] {
+            for (number, name) in schema.labels(kind).iter().enumerate() {
+                let label = LabelId(number as u16);
+                let counter = catalog::counter(self.reader.tables, self.reader.txn, kind, label);
+                let Counter { next, live } = self.noting("meta", &name.name, counter)?.unwrap_or_default();
+                let found = self.live.get(&(kind, label)).copied().unwrap_or(0);
+                match kind {
+                    ElementKind::Vertex => self.report.vertices += found,
+                    ElementKind::Edge => self.report.edges += found,
+                }
+                if live != found || next < live {
+                    let what = format!("{kind:?} label {}: {live} counted of {next} made, {found} found", name.name);
+                    self.violation("meta", what);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Names and the columns of external ids are inverses.
+    fn names(&mut self) -> Result<()> {
+        let tables = self.reader.tables;
+        let vertices = self.names_of("ids", tables.ids, |check, raw| {
+            let vertex = VertexId(raw);
+            let space = (check.reader.schema.id_space == IdSpace::Label).then_some(vertex.label());
+            Ok((ElementId::Vertex(vertex), space, check.reader.vertex_name(vertex)?))
+        })?;
+        let edges = self.names_of("edge_ids", tables.edge_ids, |check, raw| {
+            Ok((ElementId::Edge(EdgeId(raw)), None, check.reader.edge_external_id(EdgeId(raw))?))
+        })?;
+        for (table, found, wanted) in
+            [("ids", vertices, self.report.vertices), ("edge_ids", edges, self.named_edges)]
+        {
+            if found != wanted {
+                self.violation(table, format!("{found} names for {wanted} elements that have one"));
+            }
+        }
+        Ok(())
+    }
+
+    /// The number of names; `owner` gives the element an id is of, its name space, and its name.
+    fn names_of(
+        &mut self,
+        name: &'static str,
+        table: Table,
+        owner: impl Fn(&Self, u64) -> Result<(ElementId, Option<LabelId>, Option<ExternalId>)>,
+    ) -> Result<u64> {
+        let mut n = 0;
+        self.each(table, |check, key, value| {
+            n += 1;
+            let found = word(value).and_then(|raw| owner(check, raw));
+            match check.noting(name, &key, found)? {
+                Some((_, space, Some(id))) if names::key(space, &id) == key => {}
+                Some((element, _, id)) => check.violation(name, format!("{key:?} names {element:?}, whose id is {id:?}")),
+                None => {}
+            }
+            Ok(())
+        })?;
+        Ok(n)
+    }
+
+    /// Blocks are sorted, and every entry agrees with the ends and the time of its edge.
+    fn adjacency(&mut self, name: &'static str, table: Table, outgoing: bool) -> Result<()> {
+        let (mut counts, mut last) = (BTreeMap::<LabelId, u64>::new(), None);
+        let mut entries = Vec::new();
+        self.each(table, |check, key, value| {
+            let parsed = AdjacencyKey::parse(key).and_then(|at| AdjacencyBlock::parse(key, value).map(|block| (at, block)));
+            let Some((at, block)) = check.noting(name, &key, parsed)? else { return Ok(()) };
+            entries.clear();
+            block.entries(&mut entries);
+            *counts.entry(at.label).or_default() += entries.len() as u64;
+            let alive = check.reader.contains(ElementId::Vertex(at.vertex));
+            if check.noting(name, &at, alive)? == Some(false) {
+                check.violation(name, format!("{:?} is not there, and has edges", at.vertex));
+            }
+            if entries[0].order() != (at.time, at.edge) {
+                check.violation(name, format!("{at:?} is not where its block begins"));
+            }
+            for entry in &entries {
+                let order = Some((at.vertex, at.label, entry.order()));
+                if last >= order {
+                    check.violation(name, format!("{entry:?} of {at:?} is out of order"));
+                }
+                last = order;
+                check.entry(name, &at, entry, outgoing)?;
+            }
+            Ok(())
+        })?;
+        for number in 0..self.reader.schema.edge_labels.len() as u16 {
+            let label = LabelId(number);
+            let found = counts.remove(&label).unwrap_or(0);
+            let wanted = self.live.get(&(ElementKind::Edge, label)).copied().unwrap_or(0);
+            if found != wanted {
+                self.violation(name, format!("{found} entries for {wanted} edges of label {number}"));
+            }
+        }
+        for (label, n) in counts {
+            self.violation(name, format!("{n} entries of edge label {}, which is none", label.0));
+        }
+        Ok(())
+    }
+
+    fn entry(&mut self, name: &'static str, at: &AdjacencyKey, entry: &Entry, outgoing: bool) -> Result<()> {
+        let id = crate::key::edge_at(at.label, entry.edge);
+        let (source, target) = if outgoing { (at.vertex, entry.neighbor) } else { (entry.neighbor, at.vertex) };
+        let edge = self.reader.edge(id);
+        match self.noting(name, &id, edge)? {
+            Some(Some(edge)) if (edge.source, edge.target) == (source, target) => {}
+            Some(Some(edge)) => self.violation(name, format!("{id:?} joins {source:?} and {target:?} here, but is {edge:?}")),
+            Some(None) => self.violation(name, format!("{id:?} is not there, and joins {source:?} and {target:?}")),
+            None => {}
+        }
+        if entry.time.is_some() {
+            let cell = self.reader.cell_at(Column::time(at.label), place(id.0));
+            let cell = self.noting("columns", &id, cell)?.unwrap_or_default();
+            let time = cell.values().next().and_then(|value| value.as_i64()).unwrap_or(i64::MIN);
+            if entry.time != Some(time) {
+                self.violation(name, format!("{id:?} stands at {:?}, but its time is {time}", entry.time));
+            }
+        }
+        let ends = &self.reader.schema.edge_labels.get(usize::from(at.label.0));
+        if ends.is_some_and(|label| !label.ends.contains(&(source.label(), target.label()))) {
+            self.violation("schema", format!("{id:?} joins labels that its own is not said to join"));
+        }
+        Ok(())
+    }
+
+    /// Every entry of an index is of a value its vertex has.
+    fn indexes(&mut self) -> Result<()> {
+        self.each(self.reader.tables.index, |check, entry, _| {
+            check.report.index_entries += 1;
+            let owner = match entry {
+                [a, b, c, d, ..] => Some((LabelId(u16::from_be_bytes([*a, *b])), KeyId(u16::from_be_bytes([*c, *d])))),
+                _ => None,
+            };
+            let Some((label, key)) = owner.filter(|(label, key)| check.reader.schema.index(*label, *key).is_some()) else {
+                check.violation("index", format!("{entry:?} is of no index"));
+                return Ok(());
+            };
+            let Some(vertex) = check.noting("index", &entry, index::vertex_of(entry))? else { return Ok(()) };
+            let cell = check.reader.cell_at(Column::property(ElementKind::Vertex, label, key), place(vertex.0));
+            let Some(cell) = check.noting("columns", &vertex, cell)? else { return Ok(()) };
+            if !index::entries(vertex, key, &cell).iter().any(|wanted| wanted == entry) {
+                check.violation("index", format!("{entry:?} is of a value {vertex:?} does not have"));
+            }
+            Ok(())
+        })
+    }
+
+    /// Every value of an indexed key has its entry.
+    fn values_are_indexed(&mut self) -> Result<()> {
+        for indexed in &self.reader.schema.indexes {
+            let mut column = self.reader.column(Column::property(ElementKind::Vertex, indexed.label, indexed.key));
+            let mut next = 0;
+            while let Some((block, bytes)) = column.from(next)? {
+                next = block + 1;
+                let Ok(cells) = Block::parse(bytes) else { continue }; // noted with the columns
+                for slot in slots(cells.present) {
+                    let vertex = crate::key::vertex_at(indexed.label, block * SLOTS as u64 + slot as u64);
+                    self.is_indexed(vertex, indexed.key, &cells.cell(slot).unwrap_or_default())?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn is_indexed(&mut self, vertex: VertexId, key: KeyId, cell: &Cell) -> Result<()> {
+        for entry in index::entries(vertex, key, cell) {
+            if self.reader.tables.index.get(self.reader.txn, &entry).map_err(lmdb)?.is_none() {
+                self.violation("index", format!("{vertex:?} has a value under key {} that is not in it", key.0));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Reader<'_> {
+    /// The external id of a vertex, if it is there.
+    fn vertex_name(&self, vertex: VertexId) -> Result<Option<ExternalId>> {
+        external(self.cell_at(Column::external(ElementKind::Vertex, vertex.label()), place(vertex.0))?)
+    }
+}
+
+/// Names a cell in messages.
+fn at(column: Column, block: u64, slot: usize) -> String {
+    format!("{:?}", element_at(column.kind, column.label, block * SLOTS as u64 + slot as u64))
+}

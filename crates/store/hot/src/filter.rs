@@ -1,0 +1,262 @@
+//! Predicates over whole blocks: a bit for every slot that passes.
+//!
+//! On a block of one type most predicates become a loop without values. The rest is tested cell by cell.
+
+use std::cmp::Ordering;
+
+use mangrove_graph::{Comparison, Predicate, Result, Value, ValueType};
+
+use crate::block::{Block, Body, Heap, slots};
+use crate::packed::Packed;
+use crate::value;
+
+/// The slots `among` those present of which some value matches.
+pub fn passing(block: &Block, predicate: &Predicate, among: u128) -> Result<u128> {
+    let among = among & block.present;
+    if among == 0 {
+        return Ok(0);
+    }
+    match whole(block, predicate)? {
+        Some(ranks) => Ok(expand(ranks, block.present) & among),
+        None => {
+            let mut passing = 0;
+            for slot in slots(among) {
+                let matches = block.cell(slot)?.values().any(|value| predicate.matches(value));
+                passing |= u128::from(matches) << slot;
+            }
+            Ok(passing)
+        }
+    }
+}
+
+/// Bits by rank as bits by slot.
+fn expand(ranks: u128, present: u128) -> u128 {
+    if present & present.wrapping_add(1) == 0 {
+        return ranks; // the first slots are present: ranks are slots
+    }
+    let bit = |(rank, slot): (usize, usize)| (ranks >> rank & 1) << slot;
+    slots(present).enumerate().map(bit).fold(0, |bits, bit| bits | bit)
+}
+
+/// The ranks that match, if this predicate can be told of a block of this type as a whole: if its outcome is true or false,
+/// never unknown, for every value of the type.
+fn whole(block: &Block, predicate: &Predicate) -> Result<Option<u128>> {
+    let all = all(block.len());
+    let Some(block_type) = block.value_type() else { return Ok(None) };
+    Ok(match predicate {
+        Predicate::Compare(comparison, operand) => compared(block, block_type, *comparison, operand)?,
+        Predicate::Within(options) => any_equal(block, block_type, options)?,
+        Predicate::Without(options) => any_equal(block, block_type, options)?.map(|ranks| all & !ranks),
+        Predicate::Text(test, text) => match block.body {
+            Body::Heap(ValueType::String, heap) => Some(text_matches(&heap, block.len(), |value| test.test(value, text))?),
+            _ => None,
+        },
+        Predicate::Regex(regex) => match block.body {
+            Body::Heap(ValueType::String, heap) => Some(text_matches(&heap, block.len(), |value| regex.is_match(value))?),
+            _ => None,
+        },
+        Predicate::TypeOf(types) => Some(if types.contains(&block_type) { all } else { 0 }),
+        Predicate::And(parts) => fold(block, parts, all, |a, b| a & b)?,
+        Predicate::Or(parts) => fold(block, parts, 0, |a, b| a | b)?,
+        Predicate::Not(part) => whole(block, part)?.map(|ranks| all & !ranks),
+    })
+}
+
+fn all(n: usize) -> u128 {
+    crate::encode::ones(n)
+}
+
+fn fold(block: &Block, parts: &[Predicate], start: u128, join: impl Fn(u128, u128) -> u128) -> Result<Option<u128>> {
+    let mut outcome = start;
+    for part in parts {
+        match whole(block, part)? {
+            Some(ranks) => outcome = join(outcome, ranks),
+            None => return Ok(None),
+        }
+    }
+    Ok(Some(outcome))
+}
+
+fn any_equal(block: &Block, block_type: ValueType, options: &[Value]) -> Result<Option<u128>> {
+    let mut any = 0;
+    for option in options {
+        match compared(block, block_type, Comparison::Eq, option)? {
+            Some(ranks) => any |= ranks,
+            None => return Ok(None),
+        }
+    }
+    Ok(Some(any))
+}
+
+fn compared(block: &Block, block_type: ValueType, comparison: Comparison, operand: &Value) -> Result<Option<u128>> {
+    Ok(match block.body {
+        Body::Ints(t, packed) if t.is_integer() => integers(&packed, comparison, operand),
+        Body::Ints(t, packed) if t == operand.value_type() => counted(operand).map(|operand| {
+            bits(&packed, |v| comparison.accepts(v.cmp(&operand)))
+        }),
+        Body::Float32(values) => {
+            float_operand(operand).map(|f| floats(values.iter().map(|v| f64::from(f32::from_le_bytes(*v))), comparison, f))
+        }
+        Body::Float64(values) => {
+            float_operand(operand).map(|f| floats(values.iter().map(|v| f64::from_le_bytes(*v)), comparison, f))
+        }
+        Body::Heap(t @ ValueType::String, heap) if operand.value_type() == t => {
+            let operand = operand.as_str().unwrap_or_default().as_bytes();
+            Some(heap_matches(&heap, block.len(), |bytes| comparison.accepts(bytes.cmp(operand)))?)
+        }
+        Body::Bools(_) | Body::Uuids(_) | Body::Heap(..) => None,
+        // What is of another kind is equal to nothing here; otherwise the two cannot be compared.
+        _ if unlike(block_type, operand.value_type()) => match comparison {
+            Comparison::Eq => Some(0),
+            Comparison::Neq => Some(all(block.len())),
+            _ => None,
+        },
+        _ => None,
+    })
+}
+
+/// Whether values of the two types are never equal.
+fn unlike(a: ValueType, b: ValueType) -> bool {
+    a != b && !(a.is_number() && b.is_number())
+}
+
+/// The integer that dates, date-times and durations compare by; nothing if it would lose something.
+fn counted(operand: &Value) -> Option<i64> {
+    match operand {
+        Value::Date(date) => Some(i64::from(date.0)),
+        Value::DateTime(t) if t.nanos % 1000 == 0 && t.seconds.unsigned_abs() < 1 << 42 => Some(t.micros()),
+        Value::Duration(d) if d.nanos % 1000 == 0 && d.seconds.unsigned_abs() < 1 << 42 => Some(d.micros()),
+        _ => None,
+    }
+}
+
+fn bits(packed: &Packed, test: impl Fn(i64) -> bool) -> u128 {
+    let mut values = Vec::with_capacity(packed.len());
+    packed.extend(packed.len(), &mut values, |v| test(v as i64));
+    pack_bits(values.into_iter())
+}
+
+fn pack_bits(flags: impl Iterator<Item = bool>) -> u128 {
+    flags.enumerate().fold(0, |bits, (at, flag)| bits | u128::from(flag) << at)
+}
+
+fn integers(packed: &Packed, comparison: Comparison, operand: &Value) -> Option<u128> {
+    if let Some(operand) = operand.as_i64() {
+        return Some(bits(packed, |v| comparison.accepts(v.cmp(&operand))));
+    }
+    let operand = match operand {
+        Value::Float32(f) => f64::from(*f),
+        Value::Float64(f) => *f,
+        _ => return None,
+    };
+    if !(operand.abs() < 9.0e18) {
+        return None; // NaN and what is beyond all integers
+    }
+    let (floor, is_whole) = (operand.floor() as i64, operand.fract() == 0.0);
+    let against = |v: i64| match v.cmp(&floor) {
+        Ordering::Equal if !is_whole => Ordering::Less,
+        ordering => ordering,
+    };
+    Some(bits(packed, |v| comparison.accepts(against(v))))
+}
+
+/// The operand as a double, if it is exactly that.
+fn float_operand(operand: &Value) -> Option<f64> {
+    match operand {
+        Value::Float32(f) => Some(f64::from(*f)),
+        Value::Float64(f) => Some(*f),
+        other => other.as_i64().filter(|i| i.unsigned_abs() <= 1 << 53).map(|i| i as f64),
+    }
+}
+
+fn floats(values: impl Iterator<Item = f64>, comparison: Comparison, operand: f64) -> u128 {
+    match comparison {
+        Comparison::Eq => pack_bits(values.map(|v| v == operand)),
+        Comparison::Neq => pack_bits(values.map(|v| v != operand)),
+        Comparison::Lt => pack_bits(values.map(|v| v < operand)),
+        Comparison::Lte => pack_bits(values.map(|v| v <= operand)),
+        Comparison::Gt => pack_bits(values.map(|v| v > operand)),
+        Comparison::Gte => pack_bits(values.map(|v| v >= operand)),
+    }
+}
+
+fn heap_matches(heap: &Heap, n: usize, test: impl Fn(&[u8]) -> bool) -> Result<u128> {
+    let mut passing = 0;
+    for rank in 0..n {
+        passing |= u128::from(test(heap.get(rank)?)) << rank;
+    }
+    Ok(passing)
+}
+
+fn text_matches(heap: &Heap, n: usize, test: impl Fn(&str) -> bool) -> Result<u128> {
+    let mut passing = 0;
+    for rank in 0..n {
+        passing |= u128::from(test(value::text(heap.get(rank)?)?)) << rank;
+    }
+    Ok(passing)
+}
+
+#[cfg(test)]
+mod tests {
+    use mangrove_graph::{Cell, Date, DateTime, TextTest};
+
+    use super::*;
+    use crate::encode;
+
+    /// Whatever way a block is tested, the outcome is that of its cells.
+    #[test]
+    fn blocks_pass_what_their_cells_pass() {
+        let columns: [Vec<Value>; 9] = [
+            (-3..60i32).map(Value::from).collect(),
+            [i64::MIN, -1, 0, 1 << 53, (1 << 53) + 1, i64::MAX].map(Value::from).into(),
+            [f64::NEG_INFINITY, -0.0, 0.0, 1.5, 2.0, f64::NAN].map(Value::from).into(),
+            [0.5f32, 1.5, f32::NAN].map(Value::from).into(),
+            ["", "a", "ab", "b", "zebra"].map(Value::from).into(),
+            [true, false].map(Value::from).into(),
+            [Date(-1), Date(0), Date(19_000)].map(Value::from).into(),
+            [0, 1_000_001, -5].map(|us| DateTime::from_micros(us).into()).into(),
+            [Value::Null, 1.into(), "a".into(), 2.5.into()].into(),
+        ];
+        let operands: Vec<Value> = columns.iter().flatten().cloned().chain([(1i128 << 70).into()].map(big)).collect();
+        for column in &columns {
+            let mut cells = Vec::new();
+            for value in column {
+                cells.extend([Cell::One(value.clone()), Cell::Absent]);
+            }
+            let mut bytes = Vec::new();
+            encode::cells(&mut bytes, &cells);
+            let block = Block::parse(&bytes).unwrap();
+            for predicate in predicates(&operands) {
+                let found = passing(&block, &predicate, u128::MAX).unwrap();
+                for (slot, cell) in cells.iter().enumerate() {
+                    let expected = cell.values().any(|value| predicate.matches(value));
+                    assert_eq!(found >> slot & 1 != 0, expected, "{cell:?} {predicate:?}");
+                }
+            }
+        }
+    }
+
+    fn big(i: mangrove_graph::BigInt) -> Value {
+        Value::from(i)
+    }
+
+    fn predicates(operands: &[Value]) -> Vec<Predicate> {
+        use Comparison::*;
+        let mut all = Vec::new();
+        for operand in operands {
+            for comparison in [Eq, Neq, Lt, Lte, Gt, Gte] {
+                let plain = Predicate::Compare(comparison, operand.clone());
+                all.push(Predicate::Not(Box::new(plain.clone())));
+                all.push(Predicate::Or(vec![plain.clone(), Predicate::eq(1)]));
+                all.push(Predicate::And(vec![plain.clone(), Predicate::Compare(Neq, "a".into())]));
+                all.push(plain);
+            }
+            all.push(Predicate::Without(vec![operand.clone(), 2.into()].into()));
+        }
+        for test in [TextTest::StartsWith, TextTest::EndsWith, TextTest::Contains] {
+            all.push(Predicate::Text(test, "a".into()));
+        }
+        all.push(Predicate::TypeOf([ValueType::Int32, ValueType::Null].as_slice().into()));
+        all
+    }
+}

@@ -1,0 +1,179 @@
+//! From external ids to elements and back.
+
+use mangrove_graph::{
+    Cell, EdgeId, EdgeRef, ElementId, ElementKind, ExternalId, IdSpace, LabelId, Result, Value, VertexId,
+};
+
+use super::Reader;
+use crate::block::Block;
+use crate::fault::{corrupt, lmdb};
+use crate::key::{Column, KeyBytes, block_slot, flip, no_such, place};
+use crate::names;
+
+/// From so many ids on they are looked up in the order of the table.
+const SORTED_FROM: usize = 256;
+
+impl<'t> Reader<'t> {
+    pub fn find_vertices(
+        &self,
+        label: Option<LabelId>,
+        ids: &[ExternalId],
+        out: &mut Vec<Option<VertexId>>,
+    ) -> Result<()> {
+        let space = match (self.schema.id_space, label) {
+            (IdSpace::Graph, _) => None,
+            (IdSpace::Label, Some(label)) => Some(label),
+            (IdSpace::Label, None) => {
+                out.extend(ids.iter().map(|_| None));
+                return Ok(());
+            }
+        };
+        let first = out.len();
+        match integers(ids).filter(|integers| integers.len() >= SORTED_FROM) {
+            Some(integers) => self.find_integers(space, &integers, out)?,
+            None => {
+                let mut key = Vec::with_capacity(32);
+                for id in ids {
+                    key.clear();
+                    names::put(&mut key, space, id);
+                    let found = self.tables.ids.get(self.txn, &key).map_err(lmdb)?.map(vertex).transpose()?;
+                    out.push(self.verified(found, id)?);
+                }
+            }
+        }
+        if let Some(label) = label {
+            out[first..].iter_mut().for_each(|found| *found = found.filter(|vertex| vertex.label() == label));
+        }
+        Ok(())
+    }
+
+    /// Looks many integer ids up in one walk.
+    fn find_integers(&self, space: Option<LabelId>, ids: &[i64], out: &mut Vec<Option<VertexId>>) -> Result<()> {
+        let keys: Vec<u64> = ids.iter().map(|id| flip(*id)).collect();
+        let first = out.len();
+        out.resize(first + ids.len(), None);
+        let mut walk = self.walk(self.tables.ids);
+        let mut last: Option<(u64, Option<VertexId>)> = None;
+        for at in crate::write::sort::order(&keys) {
+            let id = keys[at as usize];
+            let found = match last {
+                Some((same, found)) if same == id => found,
+                _ => {
+                    let key = match space {
+                        None => KeyBytes::new(&[&[1], &id.to_be_bytes()]),
+                        Some(label) => KeyBytes::new(&[&label.0.to_be_bytes(), &[1], &id.to_be_bytes()]),
+                    };
+                    let steps = if last.is_some_and(|(last, _)| id - last <= 8) { 8 } else { 0 };
+                    let at = walk.seek(key, steps)?.filter(|(found, _)| *found == &key[..]);
+                    at.map(|(_, value)| vertex(value)).transpose()?
+                }
+            };
+            last = Some((id, found));
+            out[first + at as usize] = found;
+        }
+        Ok(())
+    }
+
+    /// `found`, unless only its shortened id is the one looked for.
+    fn verified(&self, found: Option<VertexId>, id: &ExternalId) -> Result<Option<VertexId>> {
+        match found {
+            Some(vertex) if names::is_shortened(id) && self.external_id(vertex)? != *id => Ok(None),
+            found => Ok(found),
+        }
+    }
+
+    pub fn find_edges(&self, ids: &[ExternalId], out: &mut Vec<Option<EdgeRef>>) -> Result<()> {
+        for id in ids {
+            let named = self.tables.edge_ids.get(self.txn, &names::key(None, id)).map_err(lmdb)?;
+            let found = match (named, id) {
+                (Some(edge), _) => {
+                    let edge = EdgeId(word(edge)?);
+                    let is_it = !names::is_shortened(id) || self.edge_external_id(edge)?.as_ref() == Some(id);
+                    if is_it { self.edge(edge)? } else { None }
+                }
+                (None, ExternalId::Int(raw)) => self.unnamed_edge(EdgeId(*raw as u64))?,
+                (None, _) => None,
+            };
+            out.push(found);
+        }
+        Ok(())
+    }
+
+    /// The edge known by the bits of its id, as its user gave it none.
+    fn unnamed_edge(&self, id: EdgeId) -> Result<Option<EdgeRef>> {
+        match self.edge(id)? {
+            Some(edge) if self.edge_external_id(id)?.is_none() => Ok(Some(edge)),
+            _ => Ok(None),
+        }
+    }
+
+    /// The edge of an id with its ends.
+    pub fn edge(&self, id: EdgeId) -> Result<Option<EdgeRef>> {
+        let (block, slot) = block_slot(place(id.0));
+        match self.block(Column::ends(id.label()), block)? {
+            Some(block) => block.edge(id, slot),
+            None => Ok(None),
+        }
+    }
+
+    pub fn external_id(&self, vertex: VertexId) -> Result<ExternalId> {
+        let column = Column::external(ElementKind::Vertex, vertex.label());
+        external(self.cell_at(column, place(vertex.0))?)?.ok_or_else(|| no_such(ElementId::Vertex(vertex)))
+    }
+
+    pub fn edge_external_id(&self, edge: EdgeId) -> Result<Option<ExternalId>> {
+        external(self.cell_at(Column::external(ElementKind::Edge, edge.label()), place(edge.0))?)
+    }
+
+    pub fn contains(&self, element: ElementId) -> Result<bool> {
+        let (block, slot) = block_slot(place(element.raw()));
+        let bytes = self.block_bytes(Column::alive(element.kind(), element.label()), block)?;
+        let present = bytes.map_or(Ok(0), Block::presence)?;
+        Ok(present >> slot & 1 != 0)
+    }
+
+    pub fn further_labels(&self, vertex: VertexId) -> Result<Vec<LabelId>> {
+        let label = vertex.label();
+        if self.schema.label_schema(ElementKind::Vertex, label).is_none_or(|label| label.further.is_empty()) {
+            return Ok(Vec::new());
+        }
+        labels(self.cell_at(Column::further(label), place(vertex.0))?)
+    }
+}
+
+/// The ids as integers, if all are.
+fn integers(ids: &[ExternalId]) -> Option<Vec<i64>> {
+    let integer = |id: &ExternalId| if let ExternalId::Int(i) = id { Some(*i) } else { None };
+    ids.first().and_then(integer)?;
+    ids.iter().map(integer).collect()
+}
+
+fn vertex(value: &[u8]) -> Result<VertexId> {
+    word(value).map(VertexId)
+}
+
+/// The id an entry of `ids` or `edge_ids` names.
+pub fn word(value: &[u8]) -> Result<u64> {
+    value.try_into().map(u64::from_le_bytes).map_err(|_| corrupt("an id of the wrong length"))
+}
+
+/// The id in a cell of an external-id column.
+pub fn external(cell: Cell) -> Result<Option<ExternalId>> {
+    match cell {
+        Cell::Absent => Ok(None),
+        Cell::One(value) => ExternalId::from_value(&value).map(Some).ok_or_else(|| corrupt("an id that cannot be one")),
+        Cell::Many(_) => Err(corrupt("several ids of one element")),
+    }
+}
+
+/// The labels in a cell of a further-label column.
+pub fn labels(cell: Cell) -> Result<Vec<LabelId>> {
+    match cell {
+        Cell::Absent => Ok(Vec::new()),
+        Cell::One(Value::Bytes(bytes)) if bytes.len() % 2 == 0 => {
+            Ok(bytes.as_chunks::<2>().0.iter().map(|label| LabelId(u16::from_le_bytes(*label))).collect())
+        }
+        _ => Err(corrupt("further labels that are none")),
+    }
+}
+

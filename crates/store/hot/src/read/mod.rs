@@ -1,0 +1,191 @@
+//! Reading: one reader over an LMDB transaction and a schema, which snapshots and write transactions lend themselves to.
+
+mod find;
+mod properties;
+mod scan;
+mod topology;
+
+pub(crate) use find::{external, labels as further, word};
+
+use std::sync::Arc;
+
+use heed::{AnyTls, RoTxn, WithoutTls};
+use mangrove_graph::{
+    Adjacency, Cell, EdgeId, EdgeRef, ElementId, ElementKind, Elements, ExternalId, GraphView, Hop, KeyId, LabelId,
+    Predicate, PropertyColumn, Result, Scan, ScanCursor, Schema, Statistics, VertexId,
+};
+
+use crate::block::Block;
+use crate::catalog;
+use crate::fault::lmdb;
+use crate::key::{Column, block_slot, place};
+use crate::store::{Shared, Table, Tables, locked};
+use crate::walk::Walk;
+
+/// The graph as it was when the snapshot was taken. It holds old pages in the file as long as it lives, so keep it short.
+pub struct HotSnapshot {
+    // The transaction owns a handle of the environment; `shared` keeps the tables and the last sync.
+    txn: RoTxn<'static, WithoutTls>,
+    schema: Arc<Schema>,
+    shared: Arc<Shared>,
+}
+
+impl HotSnapshot {
+    pub(crate) fn new(shared: &Arc<Shared>) -> Result<Self> {
+        let txn = shared.env.clone().static_read_txn().map_err(lmdb)?;
+        let version = catalog::schema_version(&shared.tables, &txn)?;
+        let cached = Some(locked(&shared.schema).clone()).filter(|(cached, _)| *cached == version);
+        let schema = match cached {
+            Some((_, schema)) => schema,
+            None => {
+                let loaded = catalog::load_schema(&shared.tables, &txn)?;
+                *locked(&shared.schema) = loaded.clone();
+                loaded.1
+            }
+        };
+        Ok(Self { txn, schema, shared: shared.clone() })
+    }
+
+    pub(crate) fn reader(&self) -> Reader<'_> {
+        Reader { tables: &self.shared.tables, txn: &self.txn, schema: &self.schema }
+    }
+
+    fn counts(&self) -> Result<Statistics> {
+        let reader = self.reader();
+        reader.statistics(|kind, label| catalog::counter(reader.tables, reader.txn, kind, label))
+    }
+}
+
+/// All there is to read a graph with.
+#[derive(Clone, Copy)]
+pub(crate) struct Reader<'t> {
+    pub tables: &'t Tables,
+    pub txn: &'t RoTxn<'t, AnyTls>,
+    pub schema: &'t Schema,
+}
+
+impl<'t> Reader<'t> {
+    pub fn walk(&self, table: Table) -> Walk<'t> {
+        Walk::new(table, self.txn)
+    }
+
+    pub fn block_bytes(&self, column: Column, block: u64) -> Result<Option<&'t [u8]>> {
+        self.tables.columns.get(self.txn, &column.key(block)).map_err(lmdb)
+    }
+
+    pub fn block(&self, column: Column, block: u64) -> Result<Option<Block<'t>>> {
+        self.block_bytes(column, block)?.map(Block::parse).transpose()
+    }
+
+    /// The cell at a place of a column.
+    pub fn cell_at(&self, column: Column, place: u64) -> Result<Cell> {
+        let (block, slot) = block_slot(place);
+        self.block(column, block)?.map_or(Ok(Cell::Absent), |block| block.cell(slot))
+    }
+
+    pub fn cell(&self, element: ElementId, key: KeyId) -> Result<Cell> {
+        let (kind, label) = (element.kind(), element.label());
+        match self.schema.label_schema(kind, label).and_then(|label| label.property(key)) {
+            Some(_) => self.cell_at(Column::property(kind, label, key), place(element.raw())),
+            None => Ok(Cell::Absent),
+        }
+    }
+
+    pub fn statistics(
+        &self,
+        counter: impl Fn(ElementKind, LabelId) -> Result<catalog::Counter>,
+    ) -> Result<Statistics> {
+        let live = |kind| {
+            let labels = 0..self.schema.labels(kind).len();
+            labels.map(|label| Ok(counter(kind, LabelId(label as u16))?.live)).collect::<Result<_>>()
+        };
+        Ok(Statistics { vertices: live(ElementKind::Vertex)?, edges: live(ElementKind::Edge)? })
+    }
+}
+
+/// Implements `GraphView` by the reader of a type that has `reader()`, `counts()` and a `schema`.
+macro_rules! read_through_reader {
+    ($type:ty) => {
+        impl GraphView for $type {
+            fn schema(&self) -> &Schema {
+                &self.schema
+            }
+
+            fn statistics(&self) -> Result<Statistics> {
+                self.counts()
+            }
+
+            fn scan_vertices(
+                &self,
+                scan: &Scan,
+                cursor: &mut ScanCursor,
+                limit: usize,
+                out: &mut Vec<VertexId>,
+            ) -> Result<()> {
+                self.reader().scan_vertices(scan, cursor, limit, out)
+            }
+
+            fn scan_edges(
+                &self,
+                scan: &Scan,
+                cursor: &mut ScanCursor,
+                limit: usize,
+                out: &mut Vec<EdgeRef>,
+            ) -> Result<()> {
+                self.reader().scan_edges(scan, cursor, limit, out)
+            }
+
+            fn find_vertices(
+                &self,
+                label: Option<LabelId>,
+                ids: &[ExternalId],
+                out: &mut Vec<Option<VertexId>>,
+            ) -> Result<()> {
+                self.reader().find_vertices(label, ids, out)
+            }
+
+            fn find_edges(&self, ids: &[ExternalId], out: &mut Vec<Option<EdgeRef>>) -> Result<()> {
+                self.reader().find_edges(ids, out)
+            }
+
+            fn external_id(&self, vertex: VertexId) -> Result<ExternalId> {
+                self.reader().external_id(vertex)
+            }
+
+            fn edge_external_id(&self, edge: EdgeId) -> Result<Option<ExternalId>> {
+                self.reader().edge_external_id(edge)
+            }
+
+            fn contains(&self, element: ElementId) -> Result<bool> {
+                self.reader().contains(element)
+            }
+
+            fn further_labels(&self, vertex: VertexId) -> Result<Vec<LabelId>> {
+                self.reader().further_labels(vertex)
+            }
+
+            fn neighbors(&self, from: &[VertexId], hop: &Hop, out: &mut Adjacency) -> Result<()> {
+                self.reader().neighbors(from, hop, out)
+            }
+
+            fn degrees(&self, from: &[VertexId], hop: &Hop, out: &mut Vec<u64>) -> Result<()> {
+                self.reader().degrees(from, hop, out)
+            }
+
+            fn cell(&self, element: ElementId, key: KeyId) -> Result<Cell> {
+                self.reader().cell(element, key)
+            }
+
+            fn properties(&self, elements: Elements<'_>, key: KeyId) -> Result<PropertyColumn> {
+                self.reader().properties(elements, key)
+            }
+
+            fn search(&self, label: LabelId, key: KeyId, predicate: &Predicate) -> Result<Option<Vec<VertexId>>> {
+                self.reader().search(label, key, predicate)
+            }
+        }
+    };
+}
+
+pub(crate) use read_through_reader;
+read_through_reader!(HotSnapshot);

@@ -1,0 +1,192 @@
+//! Scans: the blocks of a label one after the other, each filter as a set of 128 bits.
+
+use mangrove_graph::{EdgeRef, ElementKind, LabelId, Predicate, Result, Scan, ScanCursor, VertexId};
+
+use super::Reader;
+use crate::block::{Block, SLOTS, slots};
+use crate::encode::ones;
+use crate::filter;
+use crate::key::{Column, KeyBytes, block_slot, edge_at, vertex_at};
+use crate::walk::Walk;
+
+/// Blocks a call looks at before it returns, so that a scan which finds nothing can be stopped.
+const BLOCKS_MAX: usize = 4096;
+
+/// Which vertices or edges of a label are of the scan's labels.
+#[derive(Clone, Copy, PartialEq)]
+enum Members {
+    None,
+    All,
+    /// Those that carry one of them as a further label.
+    Carriers,
+}
+
+impl<'t> Reader<'t> {
+    pub fn scan_vertices(
+        &self,
+        scan: &Scan,
+        cursor: &mut ScanCursor,
+        limit: usize,
+        out: &mut Vec<VertexId>,
+    ) -> Result<()> {
+        self.scan(ElementKind::Vertex, scan, cursor, limit, |label, block, found, _| {
+            out.extend(slots(found).map(|slot| vertex_at(label, block * SLOTS as u64 + slot as u64)));
+            Ok(())
+        })
+    }
+
+    pub fn scan_edges(&self, scan: &Scan, cursor: &mut ScanCursor, limit: usize, out: &mut Vec<EdgeRef>) -> Result<()> {
+        self.scan(ElementKind::Edge, scan, cursor, limit, |label, block, found, bytes| {
+            let ends = Block::parse(bytes)?;
+            for slot in slots(found) {
+                out.extend(ends.edge(edge_at(label, block * SLOTS as u64 + slot as u64), slot)?);
+            }
+            Ok(())
+        })
+    }
+
+    /// Calls `found` with the label, block, slots and bytes of the built-in column of every block with elements that pass.
+    fn scan(
+        &self,
+        kind: ElementKind,
+        scan: &Scan,
+        cursor: &mut ScanCursor,
+        limit: usize,
+        mut found: impl FnMut(LabelId, u64, u128, &'t [u8]) -> Result<()>,
+    ) -> Result<()> {
+        let (mut room, mut blocks) = (limit, BLOCKS_MAX);
+        while !cursor.done && room > 0 && blocks > 0 {
+            let label = LabelId(cursor.label as u16);
+            if cursor.label >= self.schema.labels(kind).len() {
+                cursor.done = true;
+                break;
+            }
+            let Some(mut scanner) = self.label_scanner(kind, label, scan) else {
+                next_label(cursor);
+                continue;
+            };
+            while room > 0 && blocks > 0 {
+                blocks -= 1;
+                let Some((block, bytes, mut passing)) = scanner.next(cursor.local)? else {
+                    next_label(cursor);
+                    break;
+                };
+                cursor.local = (block + 1) * SLOTS as u64;
+                if passing.count_ones() as usize > room {
+                    let next = slots(passing).nth(room).unwrap_or_default();
+                    cursor.local = block * SLOTS as u64 + next as u64;
+                    passing &= ones(next);
+                }
+                room -= passing.count_ones() as usize;
+                if passing != 0 {
+                    found(label, block, passing, bytes)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Nothing if no element of the label can pass.
+    fn label_scanner<'s>(&self, kind: ElementKind, label: LabelId, scan: &'s Scan) -> Option<LabelScanner<'s, 't>> {
+        let members = self.members(kind, label, scan);
+        if members == Members::None {
+            return None;
+        }
+        let schema = self.schema.label_schema(kind, label)?;
+        let mut filters = Vec::with_capacity(scan.filters.len());
+        for filter in &scan.filters {
+            schema.property(filter.key)?;
+            filters.push((self.column(Column::property(kind, label, filter.key)), &filter.predicate));
+        }
+        let further = (members == Members::Carriers).then(|| {
+            (self.column(Column::further(label)), scan.labels.as_deref().unwrap_or_default())
+        });
+        Some(LabelScanner { alive: self.column(Column::alive(kind, label)), filters, further })
+    }
+
+    fn members(&self, kind: ElementKind, label: LabelId, scan: &Scan) -> Members {
+        let Some(wanted) = &scan.labels else { return Members::All };
+        if wanted.contains(&label) {
+            return Members::All;
+        }
+        match self.schema.label_schema(kind, label) {
+            Some(schema) if wanted.iter().any(|wanted| schema.further.contains(wanted)) => Members::Carriers,
+            _ => Members::None,
+        }
+    }
+
+    pub fn column(&self, column: Column) -> ColumnWalk<'t> {
+        ColumnWalk { column, walk: self.walk(self.tables.columns) }
+    }
+}
+
+fn next_label(cursor: &mut ScanCursor) {
+    cursor.label += 1;
+    cursor.local = 0;
+}
+
+/// The blocks of a column in order.
+pub struct ColumnWalk<'t> {
+    column: Column,
+    walk: Walk<'t>,
+}
+
+impl<'t> ColumnWalk<'t> {
+    /// The first block from `block` on.
+    pub fn from(&mut self, block: u64) -> Result<Option<(u64, &'t [u8])>> {
+        let Some((key, bytes)) = self.walk.seek(KeyBytes::new(&[&self.column.key(block)]), 2)? else { return Ok(None) };
+        let (column, at) = Column::parse(key)?;
+        Ok((column == self.column).then_some((at, bytes)))
+    }
+
+    pub fn at(&mut self, block: u64) -> Result<Option<&'t [u8]>> {
+        Ok(self.from(block)?.filter(|(at, _)| *at == block).map(|(_, bytes)| bytes))
+    }
+}
+
+struct LabelScanner<'s, 't> {
+    alive: ColumnWalk<'t>,
+    filters: Vec<(ColumnWalk<'t>, &'s Predicate)>,
+    further: Option<(ColumnWalk<'t>, &'s [LabelId])>,
+}
+
+impl<'t> LabelScanner<'_, 't> {
+    /// The next block from a local id on, with those of its slots that pass.
+    fn next(&mut self, local: u64) -> Result<Option<(u64, &'t [u8], u128)>> {
+        let (first, slot) = block_slot(local);
+        let Some((block, bytes)) = self.alive.from(first)? else { return Ok(None) };
+        let mut passing = Block::presence(bytes)?;
+        if block == first {
+            passing &= !ones(slot);
+        }
+        for (column, predicate) in &mut self.filters {
+            if passing == 0 {
+                break;
+            }
+            passing = match column.at(block)? {
+                Some(bytes) => filter::passing(&Block::parse(bytes)?, predicate, passing)?,
+                None => 0,
+            };
+        }
+        if let Some((column, wanted)) = &mut self.further
+            && passing != 0
+        {
+            passing = match column.at(block)? {
+                Some(bytes) => carriers(&Block::parse(bytes)?, wanted, passing)?,
+                None => 0,
+            };
+        }
+        Ok(Some((block, bytes, passing)))
+    }
+}
+
+/// The slots whose further labels have one that is wanted.
+fn carriers(block: &Block, wanted: &[LabelId], among: u128) -> Result<u128> {
+    let mut carriers = 0;
+    for slot in slots(among & block.present) {
+        let labels = super::find::labels(block.cell(slot)?)?;
+        carriers |= u128::from(labels.iter().any(|label| wanted.contains(label))) << slot;
+    }
+    Ok(carriers)
+}
+

@@ -1,0 +1,426 @@
+//! Opening the environment, its tables, and whose turn it is to write.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::thread::ThreadId;
+use std::time::Duration;
+use std::{fs, io};
+
+use heed::types::Bytes;
+use heed::{CommitOrAbort, CompactionOption, Database, Env, EnvFlags, EnvOpenOptions, RwTxn, WithoutTls};
+use mangrove_graph::{GraphError, IdSpace, Result, Schema};
+
+use crate::catalog;
+use crate::check::{self, CheckReport};
+use crate::fault::{corrupt, lmdb};
+use crate::read::HotSnapshot;
+use crate::write::HotTransaction;
+
+pub type Table = Database<'static, Bytes, Bytes>;
+
+/// What a commit promises.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Durability {
+    /// When a commit returns it is on the disk: it survives a crash of the process, of the system, and a power failure.
+    #[default]
+    Full,
+    /// A commit is handed to the operating system and not waited for. It survives a crash of the process. **After a crash of
+    /// the system or a power failure the last commits may be lost, and, as pages reach the disk in any order, the whole
+    /// database may be damaged beyond use.** For data that can be loaded again; [`Hot::sync`] makes all of it durable.
+    Relaxed,
+}
+
+/// How a store is opened.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct HotOptions {
+    /// Only read. Works beside a writing process, and where nothing may be written.
+    pub read_only: bool,
+    pub durability: Durability,
+    /// The id space of a store that is made; that of an existing one stays as it is.
+    pub id_space: IdSpace,
+}
+
+/// An open store. Handles of one directory share it within a process; it closes with the last of its handles, snapshots and
+/// transactions.
+#[derive(Clone)]
+pub struct Hot {
+    shared: Arc<Shared>,
+    read_only: bool,
+}
+
+/// What handles, snapshots and transactions of one store share.
+pub(crate) struct Shared {
+    pub env: Env<WithoutTls>,
+    pub tables: Tables,
+    read_only: bool,
+    durability: Durability,
+    /// The last schema read, with its version.
+    pub schema: Mutex<(u64, Arc<Schema>)>,
+    pub turn: Turn,
+}
+
+/// The tables, by the names they have in LMDB.
+#[derive(Clone, Copy)]
+pub(crate) struct Tables {
+    pub meta: Table,
+    pub schema: Table,
+    pub ids: Table,
+    pub edge_ids: Table,
+    pub out: Table,
+    pub incoming: Table,
+    pub columns: Table,
+    pub index: Table,
+}
+
+const NAMES: [&str; 8] = ["meta", "schema", "ids", "edge_ids", "out", "in", "columns", "index"];
+/// Address space reserved for the map. Only the part that holds data takes memory or disk, so it never has to be moved.
+const MAP_BYTES: usize = 1 << 40;
+const READERS_MAX: u32 = 1024;
+/// How long to wait for another thread to finish closing a store.
+const CLOSING_MAX: Duration = Duration::from_secs(10);
+
+/// The stores this process has open.
+static OPEN: Mutex<Vec<(PathBuf, Weak<Shared>)>> = Mutex::new(Vec::new());
+
+impl Tables {
+    fn new(tables: [Table; NAMES.len()]) -> Self {
+        let [meta, schema, ids, edge_ids, out, incoming, columns, index] = tables;
+        Self { meta, schema, ids, edge_ids, out, incoming, columns, index }
+    }
+
+    pub fn named(&self) -> [(&'static str, Table); NAMES.len()] {
+        let tables =
+            [self.meta, self.schema, self.ids, self.edge_ids, self.out, self.incoming, self.columns, self.index];
+        std::array::from_fn(|at| (NAMES[at], tables[at]))
+    }
+}
+
+impl Hot {
+    /// Opens the store in the directory `dir`, which is made, and filled, if there is none and `read_only` is not set.
+    ///
+    /// # Errors
+    /// [`GraphError::Storage`] if the directory cannot be read or written; [`GraphError::Corrupt`] if what is in it is no
+    /// store, or was cut short; [`GraphError::Invalid`] if it has another format, or this process has it open in a way that
+    /// does not allow this one.
+    pub fn open(dir: &Path, options: &HotOptions) -> Result<Self> {
+        if !options.read_only {
+            fs::create_dir_all(dir).map_err(GraphError::storage)?;
+        }
+        let dir = dir.canonicalize().map_err(GraphError::storage)?;
+        // LMDB allows a process one environment a directory.
+        let mut open = locked(&OPEN);
+        open.retain(|(_, shared)| shared.strong_count() > 0);
+        let already = open.iter().find(|(path, _)| *path == dir).and_then(|(_, shared)| shared.upgrade());
+        let shared = match already {
+            Some(shared) => shared.allowing(options)?,
+            None => {
+                let shared = Arc::new(Shared::open(&dir, options)?);
+                open.push((dir, Arc::downgrade(&shared)));
+                shared
+            }
+        };
+        Ok(Self { shared, read_only: options.read_only })
+    }
+
+    /// The graph as it is now, and stays for this reader. O(1).
+    pub fn snapshot(&self) -> Result<HotSnapshot> {
+        HotSnapshot::new(&self.shared)
+    }
+
+    /// Begins to write; waits for the transaction of another thread to end.
+    ///
+    /// # Errors
+    /// [`GraphError::Invalid`] if this very thread has one open, [`GraphError::ReadOnly`] if the store is open read-only.
+    pub fn begin(&self) -> Result<HotTransaction> {
+        if self.read_only { Err(GraphError::ReadOnly) } else { HotTransaction::new(&self.shared) }
+    }
+
+    pub fn is_read_only(&self) -> bool {
+        self.read_only
+    }
+
+    /// Makes every commit so far durable, whatever the [`Durability`].
+    pub fn sync(&self) -> Result<()> {
+        if self.read_only {
+            return Ok(());
+        }
+        self.shared.env.force_sync().map_err(lmdb)
+    }
+
+    /// Writes a compacted copy of the last committed state into the directory `dir`, which is made. Others may read and write
+    /// meanwhile; it needs no lock.
+    ///
+    /// # Errors
+    /// [`GraphError::Storage`] if there is a store in `dir` already, or it cannot be written.
+    pub fn copy_to(&self, dir: &Path) -> Result<()> {
+        fs::create_dir_all(dir).map_err(GraphError::storage)?;
+        let path = dir.join("data.mdb");
+        let mut file = fs::File::create_new(&path).map_err(GraphError::storage)?;
+        let copied = self.shared.env.copy_to_file(&mut file, CompactionOption::Enabled).map_err(lmdb);
+        let copied = copied.and_then(|()| file.sync_all().map_err(|error| lmdb(error.into())));
+        if copied.is_err() {
+            // What is there is no whole copy; the error that matters is the first one.
+            let _ = fs::remove_file(&path);
+        }
+        copied?;
+        sync_directory(dir).map_err(GraphError::storage)
+    }
+
+    /// Verifies every invariant across the tables. O(size of the store).
+    pub fn check(&self) -> Result<CheckReport> {
+        check::check(&self.snapshot()?)
+    }
+
+    /// The size of each table.
+    pub fn stats(&self) -> Result<StoreStats> {
+        let txn = self.shared.env.read_txn().map_err(lmdb)?;
+        let mut tables = Vec::with_capacity(NAMES.len());
+        for (name, table) in self.shared.tables.named() {
+            let stat = table.stat(&txn).map_err(lmdb)?;
+            let pages = (stat.branch_pages + stat.leaf_pages + stat.overflow_pages) as u64;
+            tables.push(TableStats {
+                name,
+                entries: stat.entries as u64,
+                pages,
+                bytes: pages * u64::from(stat.page_size),
+                depth: stat.depth,
+            });
+        }
+        Ok(StoreStats { tables, file_bytes: self.shared.env.real_disk_size().map_err(lmdb)? })
+    }
+
+    pub fn path(&self) -> PathBuf {
+        self.shared.env.path().to_path_buf()
+    }
+}
+
+impl Shared {
+    fn open(dir: &Path, options: &HotOptions) -> Result<Self> {
+        let env = open_env(dir, options)?;
+        if !options.read_only {
+            env.clear_stale_readers().map_err(lmdb)?;
+        }
+        check_length(&env)?;
+        let tables = match open_tables(&env)? {
+            Some(tables) => tables,
+            None if options.read_only => return Err(corrupt("its tables are missing")),
+            None => create_tables(&env, options.id_space)?,
+        };
+        let txn = env.read_txn().map_err(lmdb)?;
+        catalog::check_format(&tables, &txn)?;
+        let schema = Mutex::new(catalog::load_schema(&tables, &txn)?);
+        drop(txn);
+        let HotOptions { read_only, durability, .. } = *options;
+        Ok(Self { env, tables, read_only, durability, schema, turn: Turn::default() })
+    }
+
+    /// This store for one more handle, if it promises what the handle is to.
+    fn allowing(self: Arc<Self>, options: &HotOptions) -> Result<Arc<Self>> {
+        if self.read_only && !options.read_only {
+            return Err(GraphError::Invalid("this process has the database open read-only: close that first".into()));
+        }
+        if self.durability == Durability::Relaxed && options.durability == Durability::Full && !options.read_only {
+            return Err(GraphError::Invalid(
+                "this process has the database open with relaxed durability: close that first".into(),
+            ));
+        }
+        Ok(self)
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        if !self.read_only {
+            // Nobody is left to be told; with full durability there is nothing to do.
+            let _ = self.env.force_sync();
+        }
+    }
+}
+
+/// Sizes of the tables.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StoreStats {
+    pub tables: Vec<TableStats>,
+    /// Of the whole file, pages free for reuse included.
+    pub file_bytes: u64,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct TableStats {
+    pub name: &'static str,
+    pub entries: u64,
+    pub pages: u64,
+    pub bytes: u64,
+    /// Levels of its tree.
+    pub depth: u32,
+}
+
+fn open_env(dir: &Path, options: &HotOptions) -> Result<Env<WithoutTls>> {
+    let file_bytes = fs::metadata(dir.join("data.mdb")).map(|m| m.len() as usize).unwrap_or(0);
+    let mut flags = EnvFlags::empty();
+    if options.read_only {
+        flags |= EnvFlags::READ_ONLY;
+    }
+    if options.durability == Durability::Relaxed {
+        flags |= EnvFlags::NO_SYNC;
+    }
+    let mut map_bytes = MAP_BYTES;
+    loop {
+        match open_mapped(dir, flags, map_bytes) {
+            Err(heed::Error::Io(error)) if error.kind() == io::ErrorKind::OutOfMemory => {
+                map_bytes /= 2;
+                if map_bytes < (2 * file_bytes).max(1 << 26) {
+                    return Err(GraphError::storage(error));
+                }
+            }
+            // The lock file cannot be written, so LMDB cannot tell a writer which pages are read. Nobody but a user with more
+            // rights can be that writer.
+            Err(heed::Error::Io(error))
+                if error.kind() == io::ErrorKind::PermissionDenied
+                    && options.read_only
+                    && !flags.contains(EnvFlags::NO_LOCK) =>
+            {
+                flags |= EnvFlags::NO_LOCK;
+            }
+            // The last handle is gone, but not done with closing.
+            Err(heed::Error::EnvAlreadyOpened) if heed::env_closing_event(dir).is_none_or(|closing| {
+                closing.wait_timeout(CLOSING_MAX)
+            }) => {}
+            result => return result.map_err(lmdb),
+        }
+    }
+}
+
+fn open_mapped(dir: &Path, flags: EnvFlags, map_bytes: usize) -> heed::Result<Env<WithoutTls>> {
+    let mut open = EnvOpenOptions::new().read_txn_without_tls();
+    open.map_size(map_bytes).max_readers(READERS_MAX).max_dbs(NAMES.len() as u32);
+    // SAFETY: the flags hand safety over to two promises. NO_LOCK is set only for read-only environments in places this
+    // process cannot write. The file is changed by nothing but LMDB: it is the database's own, which is said where its
+    // format is described.
+    unsafe { open.flags(flags).open(dir) }
+}
+
+/// Pages beyond the end of a file that was cut short would end the process with a signal when they are read.
+fn check_length(env: &Env<WithoutTls>) -> Result<()> {
+    let pages = env.info().last_page_number as u64 + 1;
+    let wanted = pages * u64::from(env.unnamed_database_stat().page_size);
+    let length = env.real_disk_size().map_err(lmdb)?;
+    if length < wanted {
+        return Err(GraphError::corrupt(format!("its file has {length} bytes where {wanted} were written")));
+    }
+    Ok(())
+}
+
+fn open_tables(env: &Env<WithoutTls>) -> Result<Option<Tables>> {
+    let txn = env.read_txn().map_err(lmdb)?;
+    let opened = env.open_databases_and_commit(txn, |open, txn| -> heed::Result<_> {
+        let mut tables = Vec::with_capacity(NAMES.len());
+        for name in NAMES {
+            match open.open_database::<Bytes, Bytes>(txn, Some(name))? {
+                Some(table) => tables.push(table),
+                None => return Ok(CommitOrAbort::Abort(())),
+            }
+        }
+        let tables: [_; NAMES.len()] = tables.try_into().map_err(|_| heed::MdbError::NotFound)?;
+        Ok(CommitOrAbort::Commit(tables))
+    });
+    Ok(opened.map_err(lmdb)?.commit().map(Tables::new))
+}
+
+fn create_tables(env: &Env<WithoutTls>, id_space: IdSpace) -> Result<Tables> {
+    let txn = env.write_txn().map_err(lmdb)?;
+    let created = env.create_databases_and_commit(txn, |create, txn| -> heed::Result<_> {
+        let mut tables = Vec::with_capacity(NAMES.len());
+        for name in NAMES {
+            tables.push(create.create_database::<Bytes, Bytes>(txn, Some(name))?);
+        }
+        let tables: [_; NAMES.len()] = tables.try_into().map_err(|_| heed::MdbError::NotFound)?;
+        for (key, value) in catalog::first_meta(id_space) {
+            tables[0].put(txn, key, &value)?;
+        }
+        Ok(CommitOrAbort::<_, ()>::Commit(tables))
+    });
+    let tables = created.map_err(lmdb)?.commit().ok_or_else(|| corrupt("its tables could not be made"))?;
+    Ok(Tables::new(tables))
+}
+
+/// Makes entries of a directory durable.
+fn sync_directory(dir: &Path) -> io::Result<()> {
+    if cfg!(unix) { fs::File::open(dir)?.sync_all() } else { Ok(()) }
+}
+
+/// One thread at a time may write.
+#[derive(Default)]
+pub(crate) struct Turn {
+    writer: Mutex<Option<ThreadId>>,
+    free: Condvar,
+}
+
+/// The turn of this thread; ends when dropped.
+pub(crate) struct MyTurn(Arc<Shared>);
+
+impl MyTurn {
+    pub fn wait(shared: &Arc<Shared>) -> Result<Self> {
+        let me = std::thread::current().id();
+        let mut writer = locked(&shared.turn.writer);
+        while let Some(other) = *writer {
+            if other == me {
+                return Err(GraphError::Invalid(
+                    "this thread has a write transaction open already: commit or abort it first".into(),
+                ));
+            }
+            writer = shared.turn.free.wait(writer).unwrap_or_else(PoisonError::into_inner);
+        }
+        *writer = Some(me);
+        Ok(Self(shared.clone()))
+    }
+}
+
+impl Drop for MyTurn {
+    fn drop(&mut self) {
+        *locked(&self.0.turn.writer) = None;
+        self.0.turn.free.notify_one();
+    }
+}
+
+pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A write transaction that keeps its environment alive, and its thread's turn to write.
+pub(crate) struct OwnedTxn {
+    // Fields drop in this order: the transaction ends before the turn does, and before the environment can close.
+    txn: RwTxn<'static>,
+    _turn: MyTurn,
+    shared: Arc<Shared>,
+    /// LMDB binds a write transaction to its thread.
+    _thread: std::marker::PhantomData<*const ()>,
+}
+
+impl OwnedTxn {
+    pub fn begin(shared: &Arc<Shared>) -> Result<Self> {
+        let turn = MyTurn::wait(shared)?;
+        let txn = shared.env.write_txn().map_err(lmdb)?;
+        // SAFETY: the transaction borrows the environment inside `shared`, whose address is that of the Arc's heap
+        // allocation and does not change. The Arc is kept beside it and, by the order of the fields, dropped after it.
+        let txn = unsafe { std::mem::transmute::<RwTxn<'_>, RwTxn<'static>>(txn) };
+        Ok(Self { txn, _turn: turn, shared: shared.clone(), _thread: std::marker::PhantomData })
+    }
+
+    pub fn txn(&self) -> &RwTxn<'static> {
+        &self.txn
+    }
+
+    pub fn txn_mut(&mut self) -> &mut RwTxn<'static> {
+        &mut self.txn
+    }
+
+    pub fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
+    pub fn commit(self) -> Result<()> {
+        let Self { txn, .. } = self;
+        txn.commit().map_err(lmdb)
+    }
+}

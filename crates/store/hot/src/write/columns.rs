@@ -1,0 +1,167 @@
+//! Changing columns: whole blocks where a batch fills them, else block by block.
+
+use std::ops::Range;
+
+use heed::PutFlags;
+use mangrove_graph::{Cell, EdgeId, EdgeRef, LabelId, Result};
+
+use super::HotTransaction;
+use crate::block::SLOTS;
+use crate::encode::{self, Rows};
+use crate::fault::lmdb;
+use crate::key::{Column, block_slot};
+use crate::store::Table;
+
+/// Cells to be changed at a slot of a block.
+pub type Change = (usize, Cell);
+
+impl HotTransaction {
+    /// Writes `rows` to consecutive places from `first` on. Absent rows leave what is there. Where `are_new`, nothing is in
+    /// the column from `first` on.
+    pub fn put_run(&mut self, column: Column, first: u64, rows: &impl Rows, n: usize, are_new: bool) -> Result<()> {
+        let mut bytes = Vec::with_capacity(2048);
+        for (block, slot, range) in blocks(first, n) {
+            bytes.clear();
+            let untouched = are_new && slot == 0;
+            let old = if untouched { None } else { self.reader().block(column, block)? };
+            match old {
+                None => rows.encode(range, slot, &mut bytes),
+                Some(old) => {
+                    let mut cells = old.cells()?;
+                    for (at, row) in range.enumerate() {
+                        match rows.cell(row) {
+                            Cell::Absent => {}
+                            cell => cells[slot + at] = cell,
+                        }
+                    }
+                    encode::cells(&mut bytes, &cells);
+                }
+            }
+            if !bytes.is_empty() {
+                self.put_block(column, block, &bytes)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Replaces cells of one block.
+    pub fn edit_block(&mut self, column: Column, block: u64, changes: impl IntoIterator<Item = Change>) -> Result<()> {
+        let old = self.reader().block(column, block)?;
+        let was_there = old.is_some();
+        let mut cells = old.map_or_else(|| Ok(vec![Cell::Absent; SLOTS]), |old| old.cells())?;
+        for (slot, cell) in changes {
+            cells[slot] = cell;
+        }
+        let mut bytes = Vec::with_capacity(1024);
+        encode::cells(&mut bytes, &cells);
+        self.replace_block(column, block, &bytes, was_there)
+    }
+
+    /// Removes the cells of these places, sorted.
+    pub fn clear_cells(&mut self, column: Column, places: &[u64]) -> Result<()> {
+        for group in places.chunk_by(|a, b| block_slot(*a).0 == block_slot(*b).0) {
+            let (block, _) = block_slot(group[0]);
+            if self.reader().block_bytes(column, block)?.is_some() {
+                self.edit_block(column, block, group.iter().map(|place| (block_slot(*place).1, Cell::Absent)))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the ends of consecutive new edges from place `first` on.
+    pub fn put_ends(&mut self, label: LabelId, first: u64, edges: impl Fn(usize) -> EdgeRef, n: usize) -> Result<()> {
+        let column = Column::ends(label);
+        let mut bytes = Vec::with_capacity(2048);
+        for (block, slot, range) in blocks(first, n) {
+            let mut ends = if slot == 0 { [None; SLOTS] } else { self.ends_of(label, block)? };
+            for (at, row) in range.enumerate() {
+                ends[slot + at] = Some(edges(row));
+            }
+            bytes.clear();
+            encode::ends(&mut bytes, &ends);
+            self.put_block(column, block, &bytes)?;
+        }
+        Ok(())
+    }
+
+    /// Removes the ends of these places, sorted.
+    pub fn clear_ends(&mut self, label: LabelId, places: &[u64]) -> Result<()> {
+        let mut bytes = Vec::new();
+        for group in places.chunk_by(|a, b| block_slot(*a).0 == block_slot(*b).0) {
+            let (block, _) = block_slot(group[0]);
+            let mut ends = self.ends_of(label, block)?;
+            group.iter().for_each(|place| ends[block_slot(*place).1] = None);
+            bytes.clear();
+            encode::ends(&mut bytes, &ends);
+            self.replace_block(Column::ends(label), block, &bytes, true)?;
+        }
+        Ok(())
+    }
+
+    fn ends_of(&self, label: LabelId, block: u64) -> Result<[Option<EdgeRef>; SLOTS]> {
+        let mut ends = [None; SLOTS];
+        if let Some(old) = self.reader().block(Column::ends(label), block)? {
+            for (slot, edge) in ends.iter_mut().enumerate() {
+                *edge = old.edge(EdgeId(0), slot)?;
+            }
+        }
+        Ok(ends)
+    }
+
+    fn put_block(&mut self, column: Column, block: u64, bytes: &[u8]) -> Result<()> {
+        let table = self.owned.shared().tables.columns;
+        table.put(self.owned.txn_mut(), &column.key(block), bytes).map_err(lmdb)
+    }
+
+    fn replace_block(&mut self, column: Column, block: u64, bytes: &[u8], was_there: bool) -> Result<()> {
+        if !bytes.is_empty() {
+            return self.put_block(column, block, bytes);
+        }
+        if was_there {
+            let table = self.owned.shared().tables.columns;
+            table.delete(self.owned.txn_mut(), &column.key(block)).map_err(lmdb)?;
+        }
+        Ok(())
+    }
+
+    /// Puts sorted entries into a table, appending those beyond its end.
+    pub fn put_sorted<'a>(&mut self, table: Table, entries: impl Iterator<Item = (&'a [u8], &'a [u8])>) -> Result<()> {
+        let mut last = table.last(self.owned.txn()).map_err(lmdb)?.map(|(key, _)| key.to_vec());
+        for (key, value) in entries {
+            let txn = self.owned.txn_mut();
+            if last.as_deref().is_none_or(|last| last < key) {
+                table.put_with_flags(txn, PutFlags::APPEND, key, value).map_err(lmdb)?;
+                last = None; // from here on every key is beyond the last
+            } else {
+                table.put(txn, key, value).map_err(lmdb)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The blocks of `n` places from `first` on: block, first slot, and the range of rows that fall into it.
+fn blocks(first: u64, n: usize) -> impl Iterator<Item = (u64, usize, Range<usize>)> {
+    let mut row = 0;
+    std::iter::from_fn(move || {
+        if row == n {
+            return None;
+        }
+        let (block, slot) = block_slot(first + row as u64);
+        let end = n.min(row + SLOTS - slot);
+        let range = row..end;
+        row = end;
+        Some((block, slot, range))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_fall_into_blocks() {
+        let all: Vec<_> = blocks(120, 140).collect();
+        assert_eq!(all, [(0, 120, 0..8), (1, 0, 8..136), (2, 0, 136..140)]);
+    }
+}

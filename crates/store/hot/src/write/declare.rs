@@ -1,0 +1,103 @@
+//! Declarations and indexes.
+
+use std::sync::Arc;
+
+use mangrove_graph::{
+    Cardinality, ElementKind, GraphError, IndexSchema, KeyId, LabelId, PropertySchema, Result, ValueType,
+};
+
+use super::HotTransaction;
+use crate::block::{Block, SLOTS, slots};
+use crate::fault::lmdb;
+use crate::index;
+use crate::key::{Column, after_prefix, vertex_at};
+
+impl HotTransaction {
+    pub(super) fn fix_property(
+        &mut self,
+        kind: ElementKind,
+        label: LabelId,
+        key: KeyId,
+        value_type: Option<ValueType>,
+        cardinality: Cardinality,
+    ) -> Result<()> {
+        self.label_exists(kind, label)?;
+        self.key_exists(key)?;
+        if value_type.is_some_and(|t| !t.is_storable()) {
+            let what = format!("{} cannot be the type of a property", value_type.unwrap_or(ValueType::Null));
+            return Err(GraphError::Invalid(what));
+        }
+        let declaration = PropertySchema { declared: value_type, cardinality, ..PropertySchema::new(key) };
+        let mut column = self.reader().column(Column::property(kind, label, key));
+        let mut block = 0;
+        while let Some((at, bytes)) = column.from(block)? {
+            let cells = Block::parse(bytes)?;
+            // A block of the declared type keeps to the declaration as a whole.
+            if value_type.is_none() || cells.value_type() != value_type {
+                for slot in slots(cells.present) {
+                    self.keeps_to(kind, label, &declaration, &cells.cell(slot)?, true)?;
+                }
+            }
+            block = at + 1;
+        }
+        drop(column);
+        let property = self.label_mut(kind, label).property_mut(key);
+        (property.declared, property.cardinality) = (value_type, cardinality);
+        Ok(())
+    }
+
+    pub(super) fn fix_time(&mut self, label: LabelId, key: KeyId) -> Result<()> {
+        self.label_exists(ElementKind::Edge, label)?;
+        self.key_exists(key)?;
+        if self.counter(ElementKind::Edge, label)?.live > 0 {
+            let name = self.schema.label_name(ElementKind::Edge, label);
+            let what = format!("{name} has edges already, so its time can no longer be declared");
+            return Err(GraphError::Invalid(what));
+        }
+        self.label_mut(ElementKind::Edge, label).time = Some(key);
+        Ok(())
+    }
+
+    pub(super) fn make_index(&mut self, label: LabelId, key: KeyId) -> Result<bool> {
+        self.label_exists(ElementKind::Vertex, label)?;
+        self.key_exists(key)?;
+        if self.schema.index(label, key).is_some() {
+            return Ok(false);
+        }
+        let mut entries = Vec::new();
+        let mut column = self.reader().column(Column::property(ElementKind::Vertex, label, key));
+        let mut block = 0;
+        while let Some((at, bytes)) = column.from(block)? {
+            let cells = Block::parse(bytes)?;
+            for slot in slots(cells.present) {
+                let vertex = vertex_at(label, at * SLOTS as u64 + slot as u64);
+                entries.extend(index::entries(vertex, key, &cells.cell(slot)?));
+            }
+            block = at + 1;
+        }
+        entries.sort_unstable();
+        drop(column);
+        self.change(|t| {
+            let table = t.owned.shared().tables.index;
+            t.put_sorted(table, entries.iter().map(|entry| (&entry[..], &[][..])))
+        })?;
+        Arc::make_mut(&mut self.schema).indexes.push(IndexSchema { label, key });
+        Ok(true)
+    }
+
+    pub(super) fn delete_index(&mut self, label: LabelId, key: KeyId) -> Result<bool> {
+        if self.schema.index(label, key).is_none() {
+            return Ok(false);
+        }
+        self.change(|t| {
+            let table = t.owned.shared().tables.index;
+            let prefix = index::prefix(label, key);
+            let end = after_prefix(&prefix);
+            let end = end.as_deref().map_or(std::ops::Bound::Unbounded, std::ops::Bound::Excluded);
+            let range = (std::ops::Bound::Included(&prefix[..]), end);
+            table.delete_range(t.owned.txn_mut(), &range).map_err(lmdb)
+        })?;
+        Arc::make_mut(&mut self.schema).indexes.retain(|index| (index.label, index.key) != (label, key));
+        Ok(true)
+    }
+}

@@ -1,0 +1,231 @@
+//! Adding and removing edges.
+
+use mangrove_graph::{
+    Cell, EdgeId, EdgeRef, ElementId, ElementKind, ExternalId, GraphError, KeyId, LabelId, NewEdge, Result, ValueType,
+    VertexId, id::LOCAL_MAX,
+};
+
+use super::HotTransaction;
+use super::links::Linker;
+use super::sort;
+use super::vertices::NameBatch;
+use crate::adjacency::Entry;
+use crate::block::Block;
+use crate::encode::CountRows;
+use crate::key::{Column, block_slot, edge_at, flip, no_such, place};
+use crate::names;
+use crate::fault::lmdb;
+
+/// An edge to be removed, with all that is needed to find its traces.
+#[derive(Clone, Copy)]
+struct Gone {
+    edge: EdgeRef,
+    time: Option<i64>,
+}
+
+impl HotTransaction {
+    pub(super) fn put_edges(&mut self, label: LabelId, edges: &[NewEdge], out: &mut Vec<EdgeId>) -> Result<()> {
+        self.label_exists(ElementKind::Edge, label)?;
+        let first = self.counter(ElementKind::Edge, label)?.next;
+        if edges.len() as u64 > LOCAL_MAX - first {
+            return Err(GraphError::Limit { what: "edges of a label".into(), limit: LOCAL_MAX });
+        }
+        let time_key = self.time_key(label, edges)?;
+        let by_source = self.by_end(edges, time_key, |edge| edge.source)?;
+        let by_target = self.by_end(edges, time_key, |edge| edge.target)?;
+        let named: Vec<usize> = (0..edges.len()).filter(|at| edges[*at].id.is_some()).collect();
+        let ids: Vec<ExternalId> = edges.iter().filter_map(|edge| edge.id.clone()).collect();
+        let mut names = NameBatch::of_edges(&ids);
+        if let Some(at) = names.duplicate(self)? {
+            return Err(GraphError::DuplicateEdge { id: ids[at].clone() });
+        }
+        self.change(|t| {
+            let tables = t.owned.shared().tables;
+            let ends = |at: usize| EdgeRef { id: EdgeId(0), source: edges[at].source, target: edges[at].target };
+            t.put_ends(label, first, ends, edges.len())?;
+            t.link_all(tables.out, label, edges, first, time_key, &by_source, |e| (e.source, e.target))?;
+            t.link_all(tables.incoming, label, edges, first, time_key, &by_target, |e| (e.target, e.source))?;
+            names.put(t, |at| edge_at(label, first + named[at] as u64).0)?;
+            t.put_edge_ids(label, first, &named, &ids)?;
+            if let Some(key) = time_key {
+                t.put_times(label, first, edges, key)?;
+            }
+            t.widen_ends(label, edges);
+            let counter = t.counter_mut(ElementKind::Edge, label)?;
+            counter.next += edges.len() as u64;
+            counter.live += edges.len() as u64;
+            Ok(())
+        })?;
+        out.extend((0..edges.len() as u64).map(|at| edge_at(label, first + at)));
+        Ok(())
+    }
+
+    /// The time key of the label; fails if edges have a time and the label has none.
+    fn time_key(&self, label: LabelId, edges: &[NewEdge]) -> Result<Option<KeyId>> {
+        let key = self.schema.edge_labels[usize::from(label.0)].time;
+        if key.is_none() && edges.iter().any(|edge| edge.time.is_some()) {
+            let name = self.schema.label_name(ElementKind::Edge, label);
+            return Err(GraphError::Invalid(format!("edges of {name} have no time: declare its key first")));
+        }
+        Ok(key)
+    }
+
+    /// The order of the edges by one of their ends, then time, then age. Fails if an end is not there.
+    fn by_end(&self, edges: &[NewEdge], timed: Option<KeyId>, end: fn(&NewEdge) -> VertexId) -> Result<Vec<u32>> {
+        let mut order: Vec<u32> = (0..edges.len() as u32).collect();
+        if timed.is_some() {
+            let times: Vec<u64> = edges.iter().map(|edge| flip(edge.time.unwrap_or(i64::MIN))).collect();
+            sort::sort(&times, &mut order);
+        }
+        let ends: Vec<u64> = edges.iter().map(|edge| end(edge).0).collect();
+        sort::sort(&ends, &mut order);
+        let mut known: Option<(LabelId, u64, u128)> = None;
+        let mut last = None;
+        for at in &order {
+            let vertex = VertexId(ends[*at as usize]);
+            if last.replace(vertex) == Some(vertex) {
+                continue;
+            }
+            let (block, slot) = block_slot(place(vertex.0));
+            let alive = match known {
+                Some((label, same, alive)) if (label, same) == (vertex.label(), block) => alive,
+                _ => {
+                    let column = Column::alive(ElementKind::Vertex, vertex.label());
+                    self.reader().block_bytes(column, block)?.map_or(Ok(0), Block::presence)?
+                }
+            };
+            known = Some((vertex.label(), block, alive));
+            if alive >> slot & 1 == 0 {
+                return Err(no_such(ElementId::Vertex(vertex)));
+            }
+        }
+        Ok(order)
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn link_all(
+        &mut self,
+        table: crate::store::Table,
+        label: LabelId,
+        edges: &[NewEdge],
+        first: u64,
+        timed: Option<KeyId>,
+        order: &[u32],
+        ends: fn(&NewEdge) -> (VertexId, VertexId),
+    ) -> Result<()> {
+        let mut linker = Linker::new();
+        let mut group = Vec::new();
+        for same in order.chunk_by(|a, b| ends(&edges[*a as usize]).0 == ends(&edges[*b as usize]).0) {
+            let (vertex, _) = ends(&edges[same[0] as usize]);
+            group.clear();
+            group.extend(same.iter().map(|at| {
+                let edge = &edges[*at as usize];
+                let time = timed.map(|_| edge.time.unwrap_or(i64::MIN));
+                Entry { neighbor: ends(edge).1, time, edge: first + u64::from(*at) }
+            }));
+            linker.link(self, table, vertex, label, &group)?;
+        }
+        Ok(())
+    }
+
+    /// Enters ids users gave into their column.
+    fn put_edge_ids(&mut self, label: LabelId, first: u64, named: &[usize], ids: &[ExternalId]) -> Result<()> {
+        let column = Column::external(ElementKind::Edge, label);
+        let rows: Vec<(u64, &ExternalId)> = named.iter().map(|at| first + *at as u64).zip(ids).collect();
+        for group in rows.chunk_by(|a, b| block_slot(a.0).0 == block_slot(b.0).0) {
+            let changes = group.iter().map(|(place, id)| (block_slot(*place).1, Cell::One(id.to_value())));
+            self.edit_block(column, block_slot(group[0].0).0, changes)?;
+        }
+        Ok(())
+    }
+
+    /// Enters the times into the built-in column, and as the property they are.
+    fn put_times(&mut self, label: LabelId, first: u64, edges: &[NewEdge], key: KeyId) -> Result<()> {
+        let times: Vec<Option<i64>> = edges.iter().map(|edge| edge.time).collect();
+        self.put_run(Column::time(label), first, &CountRows(&times), times.len(), true)?;
+        let declared = self.schema.edge_labels[usize::from(label.0)].property(key).and_then(|p| p.declared);
+        if declared.is_none_or(|declared| declared == ValueType::Int64) && times.iter().any(Option::is_some) {
+            self.label_mut(ElementKind::Edge, label).property_mut(key).types.insert(ValueType::Int64);
+            self.put_run(Column::property(ElementKind::Edge, label, key), first, &CountRows(&times), times.len(), true)?;
+        }
+        Ok(())
+    }
+
+    /// Notes which vertex labels the edges join.
+    fn widen_ends(&mut self, label: LabelId, edges: &[NewEdge]) {
+        let mut last = None;
+        for edge in edges {
+            let ends = (edge.source.label(), edge.target.label());
+            if last.replace(ends) != Some(ends) && !self.schema.edge_labels[usize::from(label.0)].ends.contains(&ends) {
+                self.label_mut(ElementKind::Edge, label).ends.insert(ends);
+            }
+        }
+    }
+
+    pub(super) fn delete_edges(&mut self, mut ids: Vec<EdgeId>) -> Result<()> {
+        ids.sort_unstable();
+        ids.dedup();
+        let mut gone = Vec::with_capacity(ids.len());
+        for id in ids {
+            if let Some(edge) = self.reader().edge(id)? {
+                gone.push(Gone { edge, time: self.time_of(id)? });
+            }
+        }
+        self.change(|t| {
+            for group in gone.chunk_by(|a, b| a.edge.id.label() == b.edge.id.label()) {
+                t.delete_edges_of(group[0].edge.id.label(), group)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// What stands for an edge's time in its key.
+    fn time_of(&self, id: EdgeId) -> Result<Option<i64>> {
+        let timed = self.schema.label_schema(ElementKind::Edge, id.label()).is_some_and(|label| label.time.is_some());
+        if !timed {
+            return Ok(None);
+        }
+        let cell = self.reader().cell_at(Column::time(id.label()), place(id.0))?;
+        Ok(Some(cell.values().next().and_then(|time| time.as_i64()).unwrap_or(i64::MIN)))
+    }
+
+    /// Removes edges of one label, sorted by id.
+    fn delete_edges_of(&mut self, label: LabelId, gone: &[Gone]) -> Result<()> {
+        let tables = self.owned.shared().tables;
+        self.unlink_all(tables.out, label, gone, |edge| edge.source)?;
+        self.unlink_all(tables.incoming, label, gone, |edge| edge.target)?;
+        let places: Vec<u64> = gone.iter().map(|gone| place(gone.edge.id.0)).collect();
+        for gone in gone {
+            if let Some(id) = self.reader().edge_external_id(gone.edge.id)? {
+                tables.edge_ids.delete(self.owned.txn_mut(), &names::key(None, &id)).map_err(lmdb)?;
+            }
+        }
+        let keys: Vec<KeyId> = self.schema.edge_labels[usize::from(label.0)].properties.iter().map(|p| p.key).collect();
+        for key in keys {
+            self.clear_cells(Column::property(ElementKind::Edge, label, key), &places)?;
+        }
+        self.clear_cells(Column::external(ElementKind::Edge, label), &places)?;
+        self.clear_cells(Column::time(label), &places)?;
+        self.clear_ends(label, &places)?;
+        self.counter_mut(ElementKind::Edge, label)?.live -= gone.len() as u64;
+        Ok(())
+    }
+
+    fn unlink_all(
+        &mut self,
+        table: crate::store::Table,
+        label: LabelId,
+        gone: &[Gone],
+        end: fn(&EdgeRef) -> VertexId,
+    ) -> Result<()> {
+        let mut rows: Vec<(VertexId, (Option<i64>, u64))> =
+            gone.iter().map(|gone| (end(&gone.edge), (gone.time, place(gone.edge.id.0)))).collect();
+        rows.sort_unstable();
+        let mut linker = Linker::new();
+        for group in rows.chunk_by(|a, b| a.0 == b.0) {
+            let places: Vec<_> = group.iter().map(|(_, place)| *place).collect();
+            linker.unlink(self, table, group[0].0, label, &places)?;
+        }
+        Ok(())
+    }
+}

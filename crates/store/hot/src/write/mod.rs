@@ -1,0 +1,226 @@
+//! Writing.
+//!
+//! Every call checks all it was given before it changes anything: where it fails because of what it was given, the
+//! transaction is as it was. Where it fails because of the disk or of damaged data, parts of it may have been done; the
+//! transaction then is *spoilt*: its commit is refused, and everything in it is undone.
+
+mod columns;
+mod declare;
+mod edges;
+mod links;
+mod properties;
+pub(crate) mod sort;
+mod vertices;
+
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+use mangrove_graph::{
+    Adjacency, Cardinality, Cell, EdgeId, EdgeRef, ElementId, ElementKind, Elements, ExternalId, GraphError, GraphView,
+    GraphWrite, Hop, IdSpace, KeyId, LabelId, LabelSchema, NewEdge, Predicate, PropertyColumn, Result, Scan, ScanCursor,
+    Schema, Statistics, ValueType, VertexId,
+};
+
+use crate::catalog::{self, Counter};
+use crate::key::no_such;
+use crate::read::{Reader, read_through_reader};
+use crate::store::{OwnedTxn, Shared, locked};
+
+const NAMES_MAX: usize = 1 << 16;
+const NAME_BYTES_MAX: usize = u16::MAX as usize;
+
+/// The graph being changed. Dropping it undoes everything.
+pub struct HotTransaction {
+    owned: OwnedTxn,
+    schema: Arc<Schema>,
+    /// As it was when the transaction began.
+    first_schema: Arc<Schema>,
+    /// Of the labels this transaction has changed.
+    counters: HashMap<(ElementKind, LabelId), Counter>,
+    spoilt: bool,
+}
+
+impl HotTransaction {
+    pub(crate) fn new(shared: &Arc<Shared>) -> Result<Self> {
+        let owned = OwnedTxn::begin(shared)?;
+        let version = catalog::schema_version(&shared.tables, owned.txn())?;
+        let cached = Some(locked(&shared.schema).clone()).filter(|(cached, _)| *cached == version);
+        let schema = match cached {
+            Some((_, schema)) => schema,
+            None => catalog::load_schema(&shared.tables, owned.txn())?.1,
+        };
+        Ok(Self { owned, first_schema: schema.clone(), schema, counters: HashMap::new(), spoilt: false })
+    }
+
+    /// Makes the changes last. With [`Durability::Full`](crate::Durability) they are on the disk when this returns.
+    ///
+    /// # Errors
+    /// Nothing is kept then. [`GraphError::DiskFull`] and [`GraphError::Storage`] if it could not be written;
+    /// [`GraphError::Invalid`] if a call before failed halfway.
+    pub fn commit(mut self) -> Result<()> {
+        if self.spoilt {
+            return Err(GraphError::Invalid(
+                "a write of this transaction failed halfway, so it cannot be committed; nothing of it was stored".into(),
+            ));
+        }
+        let shared = self.owned.shared().clone();
+        let tables = &shared.tables;
+        for ((kind, label), counter) in &self.counters {
+            catalog::put_counter(tables, self.owned.txn_mut(), *kind, *label, *counter)?;
+        }
+        let mut changed = None;
+        if self.schema != self.first_schema {
+            let version = catalog::store_schema(tables, self.owned.txn_mut(), &self.first_schema, &self.schema)?;
+            changed = Some((version, self.schema));
+        }
+        self.owned.commit()?;
+        if let Some(changed) = changed {
+            *locked(&shared.schema) = changed;
+        }
+        Ok(())
+    }
+
+    /// Undoes everything, as dropping does.
+    pub fn abort(self) {}
+
+    pub(crate) fn reader(&self) -> Reader<'_> {
+        Reader { tables: &self.owned.shared().tables, txn: self.owned.txn(), schema: &self.schema }
+    }
+
+    fn counts(&self) -> Result<Statistics> {
+        self.reader().statistics(|kind, label| self.counter(kind, label))
+    }
+
+    fn counter(&self, kind: ElementKind, label: LabelId) -> Result<Counter> {
+        match self.counters.get(&(kind, label)) {
+            Some(counter) => Ok(*counter),
+            None => catalog::counter(&self.owned.shared().tables, self.owned.txn(), kind, label),
+        }
+    }
+
+    fn counter_mut(&mut self, kind: ElementKind, label: LabelId) -> Result<&mut Counter> {
+        let counter = self.counter(kind, label)?;
+        Ok(self.counters.entry((kind, label)).or_insert(counter))
+    }
+
+    fn label_mut(&mut self, kind: ElementKind, label: LabelId) -> &mut LabelSchema {
+        &mut Arc::make_mut(&mut self.schema).labels_mut(kind)[usize::from(label.0)]
+    }
+
+    /// Makes the changes of a call that was checked: if they fail, the transaction is spoilt.
+    fn change<T>(&mut self, change: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        let outcome = change(self);
+        self.spoilt |= outcome.is_err();
+        outcome
+    }
+
+    fn label_exists(&self, kind: ElementKind, label: LabelId) -> Result<()> {
+        let known = self.schema.label_schema(kind, label);
+        known.map(|_| ()).ok_or_else(|| GraphError::Invalid(format!("there is no {kind:?} label {}", label.0)))
+    }
+
+    fn key_exists(&self, key: KeyId) -> Result<()> {
+        let known = self.schema.keys.get(usize::from(key.0));
+        known.map(|_| ()).ok_or_else(|| GraphError::Invalid(format!("there is no property key {}", key.0)))
+    }
+
+    fn element_exists(&self, element: ElementId) -> Result<()> {
+        if self.reader().contains(element)? { Ok(()) } else { Err(no_such(element)) }
+    }
+
+    /// The label external ids of vertices of `label` are unique in; nothing if they are in the whole graph.
+    fn id_space(&self, label: LabelId) -> Option<LabelId> {
+        (self.schema.id_space == IdSpace::Label).then_some(label)
+    }
+}
+
+read_through_reader!(HotTransaction);
+
+impl GraphWrite for HotTransaction {
+    fn ensure_label(&mut self, kind: ElementKind, name: &str) -> Result<LabelId> {
+        if let Some(label) = self.schema.label(kind, name) {
+            return Ok(label);
+        }
+        room_for_a_name("labels", name, self.schema.labels(kind).len())?;
+        let labels = Arc::make_mut(&mut self.schema).labels_mut(kind);
+        labels.push(LabelSchema::new(name));
+        Ok(LabelId((labels.len() - 1) as u16))
+    }
+
+    fn ensure_key(&mut self, name: &str) -> Result<KeyId> {
+        if let Some(key) = self.schema.key(name) {
+            return Ok(key);
+        }
+        room_for_a_name("property keys", name, self.schema.keys.len())?;
+        let keys = &mut Arc::make_mut(&mut self.schema).keys;
+        keys.push(name.into());
+        Ok(KeyId((keys.len() - 1) as u16))
+    }
+
+    fn add_vertices(&mut self, label: LabelId, ids: &[Option<ExternalId>], out: &mut Vec<VertexId>) -> Result<()> {
+        self.put_vertices(label, ids, out)
+    }
+
+    fn add_edges(&mut self, label: LabelId, edges: &[NewEdge], out: &mut Vec<EdgeId>) -> Result<()> {
+        self.put_edges(label, edges, out)
+    }
+
+    fn set_cell(&mut self, element: ElementId, key: KeyId, cell: Cell) -> Result<()> {
+        self.put_cell(element, key, cell)
+    }
+
+    fn set_properties(&mut self, elements: Elements<'_>, key: KeyId, values: &PropertyColumn) -> Result<()> {
+        self.put_properties(elements, key, values)
+    }
+
+    fn set_further_labels(&mut self, vertex: VertexId, labels: &[LabelId]) -> Result<()> {
+        self.put_further_labels(vertex, labels)
+    }
+
+    fn remove_edges(&mut self, edges: &[EdgeRef]) -> Result<()> {
+        let ids: Vec<EdgeId> = edges.iter().map(|edge| edge.id).collect();
+        self.delete_edges(ids)
+    }
+
+    fn remove_vertices(&mut self, vertices: &[VertexId]) -> Result<()> {
+        self.delete_vertices(vertices)
+    }
+
+    fn declare_property(
+        &mut self,
+        kind: ElementKind,
+        label: LabelId,
+        key: KeyId,
+        value_type: Option<ValueType>,
+        cardinality: Cardinality,
+    ) -> Result<()> {
+        self.fix_property(kind, label, key, value_type, cardinality)
+    }
+
+    fn declare_time(&mut self, label: LabelId, key: KeyId) -> Result<()> {
+        self.fix_time(label, key)
+    }
+
+    fn create_index(&mut self, label: LabelId, key: KeyId) -> Result<bool> {
+        self.make_index(label, key)
+    }
+
+    fn drop_index(&mut self, label: LabelId, key: KeyId) -> Result<bool> {
+        self.delete_index(label, key)
+    }
+
+    fn as_view(&self) -> &dyn GraphView {
+        self
+    }
+}
+
+fn room_for_a_name(what: &str, name: &str, names: usize) -> Result<()> {
+    if name.len() > NAME_BYTES_MAX {
+        let what = format!("a name of {} bytes among the {what}", name.len());
+        return Err(GraphError::Limit { what, limit: NAME_BYTES_MAX as u64 });
+    }
+    if names >= NAMES_MAX {
+        return Err(GraphError::Limit { what: format!("one more of the {what}"), limit: NAMES_MAX as u64 });
+    }
+    Ok(())
+}

@@ -1,0 +1,241 @@
+//! Setting properties.
+
+use std::collections::HashSet;
+
+use mangrove_graph::{
+    Cardinality, Cell, ElementId, ElementKind, Elements, GraphError, KeyId, LabelId, PropertyColumn, PropertySchema, Result,
+    Value, ValueType, VertexId,
+};
+
+use super::HotTransaction;
+use crate::block::{Block, SLOTS};
+use crate::encode::{self, ArrayRows};
+use crate::index;
+use crate::key::{Column, block_slot, no_such, place};
+use crate::value;
+
+impl HotTransaction {
+    pub(super) fn put_cell(&mut self, element: ElementId, key: KeyId, cell: Cell) -> Result<()> {
+        let cell = Cell::from_entries(cell.into_entries());
+        self.element_exists(element)?;
+        self.key_exists(key)?;
+        self.cell_fits(element.kind(), element.label(), key, &cell)?;
+        self.change(|t| {
+            let column = Column::property(element.kind(), element.label(), key);
+            t.infer(element.kind(), element.label(), key, &cell);
+            if let ElementId::Vertex(vertex) = element
+                && t.schema.index(vertex.label(), key).is_some()
+            {
+                let old = t.reader().cell_at(column, place(vertex.0))?;
+                t.reindex(vertex, key, &old, &cell)?;
+            }
+            let (block, slot) = block_slot(place(element.raw()));
+            t.edit_block(column, block, [(slot, cell)])
+        })
+    }
+
+    pub(super) fn put_properties(&mut self, elements: Elements<'_>, key: KeyId, values: &PropertyColumn) -> Result<()> {
+        if elements.len() != values.len() {
+            let what = format!("{} values for {} elements", values.len(), elements.len());
+            return Err(GraphError::Invalid(what));
+        }
+        self.key_exists(key)?;
+        match values {
+            PropertyColumn::Absent(_) => Ok(()),
+            PropertyColumn::Typed(array) if is_run(elements) && encode::form_of_array(array.data_type()).is_some() => {
+                self.put_array(elements, key, array)
+            }
+            _ => self.put_cells(elements, key, values),
+        }
+    }
+
+    /// Sets properties of consecutive elements straight from an array.
+    fn put_array(&mut self, elements: Elements<'_>, key: KeyId, array: &arrow_array::ArrayRef) -> Result<()> {
+        let n = array.len();
+        if array.null_count() == n {
+            return Ok(());
+        }
+        let (first, last) = (elements.get(0), elements.get(n - 1));
+        let (kind, label) = (first.kind(), first.label());
+        self.run_exists(first, n, |at| array.is_valid(at))?;
+        let form = encode::form_of_array(array.data_type()).unwrap_or(ValueType::Null);
+        if let Some(at) = (0..n).find(|at| array.is_valid(*at)) {
+            let sample = Cell::One(mangrove_graph::column::value_at(array, at));
+            self.cell_fits(kind, label, key, &sample)?;
+        }
+        debug_assert_eq!(last.raw() - first.raw() + 1, n as u64);
+        self.change(|t| {
+            t.infer_type(kind, label, key, form);
+            let column = Column::property(kind, label, key);
+            if kind == ElementKind::Vertex && t.schema.index(label, key).is_some() {
+                for at in (0..n).filter(|at| array.is_valid(*at)) {
+                    let vertex = VertexId(elements.get(at).raw());
+                    let old = t.reader().cell_at(column, place(vertex.0))?;
+                    t.reindex(vertex, key, &old, &Cell::One(mangrove_graph::column::value_at(array, at)))?;
+                }
+            }
+            t.put_run(column, place(first.raw()), &ArrayRows(array), n, false)
+        })
+    }
+
+    /// Fails if one of `n` consecutive elements for which `counts` holds is not there.
+    fn run_exists(&self, first: ElementId, n: usize, counts: impl Fn(usize) -> bool) -> Result<()> {
+        let column = Column::alive(first.kind(), first.label());
+        let mut walk = self.reader().column(column);
+        let start = place(first.raw());
+        let (mut alive, mut known) = (0, None);
+        for at in 0..n {
+            let (block, slot) = block_slot(start + at as u64);
+            if known.replace(block) != Some(block) {
+                alive = walk.at(block)?.map_or(Ok(0), Block::presence)?;
+            }
+            if alive >> slot & 1 == 0 && counts(at) {
+                return Err(no_such(crate::key::element_at(first.kind(), first.label(), start + at as u64)));
+            }
+        }
+        Ok(())
+    }
+
+    fn put_cells(&mut self, elements: Elements<'_>, key: KeyId, values: &PropertyColumn) -> Result<()> {
+        let mut rows: Vec<(ElementId, Cell)> = (0..elements.len())
+            .map(|at| (elements.get(at), Cell::from_entries(values.cell(at).into_entries())))
+            .filter(|(_, cell)| !cell.is_absent())
+            .collect();
+        for (element, cell) in &rows {
+            self.element_exists(*element)?;
+            self.cell_fits(element.kind(), element.label(), key, cell)?;
+        }
+        rows.sort_by_key(|(element, _)| element.raw()); // stable: of one element the last value stays
+        self.change(|t| {
+            for group in rows.chunk_by(|a, b| a.0.raw() / SLOTS as u64 == b.0.raw() / SLOTS as u64) {
+                t.put_group(group, key)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Sets properties of elements of one block.
+    fn put_group(&mut self, group: &[(ElementId, Cell)], key: KeyId) -> Result<()> {
+        let first = group[0].0;
+        let (kind, label) = (first.kind(), first.label());
+        let column = Column::property(kind, label, key);
+        group.iter().for_each(|(_, cell)| self.infer(kind, label, key, cell));
+        if kind == ElementKind::Vertex && self.schema.index(label, key).is_some() {
+            for same in group.chunk_by(|a, b| a.0 == b.0) {
+                let vertex = VertexId(same[0].0.raw());
+                let old = self.reader().cell_at(column, place(vertex.0))?;
+                self.reindex(vertex, key, &old, &same[same.len() - 1].1)?;
+            }
+        }
+        let changes = group.iter().map(|(element, cell)| (block_slot(place(element.raw())).1, cell.clone()));
+        self.edit_block(column, block_slot(place(first.raw())).0, changes)
+    }
+
+    /// Brings the index of a vertex's key in step with its cell.
+    pub(super) fn reindex(&mut self, vertex: VertexId, key: KeyId, old: &Cell, new: &Cell) -> Result<()> {
+        let table = self.owned.shared().tables.index;
+        let (before, after) = (index::entries(vertex, key, old), index::entries(vertex, key, new));
+        for gone in before.iter().filter(|entry| after.binary_search(entry).is_err()) {
+            table.delete(self.owned.txn_mut(), gone).map_err(crate::fault::lmdb)?;
+        }
+        for come in after.iter().filter(|entry| before.binary_search(entry).is_err()) {
+            table.put(self.owned.txn_mut(), come, &[]).map_err(crate::fault::lmdb)?;
+        }
+        Ok(())
+    }
+
+    /// Fails if the cell cannot stand under this key of this label.
+    fn cell_fits(&self, kind: ElementKind, label: LabelId, key: KeyId, cell: &Cell) -> Result<()> {
+        match cell {
+            Cell::Absent => return Ok(()),
+            Cell::One(value) => value::check_storable(value)?,
+            Cell::Many(_) if kind == ElementKind::Edge => {
+                return Err(GraphError::Invalid("an edge has one plain value under a key".into()));
+            }
+            Cell::Many(entries) => {
+                for entry in entries {
+                    value::check_storable(&entry.value)?;
+                    for (key, value) in &entry.meta {
+                        self.key_exists(*key)?;
+                        value::check_storable(value)?;
+                    }
+                }
+            }
+        }
+        match self.schema.label_schema(kind, label).and_then(|label| label.property(key)) {
+            Some(property) => self.keeps_to(kind, label, property, cell, property.declared.is_some()),
+            None => Ok(()),
+        }
+    }
+
+    /// Fails if the cell does not keep to what is declared; the cardinality counts only if it is `fixed`.
+    pub(super) fn keeps_to(
+        &self,
+        kind: ElementKind,
+        label: LabelId,
+        property: &PropertySchema,
+        cell: &Cell,
+        fixed: bool,
+    ) -> Result<()> {
+        let names = || {
+            (self.schema.label_name(kind, label).to_string(), self.schema.key_name(property.key).to_string())
+        };
+        if let Some(declared) = property.declared {
+            let unfit = cell.values().find(|value| !value.is_null() && value.value_type() != declared);
+            if let Some(value) = unfit {
+                let ((label, key), found) = (names(), value.value_type().to_string());
+                let (declared, value) = (declared.to_string(), value.to_string());
+                return Err(GraphError::TypeMismatch { label, key, declared, found, value });
+            }
+        }
+        let Cell::Many(entries) = cell else { return Ok(()) };
+        let fits = !fixed
+            || match property.cardinality {
+                Cardinality::Single => entries.len() <= 1,
+                Cardinality::List => true,
+                Cardinality::Set => {
+                    let distinct: HashSet<&Value> = entries.iter().map(|entry| &entry.value).collect();
+                    distinct.len() == entries.len()
+                }
+            };
+        if fits {
+            return Ok(());
+        }
+        let ((label, key), cardinality, n) = (names(), property.cardinality.name(), entries.len());
+        Err(GraphError::Invalid(format!("{label}.{key} is declared {cardinality} and cannot hold these {n} values")))
+    }
+
+    /// Widens the schema by what a cell shows.
+    fn infer(&mut self, kind: ElementKind, label: LabelId, key: KeyId, cell: &Cell) {
+        cell.values().for_each(|value| self.infer_type(kind, label, key, value.value_type()));
+        let Cell::Many(entries) = cell else { return };
+        let Some(known) = self.schema.labels(kind)[usize::from(label.0)].property(key) else { return };
+        let has_meta = known.has_meta || entries.iter().any(|entry| !entry.meta.is_empty());
+        let several = entries.len() > 1 && known.cardinality == Cardinality::Single;
+        if has_meta != known.has_meta || several {
+            let property = self.label_mut(kind, label).property_mut(key);
+            property.has_meta = has_meta;
+            if several {
+                property.cardinality = Cardinality::List;
+            }
+        }
+    }
+
+    fn infer_type(&mut self, kind: ElementKind, label: LabelId, key: KeyId, t: ValueType) {
+        let known = self.schema.labels(kind)[usize::from(label.0)].property(key);
+        if !known.is_some_and(|known| known.types.contains(t)) {
+            self.label_mut(kind, label).property_mut(key).types.insert(t);
+        }
+    }
+}
+
+/// Whether elements are of one label and have consecutive ids.
+fn is_run(elements: Elements<'_>) -> bool {
+    let (n, of_one_label) = (elements.len(), |a: LabelId, b: LabelId| a == b);
+    n > 0
+        && of_one_label(elements.get(0).label(), elements.get(n - 1).label())
+        && match elements {
+            Elements::Vertices(ids) => ids.windows(2).all(|pair| pair[1].0 == pair[0].0.wrapping_add(1)),
+            Elements::Edges(edges) => edges.windows(2).all(|pair| pair[1].id.0 == pair[0].id.0.wrapping_add(1)),
+        }
+}

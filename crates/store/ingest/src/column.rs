@@ -1,0 +1,505 @@
+//! Columns of properties, built from text.
+//!
+//! A column whose type was declared refuses what does not fit. A column whose type is inferred widens: what it holds already
+//! is converted, and the batch goes on in the wider type (earlier batches are brought to it at the end; see `retype`).
+
+use std::sync::Arc;
+
+use arrow_array::builder::*;
+use arrow_array::types::*;
+use arrow_array::{ArrayRef, TimestampMicrosecondArray};
+use mangrove_graph::{BigDecimal, BigInt, Cardinality, Date, DateTime, Duration, Uuid, Value, ValueType};
+
+use crate::graphson;
+use crate::infer::{self, Inferred};
+use crate::rows::{RawCell, RawValue, Values};
+
+/// What the fields of a column hold.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ColumnType {
+    /// Inferred from the sample so far.
+    Inferred(Inferred),
+    Declared(ValueType),
+    /// Several values in one field: the values of a vertex's property, or a list as the value of an edge's.
+    Array { item: ValueType, cardinality: Cardinality },
+    /// A GraphSON array of `{"value": …, "properties": {…}}`, which holds whatever a property can.
+    Cells,
+}
+
+impl ColumnType {
+    /// How messages call it.
+    pub fn name(&self) -> String {
+        match self {
+            ColumnType::Inferred(t) => t.value_type().name().into(),
+            ColumnType::Declared(t) => t.name().into(),
+            ColumnType::Array { item, .. } => format!("{}[]", item.name()),
+            ColumnType::Cells => "graphson property".into(),
+        }
+    }
+}
+
+/// One field to be added: its bytes, and whether it was in quotes.
+#[derive(Clone, Copy)]
+pub struct Text<'a> {
+    pub bytes: &'a [u8],
+    pub quoted: bool,
+}
+
+/// Why a field was refused.
+#[derive(Debug, PartialEq)]
+pub enum Misfit {
+    Type,
+    NotUtf8,
+}
+
+#[derive(Debug)]
+enum Store {
+    /// Only blanks so far.
+    Nothing(usize),
+    Bool(BooleanBuilder),
+    Int8(Int8Builder),
+    Int16(Int16Builder),
+    Int32(Int32Builder),
+    Int64(Int64Builder),
+    Float32(Float32Builder),
+    Float64(Float64Builder),
+    Date(Date32Builder),
+    DateTime(Vec<Option<DateTime>>),
+    Text(StringBuilder),
+    /// Types without a quick form.
+    Cells(Vec<RawCell>),
+}
+
+pub struct ColumnBuilder {
+    column_type: ColumnType,
+    /// Items of an array are parted by this.
+    array_delimiter: u8,
+    on_edges: bool,
+    store: Store,
+}
+
+impl ColumnBuilder {
+    pub fn new(column_type: ColumnType, array_delimiter: u8, on_edges: bool) -> Self {
+        let store = Store::of(&column_type);
+        Self { column_type, array_delimiter, on_edges, store }
+    }
+
+    /// Adds a field; a blank one as absent.
+    #[inline]
+    pub fn push(&mut self, field: Text<'_>) -> Result<(), Misfit> {
+        if field.bytes.is_empty() && !self.keeps_empty(field) {
+            self.push_absent();
+            return Ok(());
+        }
+        match self.column_type {
+            ColumnType::Inferred(_) => self.push_inferred(field),
+            ColumnType::Declared(t) => self.push_declared(t, field),
+            ColumnType::Array { item, cardinality } => self.push_array(item, cardinality, field),
+            ColumnType::Cells => self.push_cell(field),
+        }
+    }
+
+    /// `""` is a string without characters; in other columns it is blank.
+    fn keeps_empty(&self, field: Text<'_>) -> bool {
+        field.quoted && matches!(self.store, Store::Text(_))
+    }
+
+    pub fn push_absent(&mut self) {
+        self.store.append_absent();
+    }
+
+    #[inline]
+    fn push_inferred(&mut self, field: Text<'_>) -> Result<(), Misfit> {
+        let fits = match &mut self.store {
+            Store::Int64(b) => infer::parse_int(field.bytes).map(|v| b.append_value(v)).is_some(),
+            Store::Float64(b) => infer::parse_double(field.bytes).map(|v| b.append_value(v)).is_some(),
+            Store::Text(b) => {
+                b.append_value(std::str::from_utf8(field.bytes).map_err(|_| Misfit::NotUtf8)?);
+                true
+            }
+            _ => false,
+        };
+        if fits { Ok(()) } else { self.push_widening(field) }
+    }
+
+    /// The slower way: trims, tries, and widens.
+    fn push_widening(&mut self, field: Text<'_>) -> Result<(), Misfit> {
+        let trimmed = field.bytes.trim_ascii();
+        if trimmed.is_empty() {
+            self.push_absent();
+            return Ok(());
+        }
+        std::str::from_utf8(field.bytes).map_err(|_| Misfit::NotUtf8)?;
+        let ColumnType::Inferred(now) = self.column_type else { return Err(Misfit::Type) };
+        let found = Inferred::of(trimmed);
+        // Digits beyond an int64 are fine in a column of doubles.
+        let found = if now == Inferred::Double && infer::parse_double(trimmed).is_some() { now } else { found };
+        let wide = now.join(found);
+        if wide != now || matches!(self.store, Store::Nothing(_)) {
+            self.widen(wide);
+        }
+        let kept = if wide == Inferred::Text { field.bytes } else { trimmed };
+        self.store.append(wide.value_type(), kept)
+    }
+
+    fn widen(&mut self, wide: Inferred) {
+        self.column_type = ColumnType::Inferred(wide);
+        let old = std::mem::replace(&mut self.store, Store::of_type(wide.value_type()));
+        match old {
+            Store::Nothing(n) => (0..n).for_each(|_| self.push_absent()),
+            old => {
+                let column = old.finish();
+                for row in 0..column.len() {
+                    match column.cell(row) {
+                        RawCell::One(value) => self.store.append_value(&convert(&value, wide)),
+                        _ => self.push_absent(),
+                    }
+                }
+            }
+        }
+    }
+
+    fn push_declared(&mut self, t: ValueType, field: Text<'_>) -> Result<(), Misfit> {
+        if t == ValueType::String {
+            return self.store.append(t, field.bytes);
+        }
+        match field.bytes.trim_ascii() {
+            b"" => self.push_absent(),
+            trimmed => self.store.append(t, trimmed)?,
+        }
+        Ok(())
+    }
+
+    fn push_array(&mut self, item: ValueType, cardinality: Cardinality, field: Text<'_>) -> Result<(), Misfit> {
+        let mut values = Vec::new();
+        for part in split_array(field.bytes, self.array_delimiter) {
+            let part = if item == ValueType::String { &part[..] } else { part.trim_ascii() };
+            values.push(parse_value(item, part)?);
+        }
+        let Store::Cells(cells) = &mut self.store else { return Err(Misfit::Type) };
+        cells.push(cell_of_values(values, cardinality, self.on_edges));
+        Ok(())
+    }
+
+    fn push_cell(&mut self, field: Text<'_>) -> Result<(), Misfit> {
+        let text = std::str::from_utf8(field.bytes).map_err(|_| Misfit::NotUtf8)?;
+        let Store::Cells(cells) = &mut self.store else { return Err(Misfit::Type) };
+        cells.push(graphson::parse_cell(text).ok_or(Misfit::Type)?);
+        Ok(())
+    }
+
+    /// The type the column has come to.
+    pub fn column_type(&self) -> &ColumnType {
+        &self.column_type
+    }
+
+    /// The column so far; the builder starts over.
+    pub fn finish(&mut self) -> Values {
+        let next = Store::of(&self.column_type);
+        std::mem::replace(&mut self.store, next).finish()
+    }
+}
+
+impl Store {
+    fn of(column_type: &ColumnType) -> Self {
+        match column_type {
+            ColumnType::Inferred(Inferred::Nothing) => Store::Nothing(0),
+            ColumnType::Inferred(t) => Self::of_type(t.value_type()),
+            ColumnType::Declared(t) => Self::of_type(*t),
+            ColumnType::Array { .. } | ColumnType::Cells => Store::Cells(Vec::new()),
+        }
+    }
+
+    fn of_type(t: ValueType) -> Self {
+        match t {
+            ValueType::Bool => Store::Bool(BooleanBuilder::new()),
+            ValueType::Int8 => Store::Int8(Int8Builder::new()),
+            ValueType::Int16 => Store::Int16(Int16Builder::new()),
+            ValueType::Int32 => Store::Int32(Int32Builder::new()),
+            ValueType::Int64 => Store::Int64(Int64Builder::new()),
+            ValueType::Float32 => Store::Float32(Float32Builder::new()),
+            ValueType::Float64 => Store::Float64(Float64Builder::new()),
+            ValueType::Date => Store::Date(Date32Builder::new()),
+            ValueType::DateTime => Store::DateTime(Vec::new()),
+            ValueType::String => Store::Text(StringBuilder::new()),
+            _ => Store::Cells(Vec::new()),
+        }
+    }
+
+    fn append(&mut self, t: ValueType, field: &[u8]) -> Result<(), Misfit> {
+        if let Store::Text(builder) = self {
+            builder.append_value(std::str::from_utf8(field).map_err(|_| Misfit::NotUtf8)?);
+            return Ok(());
+        }
+        self.append_value(&parse_value(t, field)?);
+        Ok(())
+    }
+
+    /// Adds a value of the store's own type.
+    fn append_value(&mut self, value: &Value) {
+        match (self, value) {
+            (Store::Bool(b), Value::Bool(v)) => b.append_value(*v),
+            (Store::Int8(b), Value::Int8(v)) => b.append_value(*v),
+            (Store::Int16(b), Value::Int16(v)) => b.append_value(*v),
+            (Store::Int32(b), Value::Int32(v)) => b.append_value(*v),
+            (Store::Int64(b), Value::Int64(v)) => b.append_value(*v),
+            (Store::Float32(b), Value::Float32(v)) => b.append_value(*v),
+            (Store::Float64(b), Value::Float64(v)) => b.append_value(*v),
+            (Store::Date(b), Value::Date(v)) => b.append_value(v.0),
+            (Store::DateTime(b), Value::DateTime(v)) => b.push(Some(*v)),
+            (Store::Text(b), Value::String(v)) => b.append_value(v),
+            (Store::Cells(cells), v) => cells.push(RawCell::One(v.clone())),
+            (store, value) => unreachable!("a {} came to {store:?}", value.value_type()),
+        }
+    }
+
+    fn append_absent(&mut self) {
+        match self {
+            Store::Nothing(n) => *n += 1,
+            Store::Bool(b) => b.append_null(),
+            Store::Int8(b) => b.append_null(),
+            Store::Int16(b) => b.append_null(),
+            Store::Int32(b) => b.append_null(),
+            Store::Int64(b) => b.append_null(),
+            Store::Float32(b) => b.append_null(),
+            Store::Float64(b) => b.append_null(),
+            Store::Date(b) => b.append_null(),
+            Store::DateTime(b) => b.push(None),
+            Store::Text(b) => b.append_null(),
+            Store::Cells(cells) => cells.push(RawCell::Absent),
+        }
+    }
+
+    fn finish(self) -> Values {
+        let array: ArrayRef = match self {
+            Store::Nothing(n) => return Values::Absent(n),
+            Store::Cells(cells) => return Values::Cells(cells),
+            Store::DateTime(times) => return date_times(times),
+            Store::Bool(mut b) => Arc::new(b.finish()),
+            Store::Int8(mut b) => Arc::new(b.finish()),
+            Store::Int16(mut b) => Arc::new(b.finish()),
+            Store::Int32(mut b) => Arc::new(b.finish()),
+            Store::Int64(mut b) => Arc::new(b.finish()),
+            Store::Float32(mut b) => Arc::new(b.finish()),
+            Store::Float64(mut b) => Arc::new(b.finish()),
+            Store::Date(mut b) => Arc::new(b.finish()),
+            Store::Text(mut b) => Arc::new(b.finish()),
+        };
+        Values::of_array(array)
+    }
+}
+
+/// As an array where that loses nothing: see [`mangrove_graph::column`].
+fn date_times(times: Vec<Option<DateTime>>) -> Values {
+    if times.iter().all(Option::is_none) {
+        return Values::Absent(times.len());
+    }
+    let exact = |t: &DateTime| t.offset_seconds == 0 && t.nanos % 1000 == 0;
+    if times.iter().flatten().all(exact) {
+        let micros = times.iter().map(|t| t.map(|t| t.micros()));
+        return Values::Typed(Arc::new(TimestampMicrosecondArray::from_iter(micros).with_timezone("UTC")));
+    }
+    Values::Cells(times.into_iter().map(|t| t.map_or(RawCell::Absent, |t| RawCell::One(t.into()))).collect())
+}
+
+/// A value brought to a wider inferred type.
+pub fn convert(value: &Value, to: Inferred) -> Value {
+    match (value, to) {
+        (Value::Int64(v), Inferred::Double) => Value::Float64(*v as f64),
+        (Value::Date(v), Inferred::DateTime) => {
+            Value::DateTime(DateTime { seconds: i64::from(v.0) * 86_400, nanos: 0, offset_seconds: 0 })
+        }
+        (Value::String(_), _) => value.clone(),
+        (value, Inferred::Text) => Value::string(value.to_string()),
+        (value, _) => value.clone(),
+    }
+}
+
+/// [`convert`] for a whole column.
+pub fn convert_column(column: &Values, to: Inferred) -> Values {
+    if let (Values::Typed(array), Inferred::Double) = (column, to)
+        && let Some(ints) = array.as_any().downcast_ref::<arrow_array::Int64Array>()
+    {
+        return Values::Typed(Arc::new(ints.unary::<_, Float64Type>(|v| v as f64)));
+    }
+    let mut store = Store::of_type(to.value_type());
+    for row in 0..column.len() {
+        match column.cell(row) {
+            RawCell::One(value) => store.append_value(&convert(&value, to)),
+            _ => store.append_absent(),
+        }
+    }
+    store.finish()
+}
+
+/// The value a field of a declared type stands for.
+pub fn parse_value(t: ValueType, field: &[u8]) -> Result<Value, Misfit> {
+    let text = std::str::from_utf8(field).map_err(|_| Misfit::NotUtf8)?;
+    parse_text(t, text).ok_or(Misfit::Type)
+}
+
+fn parse_text(t: ValueType, text: &str) -> Option<Value> {
+    Some(match t {
+        ValueType::Bool => Value::Bool(parse_declared_bool(text)?),
+        ValueType::Int8 => Value::Int8(text.parse().ok()?),
+        ValueType::Int16 => Value::Int16(text.parse().ok()?),
+        ValueType::Int32 => Value::Int32(text.parse().ok()?),
+        ValueType::Int64 => Value::Int64(text.parse().ok()?),
+        ValueType::Float32 => Value::Float32(parse_float(text)?),
+        ValueType::Float64 => Value::Float64(infer::parse_double(text.as_bytes())?),
+        ValueType::BigInt => text.parse::<BigInt>().ok()?.into(),
+        ValueType::Decimal => text.parse::<BigDecimal>().ok()?.into(),
+        ValueType::String => Value::string(text),
+        ValueType::Bytes => Value::Bytes(parse_hex(text)?.into()),
+        ValueType::Uuid => Value::Uuid(text.parse::<Uuid>().ok()?),
+        ValueType::Date => Value::Date(Date::parse(text)?),
+        ValueType::DateTime => Value::DateTime(DateTime::parse(text)?),
+        ValueType::Duration => Value::Duration(Duration::parse(text)?),
+        ValueType::Vector => parse_vector(text)?,
+        ValueType::List | ValueType::Set | ValueType::Map => {
+            Some(graphson::parse_text(text)?).filter(|v| v.value_type() == t)?
+        }
+        _ => return None,
+    })
+}
+
+fn parse_declared_bool(text: &str) -> Option<bool> {
+    match text.to_ascii_lowercase().as_str() {
+        "true" | "1" => Some(true),
+        "false" | "0" => Some(false),
+        _ => None,
+    }
+}
+
+fn parse_float(text: &str) -> Option<f32> {
+    match infer::parse_double(text.as_bytes())? {
+        special if !special.is_finite() => Some(special as f32),
+        _ => fast_float2::parse(text).ok(),
+    }
+}
+
+fn parse_hex(text: &str) -> Option<Vec<u8>> {
+    let digits = text.strip_prefix("0x").unwrap_or(text).as_bytes();
+    let digit = |b: u8| (b as char).to_digit(16).map(|d| d as u8);
+    digits.chunks(2).map(|pair| Some(digit(*pair.first()?)? << 4 | digit(*pair.get(1)?)?)).collect()
+}
+
+/// Numbers within brackets or without, parted by commas, semicolons or spaces.
+fn parse_vector(text: &str) -> Option<Value> {
+    let inner = text.strip_prefix('[').map_or(Some(text), |rest| rest.strip_suffix(']'))?;
+    let parts = inner.split([',', ';', ' ']).filter(|part| !part.is_empty());
+    Some(Value::Vector(parts.map(parse_float).collect::<Option<Vec<f32>>>()?.into()))
+}
+
+/// The items of an array field; a backslash before the delimiter keeps it.
+fn split_array(field: &[u8], delimiter: u8) -> Vec<Vec<u8>> {
+    let mut items = vec![Vec::new()];
+    let mut bytes = field.iter().copied().peekable();
+    while let Some(byte) = bytes.next() {
+        match (byte, bytes.peek()) {
+            (b'\\', Some(next)) if *next == delimiter => items.last_mut().expect("never empty").extend(bytes.next()),
+            (byte, _) if byte == delimiter => items.push(Vec::new()),
+            (byte, _) => items.last_mut().expect("never empty").push(byte),
+        }
+    }
+    items
+}
+
+/// Several values of one key: a vertex has them side by side, an edge as one list.
+pub fn cell_of_values(values: Vec<Value>, cardinality: Cardinality, on_edges: bool) -> RawCell {
+    if on_edges || cardinality == Cardinality::Single {
+        return RawCell::One(Value::list(values));
+    }
+    let mut kept: Vec<Value> = Vec::with_capacity(values.len());
+    for value in values {
+        if cardinality == Cardinality::List || !kept.contains(&value) {
+            kept.push(value);
+        }
+    }
+    RawCell::from_values(kept.into_iter().map(|value| RawValue { value, meta: Vec::new() }).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use arrow_array::cast::AsArray;
+
+    fn text(s: &str) -> Text<'_> {
+        Text { bytes: s.as_bytes(), quoted: false }
+    }
+
+    fn inferred(fields: &[&str]) -> (ColumnBuilder, Values) {
+        let mut builder = ColumnBuilder::new(ColumnType::Inferred(Inferred::Nothing), b';', false);
+        fields.iter().for_each(|f| builder.push(text(f)).unwrap());
+        let column = builder.finish();
+        (builder, column)
+    }
+
+    #[test]
+    fn an_inferred_column_widens_and_keeps_what_it_held() {
+        let (builder, column) = inferred(&["", "1", " 2", "2.5"]);
+        assert_eq!(builder.column_type(), &ColumnType::Inferred(Inferred::Double));
+        let cells: Vec<RawCell> = (0..4).map(|i| column.cell(i)).collect();
+        assert_eq!(cells[0], RawCell::Absent);
+        assert_eq!(cells[1..], [1.0, 2.0, 2.5].map(|v: f64| RawCell::One(v.into())));
+        let (_, column) = inferred(&["7", "true", "2024-01-01"]);
+        let cells: Vec<RawCell> = (0..3).map(|i| column.cell(i)).collect();
+        assert_eq!(cells, ["7", "true", "2024-01-01"].map(|v| RawCell::One(v.into())));
+    }
+
+    #[test]
+    fn a_declared_column_refuses_what_does_not_fit() {
+        let mut builder = ColumnBuilder::new(ColumnType::Declared(ValueType::Int8), b';', false);
+        assert_eq!(builder.push(text(" 12 ")), Ok(()));
+        assert_eq!(builder.push(text("128")), Err(Misfit::Type));
+        assert_eq!(builder.push(text("\u{e9}")), Err(Misfit::Type));
+        assert_eq!(builder.push(Text { bytes: b"\xff", quoted: false }), Err(Misfit::NotUtf8));
+        let Values::Typed(array) = builder.finish() else { panic!() };
+        assert_eq!(array.as_primitive::<Int8Type>().values(), &[12]);
+    }
+
+    #[test]
+    fn an_empty_field_is_absent_and_an_empty_string_is_not() {
+        let mut builder = ColumnBuilder::new(ColumnType::Declared(ValueType::String), b';', false);
+        builder.push(text("")).unwrap();
+        builder.push(Text { bytes: b"", quoted: true }).unwrap();
+        let column = builder.finish();
+        assert_eq!((column.cell(0), column.cell(1)), (RawCell::Absent, RawCell::One("".into())));
+    }
+
+    #[test]
+    fn arrays_are_many_values_on_vertices_and_a_list_on_edges() {
+        let array = ColumnType::Array { item: ValueType::Int32, cardinality: Cardinality::Set };
+        let cell = |on_edges| {
+            let mut builder = ColumnBuilder::new(array.clone(), b';', on_edges);
+            builder.push(text("1; 2;1")).unwrap();
+            builder.finish().cell(0)
+        };
+        assert_eq!(cell(false), RawCell::from_values([1, 2].map(|v: i32| RawValue::plain(v.into())).into()));
+        assert_eq!(cell(true), RawCell::One(Value::list(vec![1.into(), 2.into(), 1.into()])));
+        assert_eq!(split_array(br"a\;b;c", b';'), [b"a;b".to_vec(), b"c".to_vec()]);
+    }
+
+    #[test]
+    fn every_declarable_type_reads_its_text() {
+        for (t, text) in [
+            (ValueType::Bool, "TRUE"),
+            (ValueType::Float32, "0.1"),
+            (ValueType::BigInt, "123456789012345678901234567890"),
+            (ValueType::Decimal, "1.10"),
+            (ValueType::Bytes, "00ff"),
+            (ValueType::Uuid, "550e8400-e29b-41d4-a716-446655440000"),
+            (ValueType::Date, "2024-02-29"),
+            (ValueType::DateTime, "2024-02-29T10:11:12+02:00"),
+            (ValueType::Duration, "PT1H"),
+            (ValueType::Vector, "[0.5, 1]"),
+            (ValueType::List, "[1, \"a\"]"),
+            (ValueType::Map, "{\"a\": 1}"),
+        ] {
+            let value = parse_value(t, text.as_bytes()).unwrap();
+            assert_eq!(value.value_type(), t);
+            assert!(parse_value(t, b"\"nonsense").is_err(), "{t}");
+        }
+        assert_eq!(parse_value(ValueType::Float32, b"0.1"), Ok(Value::Float32(0.1)));
+    }
+}

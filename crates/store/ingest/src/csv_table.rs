@@ -1,0 +1,415 @@
+//! Tables in CSV: a plan made from the header and a sample, then rows in columns.
+//!
+//! ```text
+//! record --fields--> ids, label codes, property builders --32k rows or 8 MB--> Rows
+//!    |                         |
+//!    +-- text and line kept ---+--> bad row: place, value, reason, text
+//! ```
+
+use std::io::Read;
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+use mangrove_graph::ElementKind;
+
+use crate::column::{ColumnBuilder, ColumnType, Misfit, Text};
+use crate::csv::{CsvReader, Dialect, Field, Quoting, Record, Step, detect_delimiter, locate};
+use crate::error::{BadRow, Fault, LoadError, Place};
+use crate::infer::Inferred;
+use crate::plan::{LabelRule, TableHints, TablePlan, plan_table};
+use crate::rows::{
+    Body, Column, Event, IdBuilder, LabelSet, Labels, PlaceKind, Places, Rows, Sink,
+};
+use crate::source::{Source, read_some};
+
+const BATCH_ROWS: usize = 32_768;
+const BATCH_BYTES: usize = 8 << 20;
+/// A sample is so much of a file's beginning.
+const SAMPLE_BYTES: usize = 1 << 20;
+const SAMPLE_RECORDS: usize = 10_000;
+
+/// A CSV file and how to read it.
+#[derive(Clone, Debug)]
+pub struct CsvTable {
+    pub dialect: Dialect,
+    pub plan: TablePlan,
+}
+
+/// Plans a table by the beginning of its content.
+pub fn plan_csv(
+    content: &mut impl Read,
+    delimiter: Option<u8>,
+    quote: Option<u8>,
+    hints: &TableHints,
+    source: &Source,
+) -> Result<CsvTable, LoadError> {
+    let mut sample = vec![0; SAMPLE_BYTES];
+    let read = read_some(content, &mut sample).map_err(|e| source.failed(e))?;
+    sample.truncate(read);
+    let dialect = Dialect { delimiter: delimiter.unwrap_or_else(|| detect_delimiter(&sample)), quote };
+    let mut reader = CsvReader::new(&sample[..], dialect);
+    let names = header(&mut reader, source)?;
+    let mut plan = plan_table(&names, hints, &source.name)?;
+    infer_columns(&mut plan, reader, read == SAMPLE_BYTES, source)?;
+    Ok(CsvTable { dialect, plan })
+}
+
+fn header<R: Read>(reader: &mut CsvReader<R>, source: &Source) -> Result<Vec<String>, LoadError> {
+    let dialect = reader.dialect();
+    let file = &source.name;
+    match reader.step().map_err(|e| source.failed(e))? {
+        Step::End => Err(LoadError::format(Place::file(file), "empty: a table begins with a line of column names")),
+        Step::Broken(broken) => {
+            let (line, column) = locate(broken.line, &broken.text, broken.at);
+            Err(LoadError::format(Place::at(file, line, column), broken.fault.to_string()))
+        }
+        Step::Record(record) => {
+            let name = |field: &Field| String::from_utf8(field.content(record.text, dialect.quote).into_owned());
+            let names: Result<Vec<String>, _> = record.fields.iter().map(name).collect();
+            let names = names.map_err(|_| LoadError::format(Place::at(file, 1, 1), Fault::NotUtf8.to_string()))?;
+            if record.text.contains(&b'\r') {
+                let reason = "lines end in a bare carriage return: convert the file to line feeds";
+                return Err(LoadError::format(Place::at(file, 1, 1), reason));
+            }
+            let number = |name: &String| matches!(Inferred::of(name.as_bytes()), Inferred::Int | Inferred::Double);
+            if names.iter().all(number) {
+                let reason = "the first line holds numbers only, but should be the names of the columns: add such a line";
+                return Err(LoadError::format(Place::at(file, record.line, 1), reason));
+            }
+            Ok(names)
+        }
+    }
+}
+
+/// Gives each inferred column the type its sample needs.
+fn infer_columns(
+    plan: &mut TablePlan,
+    mut reader: CsvReader<&[u8]>,
+    cut_short: bool,
+    source: &Source,
+) -> Result<(), LoadError> {
+    let dialect = reader.dialect();
+    let mut found = vec![Inferred::Nothing; plan.columns.len()];
+    let mut before_last = found.clone();
+    for _ in 0..SAMPLE_RECORDS {
+        match reader.step().map_err(|e| source.failed(e))? {
+            Step::Record(record) if record.fields.len() == found.len() => {
+                before_last.clone_from(&found);
+                for (field, found) in record.fields.iter().zip(&mut found) {
+                    *found = found.join(Inferred::of(&field.content(record.text, dialect.quote)));
+                }
+            }
+            Step::End if cut_short => {
+                found = before_last; // the last record may be half of one
+                break;
+            }
+            Step::End => break,
+            Step::Record(_) | Step::Broken(_) => {}
+        }
+    }
+    for (column, found) in plan.columns.iter_mut().zip(found) {
+        if let Some(column) = column
+            && let ColumnType::Inferred(t) = &mut column.column_type
+        {
+            *t = found;
+        }
+    }
+    Ok(())
+}
+
+/// Reads the rows of a table.
+pub fn read_csv(content: impl Read, source: &Source, table: &CsvTable, sink: &mut Sink<'_>) -> Result<(), LoadError> {
+    let mut reader = CsvReader::new(content, table.dialect);
+    header(&mut reader, source)?;
+    let mut assembler = Assembler::new(source, table);
+    loop {
+        match reader.step().map_err(|e| source.failed(e))? {
+            Step::Record(record) => {
+                assembler.record(&record, sink)?;
+                if assembler.is_full() {
+                    sink(Event::Rows(Box::new(assembler.finish())))?;
+                }
+            }
+            Step::Broken(broken) => {
+                let (line, column) = locate(broken.line, &broken.text, broken.at);
+                let ends_file = broken.fault.ends_file();
+                let place = Place::at(&source.name, line, column);
+                let raw = String::from_utf8_lossy(&broken.text).into_owned();
+                sink(Event::Reject(Box::new(BadRow { place: place.clone(), value: None, fault: broken.fault, raw })))?;
+                if ends_file {
+                    sink(Event::Warning(format!("{place}: the rest of the file could not be read")))?;
+                }
+            }
+            Step::End => break,
+        }
+    }
+    if assembler.rows > 0 {
+        sink(Event::Rows(Box::new(assembler.finish())))?;
+    }
+    Ok(())
+}
+
+/// What becomes of one column.
+struct Slot {
+    part: Option<SlotPart>,
+    property: Option<ColumnBuilder>,
+}
+
+#[derive(Clone, Copy)]
+enum SlotPart {
+    Id,
+    Source,
+    Target,
+    Label,
+}
+
+struct Assembler<'a> {
+    source: &'a Source,
+    table: &'a CsvTable,
+    slots: Vec<Slot>,
+    ids: IdBuilder,
+    source_ids: IdBuilder,
+    target_ids: IdBuilder,
+    /// Rows of edges without an id of their own.
+    no_ids: Vec<bool>,
+    labels: LabelCodes,
+    rows: usize,
+    dropped: Vec<u32>,
+    text: Vec<u8>,
+    starts: Vec<u32>,
+    lines: Vec<u64>,
+    scratch: Vec<u8>,
+}
+
+impl<'a> Assembler<'a> {
+    fn new(source: &'a Source, table: &'a CsvTable) -> Self {
+        let plan = &table.plan;
+        let label_column = match &plan.label {
+            LabelRule::Column { index, .. } => Some(*index),
+            LabelRule::Fixed(_) => None,
+        };
+        let slot = |index: usize| {
+            let part = match Some(index) {
+                at if at == plan.parts.id => Some(SlotPart::Id),
+                at if at == plan.parts.source => Some(SlotPart::Source),
+                at if at == plan.parts.target => Some(SlotPart::Target),
+                at if at == label_column => Some(SlotPart::Label),
+                _ => None,
+            };
+            let on_edges = plan.kind == ElementKind::Edge;
+            let builder = |p: &crate::plan::PropertyPlan| {
+                ColumnBuilder::new(p.column_type.clone(), plan.array_delimiter, on_edges)
+            };
+            Slot { part, property: plan.columns[index].as_ref().map(builder) }
+        };
+        Self {
+            source,
+            table,
+            slots: (0..plan.columns.len()).map(slot).collect(),
+            ids: IdBuilder::new(plan.id_type),
+            source_ids: IdBuilder::new(plan.id_type),
+            target_ids: IdBuilder::new(plan.id_type),
+            no_ids: Vec::new(),
+            labels: LabelCodes::new(&plan.label),
+            rows: 0,
+            dropped: Vec::new(),
+            text: Vec::new(),
+            starts: Vec::new(),
+            lines: Vec::new(),
+            scratch: Vec::new(),
+        }
+    }
+
+    fn is_full(&self) -> bool {
+        self.rows >= BATCH_ROWS || self.text.len() >= BATCH_BYTES
+    }
+
+    fn record(&mut self, record: &Record<'_>, sink: &mut Sink<'_>) -> Result<(), LoadError> {
+        let expected = self.slots.len();
+        if record.fields.len() != expected {
+            let fault = Fault::FieldCount { found: record.fields.len(), expected };
+            let at = record.fields.get(expected).map_or(record.text.len(), |field| field.start as usize);
+            return sink(Event::Reject(Box::new(self.bad_row(record, at, None, fault))));
+        }
+        let mut fault = None;
+        for (index, field) in record.fields.iter().enumerate() {
+            if let Err(found) = self.field(index, record.text, field) {
+                fault.get_or_insert((found, *field));
+            }
+        }
+        if let Some((fault, field)) = fault {
+            self.dropped.push(self.rows as u32);
+            let quote = usize::from(field.quoting != Quoting::Bare);
+            let value = String::from_utf8_lossy(&field.content(record.text, self.table.dialect.quote)).into_owned();
+            let bad = self.bad_row(record, field.start as usize - quote, Some(value), fault);
+            sink(Event::Reject(Box::new(bad)))?;
+        }
+        self.starts.push(self.text.len() as u32);
+        self.text.extend_from_slice(record.text);
+        self.lines.push(record.line);
+        self.rows += 1;
+        Ok(())
+    }
+
+    fn bad_row(&self, record: &Record<'_>, at: usize, value: Option<String>, fault: Fault) -> BadRow {
+        let (line, column) = locate(record.line, record.text, at);
+        let raw = String::from_utf8_lossy(record.text).into_owned();
+        BadRow { place: Place::at(&self.source.name, line, column), value, fault, raw }
+    }
+
+    /// Adds one field to all it belongs to; whatever happens, each of them grows by one.
+    #[inline]
+    fn field(&mut self, index: usize, text: &[u8], field: &Field) -> Result<(), Fault> {
+        let bytes = match field.quoting {
+            Quoting::Escaped => {
+                self.scratch.clear();
+                self.scratch.extend_from_slice(&field.content(text, self.table.dialect.quote));
+                &self.scratch[..]
+            }
+            _ => &text[field.start as usize..field.end as usize],
+        };
+        let slot = &mut self.slots[index];
+        let mut outcome = Ok(());
+        if let Some(part) = slot.part {
+            let ids = match part {
+                SlotPart::Id => Some(&mut self.ids),
+                SlotPart::Source => Some(&mut self.source_ids),
+                SlotPart::Target => Some(&mut self.target_ids),
+                SlotPart::Label => None,
+            };
+            outcome = match ids {
+                Some(ids) if !bytes.is_empty() => ids.push(bytes).map_err(|misfit| {
+                    ids.push_placeholder();
+                    self.table.fault(index, misfit)
+                }),
+                Some(ids) => {
+                    ids.push_placeholder();
+                    let optional = matches!(part, SlotPart::Id) && self.table.plan.kind == ElementKind::Edge;
+                    if optional { Ok(()) } else { Err(self.table.no_id(index)) }
+                }
+                None => self.labels.push(bytes).map_err(|misfit| self.table.fault(index, misfit)),
+            };
+            if matches!(part, SlotPart::Id) && self.table.plan.kind == ElementKind::Edge {
+                self.no_ids.push(bytes.is_empty());
+            }
+        }
+        if let Some(property) = &mut slot.property
+            && let Err(misfit) = property.push(Text { bytes, quoted: field.quoting != Quoting::Bare })
+        {
+            property.push_absent();
+            outcome = outcome.and(Err(self.table.fault(index, misfit)));
+        }
+        outcome
+    }
+
+    fn finish(&mut self) -> Rows {
+        let plan = &self.table.plan;
+        let body = match plan.kind {
+            ElementKind::Vertex => Body::Vertices { ids: self.ids.finish(), space: plan.space.clone() },
+            ElementKind::Edge => Body::Edges {
+                ids: self.edge_ids(),
+                source: self.source_ids.finish(),
+                target: self.target_ids.finish(),
+                source_scope: plan.source_scope.clone(),
+                target_scope: plan.target_scope.clone(),
+            },
+        };
+        let columns = self.slots.iter_mut().zip(&plan.columns).filter_map(|(slot, property)| {
+            let (builder, property) = (slot.property.as_mut()?, property.as_ref()?);
+            let inferred = matches!(builder.column_type(), ColumnType::Inferred(_));
+            Some(Column { name: property.name.clone(), values: builder.finish(), inferred })
+        });
+        let kind = PlaceKind::Text {
+            dialect: self.table.dialect,
+            text: std::mem::take(&mut self.text),
+            starts: std::mem::take(&mut self.starts),
+            lines: std::mem::take(&mut self.lines),
+            parts: plan.parts,
+        };
+        let rows = Rows {
+            count: std::mem::take(&mut self.rows),
+            labels: self.labels.finish(),
+            body,
+            columns: columns.collect(),
+            places: Places::new(&self.source.name, kind),
+        };
+        rows.without(&std::mem::take(&mut self.dropped))
+    }
+
+    fn edge_ids(&mut self) -> Option<Vec<Option<mangrove_graph::ExternalId>>> {
+        self.table.plan.parts.id?;
+        let ids = self.ids.finish();
+        let missing = std::mem::take(&mut self.no_ids);
+        Some(missing.iter().enumerate().map(|(row, missing)| (!missing).then(|| ids.get(row))).collect())
+    }
+}
+
+impl CsvTable {
+    #[cold]
+    fn fault(&self, index: usize, misfit: Misfit) -> Fault {
+        let plan = &self.plan;
+        let is_part = [plan.parts.id, plan.parts.source, plan.parts.target].contains(&Some(index));
+        let expected = match &plan.columns[index] {
+            Some(property) if !is_part => property.column_type.name(),
+            _ => plan.id_type.name().to_owned(),
+        };
+        match misfit {
+            Misfit::NotUtf8 => Fault::NotUtf8,
+            Misfit::Type => Fault::Misfit { column: plan.names[index].clone(), expected: expected.into() },
+        }
+    }
+
+    #[cold]
+    fn no_id(&self, index: usize) -> Fault {
+        Fault::NoId { column: self.plan.names[index].clone() }
+    }
+}
+
+/// The labels of rows, as positions in a list of the different ones.
+struct LabelCodes {
+    fixed: Option<LabelSet>,
+    default: Arc<str>,
+    delimiter: char,
+    by_text: HashMap<Vec<u8>, u32>,
+    sets: Vec<LabelSet>,
+    codes: Vec<u32>,
+}
+
+impl LabelCodes {
+    fn new(rule: &LabelRule) -> Self {
+        let (fixed, default, delimiter) = match rule {
+            LabelRule::Fixed(label) => (Some(LabelSet::one(label)), label.clone(), ';'),
+            LabelRule::Column { delimiter, default, .. } => (None, default.clone(), *delimiter),
+        };
+        Self { fixed, default, delimiter, by_text: HashMap::new(), sets: Vec::new(), codes: Vec::new() }
+    }
+
+    fn push(&mut self, text: &[u8]) -> Result<(), Misfit> {
+        if let Some(code) = self.by_text.get(text) {
+            self.codes.push(*code);
+            return Ok(());
+        }
+        let set = match std::str::from_utf8(text) {
+            Ok(text) => LabelSet::parse(text, self.delimiter).unwrap_or_else(|| LabelSet::one(&self.default)),
+            Err(_) => {
+                self.codes.push(0);
+                return Err(Misfit::NotUtf8);
+            }
+        };
+        let code = self.sets.len() as u32;
+        self.sets.push(set);
+        self.by_text.insert(text.to_vec(), code);
+        self.codes.push(code);
+        Ok(())
+    }
+
+    fn finish(&mut self) -> Labels {
+        if let Some(set) = &self.fixed {
+            return Labels::all(set.clone());
+        }
+        if self.sets.is_empty() {
+            self.sets.push(LabelSet::one(&self.default)); // every row of the batch was bad
+        }
+        Labels { sets: self.sets.clone(), codes: Some(std::mem::take(&mut self.codes)) }
+    }
+}

@@ -1,0 +1,185 @@
+//! From elements one by one, as GraphML, GraphSON and JSON Lines have them, to batches in columns.
+
+use std::hash::Hash;
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+use mangrove_graph::ExternalId;
+
+use crate::error::LoadError;
+use crate::rows::{
+    Body, Column, Event, IdBuilder, IdType, LabelSet, Labels, PlaceKind, Places, RawCell, Rows, Scope, Sink, Values,
+};
+
+/// A vertex as it was read.
+pub struct VertexElement {
+    pub id: ExternalId,
+    pub labels: LabelSet,
+    pub properties: Vec<(Arc<str>, RawCell)>,
+}
+
+/// An edge as it was read.
+pub struct EdgeElement {
+    pub id: Option<ExternalId>,
+    pub label: Arc<str>,
+    pub source: ExternalId,
+    pub target: ExternalId,
+    pub source_scope: Scope,
+    pub target_scope: Scope,
+    pub properties: Vec<(Arc<str>, RawCell)>,
+}
+
+/// Which elements a pass over a file is after: vertices come before edges.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Pass {
+    Vertices,
+    Edges,
+}
+
+const BATCH_ROWS: usize = 16_384;
+const BATCH_CELLS: usize = 1 << 19;
+
+/// Gathers elements into batches and sends them when they are full. The rows of a batch have the same labels and scopes.
+pub struct ElementBatches<'a, 's> {
+    file: Arc<str>,
+    inferred: bool,
+    sink: &'a mut Sink<'s>,
+    vertices: Batches<LabelSet>,
+    edges: Batches<(Arc<str>, Scope, Scope)>,
+    cells: usize,
+    rows: usize,
+}
+
+/// Batches by what their rows have in common, in the order they came up.
+struct Batches<K> {
+    batches: Vec<(K, Batch)>,
+    by_key: HashMap<K, usize>,
+}
+
+impl<K: Hash + Eq + Clone> Batches<K> {
+    fn new() -> Self {
+        Self { batches: Vec::new(), by_key: HashMap::new() }
+    }
+
+    fn of(&mut self, key: K) -> &mut Batch {
+        let at = *self.by_key.entry(key.clone()).or_insert_with(|| {
+            self.batches.push((key, Batch::new()));
+            self.batches.len() - 1
+        });
+        &mut self.batches[at].1
+    }
+
+    fn take(&mut self) -> Vec<(K, Batch)> {
+        self.by_key.clear();
+        std::mem::take(&mut self.batches)
+    }
+}
+
+struct Batch {
+    ids: IdBuilder,
+    edge_ids: Vec<Option<ExternalId>>,
+    source: IdBuilder,
+    target: IdBuilder,
+    columns: Vec<(Arc<str>, Vec<RawCell>)>,
+    by_name: HashMap<Arc<str>, usize>,
+    places: Vec<(u64, u64)>,
+}
+
+impl Batch {
+    fn new() -> Self {
+        let ids = || IdBuilder::new(IdType::Auto);
+        Self {
+            ids: ids(),
+            edge_ids: Vec::new(),
+            source: ids(),
+            target: ids(),
+            columns: Vec::new(),
+            by_name: HashMap::new(),
+            places: Vec::new(),
+        }
+    }
+
+    fn finish_row(&mut self, properties: Vec<(Arc<str>, RawCell)>, place: (u64, u64)) {
+        let row = self.places.len();
+        for (name, cell) in properties {
+            let at = *self.by_name.entry(name.clone()).or_insert_with(|| {
+                self.columns.push((name, Vec::new()));
+                self.columns.len() - 1
+            });
+            let cells = &mut self.columns[at].1;
+            cells.resize(row, RawCell::Absent);
+            cells.push(cell);
+        }
+        self.places.push(place);
+    }
+
+    fn into_rows(self, labels: LabelSet, body: Body, file: &Arc<str>, inferred: bool) -> Rows {
+        let count = self.places.len();
+        let columns = self.columns.into_iter().map(|(name, mut cells)| {
+            cells.resize(count, RawCell::Absent);
+            Column { name, values: Values::of_cells(cells), inferred }
+        });
+        Rows {
+            count,
+            labels: Labels::all(labels),
+            body,
+            columns: columns.collect(),
+            places: Places::new(file, PlaceKind::Lines(self.places)),
+        }
+    }
+}
+
+impl<'a, 's> ElementBatches<'a, 's> {
+    /// `inferred`: values came without types of their own, so columns may have to be brought to one type.
+    pub fn new(file: &Arc<str>, inferred: bool, sink: &'a mut Sink<'s>) -> Self {
+        let (vertices, edges) = (Batches::new(), Batches::new());
+        Self { file: file.clone(), inferred, sink, vertices, edges, cells: 0, rows: 0 }
+    }
+
+    pub fn send(&mut self, event: Event) -> Result<(), LoadError> {
+        (self.sink)(event)
+    }
+
+    pub fn vertex(&mut self, vertex: VertexElement, place: (u64, u64)) -> Result<(), LoadError> {
+        let cells = vertex.properties.len();
+        let batch = self.vertices.of(vertex.labels);
+        batch.ids.push_id(vertex.id);
+        batch.finish_row(vertex.properties, place);
+        self.added(cells)
+    }
+
+    pub fn edge(&mut self, edge: EdgeElement, place: (u64, u64)) -> Result<(), LoadError> {
+        let cells = edge.properties.len();
+        let batch = self.edges.of((edge.label, edge.source_scope, edge.target_scope));
+        batch.source.push_id(edge.source);
+        batch.target.push_id(edge.target);
+        batch.edge_ids.push(edge.id);
+        batch.finish_row(edge.properties, place);
+        self.added(cells)
+    }
+
+    fn added(&mut self, cells: usize) -> Result<(), LoadError> {
+        self.rows += 1;
+        self.cells += cells;
+        if self.rows >= BATCH_ROWS || self.cells >= BATCH_CELLS { self.flush() } else { Ok(()) }
+    }
+
+    /// Sends what has gathered.
+    pub fn flush(&mut self) -> Result<(), LoadError> {
+        (self.rows, self.cells) = (0, 0);
+        for (labels, mut batch) in self.vertices.take() {
+            let ids = batch.ids.finish();
+            let rows = batch.into_rows(labels, Body::Vertices { ids, space: None }, &self.file, self.inferred);
+            (self.sink)(Event::Rows(Box::new(rows)))?;
+        }
+        for ((label, source_scope, target_scope), mut batch) in self.edges.take() {
+            let (source, target) = (batch.source.finish(), batch.target.finish());
+            let ids = std::mem::take(&mut batch.edge_ids);
+            let ids = ids.iter().any(Option::is_some).then_some(ids);
+            let body = Body::Edges { ids, source, target, source_scope, target_scope };
+            let rows = batch.into_rows(LabelSet::one(&label), body, &self.file, self.inferred);
+            (self.sink)(Event::Rows(Box::new(rows)))?;
+        }
+        Ok(())
+    }
+}

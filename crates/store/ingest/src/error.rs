@@ -1,0 +1,159 @@
+//! What can go wrong in a load: what happened, where (file:line:column), and what to do.
+
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use mangrove_graph::GraphError;
+use thiserror::Error;
+
+/// Where in its input something stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    pub file: Arc<str>,
+    pub spot: Spot,
+}
+
+/// Lines, columns (in characters) and rows count from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Spot {
+    File,
+    Line { line: u64, column: u64 },
+    Row(u64),
+}
+
+impl Place {
+    pub fn file(file: &Arc<str>) -> Self {
+        Self { file: file.clone(), spot: Spot::File }
+    }
+
+    pub fn at(file: &Arc<str>, line: u64, column: u64) -> Self {
+        Self { file: file.clone(), spot: Spot::Line { line, column } }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.spot {
+            Spot::File => f.write_str(&self.file),
+            Spot::Line { line, column } => write!(f, "{}:{line}:{column}", self.file),
+            Spot::Row(row) => write!(f, "{}: row {row}", self.file),
+        }
+    }
+}
+
+/// Why a row cannot be loaded.
+#[derive(Clone, Debug, PartialEq, Error)]
+pub enum Fault {
+    #[error("not {} {expected} (column `{column}`)", article(.expected))]
+    Misfit { column: Arc<str>, expected: Arc<str> },
+    #[error("{found} fields where the header has {expected}")]
+    FieldCount { found: usize, expected: usize },
+    #[error("a quote inside a field that does not begin with one: quote the whole field and double the quotes in it")]
+    QuoteInField,
+    #[error("text after the closing quote of a field: double the quotes that belong to it")]
+    TextAfterQuote,
+    #[error("the quote opened here is never closed")]
+    UnterminatedQuote,
+    #[error("a record of more than {limit} bytes, most likely because a quote opened here is not closed")]
+    RecordTooLong { limit: usize },
+    #[error("not UTF-8: save the file as UTF-8")]
+    NotUtf8,
+    #[error("no id (column `{column}` is empty)")]
+    NoId { column: Arc<str> },
+    #[error("{}", duplicate_vertex(.label, .other))]
+    DuplicateVertex { label: Arc<str>, other: Option<Arc<str>> },
+    #[error("an edge of this id exists already")]
+    DuplicateEdge,
+    #[error("no vertex{} has this id, which the edge names as its {end}", of_scope(.scope))]
+    NoSuchEnd { end: &'static str, scope: Option<Arc<str>> },
+    #[error("the edge's {end} is a vertex labelled {found}, not {expected}")]
+    EndLabel { end: &'static str, expected: Arc<str>, found: Arc<str> },
+    #[error("the edge's {end} could be of label {}: say which, as in --edges SOURCE:LABEL:TARGET=FILE", .labels.join(" or "))]
+    AmbiguousEnd { end: &'static str, labels: Vec<String> },
+    #[error("{0}")]
+    Syntax(String),
+}
+
+impl Fault {
+    /// Whether nothing after it in the file can be read.
+    pub fn ends_file(&self) -> bool {
+        matches!(self, Fault::UnterminatedQuote | Fault::RecordTooLong { .. })
+    }
+}
+
+fn article(noun: &str) -> &'static str {
+    if noun.starts_with(['a', 'e', 'i', 'o', 'u']) && !noun.starts_with("uu") { "an" } else { "a" }
+}
+
+fn of_scope(scope: &Option<Arc<str>>) -> String {
+    scope.as_ref().map(|label| format!(" labelled {label}")).unwrap_or_default()
+}
+
+fn duplicate_vertex(label: &Arc<str>, other: &Option<Arc<str>>) -> String {
+    match other {
+        Some(other) if other != label => format!(
+            "this id belongs to a vertex labelled {other} already, and here to one labelled {label}; if ids are unique only \
+             within a label (or ID space), make the database with --id-space label"
+        ),
+        _ => format!("a vertex labelled {label} of this id exists already"),
+    }
+}
+
+/// A row that cannot be loaded.
+#[derive(Clone, Debug)]
+pub struct BadRow {
+    pub place: Place,
+    pub value: Option<String>,
+    pub fault: Fault,
+    /// The row as it stands in its file; empty where rows have no text.
+    pub raw: String,
+}
+
+impl fmt::Display for BadRow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: ", self.place)?;
+        if let Some(value) = &self.value {
+            write!(f, "`{}` – ", shorten(value))?;
+        }
+        write!(f, "{}", self.fault)
+    }
+}
+
+fn shorten(value: &str) -> String {
+    const SHOWN: usize = 80;
+    match value.char_indices().nth(SHOWN) {
+        Some((at, _)) => format!("{}…", &value[..at]),
+        None => value.to_owned(),
+    }
+}
+
+/// Why a load stopped. The caller rolls its transaction back, so the graph is as it was.
+#[derive(Debug, Error)]
+pub enum LoadError {
+    #[error("{0}\nNothing was loaded. Correct the row, or load the others with --on-error skip.")]
+    BadRow(Box<BadRow>),
+    #[error("{place}: {reason}")]
+    Format { place: Place, reason: String },
+    #[error("{file}: {source}")]
+    Read { file: Arc<str>, source: io::Error },
+    #[error("{0}")]
+    Options(String),
+    #[error("the rejects cannot be written to {}: {source}", path.display())]
+    Rejects { path: PathBuf, source: io::Error },
+    #[error("cancelled; nothing was loaded")]
+    Cancelled,
+    #[error(transparent)]
+    Graph(#[from] GraphError),
+}
+
+impl LoadError {
+    pub(crate) fn format(place: Place, reason: impl Into<String>) -> Self {
+        LoadError::Format { place, reason: reason.into() }
+    }
+
+    pub(crate) fn options(reason: impl Into<String>) -> Self {
+        LoadError::Options(reason.into())
+    }
+}

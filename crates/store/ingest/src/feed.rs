@@ -1,0 +1,220 @@
+//! JSON documents piece by piece: the lines of a file, or the values that follow each other, each whole in memory, never the
+//! whole file.
+
+use std::io::{self, Read};
+
+use memchr::{memchr, memchr_iter};
+
+/// A piece of the input with the place it begins at.
+pub struct Piece<'a> {
+    pub line: u64,
+    pub column: u64,
+    pub text: &'a [u8],
+}
+
+pub struct Feed<R> {
+    input: R,
+    buffer: Vec<u8>,
+    start: usize,
+    end: usize,
+    ended: bool,
+    line: u64,
+    column: u64,
+}
+
+/// A piece that does not end within this many bytes is refused.
+pub const PIECE_BYTES_MAX: usize = 1 << 30;
+
+fn too_long() -> io::Error {
+    io::Error::other(format!("a JSON value or line of more than {PIECE_BYTES_MAX} bytes"))
+}
+
+impl<R: Read> Feed<R> {
+    pub fn new(input: R) -> Self {
+        Self { input, buffer: vec![0; 1 << 18], start: 0, end: 0, ended: false, line: 1, column: 1 }
+    }
+
+    pub fn place(&self) -> (u64, u64) {
+        (self.line, self.column)
+    }
+
+    fn fill(&mut self) -> io::Result<()> {
+        self.buffer.copy_within(self.start..self.end, 0);
+        self.end -= self.start;
+        self.start = 0;
+        if self.end == self.buffer.len() {
+            if self.buffer.len() >= PIECE_BYTES_MAX {
+                return Err(too_long());
+            }
+            self.buffer.resize(self.buffer.len() * 2, 0);
+        }
+        let read = crate::source::read_some(&mut self.input, &mut self.buffer[self.end..])?;
+        self.end += read;
+        self.ended = self.end < self.buffer.len();
+        Ok(())
+    }
+
+    fn consume(&mut self, bytes: usize) {
+        let text = &self.buffer[self.start..self.start + bytes];
+        match text.iter().rposition(|b| *b == b'\n') {
+            Some(last) => {
+                self.line += memchr_iter(b'\n', text).count() as u64;
+                self.column = String::from_utf8_lossy(&text[last + 1..]).chars().count() as u64 + 1;
+            }
+            None => self.column += String::from_utf8_lossy(text).chars().count() as u64,
+        }
+        self.start += bytes;
+    }
+
+    /// The bytes at hand, without taking any; at least `bytes` of them if there are as many.
+    pub fn peek(&mut self, bytes: usize) -> io::Result<&[u8]> {
+        while self.end - self.start < bytes && !self.ended {
+            self.fill()?;
+        }
+        Ok(&self.buffer[self.start..self.end])
+    }
+
+    /// The next line that is not blank, without its end.
+    pub fn line(&mut self) -> io::Result<Option<Piece<'_>>> {
+        loop {
+            let len = loop {
+                match memchr(b'\n', &self.buffer[self.start..self.end]) {
+                    Some(at) => break at,
+                    None if self.ended => break self.end - self.start,
+                    None => self.fill()?,
+                }
+            };
+            if len == 0 && self.start == self.end {
+                return Ok(None);
+            }
+            let (start, line) = (self.start, self.line);
+            self.start = (start + len + 1).min(self.end);
+            (self.line, self.column) = (line + 1, 1);
+            if !self.buffer[start..start + len].trim_ascii().is_empty() {
+                return Ok(Some(Piece { line, column: 1, text: &self.buffer[start..start + len] }));
+            }
+        }
+    }
+
+    /// The next byte that is not white space or one of `also`, without taking it.
+    pub fn skip_space(&mut self, also: &[u8]) -> io::Result<Option<u8>> {
+        loop {
+            let text = &self.buffer[self.start..self.end];
+            let space = text.iter().take_while(|b| b.is_ascii_whitespace() || also.contains(b)).count();
+            let found = text.get(space).copied();
+            self.consume(space);
+            match found {
+                Some(byte) => return Ok(Some(byte)),
+                None if self.ended => return Ok(None),
+                None => self.fill()?,
+            }
+        }
+    }
+
+    /// Takes the byte `skip_space` gave.
+    pub fn take_byte(&mut self) {
+        self.consume(1);
+    }
+
+    /// The next JSON value, by its brackets and quotes only: whether it is well formed is for the parser to say.
+    pub fn value(&mut self) -> io::Result<Option<Piece<'_>>> {
+        if self.skip_space(b"")?.is_none() {
+            return Ok(None);
+        }
+        let (line, column) = (self.line, self.column);
+        let mut extent = Extent::default();
+        loop {
+            let text = &self.buffer[self.start..self.end];
+            match extent.find(text) {
+                Some(len) => {
+                    let start = self.start;
+                    self.consume(len);
+                    return Ok(Some(Piece { line, column, text: &self.buffer[start..start + len] }));
+                }
+                None if self.ended => {
+                    let (start, end) = (self.start, self.end);
+                    self.consume(end - start);
+                    return Ok(Some(Piece { line, column, text: &self.buffer[start..end] }));
+                }
+                None => self.fill()?,
+            }
+        }
+    }
+}
+
+/// Looks for the end of a JSON value in text that may still grow.
+#[derive(Default)]
+struct Extent {
+    seen: usize,
+    depth: usize,
+    in_string: bool,
+    escaped: bool,
+}
+
+impl Extent {
+    fn find(&mut self, text: &[u8]) -> Option<usize> {
+        while self.seen < text.len() {
+            let byte = text[self.seen];
+            let first = self.seen == 0;
+            self.seen += 1;
+            if self.in_string {
+                match byte {
+                    _ if self.escaped => self.escaped = false,
+                    b'\\' => self.escaped = true,
+                    b'"' => {
+                        self.in_string = false;
+                        if self.depth == 0 {
+                            return Some(self.seen);
+                        }
+                    }
+                    _ => {}
+                }
+                continue;
+            }
+            match byte {
+                b'"' => self.in_string = true,
+                b'{' | b'[' => self.depth += 1,
+                b'}' | b']' => {
+                    self.depth = self.depth.saturating_sub(1);
+                    if self.depth == 0 {
+                        return Some(if first { 1 } else { self.seen });
+                    }
+                }
+                b',' | b':' | b' ' | b'\t' | b'\r' | b'\n' if self.depth == 0 => {
+                    return Some(if first { 1 } else { self.seen - 1 });
+                }
+                _ => {}
+            }
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_follow_each_other_with_their_places() {
+        let text = "{\"a\": \"}\\\"\"}\n\n  [1,\n 2] 17 \"é\"\n{\"open\": ";
+        let mut feed = Feed::new(text.as_bytes());
+        let mut seen = Vec::new();
+        while let Some(piece) = feed.value().unwrap() {
+            seen.push((piece.line, piece.column, String::from_utf8(piece.text.to_vec()).unwrap()));
+        }
+        let expected = [
+            (1, 1, "{\"a\": \"}\\\"\"}"), (3, 3, "[1,\n 2]"), (4, 5, "17"), (4, 8, "\"é\""), (5, 1, "{\"open\": "),
+        ];
+        assert_eq!(seen, expected.map(|(l, c, t)| (l, c, t.to_owned())));
+    }
+
+    #[test]
+    fn pieces_may_be_longer_than_the_buffer() {
+        let long = format!("[\"{}\"]", "x".repeat(1 << 19));
+        let text = format!("{long}\n{long}");
+        let mut feed = Feed::new(text.as_bytes());
+        assert_eq!(feed.value().unwrap().unwrap().text.len(), long.len());
+        let piece = feed.line().unwrap().map(|p| p.text.len());
+        assert_eq!((piece, feed.line().unwrap().is_none()), (Some(long.len()), true));
+    }
+}

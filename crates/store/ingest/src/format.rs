@@ -1,0 +1,100 @@
+//! Which format a file is in.
+
+use std::io::Read;
+
+use crate::source::{Source, read_some};
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Format {
+    /// Each file says itself, by its content and extension.
+    #[default]
+    Auto,
+    Csv,
+    Parquet,
+    Jsonl,
+    GraphMl,
+    GraphSon,
+}
+
+impl Format {
+    pub fn from_name(name: &str) -> Option<Self> {
+        Some(match name.to_ascii_lowercase().as_str() {
+            "auto" => Format::Auto,
+            "csv" | "tsv" => Format::Csv,
+            "parquet" => Format::Parquet,
+            "jsonl" | "ndjson" => Format::Jsonl,
+            "graphml" => Format::GraphMl,
+            "graphson" => Format::GraphSon,
+            _ => return None,
+        })
+    }
+
+    /// `None` for extensions that say nothing.
+    pub fn of_extension(extension: &str) -> Option<Self> {
+        Some(match extension {
+            "csv" | "tsv" | "psv" => Format::Csv,
+            "parquet" | "pq" => Format::Parquet,
+            "jsonl" | "ndjson" => Format::Jsonl,
+            "graphml" | "xml" => Format::GraphMl,
+            "graphson" | "json" => Format::GraphSon,
+            _ => return None,
+        })
+    }
+}
+
+/// The format of a file: by its first bytes where they tell, else by its extension, else CSV.
+pub(crate) fn detect(source: &Source, content: &mut dyn Read) -> std::io::Result<Format> {
+    let mut head = vec![0; 4096];
+    let read = read_some(&mut Bounded(content), &mut head)?;
+    let head = head[..read].trim_ascii_start();
+    if head.starts_with(b"PAR1") {
+        return Ok(Format::Parquet);
+    }
+    let by_extension = Format::of_extension(&source.extension());
+    Ok(match head.first() {
+        Some(b'<') if contains(head, b"<graphml") || contains(head, b"<?xml") => Format::GraphMl,
+        Some(b'{') if looks_like_graphson(head) => Format::GraphSon,
+        Some(b'{') if by_extension != Some(Format::Csv) => Format::Jsonl,
+        _ => by_extension.unwrap_or(Format::Csv),
+    })
+}
+
+/// Adjacency lists and documents of vertices; rows of a table have neither.
+fn looks_like_graphson(head: &[u8]) -> bool {
+    let compact: Vec<u8> = head.iter().filter(|b| !b.is_ascii_whitespace()).copied().collect();
+    let typed = contains(&compact, b"\"@type\":\"g") || compact.starts_with(b"{\"@type\":\"tinker:graph\"");
+    let document = compact.starts_with(b"{\"vertices\":[") || compact.starts_with(b"{\"edges\":[");
+    let adjacency = contains(&compact, b"\"outE\":{") || contains(&compact, b"\"inE\":{");
+    typed || document || adjacency
+}
+
+fn contains(text: &[u8], part: &[u8]) -> bool {
+    memchr::memmem::find(text, part).is_some()
+}
+
+struct Bounded<'a>(&'a mut dyn Read);
+
+impl Read for Bounded<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        self.0.read(buffer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn content_tells_before_the_extension() {
+        let format = |name: &str, text: &str| {
+            let source = Source { path: name.into(), name: name.into(), bytes: 0 };
+            detect(&source, &mut text.as_bytes()).unwrap()
+        };
+        assert_eq!(format("a.csv", "PAR1"), Format::Parquet);
+        assert_eq!(format("a", "<?xml version=\"1.0\"?><graphml/>"), Format::GraphMl);
+        assert_eq!(format("a.json", "{\"id\":{\"@type\":\"g:Int32\",\"@value\":1}}"), Format::GraphSon);
+        assert_eq!(format("a.json", "{ \"vertices\": [] }"), Format::GraphSon);
+        assert_eq!(format("a.json", "{\"id\": 1, \"name\": \"x\"}\n"), Format::Jsonl);
+        assert_eq!(format("a", "id,name\n"), Format::Csv);
+    }
+}

@@ -1,0 +1,253 @@
+//! A load from files: which tables there are, the threads, and the order of things.
+//!
+//! ```text
+//! files --peek--> jobs        reading thread                  calling thread
+//!                  |   open, decompress, parse  --batches--> ids resolved, vertices first, then runs of edges
+//!                  +---------------------------- (4 waiting)       |
+//!                                                                 retype columns that widened, report
+//! ```
+//!
+//! Invariants
+//! 1. Every vertex of the load is written before its first edge, whatever the order of the files.
+//! 2. Memory is bounded: a few batches, one run of edges, and a table of ids up to its limit.
+//! 3. On an error the graph may hold part of the load: the caller rolls back.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::time::Instant;
+
+use mangrove_graph::{ElementKind, GraphWrite, Schema};
+
+use crate::column::ColumnType;
+use crate::csv_table::{CsvTable, plan_csv, read_csv};
+use crate::elements::Pass;
+use crate::error::LoadError;
+use crate::format::{self, Format};
+use crate::mapping::{self, Mapping};
+use crate::options::LoadOptions;
+use crate::plan::{LabelRule, TableHints, TablePlan};
+use crate::progress::{Meter, Phase, Progress, Status};
+use crate::report::LoadReport;
+use crate::rows::{Event, Sink};
+use crate::source::{Source, expand};
+use crate::write::Writer;
+use crate::{graphml, graphson, jsonl, parquet};
+
+/// A file and how it is read.
+struct Job {
+    source: Source,
+    reader: Reader,
+    edge_time: Option<String>,
+}
+
+enum Reader {
+    Csv(Box<CsvTable>),
+    Parquet(Box<TablePlan>),
+    Jsonl(Box<TablePlan>),
+    GraphMl,
+    GraphSon,
+}
+
+impl Job {
+    /// Whether the file may hold elements of a pass.
+    fn is_in(&self, pass: Pass) -> bool {
+        let plan = match &self.reader {
+            Reader::Csv(table) => &table.plan,
+            Reader::Parquet(plan) | Reader::Jsonl(plan) => plan,
+            Reader::GraphMl | Reader::GraphSon => return true,
+        };
+        (plan.kind == ElementKind::Vertex) == (pass == Pass::Vertices)
+    }
+
+    fn read(&self, pass: Pass, meter: &Arc<Meter>, sink: &mut Sink<'_>) -> Result<(), LoadError> {
+        if let Reader::Parquet(plan) = &self.reader {
+            return parquet::read(&self.source, plan, meter, sink);
+        }
+        let content = self.source.open(meter.clone())?;
+        match &self.reader {
+            Reader::Csv(table) => read_csv(content, &self.source, table, sink),
+            Reader::Jsonl(plan) => jsonl::read(content, &self.source, plan, sink),
+            Reader::GraphMl => graphml::read(content, &self.source, pass, sink),
+            Reader::GraphSon => graphson::read(content, &self.source, pass, sink),
+            Reader::Parquet(_) => unreachable!("read above"),
+        }
+    }
+}
+
+/// Loads files into a graph, within the caller's transaction.
+///
+/// On an error the caller rolls back; the graph handed in holds part of the load.
+pub fn load(
+    graph: &mut dyn GraphWrite,
+    options: &LoadOptions,
+    progress: &mut dyn Progress,
+) -> Result<LoadReport, LoadError> {
+    let started = Instant::now();
+    progress.update(&Status::default());
+    let jobs = plan_jobs(options, graph.schema())?;
+    let mut writer = Writer::new(graph, options)?;
+    let passes = [Pass::Vertices, Pass::Edges];
+    let bytes_total = passes.iter().flat_map(|pass| jobs.iter().filter(|job| job.is_in(*pass))).map(|j| j.source.bytes).sum();
+    let mut watch = Watch { progress, status: Status { bytes_total, ..Status::default() }, meter: Arc::default() };
+    for pass in passes {
+        watch.status.phase = if pass == Pass::Vertices { Phase::Vertices } else { Phase::Edges };
+        run_pass(&jobs, pass, &mut writer, &mut watch)?;
+    }
+    watch.status.phase = Phase::Retyping;
+    watch.update(&writer)?;
+    let mut report = writer.finish()?;
+    report.duration = started.elapsed();
+    Ok(report)
+}
+
+struct Watch<'p> {
+    progress: &'p mut dyn Progress,
+    status: Status,
+    meter: Arc<Meter>,
+}
+
+impl Watch<'_> {
+    fn update(&mut self, writer: &Writer<'_>) -> Result<(), LoadError> {
+        self.status.bytes_done = self.meter.bytes().min(self.status.bytes_total);
+        self.status.rows = writer.rows();
+        self.progress.update(&self.status);
+        if self.progress.cancelled() { Err(LoadError::Cancelled) } else { Ok(()) }
+    }
+}
+
+/// What goes from the reading to the writing thread.
+enum Message<'j> {
+    Begin(&'j Job),
+    Event(Event),
+    Failed(LoadError),
+}
+
+/// Batches that wait between the two threads.
+const WAITING: usize = 4;
+
+fn run_pass(jobs: &[Job], pass: Pass, writer: &mut Writer<'_>, watch: &mut Watch<'_>) -> Result<(), LoadError> {
+    let meter = watch.meter.clone();
+    std::thread::scope(|scope| {
+        let (sender, receiver) = sync_channel(WAITING);
+        scope.spawn(move || {
+            for job in jobs.iter().filter(|job| job.is_in(pass)) {
+                // A writer that hung up has failed and says why itself.
+                let mut sink = |event| sender.send(Message::Event(event)).map_err(|_| LoadError::Cancelled);
+                if sender.send(Message::Begin(job)).is_err() {
+                    return;
+                }
+                if let Err(error) = job.read(pass, &meter, &mut sink) {
+                    let _ = sender.send(Message::Failed(error));
+                    return;
+                }
+            }
+        });
+        write_all(receiver, writer, watch)
+    })?;
+    writer.finish_pass()
+}
+
+fn write_all(messages: Receiver<Message<'_>>, writer: &mut Writer<'_>, watch: &mut Watch<'_>) -> Result<(), LoadError> {
+    for message in messages {
+        match message {
+            Message::Begin(job) => writer.begin(job.edge_time.as_deref()),
+            Message::Event(event) => {
+                writer.event(event)?;
+                watch.update(writer)?;
+            }
+            Message::Failed(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+fn plan_jobs(options: &LoadOptions, schema: &Schema) -> Result<Vec<Job>, LoadError> {
+    let mapping = options.mapping.as_deref().map(mapping::read).transpose()?.unwrap_or_default();
+    let mut jobs = Vec::new();
+    let mut add = |files: &[std::path::PathBuf], hints: TableHints, mapping: Option<&mapping::TableEntry>| {
+        for source in expand(files)? {
+            jobs.push(plan_job(source, &hints, mapping, options, schema)?);
+        }
+        Ok::<(), LoadError>(())
+    };
+    let vertices = |label: &Arc<str>| TableHints {
+        kind: Some(ElementKind::Vertex),
+        label: Some(label.clone()),
+        ..TableHints::default()
+    };
+    add(&options.files, TableHints::default(), None)?;
+    for given in &options.nodes {
+        add(&given.files, vertices(&given.label), None)?;
+    }
+    for given in &options.edges {
+        let hints = TableHints {
+            kind: Some(ElementKind::Edge),
+            label: Some(given.label.clone()),
+            source: given.source.clone(),
+            target: given.target.clone(),
+            ..TableHints::default()
+        };
+        add(&given.files, hints, None)?;
+    }
+    let Mapping { tables } = &mapping;
+    for entry in tables {
+        add(&entry.files, entry.hints(), Some(entry))?;
+    }
+    if jobs.is_empty() {
+        return Err(LoadError::options("nothing to load: name files, or give --nodes, --edges or --mapping"));
+    }
+    Ok(jobs)
+}
+
+fn plan_job(
+    source: Source,
+    hints: &TableHints,
+    mapping: Option<&mapping::TableEntry>,
+    options: &LoadOptions,
+    schema: &Schema,
+) -> Result<Job, LoadError> {
+    let hints = TableHints { stem: source.stem(), ..hints.clone() };
+    let mut content = source.open(Arc::default())?;
+    let format = match mapping.and_then(|entry| entry.format).unwrap_or(options.format) {
+        Format::Auto => format::detect(&source, &mut content).map_err(|e| source.failed(e))?,
+        format => format,
+    };
+    let mut content = source.open(Arc::default())?;
+    let mut reader = match format {
+        Format::Parquet => Reader::Parquet(Box::new(parquet::plan(&source, &hints)?)),
+        Format::Jsonl => Reader::Jsonl(Box::new(jsonl::plan(&mut content, &hints, &source)?)),
+        Format::GraphMl => Reader::GraphMl,
+        Format::GraphSon => Reader::GraphSon,
+        Format::Csv | Format::Auto => {
+            let delimiter = mapping.and_then(|entry| entry.delimiter).or(options.delimiter);
+            let quote = mapping.map_or(options.quote, |entry| entry.quote.unwrap_or(options.quote));
+            Reader::Csv(Box::new(plan_csv(&mut content, delimiter, quote, &hints, &source)?))
+        }
+    };
+    let plan = match &mut reader {
+        Reader::Csv(table) => Some(&mut table.plan),
+        Reader::Jsonl(plan) | Reader::Parquet(plan) => Some(&mut **plan),
+        Reader::GraphMl | Reader::GraphSon => None,
+    };
+    if let Some(plan) = plan {
+        if plan.id_type == Default::default() {
+            plan.id_type = options.id_type;
+        }
+        keep_to_declarations(plan, schema);
+    }
+    let mapped_time = mapping.and_then(|entry| entry.table.time.clone());
+    Ok(Job { source, reader, edge_time: mapped_time.or_else(|| options.edge_time.clone()) })
+}
+
+/// Columns whose type would be inferred take the type declared in the graph.
+fn keep_to_declarations(plan: &mut TablePlan, schema: &Schema) {
+    let LabelRule::Fixed(label) = &plan.label else { return };
+    let Some(label) = schema.label(plan.kind, label).and_then(|id| schema.label_schema(plan.kind, id)) else { return };
+    for property in plan.columns.iter_mut().flatten() {
+        let key = schema.key(&property.name);
+        let declared = key.and_then(|key| label.property(key)).and_then(|p| p.declared);
+        if let (ColumnType::Inferred(_), Some(declared)) = (&property.column_type, declared) {
+            property.column_type = ColumnType::Declared(declared);
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! What to load and how.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::error::LoadError;
+use crate::format::Format;
+use crate::report::OnError;
+use crate::rows::IdType;
+use crate::runs::RunLimits;
+
+/// What to load and how.
+#[derive(Clone, Debug)]
+pub struct LoadOptions {
+    pub format: Format,
+    /// Files that say themselves what they hold: by their header or format, else by name.
+    pub files: Vec<PathBuf>,
+    pub nodes: Vec<NodeFiles>,
+    pub edges: Vec<EdgeFiles>,
+    /// A YAML file that says how tables are read; see docs/load.md.
+    pub mapping: Option<PathBuf>,
+    /// The column of edge tables whose value orders a vertex's edges.
+    pub edge_time: Option<String>,
+    pub on_error: OnError,
+    /// Of CSV files; `None` finds it out, file by file.
+    pub delimiter: Option<u8>,
+    /// Of CSV files; `None`: quotes are characters like any other.
+    pub quote: Option<u8>,
+    /// What the text of ids stands for, where neither header nor mapping says it.
+    pub id_type: IdType,
+    pub run_limits: RunLimits,
+}
+
+impl Default for LoadOptions {
+    fn default() -> Self {
+        Self {
+            format: Format::Auto,
+            files: Vec::new(),
+            nodes: Vec::new(),
+            edges: Vec::new(),
+            mapping: None,
+            edge_time: None,
+            on_error: OnError::Fail,
+            delimiter: None,
+            quote: Some(b'"'),
+            id_type: IdType::Auto,
+            run_limits: RunLimits::default(),
+        }
+    }
+}
+
+/// Tables of vertices of one label.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NodeFiles {
+    pub label: Arc<str>,
+    pub files: Vec<PathBuf>,
+}
+
+/// Tables of edges of one label.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EdgeFiles {
+    /// The label of the vertices the edges start from, if it is one.
+    pub source: Option<Arc<str>>,
+    pub label: Arc<str>,
+    pub target: Option<Arc<str>>,
+    pub files: Vec<PathBuf>,
+}
+
+impl NodeFiles {
+    /// Reads `LABEL=FILE`.
+    pub fn parse(text: &str) -> Result<Self, LoadError> {
+        match text.split_once('=') {
+            Some((label, file)) if !label.is_empty() && !file.is_empty() => {
+                Ok(Self { label: label.into(), files: vec![file.into()] })
+            }
+            _ => Err(LoadError::options(format!("--nodes {text}: expected LABEL=FILE, as in Person=person.csv"))),
+        }
+    }
+}
+
+impl EdgeFiles {
+    /// Reads `SOURCE:LABEL:TARGET=FILE` or `LABEL=FILE`.
+    pub fn parse(text: &str) -> Result<Self, LoadError> {
+        let wrong = || {
+            let expected = "expected SOURCE:LABEL:TARGET=FILE or LABEL=FILE, as in Person:knows:Person=knows.csv";
+            LoadError::options(format!("--edges {text}: {expected}"))
+        };
+        let (labels, file) = text.split_once('=').filter(|(_, file)| !file.is_empty()).ok_or_else(wrong)?;
+        let parts: Vec<&str> = labels.split(':').collect();
+        let files = vec![file.into()];
+        let end = |label: &str| (!label.is_empty()).then(|| Arc::from(label));
+        match parts[..] {
+            [label] if !label.is_empty() => Ok(Self { source: None, label: label.into(), target: None, files }),
+            [source, label, target] if !label.is_empty() => {
+                Ok(Self { source: end(source), label: label.into(), target: end(target), files })
+            }
+            _ => Err(wrong()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_given_with_their_labels() {
+        let nodes = NodeFiles::parse("Person=data/p*.csv").unwrap();
+        assert_eq!((&*nodes.label, &nodes.files[0]), ("Person", &PathBuf::from("data/p*.csv")));
+        let edges = EdgeFiles::parse("Person:knows:City=k.csv").unwrap();
+        assert_eq!((edges.source.as_deref(), &*edges.label, edges.target.as_deref()), (
+            Some("Person"),
+            "knows",
+            Some("City")
+        ));
+        assert_eq!(EdgeFiles::parse("knows=k.csv").unwrap().source, None);
+        for wrong in ["knows", "=k.csv", "a:b=k.csv", "a:b:c=", "::=f"] {
+            assert!(EdgeFiles::parse(wrong).is_err(), "{wrong}");
+        }
+        assert!(NodeFiles::parse("=x").is_err());
+    }
+}

@@ -1,0 +1,276 @@
+//! From external ids to vertices, in bulk and within bounded memory.
+//!
+//! The ids of the vertices of this load are kept in a table in memory up to a limit. What is not found there is asked of the
+//! graph in sorted batches, unless the table is known to hold every vertex there is.
+
+use std::hash::BuildHasher;
+
+use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
+use mangrove_graph::{ExternalId, GraphWrite, IdSpace, LabelId, Result, Uuid, VertexId};
+
+use crate::rows::Ids;
+
+/// So many entries are kept in memory, of about 32 bytes each, strings aside.
+const ENTRIES_MAX: usize = 24_000_000;
+const TEXT_BYTES_MAX: usize = 512 << 20;
+
+/// Among which vertices an id is looked for.
+pub enum Candidates {
+    /// Ids are unique in the graph.
+    Whole,
+    /// Ids are unique within labels, and these may be meant.
+    Labels(Vec<LabelId>),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Found {
+    Nothing,
+    One(VertexId),
+    /// Vertices of several labels have the id.
+    Several,
+}
+
+pub struct Resolver {
+    space: IdSpace,
+    /// Of all vertices, or by label, as the id space has it.
+    tables: HashMap<Option<LabelId>, IdTable>,
+    entries: usize,
+    entries_max: usize,
+    /// Every vertex of the graph is in the tables.
+    complete: bool,
+}
+
+impl Resolver {
+    /// For a graph that has vertices already, or has none.
+    pub fn new(space: IdSpace, graph_is_empty: bool) -> Self {
+        Self { space, tables: HashMap::new(), entries: 0, entries_max: ENTRIES_MAX, complete: graph_is_empty }
+    }
+
+    #[cfg(test)]
+    pub fn with_limit(mut self, entries_max: usize) -> Self {
+        self.entries_max = entries_max;
+        self
+    }
+
+    pub fn space(&self) -> IdSpace {
+        self.space
+    }
+
+    fn key(&self, label: LabelId) -> Option<LabelId> {
+        (self.space == IdSpace::Label).then_some(label)
+    }
+
+    /// Remembers the vertices of `label` that were just added, if there is room.
+    pub fn insert(&mut self, label: LabelId, ids: &[Option<ExternalId>], vertices: &[VertexId]) {
+        if self.entries + ids.len() > self.entries_max || self.text_bytes() > TEXT_BYTES_MAX {
+            self.complete = false;
+            return;
+        }
+        let table = self.tables.entry(self.key(label)).or_default();
+        for (id, vertex) in ids.iter().zip(vertices) {
+            if let Some(id) = id {
+                table.insert(id, *vertex);
+            }
+        }
+        self.entries += ids.len();
+    }
+
+    fn text_bytes(&self) -> usize {
+        self.tables.values().map(|t| t.text.len()).sum()
+    }
+
+    /// The vertex each id names, appended to `out`.
+    pub fn resolve(
+        &self,
+        graph: &dyn GraphWrite,
+        ids: &Ids,
+        candidates: &Candidates,
+        out: &mut Vec<Found>,
+    ) -> Result<()> {
+        let base = out.len();
+        match candidates {
+            Candidates::Whole => self.look_up(None, ids, out),
+            Candidates::Labels(labels) => {
+                out.resize(base + ids.len(), Found::Nothing);
+                let mut hits = Vec::new();
+                for label in labels {
+                    hits.clear();
+                    self.look_up(Some(*label), ids, &mut hits);
+                    out[base..].iter_mut().zip(&hits).for_each(|(found, hit)| *found = found.and(*hit));
+                }
+            }
+        }
+        if !self.complete {
+            match candidates {
+                Candidates::Whole => ask_graph(graph, None, ids, &mut out[base..])?,
+                Candidates::Labels(labels) => {
+                    for label in labels {
+                        ask_graph(graph, Some(*label), ids, &mut out[base..])?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn look_up(&self, key: Option<LabelId>, ids: &Ids, out: &mut Vec<Found>) {
+        let Some(table) = self.tables.get(&key) else {
+            out.resize(out.len() + ids.len(), Found::Nothing);
+            return;
+        };
+        let found = |vertex: Option<VertexId>| vertex.map_or(Found::Nothing, Found::One);
+        match ids {
+            Ids::Ints(ids) => out.extend(ids.iter().map(|id| found(table.int(*id)))),
+            Ids::Strings(ids) => out.extend(ids.iter().map(|id| found(table.string(id.unwrap_or_default())))),
+            Ids::Any(ids) => out.extend(ids.iter().map(|id| found(table.get(id)))),
+        }
+    }
+}
+
+impl Found {
+    fn and(self, other: Found) -> Found {
+        match (self, other) {
+            (Found::Nothing, other) => other,
+            (found, Found::Nothing) => found,
+            (Found::One(a), Found::One(b)) if a == b => self,
+            _ => Found::Several,
+        }
+    }
+}
+
+/// Asks the graph for the ids that were not found, sorted, each once.
+fn ask_graph(graph: &dyn GraphWrite, label: Option<LabelId>, ids: &Ids, found: &mut [Found]) -> Result<()> {
+    let mut missing: Vec<(ExternalId, u32)> = Vec::new();
+    for (row, found) in found.iter().enumerate() {
+        if *found == Found::Nothing || (label.is_some() && matches!(found, Found::One(v) if Some(v.label()) != label)) {
+            missing.push((ids.get(row), row as u32));
+        }
+    }
+    if missing.is_empty() {
+        return Ok(());
+    }
+    missing.sort_unstable();
+    let mut distinct: Vec<ExternalId> = missing.iter().map(|(id, _)| id.clone()).collect();
+    distinct.dedup();
+    let mut answers = Vec::with_capacity(distinct.len());
+    graph.find_vertices(label, &distinct, &mut answers)?;
+    let mut at = 0;
+    for (id, row) in missing {
+        if distinct[at] != id {
+            at += 1;
+        }
+        if let Some(vertex) = answers[at] {
+            let found = &mut found[row as usize];
+            *found = found.and(Found::One(vertex));
+        }
+    }
+    Ok(())
+}
+
+/// External ids to vertices. Small non-negative integers stand in a plain vector as long as that is not mostly holes.
+#[derive(Default)]
+struct IdTable {
+    dense: Vec<Option<Slot>>,
+    dense_used: usize,
+    ints: HashMap<i64, VertexId>,
+    uuids: HashMap<Uuid, VertexId>,
+    strings: HashTable<TextEntry>,
+    text: Vec<u8>,
+    hasher: DefaultHashBuilder,
+}
+
+/// A vertex id plus one, so that `Option` needs no room.
+type Slot = std::num::NonZeroU64;
+
+struct TextEntry {
+    start: u64,
+    len: u32,
+    vertex: VertexId,
+}
+
+impl IdTable {
+    fn insert(&mut self, id: &ExternalId, vertex: VertexId) {
+        match id {
+            ExternalId::Int(id) => self.insert_int(*id, vertex),
+            ExternalId::Uuid(id) => {
+                self.uuids.insert(*id, vertex);
+            }
+            ExternalId::String(id) => self.insert_string(id, vertex),
+        }
+    }
+
+    fn insert_int(&mut self, id: i64, vertex: VertexId) {
+        let dense_max = 4096.max(self.dense_used.saturating_mul(4));
+        match (usize::try_from(id), Slot::new(vertex.0.wrapping_add(1))) {
+            (Ok(at), Some(slot)) if at < dense_max => {
+                if at >= self.dense.len() {
+                    self.dense.resize(at + 1, None);
+                }
+                self.dense[at] = Some(slot);
+                self.dense_used += 1;
+            }
+            _ => {
+                self.ints.insert(id, vertex);
+            }
+        }
+    }
+
+    fn insert_string(&mut self, id: &str, vertex: VertexId) {
+        let entry = TextEntry { start: self.text.len() as u64, len: id.len() as u32, vertex };
+        self.text.extend_from_slice(id.as_bytes());
+        let (hasher, text) = (&self.hasher, &self.text);
+        self.strings.insert_unique(hasher.hash_one(id.as_bytes()), entry, |e| hasher.hash_one(e.bytes(text)));
+    }
+
+    fn get(&self, id: &ExternalId) -> Option<VertexId> {
+        match id {
+            ExternalId::Int(id) => self.int(*id),
+            ExternalId::Uuid(id) => self.uuids.get(id).copied(),
+            ExternalId::String(id) => self.string(id),
+        }
+    }
+
+    #[inline]
+    fn int(&self, id: i64) -> Option<VertexId> {
+        let dense = usize::try_from(id).ok().and_then(|at| self.dense.get(at).copied().flatten());
+        match dense {
+            Some(slot) => Some(VertexId(slot.get() - 1)),
+            None => self.ints.get(&id).copied(),
+        }
+    }
+
+    fn string(&self, id: &str) -> Option<VertexId> {
+        let hash = self.hasher.hash_one(id.as_bytes());
+        self.strings.find(hash, |e| e.bytes(&self.text) == id.as_bytes()).map(|e| e.vertex)
+    }
+}
+
+impl TextEntry {
+    fn bytes<'t>(&self, text: &'t [u8]) -> &'t [u8] {
+        &text[self.start as usize..self.start as usize + self.len as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_id_is_found_again_and_no_other() {
+        let mut table = IdTable::default();
+        let mut ids: Vec<ExternalId> = (0..20_000).map(|i| ExternalId::Int((i * 7919) % 50_000 - 100)).collect();
+        ids.extend((0..1000).map(|i| ExternalId::from(&*format!("v{i}"))));
+        ids.extend((0..10).map(|i| ExternalId::Uuid(Uuid::from_u128(i))));
+        ids.sort();
+        ids.dedup();
+        for (at, id) in ids.iter().enumerate() {
+            table.insert(id, VertexId(at as u64));
+        }
+        assert!(table.dense_used > 1000 && !table.ints.is_empty());
+        for (at, id) in ids.iter().enumerate() {
+            assert_eq!(table.get(id), Some(VertexId(at as u64)), "{id}");
+        }
+        assert_eq!(table.get(&ExternalId::Int(-5000)), None);
+        assert_eq!(table.get(&ExternalId::from("v1000")), None);
+    }
+}

@@ -1,0 +1,174 @@
+//! One type for a column, even if it showed late which.
+//!
+//! The type of an inferred column may widen from batch to batch and differ between files of one label. What was written in a
+//! narrower type is rewritten at the end of the load: integers become doubles, dates date-times, and where there is a string
+//! among the values all become strings (as this database writes them: a double `1.50` becomes `1.5`). Values that were in the
+//! graph before the load stay as they are.
+
+use std::sync::Arc;
+
+use arrow_schema::DataType;
+use hashbrown::HashMap;
+use mangrove_graph::{
+    Cell, ElementKind, Elements, GraphWrite, KeyId, LabelId, PropertyColumn, Scan, ScanCursor,
+};
+
+use crate::column::convert_column;
+use crate::error::LoadError;
+use crate::infer::Inferred;
+use crate::report::LoadReport;
+use crate::rows::{Column, RawCell, Values};
+
+/// The types of inferred columns, and where the elements of this load begin.
+#[derive(Default)]
+pub struct Retyping {
+    seen: HashMap<(ElementKind, LabelId, KeyId), Seen>,
+    /// The first local id of this load; ids only grow.
+    first: HashMap<(ElementKind, LabelId), u64>,
+}
+
+struct Seen {
+    wide: Inferred,
+    /// Some values were written in a narrower type.
+    mixed: bool,
+    file: Arc<str>,
+}
+
+impl Retyping {
+    /// Notes that elements from this local id on are of the load.
+    pub fn added(&mut self, kind: ElementKind, label: LabelId, local: u64) {
+        self.first.entry((kind, label)).or_insert(local);
+    }
+
+    /// Notes the type a column came in.
+    pub fn saw(&mut self, kind: ElementKind, label: LabelId, key: KeyId, column: &Column, file: &Arc<str>) {
+        if !column.inferred {
+            return;
+        }
+        let Some(found) = inferred_type(&column.values) else { return };
+        let seen = self.seen.entry((kind, label, key)).or_insert_with(|| Seen {
+            wide: found,
+            mixed: false,
+            file: file.clone(),
+        });
+        let wide = seen.wide.join(found);
+        if wide != seen.wide || wide != found {
+            if !seen.mixed {
+                seen.file = file.clone();
+            }
+            (seen.wide, seen.mixed) = (wide, true);
+        }
+    }
+
+    /// Rewrites what was written in a narrower type.
+    pub fn finish(&mut self, graph: &mut dyn GraphWrite, report: &mut LoadReport) -> Result<(), LoadError> {
+        let mut mixed: Vec<_> = self.seen.drain().filter(|(_, seen)| seen.mixed).collect();
+        mixed.sort_by_key(|(of, _)| *of);
+        for ((kind, label, key), seen) in mixed {
+            let first = self.first.get(&(kind, label)).copied().unwrap_or(0);
+            rewrite(graph, kind, label, key, seen.wide, first)?;
+            let schema = graph.schema();
+            report.warn(format!(
+                "{}: `{}` of {} holds values of several types and is loaded as {}; a type in the header \
+                 (`name:type`) or a mapping says what it should be",
+                seen.file,
+                schema.key_name(key),
+                schema.label_name(kind, label),
+                seen.wide.value_type(),
+            ));
+        }
+        Ok(())
+    }
+}
+
+fn inferred_type(values: &Values) -> Option<Inferred> {
+    Some(match values {
+        Values::Absent(_) => return None,
+        Values::Typed(array) => match array.data_type() {
+            DataType::Boolean => Inferred::Bool,
+            DataType::Int64 => Inferred::Int,
+            DataType::Float64 => Inferred::Double,
+            DataType::Date32 => Inferred::Date,
+            DataType::Timestamp(_, _) => Inferred::DateTime,
+            DataType::Utf8 => Inferred::Text,
+            _ => return None,
+        },
+        Values::Cells(cells) => {
+            let of = |cell: &RawCell| match cell {
+                RawCell::One(value) => Inferred::from_value_type(value.value_type()),
+                _ => None,
+            };
+            cells.iter().filter_map(of).reduce(Inferred::join)?
+        }
+    })
+}
+
+const CHUNK: usize = 65_536;
+
+fn rewrite(
+    graph: &mut dyn GraphWrite,
+    kind: ElementKind,
+    label: LabelId,
+    key: KeyId,
+    wide: Inferred,
+    first: u64,
+) -> Result<(), LoadError> {
+    let scan = Scan { labels: Some(vec![label]), filters: Vec::new() };
+    let mut cursor = ScanCursor { label: 0, local: first, done: false };
+    while !cursor.done {
+        let (mut vertices, mut edges) = (Vec::new(), Vec::new());
+        match kind {
+            ElementKind::Vertex => graph.scan_vertices(&scan, &mut cursor, CHUNK, &mut vertices)?,
+            ElementKind::Edge => graph.scan_edges(&scan, &mut cursor, CHUNK, &mut edges)?,
+        }
+        // A label's scan also gives the vertices that carry it beside another.
+        vertices.retain(|vertex| vertex.label() == label);
+        let elements = match kind {
+            ElementKind::Vertex => Elements::Vertices(&vertices),
+            ElementKind::Edge => Elements::Edges(&edges),
+        };
+        if elements.is_empty() {
+            continue;
+        }
+        let column = graph.properties(elements, key)?;
+        if let Some(column) = widened(&column, wide) {
+            graph.set_properties(elements, key, &column)?;
+        }
+    }
+    Ok(())
+}
+
+/// The column in the wide type; `None` if it is that already.
+fn widened(column: &PropertyColumn, wide: Inferred) -> Option<PropertyColumn> {
+    let values = match column {
+        PropertyColumn::Absent(_) => return None,
+        PropertyColumn::Typed(array) => Values::Typed(array.clone()),
+        PropertyColumn::Cells(cells) => Values::Cells(
+            cells
+                .iter()
+                .map(|cell| match cell {
+                    Cell::One(value) if Inferred::from_value_type(value.value_type()).is_some() => {
+                        RawCell::One(value.clone())
+                    }
+                    _ => RawCell::Absent,
+                })
+                .collect(),
+        ),
+    };
+    if inferred_type(&values)? == wide && matches!(values, Values::Typed(_)) {
+        return None;
+    }
+    match convert_column(&values, wide) {
+        Values::Absent(_) => None,
+        Values::Typed(array) => Some(PropertyColumn::Typed(array)),
+        Values::Cells(cells) => Some(PropertyColumn::Cells(
+            cells
+                .into_iter()
+                .map(|cell| match cell {
+                    RawCell::One(value) => Cell::One(value),
+                    _ => Cell::Absent,
+                })
+                .collect(),
+        )),
+    }
+}

@@ -1,0 +1,208 @@
+//! Input files: which ones a pattern means, and a decompressed stream of each.
+
+use std::fs::File;
+use std::io::{self, Read, Seek};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::error::{LoadError, Place};
+use crate::progress::Meter;
+
+/// One input file.
+#[derive(Clone, Debug)]
+pub struct Source {
+    pub path: PathBuf,
+    /// How messages call it.
+    pub name: Arc<str>,
+    /// Its size on disk.
+    pub bytes: u64,
+}
+
+impl Source {
+    pub fn new(path: &Path) -> Result<Self, LoadError> {
+        let name: Arc<str> = path.display().to_string().into();
+        let found = std::fs::metadata(path).map_err(|source| LoadError::Read { file: name.clone(), source })?;
+        if !found.is_file() {
+            let reason = "not a regular file; it is read more than once, so a pipe will not do";
+            return Err(LoadError::format(Place::file(&name), reason));
+        }
+        Ok(Self { path: path.to_owned(), name, bytes: found.len() })
+    }
+
+    /// The file's name without directories, compression and format extensions: `data/person.csv.gz` gives `person`.
+    pub fn stem(&self) -> String {
+        let name = self.path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+        let plain = name.trim_end_matches(".gz").trim_end_matches(".zst");
+        plain.rsplit_once('.').map_or(plain, |(stem, _)| stem).to_owned()
+    }
+
+    /// The extension that tells the format, lower case: `csv` of `person.csv.gz`.
+    pub fn extension(&self) -> String {
+        let name = self.path.file_name().map(|n| n.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
+        let plain = name.trim_end_matches(".gz").trim_end_matches(".zst");
+        plain.rsplit_once('.').map(|(_, extension)| extension.to_owned()).unwrap_or_default()
+    }
+
+    pub fn failed(&self, source: io::Error) -> LoadError {
+        LoadError::Read { file: self.name.clone(), source }
+    }
+
+    /// The content, decompressed if its first bytes say it is gzip or zstd, without a UTF-8 byte order mark.
+    pub(crate) fn open(&self, meter: Arc<Meter>) -> Result<Box<dyn Read + Send>, LoadError> {
+        let mut file = File::open(&self.path).map_err(|e| self.failed(e))?;
+        let mut magic = [0; 4];
+        let read = read_some(&mut file, &mut magic).map_err(|e| self.failed(e))?;
+        file.rewind().map_err(|e| self.failed(e))?;
+        let counted = Counted { inner: file, meter };
+        let mut content: Box<dyn Read + Send> = match &magic[..read] {
+            [0x1f, 0x8b, ..] => Box::new(flate2::read::MultiGzDecoder::new(counted)),
+            [0x28, 0xb5, 0x2f, 0xfd] => {
+                Box::new(zstd::stream::read::Decoder::new(counted).map_err(|e| self.failed(e))?)
+            }
+            _ => Box::new(counted),
+        };
+        let mut mark = [0; 3];
+        let read = read_some(&mut content, &mut mark).map_err(|e| self.failed(e))?;
+        if matches!(&mark[..read], [0xff, 0xfe, ..] | [0xfe, 0xff, ..]) {
+            return Err(LoadError::format(Place::at(&self.name, 1, 1), "the file is UTF-16: save it as UTF-8"));
+        }
+        let kept = if mark[..read] == [0xef, 0xbb, 0xbf] { Vec::new() } else { mark[..read].to_vec() };
+        Ok(Box::new(io::Cursor::new(kept).chain(content)))
+    }
+}
+
+/// Fills as much of `buffer` as there is.
+pub(crate) fn read_some(input: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
+    let mut filled = 0;
+    while filled < buffer.len() {
+        match input.read(&mut buffer[filled..]) {
+            Ok(0) => break,
+            Ok(n) => filled += n,
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(filled)
+}
+
+struct Counted<R> {
+    inner: R,
+    meter: Arc<Meter>,
+}
+
+impl<R: Read> Read for Counted<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let n = self.inner.read(buffer)?;
+        self.meter.add(n);
+        Ok(n)
+    }
+}
+
+/// The files each pattern means, in order: a file, the files of a directory, those a glob matches, or a comma-separated list
+/// of such.
+pub fn expand(patterns: &[PathBuf]) -> Result<Vec<Source>, LoadError> {
+    let mut sources = Vec::new();
+    for pattern in patterns {
+        expand_one(pattern, &mut sources)?;
+    }
+    Ok(sources)
+}
+
+fn expand_one(pattern: &Path, out: &mut Vec<Source>) -> Result<(), LoadError> {
+    if pattern.is_dir() {
+        return expand_directory(pattern, out);
+    }
+    let text = pattern.to_string_lossy();
+    if pattern.exists() || !text.contains(['*', '?', '[', ',']) {
+        out.push(Source::new(pattern)?);
+        return Ok(());
+    }
+    if text.contains(',') {
+        return text.split(',').try_for_each(|part| expand_one(Path::new(part.trim()), out));
+    }
+    let matches = glob::glob(&text).map_err(|e| LoadError::options(format!("{text}: not a file pattern: {e}")))?;
+    let before = out.len();
+    for found in matches {
+        let path = found.map_err(|e| LoadError::Read { file: text.as_ref().into(), source: e.into() })?;
+        if path.is_file() {
+            out.push(Source::new(&path)?);
+        }
+    }
+    match out.len() - before {
+        0 => Err(LoadError::options(format!("{text}: no file matches"))),
+        _ => Ok(()),
+    }
+}
+
+fn expand_directory(directory: &Path, out: &mut Vec<Source>) -> Result<(), LoadError> {
+    let failed = |source| LoadError::Read { file: directory.display().to_string().into(), source };
+    let mut found: Vec<PathBuf> = std::fs::read_dir(directory)
+        .and_then(|entries| entries.map(|entry| entry.map(|e| e.path())).collect())
+        .map_err(failed)?;
+    found.sort();
+    let before = out.len();
+    for path in found.iter().filter(|path| path.is_file()) {
+        let source = Source::new(path)?;
+        if crate::format::Format::of_extension(&source.extension()).is_some() {
+            out.push(source);
+        }
+    }
+    match out.len() - before {
+        0 => Err(LoadError::options(format!(
+            "{}: no file in it has an extension that says its format (csv, tsv, parquet, jsonl, graphml, graphson …)",
+            directory.display()
+        ))),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    fn content(path: &Path) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        Source::new(path).unwrap().open(Arc::default()).unwrap().read_to_end(&mut bytes).unwrap();
+        bytes
+    }
+
+    #[test]
+    fn compression_is_known_by_content_and_a_byte_order_mark_is_dropped() {
+        let dir = tempfile::tempdir().unwrap();
+        let (plain, gz, zst) = (dir.path().join("a.csv"), dir.path().join("b"), dir.path().join("c.dat"));
+        std::fs::write(&plain, b"\xef\xbb\xbfid\n1\n").unwrap();
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        encoder.write_all(b"id\n1\n").unwrap();
+        let member = encoder.finish().unwrap();
+        std::fs::write(&gz, [&member[..], &member[..]].concat()).unwrap();
+        std::fs::write(&zst, zstd::encode_all(&b"id\n1\n"[..], 1).unwrap()).unwrap();
+        assert_eq!(content(&plain), b"id\n1\n");
+        assert_eq!(content(&gz), b"id\n1\nid\n1\n");
+        assert_eq!(content(&zst), b"id\n1\n");
+    }
+
+    #[test]
+    fn patterns_expand_in_order_and_say_when_nothing_matches() {
+        let dir = tempfile::tempdir().unwrap();
+        for name in ["part-2.csv", "part-1.csv", "notes.txt~"] {
+            std::fs::write(dir.path().join(name), "id\n").unwrap();
+        }
+        let names = |pattern: &str| -> Vec<String> {
+            let found = expand(&[dir.path().join(pattern)]).unwrap();
+            found.iter().map(|s| s.path.file_name().unwrap().to_string_lossy().into_owned()).collect()
+        };
+        assert_eq!(names("part-*.csv"), ["part-1.csv", "part-2.csv"]);
+        assert_eq!(names(""), ["part-1.csv", "part-2.csv"]);
+        assert!(expand(&[dir.path().join("x-*.csv")]).unwrap_err().to_string().contains("no file matches"));
+        assert!(matches!(expand(&[dir.path().join("gone.csv")]), Err(LoadError::Read { .. })));
+    }
+
+    #[test]
+    fn stems_lose_every_extension_that_is_not_theirs() {
+        let source = |name: &str| Source { path: name.into(), name: name.into(), bytes: 0 };
+        assert_eq!(source("d/person.csv.gz").stem(), "person");
+        assert_eq!(source("d/person.csv.gz").extension(), "csv");
+        assert_eq!(source("edges").stem(), "edges");
+    }
+}

@@ -1,0 +1,482 @@
+//! From batches of rows to the graph: labels and keys interned, ids checked and resolved, bad rows set aside.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Date32Type, Int8Type, Int16Type, Int32Type, Int64Type, TimestampMicrosecondType};
+use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, PrimitiveArray};
+use arrow_schema::DataType;
+use hashbrown::{HashMap, HashSet};
+use mangrove_graph::{
+    Cell, ElementId, ElementKind, Elements, ExternalId, GraphWrite, IdSpace, KeyId, LabelId, PropertyColumn,
+    PropertyValue, Value, VertexId,
+};
+
+use crate::error::{Fault, LoadError};
+use crate::options::LoadOptions;
+use crate::report::{LoadReport, Rejects};
+use crate::resolve::{Candidates, Found, Resolver};
+use crate::retype::Retyping;
+use crate::rows::{Body, Column, Event, Ids, LabelSet, Part, Places, RawCell, RawValue, Rows, Scope, Values};
+use crate::runs::{EdgeBatch, Run, RunLimits};
+
+pub struct Writer<'g> {
+    graph: &'g mut dyn GraphWrite,
+    resolver: Resolver,
+    rejects: Rejects,
+    report: LoadReport,
+    retyping: Retyping,
+    keys: HashMap<Arc<str>, KeyId>,
+    labels: HashMap<(ElementKind, Arc<str>), LabelId>,
+    /// The labels of the vertices of each Neo4j ID space.
+    spaces: HashMap<Arc<str>, BTreeSet<LabelId>>,
+    runs: Vec<(LabelId, Run)>,
+    limits: RunLimits,
+    /// Ids of edges that wait in a run.
+    waiting_ids: HashSet<ExternalId>,
+    edge_time: Option<Arc<str>>,
+    rows: u64,
+}
+
+impl<'g> Writer<'g> {
+    pub fn new(graph: &'g mut dyn GraphWrite, options: &LoadOptions) -> Result<Self, LoadError> {
+        let statistics = graph.statistics()?;
+        let space = graph.schema().id_space;
+        Ok(Self {
+            graph,
+            resolver: Resolver::new(space, statistics.vertices.iter().all(|n| *n == 0)),
+            rejects: Rejects::new(options.on_error.clone()),
+            report: LoadReport::default(),
+            retyping: Retyping::default(),
+            keys: HashMap::new(),
+            labels: HashMap::new(),
+            spaces: HashMap::new(),
+            runs: Vec::new(),
+            limits: options.run_limits,
+            waiting_ids: HashSet::new(),
+            edge_time: None,
+            rows: 0,
+        })
+    }
+
+    /// Vertices and edges taken so far.
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// A new file begins, whose edges have their time in this column.
+    pub fn begin(&mut self, edge_time: Option<&str>) {
+        self.edge_time = edge_time.map(Arc::from);
+    }
+
+    pub fn event(&mut self, event: Event) -> Result<(), LoadError> {
+        match event {
+            Event::Rows(rows) => self.rows_of_a_label_each(*rows),
+            Event::Reject(bad) => self.rejects.add(*bad),
+            Event::Warning(warning) => {
+                self.report.warn(warning);
+                Ok(())
+            }
+        }
+    }
+
+    /// Writes the runs of edges that wait.
+    pub fn finish_pass(&mut self) -> Result<(), LoadError> {
+        for (label, mut run) in std::mem::take(&mut self.runs) {
+            if let Some(first) = run.write(label, self.graph)? {
+                self.retyping.added(ElementKind::Edge, label, first.local());
+            }
+        }
+        self.waiting_ids.clear();
+        Ok(())
+    }
+
+    pub fn finish(mut self) -> Result<LoadReport, LoadError> {
+        self.finish_pass()?;
+        self.retyping.finish(self.graph, &mut self.report)?;
+        self.rejects.finish(&mut self.report)?;
+        Ok(self.report)
+    }
+
+    fn rows_of_a_label_each(&mut self, rows: Rows) -> Result<(), LoadError> {
+        let Some(codes) = &rows.labels.codes else { return self.rows_of_one_label(rows) };
+        let mut members: Vec<Vec<u32>> = vec![Vec::new(); rows.labels.sets.len()];
+        for (row, code) in codes.iter().enumerate() {
+            members[*code as usize].push(row as u32);
+        }
+        let whole = members.iter().any(|rows_of| rows_of.len() == rows.count);
+        if whole || rows.count == 0 {
+            return self.rows_of_one_label(rows);
+        }
+        for rows_of in members.iter().filter(|rows_of| !rows_of.is_empty()) {
+            self.rows_of_one_label(rows.pick(rows_of))?;
+        }
+        Ok(())
+    }
+
+    fn rows_of_one_label(&mut self, rows: Rows) -> Result<(), LoadError> {
+        if rows.count == 0 {
+            return Ok(());
+        }
+        match rows.body {
+            Body::Vertices { .. } => self.vertices(rows),
+            Body::Edges { .. } => self.edges(rows),
+        }
+    }
+
+    fn label(&mut self, kind: ElementKind, name: &Arc<str>) -> Result<LabelId, LoadError> {
+        if let Some(label) = self.labels.get(&(kind, name.clone())) {
+            return Ok(*label);
+        }
+        let label = self.graph.ensure_label(kind, name)?;
+        self.labels.insert((kind, name.clone()), label);
+        Ok(label)
+    }
+
+    fn key(&mut self, name: &Arc<str>) -> Result<KeyId, LoadError> {
+        if let Some(key) = self.keys.get(name) {
+            return Ok(*key);
+        }
+        let key = self.graph.ensure_key(name)?;
+        self.keys.insert(name.clone(), key);
+        Ok(key)
+    }
+
+    fn vertices(&mut self, rows: Rows) -> Result<(), LoadError> {
+        let labels = rows.labels.of(0).clone();
+        let label = self.label(ElementKind::Vertex, &labels.primary)?;
+        let duplicates = self.reject_duplicates(&rows, label, &labels)?;
+        let rows = rows.without(&duplicates);
+        let Body::Vertices { ids, space } = &rows.body else { unreachable!("rows of vertices") };
+        if let Some(space) = space {
+            self.spaces.entry(space.clone()).or_default().insert(label);
+        }
+        let ids: Vec<Option<ExternalId>> = (0..rows.count).map(|row| Some(ids.get(row))).collect();
+        let mut added = Vec::with_capacity(ids.len());
+        self.graph.add_vertices(label, &ids, &mut added)?;
+        self.resolver.insert(label, &ids, &added);
+        if let Some(first) = added.first() {
+            self.retyping.added(ElementKind::Vertex, label, first.local());
+        }
+        self.set_further_labels(&labels, &added)?;
+        for column in &rows.columns {
+            let key = self.key(&column.name)?;
+            self.retyping.saw(ElementKind::Vertex, label, key, column, &rows.places.file);
+            self.report.properties += column.values.present();
+            self.set_vertex_property(&added, key, &column.values)?;
+        }
+        self.rows += added.len() as u64;
+        *self.report.vertices.entry(labels.primary).or_default() += added.len() as u64;
+        Ok(())
+    }
+
+    fn set_further_labels(&mut self, labels: &LabelSet, vertices: &[VertexId]) -> Result<(), LoadError> {
+        if labels.further.is_empty() {
+            return Ok(());
+        }
+        let further = labels.further.iter().map(|name| self.label(ElementKind::Vertex, name));
+        let further = further.collect::<Result<Vec<_>, _>>()?;
+        for vertex in vertices {
+            self.graph.set_further_labels(*vertex, &further)?;
+        }
+        Ok(())
+    }
+
+    /// Sets aside rows whose id is taken, by an earlier row or in the graph.
+    fn reject_duplicates(&mut self, rows: &Rows, label: LabelId, labels: &LabelSet) -> Result<Vec<u32>, LoadError> {
+        let Body::Vertices { ids, .. } = &rows.body else { unreachable!("rows of vertices") };
+        let candidates = match self.resolver.space() {
+            IdSpace::Graph => Candidates::Whole,
+            IdSpace::Label => Candidates::Labels(vec![label]),
+        };
+        let mut found = Vec::with_capacity(rows.count);
+        self.resolver.resolve(self.graph, ids, &candidates, &mut found)?;
+        let repeated = repeated(ids);
+        let mut dropped = Vec::new();
+        for (row, (found, repeated)) in found.iter().zip(repeated).enumerate() {
+            let other = match found {
+                Found::One(vertex) => Some(self.graph.schema().label_name(ElementKind::Vertex, vertex.label())),
+                Found::Nothing | Found::Several if repeated => None,
+                _ => continue,
+            };
+            let fault = Fault::DuplicateVertex { label: labels.primary.clone(), other };
+            self.rejects.add(rows.places.bad_row(row, Part::Id, ids.get(row).to_string(), fault))?;
+            dropped.push(row as u32);
+        }
+        Ok(dropped)
+    }
+
+    fn set_vertex_property(&mut self, vertices: &[VertexId], key: KeyId, values: &Values) -> Result<(), LoadError> {
+        let elements = Elements::Vertices(vertices);
+        match values {
+            Values::Absent(_) => {}
+            Values::Typed(array) => {
+                self.graph.set_properties(elements, key, &PropertyColumn::Typed(array.clone()))?;
+            }
+            Values::Cells(cells) if cells.iter().any(|cell| matches!(cell, RawCell::Many(_))) => {
+                for (vertex, cell) in vertices.iter().zip(cells) {
+                    let cell = self.cell(cell)?;
+                    if !cell.is_absent() {
+                        self.graph.set_cell(ElementId::Vertex(*vertex), key, cell)?;
+                    }
+                }
+            }
+            Values::Cells(cells) => {
+                let cells = cells.iter().map(|cell| self.cell(cell)).collect::<Result<Vec<_>, _>>()?;
+                self.graph.set_properties(elements, key, &PropertyColumn::Cells(cells))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn cell(&mut self, raw: &RawCell) -> Result<Cell, LoadError> {
+        Ok(match raw {
+            RawCell::Absent => Cell::Absent,
+            RawCell::One(value) => Cell::One(value.clone()),
+            RawCell::Many(values) => {
+                let entries = values.iter().zip(0..).map(|(raw, ordinal)| self.entry(raw, ordinal));
+                Cell::Many(entries.collect::<Result<_, LoadError>>()?)
+            }
+        })
+    }
+
+    fn entry(&mut self, raw: &RawValue, ordinal: u32) -> Result<PropertyValue, LoadError> {
+        let mut meta: Vec<(KeyId, Value)> = Vec::with_capacity(raw.meta.len());
+        for (name, value) in &raw.meta {
+            meta.push((self.key(name)?, value.clone()));
+        }
+        Ok(PropertyValue { ordinal, value: raw.value.clone(), meta })
+    }
+
+    fn edges(&mut self, rows: Rows) -> Result<(), LoadError> {
+        let name = rows.labels.of(0).primary.clone();
+        let label = self.label(ElementKind::Edge, &name)?;
+        let (mut sources, mut targets) = (Vec::with_capacity(rows.count), Vec::with_capacity(rows.count));
+        let dropped = self.resolve_ends(&rows, &mut sources, &mut targets)?;
+        let rows = rows.without(&dropped);
+        let time_key = self.time_key(label, &rows)?;
+        let Rows { body: Body::Edges { ids, .. }, columns, places, count, .. } = rows else {
+            unreachable!("rows of edges")
+        };
+        let mut batch = EdgeBatch { sources, targets, ids, times: None, columns: Vec::new() };
+        for column in columns {
+            let key = self.key(&column.name)?;
+            self.retyping.saw(ElementKind::Edge, label, key, &column, &places.file);
+            self.report.properties += column.values.present();
+            if Some(key) == time_key {
+                batch.times = Some(times_of(&column, &places)?);
+                // The store keeps an integer time as the property it is.
+                if matches!(&column.values, Values::Typed(array) if *array.data_type() == DataType::Int64) {
+                    continue;
+                }
+            }
+            batch.columns.push((key, column.values));
+        }
+        self.rows += count as u64;
+        *self.report.edges.entry(name).or_default() += count as u64;
+        self.add_to_run(label, batch)
+    }
+
+    fn add_to_run(&mut self, label: LabelId, batch: EdgeBatch) -> Result<(), LoadError> {
+        let at = match self.runs.iter().position(|(of, _)| *of == label) {
+            Some(at) => at,
+            None => {
+                self.runs.push((label, Run::default()));
+                self.runs.len() - 1
+            }
+        };
+        self.runs[at].1.add(batch);
+        // The limits are those of all runs together.
+        let waiting: usize = self.runs.iter().map(|(_, run)| run.len()).sum();
+        if self.runs.iter().any(|(_, run)| run.is_full(self.limits)) || waiting >= self.limits.edges_max {
+            self.finish_pass()?;
+        }
+        Ok(())
+    }
+
+    /// The ends of the edges that have both, in `sources` and `targets`; gives the rows of the others.
+    fn resolve_ends(
+        &mut self,
+        rows: &Rows,
+        sources: &mut Vec<VertexId>,
+        targets: &mut Vec<VertexId>,
+    ) -> Result<Vec<u32>, LoadError> {
+        let Body::Edges { ids, source, target, source_scope, target_scope } = &rows.body else {
+            unreachable!("rows of edges")
+        };
+        let (mut from, mut to) = (Vec::with_capacity(rows.count), Vec::with_capacity(rows.count));
+        self.resolver.resolve(self.graph, source, &self.candidates(source_scope), &mut from)?;
+        self.resolver.resolve(self.graph, target, &self.candidates(target_scope), &mut to)?;
+        let taken = match ids {
+            Some(ids) => self.taken_edge_ids(ids)?,
+            None => Vec::new(),
+        };
+        let mut dropped = Vec::new();
+        for row in 0..rows.count {
+            match (self.end(from[row], source_scope, "source")?, self.end(to[row], target_scope, "target")?) {
+                (Ok(from), Ok(to)) if !taken.get(row).copied().unwrap_or(false) => {
+                    sources.push(from);
+                    targets.push(to);
+                    continue;
+                }
+                (Err(fault), _) => self.reject(rows, row, Part::Source, source.get(row), fault)?,
+                (_, Err(fault)) => self.reject(rows, row, Part::Target, target.get(row), fault)?,
+                _ => {
+                    let id = ids.as_ref().and_then(|ids| ids[row].clone()).expect("only ids can be taken");
+                    self.reject(rows, row, Part::Id, id, Fault::DuplicateEdge)?;
+                }
+            }
+            dropped.push(row as u32);
+        }
+        Ok(dropped)
+    }
+
+    fn reject(&mut self, rows: &Rows, row: usize, part: Part, id: ExternalId, fault: Fault) -> Result<(), LoadError> {
+        self.rejects.add(rows.places.bad_row(row, part, id.to_string(), fault))
+    }
+
+    /// Which ids of edges exist already, in the graph, among the waiting edges, or earlier in the batch.
+    fn taken_edge_ids(&mut self, ids: &[Option<ExternalId>]) -> Result<Vec<bool>, LoadError> {
+        let given: Vec<ExternalId> = ids.iter().flatten().cloned().collect();
+        let mut found = Vec::with_capacity(given.len());
+        self.graph.find_edges(&given, &mut found)?;
+        let mut found = found.into_iter();
+        let taken = ids.iter().map(|id| match id {
+            Some(id) => found.next().flatten().is_some() | !self.waiting_ids.insert(id.clone()),
+            None => false,
+        });
+        Ok(taken.collect())
+    }
+
+    /// Where the ends of edges are looked for. In a graph-wide id space that is everywhere.
+    fn candidates(&self, scope: &Scope) -> Candidates {
+        if self.resolver.space() == IdSpace::Graph {
+            return Candidates::Whole;
+        }
+        let schema = self.graph.schema();
+        let named = |name: &str| schema.label(ElementKind::Vertex, name);
+        let all = || (0..schema.vertex_labels.len()).map(|at| LabelId(at as u16)).collect();
+        Candidates::Labels(match scope {
+            Scope::Any => all(),
+            Scope::Label(name) => named(name).into_iter().collect(),
+            Scope::Space(name) => match self.spaces.get(name) {
+                Some(labels) => labels.iter().copied().collect(),
+                None => named(name).map_or_else(all, |label| vec![label]),
+            },
+        })
+    }
+
+    /// The vertex an end was found to be, if that is in order.
+    fn end(&self, found: Found, scope: &Scope, end: &'static str) -> Result<Result<VertexId, Fault>, LoadError> {
+        let wanted = match scope {
+            Scope::Label(name) => Some(name),
+            Scope::Any | Scope::Space(_) => None,
+        };
+        match found {
+            Found::One(vertex) => match wanted {
+                Some(wanted) if !self.carries(vertex, wanted)? => {
+                    let found = self.graph.schema().label_name(ElementKind::Vertex, vertex.label());
+                    Ok(Err(Fault::EndLabel { end, expected: wanted.clone(), found }))
+                }
+                _ => Ok(Ok(vertex)),
+            },
+            Found::Nothing => Ok(Err(Fault::NoSuchEnd { end, scope: wanted.cloned() })),
+            Found::Several => {
+                let labels = self.graph.schema().vertex_labels.iter().map(|l| l.name.to_string()).collect();
+                Ok(Err(Fault::AmbiguousEnd { end, labels }))
+            }
+        }
+    }
+
+    fn carries(&self, vertex: VertexId, label: &str) -> Result<bool, LoadError> {
+        let schema = self.graph.schema();
+        let primary = schema.label_schema(ElementKind::Vertex, vertex.label());
+        if primary.is_some_and(|primary| &*primary.name == label) {
+            return Ok(true);
+        }
+        let Some(wanted) = schema.label(ElementKind::Vertex, label) else { return Ok(false) };
+        Ok(self.graph.further_labels(vertex)?.contains(&wanted))
+    }
+
+    /// The key whose value is the time of these edges, declared if need be.
+    fn time_key(&mut self, label: LabelId, rows: &Rows) -> Result<Option<KeyId>, LoadError> {
+        let declared = self.graph.schema().label_schema(ElementKind::Edge, label).and_then(|l| l.time);
+        let wanted = match &self.edge_time {
+            Some(name) if rows.columns.iter().any(|c| c.name == *name) => Some(self.key(&name.clone())?),
+            _ => None,
+        };
+        match (declared, wanted) {
+            (None, Some(key)) => {
+                self.graph.declare_time(label, key)?;
+                Ok(Some(key))
+            }
+            (Some(declared), Some(key)) if declared != key => {
+                let schema = self.graph.schema();
+                Err(LoadError::options(format!(
+                    "edges labelled {} are ordered by `{}` already, and cannot be by `{}` as well",
+                    schema.label_name(ElementKind::Edge, label),
+                    schema.key_name(declared),
+                    schema.key_name(key)
+                )))
+            }
+            (declared, _) => Ok(declared),
+        }
+    }
+}
+
+/// Whether each id stands earlier in the batch.
+fn repeated(ids: &Ids) -> Vec<bool> {
+    match ids {
+        Ids::Ints(ids) if ids.is_sorted_by(|a, b| a < b) => vec![false; ids.len()],
+        Ids::Ints(ids) => {
+            let mut seen = HashSet::with_capacity(ids.len());
+            ids.iter().map(|id| !seen.insert(*id)).collect()
+        }
+        Ids::Strings(ids) => {
+            let mut seen = HashSet::with_capacity(ids.len());
+            ids.iter().map(|id| !seen.insert(id)).collect()
+        }
+        Ids::Any(ids) => {
+            let mut seen = HashSet::with_capacity(ids.len());
+            ids.iter().map(|id| !seen.insert(id)).collect()
+        }
+    }
+}
+
+/// The times a column holds: integers as they are, dates and date-times in microseconds since 1970.
+fn times_of(column: &Column, places: &Places) -> Result<Vec<Option<i64>>, LoadError> {
+    const DAY: i64 = 86_400_000_000;
+    let wrong = |found: &str| {
+        LoadError::options(format!(
+            "{}: the time column `{}` holds {found}; a time is an integer, a date or a date-time",
+            places.file, column.name
+        ))
+    };
+    match &column.values {
+        Values::Absent(n) => Ok(vec![None; *n]),
+        Values::Typed(array) => match array.data_type() {
+            DataType::Int64 => Ok(longs::<Int64Type>(array, |v| v)),
+            DataType::Int32 => Ok(longs::<Int32Type>(array, i64::from)),
+            DataType::Int16 => Ok(longs::<Int16Type>(array, i64::from)),
+            DataType::Int8 => Ok(longs::<Int8Type>(array, i64::from)),
+            DataType::Date32 => Ok(longs::<Date32Type>(array, |days| i64::from(days) * DAY)),
+            DataType::Timestamp(_, _) => Ok(longs::<TimestampMicrosecondType>(array, |v| v)),
+            other => Err(wrong(&other.to_string())),
+        },
+        Values::Cells(cells) => cells
+            .iter()
+            .map(|cell| match cell {
+                RawCell::Absent => Ok(None),
+                RawCell::One(Value::DateTime(time)) => Ok(Some(time.micros())),
+                RawCell::One(value) => value.as_i64().map(Some).ok_or_else(|| wrong(value.value_type().name())),
+                RawCell::Many(_) => Err(wrong("several values")),
+            })
+            .collect(),
+    }
+}
+
+fn longs<T: ArrowPrimitiveType>(array: &ArrayRef, of: impl Fn(T::Native) -> i64) -> Vec<Option<i64>> {
+    let array: &PrimitiveArray<T> = array.as_primitive();
+    array.iter().map(|v| v.map(&of)).collect()
+}

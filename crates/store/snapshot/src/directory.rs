@@ -1,0 +1,84 @@
+//! What makes a directory a database: the file `mangrove.json`.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::Path;
+
+use mangrove_graph::IdSpace;
+use serde_json::{Value, json};
+
+use crate::error::{OpenError, name};
+
+/// The format of database directories this code reads and writes.
+pub const FORMAT: u64 = 1;
+pub const HOT: &str = "hot";
+pub const LOCK: &str = "writer.lock";
+const MANIFEST: &str = "mangrove.json";
+const NEW_MANIFEST: &str = "mangrove.json.new";
+
+/// What a path holds.
+pub enum Found {
+    Nothing,
+    /// A directory with nothing in it, or what is left of a database that was not made to the end.
+    Empty,
+    Database,
+}
+
+pub fn look(path: &Path) -> Result<Found, OpenError> {
+    match fs::metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Found::Nothing),
+        Err(error) => return Err(OpenError::io("read", path)(error)),
+        Ok(metadata) if !metadata.is_dir() => return Err(OpenError::NotADirectory { path: path.into() }),
+        Ok(_) => {}
+    }
+    match fs::metadata(path.join(MANIFEST)) {
+        Ok(_) => return Ok(Found::Database),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(OpenError::io("read", path.join(MANIFEST))(error)),
+    }
+    for entry in fs::read_dir(path).map_err(OpenError::io("read", path))? {
+        let name = entry.map_err(OpenError::io("read", path))?.file_name();
+        if ![HOT, LOCK, NEW_MANIFEST].iter().any(|ours| name == *ours) {
+            let why = format!("it has no {MANIFEST}, and other files in it ({})", name.display());
+            return Err(OpenError::NotADatabase { path: path.into(), why });
+        }
+    }
+    Ok(Found::Empty)
+}
+
+/// Reads the manifest, and refuses what this version cannot read.
+pub fn read_manifest(path: &Path) -> Result<IdSpace, OpenError> {
+    let file = path.join(MANIFEST);
+    let text = fs::read_to_string(&file).map_err(OpenError::io("read", &file))?;
+    let damaged = |why: &str| OpenError::NotADatabase { path: path.into(), why: format!("{MANIFEST} {why}") };
+    let manifest: Value = serde_json::from_str(&text).map_err(|error| damaged(&format!("is not JSON ({error})")))?;
+    let found = manifest["format"].as_u64().ok_or_else(|| damaged("says no format"))?;
+    if found > FORMAT {
+        let written_by = manifest["made_by"].as_str().map(str::to_owned);
+        return Err(OpenError::NewerFormat { path: path.into(), found, supported: FORMAT, written_by });
+    }
+    [IdSpace::Graph, IdSpace::Label]
+        .into_iter()
+        .find(|space| manifest["id_space"] == name(*space))
+        .ok_or_else(|| damaged("says no id space"))
+}
+
+/// Makes the directory a database, as the last step of making one.
+pub fn write_manifest(path: &Path, id_space: IdSpace) -> Result<(), OpenError> {
+    let (file, new) = (path.join(MANIFEST), path.join(NEW_MANIFEST));
+    let made_by = concat!("mangrove ", env!("CARGO_PKG_VERSION"));
+    let manifest = json!({ "format": FORMAT, "id_space": name(id_space), "made_by": made_by });
+    let write = || -> io::Result<()> {
+        let mut out = File::create(&new)?;
+        writeln!(out, "{manifest:#}")?;
+        out.sync_all()?;
+        fs::rename(&new, &file)?;
+        sync(path)
+    };
+    write().map_err(OpenError::io("write", &file))
+}
+
+/// Makes the entries of a directory durable.
+pub fn sync(directory: &Path) -> io::Result<()> {
+    if cfg!(unix) { File::open(directory)?.sync_all() } else { Ok(()) }
+}

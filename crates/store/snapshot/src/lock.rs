@@ -1,0 +1,102 @@
+//! The lock of the one process that writes.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::fs::{File, TryLockError};
+use std::io::{Read, Seek, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::SystemTime;
+
+use mangrove_graph::DateTime;
+
+use crate::directory::LOCK;
+use crate::error::OpenError;
+
+/// Held by the handles of this process that may write; ends with the last of them.
+#[derive(Debug)]
+pub struct WriterLock {
+    _file: File,
+}
+
+/// The locks this process holds, as another handle of the same process may write too.
+static HELD: Mutex<Option<HashMap<PathBuf, Weak<WriterLock>>>> = Mutex::new(None);
+
+impl WriterLock {
+    /// Takes the lock of the database in `directory`.
+    pub fn take(directory: &Path) -> Result<Arc<Self>, OpenError> {
+        let path = directory.canonicalize().map_err(OpenError::io("read", directory))?;
+        let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
+        let held = held.get_or_insert_default();
+        if let Some(lock) = held.get(&path).and_then(Weak::upgrade) {
+            return Ok(lock);
+        }
+        let lock = Arc::new(Self::take_file(&path)?);
+        held.retain(|_, lock| lock.strong_count() > 0);
+        held.insert(path, Arc::downgrade(&lock));
+        Ok(lock)
+    }
+
+    fn take_file(directory: &Path) -> Result<Self, OpenError> {
+        let path = directory.join(LOCK);
+        let mut open = File::options();
+        let mut file =
+            open.read(true).write(true).create(true).truncate(false).open(&path).map_err(OpenError::io("write", &path))?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let mut text = String::new();
+                // Without the text the message only says less.
+                let _ = file.read_to_string(&mut text);
+                return Err(OpenError::Locked { path: directory.into(), holder: Holder::parse(&text) });
+            }
+            Err(TryLockError::Error(error)) => return Err(OpenError::io("lock", &path)(error)),
+        }
+        let written = file.set_len(0).and_then(|()| file.rewind()).and_then(|()| write!(file, "{}", Holder::this().text()));
+        written.map_err(OpenError::io("write", &path))?;
+        Ok(Self { _file: file })
+    }
+}
+
+/// The process that writes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Holder {
+    pub process_id: Option<u32>,
+    /// When it opened the database, ISO 8601.
+    pub since: String,
+    pub command: String,
+}
+
+impl Holder {
+    fn this() -> Self {
+        let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let arguments: Vec<String> = std::env::args_os().take(4).map(|arg| arg.to_string_lossy().into_owned()).collect();
+        Self {
+            process_id: Some(std::process::id()),
+            since: DateTime::from_millis(since.as_secs() as i64 * 1000).to_string(),
+            command: arguments.join(" ").replace('\n', " "),
+        }
+    }
+
+    fn text(&self) -> String {
+        format!("{}\n{}\n{}\n", self.process_id.unwrap_or_default(), self.since, self.command)
+    }
+
+    fn parse(text: &str) -> Self {
+        let mut lines = text.lines();
+        Self {
+            process_id: lines.next().and_then(|line| line.parse().ok()),
+            since: lines.next().unwrap_or_default().into(),
+            command: lines.next().unwrap_or_default().into(),
+        }
+    }
+}
+
+impl fmt::Display for Holder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.process_id {
+            Some(id) => write!(f, "process {id} (`{}`, since {})", self.command, self.since),
+            None => f.write_str("another process"),
+        }
+    }
+}

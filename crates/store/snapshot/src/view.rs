@@ -1,0 +1,106 @@
+//! Snapshots and transactions over the tiers; today there is one.
+
+use mangrove_graph::{
+    Adjacency, Cardinality, Cell, EdgeId, EdgeRef, ElementId, ElementKind, Elements, ExternalId, GraphView, GraphWrite, Hop,
+    KeyId, LabelId, NewEdge, Predicate, PropertyColumn, Result, Scan, ScanCursor, Schema, Statistics, ValueType, VertexId,
+};
+use mangrove_hot::{HotSnapshot, HotTransaction};
+
+/// A consistent graph that stays as it is. Can be sent to other threads.
+///
+/// It keeps what was deleted or replaced since it was taken from being reused, so do not hold one for long.
+pub struct Snapshot {
+    hot: HotSnapshot,
+}
+
+impl Snapshot {
+    pub(crate) fn new(hot: HotSnapshot) -> Self {
+        Self { hot }
+    }
+}
+
+/// A graph being changed. Dropping it undoes everything. Bound to its thread.
+pub struct Transaction {
+    hot: HotTransaction,
+}
+
+impl Transaction {
+    pub(crate) fn new(hot: HotTransaction) -> Self {
+        Self { hot }
+    }
+
+    /// Makes the changes last; see [`HotTransaction::commit`].
+    pub fn commit(self) -> Result<()> {
+        self.hot.commit()
+    }
+
+    /// Undoes everything, as dropping does.
+    pub fn abort(self) {
+        self.hot.abort();
+    }
+}
+
+/// Methods that call those of the hot tier.
+macro_rules! through_hot {
+    (read: $($name:ident($($argument:ident: $t:ty),*) -> $result:ty;)*) => {
+        $(fn $name(&self, $($argument: $t),*) -> $result {
+            self.hot.$name($($argument),*)
+        })*
+    };
+    (write: $($name:ident($($argument:ident: $t:ty),*) -> $result:ty;)*) => {
+        $(fn $name(&mut self, $($argument: $t),*) -> $result {
+            self.hot.$name($($argument),*)
+        })*
+    };
+}
+
+macro_rules! view_through_hot {
+    ($type:ty) => {
+        impl GraphView for $type {
+            through_hot! { read:
+                schema() -> &Schema;
+                statistics() -> Result<Statistics>;
+                scan_vertices(scan: &Scan, cursor: &mut ScanCursor, limit: usize, out: &mut Vec<VertexId>) -> Result<()>;
+                scan_edges(scan: &Scan, cursor: &mut ScanCursor, limit: usize, out: &mut Vec<EdgeRef>) -> Result<()>;
+                find_vertices(label: Option<LabelId>, ids: &[ExternalId], out: &mut Vec<Option<VertexId>>) -> Result<()>;
+                find_edges(ids: &[ExternalId], out: &mut Vec<Option<EdgeRef>>) -> Result<()>;
+                external_id(vertex: VertexId) -> Result<ExternalId>;
+                edge_external_id(edge: EdgeId) -> Result<Option<ExternalId>>;
+                contains(element: ElementId) -> Result<bool>;
+                further_labels(vertex: VertexId) -> Result<Vec<LabelId>>;
+                neighbors(from: &[VertexId], hop: &Hop, out: &mut Adjacency) -> Result<()>;
+                degrees(from: &[VertexId], hop: &Hop, out: &mut Vec<u64>) -> Result<()>;
+                cell(element: ElementId, key: KeyId) -> Result<Cell>;
+                properties(elements: Elements<'_>, key: KeyId) -> Result<PropertyColumn>;
+                search(label: LabelId, key: KeyId, predicate: &Predicate) -> Result<Option<Vec<VertexId>>>;
+            }
+        }
+    };
+}
+
+view_through_hot!(Snapshot);
+view_through_hot!(Transaction);
+
+impl GraphWrite for Transaction {
+    through_hot! { write:
+        ensure_label(kind: ElementKind, name: &str) -> Result<LabelId>;
+        ensure_key(name: &str) -> Result<KeyId>;
+        add_vertices(label: LabelId, ids: &[Option<ExternalId>], out: &mut Vec<VertexId>) -> Result<()>;
+        add_edges(label: LabelId, edges: &[NewEdge], out: &mut Vec<EdgeId>) -> Result<()>;
+        set_cell(element: ElementId, key: KeyId, cell: Cell) -> Result<()>;
+        set_properties(elements: Elements<'_>, key: KeyId, values: &PropertyColumn) -> Result<()>;
+        set_further_labels(vertex: VertexId, labels: &[LabelId]) -> Result<()>;
+        remove_edges(edges: &[EdgeRef]) -> Result<()>;
+        remove_vertices(vertices: &[VertexId]) -> Result<()>;
+        declare_property(
+            kind: ElementKind, label: LabelId, key: KeyId, value_type: Option<ValueType>, cardinality: Cardinality
+        ) -> Result<()>;
+        declare_time(label: LabelId, key: KeyId) -> Result<()>;
+        create_index(label: LabelId, key: KeyId) -> Result<bool>;
+        drop_index(label: LabelId, key: KeyId) -> Result<bool>;
+    }
+
+    fn as_view(&self) -> &dyn GraphView {
+        self
+    }
+}

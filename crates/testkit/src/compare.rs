@@ -1,0 +1,412 @@
+//! Whether two graphs are the same, told by everything their views answer.
+//!
+//! Elements are known by what users know them by (label and external id; an edge by its place among those of its source), so
+//! the two may have handed out other internal ids. A value counts with all it carries: the offset of a date-time, the scale of
+//! a decimal, the order of a set.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Debug;
+
+use mangrove_graph::{
+    Adjacency, Cell, Comparison, Direction, EdgeRef, ElementId, ElementKind, Elements, ExternalId, Filter, GraphView, Hop,
+    IndexSchema, LabelId, LabelSchema, Predicate, PropertySchema, Scan, ScanCursor, TextTest, Value, VertexId, Wants,
+};
+
+/// Compares two graphs completely, schema and indexes included.
+///
+/// # Panics
+/// With the first difference, or with the first place where one of them contradicts itself.
+pub fn assert_same(left: &dyn GraphView, right: &dyn GraphView) {
+    assert_same_content(left, right);
+    assert_equal("schema", &schema_picture(left), &schema_picture(right));
+    for IndexSchema { label, key } in &left.schema().indexes {
+        let label_name = left.schema().label_name(ElementKind::Vertex, *label);
+        let key_name = left.schema().key_name(*key);
+        for predicate in telling_predicates(left, ElementKind::Vertex, *label, &key_name) {
+            let what = format!("search of {label_name}.{key_name} for {predicate:?}");
+            let ours = search(left, &label_name, &key_name, &predicate);
+            let theirs = search(right, &label_name, &key_name, &predicate);
+            assert_equal(&what, &ours, &theirs);
+        }
+    }
+}
+
+/// Compares what two graphs hold: vertices, edges and properties. Labels, keys and types that nothing uses do not count.
+///
+/// # Panics
+/// As [`assert_same`].
+pub fn assert_same_content(left: &dyn GraphView, right: &dyn GraphView) {
+    assert_consistent(left);
+    assert_consistent(right);
+    assert_equal("id space", &left.schema().id_space, &right.schema().id_space);
+    let (ours, theirs) = (picture(left), picture(right));
+    assert_equal("the vertices", &ours.keys().collect::<Vec<_>>(), &theirs.keys().collect::<Vec<_>>());
+    for (name, vertex) in &ours {
+        assert_equal(&format!("vertex {name:?}"), vertex, &theirs[name]);
+    }
+    assert_same_filters(left, right);
+}
+
+/// Checks that the answers of one view agree with one another: counts with scans, pages with whole scans, outgoing edges with
+/// incoming, degrees and limits with hops, columns with cells, ids with look-ups, indexes with scans.
+///
+/// # Panics
+/// Where they do not.
+pub fn assert_consistent(view: &dyn GraphView) {
+    let vertices = scan_vertices(view, &Scan::default(), usize::MAX >> 1);
+    let edges = scan_edges(view, &Scan::default(), usize::MAX >> 1);
+    assert_scans_agree(view, &vertices, &edges);
+    assert_ids_lead_back(view, &vertices, &edges);
+    assert_hops_agree(view, &vertices, &edges);
+    assert_columns_agree(view, &vertices, &edges);
+    assert_indexes_agree(view);
+}
+
+/// All vertices of a scan, taken in pages.
+pub fn scan_vertices(view: &dyn GraphView, scan: &Scan, page: usize) -> Vec<VertexId> {
+    let (mut cursor, mut out) = (ScanCursor::default(), Vec::new());
+    while !cursor.done {
+        view.scan_vertices(scan, &mut cursor, page, &mut out).expect("scan of vertices");
+    }
+    out
+}
+
+/// All edges of a scan, taken in pages.
+pub fn scan_edges(view: &dyn GraphView, scan: &Scan, page: usize) -> Vec<EdgeRef> {
+    let (mut cursor, mut out) = (ScanCursor::default(), Vec::new());
+    while !cursor.done {
+        view.scan_edges(scan, &mut cursor, page, &mut out).expect("scan of edges");
+    }
+    out
+}
+
+/// What a hop that asks for everything reaches from each vertex.
+pub fn hop(view: &dyn GraphView, from: &[VertexId], direction: Direction, labels: Option<Vec<LabelId>>) -> Adjacency {
+    let mut out = Adjacency::default();
+    view.neighbors(from, &whole_hop(direction, labels, None), &mut out).expect("neighbors");
+    out
+}
+
+fn whole_hop(direction: Direction, labels: Option<Vec<LabelId>>, limit: Option<usize>) -> Hop {
+    Hop { direction, labels, limit, wants: Wants { rows: true, neighbors: true, edges: true } }
+}
+
+fn assert_equal<T: PartialEq + Debug>(what: &str, left: &T, right: &T) {
+    assert!(left == right, "the graphs differ in {what}\n left: {left:?}\nright: {right:?}");
+}
+
+// ---- what a graph looks like from outside ----
+
+type VertexName = (String, ExternalId);
+
+#[derive(Debug, PartialEq)]
+struct VertexPicture {
+    further: BTreeSet<String>,
+    properties: BTreeMap<String, Vec<EntryPicture>>,
+    /// By edge label, in the order of a hop.
+    out: BTreeMap<String, Vec<EdgePicture>>,
+    incoming: BTreeMap<String, Vec<EdgePicture>>,
+}
+
+#[derive(Debug, PartialEq)]
+struct EdgePicture {
+    id: Option<ExternalId>,
+    other_end: VertexName,
+    properties: BTreeMap<String, Vec<EntryPicture>>,
+}
+
+/// Ordinal, value, and meta-properties by key.
+type EntryPicture = (u32, String, BTreeMap<String, String>);
+
+fn picture(view: &dyn GraphView) -> BTreeMap<VertexName, VertexPicture> {
+    let vertices = scan_vertices(view, &Scan::default(), 1000);
+    vertices.into_iter().map(|vertex| (name(view, vertex), vertex_picture(view, vertex))).collect()
+}
+
+fn name(view: &dyn GraphView, vertex: VertexId) -> VertexName {
+    let label = view.schema().label_name(ElementKind::Vertex, vertex.label());
+    (label.to_string(), view.external_id(vertex).expect("external id"))
+}
+
+fn vertex_picture(view: &dyn GraphView, vertex: VertexId) -> VertexPicture {
+    let further = view.further_labels(vertex).expect("further labels");
+    VertexPicture {
+        further: further.iter().map(|label| view.schema().label_name(ElementKind::Vertex, *label).to_string()).collect(),
+        properties: properties_picture(view, ElementId::Vertex(vertex)),
+        out: edges_picture(view, vertex, Direction::Out),
+        incoming: edges_picture(view, vertex, Direction::In),
+    }
+}
+
+fn edges_picture(view: &dyn GraphView, vertex: VertexId, direction: Direction) -> BTreeMap<String, Vec<EdgePicture>> {
+    let reached = hop(view, &[vertex], direction, None);
+    let mut by_label: BTreeMap<String, Vec<EdgePicture>> = BTreeMap::new();
+    for (edge, neighbor) in reached.edges.iter().zip(&reached.neighbors) {
+        let label = view.schema().label_name(ElementKind::Edge, edge.id.label()).to_string();
+        by_label.entry(label).or_default().push(EdgePicture {
+            id: view.edge_external_id(edge.id).expect("edge id"),
+            other_end: name(view, *neighbor),
+            properties: properties_picture(view, ElementId::Edge(edge.id)),
+        });
+    }
+    by_label
+}
+
+fn properties_picture(view: &dyn GraphView, element: ElementId) -> BTreeMap<String, Vec<EntryPicture>> {
+    let schema = view.schema();
+    let records = mangrove_graph::record::properties(view, element).expect("properties");
+    records
+        .into_iter()
+        .map(|record| {
+            let entries = record.values.into_iter().map(|entry| {
+                let meta = entry.meta.iter().map(|(key, value)| (schema.key_name(*key).to_string(), format!("{value:?}")));
+                (entry.ordinal, format!("{:?}", entry.value), meta.collect())
+            });
+            (record.name.to_string(), entries.collect())
+        })
+        .collect()
+}
+
+/// Labels with their keys, by name and whatever their ids.
+fn schema_picture(view: &dyn GraphView) -> BTreeMap<(ElementKind, String), String> {
+    let schema = view.schema();
+    let mut all = BTreeMap::new();
+    for kind in [ElementKind::Vertex, ElementKind::Edge] {
+        for label in schema.labels(kind) {
+            all.insert((kind, label.name.to_string()), label_picture(view, label));
+        }
+    }
+    let index = |i: &IndexSchema| (schema.label_name(ElementKind::Vertex, i.label), schema.key_name(i.key));
+    let indexes: BTreeSet<_> = schema.indexes.iter().map(index).collect();
+    all.insert((ElementKind::Vertex, "(indexes)".into()), format!("{indexes:?}"));
+    let keys: BTreeSet<_> = schema.keys.iter().collect();
+    all.insert((ElementKind::Vertex, "(keys)".into()), format!("{keys:?}"));
+    all
+}
+
+fn label_picture(view: &dyn GraphView, label: &LabelSchema) -> String {
+    let schema = view.schema();
+    let vertex_label = |id: LabelId| schema.label_name(ElementKind::Vertex, id);
+    let further: BTreeSet<_> = label.further.iter().map(|id| vertex_label(*id)).collect();
+    let ends: BTreeSet<_> = label.ends.iter().map(|(from, to)| (vertex_label(*from), vertex_label(*to))).collect();
+    let time = label.time.map(|key| schema.key_name(key));
+    let property = |p: &PropertySchema| {
+        let types: Vec<_> = p.types.iter().map(|t| t.name()).collect();
+        (schema.key_name(p.key), (types, p.cardinality, p.has_meta, p.declared))
+    };
+    let properties: BTreeMap<_, _> = label.properties.iter().map(property).collect();
+    format!("further {further:?}, ends {ends:?}, time {time:?}, properties {properties:?}")
+}
+
+// ---- filters and indexes ----
+
+fn assert_same_filters(left: &dyn GraphView, right: &dyn GraphView) {
+    for kind in [ElementKind::Vertex, ElementKind::Edge] {
+        for (at, label) in left.schema().labels(kind).iter().enumerate() {
+            for property in &label.properties {
+                let key = left.schema().key_name(property.key);
+                for predicate in telling_predicates(left, kind, LabelId(at as u16), &key) {
+                    let what = format!("scan of {kind:?} label {} where {key} is {predicate:?}", label.name);
+                    let ours = filtered(left, kind, &label.name, &key, &predicate);
+                    assert_equal(&what, &ours, &filtered(right, kind, &label.name, &key, &predicate));
+                }
+            }
+        }
+    }
+}
+
+/// A few predicates over values the key really has, each of them true of some and false of others where possible.
+fn telling_predicates(view: &dyn GraphView, kind: ElementKind, label: LabelId, key: &str) -> Vec<Predicate> {
+    let Some(key) = view.schema().key(key) else { return Vec::new() };
+    let scan = Scan { labels: Some(vec![label]), filters: Vec::new() };
+    let elements: Vec<ElementId> = match kind {
+        ElementKind::Vertex => scan_vertices(view, &scan, 1000).into_iter().map(ElementId::Vertex).collect(),
+        ElementKind::Edge => scan_edges(view, &scan, 1000).into_iter().map(|edge| ElementId::Edge(edge.id)).collect(),
+    };
+    let samples = (4000 / elements.len().max(1)).clamp(1, 4);
+    let step = elements.len() / samples + 1;
+    let mut predicates = vec![Predicate::eq("no such text"), Predicate::eq(i64::MIN), Predicate::eq(Value::Null)];
+    predicates.truncate(samples);
+    for element in elements.into_iter().step_by(step) {
+        let cell = view.cell(element, key).expect("cell");
+        let Some(value) = cell.values().next().cloned() else { continue };
+        for comparison in [Comparison::Eq, Comparison::Neq, Comparison::Lt, Comparison::Gte] {
+            predicates.push(Predicate::Compare(comparison, value.clone()));
+        }
+        if let Some(text) = value.as_str() {
+            let start: String = text.chars().take(2).collect();
+            predicates.push(Predicate::Text(TextTest::StartsWith, start.into()));
+        }
+        predicates.push(Predicate::Within(vec![value, Value::Int64(1)].into()));
+    }
+    predicates
+}
+
+/// The elements a filtered scan finds, by name, in order of their internal ids: an edge by its two ends and its own id.
+fn filtered(view: &dyn GraphView, kind: ElementKind, label: &str, key: &str, predicate: &Predicate) -> Vec<String> {
+    let (Some(label), Some(key)) = (view.schema().label(kind, label), view.schema().key(key)) else { return Vec::new() };
+    let scan = Scan { labels: Some(vec![label]), filters: vec![Filter { key, predicate: predicate.clone() }] };
+    let mut found: Vec<String> = match kind {
+        ElementKind::Vertex => {
+            scan_vertices(view, &scan, 100).into_iter().map(|vertex| format!("{:?}", name(view, vertex))).collect()
+        }
+        ElementKind::Edge => scan_edges(view, &scan, 100).into_iter().map(|edge| edge_name(view, edge)).collect(),
+    };
+    found.sort();
+    found
+}
+
+fn edge_name(view: &dyn GraphView, edge: EdgeRef) -> String {
+    let id = view.edge_external_id(edge.id).expect("edge id");
+    format!("{id:?} {:?} -> {:?}", name(view, edge.source), name(view, edge.target))
+}
+
+/// What an index finds, by name; `None` if it does not answer.
+fn search(view: &dyn GraphView, label: &str, key: &str, predicate: &Predicate) -> Option<BTreeSet<VertexName>> {
+    let (label, key) = (view.schema().label(ElementKind::Vertex, label)?, view.schema().key(key)?);
+    if !must_be_answered(predicate) {
+        return None;
+    }
+    let found = view.search(label, key, predicate).expect("search");
+    found.map(|found| found.into_iter().map(|vertex| name(view, vertex)).collect())
+}
+
+/// Predicates every index has to answer: equality and ranges of text and numbers. Others it may leave to a scan.
+fn must_be_answered(predicate: &Predicate) -> bool {
+    match predicate {
+        Predicate::Compare(Comparison::Neq, _) => false,
+        Predicate::Compare(_, value) => value.as_f64().is_some_and(|number| !number.is_nan()) || value.as_str().is_some(),
+        _ => false,
+    }
+}
+
+// ---- one graph against itself ----
+
+fn assert_scans_agree(view: &dyn GraphView, vertices: &[VertexId], edges: &[EdgeRef]) {
+    assert!(vertices.is_sorted() && vertices.windows(2).all(|w| w[0] != w[1]), "vertices are scanned in order, each once");
+    assert!(edges.windows(2).all(|w| w[0].id < w[1].id), "edges are scanned in order, each once");
+    assert_eq!(scan_vertices(view, &Scan::default(), 7), vertices, "pages of vertices join up to the whole scan");
+    assert_eq!(scan_edges(view, &Scan::default(), 7), edges, "pages of edges join up to the whole scan");
+    let counts = view.statistics().expect("statistics");
+    for (at, label) in view.schema().vertex_labels.iter().enumerate() {
+        let id = LabelId(at as u16);
+        let primary = vertices.iter().filter(|vertex| vertex.label() == id).count() as u64;
+        assert_eq!(counts.count(ElementKind::Vertex, id), primary, "the count of vertices of {}", label.name);
+        let has = |vertex: &&VertexId| vertex.label() == id || view.further_labels(**vertex).unwrap().contains(&id);
+        let scan = Scan { labels: Some(vec![id]), filters: Vec::new() };
+        assert_eq!(
+            scan_vertices(view, &scan, 5),
+            vertices.iter().filter(has).copied().collect::<Vec<_>>(),
+            "the scan of vertex label {}",
+            label.name
+        );
+    }
+    for (at, label) in view.schema().edge_labels.iter().enumerate() {
+        let id = LabelId(at as u16);
+        let of_label: Vec<_> = edges.iter().filter(|edge| edge.id.label() == id).copied().collect();
+        assert_eq!(counts.count(ElementKind::Edge, id), of_label.len() as u64, "the count of edges of {}", label.name);
+        let scan = Scan { labels: Some(vec![id]), filters: Vec::new() };
+        assert_eq!(scan_edges(view, &scan, 5), of_label, "the scan of edge label {}", label.name);
+    }
+}
+
+fn assert_ids_lead_back(view: &dyn GraphView, vertices: &[VertexId], edges: &[EdgeRef]) {
+    for vertex in vertices {
+        let external = view.external_id(*vertex).expect("external id");
+        let mut found = Vec::new();
+        view.find_vertices(Some(vertex.label()), std::slice::from_ref(&external), &mut found).expect("find vertices");
+        assert_eq!(found, [Some(*vertex)], "the look-up of vertex {external:?}");
+        assert!(view.contains(ElementId::Vertex(*vertex)).expect("contains"), "vertex {external:?} is contained");
+    }
+    let supplied: Vec<Option<ExternalId>> =
+        edges.iter().map(|edge| view.edge_external_id(edge.id).expect("edge id")).collect();
+    let names: BTreeSet<&ExternalId> = supplied.iter().flatten().collect();
+    assert_eq!(names.len(), supplied.iter().flatten().count(), "supplied edge ids are unique");
+    for (edge, supplied) in edges.iter().zip(&supplied) {
+        let id = supplied.clone().unwrap_or(ExternalId::Int(edge.id.0 as i64));
+        assert!(view.contains(ElementId::Edge(edge.id)).expect("contains"), "edge {id:?} is contained");
+        if supplied.is_none() && names.contains(&id) {
+            continue; // another edge was given these bits for its name, and names come first
+        }
+        let mut found = Vec::new();
+        view.find_edges(std::slice::from_ref(&id), &mut found).expect("find edges");
+        assert_eq!(found, [Some(*edge)], "the look-up of edge {id:?}");
+    }
+}
+
+fn assert_hops_agree(view: &dyn GraphView, vertices: &[VertexId], edges: &[EdgeRef]) {
+    let out = hop(view, vertices, Direction::Out, None);
+    let incoming = hop(view, vertices, Direction::In, None);
+    for (reached, from_end) in [(&out, true), (&incoming, false)] {
+        let mut seen = reached.edges.clone();
+        seen.sort_by_key(|edge| edge.id);
+        assert_eq!(seen, edges, "edges met from their {}", if from_end { "sources" } else { "targets" });
+        assert!(reached.rows.is_sorted(), "rows come in order");
+        for ((row, edge), neighbor) in reached.rows.iter().zip(&reached.edges).zip(&reached.neighbors) {
+            let ends = (vertices[*row as usize], *neighbor);
+            let met = if from_end { ends } else { (ends.1, ends.0) };
+            assert_eq!(met, (edge.source, edge.target), "the ends of edge {:?}", edge.id);
+        }
+    }
+    let step = vertices.len() / 50 + 1;
+    for vertex in vertices.iter().step_by(step) {
+        assert_hops_of_one_agree(view, *vertex);
+    }
+}
+
+fn assert_hops_of_one_agree(view: &dyn GraphView, vertex: VertexId) {
+    let labels = || (0..view.schema().edge_labels.len()).map(|at| LabelId(at as u16));
+    let mut both = Vec::new();
+    for direction in [Direction::Out, Direction::In] {
+        let whole = hop(view, &[vertex], direction, None).edges;
+        let by_label: Vec<EdgeRef> = labels().flat_map(|l| hop(view, &[vertex], direction, Some(vec![l])).edges).collect();
+        assert_eq!(whole, by_label, "{direction:?} edges come by label id");
+        both.extend(whole);
+    }
+    assert_eq!(hop(view, &[vertex], Direction::Both, None).edges, both, "outgoing edges come before incoming");
+    assert!(hop(view, &[vertex], Direction::Both, Some(Vec::new())).edges.is_empty(), "no labels, no edges");
+    for labels in [None, Some(labels().take(2).collect::<Vec<_>>())] {
+        let whole = hop(view, &[vertex], Direction::Both, labels.clone());
+        let mut degrees = Vec::new();
+        view.degrees(&[vertex], &whole_hop(Direction::Both, labels.clone(), Some(1)), &mut degrees).expect("degrees");
+        assert_eq!(degrees, [whole.edges.len() as u64], "the degree of {vertex:?}");
+        for limit in [0, 1, whole.edges.len() / 2, whole.edges.len()] {
+            let mut some = Adjacency::default();
+            let hop = whole_hop(Direction::Both, labels.clone(), Some(limit));
+            view.neighbors(&[vertex], &hop, &mut some).expect("neighbors");
+            assert_eq!(some.edges, whole.edges[..limit.min(whole.edges.len())], "a limit takes the first edges");
+            assert_eq!(some.neighbors, whole.neighbors[..limit.min(whole.edges.len())]);
+        }
+    }
+}
+
+fn assert_columns_agree(view: &dyn GraphView, vertices: &[VertexId], edges: &[EdgeRef]) {
+    for key in (0..view.schema().keys.len()).map(|at| mangrove_graph::KeyId(at as u16)) {
+        for elements in [Elements::Vertices(vertices), Elements::Edges(edges)] {
+            let column = view.properties(elements, key).expect("properties");
+            assert_eq!(column.len(), elements.len(), "a column has a row an element");
+            for at in 0..elements.len() {
+                let cell: Cell = view.cell(elements.get(at), key).expect("cell");
+                let same = format!("{:?}", column.cell(at)) == format!("{cell:?}");
+                assert!(same, "{:?} has {cell:?} under key {}, its column {:?}", elements.get(at), key.0, column.cell(at));
+            }
+        }
+    }
+}
+
+fn assert_indexes_agree(view: &dyn GraphView) {
+    for IndexSchema { label, key } in &view.schema().indexes {
+        let key_name = view.schema().key_name(*key);
+        for predicate in telling_predicates(view, ElementKind::Vertex, *label, &key_name) {
+            let found = view.search(*label, *key, &predicate).expect("search");
+            assert!(found.is_some() || !must_be_answered(&predicate), "the index on {key_name} answers {predicate:?}");
+            let filters = vec![Filter { key: *key, predicate: predicate.clone() }];
+            let scan = Scan { labels: Some(vec![*label]), filters };
+            let mut scanned = scan_vertices(view, &scan, 100);
+            scanned.retain(|vertex| vertex.label() == *label);
+            if let Some(found) = found {
+                assert_eq!(found, scanned, "the index on {key_name} and a scan agree on {predicate:?}");
+            }
+        }
+    }
+}

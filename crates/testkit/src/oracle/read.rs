@@ -1,0 +1,203 @@
+//! The oracle read.
+
+use std::collections::BTreeSet;
+
+use mangrove_graph::{
+    Adjacency, Cell, Comparison, Direction, EdgeId, EdgeRef, ElementId, Elements, ExternalId, Filter, GraphError, GraphView,
+    Hop, KeyId, LabelId, Predicate, PropertyColumn, Result, Scan, ScanCursor, Schema, Statistics, TextTest, Value, VertexId,
+    column,
+};
+
+use super::{Oracle, Place, Vertex};
+
+impl GraphView for Oracle {
+    fn schema(&self) -> &Schema {
+        &self.schema
+    }
+
+    fn statistics(&self) -> Result<Statistics> {
+        let mut counts =
+            Statistics { vertices: vec![0; self.schema.vertex_labels.len()], edges: vec![0; self.schema.edge_labels.len()] };
+        self.vertices.keys().for_each(|id| counts.vertices[usize::from(id.label().0)] += 1);
+        self.edges.keys().for_each(|id| counts.edges[usize::from(id.label().0)] += 1);
+        Ok(counts)
+    }
+
+    fn scan_vertices(&self, scan: &Scan, cursor: &mut ScanCursor, limit: usize, out: &mut Vec<VertexId>) -> Result<()> {
+        let start = VertexId::new(LabelId(cursor.label as u16), 0, cursor.local);
+        let wanted = |id: &VertexId, vertex: &Vertex| match &scan.labels {
+            None => true,
+            Some(labels) => labels.iter().any(|label| *label == id.label() || vertex.further.contains(label)),
+        };
+        let mut found = self
+            .vertices
+            .range(start..)
+            .filter(|(id, vertex)| wanted(id, vertex) && self.passes(ElementId::Vertex(**id), &scan.filters))
+            .map(|(id, _)| *id);
+        out.extend(found.by_ref().take(limit));
+        go_on_at(cursor, found.next().map(|id| (id.label(), id.local())));
+        Ok(())
+    }
+
+    fn scan_edges(&self, scan: &Scan, cursor: &mut ScanCursor, limit: usize, out: &mut Vec<EdgeRef>) -> Result<()> {
+        let start = EdgeId::new(LabelId(cursor.label as u16), 0, cursor.local);
+        let wanted = |id: EdgeId| scan.labels.as_ref().is_none_or(|labels| labels.contains(&id.label()));
+        let mut found = self
+            .edges
+            .range(start..)
+            .filter(|(id, _)| wanted(**id) && self.passes(ElementId::Edge(**id), &scan.filters))
+            .map(|(id, edge)| EdgeRef { id: *id, source: edge.source, target: edge.target });
+        out.extend(found.by_ref().take(limit));
+        go_on_at(cursor, found.next().map(|edge| (edge.id.label(), edge.id.local())));
+        Ok(())
+    }
+
+    fn find_vertices(&self, label: Option<LabelId>, ids: &[ExternalId], out: &mut Vec<Option<VertexId>>) -> Result<()> {
+        out.extend(ids.iter().map(|id| {
+            let name_space = label.and_then(|label| self.name_space(label));
+            let found = self.vertex_names.get(&(name_space, id.clone())).copied();
+            found.filter(|vertex| label.is_none_or(|label| label == vertex.label()))
+        }));
+        Ok(())
+    }
+
+    fn find_edges(&self, ids: &[ExternalId], out: &mut Vec<Option<EdgeRef>>) -> Result<()> {
+        out.extend(ids.iter().map(|id| {
+            let named = self.edge_names.get(id).and_then(|edge| self.edge_ref(*edge));
+            named.or_else(|| match id {
+                ExternalId::Int(raw) => self.unnamed_edge(EdgeId(*raw as u64)),
+                _ => None,
+            })
+        }));
+        Ok(())
+    }
+
+    fn external_id(&self, vertex: VertexId) -> Result<ExternalId> {
+        let found = self.vertices.get(&vertex).map(|v| v.external.clone());
+        found.ok_or_else(|| GraphError::NoSuchElement { kind: "vertex", id: Value::Vertex(vertex).to_string() })
+    }
+
+    fn edge_external_id(&self, edge: EdgeId) -> Result<Option<ExternalId>> {
+        Ok(self.edges.get(&edge).and_then(|e| e.external.clone()))
+    }
+
+    fn contains(&self, element: ElementId) -> Result<bool> {
+        Ok(match element {
+            ElementId::Vertex(id) => self.vertices.contains_key(&id),
+            ElementId::Edge(id) => self.edges.contains_key(&id),
+        })
+    }
+
+    fn further_labels(&self, vertex: VertexId) -> Result<Vec<LabelId>> {
+        Ok(self.vertices.get(&vertex).map(|v| v.further.iter().copied().collect()).unwrap_or_default())
+    }
+
+    fn neighbors(&self, from: &[VertexId], hop: &Hop, out: &mut Adjacency) -> Result<()> {
+        for (row, vertex) in from.iter().enumerate() {
+            for (edge, neighbor) in self.hop(*vertex, hop).into_iter().take(hop.limit.unwrap_or(usize::MAX)) {
+                if hop.wants.rows {
+                    out.rows.push(row as u32);
+                }
+                if hop.wants.neighbors {
+                    out.neighbors.push(neighbor);
+                }
+                if hop.wants.edges {
+                    out.edges.push(edge);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn degrees(&self, from: &[VertexId], hop: &Hop, out: &mut Vec<u64>) -> Result<()> {
+        out.extend(from.iter().map(|vertex| self.hop(*vertex, hop).len() as u64));
+        Ok(())
+    }
+
+    fn cell(&self, element: ElementId, key: KeyId) -> Result<Cell> {
+        Ok(self.stored(element, key))
+    }
+
+    fn properties(&self, elements: Elements<'_>, key: KeyId) -> Result<PropertyColumn> {
+        let cells: Vec<Cell> = (0..elements.len()).map(|at| self.stored(elements.get(at), key)).collect();
+        Ok(column_of(cells))
+    }
+
+    fn search(&self, label: LabelId, key: KeyId, predicate: &Predicate) -> Result<Option<Vec<VertexId>>> {
+        if self.schema.index(label, key).is_none() || !an_index_answers(predicate) {
+            return Ok(None);
+        }
+        let filter = [Filter { key, predicate: predicate.clone() }];
+        let of_label = self.vertices.keys().filter(|id| id.label() == label);
+        Ok(Some(of_label.copied().filter(|id| self.passes(ElementId::Vertex(*id), &filter)).collect()))
+    }
+}
+
+impl Oracle {
+    /// Some value under the key of each filter matches.
+    fn passes(&self, element: ElementId, filters: &[Filter]) -> bool {
+        filters.iter().all(|filter| self.stored(element, filter.key).values().any(|value| filter.predicate.matches(value)))
+    }
+
+    /// The edge known by the bits of its id, as it was given none by the user.
+    fn unnamed_edge(&self, id: EdgeId) -> Option<EdgeRef> {
+        self.edge_ref(id).filter(|_| self.edges[&id].external.is_none())
+    }
+
+    /// The edges of a hop from one vertex, limit aside, with the vertex at the other end.
+    fn hop(&self, from: VertexId, hop: &Hop) -> Vec<(EdgeRef, VertexId)> {
+        let Some(vertex) = self.vertices.get(&from) else { return Vec::new() };
+        let mut reached = Vec::new();
+        let mut follow = |places: &BTreeSet<Place>, other_end: fn(&EdgeRef) -> VertexId| {
+            for (label, _, id) in places {
+                if hop.labels.as_ref().is_none_or(|labels| labels.contains(label)) {
+                    let edge = self.edge_ref(*id).expect("invariant 2");
+                    reached.push((edge, other_end(&edge)));
+                }
+            }
+        };
+        if matches!(hop.direction, Direction::Out | Direction::Both) {
+            follow(&vertex.out, |edge| edge.target);
+        }
+        if matches!(hop.direction, Direction::In | Direction::Both) {
+            follow(&vertex.incoming, |edge| edge.source);
+        }
+        reached
+    }
+}
+
+fn go_on_at(cursor: &mut ScanCursor, next: Option<(LabelId, u64)>) {
+    match next {
+        Some((label, local)) => (cursor.label, cursor.local) = (usize::from(label.0), local),
+        None => cursor.done = true,
+    }
+}
+
+/// The plainest column that holds these cells.
+fn column_of(cells: Vec<Cell>) -> PropertyColumn {
+    if cells.iter().all(Cell::is_absent) {
+        return PropertyColumn::Absent(cells.len());
+    }
+    let plain: Option<Vec<Option<&Value>>> = cells
+        .iter()
+        .map(|cell| match cell {
+            Cell::Absent => Some(None),
+            Cell::One(value) => Some(Some(value)),
+            Cell::Many(_) => None,
+        })
+        .collect();
+    match plain.and_then(|values| column::array_of(&values)) {
+        Some(array) => PropertyColumn::Typed(array),
+        None => PropertyColumn::Cells(cells),
+    }
+}
+
+/// What an index ordered by value can tell exactly: equality, ranges, and beginnings of text.
+pub(crate) fn an_index_answers(predicate: &Predicate) -> bool {
+    match predicate {
+        Predicate::Compare(comparison, _) => *comparison != Comparison::Neq,
+        Predicate::Within(_) => true,
+        Predicate::Text(test, _) => *test == TextTest::StartsWith,
+        _ => false,
+    }
+}

@@ -1,0 +1,376 @@
+//! The oracle written to. Every call checks all it was given before it changes anything.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use mangrove_graph::{
+    Cardinality, Cell, EdgeId, EdgeRef, ElementId, ElementKind, Elements, ExternalId, GraphError, GraphView, GraphWrite,
+    IndexSchema, KeyId, LabelId, LabelSchema, NewEdge, PropertyColumn, PropertySchema, PropertyValue, Result, Value,
+    ValueType, VertexId,
+};
+
+use super::{Edge, Oracle, Vertex};
+
+const NAMES_MAX: usize = 1 << 16;
+
+impl GraphWrite for Oracle {
+    fn ensure_label(&mut self, kind: ElementKind, name: &str) -> Result<LabelId> {
+        if let Some(label) = self.schema.label(kind, name) {
+            return Ok(label);
+        }
+        let labels = self.schema.labels_mut(kind);
+        room_for_a_name("labels", labels.len())?;
+        labels.push(LabelSchema::new(name));
+        Ok(LabelId((labels.len() - 1) as u16))
+    }
+
+    fn ensure_key(&mut self, name: &str) -> Result<KeyId> {
+        if let Some(key) = self.schema.key(name) {
+            return Ok(key);
+        }
+        room_for_a_name("property keys", self.schema.keys.len())?;
+        self.schema.keys.push(name.into());
+        Ok(KeyId((self.schema.keys.len() - 1) as u16))
+    }
+
+    fn add_vertices(&mut self, label: LabelId, ids: &[Option<ExternalId>], out: &mut Vec<VertexId>) -> Result<()> {
+        self.label_exists(ElementKind::Vertex, label)?;
+        let mut given = BTreeSet::new();
+        for id in ids.iter().flatten() {
+            if self.vertex_names.contains_key(&self.name_of(label, id)) || !given.insert(id) {
+                return Err(self.duplicate_vertex(label, id));
+            }
+        }
+        for id in ids {
+            let external = match id {
+                Some(id) => id.clone(),
+                None => self.free_integer(label, &given),
+            };
+            let vertex = VertexId::new(label, 0, self.next_local(ElementKind::Vertex, label));
+            self.vertex_names.insert(self.name_of(label, &external), vertex);
+            self.vertices.insert(vertex, Vertex::new(external));
+            out.push(vertex);
+        }
+        Ok(())
+    }
+
+    fn add_edges(&mut self, label: LabelId, edges: &[NewEdge], out: &mut Vec<EdgeId>) -> Result<()> {
+        self.label_exists(ElementKind::Edge, label)?;
+        let mut given = BTreeSet::new();
+        for edge in edges {
+            self.element_exists(ElementId::Vertex(edge.source))?;
+            self.element_exists(ElementId::Vertex(edge.target))?;
+            self.time_fits(label, edge)?;
+            if let Some(id) = &edge.id
+                && (self.edge_names.contains_key(id) || !given.insert(id))
+            {
+                return Err(GraphError::DuplicateEdge { id: id.clone() });
+            }
+        }
+        for edge in edges {
+            out.push(self.add_edge(label, edge));
+        }
+        Ok(())
+    }
+
+    fn set_cell(&mut self, element: ElementId, key: KeyId, cell: Cell) -> Result<()> {
+        let cell = Cell::from_entries(cell.into_entries());
+        self.element_exists(element)?;
+        self.cell_fits(element, key, &cell)?;
+        self.store(element, key, cell);
+        Ok(())
+    }
+
+    fn set_properties(&mut self, elements: Elements<'_>, key: KeyId, values: &PropertyColumn) -> Result<()> {
+        if elements.len() != values.len() {
+            return Err(GraphError::Invalid(format!("{} values for {} elements", values.len(), elements.len())));
+        }
+        let cells: Vec<(ElementId, Cell)> = (0..elements.len())
+            .map(|at| (elements.get(at), Cell::from_entries(values.cell(at).into_entries())))
+            .filter(|(_, cell)| !cell.is_absent())
+            .collect();
+        for (element, cell) in &cells {
+            self.element_exists(*element)?;
+            self.cell_fits(*element, key, cell)?;
+        }
+        for (element, cell) in cells {
+            self.store(element, key, cell);
+        }
+        Ok(())
+    }
+
+    fn set_further_labels(&mut self, vertex: VertexId, labels: &[LabelId]) -> Result<()> {
+        self.element_exists(ElementId::Vertex(vertex))?;
+        for label in labels {
+            self.label_exists(ElementKind::Vertex, *label)?;
+        }
+        let further: BTreeSet<LabelId> = labels.iter().copied().filter(|label| *label != vertex.label()).collect();
+        self.label_mut(ElementKind::Vertex, vertex.label()).further.extend(&further);
+        self.vertices.get_mut(&vertex).expect("checked above").further = further;
+        Ok(())
+    }
+
+    fn remove_edges(&mut self, edges: &[EdgeRef]) -> Result<()> {
+        edges.iter().for_each(|edge| self.remove_edge(edge.id));
+        Ok(())
+    }
+
+    fn remove_vertices(&mut self, vertices: &[VertexId]) -> Result<()> {
+        for id in vertices {
+            let Some(vertex) = self.vertices.get(id).cloned() else { continue };
+            for (_, _, edge) in vertex.out.iter().chain(&vertex.incoming) {
+                self.remove_edge(*edge);
+            }
+            self.vertices.remove(id);
+            self.vertex_names.remove(&self.name_of(id.label(), &vertex.external));
+        }
+        Ok(())
+    }
+
+    fn declare_property(
+        &mut self,
+        kind: ElementKind,
+        label: LabelId,
+        key: KeyId,
+        value_type: Option<ValueType>,
+        cardinality: Cardinality,
+    ) -> Result<()> {
+        self.label_exists(kind, label)?;
+        self.key_exists(key)?;
+        let declaration = PropertySchema { declared: value_type, cardinality, ..PropertySchema::new(key) };
+        for cell in self.cells_of(kind, label, key) {
+            self.keeps_to(kind, label, &declaration, &cell, true)?;
+        }
+        let property = self.label_mut(kind, label).property_mut(key);
+        (property.declared, property.cardinality) = (value_type, cardinality);
+        Ok(())
+    }
+
+    fn declare_time(&mut self, label: LabelId, key: KeyId) -> Result<()> {
+        self.label_exists(ElementKind::Edge, label)?;
+        self.key_exists(key)?;
+        if self.edges.keys().any(|edge| edge.label() == label) {
+            let name = self.schema.label_name(ElementKind::Edge, label);
+            return Err(GraphError::Invalid(format!("{name} has edges already, so its time can no longer be declared")));
+        }
+        self.label_mut(ElementKind::Edge, label).time = Some(key);
+        Ok(())
+    }
+
+    fn create_index(&mut self, label: LabelId, key: KeyId) -> Result<bool> {
+        self.label_exists(ElementKind::Vertex, label)?;
+        self.key_exists(key)?;
+        let is_new = self.schema.index(label, key).is_none();
+        if is_new {
+            self.schema.indexes.push(IndexSchema { label, key });
+        }
+        Ok(is_new)
+    }
+
+    fn drop_index(&mut self, label: LabelId, key: KeyId) -> Result<bool> {
+        let before = self.schema.indexes.len();
+        self.schema.indexes.retain(|index| (index.label, index.key) != (label, key));
+        Ok(self.schema.indexes.len() < before)
+    }
+
+    fn as_view(&self) -> &dyn GraphView {
+        self
+    }
+}
+
+impl Vertex {
+    fn new(external: ExternalId) -> Self {
+        Self { external, further: BTreeSet::new(), cells: BTreeMap::new(), out: BTreeSet::new(), incoming: BTreeSet::new() }
+    }
+}
+
+/// The checks.
+impl Oracle {
+    fn label_exists(&self, kind: ElementKind, label: LabelId) -> Result<()> {
+        let known = self.schema.label_schema(kind, label);
+        known.map(|_| ()).ok_or_else(|| GraphError::Invalid(format!("there is no {kind:?} label {}", label.0)))
+    }
+
+    fn key_exists(&self, key: KeyId) -> Result<()> {
+        let known = self.schema.keys.get(usize::from(key.0));
+        known.map(|_| ()).ok_or_else(|| GraphError::Invalid(format!("there is no property key {}", key.0)))
+    }
+
+    fn element_exists(&self, element: ElementId) -> Result<()> {
+        let (kind, id) = match element {
+            ElementId::Vertex(id) => ("vertex", Value::Vertex(id).to_string()),
+            ElementId::Edge(id) => ("edge", id.0.to_string()),
+        };
+        if self.contains(element)? { Ok(()) } else { Err(GraphError::NoSuchElement { kind, id }) }
+    }
+
+    fn duplicate_vertex(&self, label: LabelId, id: &ExternalId) -> GraphError {
+        let label = self.name_space(label).map(|label| self.schema.label_name(ElementKind::Vertex, label).to_string());
+        GraphError::DuplicateVertex { id: id.clone(), label }
+    }
+
+    fn time_fits(&self, label: LabelId, edge: &NewEdge) -> Result<()> {
+        let timed = self.schema.edge_labels[usize::from(label.0)].time.is_some();
+        if edge.time.is_some() && !timed {
+            let name = self.schema.label_name(ElementKind::Edge, label);
+            return Err(GraphError::Invalid(format!("edges of {name} have no time: declare its key first")));
+        }
+        Ok(())
+    }
+
+    fn cell_fits(&self, element: ElementId, key: KeyId, cell: &Cell) -> Result<()> {
+        self.key_exists(key)?;
+        if matches!((element, cell), (ElementId::Edge(_), Cell::Many(_))) {
+            return Err(GraphError::Invalid("an edge has one plain value under a key".into()));
+        }
+        let meta = match cell {
+            Cell::Many(entries) => entries.iter().flat_map(|entry| &entry.meta).collect(),
+            _ => Vec::new(),
+        };
+        for (key, _) in &meta {
+            self.key_exists(*key)?;
+        }
+        for value in cell.values().chain(meta.iter().map(|(_, value)| value)) {
+            if !value.is_storable() {
+                return Err(GraphError::NotStorable { found: value.value_type().name(), value: value.to_string() });
+            }
+        }
+        let (kind, label) = (element.kind(), element.label());
+        let Some(property) = self.schema.labels(kind)[usize::from(label.0)].property(key) else { return Ok(()) };
+        self.keeps_to(kind, label, property, cell, property.declared.is_some())
+    }
+
+    /// Whether `cell` may stand under a key of this schema; its cardinality counts only if it is `fixed`.
+    fn keeps_to(
+        &self,
+        kind: ElementKind,
+        label: LabelId,
+        property: &PropertySchema,
+        cell: &Cell,
+        fixed: bool,
+    ) -> Result<()> {
+        let name = || (self.schema.label_name(kind, label).to_string(), self.schema.key_name(property.key).to_string());
+        for value in cell.values().filter(|value| !value.is_null()) {
+            if let Some(declared) = property.declared.filter(|declared| *declared != value.value_type()) {
+                let (label, key) = name();
+                let (declared, found) = (declared.to_string(), value.value_type().to_string());
+                return Err(GraphError::TypeMismatch { label, key, declared, found, value: value.to_string() });
+            }
+        }
+        let values: Vec<&Value> = cell.values().collect();
+        let distinct: HashSet<&Value> = values.iter().copied().collect();
+        let too_many = match property.cardinality {
+            Cardinality::Single => fixed && values.len() > 1,
+            Cardinality::List => false,
+            Cardinality::Set => fixed && distinct.len() < values.len(),
+        };
+        if too_many {
+            let ((label, key), cardinality) = (name(), property.cardinality.name());
+            return Err(GraphError::Invalid(format!("{label}.{key} is declared {cardinality} and cannot hold {values:?}")));
+        }
+        Ok(())
+    }
+}
+
+/// The changes, of what was checked.
+impl Oracle {
+    fn label_mut(&mut self, kind: ElementKind, label: LabelId) -> &mut LabelSchema {
+        &mut self.schema.labels_mut(kind)[usize::from(label.0)]
+    }
+
+    fn next_local(&mut self, kind: ElementKind, label: LabelId) -> u64 {
+        let made = self.made.entry((kind, label)).or_default();
+        *made += 1;
+        *made - 1
+    }
+
+    /// The next integer that names no vertex and is not among those `given` in the same call.
+    fn free_integer(&mut self, label: LabelId, given: &BTreeSet<&ExternalId>) -> ExternalId {
+        let name_space = self.name_space(label);
+        let mut next = self.next_free.get(&name_space).copied().unwrap_or(0);
+        let taken = |id: &ExternalId| given.contains(id) || self.vertex_names.contains_key(&(name_space, id.clone()));
+        while taken(&ExternalId::Int(next)) {
+            next += 1;
+        }
+        self.next_free.insert(name_space, next + 1);
+        ExternalId::Int(next)
+    }
+
+    fn add_edge(&mut self, label: LabelId, edge: &NewEdge) -> EdgeId {
+        let id = EdgeId::new(label, 0, self.next_local(ElementKind::Edge, label));
+        let schema = self.label_mut(ElementKind::Edge, label);
+        schema.ends.insert((edge.source.label(), edge.target.label()));
+        let time_key = schema.time;
+        let time = time_key.map(|_| edge.time.unwrap_or(i64::MIN));
+        let (source, target, external) = (edge.source, edge.target, edge.id.clone());
+        self.edges.insert(id, Edge { source, target, external, time, cells: BTreeMap::new() });
+        self.vertices.get_mut(&source).expect("checked").out.insert((label, time, id));
+        self.vertices.get_mut(&target).expect("checked").incoming.insert((label, time, id));
+        if let Some(external) = &edge.id {
+            self.edge_names.insert(external.clone(), id);
+        }
+        if let (Some(key), Some(time)) = (time_key, edge.time) {
+            self.store_time(id, key, time);
+        }
+        id
+    }
+
+    /// Enters a time as the property it is, unless another type is declared for it.
+    fn store_time(&mut self, edge: EdgeId, key: KeyId, time: i64) {
+        let declared = self.schema.edge_labels[usize::from(edge.label().0)].property(key).and_then(|p| p.declared);
+        if declared.is_none_or(|declared| declared == ValueType::Int64) {
+            self.store(ElementId::Edge(edge), key, Cell::One(Value::Int64(time)));
+        }
+    }
+
+    fn remove_edge(&mut self, id: EdgeId) {
+        let Some(edge) = self.edges.remove(&id) else { return };
+        let place = (id.label(), edge.time, id);
+        self.vertices.get_mut(&edge.source).expect("invariant 2").out.remove(&place);
+        self.vertices.get_mut(&edge.target).expect("invariant 2").incoming.remove(&place);
+        if let Some(external) = &edge.external {
+            self.edge_names.remove(external);
+        }
+    }
+
+    fn store(&mut self, element: ElementId, key: KeyId, cell: Cell) {
+        self.infer(element.kind(), element.label(), key, &cell);
+        let cells = match element {
+            ElementId::Vertex(id) => &mut self.vertices.get_mut(&id).expect("checked").cells,
+            ElementId::Edge(id) => &mut self.edges.get_mut(&id).expect("checked").cells,
+        };
+        match cell {
+            Cell::Absent => cells.remove(&key),
+            cell => cells.insert(key, cell),
+        };
+    }
+
+    /// Widens the schema by what `cell` shows.
+    fn infer(&mut self, kind: ElementKind, label: LabelId, key: KeyId, cell: &Cell) {
+        if cell.is_absent() {
+            return;
+        }
+        let property = self.label_mut(kind, label).property_mut(key);
+        cell.values().for_each(|value| property.types.insert(value.value_type()));
+        if let Cell::Many(entries) = cell {
+            property.has_meta |= entries.iter().any(|entry: &PropertyValue| !entry.meta.is_empty());
+            if entries.len() > 1 && property.cardinality == Cardinality::Single {
+                property.cardinality = Cardinality::List;
+            }
+        }
+    }
+
+    fn cells_of(&self, kind: ElementKind, label: LabelId, key: KeyId) -> Vec<Cell> {
+        let elements: Vec<ElementId> = match kind {
+            ElementKind::Vertex => self.vertices.keys().map(|id| ElementId::Vertex(*id)).collect(),
+            ElementKind::Edge => self.edges.keys().map(|id| ElementId::Edge(*id)).collect(),
+        };
+        elements.into_iter().filter(|e| e.label() == label).map(|e| self.stored(e, key)).collect()
+    }
+}
+
+fn room_for_a_name(what: &str, names: usize) -> Result<()> {
+    if names < NAMES_MAX {
+        return Ok(());
+    }
+    Err(GraphError::Limit { what: format!("one more of the {what}"), limit: NAMES_MAX as u64 })
+}

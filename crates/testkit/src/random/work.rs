@@ -1,0 +1,91 @@
+//! Random lists of operations.
+
+use mangrove_graph::{Cardinality, ElementKind};
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+
+use super::values::{SIMPLE_TYPES, cell, external_id};
+use super::{EDGE_LABELS, KEYS, Op, OpEdge, Pick, VERTEX_LABELS};
+
+/// Up to `length` operations that end a transaction now and then.
+pub fn work(length: usize) -> impl Strategy<Value = Vec<Op>> {
+    let op = prop_oneof![
+        30 => adding(),
+        30 => setting(),
+        14 => removing(),
+        6 => describing(),
+        2 => Just(Op::Look),
+        8 => Just(Op::Commit),
+        2 => Just(Op::Abort),
+        3 => Just(Op::Reopen),
+    ];
+    vec(op, 1..length)
+}
+
+fn adding() -> impl Strategy<Value = Op> {
+    let ids = vec(option::of(external_id()), 1..6);
+    let edge = (pick(), pick(), option::weighted(0.2, external_id()), option::weighted(0.9, -5i64..20))
+        .prop_map(|(source, target, id, time)| OpEdge { source, target, id, time });
+    let many = prop_oneof![8 => 100u16..600, 2 => 600u16..3000];
+    prop_oneof![
+        8 => (vertex_label(), ids).prop_map(|(label, ids)| Op::AddVertices { label, ids }),
+        2 => (vertex_label(), 1u16..300).prop_map(|(label, count)| Op::AddManyVertices { label, count }),
+        8 => (edge_label(), vec(edge, 1..8)).prop_map(|(label, edges)| Op::AddEdges { label, edges }),
+        2 => (edge_label(), many, 0u16..40, any::<u64>())
+            .prop_map(|(label, count, spread, seed)| Op::AddManyEdges { label, count, spread, seed }),
+    ]
+}
+
+fn setting() -> impl Strategy<Value = Op> {
+    let value_type = prop::sample::select(&SIMPLE_TYPES[..]);
+    prop_oneof![
+        8 => (kind(), pick(), key(), cell()).prop_map(|(kind, element, key, cell)| Op::Set { kind, element, key, cell }),
+        2 => (kind(), vertex_label(), key(), value_type, any::<u64>())
+            .prop_map(|(kind, label, key, value_type, seed)| Op::SetMany { kind, label, key, value_type, seed }),
+        2 => (pick(), vec(vertex_label(), 0..3)).prop_map(|(vertex, labels)| Op::SetFurtherLabels { vertex, labels }),
+    ]
+}
+
+fn removing() -> impl Strategy<Value = Op> {
+    prop_oneof![
+        3 => vec(pick(), 1..6).prop_map(|edges| Op::RemoveEdges { edges }),
+        2 => (pick(), 0u16..9).prop_map(|(vertex, keep)| Op::RemoveEdgesOf { vertex, keep }),
+        2 => vec(pick(), 1..4).prop_map(|vertices| Op::RemoveVertices { vertices }),
+    ]
+}
+
+fn describing() -> impl Strategy<Value = Op> {
+    let declared = option::of(prop::sample::select(&SIMPLE_TYPES[..7]));
+    let cardinality = prop::sample::select(&[Cardinality::Single, Cardinality::List, Cardinality::Set][..]);
+    prop_oneof![
+        3 => (vertex_label(), key()).prop_map(|(label, key)| Op::CreateIndex { label, key }),
+        1 => (vertex_label(), key()).prop_map(|(label, key)| Op::DropIndex { label, key }),
+        1 => Just(Op::DeclareTime),
+        1 => (kind(), vertex_label(), key(), declared, cardinality).prop_map(
+            |(kind, label, key, value_type, cardinality)| Op::DeclareProperty { kind, label, key, value_type, cardinality }
+        ),
+    ]
+}
+
+/// Low numbers come more often: elements made early gather edges and values.
+fn pick() -> impl Strategy<Value = Pick> {
+    prop_oneof![0u32..12, 0u32..5000]
+}
+
+fn kind() -> impl Strategy<Value = ElementKind> {
+    prop_oneof![3 => Just(ElementKind::Vertex), 2 => Just(ElementKind::Edge)]
+}
+
+fn vertex_label() -> std::ops::Range<usize> {
+    0..VERTEX_LABELS.len()
+}
+
+fn edge_label() -> std::ops::Range<usize> {
+    0..EDGE_LABELS.len()
+}
+
+/// The time's key, the last, is set only as the others are: by chance.
+fn key() -> std::ops::Range<usize> {
+    0..KEYS.len()
+}

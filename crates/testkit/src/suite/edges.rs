@@ -1,0 +1,196 @@
+//! Edges: order, parallel ones, loops, hubs, and what goes when a vertex goes.
+
+use mangrove_graph::{Direction, EdgeRef, ExternalId, GraphError, IdSpace, LabelId, Value};
+
+use super::*;
+use crate::compare::hop;
+
+pub(super) const CASES: &[Case] = &[
+    ("parallel edges and loops", parallel_edges_and_loops),
+    ("edges come by time, then by age", edges_come_by_time_then_by_age),
+    ("time belongs to labels that declare it", time_belongs_to_labels_that_declare_it),
+    ("a hub grows and shrinks", a_hub_grows_and_shrinks),
+    ("edges come in small and large batches", edges_come_in_small_and_large_batches),
+    ("edge ids of the user's own", edge_ids_of_the_users_own),
+    ("a duplicate edge id adds nothing", a_duplicate_edge_id_adds_nothing),
+    ("a vertex goes with its edges", a_vertex_goes_with_its_edges),
+    ("rows of a hop may repeat", rows_of_a_hop_may_repeat),
+];
+
+fn parallel_edges_and_loops(make: Make<'_>) {
+    let store = same_as_oracle(make, IdSpace::Graph, |graph| {
+        let (thing, knows, likes) = (vertex_label(graph, "thing"), edge_label(graph, "knows"), edge_label(graph, "likes"));
+        let weight = key(graph, "weight");
+        let v = add_vertices(graph, thing, 0..3);
+        add_edges(graph, likes, [(v[0], v[1]), (v[0], v[0])]);
+        let made = add_edges(graph, knows, [(v[0], v[1]), (v[0], v[1]), (v[0], v[0]), (v[1], v[0])]);
+        for (at, edge) in made.iter().enumerate() {
+            graph.set_cell(ElementId::Edge(*edge), weight, Cell::One((at as f64).into())).unwrap();
+        }
+        let second = EdgeRef { id: made[1], source: v[0], target: v[1] };
+        graph.remove_edges(&[second, second]).unwrap();
+    });
+    let view = store.snapshot().unwrap();
+    let first = find(&*view, None, 0).unwrap();
+    let both = hop(&*view, &[first], Direction::Both, Some(vec![LabelId(0)]));
+    assert_eq!(both.edges.len(), 4, "a loop is met on its way out and on its way in: {both:?}");
+}
+
+fn edges_come_by_time_then_by_age(make: Make<'_>) {
+    let times = [5i64, -3, 5, i64::MAX, 0, 5, i64::MIN, 0];
+    let store = same_as_oracle(make, IdSpace::Graph, |graph| {
+        let (thing, saw, at) = (vertex_label(graph, "thing"), edge_label(graph, "saw"), key(graph, "at"));
+        graph.declare_time(saw, at).unwrap();
+        let v = add_vertices(graph, thing, 0..9);
+        for (number, time) in times.iter().enumerate() {
+            let edge = NewEdge { source: v[0], target: v[number + 1], id: None, time: Some(*time) };
+            graph.add_edges(saw, &[edge], &mut Vec::new()).unwrap();
+        }
+        let batch: Vec<_> = (0..1000)
+            .map(|i| NewEdge { source: v[i % 3], target: v[8], id: None, time: Some((i as i64 * 37) % 501) })
+            .collect();
+        graph.add_edges(saw, &batch, &mut Vec::new()).unwrap();
+    });
+    let view = store.snapshot().unwrap();
+    let first = find(&*view, None, 0).unwrap();
+    let time = view.schema().key("at").unwrap();
+    let seen = hop(&*view, &[first], Direction::Out, None).edges;
+    let order: Vec<_> = seen
+        .iter()
+        .map(|edge| match view.cell(ElementId::Edge(edge.id), time).unwrap() {
+            Cell::One(Value::Int64(time)) => (time, edge.id),
+            other => panic!("the time of an edge reads as its property, not {other:?}"),
+        })
+        .collect();
+    assert!(order.is_sorted(), "{order:?}");
+    assert_eq!((order[0].0, order[order.len() - 1].0), (i64::MIN, i64::MAX));
+}
+
+fn time_belongs_to_labels_that_declare_it(make: Make<'_>) {
+    let store = make(IdSpace::Graph);
+    let mut transaction = store.begin().unwrap();
+    let graph = transaction.graph();
+    let (thing, knows, at) = (vertex_label(graph, "thing"), edge_label(graph, "knows"), key(graph, "at"));
+    let v = add_vertices(graph, thing, 0..2);
+    let timed = NewEdge { source: v[0], target: v[1], id: None, time: Some(3) };
+    let error = graph.add_edges(knows, &[timed], &mut Vec::new()).unwrap_err();
+    assert!(matches!(error, GraphError::Invalid(_)), "{error}");
+    add_edges(graph, knows, [(v[0], v[1])]);
+    let error = graph.declare_time(knows, at).unwrap_err();
+    assert!(matches!(error, GraphError::Invalid(_)), "only while there are no edges: {error}");
+}
+
+fn a_hub_grows_and_shrinks(make: Make<'_>) {
+    let mut store = make(IdSpace::Graph);
+    let mut oracle = Oracle::default();
+    let grow = |graph: &mut dyn GraphWrite, round: u64| {
+        let (thing, knows) = (vertex_label(graph, "thing"), edge_label(graph, "knows"));
+        let hub = match find(graph.as_view(), None, 0) {
+            Some(hub) => hub,
+            None => add_vertices(graph, thing, 0..2001)[0],
+        };
+        let spoke = |i: u64| VertexId::new(thing, 0, 1 + (i * 7 + round) % 2000);
+        add_edges(graph, knows, (0..700).map(|i| if i % 5 == round { (spoke(i), hub) } else { (hub, spoke(i)) }));
+        add_edges(graph, knows, [(hub, hub), (spoke(round), hub)]);
+        let edges = hop(graph.as_view(), &[hub], Direction::Both, None).edges;
+        let some: Vec<EdgeRef> = edges.into_iter().enumerate().filter(|(at, _)| at % 7 == 3).map(|(_, edge)| edge).collect();
+        graph.remove_edges(&some).unwrap();
+    };
+    for round in 0..5 {
+        committed(&*store, |graph| grow(graph, round));
+        grow(&mut oracle, round);
+        if round % 2 == 0 {
+            store.reopen().unwrap();
+        }
+        assert_same(&*store.snapshot().unwrap(), &oracle);
+    }
+    let shrink = |graph: &mut dyn GraphWrite| {
+        let hub = find(graph.as_view(), None, 0).unwrap();
+        let edges = hop(graph.as_view(), &[hub], Direction::Out, None).edges;
+        graph.remove_edges(&edges[10..]).unwrap();
+    };
+    committed(&*store, shrink);
+    shrink(&mut oracle);
+    assert_same(&*store.snapshot().unwrap(), &oracle);
+    assert_clean(&*store);
+}
+
+fn edges_come_in_small_and_large_batches(make: Make<'_>) {
+    same_as_oracle(make, IdSpace::Graph, |graph| {
+        let (thing, knows, likes) = (vertex_label(graph, "thing"), edge_label(graph, "knows"), edge_label(graph, "likes"));
+        let v = add_vertices(graph, thing, 0..256);
+        let mut state = 1u64;
+        let mut random_vertex = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            let bits = (state >> 33) as usize;
+            v[(bits % v.len()) & (bits / v.len())] // low numbers are met far more often
+        };
+        let mut pairs = |n: usize| (0..n).map(|_| (random_vertex(), random_vertex())).collect::<Vec<_>>();
+        add_edges(graph, knows, pairs(4000));
+        for pair in pairs(50) {
+            add_edges(graph, knows, [pair]);
+        }
+        add_edges(graph, likes, pairs(3000));
+        add_edges(graph, knows, pairs(3000));
+        graph.remove_vertices(&v[..3]).unwrap();
+        let left: Vec<_> = v[3..].to_vec();
+        add_edges(graph, likes, left.iter().flat_map(|a| left.iter().take(3).map(|b| (*a, *b))).collect::<Vec<_>>());
+    });
+}
+
+fn edge_ids_of_the_users_own(make: Make<'_>) {
+    let store = same_as_oracle(make, IdSpace::Graph, |graph| {
+        let (thing, knows) = (vertex_label(graph, "thing"), edge_label(graph, "knows"));
+        let v = add_vertices(graph, thing, 0..2);
+        let ids = [Some(ExternalId::Int(900)), None, Some("e".into()), Some(ExternalId::Uuid(Default::default()))];
+        let edges = ids.map(|id| NewEdge { source: v[0], target: v[1], id, time: None });
+        let mut made = Vec::new();
+        graph.add_edges(knows, &edges, &mut made).unwrap();
+        graph.remove_edges(&[EdgeRef { id: made[2], source: v[0], target: v[1] }]).unwrap();
+    });
+    let view = store.snapshot().unwrap();
+    let mut found = Vec::new();
+    view.find_edges(&[900.into(), "e".into(), ExternalId::Uuid(Default::default()), 901.into()], &mut found).unwrap();
+    assert_eq!(found.iter().map(|edge| edge.map(|e| e.id.local())).collect::<Vec<_>>(), [Some(0), None, Some(3), None]);
+}
+
+fn a_duplicate_edge_id_adds_nothing(make: Make<'_>) {
+    same_as_oracle(make, IdSpace::Graph, |graph| {
+        let (thing, knows, likes) = (vertex_label(graph, "thing"), edge_label(graph, "knows"), edge_label(graph, "likes"));
+        let v = add_vertices(graph, thing, 0..2);
+        let named = |id: &str| NewEdge { source: v[0], target: v[1], id: Some(id.into()), time: None };
+        graph.add_edges(knows, &[named("e")], &mut Vec::new()).unwrap();
+        for batch in [[named("f"), named("e")], [named("g"), named("g")]] {
+            let error = graph.add_edges(likes, &batch, &mut Vec::new()).unwrap_err();
+            assert!(matches!(error, GraphError::DuplicateEdge { .. }), "{error}");
+        }
+        graph.add_edges(likes, &[named("f"), named("g")], &mut Vec::new()).unwrap();
+    });
+}
+
+fn a_vertex_goes_with_its_edges(make: Make<'_>) {
+    let store = same_as_oracle(make, IdSpace::Graph, |graph| {
+        let (thing, knows, weight) = (vertex_label(graph, "thing"), edge_label(graph, "knows"), key(graph, "weight"));
+        let v = add_vertices(graph, thing, 0..20);
+        let all = v.iter().flat_map(|a| v.iter().map(|b| (*a, *b))).collect::<Vec<_>>();
+        for edge in add_edges(graph, knows, all) {
+            graph.set_cell(ElementId::Edge(edge), weight, Cell::One((edge.local() as i64).into())).unwrap();
+        }
+        graph.remove_vertices(&v[5..15]).unwrap();
+    });
+    assert_eq!(store.snapshot().unwrap().statistics().unwrap().edges, [100]);
+}
+
+fn rows_of_a_hop_may_repeat(make: Make<'_>) {
+    let store = make(IdSpace::Graph);
+    let v = committed(&*store, |graph| {
+        let (thing, knows) = (vertex_label(graph, "thing"), edge_label(graph, "knows"));
+        let v = add_vertices(graph, thing, 0..4);
+        add_edges(graph, knows, [(v[0], v[1]), (v[0], v[2]), (v[3], v[0])]);
+        v
+    });
+    let view = store.snapshot().unwrap();
+    let reached = hop(&*view, &[v[3], v[0], v[1], v[0]], Direction::Out, None);
+    assert_eq!(reached.rows, [0, 1, 1, 3, 3]);
+    assert_eq!(reached.neighbors, [v[0], v[1], v[2], v[1], v[2]]);
+}

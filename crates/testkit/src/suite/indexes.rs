@@ -1,0 +1,130 @@
+//! Property indexes: what they answer, and that every write keeps them.
+
+use mangrove_graph::{Comparison, GraphView, IdSpace, LabelId, Predicate, PropertyValue, Value};
+
+use super::*;
+
+pub(super) const CASES: &[Case] = &[
+    ("an index answers equality and ranges", an_index_answers_equality_and_ranges),
+    ("an index follows every write", an_index_follows_every_write),
+    ("an index takes values of every type", an_index_takes_values_of_every_type),
+    ("long texts that begin alike", long_texts_that_begin_alike),
+    ("an index is made once and dropped", an_index_is_made_once_and_dropped),
+];
+
+fn search(view: &dyn GraphView, predicate: Predicate) -> Vec<u64> {
+    let key = view.schema().key("age").unwrap();
+    let found = view.search(LabelId(0), key, &predicate).unwrap().expect("the index answers this");
+    found.iter().map(|vertex| vertex.local()).collect()
+}
+
+fn an_index_answers_equality_and_ranges(make: Make<'_>) {
+    let store = same_as_oracle(make, IdSpace::Graph, |graph| {
+        let (thing, other, age) = (vertex_label(graph, "thing"), vertex_label(graph, "other"), key(graph, "age"));
+        let ages = [Value::Int32(30), Value::Int64(30), Value::Float64(30.0), Value::Int8(-5), "30".into(), Value::Null];
+        let v = add_vertices(graph, thing, 0..ages.len() as i64);
+        v.iter().zip(ages).for_each(|(vertex, value)| set_vertex(graph, *vertex, age, value));
+        let unlike = add_vertices(graph, other, [100])[0];
+        set_vertex(graph, unlike, age, 30i32);
+        assert!(graph.create_index(thing, age).unwrap());
+    });
+    let view = store.snapshot().unwrap();
+    let compare = |comparison, value: Value| search(&*view, Predicate::Compare(comparison, value));
+    for thirty in [Value::Int8(30), Value::Int16(30), Value::Int64(30), Value::Float32(30.0)] {
+        assert_eq!(compare(Comparison::Eq, thirty), [0, 1, 2], "numbers match by value, whatever their type");
+    }
+    assert_eq!(compare(Comparison::Eq, "30".into()), [4]);
+    assert_eq!(compare(Comparison::Lt, 30i64.into()), [3]);
+    assert_eq!(compare(Comparison::Gte, (-5i64).into()), [0, 1, 2, 3]);
+    assert_eq!(compare(Comparison::Gt, 30.5f64.into()), [0u64; 0]);
+    assert_eq!(compare(Comparison::Lte, "3".into()), [0u64; 0]);
+    assert_eq!(compare(Comparison::Gt, "3".into()), [4]);
+}
+
+fn an_index_follows_every_write(make: Make<'_>) {
+    let store = same_as_oracle(make, IdSpace::Graph, |graph| {
+        let (thing, age) = (vertex_label(graph, "thing"), key(graph, "age"));
+        graph.create_index(thing, age).unwrap();
+        let v = add_vertices(graph, thing, 0..8);
+        v.iter().for_each(|vertex| set_vertex(graph, *vertex, age, vertex.local() as i64));
+        set_vertex(graph, v[0], age, 50i64);
+        graph.set_cell(ElementId::Vertex(v[1]), age, Cell::Absent).unwrap();
+        graph.remove_vertices(&v[2..3]).unwrap();
+        let entry = |ordinal, value: i64| PropertyValue { ordinal, value: value.into(), meta: Vec::new() };
+        graph.set_cell(ElementId::Vertex(v[3]), age, Cell::Many(vec![entry(0, 60), entry(1, 61), entry(2, 60)])).unwrap();
+        graph.set_cell(ElementId::Vertex(v[4]), age, Cell::Many(vec![entry(0, 60), entry(1, 62)])).unwrap();
+        graph.set_cell(ElementId::Vertex(v[4]), age, Cell::Many(vec![entry(1, 62)])).unwrap();
+        let column = mangrove_graph::column::array_of(&[Some(&Value::Int64(70)), None]).unwrap();
+        let column = mangrove_graph::PropertyColumn::Typed(column);
+        graph.set_properties(mangrove_graph::Elements::Vertices(&v[5..7]), age, &column).unwrap();
+    });
+    let view = store.snapshot().unwrap();
+    let equal = |value: i64| search(&*view, Predicate::eq(value));
+    assert_eq!((equal(0), equal(1), equal(2), equal(4), equal(5)), (vec![], vec![], vec![], vec![], vec![]));
+    assert_eq!((equal(50), equal(60), equal(62), equal(70), equal(6)), (vec![0], vec![3], vec![4], vec![5], vec![6]));
+    assert_eq!(search(&*view, Predicate::Compare(Comparison::Gte, 60i64.into())), [3, 4, 5], "each vertex once");
+}
+
+fn an_index_takes_values_of_every_type(make: Make<'_>) {
+    same_as_oracle(make, IdSpace::Graph, |graph| {
+        let (thing, age) = (vertex_label(graph, "thing"), key(graph, "age"));
+        let values = super::values::values_of_every_type();
+        let v = add_vertices(graph, thing, 0..2 * values.len() as i64);
+        for (at, value) in values.iter().enumerate() {
+            set_vertex(graph, v[at], age, value.clone());
+        }
+        graph.create_index(thing, age).unwrap();
+        for (at, value) in values.iter().enumerate() {
+            set_vertex(graph, v[values.len() + at], age, value.clone());
+        }
+        for value in values {
+            let found = graph.as_view().search(thing, age, &Predicate::eq(value.clone())).unwrap();
+            let scanned = mangrove_graph::Scan {
+                labels: None,
+                filters: vec![mangrove_graph::Filter { key: age, predicate: Predicate::eq(value.clone()) }],
+            };
+            let scanned = crate::compare::scan_vertices(graph.as_view(), &scanned, 10);
+            assert!(
+                found.is_none() || found == Some(scanned),
+                "search for {}",
+                &format!("{value:?}")[..40.min(value.to_string().len())]
+            );
+        }
+    });
+}
+
+fn long_texts_that_begin_alike(make: Make<'_>) {
+    let store = same_as_oracle(make, IdSpace::Graph, |graph| {
+        let (thing, age) = (vertex_label(graph, "thing"), key(graph, "age"));
+        graph.create_index(thing, age).unwrap();
+        let v = add_vertices(graph, thing, 0..6);
+        for (vertex, end) in v.iter().zip(["", "a", "b", "ab", "\u{0}", "a\u{0}"]) {
+            set_vertex(graph, *vertex, age, format!("{}{end}", "same ".repeat(500)));
+        }
+        graph.set_cell(ElementId::Vertex(v[3]), age, Cell::Absent).unwrap();
+    });
+    let view = store.snapshot().unwrap();
+    let text = |end: &str| Value::from(format!("{}{end}", "same ".repeat(500)));
+    assert_eq!(search(&*view, Predicate::eq(text("a"))), [1]);
+    assert_eq!(search(&*view, Predicate::Compare(Comparison::Gt, text("a"))), [2, 5]);
+    assert_eq!(search(&*view, Predicate::Compare(Comparison::Lte, text("a"))), [0, 1, 4]);
+}
+
+fn an_index_is_made_once_and_dropped(make: Make<'_>) {
+    let mut store = same_as_oracle(make, IdSpace::Graph, |graph| {
+        let (thing, age, name) = (vertex_label(graph, "thing"), key(graph, "age"), key(graph, "name"));
+        let v = add_vertices(graph, thing, 0..3);
+        v.iter().for_each(|vertex| set_vertex(graph, *vertex, age, 1i64));
+        assert!(graph.create_index(thing, name).unwrap());
+        assert!(graph.create_index(thing, age).unwrap());
+        assert!(!graph.create_index(thing, age).unwrap());
+        assert!(graph.drop_index(thing, age).unwrap());
+        assert!(!graph.drop_index(thing, age).unwrap());
+        assert!(graph.as_view().search(thing, age, &Predicate::eq(1i64)).unwrap().is_none());
+        v.iter().for_each(|vertex| set_vertex(graph, *vertex, age, 2i64));
+        assert!(graph.create_index(thing, age).unwrap(), "an index built anew knows nothing of the old one");
+    });
+    assert_eq!(search(&*store.snapshot().unwrap(), Predicate::eq(1i64)), [0u64; 0]);
+    store.reopen().unwrap();
+    assert_eq!(search(&*store.snapshot().unwrap(), Predicate::eq(2i64)), [0, 1, 2]);
+}

@@ -1,0 +1,334 @@
+//! Disks that are full, directories that may not be written, files that were damaged: a clear error, and nothing lost.
+//!
+//! What a fault does to a process is watched from outside: each test starts this program again as its child, under limits or in
+//! a place of its own, and reads how it ended.
+
+mod support;
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Command, ExitStatus, Output};
+
+use mangrove_graph::{Cell, ElementId, ElementKind, ExternalId, GraphError, GraphWrite, Result};
+use mangrove_snapshot::OpenOptions;
+use mangrove_testkit::graphs::Random;
+use mangrove_testkit::suite::StoreUnderTest;
+use mangrove_testkit::{Oracle, compare, ledger};
+use support::StoreInDir;
+
+const ROLE: &str = "MANGROVE_FAULT_ROLE";
+const DIR: &str = "MANGROVE_FAULT_DIR";
+
+/// What the children do; nothing when it is run as a test.
+#[test]
+fn child() {
+    let (Ok(role), Ok(dir)) = (std::env::var(ROLE), std::env::var(DIR)) else { return };
+    let dir = Path::new(&dir);
+    match role.as_str() {
+        "fill" => fill(dir),
+        "open for writing" => report(write_a_little(dir)),
+        "open for reading" => report(read_only(dir)),
+        "read all" => report(read_all(dir)),
+        other => panic!("no role {other:?}"),
+    }
+}
+
+/// This program again, as a child with a role, behind the `words` of a shell or another command.
+fn child_command(words: &[&str], role: &str, dir: &Path) -> Command {
+    let this = std::env::current_exe().expect("the path of this program");
+    let mut all: Vec<&str> = words.to_vec();
+    let this = this.to_str().expect("a path in UTF-8");
+    all.extend([this, "child", "--exact", "--nocapture"]);
+    let mut command = Command::new(all[0]);
+    command.args(&all[1..]).env(ROLE, role).env(DIR, dir).env("RUST_BACKTRACE", "0");
+    command
+}
+
+type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
+
+/// What a child prints: how its work ended.
+fn report(outcome: Outcome) {
+    match outcome {
+        Ok(()) => println!("outcome: ok"),
+        Err(error) => println!("outcome: {error}"),
+    }
+}
+
+fn outcome_of(output: &Output) -> Option<String> {
+    let text = String::from_utf8_lossy(&output.stdout);
+    // The test harness may have begun the line.
+    text.lines().find_map(|line| line.split_once("outcome: ").map(|(_, outcome)| outcome.to_owned()))
+}
+
+fn text_of(output: &Output) -> String {
+    format!("{}\n{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
+
+fn write_a_little(dir: &Path) -> Outcome {
+    let store = StoreInDir::try_open(dir, OpenOptions::default())?;
+    let mut transaction = store.begin()?;
+    transaction.graph().ensure_key("written")?;
+    Ok(transaction.commit()?)
+}
+
+fn read_only(dir: &Path) -> Outcome {
+    let store = StoreInDir::try_open(dir, OpenOptions { read_only: true, ..OpenOptions::default() })?;
+    compare::assert_same(&*store.snapshot()?, &Oracle::modern());
+    match store.begin() {
+        Err(GraphError::ReadOnly) => Ok(()),
+        Err(error) => Err(error.into()),
+        Ok(_) => panic!("a read-only store lets nobody write"),
+    }
+}
+
+fn make_modern(dir: &Path) {
+    let store = StoreInDir::open(dir);
+    let mut transaction = store.begin().unwrap();
+    mangrove_testkit::samples::write_modern(transaction.graph()).unwrap();
+    transaction.commit().unwrap();
+}
+
+// ---- a full disk ----
+
+/// Adds vertices with large values, some 250 kB.
+fn grow(graph: &mut dyn GraphWrite, n: i64) -> Result<()> {
+    let label = graph.ensure_label(ElementKind::Vertex, "large")?;
+    let key = graph.ensure_key("text")?;
+    graph.create_index(label, key)?;
+    let ids: Vec<_> = (0..250).map(|at| Some(ExternalId::Int(n * 250 + at))).collect();
+    let mut made = Vec::new();
+    graph.add_vertices(label, &ids, &mut made)?;
+    for vertex in made {
+        let text = format!("{n} {} {}", vertex.local(), "much ado ".repeat(110));
+        graph.set_cell(ElementId::Vertex(vertex), key, Cell::One(text.into()))?;
+    }
+    Ok(())
+}
+
+fn grow_store(store: &StoreInDir, n: i64) -> Result<()> {
+    let mut transaction = store.begin()?;
+    grow(transaction.graph(), n)?;
+    transaction.commit()
+}
+
+/// Fills the disk, looks that all that was committed is there, makes room if there is a ballast, and writes on.
+fn fill(dir: &Path) {
+    let mut store = StoreInDir::open(&dir.join("store"));
+    let mut oracle = Oracle::default();
+    let error = loop {
+        let n = grown(&oracle);
+        match grow_store(&store, n) {
+            Ok(()) => grow(&mut oracle, n).unwrap(),
+            Err(error) => break error,
+        }
+    };
+    assert!(matches!(error, GraphError::DiskFull), "a full disk is told as one: {error:?}");
+    let committed = grown(&oracle);
+    assert!(committed > 3, "some fitted: {committed}");
+    compare::assert_same(&*store.snapshot().unwrap(), &oracle);
+    store.reopen().unwrap();
+    compare::assert_same(&*store.snapshot().unwrap(), &oracle);
+    assert_eq!(store.check().unwrap(), Vec::<String>::new());
+    let ballast = dir.join("ballast");
+    if ballast.exists() {
+        fs::remove_file(ballast).unwrap();
+        grow_store(&store, committed).unwrap();
+        grow(&mut oracle, committed).unwrap();
+        compare::assert_same(&*store.snapshot().unwrap(), &oracle);
+    }
+    println!("outcome: {error} (after {committed} commits)");
+}
+
+/// How many times the oracle grew.
+fn grown(oracle: &Oracle) -> i64 {
+    use mangrove_graph::GraphView;
+    oracle.statistics().unwrap().vertices.first().map_or(0, |count| (*count / 250) as i64)
+}
+
+#[test]
+fn a_file_that_may_not_grow_loses_nothing() {
+    let home = tempfile::tempdir().unwrap();
+    // 4 MiB in blocks of 512 bytes, the unit of POSIX; the signal that comes with the error is ignored, as servers do.
+    let limited = "trap '' XFSZ; ulimit -f 8192; exec \"$@\"";
+    let output = child_command(&["sh", "-c", limited, "sh"], "fill", home.path()).output().unwrap();
+    assert!(output.status.success(), "{}", text_of(&output));
+    let outcome = outcome_of(&output).expect("the child told");
+    assert!(outcome.contains("the disk is full"), "{outcome}");
+    let store = StoreInDir::open(&home.path().join("store"));
+    grow_store(&store, 1_000_000).expect("without the limit it goes on");
+    assert_eq!(store.check().unwrap(), Vec::<String>::new());
+}
+
+#[test]
+fn a_full_file_system_loses_nothing() {
+    let home = tempfile::tempdir().unwrap();
+    let script = "mount -t tmpfs -o size=6m tmpfs \"$MANGROVE_FAULT_DIR\" && \
+                  head -c 1500000 /dev/zero > \"$MANGROVE_FAULT_DIR/ballast\" && exec \"$@\"";
+    if !can_unshare() {
+        eprintln!("no file system of its own can be mounted here: only the limit on the file's size was tested");
+        return;
+    }
+    let output = child_command(&["unshare", "-Urm", "sh", "-c", script, "sh"], "fill", home.path()).output().unwrap();
+    assert!(output.status.success(), "{}", text_of(&output));
+    let outcome = outcome_of(&output).expect("the child told");
+    assert!(outcome.contains("the disk is full"), "{outcome}");
+}
+
+fn can_unshare() -> bool {
+    let mount = "d=$(mktemp -d) && mount -t tmpfs -o size=64k tmpfs $d && umount $d && rmdir $d";
+    Command::new("unshare").args(["-Urm", "sh", "-c", mount]).output().is_ok_and(|output| output.status.success())
+}
+
+// ---- places that may not be written ----
+
+#[test]
+fn a_read_only_directory_is_told_and_can_be_read() {
+    let home = tempfile::tempdir().unwrap();
+    let dir = home.path().join("store");
+    make_modern(&dir);
+    allow(&dir, 0o444, 0o555);
+    fs::set_permissions(home.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let writing = child_in(as_nobody(), "open for writing", &dir);
+    let outcome = outcome_of(&writing).unwrap_or_else(|| panic!("{}", text_of(&writing)));
+    assert!(outcome.to_lowercase().contains("permission denied"), "{outcome}");
+    let new = child_in(as_nobody(), "open for writing", &dir.join("new"));
+    let outcome = outcome_of(&new).unwrap_or_else(|| panic!("{}", text_of(&new)));
+    assert!(outcome.to_lowercase().contains("permission denied"), "{outcome}");
+    let reading = child_in(as_nobody(), "open for reading", &dir);
+    assert_eq!(outcome_of(&reading).as_deref(), Some("ok"), "{}", text_of(&reading));
+    allow(&dir, 0o644, 0o755);
+}
+
+/// Sets the permissions of a directory and all in it.
+fn allow(dir: &Path, files: u32, directories: u32) {
+    fs::set_permissions(dir, fs::Permissions::from_mode(0o755)).unwrap();
+    for entry in fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        match path.is_dir() {
+            true => allow(&path, files, directories),
+            false => fs::set_permissions(path, fs::Permissions::from_mode(files)).unwrap(),
+        }
+    }
+    fs::set_permissions(dir, fs::Permissions::from_mode(directories)).unwrap();
+}
+
+/// The superuser may write anywhere, so a child of his becomes somebody else.
+fn as_nobody() -> &'static [&'static str] {
+    if is_superuser() { &["setpriv", "--reuid=65534", "--clear-groups"] } else { &["env"] }
+}
+
+fn child_in(words: &[&str], role: &str, dir: &Path) -> Output {
+    child_command(words, role, dir).output().unwrap()
+}
+
+fn is_superuser() -> bool {
+    let id = Command::new("id").arg("-u").output().unwrap();
+    id.stdout.starts_with(b"0\n")
+}
+
+#[test]
+fn a_read_only_file_system_is_told_and_can_be_read() {
+    if !can_unshare() {
+        eprintln!("no file system of its own can be mounted here: only the permissions of a directory were tested");
+        return;
+    }
+    let home = tempfile::tempdir().unwrap();
+    make_modern(home.path());
+    let script = "mount --bind \"$MANGROVE_FAULT_DIR\" \"$MANGROVE_FAULT_DIR\" && \
+                  mount -o remount,ro,bind \"$MANGROVE_FAULT_DIR\" && exec \"$@\"";
+    let words = ["unshare", "-Urm", "sh", "-c", script, "sh"];
+    let writing = child_in(&words, "open for writing", home.path());
+    let outcome = outcome_of(&writing).unwrap_or_else(|| panic!("{}", text_of(&writing)));
+    assert!(outcome.to_lowercase().contains("read-only"), "{outcome}");
+    let reading = child_in(&words, "open for reading", home.path());
+    assert_eq!(outcome_of(&reading).as_deref(), Some("ok"), "{}", text_of(&reading));
+}
+
+// ---- damaged files ----
+
+fn make_ledger(dir: &Path) {
+    let store = StoreInDir::open(dir);
+    for n in 1..=20 {
+        let mut transaction = store.begin().unwrap();
+        ledger::transaction(transaction.graph(), 3, n).unwrap();
+        transaction.commit().unwrap();
+    }
+}
+
+/// Opens a store, checks it, and reads everything in it.
+fn read_all(dir: &Path) -> Outcome {
+    let store = StoreInDir::try_open(dir, OpenOptions::default())?;
+    let faults = store.check()?;
+    if let Some(first) = faults.first() {
+        return Err(format!("check found {} faults, first: {first}", faults.len()).into());
+    }
+    let view = store.snapshot()?;
+    let mut expected = Oracle::default();
+    for n in 1..=20 {
+        ledger::transaction(&mut expected, 3, n)?;
+    }
+    let same = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| compare::assert_same(&*view, &expected)));
+    same.map_err(|_| "it reads as another graph".into())
+}
+
+fn data_file(dir: &Path) -> std::path::PathBuf {
+    dir.join("hot/data.mdb")
+}
+
+#[test]
+fn a_file_cut_short_is_refused() {
+    let home = tempfile::tempdir().unwrap();
+    let dir = home.path().join("store");
+    make_ledger(&dir);
+    let whole = fs::read(data_file(&dir)).unwrap();
+    let lengths = [1, 100, 4095, 4096, 8191, 8192, 12_288, whole.len() / 2, whole.len() - 4096, whole.len() - 1];
+    for length in lengths {
+        fs::write(data_file(&dir), &whole[..length]).unwrap();
+        let output = child_in(&["env"], "read all", &dir);
+        let outcome = outcome_of(&output);
+        assert!(
+            outcome.as_ref().is_some_and(|outcome| outcome != "ok" && !outcome.contains("another graph")),
+            "{length} of {} bytes: {outcome:?}, {}\n{}",
+            whole.len(),
+            output.status,
+            text_of(&output)
+        );
+    }
+}
+
+/// Flips bits all over the file. What LMDB keeps of its own has no checksums, so a process may die of it (a debt of LMDB's);
+/// Mangrove's own decoding may not: no panic, whatever the bytes.
+#[test]
+fn flipped_bits_are_never_a_panic() {
+    let home = tempfile::tempdir().unwrap();
+    let dir = home.path().join("store");
+    make_ledger(&dir);
+    let whole = fs::read(data_file(&dir)).unwrap();
+    let flips = support::number_from_env("MANGROVE_FLIPS").unwrap_or(60);
+    let mut random = Random::new(support::number_from_env("MANGROVE_SEED").unwrap_or(1));
+    let (mut refused, mut unseen, mut wrong, mut killed) = (0, 0, 0, 0);
+    for _ in 0..flips {
+        let at = random.below(whole.len() as u64) as usize;
+        let mut damaged = whole.clone();
+        damaged[at] ^= 1 << random.below(8);
+        fs::write(data_file(&dir), &damaged).unwrap();
+        let output = child_in(&["env"], "read all", &dir);
+        match outcome_of(&output).as_deref() {
+            Some("ok") => unseen += 1, // in a page that is free, or was written before
+            Some(outcome) if outcome.contains("another graph") => wrong += 1,
+            Some(_) => refused += 1,
+            None if died_of_a_signal(output.status) => killed += 1,
+            None => panic!("a bit flipped at byte {at} gives a panic:\n{}", text_of(&output)),
+        }
+    }
+    println!(
+        "{flips} flipped bits: {refused} refused, {wrong} read as another graph, {unseen} without effect, {killed} fatal"
+    );
+    assert!(refused > 0, "some of it is noticed");
+}
+
+fn died_of_a_signal(status: ExitStatus) -> bool {
+    use std::os::unix::process::ExitStatusExt;
+    status.signal().is_some()
+}

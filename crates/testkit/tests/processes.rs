@@ -1,0 +1,137 @@
+//! Several processes on one store: readers beside a writer, each on a snapshot that is whole, and never two writers.
+
+mod support;
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use mangrove_snapshot::{OpenError, OpenOptions};
+use mangrove_testkit::suite::StoreUnderTest;
+use mangrove_testkit::{Oracle, compare, ledger};
+use support::StoreInDir;
+
+const ROLE: &str = "MANGROVE_PROCESS_ROLE";
+const DIR: &str = "MANGROVE_PROCESS_DIR";
+const SEED: u64 = 11;
+const TRANSACTIONS: u64 = 120;
+
+/// What the children do; nothing when it is run as a test.
+#[test]
+fn child() {
+    let (Ok(role), Ok(dir)) = (std::env::var(ROLE), std::env::var(DIR)) else { return };
+    match role.as_str() {
+        "reader" => read_until_the_end(Path::new(&dir)),
+        "holder" => hold(Path::new(&dir)),
+        other => panic!("no role {other:?}"),
+    }
+}
+
+fn start(role: &str, dir: &Path) -> Child {
+    Command::new(std::env::current_exe().expect("the path of this program"))
+        .args(["child", "--exact", "--nocapture"])
+        .env(ROLE, role)
+        .env(DIR, dir)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the child starts")
+}
+
+/// Takes snapshots until the last transaction is seen. Each must be balanced and the same at its end as at its beginning,
+/// however many transactions the writer does meanwhile; a few are compared with the oracle in full.
+fn read_until_the_end(dir: &Path) {
+    let store = StoreInDir::try_open(dir, OpenOptions { read_only: true, ..OpenOptions::default() }).expect("open");
+    let (mut oracle, mut seen, mut snapshots) = (Oracle::default(), 0, 0);
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while seen < TRANSACTIONS {
+        assert!(Instant::now() < deadline, "the writer stopped at {seen}");
+        let view = store.snapshot().expect("snapshot");
+        let n = ledger::last_transaction(&*view);
+        assert!(n >= seen, "time does not run backwards: {n} after {seen}");
+        ledger::assert_balanced(&*view);
+        if snapshots % 10 == 0 {
+            for n in ledger::last_transaction(&oracle) + 1..=n {
+                ledger::transaction(&mut oracle, SEED, n).expect("the oracle takes it");
+            }
+            compare::assert_same(&*view, &oracle);
+        }
+        assert_eq!(ledger::last_transaction(&*view), n, "a snapshot stays as it is");
+        (seen, snapshots) = (n, snapshots + 1);
+    }
+    assert!(snapshots > 3, "it read while the writer wrote");
+}
+
+#[test]
+fn readers_in_other_processes_see_whole_transactions() {
+    let home = tempfile::tempdir().unwrap();
+    let store = StoreInDir::open(home.path());
+    let readers: Vec<Child> = (0..2).map(|_| start("reader", home.path())).collect();
+    for n in 1..=TRANSACTIONS {
+        let mut transaction = store.begin().unwrap();
+        ledger::transaction(transaction.graph(), SEED, n).unwrap();
+        transaction.commit().unwrap();
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    for reader in readers {
+        let output = reader.wait_with_output().unwrap();
+        let text = String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success(), "{text}");
+    }
+    assert_eq!(store.check().unwrap(), Vec::<String>::new());
+}
+
+#[test]
+fn reader_threads_see_whole_transactions() {
+    let home = tempfile::tempdir().unwrap();
+    let store = StoreInDir::open(home.path()).store().clone();
+    std::thread::scope(|scope| {
+        for _ in 0..3 {
+            let store = store.clone();
+            scope.spawn(move || {
+                let mut seen = 0;
+                while seen < TRANSACTIONS {
+                    let view = store.snapshot().unwrap();
+                    let n = ledger::last_transaction(&view);
+                    assert!(n >= seen);
+                    ledger::assert_balanced(&view);
+                    assert_eq!(ledger::last_transaction(&view), n, "a snapshot stays as it is");
+                    seen = n;
+                }
+            });
+        }
+        for n in 1..=TRANSACTIONS {
+            let mut transaction = store.begin().unwrap();
+            ledger::transaction(&mut transaction, SEED, n).unwrap();
+            transaction.commit().unwrap();
+        }
+    });
+}
+
+/// Keeps the store open for writing until it is told to end.
+fn hold(dir: &Path) {
+    let _store = StoreInDir::open(dir);
+    println!("holding");
+    std::io::stdin().read_line(&mut String::new()).expect("a line to end by");
+}
+
+#[test]
+fn a_second_writer_is_told_who_is_the_first() {
+    let home = tempfile::tempdir().unwrap();
+    let mut holder = start("holder", home.path());
+    let lines = BufReader::new(holder.stdout.take().unwrap()).lines();
+    assert!(lines.map_while(Result::ok).any(|line| line.ends_with("holding")), "the first writer opened the store");
+    let refused = StoreInDir::try_open(home.path(), OpenOptions::default()).map(|_| ()).unwrap_err();
+    let told = refused.to_string();
+    let OpenError::Locked { holder: first, .. } = refused else { panic!("{told}") };
+    assert_eq!(first.process_id, Some(holder.id()), "{told}");
+    assert!(told.contains(&holder.id().to_string()) && told.contains("read-only"), "{told}");
+    StoreInDir::try_open(home.path(), OpenOptions { read_only: true, ..OpenOptions::default() })
+        .expect("readers may come in");
+
+    holder.kill().unwrap();
+    holder.wait().unwrap();
+    StoreInDir::try_open(home.path(), OpenOptions::default()).expect("a dead process holds no lock");
+}

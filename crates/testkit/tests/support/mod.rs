@@ -1,0 +1,85 @@
+//! The store in a directory, as the suite and the drivers handle it.
+
+#![allow(dead_code, reason = "each test program uses a part of it")]
+
+use std::path::{Path, PathBuf};
+
+use mangrove_graph::{GraphError, GraphView, GraphWrite, IdSpace, Result};
+use mangrove_snapshot::{OpenError, OpenOptions, Store};
+use mangrove_testkit::suite::{StoreUnderTest, Transaction};
+use tempfile::TempDir;
+
+pub struct StoreInDir {
+    /// None only between closing and opening again.
+    store: Option<Store>,
+    dir: PathBuf,
+    options: OpenOptions,
+    _temporary: Option<TempDir>,
+}
+
+impl StoreInDir {
+    /// # Panics
+    /// If the store cannot be opened.
+    pub fn open(dir: &Path) -> Self {
+        Self::try_open(dir, OpenOptions::default()).unwrap_or_else(|error| panic!("{}: {error}", dir.display()))
+    }
+
+    pub fn try_open(dir: &Path, options: OpenOptions) -> Result<Self, OpenError> {
+        let store = Store::open(dir, &options)?;
+        Ok(Self { store: Some(store), dir: dir.to_owned(), options, _temporary: None })
+    }
+
+    /// An empty store whose directory goes with it.
+    pub fn temporary(id_space: IdSpace) -> Self {
+        let home = tempfile::tempdir().expect("a temporary directory");
+        let options = OpenOptions { id_space: Some(id_space), ..OpenOptions::default() };
+        let store = Self::try_open(home.path(), options).expect("a new store");
+        Self { _temporary: Some(home), ..store }
+    }
+
+    pub fn store(&self) -> &Store {
+        self.store.as_ref().expect("it is open")
+    }
+}
+
+impl StoreUnderTest for StoreInDir {
+    fn snapshot(&self) -> Result<Box<dyn GraphView + '_>> {
+        Ok(Box::new(self.store().snapshot()?))
+    }
+
+    fn begin(&self) -> Result<Box<dyn Transaction + '_>> {
+        Ok(Box::new(Writing(self.store().begin()?)))
+    }
+
+    fn reopen(&mut self) -> Result<()> {
+        self.store = None;
+        self.store = Some(Store::open(&self.dir, &self.options).map_err(GraphError::storage)?);
+        Ok(())
+    }
+
+    fn check(&self) -> Result<Vec<String>> {
+        let report = self.store().check()?;
+        Ok(report.violations.iter().map(|violation| format!("{violation:?}")).collect())
+    }
+}
+
+struct Writing(mangrove_snapshot::Transaction);
+
+impl Transaction for Writing {
+    fn graph(&mut self) -> &mut dyn GraphWrite {
+        &mut self.0
+    }
+
+    fn commit(self: Box<Self>) -> Result<()> {
+        self.0.commit()
+    }
+}
+
+/// A number a test takes from its environment.
+///
+/// # Panics
+/// If what is there is no number.
+pub fn number_from_env(name: &str) -> Option<u64> {
+    let text = std::env::var(name).ok()?;
+    Some(text.parse().unwrap_or_else(|_| panic!("{name} is a number, not {text:?}")))
+}

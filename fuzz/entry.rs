@@ -1,0 +1,46 @@
+//! What the fuzz targets do with their bytes; the tests of the test kit run the same on stable Rust.
+//!
+//! Whatever the bytes are, a reader gives a result or an error: no panic, no run-away recursion, time or memory.
+
+#![allow(dead_code, reason = "each target calls one of these")]
+
+use std::path::Path;
+use std::time::Duration;
+
+use mangrove_query::{Graph, Options, Parameters, Query, gremlin};
+use mangrove_testkit::Oracle;
+
+/// Text to tree, to canonical text, to the same tree.
+pub fn gremlin_parse(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let Ok(tree) = gremlin::parse(text) else { return };
+    assert_prints_back(&gremlin::print(&tree));
+}
+
+pub fn gremlin_bytecode(data: &[u8]) {
+    let Ok(json) = std::str::from_utf8(data) else { return };
+    let Ok(tree) = gremlin::read_bytecode(json) else { return };
+    let _ = gremlin::print(&tree);
+}
+
+fn assert_prints_back(printed: &str) {
+    match gremlin::parse(printed) {
+        Ok(again) => assert_eq!(gremlin::print(&again), printed),
+        Err(error) => panic!("what was printed cannot be read: {printed}\n{error:?}"),
+    }
+}
+
+/// Plans and runs a query on a small graph, a twentieth of a second at most.
+pub fn gremlin_run(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let Ok(query) = Query::parse(text) else { return };
+    let mut graph = Oracle::modern();
+    let options = Options { timeout: Some(Duration::from_millis(50)), memory_bytes_max: 16 << 20, ..Options::default() };
+    let mut graph = match query.writes() {
+        true => Graph::Write(&mut graph),
+        false => Graph::Read(&graph),
+    };
+    if let Ok(mut execution) = query.execute(&mut graph, &Parameters::new(), &options) {
+        while let Ok(Some(_)) = execution.next(&mut graph) {}
+    }
+}

@@ -1,0 +1,69 @@
+"""Mangrove: a property-graph database that runs inside your program and answers Gremlin.
+
+>>> import mangrovedb as mg
+>>> db = mg.open("people.mg")
+>>> with db.ingest() as w:
+...     _ = w.add_vertices("person", [{"id": "ada", "born": 1815}, {"id": "charles", "born": 1791}])
+...     _ = w.add_edges("knows", [{"from": "ada", "to": "charles", "since": 1833}])
+>>> db.query("g.V('ada').out('knows').values('born')").to_list()
+[1791]
+
+`open` gives a `Database`; its `query` a `Result`. Elements come as `Vertex`, `Edge`, `VertexProperty`, `Property`, `Path`,
+`Graph` and `Tree`, everything else as plain Python values. Every error is a `MangroveError`.
+"""
+
+from ._mangrove import (
+    Database,
+    Edge,
+    Graph,
+    Ingest,
+    InternalError,
+    LoadError,
+    LockedError,
+    MangroveError,
+    OpenError,
+    Path,
+    Property,
+    QueryError,
+    QueryWarning,
+    Result,
+    StorageError,
+    TimeoutError,
+    Transaction,
+    TransactionError,
+    Vertex,
+    VertexProperty,
+    __version__,
+    open,
+)
+from ._types import Direction, FrozenDict, Merge, T, Tree
+
+__all__ = [
+    "Database",
+    "Direction",
+    "Edge",
+    "FrozenDict",
+    "Graph",
+    "Ingest",
+    "InternalError",
+    "LoadError",
+    "LockedError",
+    "MangroveError",
+    "Merge",
+    "OpenError",
+    "Path",
+    "Property",
+    "QueryError",
+    "QueryWarning",
+    "Result",
+    "StorageError",
+    "T",
+    "TimeoutError",
+    "Transaction",
+    "TransactionError",
+    "Tree",
+    "Vertex",
+    "VertexProperty",
+    "__version__",
+    "open",
+]

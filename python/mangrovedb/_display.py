@@ -1,0 +1,194 @@
+"""How results and databases look in a notebook: HTML tables, and a small SVG picture of vertices, edges and paths.
+
+Everything is drawn here, without JavaScript and without other libraries, and every text from the graph is escaped.
+"""
+
+import math
+from html import escape
+
+from . import _mangrove as native
+from ._types import Tree
+
+ROWS_MAX = 50
+CELL_CHARACTERS_MAX = 120
+# A picture of more than this is a hairball; the table says more.
+VERTICES_MAX = 60
+EDGES_MAX = 200
+
+COLOURS = ["#1b7f5c", "#2f6db5", "#b5562f", "#7a4fb5", "#a38a14", "#b52f6d", "#3d8f9e", "#6b7280"]
+STYLE = "border-collapse:collapse;font-size:13px"
+CELL_STYLE = "border:1px solid #d0d7de;padding:3px 8px;text-align:left;vertical-align:top"
+
+
+def result_html(result):
+    """A result as HTML: its picture if it is made of elements, and its first rows as a table."""
+    picture = graph_svg(*graph_parts(result))
+    return picture + table_html(*result._table(ROWS_MAX), len(result))
+
+
+def database_html(database):
+    """What a database holds, as HTML."""
+    stats = database.stats()
+    rows = [("vertices", label, count) for label, count in stats["vertices"].items()]
+    rows += [("edges", label, count) for label, count in stats["edges"].items()]
+    caption = f"<p><b>mangrove database</b> <code>{escape(str(database.path))}</code></p>"
+    return caption + table_html(["kind", "label", "count"], rows, len(rows))
+
+
+def table_html(names, rows, total):
+    if not names:
+        return "<p><i>no results</i></p>"
+    head = "".join(f'<th style="{CELL_STYLE}">{escape(str(name))}</th>' for name in names)
+    body = "".join(f"<tr>{''.join(map(cell_html, row))}</tr>" for row in rows)
+    more = f"<p><i>{total:,} rows, the first {len(rows)} shown</i></p>" if total > len(rows) else ""
+    return f'<table style="{STYLE}"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}'
+
+
+def cell_html(value):
+    text = "" if value is None else str(value)
+    if len(text) > CELL_CHARACTERS_MAX:
+        text = text[:CELL_CHARACTERS_MAX] + "…"
+    align = ";text-align:right" if isinstance(value, (int, float)) and not isinstance(value, bool) else ""
+    return f'<td style="{CELL_STYLE}{align}">{escape(text)}</td>'
+
+
+def graph_parts(items):
+    """The distinct vertices and edges among results, those inside paths, subgraphs, lists and trees included; the edges
+    as (source, target, label), with steps of a path that skipped its edges as edges without a label."""
+    vertices, edges = {}, {}
+
+    def add(item):
+        if len(vertices) > VERTICES_MAX or len(edges) > EDGES_MAX:
+            return
+        if isinstance(item, native.Vertex):
+            # A vertex met with its properties says more than one met as an end of an edge.
+            if item not in vertices or item.properties:
+                vertices[item] = item
+        elif isinstance(item, native.Edge):
+            add(item.outV)
+            add(item.inV)
+            edges[item] = (item.outV, item.inV, item.label)
+        elif isinstance(item, native.Path):
+            add_path(item.objects)
+        elif isinstance(item, native.Graph):
+            for part in (*item.vertices, *item.edges):
+                add(part)
+        elif isinstance(item, Tree):
+            add_tree(item, None)
+        elif isinstance(item, (list, set)):
+            for part in item:
+                add(part)
+
+    def add_path(objects):
+        for item in objects:
+            add(item)
+        for a, b in zip(objects, objects[1:]):
+            if isinstance(a, native.Vertex) and isinstance(b, native.Vertex):
+                edges.setdefault((a, b), (a, b, ""))
+
+    def add_tree(tree, above):
+        for item, below in tree.items():
+            add(item)
+            if isinstance(item, native.Vertex) and above is not None:
+                edges.setdefault((above, item), (above, item, ""))
+            add_tree(below, item if isinstance(item, native.Vertex) else above)
+
+    for item in items:
+        add(item)
+        if len(vertices) > VERTICES_MAX or len(edges) > EDGES_MAX:
+            break
+    return list(vertices.values()), list(edges.values())
+
+
+def graph_svg(vertices, edges, width=640, height=400):
+    """A picture of vertices and edges; nothing if there are none or too many."""
+    if not vertices or len(vertices) > VERTICES_MAX or len(edges) > EDGES_MAX:
+        return ""
+    ends = [(vertices.index(source), vertices.index(target)) for source, target, _ in edges]
+    places = scaled(layout(len(vertices), ends), width, height)
+    colours = {label: COLOURS[at % len(COLOURS)] for at, label in enumerate(sorted({v.label for v in vertices}))}
+    drawn = [edge_svg(places[a], places[b], label, len(edges) <= 25) for (a, b), (_, _, label) in zip(ends, edges)]
+    drawn += [vertex_svg(place, vertex, colours[vertex.label]) for place, vertex in zip(places, vertices)]
+    arrow = (
+        '<defs><marker id="mg-arrow" viewBox="0 0 8 8" refX="17" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
+        '<path d="M0 0L8 4L0 8z" fill="#8b949e"/></marker></defs>'
+    )
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
+        f'style="background:#fff;font:11px sans-serif">{arrow}{"".join(drawn)}</svg>'
+    )
+
+
+def edge_svg(start, end, label, named):
+    (x1, y1), (x2, y2) = start, end
+    if start == end:
+        return f'<circle cx="{x1:.0f}" cy="{y1 - 14:.0f}" r="10" fill="none" stroke="#8b949e"><title>{escape(label)}</title></circle>'
+    line = (
+        f'<line x1="{x1:.0f}" y1="{y1:.0f}" x2="{x2:.0f}" y2="{y2:.0f}" stroke="#8b949e" marker-end="url(#mg-arrow)">'
+        f"<title>{escape(label)}</title></line>"
+    )
+    if not named or not label:
+        return line
+    return line + f'<text x="{(x1 + x2) / 2:.0f}" y="{(y1 + y2) / 2 - 3:.0f}" text-anchor="middle" fill="#6e7781">{escape(label)}</text>'
+
+
+def vertex_svg(place, vertex, colour):
+    x, y = place
+    details = ", ".join(f"{key}: {value}" for key, value in vertex.properties.items())
+    title = escape(f"{vertex.label} {vertex.id}" + (f" ({details})" if details else ""))
+    return (
+        f'<circle cx="{x:.0f}" cy="{y:.0f}" r="9" fill="{colour}"><title>{title}</title></circle>'
+        f'<text x="{x:.0f}" y="{y - 12:.0f}" text-anchor="middle" fill="#24292f">{escape(caption(vertex))}</text>'
+    )
+
+
+def caption(vertex):
+    """The shortest telling text: a name-like property, else the id."""
+    for key in ("name", "title", "code", "label"):
+        value = vertex.properties.get(key)
+        if isinstance(value, str) and 0 < len(value) <= 24:
+            return value
+    text = str(vertex.id)
+    return text if len(text) <= 24 else text[:23] + "…"
+
+
+def layout(count, edges, rounds=120):
+    """Places for `count` points: from a circle, neighbours attract and all repel (Fruchterman and Reingold, "Graph Drawing by
+    Force-directed Placement", 1991), each round moving less far. Always the same for the same graph."""
+    places = [(math.cos(2 * math.pi * i / count), math.sin(2 * math.pi * i / count)) for i in range(count)]
+    ideal = math.sqrt(4 / count)
+    for round_ in range(rounds):
+        moves = [[0.0, 0.0] for _ in range(count)]
+
+        def pull(a, b, strength):
+            dx, dy = places[a][0] - places[b][0], places[a][1] - places[b][1]
+            distance = math.hypot(dx, dy) or 1e-3
+            force = strength(distance) / distance
+            for at, sign in ((a, 1), (b, -1)):
+                moves[at][0] += sign * dx * force
+                moves[at][1] += sign * dy * force
+
+        for a in range(count):
+            for b in range(a):
+                pull(a, b, lambda d: ideal * ideal / d)
+        for a, b in edges:
+            if a != b:
+                pull(a, b, lambda d: -d * d / ideal)
+        step = 0.1 * (1 - round_ / rounds)
+        for at, (dx, dy) in enumerate(moves):
+            length = math.hypot(dx, dy) or 1e-9
+            reach = min(length, step) / length
+            places[at] = (places[at][0] + dx * reach, places[at][1] + dy * reach)
+    return places
+
+
+def scaled(places, width, height, margin=40):
+    """Places spread over the picture."""
+
+    def spread(values, size):
+        low, high = min(values), max(values)
+        if high - low < 1e-9:
+            return [size / 2 for _ in values]
+        return [margin + (value - low) / (high - low) * (size - 2 * margin) for value in values]
+
+    return list(zip(spread([x for x, _ in places], width), spread([y for _, y in places], height)))

@@ -1,0 +1,74 @@
+"""Plain Python classes that results are made of beside the element classes of the native module."""
+
+from enum import Enum
+
+
+class T(Enum):
+    """Names that stand for parts of an element, as keys of the maps that `elementMap` gives and `mergeV` takes.
+
+    >>> db.query("g.V().has('airport', 'code', 'AUS').elementMap('city')").one()[mg.T.label]
+    'airport'
+    """
+
+    id = "id"
+    label = "label"
+    key = "key"
+    value = "value"
+
+    def __repr__(self):
+        return f"T.{self.name}"
+
+
+class Direction(Enum):
+    """The ends of an edge, as keys of the maps that `elementMap` gives and `mergeE` takes.
+
+    >>> db.query("g.E().hasLabel('route').limit(1).elementMap()").one()[mg.Direction.OUT][mg.T.label]
+    'airport'
+    """
+
+    OUT = "OUT"
+    IN = "IN"
+    BOTH = "BOTH"
+
+    def __repr__(self):
+        return f"Direction.{self.name}"
+
+
+class Merge(Enum):
+    """Names for the ends of an edge in the map that `mergeE` takes.
+
+    >>> ends = {mg.T.label: "route", mg.Merge.outV: "AUS", mg.Merge.inV: "WLG"}
+    >>> db.query("g.mergeE(ends).label()", ends=ends).one()
+    'route'
+    """
+
+    outV = "outV"
+    inV = "inV"
+
+    def __repr__(self):
+        return f"Merge.{self.name}"
+
+
+class Tree(dict):
+    """What `tree()` gives: each object a traverser came by, with the tree of those it went on to.
+
+    >>> tree = db.query("g.V().has('code', 'AUS').out('route').tree().by('code')").one()
+    >>> sorted(tree["AUS"])
+    ['DFW', 'LHR']
+    """
+
+
+class FrozenDict(dict):
+    """A map that is itself the key of a map, and so must not change.
+
+    >>> {mg.FrozenDict(code="AUS"): 1}[mg.FrozenDict(code="AUS")]
+    1
+    """
+
+    def __hash__(self):
+        return hash(frozenset(self.items()))
+
+    def _refuse(self, *_, **__):
+        raise TypeError("a FrozenDict cannot be changed")
+
+    __setitem__ = __delitem__ = __ior__ = clear = pop = popitem = setdefault = update = _refuse

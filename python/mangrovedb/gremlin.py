@@ -1,0 +1,132 @@
+"""A stock gremlinpython traversal source whose traversals run in this process.
+
+gremlinpython writes a traversal as GraphSON bytecode; this hands it to the engine and gives the results back as
+gremlinpython's own classes. No server is involved, and nothing of the library is changed.
+"""
+
+from concurrent.futures import Future
+
+try:
+    from gremlin_python.driver.remote_connection import RemoteConnection, RemoteTraversal
+    from gremlin_python.process.anonymous_traversal import traversal
+    from gremlin_python.process.traversal import Direction, T, Traverser
+    from gremlin_python.structure import graph
+    from gremlin_python.structure.io.graphsonV3d0 import GraphSONWriter
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError(
+        f"{error}; traversals need gremlinpython: pip install 'mangrovedb[gremlin]'", name=error.name
+    ) from None
+
+from . import _mangrove as native
+from . import _types
+
+
+def source(database):
+    """The traversal source `g` of a database."""
+    return traversal().with_(InProcessConnection(database))
+
+
+class InProcessConnection(RemoteConnection):
+    """What gremlinpython sends bytecode to: a database, where each traversal is a transaction of its own."""
+
+    def __init__(self, database):
+        super().__init__("in-process", "g")
+        self._graph = database
+
+    def submit(self, bytecode):
+        # Strategies such as with_("evaluationTimeout", …) travel inside the bytecode; the engine reads them there.
+        results = self._graph._query_bytecode(GraphSONWriter().write_object(bytecode))
+        return RemoteTraversal(Traverser(stock(result), 1) for result in results)
+
+    def submit_async(self, bytecode):
+        future = Future()
+        try:
+            future.set_result(self.submit(bytecode))
+        except Exception as error:  # handed to whoever waits for the future
+            future.set_exception(error)
+        return future
+
+    def is_closed(self):
+        return self._graph.closed
+
+    def close(self):
+        """The database is closed by whoever opened it."""
+
+    def create_session(self):
+        return Session(self._graph.transaction())
+
+    def remove_session(self, session):
+        session.close()
+
+
+class Session(InProcessConnection):
+    """The connection behind `g.tx().begin()`: one transaction of the database."""
+
+    def is_session_bound(self):
+        return True
+
+    def create_session(self):
+        raise native.TransactionError("a transaction cannot begin inside another")
+
+    def commit(self):
+        self._graph.commit()
+
+    def rollback(self):
+        self._graph.rollback()
+
+    def close(self):
+        if not self._graph.closed:
+            self._graph.rollback()
+
+
+def stock(result):
+    """A result as gremlinpython's own classes."""
+    convert = _CONVERSIONS.get(type(result))
+    return convert(result) if convert else result
+
+
+def _vertex(vertex):
+    properties = []
+    for key, value in vertex.properties.items():
+        values = value if isinstance(value, list) else [value]
+        for number, one in enumerate(values):
+            properties.append(graph.VertexProperty(f"{vertex.id}/{key}/{number}", key, one, None, []))
+    return graph.Vertex(vertex.id, vertex.label, properties)
+
+
+def _reference(vertex):
+    return graph.Vertex(vertex.id, vertex.label)
+
+
+def _edge(edge):
+    made = graph.Edge(edge.id, _reference(edge.outV), edge.label, _reference(edge.inV))
+    made.properties = [graph.Property(key, value, None) for key, value in edge.properties.items()]
+    return made
+
+
+def _vertex_property(of):
+    made = graph.VertexProperty(of.id, of.key, of.value, _reference(of.vertex))
+    made.properties = [graph.Property(key, value, None) for key, value in of.properties.items()]
+    return made
+
+
+def _dict(items):
+    return {stock(key): stock(value) for key, value in items.items()}
+
+
+_CONVERSIONS = {
+    native.Vertex: _vertex,
+    native.Edge: _edge,
+    native.VertexProperty: _vertex_property,
+    native.Property: lambda of: graph.Property(of.key, of.value, None),
+    native.Path: lambda path: graph.Path(path.labels, [stock(item) for item in path.objects]),
+    list: lambda items: [stock(item) for item in items],
+    tuple: lambda items: tuple(stock(item) for item in items),
+    set: lambda items: {stock(item) for item in items},
+    frozenset: lambda items: frozenset(stock(item) for item in items),
+    dict: _dict,
+    _types.Tree: lambda tree: _types.Tree(_dict(tree)),
+    _types.FrozenDict: lambda items: _types.FrozenDict(_dict(items)),
+    _types.T: lambda token: T[token.name],
+    _types.Direction: lambda token: Direction[token.name],
+}

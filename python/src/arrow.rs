@@ -1,0 +1,48 @@
+//! Arrow data in and out through the PyCapsule interface: pointers change hands, nothing is copied, and no Python library is
+//! needed on either side.
+
+use std::ffi::CStr;
+use std::sync::Arc;
+
+use arrow_array::ffi_stream::{ArrowArrayStreamReader, FFI_ArrowArrayStream};
+use arrow_array::{RecordBatch, RecordBatchIterator, RecordBatchReader};
+use arrow_schema::ArrowError;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyCapsule;
+
+const STREAM: &CStr = c"arrow_array_stream";
+const EXPORT: &str = "__arrow_c_stream__";
+
+pub type Reader = Box<dyn RecordBatchReader + Send>;
+
+/// A reader of the batches `object` offers; `None` if it offers none.
+pub fn reader(object: &Bound<'_, PyAny>) -> PyResult<Option<Reader>> {
+    if !object.hasattr(EXPORT)? {
+        return Ok(None);
+    }
+    let capsule = object.call_method0(EXPORT)?.cast_into::<PyCapsule>()?;
+    let pointer = capsule.pointer_checked(Some(STREAM))?.cast::<FFI_ArrowArrayStream>();
+    // SAFETY: a capsule of this name holds a valid `ArrowArrayStream`, which the interface lets the consumer move out as long
+    // as it leaves a released one (`empty`) behind; the capsule is ours alone and alive until the end of this function.
+    let stream = unsafe { std::ptr::replace(pointer.as_ptr(), FFI_ArrowArrayStream::empty()) };
+    let reader = ArrowArrayStreamReader::try_new(stream).map_err(error)?;
+    Ok(Some(Box::new(reader)))
+}
+
+/// A capsule from which a consumer takes `batch`.
+pub fn capsule<'py>(py: Python<'py>, batch: RecordBatch) -> PyResult<Bound<'py, PyCapsule>> {
+    let schema = batch.schema();
+    let reader: Reader = Box::new(RecordBatchIterator::new([Ok(batch)], schema));
+    PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(reader), STREAM)
+}
+
+/// A reader of one batch.
+pub fn reader_of(batch: RecordBatch) -> Reader {
+    let schema = Arc::clone(&batch.schema());
+    Box::new(RecordBatchIterator::new([Ok(batch)], schema))
+}
+
+pub fn error(error: ArrowError) -> PyErr {
+    PyValueError::new_err(error.to_string())
+}

@@ -1,0 +1,376 @@
+//! A database, and how it is opened.
+
+use std::path::PathBuf;
+use std::sync::{PoisonError, RwLock};
+
+use mangrove::graph::{GraphView, LabelId, LabelSchema, Schema};
+use mangrove::{Cardinality, ElementKind, ExportFormat, IdSpace, OpenOptions, ValueType};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyString, PyTuple};
+
+use crate::errors::{OpenError, raised};
+use crate::ingest::Ingest;
+use crate::load;
+use crate::query::Request;
+use crate::result::{self, QueryResult};
+use crate::transaction::{Transaction, detached};
+
+/// Opens the database in the directory `path`, and makes it if there is none.
+///
+/// * `read_only` — only read: for any number of further processes beside the one that writes. Makes nothing.
+/// * `durability` — `"full"`: a commit is on the disk when it returns. `"relaxed"`: commits are handed to the operating system
+///   and not waited for; they survive a crash of the process, but a crash of the *system* or a power failure may lose the last
+///   ones and damage the database. For data that can be loaded again.
+/// * `id_space` — for a new database: `"graph"` (an id names one vertex) or `"label"` (an id is unique within its label, and
+///   `T.id` is `Label/id`).
+///
+/// >>> with mg.open("fresh.mg") as fresh:
+/// ...     fresh.query("g.addV('person').property(id, 'ada').id()").one()
+/// 'ada'
+/// >>> mg.open("fresh.mg", read_only=True).query("g.V().count()").one()
+/// 1
+#[pyfunction]
+#[pyo3(signature = (path, read_only=false, durability="full", id_space="graph"))]
+pub fn open(py: Python<'_>, path: PathBuf, read_only: bool, durability: &str, id_space: &str) -> PyResult<Database> {
+    let options = OpenOptions {
+        read_only,
+        create: !read_only,
+        durability: match durability {
+            "full" => mangrove::Durability::Full,
+            "relaxed" => mangrove::Durability::Relaxed,
+            other => return Err(choice("durability", other, &["full", "relaxed"])),
+        },
+        id_space: match id_space {
+            "graph" => IdSpace::Graph,
+            "label" => IdSpace::Label,
+            other => return Err(choice("id_space", other, &["graph", "label"])),
+        },
+    };
+    let inner = raised(py.detach(|| mangrove::Database::open_with(&path, &options)))?;
+    Ok(Database { inner: RwLock::new(Some(inner)), path })
+}
+
+/// The error for a word that is not among the ones an argument takes.
+pub fn choice(argument: &str, found: &str, choices: &[&str]) -> PyErr {
+    PyValueError::new_err(format!("{argument} is one of {}, not {found:?}", choices.join(", ")))
+}
+
+/// A property graph in a directory. Made by `open`; may be used from any thread.
+///
+/// >>> with mg.open("fresh.mg") as fresh:
+/// ...     fresh.query("g.V().count()").one()
+/// 0
+#[pyclass(frozen, module = "mangrovedb", weakref)]
+pub struct Database {
+    inner: RwLock<Option<mangrove::Database>>,
+    path: PathBuf,
+}
+
+impl Database {
+    /// A handle to work with; the lock is held only to take it.
+    pub fn handle(&self) -> PyResult<mangrove::Database> {
+        let inner = self.inner.read().unwrap_or_else(PoisonError::into_inner);
+        inner.clone().ok_or_else(|| OpenError::new_err("the database has been closed"))
+    }
+
+    fn run(&self, py: Python<'_>, request: &Request<'_>) -> PyResult<QueryResult> {
+        let inner = self.handle()?;
+        let outcome = py.detach(|| {
+            let mut stream = match request.is_bytecode {
+                true => inner.query_bytecode(request.text, &request.parameters, &request.options)?,
+                false => inner.query(request.text, &request.parameters, &request.options)?,
+            };
+            let rows = stream.described()?;
+            Ok::<_, mangrove::QueryError>((rows, stream.warnings().to_vec()))
+        });
+        let (rows, warnings) = raised(outcome)?;
+        result::warn(py, &warnings)?;
+        Ok(QueryResult::new(rows, warnings))
+    }
+}
+
+#[pymethods]
+impl Database {
+    /// Runs a Gremlin query and returns its results.
+    ///
+    /// Parameters are variables of the query; give them by name or, if their names are those of other arguments, in the dict
+    /// `params`. A query that changes the graph is a transaction of its own: what it did is durable when this returns, or not
+    /// there at all. `timeout` is in seconds. Ctrl-C stops a running query.
+    ///
+    /// >>> db.query("g.V().has('airport', 'code', x).out('route').values('code').order()", x="AUS").to_list()
+    /// ['DFW', 'LHR']
+    /// >>> db.query("g.V().has('airport', 'code', text).values('city')", {"text": "LHR"}, timeout=5).one()
+    /// 'London'
+    #[pyo3(signature = (text, params=None, *, timeout=None, **named))]
+    fn query(
+        &self,
+        py: Python<'_>,
+        text: &str,
+        params: Option<&Bound<'_, PyDict>>,
+        timeout: Option<f64>,
+        named: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<QueryResult> {
+        self.run(py, &Request::new(text, params, named, timeout)?)
+    }
+
+    /// The plan of a query, as text: as written, after each rule of the optimiser that changed it, and as it would run.
+    ///
+    /// >>> "V" in db.explain("g.V().hasLabel('airport').out('route').count()")
+    /// True
+    #[pyo3(signature = (text, params=None, **named))]
+    fn explain(
+        &self,
+        py: Python<'_>,
+        text: &str,
+        params: Option<&Bound<'_, PyDict>>,
+        named: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<String> {
+        let (inner, request) = (self.handle()?, Request::new(text, params, named, None)?);
+        raised(py.detach(|| inner.explain(request.text, &request.parameters, &request.options)))
+    }
+
+    /// Begins a transaction: several queries that are kept together or not at all. See `Transaction`.
+    ///
+    /// >>> with db.transaction() as tx:
+    /// ...     _ = tx.query("g.addV('airport').property(id, 'OSL').property('code', 'OSL')")
+    /// ...     _ = tx.query("g.V('AUS').addE('route').to(__.V('OSL')).property('dist', 5100)")
+    /// >>> db.query("g.V('AUS').out('route').count()").one()
+    /// 3
+    fn transaction(&self, py: Python<'_>) -> PyResult<Transaction> {
+        let inner = self.handle()?;
+        raised(detached(py, inner, |inner| inner.transaction())).map(Transaction::new)
+    }
+
+    /// A stock gremlinpython traversal source, whose traversals run in this process. Needs the extra `gremlin`.
+    ///
+    /// >>> g = db.traversal()
+    /// >>> g.V().has("airport", "code", "AUS").out("route").values("code").order().to_list()
+    /// ['DFW', 'LHR']
+    fn traversal<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("mangrovedb.gremlin")?.call_method1("source", (slf,))
+    }
+
+    /// Makes `has(label, key, …)` fast: builds an index over the vertices of `label` and keeps it from now on. Returns whether
+    /// it is new.
+    ///
+    /// >>> db.create_index("airport", "code")
+    /// True
+    fn create_index(&self, py: Python<'_>, label: &str, key: &str) -> PyResult<bool> {
+        let inner = self.handle()?;
+        raised(py.detach(|| inner.create_index(label, key)))
+    }
+
+    /// Lets go of an index. Returns whether there was one.
+    ///
+    /// >>> db.drop_index("airport", "code")
+    /// False
+    fn drop_index(&self, py: Python<'_>, label: &str, key: &str) -> PyResult<bool> {
+        let inner = self.handle()?;
+        raised(py.detach(|| inner.drop_index(label, key)))
+    }
+
+    /// Fixes the type and the cardinality (`"single"`, `"list"` or `"set"`) of a property of a label's vertices, or of its
+    /// edges with `kind="edge"`. Fails if values stored already do not keep to it.
+    ///
+    /// >>> db.declare_property("airport", "code", "string")
+    /// >>> db.query("g.addV('airport').property('code', 5)")
+    /// Traceback (most recent call last):
+    /// mangrovedb.QueryError: ...
+    #[pyo3(signature = (label, key, value_type=None, cardinality="single", kind="vertex"))]
+    fn declare_property(
+        &self,
+        py: Python<'_>,
+        label: &str,
+        key: &str,
+        value_type: Option<&str>,
+        cardinality: &str,
+        kind: &str,
+    ) -> PyResult<()> {
+        let unknown = |name: &str| PyValueError::new_err(format!("there is no type {name:?}; types are {}", type_names()));
+        let value_type = value_type.map(|name| ValueType::from_name(name).ok_or_else(|| unknown(name))).transpose()?;
+        let cardinality = match cardinality {
+            "single" => Cardinality::Single,
+            "list" => Cardinality::List,
+            "set" => Cardinality::Set,
+            other => return Err(choice("cardinality", other, &["single", "list", "set"])),
+        };
+        let kind = match kind {
+            "vertex" => ElementKind::Vertex,
+            "edge" => ElementKind::Edge,
+            other => return Err(choice("kind", other, &["vertex", "edge"])),
+        };
+        let inner = self.handle()?;
+        raised(py.detach(|| inner.declare_property(kind, label, key, value_type, cardinality)))
+    }
+
+    /// What the graph holds and of which types: for vertices and edges, by label, each property with its types and cardinality;
+    /// for edge labels the labels they join; the indexes.
+    ///
+    /// >>> db.schema()["vertices"]["airport"]["properties"]["elev"]["types"]
+    /// ['int64']
+    /// >>> db.schema()["edges"]["route"]["ends"]
+    /// [('airport', 'airport')]
+    fn schema<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let inner = self.handle()?;
+        let schema = raised(py.detach(|| inner.schema()))?;
+        let out = PyDict::new(py);
+        for (name, kind) in [("vertices", ElementKind::Vertex), ("edges", ElementKind::Edge)] {
+            let labels = PyDict::new(py);
+            for label in schema.labels(kind) {
+                labels.set_item(&*label.name, label_schema(py, &schema, kind, label)?)?;
+            }
+            out.set_item(name, labels)?;
+        }
+        let names = |label, key| (schema.label_name(ElementKind::Vertex, label), schema.key_name(key));
+        let indexes = schema.indexes.iter().map(|index| {
+            let (label, key) = names(index.label, index.key);
+            (label.to_string(), key.to_string())
+        });
+        out.set_item("indexes", PyList::new(py, indexes.collect::<Vec<_>>())?)?;
+        out.set_item("id_space", match schema.id_space { IdSpace::Graph => "graph", IdSpace::Label => "label" })?;
+        Ok(out)
+    }
+
+    /// How much the graph holds: counts of vertices and edges by label, and the bytes on disk.
+    ///
+    /// >>> stats = db.stats()
+    /// >>> stats["vertices"], stats["edges"], stats["disk_bytes"] > 0
+    /// ({'airport': 4, 'country': 1}, {'route': 5, 'in': 1}, True)
+    fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let inner = self.handle()?;
+        let outcome = py.detach(|| {
+            let snapshot = inner.snapshot()?;
+            let counts = snapshot.statistics()?;
+            Ok::<_, mangrove::StoreError>((snapshot.schema().clone(), counts, inner.stats()?.disk_bytes))
+        });
+        let (schema, counts, disk_bytes) = raised(outcome)?;
+        let out = PyDict::new(py);
+        for (name, kind) in [("vertices", ElementKind::Vertex), ("edges", ElementKind::Edge)] {
+            let labels = PyDict::new(py);
+            for (at, label) in schema.labels(kind).iter().enumerate() {
+                labels.set_item(&*label.name, counts.count(kind, LabelId(at as u16)))?;
+            }
+            out.set_item(name, labels)?;
+        }
+        out.set_item("disk_bytes", disk_bytes)?;
+        Ok(out)
+    }
+
+    /// Reads the whole database and returns what contradicts itself, one text each; nothing if it is whole.
+    ///
+    /// >>> db.check()
+    /// []
+    fn check(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        let inner = self.handle()?;
+        let report = raised(py.detach(|| inner.check()))?;
+        Ok(report.problems.iter().map(ToString::to_string).collect())
+    }
+
+    /// Writes a consistent copy of the database to the directory `destination`, which must be empty or not there yet, while
+    /// others read and write on.
+    ///
+    /// >>> db.backup("copy.mg")
+    /// >>> mg.open("copy.mg").query("g.V().count()").one()
+    /// 5
+    fn backup(&self, py: Python<'_>, destination: PathBuf) -> PyResult<()> {
+        let inner = self.handle()?;
+        raised(py.detach(|| inner.backup(&destination)))
+    }
+
+    /// Writes the graph to files in `directory`: `"csv"` (a file for each label, with headers that `load` and neo4j-admin
+    /// understand), `"graphml"` or `"graphson"`. Returns the number of vertices and edges.
+    ///
+    /// >>> db.export("files", "csv")
+    /// {'vertices': 5, 'edges': 6}
+    #[pyo3(signature = (directory, format="csv"))]
+    fn export<'py>(&self, py: Python<'py>, directory: PathBuf, format: &str) -> PyResult<Bound<'py, PyDict>> {
+        let format = match format {
+            "csv" => ExportFormat::Csv,
+            "graphml" => ExportFormat::GraphMl,
+            "graphson" => ExportFormat::GraphSon,
+            other => return Err(choice("format", other, &["csv", "graphml", "graphson"])),
+        };
+        let inner = self.handle()?;
+        let report = raised(py.detach(|| inner.export(&directory, format)))?;
+        let out = PyDict::new(py);
+        out.set_item("vertices", report.vertices)?;
+        out.set_item("edges", report.edges)?;
+        Ok(out)
+    }
+
+    /// The directory of the database.
+    #[getter]
+    fn path(&self) -> PathBuf {
+        self.path.clone()
+    }
+
+    /// Whether `close` was called.
+    #[getter]
+    fn closed(&self) -> bool {
+        self.inner.read().unwrap_or_else(PoisonError::into_inner).is_none()
+    }
+
+    /// Lets go of the database. What is running on it ends first; results stay as they are.
+    ///
+    /// >>> fresh = mg.open("fresh.mg")
+    /// >>> fresh.close()
+    /// >>> fresh.closed
+    /// True
+    fn close(&self, py: Python<'_>) {
+        let inner = self.inner.write().unwrap_or_else(PoisonError::into_inner).take();
+        py.detach(|| drop(inner));
+    }
+
+    fn __enter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        slf
+    }
+
+    #[pyo3(signature = (*exception))]
+    fn __exit__(&self, py: Python<'_>, exception: &Bound<'_, PyTuple>) -> bool {
+        let _ = exception;
+        self.close(py);
+        false
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<mangrove database {}>", self.path.display())
+    }
+
+    fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("mangrovedb._display")?.call_method1("database_html", (slf,))
+    }
+
+    fn _query_bytecode(&self, py: Python<'_>, json: &str) -> PyResult<QueryResult> {
+        self.run(py, &Request::bytecode(json))
+    }
+}
+
+fn type_names() -> String {
+    ValueType::ALL_STORABLE.iter().skip(1).map(|t| t.name()).collect::<Vec<_>>().join(", ")
+}
+
+fn label_schema<'py>(
+    py: Python<'py>,
+    schema: &Schema,
+    kind: ElementKind,
+    label: &LabelSchema,
+) -> PyResult<Bound<'py, PyDict>> {
+    let properties = PyDict::new(py);
+    for property in &label.properties {
+        let entry = PyDict::new(py);
+        entry.set_item("types", property.types.iter().map(|t| t.name()).collect::<Vec<_>>())?;
+        entry.set_item("cardinality", property.cardinality.name())?;
+        entry.set_item("declared", property.declared.map(|t| t.name()))?;
+        properties.set_item(PyString::new(py, &schema.key_name(property.key)), entry)?;
+    }
+    let out = PyDict::new(py);
+    out.set_item("properties", properties)?;
+    if kind == ElementKind::Edge {
+        let name = |id| schema.label_name(ElementKind::Vertex, id).to_string();
+        let ends = label.ends.iter().map(|(source, target)| (name(*source), name(*target)));
+        out.set_item("ends", ends.collect::<Vec<_>>())?;
+        out.set_item("time", label.time.map(|key| schema.key_name(key).to_string()))?;
+    }
+    Ok(out)
+}

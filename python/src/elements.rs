@@ -1,0 +1,421 @@
+//! Elements as Python objects: `Vertex`, `Edge`, `VertexProperty`, `Property`, `Path` and `Graph`.
+//!
+//! Each is a plain, unchanging object with everything read already; it keeps no database open. Two are equal if they are the
+//! same element (by kind, label and id), whatever their properties were when they were read.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+
+use mangrove::describe::{Described, EdgeRecord, EndRecord, VertexPropertyRecord, VertexRecord};
+use mangrove_graph::{EdgeRef, Value, VertexId};
+use pyo3::exceptions::{PyIndexError, PyKeyError, PyTypeError};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PySet, PyString, PyTuple};
+
+use crate::convert;
+
+type Object<'py> = PyResult<Bound<'py, PyAny>>;
+
+/// A vertex, with its properties as they were when the query saw it.
+///
+/// `properties` maps each key to its value, or to the list of its values where the key takes several; `vertex[key]` is short
+/// for `vertex.properties[key]`.
+#[pyclass(frozen, module = "mangrovedb", weakref)]
+pub struct Vertex {
+    pub internal: VertexId,
+    id: Value,
+    label: Arc<str>,
+    further_labels: Vec<Arc<str>>,
+    properties: Py<PyDict>,
+}
+
+/// An edge, with its properties; `outV` is the vertex it leaves and `inV` the one it enters (both without properties).
+#[pyclass(frozen, module = "mangrovedb", weakref)]
+pub struct Edge {
+    pub internal: EdgeRef,
+    id: Value,
+    label: Arc<str>,
+    source: Py<Vertex>,
+    target: Py<Vertex>,
+    properties: Py<PyDict>,
+}
+
+/// One value of a property of a vertex, an element in its own right: it may have properties of its own.
+#[pyclass(frozen, module = "mangrovedb", weakref)]
+pub struct VertexProperty {
+    id: String,
+    key: Arc<str>,
+    value: Py<PyAny>,
+    vertex: Py<Vertex>,
+    properties: Py<PyDict>,
+}
+
+/// A property of an edge, or of a vertex property: a key and a value.
+#[pyclass(frozen, module = "mangrovedb", weakref)]
+pub struct Property {
+    key: Arc<str>,
+    value: Py<PyAny>,
+}
+
+/// Where a traverser has been: `objects` in order, and for each the set of `labels` that `as()` gave it.
+///
+/// `path[0]` is the first object, `path["a"]` the last one labelled `a`; a path has a length and can be iterated.
+#[pyclass(frozen, module = "mangrovedb", weakref)]
+pub struct Path {
+    objects: Py<PyList>,
+    labels: Py<PyList>,
+}
+
+/// A part of a graph, as `subgraph()` gives it: lists of `vertices` and `edges`.
+#[pyclass(frozen, module = "mangrovedb", weakref)]
+pub struct Graph {
+    vertices: Py<PyList>,
+    edges: Py<PyList>,
+}
+
+pub fn vertex<'py>(py: Python<'py>, record: &VertexRecord) -> Object<'py> {
+    let properties = PyDict::new(py);
+    for property in &record.properties {
+        let value = match &property.values[..] {
+            [one] if !property.many => convert::plain(py, &one.value)?,
+            values => {
+                let values = values.iter().map(|v| convert::plain(py, &v.value)).collect::<PyResult<Vec<_>>>()?;
+                PyList::new(py, values)?.into_any()
+            }
+        };
+        properties.set_item(key(py, &property.key), value)?;
+    }
+    let vertex = Vertex {
+        internal: record.internal,
+        id: record.id.clone(),
+        label: record.label.clone(),
+        further_labels: record.further_labels.clone(),
+        properties: properties.unbind(),
+    };
+    Ok(Bound::new(py, vertex)?.into_any())
+}
+
+pub fn edge<'py>(py: Python<'py>, record: &EdgeRecord) -> Object<'py> {
+    let properties = PyDict::new(py);
+    for (name, value) in &record.properties {
+        properties.set_item(key(py, name), convert::plain(py, value)?)?;
+    }
+    let edge = Edge {
+        internal: record.internal,
+        id: record.id.clone(),
+        label: record.label.clone(),
+        source: end(py, record.internal.source, &record.source)?,
+        target: end(py, record.internal.target, &record.target)?,
+        properties: properties.unbind(),
+    };
+    Ok(Bound::new(py, edge)?.into_any())
+}
+
+pub fn vertex_property<'py>(py: Python<'py>, record: &VertexPropertyRecord) -> Object<'py> {
+    let properties = PyDict::new(py);
+    for (name, value) in &record.meta {
+        properties.set_item(key(py, name), convert::plain(py, value)?)?;
+    }
+    let property = VertexProperty {
+        id: format!("{}/{}/{}", record.vertex.id, record.key, record.ordinal),
+        key: record.key.clone(),
+        value: convert::plain(py, &record.value)?.unbind(),
+        vertex: end(py, record.internal, &record.vertex)?,
+        properties: properties.unbind(),
+    };
+    Ok(Bound::new(py, property)?.into_any())
+}
+
+pub fn property<'py>(py: Python<'py>, key: &Arc<str>, value: &Value) -> Object<'py> {
+    let property = Property { key: key.clone(), value: convert::plain(py, value)?.unbind() };
+    Ok(Bound::new(py, property)?.into_any())
+}
+
+pub fn path<'py>(py: Python<'py>, objects: &[Described], labels: &[Vec<Arc<str>>]) -> Object<'py> {
+    let objects = objects.iter().map(|object| convert::described(py, object)).collect::<PyResult<Vec<_>>>()?;
+    let labels = labels.iter().map(|names| PySet::new(py, names.iter().map(|n| &**n)));
+    let labels = labels.collect::<PyResult<Vec<_>>>()?;
+    let path = Path { objects: PyList::new(py, objects)?.unbind(), labels: PyList::new(py, labels)?.unbind() };
+    Ok(Bound::new(py, path)?.into_any())
+}
+
+pub fn graph<'py>(py: Python<'py>, vertices: &[VertexRecord], edges: &[EdgeRecord]) -> Object<'py> {
+    let vertices = vertices.iter().map(|record| vertex(py, record)).collect::<PyResult<Vec<_>>>()?;
+    let edges = edges.iter().map(|record| edge(py, record)).collect::<PyResult<Vec<_>>>()?;
+    let graph = Graph { vertices: PyList::new(py, vertices)?.unbind(), edges: PyList::new(py, edges)?.unbind() };
+    Ok(Bound::new(py, graph)?.into_any())
+}
+
+fn end(py: Python<'_>, internal: VertexId, record: &EndRecord) -> PyResult<Py<Vertex>> {
+    let properties = PyDict::new(py).unbind();
+    let (id, label) = (record.id.clone(), record.label.clone());
+    Py::new(py, Vertex { internal, id, label, further_labels: Vec::new(), properties })
+}
+
+/// Property names are few and stand in many elements.
+fn key<'py>(py: Python<'py>, name: &str) -> Bound<'py, PyString> {
+    PyString::intern(py, name)
+}
+
+fn hash_of(value: impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    value.hash(&mut hasher);
+    hasher.finish()
+}
+
+fn lookup<'py>(py: Python<'py>, properties: &Py<PyDict>, key: &str) -> Object<'py> {
+    properties.bind(py).get_item(key)?.ok_or_else(|| PyKeyError::new_err(key.to_owned()))
+}
+
+#[pymethods]
+impl Vertex {
+    /// The id users know the vertex by.
+    #[getter]
+    fn id<'py>(&self, py: Python<'py>) -> Object<'py> {
+        convert::plain(py, &self.id)
+    }
+
+    #[getter]
+    fn label(&self) -> &str {
+        &self.label
+    }
+
+    /// Every label of the vertex, the primary one first.
+    #[getter]
+    fn labels<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(py, std::iter::once(&self.label).chain(&self.further_labels).map(|l| &**l).collect::<Vec<_>>())
+    }
+
+    #[getter]
+    fn properties(&self, py: Python<'_>) -> Py<PyDict> {
+        self.properties.clone_ref(py)
+    }
+
+    fn __getitem__<'py>(&self, py: Python<'py>, key: &str) -> Object<'py> {
+        lookup(py, &self.properties, key)
+    }
+
+    fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
+        other.cast::<Vertex>().is_ok_and(|other| (&self.id, &self.label) == (&other.get().id, &other.get().label))
+    }
+
+    fn __hash__(&self) -> u64 {
+        hash_of((&self.id, &self.label))
+    }
+
+    fn __repr__(&self) -> String {
+        format!("v[{}]", self.id)
+    }
+}
+
+#[pymethods]
+impl Edge {
+    /// The id given when the edge was made, else a number.
+    #[getter]
+    fn id<'py>(&self, py: Python<'py>) -> Object<'py> {
+        convert::plain(py, &self.id)
+    }
+
+    #[getter]
+    fn label(&self) -> &str {
+        &self.label
+    }
+
+    #[getter(outV)]
+    fn out_v(&self, py: Python<'_>) -> Py<Vertex> {
+        self.source.clone_ref(py)
+    }
+
+    #[getter(inV)]
+    fn in_v(&self, py: Python<'_>) -> Py<Vertex> {
+        self.target.clone_ref(py)
+    }
+
+    #[getter]
+    fn properties(&self, py: Python<'_>) -> Py<PyDict> {
+        self.properties.clone_ref(py)
+    }
+
+    fn __getitem__<'py>(&self, py: Python<'py>, key: &str) -> Object<'py> {
+        lookup(py, &self.properties, key)
+    }
+
+    fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
+        other.cast::<Edge>().is_ok_and(|other| (&self.id, &self.label) == (&other.get().id, &other.get().label))
+    }
+
+    fn __hash__(&self) -> u64 {
+        hash_of((&self.id, &self.label))
+    }
+
+    fn __repr__(&self) -> String {
+        format!("e[{}][{}-{}->{}]", self.id, self.source.get().id, self.label, self.target.get().id)
+    }
+}
+
+#[pymethods]
+impl VertexProperty {
+    /// Names this value among all values of all vertices: `vertex id/key/number`.
+    #[getter]
+    fn id(&self) -> &str {
+        &self.id
+    }
+
+    #[getter]
+    fn key(&self) -> &str {
+        &self.key
+    }
+
+    /// The same as `key`, as the property is an element.
+    #[getter]
+    fn label(&self) -> &str {
+        &self.key
+    }
+
+    #[getter]
+    fn value(&self, py: Python<'_>) -> Py<PyAny> {
+        self.value.clone_ref(py)
+    }
+
+    /// The vertex the property belongs to, without its properties.
+    #[getter]
+    fn vertex(&self, py: Python<'_>) -> Py<Vertex> {
+        self.vertex.clone_ref(py)
+    }
+
+    /// The property's own properties.
+    #[getter]
+    fn properties(&self, py: Python<'_>) -> Py<PyDict> {
+        self.properties.clone_ref(py)
+    }
+
+    fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
+        other.cast::<VertexProperty>().is_ok_and(|other| self.id == other.get().id)
+    }
+
+    fn __hash__(&self) -> u64 {
+        hash_of(&self.id)
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        Ok(format!("vp[{}->{}]", self.key, self.value.bind(py).str()?))
+    }
+}
+
+#[pymethods]
+impl Property {
+    #[getter]
+    fn key(&self) -> &str {
+        &self.key
+    }
+
+    #[getter]
+    fn value(&self, py: Python<'_>) -> Py<PyAny> {
+        self.value.clone_ref(py)
+    }
+
+    fn __eq__(&self, other: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let Ok(other) = other.cast::<Property>() else { return Ok(false) };
+        Ok(self.key == other.get().key && self.value.bind(other.py()).eq(&other.get().value)?)
+    }
+
+    fn __hash__(&self) -> u64 {
+        hash_of(&self.key)
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        Ok(format!("p[{}->{}]", self.key, self.value.bind(py).str()?))
+    }
+}
+
+#[pymethods]
+impl Path {
+    #[getter]
+    fn objects(&self, py: Python<'_>) -> Py<PyList> {
+        self.objects.clone_ref(py)
+    }
+
+    #[getter]
+    fn labels(&self, py: Python<'_>) -> Py<PyList> {
+        self.labels.clone_ref(py)
+    }
+
+    fn __len__(&self, py: Python<'_>) -> usize {
+        self.objects.bind(py).len()
+    }
+
+    fn __iter__<'py>(&self, py: Python<'py>) -> Object<'py> {
+        Ok(self.objects.bind(py).try_iter()?.into_any())
+    }
+
+    fn __getitem__<'py>(&self, key: &Bound<'py, PyAny>) -> Object<'py> {
+        let py = key.py();
+        let objects = self.objects.bind(py);
+        if let Ok(label) = key.cast::<PyString>() {
+            let labels = self.labels.bind(py);
+            for at in (0..labels.len()).rev() {
+                if labels.get_item(at)?.contains(label)? {
+                    return objects.get_item(at);
+                }
+            }
+            return Err(PyKeyError::new_err(label.to_string()));
+        }
+        let Ok(at) = key.extract::<isize>() else {
+            return Err(PyTypeError::new_err("a path is indexed by position or by label"));
+        };
+        let at = if at < 0 { at + objects.len() as isize } else { at };
+        match usize::try_from(at) {
+            Ok(at) if at < objects.len() => objects.get_item(at),
+            _ => Err(PyIndexError::new_err("no such position in the path")),
+        }
+    }
+
+    fn __eq__(&self, other: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let Ok(other) = other.cast::<Path>() else { return Ok(false) };
+        let (py, path) = (other.py(), other.get());
+        Ok(self.objects.bind(py).eq(&path.objects)? && self.labels.bind(py).eq(&path.labels)?)
+    }
+
+    fn __hash__(&self, py: Python<'_>) -> PyResult<isize> {
+        self.objects.bind(py).to_tuple().hash()
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        let objects = self.objects.bind(py).iter().map(|o| Ok(o.str()?.to_string())).collect::<PyResult<Vec<_>>>()?;
+        Ok(format!("path[{}]", objects.join(", ")))
+    }
+}
+
+#[pymethods]
+impl Graph {
+    #[getter]
+    fn vertices(&self, py: Python<'_>) -> Py<PyList> {
+        self.vertices.clone_ref(py)
+    }
+
+    #[getter]
+    fn edges(&self, py: Python<'_>) -> Py<PyList> {
+        self.edges.clone_ref(py)
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> String {
+        format!("graph[vertices:{} edges:{}]", self.vertices.bind(py).len(), self.edges.bind(py).len())
+    }
+}
+
+/// The Python classes that stand for elements as parameters of queries: the element a Python object is, if it is one.
+pub fn element_value(object: &Bound<'_, PyAny>) -> Option<Value> {
+    if let Ok(vertex) = object.cast::<Vertex>() {
+        return Some(Value::Vertex(vertex.get().internal));
+    }
+    object.cast::<Edge>().ok().map(|edge| Value::Edge(edge.get().internal))
+}
+
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<Vertex>()?;
+    module.add_class::<Edge>()?;
+    module.add_class::<VertexProperty>()?;
+    module.add_class::<Property>()?;
+    module.add_class::<Path>()?;
+    module.add_class::<Graph>()
+}

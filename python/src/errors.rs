@@ -1,0 +1,152 @@
+//! Every error of the façade, mapped once to a Python exception.
+//!
+//! ```text
+//! MangroveError ── OpenError ── LockedError      another process has the database open for writing
+//!               ├─ QueryError ── TimeoutError    the message shows the query and points at the place
+//!               ├─ LoadError                     … file:line:column, the value and the reason
+//!               ├─ TransactionError              used after its end, or rolled back by an earlier failure
+//!               ├─ StorageError                  disk full, damaged, read-only
+//!               └─ InternalError                 a bug of Mangrove's: a panic that was caught
+//! ```
+
+use mangrove::{Bug, ExportError, GraphError, LoadError as Load, OpenError as Open, QueryError as Query, QueryErrorKind, StoreError};
+use pyo3::exceptions::{PyException, PyUserWarning};
+use pyo3::prelude::*;
+
+use crate::interrupt;
+
+pyo3::create_exception!(mangrovedb, MangroveError, PyException, "The base of every error Mangrove raises.");
+pyo3::create_exception!(mangrovedb, OpenError, MangroveError, "A database could not be opened or made.");
+pyo3::create_exception!(mangrovedb, LockedError, OpenError, "Another process has the database open for writing.");
+pyo3::create_exception!(
+    mangrovedb,
+    QueryError,
+    MangroveError,
+    "A query could not be read or run; the message shows where and what to do."
+);
+pyo3::create_exception!(mangrovedb, TimeoutError, QueryError, "A query ran longer than it was given.");
+pyo3::create_exception!(
+    mangrovedb,
+    LoadError,
+    MangroveError,
+    "Files or rows could not be loaded; the message says where, and the graph is as it was."
+);
+pyo3::create_exception!(
+    mangrovedb,
+    TransactionError,
+    MangroveError,
+    "A transaction was used after its end, or was rolled back when one of its operations failed."
+);
+pyo3::create_exception!(
+    mangrovedb,
+    StorageError,
+    MangroveError,
+    "The store refused: the disk is full, the database is damaged or open read-only, a name is unknown."
+);
+pyo3::create_exception!(
+    mangrovedb,
+    InternalError,
+    MangroveError,
+    "A bug of Mangrove's. Nothing of the operation was stored, and the database can be used on; please report it."
+);
+pyo3::create_exception!(
+    mangrovedb,
+    QueryWarning,
+    PyUserWarning,
+    "What a query wants its author to know, such as a label nothing in the graph has."
+);
+
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let py = module.py();
+    module.add("MangroveError", py.get_type::<MangroveError>())?;
+    module.add("OpenError", py.get_type::<OpenError>())?;
+    module.add("LockedError", py.get_type::<LockedError>())?;
+    module.add("QueryError", py.get_type::<QueryError>())?;
+    module.add("TimeoutError", py.get_type::<TimeoutError>())?;
+    module.add("LoadError", py.get_type::<LoadError>())?;
+    module.add("TransactionError", py.get_type::<TransactionError>())?;
+    module.add("StorageError", py.get_type::<StorageError>())?;
+    module.add("InternalError", py.get_type::<InternalError>())?;
+    module.add("QueryWarning", py.get_type::<QueryWarning>())
+}
+
+/// An error on its way to Python.
+pub trait Raise {
+    fn raise(self) -> PyErr;
+}
+
+/// The outcome of work during which Ctrl-C may have been pressed.
+pub fn raised<T, E: Raise>(outcome: Result<T, E>) -> PyResult<T> {
+    outcome.map_err(|error| interrupt::take().unwrap_or_else(|| error.raise()))
+}
+
+impl Raise for Bug {
+    fn raise(self) -> PyErr {
+        InternalError::new_err(self.to_string())
+    }
+}
+
+impl Raise for GraphError {
+    fn raise(self) -> PyErr {
+        StorageError::new_err(self.to_string())
+    }
+}
+
+impl Raise for Query {
+    fn raise(self) -> PyErr {
+        let message = self.render();
+        match self {
+            Query::Query(failure) if failure.kind == QueryErrorKind::Timeout => TimeoutError::new_err(message),
+            Query::Query(_) => QueryError::new_err(message),
+            Query::Graph(error) => error.raise(),
+            Query::Aborted => TransactionError::new_err(message),
+            Query::Bug(bug) => bug.raise(),
+        }
+    }
+}
+
+impl Raise for Load {
+    fn raise(self) -> PyErr {
+        match self {
+            Load::Load(error) => LoadError::new_err(error.to_string()),
+            Load::Graph(error) => error.raise(),
+            Load::Bug(bug) => bug.raise(),
+            Load::Aborted => TransactionError::new_err(self.to_string()),
+        }
+    }
+}
+
+impl Raise for StoreError {
+    fn raise(self) -> PyErr {
+        match self {
+            StoreError::Graph(error) => error.raise(),
+            StoreError::Bug(bug) => bug.raise(),
+            StoreError::Aborted => TransactionError::new_err(self.to_string()),
+            StoreError::Unknown { .. } => StorageError::new_err(self.to_string()),
+        }
+    }
+}
+
+impl Raise for ExportError {
+    fn raise(self) -> PyErr {
+        match self {
+            ExportError::Bug(bug) => bug.raise(),
+            other => StorageError::new_err(other.to_string()),
+        }
+    }
+}
+
+impl Raise for Open {
+    fn raise(self) -> PyErr {
+        match self {
+            Open::Store(error) => OpenError::new_err(error.to_string()),
+            Open::Bug(bug) => bug.raise(),
+        }
+    }
+}
+
+/// Raises a `QueryWarning`.
+pub fn warn(py: Python<'_>, message: &str) -> PyResult<()> {
+    let message = std::ffi::CString::new(message.replace('\0', " ")).unwrap_or_default();
+    PyErr::warn(py, &py.get_type::<QueryWarning>(), &message, 1)
+}

@@ -1,0 +1,158 @@
+//! Python objects as values: parameters of queries, cells of rows.
+//!
+//! The exact inverse of [`convert`](crate::convert) where Python tells types apart. Integers become int64 (bigint beyond),
+//! floats doubles; NumPy's scalars their Python equivalents, and its one-dimensional arrays of floats vectors. A datetime
+//! without a time zone is taken as UTC.
+
+use mangrove_graph::{BigDecimal, BigInt, Date, DateTime, Duration, Map, Uuid, Value};
+use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{
+    PyBool, PyBytes, PyDate, PyDateTime, PyDelta, PyDeltaAccess, PyDict, PyFloat, PyFrozenSet, PyInt, PyList,
+    PySet, PyString, PyTuple,
+};
+
+use crate::{convert, elements};
+
+/// The value a Python object stands for.
+///
+/// # Errors
+/// `TypeError` if there is none.
+pub fn value(object: &Bound<'_, PyAny>) -> PyResult<Value> {
+    if let Ok(text) = object.cast::<PyString>() {
+        return Ok(Value::String(text.to_str()?.into()));
+    }
+    if object.is_none() {
+        return Ok(Value::Null);
+    }
+    if let Ok(b) = object.cast_exact::<PyBool>() {
+        return Ok(Value::Bool(b.is_true()));
+    }
+    if let Ok(int) = object.cast::<PyInt>() {
+        return integer(int);
+    }
+    if let Ok(float) = object.cast::<PyFloat>() {
+        return Ok(Value::Float64(float.value()));
+    }
+    container(object)
+}
+
+fn integer(int: &Bound<'_, PyInt>) -> PyResult<Value> {
+    match int.extract::<i64>() {
+        Ok(value) => Ok(Value::Int64(value)),
+        Err(error) if error.is_instance_of::<PyOverflowError>(int.py()) => {
+            let hex = int.call_method1("__format__", ("x",))?;
+            let big = BigInt::parse_bytes(hex.cast::<PyString>()?.to_str()?.as_bytes(), 16);
+            big.map(Value::from).ok_or(error)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+fn container(object: &Bound<'_, PyAny>) -> PyResult<Value> {
+    if let Ok(list) = object.cast::<PyList>() {
+        return Ok(Value::list(list.iter().map(|item| value(&item)).collect::<PyResult<_>>()?));
+    }
+    if let Ok(tuple) = object.cast::<PyTuple>() {
+        return Ok(Value::list(tuple.iter().map(|item| value(&item)).collect::<PyResult<_>>()?));
+    }
+    if let Ok(dict) = object.cast::<PyDict>() {
+        let entries = dict.iter().map(|(key, item)| Ok((value(&key)?, value(&item)?)));
+        return Ok(Value::map(Map::from_distinct(entries.collect::<PyResult<_>>()?)));
+    }
+    if object.cast::<PySet>().is_ok() || object.cast::<PyFrozenSet>().is_ok() {
+        let items = object.try_iter()?.map(|item| value(&item?)).collect::<PyResult<Vec<_>>>()?;
+        return Ok(Value::set(items));
+    }
+    if let Ok(bytes) = object.cast::<PyBytes>() {
+        return Ok(Value::Bytes(bytes.as_bytes().into()));
+    }
+    rarer(object)
+}
+
+fn rarer(object: &Bound<'_, PyAny>) -> PyResult<Value> {
+    // A datetime is a date too, so it goes first.
+    if let Ok(time) = object.cast::<PyDateTime>() {
+        return date_time(time);
+    }
+    if let Ok(date) = object.cast::<PyDate>() {
+        return self::date(date).map(Value::Date);
+    }
+    if let Ok(delta) = object.cast::<PyDelta>() {
+        return Ok(Value::Duration(duration(delta)));
+    }
+    if let Some(element) = elements::element_value(object) {
+        return Ok(element);
+    }
+    by_class(object)
+}
+
+/// Classes known by name, so that their modules need not be there.
+fn by_class(object: &Bound<'_, PyAny>) -> PyResult<Value> {
+    let class = object.get_type();
+    let (module, name) = (class.module()?.to_string(), class.name()?.to_string());
+    match (module.as_str(), name.as_str()) {
+        ("uuid", "UUID") => {
+            let bytes: [u8; 16] = object.getattr("bytes")?.extract()?;
+            Ok(Value::Uuid(Uuid::from_bytes(bytes)))
+        }
+        ("decimal", "Decimal") => {
+            let text = object.str()?.to_string();
+            let decimal = text.parse::<BigDecimal>();
+            decimal.map(Value::from).map_err(|_| PyValueError::new_err(format!("Decimal('{text}') is no number")))
+        }
+        ("mangrovedb._types" | "gremlin_python.process.traversal", "T" | "Direction" | "Merge") => {
+            let member = object.getattr("name")?.to_string();
+            convert::token_named(&name, &member).map(Value::Token).ok_or_else(|| unsupported(object))
+        }
+        ("numpy", "ndarray") => array(object),
+        ("numpy", _) if object.hasattr("item")? => value(&object.call_method0("item")?),
+        ("pandas" | "pandas._libs.missing", "NAType") => Ok(Value::Null),
+        _ => Err(unsupported(object)),
+    }
+}
+
+fn unsupported(object: &Bound<'_, PyAny>) -> PyErr {
+    let class = object.get_type().fully_qualified_name().map(|n| n.to_string()).unwrap_or_default();
+    PyTypeError::new_err(format!(
+        "a {class} cannot be a value: give a str, int, float, bool, None, bytes, datetime, date, timedelta, Decimal, UUID, \
+         list, set, dict, or an element of this database"
+    ))
+}
+
+/// One-dimensional float32 arrays are vectors, all others lists.
+fn array(object: &Bound<'_, PyAny>) -> PyResult<Value> {
+    let dtype = object.getattr("dtype")?.getattr("str")?.to_string();
+    let dimensions: usize = object.getattr("ndim")?.extract()?;
+    let list = object.call_method0("tolist")?;
+    if dimensions == 1 && dtype.ends_with("f4") {
+        let items: Vec<f32> = list.extract()?;
+        return Ok(Value::Vector(items.into()));
+    }
+    value(&list)
+}
+
+fn date(date: &Bound<'_, PyDate>) -> PyResult<Date> {
+    const EPOCH_ORDINAL: i32 = 719_163;
+    let ordinal: i32 = date.call_method0("toordinal")?.extract()?;
+    Ok(Date(ordinal - EPOCH_ORDINAL))
+}
+
+fn date_time(time: &Bound<'_, PyDateTime>) -> PyResult<Value> {
+    let offset = time.call_method0("utcoffset")?;
+    let offset_seconds = match offset.cast::<PyDelta>() {
+        Ok(delta) => duration(delta).seconds as i32,
+        Err(_) => 0,
+    };
+    // Days and the clock as written, then the offset taken off: exact, and free of local time zones.
+    let days = i64::from(date(time.cast::<PyDate>()?)?.0);
+    let clock = |name: &str| -> PyResult<i64> { time.getattr(name)?.extract() };
+    let seconds = days * 86_400 + clock("hour")? * 3600 + clock("minute")? * 60 + clock("second")?;
+    let nanos = time.getattr("microsecond")?.extract::<u32>()? * 1000;
+    Ok(Value::DateTime(DateTime { seconds: seconds - i64::from(offset_seconds), nanos, offset_seconds }))
+}
+
+fn duration(delta: &Bound<'_, PyDelta>) -> Duration {
+    let seconds = i64::from(delta.get_days()) * 86_400 + i64::from(delta.get_seconds());
+    Duration { seconds, nanos: delta.get_microseconds() as u32 * 1000 }
+}

@@ -1,0 +1,44 @@
+"""What the tests share: a small graph of airports, and a directory of its own for every test."""
+
+import pytest
+
+import mangrovedb as mg
+
+
+def airports(path):
+    """Four airports, five routes between them, and the country one of them is in; ids are codes."""
+    db = mg.open(path)
+    with db.ingest() as w:
+        w.add_vertices(
+            "airport",
+            [
+                {"id": "AUS", "code": "AUS", "city": "Austin", "elev": 542},
+                {"id": "DFW", "code": "DFW", "city": "Dallas", "elev": 607},
+                {"id": "LHR", "code": "LHR", "city": "London", "elev": 83},
+                {"id": "WLG", "code": "WLG", "city": "Wellington", "elev": 41},
+            ],
+        )
+        w.add_vertices("country", [{"id": "US", "name": "United States"}])
+        routes = [("AUS", "DFW", 190), ("AUS", "LHR", 4921), ("DFW", "AUS", 190), ("LHR", "AUS", 4921), ("DFW", "WLG", 7900)]
+        w.add_edges("route", routes, columns=["from", "to", "dist"])
+        w.add_edges("in", [{"from": "AUS", "to": "US"}])
+    return db
+
+
+@pytest.fixture(autouse=True)
+def in_a_directory_of_its_own(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def db(tmp_path):
+    database = airports(tmp_path / "air.mg")
+    yield database
+    database.close()
+
+
+@pytest.fixture
+def empty(tmp_path):
+    database = mg.open(tmp_path / "empty.mg")
+    yield database
+    database.close()

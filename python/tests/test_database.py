@@ -1,0 +1,209 @@
+"""Opening, transactions, indexes, errors, threads and processes."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import warnings
+
+import pytest
+
+import mangrovedb as mg
+
+
+def test_what_is_committed_is_there_when_reopened(db, tmp_path):
+    db.query("g.addV('airport').property(id, 'ZRH')")
+    db.close()
+    with mg.open(tmp_path / "air.mg", read_only=True) as again:
+        assert again.query("g.V('ZRH').count()").one() == 1
+    with pytest.raises(mg.OpenError, match="closed"):
+        db.query("g.V()")
+
+
+def test_read_only_makes_nothing_and_writes_nothing(db, tmp_path):
+    with pytest.raises(mg.OpenError):
+        mg.open(tmp_path / "nothing.mg", read_only=True)
+    assert not (tmp_path / "nothing.mg").exists()
+    db.close()
+    with mg.open(tmp_path / "air.mg", read_only=True) as reader:
+        with pytest.raises(mg.MangroveError, match="read-only"):
+            reader.query("g.addV()")
+
+
+def test_words_that_are_no_option_are_refused(tmp_path):
+    with pytest.raises(ValueError, match="durability is one of full, relaxed"):
+        mg.open(tmp_path / "x.mg", durability="maybe")
+    with pytest.raises(ValueError, match="id_space is one of"):
+        mg.open(tmp_path / "x.mg", id_space="universe")
+
+
+def test_a_second_writer_is_told_who_has_it(db, tmp_path):
+    program = f"import mangrovedb as mg; mg.open({str(tmp_path / 'air.mg')!r})"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode != 0
+    assert "LockedError" in done.stderr and str(os.getpid()) in done.stderr
+
+
+def test_reader_processes_beside_the_writer(db, tmp_path):
+    program = (
+        f"import mangrovedb as mg; print(mg.open({str(tmp_path / 'air.mg')!r}, read_only=True).query('g.V().count()').one())"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "5\n"), done.stderr
+
+
+def test_ids_of_their_own_for_each_label(tmp_path):
+    with mg.open(tmp_path / "l.mg", id_space="label") as db:
+        with db.ingest() as w:
+            w.add_vertices("a", [{"id": 1}])
+            w.add_vertices("b", [{"id": 1}])
+        assert sorted(db.query("g.V().id()")) == ["a/1", "b/1"]
+
+
+def test_a_transaction_is_kept_or_not_at_all(db):
+    with pytest.raises(RuntimeError):
+        with db.transaction() as tx:
+            tx.query("g.addV('airport').property(id, 'ZRH')")
+            assert tx.query("g.V().count()").one() == 6
+            assert db.query("g.V().count()").one() == 5
+            raise RuntimeError
+    assert db.query("g.V().count()").one() == 5
+    with db.transaction() as tx:
+        tx.query("g.addV('airport').property(id, 'ZRH')")
+    assert db.query("g.V().count()").one() == 6
+    with pytest.raises(mg.TransactionError, match="ended"):
+        tx.query("g.V()")
+
+
+def test_a_failed_query_ends_its_transaction(db):
+    with pytest.raises(mg.MangroveError):
+        with db.transaction() as tx:
+            tx.query("g.addV('airport').property(id, 'ZRH')")
+            with pytest.raises(mg.QueryError):
+                tx.query("g.addV('airport').property(id, 'OSL').fail()")
+            tx.query("g.V()")
+    assert db.query("g.V().count()").one() == 5
+
+
+def test_a_thread_cannot_wait_for_itself(db):
+    with db.transaction():
+        with pytest.raises(mg.MangroveError, match="this thread"):
+            db.query("g.addV()")
+
+
+def test_a_transaction_stays_on_its_thread(db):
+    raised = []
+
+    def use(tx):
+        try:
+            tx.query("g.addV()")
+        except mg.TransactionError as error:
+            raised.append(str(error))
+
+    with db.transaction() as tx:
+        thread = threading.Thread(target=use, args=(tx,))
+        thread.start()
+        thread.join()
+    assert "belongs to the thread" in raised[0]
+
+
+def test_threads_write_in_turn_and_read_at_once(db):
+    def write(thread):
+        for i in range(20):
+            db.query("g.addV('n').property('thread', t)", t=thread)
+            assert db.query("g.V().hasLabel('n').has('thread', t).count()", t=thread).one() == i + 1
+
+    threads = [threading.Thread(target=write, args=(t,)) for t in range(4)]
+    [thread.start() for thread in threads]
+    [thread.join() for thread in threads]
+    assert db.query("g.V().hasLabel('n').count()").one() == 80
+
+
+def test_indexes(db):
+    assert db.create_index("airport", "code")
+    assert not db.create_index("airport", "code")
+    assert db.schema()["indexes"] == [("airport", "code")]
+    assert db.query("g.V().has('airport', 'code', x).values('city')", x="LHR").one() == "London"
+    assert db.drop_index("airport", "code")
+    with pytest.raises(mg.MangroveError, match="did you mean"):
+        db.create_index("airprot", "code")
+
+
+def test_an_error_shows_the_place(db):
+    with pytest.raises(mg.QueryError) as caught:
+        db.query("g.V().hasLable('airport')")
+    text = str(caught.value)
+    assert "g.V().hasLable('airport')" in text and "^" in text and "hasLabel" in text
+
+
+def test_unknown_labels_are_a_warning(db):
+    with pytest.warns(mg.QueryWarning, match="airprot"):
+        result = db.query("g.V().hasLabel('airprot')")
+    assert len(result) == 0 and len(result.warnings) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        db.query("g.V().hasLabel('airport')")
+
+
+def test_parameters_given_twice_are_refused(db):
+    with pytest.raises(ValueError, match="given twice"):
+        db.query("g.V(x)", {"x": 1}, x=2)
+
+
+
+
+# Minutes of work in little memory.
+ENDLESS = "g.inject(0).repeat(math('_ + 1')).times(2000000000).count()"
+
+
+def test_a_timeout_stops_a_query(db):
+    started = time.monotonic()
+    with pytest.raises(mg.TimeoutError):
+        db.query(ENDLESS, timeout=0.2)
+    assert time.monotonic() - started < 5
+    assert db.query("g.V().count()").one() == 5
+
+
+def test_control_c_stops_a_query(db):
+    threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+    started = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        db.query(ENDLESS)
+    assert time.monotonic() - started < 5
+    assert db.query("g.V().count()").one() == 5
+
+
+def test_other_threads_run_while_the_engine_works(db):
+    ticks = []
+
+    def tick():
+        for _ in range(10):
+            time.sleep(0.01)
+            ticks.append(time.monotonic())
+
+    thread = threading.Thread(target=tick)
+    thread.start()
+    with pytest.raises(mg.TimeoutError):
+        db.query(ENDLESS, timeout=0.5)
+    assert len(ticks) == 10
+    thread.join()
+
+
+def test_check_backup_export_and_stats(db, tmp_path):
+    assert db.check() == []
+    assert db.stats()["edges"] == {"route": 5, "in": 1}
+    db.backup(tmp_path / "copy.mg")
+    with mg.open(tmp_path / "copy.mg") as copy:
+        assert copy.query("g.E().count()").one() == 6
+    for format in ("csv", "graphml", "graphson"):
+        assert db.export(tmp_path / format, format) == {"vertices": 5, "edges": 6}
+        with mg.open(tmp_path / f"{format}.mg") as again:
+            again.load(tmp_path / format)
+            assert again.query("g.V().count()").one() == 5
+            assert sorted(again.query("g.E().values('dist')")) == [190, 190, 4921, 4921, 7900]
+
+
+def test_explain_shows_the_plan(db):
+    assert "route" in db.explain("g.V().out('route').count()")

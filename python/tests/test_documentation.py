@@ -1,0 +1,114 @@
+"""Every example in the documentation runs, every public name has one, and the type stubs agree with the module."""
+
+import ast
+import doctest
+import inspect
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import airports
+
+import mangrovedb as mg
+import mangrovedb._types
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = Path(mg.__file__).parent
+
+
+def public_documentation():
+    """(name, documentation) of every public function, class and method."""
+    yield "mangrovedb", mg.__doc__
+    for name in mg.__all__:
+        thing = getattr(mg, name)
+        if not callable(thing) or (inspect.isclass(thing) and issubclass(thing, BaseException)):
+            continue
+        yield name, thing.__doc__
+        if inspect.isclass(thing):
+            for member in vars(thing):
+                if not member.startswith("_") and hasattr(getattr(thing, member), "__doc__"):
+                    yield f"{name}.{member}", inspect.getattr_static(thing, member).__doc__
+
+
+EXAMPLES = [
+    test
+    for name, text in public_documentation()
+    if (test := doctest.DocTestParser().get_doctest(text or "", {}, name, None, None)).examples
+]
+# Classes that only results make; the examples of those that make them show them.
+MADE_BY_RESULTS = {"Vertex", "Edge", "VertexProperty", "Property", "Path", "Graph"}
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.name)
+def test_example(example, tmp_path):
+    flags = doctest.ELLIPSIS | doctest.IGNORE_EXCEPTION_DETAIL | doctest.NORMALIZE_WHITESPACE
+    example.globs.update(mg=mg, db=airports(tmp_path / "air.mg"))
+    report = []
+    result = doctest.DocTestRunner(optionflags=flags).run(example, out=report.append, clear_globs=False)
+    assert result.failed == 0, "".join(report)
+
+
+def test_every_public_function_has_an_example():
+    with_example = {example.name for example in EXAMPLES}
+    missing = []
+    for name, text in public_documentation():
+        owner = name.split(".")[0]
+        if owner in MADE_BY_RESULTS or owner in {"T", "Direction", "Merge"} and "." in name or name.endswith((".path", ".closed")):
+            continue
+        if name not in with_example:
+            missing.append(name)
+    assert not missing
+
+
+def test_every_public_name_is_documented():
+    undocumented = [name for name in mg.__all__ if name != "__version__" and not (getattr(mg, name).__doc__ or "").strip()]
+    assert not undocumented
+
+
+def test_stubs_agree_with_the_module():
+    command = [sys.executable, "-m", "mypy.stubtest", "mangrovedb._mangrove", "--ignore-missing-stub"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_stubs_name_all_that_is_public():
+    tree = ast.parse((PACKAGE / "_mangrove.pyi").read_text())
+    stubbed = {node.name for node in tree.body if isinstance(node, (ast.ClassDef, ast.FunctionDef))}
+    assert set(mg.__all__) - set(vars(mangrovedb._types)) - {"__version__"} <= stubbed
+
+
+def test_typed_programs_pass_a_type_checker(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import mangrovedb as mg\n"
+        "db: mg.Database = mg.open('x.mg', read_only=True)\n"
+        "names: list[object] = db.query('g.V()', x=1, timeout=2.0).to_list()\n"
+        "with db.transaction() as tx:\n"
+        "    tx.query('g.addV()')\n"
+        "    tx.nothing_of_the_kind()\n"
+    )
+    done = subprocess.run([sys.executable, "-m", "mypy", str(program)], capture_output=True, text=True)
+    assert "nothing_of_the_kind" in done.stdout and "Found 1 error" in done.stdout, done.stdout + done.stderr
+
+
+def readme_programs():
+    return re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
+
+
+def test_readme_programs_run(tmp_path):
+    first, second = readme_programs()
+    done = subprocess.run([sys.executable, "-c", first], capture_output=True, text=True, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, "[1791]\n"), done.stderr
+    (tmp_path / "airports.csv").write_text("~id,~label,code:String\n1,airport,AUS\n2,airport,LHR\n")
+    (tmp_path / "routes.csv").write_text("~id,~from,~to,~label,dist:Int\n3,1,2,route,4921\n")
+    program = "import mangrovedb as mg\n" + second + "\nprint(r.to_list(), db.query('g.V().count()').one())"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, "['LHR'] 3\n"), done.stderr
+
+
+def test_readme_names_only_files_that_exist():
+    links = re.findall(r"\]\((?!https?:)([^)#]+)\)", (ROOT / "README.md").read_text())
+    assert links
+    assert [link for link in links if not (ROOT / link).exists()] == []

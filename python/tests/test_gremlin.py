@@ -1,0 +1,83 @@
+"""gremlinpython's own traversals, executed in process."""
+
+import pytest
+from gremlin_python.process.anonymous_traversal import traversal
+from gremlin_python.process.graph_traversal import GraphTraversalSource, __
+from gremlin_python.process.traversal import Order, P, T, TextP
+from gremlin_python.structure.graph import Edge, Path, Property, Vertex, VertexProperty
+
+import mangrovedb as mg
+from mangrovedb.gremlin import InProcessConnection
+
+
+@pytest.fixture
+def g(db):
+    return db.traversal()
+
+
+def test_the_source_is_the_stock_one(g):
+    assert type(g) is GraphTraversalSource
+
+
+def test_reads(g):
+    assert g.V().count().next() == 5
+    assert g.V().has("airport", "code", "AUS").out("route").values("code").order().to_list() == ["DFW", "LHR"]
+    assert g.V().has("elev", P.gt(100)).order().by("elev", Order.desc).values("code").to_list() == ["DFW", "AUS"]
+    assert g.V().has("city", TextP.starting_with("Lon")).values("code").next() == "LHR"
+    assert g.V("AUS").repeat(__.out("route").simple_path()).emit().dedup().values("code").to_set() == {"DFW", "LHR", "WLG"}
+    assert g.V("AUS").element_map("city").next() == {T.id: "AUS", T.label: "airport", "city": "Austin"}
+    counts = g.V().has_label("airport").group().by("code").by(__.out("route").count()).next()
+    assert counts == {"AUS": 2, "DFW": 2, "LHR": 1, "WLG": 0}
+    assert not g.V("nobody").has_next()
+
+
+def test_elements_are_the_librarys_own(g):
+    vertex = g.V("AUS").next()
+    assert type(vertex) is Vertex and (vertex.id, vertex.label) == ("AUS", "airport")
+    assert {p.key: p.value for p in vertex.properties}["city"] == "Austin"
+    edge = g.V("AUS").out_e("route").has("dist", 190).next()
+    assert type(edge) is Edge and (edge.outV.id, edge.inV.id) == ("AUS", "DFW")
+    assert type(g.V("AUS").properties("city").next()) is VertexProperty
+    assert type(g.E().has("dist", 190).properties("dist").next()) is Property
+    path = g.V("AUS").as_("a").out("route").path().next()
+    assert type(path) is Path and path.objects[0] == vertex and path.labels[0] == {"a"}
+
+
+def test_elements_go_back_in(g):
+    vertex = g.V("AUS").next()
+    assert g.V(vertex).out("in").values("name").next() == "United States"
+
+
+def test_writes_are_durable(g, db):
+    made = g.add_v("airport").property(T.id, "ZRH").property("code", "ZRH").next()
+    g.V("AUS").add_e("route").to(made).property("dist", 8600).iterate()
+    assert db.query("g.V('AUS').out('route').has('code', 'ZRH').count()").one() == 1
+    g.V("ZRH").drop().iterate()
+    assert g.V().count().next() == 5 and g.E().count().next() == 6
+
+
+def test_transactions(g):
+    tx = g.tx()
+    gtx = tx.begin()
+    gtx.add_v("airport").property(T.id, "ZRH").iterate()
+    assert gtx.V("ZRH").has_next() and not g.V("ZRH").has_next()
+    tx.commit()
+    assert g.V("ZRH").has_next() and not tx.is_open()
+    tx = g.tx()
+    gtx = tx.begin()
+    gtx.V().drop().iterate()
+    tx.rollback()
+    assert g.V().count().next() == 6
+
+
+def test_errors_are_mangroves(g):
+    with pytest.raises(mg.QueryError):
+        g.V().fail("on purpose").iterate()
+
+
+def test_asynchronous_submission(g):
+    assert g.V().count().promise(lambda t: t.next()).result() == 5
+
+
+def test_any_source_can_use_the_connection(db):
+    assert traversal().with_(InProcessConnection(db)).V().count().next() == 5

@@ -1,0 +1,179 @@
+"""Loading files and tables, and batched ingest."""
+
+import gzip
+import os
+import signal
+import threading
+import time
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import mangrovedb as mg
+
+PEOPLE = [("ada", "Ada", 36), ("bob", "Bob", None), ("cyd", "Cyd", 51)]
+NAMES = ["id", "name", "age"]
+
+
+def people(db):
+    return db.query("g.V().hasLabel('person').order().by(id).project('i', 'n', 'a').by(id).by('name').by(coalesce(values('age'), constant('none')))").to_list()
+
+
+EXPECTED = [{"i": "ada", "n": "Ada", "a": 36}, {"i": "bob", "n": "Bob", "a": "none"}, {"i": "cyd", "n": "Cyd", "a": 51}]
+
+TABLES = {
+    "list of dicts": [{k: v for k, v in zip(NAMES, row) if v is not None} for row in PEOPLE],
+    "list of dicts with None": [dict(zip(NAMES, row)) for row in PEOPLE],
+    "dict of lists": dict(zip(NAMES, map(list, zip(*PEOPLE)))),
+    "pyarrow": pa.table(dict(zip(NAMES, map(list, zip(*PEOPLE))))),
+    "polars": pl.DataFrame(PEOPLE, schema=NAMES, orient="row"),
+    "pandas": pd.DataFrame(PEOPLE, columns=NAMES).astype({"age": "Int64"}),
+    "generator": (dict(zip(NAMES, row)) for row in PEOPLE),
+}
+
+
+@pytest.mark.parametrize("table", TABLES.values(), ids=TABLES.keys())
+def test_ingest_takes_every_kind_of_table(empty, table):
+    with empty.ingest() as w:
+        assert w.add_vertices("person", table) == 3
+    assert people(empty) == EXPECTED
+
+
+@pytest.mark.parametrize("rows", [PEOPLE, [list(row) for row in PEOPLE], [np.array(row, dtype=object) for row in PEOPLE]])
+def test_rows_without_names_need_columns(empty, rows):
+    with empty.ingest() as w:
+        with pytest.raises(TypeError, match="columns="):
+            w.add_vertices("person", rows)
+        w.add_vertices("person", rows, columns=NAMES)
+    assert people(empty) == EXPECTED
+
+
+def test_numpy_arrays(empty):
+    with empty.ingest() as w:
+        structured = np.array([(1, 0.5), (2, 1.5)], dtype=[("id", "i4"), ("weight", "f8")])
+        w.add_vertices("thing", structured)
+        w.add_edges("to", {"from": np.array([1, 2]), "to": np.array([2, 1]), "n": np.array([7, 8], dtype="u2")})
+        with pytest.raises(TypeError, match="field names"):
+            w.add_vertices("thing", np.zeros((2, 2)))
+    assert sorted(empty.query("g.V().values('weight')")) == [0.5, 1.5]
+    assert empty.query("g.V(1).outE().as('e').inV().id().as('i').select('e', 'i').by('n').by()").one() == {"e": 7, "i": 2}
+
+
+def test_columns_may_be_named(empty):
+    with empty.ingest() as w:
+        w.add_vertices("person", [{"who": "x", "id": 5}], id="who")
+        w.add_vertices("person", [{"who": "y", "id": 6}], id="who")
+        w.add_edges("knows", [{"from": "old", "a": "x", "b": "y"}], source="a", target="b")
+    assert empty.query("g.V('x').out('knows').id()").one() == "y"
+    assert empty.query("g.E().values('from')").one() == "old"
+
+
+def test_types_of_a_column(empty):
+    with empty.ingest() as w:
+        w.add_vertices("t", [{"id": 1, "mixed": 1, "real": 1}, {"id": 2, "mixed": "one", "real": 2.5}, {"id": 3, "real": 3}])
+        w.add_vertices("t", [{"id": 4, "flag": True, "list": [1, 2], "big": 2**70}])
+    assert empty.query("g.V(1, 2).order().by(id).values('mixed')").to_list() == [1, "one"]
+    assert empty.query("g.V(1, 2, 3).order().by(id).values('real')").to_list() == [1.0, 2.5, 3.0]
+    assert empty.query("g.V(4).valueMap('flag', 'list', 'big').by(unfold().fold())").one()["big"] == [2**70]
+
+
+def test_a_wrong_row_is_named(empty):
+    with empty.ingest() as w:
+        with pytest.raises(ValueError, match="row 1 has 1 fields where columns names 2"):
+            w.add_vertices("t", [(1, 2), (3,)], columns=["id", "n"])
+        with pytest.raises(TypeError, match="row 1 is a tuple where the first row is a dict"):
+            w.add_vertices("t", [{"id": 1}, (2,)])
+        with pytest.raises(ValueError, match="column n has 1 rows, the first column 2"):
+            w.add_vertices("t", {"id": [1, 2], "n": [1]})
+        with pytest.raises(TypeError, match="a int is no table|a builtins.int is no table|int is no table"):
+            w.add_vertices("t", 5)
+        with pytest.raises(mg.LoadError, match="nobody"):
+            w.add_edges("e", [{"from": "nobody", "to": "nobody"}])
+
+
+def test_an_exception_leaves_what_was_not_committed(empty):
+    with pytest.raises(RuntimeError):
+        with empty.ingest() as w:
+            w.add_vertices("kept", [{"id": 1}])
+            w.commit()
+            w.add_vertices("lost", [{"id": 2}])
+            raise RuntimeError
+    assert empty.query("g.V().label()").to_list() == ["kept"]
+    assert empty.check() == []
+
+
+def test_ingest_of_many_rows(empty):
+    count = 50_000
+    with empty.ingest() as w:
+        w.add_vertices("n", {"id": np.arange(count)})
+        for start in range(0, count, 10_000):
+            w.add_edges("to", [(i, (i * 7) % count, i / 2) for i in range(start, start + 10_000)], columns=["from", "to", "w"])
+    assert empty.stats()["edges"] == {"to": count}
+    assert empty.query("g.V(3).out('to').id()").one() == 21
+
+
+def write_csv(directory):
+    (directory / "person.csv").write_text("id,name,age\nada,Ada,36\nbob,Bob,\ncyd,Cyd,51\n")
+    (directory / "knows.csv").write_text("src,dst,since\nada,bob,2001\nbob,cyd,2002\n")
+
+
+def test_plain_files(empty, tmp_path):
+    write_csv(tmp_path)
+    report = empty.load(nodes={"person": "person.csv"}, edges={("person", "knows", "person"): tmp_path / "knows.csv"})
+    assert (report["vertices"], report["edges"], report["rejects"]) == ({"person": 3}, {"knows": 2}, 0)
+    assert people(empty) == EXPECTED
+    assert empty.query("g.V('ada').repeat(out('knows')).emit().values('name')").to_list() == ["Bob", "Cyd"]
+
+
+def test_files_with_headers_globs_and_compression(empty, tmp_path):
+    for part, rows in enumerate(["ada,person,36\n", "bob,person,\n"]):
+        with gzip.open(tmp_path / f"part-{part}.csv.gz", "wt") as file:
+            file.write("~id,~label,age:Int\n" + rows)
+    assert empty.load("part-*.csv.gz")["vertices"] == {"person": 2}
+
+
+def test_tables_load_beside_files(empty, tmp_path):
+    write_csv(tmp_path)
+    knows = pl.DataFrame({"src": ["ada"], "dst": ["cyd"], "since": [1999]})
+    report = empty.load(nodes={"person": ["person.csv"]})
+    report = empty.load(edges={("person", "knows", "person"): knows})
+    assert report["edges"] == {"knows": 1}
+    empty.load(nodes={"place": pa.table({"id": [1, 2], "name": ["x", "y"]}), "thing": [{"id": 9}]})
+    assert empty.stats()["vertices"] == {"person": 3, "place": 2, "thing": 1}
+    assert empty.query("g.V('ada').outE('knows').values('since')").one() == 1999
+
+
+def test_a_bad_row_is_named_and_leaves_nothing(empty, tmp_path):
+    (tmp_path / "person.csv").write_text("~id,~label,age:Int\nada,person,36\nbob,person,old\n")
+    with pytest.raises(mg.LoadError, match=r"person.csv:3:\d+.*old"):
+        empty.load("person.csv")
+    assert empty.query("g.V().count()").one() == 0
+    report = empty.load("person.csv", on_error="skip", rejects="rejects.csv")
+    assert (report["vertices"], report["rejects"]) == ({"person": 1}, 1)
+    assert "old" in (tmp_path / "rejects.csv").read_text()
+
+
+def test_missing_files_and_words_that_are_no_option(empty):
+    with pytest.raises(mg.LoadError, match="nothing.csv"):
+        empty.load("nothing.csv")
+    with pytest.raises(ValueError, match="on_error is one of fail, skip"):
+        empty.load("x.csv", on_error="ignore")
+    with pytest.raises(ValueError, match="format is one of"):
+        empty.load("x.csv", format="xlsx")
+
+
+def test_progress_is_told_and_control_c_stops_a_load(empty, tmp_path):
+    with open(tmp_path / "n.csv", "w") as file:
+        file.write("~id,~label,name:String\n")
+        file.writelines(f"{i},n,name {i}\n" for i in range(1_500_000))
+    threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+    told = []
+    started = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        empty.load("n.csv", progress=lambda rows, done, total: told.append((rows, done, total)))
+    assert time.monotonic() - started < 5
+    assert told and told[-1][2] == (tmp_path / "n.csv").stat().st_size
+    assert empty.query("g.V().count()").one() == 0

@@ -1,0 +1,194 @@
+"""Results: values, elements, and the ways into other libraries."""
+
+import datetime as dt
+import decimal
+import math
+import pickle
+import uuid
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import mangrovedb as mg
+
+VALUES = [
+    None,
+    True,
+    0,
+    -(2**63),
+    2**63,
+    -(10**30),
+    1.5,
+    math.inf,
+    "",
+    "Zürich ✈",
+    b"\x00\xff",
+    uuid.UUID(int=7),
+    decimal.Decimal("12.340"),
+    dt.date(1815, 12, 10),
+    dt.datetime(2024, 2, 29, 10, 11, 12, 345678, dt.timezone.utc),
+    dt.datetime(1950, 1, 1, 1, 2, 3, tzinfo=dt.timezone(dt.timedelta(hours=-5, minutes=-30))),
+    dt.timedelta(days=-2, hours=3, microseconds=1),
+    [1, "a", [2.5, None]],
+    {1, 2},
+    {"a": 1, "b": {"c": [True]}},
+]
+
+
+@pytest.mark.parametrize("value", VALUES, ids=repr)
+def test_values_go_in_and_come_back(empty, value):
+    back = empty.query("g.inject(x)", x=[value]).one()
+    assert back == [value] and type(back[0]) is type(value)
+
+
+@pytest.mark.parametrize("value", [v for v in VALUES if v is not None], ids=repr)
+def test_values_are_kept_as_properties(empty, value):
+    empty.query("g.addV('kept').property('value', x)", x=value)
+    back = empty.query("g.V().values('value')").one()
+    assert back == value and type(back) is type(value)
+
+
+def test_a_datetime_keeps_its_offset(empty):
+    written = dt.datetime(2024, 6, 1, 12, tzinfo=dt.timezone(dt.timedelta(hours=2)))
+    back = empty.query("g.inject(x)", x=written).one()
+    assert (back, back.utcoffset()) == (written, dt.timedelta(hours=2))
+    naive = dt.datetime(2024, 6, 1, 12)
+    assert empty.query("g.inject(x)", x=naive).one() == naive.replace(tzinfo=dt.timezone.utc)
+
+
+def test_numpy_scalars_and_arrays_are_values(empty):
+    assert empty.query("g.inject(x)", x=np.int32(5)).one() == 5
+    assert empty.query("g.inject(x)", x=np.float32(0.5)).one() == 0.5
+    assert empty.query("g.inject(x)", x=[np.array([0.5, 1.5], dtype="f4")]).one() == [[0.5, 1.5]]
+
+
+def test_what_is_no_value_is_refused_by_name(empty):
+    with pytest.raises(TypeError, match="object cannot be a value"):
+        empty.query("g.inject(x)", x=object())
+
+
+def test_vertices(db):
+    vertex = db.query("g.V('AUS')").one()
+    assert (vertex.id, vertex.label, vertex.labels) == ("AUS", "airport", ("airport",))
+    assert vertex.properties == {"code": "AUS", "city": "Austin", "elev": 542}
+    assert (vertex["city"], repr(vertex)) == ("Austin", "v[AUS]")
+    again = db.query("g.V().has('city', 'Austin')").one()
+    assert vertex == again and hash(vertex) == hash(again) and len({vertex, again}) == 1
+    assert vertex != db.query("g.V('LHR')").one()
+    with pytest.raises(KeyError):
+        vertex["nothing"]
+
+
+def test_edges_and_their_ends(db):
+    edge = db.query("g.V('AUS').outE('route').has('dist', 190)").one()
+    assert (edge.label, edge.outV.id, edge.inV.id, edge.properties) == ("route", "AUS", "DFW", {"dist": 190})
+    assert edge.inV == db.query("g.V('DFW')").one()
+    assert repr(edge) == f"e[{edge.id}][AUS-route->DFW]"
+    assert db.query("g.E(x)", x=edge.id).one() == edge
+
+
+def test_elements_are_parameters(db):
+    aus = db.query("g.V('AUS')").one()
+    assert db.query("g.V(x).out('in').values('name')", x=aus).one() == "United States"
+    edge = db.query("g.E().has('dist', 7900)").one()
+    assert db.query("g.E(x).values('dist')", x=edge).one() == 7900
+
+
+def test_properties_are_elements_of_their_own(db):
+    of_vertex = db.query("g.V('AUS').properties('city')").one()
+    assert (of_vertex.key, of_vertex.label, of_vertex.value, of_vertex.vertex.id) == ("city", "city", "Austin", "AUS")
+    assert of_vertex.id is not None and repr(of_vertex) == "vp[city->Austin]"
+    of_edge = db.query("g.V('AUS').outE('in').properties()").to_list()
+    assert of_edge == []
+    of_edge = db.query("g.E().has('dist', 7900).properties()").one()
+    assert (of_edge.key, of_edge.value, hasattr(of_edge, "id"), repr(of_edge)) == ("dist", 7900, False, "p[dist->7900]")
+
+
+def test_several_values_and_their_own_properties(empty):
+    empty.query("g.addV('p').property(list, 'name', 'a', 'since', 1).property(list, 'name', 'b').property('one', 1)")
+    vertex = empty.query("g.V()").one()
+    assert vertex.properties == {"name": ["a", "b"], "one": 1}
+    first = empty.query("g.V().properties('name').has('since', 1)").one()
+    assert (first.value, first.properties) == ("a", {"since": 1})
+
+
+def test_paths(db):
+    path = db.query("g.V('AUS').as('start').outE('route').has('dist', 190).as('leg').inV().path()").one()
+    assert [type(item).__name__ for item in path.objects] == ["Vertex", "Edge", "Vertex"]
+    assert path.labels == [{"start"}, {"leg"}, set()]
+    assert (len(path), path[0].id, path[-1].id, path["leg"]["dist"]) == (3, "AUS", "DFW", 190)
+    assert [item for item in path] == path.objects
+    again = db.query("g.V('AUS').as('start').outE('route').has('dist', 190).as('leg').inV().path()").one()
+    assert path == again and hash(path) == hash(again)
+    for wrong in (3, -4, "nowhere"):
+        with pytest.raises(LookupError):
+            path[wrong]
+
+
+def test_maps_have_tokens_and_hashable_keys(db):
+    row = db.query("g.V('AUS').elementMap('city')").one()
+    assert row == {mg.T.id: "AUS", mg.T.label: "airport", "city": "Austin"}
+    assert (type(mg.T.id).__name__, mg.T.id.name) == ("T", "id")
+    counts = db.query("g.V().hasLabel('airport').group().by(out('route').values('code').order().fold()).by(count())").one()
+    assert counts[("DFW", "LHR")] == 1
+    grouped = db.query("g.V('AUS').group().by(project('a').by('code')).by('elev')").one()
+    assert grouped[mg.FrozenDict(a="AUS")] in (542, [542])
+    by_vertex = db.query("g.V('AUS').out('route').groupCount()").one()
+    assert {vertex.id: n for vertex, n in by_vertex.items()} == {"DFW": 1, "LHR": 1}
+
+
+def test_trees_and_subgraphs(db):
+    tree = db.query("g.V('AUS').out('route').tree()").one()
+    assert isinstance(tree, mg.Tree)
+    assert {vertex.id: sorted(b.id for b in below) for vertex, below in tree.items()} == {"AUS": ["DFW", "LHR"]}
+    graph = db.query("g.V('AUS').outE('route').subgraph('s').cap('s')").one()
+    assert sorted(v.id for v in graph.vertices) == ["AUS", "DFW", "LHR"]
+    assert {(e.outV.id, e.inV.id) for e in graph.edges} == {("AUS", "DFW"), ("AUS", "LHR")}
+
+
+def test_a_result_is_a_sequence(db):
+    result = db.query("g.V().hasLabel('airport').values('code').order()")
+    assert (len(result), result[0], result[-1], bool(result)) == (4, "AUS", "WLG", True)
+    assert list(result) == list(result) == result.to_list()
+    with pytest.raises(IndexError):
+        result[4]
+    with pytest.raises(ValueError, match="has 4 results"):
+        result.one()
+    assert not db.query("g.V('nobody')")
+
+
+def test_results_leave_through_arrow(db):
+    result = db.query("g.V().hasLabel('airport').order().by('code').project('code', 'elev').by('code').by('elev')")
+    table = result.to_arrow()
+    assert table.to_pydict() == {"code": ["AUS", "DFW", "LHR", "WLG"], "elev": [542, 607, 83, 41]}
+    assert table.schema.field("elev").type == pa.int64()
+    assert pa.table(result).equals(table)
+    elements = db.query("g.V().hasLabel('airport').order().by('code')").to_arrow()
+    assert elements.column_names[:2] == ["id", "label"] and elements["city"][0].as_py() == "Austin"
+    assert db.query("g.V('nobody')").to_arrow().num_rows == 0
+
+
+def test_results_as_frames(db):
+    result = db.query("g.V().hasLabel('airport').order().by('code').valueMap('code', 'elev').by(unfold())")
+    frame = result.to_pandas()
+    assert list(frame.columns) == ["code", "elev"] and frame["elev"].sum() == 1273
+    assert result.to_polars()["code"].to_list() == ["AUS", "DFW", "LHR", "WLG"]
+
+
+def test_results_as_networkx(db):
+    graph = db.query("g.E().hasLabel('route')").to_networkx()
+    assert graph.number_of_edges() == 5 and graph["AUS"]["DFW"]
+    assert [data["dist"] for _, _, data in graph.out_edges("AUS", data=True)].count(190) == 1
+    paths = db.query("g.V('AUS').outE('route').inV().path()").to_networkx()
+    assert paths.nodes["AUS"]["city"] == "Austin" and sorted(paths.successors("AUS")) == ["DFW", "LHR"]
+
+
+def test_a_result_outlives_its_database(db):
+    result = db.query("g.V().hasLabel('airport')")
+    db.close()
+    assert {vertex["code"] for vertex in result} == {"AUS", "DFW", "LHR", "WLG"}
+
+
+def test_tokens_survive_pickling():
+    assert pickle.loads(pickle.dumps(mg.T.id)) is mg.T.id
