@@ -7,8 +7,9 @@
 use std::path::Path;
 use std::time::Duration;
 
+use mangrove_ingest::{Format, LoadOptions, OnError};
 use mangrove_query::{Graph, Options, Parameters, Query, gremlin};
-use mangrove_testkit::Oracle;
+use mangrove_testkit::{Oracle, compare};
 
 /// Text to tree, to canonical text, to the same tree.
 pub fn gremlin_parse(data: &[u8]) {
@@ -43,4 +44,36 @@ pub fn gremlin_run(data: &[u8]) {
     if let Ok(mut execution) = query.execute(&mut graph, &Parameters::new(), &options) {
         while let Ok(Some(_)) = execution.next(&mut graph) {}
     }
+}
+
+pub fn csv(data: &[u8]) {
+    load(data, Format::Csv, "people.csv");
+}
+
+pub fn graphson(data: &[u8]) {
+    load(data, Format::GraphSon, "graph.json");
+}
+
+pub fn graphml(data: &[u8]) {
+    load(data, Format::GraphMl, "graph.graphml");
+}
+
+/// Loads the bytes as a file into an empty graph: once as users do by default, once passing over what is wrong.
+fn load(data: &[u8], format: Format, name: &str) {
+    let home = tempfile::tempdir_in(memory()).expect("a temporary directory");
+    let file = home.path().join(name);
+    std::fs::write(&file, data).expect("the file is written");
+    for on_error in [OnError::Fail, OnError::Skip { rejects: home.path().join("rejects") }] {
+        let mut graph = Oracle::default();
+        let options = LoadOptions { format, files: vec![file.clone()], on_error, ..LoadOptions::default() };
+        if mangrove_ingest::load(&mut graph, &options, &mut mangrove_ingest::Quiet).is_ok() {
+            compare::assert_consistent(&graph);
+        }
+    }
+}
+
+/// Where files cost no disk.
+fn memory() -> &'static Path {
+    let memory = Path::new("/dev/shm");
+    if memory.is_dir() { memory } else { Path::new("/tmp") }
 }

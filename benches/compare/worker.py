@@ -63,8 +63,8 @@ def measure(op, forms, params, answers):
 
     def rank(form):
         quick(form, params[:3])
-        right = canonical(op, form(params[0])) == answers[0]
-        return not right, quick(form, params[:3])
+        right = all(canonical(op, form(param)) == answer for param, answer in zip(params[:5], answers))
+        return not right, quick(form, params[:5])
 
     form = min(forms, key=rank)
     times, wrong, start = [], 0, time.perf_counter()

@@ -5,10 +5,12 @@ use std::time::Duration;
 use clap::ValueEnum;
 use mangrove_graph::{GraphError, GraphView, GraphWrite, Value};
 use mangrove_query::{Graph, Options, Parameters, Query};
+use mangrove_snapshot::{Durability, OpenOptions, Store};
 use mangrove_testkit::Oracle;
+use tempfile::TempDir;
 
 /// After so long a query counts as failed.
-const TIMEOUT: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The store to run on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
@@ -21,13 +23,23 @@ pub enum StoreKind {
 
 pub enum Database {
     Oracle(Box<Oracle>),
+    Hot {
+        store: Store,
+        /// Goes when the database goes.
+        _directory: TempDir,
+    },
 }
 
 impl Database {
     pub fn create(kind: StoreKind) -> Result<Self, String> {
         match kind {
             StoreKind::Oracle => Ok(Database::Oracle(Box::default())),
-            StoreKind::Hot => Err("the hot store is not wired up".into()),
+            StoreKind::Hot => {
+                let directory = tempfile::tempdir().map_err(|e| format!("no temporary directory: {e}"))?;
+                let options = OpenOptions { durability: Durability::Relaxed, ..OpenOptions::default() };
+                let store = Store::open(directory.path(), &options).map_err(|e| e.to_string())?;
+                Ok(Database::Hot { store, _directory: directory })
+            }
         }
     }
 
@@ -35,6 +47,7 @@ impl Database {
     pub fn read<T>(&self, read: impl FnOnce(&dyn GraphView) -> Result<T, String>) -> Result<T, String> {
         match self {
             Database::Oracle(graph) => read(&**graph),
+            Database::Hot { store, .. } => read(&store.snapshot().map_err(|e| e.to_string())?),
         }
     }
 
@@ -50,6 +63,14 @@ impl Database {
                 let result = write(&mut *changed)?;
                 if keep {
                     *graph = changed;
+                }
+                Ok(result)
+            }
+            Database::Hot { store, .. } => {
+                let mut transaction = store.begin().map_err(|e| e.to_string())?;
+                let result = write(&mut transaction)?;
+                if keep {
+                    transaction.commit().map_err(|e| e.to_string())?;
                 }
                 Ok(result)
             }

@@ -1,14 +1,14 @@
 //! The part of the Gherkin language that TinkerPop's feature files use.
 //!
-//! A file is one feature with scenarios; a scenario has tags and steps; a step may be followed by a doc string (between
-//! `"""` lines, less the indentation of the opening one) or a table (rows of `| cell | … |`, of which the first cell counts).
+//! A file is one feature with scenarios; a scenario has steps; a step may be followed by a doc string (between
+//! `"""` lines, less the indentation of the opening one) or a table (rows of `| cell | … |`, of which the first cell counts). Tags and
+//! comments are passed over.
 
 /// One scenario of a feature file.
 #[derive(Clone, Debug)]
 pub struct Scenario {
     /// `directory/File.feature::name`, made unique by `#2`, `#3` … where names repeat.
     pub id: String,
-    pub tags: Vec<String>,
     pub steps: Vec<Step>,
 }
 
@@ -22,15 +22,6 @@ pub struct Step {
 }
 
 impl Scenario {
-    pub fn has_tag(&self, tag: &str) -> bool {
-        self.tags.iter().any(|t| t == tag)
-    }
-
-    /// The directory of its feature file.
-    pub fn directory(&self) -> &str {
-        self.id.split('/').next().unwrap_or_default()
-    }
-
     /// The doc strings of its traversals.
     pub fn traversals(&self) -> impl Iterator<Item = &str> {
         self.steps.iter().filter(|s| s.text == "the traversal of").filter_map(|s| s.doc.as_deref())
@@ -39,8 +30,7 @@ impl Scenario {
 
 /// The scenarios of one feature file, `name` being its path below the features' directory.
 pub fn parse(name: &str, text: &str) -> Result<Vec<Scenario>, String> {
-    let mut reader =
-        Reader { feature: name, lines: text.lines().enumerate(), pending: Vec::new(), tags: None, scenarios: Vec::new() };
+    let mut reader = Reader { feature: name, lines: text.lines().enumerate(), scenarios: Vec::new() };
     while let Some((number, line)) = reader.lines.next() {
         reader.line(line).map_err(|what| format!("{name}:{}: {what}", number + 1))?;
     }
@@ -50,24 +40,16 @@ pub fn parse(name: &str, text: &str) -> Result<Vec<Scenario>, String> {
 struct Reader<'a> {
     feature: &'a str,
     lines: std::iter::Enumerate<std::str::Lines<'a>>,
-    /// Tags met since the last scenario.
-    pending: Vec<String>,
-    /// The feature's own tags, once its heading has been met.
-    tags: Option<Vec<String>>,
     scenarios: Vec<Scenario>,
 }
 
 impl<'a> Reader<'a> {
     fn line(&mut self, line: &'a str) -> Result<(), String> {
         let text = line.trim();
-        if text.is_empty() || text.starts_with('#') {
+        if text.is_empty() || text.starts_with(['#', '@']) || text.starts_with("Feature:") {
             return Ok(());
         }
-        if text.starts_with('@') {
-            self.pending.extend(text.split_whitespace().map(str::to_owned));
-        } else if text.starts_with("Feature:") {
-            self.tags = Some(std::mem::take(&mut self.pending));
-        } else if let Some(name) = text.strip_prefix("Scenario:") {
+        if let Some(name) = text.strip_prefix("Scenario:") {
             self.scenario(name.trim());
         } else if text.starts_with("\"\"\"") {
             let doc = self.doc_string(line)?;
@@ -90,9 +72,7 @@ impl<'a> Reader<'a> {
             0 => id,
             n => format!("{id}#{}", n + 1),
         };
-        let mut tags = self.tags.clone().unwrap_or_default();
-        tags.append(&mut self.pending);
-        self.scenarios.push(Scenario { id, tags, steps: Vec::new() });
+        self.scenarios.push(Scenario { id, steps: Vec::new() });
     }
 
     fn step(&mut self) -> Result<&mut Step, String> {
@@ -167,9 +147,6 @@ Feature: Step - out()
         let scenarios = parse("map/Out.feature", FEATURE).unwrap();
         let ids: Vec<_> = scenarios.iter().map(|s| s.id.as_str()).collect();
         assert_eq!(ids, ["map/Out.feature::g_V", "map/Out.feature::g_V#2"]);
-        assert_eq!(scenarios[0].tags, ["@Feature", "@One", "@Two"]);
-        assert_eq!(scenarios[1].tags, ["@Feature"]);
-        assert_eq!(scenarios[0].directory(), "map");
         assert_eq!(scenarios[0].traversals().collect::<Vec<_>>(), ["g.V()\n  .out()"]);
         assert_eq!(scenarios[0].steps[2].rows, ["result", r#"m[{"a":"m[{\"b\":1}]"}]"#, ""]);
     }

@@ -11,8 +11,8 @@ use serde_json::Value as Json;
 pub enum Expected {
     /// A plain value, or an element of the graph.
     Value(Value),
-    /// A vertex the graph does not have, by its name.
-    Unknown(String),
+    /// A vertex the graph does not have.
+    Unknown,
     /// A constant of `Merge`, which only queries hold.
     Merge(String),
     List(Vec<Expected>),
@@ -151,7 +151,7 @@ fn element(kind: &str, name: &str, suffix: Option<&str>, elements: &mut dyn Elem
     };
     let id = match (&found, suffix) {
         (Some(element), None) => return Ok(Expected::Value(element.clone())),
-        (None, None) => return Ok(Expected::Unknown(name.to_owned())),
+        (None, None) => return Ok(Expected::Unknown),
         (Some(element), Some(_)) => elements.id(element)?,
         (None, Some(_)) => name.into(),
     };
@@ -219,7 +219,7 @@ impl Expected {
                 let entries = entries.iter().map(|(k, v)| Some(format!("{}:{}", key_literal(k)?, v.literal()?)));
                 format!("[{}]", entries.collect::<Option<Vec<_>>>()?.join(","))
             }
-            Expected::Unknown(_) | Expected::Path(_) | Expected::Tree(_) => return None,
+            Expected::Unknown | Expected::Path(_) | Expected::Tree(_) => return None,
         })
     }
 

@@ -24,6 +24,9 @@ class Direction(Enum):
 
     >>> db.query("g.E().hasLabel('route').limit(1).elementMap()").one()[mg.Direction.OUT][mg.T.label]
     'airport'
+    >>> edge = {mg.T.label: "route", mg.Direction.OUT: "AUS", mg.Direction.IN: "WLG"}
+    >>> db.query("g.mergeE(edge).inV().id()", edge=edge).one()
+    'WLG'
     """
 
     OUT = "OUT"
@@ -35,11 +38,11 @@ class Direction(Enum):
 
 
 class Merge(Enum):
-    """Names for the ends of an edge in the map that `mergeE` takes.
+    """In the map that `mergeE` takes: an end of the edge that an `option` of the step gives.
 
-    >>> ends = {mg.T.label: "route", mg.Merge.outV: "AUS", mg.Merge.inV: "WLG"}
-    >>> db.query("g.mergeE(ends).label()", ends=ends).one()
-    'route'
+    >>> edge = {mg.T.label: "route", mg.Direction.OUT: mg.Merge.outV, mg.Direction.IN: "WLG"}
+    >>> db.query("g.mergeE(edge).option(Merge.outV, __.V('AUS')).outV().id()", edge=edge).one()
+    'AUS'
     """
 
     outV = "outV"

@@ -153,8 +153,10 @@ fn duration(py: Python<'_>, value: Duration) -> Object<'_> {
 fn token(py: Python<'_>, token: Token) -> Object<'_> {
     static T: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     static DIRECTION: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    static MERGE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let class = match token {
         Token::Direction(_) => DIRECTION.import(py, "mangrovedb._types", "Direction")?,
+        Token::MergeEnd(_) => MERGE.import(py, "mangrovedb._types", "Merge")?,
         _ => T.import(py, "mangrovedb._types", "T")?,
     };
     class.get_item(token.name())
@@ -167,9 +169,11 @@ pub fn token_named(class: &str, member: &str) -> Option<Token> {
         ("T", "label") => Token::Label,
         ("T", "key") => Token::Key,
         ("T", "value") => Token::Value,
-        ("Direction", "OUT" | "from") | ("Merge", "outV" | "out_v") => Token::Direction(Direction::Out),
-        ("Direction", "IN" | "to") | ("Merge", "inV" | "in_v") => Token::Direction(Direction::In),
+        ("Direction", "OUT") => Token::Direction(Direction::Out),
+        ("Direction", "IN") => Token::Direction(Direction::In),
         ("Direction", "BOTH") => Token::Direction(Direction::Both),
+        ("Merge", "outV" | "out_v") => Token::MergeEnd(Direction::Out),
+        ("Merge", "inV" | "in_v") => Token::MergeEnd(Direction::In),
         _ => return None,
     })
 }

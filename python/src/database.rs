@@ -4,13 +4,15 @@ use std::path::PathBuf;
 use std::sync::{PoisonError, RwLock};
 
 use mangrove::graph::{GraphView, LabelId, LabelSchema, Schema};
-use mangrove::{Cardinality, ElementKind, ExportFormat, IdSpace, OpenOptions, ValueType};
+use mangrove::ingest::IngestOptions;
+use mangrove::{Cardinality, Durability, ElementKind, ExportFormat, IdSpace, OpenOptions, ValueType};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 
 use crate::errors::{OpenError, raised};
 use crate::ingest::Ingest;
+use crate::interrupt::Listening;
 use crate::load;
 use crate::query::Request;
 use crate::result::{self, QueryResult};
@@ -22,8 +24,8 @@ use crate::transaction::{Transaction, detached};
 /// * `durability` — `"full"`: a commit is on the disk when it returns. `"relaxed"`: commits are handed to the operating system
 ///   and not waited for; they survive a crash of the process, but a crash of the *system* or a power failure may lose the last
 ///   ones and damage the database. For data that can be loaded again.
-/// * `id_space` — for a new database: `"graph"` (an id names one vertex) or `"label"` (an id is unique within its label, and
-///   `T.id` is `Label/id`).
+/// * `id_space` — of a new database: `"graph"` (an id names one vertex; so it is if nothing is said) or `"label"` (an id is
+///   unique within its label, and `T.id` is `Label/id`). One that is there must have the id space asked for.
 ///
 /// >>> with mg.open("fresh.mg") as fresh:
 /// ...     fresh.query("g.addV('person').property(id, 'ada').id()").one()
@@ -31,20 +33,21 @@ use crate::transaction::{Transaction, detached};
 /// >>> mg.open("fresh.mg", read_only=True).query("g.V().count()").one()
 /// 1
 #[pyfunction]
-#[pyo3(signature = (path, read_only=false, durability="full", id_space="graph"))]
-pub fn open(py: Python<'_>, path: PathBuf, read_only: bool, durability: &str, id_space: &str) -> PyResult<Database> {
+#[pyo3(signature = (path, read_only=false, durability="full", id_space=None))]
+pub fn open(py: Python<'_>, path: PathBuf, read_only: bool, durability: &str, id_space: Option<&str>) -> PyResult<Database> {
     let options = OpenOptions {
         read_only,
         create: !read_only,
         durability: match durability {
-            "full" => mangrove::Durability::Full,
-            "relaxed" => mangrove::Durability::Relaxed,
+            "full" => Durability::Full,
+            "relaxed" => Durability::Relaxed,
             other => return Err(choice("durability", other, &["full", "relaxed"])),
         },
         id_space: match id_space {
-            "graph" => IdSpace::Graph,
-            "label" => IdSpace::Label,
-            other => return Err(choice("id_space", other, &["graph", "label"])),
+            None => None,
+            Some("graph") => Some(IdSpace::Graph),
+            Some("label") => Some(IdSpace::Label),
+            Some(other) => return Err(choice("id_space", other, &["graph", "label"])),
         },
     };
     let inner = raised(py.detach(|| mangrove::Database::open_with(&path, &options)))?;
@@ -140,6 +143,74 @@ impl Database {
     fn transaction(&self, py: Python<'_>) -> PyResult<Transaction> {
         let inner = self.handle()?;
         raised(detached(py, inner, |inner| inner.transaction())).map(Transaction::new)
+    }
+
+    /// Begins to take vertices and edges in batches: the fast way to write many. See `Ingest`.
+    ///
+    /// * `batch_rows` — how many rows gather before they are committed.
+    /// * `edge_time` — the column whose value orders a vertex's edges of a label.
+    ///
+    /// >>> with db.ingest() as w:
+    /// ...     w.add_vertices("airport", [("OSL", 681), ("ZRH", 1416)], columns=["id", "elev"])
+    /// 2
+    #[pyo3(signature = (*, batch_rows=100_000, edge_time=None))]
+    fn ingest(&self, py: Python<'_>, batch_rows: usize, edge_time: Option<String>) -> PyResult<Ingest> {
+        let inner = self.handle()?;
+        let options = IngestOptions { batch_rows, edge_time: edge_time.map(Into::into), ..IngestOptions::default() };
+        raised(py.detach(|| inner.ingest(options))).map(Ingest::new)
+    }
+
+    /// Loads files and tables in one transaction: if anything fails, the graph is as it was.
+    ///
+    /// * `files` — paths, globs, directories; what each holds is told by its header or format: CSV with Neo4j or Neptune
+    ///   headers or plain, Parquet, JSON Lines, GraphML, GraphSON 3, compressed or not.
+    /// * `nodes`, `edges` — tables of one label each: paths, lists of paths, or tables as `Ingest` takes them. Edges are keyed by
+    ///   their label or by (source label, label, target label).
+    /// * `format` — what the files are, where they do not tell: `"csv"`, `"parquet"`, `"jsonl"`, `"graphml"`, `"graphson"`.
+    /// * `mapping` — a YAML file that says how tables are read, for what their headers do not say.
+    /// * `edge_time` — the column whose value orders a vertex's edges of a label.
+    /// * `on_error` — `"fail"`, or `"skip"`: load the rest and write the rows left out to `rejects` (`rejects.csv`).
+    /// * `progress` — a callable that is told (rows, bytes done, bytes in all) now and then; by default a line on a terminal,
+    ///   with `False` nothing.
+    ///
+    /// Returns the numbers of vertices and edges by label, of rejected rows, and what was worth a warning.
+    ///
+    /// >>> with open("lakes.csv", "w") as file:
+    /// ...     _ = file.write("id,name,area\nL1,Ohrid,358\nL2,Prespa,254\n")
+    /// >>> report = db.load(nodes={"lake": "lakes.csv"}, edges={("lake", "drains_to", "lake"): [{"from": "L2", "to": "L1"}]})
+    /// >>> report["vertices"], report["edges"]
+    /// ({'lake': 2}, {'drains_to': 1})
+    /// >>> db.query("g.V('L2').out('drains_to').values('area')").one()
+    /// 358
+    #[pyo3(signature = (
+        *files, nodes=None, edges=None, format="auto", mapping=None, edge_time=None, on_error="fail", rejects=None, progress=None
+    ))]
+    #[allow(clippy::too_many_arguments)] // Python's keyword arguments are a struct with defaults
+    fn load<'py>(
+        &self,
+        py: Python<'py>,
+        files: &Bound<'py, PyTuple>,
+        nodes: Option<&Bound<'py, PyDict>>,
+        edges: Option<&Bound<'py, PyDict>>,
+        format: &str,
+        mapping: Option<PathBuf>,
+        edge_time: Option<String>,
+        on_error: &str,
+        rejects: Option<PathBuf>,
+        progress: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let inner = self.handle()?;
+        let mut options = load::options(files, nodes, edges, format)?;
+        options.mapping = mapping;
+        options.edge_time = edge_time;
+        options.on_error = load::on_error(on_error, rejects)?;
+        let line = progress_line(py, progress)?;
+        let mut listening = Listening::new(line.as_ref().map(|line| line.clone().unbind()));
+        let outcome = raised(py.detach(|| inner.load(&options, &mut listening)));
+        if let Some(close) = line.and_then(|line| line.getattr("close").ok()) {
+            close.call0()?;
+        }
+        load::report(py, &outcome?)
     }
 
     /// A stock gremlinpython traversal source, whose traversals run in this process. Needs the extra `gremlin`.
@@ -242,7 +313,7 @@ impl Database {
         let outcome = py.detach(|| {
             let snapshot = inner.snapshot()?;
             let counts = snapshot.statistics()?;
-            Ok::<_, mangrove::StoreError>((snapshot.schema().clone(), counts, inner.stats()?.disk_bytes))
+            Ok::<_, mangrove::StoreError>((snapshot.schema().clone(), counts, inner.stats()?.file_bytes))
         });
         let (schema, counts, disk_bytes) = raised(outcome)?;
         let out = PyDict::new(py);
@@ -264,7 +335,7 @@ impl Database {
     fn check(&self, py: Python<'_>) -> PyResult<Vec<String>> {
         let inner = self.handle()?;
         let report = raised(py.detach(|| inner.check()))?;
-        Ok(report.problems.iter().map(ToString::to_string).collect())
+        Ok(report.violations.iter().map(ToString::to_string).collect())
     }
 
     /// Writes a consistent copy of the database to the directory `destination`, which must be empty or not there yet, while
@@ -292,7 +363,8 @@ impl Database {
             other => return Err(choice("format", other, &["csv", "graphml", "graphson"])),
         };
         let inner = self.handle()?;
-        let report = raised(py.detach(|| inner.export(&directory, format)))?;
+        let mut listening = Listening::new(None);
+        let report = raised(py.detach(|| inner.export(&directory, format, &mut listening)))?;
         let out = PyDict::new(py);
         out.set_item("vertices", report.vertices)?;
         out.set_item("edges", report.edges)?;
@@ -344,6 +416,17 @@ impl Database {
     fn _query_bytecode(&self, py: Python<'_>, json: &str) -> PyResult<QueryResult> {
         self.run(py, &Request::bytecode(json))
     }
+}
+
+/// Who is told of a load's progress: the caller's callable, or a line on a terminal.
+fn progress_line<'py>(py: Python<'py>, wish: Option<&Bound<'py, PyAny>>) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let module = || py.import("mangrovedb._progress");
+    let shown = match wish {
+        Some(callable) if callable.is_callable() => return Ok(Some(callable.clone())),
+        Some(wish) => wish.is_truthy()?,
+        None => module()?.call_method0("on_a_terminal")?.is_truthy()?,
+    };
+    if shown { module()?.call_method0("Line").map(Some) } else { Ok(None) }
 }
 
 fn type_names() -> String {

@@ -1,20 +1,180 @@
-//! `Database.load`: files and tables, in one transaction.
+//! Tables and files as the loader takes them, and `Database.load`.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use mangrove::ingest::{EdgeFiles, Format, NodeFiles, OnError};
+use arrow_array::RecordBatch;
+use arrow_schema::{Field, Schema};
+use mangrove::graph::{Cell, ElementKind, PropertyColumn, Value};
+use mangrove::ingest::{EdgeFiles, Format, NodeFiles, OnError, Table, TableInput};
 use mangrove::{LoadOptions, LoadReport};
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict, PyList, PyString, PyTuple};
+use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 
-use crate::database::choice;
+use crate::columns::{self, Columns};
+use crate::{arrow, errors};
 
-/// What a call of `load` asks for.
-#[derive(Default)]
-pub struct Request {
-    pub options: LoadOptions,
-    pub vertices: Vec<Table>,
-    pub edges: Vec<Table>,
+/// The label of edges, and those of the vertices they join where they are given.
+pub struct EdgeLabel {
+    pub source: Option<Arc<str>>,
+    pub label: Arc<str>,
+    pub target: Option<Arc<str>>,
+}
+
+impl EdgeLabel {
+    /// Reads `"knows"`, or `("Person", "knows", "Person")`.
+    pub fn read(given: &Bound<'_, PyAny>) -> PyResult<Self> {
+        if let Ok(label) = given.cast::<PyString>() {
+            return Ok(Self { source: None, label: label.to_str()?.into(), target: None });
+        }
+        if let Ok((source, label, target)) = given.extract::<(String, String, String)>() {
+            return Ok(Self { source: Some(source.into()), label: label.into(), target: Some(target.into()) });
+        }
+        let found = given.repr()?;
+        Err(PyTypeError::new_err(format!("edges are given as label or as (source label, label, target label), not {found}")))
+    }
+
+    pub fn table(self, table: Table) -> TableInput {
+        let Self { source, label, target } = self;
+        TableInput { name: label.clone(), kind: ElementKind::Edge, label: Some(label), source, target, table }
+    }
+}
+
+/// A table from whatever a caller hands over.
+pub fn table(data: &Bound<'_, PyAny>, columns: Option<Vec<String>>) -> PyResult<Table> {
+    if columns.is_none() {
+        if let Some(reader) = arrow::reader(data)? {
+            let schema = reader.schema();
+            let batches = data.py().detach(|| reader.collect::<Result<Vec<_>, _>>()).map_err(arrow::error)?;
+            return Ok(Table::Arrow { schema, batches });
+        }
+    }
+    of_columns(columns::read(data, columns)?)
+}
+
+pub fn row_count(table: &Table) -> usize {
+    match table {
+        Table::Arrow { batches, .. } => batches.iter().map(RecordBatch::num_rows).sum(),
+        Table::Rows { names, values } => values.len() / names.len().max(1),
+    }
+}
+
+fn of_columns(Columns { rows, columns }: Columns) -> PyResult<Table> {
+    if columns.iter().any(|(_, column)| matches!(column, PropertyColumn::Cells(_))) {
+        return Ok(of_values(rows, &columns));
+    }
+    let mut fields = Vec::with_capacity(columns.len());
+    let mut arrays = Vec::with_capacity(columns.len());
+    for (name, column) in columns {
+        let array = match column {
+            PropertyColumn::Typed(array) => array,
+            other => Arc::new(arrow_array::NullArray::new(other.len())),
+        };
+        fields.push(Field::new(&*name, array.data_type().clone(), true));
+        arrays.push(array);
+    }
+    let schema = Arc::new(Schema::new(fields));
+    if rows == 0 {
+        return Ok(Table::Arrow { schema, batches: Vec::new() });
+    }
+    let batch = RecordBatch::try_new(schema.clone(), arrays).map_err(arrow::error)?;
+    Ok(Table::Arrow { schema, batches: vec![batch] })
+}
+
+/// Rows of values, for columns whose types are mixed or have no array form.
+fn of_values(rows: usize, columns: &[(Arc<str>, PropertyColumn)]) -> Table {
+    let value = |cell: Cell| match cell {
+        Cell::One(value) => value,
+        _ => Value::Null,
+    };
+    let values = (0..rows).flat_map(|row| columns.iter().map(move |(_, column)| value(column.cell(row))));
+    Table::Rows { names: columns.iter().map(|(name, _)| name.clone()).collect(), values: values.collect() }
+}
+
+/// What to load, as the arguments of `Database.load` say it.
+pub fn options(
+    files: &Bound<'_, PyTuple>,
+    nodes: Option<&Bound<'_, PyDict>>,
+    edges: Option<&Bound<'_, PyDict>>,
+    format: &str,
+) -> PyResult<LoadOptions> {
+    let names = "auto, csv, parquet, jsonl, graphml, graphson";
+    let unknown = || PyValueError::new_err(format!("format is one of {names}, not {format:?}"));
+    let mut options = LoadOptions { format: Format::from_name(format).ok_or_else(unknown)?, ..LoadOptions::default() };
+    for file in files {
+        match paths(&file)? {
+            Some(paths) => options.files.extend(paths),
+            None => {
+                return Err(PyTypeError::new_err(
+                    "a table needs a label: give it as nodes={label: table} or edges={(source, label, target): table}",
+                ));
+            }
+        }
+    }
+    for (label, given) in nodes.into_iter().flatten() {
+        let label: Arc<str> = label.cast::<PyString>()?.to_str()?.into();
+        match paths(&given)? {
+            Some(files) => options.nodes.push(NodeFiles { label, files }),
+            None => options.tables.push(TableInput::vertices(&label, table(&given, None)?)),
+        }
+    }
+    for (label, given) in edges.into_iter().flatten() {
+        let label = EdgeLabel::read(&label)?;
+        match paths(&given)? {
+            Some(files) => {
+                let EdgeLabel { source, label, target } = label;
+                options.edges.push(EdgeFiles { source, label, target, files });
+            }
+            None => options.tables.push(label.table(table(&given, None)?)),
+        }
+    }
+    Ok(options)
+}
+
+/// The files a path, or a list of paths, names; `None` if it is something else.
+fn paths(given: &Bound<'_, PyAny>) -> PyResult<Option<Vec<PathBuf>>> {
+    if is_path(given)? {
+        return Ok(Some(vec![given.extract()?]));
+    }
+    let items: Vec<_> = match (given.cast::<PyList>(), given.cast::<PyTuple>()) {
+        (Ok(list), _) => list.iter().collect(),
+        (_, Ok(tuple)) => tuple.iter().collect(),
+        _ => return Ok(None),
+    };
+    if items.is_empty() || !is_path(&items[0])? {
+        return Ok(None);
+    }
+    items.iter().map(|item| item.extract()).collect::<PyResult<_>>().map(Some)
+}
+
+fn is_path(given: &Bound<'_, PyAny>) -> PyResult<bool> {
+    Ok(given.is_instance_of::<PyString>() || given.hasattr("__fspath__")?)
+}
+
+/// What to do about rows that cannot be loaded.
+pub fn on_error(on_error: &str, rejects: Option<PathBuf>) -> PyResult<OnError> {
+    match on_error {
+        "fail" if rejects.is_some() => Err(PyValueError::new_err("rejects goes with on_error=\"skip\"")),
+        "fail" => Ok(OnError::Fail),
+        "skip" => Ok(OnError::Skip { rejects: rejects.unwrap_or_else(|| "rejects.csv".into()) }),
+        other => Err(crate::database::choice("on_error", other, &["fail", "skip"])),
+    }
+}
+
+/// A report as a dict; its warnings are raised as Python warnings too.
+pub fn report<'py>(py: Python<'py>, report: &LoadReport) -> PyResult<Bound<'py, PyDict>> {
+    let out = PyDict::new(py);
+    for (name, counts) in [("vertices", &report.vertices), ("edges", &report.edges)] {
+        let by_label = PyDict::new(py);
+        counts.iter().try_for_each(|(label, count)| by_label.set_item(&**label, count))?;
+        out.set_item(name, by_label)?;
+    }
+    out.set_item("properties", report.properties)?;
+    out.set_item("rejects", report.rejects)?;
+    out.set_item("rejects_file", report.rejects_file.as_ref().map(|path| path.display().to_string()))?;
+    out.set_item("warnings", &report.warnings)?;
+    out.set_item("seconds", report.duration.as_secs_f64())?;
+    report.warnings.iter().try_for_each(|warning| errors::warn(py, warning))?;
+    Ok(out)
 }

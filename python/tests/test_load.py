@@ -62,13 +62,14 @@ def test_numpy_arrays(empty):
     assert empty.query("g.V(1).outE().as('e').inV().id().as('i').select('e', 'i').by('n').by()").one() == {"e": 7, "i": 2}
 
 
-def test_columns_may_be_named(empty):
+def test_ids_and_ends_are_found_by_name_else_by_place(empty):
     with empty.ingest() as w:
-        w.add_vertices("person", [{"who": "x", "id": 5}], id="who")
-        w.add_vertices("person", [{"who": "y", "id": 6}], id="who")
-        w.add_edges("knows", [{"from": "old", "a": "x", "b": "y"}], source="a", target="b")
+        w.add_vertices("person", [{"born": 1815, "id": "x"}, {"born": 1791, "id": "y"}])
+        w.add_vertices("place", [("p", "Pisa")], columns=["code", "name"])
+        w.add_edges("knows", [{"since": 1833, "dst": "y", "src": "x"}])
+        w.add_edges(("person", "in", "place"), {"who": ["x"], "where": ["p"]})
     assert empty.query("g.V('x').out('knows').id()").one() == "y"
-    assert empty.query("g.E().values('from')").one() == "old"
+    assert empty.query("g.V('x').out('in').values('name')").one() == "Pisa"
 
 
 def test_types_of_a_column(empty):
@@ -90,8 +91,9 @@ def test_a_wrong_row_is_named(empty):
             w.add_vertices("t", {"id": [1, 2], "n": [1]})
         with pytest.raises(TypeError, match="a int is no table|a builtins.int is no table|int is no table"):
             w.add_vertices("t", 5)
+        w.add_edges("e", [{"from": "nobody", "to": "nobody"}])
         with pytest.raises(mg.LoadError, match="nobody"):
-            w.add_edges("e", [{"from": "nobody", "to": "nobody"}])
+            w.commit()
 
 
 def test_an_exception_leaves_what_was_not_committed(empty):

@@ -66,6 +66,9 @@ pub fn order(a: &Value, b: &Value) -> Ordering {
             };
             order_entries(&sorted(a), &sorted(b))
         }
+        (Value::Token(a), Value::String(b)) => a.name().cmp(b),
+        (Value::String(a), Value::Token(b)) => (**a).cmp(b.name()),
+        (Value::Token(a), Value::Token(b)) => a.name().cmp(b.name()),
         (Value::Entry(a), Value::Entry(b)) => order(&a.0, &b.0).then_with(|| order(&a.1, &b.1)),
         (Value::Path(a), Value::Path(b)) => order_items(&a.objects, &b.objects),
         (Value::Vertex(a), Value::Vertex(b)) => a.cmp(b),
@@ -90,7 +93,7 @@ fn family(t: ValueType) -> u8 {
         Int8 | Int16 | Int32 | Int64 | Float32 | Float64 | BigInt | Decimal => 2,
         Date | DateTime => 3,
         Duration => 4,
-        String => 5,
+        String | Token => 5,
         Uuid => 6,
         Bytes => 7,
         Vertex => 8,
@@ -105,7 +108,6 @@ fn family(t: ValueType) -> u8 {
         Entry => 17,
         Tree => 18,
         Subgraph => 19,
-        Token => 20,
     }
 }
 

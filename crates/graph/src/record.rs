@@ -28,13 +28,17 @@ pub fn edge_id(view: &dyn GraphView, edge: EdgeId) -> Result<Value> {
     })
 }
 
-/// The vertex users mean by `id`.
+/// The vertex users mean by `id`: text also names an integer or UUID it spells, if nothing has the text itself as id.
 pub fn find_vertex(view: &dyn GraphView, id: &Value) -> Result<Option<VertexId>> {
     let mut out = Vec::with_capacity(1);
     match view.schema().id_space {
         IdSpace::Graph => {
             let Some(external) = ExternalId::from_value(id) else { return Ok(None) };
             view.find_vertices(None, &[external], &mut out)?;
+            if let ([None], Some(text)) = (&out[..], id.as_str()) {
+                let others: Vec<ExternalId> = spellings(text).filter(|e| !matches!(e, ExternalId::String(_))).collect();
+                view.find_vertices(None, &others, &mut out)?;
+            }
         }
         IdSpace::Label => {
             let Some((label, rest)) = id.as_str().and_then(|text| text.split_once('/')) else { return Ok(None) };
@@ -59,6 +63,10 @@ pub fn find_edge(view: &dyn GraphView, id: &Value) -> Result<Option<EdgeRef>> {
     let Some(external) = ExternalId::from_value(id) else { return Ok(None) };
     let mut out = Vec::with_capacity(1);
     view.find_edges(&[external], &mut out)?;
+    if let ([None], Some(text)) = (&out[..], id.as_str()) {
+        let others: Vec<ExternalId> = spellings(text).filter(|e| !matches!(e, ExternalId::String(_))).collect();
+        view.find_edges(&others, &mut out)?;
+    }
     Ok(out.into_iter().flatten().next())
 }
 

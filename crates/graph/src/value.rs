@@ -67,6 +67,8 @@ pub enum Token {
     Key,
     Value,
     Direction(Direction),
+    /// The end of an edge that the options of `mergeE` give.
+    MergeEnd(Direction),
 }
 
 impl Token {
@@ -77,6 +79,8 @@ impl Token {
             Token::Key => "key",
             Token::Value => "value",
             Token::Direction(direction) => direction.name(),
+            Token::MergeEnd(Direction::Out) => "outV",
+            Token::MergeEnd(_) => "inV",
         }
     }
 }

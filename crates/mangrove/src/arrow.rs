@@ -161,9 +161,7 @@ impl Kind {
             (Null, kind) | (kind, Null) => kind,
             (DateTime { fine: a, far: b }, DateTime { fine: c, far: d }) => DateTime { fine: a | c, far: b | d },
             (Date, DateTime { fine, far }) | (DateTime { fine, far }, Date) => DateTime { fine, far },
-            (Decimal { whole: a, scale: b }, Decimal { whole: c, scale: d }) => {
-                Decimal { whole: a.max(c), scale: b.max(d) }
-            }
+            (Decimal { whole: a, scale: b }, Decimal { whole: c, scale: d }) => Decimal { whole: a.max(c), scale: b.max(d) },
             (Vector(_) | List, Vector(_) | List) => List,
             (a, b) => Kind::join_numbers(a, b),
         }
@@ -171,11 +169,19 @@ impl Kind {
 
     fn join_numbers(a: Kind, b: Kind) -> Kind {
         match (&a, &b) {
-            (Kind::Decimal { whole, scale }, int) | (int, Kind::Decimal { whole, scale }) if int.whole_digits().is_some() => {
+            (Kind::Decimal { whole, scale }, int) | (int, Kind::Decimal { whole, scale })
+                if int.whole_digits().is_some() =>
+            {
                 Kind::Decimal { whole: int.whole_digits().unwrap_or(0).max(*whole), scale: *scale }
             }
             _ => match (a.whole_digits(), b.whole_digits(), a.float_rank(), b.float_rank()) {
-                (Some(x), Some(y), _, _) => if x > y { a } else { b },
+                (Some(x), Some(y), _, _) => {
+                    if x > y {
+                        a
+                    } else {
+                        b
+                    }
+                }
                 (_, _, Some(0), Some(0)) => Kind::Float32,
                 (_, _, Some(_), Some(_)) => Kind::Float64,
                 _ => Kind::Text,
@@ -311,7 +317,9 @@ fn lists(cells: &Cells<'_>) -> Result<ArrayRef, ArrowError> {
     let lists: Vec<Vec<Described>> = cells.iter().map(|cell| cell.map(items).unwrap_or_default()).collect();
     let total: usize = lists.iter().map(Vec::len).sum();
     if i32::try_from(total).is_err() {
-        return Err(ArrowError::ComputeError(format!("the lists of a column hold {total} items; Arrow lists take 2147483647")));
+        return Err(ArrowError::ComputeError(format!(
+            "the lists of a column hold {total} items; Arrow lists take 2147483647"
+        )));
     }
     let flat: Vec<Option<&Described>> = lists.iter().flatten().map(Some).collect();
     let (field, items) = column_array("item", &flat)?;
@@ -359,7 +367,8 @@ mod tests {
 
     #[test]
     fn maps_become_columns_and_what_a_row_lacks_is_null() {
-        let rows = vec![row(&[("a", 1.into())]), Described::Plain(Value::Null), row(&[("b", "x".into()), ("a", 2i64.into())])];
+        let rows =
+            vec![row(&[("a", 1.into())]), Described::Plain(Value::Null), row(&[("b", "x".into()), ("a", 2i64.into())])];
         let batch = record_batch(rows).unwrap();
         assert_eq!(batch.schema().fields().iter().map(|f| &f.name()[..]).collect::<Vec<_>>(), ["a", "b"]);
         let a = batch.column(0).as_primitive::<Int64Type>();
@@ -377,7 +386,10 @@ mod tests {
             (vec![1i64.into(), 0.5f32.into()], DataType::Float64),
             (vec![big.clone(), 1.into()], DataType::Decimal128(20, 0)),
             (vec![big, 0.5.into()], DataType::Float64),
-            (vec![Date(1).into(), DateTime::from_micros(5).into()], DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()))),
+            (
+                vec![Date(1).into(), DateTime::from_micros(5).into()],
+                DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
+            ),
             (vec![1.into(), "x".into()], DataType::Utf8),
             (vec![vec![1.into()].into(), vec![2i64.into()].into()], DataType::new_list(DataType::Int64, true)),
         ];
@@ -401,6 +413,9 @@ mod tests {
         let id = batch.column_by_name("id").unwrap().as_struct();
         assert!(id.is_null(1));
         let n = id.column_by_name("n").unwrap();
-        assert_eq!((n.data_type(), n.as_primitive::<arrow_array::types::Decimal128Type>().value(0)), (&DataType::Decimal128(3, 2), 150));
+        assert_eq!(
+            (n.data_type(), n.as_primitive::<arrow_array::types::Decimal128Type>().value(0)),
+            (&DataType::Decimal128(3, 2), 150)
+        );
     }
 }

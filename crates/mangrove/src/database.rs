@@ -4,7 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use mangrove_graph::{Cardinality, ElementKind, GraphError, GraphView, GraphWrite, KeyId, LabelId, Schema, ValueType};
-use mangrove_ingest::{ExportFormat, ExportReport, LoadOptions, LoadReport, Progress, Table};
+use mangrove_ingest::{ExportFormat, ExportReport, IngestOptions, LoadOptions, LoadReport, Progress};
+use mangrove_query::gremlin::error::suggest;
 use mangrove_query::{Graph, Parameters, Query};
 use mangrove_snapshot::{CheckReport, Snapshot, StoreStats};
 
@@ -14,7 +15,7 @@ use crate::ingestion::Ingestion;
 use crate::open::{self, Shared};
 use crate::stream::{ResultStream, Rows};
 use crate::transaction::Transaction;
-use crate::{OpenOptions, QueryOptions, near};
+use crate::{OpenOptions, QueryOptions};
 
 /// A property graph in a directory.
 ///
@@ -74,10 +75,13 @@ impl Database {
     }
 
     /// Runs GraphSON 3 bytecode, as Gremlin language variants send it.
-    pub fn query_bytecode(&self, json: &str, parameters: &Parameters, options: &QueryOptions) -> Result<ResultStream, QueryError> {
-        self.guarded(&|| format!("running bytecode {json}"), || {
-            self.run(&Query::from_bytecode(json)?, parameters, options)
-        })
+    pub fn query_bytecode(
+        &self,
+        json: &str,
+        parameters: &Parameters,
+        options: &QueryOptions,
+    ) -> Result<ResultStream, QueryError> {
+        self.guarded(&|| format!("running bytecode {json}"), || self.run(&Query::from_bytecode(json)?, parameters, options))
     }
 
     fn run(&self, query: &Query, parameters: &Parameters, options: &QueryOptions) -> Result<ResultStream, QueryError> {
@@ -111,25 +115,14 @@ impl Database {
         })
     }
 
-    /// Loads files, in one transaction: if anything fails the graph is as it was.
+    /// Loads files and tables, in one transaction: if anything fails the graph is as it was.
     pub fn load(&self, options: &LoadOptions, progress: &mut dyn Progress) -> Result<LoadReport, LoadError> {
         self.writing("loading files", |graph| Ok(mangrove_ingest::load(graph, options, progress)?))
     }
 
-    /// Loads Arrow tables, in one transaction: if anything fails the graph is as it was.
-    pub fn load_tables(
-        &self,
-        tables: Vec<Table>,
-        options: &LoadOptions,
-        progress: &mut dyn Progress,
-    ) -> Result<LoadReport, LoadError> {
-        self.writing("loading tables", |graph| Ok(mangrove_ingest::load_tables(graph, tables, options, progress)?))
-    }
-
-    /// Begins to take vertices and edges in batches, committing as they come. Waits while a transaction writes; belongs to the
-    /// thread that began it.
-    pub fn ingest(&self) -> Result<Ingestion, LoadError> {
-        Ok(Ingestion::new(self.clone()))
+    /// Begins to take vertices and edges in batches that are committed as they come.
+    pub fn ingest(&self, options: IngestOptions) -> Result<Ingestion, LoadError> {
+        if self.read_only { Err(GraphError::ReadOnly.into()) } else { Ok(Ingestion::new(self.clone(), options)) }
     }
 
     /// Makes `has(label, key, …)` fast: builds an index over the vertices of `label` and keeps it from now on. Returns false if
@@ -201,11 +194,16 @@ impl Database {
         self.guarded(&|| "making a backup".into(), || Ok(self.shared.store.backup(destination.as_ref())?))
     }
 
-    /// Writes the graph to files in `directory`, as it is now.
-    pub fn export(&self, directory: impl AsRef<Path>, format: ExportFormat) -> Result<ExportReport, ExportError> {
+    /// Writes the graph as it is now to files in `directory`, which must be empty or not there yet.
+    pub fn export(
+        &self,
+        directory: impl AsRef<Path>,
+        format: ExportFormat,
+        progress: &mut dyn Progress,
+    ) -> Result<ExportReport, ExportError> {
         self.guarded(&|| "exporting".into(), || {
             let snapshot = self.shared.store.snapshot()?;
-            Ok(mangrove_ingest::export(&snapshot, directory.as_ref(), format)?)
+            Ok(mangrove_ingest::export(&snapshot, directory.as_ref(), format, progress)?)
         })
     }
 
@@ -222,7 +220,7 @@ impl Database {
         })
     }
 
-    fn begin(&self) -> Result<mangrove_snapshot::Transaction, GraphError> {
+    pub(crate) fn begin(&self) -> Result<mangrove_snapshot::Transaction, GraphError> {
         if self.read_only { Err(GraphError::ReadOnly) } else { self.shared.store.begin() }
     }
 
@@ -236,12 +234,16 @@ impl Database {
 }
 
 fn known(schema: &Schema, label: &str, key: &str) -> Result<(LabelId, KeyId), StoreError> {
-    let unknown = |what, name: &str, near| StoreError::Unknown { what, name: name.to_owned(), near };
     let labels = || schema.vertex_labels.iter().map(|l| &*l.name);
-    let id = schema.label(ElementKind::Vertex, label).ok_or_else(|| unknown("vertex label", label, near::nearest(label, labels())))?;
     let keys = || schema.keys.iter().map(|k| &**k);
-    let key_id = schema.key(key).ok_or_else(|| unknown("property key", key, near::nearest(key, keys())))?;
-    Ok((id, key_id))
+    let label_id = schema.label(ElementKind::Vertex, label).ok_or_else(|| unknown("vertex label", label, labels()))?;
+    let key_id = schema.key(key).ok_or_else(|| unknown("property key", key, keys()))?;
+    Ok((label_id, key_id))
+}
+
+fn unknown<'a>(what: &'static str, name: &str, known: impl Iterator<Item = &'a str>) -> StoreError {
+    let near = suggest(name, known).map(str::to_owned);
+    StoreError::Unknown { what, name: name.to_owned(), near }
 }
 
 #[cfg(test)]

@@ -144,9 +144,8 @@ fn describe_path(view: &dyn GraphView, path: &Path) -> Result<Described> {
 }
 
 fn branches(view: &dyn GraphView, tree: &Tree) -> Result<Vec<Branch>> {
-    let branch = |(value, below): &(Value, Tree)| {
-        Ok(Branch { value: describe(view, value)?, below: branches(view, below)? })
-    };
+    let branch =
+        |(value, below): &(Value, Tree)| Ok(Branch { value: describe(view, value)?, below: branches(view, below)? });
     tree.0.iter().map(branch).collect()
 }
 
@@ -161,13 +160,8 @@ fn describe_subgraph(view: &dyn GraphView, subgraph: &Subgraph) -> Result<Descri
 pub fn vertex(view: &dyn GraphView, id: VertexId) -> Result<VertexRecord> {
     let schema = view.schema();
     let known = end(view, id)?;
-    let mut record = VertexRecord {
-        internal: id,
-        id: known.id,
-        label: known.label,
-        further_labels: Vec::new(),
-        properties: Vec::new(),
-    };
+    let mut record =
+        VertexRecord { internal: id, id: known.id, label: known.label, further_labels: Vec::new(), properties: Vec::new() };
     if record.id.is_null() {
         return Ok(record);
     }

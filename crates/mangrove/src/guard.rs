@@ -40,7 +40,11 @@ struct Caught {
 
 /// Runs `work`; a panic in it becomes a [`Bug`] whose report is written to `reports` or, where that cannot be written to, the
 /// directory for temporary files. `doing` says in the report what was going on.
-pub fn run<T, E: From<Bug>>(reports: &Path, doing: &dyn Fn() -> String, work: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
+pub fn run<T, E: From<Bug>>(
+    reports: &Path,
+    doing: &dyn Fn() -> String,
+    work: impl FnOnce() -> Result<T, E>,
+) -> Result<T, E> {
     install_hook();
     DEPTH.set(DEPTH.get() + 1);
     // What `work` leaves behind in an odd state is dropped or marked unusable by the callers, who see the error.

@@ -14,7 +14,8 @@ use crate::describe::Described;
 
 /// A name for every entry, all distinct; `None` if the map has no such names.
 pub fn names(entries: &[(Described, Described)]) -> Option<Vec<Cow<'_, str>>> {
-    let is_property = |name: &str| entries.iter().any(|(key, _)| matches!(key, Described::Plain(Value::String(s)) if &**s == name));
+    let is_property =
+        |name: &str| entries.iter().any(|(key, _)| matches!(key, Described::Plain(Value::String(s)) if &**s == name));
     let mut names = Vec::with_capacity(entries.len());
     for (key, _) in entries {
         names.push(match key {
@@ -40,6 +41,8 @@ pub fn qualified(token: Token) -> &'static str {
         Token::Direction(Out) => "Direction.OUT",
         Token::Direction(In) => "Direction.IN",
         Token::Direction(Both) => "Direction.BOTH",
+        Token::MergeEnd(Out) => "Merge.outV",
+        Token::MergeEnd(_) => "Merge.inV",
     }
 }
 

@@ -36,7 +36,6 @@ pub mod guard;
 mod ingestion;
 pub mod json;
 mod keys;
-mod near;
 mod open;
 mod prepared;
 mod stream;
@@ -55,8 +54,3 @@ pub use mangrove_query::{CancelToken, Options as QueryOptions, Parameters};
 pub use mangrove_snapshot::{CheckReport, Durability, OpenOptions, Snapshot, StoreStats};
 pub use stream::{ResultStream, Rows};
 pub use transaction::Transaction;
-
-/// The names of the steps a Gremlin query may use.
-pub fn steps() -> impl Iterator<Item = &'static str> {
-    mangrove_query::gremlin::steps::NAMES.iter().copied()
-}

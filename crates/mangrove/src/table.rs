@@ -195,8 +195,7 @@ fn property_names(row: &Described) -> impl Iterator<Item = &str> {
 struct TokenNames([&'static str; 4]);
 
 impl TokenNames {
-    const ALL: [Token; 4] =
-        [Token::Id, Token::Label, Token::Direction(Direction::Out), Token::Direction(Direction::In)];
+    const ALL: [Token; 4] = [Token::Id, Token::Label, Token::Direction(Direction::Out), Token::Direction(Direction::In)];
 
     fn beside<'a>(properties: impl Iterator<Item = &'a str>) -> Self {
         let mut taken = [false; 4];

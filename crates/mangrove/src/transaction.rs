@@ -3,14 +3,14 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use mangrove_graph::{GraphError, GraphView, GraphWrite, Value};
-use mangrove_ingest::{LoadOptions, LoadReport, Progress, Table};
+use mangrove_graph::{GraphView, GraphWrite, Value};
+use mangrove_ingest::{LoadOptions, LoadReport, Progress};
 use mangrove_query::{Graph, Parameters, Query};
 
 use crate::QueryOptions;
 use crate::describe::{self, Described};
 use crate::error::{LoadError, QueryError, StoreError};
-use crate::guard::{self, Bug};
+use crate::guard;
 use crate::stream::Rows;
 
 /// A transaction: what it changes it alone sees, until [`commit`](Self::commit) makes it durable for all; dropped, it leaves
@@ -51,7 +51,12 @@ impl Transaction {
     }
 
     /// Runs GraphSON 3 bytecode to its end.
-    pub fn query_bytecode(&mut self, json: &str, parameters: &Parameters, options: &QueryOptions) -> Result<Rows, QueryError> {
+    pub fn query_bytecode(
+        &mut self,
+        json: &str,
+        parameters: &Parameters,
+        options: &QueryOptions,
+    ) -> Result<Rows, QueryError> {
         let reading = || format!("reading bytecode {json}");
         let query = guard::run(&self.reports, &reading, || Ok::<_, QueryError>(Query::from_bytecode(json)?))?;
         self.run(&query, parameters, options)
@@ -73,31 +78,12 @@ impl Transaction {
         self.abort_on_error(outcome)
     }
 
-    /// Loads files as part of the transaction.
+    /// Loads files and tables as part of the transaction.
     pub fn load(&mut self, options: &LoadOptions, progress: &mut dyn Progress) -> Result<LoadReport, LoadError> {
-        let outcome = self.changing("loading files", |graph| Ok(mangrove_ingest::load(graph, options, progress)?));
-        self.abort_on_error(outcome)
-    }
-
-    /// Loads Arrow tables as part of the transaction.
-    pub fn load_tables(
-        &mut self,
-        tables: Vec<Table>,
-        options: &LoadOptions,
-        progress: &mut dyn Progress,
-    ) -> Result<LoadReport, LoadError> {
-        let load = |graph: &mut dyn GraphWrite| Ok(mangrove_ingest::load_tables(graph, tables, options, progress)?);
-        let outcome = self.changing("loading tables", load);
-        self.abort_on_error(outcome)
-    }
-
-    fn changing<T>(
-        &mut self,
-        doing: &str,
-        change: impl FnOnce(&mut dyn GraphWrite) -> Result<T, LoadError>,
-    ) -> Result<T, LoadError> {
         let inner = self.inner.as_mut().ok_or(LoadError::Aborted)?;
-        guard::run(&self.reports, &|| doing.into(), || change(inner))
+        let load = || Ok(mangrove_ingest::load(inner, options, progress)?);
+        let outcome = guard::run(&self.reports, &|| "loading in a transaction".into(), load);
+        self.abort_on_error(outcome)
     }
 
     fn abort_on_error<T, E>(&mut self, outcome: Result<T, E>) -> Result<T, E> {

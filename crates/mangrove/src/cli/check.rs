@@ -17,14 +17,20 @@ impl Check {
     pub fn run(self) -> Result<(), Failure> {
         let report = open_reading(&self.db)?.check()?;
         if report.violations.is_empty() {
-            return output::print_text("everything stored agrees");
+            return output::print_text(&format!(
+                "{}, {}, {} and {}: everything agrees",
+                counted(report.vertices, "vertex", "vertices"),
+                counted(report.edges, "edge", "edges"),
+                counted(report.properties, "property", "properties"),
+                counted(report.index_entries, "index entry", "index entries"),
+            ));
         }
-        let found = report.violations.iter().map(|violation| format!("{}: {}\n", violation.table, violation.what));
+        let found = report.violations.iter().map(|violation| format!("{violation}\n"));
         output::print_text(&found.collect::<String>())?;
         Err(Failure::Request(format!(
             "{} is damaged: {} found; restore it from a backup, or export what can still be read",
             self.db.display(),
-            counted(report.violations.len() as u64, "contradiction", "contradictions")
+            counted(report.violations_total, "contradiction", "contradictions")
         )))
     }
 }

@@ -26,12 +26,27 @@ const FILES: [(&str, &str); 4] = [
 
 /// What to ask, and the question in words.
 const QUERIES: [(&str, &str); 6] = [
-    ("the largest islands", "g.V().hasLabel('island').order().by('population', desc).limit(3).valueMap('name', 'population')"),
-    ("where ferries go from Arroyo", "g.V().has('island', 'name', 'Arroyo').outE('ferry').project('to', 'minutes').by(inV().values('name')).by('minutes')"),
-    ("who lives on the island of the harbour South Cove", "g.V().has('island', 'harbours', 'South Cove').in('lives_on').values('name')"),
-    ("people known to people Ana knows", "g.V().has('person', 'name', 'Ana').out('knows').out('knows').dedup().values('name')"),
+    (
+        "the largest islands",
+        "g.V().hasLabel('island').order().by('population', desc).limit(3).valueMap('name', 'population')",
+    ),
+    (
+        "where ferries go from Arroyo",
+        "g.V().has('island', 'name', 'Arroyo').outE('ferry').project('to', 'minutes').by(inV().values('name')).by('minutes')",
+    ),
+    (
+        "who lives on the island of the harbour South Cove",
+        "g.V().has('island', 'harbours', 'South Cove').in('lives_on').values('name')",
+    ),
+    (
+        "people known to people Ana knows",
+        "g.V().has('person', 'name', 'Ana').out('knows').out('knows').dedup().values('name')",
+    ),
     ("how many people live where", "g.V().hasLabel('person').out('lives_on').groupCount().by('name').unfold()"),
-    ("ferries from Jetsam to Coral Head", "g.V().has('name', 'Jetsam').repeat(out('ferry').simplePath()).until(has('name', 'Coral Head')).path().by('name').limit(1)"),
+    (
+        "ferries from Jetsam to Coral Head",
+        "g.V().has('name', 'Jetsam').repeat(out('ferry').simplePath()).until(has('name', 'Coral Head')).path().by('name').limit(1)",
+    ),
 ];
 
 impl Demo {

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
+use super::progress::Bar;
 use super::{Failure, counted, open_reading, say};
 use crate::ExportFormat;
 
@@ -35,7 +36,8 @@ impl Export {
             Format::Graphml => ExportFormat::GraphMl,
             Format::Graphson => ExportFormat::GraphSon,
         };
-        let report = open_reading(&self.db)?.export(&self.dir, format)?;
+        let report = open_reading(&self.db)?.export(&self.dir, format, &mut Bar::new(false))?;
+        report.warnings.iter().for_each(|warning| say(&format!("warning: {warning}")));
         say(&format!(
             "wrote {} and {} to {}",
             counted(report.vertices, "vertex", "vertices"),

@@ -2,8 +2,6 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock};
-use std::thread;
-use std::time::Duration;
 
 use mangrove_query::CancelToken;
 use signal_hook::consts::SIGINT;
@@ -20,33 +18,18 @@ static REQUESTED: LazyLock<Arc<AtomicBool>> = LazyLock::new(|| {
     flag
 });
 
-/// Whether Ctrl-C was pressed since [`listen`].
-pub fn requested() -> bool {
-    REQUESTED.load(Ordering::Relaxed)
-}
-
 /// From now on Ctrl-C is a request.
 pub fn listen() {
     REQUESTED.store(false, Ordering::Relaxed);
 }
 
-/// Does `work`, and cancels `token` if Ctrl-C is pressed meanwhile.
-pub fn cancelling<T>(token: &CancelToken, work: impl FnOnce() -> T) -> T {
-    const POLL: Duration = Duration::from_millis(20);
+/// Whether Ctrl-C was pressed since [`listen`].
+pub fn requested() -> bool {
+    REQUESTED.load(Ordering::Relaxed)
+}
+
+/// Listens, and cancels with Ctrl-C.
+pub fn token() -> CancelToken {
     listen();
-    let done = AtomicBool::new(false);
-    thread::scope(|scope| {
-        let watcher = scope.spawn(|| {
-            while !done.load(Ordering::Relaxed) {
-                if requested() {
-                    token.cancel();
-                }
-                thread::park_timeout(POLL);
-            }
-        });
-        let outcome = work();
-        done.store(true, Ordering::Relaxed);
-        watcher.thread().unpark();
-        outcome
-    })
+    CancelToken::with_probe(Arc::new(requested))
 }

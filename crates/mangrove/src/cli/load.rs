@@ -1,15 +1,14 @@
 //! `mangrove load`: files into a graph.
 
-use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 use std::time::Instant;
 
 use clap::{Args, ValueEnum};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use super::{Failure, counted, grouped, interrupt, query, say};
-use crate::ingest::{self, EdgeFiles, NodeFiles, Phase, Status};
-use crate::{Database, Durability, IdSpace, LoadOptions, LoadReport, OpenOptions, Progress};
+use super::progress::Bar;
+use super::{Failure, counted, grouped, query, say};
+use crate::ingest::{self, EdgeFiles, NodeFiles};
+use crate::{Database, Durability, IdSpace, LoadOptions, LoadReport, OpenOptions};
 
 /// Load files into a database, which is made if there is none
 #[derive(Args)]
@@ -77,11 +76,7 @@ impl Load {
         let options = self.options()?;
         let database = self.open()?;
         let started = Instant::now();
-        interrupt::listen();
-        let mut progress = Bar::new(self.quiet);
-        let outcome = database.load(&options, &mut progress);
-        progress.bar.finish_and_clear();
-        let report = outcome?;
+        let report = database.load(&options, &mut Bar::new(self.quiet))?;
         self.report(&report, started);
         Ok(())
     }
@@ -147,46 +142,5 @@ impl Load {
         });
         let durability = if self.relaxed { Durability::Relaxed } else { Durability::Full };
         Ok(Database::open_with(&self.db, &OpenOptions { durability, id_space, ..OpenOptions::default() })?)
-    }
-}
-
-/// Progress on a terminal; silence elsewhere.
-struct Bar {
-    bar: ProgressBar,
-    phase: Option<Phase>,
-}
-
-impl Bar {
-    fn new(quiet: bool) -> Self {
-        let shown = !quiet && io::stderr().is_terminal();
-        let target = if shown { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
-        let bar = ProgressBar::with_draw_target(None, target);
-        const TEMPLATE: &str = "{prefix} [{bar:30}] {bytes}/{total_bytes} {msg} {eta} left";
-        if let Ok(style) = ProgressStyle::with_template(TEMPLATE) {
-            bar.set_style(style.progress_chars("=> "));
-        }
-        Self { bar, phase: None }
-    }
-}
-
-impl Progress for Bar {
-    fn update(&mut self, status: &Status) {
-        if self.phase != Some(status.phase) {
-            self.phase = Some(status.phase);
-            self.bar.set_prefix(match status.phase {
-                Phase::Planning => "reading headers",
-                Phase::Vertices => "vertices",
-                Phase::Edges => "edges",
-                Phase::Retyping => "retyping columns",
-            });
-        }
-        self.bar.set_length(status.bytes_total);
-        self.bar.set_position(status.bytes_done);
-        let per_second = status.rows as f64 / self.bar.elapsed().as_secs_f64().max(1e-3);
-        self.bar.set_message(format!("{} rows, {}/s,", grouped(status.rows), grouped(per_second as u64)));
-    }
-
-    fn cancelled(&self) -> bool {
-        interrupt::requested()
     }
 }

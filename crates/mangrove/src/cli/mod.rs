@@ -12,6 +12,7 @@ mod interrupt;
 mod load;
 mod output;
 mod params;
+mod progress;
 mod query;
 mod shell;
 mod stats;
@@ -143,7 +144,18 @@ macro_rules! request_failures {
     };
 }
 
-request_failures!(OpenError, StoreError, ExportError);
+request_failures!(OpenError, StoreError);
+
+impl From<ExportError> for Failure {
+    fn from(error: ExportError) -> Self {
+        match &error {
+            ExportError::Export(mangrove_ingest::ExportError::Cancelled) => {
+                Failure::Interrupted("interrupted; the files are not whole".into())
+            }
+            _ => Failure::Request(error.to_string()),
+        }
+    }
+}
 
 /// Writes a message to stderr.
 fn say(message: &str) {

@@ -27,7 +27,9 @@ pub enum Format {
 /// Writes all that is left of `results` to stdout and returns how many there were.
 pub fn print(results: &mut ResultStream, format: Format) -> Result<u64, Failure> {
     if format == Format::Arrow && io::stdout().is_terminal() {
-        return Err(Failure::Request("Arrow is binary: send it to a file, as in `mangrove query … --format arrow > result.arrow`".into()));
+        return Err(Failure::Request(
+            "Arrow is binary: send it to a file, as in `mangrove query … --format arrow > result.arrow`".into(),
+        ));
     }
     let mut out = BufWriter::with_capacity(64 << 10, io::stdout().lock());
     let rows = match format {

@@ -8,7 +8,7 @@ use clap::Args;
 
 use super::output::{self, Format};
 use super::{Failure, counted, interrupt, open_reading, open_writing, params, say};
-use crate::{CancelToken, QueryError, QueryOptions};
+use crate::{QueryError, QueryOptions};
 
 /// Ask a question in Gremlin, or change the graph with one
 #[derive(Args)]
@@ -37,21 +37,19 @@ impl Query {
         let text = self.text()?;
         let writes = mangrove_query::Query::parse(&text).map_err(QueryError::from)?.writes();
         let database = if writes && !self.explain { open_writing(&self.db)? } else { open_reading(&self.db)? };
-        let options = QueryOptions { timeout: self.timeout, cancel: CancelToken::default(), ..QueryOptions::default() };
+        let options = QueryOptions { timeout: self.timeout, cancel: interrupt::token(), ..QueryOptions::default() };
         if self.explain {
             let plan = database.explain(&text, &parameters, &options)?;
             return output::print_text(&plan);
         }
-        interrupt::cancelling(&options.cancel, || {
-            let started = Instant::now();
-            let mut results = database.query(&text, &parameters, &options)?;
-            let rows = output::print(&mut results, self.format)?;
-            results.warnings().iter().for_each(|warning| say(&format!("warning: {warning}")));
-            if self.format == Format::Table && std::io::stderr().is_terminal() {
-                say(&format!("{} in {}", counted(rows, "row", "rows"), elapsed(started.elapsed())));
-            }
-            Ok(())
-        })
+        let started = Instant::now();
+        let mut results = database.query(&text, &parameters, &options)?;
+        let rows = output::print(&mut results, self.format)?;
+        results.warnings().iter().for_each(|warning| say(&format!("warning: {warning}")));
+        if self.format == Format::Table && std::io::stderr().is_terminal() {
+            say(&format!("{} in {}", counted(rows, "row", "rows"), elapsed(started.elapsed())));
+        }
+        Ok(())
     }
 
     fn text(&self) -> Result<String, Failure> {

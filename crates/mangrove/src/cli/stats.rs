@@ -138,7 +138,10 @@ fn as_json(database: &Database) -> Result<Json, Failure> {
     let (schema, counts) = read(database)?;
     let describe = |kind: ElementKind| -> Json {
         let entries = labels(&schema, &counts, kind).map(|(label, count)| {
-            let properties = label.properties.iter().map(|property| (schema.key_name(property.key).to_string(), as_json_property(property)));
+            let properties = label
+                .properties
+                .iter()
+                .map(|property| (schema.key_name(property.key).to_string(), as_json_property(property)));
             (label.name.to_string(), json!({ "count": count, "properties": Json::Object(properties.collect()) }))
         });
         Json::Object(entries.collect())

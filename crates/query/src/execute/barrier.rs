@@ -9,7 +9,7 @@ use super::batch::{Batch, Items};
 use super::by::ByOp;
 use super::chain::{Input, MapBatch, Op};
 use super::context::{Context, value_bytes};
-use super::number;
+use super::{element, number};
 use crate::error::Result;
 use crate::plan::{Column, SortOrder};
 
@@ -40,7 +40,10 @@ impl Op for OrderOp {
                 SortOrder::Shuffle => {
                     (0..all.len()).map(|_| Some(Value::Int64(cx.shared.random.next() as i64 >> 1))).collect()
                 }
-                _ => by.eval(cx, &all)?,
+                _ => {
+                    let keys = by.eval(cx, &all)?;
+                    sort_keys(cx, keys)?
+                }
             });
         }
         let mut rows: Vec<u32> =
@@ -56,6 +59,21 @@ impl Op for OrderOp {
     fn reset(&mut self, _: usize) {
         self.done = false;
     }
+}
+
+/// Keys to sort by: elements are told apart by the ids users know.
+fn sort_keys(cx: &Context<'_, '_>, mut keys: Vec<Option<Value>>) -> Result<Vec<Option<Value>>> {
+    for key in keys.iter_mut().flatten() {
+        *key = match key {
+            Value::Vertex(_) | Value::Edge(_) => Value::list(vec![element::id_of(cx, key)?]),
+            Value::VertexProperty(p) => {
+                let owner = element::id_of(cx, &Value::Vertex(p.vertex))?;
+                Value::list(vec![owner, Value::Int32(p.key.0.into()), Value::Int64(p.ordinal.into())])
+            }
+            _ => continue,
+        };
+    }
+    Ok(keys)
 }
 
 fn compare_keys(a: &Option<Value>, b: &Option<Value>, order: SortOrder) -> Ordering {
@@ -201,7 +219,7 @@ impl BulkOp {
         let mut seen = 0;
         while let Some(batch) = next {
             let Some(vertices) = batch.vertices().filter(|_| batch.scope.is_none() && plain(&batch)) else {
-                let mut all = bulked(ids, bulks);
+                let mut all = bulked(ids, bulks, cx);
                 all.append(batch);
                 return Ok((all, false));
             };
@@ -216,17 +234,21 @@ impl BulkOp {
             }
             seen += vertices.len();
             if ids.len() >= max || seen >= max.saturating_mul(16) {
-                return Ok((bulked(ids, bulks), false));
+                return Ok((bulked(ids, bulks, cx), false));
             }
             next = input.pull(cx)?;
         }
-        Ok((bulked(ids, bulks), true))
+        Ok((bulked(ids, bulks, cx), true))
     }
 
-    fn merge_any(batch: Batch) -> Batch {
-        if !plain(&batch) {
-            return batch;
+    /// Traversers with sacks meet only if the sack says how two become one.
+    fn merge_any(cx: &Context<'_, '_>, mut batch: Batch) -> Result<Batch> {
+        let merge = cx.shared.sack.as_ref().and_then(|sack| sack.merge);
+        if !pathless(&batch) || (batch.sacks.is_some() && merge.is_none()) {
+            return Ok(batch);
         }
+        let sacks = batch.sacks.take();
+        let mut merged: Vec<Value> = Vec::new();
         let mut position: HashMap<(u32, Value), usize> = HashMap::with_capacity(batch.len());
         let mut rows = Vec::new();
         let mut bulks: Vec<u64> = Vec::new();
@@ -236,20 +258,36 @@ impl BulkOp {
                 bulks.push(0);
                 bulks.len() - 1
             });
+            if let (Some(sacks), Some(merge)) = (&sacks, merge) {
+                match merged.get_mut(at) {
+                    Some(sack) => *sack = number::apply(merge, std::mem::take(sack), sacks[row].clone())?,
+                    None => merged.push(sacks[row].clone()),
+                }
+            }
             bulks[at] += batch.bulk(row);
         }
-        Batch { bulk: Some(bulks), ..batch.gather(&rows) }
+        if cx.shared.bulk_off {
+            bulks.fill(1);
+        }
+        let sacks = sacks.map(|_| merged);
+        Ok(Batch { bulk: Some(bulks), sacks, ..batch.gather(&rows) })
     }
 }
 
-fn bulked(ids: Vec<VertexId>, bulks: Vec<u64>) -> Batch {
+fn bulked(ids: Vec<VertexId>, bulks: Vec<u64>, cx: &Context<'_, '_>) -> Batch {
     let bulk = bulks.iter().any(|n| *n != 1).then_some(bulks);
-    Batch { bulk, ..Batch::new(Items::Vertices(ids)) }
+    let paths = (cx.mode() != super::PathMode::Off).then(|| vec![None; ids.len()]);
+    Batch { bulk, paths, ..Batch::new(Items::Vertices(ids)) }
 }
 
 /// Nothing but items, bulk and scope.
 fn plain(batch: &Batch) -> bool {
-    batch.paths.is_none() && batch.sacks.is_none()
+    pathless(batch) && batch.sacks.is_none()
+}
+
+/// No traverser has a past that anyone could ask for.
+fn pathless(batch: &Batch) -> bool {
+    batch.paths.as_ref().is_none_or(|paths| paths.iter().all(Option::is_none))
 }
 
 impl Op for BulkOp {
@@ -258,7 +296,7 @@ impl Op for BulkOp {
             return Ok(None);
         }
         let Some(first) = input.pull(cx)? else { return Ok(None) };
-        if cx.shared.bulk_off {
+        if cx.shared.bulk_off && first.sacks.is_none() {
             return Ok(Some(first));
         }
         if plain(&first) && first.scope.is_none() && first.vertices().is_some() {
@@ -276,7 +314,7 @@ impl Op for BulkOp {
                 }
             }
         }
-        Ok(Some(Self::merge_any(all)))
+        Ok(Some(Self::merge_any(cx, all)?))
     }
 
     fn reset(&mut self, _: usize) {

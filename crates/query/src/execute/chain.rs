@@ -54,6 +54,14 @@ pub struct Link {
     pub op: Box<dyn Op>,
     pub labels: Vec<Name>,
     pub span: Span,
+    /// Given by the operator and not passed on yet, where traversers go one by one.
+    waiting: Batch,
+}
+
+impl Link {
+    pub fn new(op: Box<dyn Op>, labels: Vec<Name>, span: Span) -> Self {
+        Self { op, labels, span, waiting: Batch::default() }
+    }
 }
 
 #[derive(Default)]
@@ -71,7 +79,10 @@ impl Chain {
     }
 
     pub fn reset(&mut self, scopes: usize) {
-        self.links.iter_mut().for_each(|link| link.op.reset(scopes));
+        for link in &mut self.links {
+            link.op.reset(scopes);
+            link.waiting = Batch::default();
+        }
     }
 
     pub fn next_round(&mut self, scopes: usize) {
@@ -81,10 +92,17 @@ impl Chain {
 
 fn pull_from(links: &mut [Link], cx: &mut Context<'_, '_>, start: &mut dyn Input) -> Result<Option<Batch>> {
     let Some((last, before)) = links.split_last_mut() else { return start.pull(cx) };
+    if !last.waiting.is_empty() {
+        return Ok(Some(last.waiting.split_front(1)));
+    }
     let mut upstream = Upstream { links: before, start };
     let pulled = last.op.next(cx, &mut upstream).map_err(|e| if last.span.end > 0 { e.at(last.span) } else { e })?;
     Ok(pulled.map(|mut batch| {
         batch.label(&last.labels, cx.mode());
+        if cx.shared.one_by_one && batch.len() > 1 {
+            last.waiting = batch;
+            return last.waiting.split_front(1);
+        }
         batch
     }))
 }
@@ -129,23 +147,12 @@ impl Child {
     /// Everything the child gives for `batch`, whose rows are in `scopes` scopes.
     pub fn run(&mut self, cx: &mut Context<'_, '_>, batch: Batch, scopes: usize) -> Result<Batch> {
         let mut all = Batch::default();
-        self.run_each(cx, batch, scopes, &mut |part| all.append(part))?;
-        Ok(all)
-    }
-
-    fn run_each(
-        &mut self,
-        cx: &mut Context<'_, '_>,
-        batch: Batch,
-        scopes: usize,
-        each: &mut dyn FnMut(Batch),
-    ) -> Result<()> {
         self.chain.reset(scopes);
         let mut start = Once::new(batch);
         while let Some(part) = self.chain.pull(cx, &mut start)? {
-            each(part);
+            all.append(part);
         }
-        Ok(())
+        Ok(all)
     }
 
     /// Begins to run for `batch` lazily; pull with [`pull`](Self::pull).
@@ -199,17 +206,6 @@ impl Child {
                 }
             }
         }
-        Ok(found)
-    }
-
-    /// Every value the child gives for each row.
-    pub fn all(&mut self, cx: &mut Context<'_, '_>, batch: &Batch) -> Result<Vec<Vec<Value>>> {
-        let mut found = vec![Vec::new(); batch.len()];
-        self.run_each(cx, batch.as_scopes(), batch.len(), &mut |part| {
-            for row in 0..part.len() {
-                found[part.scope(row)].extend(std::iter::repeat_n(part.value(row), part.bulk(row) as usize));
-            }
-        })?;
         Ok(found)
     }
 }

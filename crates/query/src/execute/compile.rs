@@ -40,7 +40,7 @@ fn chain(traversal: &Traversal, start: bool) -> Result<Chain> {
     let mut links = Vec::with_capacity(traversal.steps.len());
     for (at, node) in traversal.steps.iter().enumerate() {
         let op = compile(&node.step, start && at == 0)?;
-        links.push(Link { op, labels: node.labels.clone(), span: node.span });
+        links.push(Link::new(op, node.labels.clone(), node.span));
     }
     Ok(Chain::new(links))
 }
@@ -76,9 +76,15 @@ fn operand(operand: &Operand) -> Result<OperandOp> {
 
 fn set_property(property: &SetProperty) -> Result<SetPropertyOp> {
     let meta = property.meta.iter().map(|(name, value)| Ok((name.clone(), operand(value)?)));
+    let key = match &property.key {
+        PropertyName::Key(name) => mutate::PropertyKeyOp::Key(name.clone()),
+        PropertyName::Id => mutate::PropertyKeyOp::Id,
+        PropertyName::Label => mutate::PropertyKeyOp::Label,
+        PropertyName::Child(traversal) => mutate::PropertyKeyOp::Child(child(traversal)?),
+    };
     Ok(SetPropertyOp {
         cardinality: property.cardinality,
-        key: property.key.clone(),
+        key,
         value: operand(&property.value)?,
         meta: meta.collect::<Result<_>>()?,
     })
@@ -160,7 +166,6 @@ fn choose(condition: &ChooseOn, options: &[Option_], all: bool) -> Result<Box<dy
             Pick::Unproductive => PickOp::Unproductive,
             Pick::Value(value) => PickOp::Value(value.clone()),
             Pick::Predicate(predicate) => PickOp::Predicate(predicate.clone()),
-            Pick::Traversal(traversal) => PickOp::Child(child(traversal)?),
         };
         Ok((pick, child(&option.traversal)?))
     });
@@ -270,8 +275,8 @@ fn compile_map(step: &Step) -> Result<Box<dyn Op>> {
             mapping(SelectOp { pop: pop.unwrap_or(Pop::Last), labels: labels.clone(), by: bys(by)? })
         }
         Step::SelectColumn(column) => mapping(ColumnOp(*column)),
-        Step::SelectChild { pop, child: traversal } => {
-            mapping(SelectChildOp { pop: pop.unwrap_or(Pop::Last), child: child(traversal)? })
+        Step::SelectChild { pop, child: traversal, by } => {
+            mapping(SelectChildOp { pop: pop.unwrap_or(Pop::Last), child: child(traversal)?, by: bys(by)? })
         }
         Step::Project { keys, by } => mapping(ProjectOp { keys: keys.clone(), by: bys(by)? }),
         Step::Path { by, from, to } => mapping(PathOp { by: bys(by)?, from: from.clone(), to: to.clone() }),
@@ -321,6 +326,40 @@ fn compile_map(step: &Step) -> Result<Box<dyn Op>> {
         Step::Identity => mapping(IdentityOp),
         other => unreachable!("a filter, a barrier or a branch, compiled before: {other:?}"),
     })
+}
+
+/// Whether traversers must go one by one, because the plan reads a side effect that earlier traversers have changed and later
+/// ones have not.
+pub fn one_by_one(plan: &Plan) -> bool {
+    let mut written: Vec<Name> = Vec::new();
+    let mut read: Vec<Name> = Vec::new();
+    side_effect_names(&plan.traversal, false, &mut written, &mut read);
+    written.iter().any(|name| read.contains(name))
+}
+
+fn side_effect_names(traversal: &Traversal, below: bool, written: &mut Vec<Name>, read: &mut Vec<Name>) {
+    for node in &traversal.steps {
+        match &node.step {
+            Step::Aggregate { name, scope: Scope::Local, .. } => written.push(name.clone()),
+            // Barriers are such for all traversers at the top of the query, and for each by itself in a child.
+            Step::Aggregate { name, .. }
+            | Step::Group { side_effect: Some(name), .. }
+            | Step::GroupCount { side_effect: Some(name), .. }
+            | Step::Tree { side_effect: Some(name), .. }
+                if below =>
+            {
+                written.push(name.clone());
+            }
+            Step::Select { labels, .. } => read.extend(labels.iter().cloned()),
+            Step::WhereLabels { predicate, .. } => predicate.names(read),
+            Step::Cap(names) if below => read.extend(names.iter().cloned()),
+            _ => {}
+        }
+    }
+    for node in &traversal.steps {
+        let below = below || !matches!(node.step, Step::Repeat(_));
+        node.step.for_each_child(&mut |child| side_effect_names(child, below, written, read));
+    }
 }
 
 /// How much of their paths traversers must keep for this plan.

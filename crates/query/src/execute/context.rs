@@ -1,10 +1,8 @@
 //! What the operators of one query share.
 
-use std::sync::Arc;
 use std::time::Instant;
 
-use hashbrown::HashMap;
-use mangrove_graph::{ElementKind, GraphView, GraphWrite, KeyId, LabelId, Schema, Value};
+use mangrove_graph::{ElementKind, GraphView, GraphWrite, KeyId, LabelId, Value};
 
 use super::path::PathMode;
 use super::side_effect::SideEffects;
@@ -28,6 +26,8 @@ pub struct Shared {
     /// `by()` that gives nothing counts as null (`ProductiveByStrategy`).
     pub productive_by: bool,
     pub bulk_off: bool,
+    /// Batches hold one traverser each, so that side effects are seen as they grow.
+    pub one_by_one: bool,
     pub random: Random,
     options: Options,
     deadline: Option<Instant>,
@@ -44,6 +44,7 @@ impl Shared {
             loops: Vec::new(),
             productive_by: source.strategies.productive_by,
             bulk_off: source.bulk_off,
+            one_by_one: false,
             random: Random::new(source.strategies.seed),
             deadline: options.timeout.map(|timeout| Instant::now() + timeout),
             options,
@@ -95,11 +96,6 @@ impl Context<'_, '_> {
             .help("filter or limit earlier, or give the query more memory"));
         }
         Ok(())
-    }
-
-    /// Gives back what [`hold`](Self::hold) took.
-    pub fn release(&mut self, bytes: usize) {
-        self.shared.memory_bytes = self.shared.memory_bytes.saturating_sub(bytes);
     }
 
     pub fn warn(&mut self, message: String) {
@@ -216,11 +212,6 @@ impl Random {
     pub fn below(&mut self, n: usize) -> usize {
         ((u128::from(self.next()) * n as u128) >> 64) as usize
     }
-}
-
-/// Names of labels by id, for tests over them.
-pub fn label_names(schema: &Schema, kind: ElementKind) -> HashMap<LabelId, Arc<str>> {
-    (0u16..).zip(schema.labels(kind)).map(|(id, label)| (LabelId(id), label.name.clone())).collect()
 }
 
 /// Roughly what a value takes.

@@ -52,7 +52,7 @@ impl MapBatch for DateAddOp {
     }
 }
 
-/// `dateDiff(date)`: seconds from the operand to the incoming date; a missing operand counts as the epoch.
+/// `dateDiff(date)`: milliseconds from the operand to the incoming date; a missing operand counts as the epoch.
 pub struct DateDiffOp(pub OperandOp);
 
 impl MapBatch for DateDiffOp {
@@ -67,7 +67,7 @@ impl MapBatch for DateDiffOp {
                 Some(Value::Null) | None => DateTime::from_millis(0),
                 Some(value) => as_date(&value)?,
             };
-            values.push(Value::Int64(t.seconds - from.seconds));
+            values.push(Value::Int64(t.millis() - from.millis()));
         }
         let mode = cx.mode();
         Ok(batch.moved_in_place(Items::Values(values), mode))

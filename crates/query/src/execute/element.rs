@@ -13,7 +13,7 @@ use super::chain::MapBatch;
 use super::context::{Context, Key};
 use super::type_error;
 use crate::error::Result;
-use crate::plan::{MapOf, Name};
+use crate::plan::{MapOf, Name, Tokens};
 
 /// `T.id` of anything that has one.
 pub fn id_of(cx: &Context<'_, '_>, value: &Value) -> Result<Value> {
@@ -63,7 +63,7 @@ pub fn token_of(cx: &Context<'_, '_>, value: &Value, token: Token) -> Result<Val
         Token::Label => label_of(cx, value),
         Token::Key => key_of(value),
         Token::Value => value_of(value),
-        Token::Direction(direction) => match (value, direction) {
+        Token::Direction(direction) | Token::MergeEnd(direction) => match (value, direction) {
             (Value::Edge(e), Direction::Out) => Ok(Value::Vertex(e.source)),
             (Value::Edge(e), _) => Ok(Value::Vertex(e.target)),
             (other, _) => Err(type_error("a direction", "edges", other)),
@@ -232,19 +232,28 @@ pub fn meta_of(cx: &Context<'_, '_>, property: &VertexProperty) -> Result<Vec<(K
 pub struct PropertyMapOp {
     of: MapOf,
     keys: Vec<Key>,
-    tokens: bool,
+    tokens: Tokens,
     by: Vec<ByOp>,
 }
 
 impl PropertyMapOp {
-    pub fn new(of: MapOf, keys: Vec<Name>, tokens: bool, by: Vec<ByOp>) -> Self {
+    pub fn new(of: MapOf, keys: Vec<Name>, tokens: Tokens, by: Vec<ByOp>) -> Self {
         Self { of, keys: keys.into_iter().map(Key::new).collect(), tokens, by }
+    }
+
+    fn wants(&self, key: &Value) -> bool {
+        match key {
+            Value::Token(Token::Id) => self.tokens.id,
+            Value::Token(Token::Label) => self.tokens.label,
+            Value::Token(Token::Key) => self.tokens.key,
+            _ => self.tokens.value,
+        }
     }
 
     fn map_of(&mut self, cx: &mut Context<'_, '_>, owner: &Value) -> Result<Value> {
         let mut entries: Vec<(Value, Value)> = Vec::new();
-        if self.tokens {
-            entries.extend(token_entries(cx, owner)?);
+        if self.tokens != Tokens::default() {
+            entries.extend(token_entries(cx, owner)?.into_iter().filter(|(key, _)| self.wants(key)));
         }
         let properties = properties_of(cx, owner, &mut self.keys, "a map of properties")?;
         let single = !matches!(owner, Value::Vertex(_));

@@ -89,8 +89,16 @@ fn ids_in(cx: &Context<'_, '_>, predicate: &Predicate) -> Result<Predicate> {
         Value::Vertex(_) | Value::Edge(_) | Value::VertexProperty(_) => element::id_of(cx, value),
         other => Ok(other.clone()),
     };
+    // Text also names the integer it spells.
+    if let Predicate::Compare(mangrove_graph::Comparison::Eq, value) = predicate {
+        return ids_in(cx, &Predicate::Within(vec![value.clone()].into()));
+    }
     Ok(match predicate {
         Predicate::Compare(comparison, value) => Predicate::Compare(*comparison, id(value)?),
+        Predicate::Within(values) if values.iter().any(|v| v.as_str().is_some_and(|s| s.parse::<i64>().is_ok())) => {
+            let spelled = values.iter().filter_map(|v| v.as_str()?.parse().ok().map(Value::Int64));
+            Predicate::Within(values.iter().cloned().chain(spelled).collect::<Vec<_>>().into())
+        }
         Predicate::Within(values) => Predicate::Within(values.iter().map(id).collect::<Result<Vec<_>>>()?.into()),
         Predicate::Without(values) => Predicate::Without(values.iter().map(id).collect::<Result<Vec<_>>>()?.into()),
         other => other.clone(),

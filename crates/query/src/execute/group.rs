@@ -1,17 +1,18 @@
-//! `group`, `groupCount`, `tree`, as barriers or side effects.
+//! `group`, `groupCount`, `tree`: barriers all, whether the result is their output or a side effect.
 
 use std::sync::Arc;
 
 use hashbrown::HashMap;
 use mangrove_graph::{Map, Tree, Value};
 
+use super::barrier::gather_all;
 use super::batch::Batch;
-use super::by::ByOp;
+use super::by::{ByOp, eval_one, round_robin};
 use super::chain::{Child, Input, Op};
 use super::context::{Context, value_bytes};
 use super::path;
 use super::reduce::per_scope;
-use super::select::{grow, modulated_path};
+use super::select::grow;
 use crate::error::Result;
 use crate::plan::Name;
 
@@ -56,7 +57,7 @@ impl Groups {
     }
 }
 
-/// `group().by(key).by(value)`; `group('x')` passes its traversers on and keeps the map as a side effect.
+/// `group().by(key).by(value)`; `group('x')` passes its traversers on once the map is a side effect.
 pub struct GroupOp {
     side_effect: Option<Name>,
     key: ByOp,
@@ -90,6 +91,13 @@ impl GroupOp {
         let mut part = batch.gather(&rows);
         part.scope = Some(numbers);
         self.held.append(part);
+        Ok(())
+    }
+
+    fn publish(&mut self, cx: &mut Context<'_, '_>, name: &Name) -> Result<()> {
+        let values = self.values(cx)?;
+        let map = self.groups.maps(values, 1).pop().unwrap_or_default();
+        cx.shared.side_effects.set(name, map);
         Ok(())
     }
 
@@ -127,18 +135,13 @@ impl GroupOp {
 impl Op for GroupOp {
     fn next(&mut self, cx: &mut Context<'_, '_>, input: &mut dyn Input) -> Result<Option<Batch>> {
         if let Some(name) = self.side_effect.clone() {
-            let batch = input.pull(cx)?;
-            match &batch {
-                Some(batch) => self.take(cx, batch)?,
-                None if cx.shared.side_effects.get(&name).is_none() || !self.done => {
-                    self.done = true;
-                    let values = self.values(cx)?;
-                    let map = self.groups.maps(values, 1).pop().unwrap_or_default();
-                    cx.shared.side_effects.set(&name, map);
-                }
-                None => {}
+            if std::mem::replace(&mut self.done, true) {
+                return Ok(None);
             }
-            return Ok(batch);
+            let all = gather_all(cx, input)?;
+            self.take(cx, &all)?;
+            self.publish(cx, &name)?;
+            return Ok(Some(all).filter(|b| !b.is_empty()));
         }
         if std::mem::replace(&mut self.done, true) {
             return Ok(None);
@@ -191,6 +194,18 @@ impl GroupCountOp {
         cx.hold((self.groups.keys.len() - before) * 128)
     }
 
+    /// Moves the counts into the side effect, where those of other steps of its name are.
+    fn publish(&mut self, cx: &mut Context<'_, '_>, name: &Name) {
+        if cx.shared.side_effects.get(name).is_none() {
+            cx.shared.side_effects.set(name, Value::map(Map::new()));
+        }
+        for ((_, key), n) in self.groups.keys.iter().zip(&self.counts) {
+            cx.shared.side_effects.count(name, key.clone(), *n);
+        }
+        self.groups.clear();
+        self.counts.clear();
+    }
+
     fn maps(&self, scopes: usize) -> Vec<Value> {
         self.groups.maps(self.counts.iter().map(|n| Some(Value::Int64(*n as i64))).collect(), scopes)
     }
@@ -199,15 +214,13 @@ impl GroupCountOp {
 impl Op for GroupCountOp {
     fn next(&mut self, cx: &mut Context<'_, '_>, input: &mut dyn Input) -> Result<Option<Batch>> {
         if let Some(name) = self.side_effect.clone() {
-            let batch = input.pull(cx)?;
-            if let Some(batch) = &batch {
-                self.take(cx, batch)?;
+            if std::mem::replace(&mut self.done, true) {
+                return Ok(None);
             }
-            if batch.is_some() || cx.shared.side_effects.get(&name).is_none() {
-                let map = self.maps(1).pop().unwrap_or_default();
-                cx.shared.side_effects.set(&name, map);
-            }
-            return Ok(batch);
+            let all = gather_all(cx, input)?;
+            self.take(cx, &all)?;
+            self.publish(cx, &name);
+            return Ok(Some(all).filter(|b| !b.is_empty()));
         }
         if std::mem::replace(&mut self.done, true) {
             return Ok(None);
@@ -228,7 +241,7 @@ impl Op for GroupCountOp {
     }
 }
 
-/// `tree().by(…)`: the paths of all traversers, merged by their beginnings.
+/// `tree().by(…)`: the paths of all traversers, merged by their beginnings; objects a modulator gives nothing for are left out.
 pub struct TreeOp {
     side_effect: Option<Name>,
     by: Vec<ByOp>,
@@ -243,11 +256,16 @@ impl TreeOp {
 
     fn take(&mut self, cx: &mut Context<'_, '_>, batch: &Batch) -> Result<()> {
         for row in 0..batch.len() {
-            if let Some(path) = modulated_path(cx, path::to_path(batch.path(row)), &mut self.by)? {
-                let scope = if self.side_effect.is_some() { 0 } else { batch.scope(row) };
-                cx.hold(path.objects.len() * size_of::<Value>())?;
-                grow(&mut self.trees[scope], &path.objects);
+            let mut objects = Vec::new();
+            for (at, object) in path::to_path(batch.path(row)).objects.into_iter().enumerate() {
+                match round_robin(&mut self.by, at) {
+                    Some(by) => objects.extend(eval_one(by, cx, object)?),
+                    None => objects.push(object),
+                }
             }
+            let scope = if self.side_effect.is_some() { 0 } else { batch.scope(row) };
+            cx.hold(objects.len() * size_of::<Value>())?;
+            grow(&mut self.trees[scope], &objects);
         }
         Ok(())
     }
@@ -256,12 +274,13 @@ impl TreeOp {
 impl Op for TreeOp {
     fn next(&mut self, cx: &mut Context<'_, '_>, input: &mut dyn Input) -> Result<Option<Batch>> {
         if let Some(name) = self.side_effect.clone() {
-            let batch = input.pull(cx)?;
-            match &batch {
-                Some(batch) => self.take(cx, batch)?,
-                None => cx.shared.side_effects.set(&name, Value::Tree(Arc::new(self.trees[0].clone()))),
+            if std::mem::replace(&mut self.done, true) {
+                return Ok(None);
             }
-            return Ok(batch);
+            let all = gather_all(cx, input)?;
+            self.take(cx, &all)?;
+            cx.shared.side_effects.set(&name, Value::Tree(Arc::new(self.trees[0].clone())));
+            return Ok(Some(all).filter(|b| !b.is_empty()));
         }
         if std::mem::replace(&mut self.done, true) {
             return Ok(None);

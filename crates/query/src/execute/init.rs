@@ -146,7 +146,7 @@ impl Op for ScanOp {
     }
 }
 
-/// `inject(…)`: its values before the traversers that come in, for each scope; at the start of a query nothing comes in.
+/// `inject(…)`: its values behind the traversers that come in, for each scope; at the start of a query nothing comes in.
 pub struct InjectOp {
     values: Vec<Value>,
     /// Replaces the traverser a query starts with.
@@ -165,7 +165,12 @@ impl Op for InjectOp {
     fn next(&mut self, cx: &mut Context<'_, '_>, input: &mut dyn Input) -> Result<Option<Batch>> {
         let mode = cx.mode();
         if self.given {
-            return if self.start { Ok(None) } else { input.pull(cx) };
+            return Ok(None);
+        }
+        if !self.start
+            && let Some(batch) = input.pull(cx)?
+        {
+            return Ok(Some(batch));
         }
         self.given = true;
         if self.start {
@@ -184,7 +189,7 @@ impl Op for InjectOp {
             batch = batch.moved_in_place(items, mode);
         }
         batch.sacks = cx.shared.sack.as_ref().map(|sack| vec![sack.initial.clone(); batch.len()]);
-        if batch.is_empty() { input.pull(cx) } else { Ok(Some(batch)) }
+        Ok(Some(batch).filter(|b| !b.is_empty()))
     }
 
     fn reset(&mut self, scopes: usize) {

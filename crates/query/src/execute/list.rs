@@ -19,7 +19,8 @@ impl MapBatch for ListOp {
         let operands = self.operand.eval(cx, &batch)?;
         let mut values = Vec::with_capacity(batch.len());
         for (row, operand) in operands.into_iter().enumerate() {
-            values.push(apply(self.function, &batch.value(row), operand.unwrap_or_default())?);
+            let from_traversal = matches!(self.operand, OperandOp::Child(_));
+            values.push(apply(self.function, &batch.value(row), operand.unwrap_or_default(), from_traversal)?);
         }
         let mode = cx.mode();
         Ok(batch.moved_in_place(Items::Values(values), mode))
@@ -27,25 +28,36 @@ impl MapBatch for ListOp {
 }
 
 pub fn not_a_list(step: &str, value: &Value) -> QueryError {
-    let what = if value.is_null() { "null".to_owned() } else { value.value_type().to_string() };
-    QueryError::value(format!("Incoming traverser for {step} step can't be {what}; it takes an Iterable/Iterator or an Array type for incoming traversers, encountered {what}"))
+    QueryError::value(match value {
+        Value::Null => format!("Incoming traverser for {step} step can't be null"),
+        other => {
+            let met = other.value_type();
+            format!("{step} step can only take an array or an Iterable type for incoming traversers, encountered {met}")
+        }
+    })
 }
 
-fn not_a_list_operand(step: &str, value: &Value) -> QueryError {
-    let what = if value.is_null() { "null".to_owned() } else { value.value_type().to_string() };
-    QueryError::value(format!("Argument provided for {step} step can't be {what}; {step} step can only take an array or an Iterable as argument, encountered {what}"))
+fn not_a_list_operand(step: &str, value: &Value, from_traversal: bool) -> QueryError {
+    let met = value.value_type();
+    QueryError::value(match (value, from_traversal) {
+        (Value::Null, true) => format!("traversal argument for {step} step must yield an iterable type, not null"),
+        (_, true) => format!("traversal argument for {step} step must yield an iterable type, encountered {met}"),
+        (Value::Null, _) => format!("Argument provided for {step} step can't be null"),
+        (Value::Map(_), _) => format!("{step} step type mismatch: expected argument to be Iterable but got Map"),
+        _ => format!("{step} step can only take an array or an Iterable as an argument, encountered {met}"),
+    })
 }
 
-fn apply(function: ListFunction, a: &Value, b: Value) -> Result<Value> {
+fn apply(function: ListFunction, a: &Value, b: Value, from_traversal: bool) -> Result<Value> {
     let step = function.name();
     if let (ListFunction::Merge, Value::Map(a)) = (function, a) {
-        let Value::Map(b) = &b else { return Err(not_a_list_operand(step, &b)) };
+        let Value::Map(b) = &b else { return Err(not_a_list_operand(step, &b, from_traversal)) };
         let mut all: Map = (**a).clone();
         b.iter().for_each(|(k, v)| all.insert(k.clone(), v.clone()));
         return Ok(Value::map(all));
     }
     let a = a.items().ok_or_else(|| not_a_list(step, a))?;
-    let b = b.items().ok_or_else(|| not_a_list_operand(step, &b))?;
+    let b = b.items().ok_or_else(|| not_a_list_operand(step, &b, from_traversal))?;
     Ok(match function {
         ListFunction::Combine => Value::list(a.into_iter().chain(b).collect()),
         ListFunction::Merge => Value::set(a.into_iter().chain(b)),

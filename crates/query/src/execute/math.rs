@@ -40,7 +40,7 @@ fn signum(x: f64) -> f64 {
 }
 
 enum Symbol {
-    Op(MathOp, u8, bool),
+    Op(MathOp, u8),
     Function(fn(f64) -> f64),
     Open,
 }
@@ -96,7 +96,7 @@ impl Parser<'_> {
         }
         if c == '-' || c == '+' {
             if c == '-' {
-                self.stack.push(Symbol::Op(MathOp::Neg, 3, true));
+                self.stack.push(Symbol::Op(MathOp::Neg, 3));
             }
             self.at += 1;
             return Ok(true);
@@ -164,7 +164,7 @@ impl Parser<'_> {
         };
         loop {
             let binds = match self.stack.last() {
-                Some(Symbol::Op(_, p, _)) => *p > precedence || (*p == precedence && !right),
+                Some(Symbol::Op(_, p)) => *p > precedence || (*p == precedence && !right),
                 Some(Symbol::Function(_)) => true,
                 _ => false,
             };
@@ -175,13 +175,13 @@ impl Parser<'_> {
                 self.emit(symbol);
             }
         }
-        self.stack.push(Symbol::Op(op, precedence, right));
+        self.stack.push(Symbol::Op(op, precedence));
         Ok(true)
     }
 
     fn emit(&mut self, symbol: Symbol) {
         match symbol {
-            Symbol::Op(op, ..) => self.out.push(op),
+            Symbol::Op(op, _) => self.out.push(op),
             Symbol::Function(function) => self.out.push(MathOp::Function(function)),
             Symbol::Open => {}
         }

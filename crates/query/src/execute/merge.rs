@@ -55,6 +55,13 @@ impl MergeOp {
         if self.kind == ElementKind::Edge {
             search = self.with_ends(cx, one, search)?;
         }
+        if let Some(OperandOp::Value(Value::Map(extra))) = &self.on_create {
+            let extra = (**extra).clone();
+            self.check_override(cx, one, &search, extra)?;
+        }
+        if let Some(OperandOp::Value(Value::Map(changes))) = &self.on_match {
+            validate_properties(changes, step)?;
+        }
         let found = match self.kind {
             ElementKind::Vertex => find_vertices(cx, &search)?.into_iter().map(Value::Vertex).collect::<Vec<_>>(),
             ElementKind::Edge => find_edges(cx, &search)?.into_iter().map(Value::Edge).collect(),
@@ -96,20 +103,8 @@ impl MergeOp {
         if let Some(on_create) = &mut self.on_create {
             let value = on_create.eval(cx, one)?.pop().flatten();
             let mut extra = self.map_of(value, step)?;
-            validate(&extra, self.kind, step)?;
-            if self.kind == ElementKind::Edge {
-                extra = self.with_ends(cx, one, extra)?;
-            }
-            for (key, value) in extra.iter() {
-                if let (Value::Token(_), Some(before)) = (key, search.get(key))
-                    && !compare::equals(before, value)
-                {
-                    return Err(QueryError::value(format!(
-                        "option(onCreate) cannot override values from merge() argument: ({key}, {value})"
-                    )));
-                }
-                all.insert(key.clone(), value.clone());
-            }
+            extra = self.check_override(cx, one, &search, extra)?;
+            extra.iter().for_each(|(key, value)| all.insert(key.clone(), value.clone()));
         }
         let label = match all.get(&Token::Label.into()) {
             Some(label) => label_name(label)?,
@@ -125,6 +120,22 @@ impl MergeOp {
         create_edge(cx, &label, source, target, id.as_ref(), properties).map(Value::Edge)
     }
 
+    /// What `onCreate` adds; it may not contradict the tokens that were searched for.
+    fn check_override(&mut self, cx: &mut Context<'_, '_>, one: &Batch, search: &Map, extra: Map) -> Result<Map> {
+        validate(&extra, self.kind, self.step())?;
+        let extra = if self.kind == ElementKind::Edge { self.with_ends(cx, one, extra)? } else { extra };
+        for (key, value) in extra.iter() {
+            if let (Value::Token(_), Some(before)) = (key, search.get(key))
+                && !compare::equals(before, value)
+            {
+                return Err(QueryError::value(format!(
+                    "option(onCreate) cannot override values from merge() argument: ({key}, {value})"
+                )));
+            }
+        }
+        Ok(extra)
+    }
+
     /// The map with its ends as vertices: `Merge.outV`/`inV` stand for what the options of that name give.
     fn with_ends(&mut self, cx: &mut Context<'_, '_>, one: &Batch, map: Map) -> Result<Map> {
         let mut resolved = Vec::with_capacity(map.len());
@@ -133,9 +144,8 @@ impl MergeOp {
                 resolved.push((key, value));
                 continue;
             }
-            let placeholder = value.as_str().is_some_and(|s| s == "Merge.outV" || s == "Merge.inV");
-            let value = if placeholder {
-                let wants_out = value.as_str() == Some("Merge.outV");
+            let value = if let Value::Token(Token::MergeEnd(end)) = value {
+                let wants_out = end == Direction::Out;
                 let operand = if wants_out { &mut self.out_vertex } else { &mut self.in_vertex };
                 let given = match operand {
                     Some(operand) => operand.eval(cx, one)?.pop().flatten(),
@@ -174,7 +184,9 @@ fn existing_end(cx: &Context<'_, '_>, map: &Map, direction: Direction) -> Result
     let name = if direction == Direction::Out { "Out" } else { "In" };
     match map.get(&Token::Direction(direction).into()) {
         Some(Value::Vertex(id)) if cx.view().contains(ElementId::Vertex(*id))? => Ok(*id),
-        Some(other) => Err(QueryError::value(format!("Vertex with id {other} could not be found and edge could not be created"))),
+        Some(other) => Err(QueryError::value(format!(
+            "Vertex id could not be resolved from mergeE: Vertex with id {other} could not be found and edge could not be created"
+        ))),
         None => Err(QueryError::value(format!("{name} Vertex not specified - edge cannot be created"))),
     }
 }
@@ -203,9 +215,7 @@ fn validate(map: &Map, kind: ElementKind, step: &str) -> Result<()> {
                     return Err(QueryError::value(format!("{step}() does not allow null for T.{}", key)));
                 }
                 if matches!(key, Value::Token(Token::Label)) {
-                    label_name(value).map_err(|_| {
-                        QueryError::value(format!("{step}() expects T.label to be a non-hidden string, but got {value}"))
-                    })?;
+                    label_name(value)?;
                 }
             }
             Value::Token(Token::Direction(Direction::Out | Direction::In)) if kind == ElementKind::Edge => {
@@ -227,6 +237,9 @@ fn validate(map: &Map, kind: ElementKind, step: &str) -> Result<()> {
 
 fn validate_properties(map: &Map, step: &str) -> Result<()> {
     for (key, _) in map.iter() {
+        if let Some(key) = key.as_str().filter(|key| key.starts_with('~')) {
+            return Err(QueryError::value(format!("Property key can not be a hidden key: {key}")));
+        }
         if key.as_str().is_none() {
             return Err(QueryError::value(format!(
                 "option(onMatch) expects keys in Map to be of String - check: {key} in {step}()"

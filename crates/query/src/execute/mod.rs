@@ -72,7 +72,8 @@ pub struct Execution {
 impl Execution {
     pub(crate) fn new(plan: Plan, options: Options, text: Arc<str>) -> Result<Self> {
         let mode = compile::path_mode(&plan);
-        let shared = Shared::new(&plan.source, options, mode);
+        let mut shared = Shared::new(&plan.source, options, mode);
+        shared.one_by_one = compile::one_by_one(&plan);
         let mut chain = compile::root(&plan)?;
         chain.reset(1);
         let mut start = Batch::new(Items::Values(vec![Value::Null]));

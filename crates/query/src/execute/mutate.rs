@@ -12,12 +12,20 @@ use super::chain::{Child, MapBatch};
 use super::context::Context;
 use super::text::OperandOp;
 use crate::error::{QueryError, Result};
-use crate::plan::{Name, Pop, PropertyName, split_cardinality};
+use crate::plan::{Name, Pop, split_cardinality};
+
+/// The key of a property to be set.
+pub enum PropertyKeyOp {
+    Key(Name),
+    Id,
+    Label,
+    Child(Child),
+}
 
 /// A property to be set, its operands compiled.
 pub struct SetPropertyOp {
     pub cardinality: Option<Cardinality>,
-    pub key: PropertyName,
+    pub key: PropertyKeyOp,
     pub value: OperandOp,
     pub meta: Vec<(Name, OperandOp)>,
 }
@@ -44,21 +52,37 @@ fn evaluate(properties: &mut [SetPropertyOp], cx: &mut Context<'_, '_>, batch: &
     let mut elements: Vec<NewElement> = (0..batch.len()).map(|_| NewElement::default()).collect();
     for property in properties {
         let values = property.value.eval(cx, batch)?;
+        let keys = match &mut property.key {
+            PropertyKeyOp::Child(child) => child.first(cx, batch)?,
+            _ => Vec::new(),
+        };
         let mut metas = Vec::with_capacity(property.meta.len());
         for (name, operand) in &mut property.meta {
             metas.push((name.clone(), operand.eval(cx, batch)?));
         }
         for (row, (element, value)) in elements.iter_mut().zip(values).enumerate() {
             let Some(value) = value else { continue };
-            match &property.key {
-                PropertyName::Id => element.id = Some(value),
-                PropertyName::Label => element.label = Some(label_name(&value)?),
-                PropertyName::Key(key) => {
+            let key = match &property.key {
+                PropertyKeyOp::Id => None,
+                PropertyKeyOp::Label => None,
+                PropertyKeyOp::Key(key) => Some(key.clone()),
+                PropertyKeyOp::Child(_) => match keys[row].clone() {
+                    Some(Value::String(key)) => Some(key),
+                    other => {
+                        let other = other.unwrap_or_default();
+                        return Err(QueryError::value(format!("a property key must be a string, not {other}")));
+                    }
+                },
+            };
+            match (&property.key, key) {
+                (PropertyKeyOp::Id, _) => element.id = Some(value),
+                (_, None) => element.label = Some(label_name(&value)?),
+                (_, Some(key)) => {
                     let meta = metas.iter().filter_map(|(name, values)| Some((name.clone(), values[row].clone()?)));
                     let (own, value) = split_cardinality(&value);
                     element.properties.push(PropertyToSet {
                         cardinality: own.or(property.cardinality),
-                        key: key.clone(),
+                        key,
                         value: value.clone(),
                         meta: meta.collect(),
                     });

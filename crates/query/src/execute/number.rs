@@ -182,10 +182,28 @@ pub fn extreme(wanted: Ordering, a: Value, b: Value) -> Result<Value> {
     }
     let nan = |v: &Value| v.as_f64().is_some_and(f64::is_nan);
     match compare::compare(&b, &a) {
-        Some(ordering) => Ok(if ordering == wanted { b } else { a }),
+        Some(ordering) => {
+            let t = common_type(a.value_type(), b.value_type());
+            let (chosen, other) = if ordering == wanted { (b, a) } else { (a, b) };
+            Ok(if chosen.is_number() && other.is_number() { widened(chosen, t) } else { chosen })
+        }
         None if nan(&a) => Ok(b),
         None if nan(&b) => Ok(a),
         None => Err(QueryError::value(format!("cannot compare the {} {a} with the {} {b}", a.value_type(), b.value_type()))),
+    }
+}
+
+/// The number in a type that is at least as wide.
+fn widened(number: Value, t: ValueType) -> Value {
+    if number.value_type() == t {
+        return number;
+    }
+    match t {
+        ValueType::Float32 => Value::Float32(number.as_f64().unwrap_or(f64::NAN) as f32),
+        ValueType::Float64 => Value::Float64(number.as_f64().unwrap_or(f64::NAN)),
+        ValueType::Decimal => compare::decimal(&number).map_or(number, Value::from),
+        ValueType::BigInt => number.as_i64().map_or(number, |i| BigInt::from(i).into()),
+        t => number.as_i64().and_then(|i| narrowest(i.into(), t)).unwrap_or(number),
     }
 }
 

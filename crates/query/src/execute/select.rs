@@ -116,6 +116,7 @@ impl MapBatch for ColumnOp {
 pub struct SelectChildOp {
     pub pop: Pop,
     pub child: Child,
+    pub by: Vec<ByOp>,
 }
 
 impl MapBatch for SelectChildOp {
@@ -129,7 +130,12 @@ impl MapBatch for SelectChildOp {
                 (_, Value::String(name)) => scope_value(cx, &batch, row, name, self.pop)?,
                 _ => None,
             };
-            if let Some(value) = found {
+            let Some(value) = found else { continue };
+            let value = match self.by.first_mut() {
+                Some(by) => eval_one(by, cx, value)?,
+                None => Some(value),
+            };
+            if let Some(value) = value {
                 moves.push(row, value);
             }
         }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use hashbrown::{HashMap, HashSet};
-use mangrove_graph::{EdgeRef, Subgraph, Value, VertexId};
+use mangrove_graph::{EdgeRef, Map, Subgraph, Value, VertexId};
 
 use super::barrier::gather_all;
 use super::batch::Batch;
@@ -40,6 +40,31 @@ impl SideEffects {
 
     pub fn set(&mut self, name: &Name, value: Value) {
         self.values.entry(name.clone()).or_insert(SideEffect { value: Value::Null, merge: None }).value = value;
+    }
+
+    /// Makes sure there is such a side effect.
+    fn ensure(&mut self, name: &Name) {
+        self.values
+            .entry(name.clone())
+            .or_insert_with(|| SideEffect { value: Value::BulkSet(Arc::new(Vec::new())), merge: None });
+    }
+
+    /// Whether everything gathered takes the place of what was there.
+    fn is_assigned(&self, name: &str) -> bool {
+        self.values.get(name).is_some_and(|s| s.merge == Some(Operator::Assign))
+    }
+
+    /// Adds to a count kept under `name`, a map from keys to how often they came.
+    pub fn count(&mut self, name: &Name, key: Value, n: u64) {
+        let effect = self.values.entry(name.clone()).or_insert(SideEffect { value: Value::Null, merge: None });
+        if !matches!(effect.value, Value::Map(_)) {
+            effect.value = Value::map(Map::new());
+        }
+        if let Value::Map(map) = &mut effect.value {
+            let map = Arc::make_mut(map);
+            let before = map.get(&key).and_then(Value::as_i64).unwrap_or(0);
+            map.insert(key, Value::Int64(before + n as i64));
+        }
     }
 
     /// Adds an item: to the collection there is, or as the side effect's own operator says.
@@ -97,6 +122,15 @@ impl AggregateOp {
             None => (0..batch.len()).map(|row| Some(batch.value(row))).collect(),
         };
         let mut bytes = 0;
+        cx.shared.side_effects.ensure(&self.name);
+        if self.eager && cx.shared.side_effects.is_assigned(&self.name) {
+            // What one traverser of a child gathers takes the place of what the one before it did.
+            let last = batch.scope(batch.len().saturating_sub(1));
+            let rows = values.into_iter().enumerate().filter(|(row, _)| batch.scope(*row) == last);
+            let all = rows.filter_map(|(row, value)| Some((value?, batch.bulk(row))));
+            cx.shared.side_effects.set(&self.name, Value::BulkSet(Arc::new(all.collect())));
+            return Ok(());
+        }
         for (row, value) in values.into_iter().enumerate() {
             if let Some(value) = value {
                 bytes += value_bytes(&value);

@@ -9,6 +9,7 @@ use super::batch::{Batch, Items, Moves};
 use super::by::{ByOp, round_robin};
 use super::chain::{Child, MapBatch};
 use super::context::Context;
+use super::element;
 use super::select::scope_value;
 use crate::error::{QueryError, Result};
 use crate::plan::{Name, Pop, Scope, TextFunction};
@@ -26,10 +27,10 @@ impl MapBatch for TextOp {
             let value = batch.value(row);
             values.push(match (self.scope, value.items()) {
                 (Scope::Local, Some(items)) => {
-                    let mapped = items.into_iter().map(|item| self.apply(item)).collect::<Result<Vec<_>>>()?;
+                    let mapped = items.into_iter().map(|item| self.apply(cx, item)).collect::<Result<Vec<_>>>()?;
                     if let Value::Set(_) = value { Value::set(mapped) } else { Value::list(mapped) }
                 }
-                _ => self.apply(value)?,
+                _ => self.apply(cx, value)?,
             });
         }
         let mode = cx.mode();
@@ -38,10 +39,11 @@ impl MapBatch for TextOp {
 }
 
 impl TextOp {
-    fn apply(&self, value: Value) -> Result<Value> {
+    fn apply(&self, cx: &Context<'_, '_>, value: Value) -> Result<Value> {
         let text = match (&self.function, &value) {
+            (TextFunction::AsString, Value::Null) => return Err(QueryError::value("Can't parse null as String.")),
+            (TextFunction::AsString, value) => return text_of(cx, value).map(Value::string),
             (_, Value::Null) => return Ok(Value::Null),
-            (TextFunction::AsString, value) => return Ok(Value::string(value.to_string())),
             (TextFunction::Reverse, value) if value.items().is_some() => {
                 let mut items = value.items().unwrap_or_default();
                 items.reverse();
@@ -49,11 +51,12 @@ impl TextOp {
             }
             (TextFunction::Reverse, value) if value.as_str().is_none() => return Ok(value.clone()),
             (function, value) => value.as_str().ok_or_else(|| {
-                QueryError::value(format!(
-                    "The {}() step can only take string as argument, encountered {}",
-                    function.name(),
-                    value.value_type()
-                ))
+                let (local, wanted) = match self.scope {
+                    Scope::Local => ("local", "string or list of strings"),
+                    Scope::Global => ("", "string"),
+                };
+                let (name, met) = (function.name(), value.value_type());
+                QueryError::value(format!("The {name}({local}) step can only take {wanted} as argument, encountered {met}"))
             })?,
         };
         Ok(match &self.function {
@@ -71,6 +74,19 @@ impl TextOp {
             TextFunction::Substring(start, end) => Value::string(substring(text, *start, *end)),
         })
     }
+}
+
+/// How a value reads, elements with the ids users know.
+fn text_of(cx: &Context<'_, '_>, value: &Value) -> Result<String> {
+    Ok(match value {
+        Value::Vertex(_) => format!("v[{}]", element::id_of(cx, value)?),
+        Value::Edge(edge) => {
+            let end = |vertex| element::id_of(cx, &Value::Vertex(vertex));
+            let (id, label) = (element::id_of(cx, value)?, element::label_of(cx, value)?);
+            format!("e[{id}][{}-{label}->{}]", end(edge.source)?, end(edge.target)?)
+        }
+        other => other.to_string(),
+    })
 }
 
 fn split(text: &str, separator: Option<&str>) -> Vec<Value> {
@@ -105,7 +121,7 @@ impl OperandOp {
     }
 }
 
-/// `concat(…)`: the incoming string with all that follow; null if all are null.
+/// `concat(…)`: the incoming string with all that follow, of a traversal its first result; null if all are null.
 pub struct ConcatOp(pub Vec<OperandOp>);
 
 impl MapBatch for ConcatOp {
@@ -116,7 +132,7 @@ impl MapBatch for ConcatOp {
         }
         for operand in &mut self.0 {
             let parts = match operand {
-                OperandOp::Child(child) => child.all(cx, &batch)?,
+                OperandOp::Child(child) => child.first(cx, &batch)?.into_iter().map(|part| part.into_iter().collect()).collect(),
                 OperandOp::Value(value) => {
                     let parts = match value.items() {
                         Some(items) => items,
@@ -244,8 +260,8 @@ fn as_bool(value: &Value) -> Result<Value> {
         Value::String(s) if s.eq_ignore_ascii_case("false") => Ok(false.into()),
         Value::Null => Err(unparsable()),
         number if number.is_number() => match number.as_f64() {
-            Some(f) if !f.is_nan() => Ok(Value::Bool(f != 0.0)),
-            _ => Err(unparsable()),
+            Some(f) => Ok(Value::Bool(f != 0.0 && !f.is_nan())),
+            None => Err(unparsable()),
         },
         _ => Err(unparsable()),
     }
@@ -295,10 +311,29 @@ fn parse_number(text: &str) -> Option<Value> {
     }
 }
 
+/// What Gremlin calls a number type.
+fn gremlin_name(t: ValueType) -> &'static str {
+    match t {
+        ValueType::Int8 => "Byte",
+        ValueType::Int16 => "Short",
+        ValueType::Int32 => "Integer",
+        ValueType::Int64 => "Long",
+        ValueType::Float32 => "Float",
+        ValueType::Float64 => "Double",
+        ValueType::BigInt => "BigInteger",
+        ValueType::Decimal => "BigDecimal",
+        other => other.name(),
+    }
+}
+
 /// The number in another type; fails rather than lose magnitude.
 fn cast(number: &Value, wanted: ValueType) -> Result<Value> {
     let overflow = || {
-        QueryError::value(format!("Can't convert number of type {} to {} due to overflow.", number.value_type(), wanted))
+        QueryError::value(format!(
+            "Can't convert number of type {} to {} due to overflow.",
+            gremlin_name(number.value_type()),
+            gremlin_name(wanted)
+        ))
     };
     let whole = || -> Result<i128> {
         match number {

@@ -9,7 +9,7 @@ pub(super) const RULE: Rule =
     Rule { name: "bulking", description: "traversers on the same vertex are merged between hops", rewrite };
 
 fn rewrite(traversal: &mut Traversal, place: Place, cx: &RuleContext<'_>) {
-    if place == Place::Child || cx.mode != PathMode::Off || cx.has_sack {
+    if place == Place::Child || cx.mode == PathMode::Full || cx.has_sack {
         return;
     }
     // A barrier would make a limit wait for what it does not need, and show side effects of traversers it cuts off.

@@ -309,6 +309,8 @@ fn constant_value(kind: &str, name: &str) -> Option<Value> {
     match kind {
         "T" => token(name).map(Value::Token),
         "Direction" => direction(name).map(|d| Value::Token(Token::Direction(d))),
+        "Merge" if name == "outV" => Some(Value::Token(Token::MergeEnd(Direction::Out))),
+        "Merge" if name == "inV" => Some(Value::Token(Token::MergeEnd(Direction::In))),
         _ => None,
     }
 }
@@ -417,8 +419,8 @@ fn types_named(name: &str) -> Option<Vec<ValueType>> {
         "DATETIME" | "OFFSETDATETIME" => vec![DateTime],
         "DATE" => vec![Date],
         "DURATION" => vec![Duration],
-        "LIST" => vec![List, BulkSet],
-        "SET" => vec![Set],
+        "LIST" => vec![List],
+        "SET" => vec![Set, BulkSet],
         "MAP" => vec![Map],
         "NULL" => vec![Null],
         "VERTEX" => vec![Vertex],

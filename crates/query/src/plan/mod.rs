@@ -176,6 +176,17 @@ pub enum LabelPredicate {
     Not(Box<LabelPredicate>),
 }
 
+impl LabelPredicate {
+    /// Appends the labels it looks at.
+    pub fn names(&self, names: &mut Vec<Name>) {
+        match self {
+            LabelPredicate::Test(_, labels) => names.extend(labels.iter().cloned()),
+            LabelPredicate::And(parts) | LabelPredicate::Or(parts) => parts.iter().for_each(|part| part.names(names)),
+            LabelPredicate::Not(part) => part.names(names),
+        }
+    }
+}
+
 #[derive(Clone, Debug)]
 pub struct Option_ {
     pub pick: Pick,
@@ -190,7 +201,6 @@ pub enum Pick {
     Unproductive,
     Value(Value),
     Predicate(Predicate),
-    Traversal(Traversal),
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -275,6 +285,24 @@ pub enum Quantifier {
     None,
 }
 
+/// Which tokens a map of properties begins with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Tokens {
+    pub id: bool,
+    pub label: bool,
+    pub key: bool,
+    pub value: bool,
+}
+
+impl Tokens {
+    pub const ALL: Tokens = Tokens { id: true, label: true, key: true, value: true };
+
+    /// By the bits of `WithOptions`: ids 1, labels 2, keys 4, values 8.
+    pub fn from_bits(bits: i64) -> Self {
+        Tokens { id: bits & 1 != 0, label: bits & 2 != 0, key: bits & 4 != 0, value: bits & 8 != 0 }
+    }
+}
+
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum MapOf {
     /// `valueMap`.
@@ -297,6 +325,8 @@ pub enum PropertyName {
     Key(Name),
     Id,
     Label,
+    /// The traversal gives the key.
+    Child(Traversal),
 }
 
 /// What `mergeV`/`mergeE` look for and do.
@@ -438,7 +468,7 @@ pub enum Step {
     PropertyMap {
         of: MapOf,
         keys: Vec<Name>,
-        tokens: bool,
+        tokens: Tokens,
         by: Vec<By>,
     },
     ElementMap(Vec<Name>),
@@ -460,6 +490,7 @@ pub enum Step {
     SelectChild {
         pop: Option<Pop>,
         child: Traversal,
+        by: Vec<By>,
     },
     Project {
         keys: Vec<Name>,
@@ -666,6 +697,9 @@ impl From<Step> for StepNode {
 
 macro_rules! property_children {
     ($property:ident, $visit:ident $(, $mut:tt)?) => {{
+        if let PropertyName::Child(child) = & $($mut)? $property.key {
+            $visit(child);
+        }
         if let Operand::Child(child) = & $($mut)? $property.value {
             $visit(child);
         }
@@ -686,8 +720,15 @@ macro_rules! children {
             | Step::FlatMap(child)
             | Step::Local(child)
             | Step::SideEffect(child)
-            | Step::Optional(child)
-            | Step::SelectChild { child, .. } => $visit(child),
+            | Step::Optional(child) => $visit(child),
+            Step::SelectChild { child, by, .. } => {
+                $visit(child);
+                for by in by {
+                    if let By::Child(child) = by {
+                        $visit(child);
+                    }
+                }
+            }
             Step::And(children) | Step::Or(children) | Step::Union(children) | Step::Coalesce(children) => {
                 for child in children {
                     $visit(child);
@@ -748,9 +789,6 @@ macro_rules! children {
                     $visit(child);
                 }
                 for option in options {
-                    if let Pick::Traversal(child) = & $($mut)? option.pick {
-                        $visit(child);
-                    }
                     $visit(& $($mut)? option.traversal);
                 }
             }

@@ -18,7 +18,7 @@ pub(super) struct Pending {
 impl Pending {
     pub fn finish(&self) -> Result<()> {
         if self.until.is_some() || self.emit.is_some() {
-            return Err(QueryError::step("until(), times() and emit() need a repeat()"));
+            return Err(QueryError::step("The repeat()-traversal was not defined: until(), times() and emit() modulate a repeat()"));
         }
         Ok(())
     }
@@ -72,22 +72,20 @@ impl Resolver<'_> {
         let (by, order) = self.by_arguments(call)?;
         match step {
             Step::Order { by: list, .. } => list.push((by, order)),
-            Step::Dedup { by: list, .. }
-            | Step::PathFilter { by: list, .. }
+            Step::Dedup { by: list, .. } => only_one("Dedup", list.is_empty(), call).map(|()| list.push(by))?,
+            Step::PropertyMap { by: list, .. } => only_one("PropertyMap", list.is_empty(), call).map(|()| list.push(by))?,
+            Step::PathFilter { by: list, .. }
             | Step::Select { by: list, .. }
             | Step::Project { by: list, .. }
             | Step::Path { by: list, .. }
             | Step::Math { by: list, .. }
             | Step::Format { by: list, .. }
             | Step::Tree { by: list, .. }
-            | Step::PropertyMap { by: list, .. }
+            | Step::SelectChild { by: list, .. }
             | Step::WhereLabels { by: list, .. } => list.push(by),
-            Step::Sample { by: slot, .. } | Step::SackOp { by: slot, .. } => *slot = Some(by),
-            Step::Aggregate { by: slot, .. } => {
-                if slot.replace(by).is_some() {
-                    return Err(QueryError::step("Aggregate step can only have one by modulator").at(call.span));
-                }
-            }
+            Step::Sample { by: slot, .. } => only_one("Sample", slot.replace(by).is_none(), call)?,
+            Step::SackOp { by: slot, .. } => only_one("Sack", slot.replace(by).is_none(), call)?,
+            Step::Aggregate { by: slot, .. } => only_one("Aggregate", slot.replace(by).is_none(), call)?,
             Step::GroupCount { key, .. } => *key = by,
             Step::Group { key: key @ None, .. } => *key = Some(by),
             Step::Group { value: value @ None, .. } => {
@@ -145,7 +143,9 @@ impl Resolver<'_> {
         }
         Ok(match &argument.kind {
             ArgumentKind::Predicate(_) => Pick::Predicate(self.predicate(argument)?),
-            ArgumentKind::Traversal(_) => Pick::Traversal(self.child(argument)?),
+            ArgumentKind::Traversal(_) => {
+                return Err(QueryError::step("Traversal is not allowed as a Pick token").at(argument.span));
+            }
             _ => Pick::Value(self.value(argument)?),
         })
     }
@@ -182,13 +182,10 @@ impl Resolver<'_> {
     /// `with()` on a step: options that change its result; options that only tune are passed over.
     fn with(&self, call: &Call, builder: &mut Builder) -> Result<()> {
         let Some(last) = builder.steps.last_mut() else { return Ok(()) };
-        let key = call.args.first().and_then(|a| constant(a, "WithOptions"));
+        let key = call.args.first().and_then(|a| self.option_name(a));
+        let key = key.as_deref();
         match (&mut last.step, key) {
-            (Step::PropertyMap { tokens, .. }, Some("tokens")) => {
-                let flag = call.args.get(1);
-                let off = flag.is_some_and(|a| constant(a, "WithOptions") == Some("none"));
-                *tokens = !off;
-            }
+            (Step::PropertyMap { tokens, .. }, Some("tokens")) => *tokens = self.tokens(call.args.get(1))?,
             (Step::Index { as_map }, Some("indexer")) => {
                 let mode = call.args.get(1);
                 *as_map = mode.is_some_and(|a| {
@@ -198,6 +195,28 @@ impl Resolver<'_> {
             _ => {}
         }
         Ok(())
+    }
+
+    /// The name of an option: `WithOptions.tokens`, or the string language variants send for it.
+    fn option_name(&self, argument: &Argument) -> Option<String> {
+        if let Some(name) = constant(argument, "WithOptions") {
+            return Some(name.to_owned());
+        }
+        let name = self.name(argument).ok()?;
+        name.strip_prefix("~tinkerpop.").and_then(|rest| rest.rsplit('.').next()).map(str::to_owned)
+    }
+
+    fn tokens(&self, which: Option<&Argument>) -> Result<Tokens> {
+        let Some(which) = which else { return Ok(Tokens::ALL) };
+        Ok(match constant(which, "WithOptions") {
+            Some("none") => Tokens::default(),
+            Some("ids") => Tokens::from_bits(1),
+            Some("labels") => Tokens::from_bits(2),
+            Some("keys") => Tokens::from_bits(4),
+            Some("values") => Tokens::from_bits(8),
+            Some(_) => Tokens::ALL,
+            None => Tokens::from_bits(self.integer(which)?),
+        })
     }
 
     fn end(&self, call: &Call, builder: &mut Builder) -> Result<()> {
@@ -293,7 +312,10 @@ impl Resolver<'_> {
                 let key = match constant(key, "T") {
                     Some("id") => PropertyName::Id,
                     Some("label") => PropertyName::Label,
-                    _ => PropertyName::Key(self.name(key)?),
+                    _ => match &key.kind {
+                        ArgumentKind::Traversal(_) => PropertyName::Child(self.child(key)?),
+                        _ => PropertyName::Key(self.name(key)?),
+                    },
                 };
                 let value = match &value.kind {
                     ArgumentKind::Applied { kind, args, .. } if kind == "Cardinality" && args.len() == 1 => self.operand(&args[0])?,
@@ -305,4 +327,8 @@ impl Resolver<'_> {
             _ => return Err(arity(call, "a key and a value, or a map")),
         })
     }
+}
+
+fn only_one(step: &str, first: bool, call: &Call) -> Result<()> {
+    if first { Ok(()) } else { Err(QueryError::step(format!("{step} step can only have one by modulator")).at(call.span)) }
 }

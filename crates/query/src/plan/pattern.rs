@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::resolve::bind_where;
-use super::{LabelPredicate, Name, Pattern, Step, Traversal};
+use super::{Name, Pattern, Step, Traversal};
 use crate::error::{QueryError, Result};
 
 /// `bound` are the labels given before the match.
@@ -88,19 +88,11 @@ fn labels_used(traversal: &Traversal) -> Vec<Name> {
             Step::Select { labels, .. } => used.extend(labels.iter().cloned()),
             Step::WhereLabels { start, predicate, .. } => {
                 used.extend(start.iter().cloned());
-                predicate_labels(predicate, &mut used);
+                predicate.names(&mut used);
             }
             _ => {}
         }
     }
     traversal.for_each_child(&mut |child| used.extend(labels_used(child)));
     used
-}
-
-fn predicate_labels(predicate: &LabelPredicate, used: &mut Vec<Name>) {
-    match predicate {
-        LabelPredicate::Test(_, labels) => used.extend(labels.iter().cloned()),
-        LabelPredicate::And(parts) | LabelPredicate::Or(parts) => parts.iter().for_each(|p| predicate_labels(p, used)),
-        LabelPredicate::Not(part) => predicate_labels(part, used),
-    }
 }

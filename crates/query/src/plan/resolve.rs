@@ -164,8 +164,9 @@ impl Resolver<'_> {
             "properties" => Step::Properties(self.names(args)?),
             "valueMap" | "propertyMap" => {
                 let (tokens, rest) = match args.first().map(|a| &a.kind) {
-                    Some(ArgumentKind::Value(Value::Bool(tokens))) => (*tokens, &args[1..]),
-                    _ => (false, args),
+                    Some(ArgumentKind::Value(Value::Bool(true))) => (Tokens::ALL, &args[1..]),
+                    Some(ArgumentKind::Value(Value::Bool(false))) => (Tokens::default(), &args[1..]),
+                    _ => (Tokens::default(), args),
                 };
                 let of = if name == "valueMap" { MapOf::Values } else { MapOf::Properties };
                 Step::PropertyMap { of, keys: self.names(rest)?, tokens, by: Vec::new() }
@@ -320,7 +321,10 @@ impl Resolver<'_> {
             }
         };
         Ok(match &call.args[..] {
-            [key] => Step::HasProperty { key: self.name(key)?, present: true },
+            [key] => match self.optional_name(key)? {
+                Some(key) => Step::HasProperty { key, present: true },
+                None => Step::Discard,
+            },
             [key, test] => match &test.kind {
                 ArgumentKind::Traversal(_) => Step::HasChild { key: key_of(key)?, child: self.child(test)? },
                 _ => Step::Has(vec![Has { key: key_of(key)?, predicate: self.id_test(key, test)? }]),
@@ -382,7 +386,7 @@ impl Resolver<'_> {
                 return Ok(Step::SelectColumn(if column == "keys" { Column::Keys } else { Column::Values }));
             }
             if let ArgumentKind::Traversal(_) = only.kind {
-                return Ok(Step::SelectChild { pop, child: self.child(only)? });
+                return Ok(Step::SelectChild { pop, child: self.child(only)?, by: Vec::new() });
             }
         }
         if rest.is_empty() {
@@ -488,7 +492,9 @@ fn number_type(argument: &Argument) -> Result<ValueType> {
         "DOUBLE" => ValueType::Float64,
         "BIGINT" => ValueType::BigInt,
         "BIGDECIMAL" => ValueType::Decimal,
-        other => return Err(QueryError::step(format!("{other} is not a numeric type")).at(argument.span)),
+        other => {
+            return Err(QueryError::step(format!("asNumber() requires a numeric type token, got {other}")).at(argument.span));
+        }
     })
 }
 
@@ -517,7 +523,8 @@ pub(super) fn bind_where(child: &mut Traversal) {
             _ => {}
         }
     }
-    if child.steps.len() > 1
+    let only_a_label = child.steps.len() == 1 && matches!(child.steps[0].step, Step::Identity);
+    if !only_a_label
         && let Some(last) = child.steps.last_mut()
         && let Some(label) = last.labels.pop()
     {

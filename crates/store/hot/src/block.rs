@@ -1,10 +1,10 @@
 //! A block: the cells of up to 128 consecutive elements under one column. Any one cell is read in O(1), in place.
 //!
 //! ```text
-//!   form 1 | n 1 | [present 16] | content
+//!   form 1 | n 1 | [present 16] | [far 16] | content
 //! ```
 //! `n` > 0: the first `n` slots are present, and no others. `n` = 0: a bit set says which (128 bits, little-endian). The
-//! content holds the present cells only, in order of slots; the form says how:
+//! content holds the present cells only, in order of slots; the low seven bits of the form say how:
 //!
 //! | form | content |
 //! |---|---|
@@ -15,24 +15,52 @@
 //! | 64, cells | as bytes; each is a cell as `value` describes |
 //! | 65, ends | sources as integers, then targets |
 //!
+//! A cell that would take more than 256 bytes is kept *far* from its block, under the block's key and its slot (1 byte), as
+//! `value` describes cells; in the content it has no bytes. The high bit of the form says that some are, and a bit set which.
+//!
 //! A block never is empty: it is removed instead.
 
+use heed::{AnyTls, RoTxn};
 use mangrove_graph::{Cell, Date, DateTime, Duration, EdgeId, EdgeRef, Result, Uuid, Value, ValueType, VertexId};
 
-use crate::fault::corrupt;
+use crate::fault::{corrupt, lmdb};
 use crate::packed::Packed;
+use crate::store::Table;
 use crate::value;
 
 /// Elements a block covers.
 pub const SLOTS: usize = 128;
 pub const FORM_CELLS: u8 = 64;
 pub const FORM_ENDS: u8 = 65;
+/// Set in the form of blocks with far cells.
+pub const FORM_FAR: u8 = 128;
+/// Bytes of a cell that is kept in its block, at most.
+pub const NEAR_MAX: usize = 256;
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct Block<'a> {
     /// A bit for every slot.
     pub present: u128,
+    /// The slots whose cells are far.
+    pub far: u128,
     pub body: Body<'a>,
+    home: Option<Home<'a>>,
+}
+
+/// Where the far cells of a block are.
+#[derive(Clone, Copy)]
+pub struct Home<'a> {
+    pub table: Table,
+    pub txn: &'a RoTxn<'a, AnyTls>,
+    /// The block's key.
+    pub key: [u8; 12],
+}
+
+/// The key of a far cell.
+pub fn far_key(block: &[u8; 12], slot: usize) -> [u8; 13] {
+    let mut key = [slot as u8; 13];
+    key[..12].copy_from_slice(block);
+    key
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -72,9 +100,15 @@ pub fn is_count(t: ValueType) -> bool {
 }
 
 impl<'a> Block<'a> {
-    pub fn parse(bytes: &'a [u8]) -> Result<Self> {
+    /// Reads a block; its far cells cannot be read without its home.
+    pub fn parse(bytes: &'a [u8], home: Option<Home<'a>>) -> Result<Self> {
         let (present, n, content) = Self::header(bytes)?;
-        let body = match bytes[0] {
+        let (far, content) = match content.split_first_chunk() {
+            _ if bytes[0] & FORM_FAR == 0 => (0, content),
+            Some((far, content)) => (u128::from_le_bytes(*far), content),
+            None => return Err(corrupt("a block ends early")),
+        };
+        let body = match bytes[0] & !FORM_FAR {
             FORM_CELLS => Body::Cells(heap(n, content)?),
             FORM_ENDS => {
                 let (sources, rest) = ints(n, content)?;
@@ -90,7 +124,7 @@ impl<'a> Block<'a> {
                 _ => return Err(corrupt("a block of an unknown form")),
             },
         };
-        Ok(Self { present, body })
+        Ok(Self { present, far, body, home })
     }
 
     /// Which slots are present, without looking at the cells.
@@ -137,18 +171,46 @@ impl<'a> Block<'a> {
             Body::Float32(values) => Value::Float32(f32::from_le_bytes(values[rank])),
             Body::Float64(values) => Value::Float64(f64::from_le_bytes(values[rank])),
             Body::Uuids(values) => Value::Uuid(Uuid::from_bytes(values[rank])),
-            Body::Heap(ValueType::String, heap) => Value::String(value::text(heap.get(rank)?)?.into()),
-            Body::Heap(_, heap) => Value::Bytes(heap.get(rank)?.into()),
-            Body::Cells(heap) => return value::cell(heap.get(rank)?),
+            Body::Heap(ValueType::String, _) => Value::String(value::text(self.bytes_at(rank)?)?.into()),
+            Body::Heap(..) => Value::Bytes(self.bytes_at(rank)?.into()),
+            Body::Cells(heap) => {
+                return value::cell(match self.far_at(rank)? {
+                    Some(cell) => cell,
+                    None => heap.get(rank)?,
+                });
+            }
             Body::Ends(..) => return Err(corrupt("edge ends in place of values")),
         }))
     }
 
-    /// The cells of all slots.
-    pub fn cells(&self) -> Result<Vec<Cell>> {
+    /// The string or bytes at a rank, where all cells are such.
+    pub fn bytes_at(&self, rank: usize) -> Result<&'a [u8]> {
+        let Body::Heap(_, heap) = self.body else { return Err(corrupt("a block of another form than strings")) };
+        match self.far_at(rank)? {
+            Some(cell) => value::plain_bytes(cell),
+            None => heap.get(rank),
+        }
+    }
+
+    /// The far cell at a rank, if it is one.
+    fn far_at(&self, rank: usize) -> Result<Option<&'a [u8]>> {
+        if self.far == 0 {
+            return Ok(None);
+        }
+        let slot = slots(self.present).nth(rank).filter(|slot| self.far >> slot & 1 != 0);
+        let Some(slot) = slot else { return Ok(None) };
+        let missing = || corrupt("a far cell is missing");
+        let home = self.home.as_ref().ok_or_else(missing)?;
+        home.table.get(home.txn, &far_key(&home.key, slot)).map_err(lmdb)?.ok_or_else(missing).map(Some)
+    }
+
+    /// The cells of all slots but the far ones.
+    pub fn near_cells(&self) -> Result<Vec<Cell>> {
         let mut cells = vec![Cell::Absent; SLOTS];
         for (rank, slot) in slots(self.present).enumerate() {
-            cells[slot] = self.cell_at(rank)?;
+            if self.far >> slot & 1 == 0 {
+                cells[slot] = self.cell_at(rank)?;
+            }
         }
         Ok(cells)
     }

@@ -132,7 +132,13 @@ impl<'t> Check<'t> {
     /// Every block is well-formed, of a column that can be, and has cells of elements that are alive only.
     fn columns(&mut self) -> Result<()> {
         self.each(self.reader.tables.columns, |check, key, bytes| {
-            let parsed = Column::parse(key).and_then(|at| Block::parse(bytes).map(|block| (at, block)));
+            if let Some((slot, block)) = key.split_last().filter(|(_, block)| block.len() == 12) {
+                return check.far_cell(block, *slot);
+            }
+            let reader = check.reader;
+            let parsed = Column::parse(key).and_then(|(column, block)| {
+                reader.parse(column, block, bytes).map(|cells| ((column, block), cells))
+            });
             let Some(((column, block), cells)) = check.noting("columns", &key, parsed)? else { return Ok(()) };
             let known = check.reader.schema.label_schema(column.kind, column.label);
             if known.is_none() {
@@ -154,6 +160,16 @@ impl<'t> Check<'t> {
             }
             check.cells(column, block, &cells)
         })
+    }
+
+    /// The block of a far cell says that it has it.
+    fn far_cell(&mut self, block: &[u8], slot: u8) -> Result<()> {
+        let found = self.reader.tables.columns.get(self.reader.txn, block).map_err(lmdb)?;
+        let far = found.map_or(Ok(0), |bytes| Block::parse(bytes, None).map(|block| block.far)).unwrap_or(0);
+        if slot >= SLOTS as u8 || far >> slot & 1 == 0 {
+            self.violation("columns", format!("slot {slot} of {block:?} is not far, and is kept so"));
+        }
+        Ok(())
     }
 
     /// Every cell can be read, and is of a type the schema knows.
@@ -351,7 +367,8 @@ impl<'t> Check<'t> {
             let mut next = 0;
             while let Some((block, bytes)) = column.from(next)? {
                 next = block + 1;
-                let Ok(cells) = Block::parse(bytes) else { continue }; // noted with the columns
+                let column = Column::property(ElementKind::Vertex, indexed.label, indexed.key);
+                let Ok(cells) = self.reader.parse(column, block, bytes) else { continue }; // noted with the columns
                 for slot in slots(cells.present) {
                     let vertex = crate::key::vertex_at(indexed.label, block * SLOTS as u64 + slot as u64);
                     self.is_indexed(vertex, indexed.key, &cells.cell(slot).unwrap_or_default())?;

@@ -10,36 +10,76 @@ use arrow_array::{Array, ArrowPrimitiveType};
 use arrow_schema::{DataType, TimeUnit};
 use mangrove_graph::{Cell, DateTime, Duration, EdgeRef, ExternalId, Value, ValueType, column};
 
-use crate::block::{FORM_CELLS, FORM_ENDS, SLOTS, slots};
+use crate::block::{FORM_CELLS, FORM_ENDS, FORM_FAR, NEAR_MAX, SLOTS, slots};
 use crate::packed::{pack, width_of};
-use crate::value::put_cell;
+use crate::value;
+
+/// Bytes of a cell of a string beside those of the string.
+const CELL_OF_BYTES: usize = 6;
 
 /// Rows that fill consecutive slots of blocks.
 pub trait Rows {
     /// The block in which these rows stand from `slot` on, and nothing else; nothing is appended if no row has a cell.
-    fn encode(&self, rows: Range<usize>, slot: usize, out: &mut Vec<u8>);
+    fn encode(&self, rows: Range<usize>, slot: usize, out: &mut Vec<u8>) -> FarCells;
 
     fn cell(&self, row: usize) -> Cell;
 }
 
-/// Appends the block of these cells, by slot; nothing if all are absent.
-pub fn cells(out: &mut Vec<u8>, cells: &[Cell]) {
-    let present = bits(cells.iter().map(|cell| !cell.is_absent()));
+/// Cells too large for their block, by slot, as bytes.
+pub type FarCells = Vec<(usize, Vec<u8>)>;
+
+/// Far cells of a block that stay as they are.
+#[derive(Clone, Copy, Default)]
+pub struct Kept {
+    pub slots: u128,
+    /// The type of all of them, if the block was of one.
+    pub of_type: Option<ValueType>,
+}
+
+/// Appends the block of these cells, by slot; nothing if all are absent and none is kept.
+pub fn cells(out: &mut Vec<u8>, cells: &[Cell], kept: Kept) -> FarCells {
+    let present = bits(cells.iter().map(|cell| !cell.is_absent())) | kept.slots;
     if present == 0 {
-        return;
+        return Vec::new();
     }
-    match plain_type(cells) {
-        Some(form) => typed(out, form, present, slots(present).filter_map(|slot| cells[slot].values().next())),
-        None => {
-            header(out, FORM_CELLS, present);
-            let mut bytes = Vec::new();
-            let ends = slots(present).map(|slot| {
-                put_cell(&mut bytes, &cells[slot]);
-                bytes.len()
-            });
-            let ends: Vec<usize> = ends.collect();
-            heap(out, &ends, &bytes);
+    let form = plain_type(cells).filter(|form| kept.slots == 0 || kept.of_type == Some(*form));
+    let form = form.or(kept.of_type.filter(|_| present == kept.slots));
+    match form {
+        Some(form @ (ValueType::String | ValueType::Bytes)) => byte_cells(out, form as u8, cells, present, kept),
+        Some(form) => {
+            header(out, form as u8, present, 0);
+            typed(out, form, slots(present).filter_map(|slot| cells[slot].values().next()));
+            Vec::new()
         }
+        None => byte_cells(out, FORM_CELLS, cells, present, kept),
+    }
+}
+
+/// A block whose content is bytes: of strings and bytes themselves, of others as cells.
+fn byte_cells(out: &mut Vec<u8>, form: u8, cells: &[Cell], present: u128, kept: Kept) -> FarCells {
+    let (mut bytes, mut ends, mut far) = (Vec::new(), Vec::new(), Vec::new());
+    for slot in slots(present) {
+        if kept.slots >> slot & 1 == 0 {
+            put_near(&mut bytes, form, slot, &cells[slot], &mut far);
+        }
+        ends.push(bytes.len() as u64);
+    }
+    header(out, form, present, far.iter().fold(kept.slots, |bits, (slot, _)| bits | 1 << slot));
+    let width = width_of(bytes.len() as u64);
+    out.push(width as u8);
+    pack(out, ends.into_iter(), 0, width);
+    out.extend_from_slice(&bytes);
+    far
+}
+
+fn put_near(bytes: &mut Vec<u8>, form: u8, slot: usize, cell: &Cell, far: &mut FarCells) {
+    let whole = value::cell_bytes(cell);
+    if whole.len() > NEAR_MAX {
+        far.push((slot, whole));
+    } else if form == FORM_CELLS {
+        bytes.extend_from_slice(&whole);
+    } else {
+        bytes.extend_from_slice(value::plain_bytes(&whole).unwrap_or_default());
     }
 }
 
@@ -76,8 +116,8 @@ fn same_time(t: &DateTime) -> bool {
     (back.seconds, back.nanos) == (t.seconds, t.nanos)
 }
 
-fn typed<'a>(out: &mut Vec<u8>, form: ValueType, present: u128, values: impl Iterator<Item = &'a Value> + Clone) {
-    header(out, form as u8, present);
+/// The content of a block of a type other than strings and bytes.
+fn typed<'a>(out: &mut Vec<u8>, form: ValueType, values: impl Iterator<Item = &'a Value> + Clone) {
     match form {
         ValueType::Bool => bools(out, values.map(|v| v.as_bool() == Some(true))),
         ValueType::Float32 => values.for_each(|v| {
@@ -92,13 +132,6 @@ fn typed<'a>(out: &mut Vec<u8>, form: ValueType, present: u128, values: impl Ite
             let Value::Uuid(uuid) = v else { unreachable!("all of one type") };
             out.extend_from_slice(uuid.as_bytes());
         }),
-        ValueType::String | ValueType::Bytes => strings(
-            out,
-            values.map(|v| match v {
-                Value::Bytes(bytes) => bytes,
-                other => other.as_str().unwrap_or_default().as_bytes(),
-            }),
-        ),
         _ => counts(out, values.map(count)),
     }
 }
@@ -117,18 +150,16 @@ fn count(value: &Value) -> i64 {
 pub struct ArrayRows<'a>(pub &'a dyn Array);
 
 impl Rows for ArrayRows<'_> {
-    fn encode(&self, rows: Range<usize>, slot: usize, out: &mut Vec<u8>) {
+    fn encode(&self, rows: Range<usize>, slot: usize, out: &mut Vec<u8>) -> FarCells {
         let present = match self.0.nulls() {
             None => ones(rows.len()),
             Some(nulls) => bits(rows.clone().map(|row| nulls.is_valid(row))),
         };
-        if present == 0 {
-            return;
+        if present == 0 || encode_array(out, self.0, rows.start, present, slot) {
+            return Vec::new();
         }
-        if !encode_array(out, self.0, rows.start, present, slot) {
-            let values: Vec<Cell> = (0..slot).map(|_| Cell::Absent).chain(rows.map(|row| self.cell(row))).collect();
-            cells(out, &values);
-        }
+        let values: Vec<Cell> = (0..slot).map(|_| Cell::Absent).chain(rows.map(|row| self.cell(row))).collect();
+        cells(out, &values, Kept::default())
     }
 
     fn cell(&self, row: usize) -> Cell {
@@ -136,10 +167,11 @@ impl Rows for ArrayRows<'_> {
     }
 }
 
-/// Whether there was a form for the array's type. `present` tells which rows from `first` on have a value.
+/// Whether there was a form for the array's type, and room for its values. `present` tells which rows from `first` on have a value.
 fn encode_array(out: &mut Vec<u8>, array: &dyn Array, first: usize, present: u128, slot: usize) -> bool {
     let rows = slots(present).map(|at| first + at);
-    let mut begin = |form: ValueType| header(out, form as u8, present << slot);
+    let mut begin = |form: ValueType| header(out, form as u8, present << slot, 0);
+    let is_near = |len: usize| len + CELL_OF_BYTES <= NEAR_MAX;
     match array.data_type() {
         DataType::Boolean => {
             begin(ValueType::Bool);
@@ -168,13 +200,19 @@ fn encode_array(out: &mut Vec<u8>, array: &dyn Array, first: usize, present: u12
             rows.for_each(|row| out.extend_from_slice(&values[row].to_le_bytes()));
         }
         DataType::Utf8 => {
-            begin(ValueType::String);
             let values = array.as_string::<i32>();
+            if !rows.clone().all(|row| is_near(values.value(row).len())) {
+                return false;
+            }
+            begin(ValueType::String);
             strings(out, rows.map(|row| values.value(row).as_bytes()));
         }
         DataType::Binary => {
-            begin(ValueType::Bytes);
             let values = array.as_binary::<i32>();
+            if !rows.clone().all(|row| is_near(values.value(row).len())) {
+                return false;
+            }
+            begin(ValueType::Bytes);
             strings(out, rows.map(|row| values.value(row)));
         }
         DataType::FixedSizeBinary(16) => {
@@ -197,7 +235,7 @@ fn encode_counts<T: ArrowPrimitiveType>(
 ) where
     T::Native: Into<i64>,
 {
-    header(out, form as u8, present << slot);
+    header(out, form as u8, present << slot, 0);
     let values = &array.as_primitive::<T>().values()[first..];
     let n = present.count_ones() as usize;
     if present == ones(n) {
@@ -231,18 +269,21 @@ pub fn form_of_array(t: &DataType) -> Option<ValueType> {
 pub struct IdRows<'a>(pub &'a [ExternalId]);
 
 impl Rows for IdRows<'_> {
-    fn encode(&self, rows: Range<usize>, slot: usize, out: &mut Vec<u8>) {
+    fn encode(&self, rows: Range<usize>, slot: usize, out: &mut Vec<u8>) -> FarCells {
         let ids = &self.0[rows.clone()];
         let present = ones(ids.len()) << slot;
+        let is_near = |text: &str| text.len() + CELL_OF_BYTES <= NEAR_MAX;
         if ids.iter().all(|id| matches!(id, ExternalId::Int(_))) {
-            header(out, ValueType::Int64 as u8, present);
+            header(out, ValueType::Int64 as u8, present, 0);
             counts(out, ids.iter().map(|id| if let ExternalId::Int(i) = id { *i } else { 0 }));
-        } else if ids.iter().all(|id| matches!(id, ExternalId::String(_))) {
-            header(out, ValueType::String as u8, present);
+            Vec::new()
+        } else if ids.iter().all(|id| matches!(id, ExternalId::String(text) if is_near(text))) {
+            header(out, ValueType::String as u8, present, 0);
             strings(out, ids.iter().map(|id| if let ExternalId::String(s) = id { s.as_bytes() } else { &[] }));
+            Vec::new()
         } else {
             let values: Vec<Cell> = (0..slot).map(|_| Cell::Absent).chain(rows.map(|row| self.cell(row))).collect();
-            cells(out, &values);
+            cells(out, &values, Kept::default())
         }
     }
 
@@ -255,12 +296,13 @@ impl Rows for IdRows<'_> {
 pub struct CountRows<'a>(pub &'a [Option<i64>]);
 
 impl Rows for CountRows<'_> {
-    fn encode(&self, rows: Range<usize>, slot: usize, out: &mut Vec<u8>) {
+    fn encode(&self, rows: Range<usize>, slot: usize, out: &mut Vec<u8>) -> FarCells {
         let present = bits(self.0[rows.clone()].iter().map(Option::is_some));
         if present != 0 {
-            header(out, ValueType::Int64 as u8, present << slot);
+            header(out, ValueType::Int64 as u8, present << slot, 0);
             counts(out, self.0[rows].iter().flatten().copied());
         }
+        Vec::new()
     }
 
     fn cell(&self, row: usize) -> Cell {
@@ -274,19 +316,22 @@ pub fn ends(out: &mut Vec<u8>, edges: &[Option<EdgeRef>]) {
     if present == 0 {
         return;
     }
-    header(out, FORM_ENDS, present);
+    header(out, FORM_ENDS, present, 0);
     unsigned(out, edges.iter().flatten().map(|edge| edge.source.0));
     unsigned(out, edges.iter().flatten().map(|edge| edge.target.0));
 }
 
-fn header(out: &mut Vec<u8>, form: u8, present: u128) {
+fn header(out: &mut Vec<u8>, form: u8, present: u128, far: u128) {
     let n = present.count_ones() as usize;
-    out.push(form);
+    out.push(if far == 0 { form } else { form | FORM_FAR });
     if present == ones(n) {
         out.push(n as u8);
     } else {
         out.push(0);
         out.extend_from_slice(&present.to_le_bytes());
+    }
+    if far != 0 {
+        out.extend_from_slice(&far.to_le_bytes());
     }
 }
 
@@ -335,13 +380,6 @@ fn strings<'a>(out: &mut Vec<u8>, values: impl Iterator<Item = &'a [u8]> + Clone
     values.for_each(|bytes| out.extend_from_slice(bytes));
 }
 
-fn heap(out: &mut Vec<u8>, ends: &[usize], bytes: &[u8]) {
-    let width = width_of(bytes.len() as u64);
-    out.push(width as u8);
-    pack(out, ends.iter().map(|end| *end as u64), 0, width);
-    out.extend_from_slice(bytes);
-}
-
 #[cfg(test)]
 mod tests {
     use arrow_array::ArrayRef;
@@ -363,6 +401,7 @@ mod tests {
             any::<i128>().prop_map(|i| mangrove_graph::BigInt::from(i).into()),
             (any::<i64>(), -40i64..40).prop_map(|(i, scale)| BigDecimal::new(i.into(), scale).into()),
             ".{0,12}".prop_map(Value::from),
+            (240usize..300).prop_map(|n| Value::string("x".repeat(n))),
             prop::collection::vec(any::<u8>(), 0..9).prop_map(|bytes| Value::Bytes(bytes.into())),
             any::<u128>().prop_map(|u| Uuid::from_u128(u).into()),
             any::<i32>().prop_map(|days| Date(days).into()),
@@ -422,16 +461,23 @@ mod tests {
         #[test]
         fn blocks_give_back_their_cells(cells in block()) {
             let mut bytes = Vec::new();
-            super::cells(&mut bytes, &cells);
+            let far = super::cells(&mut bytes, &cells, Kept::default());
             if cells.iter().all(Cell::is_absent) {
                 prop_assert!(bytes.is_empty());
                 return Ok(());
             }
-            let block = Block::parse(&bytes).unwrap();
+            let block = Block::parse(&bytes, None).unwrap();
+            let near = block.near_cells().unwrap();
             for (slot, cell) in cells.iter().enumerate() {
-                prop_assert_eq!(&block.cell(slot).unwrap(), cell);
+                match far.iter().find(|(at, _)| *at == slot) {
+                    Some((_, bytes)) => prop_assert_eq!(&value::cell(bytes).unwrap(), cell),
+                    None => {
+                        prop_assert_eq!(&block.cell(slot).unwrap(), cell);
+                        prop_assert_eq!(&near[slot], cell);
+                    }
+                }
+                prop_assert_eq!(block.far >> slot & 1 != 0, far.iter().any(|(at, _)| *at == slot));
             }
-            prop_assert_eq!(&block.cells().unwrap()[..cells.len()], &cells[..]);
         }
 
         #[test]
@@ -447,7 +493,7 @@ mod tests {
             let mut shifted = vec![Cell::Absent; shift];
             shifted.extend(cells);
             let mut from_cells = Vec::new();
-            super::cells(&mut from_cells, &shifted);
+            super::cells(&mut from_cells, &shifted, Kept::default());
             prop_assert_eq!(from_array, from_cells);
         }
 
@@ -455,7 +501,7 @@ mod tests {
         fn damaged_blocks_are_refused_or_read(cells in block(), cut in any::<prop::sample::Index>(),
                                               flips in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4)) {
             let mut bytes = Vec::new();
-            super::cells(&mut bytes, &cells);
+            super::cells(&mut bytes, &cells, Kept::default());
             if bytes.is_empty() {
                 return Ok(());
             }
@@ -464,7 +510,7 @@ mod tests {
                 bytes[at] = byte;
             }
             bytes.truncate(cut.index(bytes.len() + 1));
-            if let Ok(block) = Block::parse(&bytes) {
+            if let Ok(block) = Block::parse(&bytes, None) {
                 for slot in 0..SLOTS {
                     let _ = block.cell(slot);
                     let _ = block.edge(mangrove_graph::EdgeId(0), slot);

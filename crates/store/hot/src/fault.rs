@@ -1,6 +1,8 @@
 //! LMDB's errors as the graph's.
 
-use std::io;
+use std::fs::File;
+use std::io::{self, Seek, SeekFrom, Write};
+use std::path::Path;
 
 use heed::MdbError;
 use mangrove_graph::GraphError;
@@ -21,7 +23,35 @@ fn is_damage(error: MdbError) -> bool {
 }
 
 fn is_disk_full(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+    use io::ErrorKind::*;
+    matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge)
+}
+
+/// The error of a write into `dir`, now that it is over. LMDB reports a write that was cut short, as the last one before a
+/// disk is full is, as an error of the device; whether it was is seen by trying to write where its file would grow.
+pub fn of_write(error: GraphError, dir: &Path) -> GraphError {
+    const EIO: i32 = 5;
+    let cause = match &error {
+        GraphError::Storage { source: Some(source), .. } => source.downcast_ref::<heed::Error>(),
+        _ => None,
+    };
+    match cause {
+        Some(heed::Error::Io(io)) if io.raw_os_error() == Some(EIO) && cannot_grow(dir) => GraphError::DiskFull,
+        _ => error,
+    }
+}
+
+fn cannot_grow(dir: &Path) -> bool {
+    let probe = dir.join("probe.tmp");
+    let write = || -> io::Result<()> {
+        let end = std::fs::metadata(dir.join("data.mdb"))?.len();
+        let mut file = File::create(&probe)?;
+        file.seek(SeekFrom::Start(end))?;
+        file.write_all(&[1; 4096])
+    };
+    let outcome = write();
+    let _ = std::fs::remove_file(&probe); // it may not have been made
+    outcome.is_err_and(|error| is_disk_full(&error))
 }
 
 pub fn corrupt(what: &str) -> GraphError {

@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 
 use mangrove_graph::{Comparison, Predicate, Result, Value, ValueType};
 
-use crate::block::{Block, Body, Heap, slots};
+use crate::block::{Block, Body, SLOTS, slots};
 use crate::packed::Packed;
 use crate::value;
 
@@ -48,11 +48,11 @@ fn whole(block: &Block, predicate: &Predicate) -> Result<Option<u128>> {
         Predicate::Within(options) => any_equal(block, block_type, options)?,
         Predicate::Without(options) => any_equal(block, block_type, options)?.map(|ranks| all & !ranks),
         Predicate::Text(test, text) => match block.body {
-            Body::Heap(ValueType::String, heap) => Some(text_matches(&heap, block.len(), |value| test.test(value, text))?),
+            Body::Heap(ValueType::String, _) => Some(text_matches(block, |value| test.test(value, text))?),
             _ => None,
         },
         Predicate::Regex(regex) => match block.body {
-            Body::Heap(ValueType::String, heap) => Some(text_matches(&heap, block.len(), |value| regex.is_match(value))?),
+            Body::Heap(ValueType::String, _) => Some(text_matches(block, |value| regex.is_match(value))?),
             _ => None,
         },
         Predicate::TypeOf(types) => Some(if types.contains(&block_type) { all } else { 0 }),
@@ -100,9 +100,9 @@ fn compared(block: &Block, block_type: ValueType, comparison: Comparison, operan
         Body::Float64(values) => {
             float_operand(operand).map(|f| floats(values.iter().map(|v| f64::from_le_bytes(*v)), comparison, f))
         }
-        Body::Heap(t @ ValueType::String, heap) if operand.value_type() == t => {
+        Body::Heap(t @ ValueType::String, _) if operand.value_type() == t => {
             let operand = operand.as_str().unwrap_or_default().as_bytes();
-            Some(heap_matches(&heap, block.len(), |bytes| comparison.accepts(bytes.cmp(operand)))?)
+            Some(byte_matches(block, |bytes| comparison.accepts(bytes.cmp(operand)))?)
         }
         Body::Bools(_) | Body::Uuids(_) | Body::Heap(..) => None,
         // What is of another kind is equal to nothing here; otherwise the two cannot be compared.
@@ -131,13 +131,25 @@ fn counted(operand: &Value) -> Option<i64> {
 }
 
 fn bits(packed: &Packed, test: impl Fn(i64) -> bool) -> u128 {
-    let mut values = Vec::with_capacity(packed.len());
-    packed.extend(packed.len(), &mut values, |v| test(v as i64));
-    pack_bits(values.into_iter())
+    let mut flags = [false; SLOTS];
+    packed.each(|at, v| flags[at % SLOTS] = test(v as i64));
+    flags_as_bits(&flags)
 }
 
-fn pack_bits(flags: impl Iterator<Item = bool>) -> u128 {
-    flags.enumerate().fold(0, |bits, (at, flag)| bits | u128::from(flag) << at)
+fn pack_bits(passing: impl Iterator<Item = bool>) -> u128 {
+    let mut flags = [false; SLOTS];
+    flags.iter_mut().zip(passing).for_each(|(flag, passes)| *flag = passes);
+    flags_as_bits(&flags)
+}
+
+/// A bit for every flag; written so that eight of them are gathered by one multiplication.
+fn flags_as_bits(flags: &[bool; SLOTS]) -> u128 {
+    const GATHER: u64 = 0x0102_0408_1020_4080;
+    let bytes = flags.as_chunks::<8>().0.iter().map(|eight| {
+        let eight = u64::from_le_bytes(eight.map(u8::from));
+        eight.wrapping_mul(GATHER) >> 56
+    });
+    bytes.enumerate().fold(0, |bits, (at, byte)| bits | u128::from(byte) << (8 * at))
 }
 
 fn integers(packed: &Packed, comparison: Comparison, operand: &Value) -> Option<u128> {
@@ -180,18 +192,18 @@ fn floats(values: impl Iterator<Item = f64>, comparison: Comparison, operand: f6
     }
 }
 
-fn heap_matches(heap: &Heap, n: usize, test: impl Fn(&[u8]) -> bool) -> Result<u128> {
+fn byte_matches(block: &Block, test: impl Fn(&[u8]) -> bool) -> Result<u128> {
     let mut passing = 0;
-    for rank in 0..n {
-        passing |= u128::from(test(heap.get(rank)?)) << rank;
+    for rank in 0..block.len() {
+        passing |= u128::from(test(block.bytes_at(rank)?)) << rank;
     }
     Ok(passing)
 }
 
-fn text_matches(heap: &Heap, n: usize, test: impl Fn(&str) -> bool) -> Result<u128> {
+fn text_matches(block: &Block, test: impl Fn(&str) -> bool) -> Result<u128> {
     let mut passing = 0;
-    for rank in 0..n {
-        passing |= u128::from(test(value::text(heap.get(rank)?)?)) << rank;
+    for rank in 0..block.len() {
+        passing |= u128::from(test(value::text(block.bytes_at(rank)?)?)) << rank;
     }
     Ok(passing)
 }
@@ -224,8 +236,8 @@ mod tests {
                 cells.extend([Cell::One(value.clone()), Cell::Absent]);
             }
             let mut bytes = Vec::new();
-            encode::cells(&mut bytes, &cells);
-            let block = Block::parse(&bytes).unwrap();
+            encode::cells(&mut bytes, &cells, encode::Kept::default());
+            let block = Block::parse(&bytes, None).unwrap();
             for predicate in predicates(&operands) {
                 let found = passing(&block, &predicate, u128::MAX).unwrap();
                 for (slot, cell) in cells.iter().enumerate() {

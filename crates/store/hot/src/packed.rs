@@ -100,6 +100,27 @@ impl<'a> Packed<'a> {
         }
     }
 
+    /// Calls `f` with every position and value.
+    #[inline]
+    pub fn each(&self, mut f: impl FnMut(usize, u64)) {
+        match self.width {
+            0 => (0..self.len).for_each(|at| f(at, self.base)),
+            1 => self.each_as::<1>(f),
+            2 => self.each_as::<2>(f),
+            3 => self.each_as::<3>(f),
+            4 => self.each_as::<4>(f),
+            5 => self.each_as::<5>(f),
+            6 => self.each_as::<6>(f),
+            _ => self.each_as::<8>(f),
+        }
+    }
+
+    #[inline]
+    fn each_as<const W: usize>(&self, mut f: impl FnMut(usize, u64)) {
+        let offsets = self.data.as_chunks::<W>().0.iter().enumerate();
+        offsets.for_each(|(at, offset)| f(at, self.base.wrapping_add(unpack(offset))));
+    }
+
     #[inline]
     fn extend_as<const W: usize, T>(&self, n: usize, out: &mut Vec<T>, f: impl Fn(u64) -> T) {
         let offsets = &self.data.as_chunks::<W>().0[..n];
@@ -128,6 +149,9 @@ mod tests {
             packed.extend(values.len(), &mut all, |v| v);
             prop_assert_eq!(&all, &values);
             prop_assert!((0..values.len()).all(|at| packed.get(at) == values[at]));
+            let mut n = 0;
+            packed.each(|at, value| n += usize::from(values[at] == value));
+            prop_assert_eq!(n, values.len());
         }
     }
 

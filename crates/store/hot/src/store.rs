@@ -12,7 +12,7 @@ use mangrove_graph::{GraphError, IdSpace, Result, Schema};
 
 use crate::catalog;
 use crate::check::{self, CheckReport};
-use crate::fault::{corrupt, lmdb};
+use crate::fault::{self, corrupt, lmdb};
 use crate::read::HotSnapshot;
 use crate::write::HotTransaction;
 
@@ -420,7 +420,7 @@ impl OwnedTxn {
     }
 
     pub fn commit(self) -> Result<()> {
-        let Self { txn, .. } = self;
-        txn.commit().map_err(lmdb)
+        let Self { txn, shared, .. } = self;
+        txn.commit().map_err(|error| fault::of_write(lmdb(error), shared.env.path()))
     }
 }

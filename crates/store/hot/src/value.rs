@@ -38,7 +38,14 @@ fn depth(value: &Value) -> usize {
     }
 }
 
-pub fn put_cell(out: &mut Vec<u8>, cell: &Cell) {
+/// The bytes of a cell.
+pub fn cell_bytes(cell: &Cell) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    put_cell(&mut bytes, cell);
+    bytes
+}
+
+fn put_cell(out: &mut Vec<u8>, cell: &Cell) {
     match cell {
         Cell::Absent => {}
         Cell::One(value) => {
@@ -115,6 +122,14 @@ fn put_value(out: &mut Vec<u8>, value: &Value) {
             });
         }
         _ => {} // null; all else was refused before
+    }
+}
+
+/// The content of a cell that is one plain string or bytes.
+pub fn plain_bytes(cell: &[u8]) -> Result<&[u8]> {
+    match cell {
+        [0, _, _, _, _, _, bytes @ ..] => Ok(bytes),
+        _ => Err(corrupt("a cell that is not plain")),
     }
 }
 

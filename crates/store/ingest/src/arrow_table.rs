@@ -1,4 +1,4 @@
-//! Tables as Arrow record batches: columns go straight through wherever a property type has the same Arrow form.
+//! Tables in memory or in Arrow record batches: columns go straight through wherever a property type has the same Arrow form.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::{DataType, Schema as ArrowSchema, TimeUnit};
 use mangrove_graph::column::{arrow_type, is_supported, value_at};
-use mangrove_graph::{ElementKind, ExternalId, Value, ValueType};
+use mangrove_graph::{Cardinality, ElementKind, ExternalId, Value, ValueType};
 
 use crate::column::{ColumnType, cell_of_values, parse_value};
 use crate::error::{BadRow, Fault, LoadError, Place, Spot};
@@ -33,7 +33,38 @@ pub fn plan_arrow(schema: &ArrowSchema, hints: &TableHints, name: &Arc<str>) -> 
     Ok(plan)
 }
 
-/// Sends the rows of a batch; `first_row` counts from 1.
+/// One column of a batch.
+pub enum Input {
+    Array(ArrayRef),
+    /// Values of types that share no array; null is an absent value.
+    Values(Vec<Value>),
+}
+
+impl Input {
+    fn len(&self) -> usize {
+        match self {
+            Input::Array(array) => array.len(),
+            Input::Values(values) => values.len(),
+        }
+    }
+
+    fn value(&self, row: usize) -> Value {
+        match self {
+            Input::Array(array) => value_at(array, row),
+            Input::Values(values) => values[row].clone(),
+        }
+    }
+
+    /// The array, if it has no nulls.
+    fn full_array(&self) -> Option<&ArrayRef> {
+        match self {
+            Input::Array(array) if array.null_count() == 0 => Some(array),
+            _ => None,
+        }
+    }
+}
+
+/// Sends the rows of a record batch; `first_row` counts from 1.
 pub fn send_batch(
     batch: &RecordBatch,
     plan: &TablePlan,
@@ -41,10 +72,23 @@ pub fn send_batch(
     first_row: u64,
     sink: &mut Sink<'_>,
 ) -> Result<(), LoadError> {
+    let columns: Vec<Input> = batch.columns().iter().cloned().map(Input::Array).collect();
+    send_columns(&columns, batch.num_rows(), plan, name, first_row, sink)
+}
+
+/// Sends rows given as columns; `first_row` counts from 1.
+pub fn send_columns(
+    inputs: &[Input],
+    count: usize,
+    plan: &TablePlan,
+    name: &Arc<str>,
+    first_row: u64,
+    sink: &mut Sink<'_>,
+) -> Result<(), LoadError> {
     let mut bad = BadRows { name, first_row, found: Vec::new() };
-    let labels = labels_of(batch, plan);
+    let labels = labels_of(inputs, count, plan);
     let ids = |index: Option<usize>, bad: &mut BadRows<'_>| {
-        index.map(|index| ids_of(batch.column(index), &plan.names[index], plan.id_type, bad))
+        index.map(|index| ids_of(&inputs[index], &plan.names[index], plan.id_type, bad))
     };
     let body = match plan.kind {
         ElementKind::Vertex => Body::Vertices {
@@ -52,7 +96,7 @@ pub fn send_batch(
             space: plan.space.clone(),
         },
         ElementKind::Edge => Body::Edges {
-            ids: plan.parts.id.map(|index| edge_ids_of(batch.column(index), &plan.names[index], plan.id_type, &mut bad)),
+            ids: plan.parts.id.map(|index| edge_ids_of(&inputs[index], &plan.names[index], plan.id_type, &mut bad)),
             source: ids(plan.parts.source, &mut bad).expect("tables of edges have a source column"),
             target: ids(plan.parts.target, &mut bad).expect("tables of edges have a target column"),
             source_scope: plan.source_scope.clone(),
@@ -62,12 +106,12 @@ pub fn send_batch(
     let mut columns = Vec::new();
     for (index, property) in plan.columns.iter().enumerate() {
         if let Some(property) = property {
-            let values = property_values(batch.column(index), property, plan.kind == ElementKind::Edge, &mut bad);
+            let values = property_values(&inputs[index], property, plan.kind == ElementKind::Edge, &mut bad);
             columns.push(Column { name: property.name.clone(), values, inferred: false });
         }
     }
     let places = Places::new(name, PlaceKind::Rows(first_row));
-    let rows = Rows { count: batch.num_rows(), labels, body, columns, places };
+    let rows = Rows { count, labels, body, columns, places };
     let dropped = bad.send(sink)?;
     sink(Event::Rows(Box::new(rows.without(&dropped))))
 }
@@ -98,16 +142,16 @@ impl BadRows<'_> {
     }
 }
 
-fn labels_of(batch: &RecordBatch, plan: &TablePlan) -> Labels {
+fn labels_of(inputs: &[Input], count: usize, plan: &TablePlan) -> Labels {
     let (index, delimiter, default) = match &plan.label {
         LabelRule::Fixed(label) => return Labels::all(LabelSet::one(label)),
         LabelRule::Column { index, delimiter, default } => (*index, *delimiter, default),
     };
-    let column = batch.column(index);
+    let column = &inputs[index];
     let mut sets: Vec<LabelSet> = Vec::new();
-    let mut codes = Vec::with_capacity(batch.num_rows());
-    for row in 0..batch.num_rows() {
-        let set = match value_at(column, row) {
+    let mut codes = Vec::with_capacity(count);
+    for row in 0..count {
+        let set = match column.value(row) {
             Value::Null => None,
             Value::String(text) => LabelSet::parse(&text, delimiter),
             other => LabelSet::parse(&other.to_string(), delimiter),
@@ -126,13 +170,15 @@ fn labels_of(batch: &RecordBatch, plan: &TablePlan) -> Labels {
 }
 
 /// The ids of a column. Numbers and strings are what they are, whatever they look like, unless another type is asked for.
-fn ids_of(column: &ArrayRef, name: &Arc<str>, id_type: IdType, bad: &mut BadRows<'_>) -> Ids {
-    let quick = column.null_count() == 0 && matches!(id_type, IdType::Auto | IdType::Int);
-    if quick && column.data_type().is_integer() && *column.data_type() != DataType::UInt64 {
-        return Ids::Ints(cast(column, &DataType::Int64).as_primitive::<Int64Type>().values().to_vec());
-    }
-    if column.null_count() == 0 && matches!(id_type, IdType::Auto | IdType::String) && is_text(column.data_type()) {
-        return Ids::Strings(cast(column, &DataType::Utf8).as_string::<i32>().clone());
+fn ids_of(column: &Input, name: &Arc<str>, id_type: IdType, bad: &mut BadRows<'_>) -> Ids {
+    if let Some(array) = column.full_array() {
+        let t = array.data_type();
+        if matches!(id_type, IdType::Auto | IdType::Int) && t.is_integer() && *t != DataType::UInt64 {
+            return Ids::Ints(cast(array, &DataType::Int64).as_primitive::<Int64Type>().values().to_vec());
+        }
+        if matches!(id_type, IdType::Auto | IdType::String) && is_text(t) {
+            return Ids::Strings(cast(array, &DataType::Utf8).as_string::<i32>().clone());
+        }
     }
     let mut ids = IdBuilder::new(IdType::Auto);
     for row in 0..column.len() {
@@ -152,12 +198,7 @@ fn ids_of(column: &ArrayRef, name: &Arc<str>, id_type: IdType, bad: &mut BadRows
     ids.finish()
 }
 
-fn edge_ids_of(
-    column: &ArrayRef,
-    name: &Arc<str>,
-    id_type: IdType,
-    bad: &mut BadRows<'_>,
-) -> Vec<Option<ExternalId>> {
+fn edge_ids_of(column: &Input, name: &Arc<str>, id_type: IdType, bad: &mut BadRows<'_>) -> Vec<Option<ExternalId>> {
     let id = |row: usize| {
         id_at(column, row, id_type).unwrap_or_else(|value| {
             let expected = id_type.name().into();
@@ -168,8 +209,8 @@ fn edge_ids_of(
     (0..column.len()).map(id).collect()
 }
 
-fn id_at(column: &ArrayRef, row: usize, id_type: IdType) -> Result<Option<ExternalId>, String> {
-    let value = match value_at(column, row) {
+fn id_at(column: &Input, row: usize, id_type: IdType) -> Result<Option<ExternalId>, String> {
+    let value = match column.value(row) {
         Value::Null => return Ok(None),
         // Whole numbers come as floats where a column has holes in pandas.
         Value::Float64(v) if v.fract() == 0.0 && v.abs() < 9e15 => Value::Int64(v as i64),
@@ -201,44 +242,44 @@ fn cast(column: &ArrayRef, to: &DataType) -> ArrayRef {
     cast_with_options(column, to, &options).expect("only casts Arrow knows are asked for")
 }
 
-fn property_values(column: &ArrayRef, plan: &PropertyPlan, on_edges: bool, bad: &mut BadRows<'_>) -> Values {
-    match &plan.column_type {
-        ColumnType::Inferred(_) | ColumnType::Cells => values_of(column),
-        ColumnType::Declared(t) if arrow_type(*t).as_ref() == Some(column.data_type()) => Values::of_array(column.clone()),
-        ColumnType::Declared(t) => declared_values(column, *t, plan, bad),
-        ColumnType::Array { item, cardinality } => {
-            let cell = |row: usize| match value_at(column, row) {
-                Value::Null => RawCell::Absent,
-                Value::List(items) => {
-                    let items = items.iter().map(|value| as_type(value, *item).ok_or(()));
-                    match items.collect::<Result<Vec<_>, ()>>() {
-                        Ok(items) => cell_of_values(items, *cardinality, on_edges),
-                        Err(()) => misfit(row, value_at(column, row), plan, bad),
-                    }
-                }
-                other => match as_type(&other, *item) {
-                    Some(value) => RawCell::One(value),
-                    None => misfit(row, other, plan, bad),
-                },
-            };
-            Values::of_cells((0..column.len()).map(cell).collect())
+fn property_values(column: &Input, plan: &PropertyPlan, on_edges: bool, bad: &mut BadRows<'_>) -> Values {
+    match (&plan.column_type, column) {
+        (ColumnType::Inferred(_) | ColumnType::Cells, Input::Array(array)) => values_of(array),
+        (ColumnType::Inferred(_) | ColumnType::Cells, Input::Values(_)) => cells_of(column),
+        (ColumnType::Declared(t), Input::Array(array)) if arrow_type(*t).as_ref() == Some(array.data_type()) => {
+            Values::of_array(array.clone())
+        }
+        (ColumnType::Declared(t), _) => declared_values(column, *t, plan, bad),
+        (ColumnType::Array { item, cardinality }, _) => {
+            let cell = |row: usize| array_cell(column.value(row), *item, *cardinality, on_edges);
+            let cells = (0..column.len()).map(|row| cell(row).unwrap_or_else(|| misfit(row, column, plan, bad)));
+            Values::of_cells(cells.collect())
         }
     }
 }
 
-fn misfit(row: usize, value: Value, plan: &PropertyPlan, bad: &mut BadRows<'_>) -> RawCell {
+/// What a value stands for in a column of arrays; `None` if its items are not of the type.
+fn array_cell(value: Value, item: ValueType, cardinality: Cardinality, on_edges: bool) -> Option<RawCell> {
+    match value {
+        Value::Null => Some(RawCell::Absent),
+        Value::List(items) | Value::Set(items) => {
+            let items = items.iter().map(|value| as_type(value, item)).collect::<Option<Vec<_>>>()?;
+            Some(cell_of_values(items, cardinality, on_edges))
+        }
+        other => as_type(&other, item).map(RawCell::One),
+    }
+}
+
+fn misfit(row: usize, column: &Input, plan: &PropertyPlan, bad: &mut BadRows<'_>) -> RawCell {
     let expected = plan.column_type.name().into();
-    bad.add(row, Some(value.to_string()), Fault::Misfit { column: plan.name.clone(), expected });
+    bad.add(row, Some(column.value(row).to_string()), Fault::Misfit { column: plan.name.clone(), expected });
     RawCell::Absent
 }
 
-fn declared_values(column: &ArrayRef, t: ValueType, plan: &PropertyPlan, bad: &mut BadRows<'_>) -> Values {
-    let cell = |row: usize| match value_at(column, row) {
+fn declared_values(column: &Input, t: ValueType, plan: &PropertyPlan, bad: &mut BadRows<'_>) -> Values {
+    let cell = |row: usize| match column.value(row) {
         Value::Null => RawCell::Absent,
-        value => match as_type(&value, t) {
-            Some(value) => RawCell::One(value),
-            None => misfit(row, value, plan, bad),
-        },
+        value => as_type(&value, t).map_or_else(|| misfit(row, column, plan, bad), RawCell::One),
     };
     Values::of_cells((0..column.len()).map(cell).collect())
 }
@@ -275,9 +316,11 @@ pub fn values_of(column: &ArrayRef) -> Values {
         t if is_text(t) => DataType::Utf8,
         DataType::LargeBinary | DataType::BinaryView => DataType::Binary,
         DataType::Date64 => micros(),
-        DataType::Timestamp(TimeUnit::Nanosecond, _) if !is_whole_micros(column) => return cells_of(column),
+        DataType::Timestamp(TimeUnit::Nanosecond, _) if !is_whole_micros(column) => {
+            return cells_of(&Input::Array(column.clone()));
+        }
         DataType::Timestamp(_, _) => micros(),
-        DataType::Duration(TimeUnit::Nanosecond) => return cells_of(column),
+        DataType::Duration(TimeUnit::Nanosecond) => return cells_of(&Input::Array(column.clone())),
         DataType::Duration(_) => DataType::Duration(TimeUnit::Microsecond),
         t @ (DataType::Boolean
         | DataType::Int8
@@ -289,7 +332,7 @@ pub fn values_of(column: &ArrayRef) -> Values {
         | DataType::Binary
         | DataType::Date32
         | DataType::FixedSizeBinary(16)) => t.clone(),
-        _ => return cells_of(column),
+        _ => return cells_of(&Input::Array(column.clone())),
     };
     Values::of_array(cast(column, &to))
 }
@@ -302,8 +345,8 @@ fn is_whole_micros(column: &ArrayRef) -> bool {
     column.as_primitive::<TimestampNanosecondType>().iter().flatten().all(|v| v % 1000 == 0)
 }
 
-fn cells_of(column: &ArrayRef) -> Values {
-    let cell = |row: usize| match value_at(column, row) {
+fn cells_of(column: &Input) -> Values {
+    let cell = |row: usize| match column.value(row) {
         Value::Null => RawCell::Absent,
         value => RawCell::One(value),
     };

@@ -21,7 +21,10 @@ pub enum ColumnType {
     Inferred(Inferred),
     Declared(ValueType),
     /// Several values in one field: the values of a vertex's property, or a list as the value of an edge's.
-    Array { item: ValueType, cardinality: Cardinality },
+    Array {
+        item: ValueType,
+        cardinality: Cardinality,
+    },
     /// A GraphSON array of `{"value": …, "properties": {…}}`, which holds whatever a property can.
     Cells,
 }

@@ -55,11 +55,6 @@ impl Field {
             _ => Cow::Borrowed(raw),
         }
     }
-
-    /// Whether the field says nothing: empty, and not `""`.
-    pub fn is_blank(&self) -> bool {
-        self.start == self.end && self.quoting == Quoting::Bare
-    }
 }
 
 fn undouble(raw: &[u8], quote: u8) -> Vec<u8> {
@@ -101,10 +96,18 @@ pub enum Step<'a> {
 #[derive(Debug, PartialEq)]
 enum Split {
     /// A record of `len` bytes; the next one starts at `next`.
-    Record { len: usize, next: usize },
+    Record {
+        len: usize,
+        next: usize,
+    },
     /// The text ends within the record; `open` is where a quote was opened and not closed.
-    Partial { open: Option<usize> },
-    Broken { at: usize, fault: Fault },
+    Partial {
+        open: Option<usize>,
+    },
+    Broken {
+        at: usize,
+        fault: Fault,
+    },
 }
 
 /// Cuts the first record of `text` into fields.
@@ -420,11 +423,10 @@ mod tests {
         let long = "x".repeat(3 << 20);
         assert_eq!(seen(format!("{long},1\n2,3").as_bytes(), Dialect::default())[0], record(1, &[&long, "1"]));
         let endless = format!("1,\"{}", "y\n".repeat(3 << 20));
-        assert!(matches!(seen(endless.as_bytes(), Dialect::default())[..], [Seen::Broken(
-            1,
-            3,
-            Fault::RecordTooLong { .. }
-        )]));
+        assert!(matches!(
+            seen(endless.as_bytes(), Dialect::default())[..],
+            [Seen::Broken(1, 3, Fault::RecordTooLong { .. })]
+        ));
     }
 
     #[test]

@@ -17,9 +17,7 @@ use crate::csv::{CsvReader, Dialect, Field, Quoting, Record, Step, detect_delimi
 use crate::error::{BadRow, Fault, LoadError, Place};
 use crate::infer::Inferred;
 use crate::plan::{LabelRule, TableHints, TablePlan, plan_table};
-use crate::rows::{
-    Body, Column, Event, IdBuilder, LabelSet, Labels, PlaceKind, Places, Rows, Sink,
-};
+use crate::rows::{Body, Column, Event, IdBuilder, LabelSet, Labels, PlaceKind, Places, Rows, Sink};
 use crate::source::{Source, read_some};
 
 const BATCH_ROWS: usize = 32_768;
@@ -197,9 +195,8 @@ impl<'a> Assembler<'a> {
                 _ => None,
             };
             let on_edges = plan.kind == ElementKind::Edge;
-            let builder = |p: &crate::plan::PropertyPlan| {
-                ColumnBuilder::new(p.column_type.clone(), plan.array_delimiter, on_edges)
-            };
+            let builder =
+                |p: &crate::plan::PropertyPlan| ColumnBuilder::new(p.column_type.clone(), plan.array_delimiter, on_edges);
             Slot { part, property: plan.columns[index].as_ref().map(builder) }
         };
         Self {

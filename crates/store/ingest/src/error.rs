@@ -134,6 +134,9 @@ fn shorten(value: &str) -> String {
 pub enum LoadError {
     #[error("{0}\nNothing was loaded. Correct the row, or load the others with --on-error skip.")]
     BadRow(Box<BadRow>),
+    /// Of a batch of rows, none of which was stored.
+    #[error("{}", bad_rows(*.count, .first))]
+    BadRows { count: u64, first: Vec<BadRow> },
     #[error("{place}: {reason}")]
     Format { place: Place, reason: String },
     #[error("{file}: {source}")]
@@ -146,6 +149,15 @@ pub enum LoadError {
     Cancelled,
     #[error(transparent)]
     Graph(#[from] GraphError),
+}
+
+fn bad_rows(count: u64, first: &[BadRow]) -> String {
+    let mut text = format!("{count} row{} cannot be stored, so none of the batch was:", if count == 1 { "" } else { "s" });
+    first.iter().for_each(|bad| text += &format!("\n  {bad}"));
+    if count > first.len() as u64 {
+        text += &format!("\n  … and {} more", count - first.len() as u64);
+    }
+    text
 }
 
 impl LoadError {

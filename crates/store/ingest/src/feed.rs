@@ -202,9 +202,8 @@ mod tests {
         while let Some(piece) = feed.value().unwrap() {
             seen.push((piece.line, piece.column, String::from_utf8(piece.text.to_vec()).unwrap()));
         }
-        let expected = [
-            (1, 1, "{\"a\": \"}\\\"\"}"), (3, 3, "[1,\n 2]"), (4, 5, "17"), (4, 8, "\"é\""), (5, 1, "{\"open\": "),
-        ];
+        let expected =
+            [(1, 1, "{\"a\": \"}\\\"\"}"), (3, 3, "[1,\n 2]"), (4, 5, "17"), (4, 8, "\"é\""), (5, 1, "{\"open\": ")];
         assert_eq!(seen, expected.map(|(l, c, t)| (l, c, t.to_owned())));
     }
 

@@ -236,8 +236,7 @@ impl Reader<'_, '_> {
             Ok(None) => self.fail(place, format!("an edge without a {name}")),
             Err(error) => Err(error),
         };
-        let (source, target) =
-            if is_node { (String::new(), String::new()) } else { (end("source")?, end("target")?) };
+        let (source, target) = if is_node { (String::new(), String::new()) } else { (end("source")?, end("target")?) };
         if is_node && id.is_none() {
             return self.fail(place, "a node without an id");
         }
@@ -303,7 +302,8 @@ impl Reader<'_, '_> {
         let id = |text: &str| IdType::Auto.parse(text.as_bytes()).unwrap_or_else(|_| ExternalId::from(text));
         if element.is_node {
             // `:Person:Actor`, as APOC writes; `Person;Actor`, as this crate does.
-            let labels = LabelSet::parse(&label.replace(':', ";"), ';').unwrap_or_else(|| LabelSet::one(&"vertex".into()));
+            let delimiter = if label.starts_with(':') { ':' } else { ';' };
+            let labels = LabelSet::parse(&label, delimiter).unwrap_or_else(|| LabelSet::one(&"vertex".into()));
             let id = id(&element.id.unwrap_or_default());
             return self.batches.vertex(VertexElement { id, labels, properties }, element.place);
         }

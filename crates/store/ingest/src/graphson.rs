@@ -180,13 +180,7 @@ impl Reader<'_, '_> {
         self.reject_fault(piece, at, wrong.value, Fault::Syntax(wrong.reason))
     }
 
-    fn reject_fault(
-        &mut self,
-        piece: &Piece<'_>,
-        at: usize,
-        value: Option<String>,
-        fault: Fault,
-    ) -> Result<(), LoadError> {
+    fn reject_fault(&mut self, piece: &Piece<'_>, at: usize, value: Option<String>, fault: Fault) -> Result<(), LoadError> {
         if self.pass == Pass::Edges && fault == Fault::NotUtf8 {
             return Ok(());
         }

@@ -44,7 +44,7 @@ impl<'a> Special<'a> {
             Some((role, space)) => (role, Some(space.strip_suffix(')')?)),
             None => (rest, None),
         };
-        let known = ["ID", "LABEL", "START_ID", "END_ID", "TYPE", "IGNORE"];
+        let known = ["ID", "LABEL", "START_ID", "END_ID", "TYPE", "IGNORE", "EDGE_ID"];
         known.contains(&role).then_some(Special { name, role, space, options })
     }
 
@@ -59,7 +59,8 @@ struct Neo4jTable {
 }
 
 pub fn plan_neo4j(names: &[String], hints: &TableHints, file: &Arc<str>) -> Result<TablePlan, LoadError> {
-    let is_edge = |name: &String| Special::of(name).is_some_and(|s| matches!(s.role, "START_ID" | "END_ID" | "TYPE"));
+    let is_edge =
+        |name: &String| Special::of(name).is_some_and(|s| matches!(s.role, "START_ID" | "END_ID" | "TYPE" | "EDGE_ID"));
     let kind = if names.iter().any(is_edge) { ElementKind::Edge } else { ElementKind::Vertex };
     let fail = |reason: String| LoadError::format(Place::at(file, 1, 1), reason);
     if hints.kind.is_some_and(|given| given != kind) {
@@ -71,6 +72,9 @@ pub fn plan_neo4j(names: &[String], hints: &TableHints, file: &Arc<str>) -> Resu
         match Special::of(name) {
             Some(special) => table.special(at, &special).map_err(fail)?,
             None => {
+                if name.trim().ends_with("{time}") {
+                    table.plan.edge_time = name.trim().rsplit_once(':').map(|(name, _)| name.to_owned());
+                }
                 let (name, column_type) = typed_name(name.trim(), neo4j_type).map_err(fail)?;
                 let column_type = column_type.unwrap_or(ColumnType::Declared(ValueType::String));
                 table.plan.columns[at] = Some(PropertyPlan { name: name.into(), column_type });
@@ -88,6 +92,9 @@ pub fn plan_neo4j(names: &[String], hints: &TableHints, file: &Arc<str>) -> Resu
     }
     let default = hints.label.clone().or(plan.space.clone()).unwrap_or_else(|| hints.stem.as_str().into());
     plan.label = label_rule(label, default);
+    if let (LabelRule::Column { delimiter, .. }, ElementKind::Edge) = (&mut plan.label, kind) {
+        *delimiter = '\0'; // an edge has one label, whatever it contains
+    }
     Ok(plan)
 }
 
@@ -113,6 +120,8 @@ impl Neo4jTable {
                 }
                 &mut plan.parts.id
             }
+            // An addition of this crate's own: ids that users gave their edges.
+            "EDGE_ID" => &mut plan.parts.id,
             "START_ID" => {
                 plan.source_scope = scope(&plan.source_scope);
                 &mut plan.parts.source
@@ -172,6 +181,7 @@ fn empty_plan(kind: ElementKind, names: &[String], hints: &TableHints) -> TableP
         columns: vec![None; names.len()],
         names: names.iter().map(|name| name.trim().into()).collect(),
         array_delimiter: b';',
+        edge_time: None,
     }
 }
 

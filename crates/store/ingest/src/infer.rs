@@ -168,9 +168,10 @@ mod tests {
         assert_eq!(types(&["1.5", "-.5", "1e3", "NaN", "-inf", "Infinity"]), [Double; 6]);
         assert_eq!(types(&["true", "FALSE", "tRUE", "t"]), [Bool, Bool, Text, Text]);
         assert_eq!(types(&["2024-02-29", "2024-02-30", "20240229"]), [Date, Text, Int]);
-        assert_eq!(types(&["2024-02-29T10:11:12Z", "2024-02-29 10:11:12.5+02:00", "2024-02-29Tx"]), [
-            DateTime, DateTime, Text
-        ]);
+        assert_eq!(
+            types(&["2024-02-29T10:11:12Z", "2024-02-29 10:11:12.5+02:00", "2024-02-29Tx"]),
+            [DateTime, DateTime, Text]
+        );
     }
 
     #[test]

@@ -290,7 +290,9 @@ mod tests {
 
     #[test]
     fn values_keep_their_text_and_order() {
-        let tree = parse(r#" {"b": [1, 1.0, -2e+3, 123456789012345678901234567890], "a": "x\n\u00e9\ud83d\ude00", "b": null} "#).unwrap();
+        let tree =
+            parse(r#" {"b": [1, 1.0, -2e+3, 123456789012345678901234567890], "a": "x\n\u00e9\ud83d\ude00", "b": null} "#)
+                .unwrap();
         let Json::Object(members) = &tree else { panic!() };
         assert_eq!(members.iter().map(|(k, _)| &**k).collect::<Vec<_>>(), ["b", "a", "b"]);
         let numbers = ["1", "1.0", "-2e+3", "123456789012345678901234567890"].map(Json::Number);
@@ -301,8 +303,17 @@ mod tests {
     #[test]
     fn faults_have_a_place() {
         for (text, at) in [
-            ("", 0), ("{\"a\" 1}", 5), ("[1,]", 3), ("\"ab", 0), ("01", 0), ("1.", 2), ("[1] x", 4), (r#""\ud800""#, 7),
-            ("nul", 0), ("{a:1}", 1), ("\"\\x\"", 2),
+            ("", 0),
+            ("{\"a\" 1}", 5),
+            ("[1,]", 3),
+            ("\"ab", 0),
+            ("01", 0),
+            ("1.", 2),
+            ("[1] x", 4),
+            (r#""\ud800""#, 7),
+            ("nul", 0),
+            ("{a:1}", 1),
+            ("\"\\x\"", 2),
         ] {
             assert_eq!(parse(text).unwrap_err().at, at, "{text}");
         }

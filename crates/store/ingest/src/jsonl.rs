@@ -46,7 +46,6 @@ pub fn plan(content: &mut impl Read, hints: &TableHints, source: &Source) -> Res
 pub fn read(content: impl Read, source: &Source, plan: &TablePlan, sink: &mut Sink<'_>) -> Result<(), LoadError> {
     let mut feed = Feed::new(content);
     let mut reader = Reader {
-        source,
         plan,
         columns: plan.names.iter().enumerate().map(|(at, name)| (name.clone(), at)).collect(),
         batches: ElementBatches::new(&source.name, true, sink),
@@ -64,7 +63,6 @@ pub fn read(content: impl Read, source: &Source, plan: &TablePlan, sink: &mut Si
 }
 
 struct Reader<'a, 's> {
-    source: &'a Source,
     plan: &'a TablePlan,
     columns: HashMap<Arc<str>, usize>,
     batches: ElementBatches<'a, 's>,
@@ -115,10 +113,8 @@ impl Reader<'_, '_> {
                 let Some(target) = row.target else { return Ok(Err(no_id(self.plan.parts.target))) };
                 let (source_scope, target_scope) = (self.plan.source_scope.clone(), self.plan.target_scope.clone());
                 let (id, label, properties) = (row.id, labels.primary, row.properties);
-                self.batches.edge(
-                    EdgeElement { id, label, source, target, source_scope, target_scope, properties },
-                    place,
-                )?;
+                self.batches
+                    .edge(EdgeElement { id, label, source, target, source_scope, target_scope, properties }, place)?;
             }
         }
         Ok(Ok(()))
@@ -131,14 +127,9 @@ impl Reader<'_, '_> {
     }
 
     fn row(&self, text: &[u8]) -> Result<Row, Wrong> {
-        let text = std::str::from_utf8(text).map_err(|e| Wrong {
-            at: e.valid_up_to(),
-            ..Wrong::new(Fault::NotUtf8)
-        })?;
-        let tree = json::parse(text).map_err(|e| Wrong {
-            at: e.at,
-            ..Wrong::new(Fault::Syntax(format!("not JSON: {}", e.reason)))
-        })?;
+        let text = std::str::from_utf8(text).map_err(|e| Wrong { at: e.valid_up_to(), ..Wrong::new(Fault::NotUtf8) })?;
+        let tree = json::parse(text)
+            .map_err(|e| Wrong { at: e.at, ..Wrong::new(Fault::Syntax(format!("not JSON: {}", e.reason))) })?;
         let Json::Object(members) = tree else {
             return Err(Wrong::new(Fault::Syntax(format!("expected a JSON object, not {}", tree.name()))));
         };

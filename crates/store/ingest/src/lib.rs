@@ -10,6 +10,7 @@
 //! [`GraphView`](mangrove_graph::GraphView) to export from): no store, no query language, no terminal.
 
 mod arrow_table;
+pub mod bytes;
 mod column;
 mod csv;
 mod csv_table;
@@ -36,13 +37,18 @@ mod retype;
 mod rows;
 mod runs;
 mod source;
+mod stream;
+mod table;
 mod write;
 
 pub use error::{BadRow, Fault, LoadError, Place, Spot};
+pub use export::{ExportError, ExportFormat, ExportReport, export};
 pub use format::Format;
 pub use load::load;
 pub use options::{EdgeFiles, LoadOptions, NodeFiles};
 pub use progress::{Phase, Progress, Quiet, Status};
 pub use report::{LoadReport, OnError};
 pub use rows::IdType;
-pub use runs::RunLimits;
+pub use runs::MemoryLimits;
+pub use stream::{Commit, Ingest, IngestOptions, Work};
+pub use table::{Table, TableInput};

@@ -23,17 +23,18 @@ use crate::csv_table::{CsvTable, plan_csv, read_csv};
 use crate::elements::Pass;
 use crate::error::LoadError;
 use crate::format::{self, Format};
-use crate::mapping::{self, Mapping};
+use crate::mapping;
 use crate::options::LoadOptions;
 use crate::plan::{LabelRule, TableHints, TablePlan};
 use crate::progress::{Meter, Phase, Progress, Status};
 use crate::report::LoadReport;
 use crate::rows::{Event, Sink};
 use crate::source::{Source, expand};
+use crate::table::TableInput;
 use crate::write::Writer;
 use crate::{graphml, graphson, jsonl, parquet};
 
-/// A file and how it is read.
+/// A file or table and how it is read.
 struct Job {
     source: Source,
     reader: Reader,
@@ -46,6 +47,7 @@ enum Reader {
     Jsonl(Box<TablePlan>),
     GraphMl,
     GraphSon,
+    Table(Box<(TableInput, TablePlan)>),
 }
 
 impl Job {
@@ -54,22 +56,21 @@ impl Job {
         let plan = match &self.reader {
             Reader::Csv(table) => &table.plan,
             Reader::Parquet(plan) | Reader::Jsonl(plan) => plan,
+            Reader::Table(table) => &table.1,
             Reader::GraphMl | Reader::GraphSon => return true,
         };
         (plan.kind == ElementKind::Vertex) == (pass == Pass::Vertices)
     }
 
     fn read(&self, pass: Pass, meter: &Arc<Meter>, sink: &mut Sink<'_>) -> Result<(), LoadError> {
-        if let Reader::Parquet(plan) = &self.reader {
-            return parquet::read(&self.source, plan, meter, sink);
-        }
-        let content = self.source.open(meter.clone())?;
+        let content = || self.source.open(meter.clone());
         match &self.reader {
-            Reader::Csv(table) => read_csv(content, &self.source, table, sink),
-            Reader::Jsonl(plan) => jsonl::read(content, &self.source, plan, sink),
-            Reader::GraphMl => graphml::read(content, &self.source, pass, sink),
-            Reader::GraphSon => graphson::read(content, &self.source, pass, sink),
-            Reader::Parquet(_) => unreachable!("read above"),
+            Reader::Csv(table) => read_csv(content()?, &self.source, table, sink),
+            Reader::Parquet(plan) => parquet::read(&self.source, plan, meter, sink),
+            Reader::Jsonl(plan) => jsonl::read(content()?, &self.source, plan, sink),
+            Reader::GraphMl => graphml::read(content()?, &self.source, pass, sink),
+            Reader::GraphSon => graphson::read(content()?, &self.source, pass, sink),
+            Reader::Table(table) => table.0.send(&table.1, sink),
         }
     }
 }
@@ -87,7 +88,8 @@ pub fn load(
     let jobs = plan_jobs(options, graph.schema())?;
     let mut writer = Writer::new(graph, options)?;
     let passes = [Pass::Vertices, Pass::Edges];
-    let bytes_total = passes.iter().flat_map(|pass| jobs.iter().filter(|job| job.is_in(*pass))).map(|j| j.source.bytes).sum();
+    let bytes_total =
+        passes.iter().flat_map(|pass| jobs.iter().filter(|job| job.is_in(*pass))).map(|j| j.source.bytes).sum();
     let mut watch = Watch { progress, status: Status { bytes_total, ..Status::default() }, meter: Arc::default() };
     for pass in passes {
         watch.status.phase = if pass == Pass::Vertices { Phase::Vertices } else { Phase::Edges };
@@ -189,9 +191,15 @@ fn plan_jobs(options: &LoadOptions, schema: &Schema) -> Result<Vec<Job>, LoadErr
         };
         add(&given.files, hints, None)?;
     }
-    let Mapping { tables } = &mapping;
-    for entry in tables {
+    for entry in &mapping.tables {
         add(&entry.files, entry.hints(), Some(entry))?;
+    }
+    for table in &options.tables {
+        let mut plan = table.plan(options.id_type)?;
+        keep_to_declarations(&mut plan, schema);
+        let source = Source { path: Default::default(), name: table.name.clone(), bytes: 0 };
+        let reader = Reader::Table(Box::new((table.clone(), plan)));
+        jobs.push(Job { source, reader, edge_time: options.edge_time.clone() });
     }
     if jobs.is_empty() {
         return Err(LoadError::options("nothing to load: name files, or give --nodes, --edges or --mapping"));
@@ -227,16 +235,17 @@ fn plan_job(
     let plan = match &mut reader {
         Reader::Csv(table) => Some(&mut table.plan),
         Reader::Jsonl(plan) | Reader::Parquet(plan) => Some(&mut **plan),
-        Reader::GraphMl | Reader::GraphSon => None,
+        Reader::GraphMl | Reader::GraphSon | Reader::Table(_) => None,
     };
+    let mut edge_time = mapping.and_then(|entry| entry.table.time.clone()).or_else(|| options.edge_time.clone());
     if let Some(plan) = plan {
+        edge_time = plan.edge_time.take().or(edge_time);
         if plan.id_type == Default::default() {
             plan.id_type = options.id_type;
         }
         keep_to_declarations(plan, schema);
     }
-    let mapped_time = mapping.and_then(|entry| entry.table.time.clone());
-    Ok(Job { source, reader, edge_time: mapped_time.or_else(|| options.edge_time.clone()) })
+    Ok(Job { source, reader, edge_time })
 }
 
 /// Columns whose type would be inferred take the type declared in the graph.

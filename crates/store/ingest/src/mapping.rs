@@ -236,6 +236,19 @@ impl Reader<'_> {
 }
 
 const KEYS: [&str; 15] = [
-    "file", "files", "format", "label", "label_column", "id", "id_type", "source", "target", "source_label", "target_label",
-    "time", "delimiter", "quote", "properties",
+    "file",
+    "files",
+    "format",
+    "label",
+    "label_column",
+    "id",
+    "id_type",
+    "source",
+    "target",
+    "source_label",
+    "target_label",
+    "time",
+    "delimiter",
+    "quote",
+    "properties",
 ];

@@ -7,7 +7,8 @@ use crate::error::LoadError;
 use crate::format::Format;
 use crate::report::OnError;
 use crate::rows::IdType;
-use crate::runs::RunLimits;
+use crate::runs::MemoryLimits;
+use crate::table::TableInput;
 
 /// What to load and how.
 #[derive(Clone, Debug)]
@@ -17,6 +18,8 @@ pub struct LoadOptions {
     pub files: Vec<PathBuf>,
     pub nodes: Vec<NodeFiles>,
     pub edges: Vec<EdgeFiles>,
+    /// Tables in memory.
+    pub tables: Vec<TableInput>,
     /// A YAML file that says how tables are read; see docs/load.md.
     pub mapping: Option<PathBuf>,
     /// The column of edge tables whose value orders a vertex's edges.
@@ -28,7 +31,7 @@ pub struct LoadOptions {
     pub quote: Option<u8>,
     /// What the text of ids stands for, where neither header nor mapping says it.
     pub id_type: IdType,
-    pub run_limits: RunLimits,
+    pub memory: MemoryLimits,
 }
 
 impl Default for LoadOptions {
@@ -38,13 +41,14 @@ impl Default for LoadOptions {
             files: Vec::new(),
             nodes: Vec::new(),
             edges: Vec::new(),
+            tables: Vec::new(),
             mapping: None,
             edge_time: None,
             on_error: OnError::Fail,
             delimiter: None,
             quote: Some(b'"'),
             id_type: IdType::Auto,
-            run_limits: RunLimits::default(),
+            memory: MemoryLimits::default(),
         }
     }
 }
@@ -108,11 +112,10 @@ mod tests {
         let nodes = NodeFiles::parse("Person=data/p*.csv").unwrap();
         assert_eq!((&*nodes.label, &nodes.files[0]), ("Person", &PathBuf::from("data/p*.csv")));
         let edges = EdgeFiles::parse("Person:knows:City=k.csv").unwrap();
-        assert_eq!((edges.source.as_deref(), &*edges.label, edges.target.as_deref()), (
-            Some("Person"),
-            "knows",
-            Some("City")
-        ));
+        assert_eq!(
+            (edges.source.as_deref(), &*edges.label, edges.target.as_deref()),
+            (Some("Person"), "knows", Some("City"))
+        );
         assert_eq!(EdgeFiles::parse("knows=k.csv").unwrap().source, None);
         for wrong in ["knows", "=k.csv", "a:b=k.csv", "a:b:c=", "::=f"] {
             assert!(EdgeFiles::parse(wrong).is_err(), "{wrong}");

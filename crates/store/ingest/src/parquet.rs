@@ -30,12 +30,7 @@ pub fn plan(source: &Source, hints: &TableHints) -> Result<TablePlan, LoadError>
 }
 
 /// Reads the rows of a file.
-pub(crate) fn read(
-    source: &Source,
-    plan: &TablePlan,
-    meter: &Arc<Meter>,
-    sink: &mut Sink<'_>,
-) -> Result<(), LoadError> {
+pub(crate) fn read(source: &Source, plan: &TablePlan, meter: &Arc<Meter>, sink: &mut Sink<'_>) -> Result<(), LoadError> {
     let builder = open(source)?;
     let rows_total = builder.metadata().file_metadata().num_rows().max(1) as u64;
     let reader = builder.with_batch_size(BATCH_ROWS).build().map_err(|e| damaged(source, &e))?;

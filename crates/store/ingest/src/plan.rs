@@ -32,13 +32,19 @@ pub struct TablePlan {
     pub columns: Vec<Option<PropertyPlan>>,
     pub names: Vec<Arc<str>>,
     pub array_delimiter: u8,
+    /// The property the header marks as the time of edges.
+    pub edge_time: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum LabelRule {
     Fixed(Arc<str>),
     /// The label column, the delimiter between several labels, and the label of rows that have none.
-    Column { index: usize, delimiter: char, default: Arc<str> },
+    Column {
+        index: usize,
+        delimiter: char,
+        default: Arc<str>,
+    },
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -152,6 +158,7 @@ fn plan_plain(names: &[String], hints: &TableHints, file: &Arc<str>) -> Result<T
         columns,
         names: bare.iter().map(|name| name.as_str().into()).collect(),
         array_delimiter: b';',
+        edge_time: None,
     })
 }
 
@@ -206,12 +213,7 @@ fn listed(names: &[String]) -> String {
     names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
 }
 
-fn apply_mapping(
-    plan: &mut TablePlan,
-    mapping: &TableMapping,
-    names: &[String],
-    file: &Arc<str>,
-) -> Result<(), LoadError> {
+fn apply_mapping(plan: &mut TablePlan, mapping: &TableMapping, names: &[String], file: &Arc<str>) -> Result<(), LoadError> {
     if mapping.only_listed {
         let listed: Vec<usize> =
             mapping.properties.iter().map(|(column, _)| find_column(names, column, file)).collect::<Result<_, _>>()?;

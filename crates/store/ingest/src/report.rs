@@ -33,6 +33,17 @@ impl LoadReport {
         self.edges.values().sum()
     }
 
+    /// Counts in what another load did.
+    pub(crate) fn add(&mut self, other: LoadReport) {
+        for (ours, theirs) in [(&mut self.vertices, other.vertices), (&mut self.edges, other.edges)] {
+            for (label, count) in theirs {
+                *ours.entry(label).or_default() += count;
+            }
+        }
+        self.properties += other.properties;
+        other.warnings.into_iter().for_each(|warning| self.warn(warning));
+    }
+
     pub(crate) fn warn(&mut self, warning: String) {
         if !self.warnings.contains(&warning) {
             self.warnings.push(warning);
@@ -53,18 +64,33 @@ pub enum OnError {
 /// Takes bad rows as the options have it.
 pub(crate) struct Rejects {
     on_error: OnError,
+    /// The first few, if they are to be told all together at the end.
+    collected: Option<Vec<BadRow>>,
     count: u64,
     file: Option<BufWriter<File>>,
 }
 
+const SHOWN: usize = 5;
+
 impl Rejects {
     pub fn new(on_error: OnError) -> Self {
-        Self { on_error, count: 0, file: None }
+        Self { on_error, collected: None, count: 0, file: None }
+    }
+
+    /// Fails at the end, and names the first few.
+    pub fn collecting() -> Self {
+        Self { on_error: OnError::Fail, collected: Some(Vec::new()), count: 0, file: None }
     }
 
     pub fn add(&mut self, bad: BadRow) -> Result<(), LoadError> {
-        let OnError::Skip { rejects: path } = &self.on_error else { return Err(LoadError::BadRow(Box::new(bad))) };
         self.count += 1;
+        if let Some(collected) = &mut self.collected {
+            if collected.len() < SHOWN {
+                collected.push(bad);
+            }
+            return Ok(());
+        }
+        let OnError::Skip { rejects: path } = &self.on_error else { return Err(LoadError::BadRow(Box::new(bad))) };
         let failed = |source| LoadError::Rejects { path: path.clone(), source };
         let mut file = match self.file.take() {
             Some(file) => file,
@@ -77,6 +103,9 @@ impl Rejects {
 
     /// Writes out what is left, and says in the report how many there were.
     pub fn finish(mut self, report: &mut LoadReport) -> Result<(), LoadError> {
+        if let Some(first) = self.collected.filter(|first| !first.is_empty()) {
+            return Err(LoadError::BadRows { count: self.count, first });
+        }
         report.rejects = self.count;
         if let (Some(file), OnError::Skip { rejects: path }) = (&mut self.file, &self.on_error) {
             file.flush().map_err(|source| LoadError::Rejects { path: path.clone(), source })?;

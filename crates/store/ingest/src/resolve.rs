@@ -10,8 +10,6 @@ use mangrove_graph::{ExternalId, GraphWrite, IdSpace, LabelId, Result, Uuid, Ver
 
 use crate::rows::Ids;
 
-/// So many entries are kept in memory, of about 32 bytes each, strings aside.
-const ENTRIES_MAX: usize = 24_000_000;
 const TEXT_BYTES_MAX: usize = 512 << 20;
 
 /// Among which vertices an id is looked for.
@@ -41,15 +39,9 @@ pub struct Resolver {
 }
 
 impl Resolver {
-    /// For a graph that has vertices already, or has none.
-    pub fn new(space: IdSpace, graph_is_empty: bool) -> Self {
-        Self { space, tables: HashMap::new(), entries: 0, entries_max: ENTRIES_MAX, complete: graph_is_empty }
-    }
-
-    #[cfg(test)]
-    pub fn with_limit(mut self, entries_max: usize) -> Self {
-        self.entries_max = entries_max;
-        self
+    /// For a graph that has vertices already, or has none; keeps so many ids in memory.
+    pub fn new(space: IdSpace, graph_is_empty: bool, entries_max: usize) -> Self {
+        Self { space, tables: HashMap::new(), entries: 0, entries_max, complete: graph_is_empty }
     }
 
     pub fn space(&self) -> IdSpace {
@@ -80,13 +72,7 @@ impl Resolver {
     }
 
     /// The vertex each id names, appended to `out`.
-    pub fn resolve(
-        &self,
-        graph: &dyn GraphWrite,
-        ids: &Ids,
-        candidates: &Candidates,
-        out: &mut Vec<Found>,
-    ) -> Result<()> {
+    pub fn resolve(&self, graph: &dyn GraphWrite, ids: &Ids, candidates: &Candidates, out: &mut Vec<Found>) -> Result<()> {
         let base = out.len();
         match candidates {
             Candidates::Whole => self.look_up(None, ids, out),

@@ -9,9 +9,7 @@ use std::sync::Arc;
 
 use arrow_schema::DataType;
 use hashbrown::HashMap;
-use mangrove_graph::{
-    Cell, ElementKind, Elements, GraphWrite, KeyId, LabelId, PropertyColumn, Scan, ScanCursor,
-};
+use mangrove_graph::{Cell, ElementKind, Elements, GraphWrite, KeyId, LabelId, PropertyColumn, Scan, ScanCursor};
 
 use crate::column::convert_column;
 use crate::error::LoadError;
@@ -46,11 +44,8 @@ impl Retyping {
             return;
         }
         let Some(found) = inferred_type(&column.values) else { return };
-        let seen = self.seen.entry((kind, label, key)).or_insert_with(|| Seen {
-            wide: found,
-            mixed: false,
-            file: file.clone(),
-        });
+        let seen =
+            self.seen.entry((kind, label, key)).or_insert_with(|| Seen { wide: found, mixed: false, file: file.clone() });
         let wide = seen.wide.join(found);
         if wide != seen.wide || wide != found {
             if !seen.mixed {

@@ -371,7 +371,13 @@ pub struct Places {
 }
 
 pub enum PlaceKind {
-    Text { dialect: Dialect, text: Vec<u8>, starts: Vec<u32>, lines: Vec<u64>, parts: PartFields },
+    Text {
+        dialect: Dialect,
+        text: Vec<u8>,
+        starts: Vec<u32>,
+        lines: Vec<u64>,
+        parts: PartFields,
+    },
     Lines(Vec<(u64, u64)>),
     /// Rows that follow each other, from this one.
     Rows(u64),

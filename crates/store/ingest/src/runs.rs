@@ -8,21 +8,26 @@
 use arrow_array::{Array, ArrayRef, UInt32Array, new_null_array};
 use arrow_schema::DataType;
 use mangrove_graph::{
-    Cell, EdgeId, EdgeRef, Elements, ExternalId, GraphWrite, KeyId, LabelId, NewEdge, PropertyColumn, Result, Value, VertexId,
+    Cell, EdgeId, EdgeRef, Elements, ExternalId, GraphWrite, KeyId, LabelId, NewEdge, PropertyColumn, Result, Value,
+    VertexId,
 };
 
 use crate::rows::{RawCell, Values};
 
-/// How long runs get.
+/// What a load may keep in memory.
 #[derive(Clone, Copy, Debug)]
-pub struct RunLimits {
-    pub edges_max: usize,
-    pub bytes_max: usize,
+pub struct MemoryLimits {
+    /// Edges that are sorted and written together.
+    pub run_edges_max: usize,
+    /// Their size.
+    pub run_bytes_max: usize,
+    /// External ids of vertices, of about 32 bytes each and the text of strings; others are asked of the graph.
+    pub ids_max: usize,
 }
 
-impl Default for RunLimits {
+impl Default for MemoryLimits {
     fn default() -> Self {
-        Self { edges_max: 4_300_000, bytes_max: 384 << 20 }
+        Self { run_edges_max: 4_300_000, run_bytes_max: 384 << 20, ids_max: 24_000_000 }
     }
 }
 
@@ -58,8 +63,8 @@ impl Run {
         self.sources.len()
     }
 
-    pub fn is_full(&self, limits: RunLimits) -> bool {
-        self.len() >= limits.edges_max || self.bytes + self.len() * 48 >= limits.bytes_max
+    pub fn is_full(&self, limits: MemoryLimits) -> bool {
+        self.len() >= limits.run_edges_max || self.bytes + self.len() * 48 >= limits.run_bytes_max
     }
 
     pub fn add(&mut self, batch: EdgeBatch) {
@@ -116,9 +121,7 @@ impl Run {
     /// The rows by (source, time), older first among equals; `None` if they are so already.
     fn order(&self) -> Option<Vec<u32>> {
         let time = |row: usize| self.times.get(row).copied().flatten().unwrap_or(i64::MIN);
-        let sorted = (1..self.len()).all(|row| {
-            (self.sources[row - 1], time(row - 1)) <= (self.sources[row], time(row))
-        });
+        let sorted = (1..self.len()).all(|row| (self.sources[row - 1], time(row - 1)) <= (self.sources[row], time(row)));
         if sorted {
             return None;
         }

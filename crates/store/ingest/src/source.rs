@@ -56,9 +56,7 @@ impl Source {
         let counted = Counted { inner: file, meter };
         let mut content: Box<dyn Read + Send> = match &magic[..read] {
             [0x1f, 0x8b, ..] => Box::new(flate2::read::MultiGzDecoder::new(counted)),
-            [0x28, 0xb5, 0x2f, 0xfd] => {
-                Box::new(zstd::stream::read::Decoder::new(counted).map_err(|e| self.failed(e))?)
-            }
+            [0x28, 0xb5, 0x2f, 0xfd] => Box::new(zstd::stream::read::Decoder::new(counted).map_err(|e| self.failed(e))?),
             _ => Box::new(counted),
         };
         let mut mark = [0; 3];

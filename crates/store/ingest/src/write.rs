@@ -9,8 +9,8 @@ use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, PrimitiveArray};
 use arrow_schema::DataType;
 use hashbrown::{HashMap, HashSet};
 use mangrove_graph::{
-    Cell, ElementId, ElementKind, Elements, ExternalId, GraphWrite, IdSpace, KeyId, LabelId, PropertyColumn,
-    PropertyValue, Value, VertexId,
+    Cell, ElementId, ElementKind, Elements, ExternalId, GraphWrite, IdSpace, KeyId, LabelId, PropertyColumn, PropertyValue,
+    Value, VertexId,
 };
 
 use crate::error::{Fault, LoadError};
@@ -19,7 +19,7 @@ use crate::report::{LoadReport, Rejects};
 use crate::resolve::{Candidates, Found, Resolver};
 use crate::retype::Retyping;
 use crate::rows::{Body, Column, Event, Ids, LabelSet, Part, Places, RawCell, RawValue, Rows, Scope, Values};
-use crate::runs::{EdgeBatch, Run, RunLimits};
+use crate::runs::{EdgeBatch, MemoryLimits, Run};
 
 pub struct Writer<'g> {
     graph: &'g mut dyn GraphWrite,
@@ -32,7 +32,7 @@ pub struct Writer<'g> {
     /// The labels of the vertices of each Neo4j ID space.
     spaces: HashMap<Arc<str>, BTreeSet<LabelId>>,
     runs: Vec<(LabelId, Run)>,
-    limits: RunLimits,
+    limits: MemoryLimits,
     /// Ids of edges that wait in a run.
     waiting_ids: HashSet<ExternalId>,
     edge_time: Option<Arc<str>>,
@@ -45,7 +45,7 @@ impl<'g> Writer<'g> {
         let space = graph.schema().id_space;
         Ok(Self {
             graph,
-            resolver: Resolver::new(space, statistics.vertices.iter().all(|n| *n == 0)),
+            resolver: Resolver::new(space, statistics.vertices.iter().all(|n| *n == 0), options.memory.ids_max),
             rejects: Rejects::new(options.on_error.clone()),
             report: LoadReport::default(),
             retyping: Retyping::default(),
@@ -53,11 +53,16 @@ impl<'g> Writer<'g> {
             labels: HashMap::new(),
             spaces: HashMap::new(),
             runs: Vec::new(),
-            limits: options.run_limits,
+            limits: options.memory,
             waiting_ids: HashSet::new(),
             edge_time: None,
             rows: 0,
         })
+    }
+
+    /// Tells of bad rows at the end, of the first few together.
+    pub fn collecting(graph: &'g mut dyn GraphWrite, options: &LoadOptions) -> Result<Self, LoadError> {
+        Ok(Self { rejects: Rejects::collecting(), ..Self::new(graph, options)? })
     }
 
     /// Vertices and edges taken so far.
@@ -256,9 +261,7 @@ impl<'g> Writer<'g> {
         let dropped = self.resolve_ends(&rows, &mut sources, &mut targets)?;
         let rows = rows.without(&dropped);
         let time_key = self.time_key(label, &rows)?;
-        let Rows { body: Body::Edges { ids, .. }, columns, places, count, .. } = rows else {
-            unreachable!("rows of edges")
-        };
+        let Rows { body: Body::Edges { ids, .. }, columns, places, count, .. } = rows else { unreachable!("rows of edges") };
         let mut batch = EdgeBatch { sources, targets, ids, times: None, columns: Vec::new() };
         for column in columns {
             let key = self.key(&column.name)?;
@@ -289,7 +292,7 @@ impl<'g> Writer<'g> {
         self.runs[at].1.add(batch);
         // The limits are those of all runs together.
         let waiting: usize = self.runs.iter().map(|(_, run)| run.len()).sum();
-        if self.runs.iter().any(|(_, run)| run.is_full(self.limits)) || waiting >= self.limits.edges_max {
+        if self.runs.iter().any(|(_, run)| run.is_full(self.limits)) || waiting >= self.limits.run_edges_max {
             self.finish_pass()?;
         }
         Ok(())

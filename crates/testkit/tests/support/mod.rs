@@ -59,7 +59,7 @@ impl StoreUnderTest for StoreInDir {
 
     fn check(&self) -> Result<Vec<String>> {
         let report = self.store().check()?;
-        Ok(report.violations.iter().map(|violation| format!("{violation:?}")).collect())
+        Ok(report.violations.iter().map(|violation| violation.to_string()).collect())
     }
 }
 

@@ -2,68 +2,63 @@
 
 use std::sync::{Arc, PoisonError, RwLock};
 
-use reedline::{
-    Color, Completer, CompletionResult, Highlighter, Span, StyledText, Suggestion, ValidationResult, Validator,
-};
+use mangrove_query::gremlin::names;
+use mangrove_query::gremlin::steps::{self, STEPS};
+use reedline::{Color, Completer, CompletionResult, Highlighter, Span, StyledText, Suggestion, ValidationResult, Validator};
 
 use super::scan::{self, Kind};
 use super::{COMMANDS, command};
 
-/// The names a query may use, as the graph stands now.
-#[derive(Clone, Debug, Default)]
-pub struct Names {
-    pub steps: Vec<String>,
-    /// Predicates, tokens and the like.
-    pub words: Vec<String>,
-    /// Labels and property keys.
-    pub quoted: Vec<String>,
-}
-
-pub type SharedNames = Arc<RwLock<Names>>;
+/// Names shared between the shell, which learns them, and its completer.
+pub type Names = Arc<RwLock<Vec<String>>>;
 
 pub struct GremlinCompleter {
-    pub names: SharedNames,
+    /// Labels and property keys of the graph.
+    pub quoted: Names,
 }
 
 impl Completer for GremlinCompleter {
     fn complete(&mut self, line: &str, pos: usize) -> CompletionResult {
-        let names = self.names.read().unwrap_or_else(PoisonError::into_inner);
-        CompletionResult::fresh(suggestions(&names, &line[..pos]))
+        let quoted = self.quoted.read().unwrap_or_else(PoisonError::into_inner);
+        CompletionResult::fresh(suggestions(&quoted, &line[..pos]))
     }
 }
 
 /// What could stand at the end of `typed` in place of what has been begun there.
-fn suggestions(names: &Names, typed: &str) -> Vec<Suggestion> {
-    if let Some(word) = typed.strip_prefix(':').filter(|word| !word.contains(' ')) {
-        let commands = COMMANDS.iter().filter(|c| c.name.starts_with(word));
-        return commands.map(|c| suggestion(c.name, typed.len() - word.len(), typed.len(), Some(c.what))).collect();
+fn suggestions(quoted: &[String], typed: &str) -> Vec<Suggestion> {
+    let complete = |names: &mut dyn Iterator<Item = (String, Option<&str>)>, start: usize| {
+        let fitting = names.filter(|(name, _)| name.starts_with(&typed[start..]));
+        fitting.map(|(name, what)| suggestion(name, start, typed.len(), what)).collect()
+    };
+    if typed.starts_with(':') && !typed.contains(' ') {
+        return complete(&mut COMMANDS.iter().map(|c| (c.name.to_owned(), Some(c.what))), 1);
     }
-    let mut tokens = scan::scan(typed);
-    let begun = tokens.pop_if(|token| matches!(token.kind, Kind::Word | Kind::String { closed: false }));
-    let start = match &begun {
-        Some(token) if token.kind == Kind::Word => token.range.start,
-        Some(token) => token.range.start + 1,
-        None => typed.len(),
-    };
-    let after_dot = typed[..start].trim_end().ends_with('.');
-    let candidates: Vec<&[String]> = match begun {
-        Some(token) if token.kind != Kind::Word => vec![&names.quoted],
-        _ if after_dot => vec![&names.steps],
-        _ => vec![&names.words, &names.steps],
-    };
-    let word = &typed[start..];
-    let fitting = candidates.into_iter().flatten().filter(|name| name.starts_with(word));
-    fitting.map(|name| suggestion(name, start, typed.len(), None)).collect()
+    let begun = scan::scan(typed).pop();
+    match begun {
+        Some(token) if token.kind == (Kind::String { closed: false }) => {
+            complete(&mut quoted.iter().map(|name| (name.clone(), None)), token.range.start + 1)
+        }
+        Some(token) if token.kind == Kind::Word => complete(&mut words(&typed[..token.range.start]), token.range.start),
+        _ => complete(&mut words(typed), typed.len()),
+    }
 }
 
-fn suggestion(value: &str, start: usize, end: usize, description: Option<&str>) -> Suggestion {
+/// What may follow `before`: steps after a dot, elsewhere constants and predicates too.
+fn words(before: &str) -> impl Iterator<Item = (String, Option<&'static str>)> {
+    let steps = STEPS.iter().map(|step| (step.name.to_owned(), Some(step.description)));
+    let predicates = names::PREDICATES.iter().chain(&names::TEXT_PREDICATES).chain(&["g", "__"]);
+    let constants = names::KINDS.iter().flat_map(|kind| kind.members.iter().map(|m| format!("{}.{m}", kind.name)));
+    let others = predicates.map(|name| (*name).to_owned()).chain(constants).map(|name| (name, None));
+    let after_dot = before.trim_end().ends_with('.');
+    steps.chain(others.filter(move |_| !after_dot))
+}
+
+fn suggestion(value: String, start: usize, end: usize, description: Option<&str>) -> Suggestion {
     let description = description.map(str::to_owned);
-    Suggestion { value: value.to_owned(), description, span: Span { start, end }, ..Suggestion::default() }
+    Suggestion { value, description, span: Span { start, end }, ..Suggestion::default() }
 }
 
-pub struct GremlinHighlighter {
-    pub names: SharedNames,
-}
+pub struct GremlinHighlighter;
 
 impl Highlighter for GremlinHighlighter {
     fn highlight(&self, line: &str, _cursor: usize) -> StyledText {
@@ -75,10 +70,9 @@ impl Highlighter for GremlinHighlighter {
             styled.push((Color::Default.normal(), rest.to_owned()));
             return styled;
         }
-        let names = self.names.read().unwrap_or_else(PoisonError::into_inner);
         for token in scan::scan(line) {
             let text = &line[token.range];
-            let known = || names.steps.iter().chain(&names.words).any(|name| name == text);
+            let known = || steps::find(text).is_some() || names::is_predicate(text);
             let style = match token.kind {
                 Kind::Step if known() => Color::Cyan.normal(),
                 Kind::Step => Color::Red.normal(),
@@ -106,18 +100,17 @@ mod tests {
     use super::*;
 
     fn suggested(typed: &str) -> Vec<String> {
-        let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
-        let names = Names { steps: owned(&["out", "outE", "has"]), words: owned(&["__", "gt"]), quoted: owned(&["airport"]) };
-        suggestions(&names, typed).into_iter().map(|s| format!("{}{}", &typed[..s.span.start], s.value)).collect()
+        let suggestions = suggestions(&["airport".to_owned()], typed);
+        suggestions.into_iter().map(|s| format!("{}{}", &typed[..s.span.start], s.value)).collect()
     }
 
     #[test]
     fn steps_names_and_commands_complete_where_they_belong() {
-        assert_eq!(suggested("g.V().ou"), ["g.V().out", "g.V().outE"]);
+        assert_eq!(suggested("g.V().outE"), ["g.V().outE"]);
         assert_eq!(suggested("g.V().hasLabel('air"), ["g.V().hasLabel('airport"]);
-        assert_eq!(suggested("g.V().where(g"), ["g.V().where(gt"]);
-        assert_eq!(suggested("g.V().where(_"), ["g.V().where(__"]);
+        assert_eq!(suggested("g.V().where(__.has('a', TextP.con"), [] as [&str; 0]);
+        assert!(suggested("g.V().where(st").contains(&"g.V().where(startingWith".to_owned()));
+        assert!(!suggested("g.V().st").contains(&"g.V().startingWith".to_owned()));
         assert_eq!(suggested(":he"), [":help"]);
-        assert!(suggested("g.V('done')").iter().all(|s| s.starts_with("g.V('done')")));
     }
 }

@@ -15,11 +15,11 @@ use reedline::{
     MenuBuilder, Reedline, ReedlineEvent, ReedlineMenu, Signal, default_emacs_keybindings,
 };
 
-use self::editing::{GremlinCompleter, GremlinHighlighter, Names, SharedNames, WholeQueries};
+use self::editing::{GremlinCompleter, GremlinHighlighter, Names, WholeQueries};
 use super::output::{self, Format};
 use super::query::elapsed;
 use super::{Failure, counted, interrupt, say, stats};
-use crate::{CancelToken, Database, OpenOptions, Parameters, QueryOptions};
+use crate::{Database, OpenOptions, Parameters, QueryOptions};
 
 /// Ask questions interactively, with history and completion
 #[derive(Args)]
@@ -55,7 +55,7 @@ const COMMANDS: [Command; 9] = [
 impl Shell {
     pub fn run(self) -> Result<(), Failure> {
         let database = self.open()?;
-        let mut session = Session { database, names: SharedNames::default(), format: Format::Table, timing: true };
+        let mut session = Session { database, quoted: Names::default(), format: Format::Table, timing: true };
         session.refresh_names()?;
         if io::stdin().is_terminal() && io::stdout().is_terminal() {
             session.converse(&self.db)
@@ -73,7 +73,8 @@ impl Shell {
 
 struct Session {
     database: Database,
-    names: SharedNames,
+    /// Labels and property keys of the graph.
+    quoted: Names,
     format: Format,
     timing: bool,
 }
@@ -99,7 +100,9 @@ impl Session {
                     Ok(Next::Leave) => return Ok(()),
                     Ok(Next::GoOn) => {}
                     Err(Failure::NobodyReads) => return Ok(()),
-                    Err(Failure::Request(message) | Failure::Usage(message) | Failure::Interrupted(message)) => say(&message),
+                    Err(Failure::Request(message) | Failure::Usage(message) | Failure::Interrupted(message)) => {
+                        say(&message)
+                    }
                 },
                 Signal::CtrlD => return Ok(()),
                 _ => {}
@@ -116,8 +119,8 @@ impl Session {
         keys.add_binding(KeyModifiers::ALT, KeyCode::Enter, newline);
         let menu = Box::new(ColumnarMenu::default().with_name(MENU));
         let editor = Reedline::create()
-            .with_completer(Box::new(GremlinCompleter { names: self.names.clone() }))
-            .with_highlighter(Box::new(GremlinHighlighter { names: self.names.clone() }))
+            .with_completer(Box::new(GremlinCompleter { quoted: self.quoted.clone() }))
+            .with_highlighter(Box::new(GremlinHighlighter))
             .with_validator(Box::new(WholeQueries))
             .with_menu(ReedlineMenu::EngineCompleter(menu))
             .with_quick_completions(true)
@@ -157,14 +160,11 @@ impl Session {
     }
 
     fn query(&mut self, text: &str) -> Result<(), Failure> {
-        let options = QueryOptions { cancel: CancelToken::default(), ..QueryOptions::default() };
+        let options = QueryOptions { cancel: interrupt::token(), ..QueryOptions::default() };
         let started = Instant::now();
-        let rows = interrupt::cancelling(&options.cancel, || {
-            let mut results = self.database.query(text, &Parameters::new(), &options)?;
-            let rows = output::print(&mut results, self.format)?;
-            results.warnings().iter().for_each(|warning| say(&format!("warning: {warning}")));
-            Ok::<_, Failure>(rows)
-        })?;
+        let mut results = self.database.query(text, &Parameters::new(), &options)?;
+        let rows = output::print(&mut results, self.format)?;
+        results.warnings().iter().for_each(|warning| say(&format!("warning: {warning}")));
         if self.timing {
             say(&format!("{} in {}", counted(rows, "row", "rows"), elapsed(started.elapsed())));
         }
@@ -218,11 +218,7 @@ impl Session {
         quoted.extend(schema.keys.iter().map(|key| key.to_string()));
         quoted.sort_unstable();
         quoted.dedup();
-        let mut names = self.names.write().unwrap_or_else(PoisonError::into_inner);
-        if names.steps.is_empty() {
-            *names = language_names();
-        }
-        names.quoted = quoted;
+        *self.quoted.write().unwrap_or_else(PoisonError::into_inner) = quoted;
         Ok(())
     }
 }
@@ -231,16 +227,6 @@ impl Session {
 fn command(text: &str) -> Option<(&str, &str)> {
     let text = text.trim_start().strip_prefix(':')?;
     Some(text.split_at(text.find(char::is_whitespace).unwrap_or(text.len())))
-}
-
-fn language_names() -> Names {
-    use mangrove_query::gremlin::names;
-    let mut words: Vec<String> = names::PREDICATES.iter().chain(&names::TEXT_PREDICATES).map(|name| (*name).to_owned()).collect();
-    words.extend(["g", "__", "P", "TextP"].map(str::to_owned));
-    for kind in &names::KINDS {
-        words.extend(kind.members.iter().map(|member| format!("{}.{member}", kind.name)));
-    }
-    Names { steps: crate::steps().map(str::to_owned).collect(), words, quoted: Vec::new() }
 }
 
 fn help() -> String {

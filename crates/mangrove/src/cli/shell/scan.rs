@@ -91,7 +91,8 @@ mod tests {
         let text = r#"g.V().has('na\'me', "é(").limit(10L)"#;
         let tokens = scan(text);
         assert_eq!(tokens.iter().map(|t| &text[t.range.clone()]).collect::<String>(), text);
-        let strings: Vec<_> = tokens.iter().filter(|t| matches!(t.kind, Kind::String { .. })).map(|t| &text[t.range.clone()]).collect();
+        let strings: Vec<_> =
+            tokens.iter().filter(|t| matches!(t.kind, Kind::String { .. })).map(|t| &text[t.range.clone()]).collect();
         assert_eq!(strings, [r"'na\'me'", r#""é(""#]);
         let steps: Vec<_> = tokens.iter().filter(|t| t.kind == Kind::Step).map(|t| &text[t.range.clone()]).collect();
         assert_eq!(steps, ["V", "has", "limit"]);

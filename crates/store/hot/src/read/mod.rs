@@ -15,7 +15,7 @@ use mangrove_graph::{
     Predicate, PropertyColumn, Result, Scan, ScanCursor, Schema, Statistics, VertexId,
 };
 
-use crate::block::Block;
+use crate::block::{Block, Home};
 use crate::catalog;
 use crate::fault::lmdb;
 use crate::key::{Column, block_slot, place};
@@ -74,7 +74,11 @@ impl<'t> Reader<'t> {
     }
 
     pub fn block(&self, column: Column, block: u64) -> Result<Option<Block<'t>>> {
-        self.block_bytes(column, block)?.map(Block::parse).transpose()
+        self.block_bytes(column, block)?.map(|bytes| self.parse(column, block, bytes)).transpose()
+    }
+
+    pub fn parse(&self, column: Column, block: u64, bytes: &'t [u8]) -> Result<Block<'t>> {
+        Block::parse(bytes, Some(Home { table: self.tables.columns, txn: self.txn, key: column.key(block) }))
     }
 
     /// The cell at a place of a column.

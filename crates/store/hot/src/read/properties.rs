@@ -151,10 +151,7 @@ impl Gathered<'_> {
 
     fn heap_bytes(&self, row: &Option<(u32, u8)>) -> Result<Option<&[u8]>> {
         match row {
-            Some((block, rank)) => match &self.blocks[*block as usize].body {
-                Body::Heap(_, heap) => heap.get(usize::from(*rank)).map(Some),
-                _ => Ok(None),
-            },
+            Some((block, rank)) => self.blocks[*block as usize].bytes_at(usize::from(*rank)).map(Some),
             None => Ok(None),
         }
     }

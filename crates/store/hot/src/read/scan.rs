@@ -37,7 +37,7 @@ impl<'t> Reader<'t> {
 
     pub fn scan_edges(&self, scan: &Scan, cursor: &mut ScanCursor, limit: usize, out: &mut Vec<EdgeRef>) -> Result<()> {
         self.scan(ElementKind::Edge, scan, cursor, limit, |label, block, found, bytes| {
-            let ends = Block::parse(bytes)?;
+            let ends = Block::parse(bytes, None)?;
             for slot in slots(found) {
                 out.extend(ends.edge(edge_at(label, block * SLOTS as u64 + slot as u64), slot)?);
             }
@@ -116,7 +116,7 @@ impl<'t> Reader<'t> {
     }
 
     pub fn column(&self, column: Column) -> ColumnWalk<'t> {
-        ColumnWalk { column, walk: self.walk(self.tables.columns) }
+        ColumnWalk { column, reader: *self, walk: self.walk(self.tables.columns) }
     }
 }
 
@@ -128,6 +128,7 @@ fn next_label(cursor: &mut ScanCursor) {
 /// The blocks of a column in order.
 pub struct ColumnWalk<'t> {
     column: Column,
+    reader: Reader<'t>,
     walk: Walk<'t>,
 }
 
@@ -141,6 +142,15 @@ impl<'t> ColumnWalk<'t> {
 
     pub fn at(&mut self, block: u64) -> Result<Option<&'t [u8]>> {
         Ok(self.from(block)?.filter(|(at, _)| *at == block).map(|(_, bytes)| bytes))
+    }
+
+    pub fn block_at(&mut self, block: u64) -> Result<Option<Block<'t>>> {
+        self.at(block)?.map(|bytes| self.reader.parse(self.column, block, bytes)).transpose()
+    }
+
+    /// The first block from `block` on.
+    pub fn block_from(&mut self, block: u64) -> Result<Option<(u64, Block<'t>)>> {
+        self.from(block)?.map(|(at, bytes)| Ok((at, self.reader.parse(self.column, at, bytes)?))).transpose()
     }
 }
 
@@ -163,16 +173,16 @@ impl<'t> LabelScanner<'_, 't> {
             if passing == 0 {
                 break;
             }
-            passing = match column.at(block)? {
-                Some(bytes) => filter::passing(&Block::parse(bytes)?, predicate, passing)?,
+            passing = match column.block_at(block)? {
+                Some(cells) => filter::passing(&cells, predicate, passing)?,
                 None => 0,
             };
         }
         if let Some((column, wanted)) = &mut self.further
             && passing != 0
         {
-            passing = match column.at(block)? {
-                Some(bytes) => carriers(&Block::parse(bytes)?, wanted, passing)?,
+            passing = match column.block_at(block)? {
+                Some(cells) => carriers(&cells, wanted, passing)?,
                 None => 0,
             };
         }

@@ -6,8 +6,8 @@ use heed::PutFlags;
 use mangrove_graph::{Cell, EdgeId, EdgeRef, LabelId, Result};
 
 use super::HotTransaction;
-use crate::block::SLOTS;
-use crate::encode::{self, Rows};
+use crate::block::{SLOTS, far_key, slots};
+use crate::encode::{self, Kept, Rows};
 use crate::fault::lmdb;
 use crate::key::{Column, block_slot};
 use crate::store::Table;
@@ -21,24 +21,16 @@ impl HotTransaction {
     pub fn put_run(&mut self, column: Column, first: u64, rows: &impl Rows, n: usize, are_new: bool) -> Result<()> {
         let mut bytes = Vec::with_capacity(2048);
         for (block, slot, range) in blocks(first, n) {
-            bytes.clear();
             let untouched = are_new && slot == 0;
-            let old = if untouched { None } else { self.reader().block(column, block)? };
-            match old {
-                None => rows.encode(range, slot, &mut bytes),
-                Some(old) => {
-                    let mut cells = old.cells()?;
-                    for (at, row) in range.enumerate() {
-                        match rows.cell(row) {
-                            Cell::Absent => {}
-                            cell => cells[slot + at] = cell,
-                        }
-                    }
-                    encode::cells(&mut bytes, &cells);
-                }
+            if !untouched && self.reader().block_bytes(column, block)?.is_some() {
+                let cells = range.enumerate().map(|(at, row)| (slot + at, rows.cell(row)));
+                self.edit_block(column, block, cells.filter(|(_, cell)| !cell.is_absent()))?;
+                continue;
             }
+            bytes.clear();
+            let far = rows.encode(range, slot, &mut bytes);
             if !bytes.is_empty() {
-                self.put_block(column, block, &bytes)?;
+                self.put_block(column, block, &bytes, &far)?;
             }
         }
         Ok(())
@@ -47,14 +39,31 @@ impl HotTransaction {
     /// Replaces cells of one block.
     pub fn edit_block(&mut self, column: Column, block: u64, changes: impl IntoIterator<Item = Change>) -> Result<()> {
         let old = self.reader().block(column, block)?;
-        let was_there = old.is_some();
-        let mut cells = old.map_or_else(|| Ok(vec![Cell::Absent; SLOTS]), |old| old.cells())?;
+        let (mut cells, mut kept) = (vec![Cell::Absent; SLOTS], Kept::default());
+        if let Some(old) = &old {
+            cells = old.near_cells()?;
+            kept = Kept { slots: old.far, of_type: old.value_type() };
+        }
         for (slot, cell) in changes {
             cells[slot] = cell;
+            kept.slots &= !(1 << slot);
         }
+        let (was_there, old_far) = (old.is_some(), old.map_or(0, |old| old.far));
         let mut bytes = Vec::with_capacity(1024);
-        encode::cells(&mut bytes, &cells);
-        self.replace_block(column, block, &bytes, was_there)
+        let far = encode::cells(&mut bytes, &cells, kept);
+        let table = self.owned.shared().tables.columns;
+        for slot in slots(old_far & !kept.slots) {
+            if !far.iter().any(|(at, _)| *at == slot) {
+                table.delete(self.owned.txn_mut(), &far_key(&column.key(block), slot)).map_err(lmdb)?;
+            }
+        }
+        if !bytes.is_empty() {
+            self.put_block(column, block, &bytes, &far)
+        } else if was_there {
+            table.delete(self.owned.txn_mut(), &column.key(block)).map(|_| ()).map_err(lmdb)
+        } else {
+            Ok(())
+        }
     }
 
     /// Removes the cells of these places, sorted.
@@ -79,7 +88,7 @@ impl HotTransaction {
             }
             bytes.clear();
             encode::ends(&mut bytes, &ends);
-            self.put_block(column, block, &bytes)?;
+            self.put_block(column, block, &bytes, &[])?;
         }
         Ok(())
     }
@@ -93,7 +102,12 @@ impl HotTransaction {
             group.iter().for_each(|place| ends[block_slot(*place).1] = None);
             bytes.clear();
             encode::ends(&mut bytes, &ends);
-            self.replace_block(Column::ends(label), block, &bytes, true)?;
+            if bytes.is_empty() {
+                let table = self.owned.shared().tables.columns;
+                table.delete(self.owned.txn_mut(), &Column::ends(label).key(block)).map_err(lmdb)?;
+            } else {
+                self.put_block(Column::ends(label), block, &bytes, &[])?;
+            }
         }
         Ok(())
     }
@@ -108,18 +122,11 @@ impl HotTransaction {
         Ok(ends)
     }
 
-    fn put_block(&mut self, column: Column, block: u64, bytes: &[u8]) -> Result<()> {
-        let table = self.owned.shared().tables.columns;
-        table.put(self.owned.txn_mut(), &column.key(block), bytes).map_err(lmdb)
-    }
-
-    fn replace_block(&mut self, column: Column, block: u64, bytes: &[u8], was_there: bool) -> Result<()> {
-        if !bytes.is_empty() {
-            return self.put_block(column, block, bytes);
-        }
-        if was_there {
-            let table = self.owned.shared().tables.columns;
-            table.delete(self.owned.txn_mut(), &column.key(block)).map_err(lmdb)?;
+    fn put_block(&mut self, column: Column, block: u64, bytes: &[u8], far: &[(usize, Vec<u8>)]) -> Result<()> {
+        let (table, key) = (self.owned.shared().tables.columns, column.key(block));
+        table.put(self.owned.txn_mut(), &key, bytes).map_err(lmdb)?;
+        for (slot, cell) in far {
+            table.put(self.owned.txn_mut(), &far_key(&key, *slot), cell).map_err(lmdb)?;
         }
         Ok(())
     }

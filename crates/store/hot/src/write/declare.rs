@@ -7,7 +7,7 @@ use mangrove_graph::{
 };
 
 use super::HotTransaction;
-use crate::block::{Block, SLOTS, slots};
+use crate::block::{SLOTS, slots};
 use crate::fault::lmdb;
 use crate::index;
 use crate::key::{Column, after_prefix, vertex_at};
@@ -30,8 +30,7 @@ impl HotTransaction {
         let declaration = PropertySchema { declared: value_type, cardinality, ..PropertySchema::new(key) };
         let mut column = self.reader().column(Column::property(kind, label, key));
         let mut block = 0;
-        while let Some((at, bytes)) = column.from(block)? {
-            let cells = Block::parse(bytes)?;
+        while let Some((at, cells)) = column.block_from(block)? {
             // A block of the declared type keeps to the declaration as a whole.
             if value_type.is_none() || cells.value_type() != value_type {
                 for slot in slots(cells.present) {
@@ -67,8 +66,7 @@ impl HotTransaction {
         let mut entries = Vec::new();
         let mut column = self.reader().column(Column::property(ElementKind::Vertex, label, key));
         let mut block = 0;
-        while let Some((at, bytes)) = column.from(block)? {
-            let cells = Block::parse(bytes)?;
+        while let Some((at, cells)) = column.block_from(block)? {
             for slot in slots(cells.present) {
                 let vertex = vertex_at(label, at * SLOTS as u64 + slot as u64);
                 entries.extend(index::entries(vertex, key, &cells.cell(slot)?));

@@ -22,6 +22,7 @@ use mangrove_graph::{
 };
 
 use crate::catalog::{self, Counter};
+use crate::fault;
 use crate::key::no_such;
 use crate::read::{Reader, read_through_reader};
 use crate::store::{OwnedTxn, Shared, locked};
@@ -111,7 +112,7 @@ impl HotTransaction {
     fn change<T>(&mut self, change: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         let outcome = change(self);
         self.spoilt |= outcome.is_err();
-        outcome
+        outcome.map_err(|error| fault::of_write(error, self.owned.shared().env.path()))
     }
 
     fn label_exists(&self, kind: ElementKind, label: LabelId) -> Result<()> {

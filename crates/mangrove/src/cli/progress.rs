@@ -1,0 +1,66 @@
+//! How far a load or an export has come: a bar on a terminal, silence elsewhere. Ctrl-C stops it.
+
+use std::io::{self, IsTerminal};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use super::{grouped, interrupt};
+use crate::Progress;
+use crate::ingest::{Phase, Status};
+
+/// Cleared when dropped.
+pub struct Bar {
+    bar: ProgressBar,
+    phase: Option<Phase>,
+}
+
+impl Bar {
+    pub fn new(quiet: bool) -> Self {
+        interrupt::listen();
+        let shown = !quiet && io::stderr().is_terminal();
+        let target = if shown { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+        Self { bar: ProgressBar::with_draw_target(None, target), phase: None }
+    }
+
+    /// What is known of the whole decides what can be shown.
+    fn begin(&mut self, status: &Status) {
+        let template = match status.bytes_total {
+            0 => "{prefix} {spinner} {msg}",
+            _ => "{prefix} [{bar:30}] {bytes}/{total_bytes} {msg}, {eta} left",
+        };
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            self.bar.set_style(style.progress_chars("=> "));
+        }
+        self.bar.set_prefix(match status.phase {
+            Phase::Planning => "reading headers",
+            Phase::Vertices => "vertices",
+            Phase::Edges => "edges",
+            Phase::Retyping => "retyping columns",
+        });
+        if status.bytes_total > 0 {
+            self.bar.set_length(status.bytes_total);
+        }
+        self.phase = Some(status.phase);
+    }
+}
+
+impl Progress for Bar {
+    fn update(&mut self, status: &Status) {
+        if self.phase != Some(status.phase) {
+            self.begin(status);
+        }
+        self.bar.set_position(status.bytes_done);
+        let per_second = status.rows as f64 / self.bar.elapsed().as_secs_f64().max(1e-3);
+        self.bar.set_message(format!("{} rows, {}/s", grouped(status.rows), grouped(per_second as u64)));
+    }
+
+    fn cancelled(&self) -> bool {
+        interrupt::requested()
+    }
+}
+
+impl Drop for Bar {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}

@@ -1,0 +1,392 @@
+//! CSV with Neo4j-admin headers: a file for each label.
+//!
+//! Beyond Neo4j's types, columns may be `bigint`, `decimal`, `uuid`, `bytes`, `vector`, `list`, `set`, `map` (the last three
+//! as GraphSON text) and `graphson`: an array of `{"value": …, "properties": {…}}`, for what no typed column can hold
+//! (several types, nulls, meta-properties). `:EDGE_ID` is written only where edges have ids users gave them, and the time
+//! of edges is marked `{time}`.
+
+use std::path::Path;
+
+use hashbrown::HashSet;
+use mangrove_graph::{
+    Cardinality, Cell, EdgeRef, ElementKind, Elements, ExternalId, KeyId, LabelId, PropertyColumn, PropertySchema, Value,
+    ValueType, VertexId,
+};
+
+use super::graphson::{write_cell, write_value};
+use super::{ExportError, Output, PAGE, Walk};
+use crate::infer::parse_int;
+
+/// Appends a field, in quotes where it needs them.
+pub fn csv_field(text: &str, out: &mut String) {
+    let plain = !text.contains([',', '"', '\n', '\r']) && !text.starts_with([' ', '\t']) && !text.ends_with([' ', '\t']);
+    if plain {
+        return out.push_str(text);
+    }
+    quoted(text, out);
+}
+
+fn quoted(text: &str, out: &mut String) {
+    out.push('"');
+    for c in text.chars() {
+        if c == '"' {
+            out.push('"');
+        }
+        out.push(c);
+    }
+    out.push('"');
+}
+
+pub fn write(walk: &mut Walk<'_>, directory: &Path) -> Result<(), ExportError> {
+    let id_type = id_type(walk)?;
+    let mut names = FileNames::default();
+    for label in walk.labels(ElementKind::Vertex) {
+        vertices(walk, label, id_type, directory, &mut names)?;
+    }
+    for label in walk.labels(ElementKind::Edge) {
+        edges(walk, label, id_type, directory, &mut names)?;
+    }
+    Ok(())
+}
+
+/// File names made of labels, each different.
+#[derive(Default)]
+struct FileNames(HashSet<String>);
+
+impl FileNames {
+    fn make(&mut self, parts: &[&str]) -> String {
+        let safe = |c: char| if c.is_alphanumeric() || c == '-' { c } else { '_' };
+        let base: String = parts.join("_").chars().map(safe).collect();
+        let mut name = base.clone();
+        let mut n = 1;
+        while !self.0.insert(name.to_lowercase()) {
+            n += 1;
+            name = format!("{base}_{n}");
+        }
+        name + ".csv"
+    }
+}
+
+/// The option that makes the ids of this graph read as they are; none where integers and other text are told apart anyway.
+fn id_type(walk: &mut Walk<'_>) -> Result<&'static str, ExportError> {
+    let (mut strings, mut ints, mut uuids, mut like_ints) = (false, false, false, false);
+    let labels = walk.labels(ElementKind::Vertex);
+    for label in labels {
+        walk.vertices(label, PAGE, |walk, page| {
+            for vertex in page {
+                match walk.view.external_id(*vertex)? {
+                    ExternalId::Int(_) => ints = true,
+                    ExternalId::Uuid(_) => uuids = true,
+                    ExternalId::String(id) => {
+                        strings = true;
+                        like_ints |= parse_int(id.trim().as_bytes()).is_some();
+                    }
+                }
+            }
+            Ok(())
+        })?;
+    }
+    walk.report.vertices = 0;
+    match (like_ints || uuids, ints, strings, uuids) {
+        (false, ..) => Ok(""),
+        (true, false, true, false) => Ok("{id-type:string}"),
+        (true, false, false, true) => Ok("{id-type:uuid}"),
+        _ => Err(ExportError::Unwritable {
+            what: "ids of several types, among them strings that look like integers or UUIDs,".into(),
+            format: "CSV",
+            hint: "they could not be told apart again; export GraphSON",
+        }),
+    }
+}
+
+/// A property and how its column is written.
+struct ColumnPlan {
+    key: KeyId,
+    header: String,
+    form: Form,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Form {
+    Plain,
+    /// A list, set or map as GraphSON.
+    Nested,
+    /// Values parted by semicolons.
+    Array,
+    /// All values with their properties, as GraphSON.
+    Cells,
+}
+
+fn column_plans(walk: &mut Walk<'_>, kind: ElementKind, label: LabelId) -> Result<Vec<ColumnPlan>, ExportError> {
+    let schema = walk.view.schema();
+    let Some(of_label) = schema.label_schema(kind, label) else { return Ok(Vec::new()) };
+    let (properties, time) = (of_label.properties.clone(), of_label.time);
+    let mut plans = Vec::new();
+    for property in &properties {
+        let name = walk.view.schema().key_name(property.key);
+        let (type_name, form) = column_form(walk, kind, label, property)?;
+        let option = if time == Some(property.key) { "{time}" } else { "" };
+        plans.push(ColumnPlan { key: property.key, header: format!("{name}:{type_name}{option}"), form });
+    }
+    Ok(plans)
+}
+
+fn column_form(
+    walk: &mut Walk<'_>,
+    kind: ElementKind,
+    label: LabelId,
+    property: &PropertySchema,
+) -> Result<(String, Form), ExportError> {
+    let cells = Ok(("graphson".to_owned(), Form::Cells));
+    let Some(t) = property.types.single().filter(|_| !property.types.contains(ValueType::Null)) else { return cells };
+    if property.has_meta {
+        return cells;
+    }
+    let nested = matches!(t, ValueType::List | ValueType::Set | ValueType::Map | ValueType::Vector | ValueType::Bytes);
+    match property.cardinality {
+        Cardinality::Single if matches!(t, ValueType::List | ValueType::Set | ValueType::Map) => {
+            Ok((t.name().into(), Form::Nested))
+        }
+        Cardinality::Single => Ok((neo4j_name(t).into(), Form::Plain)),
+        _ if kind == ElementKind::Edge || nested => cells,
+        _ if t == ValueType::String && !strings_fit_arrays(walk, label, property.key)? => cells,
+        _ => Ok((format!("{}[]", neo4j_name(t)), Form::Array)),
+    }
+}
+
+/// The name Neo4j has for a type; ours where it has none.
+fn neo4j_name(t: ValueType) -> &'static str {
+    match t {
+        ValueType::Bool => "boolean",
+        ValueType::Int8 => "byte",
+        ValueType::Int16 => "short",
+        ValueType::Int32 => "int",
+        ValueType::Int64 => "long",
+        other => other.name(),
+    }
+}
+
+/// Whether an array of these strings reads as it was written: none is empty or has a semicolon or backslash.
+fn strings_fit_arrays(walk: &mut Walk<'_>, label: LabelId, key: KeyId) -> Result<bool, ExportError> {
+    let mut fit = true;
+    let before = walk.report.vertices;
+    walk.vertices(label, PAGE, |walk, page| {
+        let column = walk.view.properties(Elements::Vertices(page), key)?;
+        for row in 0..column.len() {
+            let unfit = |v: &Value| v.as_str().is_none_or(|s| s.is_empty() || s.contains([';', '\\']));
+            fit &= !column.cell(row).values().any(unfit);
+        }
+        Ok(())
+    })?;
+    walk.report.vertices = before;
+    Ok(fit)
+}
+
+fn write_field(cell: Cell, form: Form, walk: &Walk<'_>, line: &mut String) -> Result<(), ExportError> {
+    line.push(',');
+    let text = match (form, &cell) {
+        (_, Cell::Absent) => return Ok(()),
+        (Form::Cells, _) => {
+            let mut text = String::new();
+            write_cell(walk.view, &cell, None, &mut text);
+            text
+        }
+        (Form::Nested, Cell::One(value)) => {
+            let mut text = String::new();
+            write_value(value, &mut text);
+            text
+        }
+        (Form::Array, cell) => cell.values().map(Value::to_string).collect::<Vec<_>>().join(";"),
+        (_, cell) => cell.values().next().map(Value::to_string).unwrap_or_default(),
+    };
+    if text.is_empty() {
+        line.push_str("\"\"")
+    } else {
+        csv_field(&text, line)
+    }
+    Ok(())
+}
+
+fn header(first: &[String], plans: &[ColumnPlan]) -> String {
+    let mut line = String::new();
+    for (at, field) in first.iter().chain(plans.iter().map(|plan| &plan.header)).enumerate() {
+        if at > 0 {
+            line.push(',');
+        }
+        csv_field(field, &mut line);
+    }
+    line + "\n"
+}
+
+fn vertices(
+    walk: &mut Walk<'_>,
+    label: LabelId,
+    id_type: &str,
+    directory: &Path,
+    names: &mut FileNames,
+) -> Result<(), ExportError> {
+    let plans = column_plans(walk, ElementKind::Vertex, label)?;
+    let name = walk.view.schema().label_name(ElementKind::Vertex, label);
+    let mut output: Option<Output> = None;
+    walk.vertices(label, PAGE, |walk, page| {
+        if page.is_empty() {
+            return Ok(());
+        }
+        if output.is_none() {
+            let mut made = walk.create(directory.join(names.make(&["vertices", &name])))?;
+            let space = if walk.is_label_space() { format!("({name})") } else { String::new() };
+            made.write(&header(&[format!(":ID{space}{id_type}"), ":LABEL".to_owned()], &plans))?;
+            output = Some(made);
+        }
+        let output = output.as_mut().expect("made above");
+        vertex_page(walk, page, &plans, output)
+    })?;
+    output.map_or(Ok(()), Output::finish)
+}
+
+fn vertex_page(walk: &Walk<'_>, page: &[VertexId], plans: &[ColumnPlan], output: &mut Output) -> Result<(), ExportError> {
+    let columns = columns(walk, Elements::Vertices(page), plans)?;
+    let mut line = String::new();
+    for (row, vertex) in page.iter().enumerate() {
+        line.clear();
+        id_field(&walk.view.external_id(*vertex)?, &mut line);
+        line.push(',');
+        csv_field(&labels_text(walk, *vertex)?, &mut line);
+        fields(walk, &columns, plans, row, &mut line)?;
+        output.write(&line)?;
+    }
+    Ok(())
+}
+
+fn id_field(id: &ExternalId, line: &mut String) {
+    match id {
+        ExternalId::String(id) => csv_field(id, line),
+        other => line.push_str(&other.to_string()),
+    }
+}
+
+fn labels_text(walk: &Walk<'_>, vertex: VertexId) -> Result<String, ExportError> {
+    let names = walk.label_names(vertex)?;
+    match names.iter().find(|name| name.contains(';')) {
+        Some(name) => Err(ExportError::Unwritable {
+            what: format!("the label `{name}`"),
+            format: "CSV",
+            hint: "a semicolon parts labels there; export GraphSON",
+        }),
+        None => Ok(names.join(";")),
+    }
+}
+
+fn columns(walk: &Walk<'_>, elements: Elements<'_>, plans: &[ColumnPlan]) -> Result<Vec<PropertyColumn>, ExportError> {
+    Ok(plans.iter().map(|plan| walk.view.properties(elements, plan.key)).collect::<Result<_, _>>()?)
+}
+
+fn fields(
+    walk: &Walk<'_>,
+    columns: &[PropertyColumn],
+    plans: &[ColumnPlan],
+    row: usize,
+    line: &mut String,
+) -> Result<(), ExportError> {
+    for (column, plan) in columns.iter().zip(plans) {
+        write_field(column.cell(row), plan.form, walk, line)?;
+    }
+    line.push('\n');
+    Ok(())
+}
+
+/// Where ids are unique only within labels, the edges between each two labels have a file of their own.
+fn edges(
+    walk: &mut Walk<'_>,
+    label: LabelId,
+    id_type: &str,
+    directory: &Path,
+    names: &mut FileNames,
+) -> Result<(), ExportError> {
+    let plans = column_plans(walk, ElementKind::Edge, label)?;
+    let by_ends = walk.is_label_space();
+    let with_ids = have_ids(walk, label)?;
+    let mut outputs: Vec<((LabelId, LabelId), Output)> = Vec::new();
+    walk.edges(label, |walk, page| {
+        let columns = columns(walk, Elements::Edges(page), &plans)?;
+        for (row, edge) in page.iter().enumerate() {
+            let ends = if by_ends { (edge.source.label(), edge.target.label()) } else { (LabelId(0), LabelId(0)) };
+            let at = match outputs.iter().position(|(of, _)| *of == ends) {
+                Some(at) => at,
+                None => {
+                    let output =
+                        edge_file(walk, label, by_ends.then_some(ends), id_type, with_ids, &plans, directory, names)?;
+                    outputs.push((ends, output));
+                    outputs.len() - 1
+                }
+            };
+            let mut line = String::new();
+            edge_fields(walk, edge, with_ids, &mut line)?;
+            fields(walk, &columns, &plans, row, &mut line)?;
+            outputs[at].1.write(&line)?;
+        }
+        Ok(())
+    })?;
+    outputs.into_iter().try_for_each(|(_, output)| output.finish())
+}
+
+fn have_ids(walk: &mut Walk<'_>, label: LabelId) -> Result<bool, ExportError> {
+    let mut found = false;
+    let before = walk.report.edges;
+    walk.edges(label, |walk, page| {
+        for edge in page {
+            found = found || walk.view.edge_external_id(edge.id)?.is_some();
+        }
+        Ok(())
+    })?;
+    walk.report.edges = before;
+    Ok(found)
+}
+
+#[allow(clippy::too_many_arguments)]
+fn edge_file(
+    walk: &mut Walk<'_>,
+    label: LabelId,
+    ends: Option<(LabelId, LabelId)>,
+    id_type: &str,
+    with_ids: bool,
+    plans: &[ColumnPlan],
+    directory: &Path,
+    names: &mut FileNames,
+) -> Result<Output, ExportError> {
+    let schema = walk.view.schema();
+    let name = schema.label_name(ElementKind::Edge, label);
+    let end_name = |end: LabelId| schema.label_name(ElementKind::Vertex, end);
+    let mut first = match ends {
+        None => vec![format!(":START_ID{id_type}"), format!(":END_ID{id_type}")],
+        Some((from, to)) => {
+            vec![format!(":START_ID({}){id_type}", end_name(from)), format!(":END_ID({}){id_type}", end_name(to))]
+        }
+    };
+    first.push(":TYPE".to_owned());
+    if with_ids {
+        first.push(":EDGE_ID".to_owned());
+    }
+    let file = match ends {
+        None => names.make(&["edges", &name]),
+        Some((from, to)) => names.make(&["edges", &end_name(from), &name, &end_name(to)]),
+    };
+    let mut output = walk.create(directory.join(file))?;
+    output.write(&header(&first, plans))?;
+    Ok(output)
+}
+
+fn edge_fields(walk: &Walk<'_>, edge: &EdgeRef, with_ids: bool, line: &mut String) -> Result<(), ExportError> {
+    id_field(&walk.view.external_id(edge.source)?, line);
+    line.push(',');
+    id_field(&walk.view.external_id(edge.target)?, line);
+    line.push(',');
+    csv_field(&walk.view.schema().label_name(ElementKind::Edge, edge.id.label()), line);
+    if with_ids {
+        line.push(',');
+        if let Some(id) = walk.view.edge_external_id(edge.id)? {
+            id_field(&id, line);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,179 @@
+//! GraphML as TinkerPop writes it: labels under the keys `labelV` and `labelE`, typed keys for the properties.
+//!
+//! GraphML knows booleans, ints, longs, floats, doubles and strings; other values are written as text and said so. It has no
+//! place for several values of a key or for properties of properties, so a graph with such is refused rather than cut.
+
+use std::path::Path;
+
+use mangrove_graph::{Cell, ElementKind, Elements, KeyId, LabelId, PropertyColumn, TypeSet, Value, ValueType, record};
+
+use super::{ExportError, Output, PAGE, Walk};
+
+pub fn write(walk: &mut Walk<'_>, directory: &Path) -> Result<(), ExportError> {
+    let keys = [declared(walk, ElementKind::Vertex), declared(walk, ElementKind::Edge)];
+    let shared = |name: &str| keys.iter().all(|keys| keys.iter().any(|key| key.name == name));
+    let shared: Vec<String> = keys[0].iter().map(|key| key.name.clone()).filter(|name| shared(name)).collect();
+    let [mut nodes, mut edges] = keys;
+    nodes.iter_mut().filter(|key| shared.contains(&key.name)).for_each(|key| key.id.push('V'));
+    edges.iter_mut().filter(|key| shared.contains(&key.name)).for_each(|key| key.id.push('E'));
+    let mut output = walk.create(directory.join("graph.graphml"))?;
+    output.write(&head(&nodes, &edges)?)?;
+    for label in walk.labels(ElementKind::Vertex) {
+        write_vertices(walk, label, &nodes, &mut output)?;
+    }
+    for label in walk.labels(ElementKind::Edge) {
+        write_edges(walk, label, &edges, &mut output)?;
+    }
+    output.write("</graph>\n</graphml>\n")?;
+    output.finish()
+}
+
+struct Key {
+    id: String,
+    name: String,
+    key: KeyId,
+    value_type: ValueType,
+}
+
+/// The keys of all labels of a kind, each with the one type its values have, or string.
+fn declared(walk: &mut Walk<'_>, kind: ElementKind) -> Vec<Key> {
+    let mut types: Vec<(KeyId, TypeSet)> = Vec::new();
+    for label in walk.view.schema().labels(kind) {
+        for property in &label.properties {
+            match types.iter_mut().find(|(key, _)| *key == property.key) {
+                Some((_, seen)) => seen.0 |= property.types.0,
+                None => types.push((property.key, property.types)),
+            }
+        }
+    }
+    types.sort_by_key(|(key, _)| *key);
+    let key = |(key, types): (KeyId, TypeSet)| {
+        let name = walk.view.schema().key_name(key).to_string();
+        let value_type = types.single().filter(|t| type_name(*t).is_some()).unwrap_or(ValueType::String);
+        if types.single() != Some(value_type) {
+            walk.report.warn(format!("`{name}` has values GraphML has no type for; they are written as strings"));
+        }
+        Key { id: name.clone(), name, key, value_type }
+    };
+    types.into_iter().map(key).collect()
+}
+
+fn type_name(t: ValueType) -> Option<&'static str> {
+    Some(match t {
+        ValueType::Bool => "boolean",
+        ValueType::Int32 => "int",
+        ValueType::Int64 => "long",
+        ValueType::Float32 => "float",
+        ValueType::Float64 => "double",
+        ValueType::String => "string",
+        _ => return None,
+    })
+}
+
+fn head(nodes: &[Key], edges: &[Key]) -> Result<String, ExportError> {
+    let mut text = String::from(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<graphml xmlns=\"http://graphml.graphdrawing.org/xmlns\">\n\
+         <key id=\"labelV\" for=\"node\" attr.name=\"labelV\" attr.type=\"string\"/>\n\
+         <key id=\"labelE\" for=\"edge\" attr.name=\"labelE\" attr.type=\"string\"/>\n",
+    );
+    for (of, keys) in [("node", nodes), ("edge", edges)] {
+        for key in keys {
+            let type_name = type_name(key.value_type).unwrap_or("string");
+            let (id, name) = (escaped(&key.id)?, escaped(&key.name)?);
+            text += &format!("<key id=\"{id}\" for=\"{of}\" attr.name=\"{name}\" attr.type=\"{type_name}\"/>\n");
+        }
+    }
+    Ok(text + "<graph id=\"G\" edgedefault=\"directed\">\n")
+}
+
+fn write_vertices(walk: &mut Walk<'_>, label: LabelId, keys: &[Key], output: &mut Output) -> Result<(), ExportError> {
+    walk.vertices(label, PAGE, |walk, page| {
+        let columns = columns(walk, Elements::Vertices(page), keys)?;
+        for (row, vertex) in page.iter().enumerate() {
+            let labels = walk.label_names(*vertex)?.join(";");
+            let mut text = format!("<node id=\"{}\">{}", id_text(walk.user_id(*vertex)?)?, data("labelV", &labels)?);
+            write_data(walk, keys, &columns, row, &mut text)?;
+            output.write(&(text + "</node>\n"))?;
+        }
+        Ok(())
+    })
+}
+
+fn write_edges(walk: &mut Walk<'_>, label: LabelId, keys: &[Key], output: &mut Output) -> Result<(), ExportError> {
+    let name = walk.view.schema().label_name(ElementKind::Edge, label);
+    walk.edges(label, |walk, page| {
+        let columns = columns(walk, Elements::Edges(page), keys)?;
+        for (row, edge) in page.iter().enumerate() {
+            let id = id_text(record::edge_id(walk.view, edge.id)?)?;
+            let (source, target) = (id_text(walk.user_id(edge.source)?)?, id_text(walk.user_id(edge.target)?)?);
+            let mut text = format!("<edge id=\"{id}\" source=\"{source}\" target=\"{target}\">{}", data("labelE", &name)?);
+            write_data(walk, keys, &columns, row, &mut text)?;
+            output.write(&(text + "</edge>\n"))?;
+        }
+        Ok(())
+    })
+}
+
+fn id_text(id: Value) -> Result<String, ExportError> {
+    escaped(&id.to_string())
+}
+
+fn columns(walk: &Walk<'_>, elements: Elements<'_>, keys: &[Key]) -> Result<Vec<PropertyColumn>, ExportError> {
+    Ok(keys.iter().map(|key| walk.view.properties(elements, key.key)).collect::<Result<_, _>>()?)
+}
+
+fn data(key: &str, text: &str) -> Result<String, ExportError> {
+    Ok(format!("<data key=\"{}\">{}</data>", escaped(key)?, escaped(text)?))
+}
+
+fn write_data(
+    walk: &mut Walk<'_>,
+    keys: &[Key],
+    columns: &[PropertyColumn],
+    row: usize,
+    text: &mut String,
+) -> Result<(), ExportError> {
+    for (key, column) in keys.iter().zip(columns) {
+        match column.cell(row) {
+            Cell::Absent => {}
+            Cell::One(Value::Null) => {
+                walk.report.warn(format!("nulls of `{}` are left out: GraphML has none", key.name));
+            }
+            Cell::One(value) => *text += &data(&key.id, &value.to_string())?,
+            Cell::Many(_) => {
+                return Err(ExportError::Unwritable {
+                    what: format!("several values of `{}`, or values with properties of their own,", key.name),
+                    format: "GraphML",
+                    hint: "export GraphSON or CSV",
+                });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Text as XML has it; control characters have no form there.
+fn escaped(text: &str) -> Result<String, ExportError> {
+    if text.chars().any(|c| (c < ' ' && !matches!(c, '\t' | '\n' | '\r')) || matches!(c, '\u{fffe}' | '\u{ffff}')) {
+        return Err(ExportError::Unwritable {
+            what: format!("the control character in {text:?}"),
+            format: "GraphML",
+            hint: "XML has no form for it; export GraphSON or CSV",
+        });
+    }
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            // Line ends and tabs would be changed by a reader in attributes, carriage returns everywhere.
+            '\r' => out.push_str("&#13;"),
+            '\n' => out.push_str("&#10;"),
+            '\t' => out.push_str("&#9;"),
+            c => out.push(c),
+        }
+    }
+    Ok(out)
+}

@@ -1,0 +1,122 @@
+//! Tables in memory, as callers hand them in: Arrow record batches, or rows of values.
+
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use mangrove_graph::column::array_of;
+use mangrove_graph::{ElementKind, Value};
+
+use crate::arrow_table::{Input, plan_arrow, send_batch, send_columns};
+use crate::error::{LoadError, Place};
+use crate::plan::{TableHints, TablePlan, plan_table};
+use crate::rows::{IdType, Sink};
+
+/// Columns are found by the rules of plain tables: see docs/load.md.
+#[derive(Clone, Debug)]
+pub enum Table {
+    Arrow {
+        schema: SchemaRef,
+        batches: Vec<RecordBatch>,
+    },
+    /// `values` holds row after row, each with a value for every name; null is an absent value.
+    Rows {
+        names: Vec<Arc<str>>,
+        values: Vec<Value>,
+    },
+}
+
+/// A table and what it holds.
+#[derive(Clone, Debug)]
+pub struct TableInput {
+    /// How messages call it.
+    pub name: Arc<str>,
+    pub kind: ElementKind,
+    /// Without one, a column `label` or the table's name says it.
+    pub label: Option<Arc<str>>,
+    /// Of edges: the labels of the vertices they join, if it is one each.
+    pub source: Option<Arc<str>>,
+    pub target: Option<Arc<str>>,
+    pub table: Table,
+}
+
+impl TableInput {
+    pub fn vertices(label: &str, table: Table) -> Self {
+        let (name, label) = (Arc::from(label), Some(label.into()));
+        Self { name, kind: ElementKind::Vertex, label, source: None, target: None, table }
+    }
+
+    pub fn edges(source: Option<&str>, label: &str, target: Option<&str>, table: Table) -> Self {
+        let (source, target) = (source.map(Arc::from), target.map(Arc::from));
+        Self { name: label.into(), kind: ElementKind::Edge, label: Some(label.into()), source, target, table }
+    }
+
+    pub(crate) fn plan(&self, id_type: IdType) -> Result<TablePlan, LoadError> {
+        let hints = TableHints {
+            kind: Some(self.kind),
+            label: self.label.clone(),
+            source: self.source.clone(),
+            target: self.target.clone(),
+            stem: self.name.to_string(),
+            mapping: None,
+        };
+        let mut plan = match &self.table {
+            Table::Arrow { schema, .. } => plan_arrow(schema, &hints, &self.name)?,
+            Table::Rows { names, values } => {
+                if names.is_empty() || values.len() % names.len() != 0 {
+                    let reason = format!("{} values do not make rows of {} columns", values.len(), names.len());
+                    return Err(LoadError::format(Place::file(&self.name), reason));
+                }
+                let names: Vec<String> = names.iter().map(|name| name.to_string()).collect();
+                plan_table(&names, &hints, &self.name)?
+            }
+        };
+        plan.id_type = id_type;
+        Ok(plan)
+    }
+
+    /// Sends all rows, in batches.
+    pub(crate) fn send(&self, plan: &TablePlan, sink: &mut Sink<'_>) -> Result<(), LoadError> {
+        match &self.table {
+            Table::Arrow { batches, .. } => {
+                let mut row = 1;
+                for batch in batches {
+                    for at in (0..batch.num_rows()).step_by(BATCH_ROWS) {
+                        let piece = batch.slice(at, BATCH_ROWS.min(batch.num_rows() - at));
+                        send_batch(&piece, plan, &self.name, row, sink)?;
+                        row += piece.num_rows() as u64;
+                    }
+                }
+            }
+            Table::Rows { names, values } => {
+                let mut row = 1;
+                for rows in values.chunks(BATCH_ROWS * names.len()) {
+                    let count = rows.len() / names.len();
+                    let columns: Vec<Input> = (0..names.len()).map(|at| column(rows, at, names.len())).collect();
+                    send_columns(&columns, count, plan, &self.name, row, sink)?;
+                    row += count as u64;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        match &self.table {
+            Table::Arrow { batches, .. } => batches.iter().map(RecordBatch::num_rows).sum(),
+            Table::Rows { names, values } => values.len() / names.len().max(1),
+        }
+    }
+}
+
+const BATCH_ROWS: usize = 65_536;
+
+/// One column of rows that lie one after the other.
+fn column(rows: &[Value], at: usize, width: usize) -> Input {
+    let values: Vec<Option<&Value>> =
+        rows.iter().skip(at).step_by(width).map(|value| (!value.is_null()).then_some(value)).collect();
+    match array_of(&values) {
+        Some(array) => Input::Array(array),
+        None => Input::Values(values.into_iter().map(|value| value.cloned().unwrap_or_default()).collect()),
+    }
+}

@@ -1,0 +1,128 @@
+//! Vertices and edges in batches from Python.
+
+use std::sync::{Mutex, MutexGuard, TryLockError};
+
+use mangrove::ingest::TableInput;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::errors::{TransactionError, raised};
+use crate::load::{self, EdgeLabel};
+
+/// Takes vertices and edges in batches, and commits them batch by batch: the fast way to write many. Begun with `db.ingest()`.
+///
+/// Each call takes a table: a list of dicts, a list of tuples or lists with `columns=[…]`, a dict of columns, NumPy, Arrow,
+/// pandas or polars. The id of a vertex is the column `id` (which stays a property) or `~id`, else the first; the ends of an
+/// edge are `src`, `source`, `from` or `~from` and `dst`, `target`, `to` or `~to`, else the first two. All other columns are
+/// properties; `None` and missing keys are none.
+///
+/// >>> with db.ingest() as w:
+/// ...     _ = w.add_vertices("airport", [{"id": "OSL", "elev": 681}, {"id": "ZRH", "elev": 1416}])
+/// ...     _ = w.add_edges("route", [("OSL", "ZRH", 900)], columns=["from", "to", "dist"])
+/// >>> db.query("g.V('OSL').out('route').values('elev')").one()
+/// 1416
+///
+/// A batch is committed whole or not at all; batches committed before an error stay. Edges may come before the vertices they
+/// join, as long as both are in the same batch.
+#[pyclass(frozen, module = "mangrovedb", weakref)]
+pub struct Ingest {
+    inner: Mutex<Option<mangrove::Ingestion>>,
+}
+
+impl Ingest {
+    pub fn new(inner: mangrove::Ingestion) -> Self {
+        Self { inner: Mutex::new(Some(inner)) }
+    }
+
+    /// Never waits: whoever holds the slot may be waiting for the interpreter's lock, which the caller has.
+    fn slot(&self) -> PyResult<MutexGuard<'_, Option<mangrove::Ingestion>>> {
+        match self.inner.try_lock() {
+            Ok(slot) => Ok(slot),
+            Err(TryLockError::Poisoned(poisoned)) => Ok(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => {
+                Err(TransactionError::new_err("the ingest is used by another thread just now: begin one for each thread"))
+            }
+        }
+    }
+
+    fn add(&self, py: Python<'_>, input: TableInput) -> PyResult<usize> {
+        let rows = load::row_count(&input.table);
+        self.working(py, |inner| inner.add(input))?;
+        Ok(rows)
+    }
+
+    fn working<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&mut mangrove::Ingestion) -> Result<T, mangrove::LoadError> + Send,
+    ) -> PyResult<T> {
+        let mut slot = self.slot()?;
+        let inner = slot.as_mut().ok_or_else(|| TransactionError::new_err("the ingest has ended"))?;
+        raised(py.detach(|| work(inner)))
+    }
+}
+
+#[pymethods]
+impl Ingest {
+    /// Adds vertices of one label; returns how many.
+    ///
+    /// >>> with db.ingest() as w:
+    /// ...     w.add_vertices("country", {"id": ["NO", "CH"], "name": ["Norway", "Switzerland"]})
+    /// 2
+    #[pyo3(signature = (label, data, *, columns=None))]
+    fn add_vertices(
+        &self,
+        py: Python<'_>,
+        label: &str,
+        data: &Bound<'_, PyAny>,
+        columns: Option<Vec<String>>,
+    ) -> PyResult<usize> {
+        self.add(py, TableInput::vertices(label, load::table(data, columns)?))
+    }
+
+    /// Adds edges of one label; returns how many. The label may be given as (source label, label, target label), which a
+    /// database whose ids are unique only within labels needs.
+    ///
+    /// >>> with db.ingest() as w:
+    /// ...     w.add_edges(("airport", "in", "country"), [("DFW", "US")], columns=["from", "to"])
+    /// 1
+    #[pyo3(signature = (label, data, *, columns=None))]
+    fn add_edges(
+        &self,
+        py: Python<'_>,
+        label: &Bound<'_, PyAny>,
+        data: &Bound<'_, PyAny>,
+        columns: Option<Vec<String>>,
+    ) -> PyResult<usize> {
+        self.add(py, EdgeLabel::read(label)?.table(load::table(data, columns)?))
+    }
+
+    /// Commits what has gathered. Done by itself now and then, and at the end of the `with` block.
+    ///
+    /// >>> with db.ingest() as w:
+    /// ...     _ = w.add_vertices("country", [{"id": "NO"}])
+    /// ...     w.commit()
+    /// ...     db.query("g.V('NO').count()").one()
+    /// 1
+    fn commit(&self, py: Python<'_>) -> PyResult<()> {
+        self.working(py, |inner| inner.flush())
+    }
+
+    fn __enter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        slf
+    }
+
+    #[pyo3(signature = (kind, error, traceback))]
+    fn __exit__(
+        &self,
+        py: Python<'_>,
+        kind: Option<&Bound<'_, PyAny>>,
+        error: Option<&Bound<'_, PyAny>>,
+        traceback: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<bool> {
+        let _ = (error, traceback);
+        let outcome = if kind.is_none() { self.commit(py) } else { Ok(()) };
+        *self.slot()? = None;
+        outcome.map(|()| false)
+    }
+}
