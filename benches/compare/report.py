@@ -117,8 +117,11 @@ def markdown(results):
 def insert(path, tables):
     """Puts the tables between the markers of a document."""
     path = Path(path)
-    before, rest = path.read_text().split(BEGIN)
-    _, after = rest.split(END)
+    text = path.read_text()
+    if BEGIN not in text or END not in text:
+        raise SystemExit(f"{path} lacks the markers for the tables:\n{BEGIN}\n{END}")
+    before, rest = text.split(BEGIN, 1)
+    _, after = rest.split(END, 1)
     path.write_text(f"{before}{BEGIN}\n{tables}{END}{after}")
 
 

@@ -7,8 +7,8 @@
 
 Needs nothing but Python: the engines are installed into benches/compare/.venv at the first run; Mangrove is taken from the Python
 this is run with (`make install`). Each engine works in processes of its own; one that crashes or takes too long fails only what
-it was doing. LMDB itself, written to by benches/../crates/testkit/examples/lmdb_raw.rs with the same adjacency blocks, is
-measured in the same run where cargo is there.
+it was doing. LMDB itself (crates/testkit/examples/lmdb_raw.rs), with the same adjacency blocks, is measured in the same run where
+cargo is there.
 """
 
 import argparse
@@ -45,9 +45,9 @@ def main():
             results["engines"]["raw LMDB"] = raw_lmdb(folder, Path(scratch))
         for name in options.engines.split(","):
             results["engines"][name] = run_engine(name, folder, Path(scratch), options)
-    print(report.text(results))
     options.json.parent.mkdir(parents=True, exist_ok=True)
     options.json.write_text(json.dumps(results, indent=1) + "\n")
+    print(report.text(results))
     say(f"every figure is in {options.json}")
     if options.markdown:
         report.insert(options.markdown, report.markdown(results))

@@ -17,6 +17,7 @@ import data
 import engines
 
 QUERY_SECONDS = 15.0  # for each kind of query
+TRIALS, TRIAL_SECONDS = 10, 2.0  # to find the fastest form of a query
 REPEAT_SECONDS = 0.002  # short queries are repeated for so long
 SINGLES_SECONDS = 5.0
 
@@ -60,13 +61,7 @@ def query(engine, source, database, report, ops):
 
 def measure(op, forms, params, answers):
     """Medians over the parameters, of the fastest form of the query that is right; wrong answers are counted."""
-
-    def rank(form):
-        quick(form, params[:3])
-        right = all(canonical(op, form(param)) == answer for param, answer in zip(params[:5], answers))
-        return not right, quick(form, params[:5])
-
-    form = min(forms, key=rank)
+    form = min(forms, key=lambda form: trial(op, form, params, answers))
     times, wrong, start = [], 0, time.perf_counter()
     for param, answer in zip(params, answers):
         wall, cpu, got = timed(form, param)
@@ -80,14 +75,16 @@ def measure(op, forms, params, answers):
             "n": len(times), "wrong": wrong}
 
 
-def quick(form, params):
-    """CPU seconds of one pass, or less if that takes long already."""
-    timer = Timer()
-    for param in params:
-        form(param)
-        if timer.read()[0] > 1:
+def trial(op, form, params, answers):
+    """Whether some of a form's first answers are wrong, and the CPU seconds it takes for one. Warms the engine up as well."""
+    start, cpus, wrong = time.perf_counter(), [], False
+    for param, answer in zip(params[:TRIALS], answers):
+        timer = Timer()
+        wrong |= canonical(op, form(param)) != answer
+        cpus.append(timer.read()[1])
+        if time.perf_counter() - start > TRIAL_SECONDS:
             break
-    return timer.read()[1]
+    return wrong, statistics.median(cpus)
 
 
 def timed(form, param):

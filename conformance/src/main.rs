@@ -167,7 +167,7 @@ fn check_docs(scenarios: &[Scenario], reports: &[Report], options: &Options) -> 
     if options.write_docs.is_some() {
         write(path, &current)?;
     } else if current != document {
-        println!("the table of steps in {} is out of date: run `make conformance`", path.display());
+        println!("the table of steps in {} is out of date: rewrite it with --write-docs", path.display());
         return Ok(false);
     }
     Ok(true)

@@ -1,24 +1,50 @@
 //! The table of steps in the documentation, made from a run.
 //!
-//! A scenario counts for every step it uses. A step is *full* if all its scenarios pass but those that also use a step there is
-//! not yet, *not yet* if none passes, else *partial*.
+//! A scenario counts for every step it uses. A step is supported in *full* if all its scenarios pass but those that also use a
+//! step there is not yet, *not yet* if none passes, else in *part*.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write as _;
 
-use mangrove_query::gremlin;
 use mangrove_query::gremlin::syntax::{Argument, ArgumentKind, PredicateSyntax, Traversal};
+use mangrove_query::gremlin::{self, steps::STEPS};
 
 use crate::gherkin::Scenario;
 use crate::scenario::{Outcome, Report};
 
-const BEGIN: &str = "<!-- conformance: begin; written by `make conformance`, do not edit -->";
+const BEGIN: &str = "<!-- conformance: begin; written by conformance --write-docs, do not edit -->";
 const END: &str = "<!-- conformance: end -->";
 
-/// The table of a run of the whole suite, as Markdown.
+/// The scenarios that use a step: what came of each, and the steps it uses.
+type Uses = BTreeMap<String, Vec<(Outcome, BTreeSet<String>)>>;
+
+/// The table of a run of the whole suite, as Markdown: every step of the language, in the order of the engine's own list.
 pub fn table(scenarios: &[Scenario], reports: &[Report]) -> String {
+    let uses = uses(scenarios, reports);
+    let missing: BTreeSet<&str> = uses.iter().filter(|(_, uses)| passed(uses) == 0).map(|(step, _)| step.as_str()).collect();
+    let mut text = String::from("| step | what it is for | scenarios passing | of | support |\n|---|---|---:|---:|---|\n");
+    for step in &STEPS {
+        let uses = uses.get(step.name).map(Vec::as_slice).unwrap_or_default();
+        let excused =
+            |steps: &BTreeSet<String>| steps.iter().any(|other| other != step.name && missing.contains(other.as_str()));
+        let support = if uses.is_empty() {
+            "no scenario"
+        } else if passed(uses) == 0 {
+            "not yet"
+        } else if uses.iter().all(|(outcome, steps)| *outcome == Outcome::Passed || excused(steps)) {
+            "full"
+        } else {
+            "partial"
+        };
+        let (name, purpose) = (step.name, step.description);
+        let _ = writeln!(text, "| `{name}` | {purpose} | {} | {} | {support} |", passed(uses), uses.len());
+    }
+    text
+}
+
+fn uses(scenarios: &[Scenario], reports: &[Report]) -> Uses {
     let outcomes: HashMap<&str, Outcome> = reports.iter().map(|r| (r.id.as_str(), r.outcome)).collect();
-    let mut uses: BTreeMap<String, Vec<(Outcome, BTreeSet<String>)>> = BTreeMap::new();
+    let mut uses = Uses::new();
     for scenario in scenarios {
         let Some(outcome) = outcomes.get(scenario.id.as_str()).filter(|o| **o != Outcome::Skipped) else { continue };
         let steps = steps(scenario);
@@ -26,21 +52,11 @@ pub fn table(scenarios: &[Scenario], reports: &[Report]) -> String {
             uses.entry(step.clone()).or_default().push((*outcome, steps.clone()));
         }
     }
-    let passed = |uses: &[(Outcome, BTreeSet<String>)]| uses.iter().filter(|u| u.0 == Outcome::Passed).count();
-    let missing: BTreeSet<&str> = uses.iter().filter(|(_, uses)| passed(uses) == 0).map(|(step, _)| step.as_str()).collect();
-    let mut text = String::from("| step | scenarios passing | of | support |\n|---|---:|---:|---|\n");
-    for (step, uses) in &uses {
-        let excused = |steps: &BTreeSet<String>| steps.iter().any(|other| other != step && missing.contains(other.as_str()));
-        let status = if passed(uses) == 0 {
-            "not yet"
-        } else if uses.iter().all(|(outcome, steps)| *outcome == Outcome::Passed || excused(steps)) {
-            "full"
-        } else {
-            "partial"
-        };
-        let _ = writeln!(text, "| `{step}` | {} | {} | {status} |", passed(uses), uses.len());
-    }
-    text
+    uses
+}
+
+fn passed(uses: &[(Outcome, BTreeSet<String>)]) -> usize {
+    uses.iter().filter(|(outcome, _)| *outcome == Outcome::Passed).count()
 }
 
 /// The document with `table` between its markers.
@@ -131,10 +147,18 @@ mod tests {
             ("g.V().order()", Outcome::Passed),
             ("g.V().order().out()", Outcome::Failed),
         ]);
-        assert!(text.contains("| `pageRank` | 0 | 1 | not yet |"), "{text}");
-        assert!(text.contains("| `order` | 1 | 2 | partial |"), "{text}");
-        assert!(text.contains("| `out` | 1 | 3 | partial |"), "{text}");
-        assert!(run(&[("g.V()", Outcome::Passed), ("g.V().io('x')", Outcome::Failed)]).contains("| `V` | 1 | 2 | full |"));
+        assert_eq!(row(&text, "pageRank"), ["0", "1", "not yet"]);
+        assert_eq!(row(&text, "order"), ["1", "2", "partial"]);
+        assert_eq!(row(&text, "out"), ["1", "3", "partial"]);
+        assert_eq!(row(&text, "coin"), ["0", "0", "no scenario"]);
+        let text = run(&[("g.V()", Outcome::Passed), ("g.V().pageRank()", Outcome::Failed)]);
+        assert_eq!(row(&text, "V"), ["1", "2", "full"]);
+    }
+
+    /// The last three cells of a step's row.
+    fn row<'a>(table: &'a str, step: &str) -> Vec<&'a str> {
+        let row = table.lines().find(|line| line.starts_with(&format!("| `{step}` |"))).unwrap();
+        row.trim_end_matches('|').split('|').skip(3).map(str::trim).collect()
     }
 
     #[test]

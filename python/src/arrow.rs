@@ -2,7 +2,6 @@
 //! needed on either side.
 
 use std::ffi::CStr;
-use std::sync::Arc;
 
 use arrow_array::ffi_stream::{ArrowArrayStreamReader, FFI_ArrowArrayStream};
 use arrow_array::{RecordBatch, RecordBatchIterator, RecordBatchReader};
@@ -35,12 +34,6 @@ pub fn capsule<'py>(py: Python<'py>, batch: RecordBatch) -> PyResult<Bound<'py, 
     let schema = batch.schema();
     let reader: Reader = Box::new(RecordBatchIterator::new([Ok(batch)], schema));
     PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(reader), STREAM)
-}
-
-/// A reader of one batch.
-pub fn reader_of(batch: RecordBatch) -> Reader {
-    let schema = Arc::clone(&batch.schema());
-    Box::new(RecordBatchIterator::new([Ok(batch)], schema))
 }
 
 pub fn error(error: ArrowError) -> PyErr {

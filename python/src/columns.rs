@@ -19,7 +19,7 @@ use arrow_array::{Array, ArrayRef, NullArray};
 use mangrove_graph::{PropertyColumn, Value, column};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PySequence, PyString, PyTuple};
+use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 
 use crate::parameters;
 
@@ -43,7 +43,7 @@ pub fn read(data: &Bound<'_, PyAny>, names: Option<Vec<String>>) -> PyResult<Col
     if let Some(columns) = named_parts(data)? {
         return whole_columns(columns);
     }
-    if data.hasattr("__iter__")? && !data.is_instance_of::<PyString>() && !data.is_instance_of::<PyBytes>() {
+    if data.hasattr("__iter__")? && !is_text_or_map(data) {
         let rows = PyList::new(data.py(), data.try_iter()?.collect::<PyResult<Vec<_>>>()?)?;
         return list_of_rows(&rows, names);
     }
@@ -179,13 +179,16 @@ fn list_of_rows(rows: &Bound<'_, PyList>, names: Option<Vec<String>>) -> PyResul
 fn row_length(row: &Bound<'_, PyAny>, at: usize) -> PyResult<usize> {
     let is_row = row.is_instance_of::<PyTuple>()
         || row.is_instance_of::<PyList>()
-        || (row.cast::<PySequence>().is_ok() && !row.is_instance_of::<PyString>())
-        || row.get_type().name()? == "void";
+        || (row.hasattr("__len__")? && row.hasattr("__getitem__")? && !is_text_or_map(row));
     if is_row {
         return row.len();
     }
     let class = row.get_type().fully_qualified_name()?;
     Err(PyTypeError::new_err(format!("row {at} is a {class}: rows are tuples, lists or dicts, all of one kind")))
+}
+
+fn is_text_or_map(row: &Bound<'_, PyAny>) -> bool {
+    row.is_instance_of::<PyString>() || row.is_instance_of::<PyBytes>() || row.is_instance_of::<PyDict>()
 }
 
 fn list_of_dicts(rows: &Bound<'_, PyList>) -> PyResult<Columns> {

@@ -10,7 +10,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 
-use crate::errors::{OpenError, raised};
+use crate::errors::{self, OpenError, raised};
 use crate::ingest::Ingest;
 use crate::interrupt::Listening;
 use crate::load;
@@ -119,8 +119,10 @@ impl Database {
 
     /// The plan of a query, as text: as written, after each rule of the optimiser that changed it, and as it would run.
     ///
-    /// >>> "V" in db.explain("g.V().hasLabel('airport').out('route').count()")
-    /// True
+    /// >>> print(db.explain("g.V().hasLabel('airport').out('route').count()"))
+    /// original      Scan(vertices) → Has(label = airport) → Hop(Out, vertices, route) → Count
+    /// scan-filters  Scan(vertices, airport) → Hop(Out, vertices, route) → Count
+    /// degree        Scan(vertices, airport) → Degree(Out, route) → Count
     #[pyo3(signature = (text, params=None, **named))]
     fn explain(
         &self,
@@ -299,7 +301,13 @@ impl Database {
             (label.to_string(), key.to_string())
         });
         out.set_item("indexes", PyList::new(py, indexes.collect::<Vec<_>>())?)?;
-        out.set_item("id_space", match schema.id_space { IdSpace::Graph => "graph", IdSpace::Label => "label" })?;
+        out.set_item(
+            "id_space",
+            match schema.id_space {
+                IdSpace::Graph => "graph",
+                IdSpace::Label => "label",
+            },
+        )?;
         Ok(out)
     }
 
@@ -368,6 +376,7 @@ impl Database {
         let out = PyDict::new(py);
         out.set_item("vertices", report.vertices)?;
         out.set_item("edges", report.edges)?;
+        report.warnings.iter().try_for_each(|warning| errors::warn(py, warning))?;
         Ok(out)
     }
 
@@ -378,6 +387,9 @@ impl Database {
     }
 
     /// Whether `close` was called.
+    ///
+    /// >>> db.closed
+    /// False
     #[getter]
     fn closed(&self) -> bool {
         self.inner.read().unwrap_or_else(PoisonError::into_inner).is_none()

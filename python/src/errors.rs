@@ -9,7 +9,10 @@
 //!               └─ InternalError                 a bug of Mangrove's: a panic that was caught
 //! ```
 
-use mangrove::{Bug, ExportError, GraphError, LoadError as Load, OpenError as Open, QueryError as Query, QueryErrorKind, StoreError};
+use mangrove::error::OpenFailure;
+use mangrove::{
+    Bug, ExportError, GraphError, LoadError as Load, OpenError as Open, QueryError as Query, QueryErrorKind, StoreError,
+};
 use pyo3::exceptions::{PyException, PyUserWarning};
 use pyo3::prelude::*;
 
@@ -139,6 +142,7 @@ impl Raise for ExportError {
 impl Raise for Open {
     fn raise(self) -> PyErr {
         match self {
+            Open::Store(error @ OpenFailure::Locked { .. }) => LockedError::new_err(error.to_string()),
             Open::Store(error) => OpenError::new_err(error.to_string()),
             Open::Bug(bug) => bug.raise(),
         }

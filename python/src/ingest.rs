@@ -4,7 +4,6 @@ use std::sync::{Mutex, MutexGuard, TryLockError};
 
 use mangrove::ingest::TableInput;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
 
 use crate::errors::{TransactionError, raised};
 use crate::load::{self, EdgeLabel};

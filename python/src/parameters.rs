@@ -8,8 +8,8 @@ use mangrove_graph::{BigDecimal, BigInt, Date, DateTime, Duration, Map, Uuid, Va
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{
-    PyBool, PyBytes, PyDate, PyDateTime, PyDelta, PyDeltaAccess, PyDict, PyFloat, PyFrozenSet, PyInt, PyList,
-    PySet, PyString, PyTuple,
+    PyBool, PyBytes, PyDate, PyDateTime, PyDelta, PyDeltaAccess, PyDict, PyFloat, PyFrozenSet, PyInt, PyList, PySet,
+    PyString, PyTuple,
 };
 
 use crate::{convert, elements};

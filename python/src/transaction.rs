@@ -59,7 +59,9 @@ impl<T> Drop for OnThread<T> {
 }
 
 fn elsewhere() -> PyErr {
-    TransactionError::new_err("a transaction or ingest belongs to the thread that began it; use it there, one for each thread")
+    TransactionError::new_err(
+        "a transaction or ingest belongs to the thread that began it; use it there, one for each thread",
+    )
 }
 
 /// Lets work that is bound to this thread run without the interpreter's lock.

@@ -12,13 +12,13 @@ def airports(path):
         w.add_vertices(
             "airport",
             [
-                {"id": "AUS", "code": "AUS", "city": "Austin", "elev": 542},
-                {"id": "DFW", "code": "DFW", "city": "Dallas", "elev": 607},
-                {"id": "LHR", "code": "LHR", "city": "London", "elev": 83},
-                {"id": "WLG", "code": "WLG", "city": "Wellington", "elev": 41},
+                {"~id": "AUS", "code": "AUS", "city": "Austin", "elev": 542},
+                {"~id": "DFW", "code": "DFW", "city": "Dallas", "elev": 607},
+                {"~id": "LHR", "code": "LHR", "city": "London", "elev": 83},
+                {"~id": "WLG", "code": "WLG", "city": "Wellington", "elev": 41},
             ],
         )
-        w.add_vertices("country", [{"id": "US", "name": "United States"}])
+        w.add_vertices("country", [{"~id": "US", "name": "United States"}])
         routes = [("AUS", "DFW", 190), ("AUS", "LHR", 4921), ("DFW", "AUS", 190), ("LHR", "AUS", 4921), ("DFW", "WLG", 7900)]
         w.add_edges("route", routes, columns=["from", "to", "dist"])
         w.add_edges("in", [{"from": "AUS", "to": "US"}])

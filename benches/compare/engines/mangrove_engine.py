@@ -8,6 +8,9 @@ from . import Engine
 class Mangrove(Engine):
     name = "mangrovedb"
 
+    def version(self):
+        return mg.__version__
+
     def load(self, path, people, knows):
         database = mg.open(str(path))
         database.load(nodes={"Person": str(people)}, edges={("Person", "knows", "Person"): str(knows)})
@@ -51,7 +54,7 @@ class Mangrove(Engine):
 
     def insert_batch(self, source, target, ts, weight):
         with self.database.ingest() as w:
-            w.add_edges({"src": source, "dst": target, "ts": ts, "weight": weight}, label="knows")
+            w.add_edges(("Person", "knows", "Person"), {"src": source, "dst": target, "ts": ts, "weight": weight})
 
     def edge_count(self):
         return self.database.query("g.E().hasLabel('knows').count()").to_list()[0]

@@ -167,9 +167,13 @@ pub enum TimeUnit {
 pub struct Date(pub i32);
 
 impl Date {
-    /// Reads `2024-02-29`.
+    /// Reads `2024-02-29`; years beyond four digits with a sign and six, as `-000753-04-21`; and what [`Display`](fmt::Display)
+    /// writes for days no calendar reaches.
     pub fn parse(text: &str) -> Option<Self> {
-        if text.len() != 10 {
+        if let Some(days) = text.strip_prefix('@').and_then(|days| days.strip_suffix('d')) {
+            return days.parse().ok().map(Date);
+        }
+        if text.len() != 10 && !(text.len() == 13 && text.starts_with(['-', '+'])) {
             return None;
         }
         let date = text.parse::<civil::Date>().ok()?;
@@ -276,7 +280,7 @@ mod tests {
 
     #[test]
     fn dates_round_trip() {
-        for text in ["1970-01-01", "2024-02-29", "1815-12-10"] {
+        for text in ["1970-01-01", "2024-02-29", "1815-12-10", "-000753-04-21", "@2147483647d"] {
             assert_eq!(Date::parse(text).unwrap().to_string(), text);
         }
         assert_eq!(Date::parse("2024-02-30"), None);

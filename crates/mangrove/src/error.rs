@@ -8,12 +8,13 @@ use thiserror::Error;
 
 pub use crate::guard::Bug;
 pub use mangrove_query::{QueryError as QueryFailure, QueryErrorKind};
+pub use mangrove_snapshot::OpenError as OpenFailure;
 
 /// Opening or making a database.
 #[derive(Debug, Error)]
 pub enum OpenError {
     #[error(transparent)]
-    Store(#[from] mangrove_snapshot::OpenError),
+    Store(#[from] OpenFailure),
     #[error(transparent)]
     Bug(#[from] Bug),
 }

@@ -8,11 +8,12 @@
 //! | map entries, properties | `key`, `value` |
 //! | anything else, kinds mixed, or maps whose keys are no names | `value` |
 //!
-//! Columns are named as [`keys`] says: a property keeps its name, and an `id` that is not one becomes `T.id` beside it.
+//! Columns are named as [`keys`] says: a property keeps its name, and an element's own id becomes `T.id` beside a property `id`;
+//! where the two are the same in every row there is one column.
 
 use std::collections::HashMap;
 
-use mangrove_graph::{Direction, Token, Value};
+use mangrove_graph::{Direction, Token, Value, compare};
 
 use crate::describe::{Described, EdgeRecord, PropertyRecord, VertexRecord};
 use crate::keys;
@@ -140,7 +141,24 @@ impl Builder {
         for column in &mut self.table.columns {
             column.cells.resize(self.table.rows, None);
         }
+        for token in [Token::Id, Token::Label] {
+            merge_if_same(&mut self.table.columns, token);
+        }
         self.table
+    }
+}
+
+/// Tables of vertices are often loaded from files whose column `id` stays a property: it need not be shown twice.
+fn merge_if_same(columns: &mut Vec<Column>, token: Token) {
+    let find = |name: &str| columns.iter().position(|column| column.name == name);
+    let (Some(own), Some(property)) = (find(keys::qualified(token)), find(token.name())) else { return };
+    let same = |(a, b): (&Option<Described>, &Option<Described>)| match (a, b) {
+        (Some(Described::Plain(a)), Some(Described::Plain(b))) => compare::equals(a, b),
+        _ => false,
+    };
+    if columns[own].cells.iter().zip(&columns[property].cells).all(same) {
+        columns[own].name = token.name().to_owned();
+        columns.remove(property);
     }
 }
 
@@ -221,5 +239,33 @@ fn token_name(token: Token) -> &'static str {
         Token::Direction(Direction::Out) => "outV",
         Token::Direction(Direction::In) => "inV",
         other => other.name(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+
+    fn names(rows: &[(i64, Value)]) -> Vec<String> {
+        let row = |(id, property): &(i64, Value)| {
+            let key = |key: Value| Described::Plain(key);
+            Described::Map(vec![(key(Token::Id.into()), key((*id).into())), (key("id".into()), key(property.clone()))])
+        };
+        of(rows.iter().map(row).collect()).columns.into_iter().map(|column| column.name).collect()
+    }
+
+    #[test]
+    fn an_id_is_shown_twice_only_if_it_differs() {
+        assert_eq!(names(&[(1, 1i32.into()), (2, 2i32.into())]), ["id"]);
+        assert_eq!(names(&[(1, 1i32.into()), (2, "two".into())]), ["T.id", "id"]);
+    }
+
+    #[test]
+    fn kinds_that_are_mixed_share_one_column() {
+        let property = Described::Property { key: Arc::from("k"), value: 1.into() };
+        let table = of(vec![Described::Plain(1.into()), property.clone()]);
+        assert_eq!((table.columns[0].name.as_str(), table.columns.len(), table.rows), ("value", 1, 2));
+        assert_eq!(of(vec![property]).columns.iter().map(|c| &c.name[..]).collect::<Vec<_>>(), ["key", "value"]);
     }
 }

@@ -99,6 +99,8 @@ pub struct Query {
     text: Arc<str>,
     syntax: Arc<Traversal>,
     writes: bool,
+    /// It names elements by their ids, which are looked up when it is planned.
+    refers: bool,
 }
 
 impl Query {
@@ -114,10 +116,11 @@ impl Query {
         Self::new("".into(), gremlin::read_bytecode(json)?)
     }
 
-    fn new(text: Arc<str>, syntax: Traversal) -> Result<Self> {
+    fn new(text: Arc<str>, mut syntax: Traversal) -> Result<Self> {
         plan::check_names(&syntax)?;
         let writes = writes(&syntax);
-        Ok(Self { text, syntax: Arc::new(syntax), writes })
+        let refers = plan::elements::refers(&mut syntax);
+        Ok(Self { text, syntax: Arc::new(syntax), writes, refers })
     }
 
     pub fn text(&self) -> &Arc<str> {
@@ -137,15 +140,24 @@ impl Query {
 
     /// The optimised plan.
     pub fn plan(&self, view: &dyn GraphView, parameters: &Parameters, options: &Options) -> Result<plan::Plan> {
-        let mut plan = plan::resolve(&self.syntax, parameters).map_err(|e| e.in_text(&self.text))?;
+        let mut plan = self.resolve(view, parameters).map_err(|e| e.in_text(&self.text))?;
         optimize::optimize(&mut plan, view, &options.rules_off);
         Ok(plan)
     }
 
     /// The plan as resolved, and after each rule that changed it.
     pub fn explain(&self, view: &dyn GraphView, parameters: &Parameters, options: &Options) -> Result<optimize::Explanation> {
-        let mut plan = plan::resolve(&self.syntax, parameters).map_err(|e| e.in_text(&self.text))?;
+        let mut plan = self.resolve(view, parameters).map_err(|e| e.in_text(&self.text))?;
         Ok(optimize::explain(&mut plan, view, &options.rules_off))
+    }
+
+    fn resolve(&self, view: &dyn GraphView, parameters: &Parameters) -> Result<plan::Plan> {
+        if !self.refers {
+            return plan::resolve(&self.syntax, parameters);
+        }
+        let mut syntax = Traversal::clone(&self.syntax);
+        plan::elements::resolve(&mut syntax, view)?;
+        plan::resolve(&syntax, parameters)
     }
 }
 

@@ -10,7 +10,7 @@ use mangrove_testkit::suite::suite;
 use proptest::test_runner::{Config, RngSeed, TestRunner};
 use support::StoreInDir;
 
-const CASES: u64 = 40;
+const CASES: u64 = 80;
 
 #[test]
 fn the_store_passes_the_suite() {

@@ -98,7 +98,8 @@ impl Failure {
             Failure::Interrupted(message) => (message, interrupt::EXIT_CODE),
             Failure::NobodyReads => return 0,
         };
-        say(&format!("error: {message}"));
+        // A rendered query error says that it is one.
+        say(&if message.starts_with("error:") { message } else { format!("error: {message}") });
         code
     }
 }

@@ -345,7 +345,7 @@ impl Op for SackBarrierOp {
             let sum = sums.entry(all.scope(row)).or_default();
             *sum = number::arithmetic(number::Arithmetic::Add, sum, &number::times(sack, all.bulk(row))?)?;
         }
-        let divide = |(row, sack): (usize, &Value)| number::arithmetic(number::Arithmetic::Div, sack, &sums[&all.scope(row)]);
+        let divide = |(row, sack): (usize, &Value)| number::fraction(sack, &sums[&all.scope(row)]);
         all.sacks = Some(sacks.iter().enumerate().map(divide).collect::<Result<_>>()?);
         Ok(Some(all).filter(|b| !b.is_empty()))
     }

@@ -113,6 +113,7 @@ pub enum PickOp {
     Unproductive,
     Value(Value),
     Predicate(Predicate),
+    Child(Child),
 }
 
 pub enum ConditionOp {
@@ -142,13 +143,13 @@ impl ChooseOp {
                 (0..batch.len()).map(|row| Some(Value::Bool(predicate.matches(&batch.value(row))))).collect()
             }
         };
-        Ok(values.into_iter().map(|value| self.routes_of(value)).collect())
+        values.into_iter().map(|value| self.routes_of(cx, value)).collect()
     }
 
-    fn routes_of(&self, value: Option<Value>) -> Vec<usize> {
+    fn routes_of(&mut self, cx: &mut Context<'_, '_>, value: Option<Value>) -> Result<Vec<usize>> {
         let mut fitting = Vec::new();
         let mut any = Vec::new();
-        for (at, (pick, _)) in self.options.iter().enumerate() {
+        for (at, (pick, _)) in self.options.iter_mut().enumerate() {
             let fits = match (pick, &value) {
                 (PickOp::Any, _) => {
                     any.push(at);
@@ -156,6 +157,11 @@ impl ChooseOp {
                 }
                 (PickOp::Value(wanted), Some(value)) => mangrove_graph::compare::equals(value, wanted),
                 (PickOp::Predicate(predicate), Some(value)) => predicate.matches(value),
+                (PickOp::Child(child), Some(value)) => {
+                    let mut one = Batch::new(Items::from_values(vec![value.clone()]));
+                    one.paths = (cx.mode() != super::PathMode::Off).then(|| vec![None]);
+                    child.exists(cx, &one)?.contains(&true)
+                }
                 (PickOp::Unproductive, None) => true,
                 _ => false,
             };
@@ -170,7 +176,7 @@ impl ChooseOp {
         if self.all {
             fitting.extend(any);
         }
-        fitting
+        Ok(fitting)
     }
 
     fn branch(&mut self, cx: &mut Context<'_, '_>, batch: Batch) -> Result<Batch> {

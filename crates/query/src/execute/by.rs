@@ -87,6 +87,16 @@ pub fn round_robin(by: &mut [ByOp], at: usize) -> Option<&mut ByOp> {
     if n == 0 { None } else { by.get_mut(at % n) }
 }
 
+/// One value through a modulator, as if the traverser at `row` stood on it.
+pub fn eval_at(by: &mut ByOp, cx: &mut Context<'_, '_>, batch: &Batch, row: usize, value: Value) -> Result<Option<Value>> {
+    if let ByOp::Child(child) = by {
+        let standing = Batch { items: Items::from_values(vec![value]), ..batch.gather(&[row as u32]) };
+        let found = child.first(cx, &standing)?.pop().flatten();
+        return Ok(if cx.shared.productive_by { Some(found.unwrap_or_default()) } else { found });
+    }
+    eval_one(by, cx, value)
+}
+
 /// One value through a modulator, without a past.
 pub fn eval_one(by: &mut ByOp, cx: &mut Context<'_, '_>, value: Value) -> Result<Option<Value>> {
     if let ByOp::Identity = by {

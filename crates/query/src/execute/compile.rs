@@ -166,6 +166,7 @@ fn choose(condition: &ChooseOn, options: &[Option_], all: bool) -> Result<Box<dy
             Pick::Unproductive => PickOp::Unproductive,
             Pick::Value(value) => PickOp::Value(value.clone()),
             Pick::Predicate(predicate) => PickOp::Predicate(predicate.clone()),
+            Pick::Traversal(traversal) => PickOp::Child(child(traversal)?),
         };
         Ok((pick, child(&option.traversal)?))
     });
@@ -248,7 +249,9 @@ fn compile_barrier(step: &Step) -> Result<Option<Box<dyn Op>>> {
             };
             Box::new(GroupOp::new(side_effect.clone(), key, value))
         }
-        Step::GroupCount { side_effect, key } => Box::new(GroupCountOp::new(side_effect.clone(), by(key)?)),
+        Step::GroupCount { side_effect, key } => {
+            Box::new(GroupCountOp::new(side_effect.clone(), key.as_ref().map_or(Ok(ByOp::Identity), by)?))
+        },
         Step::Tree { side_effect, by } => Box::new(TreeOp::new(side_effect.clone(), bys(by)?)),
         Step::Barrier { max } => Box::new(BulkOp::new(*max)),
         Step::BarrierSack => Box::new(SackBarrierOp::new()),
@@ -326,6 +329,16 @@ fn compile_map(step: &Step) -> Result<Box<dyn Op>> {
         Step::Identity => mapping(IdentityOp),
         other => unreachable!("a filter, a barrier or a branch, compiled before: {other:?}"),
     })
+}
+
+/// The names `aggregate` gathers under: they are there from the start, if empty.
+pub fn gathered(traversal: &Traversal, names: &mut Vec<Name>) {
+    for node in &traversal.steps {
+        if let Step::Aggregate { name, .. } = &node.step {
+            names.push(name.clone());
+        }
+    }
+    traversal.for_each_child(&mut |child| gathered(child, names));
 }
 
 /// Whether traversers must go one by one, because the plan reads a side effect that earlier traversers have changed and later

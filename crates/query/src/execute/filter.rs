@@ -6,7 +6,7 @@ use super::batch::{Batch, Items};
 use super::by::ByOp;
 use super::chain::{Child, MapBatch};
 use super::context::{Context, Key};
-use super::select::scope_value;
+use super::select::{modulated_path, scope_value};
 use super::{element, path};
 use crate::error::Result;
 use crate::plan::{Has, HasKey, LabelPredicate, Name, Pop, Quantifier};
@@ -377,14 +377,8 @@ impl MapBatch for PathFilterOp {
         let mut keep = Vec::with_capacity(batch.len());
         for row in 0..batch.len() {
             let path = path::between(path::to_path(batch.path(row)), self.from.as_deref(), self.to.as_deref());
-            let mut objects = Vec::with_capacity(path.objects.len());
-            for (at, object) in path.objects.into_iter().enumerate() {
-                match super::by::round_robin(&mut self.by, at) {
-                    Some(by) => objects.extend(super::by::eval_one(by, cx, object)?),
-                    None => objects.push(object),
-                }
-            }
-            keep.push(all_distinct(&objects) == self.simple);
+            let path = modulated_path(cx, path, &mut self.by)?;
+            keep.push(path.is_some_and(|path| all_distinct(&path.objects) == self.simple));
         }
         Ok(batch.filter(&keep))
     }

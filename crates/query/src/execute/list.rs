@@ -51,7 +51,10 @@ fn not_a_list_operand(step: &str, value: &Value, from_traversal: bool) -> QueryE
 fn apply(function: ListFunction, a: &Value, b: Value, from_traversal: bool) -> Result<Value> {
     let step = function.name();
     if let (ListFunction::Merge, Value::Map(a)) = (function, a) {
-        let Value::Map(b) = &b else { return Err(not_a_list_operand(step, &b, from_traversal)) };
+        let Value::Map(b) = &b else {
+            let met = b.value_type();
+            return Err(QueryError::value(format!("merge step expected provided argument to evaluate to a Map, encountered {met}")));
+        };
         let mut all: Map = (**a).clone();
         b.iter().for_each(|(k, v)| all.insert(k.clone(), v.clone()));
         return Ok(Value::map(all));

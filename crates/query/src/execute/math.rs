@@ -3,7 +3,7 @@
 use mangrove_graph::Value;
 
 use super::batch::{Batch, Moves};
-use super::by::{ByOp, eval_one, round_robin};
+use super::by::{ByOp, eval_at, round_robin};
 use super::chain::MapBatch;
 use super::context::Context;
 use super::select::scope_value;
@@ -232,7 +232,7 @@ impl MathStep {
                 return Err(QueryError::value(format!("the variable `{name}` of math(\"{}\") has no value", self.expression.text)));
             };
             let value = match round_robin(&mut self.by, at) {
-                Some(by) => match eval_one(by, cx, value)? {
+                Some(by) => match eval_at(by, cx, batch, row, value)? {
                     Some(value) => value,
                     None => return Ok(None),
                 },

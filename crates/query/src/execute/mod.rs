@@ -73,6 +73,9 @@ impl Execution {
     pub(crate) fn new(plan: Plan, options: Options, text: Arc<str>) -> Result<Self> {
         let mode = compile::path_mode(&plan);
         let mut shared = Shared::new(&plan.source, options, mode);
+        let mut gathered = Vec::new();
+        compile::gathered(&plan.traversal, &mut gathered);
+        gathered.iter().for_each(|name| shared.side_effects.ensure(name));
         shared.one_by_one = compile::one_by_one(&plan);
         let mut chain = compile::root(&plan)?;
         chain.reset(1);

@@ -314,7 +314,7 @@ impl EndOp {
                     })
                 }
                 other => Err(QueryError::value(format!(
-                    "The value given to addE({label}).{which}() must resolve to a Vertex but {} was specified instead",
+                    "The value given to addE({label}).{which}() must resolve to a Vertex or the ID of a Vertex present in the graph but {} was specified instead",
                     other.filter(|v| !v.is_null()).map_or("null".to_owned(), |v| v.to_string())
                 ))),
             })

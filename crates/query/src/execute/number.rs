@@ -157,6 +157,15 @@ pub fn mean(sum: &Value, count: u64) -> Result<Value> {
     }
 }
 
+/// `a / b` as a fraction, whatever the types: exact for big numbers, a double otherwise.
+pub fn fraction(a: &Value, b: &Value) -> Result<Value> {
+    let big = |v: &Value| matches!(v, Value::BigInt(_) | Value::Decimal(_));
+    if big(a) || big(b) {
+        return decimals(Arithmetic::Div, a, b);
+    }
+    Ok(Value::Float64(a.as_f64().unwrap_or(f64::NAN) / b.as_f64().unwrap_or(f64::NAN)))
+}
+
 /// `n * v`, for traversers that stand for many.
 pub fn times(v: &Value, n: u64) -> Result<Value> {
     if n == 1 { Ok(v.clone()) } else { arithmetic(Arithmetic::Mul, v, &counted(n, v)) }

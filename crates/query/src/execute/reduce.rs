@@ -133,7 +133,7 @@ impl ReduceLocal {
             };
             return Ok(Some(Value::Int64(n as i64)));
         }
-        let Some(items) = value.items() else { return Ok(Some(value)) };
+        let items = value.items().unwrap_or_else(|| vec![value]);
         let mut state = Accumulator::default();
         for item in items {
             state.add(self.0, item, 1)?;

@@ -43,7 +43,7 @@ impl SideEffects {
     }
 
     /// Makes sure there is such a side effect.
-    fn ensure(&mut self, name: &Name) {
+    pub fn ensure(&mut self, name: &Name) {
         self.values
             .entry(name.clone())
             .or_insert_with(|| SideEffect { value: Value::BulkSet(Arc::new(Vec::new())), merge: None });
@@ -122,7 +122,6 @@ impl AggregateOp {
             None => (0..batch.len()).map(|row| Some(batch.value(row))).collect(),
         };
         let mut bytes = 0;
-        cx.shared.side_effects.ensure(&self.name);
         if self.eager && cx.shared.side_effects.is_assigned(&self.name) {
             // What one traverser of a child gathers takes the place of what the one before it did.
             let last = batch.scope(batch.len().saturating_sub(1));

@@ -283,6 +283,7 @@ fn as_number(value: &Value, wanted: Option<ValueType>) -> Result<Value> {
         Value::String(text) => parse_number(text).ok_or_else(|| QueryError::value(format!("Can't parse string '{text}' as number.")))?,
         Value::DateTime(t) => Value::Int64(t.millis()),
         number if number.is_number() => number.clone(),
+        Value::Null => return Ok(Value::Null),
         other => return Err(QueryError::value(format!("Can't parse type {} as number.", other.value_type()))),
     };
     match wanted {
@@ -293,6 +294,10 @@ fn as_number(value: &Value, wanted: Option<ValueType>) -> Result<Value> {
 
 fn parse_number(text: &str) -> Option<Value> {
     let text = text.trim();
+    if let Some(digits) = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
+        let i = i64::from_str_radix(digits, 16).ok()?;
+        return Some(i32::try_from(i).map_or(Value::Int64(i), Value::Int32));
+    }
     if let Ok(i) = text.parse::<i32>() {
         return Some(Value::Int32(i));
     }

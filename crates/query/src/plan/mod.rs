@@ -4,6 +4,7 @@
 //! [`execute`](crate::execute) compiles it to operators.
 
 mod argument;
+pub mod elements;
 mod modulate;
 mod names;
 mod pattern;
@@ -201,6 +202,8 @@ pub enum Pick {
     Unproductive,
     Value(Value),
     Predicate(Predicate),
+    /// Of `branch` alone.
+    Traversal(Traversal),
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -556,7 +559,7 @@ pub enum Step {
     },
     GroupCount {
         side_effect: Option<Name>,
-        key: By,
+        key: Option<By>,
     },
     Tree {
         side_effect: Option<Name>,
@@ -758,7 +761,7 @@ macro_rules! children {
             Step::Sample { by: Some(By::Child(child)), .. }
             | Step::SackOp { by: Some(By::Child(child)), .. }
             | Step::Aggregate { by: Some(By::Child(child)), .. }
-            | Step::GroupCount { key: By::Child(child), .. } => $visit(child),
+            | Step::GroupCount { key: Some(By::Child(child)), .. } => $visit(child),
             Step::Group { key, value, .. } => {
                 if let Some(By::Child(child)) = key {
                     $visit(child);
@@ -789,6 +792,9 @@ macro_rules! children {
                     $visit(child);
                 }
                 for option in options {
+                    if let Pick::Traversal(child) = & $($mut)? option.pick {
+                        $visit(child);
+                    }
                     $visit(& $($mut)? option.traversal);
                 }
             }

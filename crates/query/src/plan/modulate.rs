@@ -57,7 +57,8 @@ impl Resolver<'_> {
 
     fn label(&self, call: &Call, builder: &mut Builder) -> Result<()> {
         let names = self.names(&call.args)?;
-        if builder.steps.is_empty() {
+        // Behind an infix and() or or() another traversal begins.
+        if builder.steps.len() == builder.begun_at() {
             builder.steps.push(StepNode { step: Step::Identity, labels: Vec::new(), span: call.span });
         }
         if let Some(last) = builder.steps.last_mut() {
@@ -86,7 +87,7 @@ impl Resolver<'_> {
             Step::Sample { by: slot, .. } => only_one("Sample", slot.replace(by).is_none(), call)?,
             Step::SackOp { by: slot, .. } => only_one("Sack", slot.replace(by).is_none(), call)?,
             Step::Aggregate { by: slot, .. } => only_one("Aggregate", slot.replace(by).is_none(), call)?,
-            Step::GroupCount { key, .. } => *key = by,
+            Step::GroupCount { key, .. } => only_one("GroupCount", key.replace(by).is_none(), call)?,
             Step::Group { key: key @ None, .. } => *key = Some(by),
             Step::Group { value: value @ None, .. } => {
                 *value = Some(match by {
@@ -119,10 +120,10 @@ impl Resolver<'_> {
         let misplaced = || QueryError::step("option() belongs to choose(), branch(), mergeV() or mergeE()").at(call.span);
         let step = &mut builder.steps.last_mut().ok_or_else(misplaced)?.step;
         match step {
-            Step::Choose { options, .. } => {
+            Step::Choose { options, all, .. } => {
                 let (pick, traversal) = match &call.args[..] {
                     [traversal] => (Pick::Any, self.child(traversal)?),
-                    [pick, traversal] => (self.pick(pick)?, self.child(traversal)?),
+                    [pick, traversal] => (self.pick(pick, *all)?, self.child(traversal)?),
                     _ => return Err(arity(call, "what picks the option, and a traversal")),
                 };
                 options.push(Option_ { pick, traversal });
@@ -133,7 +134,7 @@ impl Resolver<'_> {
         Ok(())
     }
 
-    fn pick(&self, argument: &Argument) -> Result<Pick> {
+    fn pick(&self, argument: &Argument, branch: bool) -> Result<Pick> {
         if let Some(name) = constant(argument, "Pick") {
             return Ok(match name {
                 "any" => Pick::Any,
@@ -143,6 +144,7 @@ impl Resolver<'_> {
         }
         Ok(match &argument.kind {
             ArgumentKind::Predicate(_) => Pick::Predicate(self.predicate(argument)?),
+            ArgumentKind::Traversal(_) if branch => Pick::Traversal(self.child(argument)?),
             ArgumentKind::Traversal(_) => {
                 return Err(QueryError::step("Traversal is not allowed as a Pick token").at(argument.span));
             }
@@ -272,6 +274,9 @@ impl Resolver<'_> {
         };
         let pending = std::mem::take(&mut builder.pending);
         let body = self.child(body)?;
+        if body.steps.iter().any(|node| matches!(node.step, Step::Inject(_))) {
+            return Err(QueryError::step("The parent of inject()-step can not be repeat()-step").at(call.span));
+        }
         if body.steps.is_empty() {
             return Err(QueryError::step("the traversal of repeat() is empty").at(call.span));
         }

@@ -43,6 +43,13 @@ pub(super) struct Builder {
     pub pending: Pending,
 }
 
+impl Builder {
+    /// The number of steps before the traversal at hand, which begins anew behind an infix connective.
+    pub fn begun_at(&self) -> usize {
+        self.connectives.last().map_or(0, |(at, _)| *at)
+    }
+}
+
 #[derive(Clone, Copy, PartialEq)]
 enum Connective {
     And,
@@ -219,7 +226,7 @@ impl Resolver<'_> {
                 value: None,
             },
             "groupCount" => {
-                Step::GroupCount { side_effect: args.first().map(|a| self.name(a)).transpose()?, key: By::Identity }
+                Step::GroupCount { side_effect: args.first().map(|a| self.name(a)).transpose()?, key: None }
             }
             "tree" => Step::Tree { side_effect: args.first().map(|a| self.name(a)).transpose()?, by: Vec::new() },
             "aggregate" => {
@@ -320,7 +327,9 @@ impl Resolver<'_> {
                 _ => self.name(argument).map(HasKey::Property),
             }
         };
+        let nothing = |argument: &Argument| matches!(argument.kind, ArgumentKind::Value(Value::Null));
         Ok(match &call.args[..] {
+            [key, _] if nothing(key) => Step::Discard,
             [key] => match self.optional_name(key)? {
                 Some(key) => Step::HasProperty { key, present: true },
                 None => Step::Discard,

@@ -30,7 +30,13 @@ fn main() -> Result<()> {
     let ids = load(&hot, vertices, &ends)?;
     let stats = hot.stats()?;
     for table in &stats.tables {
-        println!("  {:<9} {:>9} entries {:>9.1} MB, depth {}", table.name, table.entries, table.bytes as f64 / 1e6, table.depth);
+        println!(
+            "  {:<9} {:>9} entries {:>9.1} MB, depth {}",
+            table.name,
+            table.entries,
+            table.bytes as f64 / 1e6,
+            table.depth
+        );
     }
     println!("  file {:.1} MB", stats.file_bytes as f64 / 1e6);
     writes(&hot, &ids)?;
@@ -75,7 +81,8 @@ fn load(hot: &Hot, vertices: usize, ends: &[(u32, u32)]) -> Result<Vec<VertexId>
     };
     let names: ArrayRef = Arc::new(StringArray::from_iter_values((0..vertices).map(|v| format!("{:032x}", v * 7919))));
     let ages: ArrayRef = Arc::new(Int32Array::from_iter_values((0..vertices as i32).map(|v| v.wrapping_mul(31) % 90)));
-    let times: ArrayRef = Arc::new(Int64Array::from_iter_values((0..ends.len() as i64).map(|e| 1_600_000_000 + e * 7 % 9973)));
+    let times: ArrayRef =
+        Arc::new(Int64Array::from_iter_values((0..ends.len() as i64).map(|e| 1_600_000_000 + e * 7 % 9973)));
     let weights: ArrayRef = Arc::new(Float64Array::from_iter_values((0..ends.len()).map(|e| e as f64 / 7.0)));
 
     let mut t = hot.begin()?;
@@ -90,8 +97,10 @@ fn load(hot: &Hot, vertices: usize, ends: &[(u32, u32)]) -> Result<Vec<VertexId>
     clock.rate("vertices with two properties", vertices);
 
     let clock = Clock::start();
-    let new: Vec<NewEdge> =
-        new.iter().map(|(s, t): &(usize, usize)| NewEdge { source: ids[*s], target: ids[*t], id: None, time: None }).collect();
+    let new: Vec<NewEdge> = new
+        .iter()
+        .map(|(s, t): &(usize, usize)| NewEdge { source: ids[*s], target: ids[*t], id: None, time: None })
+        .collect();
     let mut edges = Vec::new();
     t.add_edges(knows, &new, &mut edges)?;
     clock.rate("edges", new.len());
@@ -117,7 +126,10 @@ fn writes(hot: &Hot, ids: &[VertexId]) -> Result<()> {
     };
     let [knows, ts] = {
         let snapshot = hot.snapshot()?;
-        [snapshot.schema().label(ElementKind::Edge, "knows").map_or(0, |l| l.0), snapshot.schema().key("ts").map_or(0, |k| k.0)]
+        [
+            snapshot.schema().label(ElementKind::Edge, "knows").map_or(0, |l| l.0),
+            snapshot.schema().key("ts").map_or(0, |k| k.0),
+        ]
     };
     let (knows, ts) = (mangrove_graph::LabelId(knows), mangrove_graph::KeyId(ts));
     for n in [100_000, 10_000, 1_000] {
@@ -221,13 +233,7 @@ fn hops(view: &impl GraphView, vertices: usize, starts: &[VertexId]) -> Result<(
 }
 
 /// How many vertices are at this many hops, counted once, and how many edges were followed.
-fn distinct(
-    view: &impl GraphView,
-    vertices: usize,
-    start: VertexId,
-    hop: &Hop,
-    depth: usize,
-) -> Result<(usize, usize)> {
+fn distinct(view: &impl GraphView, vertices: usize, start: VertexId, hop: &Hop, depth: usize) -> Result<(usize, usize)> {
     let (mut frontier, mut adjacency, mut followed) = (vec![start], Adjacency::default(), 0);
     let mut seen = vec![0u64; vertices.div_ceil(64)];
     for _ in 0..depth {

@@ -15,8 +15,8 @@ use std::sync::Arc;
 
 use heed::{AnyTls, RoTxn, RwTxn};
 use mangrove_graph::{
-    Cardinality, ElementKind, GraphError, IdSpace, IndexSchema, KeyId, LabelId, LabelSchema, PropertySchema, Result,
-    Schema, TypeSet, ValueType,
+    Cardinality, ElementKind, GraphError, IdSpace, IndexSchema, KeyId, LabelId, LabelSchema, PropertySchema, Result, Schema,
+    TypeSet, ValueType,
 };
 
 use crate::fault::{corrupt, lmdb};
@@ -69,13 +69,7 @@ pub fn counter(tables: &Tables, txn: &RoTxn<'_, AnyTls>, kind: ElementKind, labe
     Ok(Counter { next: u64::from_le_bytes(*next), live: u64::from_le_bytes(*live) })
 }
 
-pub fn put_counter(
-    tables: &Tables,
-    txn: &mut RwTxn<'_>,
-    kind: ElementKind,
-    label: LabelId,
-    counter: Counter,
-) -> Result<()> {
+pub fn put_counter(tables: &Tables, txn: &mut RwTxn<'_>, kind: ElementKind, label: LabelId, counter: Counter) -> Result<()> {
     let mut bytes = [0; 16];
     bytes[..8].copy_from_slice(&counter.next.to_le_bytes());
     bytes[8..].copy_from_slice(&counter.live.to_le_bytes());

@@ -136,9 +136,8 @@ impl<'t> Check<'t> {
                 return check.far_cell(block, *slot);
             }
             let reader = check.reader;
-            let parsed = Column::parse(key).and_then(|(column, block)| {
-                reader.parse(column, block, bytes).map(|cells| ((column, block), cells))
-            });
+            let parsed = Column::parse(key)
+                .and_then(|(column, block)| reader.parse(column, block, bytes).map(|cells| ((column, block), cells)));
             let Some(((column, block), cells)) = check.noting("columns", &key, parsed)? else { return Ok(()) };
             let known = check.reader.schema.label_schema(column.kind, column.label);
             if known.is_none() {
@@ -152,7 +151,10 @@ impl<'t> Check<'t> {
                 let alive = Column::alive(column.kind, column.label);
                 let alive = check.reader.block_bytes(alive, block)?.map_or(Ok(0), Block::presence).unwrap_or(0);
                 for slot in slots(cells.present & !alive) {
-                    check.violation("columns", format!("{} is not there, and has a cell in {column:?}", at(column, block, slot)));
+                    check.violation(
+                        "columns",
+                        format!("{} is not there, and has a cell in {column:?}", at(column, block, slot)),
+                    );
                 }
             }
             if column == Column::external(ElementKind::Edge, column.label) {
@@ -241,9 +243,7 @@ impl<'t> Check<'t> {
         let edges = self.names_of("edge_ids", tables.edge_ids, |check, raw| {
             Ok((ElementId::Edge(EdgeId(raw)), None, check.reader.edge_external_id(EdgeId(raw))?))
         })?;
-        for (table, found, wanted) in
-            [("ids", vertices, self.report.vertices), ("edge_ids", edges, self.named_edges)]
-        {
+        for (table, found, wanted) in [("ids", vertices, self.report.vertices), ("edge_ids", edges, self.named_edges)] {
             if found != wanted {
                 self.violation(table, format!("{found} names for {wanted} elements that have one"));
             }
@@ -319,7 +319,9 @@ impl<'t> Check<'t> {
         let edge = self.reader.edge(id);
         match self.noting(name, &id, edge)? {
             Some(Some(edge)) if (edge.source, edge.target) == (source, target) => {}
-            Some(Some(edge)) => self.violation(name, format!("{id:?} joins {source:?} and {target:?} here, but is {edge:?}")),
+            Some(Some(edge)) => {
+                self.violation(name, format!("{id:?} joins {source:?} and {target:?} here, but is {edge:?}"))
+            }
             Some(None) => self.violation(name, format!("{id:?} is not there, and joins {source:?} and {target:?}")),
             None => {}
         }
@@ -398,4 +400,96 @@ impl Reader<'_> {
 /// Names a cell in messages.
 fn at(column: Column, block: u64, slot: usize) -> String {
     format!("{:?}", element_at(column.kind, column.label, block * SLOTS as u64 + slot as u64))
+}
+
+#[cfg(test)]
+mod tests {
+    use mangrove_graph::{GraphView, GraphWrite, NewEdge, Value};
+
+    use super::*;
+    use crate::store::{Hot, HotOptions};
+    use crate::write::HotTransaction;
+
+    /// A store with every kind of entry, in which `damage` is done behind the transaction's back.
+    fn damaged(damage: impl FnOnce(&mut HotTransaction)) -> CheckReport {
+        let dir = tempfile::tempdir().unwrap();
+        let hot = Hot::open(dir.path(), &HotOptions::default()).unwrap();
+        let mut t = hot.begin().unwrap();
+        let person = t.ensure_label(ElementKind::Vertex, "person").unwrap();
+        let knows = t.ensure_label(ElementKind::Edge, "knows").unwrap();
+        let name = t.ensure_key("name").unwrap();
+        t.create_index(person, name).unwrap();
+        let (mut ids, mut edges) = (Vec::new(), Vec::new());
+        t.add_vertices(person, &[None, None, None], &mut ids).unwrap();
+        t.set_cell(ElementId::Vertex(ids[0]), name, Cell::One("marko".into())).unwrap();
+        t.set_cell(ElementId::Vertex(ids[1]), name, Cell::One(Value::string("far ".repeat(100)))).unwrap();
+        let edge = |s: usize, t: usize| NewEdge { source: ids[s], target: ids[t], id: None, time: None };
+        let named = NewEdge { id: Some("e".into()), ..edge(1, 2) };
+        t.add_edges(knows, &[edge(0, 1), named, edge(2, 2)], &mut edges).unwrap();
+        t.commit().unwrap();
+        let mut t = hot.begin().unwrap();
+        damage(&mut t);
+        t.commit().unwrap();
+        hot.check().unwrap()
+    }
+
+    /// Removes an entry of the table of this name, and puts another if there is one.
+    fn swap(
+        t: &mut HotTransaction,
+        name: &str,
+        pick: impl Fn(&[u8]) -> bool,
+        put: impl Fn(&[u8], &[u8]) -> Option<Vec<u8>>,
+    ) {
+        let table = t.table(name);
+        let entries = table.iter(t.txn()).unwrap().map(Result::unwrap);
+        let found: Vec<_> = entries.filter(|(key, _)| pick(key)).map(|(k, v)| (k.to_vec(), v.to_vec())).collect();
+        let (key, value) = found.first().expect("an entry to damage").clone();
+        match put(&key, &value) {
+            Some(value) => table.put(t.txn_mut(), &key, &value).unwrap(),
+            None => assert!(table.delete(t.txn_mut(), &key).unwrap()),
+        }
+    }
+
+    #[test]
+    fn a_sound_store_is_clean_and_counted() {
+        let report = damaged(|_| {});
+        assert!(report.is_clean(), "{report}");
+        assert_eq!((report.vertices, report.edges, report.properties, report.index_entries), (3, 3, 2, 2));
+    }
+
+    #[test]
+    fn whatever_is_missing_is_noticed_where_it_is() {
+        for table in ["out", "in", "ids", "edge_ids", "index", "columns", "meta"] {
+            let pick = |key: &[u8]| table != "meta" || key.starts_with(b"count");
+            let report = damaged(|t| swap(t, table, pick, |_, _| None));
+            assert!(!report.is_clean(), "an entry of {table} is gone, and nothing noticed");
+        }
+        let far = damaged(|t| swap(t, "columns", |key| key.len() == 13, |_, _| None));
+        assert!(far.violations.iter().any(|v| v.table == "columns"), "{far}");
+    }
+
+    #[test]
+    fn whatever_is_cut_short_or_altered_is_noticed() {
+        for table in ["out", "in", "ids", "edge_ids", "columns"] {
+            let cut = |_: &[u8], value: &[u8]| Some(value[..value.len() - 1].to_vec());
+            assert!(!damaged(|t| swap(t, table, |_| true, cut)).is_clean(), "{table} cut short");
+        }
+        for table in ["out", "in"] {
+            // The first byte of the neighbours' base.
+            let bend = |_: &[u8], value: &[u8]| {
+                let mut value = value.to_vec();
+                value[2] ^= 1;
+                Some(value)
+            };
+            let report = damaged(|t| swap(t, table, |_| true, bend));
+            assert!(report.violations.iter().any(|v| v.table == table), "{report}");
+        }
+        let report = damaged(|t| {
+            let view: &dyn GraphView = t.as_view();
+            let ghost = index::entries(VertexId(2), view.schema().key("name").unwrap(), &Cell::One(7.into())).remove(0);
+            let table = t.table("index");
+            table.put(t.txn_mut(), &ghost, &[]).unwrap();
+        });
+        assert_eq!(report.violations[0].table, "index", "{report}");
+    }
 }

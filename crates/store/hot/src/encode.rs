@@ -405,9 +405,8 @@ mod tests {
             prop::collection::vec(any::<u8>(), 0..9).prop_map(|bytes| Value::Bytes(bytes.into())),
             any::<u128>().prop_map(|u| Uuid::from_u128(u).into()),
             any::<i32>().prop_map(|days| Date(days).into()),
-            (any::<i64>(), 0u32..1_000_000_000, -3i32..3).prop_map(|(seconds, nanos, offset)| {
-                DateTime { seconds, nanos, offset_seconds: offset * 1800 }.into()
-            }),
+            (any::<i64>(), 0u32..1_000_000_000, -3i32..3)
+                .prop_map(|(seconds, nanos, offset)| { DateTime { seconds, nanos, offset_seconds: offset * 1800 }.into() }),
             (any::<i64>(), 0u32..1_000_000_000).prop_map(|(seconds, nanos)| Duration { seconds, nanos }.into()),
             prop::collection::vec(any::<f32>(), 0..5).prop_map(|v| Value::Vector(v.into())),
         ];

@@ -91,9 +91,9 @@ fn any_equal(block: &Block, block_type: ValueType, options: &[Value]) -> Result<
 fn compared(block: &Block, block_type: ValueType, comparison: Comparison, operand: &Value) -> Result<Option<u128>> {
     Ok(match block.body {
         Body::Ints(t, packed) if t.is_integer() => integers(&packed, comparison, operand),
-        Body::Ints(t, packed) if t == operand.value_type() => counted(operand).map(|operand| {
-            bits(&packed, |v| comparison.accepts(v.cmp(&operand)))
-        }),
+        Body::Ints(t, packed) if t == operand.value_type() => {
+            counted(operand).map(|operand| bits(&packed, |v| comparison.accepts(v.cmp(&operand))))
+        }
         Body::Float32(values) => {
             float_operand(operand).map(|f| floats(values.iter().map(|v| f64::from(f32::from_le_bytes(*v))), comparison, f))
         }

@@ -217,11 +217,9 @@ fn conjunction(conjuncts: &[Predicate], types: TypeSet) -> Option<Vec<Part>> {
                 is_exact &= part.is_exact;
                 common = Some(match common {
                     None => part.clone(),
-                    Some(other) => Part {
-                        from: other.from.max(part.from.clone()),
-                        to: other.to.min(part.to.clone()),
-                        is_exact,
-                    },
+                    Some(other) => {
+                        Part { from: other.from.max(part.from.clone()), to: other.to.min(part.to.clone()), is_exact }
+                    }
                 });
             }
             _ => is_exact = false,

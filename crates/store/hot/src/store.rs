@@ -89,8 +89,7 @@ impl Tables {
     }
 
     pub fn named(&self) -> [(&'static str, Table); NAMES.len()] {
-        let tables =
-            [self.meta, self.schema, self.ids, self.edge_ids, self.out, self.incoming, self.columns, self.index];
+        let tables = [self.meta, self.schema, self.ids, self.edge_ids, self.out, self.incoming, self.columns, self.index];
         std::array::from_fn(|at| (NAMES[at], tables[at]))
     }
 }
@@ -283,9 +282,8 @@ fn open_env(dir: &Path, options: &HotOptions) -> Result<Env<WithoutTls>> {
                 flags |= EnvFlags::NO_LOCK;
             }
             // The last handle is gone, but not done with closing.
-            Err(heed::Error::EnvAlreadyOpened) if heed::env_closing_event(dir).is_none_or(|closing| {
-                closing.wait_timeout(CLOSING_MAX)
-            }) => {}
+            Err(heed::Error::EnvAlreadyOpened)
+                if heed::env_closing_event(dir).is_none_or(|closing| closing.wait_timeout(CLOSING_MAX)) => {}
             result => return result.map_err(lmdb),
         }
     }

@@ -187,7 +187,8 @@ fn whole_columns_parts_of_them_and_single_cells_meet() {
     t.set_properties(Elements::Vertices(&ids[..200]), number, &numbers(1000..1200)).unwrap();
     t.set_cell(ElementId::Vertex(ids[150]), number, Cell::One("text".into())).unwrap();
     let odd: Vec<VertexId> = ids.iter().copied().rev().filter(|id| id.local() % 2 != 0).collect();
-    let texts = StringArray::from_iter_values(odd.iter().map(|id| format!("{}", id.local()).repeat(1 + id.local() as usize)));
+    let texts =
+        StringArray::from_iter_values(odd.iter().map(|id| format!("{}", id.local()).repeat(1 + id.local() as usize)));
     t.set_properties(Elements::Vertices(&odd), name, &PropertyColumn::Typed(Arc::new(texts))).unwrap();
     t.commit().unwrap();
 
@@ -219,7 +220,15 @@ fn far_cells_come_and_go_with_their_blocks() {
     let ids = people(&mut t, person, 4);
     let long = |end: &str| Value::string("long ".repeat(100) + end);
     let mut expected = [Value::Null, Value::Null, Value::Null, Value::Null];
-    let steps = [(0, long("a")), (1, "short".into()), (2, long("b")), (0, 7.into()), (0, long("c")), (2, "b".into()), (1, long("d"))];
+    let steps = [
+        (0, long("a")),
+        (1, "short".into()),
+        (2, long("b")),
+        (0, 7.into()),
+        (0, long("c")),
+        (2, "b".into()),
+        (1, long("d")),
+    ];
     for (at, value) in steps {
         t.set_cell(ElementId::Vertex(ids[at]), name, Cell::One(value.clone())).unwrap();
         expected[at] = value;
@@ -250,7 +259,6 @@ fn rows_written_one_by_one_take_little_more_room_than_at_once() {
     }
     t.commit().unwrap();
     let bytes = hot.stats().unwrap().file_bytes;
-    println!("{bytes}");
     assert!(bytes < 4_000_000, "5,000 names of 64 bytes take {bytes} bytes");
 }
 
@@ -322,7 +330,8 @@ fn a_call_that_is_refused_changes_nothing() {
     let ghost = VertexId::new(person, 0, 99);
     let dangling = [edge(ids[0], ids[1]), edge(ids[1], ghost)];
     assert!(matches!(t.add_edges(knows, &dangling, &mut edges), Err(GraphError::NoSuchElement { .. })));
-    t.declare_property(ElementKind::Vertex, person, name, Some(mangrove_graph::ValueType::String), Default::default()).unwrap();
+    t.declare_property(ElementKind::Vertex, person, name, Some(mangrove_graph::ValueType::String), Default::default())
+        .unwrap();
     let numbers = PropertyColumn::Typed(Arc::new(Int64Array::from_iter_values(0..3)) as ArrayRef);
     assert!(matches!(t.set_properties(Elements::Vertices(&ids), name, &numbers), Err(GraphError::TypeMismatch { .. })));
     let vertex = Cell::One(Value::Vertex(ids[0]));

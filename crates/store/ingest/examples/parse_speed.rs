@@ -21,14 +21,21 @@ fn main() {
 
 fn measure<E: std::fmt::Debug>(name: &str, text: &[u8], read: impl Fn() -> Result<usize, E>) {
     let best = (0..3).map(|_| {
-        let start = Instant::now();
+        let start = cpu_seconds();
         let rows = read().expect("the text is well formed");
-        (start.elapsed(), rows)
+        (cpu_seconds() - start, rows)
     });
-    let (time, rows) = best.min().expect("it ran");
-    let seconds = time.as_secs_f64();
+    let (seconds, rows) = best.min_by(|a, b| a.0.total_cmp(&b.0)).expect("it ran");
     let megabytes = text.len() as f64 / 1e6;
     println!("{name:38} {megabytes:7.1} MB  {:6.0} MB/s  {:6.2} M rows/s", megabytes / seconds, rows as f64 / seconds / 1e6);
+}
+
+/// Time this thread has run: other programs on the machine do not count. Wall time where Linux does not tell.
+fn cpu_seconds() -> f64 {
+    static START: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
+    let told = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
+    let nanos = told.and_then(|text| text.split(' ').next()?.parse::<f64>().ok());
+    nanos.map_or_else(|| START.get_or_init(Instant::now).elapsed().as_secs_f64(), |nanos| nanos / 1e9)
 }
 
 fn scrambled(i: u64) -> u64 {

@@ -3,8 +3,11 @@
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Int64Type, TimestampNanosecondType, UInt64Type};
-use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_array::types::{
+    Date64Type, Int64Type, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType,
+    UInt64Type,
+};
+use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, RecordBatch};
 use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::{DataType, Schema as ArrowSchema, TimeUnit};
 use mangrove_graph::column::{arrow_type, is_supported, value_at};
@@ -12,6 +15,7 @@ use mangrove_graph::{Cardinality, ElementKind, ExternalId, Value, ValueType};
 
 use crate::column::{ColumnType, cell_of_values, parse_value};
 use crate::error::{BadRow, Fault, LoadError, Place, Spot};
+use crate::infer::Inferred;
 use crate::plan::{LabelRule, PropertyPlan, TableHints, TablePlan, plan_table};
 use crate::rows::{
     Body, Column, Event, IdBuilder, IdType, Ids, LabelSet, Labels, PlaceKind, Places, RawCell, Rows, Sink, Values,
@@ -23,11 +27,22 @@ pub fn plan_arrow(schema: &ArrowSchema, hints: &TableHints, name: &Arc<str>) -> 
     if names.is_empty() {
         return Err(LoadError::format(Place::file(name), "the table has no columns"));
     }
-    let plan = plan_table(&names, hints, name)?;
+    let plan = plan_typed(&names, hints, name)?;
     for (field, property) in schema.fields().iter().zip(&plan.columns) {
         if property.is_some() && !is_supported(field.data_type()) {
             let reason = format!("column `{}`: values of Arrow type {} cannot be stored", field.name(), field.data_type());
             return Err(LoadError::format(Place::file(name), reason));
+        }
+    }
+    Ok(plan)
+}
+
+/// Plans a table whose columns have types of their own: a header's type counts only where the header says one.
+pub fn plan_typed(names: &[String], hints: &TableHints, name: &Arc<str>) -> Result<TablePlan, LoadError> {
+    let mut plan = plan_table(names, hints, name)?;
+    for (name, property) in names.iter().zip(&mut plan.columns) {
+        if let Some(property) = property.as_mut().filter(|_| !name.contains(':')) {
+            property.column_type = ColumnType::Inferred(Inferred::Nothing);
         }
     }
     Ok(plan)
@@ -305,7 +320,6 @@ pub fn as_type(value: &Value, t: ValueType) -> Option<Value> {
 
 /// A column as property values: the same array where its type has one, else the nearest type that loses nothing.
 pub fn values_of(column: &ArrayRef) -> Values {
-    let micros = || DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()));
     let to = match column.data_type() {
         DataType::Null => return Values::Absent(column.len()),
         DataType::UInt8 => DataType::Int16,
@@ -315,13 +329,10 @@ pub fn values_of(column: &ArrayRef) -> Values {
         DataType::Float16 => DataType::Float32,
         t if is_text(t) => DataType::Utf8,
         DataType::LargeBinary | DataType::BinaryView => DataType::Binary,
-        DataType::Date64 => micros(),
-        DataType::Timestamp(TimeUnit::Nanosecond, _) if !is_whole_micros(column) => {
-            return cells_of(&Input::Array(column.clone()));
+        DataType::Date64 | DataType::Timestamp(_, _) => {
+            return instants(column).unwrap_or_else(|| cells_of(&Input::Array(column.clone())));
         }
-        DataType::Timestamp(_, _) => micros(),
-        DataType::Duration(TimeUnit::Nanosecond) => return cells_of(&Input::Array(column.clone())),
-        DataType::Duration(_) => DataType::Duration(TimeUnit::Microsecond),
+        DataType::Duration(unit) if *unit != TimeUnit::Nanosecond => DataType::Duration(TimeUnit::Microsecond),
         t @ (DataType::Boolean
         | DataType::Int8
         | DataType::Int16
@@ -337,12 +348,30 @@ pub fn values_of(column: &ArrayRef) -> Values {
     Values::of_array(cast(column, &to))
 }
 
-fn fits_int64(column: &ArrayRef) -> bool {
-    column.as_primitive::<UInt64Type>().iter().flatten().all(|v| i64::try_from(v).is_ok())
+/// Instants in microseconds, if that loses nothing. What zone they were to be shown in does not travel.
+fn instants(column: &ArrayRef) -> Option<Values> {
+    fn micros<T: ArrowPrimitiveType<Native = i64>>(column: &ArrayRef, factor: i64) -> Option<Values> {
+        let column = column.as_primitive::<T>();
+        let fits = column.iter().flatten().all(|v| v.checked_mul(factor).is_some());
+        let made = || column.unary::<_, TimestampMicrosecondType>(|v| v.wrapping_mul(factor)).with_timezone("UTC");
+        fits.then(|| Values::of_array(Arc::new(made())))
+    }
+    match column.data_type() {
+        DataType::Date64 => micros::<Date64Type>(column, 1000),
+        DataType::Timestamp(TimeUnit::Second, _) => micros::<TimestampSecondType>(column, 1_000_000),
+        DataType::Timestamp(TimeUnit::Millisecond, _) => micros::<TimestampMillisecondType>(column, 1000),
+        DataType::Timestamp(TimeUnit::Microsecond, _) => micros::<TimestampMicrosecondType>(column, 1),
+        _ => {
+            let nanos = column.as_primitive_opt::<TimestampNanosecondType>()?;
+            let whole = nanos.iter().flatten().all(|v| v % 1000 == 0);
+            let made = || nanos.unary::<_, TimestampMicrosecondType>(|v| v.div_euclid(1000)).with_timezone("UTC");
+            whole.then(|| Values::of_array(Arc::new(made())))
+        }
+    }
 }
 
-fn is_whole_micros(column: &ArrayRef) -> bool {
-    column.as_primitive::<TimestampNanosecondType>().iter().flatten().all(|v| v % 1000 == 0)
+fn fits_int64(column: &ArrayRef) -> bool {
+    column.as_primitive::<UInt64Type>().iter().flatten().all(|v| i64::try_from(v).is_ok())
 }
 
 fn cells_of(column: &Input) -> Values {

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::csv_table::{plan_csv, read_csv};
+use crate::csv_table::{DialectHints, plan_csv, read_csv};
 use crate::elements::Pass;
 use crate::error::{BadRow, LoadError};
 use crate::plan::TableHints;
@@ -44,7 +44,8 @@ fn source(name: &str, text: &[u8]) -> Source {
 pub fn csv(text: &[u8]) -> Result<Reading, LoadError> {
     let source = source("text.csv", text);
     let hints = TableHints { stem: "text".into(), ..TableHints::default() };
-    let table = plan_csv(&mut &text[..], None, Some(b'"'), &hints, &source)?;
+    let given = DialectHints { delimiter: None, quote: Some(b'"'), comment: None };
+    let table = plan_csv(&mut &text[..], given, &hints, &source)?;
     let mut reading = Reading::default();
     read_csv(text, &source, &table, &mut |event| reading.event(event))?;
     Ok(reading)

@@ -22,11 +22,13 @@ pub struct Dialect {
     pub delimiter: u8,
     /// `None`: a quote is a character like any other.
     pub quote: Option<u8>,
+    /// Lines that begin with it are passed over.
+    pub comment: Option<u8>,
 }
 
 impl Default for Dialect {
     fn default() -> Self {
-        Self { delimiter: b',', quote: Some(b'"') }
+        Self { delimiter: b',', quote: Some(b'"'), comment: None }
     }
 }
 
@@ -243,6 +245,10 @@ impl<R: Read> CsvReader<R> {
             if text.is_empty() && self.ended {
                 return Ok(Step::End);
             }
+            if self.dialect.comment.is_some() && text.first() == self.dialect.comment.as_ref() {
+                self.skip_line(0, Fault::QuoteInField)?;
+                continue;
+            }
             match split(text, self.ended, self.dialect, &mut self.fields) {
                 Split::Record { len: 0, next } => {
                     self.start += next;
@@ -338,11 +344,11 @@ pub fn field_of(text: &[u8], dialect: Dialect, index: usize) -> Option<(usize, S
 }
 
 /// The delimiter of which the first lines of `sample` have most, the same number in each.
-pub fn detect_delimiter(sample: &[u8]) -> u8 {
+pub fn detect_delimiter(sample: &[u8], comment: Option<u8>) -> u8 {
     const CANDIDATES: [u8; 4] = *b",\t;|";
     const LINES: usize = 20;
     let fields_by = |delimiter: u8| -> (bool, usize) {
-        let dialect = Dialect { delimiter, ..Dialect::default() };
+        let dialect = Dialect { delimiter, comment, ..Dialect::default() };
         let mut reader = CsvReader::new(sample, dialect);
         let mut counts = Vec::new();
         while counts.len() < LINES {
@@ -402,8 +408,8 @@ mod tests {
         let expected =
             [record(1, &["a", "b"]), record(3, &["x, \"y\"\nz", ""]), record(5, &["1", ""]), record(6, &["last"])];
         assert_eq!(seen(text, Dialect::default()), expected);
-        let plain = Dialect { quote: None, delimiter: b'|' };
-        assert_eq!(seen(b"5\" nail|a\n", plain), [record(1, &["5\" nail", "a"])]);
+        let plain = Dialect { quote: None, delimiter: b'|', comment: Some(b'#') };
+        assert_eq!(seen(b"# it's \"\n5\" nail|a\n", plain), [record(2, &["5\" nail", "a"])]);
     }
 
     #[test]
@@ -422,7 +428,7 @@ mod tests {
     fn records_longer_than_the_buffer_are_read_and_endless_ones_refused() {
         let long = "x".repeat(3 << 20);
         assert_eq!(seen(format!("{long},1\n2,3").as_bytes(), Dialect::default())[0], record(1, &[&long, "1"]));
-        let endless = format!("1,\"{}", "y\n".repeat(3 << 20));
+        let endless = format!("1,\"{}", "y\n".repeat(8 << 20));
         assert!(matches!(
             seen(endless.as_bytes(), Dialect::default())[..],
             [Seen::Broken(1, 3, Fault::RecordTooLong { .. })]
@@ -431,10 +437,10 @@ mod tests {
 
     #[test]
     fn the_delimiter_is_the_one_every_line_agrees_on() {
-        assert_eq!(detect_delimiter(b"id;name, first\n1;Ann\n2;Bob\n"), b';');
-        assert_eq!(detect_delimiter(b"a\tb\n1\t2\n"), b'\t');
-        assert_eq!(detect_delimiter(b"id\n1\n"), b',');
-        assert_eq!(detect_delimiter(b"id,tags\n1,a;b;c\n2,d\n"), b',');
+        assert_eq!(detect_delimiter(b"id;name, first\n1;Ann\n2;Bob\n", None), b';');
+        assert_eq!(detect_delimiter(b"a\tb\n1\t2\n", None), b'\t');
+        assert_eq!(detect_delimiter(b"id\n1\n", None), b',');
+        assert_eq!(detect_delimiter(b"id,tags\n1,a;b;c\n2,d\n", None), b',');
     }
 
     proptest! {
@@ -461,7 +467,7 @@ mod tests {
                 let line = match entry { Seen::Record(line, _) | Seen::Broken(line, ..) => line };
                 prop_assert!(line <= lines);
             }
-            detect_delimiter(&text);
+            detect_delimiter(&text, None);
         }
     }
 }

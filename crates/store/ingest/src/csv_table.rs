@@ -30,26 +30,43 @@ const SAMPLE_RECORDS: usize = 10_000;
 #[derive(Clone, Debug)]
 pub struct CsvTable {
     pub dialect: Dialect,
+    /// The first line names the columns.
+    pub has_header: bool,
     pub plan: TablePlan,
+}
+
+/// What is known of a file's dialect before it is looked into.
+#[derive(Clone, Copy, Debug)]
+pub struct DialectHints {
+    /// `None` finds it out.
+    pub delimiter: Option<u8>,
+    pub quote: Option<u8>,
+    /// Lines that begin with it are passed over.
+    pub comment: Option<u8>,
 }
 
 /// Plans a table by the beginning of its content.
 pub fn plan_csv(
     content: &mut impl Read,
-    delimiter: Option<u8>,
-    quote: Option<u8>,
+    given: DialectHints,
     hints: &TableHints,
     source: &Source,
 ) -> Result<CsvTable, LoadError> {
     let mut sample = vec![0; SAMPLE_BYTES];
     let read = read_some(content, &mut sample).map_err(|e| source.failed(e))?;
     sample.truncate(read);
-    let dialect = Dialect { delimiter: delimiter.unwrap_or_else(|| detect_delimiter(&sample)), quote };
+    let guess = || detect_delimiter(&sample, given.comment);
+    let dialect = Dialect { delimiter: given.delimiter.unwrap_or_else(guess), quote: given.quote, comment: given.comment };
     let mut reader = CsvReader::new(&sample[..], dialect);
-    let names = header(&mut reader, source)?;
+    let columns = hints.mapping.as_ref().and_then(|mapping| mapping.columns.clone());
+    let has_header = columns.is_none();
+    let names = match columns {
+        Some(columns) => columns,
+        None => header(&mut reader, source)?,
+    };
     let mut plan = plan_table(&names, hints, &source.name)?;
     infer_columns(&mut plan, reader, read == SAMPLE_BYTES, source)?;
-    Ok(CsvTable { dialect, plan })
+    Ok(CsvTable { dialect, has_header, plan })
 }
 
 fn header<R: Read>(reader: &mut CsvReader<R>, source: &Source) -> Result<Vec<String>, LoadError> {
@@ -71,7 +88,8 @@ fn header<R: Read>(reader: &mut CsvReader<R>, source: &Source) -> Result<Vec<Str
             }
             let number = |name: &String| matches!(Inferred::of(name.as_bytes()), Inferred::Int | Inferred::Double);
             if names.iter().all(number) {
-                let reason = "the first line holds numbers only, but should be the names of the columns: add such a line";
+                let reason = "the first line holds numbers only, but should name the columns: add such a line, or give \
+                              the names as `columns` in a mapping";
                 return Err(LoadError::format(Place::at(file, record.line, 1), reason));
             }
             Ok(names)
@@ -118,7 +136,9 @@ fn infer_columns(
 /// Reads the rows of a table.
 pub fn read_csv(content: impl Read, source: &Source, table: &CsvTable, sink: &mut Sink<'_>) -> Result<(), LoadError> {
     let mut reader = CsvReader::new(content, table.dialect);
-    header(&mut reader, source)?;
+    if table.has_header {
+        header(&mut reader, source)?;
+    }
     let mut assembler = Assembler::new(source, table);
     loop {
         match reader.step().map_err(|e| source.failed(e))? {
@@ -265,6 +285,7 @@ impl<'a> Assembler<'a> {
             }
             _ => &text[field.start as usize..field.end as usize],
         };
+        let blank = bytes.is_empty() && field.quoting == Quoting::Bare;
         let slot = &mut self.slots[index];
         let mut outcome = Ok(());
         if let Some(part) = slot.part {
@@ -275,7 +296,7 @@ impl<'a> Assembler<'a> {
                 SlotPart::Label => None,
             };
             outcome = match ids {
-                Some(ids) if !bytes.is_empty() => ids.push(bytes).map_err(|misfit| {
+                Some(ids) if !blank => ids.push(bytes).map_err(|misfit| {
                     ids.push_placeholder();
                     self.table.fault(index, misfit)
                 }),
@@ -287,7 +308,7 @@ impl<'a> Assembler<'a> {
                 None => self.labels.push(bytes).map_err(|misfit| self.table.fault(index, misfit)),
             };
             if matches!(part, SlotPart::Id) && self.table.plan.kind == ElementKind::Edge {
-                self.no_ids.push(bytes.is_empty());
+                self.no_ids.push(blank);
             }
         }
         if let Some(property) = &mut slot.property
@@ -346,13 +367,13 @@ impl CsvTable {
     fn fault(&self, index: usize, misfit: Misfit) -> Fault {
         let plan = &self.plan;
         let is_part = [plan.parts.id, plan.parts.source, plan.parts.target].contains(&Some(index));
-        let expected = match &plan.columns[index] {
-            Some(property) if !is_part => property.column_type.name(),
-            _ => plan.id_type.name().to_owned(),
+        let (column, expected) = match &plan.columns[index] {
+            Some(property) if !is_part => (property.name.clone(), property.column_type.name()),
+            _ => (plan.names[index].clone(), plan.id_type.name().to_owned()),
         };
         match misfit {
             Misfit::NotUtf8 => Fault::NotUtf8,
-            Misfit::Type => Fault::Misfit { column: plan.names[index].clone(), expected: expected.into() },
+            Misfit::Type => Fault::Misfit { column, expected: expected.into() },
         }
     }
 

@@ -3,8 +3,9 @@
 use std::hash::Hash;
 use std::sync::Arc;
 
+use arrow_schema::DataType;
 use hashbrown::HashMap;
-use mangrove_graph::ExternalId;
+use mangrove_graph::{ExternalId, Value};
 
 use crate::error::LoadError;
 use crate::rows::{
@@ -117,7 +118,13 @@ impl Batch {
         let count = self.places.len();
         let columns = self.columns.into_iter().map(|(name, mut cells)| {
             cells.resize(count, RawCell::Absent);
-            Column { name, values: Values::of_cells(cells), inferred }
+            if inferred {
+                unify_numbers(&mut cells);
+            }
+            let values = Values::of_cells(cells);
+            let is_number = |t: &DataType| matches!(t, DataType::Int64 | DataType::Float64);
+            let inferred = inferred && matches!(&values, Values::Typed(array) if is_number(array.data_type()));
+            Column { name, values, inferred }
         });
         Rows {
             count,
@@ -129,8 +136,20 @@ impl Batch {
     }
 }
 
+/// Integers among doubles become doubles: JSON writers leave the `.0` away.
+fn unify_numbers(cells: &mut [RawCell]) {
+    if !cells.iter().any(|cell| matches!(cell, RawCell::One(Value::Float64(_)))) {
+        return;
+    }
+    for cell in cells {
+        if let RawCell::One(Value::Int64(int)) = cell {
+            *cell = RawCell::One(Value::Float64(*int as f64));
+        }
+    }
+}
+
 impl<'a, 's> ElementBatches<'a, 's> {
-    /// `inferred`: values came without types of their own, so columns may have to be brought to one type.
+    /// `inferred`: values came without types of their own, so columns of numbers may have to be brought to one type.
     pub fn new(file: &Arc<str>, inferred: bool, sink: &'a mut Sink<'s>) -> Self {
         let (vertices, edges) = (Batches::new(), Batches::new());
         Self { file: file.clone(), inferred, sink, vertices, edges, cells: 0, rows: 0 }

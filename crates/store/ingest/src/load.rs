@@ -19,7 +19,7 @@ use std::time::Instant;
 use mangrove_graph::{ElementKind, GraphWrite, Schema};
 
 use crate::column::ColumnType;
-use crate::csv_table::{CsvTable, plan_csv, read_csv};
+use crate::csv_table::{CsvTable, DialectHints, plan_csv, read_csv};
 use crate::elements::Pass;
 use crate::error::LoadError;
 use crate::format::{self, Format};
@@ -227,9 +227,12 @@ fn plan_job(
         Format::GraphMl => Reader::GraphMl,
         Format::GraphSon => Reader::GraphSon,
         Format::Csv | Format::Auto => {
-            let delimiter = mapping.and_then(|entry| entry.delimiter).or(options.delimiter);
-            let quote = mapping.map_or(options.quote, |entry| entry.quote.unwrap_or(options.quote));
-            Reader::Csv(Box::new(plan_csv(&mut content, delimiter, quote, &hints, &source)?))
+            let given = DialectHints {
+                delimiter: mapping.and_then(|entry| entry.delimiter).or(options.delimiter),
+                quote: mapping.and_then(|entry| entry.quote).unwrap_or(options.quote),
+                comment: mapping.and_then(|entry| entry.comment),
+            };
+            Reader::Csv(Box::new(plan_csv(&mut content, given, &hints, &source)?))
         }
     };
     let plan = match &mut reader {

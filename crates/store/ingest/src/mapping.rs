@@ -30,6 +30,7 @@ pub struct TableEntry {
     pub target_label: Option<Arc<str>>,
     pub delimiter: Option<u8>,
     pub quote: Option<Option<u8>>,
+    pub comment: Option<u8>,
     pub table: Arc<TableMapping>,
 }
 
@@ -148,6 +149,7 @@ impl Reader<'_> {
             target_label: None,
             delimiter: None,
             quote: None,
+            comment: None,
             table: Arc::default(),
         };
         let mut table = TableMapping::default();
@@ -174,6 +176,11 @@ impl Reader<'_> {
                 ("quote", _) => {
                     let none = matches!(&value.data, YamlData::Value(Scalar::String(text)) if text == "none");
                     entry.quote = Some(if none { None } else { Some(self.byte(value)?) });
+                }
+                ("comment", _) => entry.comment = Some(self.byte(value)?),
+                ("columns", _) => {
+                    let names = self.items(value)?.iter().map(|name| self.text(name).map(str::to_owned));
+                    table.columns = Some(names.collect::<Result<_, _>>()?);
                 }
                 ("only_listed", _) => table.only_listed = self.flag(value)?,
                 ("properties", _) => table.properties = self.properties(value)?,
@@ -235,7 +242,7 @@ impl Reader<'_> {
     }
 }
 
-const KEYS: [&str; 15] = [
+const KEYS: [&str; 18] = [
     "file",
     "files",
     "format",
@@ -250,5 +257,8 @@ const KEYS: [&str; 15] = [
     "time",
     "delimiter",
     "quote",
+    "comment",
+    "columns",
+    "only_listed",
     "properties",
 ];

@@ -76,6 +76,8 @@ pub struct TableMapping {
     pub target: Option<String>,
     pub time: Option<String>,
     pub properties: Vec<(String, ColumnMapping)>,
+    /// The names of the columns of a file without a header line.
+    pub columns: Option<Vec<String>>,
     /// Columns not listed among the properties are left out.
     pub only_listed: bool,
 }

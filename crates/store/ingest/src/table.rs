@@ -7,9 +7,9 @@ use arrow_schema::SchemaRef;
 use mangrove_graph::column::array_of;
 use mangrove_graph::{ElementKind, Value};
 
-use crate::arrow_table::{Input, plan_arrow, send_batch, send_columns};
+use crate::arrow_table::{Input, plan_arrow, plan_typed, send_batch, send_columns};
 use crate::error::{LoadError, Place};
-use crate::plan::{TableHints, TablePlan, plan_table};
+use crate::plan::{TableHints, TablePlan};
 use crate::rows::{IdType, Sink};
 
 /// Columns are found by the rules of plain tables: see docs/load.md.
@@ -68,7 +68,7 @@ impl TableInput {
                     return Err(LoadError::format(Place::file(&self.name), reason));
                 }
                 let names: Vec<String> = names.iter().map(|name| name.to_string()).collect();
-                plan_table(&names, &hints, &self.name)?
+                plan_typed(&names, &hints, &self.name)?
             }
         };
         plan.id_type = id_type;

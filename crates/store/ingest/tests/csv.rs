@@ -305,6 +305,8 @@ fn a_mapping_says_what_headers_do_not() {
             "map.yaml",
             "nodes:\n  - file: airports.txt\n    label: airport\n    id: code\n    properties:\n      elev: {name: elevation, type: double}\n      junk: ignore\n      seen: {type: 'date[]', cardinality: set}\nedges:\n  - files: [routes.txt]\n    label: route\n    source: a\n    target: b\n    source_label: airport\n    time: when\n    delimiter: '|'\n",
         ),
+        ("list.txt", "# src dst\n# it's \"SNAP\"\nGVA ZRH\n"),
+        ("list.yaml", "edges:\n- {file: list.txt, label: back, columns: [a, b], comment: '#', delimiter: ' '}\n"),
         ("bad.yaml", "nodes:\n  - file: airports.txt\n    lable: x\n"),
     ]);
     let options = LoadOptions { mapping: Some(files.path("map.yaml")), ..LoadOptions::default() };
@@ -314,6 +316,10 @@ fn a_mapping_says_what_headers_do_not() {
     assert!(cell(&graph, ElementId::Vertex(vertex(&graph, "ZRH")), "junk").is_absent());
     let expected = ("route".to_owned(), "GVA".to_owned(), Some(Value::Int64(7)));
     assert_eq!(out_edges(&graph, vertex(&graph, "ZRH"), "when"), [expected]);
+    let mut graph = graph;
+    let list = LoadOptions { mapping: Some(files.path("list.yaml")), ..LoadOptions::default() };
+    mangrove_ingest::load(&mut graph, &list, &mut mangrove_ingest::Quiet).unwrap();
+    assert_eq!(out_edges(&graph, vertex(&graph, "GVA"), "when"), [("back".into(), "ZRH".into(), None)]);
     let bad = LoadOptions { mapping: Some(files.path("bad.yaml")), ..LoadOptions::default() };
     let message = files.message(try_load(&bad, IdSpace::Graph).unwrap_err());
     assert!(message.starts_with("bad.yaml:3:") && message.contains("did you mean `label`?"), "{message}");

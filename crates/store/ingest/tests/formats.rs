@@ -192,7 +192,7 @@ fn graphson_that_cannot_be_loaded_has_a_place() {
     let (_, report) = try_load(&files.skipping(files.options(&["g.json"])), IdSpace::Graph).unwrap();
     assert_eq!((report.vertex_count(), report.edge_count()), (1, 0));
     let rejects = files.rejects();
-    let starts = ["g.json,2,22,,", "g.json,3,1,,no `id`", "g.json,4,1,[1],", "g.json,5,1,x,not a g:Int32", "g.json,1,1,9,"];
+    let starts = ["g.json,2,20,,", "g.json,3,1,,no `id`", "g.json,4,1,[1],", "g.json,5,1,x,not a g:Int32", "g.json,1,1,9,"];
     assert_eq!(rejects.len(), starts.len(), "{rejects:?}");
     for (reject, start) in rejects.iter().zip(starts) {
         assert!(reject.starts_with(start), "{reject}");
@@ -287,7 +287,7 @@ fn ids_unique_within_labels_come_back_from_csv() {
         graph.add_vertices(label, &[Some(1.into()), Some("x, \"y".into())], &mut made).unwrap();
     }
     let edge = |source: usize, target: usize| NewEdge { source: made[source], target: made[target], id: None, time: None };
-    graph.add_edges(e, &[edge(0, 2), edge(0, 1), edge(3, 0)], &mut Vec::new()).unwrap();
+    graph.add_edges(e, &[edge(0, 1), edge(2, 0), edge(3, 0)], &mut Vec::new()).unwrap();
     compare::assert_same_content(&graph, &round_trip(&graph, ExportFormat::Csv, IdSpace::Label));
 }
 
@@ -310,8 +310,12 @@ fn the_time_of_edges_comes_back_from_csv() {
 
 /// A graph of random ids and values, with cells of several values and properties on them.
 fn random_graph() -> impl Strategy<Value = Oracle> {
-    let vertex =
-        (0..3usize, random::external_id(), prop::collection::vec((0..4usize, cell_strategy()), 0..4), any::<bool>());
+    let vertex = (
+        0..3usize,
+        random::external_id().prop_filter("CSV has no type for each id", |id| !matches!(id, ExternalId::Uuid(_))),
+        prop::collection::vec((0..4usize, cell_strategy()), 0..4),
+        any::<bool>(),
+    );
     let edge = (
         0..2usize,
         any::<prop::sample::Index>(),
@@ -337,9 +341,12 @@ fn random_graph() -> impl Strategy<Value = Oracle> {
                 graph.set_further_labels(vertex, &[also]).unwrap();
             }
         }
-        for (label, source, target, property) in edges {
+        // A load hands out edge ids by source.
+        let mut edges: Vec<_> = edges.into_iter().map(|(l, s, t, p)| (*s.get(&made), l, *t.get(&made), p)).collect();
+        edges.sort_by_key(|(source, label, ..)| (*label, *source));
+        for (source, label, target, property) in edges {
             let label = graph.ensure_label(ElementKind::Edge, ["knows", "at; from"][label]).unwrap();
-            let new = NewEdge { source: *source.get(&made), target: *target.get(&made), id: None, time: None };
+            let new = NewEdge { source, target, id: None, time: None };
             let mut ids = Vec::new();
             graph.add_edges(label, &[new], &mut ids).unwrap();
             if let Some((key, value)) = property {

@@ -16,7 +16,14 @@ use crate::error::OpenError;
 /// Held by the handles of this process that may write; ends with the last of them.
 #[derive(Debug)]
 pub struct WriterLock {
-    _file: File,
+    file: File,
+}
+
+impl Drop for WriterLock {
+    fn drop(&mut self) {
+        // Closing the file would do, but for children of this process that inherited it. The lock then ends with them.
+        let _ = self.file.unlock();
+    }
 }
 
 /// The locks this process holds, as another handle of the same process may write too.
@@ -54,7 +61,7 @@ impl WriterLock {
         }
         let written = file.set_len(0).and_then(|()| file.rewind()).and_then(|()| write!(file, "{}", Holder::this().text()));
         written.map_err(OpenError::io("write", &path))?;
-        Ok(Self { _file: file })
+        Ok(Self { file })
     }
 }
 

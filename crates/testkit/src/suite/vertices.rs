@@ -21,6 +21,7 @@ pub(super) const CASES: &[Case] = &[
     ("scans stop and go on", scans_stop_and_go_on),
     ("filters all have to hold", filters_all_have_to_hold),
     ("a missing vertex is told", a_missing_vertex_is_told),
+    ("labels and keys of any name", labels_and_keys_of_any_name),
 ];
 
 fn an_empty_store_is_an_empty_graph(make: Make<'_>) {
@@ -227,4 +228,18 @@ fn a_missing_vertex_is_told(make: Make<'_>) {
     assert!(!view.contains(ElementId::Vertex(gone)).unwrap());
     assert_eq!(view.cell(ElementId::Vertex(gone), name).unwrap(), Cell::Absent);
     graph.remove_vertices(&[gone, there, there]).unwrap();
+}
+
+fn labels_and_keys_of_any_name(make: Make<'_>) {
+    same_as_oracle(make, IdSpace::Graph, |graph| {
+        let names = ["", " ", "a", "A", "a.b:c/d", "\u{0}", "日本", &"long ".repeat(10_000)];
+        for (at, name) in names.into_iter().enumerate() {
+            let (label, knows, own) = (vertex_label(graph, name), edge_label(graph, name), key(graph, name));
+            assert_eq!((label, knows, own.0), (LabelId(at as u16), LabelId(at as u16), at as u16));
+            assert_eq!(vertex_label(graph, name), label, "the same name is the same label");
+            let vertex = add_vertices(graph, label, [at as i64])[0];
+            add_edges(graph, knows, [(vertex, vertex)]);
+            set_vertex(graph, vertex, own, name);
+        }
+    });
 }

@@ -43,14 +43,24 @@ fn suggestions(quoted: &[String], typed: &str) -> Vec<Suggestion> {
     }
 }
 
-/// What may follow `before`: steps after a dot, elsewhere constants and predicates too.
+/// What may follow `before`: members after `P.`, `T.` and their like, steps after any other dot, everything elsewhere.
 fn words(before: &str) -> impl Iterator<Item = (String, Option<&'static str>)> {
+    let chain = before.trim_end().strip_suffix('.');
+    let owner = chain.map(|chain| &chain[chain.rfind(|c: char| !c.is_alphanumeric()).map_or(0, |at| at + 1)..]);
+    let members: Option<&[&str]> = match owner {
+        Some("P") => Some(&names::PREDICATES),
+        Some("TextP") => Some(&names::TEXT_PREDICATES),
+        Some(kind) => names::members(kind),
+        None => None,
+    };
     let steps = STEPS.iter().map(|step| (step.name.to_owned(), Some(step.description)));
-    let predicates = names::PREDICATES.iter().chain(&names::TEXT_PREDICATES).chain(&["g", "__"]);
-    let constants = names::KINDS.iter().flat_map(|kind| kind.members.iter().map(|m| format!("{}.{m}", kind.name)));
-    let others = predicates.map(|name| (*name).to_owned()).chain(constants).map(|name| (name, None));
-    let after_dot = before.trim_end().ends_with('.');
-    steps.chain(others.filter(move |_| !after_dot))
+    let beside = names::PREDICATES.iter().chain(&names::TEXT_PREDICATES).chain(&["g", "__", "P", "TextP"]);
+    let kinds = names::KINDS.iter().map(|kind| &kind.name);
+    let members_only = members.is_some();
+    let plain = |name: &&'static str| ((*name).to_owned(), None);
+    let listed = members.unwrap_or_default().iter().map(plain);
+    let others = beside.chain(kinds).map(plain).filter(move |_| chain.is_none());
+    listed.chain(steps.chain(others).filter(move |_| !members_only))
 }
 
 fn suggestion(value: String, start: usize, end: usize, description: Option<&str>) -> Suggestion {
@@ -108,7 +118,8 @@ mod tests {
     fn steps_names_and_commands_complete_where_they_belong() {
         assert_eq!(suggested("g.V().outE"), ["g.V().outE"]);
         assert_eq!(suggested("g.V().hasLabel('air"), ["g.V().hasLabel('airport"]);
-        assert_eq!(suggested("g.V().where(__.has('a', TextP.con"), [] as [&str; 0]);
+        assert_eq!(suggested("g.V().where(__.has('a', TextP.con"), ["g.V().where(__.has('a', TextP.containing"]);
+        assert_eq!(suggested("g.V().order().by('n', Order.de"), ["g.V().order().by('n', Order.desc"]);
         assert!(suggested("g.V().where(st").contains(&"g.V().where(startingWith".to_owned()));
         assert!(!suggested("g.V().st").contains(&"g.V().startingWith".to_owned()));
         assert_eq!(suggested(":he"), [":help"]);

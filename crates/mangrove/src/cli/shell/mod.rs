@@ -3,8 +3,8 @@
 mod editing;
 mod scan;
 
-use std::io::{self, BufRead, IsTerminal};
-use std::path::{Path, PathBuf};
+use std::io::{self, IsTerminal, Read};
+use std::path::PathBuf;
 use std::sync::PoisonError;
 use std::time::Instant;
 
@@ -18,15 +18,15 @@ use reedline::{
 use self::editing::{GremlinCompleter, GremlinHighlighter, Names, WholeQueries};
 use super::output::{self, Format};
 use super::query::elapsed;
-use super::{Failure, counted, interrupt, say, stats};
-use crate::{Database, OpenOptions, Parameters, QueryOptions};
+use super::{Failure, counted, interrupt, open_reading, open_writing, say, stats};
+use crate::{Database, Parameters, QueryError, QueryOptions};
 
 /// Ask questions interactively, with history and completion
 #[derive(Args)]
 pub struct Shell {
     /// The database
     db: PathBuf,
-    /// Change nothing; a database that another process is writing to is opened so anyway
+    /// Refuse to change anything
     #[arg(long)]
     read_only: bool,
     /// Make the database if there is none
@@ -54,25 +54,32 @@ const COMMANDS: [Command; 9] = [
 
 impl Shell {
     pub fn run(self) -> Result<(), Failure> {
-        let database = self.open()?;
-        let mut session = Session { database, quoted: Names::default(), format: Format::Table, timing: true };
+        if self.create {
+            Database::open(&self.db)?;
+        }
+        let mut session = Session {
+            path: self.db,
+            read_only: self.read_only,
+            reader: None,
+            quoted: Names::default(),
+            format: Format::Table,
+            timing: true,
+        };
         session.refresh_names()?;
         if io::stdin().is_terminal() && io::stdout().is_terminal() {
-            session.converse(&self.db)
+            session.converse()
         } else {
             session.timing = false;
             session.run_script()
         }
     }
-
-    fn open(&self) -> Result<Database, Failure> {
-        let options = OpenOptions { read_only: self.read_only, create: self.create, ..OpenOptions::default() };
-        Ok(Database::open_with(&self.db, &options)?)
-    }
 }
 
+/// Opens the database for writing only while a statement writes, so that an open shell keeps nobody else from it.
 struct Session {
-    database: Database,
+    path: PathBuf,
+    read_only: bool,
+    reader: Option<Database>,
     /// Labels and property keys of the graph.
     quoted: Names,
     format: Format,
@@ -88,9 +95,9 @@ enum Next {
 
 impl Session {
     /// Reads queries from a person.
-    fn converse(&mut self, path: &Path) -> Result<(), Failure> {
+    fn converse(&mut self) -> Result<(), Failure> {
         let failed = |error: &dyn std::fmt::Display| Failure::Request(format!("the terminal cannot be used: {error}"));
-        let name = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+        let name = self.path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
         let prompt = DefaultPrompt::new(DefaultPromptSegment::Basic(name), DefaultPromptSegment::Empty);
         let mut editor = self.editor();
         say("Gremlin ends where its brackets close; :help tells more, Tab completes, Ctrl-D leaves.");
@@ -136,18 +143,15 @@ impl Session {
 
     /// Runs what is piped in, and stops at the first thing that fails.
     fn run_script(&mut self) -> Result<(), Failure> {
-        let mut statement = String::new();
-        for line in io::stdin().lock().lines() {
-            statement.push_str(&line?);
-            if !scan::is_whole(&statement) {
-                statement.push('\n');
-                continue;
-            }
-            if self.statement(&std::mem::take(&mut statement))? == Next::Leave {
-                return Ok(());
+        let mut script = String::new();
+        let read = io::stdin().lock().read_to_string(&mut script);
+        read.map_err(|error| Failure::Request(format!("standard input cannot be read: {error}")))?;
+        for statement in scan::statements(&script) {
+            if self.statement(statement)? == Next::Leave {
+                break;
             }
         }
-        self.statement(&statement).map(|_| ())
+        Ok(())
     }
 
     fn statement(&mut self, text: &str) -> Result<Next, Failure> {
@@ -159,12 +163,30 @@ impl Session {
         }
     }
 
+    fn reader(&mut self) -> Result<Database, Failure> {
+        let reader = self.reader.take().map_or_else(|| open_reading(&self.path), Ok)?;
+        Ok(self.reader.insert(reader).clone())
+    }
+
+    /// The database for one statement.
+    fn database(&mut self, writes: bool) -> Result<Database, Failure> {
+        if !writes || self.read_only {
+            return self.reader();
+        }
+        // What is open read-only cannot be opened for writing as well.
+        self.reader = None;
+        open_writing(&self.path)
+    }
+
     fn query(&mut self, text: &str) -> Result<(), Failure> {
+        let query = mangrove_query::Query::parse(text).map_err(QueryError::from)?;
+        let database = self.database(query.writes())?;
         let options = QueryOptions { cancel: interrupt::token(), ..QueryOptions::default() };
         let started = Instant::now();
-        let mut results = self.database.query(text, &Parameters::new(), &options)?;
+        let mut results = database.query(text, &Parameters::new(), &options)?;
         let rows = output::print(&mut results, self.format)?;
         results.warnings().iter().for_each(|warning| say(&format!("warning: {warning}")));
+        drop((results, database));
         if self.timing {
             say(&format!("{} in {}", counted(rows, "row", "rows"), elapsed(started.elapsed())));
         }
@@ -174,10 +196,10 @@ impl Session {
     fn command(&mut self, name: &str, rest: &str) -> Result<(), Failure> {
         match name {
             "help" => output::print_text(&help()),
-            "schema" => output::print_text(&stats::schema(&self.database)?),
-            "stats" => output::print_text(&stats::summary(&self.database)?),
+            "schema" => output::print_text(&stats::schema(&self.reader()?)?),
+            "stats" => output::print_text(&stats::summary(&self.reader()?)?),
             "explain" => {
-                let plan = self.database.explain(rest, &Parameters::new(), &QueryOptions::default())?;
+                let plan = self.reader()?.explain(rest, &Parameters::new(), &QueryOptions::default())?;
                 output::print_text(&plan)
             }
             "timing" => {
@@ -205,14 +227,14 @@ impl Session {
         let Some((label, key)) = names.split_once(char::is_whitespace) else {
             return Err(Failure::Request("say which label and which key, as in :index airport code".into()));
         };
-        let made = self.database.create_index(label, key.trim())?;
+        let made = self.database(true)?.create_index(label, key.trim())?;
         say(if made { "the index is made" } else { "there was such an index already" });
         Ok(())
     }
 
     /// Completion knows what the graph holds.
     fn refresh_names(&mut self) -> Result<(), Failure> {
-        let schema = self.database.schema()?;
+        let schema = self.reader()?.schema()?;
         let labels = [ElementKind::Vertex, ElementKind::Edge].into_iter().flat_map(|kind| schema.labels(kind));
         let mut quoted: Vec<String> = labels.map(|label| label.name.to_string()).collect();
         quoted.extend(schema.keys.iter().map(|key| key.to_string()));

@@ -82,9 +82,31 @@ pub fn is_whole(text: &str) -> bool {
     depth <= 0 && !text.trim_end().ends_with(['.', ','])
 }
 
+/// The statements of a script: each ends with a line that makes it whole, unless the next line goes on with a dot.
+pub fn statements(script: &str) -> impl Iterator<Item = &str> {
+    let mut rest = script;
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        let ends = rest.match_indices('\n').map(|(at, _)| at + 1).chain([rest.len()]);
+        let is_end = |end: &usize| is_whole(&rest[..*end]) && !rest[*end..].trim_start().starts_with('.');
+        let (statement, after) = rest.split_at(ends.into_iter().find(is_end).unwrap_or(rest.len()));
+        rest = after;
+        Some(statement)
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn statements_go_on_while_brackets_are_open_or_a_dot_follows() {
+        let script = ":help\ng.V()\n  .out(\n'a')\n\ng.E()";
+        let found: Vec<&str> = statements(script).map(str::trim).collect();
+        assert_eq!(found, [":help", "g.V()\n  .out(\n'a')", "", "g.E()"]);
+    }
 
     #[test]
     fn tokens_are_all_of_the_text() {

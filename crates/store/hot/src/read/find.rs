@@ -1,8 +1,6 @@
 //! From external ids to elements and back.
 
-use mangrove_graph::{
-    Cell, EdgeId, EdgeRef, ElementId, ElementKind, ExternalId, IdSpace, LabelId, Result, Value, VertexId,
-};
+use mangrove_graph::{Cell, EdgeId, EdgeRef, ElementId, ElementKind, ExternalId, IdSpace, LabelId, Result, Value, VertexId};
 
 use super::Reader;
 use crate::block::Block;
@@ -14,12 +12,7 @@ use crate::names;
 const SORTED_FROM: usize = 256;
 
 impl<'t> Reader<'t> {
-    pub fn find_vertices(
-        &self,
-        label: Option<LabelId>,
-        ids: &[ExternalId],
-        out: &mut Vec<Option<VertexId>>,
-    ) -> Result<()> {
+    pub fn find_vertices(&self, label: Option<LabelId>, ids: &[ExternalId], out: &mut Vec<Option<VertexId>>) -> Result<()> {
         let space = match (self.schema.id_space, label) {
             (IdSpace::Graph, _) => None,
             (IdSpace::Label, Some(label)) => Some(label),
@@ -176,4 +169,3 @@ pub fn labels(cell: Cell) -> Result<Vec<LabelId>> {
         _ => Err(corrupt("further labels that are none")),
     }
 }
-

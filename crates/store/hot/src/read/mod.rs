@@ -95,10 +95,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    pub fn statistics(
-        &self,
-        counter: impl Fn(ElementKind, LabelId) -> Result<catalog::Counter>,
-    ) -> Result<Statistics> {
+    pub fn statistics(&self, counter: impl Fn(ElementKind, LabelId) -> Result<catalog::Counter>) -> Result<Statistics> {
         let live = |kind| {
             let labels = 0..self.schema.labels(kind).len();
             labels.map(|label| Ok(counter(kind, LabelId(label as u16))?.live)).collect::<Result<_>>()
@@ -129,13 +126,7 @@ macro_rules! read_through_reader {
                 self.reader().scan_vertices(scan, cursor, limit, out)
             }
 
-            fn scan_edges(
-                &self,
-                scan: &Scan,
-                cursor: &mut ScanCursor,
-                limit: usize,
-                out: &mut Vec<EdgeRef>,
-            ) -> Result<()> {
+            fn scan_edges(&self, scan: &Scan, cursor: &mut ScanCursor, limit: usize, out: &mut Vec<EdgeRef>) -> Result<()> {
                 self.reader().scan_edges(scan, cursor, limit, out)
             }
 

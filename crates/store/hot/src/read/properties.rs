@@ -60,9 +60,9 @@ impl<'t> Reader<'t> {
             };
             last = Some((which, found));
             let (_, slot) = block_slot(place(raw));
-            gathered.rows.push(found.and_then(|block| {
-                gathered.blocks[block as usize].rank(slot).map(|rank| (block, rank as u8))
-            }));
+            gathered
+                .rows
+                .push(found.and_then(|block| gathered.blocks[block as usize].rank(slot).map(|rank| (block, rank as u8))));
         }
         Ok(gathered)
     }

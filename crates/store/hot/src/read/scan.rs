@@ -22,13 +22,7 @@ enum Members {
 }
 
 impl<'t> Reader<'t> {
-    pub fn scan_vertices(
-        &self,
-        scan: &Scan,
-        cursor: &mut ScanCursor,
-        limit: usize,
-        out: &mut Vec<VertexId>,
-    ) -> Result<()> {
+    pub fn scan_vertices(&self, scan: &Scan, cursor: &mut ScanCursor, limit: usize, out: &mut Vec<VertexId>) -> Result<()> {
         self.scan(ElementKind::Vertex, scan, cursor, limit, |label, block, found, _| {
             out.extend(slots(found).map(|slot| vertex_at(label, block * SLOTS as u64 + slot as u64)));
             Ok(())
@@ -98,9 +92,8 @@ impl<'t> Reader<'t> {
             schema.property(filter.key)?;
             filters.push((self.column(Column::property(kind, label, filter.key)), &filter.predicate));
         }
-        let further = (members == Members::Carriers).then(|| {
-            (self.column(Column::further(label)), scan.labels.as_deref().unwrap_or_default())
-        });
+        let further = (members == Members::Carriers)
+            .then(|| (self.column(Column::further(label)), scan.labels.as_deref().unwrap_or_default()));
         Some(LabelScanner { alive: self.column(Column::alive(kind, label)), filters, further })
     }
 
@@ -199,4 +192,3 @@ fn carriers(block: &Block, wanted: &[LabelId], among: u128) -> Result<u128> {
     }
     Ok(carriers)
 }
-

@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use mangrove_graph::{
-    Cardinality, ElementKind, GraphError, IndexSchema, KeyId, LabelId, PropertySchema, Result, ValueType,
-};
+use mangrove_graph::{Cardinality, ElementKind, GraphError, IndexSchema, KeyId, LabelId, PropertySchema, Result, ValueType};
 
 use super::HotTransaction;
 use crate::block::{SLOTS, slots};

@@ -12,9 +12,9 @@ use super::vertices::NameBatch;
 use crate::adjacency::Entry;
 use crate::block::Block;
 use crate::encode::CountRows;
+use crate::fault::lmdb;
 use crate::key::{Column, block_slot, edge_at, flip, no_such, place};
 use crate::names;
-use crate::fault::lmdb;
 
 /// An edge to be removed, with all that is needed to find its traces.
 #[derive(Clone, Copy)]

@@ -88,6 +88,22 @@ impl HotTransaction {
         Reader { tables: &self.owned.shared().tables, txn: self.owned.txn(), schema: &self.schema }
     }
 
+    #[cfg(test)]
+    pub(crate) fn table(&self, name: &str) -> crate::store::Table {
+        let named = self.owned.shared().tables.named();
+        named.into_iter().find(|(of, _)| *of == name).expect("a table").1
+    }
+
+    #[cfg(test)]
+    pub(crate) fn txn(&self) -> &heed::RwTxn<'static> {
+        self.owned.txn()
+    }
+
+    #[cfg(test)]
+    pub(crate) fn txn_mut(&mut self) -> &mut heed::RwTxn<'static> {
+        self.owned.txn_mut()
+    }
+
     fn counts(&self) -> Result<Statistics> {
         self.reader().statistics(|kind, label| self.counter(kind, label))
     }

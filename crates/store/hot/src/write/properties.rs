@@ -177,9 +177,7 @@ impl HotTransaction {
         cell: &Cell,
         fixed: bool,
     ) -> Result<()> {
-        let names = || {
-            (self.schema.label_name(kind, label).to_string(), self.schema.key_name(property.key).to_string())
-        };
+        let names = || (self.schema.label_name(kind, label).to_string(), self.schema.key_name(property.key).to_string());
         if let Some(declared) = property.declared {
             let unfit = cell.values().find(|value| !value.is_null() && value.value_type() != declared);
             if let Some(value) = unfit {

@@ -5,8 +5,8 @@ use std::ops::Bound;
 
 use heed::types::Bytes;
 use mangrove_graph::{
-    Adjacency, Cell, Direction, EdgeId, ElementId, ElementKind, ExternalId, GraphError, Hop, KeyId, LabelId, Result,
-    Value, VertexId, Wants, id::LOCAL_MAX,
+    Adjacency, Cell, Direction, EdgeId, ElementId, ElementKind, ExternalId, GraphError, Hop, KeyId, LabelId, Result, Value,
+    VertexId, Wants, id::LOCAL_MAX,
 };
 
 use super::HotTransaction;

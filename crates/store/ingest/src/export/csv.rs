@@ -196,8 +196,8 @@ fn write_field(cell: Cell, form: Form, walk: &Walk<'_>, line: &mut String) -> Re
             write_value(value, &mut text);
             text
         }
-        (Form::Array, cell) => cell.values().map(Value::to_string).collect::<Vec<_>>().join(";"),
-        (_, cell) => cell.values().next().map(Value::to_string).unwrap_or_default(),
+        (Form::Array, cell) => cell.values().map(text_of).collect::<Vec<_>>().join(";"),
+        (_, cell) => cell.values().next().map(text_of).unwrap_or_default(),
     };
     if text.is_empty() {
         line.push_str("\"\"")
@@ -205,6 +205,15 @@ fn write_field(cell: Cell, form: Form, walk: &Walk<'_>, line: &mut String) -> Re
         csv_field(&text, line)
     }
     Ok(())
+}
+
+/// A plain value so that it reads as the same one.
+fn text_of(value: &Value) -> String {
+    match value {
+        Value::Decimal(v) => v.to_string(), // keeps the scale
+        Value::Bytes(_) => format!("0x{value}"),
+        other => other.to_string(),
+    }
 }
 
 fn header(first: &[String], plans: &[ColumnPlan]) -> String {
@@ -260,6 +269,7 @@ fn vertex_page(walk: &Walk<'_>, page: &[VertexId], plans: &[ColumnPlan], output:
 
 fn id_field(id: &ExternalId, line: &mut String) {
     match id {
+        ExternalId::String(id) if id.is_empty() => line.push_str("\"\""),
         ExternalId::String(id) => csv_field(id, line),
         other => line.push_str(&other.to_string()),
     }

@@ -229,7 +229,7 @@ pub fn write_value(value: &Value, out: &mut String) {
         Value::Float32(v) => typed("g:Float", &float(f64::from(*v), v.to_string()), out),
         Value::Float64(v) => typed("g:Double", &float(*v, v.to_string()), out),
         Value::BigInt(v) => typed("gx:BigInteger", &v.to_string(), out),
-        Value::Decimal(v) => typed("gx:BigDecimal", &v.to_plain_string(), out),
+        Value::Decimal(v) => typed("gx:BigDecimal", &v.to_string(), out),
         Value::Bytes(v) => text("gx:ByteBuffer", &base64::engine::general_purpose::STANDARD.encode(v), out),
         Value::Uuid(v) => text("g:UUID", &v.to_string(), out),
         Value::Date(v) => text("gx:LocalDate", &v.to_string(), out),

@@ -1,0 +1,101 @@
+//! The façade as Rust programs meet it.
+
+use mangrove::ingest::{IngestOptions, Table, TableInput};
+use mangrove::{
+    Database, GraphError, OpenError, OpenOptions, Parameters, QueryError, QueryOptions, ResultStream, StoreError, Value,
+};
+
+struct Graph {
+    _directory: tempfile::TempDir,
+    db: Database,
+}
+
+impl Graph {
+    fn new() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let db = Database::open(directory.path().join("db.mg")).unwrap();
+        Self { _directory: directory, db }
+    }
+
+    fn query(&self, text: &str) -> Result<ResultStream, QueryError> {
+        self.db.query(text, &Parameters::new(), &QueryOptions::default())
+    }
+
+    fn count(&self) -> Value {
+        self.query("g.V().count()").unwrap().values().unwrap().remove(0)
+    }
+}
+
+#[test]
+fn a_transaction_is_kept_whole_or_not_at_all() {
+    let graph = Graph::new();
+    let (none, options) = (Parameters::new(), QueryOptions::default());
+    let mut kept = graph.db.transaction().unwrap();
+    kept.query("g.addV('person').property(T.id, 'ada')", &none, &options).unwrap();
+    let wrong = kept.query("g.V().owt()", &none, &options);
+    assert!(matches!(wrong, Err(QueryError::Query(_))), "a query that cannot be read changes nothing");
+    kept.query("g.addV('person').property(T.id, 'bob')", &none, &options).unwrap();
+    assert_eq!(graph.count(), Value::Int64(0), "others do not see it yet");
+    kept.commit().unwrap();
+    assert_eq!(graph.count(), Value::Int64(2));
+
+    let mut failed = graph.db.transaction().unwrap();
+    failed.query("g.addV('person').property(T.id, 'cy')", &none, &options).unwrap();
+    failed.query("g.addV('person').property(T.id, 'ada')", &none, &options).unwrap_err();
+    assert!(matches!(failed.query("g.V()", &none, &options), Err(QueryError::Aborted)));
+    assert!(matches!(failed.commit(), Err(StoreError::Aborted)));
+    assert_eq!(graph.count(), Value::Int64(2));
+    drop(graph.db.transaction().unwrap());
+}
+
+#[test]
+fn results_are_of_one_moment_and_can_be_read_elsewhere() {
+    let graph = Graph::new();
+    graph.query("g.inject(1,2,3).addV('n')").unwrap();
+    let mut before = graph.query("g.V()").unwrap();
+    graph.query("g.V().drop()").unwrap();
+    assert_eq!(graph.count(), Value::Int64(0));
+    let described = std::thread::spawn(move || before.described().unwrap()).join().unwrap();
+    assert_eq!(described.len(), 3);
+}
+
+#[test]
+fn handles_on_one_directory_share_it_and_each_keeps_its_rights() {
+    let graph = Graph::new();
+    let path = graph.db.path().to_owned();
+    let reader = Database::open_with(&path, &OpenOptions { read_only: true, ..OpenOptions::default() }).unwrap();
+    graph.query("g.addV('n')").unwrap();
+    let refused = reader.query("g.addV('n')", &Parameters::new(), &QueryOptions::default());
+    assert!(matches!(refused, Err(QueryError::Graph(GraphError::ReadOnly))));
+    assert_eq!(Graph { _directory: tempfile::tempdir().unwrap(), db: reader.clone() }.count(), Value::Int64(1));
+    drop((graph.db, reader));
+    let _reader = Database::open_with(&path, &OpenOptions { read_only: true, ..OpenOptions::default() }).unwrap();
+    assert!(matches!(Database::open(&path), Err(OpenError::Store(_))), "a read-only store cannot be written through");
+}
+
+#[test]
+fn an_index_on_a_misspelt_name_says_what_was_meant() {
+    let graph = Graph::new();
+    graph.query("g.addV('airport').property('code', 'AUS')").unwrap();
+    assert!(graph.db.create_index("airport", "code").unwrap());
+    assert!(!graph.db.create_index("airport", "code").unwrap());
+    let message = graph.db.create_index("arport", "code").unwrap_err().to_string();
+    assert!(message.contains("airport"), "{message}");
+    assert!(graph.db.drop_index("airport", "code").unwrap());
+}
+
+#[test]
+fn batches_are_committed_as_they_come() {
+    let graph = Graph::new();
+    let mut ingestion = graph.db.ingest(IngestOptions { batch_rows: 3, ..IngestOptions::default() }).unwrap();
+    let rows = |ids: std::ops::Range<i64>| Table::Rows { names: vec!["id".into()], values: ids.map(Value::from).collect() };
+    ingestion.add(TableInput::vertices("n", rows(0..2))).unwrap();
+    assert_eq!(graph.count(), Value::Int64(0));
+    ingestion.add(TableInput::vertices("n", rows(2..4))).unwrap();
+    assert_eq!(graph.count(), Value::Int64(4));
+    ingestion.add(TableInput::vertices("n", rows(1..2))).unwrap();
+    ingestion.flush().unwrap_err();
+    ingestion.add(TableInput::vertices("n", rows(4..5))).unwrap();
+    ingestion.flush().unwrap();
+    assert_eq!((graph.count(), ingestion.report().vertex_count()), (Value::Int64(5), 5));
+}

@@ -1,0 +1,168 @@
+//! Database directories: made whole, opened by one writer and many readers, and refused with the reason.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use mangrove_graph::{ElementKind, ExternalId, GraphError, GraphView, GraphWrite, IdSpace};
+use mangrove_snapshot::{OpenError, OpenOptions, Store};
+
+const HOLD: &str = "MANGROVE_HOLD";
+
+fn open(path: &Path) -> Result<Store, OpenError> {
+    Store::open(path, &OpenOptions::default())
+}
+
+fn reading() -> OpenOptions {
+    OpenOptions { read_only: true, ..OpenOptions::default() }
+}
+
+fn add_person(store: &Store) {
+    let mut t = store.begin().unwrap();
+    let label = t.ensure_label(ElementKind::Vertex, "person").unwrap();
+    t.add_vertices(label, &[None], &mut Vec::new()).unwrap();
+    t.commit().unwrap();
+}
+
+fn people(store: &Store) -> u64 {
+    store.snapshot().unwrap().statistics().unwrap().vertices.first().copied().unwrap_or(0)
+}
+
+fn refusal(path: &Path, options: &OpenOptions) -> OpenError {
+    match Store::open(path, options) {
+        Ok(_) => panic!("{} opens", path.display()),
+        Err(error) => error,
+    }
+}
+
+#[test]
+fn a_database_is_made_kept_and_copied() {
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().join("a/b.mg");
+    let store = open(&path).unwrap();
+    add_person(&store);
+    let backup = home.path().join("copy.mg");
+    store.backup(&backup).unwrap();
+    assert!(matches!(store.backup(&backup), Err(GraphError::Invalid(_))));
+    add_person(&store);
+    drop(store);
+    assert_eq!(people(&open(&path).unwrap()), 2);
+    let copy = open(&backup).unwrap();
+    assert_eq!(people(&copy), 1);
+    assert!(copy.check().unwrap().is_clean());
+    add_person(&copy);
+}
+
+#[test]
+fn handles_of_one_process_share_the_database() {
+    let home = tempfile::tempdir().unwrap();
+    let first = open(home.path()).unwrap();
+    let second = open(home.path()).unwrap();
+    add_person(&first);
+    drop(first);
+    add_person(&second);
+    let reader = Store::open(home.path(), &reading()).unwrap();
+    assert_eq!(people(&reader), 2);
+    assert!(matches!(reader.begin(), Err(GraphError::ReadOnly)));
+    let snapshot = second.snapshot().unwrap();
+    drop((second, reader));
+    let third = open(home.path()).unwrap();
+    add_person(&third);
+    assert_eq!(snapshot.statistics().unwrap().vertices, [2], "a snapshot outlives its store");
+}
+
+/// Run as a child: holds the database until its input ends.
+#[test]
+fn hold() {
+    let Ok(path) = std::env::var(HOLD) else { return };
+    let store = open(Path::new(&path)).unwrap();
+    add_person(&store);
+    println!("holding");
+    let _ = std::io::read_to_string(std::io::stdin());
+}
+
+#[test]
+fn a_second_writing_process_is_told_who_the_first_is() {
+    use std::io::{BufRead, BufReader};
+
+    let home = tempfile::tempdir().unwrap();
+    let mut holder = Command::new(std::env::current_exe().unwrap())
+        .args(["hold", "--exact", "--nocapture"])
+        .env(HOLD, home.path())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(holder.stdout.take().unwrap()).lines().map_while(Result::ok);
+    assert!(lines.any(|line| line.contains("holding")), "the child opened it");
+    let error = refusal(home.path(), &OpenOptions::default());
+    let OpenError::Locked { holder: found, .. } = &error else { panic!("{error}") };
+    assert_eq!(found.process_id, Some(holder.id()));
+    assert!(error.to_string().contains(&format!("process {}", holder.id())), "{error}");
+    let reader = Store::open(home.path(), &reading()).unwrap();
+    assert_eq!(people(&reader), 1);
+    drop(reader);
+    drop(holder.stdin.take());
+    lines.for_each(drop);
+    assert!(holder.wait().unwrap().success());
+    assert_eq!(people(&open(home.path()).unwrap()), 1);
+}
+
+#[test]
+fn what_is_no_database_is_refused_with_the_reason() {
+    let home = tempfile::tempdir().unwrap();
+    let missing = home.path().join("missing");
+    let no_create = OpenOptions { create: false, ..OpenOptions::default() };
+    assert!(matches!(refusal(&missing, &no_create), OpenError::NotFound { .. }));
+    assert!(matches!(refusal(&missing, &reading()), OpenError::NotFound { .. }));
+    assert!(!missing.exists());
+    fs::write(home.path().join("notes.txt"), "mine").unwrap();
+    assert!(matches!(refusal(&home.path().join("notes.txt"), &OpenOptions::default()), OpenError::NotADirectory { .. }));
+    let error = refusal(home.path(), &OpenOptions::default());
+    assert!(matches!(error, OpenError::NotADatabase { .. }) && error.to_string().contains("notes.txt"), "{error}");
+    assert_eq!(fs::read_dir(home.path()).unwrap().count(), 1, "nothing was left in it");
+}
+
+#[test]
+fn a_newer_format_and_another_id_space_are_refused() {
+    let home = tempfile::tempdir().unwrap();
+    let labels = OpenOptions { id_space: Some(IdSpace::Label), ..OpenOptions::default() };
+    drop(Store::open(home.path(), &labels).unwrap());
+    let graph = OpenOptions { id_space: Some(IdSpace::Graph), ..OpenOptions::default() };
+    assert!(matches!(refusal(home.path(), &graph), OpenError::IdSpace { found: IdSpace::Label, .. }));
+    assert_eq!(open(home.path()).unwrap().snapshot().unwrap().schema().id_space, IdSpace::Label);
+
+    let manifest = home.path().join("mangrove.json");
+    let text = fs::read_to_string(&manifest).unwrap();
+    fs::write(&manifest, text.replace("\"format\": 1", "\"format\": 7")).unwrap();
+    for options in [OpenOptions::default(), reading()] {
+        let message = refusal(home.path(), &options).to_string();
+        assert!(message.contains("format 7") && message.contains("up to 1") && message.contains("newer"), "{message}");
+    }
+    fs::write(&manifest, "{").unwrap();
+    assert!(matches!(refusal(home.path(), &OpenOptions::default()), OpenError::NotADatabase { .. }));
+}
+
+#[test]
+fn a_crash_while_a_database_is_made_leaves_none_and_data_is_never_thrown_away() {
+    let home = tempfile::tempdir().unwrap();
+    drop(open(home.path()).unwrap());
+    fs::remove_file(home.path().join("mangrove.json")).unwrap();
+    fs::write(home.path().join("mangrove.json.new"), "{").unwrap();
+    assert!(matches!(refusal(home.path(), &reading()), OpenError::NotFound { .. }));
+    let labels = OpenOptions { id_space: Some(IdSpace::Label), ..OpenOptions::default() };
+    let store = Store::open(home.path(), &labels).unwrap();
+    assert_eq!(store.snapshot().unwrap().schema().id_space, IdSpace::Label);
+    let mut t = store.begin().unwrap();
+    let label = t.ensure_label(ElementKind::Vertex, "person").unwrap();
+    t.add_vertices(label, &[Some(ExternalId::Int(1))], &mut Vec::new()).unwrap();
+    t.commit().unwrap();
+    drop(store);
+
+    let manifest = fs::read(home.path().join("mangrove.json")).unwrap();
+    fs::remove_file(home.path().join("mangrove.json")).unwrap();
+    let error = refusal(home.path(), &OpenOptions::default());
+    assert!(error.to_string().contains("missing"), "{error}");
+    fs::write(home.path().join("mangrove.json"), manifest).unwrap();
+    assert_eq!(people(&open(home.path()).unwrap()), 1);
+}
