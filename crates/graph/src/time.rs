@@ -148,7 +148,11 @@ fn offset_text(offset: Offset) -> String {
     let s = offset.seconds();
     let sign = if s < 0 { '-' } else { '+' };
     let (hours, minutes, seconds) = (s.abs() / 3600, s.abs() / 60 % 60, s.abs() % 60);
-    if seconds > 0 { format!("{sign}{hours:02}:{minutes:02}:{seconds:02}") } else { format!("{sign}{hours:02}:{minutes:02}") }
+    if seconds > 0 {
+        format!("{sign}{hours:02}:{minutes:02}:{seconds:02}")
+    } else {
+        format!("{sign}{hours:02}:{minutes:02}")
+    }
 }
 
 /// Units `dateAdd` counts in.

@@ -146,7 +146,12 @@ impl Query {
     }
 
     /// The plan as resolved, and after each rule that changed it.
-    pub fn explain(&self, view: &dyn GraphView, parameters: &Parameters, options: &Options) -> Result<optimize::Explanation> {
+    pub fn explain(
+        &self,
+        view: &dyn GraphView,
+        parameters: &Parameters,
+        options: &Options,
+    ) -> Result<optimize::Explanation> {
         let mut plan = self.resolve(view, parameters).map_err(|e| e.in_text(&self.text))?;
         Ok(optimize::explain(&mut plan, view, &options.rules_off))
     }

@@ -183,8 +183,7 @@ impl ChooseOp {
         let routes = self.route(cx, &batch)?;
         let mut out = Batch::default();
         for at in 0..self.options.len() {
-            let rows: Vec<u32> =
-                (0..batch.len() as u32).filter(|row| routes[*row as usize].contains(&at)).collect();
+            let rows: Vec<u32> = (0..batch.len() as u32).filter(|row| routes[*row as usize].contains(&at)).collect();
             if !rows.is_empty() {
                 out.append(run_branch(cx, &mut self.options[at].1, batch.gather(&rows))?);
             }

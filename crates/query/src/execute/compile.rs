@@ -231,7 +231,8 @@ fn compile_barrier(step: &Step) -> Result<Option<Box<dyn Op>>> {
         Step::Reduce { reduction, scope: Scope::Local } => mapping(ReduceLocal(*reduction)),
         Step::Reduce { reduction, .. } => Box::new(ReduceOp::new(*reduction)),
         Step::Order { by: list, scope } => {
-            let mut orders = list.iter().map(|(modulator, order)| Ok((by(modulator)?, *order))).collect::<Result<Vec<_>>>()?;
+            let mut orders =
+                list.iter().map(|(modulator, order)| Ok((by(modulator)?, *order))).collect::<Result<Vec<_>>>()?;
             if orders.is_empty() {
                 orders.push((ByOp::Identity, SortOrder::Ascending));
             }
@@ -251,7 +252,7 @@ fn compile_barrier(step: &Step) -> Result<Option<Box<dyn Op>>> {
         }
         Step::GroupCount { side_effect, key } => {
             Box::new(GroupCountOp::new(side_effect.clone(), key.as_ref().map_or(Ok(ByOp::Identity), by)?))
-        },
+        }
         Step::Tree { side_effect, by } => Box::new(TreeOp::new(side_effect.clone(), bys(by)?)),
         Step::Barrier { max } => Box::new(BulkOp::new(*max)),
         Step::BarrierSack => Box::new(SackBarrierOp::new()),
@@ -392,7 +393,9 @@ fn reads_paths(step: &Step) -> bool {
 
 fn reads_labels(step: &Step) -> bool {
     match step {
-        Step::Select { .. } | Step::SelectChild { .. } | Step::WhereLabels { .. } | Step::Match(_) | Step::Format { .. } => true,
+        Step::Select { .. } | Step::SelectChild { .. } | Step::WhereLabels { .. } | Step::Match(_) | Step::Format { .. } => {
+            true
+        }
         Step::Dedup { labels, .. } => !labels.is_empty(),
         Step::Math { expression, .. } => expression.variables.iter().any(|v| &**v != "_"),
         Step::AddEdge { from, to, .. } => [from, to].iter().any(|end| matches!(end, Some(EndRef::Label(_)))),

@@ -77,8 +77,11 @@ impl Context<'_, '_> {
         match self.shared.deadline {
             Some(deadline) if Instant::now() > deadline => {
                 let timeout = self.shared.options.timeout.unwrap_or_default();
-                Err(QueryError::new(QueryErrorKind::Timeout, format!("the query ran longer than its timeout of {timeout:?}"))
-                    .help("narrow it with limit() or an index, or give it a longer timeout"))
+                Err(QueryError::new(
+                    QueryErrorKind::Timeout,
+                    format!("the query ran longer than its timeout of {timeout:?}"),
+                )
+                .help("narrow it with limit() or an index, or give it a longer timeout"))
             }
             _ => Ok(()),
         }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use mangrove_graph::{
-    Cell, Direction, EdgeRef, ElementId, Elements, ElementKind, KeyId, Map, Property, PropertyColumn, PropertyOwner, Token,
+    Cell, Direction, EdgeRef, ElementId, ElementKind, Elements, KeyId, Map, Property, PropertyColumn, PropertyOwner, Token,
     Value, VertexProperty, record,
 };
 

@@ -120,7 +120,8 @@ fn has_label(cx: &Context<'_, '_>, batch: &Batch, predicate: &Predicate) -> Resu
         return Ok(ids.iter().map(|id| passes.get(usize::from(id.label().0)).copied().unwrap_or(false)).collect());
     }
     if let Items::Edges(edges) = &batch.items {
-        let passes: Vec<bool> = schema.edge_labels.iter().map(|l| predicate.matches(&Value::String(l.name.clone()))).collect();
+        let passes: Vec<bool> =
+            schema.edge_labels.iter().map(|l| predicate.matches(&Value::String(l.name.clone()))).collect();
         return Ok(edges.iter().map(|e| passes.get(usize::from(e.id.label().0)).copied().unwrap_or(false)).collect());
     }
     (0..batch.len()).map(test).collect()
@@ -171,7 +172,10 @@ impl MapBatch for HasChildOp {
                 HasKey::Label => vec![element::label_of(cx, &owner)?],
                 HasKey::Property(name) => {
                     let properties = element::properties_of(cx, &owner, &mut [Key::new(name.clone())], "has()")?;
-                    properties.iter().map(|p| element::token_of(cx, p, mangrove_graph::Token::Value)).collect::<Result<_>>()?
+                    properties
+                        .iter()
+                        .map(|p| element::token_of(cx, p, mangrove_graph::Token::Value))
+                        .collect::<Result<_>>()?
                 }
             };
             let mut values = Batch::new(Items::from_values(values));

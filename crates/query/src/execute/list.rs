@@ -53,7 +53,9 @@ fn apply(function: ListFunction, a: &Value, b: Value, from_traversal: bool) -> R
     if let (ListFunction::Merge, Value::Map(a)) = (function, a) {
         let Value::Map(b) = &b else {
             let met = b.value_type();
-            return Err(QueryError::value(format!("merge step expected provided argument to evaluate to a Map, encountered {met}")));
+            return Err(QueryError::value(format!(
+                "merge step expected provided argument to evaluate to a Map, encountered {met}"
+            )));
         };
         let mut all: Map = (**a).clone();
         b.iter().for_each(|(k, v)| all.insert(k.clone(), v.clone()));

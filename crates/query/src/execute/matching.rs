@@ -67,9 +67,8 @@ impl PatternOp {
                 batch.label(std::slice::from_ref(&start), cx.mode());
             }
         }
-        let (rows, values): (Vec<u32>, Vec<Value>) = (0..batch.len())
-            .filter_map(|row| Some((row as u32, path::select(batch.path(row), &start, Pop::Last)?)))
-            .unzip();
+        let (rows, values): (Vec<u32>, Vec<Value>) =
+            (0..batch.len()).filter_map(|row| Some((row as u32, path::select(batch.path(row), &start, Pop::Last)?))).unzip();
         let standing = Batch { items: Items::from_values(values), ..batch.gather(&rows) };
         let Some(end) = self.end.clone() else {
             let keep = self.child.exists(cx, &standing)?;

@@ -193,7 +193,8 @@ fn number_end(text: &str) -> usize {
     let mut end = 0;
     while end < bytes.len() {
         let exponent_sign = (bytes[end] == b'-' || bytes[end] == b'+') && end > 0 && matches!(bytes[end - 1], b'e' | b'E');
-        let exponent = matches!(bytes[end], b'e' | b'E') && bytes.get(end + 1).is_some_and(|b| b.is_ascii_digit() || *b == b'-');
+        let exponent =
+            matches!(bytes[end], b'e' | b'E') && bytes.get(end + 1).is_some_and(|b| b.is_ascii_digit() || *b == b'-');
         if !(bytes[end].is_ascii_digit() || bytes[end] == b'.' || exponent || exponent_sign) {
             break;
         }
@@ -229,7 +230,10 @@ impl MathStep {
                 name => scope_value(cx, batch, row, name, Pop::Last)?,
             };
             let Some(value) = value else {
-                return Err(QueryError::value(format!("the variable `{name}` of math(\"{}\") has no value", self.expression.text)));
+                return Err(QueryError::value(format!(
+                    "the variable `{name}` of math(\"{}\") has no value",
+                    self.expression.text
+                )));
             };
             let value = match round_robin(&mut self.by, at) {
                 Some(by) => match eval_at(by, cx, batch, row, value)? {

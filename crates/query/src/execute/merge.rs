@@ -1,8 +1,8 @@
 //! `mergeV`, `mergeE`: find by a map, or make.
 
 use mangrove_graph::{
-    Adjacency, Direction, EdgeRef, ElementId, ElementKind, Filter, Hop, LabelId, Map, Predicate, Scan, ScanCursor, Token, Value,
-    VertexId, Wants, compare, record,
+    Adjacency, Direction, EdgeRef, ElementId, ElementKind, Filter, Hop, LabelId, Map, Predicate, Scan, ScanCursor, Token,
+    Value, VertexId, Wants, compare, record,
 };
 
 use super::batch::{Batch, Items, Moves};
@@ -79,7 +79,9 @@ impl MergeOp {
         match value {
             None | Some(Value::Null) => Ok(Map::new()),
             Some(Value::Map(map)) => Ok((*map).clone()),
-            Some(other) => Err(QueryError::value(format!("{step}() takes a map, but met the {} {other}", other.value_type()))),
+            Some(other) => {
+                Err(QueryError::value(format!("{step}() takes a map, but met the {} {other}", other.value_type())))
+            }
         }
     }
 
@@ -171,7 +173,10 @@ impl MergeOp {
                 Some(vertex) => Ok(Value::Vertex(*vertex)),
                 None => {
                     let which = if out { "outV" } else { "inV" };
-                    Err(QueryError::value(format!("mergeE(): option({which}) found no vertex for {}", Value::map((*map).clone()))))
+                    Err(QueryError::value(format!(
+                        "mergeE(): option({which}) found no vertex for {}",
+                        Value::map((*map).clone())
+                    )))
                 }
             },
             Some(value) => Ok(value),
@@ -228,7 +233,9 @@ fn validate(map: &Map, kind: ElementKind, step: &str) -> Result<()> {
                     ElementKind::Vertex => "[T.id, T.label] or string keys",
                     ElementKind::Edge => "[T.id, T.label, Direction.OUT, Direction.IN] or string keys",
                 };
-                return Err(QueryError::value(format!("{step}() and option(onCreate) args expect keys in Map to be either {allowed} - check: {other}")));
+                return Err(QueryError::value(format!(
+                    "{step}() and option(onCreate) args expect keys in Map to be either {allowed} - check: {other}"
+                )));
             }
         }
     }

@@ -297,9 +297,9 @@ impl EndOp {
     fn eval(&mut self, cx: &mut Context<'_, '_>, batch: &Batch, which: &str, label: &str) -> Result<Vec<VertexId>> {
         let values: Vec<Option<Value>> = match self {
             EndOp::Incoming => (0..batch.len()).map(|row| Some(batch.value(row))).collect(),
-            EndOp::Label(name) => {
-                (0..batch.len()).map(|row| super::select::scope_value(cx, batch, row, name, Pop::Last)).collect::<Result<_>>()?
-            }
+            EndOp::Label(name) => (0..batch.len())
+                .map(|row| super::select::scope_value(cx, batch, row, name, Pop::Last))
+                .collect::<Result<_>>()?,
             EndOp::Value(value) => vec![Some(value.clone()); batch.len()],
             EndOp::Child(child) => child.first(cx, batch)?,
         };
@@ -439,4 +439,3 @@ fn drop_value(cx: &mut Context<'_, '_>, value: &Value) -> Result<()> {
     }
     Ok(())
 }
-

@@ -167,7 +167,6 @@ impl MapBatch for ProjectOp {
     }
 }
 
-
 /// A path with each object put through the modulators in turn; `None` if one gives nothing.
 pub fn modulated_path(cx: &mut Context<'_, '_>, mut path: Path, by: &mut [ByOp]) -> Result<Option<Path>> {
     for (at, object) in path.objects.iter_mut().enumerate() {

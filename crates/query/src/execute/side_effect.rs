@@ -270,4 +270,3 @@ impl MapBatch for FailOp {
         Err(QueryError::new(crate::QueryErrorKind::Fail, message))
     }
 }
-

@@ -2,8 +2,8 @@
 
 use std::str::FromStr;
 
-use mangrove_graph::{BigDecimal, BigInt, Value, ValueType};
 use bigdecimal::ToPrimitive;
+use mangrove_graph::{BigDecimal, BigInt, Value, ValueType};
 
 use super::batch::{Batch, Items, Moves};
 use super::by::{ByOp, round_robin};
@@ -132,7 +132,9 @@ impl MapBatch for ConcatOp {
         }
         for operand in &mut self.0 {
             let parts = match operand {
-                OperandOp::Child(child) => child.first(cx, &batch)?.into_iter().map(|part| part.into_iter().collect()).collect(),
+                OperandOp::Child(child) => {
+                    child.first(cx, &batch)?.into_iter().map(|part| part.into_iter().collect()).collect()
+                }
                 OperandOp::Value(value) => {
                     let parts = match value.items() {
                         Some(items) => items,
@@ -280,7 +282,9 @@ impl MapBatch for AsNumberOp {
 
 fn as_number(value: &Value, wanted: Option<ValueType>) -> Result<Value> {
     let number = match value {
-        Value::String(text) => parse_number(text).ok_or_else(|| QueryError::value(format!("Can't parse string '{text}' as number.")))?,
+        Value::String(text) => {
+            parse_number(text).ok_or_else(|| QueryError::value(format!("Can't parse string '{text}' as number.")))?
+        }
         Value::DateTime(t) => Value::Int64(t.millis()),
         number if number.is_number() => number.clone(),
         Value::Null => return Ok(Value::Null),

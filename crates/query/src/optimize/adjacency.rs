@@ -29,7 +29,9 @@ fn adjacent(traversal: &Traversal, at: usize, mode: PathMode) -> Option<Step> {
         return None;
     }
     match (direction, &end.step) {
-        (Direction::Out, Step::End(EndOf::In)) | (Direction::In, Step::End(EndOf::Out)) if mode != PathMode::Full => Some(hop),
+        (Direction::Out, Step::End(EndOf::In)) | (Direction::In, Step::End(EndOf::Out)) if mode != PathMode::Full => {
+            Some(hop)
+        }
         // `otherV` is what made the plan track paths, maybe it alone; the path it needs is the edge's own.
         (_, Step::End(EndOf::Other)) if mode != PathMode::Full => Some(hop),
         _ => None,

@@ -42,6 +42,11 @@ fn moves(step: &Step) -> bool {
 fn is_steady(step: &Step) -> bool {
     !matches!(
         step,
-        Step::Range { .. } | Step::Tail { .. } | Step::TimeLimit(_) | Step::Coin(_) | Step::Sample { .. } | Step::Aggregate { .. }
+        Step::Range { .. }
+            | Step::Tail { .. }
+            | Step::TimeLimit(_)
+            | Step::Coin(_)
+            | Step::Sample { .. }
+            | Step::Aggregate { .. }
     ) && !step.mutates()
 }

@@ -32,9 +32,7 @@ impl Resolver<'_> {
         Ok(match &argument.kind {
             ArgumentKind::Value(value) => value.clone(),
             ArgumentKind::List(items) => Value::list(items.iter().map(|i| self.value(i)).collect::<Result<_>>()?),
-            ArgumentKind::Set(items) => {
-                Value::set(items.iter().map(|i| self.value(i)).collect::<Result<Vec<_>>>()?)
-            }
+            ArgumentKind::Set(items) => Value::set(items.iter().map(|i| self.value(i)).collect::<Result<Vec<_>>>()?),
             ArgumentKind::Map(entries) => {
                 let mut map = Map::new();
                 for (key, value) in entries {
@@ -43,7 +41,9 @@ impl Resolver<'_> {
                 Value::map(map)
             }
             ArgumentKind::Variable(name) => self.variable(name, argument)?,
-            ArgumentKind::Constant { kind, name } => constant_value(kind, name).ok_or_else(|| expected("a value", argument))?,
+            ArgumentKind::Constant { kind, name } => {
+                constant_value(kind, name).ok_or_else(|| expected("a value", argument))?
+            }
             ArgumentKind::Traversal(_) => {
                 return Err(expected("a value, not a traversal", argument));
             }
@@ -54,9 +54,10 @@ impl Resolver<'_> {
     /// A value in a map literal, where `Cardinality.set("x")` may stand for `"x"` with its cardinality.
     fn map_value(&self, argument: &Argument) -> Result<Value> {
         match &argument.kind {
-            ArgumentKind::Applied { kind, name, args } if kind == "Cardinality" && args.len() == 1 => {
-                cardinality_value(cardinality(name).ok_or_else(|| expected("a cardinality", argument))?, self.value(&args[0])?)
-            }
+            ArgumentKind::Applied { kind, name, args } if kind == "Cardinality" && args.len() == 1 => cardinality_value(
+                cardinality(name).ok_or_else(|| expected("a cardinality", argument))?,
+                self.value(&args[0])?,
+            ),
             _ => self.value(argument),
         }
     }
@@ -185,9 +186,8 @@ impl Resolver<'_> {
             PredicateSyntax::Or(a, b) => LabelPredicate::Or(vec![self.label_predicate_of(a)?, self.label_predicate_of(b)?]),
             PredicateSyntax::Not(p) => LabelPredicate::Not(Box::new(self.label_predicate_of(p)?)),
             PredicateSyntax::Test { name, args, span } => {
-                let test = label_test(name).ok_or_else(|| {
-                    QueryError::step(format!("`{name}` cannot compare labelled values")).at(*span)
-                })?;
+                let test = label_test(name)
+                    .ok_or_else(|| QueryError::step(format!("`{name}` cannot compare labelled values")).at(*span))?;
                 LabelPredicate::Test(test, self.names(args)?)
             }
         })

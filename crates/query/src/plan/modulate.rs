@@ -18,7 +18,9 @@ pub(super) struct Pending {
 impl Pending {
     pub fn finish(&self) -> Result<()> {
         if self.until.is_some() || self.emit.is_some() {
-            return Err(QueryError::step("The repeat()-traversal was not defined: until(), times() and emit() modulate a repeat()"));
+            return Err(QueryError::step(
+                "The repeat()-traversal was not defined: until(), times() and emit() modulate a repeat()",
+            ));
         }
         Ok(())
     }
@@ -41,9 +43,7 @@ impl Resolver<'_> {
             }
             "until" => {
                 let until = match &one("until", &call.args)?.kind {
-                    ArgumentKind::Predicate(_) => {
-                        Until::Child(Traversal::new([Step::Is(self.predicate(&call.args[0])?)]))
-                    }
+                    ArgumentKind::Predicate(_) => Until::Child(Traversal::new([Step::Is(self.predicate(&call.args[0])?)])),
                     _ => Until::Child(self.child(&call.args[0])?),
                 };
                 self.until(until, builder);
@@ -190,9 +190,8 @@ impl Resolver<'_> {
             (Step::PropertyMap { tokens, .. }, Some("tokens")) => *tokens = self.tokens(call.args.get(1))?,
             (Step::Index { as_map }, Some("indexer")) => {
                 let mode = call.args.get(1);
-                *as_map = mode.is_some_and(|a| {
-                    constant(a, "WithOptions") == Some("map") || matches!(self.integer(a), Ok(1))
-                });
+                *as_map =
+                    mode.is_some_and(|a| constant(a, "WithOptions") == Some("map") || matches!(self.integer(a), Ok(1)));
             }
             _ => {}
         }
@@ -222,7 +221,8 @@ impl Resolver<'_> {
     }
 
     fn end(&self, call: &Call, builder: &mut Builder) -> Result<()> {
-        let misplaced = || QueryError::step(format!("{}() has no step here that it could modulate", call.name)).at(call.span);
+        let misplaced =
+            || QueryError::step(format!("{}() has no step here that it could modulate", call.name)).at(call.span);
         let argument = one(&call.name, &call.args)?;
         let is_from = call.name == "from";
         match &mut builder.steps.last_mut().ok_or_else(misplaced)?.step {
@@ -323,7 +323,9 @@ impl Resolver<'_> {
                     },
                 };
                 let value = match &value.kind {
-                    ArgumentKind::Applied { kind, args, .. } if kind == "Cardinality" && args.len() == 1 => self.operand(&args[0])?,
+                    ArgumentKind::Applied { kind, args, .. } if kind == "Cardinality" && args.len() == 1 => {
+                        self.operand(&args[0])?
+                    }
                     _ => self.operand(value)?,
                 };
                 let meta = meta.chunks(2).map(|pair| Ok((self.name(&pair[0])?, self.operand(&pair[1])?)));

@@ -58,12 +58,7 @@ fn pattern(mut child: Traversal) -> Pattern {
 /// The pattern whose start the fewest others end in.
 fn initial(patterns: &[Pattern]) -> Option<usize> {
     let ends = |label: &Name| patterns.iter().filter(|p| p.end.as_ref() == Some(label)).count();
-    patterns
-        .iter()
-        .enumerate()
-        .filter_map(|(at, p)| p.start.as_ref().map(|start| (ends(start), at)))
-        .min()
-        .map(|(_, at)| at)
+    patterns.iter().enumerate().filter_map(|(at, p)| p.start.as_ref().map(|start| (ends(start), at))).min().map(|(_, at)| at)
 }
 
 /// Filters first, then patterns that compare two bound labels, then those that bind a new one.

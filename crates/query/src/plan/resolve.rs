@@ -65,7 +65,8 @@ impl Resolver<'_> {
     }
 
     fn chain(&self, calls: &[Call], spawned: bool) -> Result<Traversal> {
-        let mut builder = Builder { steps: Vec::with_capacity(calls.len()), connectives: Vec::new(), pending: Pending::default() };
+        let mut builder =
+            Builder { steps: Vec::with_capacity(calls.len()), connectives: Vec::new(), pending: Pending::default() };
         for call in calls {
             self.call(call, &mut builder, spawned).map_err(|e| e.at(call.span))?;
         }
@@ -220,14 +221,8 @@ impl Resolver<'_> {
                 Step::Reduce { reduction, scope: scope(args).0.unwrap_or(Scope::Global) }
             }
             "order" => Step::Order { by: Vec::new(), scope: scope(args).0.unwrap_or(Scope::Global) },
-            "group" => Step::Group {
-                side_effect: args.first().map(|a| self.name(a)).transpose()?,
-                key: None,
-                value: None,
-            },
-            "groupCount" => {
-                Step::GroupCount { side_effect: args.first().map(|a| self.name(a)).transpose()?, key: None }
-            }
+            "group" => Step::Group { side_effect: args.first().map(|a| self.name(a)).transpose()?, key: None, value: None },
+            "groupCount" => Step::GroupCount { side_effect: args.first().map(|a| self.name(a)).transpose()?, key: None },
             "tree" => Step::Tree { side_effect: args.first().map(|a| self.name(a)).transpose()?, by: Vec::new() },
             "aggregate" => {
                 let (scope, rest) = scope(args);
@@ -252,12 +247,8 @@ impl Resolver<'_> {
                 let bound = builder.steps.iter().flat_map(|node| node.labels.iter().cloned()).collect();
                 Step::Match(pattern::order(self.children(args)?, bound)?)
             }
-            "addV" => {
-                Step::AddVertex { label: args.first().map(|a| self.operand(a)).transpose()?, properties: Vec::new() }
-            }
-            "addE" => {
-                Step::AddEdge { label: self.operand(one(name, args)?)?, from: None, to: None, properties: Vec::new() }
-            }
+            "addV" => Step::AddVertex { label: args.first().map(|a| self.operand(a)).transpose()?, properties: Vec::new() },
+            "addE" => Step::AddEdge { label: self.operand(one(name, args)?)?, from: None, to: None, properties: Vec::new() },
             "mergeV" | "mergeE" => Step::Merge(Box::new(Merge {
                 kind: if name == "mergeV" { ElementKind::Vertex } else { ElementKind::Edge },
                 search: args.first().map(|a| self.operand(a)).transpose()?,
@@ -424,9 +415,10 @@ impl Resolver<'_> {
             })
         };
         let taken = |then: Option<&Argument>, otherwise: Option<&Argument>| -> Result<Vec<Option_>> {
-            let then = then.map(|a| Ok::<_, QueryError>(Option_ { pick: Pick::Value(true.into()), traversal: self.child(a)? }));
-            let otherwise =
-                otherwise.map(|a| Ok::<_, QueryError>(Option_ { pick: Pick::Value(false.into()), traversal: self.child(a)? }));
+            let then =
+                then.map(|a| Ok::<_, QueryError>(Option_ { pick: Pick::Value(true.into()), traversal: self.child(a)? }));
+            let otherwise = otherwise
+                .map(|a| Ok::<_, QueryError>(Option_ { pick: Pick::Value(false.into()), traversal: self.child(a)? }));
             then.into_iter().chain(otherwise).collect()
         };
         Ok(match &call.args[..] {
@@ -442,7 +434,11 @@ impl Resolver<'_> {
         let condition = match condition {
             ChooseOn::By(By::Child(child)) => ChooseOn::By(By::Child(productive(child))),
             ChooseOn::By(other) => {
-                let child = Traversal::new([Step::Project { keys: vec!["x".into()], by: vec![other] }, Step::SelectColumn(Column::Values), Step::Unfold]);
+                let child = Traversal::new([
+                    Step::Project { keys: vec!["x".into()], by: vec![other] },
+                    Step::SelectColumn(Column::Values),
+                    Step::Unfold,
+                ]);
                 ChooseOn::By(By::Child(productive(child)))
             }
             predicate => predicate,
@@ -491,7 +487,8 @@ fn unsupported(name: &str, call: &Call) -> QueryError {
 }
 
 fn number_type(argument: &Argument) -> Result<ValueType> {
-    let name = constant(argument, "GType").ok_or_else(|| QueryError::step("expected a number type, as GType.INT").at(argument.span))?;
+    let name = constant(argument, "GType")
+        .ok_or_else(|| QueryError::step("expected a number type, as GType.INT").at(argument.span))?;
     Ok(match name.to_ascii_uppercase().as_str() {
         "BYTE" => ValueType::Int8,
         "SHORT" => ValueType::Int16,

@@ -67,7 +67,8 @@ pub(super) fn with(
             }));
         }
         "PartitionStrategy" => {
-            let key = option("partitionKey").ok_or_else(|| QueryError::step("PartitionStrategy needs a partitionKey").at(span))?;
+            let key =
+                option("partitionKey").ok_or_else(|| QueryError::step("PartitionStrategy needs a partitionKey").at(span))?;
             strategies.partition = Some(PartitionStrategy {
                 key: resolver.name(key)?,
                 write: option("writePartition").map(|a| resolver.name(a)).transpose()?,
@@ -89,7 +90,9 @@ pub(super) fn with(
         }
         name if TUNING.contains(&name) => {}
         _ => {
-            return Err(QueryError::new(QueryErrorKind::Unsupported, format!("the strategy `{name}` is not supported")).at(span));
+            return Err(
+                QueryError::new(QueryErrorKind::Unsupported, format!("the strategy `{name}` is not supported")).at(span)
+            );
         }
     }
     Ok(())
@@ -126,21 +129,22 @@ pub(super) fn apply(traversal: &mut Traversal, strategies: &Strategies) -> Resul
 }
 
 fn verify(traversal: &Traversal, strategies: &Strategies) -> Result<()> {
-    let fail = |node: &StepNode, message: String| {
-        Err(QueryError::new(QueryErrorKind::Verification, message).at(node.span))
-    };
+    let fail = |node: &StepNode, message: String| Err(QueryError::new(QueryErrorKind::Verification, message).at(node.span));
     for node in &traversal.steps {
         if strategies.read_only && node.step.mutates() {
             return fail(node, "The provided traversal has a mutating step and thus is not read only".into());
         }
-        if strategies.edge_label_verification
-            && matches!(&node.step, Step::Hop { labels, .. } if labels.is_empty())
-        {
+        if strategies.edge_label_verification && matches!(&node.step, Step::Hop { labels, .. } if labels.is_empty()) {
             let message = "The provided traversal contains a vertex step without any specified edge label";
             return fail(node, format!("{message}; always specify edge labels which restrict traversal paths"));
         }
         if let Some(key) = written_keys(&node.step).into_iter().find(|key| strategies.reserved_keys.contains(key)) {
-            return fail(node, format!("The provided traversal contains an AddVertexStep or a property step that is setting a property key to a reserved word: {key}"));
+            return fail(
+                node,
+                format!(
+                    "The provided traversal contains an AddVertexStep or a property step that is setting a property key to a reserved word: {key}"
+                ),
+            );
         }
     }
     let mut outcome = Ok(());
@@ -327,10 +331,8 @@ impl<'a> Criteria<'a> {
     /// Vertex properties pass by the criterion, properties of edges always.
     fn vertex_property(&self) -> Option<Step> {
         let criterion = self.strategy.vertex_properties.as_ref()?;
-        let other = Step::Is(Predicate::Not(Box::new(Predicate::TypeOf(
-            [mangrove_graph::ValueType::VertexProperty].into(),
-        ))));
+        let other =
+            Step::Is(Predicate::Not(Box::new(Predicate::TypeOf([mangrove_graph::ValueType::VertexProperty].into()))));
         Some(Step::Or(vec![Traversal::new([other]), criterion.clone()]))
     }
 }
-

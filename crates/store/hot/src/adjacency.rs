@@ -219,7 +219,7 @@ mod tests {
     #[test]
     fn a_lone_edge_and_a_run_take_little_room() {
         let run: Vec<Entry> =
-            (0..128).map(|i| Entry { neighbor: VertexId(1 << 50 | i % 200), time: None, edge: 1000 + i }).collect();
+            (0..128).map(|i| Entry { neighbor: VertexId((1 << 50) | (i % 200)), time: None, edge: 1000 + i }).collect();
         let mut bytes = Vec::new();
         encode(&mut bytes, &run[..1]);
         assert_eq!(bytes.len(), 10);

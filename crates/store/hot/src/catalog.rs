@@ -99,12 +99,12 @@ pub fn schema_version(tables: &Tables, txn: &RoTxn<'_, AnyTls>) -> Result<u64> {
 
 /// The schema with its version.
 pub fn load_schema(tables: &Tables, txn: &RoTxn<'_, AnyTls>) -> Result<(u64, Arc<Schema>)> {
-    let mut schema = Schema::default();
-    schema.id_space = match tables.meta.get(txn, b"space").map_err(lmdb)? {
+    let id_space = match tables.meta.get(txn, b"space").map_err(lmdb)? {
         Some([0]) => IdSpace::Graph,
         Some([1]) => IdSpace::Label,
         _ => return Err(corrupt("it says no id space")),
     };
+    let mut schema = Schema { id_space, ..Schema::default() };
     for record in tables.schema.iter(txn).map_err(lmdb)? {
         let (key, value) = record.map_err(lmdb)?;
         let mut fields = Fields(value);

@@ -447,7 +447,7 @@ mod tests {
                     Value::Int32(v) => Value::Int32(v.wrapping_add(i32::from(n))),
                     Value::Int64(v) => Value::Int64(v.wrapping_mul(i64::from(n))),
                     Value::String(s) => Value::string(format!("{s}{n}")),
-                    Value::Bool(_) => Value::Bool(n % 2 == 0),
+                    Value::Bool(_) => Value::Bool(n.is_multiple_of(2)),
                     other => other.clone(),
                 };
                 rows.into_iter().map(|(n, is)| if is { Cell::One(vary(n)) } else { Cell::Absent }).collect()

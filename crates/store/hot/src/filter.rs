@@ -161,8 +161,8 @@ fn integers(packed: &Packed, comparison: Comparison, operand: &Value) -> Option<
         Value::Float64(f) => *f,
         _ => return None,
     };
-    if !(operand.abs() < 9.0e18) {
-        return None; // NaN and what is beyond all integers
+    if operand.is_nan() || operand.abs() > 9.0e18 {
+        return None; // it cannot be compared as an integer
     }
     let (floor, is_whole) = (operand.floor() as i64, operand.fract() == 0.0);
     let against = |v: i64| match v.cmp(&floor) {

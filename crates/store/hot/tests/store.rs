@@ -402,3 +402,23 @@ fn a_copy_is_the_last_committed_state() {
     assert!(matches!(copy.begin(), Err(GraphError::ReadOnly)));
     assert_clean(&copy);
 }
+
+#[test]
+fn pages_that_were_never_written_do_not_make_a_store_look_cut_short() {
+    let (dir, hot) = new_store();
+    let mut t = hot.begin().unwrap();
+    let Names { person, name, .. } = names(&mut t);
+    people(&mut t, person, 10);
+    t.commit().unwrap();
+    let mut t = hot.begin().unwrap();
+    let mut out = Vec::new();
+    t.add_vertices(person, &[None; 100], &mut out).unwrap();
+    for id in &out {
+        t.set_cell(ElementId::Vertex(*id), name, Cell::One(Value::string("x".repeat(20_000)))).unwrap();
+    }
+    t.remove_vertices(&out).unwrap();
+    t.commit().unwrap();
+    drop(hot);
+    println!("{}", std::fs::metadata(dir.path().join("data.mdb")).unwrap().len());
+    assert_clean(&open(dir.path()));
+}

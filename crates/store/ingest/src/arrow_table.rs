@@ -37,9 +37,12 @@ pub fn plan_arrow(schema: &ArrowSchema, hints: &TableHints, name: &Arc<str>) -> 
     Ok(plan)
 }
 
-/// Plans a table whose columns have types of their own: a header's type counts only where the header says one.
+/// Plans a table whose columns have types of their own: a type counts that a header or mapping says, not one it implies.
 pub fn plan_typed(names: &[String], hints: &TableHints, name: &Arc<str>) -> Result<TablePlan, LoadError> {
     let mut plan = plan_table(names, hints, name)?;
+    if hints.mapping.is_some() {
+        return Ok(plan);
+    }
     for (name, property) in names.iter().zip(&mut plan.columns) {
         if let Some(property) = property.as_mut().filter(|_| !name.contains(':')) {
             property.column_type = ColumnType::Inferred(Inferred::Nothing);

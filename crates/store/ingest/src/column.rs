@@ -102,6 +102,29 @@ impl ColumnBuilder {
         }
     }
 
+    /// Adds fields in turn; tells of each that is refused, which is added as absent.
+    pub fn push_all<'t>(&mut self, mut fields: impl Iterator<Item = Text<'t>>, mut refused: impl FnMut(usize, Misfit)) {
+        let mut row = 0;
+        loop {
+            // The quick types in loops of their own; what does not fit drops out to the general way.
+            let odd = match (&mut self.store, &self.column_type) {
+                (Store::Int64(b), ColumnType::Inferred(_) | ColumnType::Declared(_)) => {
+                    append_while(&mut fields, &mut row, |field| infer::parse_int(field.bytes).map(|v| b.append_value(v)))
+                }
+                (Store::Float64(b), ColumnType::Inferred(_) | ColumnType::Declared(_)) => {
+                    append_while(&mut fields, &mut row, |field| infer::parse_double(field.bytes).map(|v| b.append_value(v)))
+                }
+                _ => fields.next(),
+            };
+            let Some(field) = odd else { return };
+            if let Err(misfit) = self.push(field) {
+                self.push_absent();
+                refused(row, misfit);
+            }
+            row += 1;
+        }
+    }
+
     /// `""` is a string without characters; in other columns it is blank.
     fn keeps_empty(&self, field: Text<'_>) -> bool {
         field.quoted && matches!(self.store, Store::Text(_))
@@ -201,6 +224,22 @@ impl ColumnBuilder {
         let next = Store::of(&self.column_type);
         std::mem::replace(&mut self.store, next).finish()
     }
+}
+
+/// Takes fields as long as `append` can; gives the first it cannot.
+#[inline]
+fn append_while<'t>(
+    fields: &mut impl Iterator<Item = Text<'t>>,
+    row: &mut usize,
+    mut append: impl FnMut(Text<'t>) -> Option<()>,
+) -> Option<Text<'t>> {
+    for field in fields {
+        if append(field).is_none() {
+            return Some(field);
+        }
+        *row += 1;
+    }
+    None
 }
 
 impl Store {

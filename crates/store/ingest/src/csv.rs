@@ -13,7 +13,7 @@
 use std::borrow::Cow;
 use std::io::{self, Read};
 
-use memchr::{memchr, memchr_iter, memchr2, memchr3};
+use memchr::{memchr, memchr_iter, memchr3};
 
 use crate::error::Fault;
 
@@ -127,10 +127,7 @@ fn split(text: &[u8], whole: bool, dialect: Dialect, fields: &mut Vec<Field>) ->
             continue;
         }
         let rest = &text[start..];
-        let hit = match dialect.quote {
-            Some(quote) => memchr3(dialect.delimiter, b'\n', quote, rest),
-            None => memchr2(dialect.delimiter, b'\n', rest),
-        };
+        let hit = find_any(dialect.delimiter, b'\n', quote, rest);
         let bare = |end: usize| Field { start: start as u32, end: end as u32, quoting: Quoting::Bare };
         match hit.map(|at| (start + at, rest[at])) {
             Some((at, byte)) if byte == dialect.delimiter => {
@@ -151,6 +148,28 @@ fn split(text: &[u8], whole: bool, dialect: Dialect, fields: &mut Vec<Field>) ->
             None => return Split::Partial { open: None },
         }
     }
+}
+
+/// Where the first of three bytes is. Most fields are shorter than two words, where looking at words beats a call of memchr.
+#[inline]
+fn find_any(a: u8, b: u8, c: u8, text: &[u8]) -> Option<usize> {
+    const LOW: u64 = 0x0101_0101_0101_0101;
+    const HIGH: u64 = 0x8080_8080_8080_8080;
+    // The lowest bit set marks the first byte equal to `byte` (Hacker's Delight, 6-1).
+    let equal = |word: u64, byte: u8| {
+        let zero_where_equal = word ^ (LOW * u64::from(byte));
+        zero_where_equal.wrapping_sub(LOW) & !zero_where_equal & HIGH
+    };
+    let (words, _) = text.as_chunks::<8>();
+    for (at, word) in words.iter().take(2).enumerate() {
+        let word = u64::from_le_bytes(*word);
+        let hits = equal(word, a) | equal(word, b) | equal(word, c);
+        if hits != 0 {
+            return Some(at * 8 + hits.trailing_zeros() as usize / 8);
+        }
+    }
+    let seen = words.len().min(2) * 8;
+    memchr3(a, b, c, &text[seen..]).map(|at| at + seen)
 }
 
 /// Cuts a quoted field that opens at `open`. Gives where the next field starts, or `None` at the end of the record.

@@ -1,9 +1,9 @@
 //! Tables in CSV: a plan made from the header and a sample, then rows in columns.
 //!
 //! ```text
-//! record --fields--> ids, label codes, property builders --32k rows or 8 MB--> Rows
-//!    |                         |
-//!    +-- text and line kept ---+--> bad row: place, value, reason, text
+//! records --8k fields--> column by column: ids, label codes, property builders --32k rows or 8 MB--> Rows
+//!    |                                          |
+//!    +----------- text and line kept -----------+--> bad row: place, value, reason, text
 //! ```
 
 use std::io::Read;
@@ -16,7 +16,7 @@ use crate::column::{ColumnBuilder, ColumnType, Misfit, Text};
 use crate::csv::{CsvReader, Dialect, Field, Quoting, Record, Step, detect_delimiter, locate};
 use crate::error::{BadRow, Fault, LoadError, Place};
 use crate::infer::Inferred;
-use crate::plan::{LabelRule, TableHints, TablePlan, plan_table};
+use crate::plan::{LabelRule, PropertyPlan, TableHints, TablePlan, plan_table};
 use crate::rows::{Body, Column, Event, IdBuilder, LabelSet, Labels, PlaceKind, Places, Rows, Sink};
 use crate::source::{Source, read_some};
 
@@ -162,6 +162,7 @@ pub fn read_csv(content: impl Read, source: &Source, table: &CsvTable, sink: &mu
         }
     }
     if assembler.rows > 0 {
+        assembler.settle(sink)?;
         sink(Event::Rows(Box::new(assembler.finish())))?;
     }
     Ok(())
@@ -193,11 +194,16 @@ struct Assembler<'a> {
     labels: LabelCodes,
     rows: usize,
     dropped: Vec<u32>,
+    /// The text of the rows, one after the other, and where each begins.
     text: Vec<u8>,
     starts: Vec<u32>,
     lines: Vec<u64>,
-    scratch: Vec<u8>,
+    /// The fields, by their place in `text`, of the rows that no column has taken yet.
+    fields: Vec<Field>,
 }
+
+/// Fields that wait before the columns take them, one column after the other: few enough to stay in the nearest caches.
+const WAITING_FIELDS: usize = 8192;
 
 impl<'a> Assembler<'a> {
     fn new(source: &'a Source, table: &'a CsvTable) -> Self {
@@ -215,8 +221,7 @@ impl<'a> Assembler<'a> {
                 _ => None,
             };
             let on_edges = plan.kind == ElementKind::Edge;
-            let builder =
-                |p: &crate::plan::PropertyPlan| ColumnBuilder::new(p.column_type.clone(), plan.array_delimiter, on_edges);
+            let builder = |p: &PropertyPlan| ColumnBuilder::new(p.column_type.clone(), plan.array_delimiter, on_edges);
             Slot { part, property: plan.columns[index].as_ref().map(builder) }
         };
         Self {
@@ -233,7 +238,7 @@ impl<'a> Assembler<'a> {
             text: Vec::new(),
             starts: Vec::new(),
             lines: Vec::new(),
-            scratch: Vec::new(),
+            fields: Vec::new(),
         }
     }
 
@@ -246,78 +251,96 @@ impl<'a> Assembler<'a> {
         if record.fields.len() != expected {
             let fault = Fault::FieldCount { found: record.fields.len(), expected };
             let at = record.fields.get(expected).map_or(record.text.len(), |field| field.start as usize);
-            return sink(Event::Reject(Box::new(self.bad_row(record, at, None, fault))));
+            return sink(Event::Reject(Box::new(self.bad_row(record.line, record.text, at, None, fault))));
         }
-        let mut fault = None;
-        for (index, field) in record.fields.iter().enumerate() {
-            if let Err(found) = self.field(index, record.text, field) {
-                fault.get_or_insert((found, *field));
-            }
-        }
-        if let Some((fault, field)) = fault {
-            self.dropped.push(self.rows as u32);
-            let quote = usize::from(field.quoting != Quoting::Bare);
-            let value = String::from_utf8_lossy(&field.content(record.text, self.table.dialect.quote)).into_owned();
-            let bad = self.bad_row(record, field.start as usize - quote, Some(value), fault);
-            sink(Event::Reject(Box::new(bad)))?;
-        }
-        self.starts.push(self.text.len() as u32);
+        let base = self.text.len() as u32;
+        self.fields.extend(record.fields.iter().map(|f| Field { start: base + f.start, end: base + f.end, ..*f }));
+        self.starts.push(base);
         self.text.extend_from_slice(record.text);
         self.lines.push(record.line);
         self.rows += 1;
-        Ok(())
+        if self.fields.len() >= WAITING_FIELDS || self.is_full() { self.settle(sink) } else { Ok(()) }
     }
 
-    fn bad_row(&self, record: &Record<'_>, at: usize, value: Option<String>, fault: Fault) -> BadRow {
-        let (line, column) = locate(record.line, record.text, at);
-        let raw = String::from_utf8_lossy(record.text).into_owned();
+    fn bad_row(&self, line: u64, text: &[u8], at: usize, value: Option<String>, fault: Fault) -> BadRow {
+        let (line, column) = locate(line, text, at);
+        let raw = String::from_utf8_lossy(text).into_owned();
         BadRow { place: Place::at(&self.source.name, line, column), value, fault, raw }
     }
 
-    /// Adds one field to all it belongs to; whatever happens, each of them grows by one.
-    #[inline]
-    fn field(&mut self, index: usize, text: &[u8], field: &Field) -> Result<(), Fault> {
-        let bytes = match field.quoting {
-            Quoting::Escaped => {
-                self.scratch.clear();
-                self.scratch.extend_from_slice(&field.content(text, self.table.dialect.quote));
-                &self.scratch[..]
+    /// Hands the waiting fields to their columns. Whatever is wrong with a row, each of its columns grows by one.
+    fn settle(&mut self, sink: &mut Sink<'_>) -> Result<(), LoadError> {
+        let mut faults: Vec<(usize, usize, Fault)> = Vec::new();
+        let width = self.slots.len();
+        for index in 0..width {
+            if self.slots[index].part.is_some() {
+                self.settle_part(index, &mut faults);
             }
-            _ => &text[field.start as usize..field.end as usize],
-        };
-        let blank = bytes.is_empty() && field.quoting == Quoting::Bare;
-        let slot = &mut self.slots[index];
-        let mut outcome = Ok(());
-        if let Some(part) = slot.part {
-            let ids = match part {
-                SlotPart::Id => Some(&mut self.ids),
-                SlotPart::Source => Some(&mut self.source_ids),
-                SlotPart::Target => Some(&mut self.target_ids),
-                SlotPart::Label => None,
-            };
-            outcome = match ids {
-                Some(ids) if !blank => ids.push(bytes).map_err(|misfit| {
-                    ids.push_placeholder();
-                    self.table.fault(index, misfit)
-                }),
-                Some(ids) => {
-                    ids.push_placeholder();
-                    let optional = matches!(part, SlotPart::Id) && self.table.plan.kind == ElementKind::Edge;
-                    if optional { Ok(()) } else { Err(self.table.no_id(index)) }
+            if let Some(property) = &mut self.slots[index].property {
+                let contents = contents(&self.fields, &self.text, index, width, self.table.dialect.quote);
+                let texts = contents.iter();
+                let table = self.table;
+                property.push_all(texts, |row, misfit| faults.push((row, index, table.fault(index, misfit))));
+            }
+        }
+        let first_row = self.rows - self.fields.len() / width;
+        let fields = std::mem::take(&mut self.fields);
+        faults.sort_by_key(|(row, index, _)| (*row, *index));
+        faults.dedup_by_key(|(row, ..)| *row);
+        for (row, index, fault) in faults {
+            let field = fields[row * width + index];
+            let row = first_row + row;
+            self.dropped.push(row as u32);
+            sink(Event::Reject(Box::new(self.bad_field(row, field, fault))))?;
+        }
+        self.fields = fields;
+        self.fields.clear();
+        Ok(())
+    }
+
+    fn bad_field(&self, row: usize, field: Field, fault: Fault) -> BadRow {
+        let start = self.starts[row] as usize;
+        let end = self.starts.get(row + 1).map_or(self.text.len(), |next| *next as usize);
+        let quote = usize::from(field.quoting != Quoting::Bare);
+        let value = String::from_utf8_lossy(&field.content(&self.text, self.table.dialect.quote)).into_owned();
+        let at = field.start as usize - quote - start;
+        self.bad_row(self.lines[row], &self.text[start..end], at, Some(value), fault)
+    }
+
+    /// Hands the ids or labels of a column to where they gather.
+    fn settle_part(&mut self, index: usize, faults: &mut Vec<(usize, usize, Fault)>) {
+        let is_edge = self.table.plan.kind == ElementKind::Edge;
+        let contents = contents(&self.fields, &self.text, index, self.slots.len(), self.table.dialect.quote);
+        let ids = match self.slots[index].part {
+            Some(SlotPart::Id) => &mut self.ids,
+            Some(SlotPart::Source) => &mut self.source_ids,
+            Some(SlotPart::Target) => &mut self.target_ids,
+            Some(SlotPart::Label) => {
+                for (row, text) in contents.iter().enumerate() {
+                    if let Err(misfit) = self.labels.push(text.bytes) {
+                        faults.push((row, index, self.table.fault(index, misfit)));
+                    }
                 }
-                None => self.labels.push(bytes).map_err(|misfit| self.table.fault(index, misfit)),
-            };
-            if matches!(part, SlotPart::Id) && self.table.plan.kind == ElementKind::Edge {
+                return;
+            }
+            None => return,
+        };
+        let optional = is_edge && matches!(self.slots[index].part, Some(SlotPart::Id));
+        for (row, text) in contents.iter().enumerate() {
+            let blank = text.bytes.is_empty() && !text.quoted;
+            if optional {
                 self.no_ids.push(blank);
             }
+            if blank {
+                ids.push_placeholder();
+                if !optional {
+                    faults.push((row, index, self.table.no_id(index)));
+                }
+            } else if let Err(misfit) = ids.push(text.bytes) {
+                ids.push_placeholder();
+                faults.push((row, index, self.table.fault(index, misfit)));
+            }
         }
-        if let Some(property) = &mut slot.property
-            && let Err(misfit) = property.push(Text { bytes, quoted: field.quoting != Quoting::Bare })
-        {
-            property.push_absent();
-            outcome = outcome.and(Err(self.table.fault(index, misfit)));
-        }
-        outcome
     }
 
     fn finish(&mut self) -> Rows {
@@ -359,6 +382,36 @@ impl<'a> Assembler<'a> {
         let ids = self.ids.finish();
         let missing = std::mem::take(&mut self.no_ids);
         Some(missing.iter().enumerate().map(|(row, missing)| (!missing).then(|| ids.get(row))).collect())
+    }
+}
+
+/// The contents of one column of the waiting fields.
+struct Contents<'f> {
+    fields: &'f [Field],
+    text: &'f [u8],
+    index: usize,
+    width: usize,
+    /// Those with doubled quotes, without the doubling, in order.
+    undoubled: Vec<Vec<u8>>,
+}
+
+fn contents<'f>(fields: &'f [Field], text: &'f [u8], index: usize, width: usize, quote: Option<u8>) -> Contents<'f> {
+    let column = fields.iter().skip(index).step_by(width);
+    let escaped = column.filter(|field| field.quoting == Quoting::Escaped);
+    let undoubled = escaped.map(|field| field.content(text, quote).into_owned()).collect();
+    Contents { fields, text, index, width, undoubled }
+}
+
+impl Contents<'_> {
+    fn iter(&self) -> impl Iterator<Item = Text<'_>> {
+        let mut undoubled = self.undoubled.iter();
+        self.fields.iter().skip(self.index).step_by(self.width).map(move |field| {
+            let bytes = match field.quoting {
+                Quoting::Escaped => undoubled.next().map(Vec::as_slice).unwrap_or_default(),
+                _ => &self.text[field.start as usize..field.end as usize],
+            };
+            Text { bytes, quoted: field.quoting != Quoting::Bare }
+        })
     }
 }
 

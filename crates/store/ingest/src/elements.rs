@@ -40,12 +40,13 @@ pub enum Pass {
 const BATCH_ROWS: usize = 16_384;
 const BATCH_CELLS: usize = 1 << 19;
 
-/// Gathers elements into batches and sends them when they are full. The rows of a batch have the same labels and scopes.
+/// Gathers elements into batches and sends them when they are full. The rows of a batch have the same (primary) label and the
+/// same scopes.
 pub struct ElementBatches<'a, 's> {
     file: Arc<str>,
     inferred: bool,
     sink: &'a mut Sink<'s>,
-    vertices: Batches<LabelSet>,
+    vertices: Batches<Arc<str>>,
     edges: Batches<(Arc<str>, Scope, Scope)>,
     cells: usize,
     rows: usize,
@@ -83,6 +84,9 @@ struct Batch {
     target: IdBuilder,
     columns: Vec<(Arc<str>, Vec<RawCell>)>,
     by_name: HashMap<Arc<str>, usize>,
+    /// The different label sets, and which of them each row has.
+    label_sets: Vec<LabelSet>,
+    label_codes: Vec<u32>,
     places: Vec<(u64, u64)>,
 }
 
@@ -96,8 +100,18 @@ impl Batch {
             target: ids(),
             columns: Vec::new(),
             by_name: HashMap::new(),
+            label_sets: Vec::new(),
+            label_codes: Vec::new(),
             places: Vec::new(),
         }
+    }
+
+    fn add_labels(&mut self, labels: LabelSet) {
+        let code = self.label_sets.iter().position(|known| *known == labels).unwrap_or_else(|| {
+            self.label_sets.push(labels);
+            self.label_sets.len() - 1
+        });
+        self.label_codes.push(code as u32);
     }
 
     fn finish_row(&mut self, properties: Vec<(Arc<str>, RawCell)>, place: (u64, u64)) {
@@ -114,7 +128,7 @@ impl Batch {
         self.places.push(place);
     }
 
-    fn into_rows(self, labels: LabelSet, body: Body, file: &Arc<str>, inferred: bool) -> Rows {
+    fn into_rows(self, labels: Labels, body: Body, file: &Arc<str>, inferred: bool) -> Rows {
         let count = self.places.len();
         let columns = self.columns.into_iter().map(|(name, mut cells)| {
             cells.resize(count, RawCell::Absent);
@@ -126,13 +140,7 @@ impl Batch {
             let inferred = inferred && matches!(&values, Values::Typed(array) if is_number(array.data_type()));
             Column { name, values, inferred }
         });
-        Rows {
-            count,
-            labels: Labels::all(labels),
-            body,
-            columns: columns.collect(),
-            places: Places::new(file, PlaceKind::Lines(self.places)),
-        }
+        Rows { count, labels, body, columns: columns.collect(), places: Places::new(file, PlaceKind::Lines(self.places)) }
     }
 }
 
@@ -161,7 +169,8 @@ impl<'a, 's> ElementBatches<'a, 's> {
 
     pub fn vertex(&mut self, vertex: VertexElement, place: (u64, u64)) -> Result<(), LoadError> {
         let cells = vertex.properties.len();
-        let batch = self.vertices.of(vertex.labels);
+        let batch = self.vertices.of(vertex.labels.primary.clone());
+        batch.add_labels(vertex.labels);
         batch.ids.push_id(vertex.id);
         batch.finish_row(vertex.properties, place);
         self.added(cells)
@@ -186,8 +195,10 @@ impl<'a, 's> ElementBatches<'a, 's> {
     /// Sends what has gathered.
     pub fn flush(&mut self) -> Result<(), LoadError> {
         (self.rows, self.cells) = (0, 0);
-        for (labels, mut batch) in self.vertices.take() {
+        for (_, mut batch) in self.vertices.take() {
             let ids = batch.ids.finish();
+            let codes = Some(std::mem::take(&mut batch.label_codes));
+            let labels = Labels { sets: std::mem::take(&mut batch.label_sets), codes };
             let rows = batch.into_rows(labels, Body::Vertices { ids, space: None }, &self.file, self.inferred);
             (self.sink)(Event::Rows(Box::new(rows)))?;
         }
@@ -196,7 +207,7 @@ impl<'a, 's> ElementBatches<'a, 's> {
             let ids = std::mem::take(&mut batch.edge_ids);
             let ids = ids.iter().any(Option::is_some).then_some(ids);
             let body = Body::Edges { ids, source, target, source_scope, target_scope };
-            let rows = batch.into_rows(LabelSet::one(&label), body, &self.file, self.inferred);
+            let rows = batch.into_rows(Labels::all(LabelSet::one(&label)), body, &self.file, self.inferred);
             (self.sink)(Event::Rows(Box::new(rows)))?;
         }
         Ok(())

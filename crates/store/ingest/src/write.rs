@@ -18,7 +18,7 @@ use crate::options::LoadOptions;
 use crate::report::{LoadReport, Rejects};
 use crate::resolve::{Candidates, Found, Resolver};
 use crate::retype::Retyping;
-use crate::rows::{Body, Column, Event, Ids, LabelSet, Part, Places, RawCell, RawValue, Rows, Scope, Values};
+use crate::rows::{Body, Column, Event, Ids, Labels, Part, Places, RawCell, RawValue, Rows, Scope, Values};
 use crate::runs::{EdgeBatch, MemoryLimits, Run};
 
 pub struct Writer<'g> {
@@ -104,14 +104,27 @@ impl<'g> Writer<'g> {
         Ok(self.report)
     }
 
+    /// The rows of each (primary) label on their own, in their order.
     fn rows_of_a_label_each(&mut self, rows: Rows) -> Result<(), LoadError> {
         let Some(codes) = &rows.labels.codes else { return self.rows_of_one_label(rows) };
-        let mut members: Vec<Vec<u32>> = vec![Vec::new(); rows.labels.sets.len()];
+        let mut labels: Vec<&Arc<str>> = Vec::new();
+        let label_of_code: Vec<usize> = rows
+            .labels
+            .sets
+            .iter()
+            .map(|set| match labels.iter().position(|label| **label == set.primary) {
+                Some(at) => at,
+                None => {
+                    labels.push(&set.primary);
+                    labels.len() - 1
+                }
+            })
+            .collect();
+        let mut members: Vec<Vec<u32>> = vec![Vec::new(); labels.len()];
         for (row, code) in codes.iter().enumerate() {
-            members[*code as usize].push(row as u32);
+            members[label_of_code[*code as usize]].push(row as u32);
         }
-        let whole = members.iter().any(|rows_of| rows_of.len() == rows.count);
-        if whole || rows.count == 0 {
+        if members.iter().any(|rows_of| rows_of.len() == rows.count) {
             return self.rows_of_one_label(rows);
         }
         for rows_of in members.iter().filter(|rows_of| !rows_of.is_empty()) {
@@ -149,9 +162,9 @@ impl<'g> Writer<'g> {
     }
 
     fn vertices(&mut self, rows: Rows) -> Result<(), LoadError> {
-        let labels = rows.labels.of(0).clone();
-        let label = self.label(ElementKind::Vertex, &labels.primary)?;
-        let duplicates = self.reject_duplicates(&rows, label, &labels)?;
+        let name = rows.labels.of(0).primary.clone();
+        let label = self.label(ElementKind::Vertex, &name)?;
+        let duplicates = self.reject_duplicates(&rows, label, &name)?;
         let rows = rows.without(&duplicates);
         let Body::Vertices { ids, space } = &rows.body else { unreachable!("rows of vertices") };
         if let Some(space) = space {
@@ -164,7 +177,7 @@ impl<'g> Writer<'g> {
         if let Some(first) = added.first() {
             self.retyping.added(ElementKind::Vertex, label, first.local());
         }
-        self.set_further_labels(&labels, &added)?;
+        self.set_further_labels(&rows.labels, &added)?;
         for column in &rows.columns {
             let key = self.key(&column.name)?;
             self.retyping.saw(ElementKind::Vertex, label, key, column, &rows.places.file);
@@ -172,24 +185,27 @@ impl<'g> Writer<'g> {
             self.set_vertex_property(&added, key, &column.values)?;
         }
         self.rows += added.len() as u64;
-        *self.report.vertices.entry(labels.primary).or_default() += added.len() as u64;
+        *self.report.vertices.entry(name).or_default() += added.len() as u64;
         Ok(())
     }
 
-    fn set_further_labels(&mut self, labels: &LabelSet, vertices: &[VertexId]) -> Result<(), LoadError> {
-        if labels.further.is_empty() {
-            return Ok(());
-        }
-        let further = labels.further.iter().map(|name| self.label(ElementKind::Vertex, name));
+    fn set_further_labels(&mut self, labels: &Labels, vertices: &[VertexId]) -> Result<(), LoadError> {
+        let further = labels
+            .sets
+            .iter()
+            .map(|set| set.further.iter().map(|name| self.label(ElementKind::Vertex, name)).collect::<Result<Vec<_>, _>>());
         let further = further.collect::<Result<Vec<_>, _>>()?;
-        for vertex in vertices {
-            self.graph.set_further_labels(*vertex, &further)?;
+        for (row, vertex) in vertices.iter().enumerate() {
+            let code = labels.codes.as_ref().map_or(0, |codes| codes[row] as usize);
+            if !further[code].is_empty() {
+                self.graph.set_further_labels(*vertex, &further[code])?;
+            }
         }
         Ok(())
     }
 
     /// Sets aside rows whose id is taken, by an earlier row or in the graph.
-    fn reject_duplicates(&mut self, rows: &Rows, label: LabelId, labels: &LabelSet) -> Result<Vec<u32>, LoadError> {
+    fn reject_duplicates(&mut self, rows: &Rows, label: LabelId, name: &Arc<str>) -> Result<Vec<u32>, LoadError> {
         let Body::Vertices { ids, .. } = &rows.body else { unreachable!("rows of vertices") };
         let candidates = match self.resolver.space() {
             IdSpace::Graph => Candidates::Whole,
@@ -205,7 +221,7 @@ impl<'g> Writer<'g> {
                 Found::Nothing | Found::Several if repeated => None,
                 _ => continue,
             };
-            let fault = Fault::DuplicateVertex { label: labels.primary.clone(), other };
+            let fault = Fault::DuplicateVertex { label: name.clone(), other };
             self.rejects.add(rows.places.bad_row(row, Part::Id, ids.get(row).to_string(), fault))?;
             dropped.push(row as u32);
         }

@@ -255,7 +255,8 @@ fn round_trip(graph: &Oracle, format: ExportFormat, space: IdSpace) -> Oracle {
     let counts = graph.statistics().unwrap();
     assert_eq!((made.vertices, made.edges), (counts.vertices.iter().sum(), counts.edges.iter().sum()));
     let mut back = Oracle::new(space);
-    let options = LoadOptions { files: vec![dir.path().join("out")], ..LoadOptions::default() };
+    let edge_time = Some("at".to_owned());
+    let options = LoadOptions { files: vec![dir.path().join("out")], edge_time, ..LoadOptions::default() };
     if !made.files.is_empty() {
         load(&mut back, &options, &mut Quiet).unwrap();
     }
@@ -341,12 +342,13 @@ fn random_graph() -> impl Strategy<Value = Oracle> {
                 graph.set_further_labels(vertex, &[also]).unwrap();
             }
         }
-        // A load hands out edge ids by source.
-        let mut edges: Vec<_> = edges.into_iter().map(|(l, s, t, p)| (*s.get(&made), l, *t.get(&made), p)).collect();
-        edges.sort_by_key(|(source, label, ..)| (*label, *source));
-        for (source, label, target, property) in edges {
+        // Without times, the edges of a vertex are in the order they were loaded in, which is by source.
+        let at = graph.ensure_key("at").unwrap();
+        for (n, (label, source, target, property)) in edges.into_iter().enumerate() {
             let label = graph.ensure_label(ElementKind::Edge, ["knows", "at; from"][label]).unwrap();
-            let new = NewEdge { source, target, id: None, time: None };
+            let _ = graph.declare_time(label, at); // fails for all but the first
+            let id = Some(ExternalId::Int(1000 + n as i64));
+            let new = NewEdge { source: *source.get(&made), target: *target.get(&made), id, time: Some(n as i64) };
             let mut ids = Vec::new();
             graph.add_edges(label, &[new], &mut ids).unwrap();
             if let Some((key, value)) = property {
