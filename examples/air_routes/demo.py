@@ -71,11 +71,25 @@ def check(counts):
             sys.exit(f"error: {name} has {counts.get(name, 0):,} rows where at least {least:,} were expected")
 
 
+COMMAND = Path(sys.executable).with_name("mangrove")
+
+
+def quoted(argument):
+    """An argument as one would type it: Gremlin is full of single quotes."""
+    if "'" in argument and not set(argument) & set('"$`\\!'):
+        return f'"{argument}"'
+    return shlex.quote(argument)
+
+
 def mangrove(*arguments):
     """Runs the installed command, showing it first."""
-    print("$", shlex.join(["mangrove", *arguments]), flush=True)
-    command = Path(sys.executable).with_name("mangrove")
-    subprocess.run([str(command), *arguments], check=True, stdin=subprocess.DEVNULL)
+    print("$ mangrove", *map(quoted, arguments), flush=True)
+    subprocess.run([str(COMMAND), *arguments], check=True, stdin=subprocess.DEVNULL)
+
+
+def shown(path):
+    """A path as short as it can be typed from here."""
+    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
 
 
 def load(database, csv_dir):
@@ -124,12 +138,12 @@ def main():
     load(database, csv_dir)
     query_from_the_shell(database)
     query_from_python(database)
-    command = Path(sys.executable).with_name("mangrove")
     say("What to try next")
-    print(f"  {command} shell {database}                 type Gremlin; Tab completes")
+    command, python = shown(COMMAND), shown(Path(sys.executable))
+    print(f"  {command} shell {database}        type Gremlin; Tab completes, :help helps")
     print(f"  {command} stats {database}")
     print(f"  {command} query {database} \"g.V().has('code','LHR').out().values('city')\" --format csv")
-    print(f"  {sys.executable} -c \"import mangrovedb as mg; print(mg.open('{database}').schema())\"")
+    print(f"  {python} -c \"import mangrovedb as mg; print(mg.open('{database}').schema())\"")
 
 
 if __name__ == "__main__":

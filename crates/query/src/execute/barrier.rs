@@ -169,10 +169,12 @@ fn entry_column(batch: &Batch, column: Column) -> Vec<Option<Value>> {
 /// Where vertices stand in a batch under construction: a table over the dense local ids, in pages made as they are touched.
 #[derive(Default)]
 struct VertexTable {
-    labels: Vec<(u64, Vec<Option<Box<[u32; SLOTS]>>>)>,
+    /// The pages of each label, by the part of the id above the local.
+    labels: Vec<(u64, Vec<Page>)>,
     sparse: HashMap<VertexId, u32>,
 }
 
+type Page = Option<Box<[u32; SLOTS]>>;
 const SLOTS: usize = 4096;
 const PAGES_MAX: u64 = 1 << 20;
 

@@ -10,7 +10,9 @@ use super::select::scope_value;
 use crate::error::{QueryError, Result};
 use crate::plan::{MathExpression, MathOp, Name, Pop};
 
-const FUNCTIONS: [(&str, fn(f64) -> f64); 21] = [
+type Function = fn(f64) -> f64;
+
+const FUNCTIONS: [(&str, Function); 21] = [
     ("abs", f64::abs),
     ("acos", f64::acos),
     ("asin", f64::asin),
@@ -41,7 +43,7 @@ fn signum(x: f64) -> f64 {
 
 enum Symbol {
     Op(MathOp, u8),
-    Function(fn(f64) -> f64),
+    Function(Function),
     Open,
 }
 

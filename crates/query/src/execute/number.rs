@@ -122,7 +122,7 @@ fn decimals(op: Arithmetic, a: &Value, b: &Value) -> Result<Value> {
         return Ok(Value::Float64(float(op, a.as_f64().unwrap_or(f64::NAN), b.as_f64().unwrap_or(f64::NAN))));
     };
     Ok(match op {
-        Arithmetic::Div if y == BigDecimal::from(0) => return Err(by_zero()),
+        Arithmetic::Div if y == 0 => return Err(by_zero()),
         Arithmetic::Div => (x / y).with_prec(34).normalized(),
         Arithmetic::Add => x + y,
         Arithmetic::Sub => x - y,

@@ -34,7 +34,7 @@ impl Resolver<'_> {
             "by" => self.add_by(call, builder)?,
             "option" => self.option(call, builder)?,
             "with" => self.with(call, builder)?,
-            "from" | "to" if !call.args.first().is_some_and(|a| constant(a, "Direction").is_some()) => {
+            "from" | "to" if call.args.first().is_none_or(|a| constant(a, "Direction").is_none()) => {
                 self.end(call, builder)?;
             }
             "times" => {

@@ -259,7 +259,7 @@ impl Resolver<'_> {
             })),
             "drop" => Step::Drop,
             "fail" => Step::Fail(args.first().map(|a| self.name(a)).transpose()?),
-            "asNumber" => Step::AsNumber(args.first().map(|a| number_type(a)).transpose()?),
+            "asNumber" => Step::AsNumber(args.first().map(number_type).transpose()?),
             "asBool" => Step::AsBool,
             "asDate" => Step::AsDate,
             "dateAdd" => match args {
