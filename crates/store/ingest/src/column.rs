@@ -336,7 +336,7 @@ fn date_times(times: Vec<Option<DateTime>>) -> Values {
     if times.iter().all(Option::is_none) {
         return Values::Absent(times.len());
     }
-    let exact = |t: &DateTime| t.offset_seconds == 0 && t.nanos % 1000 == 0;
+    let exact = |t: &DateTime| t.offset_seconds == 0 && t.nanos.is_multiple_of(1000);
     if times.iter().flatten().all(exact) {
         let micros = times.iter().map(|t| t.map(|t| t.micros()));
         return Values::Typed(Arc::new(TimestampMicrosecondArray::from_iter(micros).with_timezone("UTC")));
