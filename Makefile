@@ -74,7 +74,7 @@ conformance: ## TinkerPop's scenarios against the expected-failures list; needs 
 	cargo run --release -p mangrove-conformance -- --check-docs docs/gremlin.md
 
 crash: ## kill a writing process 200 times; no acknowledged commit may be lost
-	cargo test --release -p mangrove-testkit --test crash -- --ignored --nocapture
+	cargo test --release -p mangrove-testkit --test crash -- --ignored
 
 wheel: $(VENV)/.build-tools ## a wheel for distribution, in target/wheels
 	$(BIN)/maturin build --profile dist

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Holds the direction of dependencies between our crates, and the licences of everyone else's.
+"""Holds the direction of dependencies between our crates, the licences of everyone else's, and that each is built once.
 
-Reads `cargo metadata`; needs nothing but Python. The licence list is deny.toml's, so `cargo deny` agrees where it is installed.
+Asks cargo; needs nothing but Python. The licence list is deny.toml's, so `cargo deny` agrees where it is installed.
 """
 
 import json
@@ -36,10 +36,11 @@ TESTS_MAY_USE = {"mangrove-testkit"}
 TESTKIT_TESTS_MAY_USE = set(MAY_USE)
 
 
-def metadata():
-    def run(*command):
-        return subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout
+def run(*command):
+    return subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout
 
+
+def metadata():
     host = re.search(r"^host: (.*)$", run("rustc", "-vV"), re.M)[1]
     return json.loads(run("cargo", "metadata", "--format-version", "1", "--locked", "--filter-platform", host))
 
@@ -74,15 +75,30 @@ def wrong_licences(others):
             yield f"{package['name']} {package['version']}: licence {package['license']} is not on the list of deny.toml"
 
 
+def features(*selection):
+    """Each dependency that `cargo build` of the selection compiles, with its features."""
+    tree = run("cargo", "tree", "--locked", *selection, "--prefix", "none", "--format", "{p}|{f}")
+    rows = (line.removesuffix(" (*)").rpartition("|") for line in tree.splitlines() if line)
+    return {(package.split(" (")[0], features) for package, _, features in rows}
+
+
+def built_twice():
+    """Dependencies that the Python module and the tests would compile with different features, and so twice."""
+    everything = features("--workspace", "--edges", "normal,build,dev")
+    for package, wanted in sorted(features("--package", "mangrove-python", "--edges", "normal,build") - everything):
+        have = " or ".join(sorted(f for p, f in everything if p == package))
+        yield f"{package} would be built twice, for the Python module with features [{wanted}] and for tests with [{have}]: see python/Cargo.toml"
+
+
 def main():
     packages = metadata()["packages"]
     ours = [p for p in packages if p["source"] is None]
     others = [p for p in packages if p["source"] is not None]
-    problems = [*wrong_directions(ours), *wrong_licences(others)]
+    problems = [*wrong_directions(ours), *wrong_licences(others), *built_twice()]
     for problem in problems:
         print(f"error: {problem}", file=sys.stderr)
     if not problems:
-        print(f"dependency directions of {len(ours)} crates and licences of {len(others)} dependencies are as declared")
+        print(f"dependency directions of {len(ours)} crates and licences of {len(others)} dependencies are as declared; each is built once")
     return 1 if problems else 0
 
 

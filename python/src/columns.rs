@@ -275,11 +275,11 @@ impl Column {
         if self.push_same(cell)? {
             return Ok(());
         }
-        if let Column::Empty(nulls) = *self {
-            if let Some(started) = Column::started(cell, nulls) {
-                *self = started;
-                return self.push(cell);
-            }
+        if let Column::Empty(nulls) = *self
+            && let Some(started) = Column::started(cell, nulls)
+        {
+            *self = started;
+            return self.push(cell);
         }
         let value = parameters::value(cell)?;
         match (&mut *self, &value) {

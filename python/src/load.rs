@@ -43,12 +43,12 @@ impl EdgeLabel {
 
 /// A table from whatever a caller hands over.
 pub fn table(data: &Bound<'_, PyAny>, columns: Option<Vec<String>>) -> PyResult<Table> {
-    if columns.is_none() {
-        if let Some(reader) = arrow::reader(data)? {
-            let schema = reader.schema();
-            let batches = data.py().detach(|| reader.collect::<Result<Vec<_>, _>>()).map_err(arrow::error)?;
-            return Ok(Table::Arrow { schema, batches });
-        }
+    if columns.is_none()
+        && let Some(reader) = arrow::reader(data)?
+    {
+        let schema = reader.schema();
+        let batches = data.py().detach(|| reader.collect::<Result<Vec<_>, _>>()).map_err(arrow::error)?;
+        return Ok(Table::Arrow { schema, batches });
     }
     of_columns(columns::read(data, columns)?)
 }
