@@ -13,8 +13,6 @@ pub enum Expected {
     Value(Value),
     /// A vertex the graph does not have.
     Unknown,
-    /// A constant of `Merge`, which only queries hold.
-    Merge(String),
     List(Vec<Expected>),
     Set(Vec<Expected>),
     Path(Vec<Expected>),
@@ -52,7 +50,7 @@ pub fn parse(text: &str, elements: &mut dyn Elements) -> Result<Expected, String
         }
         "t" => plain(token(body)?.into()),
         "D" => plain(Token::Direction(direction(body)?).into()),
-        "M" => Ok(Expected::Merge(body.to_owned())),
+        "M" => plain(merge_end(body)?.into()),
         _ => plain(word(text)),
     }
 }
@@ -172,6 +170,11 @@ fn token(name: &str) -> Result<Token, String> {
     tokens.into_iter().find(|t| t.name() == name).ok_or_else(|| format!("bad token t[{name}]"))
 }
 
+fn merge_end(name: &str) -> Result<Token, String> {
+    let ends = [Direction::Out, Direction::In].map(Token::MergeEnd);
+    ends.into_iter().find(|t| t.name() == name).ok_or_else(|| format!("bad constant M[{name}]"))
+}
+
 fn direction(name: &str) -> Result<Direction, String> {
     match name {
         "OUT" | "from" => Ok(Direction::Out),
@@ -211,7 +214,6 @@ impl Expected {
         let list = |items: &[Expected]| Some(items.iter().map(Expected::literal).collect::<Option<Vec<_>>>()?.join(","));
         Some(match self {
             Expected::Value(value) => return literal(value),
-            Expected::Merge(name) => format!("Merge.{name}"),
             Expected::List(items) => format!("[{}]", list(items)?),
             Expected::Set(items) => format!("{{{}}}", list(items)?),
             Expected::Map(entries) if entries.is_empty() => "[:]".into(),
@@ -266,6 +268,7 @@ fn literal(value: &Value) -> Option<String> {
         Value::Uuid(uuid) => format!("UUID(\"{uuid}\")"),
         Value::DateTime(time) => format!("datetime(\"{time}\")"),
         Value::Token(Token::Direction(direction)) => format!("Direction.{}", direction.name()),
+        Value::Token(token @ Token::MergeEnd(_)) => format!("Merge.{}", token.name()),
         Value::Token(token) => format!("T.{}", token.name()),
         _ => return None,
     })

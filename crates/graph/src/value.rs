@@ -332,6 +332,9 @@ impl fmt::Display for ValueType {
     }
 }
 
+/// A bulk set of more items is not written out as a list.
+const BULK_ITEMS_MAX: u64 = 1 << 24;
+
 impl Value {
     pub fn string(text: impl AsRef<str>) -> Self {
         Value::String(text.as_ref().into())
@@ -440,11 +443,11 @@ impl Value {
         }
     }
 
-    /// The items of a list, set, bulk set, path or vector, in order.
+    /// The items of a list, set, bulk set, path or vector, in order; of a bulk set only while they are few enough to be listed.
     pub fn items(&self) -> Option<Vec<Value>> {
         match self {
             Value::List(items) | Value::Set(items) => Some(items.to_vec()),
-            Value::BulkSet(items) => {
+            Value::BulkSet(items) if items.iter().fold(0u64, |sum, (_, n)| sum.saturating_add(*n)) <= BULK_ITEMS_MAX => {
                 Some(items.iter().flat_map(|(v, n)| std::iter::repeat_n(v, *n as usize)).cloned().collect())
             }
             Value::Path(path) => Some(path.objects.clone()),

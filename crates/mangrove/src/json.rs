@@ -7,7 +7,7 @@
 //! | date, datetime, duration, uuid | a string in ISO 8601 (`"2024-02-29"`, `"2024-02-29T10:00:00Z"`, `"PT1H30M"`) or hexadecimal groups |
 //! | bytes | a string in base64 |
 //! | list, set, vector | an array |
-//! | map | an object (names as [`keys`] says), else an array of `{"key": …, "value": …}` |
+//! | map | an object (names as docs/output.md says), else an array of `{"key": …, "value": …}` |
 //! | map entry | an object of one |
 //! | vertex | `{"id", "label", "type": "vertex", "properties": {…}}`, `"furtherLabels"` and `"meta"` if it has any |
 //! | edge | `{"id", "label", "type": "edge", "outV", "outVLabel", "inV", "inVLabel", "properties": {…}}` |

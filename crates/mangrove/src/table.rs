@@ -8,7 +8,7 @@
 //! | map entries, properties | `key`, `value` |
 //! | anything else, kinds mixed, or maps whose keys are no names | `value` |
 //!
-//! Columns are named as [`keys`] says: a property keeps its name, and an element's own id becomes `T.id` beside a property `id`;
+//! A property keeps its name, and an element's own id becomes `T.id` beside a property `id`;
 //! where the two are the same in every row there is one column.
 
 use std::collections::HashMap;

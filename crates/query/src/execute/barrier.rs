@@ -232,7 +232,8 @@ impl BulkOp {
                     bulks.push(0);
                     *slot = ids.len() as u32;
                 }
-                bulks[*slot as usize - 1] += batch.bulk(row);
+                let bulk = &mut bulks[*slot as usize - 1];
+                *bulk = bulk.saturating_add(batch.bulk(row));
             }
             seen += vertices.len();
             if ids.len() >= max || seen >= max.saturating_mul(16) {
@@ -266,7 +267,7 @@ impl BulkOp {
                     None => merged.push(sacks[row].clone()),
                 }
             }
-            bulks[at] += batch.bulk(row);
+            bulks[at] = bulks[at].saturating_add(batch.bulk(row));
         }
         if cx.shared.bulk_off {
             bulks.fill(1);

@@ -1,7 +1,8 @@
 //! Batches of traversers, by column.
 //!
 //! A traverser is an item with what it carries: its bulk (how many traversers it stands for), its scope (in a child
-//! traversal, the row of the parent it came from), its path and its sack. A column nobody needs is not there.
+//! traversal, the row of the parent it came from), its path and its sack. A column nobody needs is not there. Bulks saturate:
+//! more traversers than 64 bits count are an error where they are counted.
 
 use mangrove_graph::{EdgeRef, Value, VertexId};
 
@@ -228,7 +229,7 @@ impl Batch {
 
     /// The number of traversers.
     pub fn total(&self) -> u64 {
-        self.bulk.as_ref().map_or(self.len() as u64, |bulk| bulk.iter().sum())
+        self.bulk.as_ref().map_or(self.len() as u64, |bulk| bulk.iter().fold(0, |sum, n| sum.saturating_add(*n)))
     }
 
     /// The vertices, if all items are.

@@ -81,7 +81,7 @@ impl MapBatch for CoalesceOp {
         }
         found.sort_by_key(|(row, _, _)| *row);
         let rows: Vec<u32> = found.iter().map(|(row, _, _)| *row).collect();
-        let bulks: Vec<u64> = found.iter().map(|(row, _, n)| n * batch.bulk(*row as usize)).collect();
+        let bulks: Vec<u64> = found.iter().map(|(row, _, n)| n.saturating_mul(batch.bulk(*row as usize))).collect();
         let items = Items::from_values(found.into_iter().map(|(_, value, _)| value).collect());
         let mut out = batch.moved(&rows, items, cx.mode());
         out.bulk = bulks.iter().any(|n| *n != 1).then_some(bulks);

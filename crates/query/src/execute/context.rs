@@ -101,6 +101,11 @@ impl Context<'_, '_> {
         Ok(())
     }
 
+    /// Accounts for a list of so many items.
+    pub fn hold_items(&mut self, n: u64) -> Result<()> {
+        self.hold(usize::try_from(n).unwrap_or(usize::MAX).saturating_mul(size_of::<Value>()))
+    }
+
     pub fn warn(&mut self, message: String) {
         if !self.shared.warnings.contains(&message) {
             self.shared.warnings.push(message);

@@ -410,7 +410,11 @@ pub struct CoinOp(pub f64);
 
 impl MapBatch for CoinOp {
     fn map(&mut self, cx: &mut Context<'_, '_>, mut batch: Batch) -> Result<Batch> {
-        let mut toss = |n: u64| (0..n).filter(|_| cx.shared.random.fraction() < self.0).count() as u64;
+        // Of very many, the expected number stands in for tossing each.
+        let mut toss = |n: u64| match n {
+            ..1_000_000 => (0..n).filter(|_| cx.shared.random.fraction() < self.0).count() as u64,
+            _ => (n as f64 * self.0).round() as u64,
+        };
         let heads: Vec<u64> = (0..batch.len()).map(|row| toss(batch.bulk(row))).collect();
         let keep: Vec<bool> = heads.iter().map(|n| *n > 0).collect();
         if let Some(bulk) = &mut batch.bulk {

@@ -11,7 +11,7 @@ use super::by::{ByOp, eval_one, round_robin};
 use super::chain::{Child, Input, Op};
 use super::context::{Context, value_bytes};
 use super::path;
-use super::reduce::per_scope;
+use super::reduce::{counted, per_scope};
 use super::select::grow;
 use crate::error::Result;
 use crate::plan::Name;
@@ -107,6 +107,7 @@ impl GroupOp {
             GroupValueOp::List(by) => {
                 let mut lists: Vec<Vec<Value>> = vec![Vec::new(); n];
                 let values = by.eval(cx, &self.held)?;
+                cx.hold_items(self.held.total())?;
                 for (row, value) in values.into_iter().enumerate() {
                     if let Some(value) = value {
                         let bulk = self.held.bulk(row) as usize;
@@ -189,7 +190,7 @@ impl GroupCountOp {
             if number == self.counts.len() {
                 self.counts.push(0);
             }
-            self.counts[number] += batch.bulk(row);
+            self.counts[number] = self.counts[number].saturating_add(batch.bulk(row));
         }
         cx.hold((self.groups.keys.len() - before) * 128)
     }
@@ -206,8 +207,9 @@ impl GroupCountOp {
         self.counts.clear();
     }
 
-    fn maps(&self, scopes: usize) -> Vec<Value> {
-        self.groups.maps(self.counts.iter().map(|n| Some(Value::Int64(*n as i64))).collect(), scopes)
+    fn maps(&self, scopes: usize) -> Result<Vec<Value>> {
+        let counts = self.counts.iter().map(|n| counted(*n).map(Some)).collect::<Result<_>>()?;
+        Ok(self.groups.maps(counts, scopes))
     }
 }
 
@@ -228,7 +230,7 @@ impl Op for GroupCountOp {
         while let Some(batch) = input.pull(cx)? {
             self.take(cx, &batch)?;
         }
-        Ok(per_scope(self.maps(self.scopes).into_iter().map(Some).collect(), cx))
+        Ok(per_scope(self.maps(self.scopes)?.into_iter().map(Some).collect(), cx))
     }
 
     fn reset(&mut self, scopes: usize) {

@@ -173,7 +173,7 @@ impl MapBatch for DegreeOp {
         let mut degrees = Vec::with_capacity(ids.len());
         cx.view().degrees(&ids, &self.hop, &mut degrees)?;
         if let Some(bulk) = &batch.bulk {
-            degrees.iter_mut().zip(bulk).for_each(|(degree, bulk)| *degree *= bulk);
+            degrees.iter_mut().zip(bulk).for_each(|(degree, bulk)| *degree = degree.saturating_mul(*bulk));
         }
         let keep: Vec<bool> = degrees.iter().map(|n| *n > 0).collect();
         batch.bulk = Some(degrees);

@@ -50,7 +50,7 @@ impl MapBatch for FlatMapOp {
         let out = self.0.run_rows(cx, &batch)?;
         let rows: Vec<u32> = (0..out.len()).map(|row| out.scope(row) as u32).collect();
         let bulks: Option<Vec<u64>> =
-            out.bulk.as_ref().map(|bulk| bulk.iter().zip(&rows).map(|(n, row)| n * batch.bulk(*row as usize)).collect());
+            out.bulk.as_ref().map(|bulk| bulk.iter().zip(&rows).map(|(n, row)| n.saturating_mul(batch.bulk(*row as usize))).collect());
         let mut moved = batch.moved(&rows, out.items, cx.mode());
         if bulks.is_some() {
             moved.bulk = bulks;
@@ -96,7 +96,7 @@ impl Op for LocalOp {
 /// Results of a child as traversers of its parent: their scope is that of the row they came from, and they stand for as many.
 pub fn rescoped(mut out: Batch, parent: &Batch) -> Batch {
     if let Some(bulk) = &parent.bulk {
-        let bulks = (0..out.len()).map(|row| out.bulk(row) * bulk[out.scope(row)]).collect();
+        let bulks = (0..out.len()).map(|row| out.bulk(row).saturating_mul(bulk[out.scope(row)])).collect();
         out.bulk = Some(bulks);
     }
     out.scope = match (&parent.scope, out.scope.take()) {

@@ -86,7 +86,7 @@ impl PatternOp {
                 bound => compared.push(bound.is_some()),
             }
             moves.push(row, value);
-            bulks.push(found.bulk(at) * standing.bulk(row));
+            bulks.push(found.bulk(at).saturating_mul(standing.bulk(row)));
         }
         let mut out = Batch { items: Items::from_values(moves.values), ..standing.gather(&moves.rows) };
         out.bulk = bulks.iter().any(|n| *n != 1).then_some(bulks);

@@ -28,6 +28,7 @@ impl MapBatch for MergeOp {
         for row in 0..batch.len() {
             let one = batch.gather(&[row as u32]);
             for _ in 0..batch.bulk(row) {
+                cx.check()?;
                 for value in self.merge(cx, &one)? {
                     moves.push(row, value);
                 }

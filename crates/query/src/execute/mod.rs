@@ -66,8 +66,13 @@ pub struct Execution {
     shared: Shared,
     start: Once,
     text: Arc<str>,
+    /// Pulled, and given out from its first row on.
+    pending: Batch,
     done: bool,
 }
+
+/// Values given out at a time.
+const VALUES_MAX: u64 = 1 << 16;
 
 impl Execution {
     pub(crate) fn new(plan: Plan, options: Options, text: Arc<str>) -> Result<Self> {
@@ -84,18 +89,24 @@ impl Execution {
             start.paths = Some(vec![None]);
         }
         start.sacks = plan.source.sack.as_ref().map(|sack| vec![sack.initial.clone()]);
-        Ok(Self { chain, shared, start: Once::new(start), text, done: false })
+        Ok(Self { chain, shared, start: Once::new(start), text, pending: Batch::default(), done: false })
     }
 
     /// The next results, `None` at the end. After an error the query has ended.
     pub fn next(&mut self, graph: &mut Graph<'_>) -> Result<Option<Vec<Value>>> {
+        if !self.pending.is_empty() {
+            return Ok(Some(self.give()));
+        }
         if self.done {
             return Ok(None);
         }
         let mut context = Context { graph, shared: &mut self.shared };
         let pulled = context.check().and_then(|()| self.chain.pull(&mut context, &mut self.start));
         match pulled {
-            Ok(Some(batch)) => Ok(Some(expand(batch))),
+            Ok(Some(batch)) => {
+                self.pending = batch;
+                Ok(Some(self.give()))
+            }
             Ok(None) => {
                 self.done = true;
                 Ok(None)
@@ -107,14 +118,36 @@ impl Execution {
         }
     }
 
-    /// Runs to the end and gives everything.
+    /// Values of the pending batch, one for each traverser, a bounded number of them.
+    fn give(&mut self) -> Vec<Value> {
+        if self.pending.total() <= VALUES_MAX {
+            return expand(std::mem::take(&mut self.pending));
+        }
+        let first = self.pending.bulk(0);
+        if first <= VALUES_MAX {
+            let fitting = (0..self.pending.len()).scan(0u64, |sum, row| {
+                *sum = sum.saturating_add(self.pending.bulk(row));
+                Some(*sum)
+            });
+            let rows = fitting.take_while(|sum| *sum <= VALUES_MAX).count();
+            return expand(self.pending.split_front(rows));
+        }
+        if let Some(bulk) = &mut self.pending.bulk {
+            bulk[0] -= VALUES_MAX;
+        }
+        vec![self.pending.value(0); VALUES_MAX as usize]
+    }
+
+    /// Runs to the end and gives everything, within the query's memory budget.
     pub fn collect(&mut self, graph: &mut Graph<'_>) -> Result<Vec<Value>> {
         let mut all = Vec::new();
-        while let Some(mut batch) = self.next(graph)? {
+        while let Some(mut values) = self.next(graph)? {
+            let mut context = Context { graph, shared: &mut self.shared };
+            context.hold_items(values.len() as u64).map_err(|e| e.in_text(&self.text))?;
             if all.is_empty() {
-                all = batch;
+                all = values;
             } else {
-                all.append(&mut batch);
+                all.append(&mut values);
             }
         }
         Ok(all)

@@ -275,6 +275,7 @@ impl MapBatch for AddVertexOp {
                 None => label_name(&label.unwrap_or_default())?,
             };
             for _ in 0..batch.bulk(row) {
+                cx.check()?;
                 rows.push(row as u32);
                 made.push(create_vertex(cx, &label, element.id.as_ref(), element.properties.clone())?);
             }
@@ -342,6 +343,7 @@ impl MapBatch for AddEdgeOp {
         for (row, (element, label)) in elements.into_iter().zip(labels).enumerate() {
             let label = label_name(&label.unwrap_or_default())?;
             for _ in 0..batch.bulk(row) {
+                cx.check()?;
                 let properties = element.properties.clone();
                 rows.push(row as u32);
                 made.push(create_edge(cx, &label, sources[row], targets[row], element.id.as_ref(), properties)?);

@@ -238,6 +238,17 @@ pub fn apply(operator: Operator, a: Value, b: Value) -> Result<Value> {
     }
 }
 
+/// [`apply`] with the same right operand `n` times.
+pub fn apply_times(operator: Operator, a: Value, b: Value, n: u64) -> Result<Value> {
+    const TIMES_MAX: u64 = 1 << 20;
+    match operator {
+        Operator::Min | Operator::Max | Operator::Assign | Operator::And | Operator::Or => apply(operator, a, b),
+        Operator::Sum | Operator::Minus | Operator::SumLong => apply(operator, a, times(&b, n)?),
+        _ if n > TIMES_MAX => Err(QueryError::value(format!("an operator would be applied {n} times; dedup() or limit() earlier"))),
+        _ => (0..n).try_fold(a, |a, _| apply(operator, a, b.clone())),
+    }
+}
+
 fn add_all(a: Value, b: Value) -> Result<Value> {
     if a.is_null() {
         return Ok(b);

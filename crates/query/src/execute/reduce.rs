@@ -8,7 +8,7 @@ use super::batch::{Batch, Items, Moves};
 use super::chain::{Input, MapBatch, Op, reduced};
 use super::context::{Context, value_bytes};
 use super::number::{self, Arithmetic};
-use crate::error::Result;
+use crate::error::{QueryError, Result};
 use crate::plan::{Operator, Reduction};
 
 /// The state of one reduction.
@@ -21,7 +21,7 @@ struct Accumulator {
 impl Accumulator {
     fn add(&mut self, reduction: Reduction, value: Value, bulk: u64) -> Result<()> {
         if reduction == Reduction::Count {
-            self.count += bulk;
+            self.count = self.count.saturating_add(bulk);
             return Ok(());
         }
         if value.is_null() {
@@ -30,7 +30,7 @@ impl Accumulator {
             }
             return Ok(());
         }
-        self.count += bulk;
+        self.count = self.count.saturating_add(bulk);
         let value = match reduction {
             Reduction::Sum | Reduction::Mean => number::times(&value, bulk)?,
             _ => value,
@@ -47,11 +47,18 @@ impl Accumulator {
     /// Nothing if there was nothing to reduce; a count is 0 then.
     fn finish(self, reduction: Reduction) -> Result<Option<Value>> {
         match (reduction, self.value) {
-            (Reduction::Count, _) => Ok(Some(Value::Int64(self.count as i64))),
+            (Reduction::Count, _) => counted(self.count).map(Some),
             (Reduction::Mean, Some(sum)) if self.count > 0 => number::mean(&sum, self.count).map(Some),
             (_, value) => Ok(value),
         }
     }
+}
+
+/// A count as a value.
+pub fn counted(count: u64) -> Result<Value> {
+    i64::try_from(count)
+        .map(Value::Int64)
+        .map_err(|_| QueryError::value("there are more traversers than a 64-bit count can say; dedup() or limit() earlier"))
 }
 
 /// `count()`, `sum()`, … over the traversers of each scope.
@@ -69,8 +76,13 @@ impl ReduceOp {
     fn take(&self, batch: Batch, states: &mut [Accumulator]) -> Result<()> {
         if self.reduction == Reduction::Count {
             match &batch.scope {
-                None => states[0].count += batch.total(),
-                Some(scope) => scope.iter().enumerate().for_each(|(row, s)| states[*s as usize].count += batch.bulk(row)),
+                None => states[0].count = states[0].count.saturating_add(batch.total()),
+                Some(scope) => {
+                    for (row, scope) in scope.iter().enumerate() {
+                        let count = &mut states[*scope as usize].count;
+                        *count = count.saturating_add(batch.bulk(row));
+                    }
+                }
             }
             return Ok(());
         }
@@ -126,12 +138,7 @@ impl MapBatch for ReduceLocal {
 impl ReduceLocal {
     fn reduce(&self, value: Value) -> Result<Option<Value>> {
         if self.0 == Reduction::Count {
-            let n = match &value {
-                Value::Map(map) => map.len(),
-                Value::Tree(tree) => tree.0.len(),
-                value => value.items().map_or(1, |items| items.len()),
-            };
-            return Ok(Some(Value::Int64(n as i64)));
+            return counted(size(&value)).map(Some);
         }
         let items = value.items().unwrap_or_else(|| vec![value]);
         let mut state = Accumulator::default();
@@ -139,6 +146,16 @@ impl ReduceLocal {
             state.add(self.0, item, 1)?;
         }
         state.finish(self.0)
+    }
+}
+
+/// How many things a value holds; one, if it is no collection.
+fn size(value: &Value) -> u64 {
+    match value {
+        Value::Map(map) => map.len() as u64,
+        Value::Tree(tree) => tree.0.len() as u64,
+        Value::BulkSet(items) => items.iter().fold(0, |sum, (_, n)| sum.saturating_add(*n)),
+        value => value.items().map_or(1, |items| items.len() as u64),
     }
 }
 
@@ -157,10 +174,11 @@ impl FoldOp {
     fn lists(&self, cx: &mut Context<'_, '_>, input: &mut dyn Input) -> Result<Vec<Value>> {
         let mut lists: Vec<Vec<Value>> = vec![Vec::new(); self.scopes];
         while let Some(batch) = input.pull(cx)? {
+            cx.hold_items(batch.total())?;
             let mut bytes = 0;
             for row in 0..batch.len() {
                 let value = batch.value(row);
-                bytes += value_bytes(&value) * batch.bulk(row) as usize;
+                bytes += value_bytes(&value);
                 lists[batch.scope(row)].extend(std::iter::repeat_n(value, batch.bulk(row) as usize));
             }
             cx.hold(bytes)?;
@@ -173,9 +191,7 @@ impl FoldOp {
         while let Some(batch) = input.pull(cx)? {
             for row in 0..batch.len() {
                 let state = &mut states[batch.scope(row)];
-                for _ in 0..batch.bulk(row) {
-                    *state = number::apply(op, std::mem::take(state), batch.value(row))?;
-                }
+                *state = number::apply_times(op, std::mem::take(state), batch.value(row), batch.bulk(row))?;
             }
         }
         Ok(states)
@@ -214,7 +230,7 @@ impl MapBatch for UnfoldOp {
                 Value::BulkSet(items) => {
                     for (item, n) in items.iter() {
                         moves.push(row, item.clone());
-                        bulks.push(bulk * n);
+                        bulks.push(bulk.saturating_mul(*n));
                     }
                 }
                 Value::Map(map) => map.iter().for_each(|entry| moves.push(row, Value::Entry(entry.clone().into()))),

@@ -63,7 +63,7 @@ impl SideEffects {
         if let Value::Map(map) = &mut effect.value {
             let map = Arc::make_mut(map);
             let before = map.get(&key).and_then(Value::as_i64).unwrap_or(0);
-            map.insert(key, Value::Int64(before + n as i64));
+            map.insert(key, Value::Int64(before.saturating_add_unsigned(n)));
         }
     }
 
@@ -74,20 +74,18 @@ impl SideEffects {
             .entry(name.clone())
             .or_insert_with(|| SideEffect { value: Value::BulkSet(Arc::new(Vec::new())), merge: None });
         if let Some(merge) = effect.merge {
-            for _ in 0..bulk {
-                let item = match merge {
-                    Operator::AddAll if item.items().is_none() => Value::list(vec![item.clone()]),
-                    _ => item.clone(),
-                };
-                effect.value = number::apply(merge, std::mem::take(&mut effect.value), item)?;
-            }
+            let item = match merge {
+                Operator::AddAll if item.items().is_none() => Value::list(vec![item]),
+                _ => item,
+            };
+            effect.value = number::apply_times(merge, std::mem::take(&mut effect.value), item, bulk)?;
             return Ok(());
         }
         match &mut effect.value {
             Value::BulkSet(items) => {
                 let items = Arc::make_mut(items);
                 match items.last_mut() {
-                    Some((last, n)) if *last == item => *n += bulk,
+                    Some((last, n)) if *last == item => *n = n.saturating_add(bulk),
                     _ => items.push((item, bulk)),
                 }
             }
@@ -132,6 +130,9 @@ impl AggregateOp {
         }
         for (row, value) in values.into_iter().enumerate() {
             if let Some(value) = value {
+                if !matches!(cx.shared.side_effects.get(&self.name), Some(Value::BulkSet(_))) {
+                    cx.hold_items(batch.bulk(row))?;
+                }
                 bytes += value_bytes(&value);
                 cx.shared.side_effects.add(&self.name, value, batch.bulk(row))?;
             }

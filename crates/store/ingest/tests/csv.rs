@@ -237,7 +237,7 @@ fn every_bad_row_has_a_place_a_value_and_a_reason() {
 fn rejects_are_csv_with_the_raw_row() {
     let files = Files::new(&[("v.csv", "id:ID,age:int,note\n1,1,\n2,old,\"a, \"\"b\"\"\"\n")]);
     try_load(&files.skipping(files.options(&["v.csv"])), IdSpace::Graph).unwrap();
-    let expected = r#"v.csv,3,3,old,not an int32 (column `age`),"2,old,""a, """"b"""""""""#;
+    let expected = r#"v.csv,3,3,old,not an int32 (column `age`),"2,old,""a, """"b""""""""#;
     assert_eq!(files.rejects(), [expected]);
 }
 

@@ -14,7 +14,7 @@ use mangrove_graph::{
 };
 
 use super::graphson::{write_cell, write_value};
-use super::{ExportError, Output, PAGE, Walk};
+use super::{ExportError, Output, PAGE, Walk, decimal_text};
 use crate::infer::parse_int;
 
 /// Appends a field, in quotes where it needs them.
@@ -210,7 +210,7 @@ fn write_field(cell: Cell, form: Form, walk: &Walk<'_>, line: &mut String) -> Re
 /// A plain value so that it reads as the same one.
 fn text_of(value: &Value) -> String {
     match value {
-        Value::Decimal(v) => v.to_string(), // keeps the scale
+        Value::Decimal(v) => decimal_text(v),
         Value::Bytes(_) => format!("0x{value}"),
         other => other.to_string(),
     }

@@ -13,7 +13,7 @@ use mangrove_graph::{
     VertexId, Wants, record,
 };
 
-use super::{ExportError, Walk};
+use super::{ExportError, Walk, decimal_text};
 use crate::json::quote;
 
 /// Vertices whose edges are in memory together.
@@ -229,7 +229,7 @@ pub fn write_value(value: &Value, out: &mut String) {
         Value::Float32(v) => typed("g:Float", &float(f64::from(*v), v.to_string()), out),
         Value::Float64(v) => typed("g:Double", &float(*v, v.to_string()), out),
         Value::BigInt(v) => typed("gx:BigInteger", &v.to_string(), out),
-        Value::Decimal(v) => typed("gx:BigDecimal", &v.to_string(), out),
+        Value::Decimal(v) => typed("gx:BigDecimal", &decimal_text(v), out),
         Value::Bytes(v) => text("gx:ByteBuffer", &base64::engine::general_purpose::STANDARD.encode(v), out),
         Value::Uuid(v) => text("g:UUID", &v.to_string(), out),
         Value::Date(v) => text("gx:LocalDate", &v.to_string(), out),
