@@ -42,7 +42,8 @@ impl Format {
     }
 }
 
-/// The format of a file: by its first bytes where they tell, else by its extension, else CSV.
+/// The format of a file: by its first bytes where they tell, else by its extension, else CSV. (`.json` may be GraphSON or JSON
+/// Lines, and only the content tells; `.graphson` is what it says.)
 pub(crate) fn detect(source: &Source, content: &mut dyn Read) -> std::io::Result<Format> {
     let mut head = vec![0; 4096];
     let read = read_some(&mut Bounded(content), &mut head)?;
@@ -51,6 +52,9 @@ pub(crate) fn detect(source: &Source, content: &mut dyn Read) -> std::io::Result
         return Ok(Format::Parquet);
     }
     let by_extension = Format::of_extension(&source.extension());
+    if source.extension() == "graphson" {
+        return Ok(Format::GraphSon);
+    }
     Ok(match head.first() {
         Some(b'<') if contains(head, b"<graphml") || contains(head, b"<?xml") => Format::GraphMl,
         Some(b'{') if looks_like_graphson(head) => Format::GraphSon,
@@ -65,7 +69,8 @@ fn looks_like_graphson(head: &[u8]) -> bool {
     let typed = contains(&compact, b"\"@type\":\"g") || compact.starts_with(b"{\"@type\":\"tinker:graph\"");
     let document = compact.starts_with(b"{\"vertices\":[") || compact.starts_with(b"{\"edges\":[");
     let adjacency = contains(&compact, b"\"outE\":{") || contains(&compact, b"\"inE\":{");
-    typed || document || adjacency
+    let properties = contains(&compact, b"\"properties\":{\"") && contains(&compact, b"\"value\":");
+    typed || document || adjacency || properties
 }
 
 fn contains(text: &[u8], part: &[u8]) -> bool {
@@ -95,6 +100,11 @@ mod tests {
         assert_eq!(format("a.json", "{\"id\":{\"@type\":\"g:Int32\",\"@value\":1}}"), Format::GraphSon);
         assert_eq!(format("a.json", "{ \"vertices\": [] }"), Format::GraphSon);
         assert_eq!(format("a.json", "{\"id\": 1, \"name\": \"x\"}\n"), Format::Jsonl);
+        assert_eq!(
+            format("a.json", "{\"id\":\"x\",\"label\":\"v\",\"properties\":{\"n\":[{\"value\":\"y\"}]}}"),
+            Format::GraphSon
+        );
+        assert_eq!(format("a.graphson", "{\"id\":\"x\",\"label\":\"v\"}"), Format::GraphSon);
         assert_eq!(format("a", "id,name\n"), Format::Csv);
     }
 }

@@ -20,7 +20,7 @@ use crate::json::quote;
 const PAGE: usize = 256;
 
 pub fn write(walk: &mut Walk<'_>, directory: &Path) -> Result<(), ExportError> {
-    let mut output = walk.create(directory.join("graph.json"))?;
+    let mut output = walk.create(directory.join("graph.graphson"))?;
     // Edge ids that users see are numbers too, so values of vertices count from the top.
     let mut value_id = 0;
     for label in walk.labels(ElementKind::Vertex) {
