@@ -94,12 +94,15 @@ pub fn gather_all(cx: &mut Context<'_, '_>, input: &mut dyn Input) -> Result<Bat
     Ok(all)
 }
 
-fn batch_bytes(batch: &Batch) -> usize {
-    match &batch.items {
-        Items::Vertices(ids) => ids.len() * 8,
-        Items::Edges(edges) => edges.len() * 24,
-        Items::Values(values) => values.iter().map(value_bytes).sum(),
-    }
+/// Roughly what a batch takes.
+pub fn batch_bytes(batch: &Batch) -> usize {
+    let paths = batch.paths.as_ref().map_or(0, |paths| paths.len() * size_of::<super::path::PathNode>());
+    paths
+        + match &batch.items {
+            Items::Vertices(ids) => ids.len() * 8,
+            Items::Edges(edges) => edges.len() * 24,
+            Items::Values(values) => values.iter().map(value_bytes).sum(),
+        }
 }
 
 /// `order(local)`.

@@ -101,6 +101,11 @@ impl Context<'_, '_> {
         Ok(())
     }
 
+    /// Gives back what [`hold`](Self::hold) took.
+    pub fn release(&mut self, bytes: usize) {
+        self.shared.memory_bytes = self.shared.memory_bytes.saturating_sub(bytes);
+    }
+
     /// Accounts for a list of so many items.
     pub fn hold_items(&mut self, n: u64) -> Result<()> {
         self.hold(usize::try_from(n).unwrap_or(usize::MAX).saturating_mul(size_of::<Value>()))

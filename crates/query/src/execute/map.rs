@@ -49,8 +49,10 @@ impl MapBatch for FlatMapOp {
     fn map(&mut self, cx: &mut Context<'_, '_>, batch: Batch) -> Result<Batch> {
         let out = self.0.run_rows(cx, &batch)?;
         let rows: Vec<u32> = (0..out.len()).map(|row| out.scope(row) as u32).collect();
-        let bulks: Option<Vec<u64>> =
-            out.bulk.as_ref().map(|bulk| bulk.iter().zip(&rows).map(|(n, row)| n.saturating_mul(batch.bulk(*row as usize))).collect());
+        let bulks: Option<Vec<u64>> = out
+            .bulk
+            .as_ref()
+            .map(|bulk| bulk.iter().zip(&rows).map(|(n, row)| n.saturating_mul(batch.bulk(*row as usize))).collect());
         let mut moved = batch.moved(&rows, out.items, cx.mode());
         if bulks.is_some() {
             moved.bulk = bulks;

@@ -244,7 +244,9 @@ pub fn apply_times(operator: Operator, a: Value, b: Value, n: u64) -> Result<Val
     match operator {
         Operator::Min | Operator::Max | Operator::Assign | Operator::And | Operator::Or => apply(operator, a, b),
         Operator::Sum | Operator::Minus | Operator::SumLong => apply(operator, a, times(&b, n)?),
-        _ if n > TIMES_MAX => Err(QueryError::value(format!("an operator would be applied {n} times; dedup() or limit() earlier"))),
+        _ if n > TIMES_MAX => {
+            Err(QueryError::value(format!("an operator would be applied {n} times; dedup() or limit() earlier")))
+        }
         _ => (0..n).try_fold(a, |a, _| apply(operator, a, b.clone())),
     }
 }

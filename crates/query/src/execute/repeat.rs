@@ -5,6 +5,7 @@
 
 use std::collections::VecDeque;
 
+use super::barrier::batch_bytes;
 use super::batch::Batch;
 use super::chain::{Child, Input, Once, Op};
 use super::context::Context;
@@ -31,6 +32,8 @@ pub struct RepeatOp {
     /// The frontier of the round under way, given to the body.
     start: Option<Once>,
     next_frontier: Batch,
+    /// Bytes of the next frontier, as accounted for.
+    held: usize,
     ready: VecDeque<Batch>,
     scopes: usize,
     begun: bool,
@@ -47,6 +50,7 @@ impl RepeatOp {
             rounds: 0,
             start: None,
             next_frontier: Batch::default(),
+            held: 0,
             ready: VecDeque::new(),
             scopes: 1,
             begun: false,
@@ -105,6 +109,7 @@ impl RepeatOp {
     /// Begins a round, or the next batch of input if the frontier is used up; false at the end.
     fn begin_round(&mut self, cx: &mut Context<'_, '_>, input: &mut dyn Input) -> Result<bool> {
         let frontier = std::mem::take(&mut self.next_frontier);
+        cx.release(std::mem::take(&mut self.held));
         let frontier = if frontier.is_empty() {
             let Some(batch) = input.pull(cx)? else { return Ok(false) };
             self.rounds = 0;
@@ -134,7 +139,11 @@ impl RepeatOp {
         self.rounds += 1;
         let staying = self.inside(cx, |this, cx| this.pass(cx, out, false));
         self.rounds -= 1;
-        self.next_frontier.append(staying?);
+        let staying = staying?;
+        let bytes = batch_bytes(&staying);
+        cx.hold(bytes)?;
+        self.held += bytes;
+        self.next_frontier.append(staying);
         Ok(())
     }
 }

@@ -1,5 +1,6 @@
 //! Opening the environment, its tables, and whose turn it is to write.
 
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::ThreadId;
@@ -79,6 +80,10 @@ const READERS_MAX: u32 = 1024;
 /// How long to wait for another thread to finish closing a store.
 const CLOSING_MAX: Duration = Duration::from_secs(10);
 
+/// How often, and how long apart, a reader looks whether a writer has filled the file up.
+const FILLING_TRIES: u32 = 20;
+const FILLING_WAIT: Duration = Duration::from_millis(10);
+
 /// The stores this process has open.
 static OPEN: Mutex<Vec<(PathBuf, Weak<Shared>)>> = Mutex::new(Vec::new());
 
@@ -113,7 +118,7 @@ impl Hot {
         let shared = match already {
             Some(shared) => shared.allowing(options)?,
             None => {
-                let shared = Arc::new(Shared::open(&dir, options)?);
+                let shared = Shared::open(&dir, options)?;
                 open.push((dir, Arc::downgrade(&shared)));
                 shared
             }
@@ -194,12 +199,17 @@ impl Hot {
 }
 
 impl Shared {
-    fn open(dir: &Path, options: &HotOptions) -> Result<Self> {
+    fn open(dir: &Path, options: &HotOptions) -> Result<Arc<Self>> {
         let env = open_env(dir, options)?;
         if !options.read_only {
             env.clear_stale_readers().map_err(lmdb)?;
         }
-        check_length(&env)?;
+        let was_short = missing_bytes(&env)? > 0;
+        if options.read_only {
+            wait_until_filled(&env)?;
+        } else {
+            fill_up(&env)?;
+        }
         let tables = match open_tables(&env)? {
             Some(tables) => tables,
             None if options.read_only => return Err(corrupt("its tables are missing")),
@@ -210,7 +220,14 @@ impl Shared {
         let schema = Mutex::new(catalog::load_schema(&tables, &txn)?);
         drop(txn);
         let HotOptions { read_only, durability, .. } = *options;
-        Ok(Self { env, tables, read_only, durability, schema, turn: Turn::default() })
+        let shared = Arc::new(Self { env, tables, read_only, durability, schema, turn: Turn::default() });
+        if was_short && !read_only {
+            let report = HotSnapshot::new(&shared).and_then(|snapshot| check::check(&snapshot));
+            if !report.is_ok_and(|report| report.is_clean()) {
+                return Err(corrupt("its file was cut short"));
+            }
+        }
+        Ok(shared)
     }
 
     /// This store for one more handle, if it promises what the handle is to.
@@ -298,15 +315,34 @@ fn open_mapped(dir: &Path, flags: EnvFlags, map_bytes: usize) -> heed::Result<En
     unsafe { open.flags(flags).open(dir) }
 }
 
-/// Pages beyond the end of a file that was cut short would end the process with a signal when they are read.
-fn check_length(env: &Env<WithoutTls>) -> Result<()> {
+/// How many bytes the file is short of the pages LMDB counts. Pages beyond its end would end the process with a signal when
+/// they are read. A file that was cut short is short, but so is a sound one for a moment: pages taken and given back within
+/// one transaction are counted, and never written.
+fn missing_bytes(env: &Env<WithoutTls>) -> Result<u64> {
     let pages = env.info().last_page_number as u64 + 1;
     let wanted = pages * u64::from(env.unnamed_database_stat().page_size);
-    let length = env.real_disk_size().map_err(lmdb)?;
-    if length < wanted {
-        return Err(GraphError::corrupt(format!("its file has {length} bytes where {wanted} were written")));
+    Ok(wanted.saturating_sub(env.real_disk_size().map_err(lmdb)?))
+}
+
+/// Makes the file as long as LMDB counts, by zeros at its end: whatever another process writes there meanwhile stays.
+fn fill_up(env: &Env<WithoutTls>) -> Result<()> {
+    let missing = missing_bytes(env)?;
+    if missing > 0 {
+        let mut file = fs::File::options().append(true).open(env.path().join("data.mdb")).map_err(GraphError::storage)?;
+        io::copy(&mut io::repeat(0).take(missing), &mut file).map_err(|error| lmdb(error.into()))?;
     }
     Ok(())
+}
+
+/// Waits for a writer that has just committed to fill the file up.
+fn wait_until_filled(env: &Env<WithoutTls>) -> Result<()> {
+    for _ in 0..FILLING_TRIES {
+        if missing_bytes(env)? == 0 {
+            return Ok(());
+        }
+        std::thread::sleep(FILLING_WAIT);
+    }
+    Err(corrupt("its file is too short, as after a crash or after being cut: open it for writing once to have it verified"))
 }
 
 fn open_tables(env: &Env<WithoutTls>) -> Result<Option<Tables>> {
@@ -419,6 +455,9 @@ impl OwnedTxn {
 
     pub fn commit(self) -> Result<()> {
         let Self { txn, shared, .. } = self;
-        txn.commit().map_err(|error| fault::of_write(lmdb(error), shared.env.path()))
+        txn.commit().map_err(|error| fault::of_write(lmdb(error), shared.env.path()))?;
+        // What was committed is there; if the disk is too full for this, opening the store will see to it.
+        let _ = fill_up(&shared.env);
+        Ok(())
     }
 }

@@ -424,4 +424,11 @@ fn pages_that_were_never_written_do_not_make_a_store_look_cut_short() {
         std::fs::copy(dir.path().join("data.mdb"), copy.path().join("data.mdb")).unwrap();
         assert_clean(&open(copy.path()));
     }
+    drop(hot);
+    let file = std::fs::File::options().write(true).open(dir.path().join("data.mdb")).unwrap();
+    file.set_len(file.metadata().unwrap().len() / 2).unwrap();
+    for read_only in [true, false] {
+        let opened = Hot::open(dir.path(), &HotOptions { read_only, ..HotOptions::default() });
+        assert!(matches!(opened, Err(GraphError::Corrupt(_))), "a file that was cut short is refused");
+    }
 }

@@ -15,6 +15,16 @@ use crate::encode::CountRows;
 use crate::fault::lmdb;
 use crate::key::{Column, block_slot, edge_at, flip, no_such, place};
 use crate::names;
+use crate::store::Table;
+
+/// New edges of one label, which get consecutive ids.
+struct Batch<'a> {
+    label: LabelId,
+    edges: &'a [NewEdge],
+    /// The local id of the first.
+    first: u64,
+    timed: bool,
+}
 
 /// An edge to be removed, with all that is needed to find its traces.
 #[derive(Clone, Copy)]
@@ -31,11 +41,12 @@ impl HotTransaction {
             return Err(GraphError::Limit { what: "edges of a label".into(), limit: LOCAL_MAX });
         }
         let time_key = self.time_key(label, edges)?;
-        let by_source = self.by_end(edges, time_key, |edge| edge.source)?;
-        let by_target = self.by_end(edges, time_key, |edge| edge.target)?;
+        let batch = Batch { label, edges, first, timed: time_key.is_some() };
+        let by_source = self.by_end(&batch, |edge| edge.source)?;
+        let by_target = self.by_end(&batch, |edge| edge.target)?;
         let named: Vec<usize> = (0..edges.len()).filter(|at| edges[*at].id.is_some()).collect();
         let ids: Vec<ExternalId> = edges.iter().filter_map(|edge| edge.id.clone()).collect();
-        let mut names = NameBatch::of_edges(&ids);
+        let names = NameBatch::of_edges(&ids);
         if let Some(at) = names.duplicate(self)? {
             return Err(GraphError::DuplicateEdge { id: ids[at].clone() });
         }
@@ -43,8 +54,8 @@ impl HotTransaction {
             let tables = t.owned.shared().tables;
             let ends = |at: usize| EdgeRef { id: EdgeId(0), source: edges[at].source, target: edges[at].target };
             t.put_ends(label, first, ends, edges.len())?;
-            t.link_all(tables.out, label, edges, first, time_key, &by_source, |e| (e.source, e.target))?;
-            t.link_all(tables.incoming, label, edges, first, time_key, &by_target, |e| (e.target, e.source))?;
+            t.link_all(tables.out, &batch, &by_source, |edge| (edge.source, edge.target))?;
+            t.link_all(tables.incoming, &batch, &by_target, |edge| (edge.target, edge.source))?;
             names.put(t, |at| edge_at(label, first + named[at] as u64).0)?;
             t.put_edge_ids(label, first, &named, &ids)?;
             if let Some(key) = time_key {
@@ -71,9 +82,10 @@ impl HotTransaction {
     }
 
     /// The order of the edges by one of their ends, then time, then age. Fails if an end is not there.
-    fn by_end(&self, edges: &[NewEdge], timed: Option<KeyId>, end: fn(&NewEdge) -> VertexId) -> Result<Vec<u32>> {
+    fn by_end(&self, batch: &Batch, end: fn(&NewEdge) -> VertexId) -> Result<Vec<u32>> {
+        let edges = batch.edges;
         let mut order: Vec<u32> = (0..edges.len() as u32).collect();
-        if timed.is_some() {
+        if batch.timed {
             let times: Vec<u64> = edges.iter().map(|edge| flip(edge.time.unwrap_or(i64::MIN))).collect();
             sort::sort(&times, &mut order);
         }
@@ -102,28 +114,25 @@ impl HotTransaction {
         Ok(order)
     }
 
-    #[allow(clippy::too_many_arguments)]
+    /// Enters the edges into `out` or `in`; `ends` gives first the vertex they stand with there.
     fn link_all(
         &mut self,
-        table: crate::store::Table,
-        label: LabelId,
-        edges: &[NewEdge],
-        first: u64,
-        timed: Option<KeyId>,
+        table: Table,
+        batch: &Batch,
         order: &[u32],
         ends: fn(&NewEdge) -> (VertexId, VertexId),
     ) -> Result<()> {
-        let mut linker = Linker::new();
+        let ends_at = |at: u32| ends(&batch.edges[at as usize]);
+        let mut linker = Linker::new(self, table, batch.label)?;
         let mut group = Vec::new();
-        for same in order.chunk_by(|a, b| ends(&edges[*a as usize]).0 == ends(&edges[*b as usize]).0) {
-            let (vertex, _) = ends(&edges[same[0] as usize]);
+        for same in order.chunk_by(|a, b| ends_at(*a).0 == ends_at(*b).0) {
             group.clear();
-            group.extend(same.iter().map(|at| {
-                let edge = &edges[*at as usize];
-                let time = timed.map(|_| edge.time.unwrap_or(i64::MIN));
-                Entry { neighbor: ends(edge).1, time, edge: first + u64::from(*at) }
+            group.extend(same.iter().map(|at| Entry {
+                neighbor: ends_at(*at).1,
+                time: batch.timed.then(|| batch.edges[*at as usize].time.unwrap_or(i64::MIN)),
+                edge: batch.first + u64::from(*at),
             }));
-            linker.link(self, table, vertex, label, &group)?;
+            linker.link(self, ends_at(same[0]).0, &group)?;
         }
         Ok(())
     }
@@ -211,20 +220,14 @@ impl HotTransaction {
         Ok(())
     }
 
-    fn unlink_all(
-        &mut self,
-        table: crate::store::Table,
-        label: LabelId,
-        gone: &[Gone],
-        end: fn(&EdgeRef) -> VertexId,
-    ) -> Result<()> {
+    fn unlink_all(&mut self, table: Table, label: LabelId, gone: &[Gone], end: fn(&EdgeRef) -> VertexId) -> Result<()> {
         let mut rows: Vec<(VertexId, (Option<i64>, u64))> =
             gone.iter().map(|gone| (end(&gone.edge), (gone.time, place(gone.edge.id.0)))).collect();
         rows.sort_unstable();
-        let mut linker = Linker::new();
+        let mut linker = Linker::new(self, table, label)?;
         for group in rows.chunk_by(|a, b| a.0 == b.0) {
             let places: Vec<_> = group.iter().map(|(_, place)| *place).collect();
-            linker.unlink(self, table, group[0].0, label, &places)?;
+            linker.unlink(self, group[0].0, &places)?;
         }
         Ok(())
     }

@@ -8,61 +8,42 @@ use crate::adjacency::{self, AdjacencyBlock, EDGES_MAX, Entry};
 use crate::fault::lmdb;
 use crate::key::{AdjacencyKey, KeyBytes, label_prefix};
 use crate::store::Table;
+use crate::walk::Pair;
 
-/// Keeps buffers over the groups of a batch.
-#[derive(Default)]
+/// Changes one table by groups of edges, each of one vertex and label, in the order of their keys.
 pub struct Linker {
+    table: Table,
+    label: LabelId,
+    /// The last key of the table when the batch began.
+    last: Option<KeyBytes>,
     merged: Vec<Entry>,
     bytes: Vec<u8>,
-    /// Everything put from here on comes after all keys of the table.
-    appending: bool,
 }
 
 impl Linker {
-    /// A linker for groups in order of their vertices. Those after all vertices of the table are appended.
-    pub fn new() -> Self {
-        Self::default()
+    pub fn new(t: &HotTransaction, table: Table, label: LabelId) -> Result<Self> {
+        let last = table.last(t.owned.txn()).map_err(lmdb)?;
+        let last = last.map(|(key, _)| AdjacencyKey::parse(key).map(|key| key.bytes())).transpose()?;
+        Ok(Self { table, label, last, merged: Vec::new(), bytes: Vec::new() })
     }
 
-    /// Adds the edges of one vertex and label, sorted; each is younger than all there are.
-    pub fn link(
-        &mut self,
-        transaction: &mut HotTransaction,
-        table: Table,
-        vertex: VertexId,
-        label: LabelId,
-        new: &[Entry],
-    ) -> Result<()> {
-        if self.is_beyond(transaction, table, vertex, label)? {
-            for chunk in new.chunks(EDGES_MAX) {
-                self.put(transaction, table, vertex, label, chunk)?;
-            }
-            return Ok(());
+    /// Adds edges of one vertex, sorted; each is younger than all there are.
+    pub fn link(&mut self, t: &mut HotTransaction, vertex: VertexId, new: &[Entry]) -> Result<()> {
+        let prefix = label_prefix(vertex, self.label);
+        if self.last.is_none_or(|last| last[..] < prefix[..]) {
+            return self.put_all(t, vertex, new, EDGES_MAX, PutFlags::APPEND);
         }
         let mut rest = new;
         while let Some(first) = rest.first() {
-            let Some((key, next)) = self.place_for(transaction, table, vertex, label, first)? else {
-                for chunk in rest.chunks(EDGES_MAX) {
-                    self.put(transaction, table, vertex, label, chunk)?;
-                }
-                return Ok(());
+            let Some((key, next)) = self.place_for(t, vertex, first)? else {
+                return self.put_all(t, vertex, rest, EDGES_MAX, PutFlags::empty());
             };
             let n = next.map_or(rest.len(), |next| rest.partition_point(|e| e.order() < (next.time, next.edge)));
             let (here, later) = rest.split_at(n);
-            self.merge(transaction, table, key, here)?;
+            self.merge(t, key, here)?;
             rest = later;
         }
         Ok(())
-    }
-
-    /// Whether a vertex and label come after all the table has.
-    fn is_beyond(&mut self, t: &HotTransaction, table: Table, vertex: VertexId, label: LabelId) -> Result<bool> {
-        if !self.appending {
-            let last = table.last(t.owned.txn()).map_err(lmdb)?;
-            let prefix = label_prefix(vertex, label);
-            self.appending = last.is_none_or(|(key, _)| key < &prefix[..] && !key.starts_with(&prefix));
-        }
-        Ok(self.appending)
     }
 
     /// The block a new entry belongs in, now in `merged`, and the key of the next block of the same vertex and label. Nothing
@@ -70,32 +51,29 @@ impl Linker {
     fn place_for(
         &mut self,
         t: &HotTransaction,
-        table: Table,
         vertex: VertexId,
-        label: LabelId,
         entry: &Entry,
     ) -> Result<Option<(AdjacencyKey, Option<AdjacencyKey>)>> {
-        let prefix = label_prefix(vertex, label);
-        let of_group = |key: &[u8]| key.starts_with(&prefix);
-        let txn = t.owned.txn();
-        // The last block first: it is the right one unless times come out of order.
-        let end = KeyBytes::new(&[&prefix, &[u8::MAX; 14]]);
-        let Some(last) = table.get_lower_than_or_equal_to(txn, &end).map_err(lmdb)?.filter(|(key, _)| of_group(key)) else {
-            return Ok(None);
+        let (table, txn, prefix) = (self.table, t.owned.txn(), label_prefix(vertex, self.label));
+        let before = |key: &[u8]| -> Result<Option<Pair<'_>>> {
+            let found = table.get_lower_than_or_equal_to(txn, key).map_err(lmdb)?;
+            Ok(found.filter(|(key, _)| key.starts_with(&prefix)))
         };
-        let wanted = entry.key(vertex, label).bytes();
+        let after = |key: &[u8]| -> Result<Option<Pair<'_>>> {
+            let found = table.get_greater_than(txn, key).map_err(lmdb)?;
+            Ok(found.filter(|(key, _)| key.starts_with(&prefix)))
+        };
+        let wanted = entry.key(vertex, self.label).bytes();
+        // The last block first: it is the right one unless times come out of order.
+        let Some(last) = before(&KeyBytes::new(&[&prefix, &[u8::MAX; 14]]))? else { return Ok(None) };
         let (found, next) = if *last.0 < wanted[..] {
             (last, None)
         } else {
-            let before = table.get_lower_than_or_equal_to(txn, &wanted).map_err(lmdb)?.filter(|(key, _)| of_group(key));
-            let next = table.get_greater_than(txn, &wanted).map_err(lmdb)?.filter(|(key, _)| of_group(key));
-            match (before, next) {
-                (Some(before), next) => (before, next),
-                (None, Some(first)) => {
-                    (first, table.get_greater_than(txn, first.0).map_err(lmdb)?.filter(|(key, _)| of_group(key)))
-                }
-                (None, None) => return Ok(None),
-            }
+            let found = match before(&wanted)? {
+                Some(found) => found,
+                None => after(&wanted)?.unwrap_or(last),
+            };
+            (found, after(found.0)?)
         };
         self.merged.clear();
         AdjacencyBlock::parse(found.0, found.1)?.entries(&mut self.merged);
@@ -103,7 +81,7 @@ impl Linker {
     }
 
     /// Writes the block of `key`, whose entries are in `merged`, with `new` ones.
-    fn merge(&mut self, t: &mut HotTransaction, table: Table, key: AdjacencyKey, new: &[Entry]) -> Result<()> {
+    fn merge(&mut self, t: &mut HotTransaction, key: AdjacencyKey, new: &[Entry]) -> Result<()> {
         let mut merged = std::mem::take(&mut self.merged);
         let in_order = merged.last().is_none_or(|last| last.order() < new[0].order());
         merged.extend_from_slice(new);
@@ -111,67 +89,57 @@ impl Linker {
             merged.sort_by_key(Entry::order);
         }
         if merged[0].order() != (key.time, key.edge) {
-            table.delete(t.owned.txn_mut(), &key.bytes()).map_err(lmdb)?;
+            self.table.delete(t.owned.txn_mut(), &key.bytes()).map_err(lmdb)?;
         }
         // Edges that come in order leave full blocks behind, others room for more of them.
         let blocks = merged.len().div_ceil(EDGES_MAX);
         let size = if in_order { EDGES_MAX } else { merged.len().div_ceil(blocks) };
-        for chunk in merged.chunks(size) {
-            self.put(t, table, key.vertex, key.label, chunk)?;
-        }
+        self.put_all(t, key.vertex, &merged, size, PutFlags::empty())?;
         self.merged = merged;
         Ok(())
     }
 
-    fn put(
+    /// Writes blocks of `size` entries.
+    fn put_all(
         &mut self,
         t: &mut HotTransaction,
-        table: Table,
         vertex: VertexId,
-        label: LabelId,
         entries: &[Entry],
+        size: usize,
+        flags: PutFlags,
     ) -> Result<()> {
-        self.bytes.clear();
-        adjacency::encode(&mut self.bytes, entries);
-        let key = entries[0].key(vertex, label).bytes();
-        let flags = if self.appending { PutFlags::APPEND } else { PutFlags::empty() };
-        table.put_with_flags(t.owned.txn_mut(), flags, &key, &self.bytes).map_err(lmdb)
+        for block in entries.chunks(size) {
+            self.bytes.clear();
+            adjacency::encode(&mut self.bytes, block);
+            let key = block[0].key(vertex, self.label).bytes();
+            self.table.put_with_flags(t.owned.txn_mut(), flags, &key, &self.bytes).map_err(lmdb)?;
+        }
+        Ok(())
     }
 
-    /// Removes edges of one vertex and label, sorted by (time, edge).
-    pub fn unlink(
-        &mut self,
-        t: &mut HotTransaction,
-        table: Table,
-        vertex: VertexId,
-        label: LabelId,
-        gone: &[(Option<i64>, u64)],
-    ) -> Result<()> {
+    /// Removes edges of one vertex, sorted by (time, edge).
+    pub fn unlink(&mut self, t: &mut HotTransaction, vertex: VertexId, gone: &[(Option<i64>, u64)]) -> Result<()> {
         let mut rest = gone;
         while let Some((time, edge)) = rest.first().copied() {
-            let wanted = AdjacencyKey { vertex, label, time, edge };
+            let wanted = AdjacencyKey { vertex, label: self.label, time, edge };
             let missing = || GraphError::corrupt(format!("edge {edge} is missing among those of {vertex:?}"));
-            let found = table.get_lower_than_or_equal_to(t.owned.txn(), &wanted.bytes()).map_err(lmdb)?;
-            let prefix = label_prefix(vertex, label);
+            let found = self.table.get_lower_than_or_equal_to(t.owned.txn(), &wanted.bytes()).map_err(lmdb)?;
+            let prefix = label_prefix(vertex, self.label);
             let (key, value) = found.filter(|(key, _)| key.starts_with(&prefix)).ok_or_else(missing)?;
-            let key = KeyBytes::new(&[key]);
-            self.merged.clear();
-            AdjacencyBlock::parse(&key, value)?.entries(&mut self.merged);
-            let last = self.merged.last().map(Entry::order);
-            let n = rest.partition_point(|gone| Some(*gone) <= last);
-            let (here, later) = rest.split_at(n);
-            let before = self.merged.len();
-            self.merged.retain(|entry| here.binary_search(&entry.order()).is_err());
-            if n == 0 || before - self.merged.len() != n {
+            let mut kept = std::mem::take(&mut self.merged);
+            kept.clear();
+            AdjacencyBlock::parse(key, value)?.entries(&mut kept);
+            let key = AdjacencyKey::parse(key)?.bytes();
+            let (last, before) = (kept.last().map(Entry::order), kept.len());
+            let (here, later) = rest.split_at(rest.partition_point(|gone| Some(*gone) <= last));
+            kept.retain(|entry| here.binary_search(&entry.order()).is_err());
+            if here.is_empty() || before - kept.len() != here.len() {
                 return Err(missing());
             }
-            let kept = std::mem::take(&mut self.merged);
-            if kept.first().is_none_or(|first| first.key(vertex, label).bytes()[..] != key[..]) {
-                table.delete(t.owned.txn_mut(), &key).map_err(lmdb)?;
+            if kept.first().is_none_or(|first| first.key(vertex, self.label).bytes()[..] != key[..]) {
+                self.table.delete(t.owned.txn_mut(), &key).map_err(lmdb)?;
             }
-            if !kept.is_empty() {
-                self.put(t, table, vertex, label, &kept)?;
-            }
+            self.put_all(t, vertex, &kept, EDGES_MAX, PutFlags::empty())?;
             self.merged = kept;
             rest = later;
         }

@@ -30,7 +30,7 @@ impl HotTransaction {
             return Err(GraphError::Limit { what: "vertices of a label".into(), limit: LOCAL_MAX });
         }
         let (ids, next_auto) = self.complete_ids(label, ids)?;
-        let mut names = NameBatch::new(&ids, self.id_space(label));
+        let names = NameBatch::new(&ids, self.id_space(label));
         if let Some(at) = names.duplicate(self)? {
             let label = self.id_space(label).map(|label| self.schema.label_name(ElementKind::Vertex, label).to_string());
             return Err(GraphError::DuplicateVertex { id: ids[at].clone(), label });
@@ -218,7 +218,7 @@ impl<'a> NameBatch<'a> {
     }
 
     /// The position of an id that is taken, or stands twice in the batch.
-    pub fn duplicate(&mut self, t: &HotTransaction) -> Result<Option<usize>> {
+    pub fn duplicate(&self, t: &HotTransaction) -> Result<Option<usize>> {
         let ids = |at: u32| &self.ids[at as usize];
         if let Some(pair) = self.order.windows(2).find(|pair| ids(pair[0]) == ids(pair[1])) {
             return Ok(Some(pair[0].max(pair[1]) as usize));

@@ -1,0 +1,209 @@
+//! The engine on graphs in memory: what TinkerPop's scenarios do not ask. Rules change no result, limits stop work, budgets and
+//! clocks end it, parameters and warnings do what they say.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use mangrove_graph::{ElementKind, GraphView, GraphWrite, IdSpace, NewEdge, Value, VertexId};
+use mangrove_query::optimize::RULES;
+use mangrove_query::{CancelToken, Graph, Options, Parameters, Query, QueryError, QueryErrorKind};
+use mangrove_testkit::{Oracle, graphs};
+
+fn run_with(graph: &Oracle, text: &str, parameters: &Parameters, options: &Options) -> Result<Vec<Value>, QueryError> {
+    let mut graph = Graph::Read(graph);
+    Query::parse(text)?.execute(&mut graph, parameters, options)?.collect(&mut graph)
+}
+
+fn run(graph: &Oracle, text: &str) -> Vec<Value> {
+    run_with(graph, text, &Parameters::new(), &Options::default()).unwrap_or_else(|e| panic!("{text}: {}", e.render()))
+}
+
+fn error(graph: &Oracle, text: &str, options: &Options) -> QueryError {
+    run_with(graph, text, &Parameters::new(), options).expect_err(text)
+}
+
+fn one(graph: &Oracle, text: &str) -> Value {
+    let mut all = run(graph, text);
+    assert_eq!(all.len(), 1, "{text}: {all:?}");
+    all.remove(0)
+}
+
+/// A graph with hubs: 512 vertices of one label, 4096 edges.
+fn hubs() -> Oracle {
+    let mut graph = Oracle::new(IdSpace::Graph);
+    let person = graph.ensure_label(ElementKind::Vertex, "person").unwrap();
+    let knows = graph.ensure_label(ElementKind::Edge, "knows").unwrap();
+    let mut vertices: Vec<VertexId> = Vec::new();
+    graph.add_vertices(person, &vec![None; 512], &mut vertices).unwrap();
+    let edges: Vec<NewEdge> = graphs::rmat(9, 4096, 7)
+        .into_iter()
+        .map(|(s, t)| NewEdge { source: vertices[s as usize], target: vertices[t as usize], id: None, time: None })
+        .collect();
+    graph.add_edges(knows, &edges, &mut Vec::new()).unwrap();
+    graph
+}
+
+/// Results as a multiset.
+fn bag(values: Vec<Value>) -> HashMap<String, usize> {
+    let mut bag = HashMap::new();
+    for value in values {
+        *bag.entry(value.to_string()).or_default() += 1;
+    }
+    bag
+}
+
+#[test]
+fn no_rule_changes_a_result() {
+    let queries = [
+        "g.V().hasLabel('person').has('age', gt(28)).values('name')",
+        "g.V().has('person','name','marko').out('created').in('created').values('name')",
+        "g.V().hasId(1, 3).outE().inV().values('name')",
+        "g.V().outE('knows').inV().out('created').count()",
+        "g.V().out().out().dedup().count()",
+        "g.V().repeat(both()).times(3).groupCount().by('name')",
+        "g.V().where(out().count().is(gt(1))).values('name')",
+        "g.V().group().by(label).by(bothE().count())",
+        "g.V().as('a').out().as('b').in().where(neq('a')).select('a','b').by('name')",
+        "g.V().bothE().otherV().path().by('name').by(label)",
+        "g.E().has('weight', lt(0.5)).outV().dedup().values('name')",
+        "g.V().hasLabel('nobody').count()",
+        "g.V().has('nothing', 1).count()",
+        "g.V().local(out().limit(1)).values('name')",
+        "g.V().out().hasLabel('software').order().by('name').limit(2).values('name')",
+    ];
+    let modern = Oracle::modern();
+    for text in queries {
+        let expected = bag(run(&modern, text));
+        for rule in RULES {
+            let options = Options { rules_off: vec![rule.name.into()], ..Options::default() };
+            let without = run_with(&modern, text, &Parameters::new(), &options).unwrap();
+            assert_eq!(bag(without), expected, "{text} without {}", rule.name);
+        }
+        let options = Options { rules_off: RULES.iter().map(|r| r.name.to_owned()).collect(), ..Options::default() };
+        assert_eq!(bag(run_with(&modern, text, &Parameters::new(), &options).unwrap()), expected, "{text} without any rule");
+    }
+}
+
+#[test]
+fn every_rule_shows_in_an_explanation() {
+    let modern = Oracle::modern();
+    let text = "g.V().has('person','name','marko').outE('knows').inV().out().out().count()";
+    let query = Query::parse(text).unwrap();
+    let explanation = query.explain(&modern, &Parameters::new(), &Options::default()).unwrap();
+    let changed: Vec<&str> = explanation.rules.iter().map(|(name, _)| *name).collect();
+    assert_eq!(changed, ["scan-filters", "adjacency", "degree", "bulking"], "{explanation}");
+    assert!(explanation.last().starts_with("Scan(vertices, person, name = marko)"), "{explanation}");
+}
+
+#[test]
+fn ways_are_counted_without_walking_each() {
+    // 8 edges a vertex, 20 hops: far more ways than could be enumerated.
+    let graph = hubs();
+    let ways = one(&graph, "g.V().repeat(out()).times(12).count()").as_i64().unwrap();
+    assert!(ways > 1_000_000_000, "{ways}");
+    let reached = one(&graph, "g.V().repeat(out()).times(20).dedup().count()").as_i64().unwrap();
+    assert!((1..=512).contains(&reached), "{reached}");
+}
+
+#[test]
+fn more_ways_than_can_be_counted_are_an_error() {
+    let error = error(&hubs(), "g.V().repeat(both()).times(60).count()", &Options::default());
+    assert!(error.message.contains("64-bit count"), "{error}");
+}
+
+#[test]
+fn a_limit_stops_the_work_before_it() {
+    let graph = hubs();
+    // Without it this would give more results than there is memory for.
+    let first = run(&graph, "g.V().repeat(both()).emit().limit(5)");
+    assert_eq!(first.len(), 5);
+    assert_eq!(run(&graph, "g.V().out().out().out().out().out().out().limit(3).count()"), [Value::Int64(3)]);
+}
+
+#[test]
+fn results_come_in_bounded_parts() {
+    let graph = hubs();
+    let mut view = Graph::Read(&graph);
+    let query = Query::parse("g.V().repeat(both()).times(12)").unwrap();
+    let mut execution = query.execute(&mut view, &Parameters::new(), &Options::default()).unwrap();
+    for _ in 0..3 {
+        let part = execution.next(&mut view).unwrap().expect("there are many more");
+        assert!(!part.is_empty() && part.len() <= 1 << 16, "{}", part.len());
+    }
+}
+
+#[test]
+fn a_query_ends_at_its_timeout_when_cancelled_and_at_its_memory_budget() {
+    let graph = hubs();
+    let endless = "g.V().repeat(both().simplePath()).emit().path().count()";
+    let options = Options { timeout: Some(Duration::from_millis(50)), ..Options::default() };
+    assert_eq!(error(&graph, endless, &options).kind, QueryErrorKind::Timeout);
+
+    let cancel = CancelToken::default();
+    cancel.cancel();
+    let options = Options { cancel, ..Options::default() };
+    assert_eq!(error(&graph, endless, &options).kind, QueryErrorKind::Cancelled);
+
+    let options = Options { memory_bytes_max: 1 << 20, ..Options::default() };
+    for hungry in
+        ["g.V().repeat(both()).times(9).fold()", "g.V().out().out().out().path().fold()", "g.V().repeat(out()).times(8)"]
+    {
+        assert_eq!(error(&graph, hungry, &options).kind, QueryErrorKind::Memory, "{hungry}");
+    }
+}
+
+#[test]
+fn a_parameter_means_what_a_literal_means_in_every_width() {
+    let modern = Oracle::modern();
+    let text = "g.V().has('person','age',x).values('name')";
+    for value in [Value::Int8(29), Value::Int16(29), Value::Int32(29), Value::Int64(29), Value::Float64(29.0)] {
+        let parameters = Parameters::from([("x".to_owned(), value)]);
+        assert_eq!(run_with(&modern, text, &parameters, &Options::default()).unwrap(), [Value::from("marko")]);
+    }
+    let ids = Parameters::from([("ids".to_owned(), Value::list(vec![1i64.into(), 2i32.into()]))]);
+    assert_eq!(run_with(&modern, "g.V(ids).count()", &ids, &Options::default()).unwrap(), [Value::Int64(2)]);
+
+    let missing = run_with(&modern, text, &Parameters::new(), &Options::default()).unwrap_err();
+    assert_eq!(missing.kind, QueryErrorKind::Parameter);
+    assert!(missing.render().contains("x="), "{}", missing.render());
+}
+
+#[test]
+fn names_the_graph_does_not_have_are_warned_of() {
+    let modern = Oracle::modern();
+    let warnings = |text: &str| {
+        let mut graph = Graph::Read(&modern);
+        let query = Query::parse(text).unwrap();
+        let mut execution = query.execute(&mut graph, &Parameters::new(), &Options::default()).unwrap();
+        execution.collect(&mut graph).unwrap();
+        execution.warnings().to_vec()
+    };
+    assert_eq!(warnings("g.V().hasLabel('persn')"), ["the graph has no vertex label `persn`; did you mean `person`?"]);
+    assert_eq!(warnings("g.V().out('know')"), ["the graph has no edge label `know`; did you mean `knows`?"]);
+    assert_eq!(warnings("g.V().values('nam')"), ["the graph has no property key `nam`; did you mean `name`?"]);
+    assert!(warnings("g.V().hasLabel('person').out('knows').values('name')").is_empty());
+}
+
+#[test]
+fn errors_point_at_the_step() {
+    let modern = Oracle::modern();
+    let error = error(&modern, "g.V().values('name').out()", &Options::default());
+    let shown = error.render();
+    assert!(shown.contains("vertices") && shown.contains("^^^^^"), "{shown}");
+    let unknown = Query::parse("g.V().ouT()").unwrap_err().render();
+    assert!(unknown.contains("did you mean `out`?"), "{unknown}");
+}
+
+#[test]
+fn changes_need_a_graph_that_can_be_written() {
+    let mut modern = Oracle::modern();
+    let query = Query::parse("g.V().has('name','marko').property('age', 30)").unwrap();
+    assert!(query.writes());
+    let mut read = Graph::Read(&modern);
+    let mut execution = query.execute(&mut read, &Parameters::new(), &Options::default()).unwrap();
+    assert!(execution.collect(&mut read).is_err());
+    let mut write = Graph::Write(&mut modern);
+    query.execute(&mut write, &Parameters::new(), &Options::default()).unwrap().collect(&mut write).unwrap();
+    assert_eq!(run(&modern, "g.V().has('name','marko').values('age')"), [Value::Int32(30)]);
+    assert_eq!(modern.as_view().statistics().unwrap().vertices.iter().sum::<u64>(), 6);
+}
