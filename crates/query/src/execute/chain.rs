@@ -14,7 +14,7 @@ pub trait Input {
     fn pull(&mut self, cx: &mut Context<'_, '_>) -> Result<Option<Batch>>;
 }
 
-pub trait Op {
+pub trait Op: Send {
     /// The next batch, never empty; `None` at the end.
     fn next(&mut self, cx: &mut Context<'_, '_>, input: &mut dyn Input) -> Result<Option<Batch>>;
 
@@ -30,7 +30,7 @@ pub trait Op {
 }
 
 /// An operator that turns a batch into a batch and remembers nothing.
-pub trait MapBatch {
+pub trait MapBatch: Send {
     /// An empty batch is passed over.
     fn map(&mut self, cx: &mut Context<'_, '_>, batch: Batch) -> Result<Batch>;
 }

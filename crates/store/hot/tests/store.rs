@@ -195,8 +195,8 @@ fn whole_columns_parts_of_them_and_single_cells_meet() {
     let view = hot.snapshot().unwrap();
     let expected = |at: usize| match at {
         150 => Cell::One("text".into()),
-        0..200 if at % 5 != 0 => Cell::One((1000 + at as i64).into()),
-        100..290 if at % 5 != 0 => Cell::One((at as i64).into()),
+        0..200 if !at.is_multiple_of(5) => Cell::One((1000 + at as i64).into()),
+        100..290 if !at.is_multiple_of(5) => Cell::One((at as i64).into()),
         _ => Cell::Absent,
     };
     let column = view.properties(Elements::Vertices(&ids), number).unwrap();
@@ -426,7 +426,7 @@ fn pages_that_were_never_written_do_not_make_a_store_look_cut_short() {
     }
     drop(hot);
     let file = std::fs::File::options().write(true).open(dir.path().join("data.mdb")).unwrap();
-    file.set_len(file.metadata().unwrap().len() / 2).unwrap();
+    file.set_len(16_384).unwrap();
     for read_only in [true, false] {
         let opened = Hot::open(dir.path(), &HotOptions { read_only, ..HotOptions::default() });
         assert!(matches!(opened, Err(GraphError::Corrupt(_))), "a file that was cut short is refused");
