@@ -57,7 +57,7 @@ def cell(engines, name, row):
     if name == BASE or not base:
         return text
     ratio = base / value if more_is_better else value / base
-    return f"{text} ({ratio:.2g}×)"
+    return f"{text} ({ratio:.0f}×)" if ratio >= 10 else f"{text} ({ratio:.2g}×)"
 
 
 def table(results):

@@ -64,7 +64,7 @@ def arguments():
     parser.add_argument("--json", type=Path, default=CACHE / "results.json", help="where the figures go")
     parser.add_argument("--markdown", type=Path, help="document whose tables to rewrite")
     parser.add_argument("--scratch", type=Path, default=None, help="folder for the databases (the system's temporary one)")
-    parser.add_argument("--python", default=sys.executable, help="Python to make the engines' environment with (grafeo needs 3.12)")
+    parser.add_argument("--python", default=python_3_12(), help="Python to make the engines' environment with (3.12 suits all of them)")
     return parser.parse_args()
 
 
@@ -73,6 +73,19 @@ def say(text):
 
 
 # ---- the environment
+
+
+def python_3_12():
+    """A Python 3.12 if there is one: grafeo wants no older one, neug has nothing for later ones. Else this Python."""
+    installed = sorted((Path.home() / ".pyenv/versions").glob("3.12*/bin/python"))
+    for candidate in ["python3.12", *map(str, installed)]:
+        try:
+            done = subprocess.run([candidate, "-c", "import sys, venv; print(sys.version_info[:2] == (3, 12))"], capture_output=True, text=True)
+        except OSError:
+            continue
+        if done.stdout.strip() == "True":
+            return candidate
+    return sys.executable
 
 
 def prepare(interpreter):

@@ -201,15 +201,25 @@ impl Hot {
 impl Shared {
     fn open(dir: &Path, options: &HotOptions) -> Result<Arc<Self>> {
         let env = open_env(dir, options)?;
-        if !options.read_only {
-            env.clear_stale_readers().map_err(lmdb)?;
-        }
-        let was_short = missing_bytes(&env)? > 0;
         if options.read_only {
             wait_until_filled(&env)?;
-        } else {
-            fill_up(&env)?;
+            return Self::with_env(env, options);
         }
+        env.clear_stale_readers().map_err(lmdb)?;
+        let length = env.real_disk_size().map_err(lmdb)?;
+        if missing_bytes(&env)? == 0 {
+            return Self::with_env(env, options);
+        }
+        fill_up(&env)?;
+        Self::with_env(env, options).and_then(Self::verified).or_else(|_| {
+            // As it was, so that it is refused the next time too.
+            let file = fs::File::options().write(true).open(dir.join("data.mdb")).map_err(GraphError::storage)?;
+            file.set_len(length).map_err(GraphError::storage)?;
+            Err(corrupt("its file was cut short"))
+        })
+    }
+
+    fn with_env(env: Env<WithoutTls>, options: &HotOptions) -> Result<Arc<Self>> {
         let tables = match open_tables(&env)? {
             Some(tables) => tables,
             None if options.read_only => return Err(corrupt("its tables are missing")),
@@ -220,14 +230,12 @@ impl Shared {
         let schema = Mutex::new(catalog::load_schema(&tables, &txn)?);
         drop(txn);
         let HotOptions { read_only, durability, .. } = *options;
-        let shared = Arc::new(Self { env, tables, read_only, durability, schema, turn: Turn::default() });
-        if was_short && !read_only {
-            let report = HotSnapshot::new(&shared).and_then(|snapshot| check::check(&snapshot));
-            if !report.is_ok_and(|report| report.is_clean()) {
-                return Err(corrupt("its file was cut short"));
-            }
-        }
-        Ok(shared)
+        Ok(Arc::new(Self { env, tables, read_only, durability, schema, turn: Turn::default() }))
+    }
+
+    fn verified(self: Arc<Self>) -> Result<Arc<Self>> {
+        let report = check::check(&HotSnapshot::new(&self)?)?;
+        if report.is_clean() { Ok(self) } else { Err(corrupt("its tables do not agree")) }
     }
 
     /// This store for one more handle, if it promises what the handle is to.

@@ -6,8 +6,9 @@ use crate::csv_table::{DialectHints, plan_csv, read_csv};
 use crate::elements::Pass;
 use crate::error::{BadRow, LoadError};
 use crate::plan::TableHints;
-use crate::rows::{Body, Event};
+use crate::rows::{Body, Event, IdType};
 use crate::source::Source;
+use crate::table::TableInput;
 use crate::{graphml, graphson, jsonl};
 
 /// What reading came to.
@@ -58,6 +59,14 @@ pub fn jsonl(text: &[u8]) -> Result<Reading, LoadError> {
     let plan = jsonl::plan(&mut &text[..], &hints, &source)?;
     let mut reading = Reading::default();
     jsonl::read(text, &source, &plan, &mut |event| reading.event(event))?;
+    Ok(reading)
+}
+
+/// Reads a table in memory.
+pub fn table(input: &TableInput) -> Result<Reading, LoadError> {
+    let plan = input.plan(IdType::Auto)?;
+    let mut reading = Reading::default();
+    input.send(&plan, &mut |event| reading.event(event))?;
     Ok(reading)
 }
 

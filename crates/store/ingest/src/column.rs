@@ -221,7 +221,16 @@ impl ColumnBuilder {
 
     /// The column so far; the builder starts over.
     pub fn finish(&mut self) -> Values {
-        let next = Store::of(&self.column_type);
+        let rows = self.store.len();
+        let next = match &self.column_type {
+            ColumnType::Inferred(Inferred::Int) | ColumnType::Declared(ValueType::Int64) => {
+                Store::Int64(Int64Builder::with_capacity(rows))
+            }
+            ColumnType::Inferred(Inferred::Double) | ColumnType::Declared(ValueType::Float64) => {
+                Store::Float64(Float64Builder::with_capacity(rows))
+            }
+            other => Store::of(other),
+        };
         std::mem::replace(&mut self.store, next).finish()
     }
 }
@@ -309,6 +318,15 @@ impl Store {
             Store::DateTime(b) => b.push(None),
             Store::Text(b) => b.append_null(),
             Store::Cells(cells) => cells.push(RawCell::Absent),
+        }
+    }
+
+    /// How many rows the quick types hold; what to make room for.
+    fn len(&self) -> usize {
+        match self {
+            Store::Int64(b) => b.len(),
+            Store::Float64(b) => b.len(),
+            _ => 0,
         }
     }
 

@@ -362,9 +362,9 @@ impl<'a> Assembler<'a> {
         });
         let kind = PlaceKind::Text {
             dialect: self.table.dialect,
-            text: std::mem::take(&mut self.text),
-            starts: std::mem::take(&mut self.starts),
-            lines: std::mem::take(&mut self.lines),
+            text: take_for_more(&mut self.text),
+            starts: take_for_more(&mut self.starts),
+            lines: take_for_more(&mut self.lines),
             parts: plan.parts,
         };
         let rows = Rows {
@@ -383,6 +383,12 @@ impl<'a> Assembler<'a> {
         let missing = std::mem::take(&mut self.no_ids);
         Some(missing.iter().enumerate().map(|(row, missing)| (!missing).then(|| ids.get(row))).collect())
     }
+}
+
+/// Takes a vector and leaves room for as much again, so that the next batch does not grow step by step.
+fn take_for_more<T>(vector: &mut Vec<T>) -> Vec<T> {
+    let room = Vec::with_capacity(vector.len());
+    std::mem::replace(vector, room)
 }
 
 /// The contents of one column of the waiting fields.
@@ -405,7 +411,8 @@ fn contents<'f>(fields: &'f [Field], text: &'f [u8], index: usize, width: usize,
 impl Contents<'_> {
     fn iter(&self) -> impl Iterator<Item = Text<'_>> {
         let mut undoubled = self.undoubled.iter();
-        self.fields.iter().skip(self.index).step_by(self.width).map(move |field| {
+        (self.index..self.fields.len()).step_by(self.width).map(move |at| {
+            let field = &self.fields[at];
             let bytes = match field.quoting {
                 Quoting::Escaped => undoubled.next().map(Vec::as_slice).unwrap_or_default(),
                 _ => &self.text[field.start as usize..field.end as usize],

@@ -346,7 +346,11 @@ impl IdBuilder {
 
     /// The ids so far; the builder starts over.
     pub fn finish(&mut self) -> Ids {
-        match std::mem::replace(&mut self.ids, Building::Ints(Vec::new())) {
+        let room = match &self.ids {
+            Building::Ints(ids) => ids.len(),
+            _ => 0,
+        };
+        match std::mem::replace(&mut self.ids, Building::Ints(Vec::with_capacity(room))) {
             Building::Ints(ids) => Ids::Ints(ids),
             Building::Strings(mut ids) => Ids::Strings(ids.finish()),
             Building::Any(ids) => Ids::Any(ids),

@@ -68,7 +68,8 @@ fn handles_of_one_process_share_the_database() {
     drop((second, reader));
     let third = open(home.path()).unwrap();
     add_person(&third);
-    assert_eq!(snapshot.statistics().unwrap().vertices, [2], "a snapshot outlives its store");
+    let read = std::thread::spawn(move || snapshot.statistics().unwrap().vertices);
+    assert_eq!(read.join().unwrap(), [2], "a snapshot outlives its store, and goes to other threads");
 }
 
 /// Run as a child: holds the database until its input ends.
