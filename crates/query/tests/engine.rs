@@ -207,3 +207,25 @@ fn changes_need_a_graph_that_can_be_written() {
     assert_eq!(run(&modern, "g.V().has('name','marko').values('age')"), [Value::Int32(30)]);
     assert_eq!(modern.as_view().statistics().unwrap().vertices.iter().sum::<u64>(), 6);
 }
+
+#[test]
+fn an_index_gives_what_a_scan_gives() {
+    let plain = Oracle::modern();
+    let mut indexed = Oracle::modern();
+    for label in ["person", "software"] {
+        let label = indexed.schema().label(ElementKind::Vertex, label).unwrap();
+        let key = indexed.schema().key("name").unwrap();
+        assert!(indexed.create_index(label, key).unwrap());
+    }
+    for text in [
+        "g.V().has('name','marko').id()",
+        "g.V().has('person','name','lop').id()",
+        "g.V().has('person','name', within('marko','josh')).has('age', gt(30)).id()",
+        "g.V().hasLabel('person','software').has('name', startingWith('p')).id()",
+        "g.V().has('name', neq('marko')).id()",
+        "g.V().has('age', 29).has('name','marko').id()",
+        "g.inject(1, 2).V().has('name','ripple').id()",
+    ] {
+        assert_eq!(bag(run(&indexed, text)), bag(run(&plain, text)), "{text}");
+    }
+}

@@ -1,6 +1,8 @@
 //! Where traversers come from: `V()`, `E()`, `inject()`.
 
-use mangrove_graph::{EdgeRef, ElementKind, Filter, Predicate, Scan, ScanCursor, Value, VertexId, record};
+use mangrove_graph::{
+    EdgeRef, ElementId, ElementKind, Filter, GraphView, LabelId, Predicate, Scan, ScanCursor, Value, VertexId, record,
+};
 
 use super::batch::{Batch, Items};
 use super::chain::{Input, Op};
@@ -65,11 +67,9 @@ impl ScanOp {
         for id in ids {
             let element = match (self.kind, id) {
                 (ElementKind::Vertex, Value::Vertex(v)) => {
-                    cx.view().contains(mangrove_graph::ElementId::Vertex(*v))?.then_some(Value::Vertex(*v))
+                    cx.view().contains(ElementId::Vertex(*v))?.then_some(Value::Vertex(*v))
                 }
-                (ElementKind::Edge, Value::Edge(e)) => {
-                    cx.view().contains(mangrove_graph::ElementId::Edge(e.id))?.then_some(Value::Edge(*e))
-                }
+                (ElementKind::Edge, Value::Edge(e)) => cx.view().contains(ElementId::Edge(e.id))?.then_some(Value::Edge(*e)),
                 (ElementKind::Vertex, id) => record::find_vertex(cx.view(), id)?.map(Value::Vertex),
                 (ElementKind::Edge, id) => record::find_edge(cx.view(), id)?.map(Value::Edge),
             };
@@ -78,9 +78,45 @@ impl ScanOp {
         Ok(Items::from_values(found))
     }
 
+    /// The vertices an index names for one of the filters and that pass the others; `None` where no index answers.
+    fn indexed(&mut self, cx: &mut Context<'_, '_>) -> Result<Option<Vec<VertexId>>> {
+        let fresh = self.cursor.label == 0 && self.cursor.local == 0;
+        if self.kind == ElementKind::Edge || self.ids.is_some() || !fresh || cx.view().schema().indexes.is_empty() {
+            return Ok(None);
+        }
+        let scan = self.prepare(cx);
+        let view = cx.view();
+        let schema = view.schema();
+        let labels = match &scan.labels {
+            Some(labels) => labels.clone(),
+            None => (0..schema.vertex_labels.len() as u16).map(LabelId).collect(),
+        };
+        // Vertices that carry one of the labels beside their own are in no index of it.
+        if labels.iter().any(|label| schema.carriers(*label).next().is_some()) {
+            return Ok(None);
+        }
+        for (at, filter) in scan.filters.iter().enumerate() {
+            let Some(found) = search(view, &labels, filter)? else { continue };
+            let others = scan.filters.iter().enumerate().filter(|(other, _)| *other != at).map(|(_, f)| f);
+            let others: Vec<&Filter> = others.collect();
+            let mut passed = Vec::with_capacity(found.len());
+            for vertex in found {
+                if passes(view, vertex, &others)? {
+                    passed.push(vertex);
+                }
+            }
+            return Ok(Some(passed));
+        }
+        Ok(None)
+    }
+
     fn next_of_row(&mut self, cx: &mut Context<'_, '_>) -> Result<Option<Items>> {
         if self.cursor.done {
             return Ok(None);
+        }
+        if let Some(found) = self.indexed(cx)? {
+            self.cursor.done = true;
+            return Ok(Some(Items::Vertices(found)));
         }
         if let Some(ids) = self.ids.take() {
             let items = self.named(cx, &ids);
@@ -108,6 +144,32 @@ impl ScanOp {
         self.size = (self.size * 4).min(LAST_BATCH);
         Ok(Some(items))
     }
+}
+
+/// What indexes say of one filter over several labels; `None` if one of the labels has the key and no index of it that answers.
+fn search(view: &dyn GraphView, labels: &[LabelId], filter: &Filter) -> Result<Option<Vec<VertexId>>> {
+    let mut all = Vec::new();
+    for label in labels {
+        let known = view.schema().label_schema(ElementKind::Vertex, *label).and_then(|l| l.property(filter.key));
+        if known.is_none() {
+            continue;
+        }
+        match view.search(*label, filter.key, &filter.predicate)? {
+            Some(mut found) => all.append(&mut found),
+            None => return Ok(None),
+        }
+    }
+    Ok(Some(all))
+}
+
+fn passes(view: &dyn GraphView, vertex: VertexId, filters: &[&Filter]) -> Result<bool> {
+    for filter in filters {
+        let cell = view.cell(ElementId::Vertex(vertex), filter.key)?;
+        if !cell.values().any(|value| filter.predicate.matches(value)) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 impl Op for ScanOp {

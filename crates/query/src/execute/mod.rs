@@ -94,11 +94,13 @@ impl Execution {
 
     /// The next results, `None` at the end. After an error the query has ended.
     pub fn next(&mut self, graph: &mut Graph<'_>) -> Result<Option<Vec<Value>>> {
-        if !self.pending.is_empty() {
-            return Ok(Some(self.give()));
-        }
         if self.done {
             return Ok(None);
+        }
+        if !self.pending.is_empty() {
+            let stopped = Context { graph, shared: &mut self.shared }.check();
+            self.done = stopped.is_err();
+            return stopped.map(|()| Some(self.give())).map_err(|e| e.in_text(&self.text));
         }
         let mut context = Context { graph, shared: &mut self.shared };
         let pulled = context.check().and_then(|()| self.chain.pull(&mut context, &mut self.start));
