@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use mangrove_graph::{ElementKind, Predicate};
+
 use super::*;
 
 impl fmt::Display for Traversal {

@@ -8,6 +8,36 @@ use super::*;
 use crate::error::{QueryError, QueryErrorKind, Result};
 use crate::gremlin::syntax::{Argument, ArgumentKind, Span};
 
+/// The strategies that change what a traversal means; those that only tune TinkerPop's own engine have no effect here.
+#[derive(Clone, Debug, Default)]
+pub struct Strategies {
+    pub read_only: bool,
+    pub productive_by: bool,
+    pub seed: Option<u64>,
+    pub subgraph: Option<Box<SubgraphStrategy>>,
+    pub partition: Option<PartitionStrategy>,
+    /// `EdgeLabelVerificationStrategy`: hops must name edge labels.
+    pub edge_label_verification: bool,
+    /// `ReservedKeysVerificationStrategy`: keys that must not be written.
+    pub reserved_keys: Vec<Name>,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct SubgraphStrategy {
+    pub vertices: Option<Traversal>,
+    pub edges: Option<Traversal>,
+    pub vertex_properties: Option<Traversal>,
+    pub check_adjacent: bool,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct PartitionStrategy {
+    pub key: Name,
+    pub write: Option<Name>,
+    pub read: Vec<Name>,
+    pub include_meta: bool,
+}
+
 /// Strategies without effect on results.
 const TUNING: [&str; 30] = [
     "AdjacentToIncidentStrategy",

@@ -1,0 +1,168 @@
+//! The traversals below a step, for reading and for rewriting: one table serves both.
+
+use super::*;
+
+macro_rules! property_children {
+    ($property:ident, $visit:ident $(, $mut:tt)?) => {{
+        if let PropertyName::Child(child) = & $($mut)? $property.key {
+            $visit(child);
+        }
+        if let Operand::Child(child) = & $($mut)? $property.value {
+            $visit(child);
+        }
+        for (_, operand) in & $($mut)? $property.meta {
+            if let Operand::Child(child) = operand {
+                $visit(child);
+            }
+        }
+    }};
+}
+
+macro_rules! children {
+    ($visit:ident, $self:ident $(, $mut:tt)?) => {{
+        match $self {
+            Step::HasChild { child, .. }
+            | Step::Where { child, .. }
+            | Step::Map(child)
+            | Step::FlatMap(child)
+            | Step::Local(child)
+            | Step::SideEffect(child)
+            | Step::Optional(child) => $visit(child),
+            Step::SelectChild { child, by, .. } => {
+                $visit(child);
+                for by in by {
+                    if let By::Child(child) = by {
+                        $visit(child);
+                    }
+                }
+            }
+            Step::And(children) | Step::Or(children) | Step::Union(children) | Step::Coalesce(children) => {
+                for child in children {
+                    $visit(child);
+                }
+            }
+            Step::Match(patterns) => {
+                for pattern in patterns {
+                    $visit(& $($mut)? pattern.child);
+                }
+            }
+            Step::WhereLabels { by, .. }
+            | Step::Dedup { by, .. }
+            | Step::PathFilter { by, .. }
+            | Step::PropertyMap { by, .. }
+            | Step::Select { by, .. }
+            | Step::Project { by, .. }
+            | Step::Path { by, .. }
+            | Step::Math { by, .. }
+            | Step::Format { by, .. }
+            | Step::Tree { by, .. } => {
+                for by in by {
+                    if let By::Child(child) = by {
+                        $visit(child);
+                    }
+                }
+            }
+            Step::Sample { by: Some(By::Child(child)), .. }
+            | Step::SackOp { by: Some(By::Child(child)), .. }
+            | Step::Aggregate { by: Some(By::Child(child)), .. }
+            | Step::GroupCount { key: Some(By::Child(child)), .. } => $visit(child),
+            Step::Group { key, value, .. } => {
+                if let Some(By::Child(child)) = key {
+                    $visit(child);
+                }
+                if let Some(GroupValue::List(By::Child(child)) | GroupValue::Reduce(child)) = value {
+                    $visit(child);
+                }
+            }
+            Step::Order { by, .. } => {
+                for (by, _) in by {
+                    if let By::Child(child) = by {
+                        $visit(child);
+                    }
+                }
+            }
+            Step::Concat(operands) => {
+                for operand in operands {
+                    if let Operand::Child(child) = operand {
+                        $visit(child);
+                    }
+                }
+            }
+            Step::List { operand: Operand::Child(child), .. }
+            | Step::DateDiff(Operand::Child(child))
+            | Step::SetProperties(Operand::Child(child), _) => $visit(child),
+            Step::Choose { condition, options, .. } => {
+                if let ChooseOn::By(By::Child(child)) = condition {
+                    $visit(child);
+                }
+                for option in options {
+                    if let Pick::Traversal(child) = & $($mut)? option.pick {
+                        $visit(child);
+                    }
+                    $visit(& $($mut)? option.traversal);
+                }
+            }
+            Step::Repeat(repeat) => {
+                $visit(& $($mut)? repeat.body);
+                if let Some(Until::Child(child)) = & $($mut)? repeat.until {
+                    $visit(child);
+                }
+                if let Some(Emit::Child(child)) = & $($mut)? repeat.emit {
+                    $visit(child);
+                }
+            }
+            Step::AddVertex { label, properties } => {
+                if let Some(Operand::Child(child)) = label {
+                    $visit(child);
+                }
+                for property in properties {
+                    property_children!(property, $visit $(, $mut)?);
+                }
+            }
+            Step::AddEdge { label, from, to, properties } => {
+                if let Operand::Child(child) = label {
+                    $visit(child);
+                }
+                if let Some(EndRef::Child(child)) = from {
+                    $visit(child);
+                }
+                if let Some(EndRef::Child(child)) = to {
+                    $visit(child);
+                }
+                for property in properties {
+                    property_children!(property, $visit $(, $mut)?);
+                }
+            }
+            Step::SetProperty(property) => property_children!(property, $visit $(, $mut)?),
+            Step::Merge(merge) => {
+                let Merge { search, on_create, on_match, out_vertex, in_vertex, .. } = & $($mut)? **merge;
+                if let Some(Operand::Child(child)) = search {
+                    $visit(child);
+                }
+                if let Some(Operand::Child(child)) = on_create {
+                    $visit(child);
+                }
+                if let Some(Operand::Child(child)) = on_match {
+                    $visit(child);
+                }
+                if let Some(Operand::Child(child)) = out_vertex {
+                    $visit(child);
+                }
+                if let Some(Operand::Child(child)) = in_vertex {
+                    $visit(child);
+                }
+            }
+            _ => {}
+        }
+    }};
+}
+
+impl Step {
+    pub fn for_each_child<'a>(&'a self, visit: &mut dyn FnMut(&'a Traversal)) {
+        children!(visit, self)
+    }
+
+    pub fn for_each_child_mut(&mut self, visit: &mut dyn FnMut(&mut Traversal)) {
+        children!(visit, self, mut)
+    }
+}

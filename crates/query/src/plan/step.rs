@@ -1,0 +1,630 @@
+//! The steps of a plan and what they take.
+
+use mangrove_graph::{Cardinality, Direction, ElementKind, Predicate, Token, Value};
+
+use super::{Name, Traversal};
+
+/// A `by()` modulator.
+#[derive(Clone, Debug)]
+pub enum By {
+    Identity,
+    /// The value of a property, or of a map's entry.
+    Key(Name),
+    Token(Token),
+    Column(Column),
+    Child(Traversal),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Column {
+    Keys,
+    Values,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Scope {
+    Global,
+    Local,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Pop {
+    First,
+    Last,
+    All,
+    Mixed,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SortOrder {
+    Ascending,
+    Descending,
+    Shuffle,
+}
+
+/// Binary operators of `sack`, `fold` and side effects.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Operator {
+    Sum,
+    Minus,
+    Mult,
+    Div,
+    Min,
+    Max,
+    Assign,
+    And,
+    Or,
+    AddAll,
+    SumLong,
+}
+
+/// What a filter on an element looks at.
+#[derive(Clone, Debug)]
+pub enum HasKey {
+    Property(Name),
+    Id,
+    Label,
+}
+
+#[derive(Clone, Debug)]
+pub struct Has {
+    pub key: HasKey,
+    pub predicate: Predicate,
+}
+
+/// A comparison of labelled values, `where(lt('b'))`.
+#[derive(Clone, Debug)]
+pub enum LabelPredicate {
+    /// The values the labels stand for take the place of the labels' names.
+    Test(fn(Vec<Value>) -> Predicate, Vec<Name>),
+    And(Vec<LabelPredicate>),
+    Or(Vec<LabelPredicate>),
+    Not(Box<LabelPredicate>),
+}
+
+impl LabelPredicate {
+    /// Appends the labels it looks at.
+    pub fn names(&self, names: &mut Vec<Name>) {
+        match self {
+            LabelPredicate::Test(_, labels) => names.extend(labels.iter().cloned()),
+            LabelPredicate::And(parts) | LabelPredicate::Or(parts) => parts.iter().for_each(|part| part.names(names)),
+            LabelPredicate::Not(part) => part.names(names),
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+pub struct Option_ {
+    pub pick: Pick,
+    pub traversal: Traversal,
+}
+
+/// What selects an option of `branch` or `choose`.
+#[derive(Clone, Debug)]
+pub enum Pick {
+    Any,
+    None,
+    Unproductive,
+    Value(Value),
+    Predicate(Predicate),
+    /// Of `branch` alone.
+    Traversal(Traversal),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reduction {
+    Count,
+    Sum,
+    Min,
+    Max,
+    Mean,
+}
+
+/// Functions of strings, one value to one value.
+#[derive(Clone, Debug)]
+pub enum TextFunction {
+    AsString,
+    Length,
+    ToLower,
+    ToUpper,
+    Trim,
+    LTrim,
+    RTrim,
+    Reverse,
+    Replace(Option<Name>, Option<Name>),
+    Split(Option<Name>),
+    Substring(i64, Option<i64>),
+}
+
+impl TextFunction {
+    pub fn name(&self) -> &'static str {
+        match self {
+            TextFunction::AsString => "asString",
+            TextFunction::Length => "length",
+            TextFunction::ToLower => "toLower",
+            TextFunction::ToUpper => "toUpper",
+            TextFunction::Trim => "trim",
+            TextFunction::LTrim => "lTrim",
+            TextFunction::RTrim => "rTrim",
+            TextFunction::Reverse => "reverse",
+            TextFunction::Replace(..) => "replace",
+            TextFunction::Split(_) => "split",
+            TextFunction::Substring(..) => "substring",
+        }
+    }
+}
+
+/// Functions of collections.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ListFunction {
+    Combine,
+    Difference,
+    Disjunct,
+    Intersect,
+    Merge,
+    Product,
+}
+
+impl ListFunction {
+    pub fn name(self) -> &'static str {
+        match self {
+            ListFunction::Combine => "combine",
+            ListFunction::Difference => "difference",
+            ListFunction::Disjunct => "disjunct",
+            ListFunction::Intersect => "intersect",
+            ListFunction::Merge => "merge",
+            ListFunction::Product => "product",
+        }
+    }
+}
+
+/// An operand that is a literal or the result of a traversal.
+#[derive(Clone, Debug)]
+pub enum Operand {
+    Value(Value),
+    Child(Traversal),
+}
+
+/// Which of a list's items must match for the list to pass.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Quantifier {
+    All,
+    Any,
+    None,
+}
+
+/// Which tokens a map of properties begins with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Tokens {
+    pub id: bool,
+    pub label: bool,
+    pub key: bool,
+    pub value: bool,
+}
+
+impl Tokens {
+    pub const ALL: Tokens = Tokens { id: true, label: true, key: true, value: true };
+
+    /// By the bits of `WithOptions`: ids 1, labels 2, keys 4, values 8.
+    pub fn from_bits(bits: i64) -> Self {
+        Tokens { id: bits & 1 != 0, label: bits & 2 != 0, key: bits & 4 != 0, value: bits & 8 != 0 }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum MapOf {
+    /// `valueMap`.
+    Values,
+    /// `propertyMap`.
+    Properties,
+}
+
+/// A property to be set by `property()`.
+#[derive(Clone, Debug)]
+pub struct SetProperty {
+    pub cardinality: Option<Cardinality>,
+    pub key: PropertyName,
+    pub value: Operand,
+    pub meta: Vec<(Name, Operand)>,
+}
+
+#[derive(Clone, Debug)]
+pub enum PropertyName {
+    Key(Name),
+    Id,
+    Label,
+    /// The traversal gives the key.
+    Child(Traversal),
+}
+
+/// What `mergeV`/`mergeE` look for and do.
+#[derive(Clone, Debug)]
+pub struct Merge {
+    pub kind: ElementKind,
+    /// `None`: the incoming traverser is the map.
+    pub search: Option<Operand>,
+    pub on_create: Option<Operand>,
+    pub on_match: Option<Operand>,
+    pub out_vertex: Option<Operand>,
+    pub in_vertex: Option<Operand>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Repeat {
+    pub body: Traversal,
+    pub name: Option<Name>,
+    pub until: Option<Until>,
+    /// `until` stood before `repeat`: while-do.
+    pub until_first: bool,
+    pub emit: Option<Emit>,
+    pub emit_first: bool,
+}
+
+#[derive(Clone, Debug)]
+pub enum Until {
+    Times(u64),
+    Child(Traversal),
+}
+
+#[derive(Clone, Debug)]
+pub enum Emit {
+    Always,
+    Child(Traversal),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum EndOf {
+    Out,
+    In,
+    Both,
+    /// The end the traverser did not come from.
+    Other,
+}
+
+#[derive(Clone, Debug)]
+pub enum Step {
+    // ---- sources
+    Scan {
+        kind: ElementKind,
+        /// `V(id…)`; elements count as ids.
+        ids: Option<Vec<Value>>,
+        /// Labels and predicates pushed into the scan by the optimiser.
+        labels: Option<Vec<Name>>,
+        filters: Vec<(Name, Predicate)>,
+    },
+    Inject(Vec<Value>),
+
+    // ---- topology
+    Hop {
+        direction: Direction,
+        /// Empty follows all.
+        labels: Vec<Name>,
+        to_edges: bool,
+    },
+    End(EndOf),
+    /// The number of edges, without visiting them.
+    Degree {
+        direction: Direction,
+        labels: Vec<Name>,
+    },
+
+    // ---- filters
+    Has(Vec<Has>),
+    HasProperty {
+        key: Name,
+        present: bool,
+    },
+    HasChild {
+        key: HasKey,
+        child: Traversal,
+    },
+    HasKeyOf(Predicate),
+    HasValueOf(Predicate),
+    Is(Predicate),
+    Where {
+        child: Traversal,
+        negated: bool,
+    },
+    And(Vec<Traversal>),
+    Or(Vec<Traversal>),
+    WhereLabels {
+        start: Option<Name>,
+        predicate: LabelPredicate,
+        by: Vec<By>,
+    },
+    ListFilter {
+        quantifier: Quantifier,
+        predicate: Predicate,
+    },
+    Discard,
+    Dedup {
+        labels: Vec<Name>,
+        by: Vec<By>,
+        scope: Scope,
+    },
+    Range {
+        low: u64,
+        /// Exclusive.
+        high: Option<u64>,
+        scope: Scope,
+    },
+    Tail {
+        count: u64,
+        scope: Scope,
+    },
+    Coin(f64),
+    Sample {
+        count: usize,
+        scope: Scope,
+        by: Option<By>,
+    },
+    PathFilter {
+        simple: bool,
+        by: Vec<By>,
+        from: Option<Name>,
+        to: Option<Name>,
+    },
+    TimeLimit(u64),
+
+    // ---- values of elements
+    Id,
+    Label,
+    Key,
+    ValueOf,
+    Values(Vec<Name>),
+    Properties(Vec<Name>),
+    PropertyMap {
+        of: MapOf,
+        keys: Vec<Name>,
+        tokens: Tokens,
+        by: Vec<By>,
+    },
+    ElementMap(Vec<Name>),
+    Element,
+
+    // ---- values of traversers
+    Constant(Value),
+    Identity,
+    Map(Traversal),
+    FlatMap(Traversal),
+    Local(Traversal),
+    SideEffect(Traversal),
+    Select {
+        pop: Option<Pop>,
+        labels: Vec<Name>,
+        by: Vec<By>,
+    },
+    SelectColumn(Column),
+    SelectChild {
+        pop: Option<Pop>,
+        child: Traversal,
+        by: Vec<By>,
+    },
+    Project {
+        keys: Vec<Name>,
+        by: Vec<By>,
+    },
+    Path {
+        by: Vec<By>,
+        from: Option<Name>,
+        to: Option<Name>,
+    },
+    Loops(Option<Name>),
+    Sack,
+    SackOp {
+        operator: Operator,
+        by: Option<By>,
+    },
+    Index {
+        as_map: bool,
+    },
+    Math {
+        expression: MathExpression,
+        by: Vec<By>,
+    },
+    Text {
+        function: TextFunction,
+        scope: Scope,
+    },
+    Concat(Vec<Operand>),
+    Format {
+        template: Name,
+        by: Vec<By>,
+    },
+    List {
+        function: ListFunction,
+        operand: Operand,
+    },
+    Conjoin(Name),
+    AsNumber(Option<mangrove_graph::ValueType>),
+    AsBool,
+    AsDate,
+    DateAdd(mangrove_graph::time::TimeUnit, i64),
+    DateDiff(Operand),
+
+    // ---- barriers
+    Fold {
+        seed: Option<(Value, Operator)>,
+    },
+    Unfold,
+    Reduce {
+        reduction: Reduction,
+        scope: Scope,
+    },
+    Order {
+        by: Vec<(By, SortOrder)>,
+        scope: Scope,
+    },
+    Group {
+        side_effect: Option<Name>,
+        /// Of each traverser itself if there is none.
+        key: Option<By>,
+        /// The list of the traversers themselves if there is none.
+        value: Option<GroupValue>,
+    },
+    GroupCount {
+        side_effect: Option<Name>,
+        key: Option<By>,
+    },
+    Tree {
+        side_effect: Option<Name>,
+        by: Vec<By>,
+    },
+    Aggregate {
+        name: Name,
+        scope: Scope,
+        by: Option<By>,
+    },
+    Subgraph(Name),
+    Cap(Vec<Name>),
+    /// `barrier(n)`; also put in by the optimiser to merge traversers standing on the same vertex.
+    Barrier {
+        max: Option<usize>,
+    },
+    BarrierSack,
+
+    // ---- branches
+    Union(Vec<Traversal>),
+    Coalesce(Vec<Traversal>),
+    Optional(Traversal),
+    Choose {
+        condition: ChooseOn,
+        options: Vec<Option_>,
+        /// `branch()`: every option that fits is taken, not the first alone.
+        all: bool,
+    },
+    Repeat(Box<Repeat>),
+    Match(Vec<Pattern>),
+
+    // ---- mutations
+    AddVertex {
+        label: Option<Operand>,
+        properties: Vec<SetProperty>,
+    },
+    AddEdge {
+        label: Operand,
+        from: Option<EndRef>,
+        to: Option<EndRef>,
+        properties: Vec<SetProperty>,
+    },
+    SetProperty(SetProperty),
+    SetProperties(Operand, Option<Cardinality>),
+    Merge(Box<Merge>),
+    Drop,
+
+    Fail(Option<Name>),
+}
+
+/// What `choose` and `branch` look at.
+#[derive(Clone, Debug)]
+pub enum ChooseOn {
+    By(By),
+    Predicate(Predicate),
+}
+
+/// An end of an edge to be made.
+#[derive(Clone, Debug)]
+pub enum EndRef {
+    Label(Name),
+    Value(Value),
+    Child(Traversal),
+}
+
+/// One pattern of `match()`, in the order they are to be tried.
+#[derive(Clone, Debug)]
+pub struct Pattern {
+    /// The label it starts from; bound by then. `None` for a pattern that only filters.
+    pub start: Option<Name>,
+    /// Of the first pattern: the incoming traverser is what `start` stands for, unless the path has it already.
+    pub binds_start: bool,
+    pub child: Traversal,
+    /// The label its results bind, or are compared with if it is bound.
+    pub end: Option<Name>,
+}
+
+/// What `group` keeps of each group.
+#[derive(Clone, Debug)]
+pub enum GroupValue {
+    /// A list of this of each traverser.
+    List(By),
+    /// The result of a traversal over the traversers of the group.
+    Reduce(Traversal),
+}
+
+/// An arithmetic expression in postfix order.
+#[derive(Clone, Debug)]
+pub struct MathExpression {
+    pub text: Name,
+    pub ops: Vec<MathOp>,
+    /// Variables in the order they appear first; `_` is the incoming value.
+    pub variables: Vec<Name>,
+}
+
+#[derive(Clone, Debug)]
+pub enum MathOp {
+    Number(f64),
+    Variable(usize),
+    Add,
+    Sub,
+    Mul,
+    Div,
+    Rem,
+    Pow,
+    Neg,
+    Function(fn(f64) -> f64),
+}
+
+impl Step {
+    /// Whether the step changes the graph.
+    pub fn mutates(&self) -> bool {
+        matches!(
+            self,
+            Step::AddVertex { .. }
+                | Step::AddEdge { .. }
+                | Step::SetProperty(_)
+                | Step::SetProperties(..)
+                | Step::Merge(_)
+                | Step::Drop
+        )
+    }
+
+    /// Whether the step needs all its input before it gives any output.
+    pub fn is_barrier(&self) -> bool {
+        matches!(
+            self,
+            Step::Fold { .. }
+                | Step::Reduce { scope: Scope::Global, .. }
+                | Step::Order { scope: Scope::Global, .. }
+                | Step::Group { .. }
+                | Step::GroupCount { .. }
+                | Step::Tree { .. }
+                | Step::Aggregate { scope: Scope::Global, .. }
+                | Step::Cap(_)
+                | Step::Barrier { .. }
+                | Step::BarrierSack
+                | Step::Tail { scope: Scope::Global, .. }
+                | Step::Sample { scope: Scope::Global, .. }
+        )
+    }
+
+    /// Whether the step reduces all its input to one value.
+    pub fn is_reducing(&self) -> bool {
+        matches!(
+            self,
+            Step::Fold { .. }
+                | Step::Reduce { scope: Scope::Global, .. }
+                | Step::Group { side_effect: None, .. }
+                | Step::GroupCount { side_effect: None, .. }
+                | Step::Tree { side_effect: None, .. }
+        )
+    }
+}
+
+impl By {
+    pub fn child(&self) -> Option<&Traversal> {
+        match self {
+            By::Child(child) => Some(child),
+            _ => None,
+        }
+    }
+}
