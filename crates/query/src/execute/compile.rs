@@ -113,7 +113,9 @@ fn compile(step: &Step, start: bool) -> Result<Box<dyn Op>> {
             Box::new(ScanOp::new(*kind, ids.clone(), labels.clone(), filters.clone()))
         }
         Step::Inject(values) => Box::new(InjectOp::new(values.clone(), start)),
-        Step::Hop { direction, labels, to_edges } => Box::new(HopOp::new(*direction, labels.clone(), *to_edges)),
+        Step::Hop { direction, labels, to_edges, any_order } => {
+            Box::new(HopOp::new(*direction, labels.clone(), *to_edges, *any_order))
+        }
         Step::End(which) => mapping(EndOp(*which)),
         Step::Degree { direction, labels } => mapping(DegreeOp::new(*direction, labels.clone())),
         Step::Union(traversals) => {

@@ -28,6 +28,7 @@ mod filter;
 mod group;
 mod hop;
 mod init;
+mod keys;
 mod list;
 mod map;
 mod matching;

@@ -4,6 +4,7 @@
 //! never change a result.
 
 mod adjacency;
+mod any_order;
 mod bulking;
 mod degree;
 mod scan_filters;
@@ -39,7 +40,7 @@ pub enum Place {
     Child,
 }
 
-pub const RULES: [Rule; 4] = [scan_filters::RULE, adjacency::RULE, degree::RULE, bulking::RULE];
+pub const RULES: [Rule; 5] = [scan_filters::RULE, adjacency::RULE, degree::RULE, bulking::RULE, any_order::RULE];
 
 /// Applies every rule that is not turned off.
 pub fn optimize(plan: &mut Plan, view: &dyn GraphView, rules_off: &[String]) {

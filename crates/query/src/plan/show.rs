@@ -24,7 +24,7 @@ impl fmt::Display for Traversal {
 fn write_step(f: &mut fmt::Formatter<'_>, step: &Step) -> fmt::Result {
     match step {
         Step::Scan { kind, ids, labels, filters } => write_scan(f, *kind, ids.as_deref(), labels.as_deref(), filters)?,
-        Step::Hop { direction, labels, to_edges } => {
+        Step::Hop { direction, labels, to_edges, .. } => {
             let to = if *to_edges { "edges" } else { "vertices" };
             write!(f, "Hop({direction:?}, {to}{})", listed(labels))?;
         }

@@ -246,10 +246,13 @@ fn partition_step(partition: &PartitionStrategy, mut node: StepNode, out: &mut V
             mark_meta(property, partition);
             out.push(node);
         }
-        Step::Hop { to_edges: false, direction, labels } => {
+        Step::Hop { to_edges: false, direction, labels, .. } => {
             let (direction, edge_labels) = (*direction, std::mem::take(labels));
             let names = std::mem::take(&mut node.labels);
-            out.push(StepNode { step: Step::Hop { direction, labels: edge_labels, to_edges: true }, ..node });
+            out.push(StepNode {
+                step: Step::Hop { direction, labels: edge_labels, to_edges: true, any_order: false },
+                ..node
+            });
             out.push(visible().into());
             out.push(end_of(direction).into());
             out.push(StepNode { labels: names, ..visible().into() });
@@ -335,10 +338,13 @@ impl<'a> Criteria<'a> {
         match &mut node.step {
             Step::Scan { kind: ElementKind::Vertex, .. } | Step::End(_) => push_filtered(node, self.vertex.clone(), out),
             Step::Scan { .. } | Step::Hop { to_edges: true, .. } => push_filtered(node, self.edge.clone(), out),
-            Step::Hop { direction, labels, to_edges: false } if self.edge.is_some() => {
+            Step::Hop { direction, labels, to_edges: false, .. } if self.edge.is_some() => {
                 let (direction, edge_labels) = (*direction, std::mem::take(labels));
                 let names = std::mem::take(&mut node.labels);
-                out.push(StepNode { step: Step::Hop { direction, labels: edge_labels, to_edges: true }, ..node });
+                out.push(StepNode {
+                    step: Step::Hop { direction, labels: edge_labels, to_edges: true, any_order: false },
+                    ..node
+                });
                 out.extend(self.edge.clone().map(StepNode::from));
                 out.push(end_of(direction).into());
                 out.extend(self.vertex.clone().map(StepNode::from));
