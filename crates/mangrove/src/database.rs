@@ -6,7 +6,7 @@ use std::sync::Arc;
 use mangrove_graph::{Cardinality, ElementKind, GraphError, GraphView, GraphWrite, KeyId, LabelId, Schema, ValueType};
 use mangrove_ingest::{ExportFormat, ExportReport, IngestOptions, LoadOptions, LoadReport, Progress};
 use mangrove_query::gremlin::error::suggest;
-use mangrove_query::{Graph, Parameters, Query};
+use mangrove_query::{Crew, CrewOptions, Graph, Parameters, Query};
 use mangrove_snapshot::{CheckReport, Snapshot, StoreStats};
 
 use crate::error::{ExportError, LoadError, OpenError, QueryError, StoreError};
@@ -38,6 +38,7 @@ use crate::{OpenOptions, QueryOptions};
 pub struct Database {
     shared: Arc<Shared>,
     read_only: bool,
+    crew: Arc<Crew>,
 }
 
 impl Database {
@@ -52,7 +53,13 @@ impl Database {
         let path = path.as_ref();
         let doing = || format!("opening {}", path.display());
         let shared = guard::run(path.parent().unwrap_or(path), &doing, || open::open(path, options))?;
-        Ok(Self { shared, read_only: options.read_only })
+        let crew = shared.crew.clone();
+        Ok(Self { shared, read_only: options.read_only, crew })
+    }
+
+    /// This handle with threads of its own to help its heavy queries, in place of those all handles on the database share.
+    pub fn with_crew(self, options: CrewOptions) -> Self {
+        Self { crew: Arc::new(Crew::new(options)), ..self }
     }
 
     pub fn path(&self) -> &Path {
@@ -94,7 +101,8 @@ impl Database {
             return Ok(ResultStream::finished(rows, self.shared.store.snapshot()?, reports));
         }
         let snapshot = self.shared.store.snapshot()?;
-        let execution = query.execute(&mut Graph::Read(&snapshot), parameters, options)?;
+        let options = QueryOptions { crew: Some(self.crew.clone()), ..options.clone() };
+        let execution = query.execute(&mut Graph::Read(&snapshot), parameters, &options)?;
         Ok(ResultStream::running(execution, snapshot, reports))
     }
 

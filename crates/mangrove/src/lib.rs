@@ -50,7 +50,7 @@ pub use graph::{Cardinality, ElementKind, GraphError, IdSpace, Schema, Value, Va
 pub use ingestion::Ingestion;
 pub use mangrove_ingest as ingest;
 pub use mangrove_ingest::{ExportFormat, ExportReport, LoadOptions, LoadReport, Progress};
-pub use mangrove_query::{CancelToken, Options as QueryOptions, Parameters};
+pub use mangrove_query::{CancelToken, CrewOptions, Options as QueryOptions, Parameters};
 pub use mangrove_snapshot::{CheckReport, Durability, OpenOptions, Snapshot, StoreStats};
 pub use stream::{ResultStream, Rows};
 pub use transaction::Transaction;

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use mangrove_graph::GraphError;
+use mangrove_query::Crew;
 use mangrove_snapshot::Store;
 
 use crate::OpenOptions;
@@ -18,6 +19,8 @@ use crate::prepared::Prepared;
 pub struct Shared {
     pub store: Store,
     pub prepared: Prepared,
+    /// The threads that help all queries.
+    pub crew: Arc<Crew>,
     pub path: PathBuf,
     /// Where reports of bugs go: beside the database.
     pub reports: Arc<Path>,
@@ -36,7 +39,8 @@ pub fn open(path: &Path, options: &OpenOptions) -> Result<Arc<Shared>, OpenError
     let store = Store::open(path, options)?;
     let canonical = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let reports = canonical.parent().unwrap_or(&canonical).into();
-    let shared = Arc::new(Shared { store, prepared: Prepared::default(), path: path.to_owned(), reports });
+    let shared =
+        Arc::new(Shared { store, prepared: Prepared::default(), crew: Arc::default(), path: path.to_owned(), reports });
     open.insert(canonical, Arc::downgrade(&shared));
     Ok(shared)
 }

@@ -10,6 +10,7 @@
 //! through a chain of operators over a [`GraphView`], so that `limit` stops work early and nothing is collected that a barrier
 //! does not need. This crate knows no store: it reads and writes through the traits of `mangrove_graph`.
 
+pub mod crew;
 pub mod error;
 pub mod execute;
 pub mod gremlin;
@@ -23,6 +24,7 @@ use std::time::Duration;
 
 use mangrove_graph::{GraphView, GraphWrite, Value};
 
+pub use crew::{Crew, CrewOptions};
 pub use error::{QueryError, QueryErrorKind, Result};
 pub use execute::Execution;
 
@@ -85,11 +87,13 @@ pub struct Options {
     pub memory_bytes_max: usize,
     /// Turns rules of the optimiser off, by name.
     pub rules_off: Vec<String>,
+    /// The threads that may help.
+    pub crew: Option<Arc<Crew>>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { timeout: None, cancel: CancelToken::default(), memory_bytes_max: 4 << 30, rules_off: Vec::new() }
+        Self { timeout: None, cancel: CancelToken::default(), memory_bytes_max: 4 << 30, rules_off: Vec::new(), crew: None }
     }
 }
 
@@ -135,7 +139,7 @@ impl Query {
     /// Plans the query and makes it ready to run. Nothing is read yet.
     pub fn execute(&self, graph: &mut Graph<'_>, parameters: &Parameters, options: &Options) -> Result<Execution> {
         let plan = self.plan(graph.view(), parameters, options)?;
-        Execution::new(plan, options.clone(), self.text.clone()).map_err(|e| e.in_text(&self.text))
+        Execution::new(plan, graph, options.clone(), self.text.clone()).map_err(|e| e.in_text(&self.text))
     }
 
     /// The optimised plan.

@@ -19,6 +19,7 @@ use super::matching::{MatchOp, PatternOp};
 use super::math::MathStep;
 use super::merge::MergeOp;
 use super::mutate::{self, AddEdgeOp, AddVertexOp, DropOp, PropertiesStep, PropertyStep, SetPropertyOp};
+use super::parallel::{ParallelOp, is_heavy, is_independent};
 use super::path::PathMode;
 use super::reduce::{FoldOp, ReduceLocal, ReduceOp, UnfoldOp};
 use super::repeat::{EmitOp, RepeatOp, UntilOp};
@@ -28,25 +29,73 @@ use super::set::{DedupOp, LocalSet, RangeOp, SampleOp, TailOp};
 use super::side_effect::{AggregateOp, CapOp, FailOp, SideEffectOp, SubgraphOp};
 use super::text::{AsBoolOp, AsNumberOp, ConcatOp, ConjoinOp, FormatOp, OperandOp, TextOp};
 use crate::error::Result;
+use crate::gremlin::syntax::Span;
 use crate::plan::*;
 
-/// The chain of a whole query.
-pub fn root(plan: &Plan) -> Result<Chain> {
-    chain(&plan.traversal, true)
+/// The chain of a whole query; `parallel` if others may help with it.
+pub fn root(plan: &Plan, parallel: bool) -> Result<Chain> {
+    chain(&plan.traversal, Place { start: true, parallel })
 }
 
-/// `start`: nothing comes before it but the one traverser a query starts with.
-fn chain(traversal: &Traversal, start: bool) -> Result<Chain> {
-    let mut links = Vec::with_capacity(traversal.steps.len());
-    for (at, node) in traversal.steps.iter().enumerate() {
-        let op = compile(&node.step, start && at == 0)?;
-        links.push(Link::new(op, node.labels.clone(), node.span));
+/// Steps as they are, for one thread.
+pub fn serial(traversal: &Traversal) -> Result<Chain> {
+    chain(traversal, Place::default())
+}
+
+/// Where a chain stands.
+#[derive(Clone, Copy, Default)]
+struct Place {
+    /// Nothing comes before it but the one traverser a query starts with.
+    start: bool,
+    /// Its traversers are of one scope, and many threads may work on them.
+    parallel: bool,
+}
+
+fn chain(traversal: &Traversal, place: Place) -> Result<Chain> {
+    let steps = &traversal.steps;
+    let mut links = Vec::with_capacity(steps.len());
+    let mut at = 0;
+    while at < steps.len() {
+        let run = if place.parallel { parallel_run(&steps[at..]) } else { 0 };
+        if run > 0 {
+            let run_steps = Traversal { steps: steps[at..at + run].to_vec() };
+            links.push(Link::new(Box::new(ParallelOp::new(run_steps)?), Vec::new(), Span::default()));
+            at += run;
+        } else {
+            let node = &steps[at];
+            let op = compile(&node.step, Place { start: place.start && at == 0, ..place })?;
+            links.push(Link::new(op, node.labels.clone(), node.span));
+            at += 1;
+        }
     }
     Ok(Chain::new(links))
 }
 
+/// How many steps from the first on are a run for many threads.
+fn parallel_run(steps: &[StepNode]) -> usize {
+    let run = steps.iter().take_while(|node| is_independent(&node.step)).count();
+    // What is worked on ahead is in vain if a limit lies between here and the next barrier.
+    let after = steps[run..].iter().map(|node| &node.step).take_while(|step| !step.is_barrier());
+    let limited =
+        after.into_iter().any(|step| matches!(step, Step::Range { scope: Scope::Global, .. } | Step::TimeLimit(_)));
+    if !limited && steps[..run].iter().any(|node| is_heavy(&node.step)) { run } else { 0 }
+}
+
+/// Whether others may help with a query: nothing in it is seen by more than one of its steps.
+pub fn can_be_helped(plan: &Plan) -> bool {
+    let bare = plan.source.side_effects.is_empty() && plan.source.sack.is_none();
+    bare && !plan.traversal.any(&|node| node.step.has_side_effect() || matches!(node.step, Step::Cap(_)))
+}
+
+/// Whether a query may come to be worth helping with: one that starts from named vertices and goes a step is not.
+pub fn may_be_heavy(plan: &Plan) -> bool {
+    let named = matches!(plan.traversal.steps.first().map(|node| &node.step), Some(Step::Scan { ids: Some(_), .. }));
+    let hops = plan.traversal.steps.iter().filter(|node| matches!(node.step, Step::Hop { .. })).count();
+    !named || hops > 1 || plan.traversal.any(&|node| matches!(node.step, Step::Repeat(_)))
+}
+
 fn child(traversal: &Traversal) -> Result<Child> {
-    Ok(Child::new(chain(traversal, false)?))
+    Ok(Child::new(serial(traversal)?))
 }
 
 fn children(traversals: &[Traversal]) -> Result<Vec<Child>> {
@@ -107,25 +156,28 @@ fn has_barrier(traversal: &Traversal) -> bool {
     traversal.steps.iter().any(|node| node.step.is_barrier())
 }
 
-fn compile(step: &Step, start: bool) -> Result<Box<dyn Op>> {
+fn compile(step: &Step, place: Place) -> Result<Box<dyn Op>> {
     Ok(match step {
         Step::Scan { kind, ids, labels, filters } => {
             Box::new(ScanOp::new(*kind, ids.clone(), labels.clone(), filters.clone()))
         }
-        Step::Inject(values) => Box::new(InjectOp::new(values.clone(), start)),
+        Step::Inject(values) => Box::new(InjectOp::new(values.clone(), place.start)),
         Step::Hop { direction, labels, to_edges, any_order } => {
             Box::new(HopOp::new(*direction, labels.clone(), *to_edges, *any_order))
         }
         Step::End(which) => mapping(EndOp(*which)),
         Step::Degree { direction, labels } => mapping(DegreeOp::new(*direction, labels.clone())),
         Step::Union(traversals) => {
-            let branches = traversals.iter().map(|t| Ok(Child::new(chain(t, start)?))).collect::<Result<_>>()?;
+            let branches = traversals
+                .iter()
+                .map(|t| Ok(Child::new(chain(t, Place { parallel: false, ..place })?)))
+                .collect::<Result<_>>()?;
             Box::new(UnionOp::new(branches, traversals.iter().any(has_barrier)))
         }
         Step::Coalesce(traversals) => mapping(CoalesceOp(children(traversals)?)),
         Step::Optional(traversal) => mapping(OptionalOp(child(traversal)?)),
         Step::Choose { condition, options, all } => choose(condition, options, *all)?,
-        Step::Repeat(repeat) => compile_repeat(repeat)?,
+        Step::Repeat(repeat) => compile_repeat(repeat, place)?,
         Step::Match(patterns) => {
             let compiled = patterns.iter().map(|p| {
                 Ok(PatternOp {
@@ -175,7 +227,7 @@ fn choose(condition: &ChooseOn, options: &[Option_], all: bool) -> Result<Box<dy
     Ok(Box::new(ChooseOp::new(condition, options.collect::<Result<_>>()?, all, barrier)))
 }
 
-fn compile_repeat(repeat: &Repeat) -> Result<Box<dyn Op>> {
+fn compile_repeat(repeat: &Repeat, place: Place) -> Result<Box<dyn Op>> {
     let until = match &repeat.until {
         None => None,
         Some(Until::Times(n)) => Some(UntilOp::Times(*n)),
@@ -186,7 +238,7 @@ fn compile_repeat(repeat: &Repeat) -> Result<Box<dyn Op>> {
         Some(Emit::Always) => Some(EmitOp::Always),
         Some(Emit::Child(traversal)) => Some(EmitOp::Child(child(traversal)?)),
     };
-    let body = child(&repeat.body)?;
+    let body = Child::new(chain(&repeat.body, Place { start: false, ..place })?);
     let until = until.map(|until| (until, repeat.until_first));
     Ok(Box::new(RepeatOp::new(body, repeat.name.clone(), until, emit.map(|emit| (emit, repeat.emit_first)))))
 }

@@ -4,12 +4,13 @@ use std::time::Instant;
 
 use mangrove_graph::{ElementKind, GraphView, GraphWrite, KeyId, LabelId, Value};
 
+use super::parallel::Help;
 use super::path::PathMode;
 use super::side_effect::SideEffects;
 use crate::error::{QueryError, QueryErrorKind, Result};
 use crate::gremlin::error::suggest;
 use crate::plan::{Name, SackConfig, SourceConfig};
-use crate::{Graph, Options};
+use crate::{CancelToken, Graph, Options};
 
 pub struct Context<'a, 'g> {
     pub graph: &'a mut Graph<'g>,
@@ -29,6 +30,8 @@ pub struct Shared {
     /// Batches hold one traverser each, so that side effects are seen as they grow.
     pub one_by_one: bool,
     pub random: Random,
+    /// Others who may run messages of this query.
+    pub help: Option<Help>,
     options: Options,
     deadline: Option<Instant>,
     memory_bytes: usize,
@@ -46,10 +49,23 @@ impl Shared {
             bulk_off: source.bulk_off,
             one_by_one: false,
             random: Random::new(source.strategies.seed),
+            help: None,
             deadline: options.timeout.map(|timeout| Instant::now() + timeout),
             options,
             memory_bytes: 0,
         }
+    }
+}
+
+impl Shared {
+    /// What another thread needs to run messages of this query.
+    pub fn of_helper(&self, source: &SourceConfig, cancel: CancelToken) -> Self {
+        let options = Options { cancel, crew: None, ..self.options.clone() };
+        Self { deadline: self.deadline, ..Self::new(source, options, self.mode) }
+    }
+
+    pub fn cancel(&self) -> &CancelToken {
+        &self.options.cancel
     }
 }
 

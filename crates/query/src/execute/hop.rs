@@ -109,7 +109,7 @@ impl Op for HopOp {
 const SORTED_ROWS_MIN: usize = 256;
 
 /// The batch with its vertices in the order they are stored, if they carry nothing but their bulk.
-fn as_stored(mut batch: Batch) -> Batch {
+pub fn as_stored(mut batch: Batch) -> Batch {
     let Items::Vertices(ids) = &mut batch.items else { return batch };
     let bare = batch.scope.is_none() && batch.paths.is_none() && batch.sacks.is_none();
     if !bare || ids.len() < SORTED_ROWS_MIN {

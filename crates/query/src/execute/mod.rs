@@ -36,6 +36,7 @@ mod math;
 mod merge;
 mod mutate;
 mod number;
+mod parallel;
 mod path;
 mod reduce;
 mod repeat;
@@ -56,6 +57,7 @@ use crate::{Graph, Options};
 use batch::{Batch, Items};
 use chain::{Chain, Once};
 use context::{Context, Shared};
+use parallel::Help;
 
 pub(crate) use compile::path_mode;
 pub(crate) use math::parse as parse_math;
@@ -76,14 +78,17 @@ pub struct Execution {
 const VALUES_MAX: u64 = 1 << 16;
 
 impl Execution {
-    pub(crate) fn new(plan: Plan, options: Options, text: Arc<str>) -> Result<Self> {
+    pub(crate) fn new(plan: Plan, graph: &Graph<'_>, options: Options, text: Arc<str>) -> Result<Self> {
         let mode = compile::path_mode(&plan);
+        let one_by_one = compile::one_by_one(&plan);
+        let help = if one_by_one { None } else { Self::help(&plan, graph, &options)? };
         let mut shared = Shared::new(&plan.source, options, mode);
         let mut gathered = Vec::new();
         compile::gathered(&plan.traversal, &mut gathered);
         gathered.iter().for_each(|name| shared.side_effects.ensure(name));
-        shared.one_by_one = compile::one_by_one(&plan);
-        let mut chain = compile::root(&plan)?;
+        shared.one_by_one = one_by_one;
+        let mut chain = compile::root(&plan, help.is_some())?;
+        shared.help = help;
         chain.reset(1);
         let mut start = Batch::new(Items::Values(vec![Value::Null]));
         if mode != PathMode::Off {
@@ -91,6 +96,18 @@ impl Execution {
         }
         start.sacks = plan.source.sack.as_ref().map(|sack| vec![sack.initial.clone()]);
         Ok(Self { chain, shared, start: Once::new(start), text, pending: Batch::default(), done: false })
+    }
+
+    /// The crew and what it needs, if it may help: a view for each worker, taken now since the graph may change.
+    fn help(plan: &Plan, graph: &Graph<'_>, options: &Options) -> Result<Option<Help>> {
+        let (Graph::Read(view), Some(crew)) = (graph, &options.crew) else { return Ok(None) };
+        if crew.is_empty() || !compile::may_be_heavy(plan) || !compile::can_be_helped(plan) {
+            return Ok(None);
+        }
+        let forks = (0..crew.len()).map_while(|_| view.fork().transpose());
+        let views = forks.collect::<std::result::Result<Vec<_>, _>>()?;
+        let source = Arc::new(plan.source.clone());
+        Ok((!views.is_empty()).then(|| Help { crew: crew.clone(), views: Arc::new(views.into()), source }))
     }
 
     /// The next results, `None` at the end. After an error the query has ended.

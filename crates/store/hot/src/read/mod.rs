@@ -46,6 +46,13 @@ impl HotSnapshot {
         Ok(Self { txn, schema, shared: shared.clone() })
     }
 
+    /// Another snapshot of the same commit, unless there has been a later one.
+    pub fn fork(&self) -> Result<Option<Self>> {
+        let txn = self.shared.env.clone().static_read_txn().map_err(lmdb)?;
+        let same = txn.id() == self.txn.id();
+        Ok(same.then(|| Self { txn, schema: self.schema.clone(), shared: self.shared.clone() }))
+    }
+
     pub(crate) fn reader(&self) -> Reader<'_> {
         Reader { tables: &self.shared.tables, txn: &self.txn, schema: &self.schema }
     }
@@ -106,8 +113,10 @@ impl<'t> Reader<'t> {
 
 /// Implements `GraphView` by the reader of a type that has `reader()`, `counts()` and a `schema`.
 macro_rules! read_through_reader {
-    ($type:ty) => {
+    ($type:ty $(, $fork:item)?) => {
         impl GraphView for $type {
+            $($fork)?
+
             fn schema(&self) -> &Schema {
                 &self.schema
             }
@@ -183,4 +192,9 @@ macro_rules! read_through_reader {
 }
 
 pub(crate) use read_through_reader;
-read_through_reader!(HotSnapshot);
+read_through_reader!(
+    HotSnapshot,
+    fn fork(&self) -> Result<Option<Box<dyn GraphView + Send>>> {
+        Ok(HotSnapshot::fork(self)?.map(|fork| Box::new(fork) as Box<dyn GraphView + Send>))
+    }
+);
