@@ -332,6 +332,12 @@ impl fmt::Display for ValueType {
     }
 }
 
+/// The double that is this integer exactly: beyond 2^53 not every integer has one.
+pub fn exact_double(int: i64) -> Option<f64> {
+    let double = int as f64;
+    (double as i128 == i128::from(int)).then_some(double)
+}
+
 /// A bulk set of more items is not written out as a list.
 const BULK_ITEMS_MAX: u64 = 1 << 24;
 
