@@ -27,7 +27,12 @@ pyo3::create_exception!(
     MangroveError,
     "A query could not be read or run; the message shows where and what to do."
 );
-pyo3::create_exception!(mangrovedb, TimeoutError, QueryError, "A query ran longer than it was given.");
+pyo3::create_exception!(
+    mangrovedb,
+    TimeoutError,
+    QueryError,
+    "A query ran, or waited for another writer, longer than it was given."
+);
 pyo3::create_exception!(
     mangrovedb,
     LoadError,
@@ -91,7 +96,10 @@ impl Raise for Bug {
 
 impl Raise for GraphError {
     fn raise(self) -> PyErr {
-        StorageError::new_err(self.to_string())
+        match self {
+            GraphError::Busy { timed_out: true, .. } => TimeoutError::new_err(self.to_string()),
+            _ => StorageError::new_err(self.to_string()),
+        }
     }
 }
 
