@@ -34,6 +34,7 @@ mod matching;
 mod math;
 mod merge;
 mod mutate;
+mod nesting;
 mod number;
 mod path;
 mod reduce;

@@ -9,7 +9,7 @@ use arrow_array::builder::*;
 use arrow_array::types::*;
 use arrow_array::{ArrayRef, TimestampMicrosecondArray};
 use mangrove_graph::value::exact_double;
-use mangrove_graph::{BigDecimal, BigInt, Cardinality, Date, DateTime, Duration, Uuid, Value, ValueType};
+use mangrove_graph::{Cardinality, Date, DateTime, Duration, Uuid, Value, ValueType, number};
 
 use crate::graphson;
 use crate::infer::{self, Inferred};
@@ -442,8 +442,8 @@ fn parse_text(t: ValueType, text: &str) -> Option<Value> {
         ValueType::Int64 => Value::Int64(text.parse().ok()?),
         ValueType::Float32 => Value::Float32(parse_float(text)?),
         ValueType::Float64 => Value::Float64(infer::parse_double(text.as_bytes())?),
-        ValueType::BigInt => text.parse::<BigInt>().ok()?.into(),
-        ValueType::Decimal => text.parse::<BigDecimal>().ok()?.into(),
+        ValueType::BigInt => number::big_int(text).ok()?.into(),
+        ValueType::Decimal => number::decimal(text).ok()?.into(),
         ValueType::String => Value::string(text),
         ValueType::Bytes => Value::Bytes(parse_hex(text)?.into()),
         ValueType::Uuid => Value::Uuid(text.parse::<Uuid>().ok()?),
