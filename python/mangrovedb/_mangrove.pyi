@@ -122,7 +122,13 @@ class ResultIterator:
 @final
 class Transaction:
     def query(
-        self, text: str, params: dict[str, Any] | None = None, *, timeout: float | None = None, **named: Any
+        self,
+        text: str,
+        params: dict[str, Any] | None = None,
+        *,
+        timeout: float | None = None,
+        memory_mb: int | None = None,
+        **named: Any,
     ) -> Result: ...
     def commit(self) -> None: ...
     def rollback(self) -> None: ...
@@ -154,10 +160,16 @@ class Ingest:
 @final
 class Database:
     def query(
-        self, text: str, params: dict[str, Any] | None = None, *, timeout: float | None = None, **named: Any
+        self,
+        text: str,
+        params: dict[str, Any] | None = None,
+        *,
+        timeout: float | None = None,
+        memory_mb: int | None = None,
+        **named: Any,
     ) -> Result: ...
     def explain(self, text: str, params: dict[str, Any] | None = None, **named: Any) -> str: ...
-    def transaction(self) -> Transaction: ...
+    def transaction(self, timeout: float | None = None) -> Transaction: ...
     def ingest(self, *, batch_rows: int = 100_000, edge_time: str | None = None) -> Ingest: ...
     def load(
         self,

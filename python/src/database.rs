@@ -12,11 +12,11 @@ use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 
 use crate::errors::{self, OpenError, raised};
 use crate::ingest::Ingest;
-use crate::interrupt::Listening;
+use crate::interrupt::{self, Listening};
 use crate::load;
-use crate::query::Request;
+use crate::query::{self, Limits, Request};
 use crate::result::{self, QueryResult};
-use crate::transaction::{Transaction, detached};
+use crate::transaction::Transaction;
 
 /// Opens the database in the directory `path`, and makes it if there is none.
 ///
@@ -74,7 +74,8 @@ impl Database {
     /// A handle to work with; the lock is held only to take it.
     pub fn handle(&self) -> PyResult<mangrove::Database> {
         let inner = self.inner.read().unwrap_or_else(PoisonError::into_inner);
-        inner.clone().ok_or_else(|| OpenError::new_err("the database has been closed"))
+        let inner = inner.clone().ok_or_else(|| OpenError::new_err("the database has been closed"))?;
+        Ok(inner.interruptible(interrupt::token()))
     }
 
     fn run(&self, py: Python<'_>, request: &Request<'_>) -> PyResult<QueryResult> {
@@ -99,22 +100,24 @@ impl Database {
     ///
     /// Parameters are variables of the query; give them by name or, if their names are those of other arguments, in the dict
     /// `params`. A query that changes the graph is a transaction of its own: what it did is durable when this returns, or not
-    /// there at all. `timeout` is in seconds. Ctrl-C stops a running query.
+    /// there at all. Ctrl-C stops a running query; so do `timeout`, in seconds, and `memory_mb`, what the query and its results
+    /// may take in memory (by default half of the machine's, at most 4 GB).
     ///
     /// >>> db.query("g.V().has('airport', 'code', x).out('route').values('code').order()", x="AUS").to_list()
     /// ['DFW', 'LHR']
     /// >>> db.query("g.V().has('airport', 'code', text).values('city')", {"text": "LHR"}, timeout=5).one()
     /// 'London'
-    #[pyo3(signature = (text, params=None, *, timeout=None, **named))]
+    #[pyo3(signature = (text, params=None, *, timeout=None, memory_mb=None, **named))]
     fn query(
         &self,
         py: Python<'_>,
         text: &str,
         params: Option<&Bound<'_, PyDict>>,
         timeout: Option<f64>,
+        memory_mb: Option<usize>,
         named: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<QueryResult> {
-        self.run(py, &Request::new(text, params, named, timeout)?)
+        self.run(py, &Request::new(text, params, named, Limits { timeout, memory_mb })?)
     }
 
     /// The plan of a query, as text: as written, after each rule of the optimiser that changed it, and as it would run.
@@ -131,20 +134,21 @@ impl Database {
         params: Option<&Bound<'_, PyDict>>,
         named: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<String> {
-        let (inner, request) = (self.handle()?, Request::new(text, params, named, None)?);
+        let (inner, request) = (self.handle()?, Request::new(text, params, named, Limits::default())?);
         raised(py.detach(|| inner.explain(request.text, &request.parameters, &request.options)))
     }
 
-    /// Begins a transaction: several queries that are kept together or not at all. See `Transaction`.
+    /// Begins a transaction: several queries that are kept together or not at all. Waits for another one to end, at most
+    /// `timeout` seconds. See `Transaction`.
     ///
     /// >>> with db.transaction() as tx:
     /// ...     _ = tx.query("g.addV('airport').property(id, 'OSL').property('code', 'OSL')")
     /// ...     _ = tx.query("g.V('AUS').addE('route').to(__.V('OSL')).property('dist', 5100)")
     /// >>> db.query("g.V('AUS').out('route').count()").one()
     /// 3
-    fn transaction(&self, py: Python<'_>) -> PyResult<Transaction> {
-        let inner = self.handle()?;
-        raised(detached(py, inner, |inner| inner.transaction())).map(Transaction::new)
+    #[pyo3(signature = (timeout=None))]
+    fn transaction(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<Transaction> {
+        Transaction::begin(py, self.handle()?, query::seconds(timeout)?)
     }
 
     /// Begins to take vertices and edges in batches: the fast way to write many. See `Ingest`.

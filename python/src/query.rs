@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use mangrove::{Parameters, QueryOptions};
+use mangrove::{CancelToken, Parameters, QueryOptions};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
@@ -16,13 +16,41 @@ pub struct Request<'a> {
     pub options: QueryOptions,
 }
 
+/// What a query may take.
+#[derive(Clone, Copy, Default)]
+pub struct Limits {
+    /// In seconds.
+    pub timeout: Option<f64>,
+    /// In megabytes.
+    pub memory_mb: Option<usize>,
+}
+
+impl Limits {
+    fn options(self, cancel: CancelToken) -> PyResult<QueryOptions> {
+        let defaults = QueryOptions::default();
+        let memory_bytes_max = self.memory_mb.map_or(defaults.memory_bytes_max, |mb| mb.saturating_mul(1 << 20));
+        Ok(QueryOptions { timeout: seconds(self.timeout)?, cancel, memory_bytes_max, ..defaults })
+    }
+}
+
+/// A time given in seconds; one beyond all clocks is no limit.
+pub fn seconds(timeout: Option<f64>) -> PyResult<Option<Duration>> {
+    match timeout {
+        Some(seconds) if seconds.is_nan() || seconds < 0.0 => {
+            Err(PyValueError::new_err(format!("timeout is a number of seconds, not {seconds}")))
+        }
+        Some(seconds) => Ok(Duration::try_from_secs_f64(seconds).ok()),
+        None => Ok(None),
+    }
+}
+
 impl<'a> Request<'a> {
-    /// Parameters may come as a dict and by name; `timeout` is in seconds.
+    /// Parameters may come as a dict and by name.
     pub fn new(
         text: &'a str,
         params: Option<&Bound<'_, PyDict>>,
         named: Option<&Bound<'_, PyDict>>,
-        timeout: Option<f64>,
+        limits: Limits,
     ) -> PyResult<Self> {
         let mut parameters = Parameters::new();
         for (name, value) in [params, named].into_iter().flatten().flatten() {
@@ -31,10 +59,7 @@ impl<'a> Request<'a> {
                 return Err(PyValueError::new_err(format!("parameter {name} is given twice")));
             }
         }
-        let timeout = timeout.map(Duration::try_from_secs_f64).transpose();
-        let timeout = timeout.map_err(|e| PyValueError::new_err(format!("timeout: {e}")))?;
-        let options = QueryOptions { timeout, cancel: interrupt::token(), ..QueryOptions::default() };
-        Ok(Self { text, is_bytecode: false, parameters, options })
+        Ok(Self { text, is_bytecode: false, parameters, options: limits.options(interrupt::token())? })
     }
 
     pub fn bytecode(json: &'a str) -> Self {

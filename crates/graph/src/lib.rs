@@ -14,6 +14,7 @@ pub mod column;
 pub mod compare;
 pub mod error;
 pub mod id;
+pub mod number;
 pub mod predicate;
 pub mod record;
 pub mod schema;

@@ -14,6 +14,7 @@ pub mod crew;
 pub mod error;
 pub mod execute;
 pub mod gremlin;
+mod machine;
 pub mod optimize;
 pub mod plan;
 
@@ -83,7 +84,8 @@ pub struct Options {
     /// Stops the query with an error after so long.
     pub timeout: Option<Duration>,
     pub cancel: CancelToken,
-    /// What barriers and side effects may hold in memory, approximately.
+    /// What barriers and side effects may hold in memory, approximately; and so what results may that are taken all together.
+    /// By default half of the machine's memory, at most 4 GB.
     pub memory_bytes_max: usize,
     /// Turns rules of the optimiser off, by name.
     pub rules_off: Vec<String>,
@@ -93,7 +95,13 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { timeout: None, cancel: CancelToken::default(), memory_bytes_max: 4 << 30, rules_off: Vec::new(), crew: None }
+        Self {
+            timeout: None,
+            cancel: CancelToken::default(),
+            memory_bytes_max: machine::query_bytes_max(),
+            rules_off: Vec::new(),
+            crew: None,
+        }
     }
 }
 

@@ -26,6 +26,9 @@ pub struct Query {
     /// Give up after this long, as in 500ms, 30s, 5m
     #[arg(long, value_name = "TIME", value_parser = duration)]
     timeout: Option<Duration>,
+    /// Give up when this many megabytes are not enough; by default half of the machine's memory, at most 4096
+    #[arg(long, value_name = "MB")]
+    memory: Option<usize>,
     /// Show how the query would be run, instead of running it
     #[arg(long)]
     explain: bool,
@@ -37,7 +40,10 @@ impl Query {
         let text = self.text()?;
         let writes = mangrove_query::Query::parse(&text).map_err(QueryError::from)?.writes();
         let database = if writes && !self.explain { open_writing(&self.db)? } else { open_reading(&self.db)? };
-        let options = QueryOptions { timeout: self.timeout, cancel: interrupt::token(), ..QueryOptions::default() };
+        let defaults = QueryOptions::default();
+        let memory_bytes_max = self.memory.map_or(defaults.memory_bytes_max, |mb| mb.saturating_mul(1 << 20));
+        let cancel = interrupt::token();
+        let options = QueryOptions { timeout: self.timeout, cancel, memory_bytes_max, ..defaults };
         if self.explain {
             let plan = database.explain(&text, &parameters, &options)?;
             return output::print_text(&plan);

@@ -50,7 +50,8 @@ impl Shared {
             one_by_one: false,
             random: Random::new(source.strategies.seed),
             help: None,
-            deadline: options.timeout.map(|timeout| Instant::now() + timeout),
+            // A time too long to be told on the clock never comes.
+            deadline: options.timeout.and_then(|timeout| Instant::now().checked_add(timeout)),
             options,
             memory_bytes: 0,
         }

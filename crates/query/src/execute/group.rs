@@ -10,6 +10,7 @@ use super::by::{ByOp, eval_one, round_robin};
 use super::chain::{Child, Input, Op};
 use super::context::{Context, value_bytes};
 use super::keys::Groups;
+use super::nesting;
 use super::path;
 use super::reduce::{counted, per_scope};
 use super::select::grow;
@@ -63,6 +64,7 @@ impl GroupOp {
     fn publish(&mut self, cx: &mut Context<'_, '_>, name: &Name) -> Result<()> {
         let values = self.values(cx)?;
         let map = self.groups.maps(values, 1).pop().unwrap_or_default();
+        nesting::check(&map)?;
         cx.shared.side_effects.set(name, map);
         Ok(())
     }
@@ -251,6 +253,7 @@ impl TreeOp {
                     None => objects.push(object),
                 }
             }
+            nesting::check_tree_depth(objects.len())?;
             let scope = if self.side_effect.is_some() { 0 } else { batch.scope(row) };
             cx.hold(objects.len() * size_of::<Value>())?;
             grow(&mut self.trees[scope], &objects);

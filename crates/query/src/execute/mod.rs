@@ -35,6 +35,7 @@ mod matching;
 mod math;
 mod merge;
 mod mutate;
+mod nesting;
 mod number;
 mod parallel;
 mod path;

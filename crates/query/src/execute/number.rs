@@ -4,6 +4,7 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
+use mangrove_graph::number::{self, NumberError};
 use mangrove_graph::{BigDecimal, BigInt, Map, Value, ValueType, compare};
 
 use crate::error::{QueryError, Result};
@@ -84,6 +85,10 @@ fn by_zero() -> QueryError {
     QueryError::value("/ by zero")
 }
 
+fn beyond_bounds(error: NumberError) -> QueryError {
+    QueryError::value(format!("the result is out of bounds: {error}"))
+}
+
 fn integers(op: Arithmetic, a: i64, b: i64, t: ValueType) -> Result<Value> {
     let (a, b) = (i128::from(a), i128::from(b));
     let exact = match op {
@@ -121,14 +126,14 @@ fn decimals(op: Arithmetic, a: &Value, b: &Value) -> Result<Value> {
         // Infinities and NaN have no decimal.
         return Ok(Value::Float64(float(op, a.as_f64().unwrap_or(f64::NAN), b.as_f64().unwrap_or(f64::NAN))));
     };
-    Ok(match op {
+    let exact = match op {
         Arithmetic::Div if y == 0 => return Err(by_zero()),
         Arithmetic::Div => (x / y).with_prec(34).normalized(),
         Arithmetic::Add => x + y,
         Arithmetic::Sub => x - y,
         Arithmetic::Mul => x * y,
-    }
-    .into())
+    };
+    number::bounded_decimal(exact).map(Value::from).map_err(beyond_bounds)
 }
 
 fn bigs(op: Arithmetic, a: &Value, b: &Value) -> Result<Value> {
@@ -137,14 +142,14 @@ fn bigs(op: Arithmetic, a: &Value, b: &Value) -> Result<Value> {
         other => BigInt::from(other.as_i64().unwrap_or(0)),
     };
     let (a, b) = (big(a), big(b));
-    Ok(match op {
+    let exact = match op {
         Arithmetic::Div if b == BigInt::from(0) => return Err(by_zero()),
         Arithmetic::Div => a / b,
         Arithmetic::Add => a + b,
         Arithmetic::Sub => a - b,
         Arithmetic::Mul => a * b,
-    }
-    .into())
+    };
+    number::bounded_int(exact).map(Value::from).map_err(beyond_bounds)
 }
 
 /// `sum / count`, as a float.

@@ -9,6 +9,7 @@ use super::barrier::batch_bytes;
 use super::batch::Batch;
 use super::chain::{Child, Input, Once, Op};
 use super::context::Context;
+use super::nesting;
 use crate::error::Result;
 use crate::plan::Name;
 
@@ -135,6 +136,7 @@ impl RepeatOp {
         let Some(mut start) = self.start.take() else { return Ok(()) };
         let out = self.inside(cx, |this, cx| this.body.pull(cx, &mut start))?;
         let Some(out) = out else { return Ok(()) };
+        nesting::check_batch(&out)?;
         self.start = Some(start);
         self.rounds += 1;
         let staying = self.inside(cx, |this, cx| this.pass(cx, out, false));

@@ -12,7 +12,7 @@ use super::by::ByOp;
 use super::chain::{Input, MapBatch, Op};
 use super::context::{Context, value_bytes};
 use super::reduce::per_scope;
-use super::{number, type_error};
+use super::{nesting, number, type_error};
 use crate::error::{QueryError, Result};
 use crate::plan::{Name, Operator, SideEffectSeed};
 
@@ -69,6 +69,7 @@ impl SideEffects {
 
     /// Adds an item: to the collection there is, or as the side effect's own operator says.
     fn add(&mut self, name: &Name, item: Value, bulk: u64) -> Result<()> {
+        nesting::check(&item)?;
         let effect = self
             .values
             .entry(name.clone())

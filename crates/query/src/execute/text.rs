@@ -1,9 +1,7 @@
 //! Functions of strings: `concat`, `length`, `substring`, `format`, …, and casts to strings and booleans.
 
-use std::str::FromStr;
-
 use bigdecimal::ToPrimitive;
-use mangrove_graph::{BigDecimal, BigInt, Value, ValueType};
+use mangrove_graph::{BigInt, Value, ValueType, number};
 
 use super::batch::{Batch, Items, Moves};
 use super::by::{ByOp, round_robin};
@@ -308,7 +306,7 @@ fn parse_number(text: &str) -> Option<Value> {
     if let Ok(i) = text.parse::<i64>() {
         return Some(Value::Int64(i));
     }
-    if let Ok(i) = BigInt::from_str(text) {
+    if let Ok(i) = number::big_int(text) {
         return Some(i.into());
     }
     if !text.bytes().all(|b| b.is_ascii_digit() || b"+-.eE".contains(&b)) {
@@ -316,7 +314,7 @@ fn parse_number(text: &str) -> Option<Value> {
     }
     match text.parse::<f64>() {
         Ok(f) if f.is_finite() => Some(Value::Float64(f)),
-        _ => BigDecimal::from_str(text).ok().map(Value::from),
+        _ => number::decimal(text).ok().map(Value::from),
     }
 }
 
