@@ -80,15 +80,17 @@ enum Verdict {
     /// And whether there were any results.
     Same(bool),
     TooMuch,
+    /// It is no query at all.
+    Invalid(String),
     /// The interpreter's run is the first.
     Different(Vec<Run>),
 }
 
 fn judge(view: &dyn GraphView, stored: Option<&dyn GraphView>, text: &str, rule: usize, demand: Demand) -> Verdict {
     let expected = match catch_unwind(AssertUnwindSafe(|| interpreted(view, text))) {
-        Ok(Err(Failure::TooMuch)) => return Verdict::TooMuch,
         Ok(Ok(outcome)) => outcome,
-        Ok(Err(failure)) => return Verdict::Different(vec![(format!("interpreter ({failure})"), Outcome::Panic)]),
+        Ok(Err(Failure::TooMuch)) => return Verdict::TooMuch,
+        Ok(Err(failure)) => return Verdict::Invalid(failure.to_string()),
         Err(_) => Outcome::Panic,
     };
     let all_off: Vec<String> = RULES.iter().map(|rule| rule.name.to_owned()).collect();
@@ -214,6 +216,9 @@ fn run_graph(seed: u64, number: u64, tally: &Tally) {
         match judge(&oracle, snapshot.as_deref(), &query.to_string(), rule, demand) {
             Verdict::Same(results) => drop(tally.with_results.fetch_add(u64::from(results), Ordering::Relaxed)),
             Verdict::TooMuch => drop(tally.too_much.fetch_add(1, Ordering::Relaxed)),
+            Verdict::Invalid(why) => {
+                tally.reports.lock().expect("no thread panicked").push(format!("seed {seed}, graph {number}: {query}\n{why}"));
+            }
             Verdict::Different(runs) => {
                 let order_alone = runs.iter().all(|(_, outcome)| outcome.sorted() == runs[0].1.sorted());
                 let demand = Demand { order: order_alone && runs[0].1 != Outcome::Panic, ..demand };

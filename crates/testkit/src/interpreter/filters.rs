@@ -1,6 +1,6 @@
 //! Filters: for each traverser, whether it passes.
 
-use mangrove_graph::{Comparison, Predicate, Value};
+use mangrove_graph::{Comparison, ElementKind, Predicate, Value};
 use mangrove_query::plan::{By, Has, HasKey, LabelPredicate, Name, Pop, Quantifier, Step, Traversal};
 
 use super::elements::{held, key};
@@ -61,12 +61,12 @@ impl Interpreter<'_> {
     fn has_all(&self, tests: &[Has], value: &Value) -> Result<bool> {
         for Has { key, predicate } in tests {
             let candidates = match key {
-                HasKey::Id => spellings(self.id(value)?, predicate),
+                HasKey::Id => vec![self.id(value)?],
                 HasKey::Label => self.labels_of(value)?,
                 HasKey::Property(name) => self.held_under(name, value)?,
             };
             let predicate = match key {
-                HasKey::Id => &self.ids_for_elements(predicate)?,
+                HasKey::Id => &self.ids_in(predicate, value)?,
                 _ => predicate,
             };
             if !candidates.iter().any(|candidate| predicate.matches(candidate)) {
@@ -80,17 +80,27 @@ impl Interpreter<'_> {
         self.properties(owner, std::slice::from_ref(name))?.iter().map(held).collect()
     }
 
-    /// Elements in a test of ids stand for their ids.
-    fn ids_for_elements(&self, predicate: &Predicate) -> Result<Predicate> {
+    /// A test of the ids of things as `tested` is: elements in it stand for their ids, and text that is asked for stands for the
+    /// id of what it names, which may be an integer it spells.
+    fn ids_in(&self, predicate: &Predicate, tested: &Value) -> Result<Predicate> {
         let id = |value: &Value| match value {
             Value::Vertex(_) | Value::Edge(_) | Value::VertexProperty(_) => self.id(value),
             other => Ok(other.clone()),
         };
-        let ids = |values: &[Value]| values.iter().map(id).collect::<Result<Vec<_>>>();
+        let named = |value: &Value| {
+            let element = match (value, tested) {
+                (Value::String(_), Value::Vertex(_)) => self.named(ElementKind::Vertex, value)?,
+                (Value::String(_), Value::Edge(_)) => self.named(ElementKind::Edge, value)?,
+                _ => None,
+            };
+            id(element.as_ref().unwrap_or(value))
+        };
+        let ids = |values: &[Value], of: &dyn Fn(&Value) -> Result<Value>| values.iter().map(of).collect::<Result<Vec<_>>>();
         Ok(match predicate {
+            Predicate::Compare(Comparison::Eq, value) => Predicate::eq(named(value)?),
             Predicate::Compare(comparison, value) => Predicate::Compare(*comparison, id(value)?),
-            Predicate::Within(values) => Predicate::Within(ids(values)?.into()),
-            Predicate::Without(values) => Predicate::Without(ids(values)?.into()),
+            Predicate::Within(values) => Predicate::Within(ids(values, &named)?.into()),
+            Predicate::Without(values) => Predicate::Without(ids(values, &id)?.into()),
             other => other.clone(),
         })
     }
@@ -187,19 +197,6 @@ impl Interpreter<'_> {
             }
             _ => self.by_turn(by, turn, value),
         }
-    }
-}
-
-/// What a test of ids may match: the id, and for a test of equality with text also how the id is spelled.
-fn spellings(id: Value, predicate: &Predicate) -> Vec<Value> {
-    let asks_for_text = match predicate {
-        Predicate::Compare(Comparison::Eq, value) => value.as_str().is_some(),
-        Predicate::Within(values) => values.iter().any(|value| value.as_str().is_some()),
-        _ => false,
-    };
-    match id.as_i64() {
-        Some(number) if asks_for_text => vec![id, Value::string(number.to_string())],
-        _ => vec![id],
     }
 }
 

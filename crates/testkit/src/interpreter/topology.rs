@@ -46,7 +46,7 @@ impl Interpreter<'_> {
     }
 
     /// The element of an id, or the one given if it is there.
-    fn named(&self, kind: ElementKind, id: &Value) -> Result<Option<Value>> {
+    pub(super) fn named(&self, kind: ElementKind, id: &Value) -> Result<Option<Value>> {
         Ok(match (kind, id) {
             (ElementKind::Vertex, Value::Vertex(vertex)) => {
                 self.view.contains(ElementId::Vertex(*vertex))?.then(|| id.clone())

@@ -280,8 +280,12 @@ impl Writer<'_> {
                 Some(Unit::text(format!(".where(__.{}().as('{name}'))", self.pick(&["out", "in", "both"]))))
             }
             _ => {
-                let pop = self.pick(&["first", "last"]);
-                state.moved(kind);
+                let pop = self.pick(&["first", "last", "all", "mixed"]);
+                match pop {
+                    "all" => state.moved(Kind::List(Box::new(kind), true)),
+                    "mixed" => state.moved(Kind::Mixed),
+                    _ => state.moved(kind),
+                }
                 Some(Unit::text(format!(".select({pop}, '{name}')")))
             }
         }
