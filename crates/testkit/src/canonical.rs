@@ -1,7 +1,7 @@
 //! Results of queries as text that is the same for the same results: with the type of every value, and with the items of
 //! collections sorted, lists too, since most lists a query makes have no order of their own.
 
-use mangrove_graph::{PropertyOwner, Tree, Value};
+use mangrove_graph::{Tree, Value};
 
 /// The text of one result.
 pub fn text(value: &Value) -> String {
@@ -30,13 +30,8 @@ pub fn text(value: &Value) -> String {
         Value::VertexProperty(p) => {
             format!("vp {}.{}#{}:{}", Value::Vertex(p.vertex), p.name, p.ordinal, text(&p.value))
         }
-        Value::Property(p) => {
-            let owner = match &p.owner {
-                PropertyOwner::Edge(edge) => Value::Edge(*edge).to_string(),
-                PropertyOwner::VertexProperty(owner) => text(&Value::VertexProperty(owner.clone())),
-            };
-            format!("p {owner}.{}:{}", p.name, text(&p.value))
-        }
+        // Whose it is does not count: two of one key and value are the same.
+        Value::Property(p) => format!("p {}:{}", p.name, text(&p.value)),
         Value::Vertex(_) | Value::Edge(_) => value.to_string(),
         plain => format!("{plain}:{}", plain.value_type()),
     }

@@ -6,6 +6,7 @@
 
 mod support;
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
@@ -134,7 +135,13 @@ fn executed(view: &dyn GraphView, text: &str, rules_off: Vec<String>) -> Outcome
 }
 
 /// The least graph and query that still differ, by leaving out one part after the other.
-fn shrink(mut graph: SmallGraph, mut query: RandomQuery, rule: usize, stored: bool, demand: Demand) -> (SmallGraph, RandomQuery) {
+fn shrink(
+    mut graph: SmallGraph,
+    mut query: RandomQuery,
+    rule: usize,
+    stored: bool,
+    demand: Demand,
+) -> (SmallGraph, RandomQuery) {
     let differs = |graph: &SmallGraph, query: &RandomQuery| {
         matches!(judge_alone(graph, query, rule, stored, demand), Verdict::Different(_))
     };
@@ -199,6 +206,8 @@ struct Tally {
     pairs: AtomicU64,
     with_results: AtomicU64,
     too_much: AtomicU64,
+    /// Rules that changed a plan.
+    rules: Mutex<BTreeSet<&'static str>>,
     reports: Mutex<Vec<String>>,
 }
 
@@ -213,22 +222,39 @@ fn run_graph(seed: u64, number: u64, tally: &Tally) {
         let rule = random.below(RULES.len() as u64) as usize;
         let demand = Demand { order: query.ordered, errors_may_hide: query.may_fail };
         tally.pairs.fetch_add(1, Ordering::Relaxed);
+        note_rules(&oracle, &query.to_string(), tally);
         match judge(&oracle, snapshot.as_deref(), &query.to_string(), rule, demand) {
             Verdict::Same(results) => drop(tally.with_results.fetch_add(u64::from(results), Ordering::Relaxed)),
             Verdict::TooMuch => drop(tally.too_much.fetch_add(1, Ordering::Relaxed)),
             Verdict::Invalid(why) => {
-                tally.reports.lock().expect("no thread panicked").push(format!("seed {seed}, graph {number}: {query}\n{why}"));
+                tally
+                    .reports
+                    .lock()
+                    .expect("no thread panicked")
+                    .push(format!("seed {seed}, graph {number}: {query}\n{why}"));
             }
             Verdict::Different(runs) => {
                 let order_alone = runs.iter().all(|(_, outcome)| outcome.sorted() == runs[0].1.sorted());
                 let demand = Demand { order: order_alone && runs[0].1 != Outcome::Panic, ..demand };
-                let stored = runs.last().is_some_and(|(way, outcome)| way.contains("hot") && !demand.met(&runs[0].1, outcome));
+                let stored =
+                    runs.last().is_some_and(|(way, outcome)| way.contains("hot") && !demand.met(&runs[0].1, outcome));
                 let heading = format!("seed {seed}, graph {number}: {query}\n");
                 let (graph, query) = shrink(graph.clone(), query, rule, stored, demand);
                 let Verdict::Different(runs) = judge_alone(&graph, &query, rule, stored, demand) else { continue };
                 tally.reports.lock().expect("no thread panicked").push(report(&graph, &query, &runs, &heading));
             }
         }
+    }
+}
+
+/// Notes the rules that have a part in a query, until each had.
+fn note_rules(view: &dyn GraphView, text: &str, tally: &Tally) {
+    let mut noted = tally.rules.lock().expect("no thread panicked");
+    if noted.len() < RULES.len()
+        && let Ok(query) = Query::parse(text)
+        && let Ok(explanation) = query.explain(view, &Parameters::new(), &Options::default())
+    {
+        noted.extend(explanation.rules.iter().map(|(name, _)| *name));
     }
 }
 
@@ -256,8 +282,11 @@ fn rules_change_no_result_and_the_engine_is_right() {
     let (pairs, with_results) = (tally.pairs.into_inner(), tally.with_results.into_inner());
     let too_much = tally.too_much.into_inner();
     println!("{pairs} pairs, {with_results} with results, {too_much} passed over as too large");
+    let rules = tally.rules.into_inner().expect("no thread panicked");
     let reports = tally.reports.into_inner().expect("no thread panicked");
     assert!(reports.is_empty(), "{} differences\n\n{}", reports.len(), reports.join("\n\n"));
+    let idle: Vec<&str> = RULES.iter().map(|rule| rule.name).filter(|rule| !rules.contains(rule)).collect();
+    assert!(idle.is_empty(), "no query has shown what these rules do: {idle:?}");
     assert!(with_results * 10 >= pairs * 3, "too few queries have results: {with_results} of {pairs}");
     assert!(too_much * 10 <= pairs, "too many pairs are too large: {too_much} of {pairs}");
 }

@@ -23,9 +23,7 @@ impl Interpreter<'_> {
             }
             Step::Order { by, scope: Scope::Global } => return self.order(by, input),
             Step::Barrier { .. } | Step::Identity => return Ok(input),
-            Step::Fold { seed: None } => {
-                Some(Value::list(input.into_iter().map(|traverser| traverser.value).collect()))
-            }
+            Step::Fold { seed: None } => Some(Value::list(input.into_iter().map(|traverser| traverser.value).collect())),
             Step::Fold { seed: Some((seed, operator)) } => {
                 Some(input.iter().try_fold(seed.clone(), |sum, traverser| apply(*operator, &sum, &traverser.value))?)
             }

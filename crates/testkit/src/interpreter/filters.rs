@@ -23,9 +23,7 @@ impl Interpreter<'_> {
         let value = &traverser.value;
         Ok(Some(match step {
             Step::Has(tests) => self.has_all(tests, value)?,
-            Step::HasProperty { key, present } => {
-                self.properties(value, std::slice::from_ref(key))?.is_empty() != *present
-            }
+            Step::HasProperty { key, present } => self.properties(value, std::slice::from_ref(key))?.is_empty() != *present,
             Step::HasChild { key, child } => self.has_child(key, child, traverser)?,
             Step::HasKeyOf(predicate) => predicate.matches(&key(value)?),
             Step::HasValueOf(predicate) => predicate.matches(&held(value)?),
@@ -36,16 +34,14 @@ impl Interpreter<'_> {
             Step::WhereLabels { start, predicate, by } => self.where_labels(start.as_ref(), predicate, by, traverser)?,
             Step::ListFilter { quantifier, predicate } => list_passes(*quantifier, predicate, value),
             Step::Discard => false,
-            Step::PathFilter { simple, by, from, to } => {
-                match self.path(traverser, by, from.as_ref(), to.as_ref())? {
-                    Some(path) => {
-                        let objects = &path.objects;
-                        let repeats = (0..objects.len()).any(|at| objects[..at].contains(&objects[at]));
-                        repeats != *simple
-                    }
-                    None => false,
+            Step::PathFilter { simple, by, from, to } => match self.path(traverser, by, from.as_ref(), to.as_ref())? {
+                Some(path) => {
+                    let objects = &path.objects;
+                    let repeats = (0..objects.len()).any(|at| objects[..at].contains(&objects[at]));
+                    repeats != *simple
                 }
-            }
+                None => false,
+            },
             _ => return Ok(None),
         }))
     }
@@ -152,9 +148,7 @@ impl Interpreter<'_> {
         Ok(match predicate {
             LabelPredicate::And(parts) => self.bound_all(parts, by, traverser, turn)?.map(Predicate::And),
             LabelPredicate::Or(parts) => self.bound_all(parts, by, traverser, turn)?.map(Predicate::Or),
-            LabelPredicate::Not(part) => {
-                self.bound(part, by, traverser, turn)?.map(|part| Predicate::Not(Box::new(part)))
-            }
+            LabelPredicate::Not(part) => self.bound(part, by, traverser, turn)?.map(|part| Predicate::Not(Box::new(part))),
             LabelPredicate::Test(test, labels) => {
                 let mut values = Vec::new();
                 for label in labels {

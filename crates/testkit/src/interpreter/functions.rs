@@ -1,9 +1,7 @@
 //! Functions of one value: text, collections, arithmetic, casts.
 
 use mangrove_graph::{Map, Value};
-use mangrove_query::plan::{
-    By, ListFunction, MathExpression, MathOp, Name, Operand, Pop, Scope, Step, TextFunction,
-};
+use mangrove_query::plan::{By, ListFunction, MathExpression, MathOp, Name, Operand, Pop, Scope, Step, TextFunction};
 
 use super::{Failure, Interpreter, Result, Traverser};
 
@@ -81,7 +79,8 @@ impl Interpreter<'_> {
                 Some(separator) => text.split(separator).map(Value::string).collect(),
             }),
             TextFunction::Substring(start, end) => {
-                let place = |at: i64| (if at < 0 { at + characters.len() as i64 } else { at }).clamp(0, characters.len() as i64);
+                let place =
+                    |at: i64| (if at < 0 { at + characters.len() as i64 } else { at }).clamp(0, characters.len() as i64);
                 let (start, end) = (place(*start) as usize, end.map_or(characters.len(), |end| place(end) as usize));
                 Value::string(characters[start..end.max(start)].iter().collect::<String>())
             }
@@ -105,7 +104,9 @@ impl Interpreter<'_> {
         let mut parts = vec![traverser.value.clone()];
         for operand in operands {
             match (operand, self.operand(operand, traverser)?) {
-                (Operand::Value(_), Some(value)) if value.items().is_some() => parts.extend(value.items().unwrap_or_default()),
+                (Operand::Value(_), Some(value)) if value.items().is_some() => {
+                    parts.extend(value.items().unwrap_or_default())
+                }
                 (_, part) => parts.extend(part),
             }
         }
@@ -172,9 +173,8 @@ fn combine(function: ListFunction, a: &Value, b: &Value) -> Result<Value> {
     }
     let a = a.items().ok_or_else(|| Failure::met(function.name(), a))?;
     let b = b.items().ok_or_else(|| Failure::met(function.name(), b))?;
-    let only = |these: &[Value], others: &[Value]| {
-        these.iter().filter(|item| !others.contains(item)).cloned().collect::<Vec<_>>()
-    };
+    let only =
+        |these: &[Value], others: &[Value]| these.iter().filter(|item| !others.contains(item)).cloned().collect::<Vec<_>>();
     Ok(match function {
         ListFunction::Combine => Value::list([a, b].concat()),
         ListFunction::Merge => Value::set([a, b].concat()),

@@ -132,13 +132,7 @@ impl Interpreter<'_> {
     }
 
     /// Groups gather over the whole query, and are reduced anew as they grow.
-    fn group_into(
-        &mut self,
-        name: &Name,
-        key: Option<&By>,
-        value: Option<&GroupValue>,
-        input: &[Traverser],
-    ) -> Result<()> {
+    fn group_into(&mut self, name: &Name, key: Option<&By>, value: Option<&GroupValue>, input: &[Traverser]) -> Result<()> {
         let mut groups = self.groups.remove(name).unwrap_or_default();
         for (key, mut members) in self.grouped(key, input)? {
             match groups.iter_mut().find(|(known, _)| *known == key) {

@@ -20,11 +20,15 @@ impl Writer<'_> {
         Some(Unit::text(match &state.kind {
             Kind::Vertex => self.vertex_filter(),
             Kind::Edge { .. } => self.edge_filter(),
-            Kind::VertexProperty => self.pick(&[".hasKey('name')", ".hasKey('tags','age')", ".has('at')", ".hasValue('t1')"]).into(),
+            Kind::VertexProperty => {
+                self.pick(&[".hasKey('name')", ".hasKey('tags','age')", ".has('at')", ".hasValue('t1')"]).into()
+            }
             Kind::Property => self.pick(&[".hasKey('score')", ".hasKey(within('at','name'))", ".hasValue(gt(2))"]).into(),
             Kind::Number => format!(".is({})", self.number_test()),
             Kind::Text => format!(".is({})", self.text_test()),
-            Kind::Id => format!(".is({})", self.pick(&["1", "within(1, 2, 3)", "neq(2)", "'v1'", "gt(3)", "without(1, 'v2')"])),
+            Kind::Id => {
+                format!(".is({})", self.pick(&["1", "within(1, 2, 3)", "neq(2)", "'v1'", "gt(3)", "without(1, 'v2')"]))
+            }
             Kind::Mixed => format!(".is({})", self.mixed_test()),
             Kind::List(items, _) | Kind::Set(items) => match **items {
                 Kind::Number => {
@@ -118,7 +122,8 @@ impl Writer<'_> {
     pub fn number(&mut self) -> String {
         let n = self.below(7);
         let quarter = n as f64 / 4.0;
-        self.pick(&[&*format!("{n}"), &*format!("{n}L"), &*format!("{n}.0"), &*format!("{quarter:.2}d"), &*format!("{n}b")]).into()
+        self.pick(&[&*format!("{n}"), &*format!("{n}L"), &*format!("{n}.0"), &*format!("{quarter:.2}d"), &*format!("{n}b")])
+            .into()
     }
 
     fn number_test(&mut self) -> String {

@@ -68,7 +68,8 @@ impl SmallGraph {
 
     pub fn write(&self, graph: &mut dyn GraphWrite) -> Result<()> {
         let keys = KEYS.iter().map(|key| graph.ensure_key(key)).collect::<Result<Vec<_>>>()?;
-        let labels = VERTEX_LABELS.iter().map(|name| graph.ensure_label(ElementKind::Vertex, name)).collect::<Result<Vec<_>>>()?;
+        let labels =
+            VERTEX_LABELS.iter().map(|name| graph.ensure_label(ElementKind::Vertex, name)).collect::<Result<Vec<_>>>()?;
         for (label, key) in &self.indexes {
             graph.create_index(labels[*label], keys[*key])?;
         }
@@ -164,7 +165,8 @@ fn vertex(random: &mut Random, number: usize, ages: u64) -> SmallVertex {
 
 fn edge(random: &mut Random, at: usize, size: usize) -> SmallEdge {
     // Some ends come often, so that there are hubs, loops and parallel edges.
-    let mut end = || if random.below(3) == 0 { random.below(1 + size as u64 / 4) } else { random.below(size as u64) } as usize;
+    let mut end =
+        || if random.below(3) == 0 { random.below(1 + size as u64 / 4) } else { random.below(size as u64) } as usize;
     let (source, target) = (end(), end());
     let label = random.below(EDGE_LABELS.len() as u64) as usize;
     let id = (random.below(3) == 0).then(|| ExternalId::Int(10_000 + at as i64));

@@ -5,7 +5,9 @@
 pub enum Kind {
     Vertex,
     /// Whether `otherV()` knows where the edge was come from.
-    Edge { entered: bool },
+    Edge {
+        entered: bool,
+    },
     VertexProperty,
     Property,
     /// Numbers that are equal only if they are of one type too.

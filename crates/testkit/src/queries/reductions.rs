@@ -81,9 +81,7 @@ impl Writer<'_> {
             2 => (format!(".aggregate(local, '{name}')"), None),
             3 if state.kind.is_steady() && !state.bags => (format!(".groupCount('{name}')"), None),
             4 if state.kind.is_element() => (format!(".group('{name}').by(label).by(count())"), None),
-            5 if state.kind == Kind::Vertex => {
-                (String::new(), Some(Chain::text(&format!(".out().aggregate('{name}')"))))
-            }
+            5 if state.kind == Kind::Vertex => (String::new(), Some(Chain::text(&format!(".out().aggregate('{name}')")))),
             _ => (format!(".aggregate('{name}').by("), Some(self.single(state).0)),
         };
         let modulated = text.ends_with('(');

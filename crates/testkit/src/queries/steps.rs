@@ -47,7 +47,10 @@ impl Writer<'_> {
             },
             Kind::Id | Kind::Mixed | Kind::Tree => match self.below(3) {
                 0 => taken(state, ".constant('x')", Kind::Text),
-                1 => ".barrier()".into(),
+                1 => {
+                    state.ordered = false;
+                    ".barrier()".into()
+                }
                 _ => return None,
             },
         };
@@ -56,7 +59,22 @@ impl Writer<'_> {
 
     fn vertex_step(&mut self, state: &mut State) -> Option<Unit> {
         let labels = self.edge_labels();
-        Some(Unit::text(match self.below(22) {
+        Some(Unit::text(match self.below(25) {
+            22 if state.depth == 0 => {
+                state.spread(Kind::Vertex);
+                match self.below(3) {
+                    0 => format!(".V({})", self.ids()),
+                    1 => format!(".V().has('name', '{}')", self.pick(&["a", "b", "c"])),
+                    _ => format!(".V().hasLabel('{}').has('age', {})", self.vertex_label(), self.number()),
+                }
+            }
+            23 => spread(state, ".properties('tags', 'age').element()", Kind::Vertex),
+            24 => {
+                state.spread(Kind::Vertex);
+                let (to_edge, to_vertex) =
+                    *self.pick(&[&("outE", "inV"), &("inE", "outV"), &("bothE", "otherV"), &("outE", "otherV")]);
+                format!(".{to_edge}({labels}).{to_vertex}()")
+            }
             0..9 => {
                 state.spread(Kind::Vertex);
                 format!(".{}({labels})", self.pick(&["out", "out", "in", "both"]))
@@ -111,7 +129,12 @@ impl Writer<'_> {
             8 => taken(state, ".id()", Kind::Id),
             9 => spread(state, ".properties()", Kind::Property),
             _ => {
-                let text = self.pick_text(&[".valueMap()", ".elementMap()", ".elementMap('score')", ".valueMap('note').with(WithOptions.tokens)"]);
+                let text = self.pick_text(&[
+                    ".valueMap()",
+                    ".elementMap()",
+                    ".elementMap('score')",
+                    ".valueMap('note').with(WithOptions.tokens)",
+                ]);
                 taken(state, text, Kind::Map(Box::new(Kind::Mixed), Box::new(Kind::Mixed)))
             }
         })
@@ -125,7 +148,9 @@ impl Writer<'_> {
             3 if of_vertex => spread(state, ".properties()", Kind::Property),
             4 if of_vertex => taken(state, ".values('at')", Kind::Number),
             5 if of_vertex => taken(state, ".id()", Kind::Text),
-            _ => taken(state, ".element()", if of_vertex { Kind::Vertex } else { Kind::Mixed }),
+            _ if of_vertex => taken(state, ".element()", Kind::Vertex),
+            // Two properties of one key and value are one, and whose they are is not said.
+            _ => taken(state, ".value()", Kind::Mixed),
         }
     }
 
@@ -163,11 +188,21 @@ impl Writer<'_> {
         let sorted = || Kind::List(Box::new(items.clone()), true);
         Some(match self.below(10) {
             0 => taken(state, ".count(local)", Kind::Number),
-            1 if items == Kind::Number => taken(state, self.pick_text(&[".sum(local)", ".max(local)", ".min(local)"]), Kind::Number),
+            1 if items == Kind::Number => {
+                taken(state, self.pick_text(&[".sum(local)", ".max(local)", ".min(local)"]), Kind::Number)
+            }
             2 if items == Kind::Number => taken(state, ".mean(local)", Kind::Number),
-            3 if items.has_total_order() => taken(state, self.pick_text(&[".order(local)", ".order(local).by(desc)"]), sorted()),
+            3 if items.has_total_order() => {
+                taken(state, self.pick_text(&[".order(local)", ".order(local).by(desc)"]), sorted())
+            }
             4 if ordered && items != Kind::Mixed => {
-                let text = self.pick_text(&[".limit(local, 2)", ".tail(local, 1)", ".range(local, 1, 3)", ".reverse()", ".skip(local, 1)"]);
+                let text = self.pick_text(&[
+                    ".limit(local, 2)",
+                    ".tail(local, 1)",
+                    ".range(local, 1, 3)",
+                    ".reverse()",
+                    ".skip(local, 1)",
+                ]);
                 taken(state, text, sorted())
             }
             5 if items.is_steady() => taken(state, ".dedup(local)", Kind::Set(Box::new(items))),
@@ -207,7 +242,8 @@ impl Writer<'_> {
     fn project(&mut self, state: &mut State) -> Unit {
         let two = self.one_in(2);
         let (first, a) = self.single(state);
-        let mut unit = Unit::text(if two { ".project('p', 'q')" } else { ".project('p')" }).and(".by(").child(first).and(")");
+        let mut unit =
+            Unit::text(if two { ".project('p', 'q')" } else { ".project('p')" }).and(".by(").child(first).and(")");
         let mut fields = vec![("p".to_owned(), a)];
         if two {
             let (second, b) = self.single(state);

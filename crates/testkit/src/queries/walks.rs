@@ -167,9 +167,8 @@ impl Writer<'_> {
         let named = name.as_ref().map_or(String::new(), |name| format!("'{name}', "));
         let repeat = Unit::text(format!(".repeat({named}")).child(body).and(")");
         let test = self.walk_test(state);
-        let until = Unit::text(".until(").child(Chain::of(
-            Unit::text(format!(".or({loops}.is(gte({times})), ")).child(test.clone()).and(")"),
-        ));
+        let until = Unit::text(".until(")
+            .child(Chain::of(Unit::text(format!(".or({loops}.is(gte({times})), ")).child(test.clone()).and(")")));
         let until = until.and(")");
         let emit = match self.one_in(2) {
             true => Unit::text(".emit()"),

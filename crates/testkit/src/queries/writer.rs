@@ -14,7 +14,9 @@ pub fn query(random: &mut Random) -> RandomQuery {
         (true, 0..15) => "g.withSack(0)",
         (true, _) => "g.withSack(1.5d)",
         (_, 0) => "g.withPath()",
-        (_, 1) => "g.withBulk(true)",
+        (_, 1) => "g.withStrategies(ProductiveByStrategy)",
+        (_, 2) => "g.withStrategies(new SubgraphStrategy(vertices: __.has('age', lt(5))))",
+        (_, 3) => "g.withStrategies(new SubgraphStrategy(edges: __.hasLabel('knows', 'likes')))",
         _ => "g",
     };
     state.sack = sack;
