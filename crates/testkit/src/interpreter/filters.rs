@@ -29,8 +29,8 @@ impl Interpreter<'_> {
             Step::HasValueOf(predicate) => predicate.matches(&held(value)?),
             Step::Is(predicate) => predicate.matches(value),
             Step::Where { child, negated } => self.exists(child, traverser)? != *negated,
-            Step::And(children) => self.count_existing(children, traverser)? == children.len(),
-            Step::Or(children) => self.count_existing(children, traverser)? > 0,
+            Step::And(children) => !self.any_that(false, children, traverser)?,
+            Step::Or(children) => self.any_that(true, children, traverser)?,
             Step::WhereLabels { start, predicate, by } => self.where_labels(start.as_ref(), predicate, by, traverser)?,
             Step::ListFilter { quantifier, predicate } => list_passes(*quantifier, predicate, value),
             Step::Discard => false,
@@ -46,12 +46,14 @@ impl Interpreter<'_> {
         }))
     }
 
-    fn count_existing(&mut self, children: &[Traversal], traverser: &Traverser) -> Result<usize> {
-        let mut existing = 0;
+    /// Whether some child gives something (or nothing, as `gives` asks); those behind it are not run.
+    fn any_that(&mut self, gives: bool, children: &[Traversal], traverser: &Traverser) -> Result<bool> {
         for child in children {
-            existing += usize::from(self.exists(child, traverser)?);
+            if self.exists(child, traverser)? == gives {
+                return Ok(true);
+            }
         }
-        Ok(existing)
+        Ok(false)
     }
 
     fn has_all(&self, tests: &[Has], value: &Value) -> Result<bool> {
