@@ -25,7 +25,7 @@ impl Interpreter<'_> {
                 let injected = values.iter().map(|value| self.fresh(value.clone()));
                 input.iter().filter(|traverser| !traverser.start).cloned().chain(injected).collect()
             }
-            Step::Hop { direction, labels, to_edges } => {
+            Step::Hop { direction, labels, to_edges, .. } => {
                 self.each(input, |this, traverser| this.hop(&traverser.value, *direction, labels, *to_edges))?
             }
             Step::End(which) => self.each(input, |_, traverser| ends(*which, traverser))?,
