@@ -1,6 +1,6 @@
 //! Plan to operators.
 
-use mangrove_graph::Token;
+use mangrove_graph::{Map, Token, Value};
 
 use super::barrier::{BulkOp, OrderLocal, OrderOp, SackBarrierOp};
 use super::branch::{ChooseOp, CoalesceOp, ConditionOp, OptionalOp, PickOp, UnionOp};
@@ -14,7 +14,7 @@ use super::group::{GroupCountOp, GroupOp, GroupValueOp, TreeOp};
 use super::hop::{DegreeOp, EndOp, HopOp};
 use super::init::{InjectOp, ScanOp};
 use super::list::ListOp;
-use super::map::{ConstantOp, FlatMapOp, IdentityOp, IndexOp, LocalOp, MapOp};
+use super::map::{ConstantOp, FlatMapOp, IdentityOp, IndexOp, LocalOp, MapOp, SpreadOp};
 use super::matching::{MatchOp, PatternOp};
 use super::math::MathStep;
 use super::merge::MergeOp;
@@ -63,6 +63,9 @@ fn chain(traversal: &Traversal, place: Place) -> Result<Chain> {
             at += run;
         } else {
             let node = &steps[at];
+            if gathers_below(&node.step) {
+                links.push(Link::new(mapping(SpreadOp), Vec::new(), node.span));
+            }
             let op = compile(&node.step, Place { start: place.start && at == 0, ..place })?;
             links.push(Link::new(op, node.labels.clone(), node.span));
             at += 1;
@@ -152,8 +155,38 @@ fn mapping<M: MapBatch + 'static>(map: M) -> Box<dyn Op> {
     Box::new(Mapping(map))
 }
 
-fn has_barrier(traversal: &Traversal) -> bool {
-    traversal.steps.iter().any(|node| node.step.is_barrier())
+/// Whether a traversal gives something else for traversers in two batches than for the same in one.
+fn tells_batches_apart(traversal: &Traversal) -> bool {
+    traversal.steps.iter().any(|node| match &node.step {
+        Step::Dedup { scope: Scope::Global, .. } | Step::Range { scope: Scope::Global, .. } | Step::Inject(_) => true,
+        // Their branches and bodies take all traversers, as they themselves do.
+        step @ (Step::Union(_) | Step::Choose { .. } | Step::Repeat(_)) => {
+            let mut below = false;
+            step.for_each_child(&mut |child| below |= tells_batches_apart(child));
+            below
+        }
+        step => step.is_barrier(),
+    })
+}
+
+/// Whether the step has a child that is run once for a row of many traversers, and gathers side effects, which count each.
+fn gathers_below(step: &Step) -> bool {
+    let per_row = matches!(
+        step,
+        Step::SideEffect(_) | Step::Local(_) | Step::FlatMap(_) | Step::Map(_) | Step::Optional(_) | Step::Coalesce(_)
+    );
+    let mut gathers = false;
+    if per_row {
+        step.for_each_child(&mut |child| gathers |= child.any(&|node| gathers_aside(&node.step)));
+    }
+    gathers
+}
+
+fn gathers_aside(step: &Step) -> bool {
+    matches!(
+        step,
+        Step::Aggregate { .. } | Step::Group { side_effect: Some(_), .. } | Step::GroupCount { side_effect: Some(_), .. }
+    )
 }
 
 fn compile(step: &Step, place: Place) -> Result<Box<dyn Op>> {
@@ -172,7 +205,7 @@ fn compile(step: &Step, place: Place) -> Result<Box<dyn Op>> {
                 .iter()
                 .map(|t| Ok(Child::new(chain(t, Place { parallel: false, ..place })?)))
                 .collect::<Result<_>>()?;
-            Box::new(UnionOp::new(branches, traversals.iter().any(has_barrier)))
+            Box::new(UnionOp::new(branches, traversals.iter().any(tells_batches_apart)))
         }
         Step::Coalesce(traversals) => mapping(CoalesceOp(children(traversals)?)),
         Step::Optional(traversal) => mapping(OptionalOp(child(traversal)?)),
@@ -212,7 +245,7 @@ fn choose(condition: &ChooseOn, options: &[Option_], all: bool) -> Result<Box<dy
         ChooseOn::By(modulator) => ConditionOp::By(by(modulator)?),
         ChooseOn::Predicate(predicate) => ConditionOp::Predicate(predicate.clone()),
     };
-    let barrier = options.iter().any(|option| has_barrier(&option.traversal));
+    let barrier = options.iter().any(|option| tells_batches_apart(&option.traversal));
     let options = options.iter().map(|option| {
         let pick = match &option.pick {
             Pick::Any => PickOp::Any,
@@ -240,7 +273,8 @@ fn compile_repeat(repeat: &Repeat, place: Place) -> Result<Box<dyn Op>> {
     };
     let body = Child::new(chain(&repeat.body, Place { start: false, ..place })?);
     let until = until.map(|until| (until, repeat.until_first));
-    Ok(Box::new(RepeatOp::new(body, repeat.name.clone(), until, emit.map(|emit| (emit, repeat.emit_first)))))
+    let emit = emit.map(|emit| (emit, repeat.emit_first));
+    Ok(Box::new(RepeatOp::new(body, repeat.name.clone(), until, emit, tells_batches_apart(&repeat.body))))
 }
 
 fn compile_filter(step: &Step) -> Result<Option<Box<dyn Op>>> {
@@ -386,14 +420,21 @@ fn compile_map(step: &Step) -> Result<Box<dyn Op>> {
     })
 }
 
-/// The names `aggregate` gathers under: they are there from the start, if empty.
-pub fn gathered(traversal: &Traversal, names: &mut Vec<Name>) {
+/// The side effects steps gather: they are there from the start, if empty.
+pub fn gathered(traversal: &Traversal, effects: &mut Vec<(Name, Value)>) {
     for node in &traversal.steps {
-        if let Step::Aggregate { name, .. } = &node.step {
-            names.push(name.clone());
-        }
+        let (name, empty) = match &node.step {
+            Step::Aggregate { name, .. } => (name, Value::BulkSet(Default::default())),
+            Step::Group { side_effect: Some(name), .. } | Step::GroupCount { side_effect: Some(name), .. } => {
+                (name, Value::map(Map::new()))
+            }
+            Step::Tree { side_effect: Some(name), .. } => (name, Value::Tree(Default::default())),
+            Step::Subgraph(name) => (name, Value::Subgraph(Default::default())),
+            _ => continue,
+        };
+        effects.push((name.clone(), empty));
     }
-    traversal.for_each_child(&mut |child| gathered(child, names));
+    traversal.for_each_child(&mut |child| gathered(child, effects));
 }
 
 /// Whether traversers must go one by one, because the plan reads a side effect that earlier traversers have changed and later
@@ -442,7 +483,12 @@ pub fn path_mode(plan: &Plan) -> PathMode {
 }
 
 fn reads_paths(step: &Step) -> bool {
-    matches!(step, Step::Path { .. } | Step::PathFilter { .. } | Step::Tree { .. } | Step::End(EndOf::Other))
+    match step {
+        Step::Path { .. } | Step::PathFilter { .. } | Step::Tree { .. } | Step::End(EndOf::Other) => true,
+        // Two labels of one name on one stop are one object, on two stops two; labels alone do not tell.
+        Step::Select { pop, .. } | Step::SelectChild { pop, .. } => matches!(pop, Some(Pop::All | Pop::Mixed)),
+        _ => false,
+    }
 }
 
 fn reads_labels(step: &Step) -> bool {

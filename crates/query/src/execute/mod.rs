@@ -86,7 +86,7 @@ impl Execution {
         let mut shared = Shared::new(&plan.source, options, mode);
         let mut gathered = Vec::new();
         compile::gathered(&plan.traversal, &mut gathered);
-        gathered.iter().for_each(|name| shared.side_effects.ensure(name));
+        gathered.into_iter().for_each(|(name, empty)| shared.side_effects.ensure(name, empty));
         shared.one_by_one = one_by_one;
         let mut chain = compile::root(&plan, help.is_some())?;
         shared.help = help;

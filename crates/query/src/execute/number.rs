@@ -173,13 +173,21 @@ pub fn fraction(a: &Value, b: &Value) -> Result<Value> {
 
 /// `n * v`, for traversers that stand for many.
 pub fn times(v: &Value, n: u64) -> Result<Value> {
-    if n == 1 { Ok(v.clone()) } else { arithmetic(Arithmetic::Mul, v, &counted(n, v)) }
+    match v.value_type() {
+        t if n == 1 && (v.is_number() || t == ValueType::Null) => Ok(v.clone()),
+        // As adding it n times would: no wider than it must be.
+        t if t <= ValueType::Int64 && t.is_integer() => {
+            let n = i64::try_from(n).map_err(|_| QueryError::value("long overflow"))?;
+            integers(Arithmetic::Mul, v.as_i64().unwrap_or(0), n, t)
+        }
+        _ => arithmetic(Arithmetic::Mul, v, &counted(n, v)),
+    }
 }
 
 /// `n` in a type that does not widen `v`.
 fn counted(n: u64, v: &Value) -> Value {
     match v.value_type() {
-        ValueType::Int8 | ValueType::Int16 | ValueType::Int32 | ValueType::Float32 => match i32::try_from(n) {
+        ValueType::Float32 => match i32::try_from(n) {
             Ok(n) => Value::Int32(n),
             Err(_) => Value::Int64(n as i64),
         },

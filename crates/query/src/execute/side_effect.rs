@@ -42,11 +42,9 @@ impl SideEffects {
         self.values.entry(name.clone()).or_insert(SideEffect { value: Value::Null, merge: None }).value = value;
     }
 
-    /// Makes sure there is such a side effect.
-    pub fn ensure(&mut self, name: &Name) {
-        self.values
-            .entry(name.clone())
-            .or_insert_with(|| SideEffect { value: Value::BulkSet(Arc::new(Vec::new())), merge: None });
+    /// Makes sure there is such a side effect, `empty` if there was none.
+    pub fn ensure(&mut self, name: Name, empty: Value) {
+        self.values.entry(name).or_insert(SideEffect { value: empty, merge: None });
     }
 
     /// Whether everything gathered takes the place of what was there.
