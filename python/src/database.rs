@@ -14,7 +14,7 @@ use crate::errors::{self, OpenError, raised};
 use crate::ingest::Ingest;
 use crate::interrupt::Listening;
 use crate::load;
-use crate::query::Request;
+use crate::query::{Bytecode, Request, Written};
 use crate::result::{self, QueryResult};
 use crate::transaction::{Transaction, detached};
 
@@ -80,9 +80,11 @@ impl Database {
     fn run(&self, py: Python<'_>, request: &Request<'_>) -> PyResult<QueryResult> {
         let inner = self.handle()?;
         let outcome = py.detach(|| {
-            let mut stream = match request.is_bytecode {
-                true => inner.query_bytecode(request.text, &request.parameters, &request.options)?,
-                false => inner.query(request.text, &request.parameters, &request.options)?,
+            let Request { written, parameters, options } = request;
+            let mut stream = match *written {
+                Written::Text(text) => inner.query(text, parameters, options)?,
+                Written::GraphSon(json) => inner.query_bytecode(json, parameters, options)?,
+                Written::GraphBinary(bytes) => inner.query_graphbinary(bytes, parameters, options)?,
             };
             let rows = stream.described()?;
             Ok::<_, mangrove::QueryError>((rows, stream.warnings().to_vec()))
@@ -117,6 +119,18 @@ impl Database {
         self.run(py, &Request::new(text, params, named, timeout)?)
     }
 
+    /// Runs bytecode, as Gremlin language variants write it: GraphSON 3 if it is a str, GraphBinary 1 if it is bytes. In all else
+    /// as `query`.
+    ///
+    /// >>> from gremlin_python.structure.io.graphbinaryV1 import GraphBinaryWriter
+    /// >>> traversal = db.traversal().V().has("airport", "code", "AUS").out("route").values("code").order()
+    /// >>> db.query_bytecode(GraphBinaryWriter().write_object(traversal.bytecode)).to_list()
+    /// ['DFW', 'LHR']
+    #[pyo3(signature = (bytecode, *, timeout=None))]
+    fn query_bytecode(&self, py: Python<'_>, bytecode: Bytecode, timeout: Option<f64>) -> PyResult<QueryResult> {
+        self.run(py, &Request::bytecode(&bytecode, timeout)?)
+    }
+
     /// The plan of a query, as text: as written, after each rule of the optimiser that changed it, and as it would run.
     ///
     /// >>> print(db.explain("g.V().hasLabel('airport').out('route').count()"))
@@ -132,7 +146,7 @@ impl Database {
         named: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<String> {
         let (inner, request) = (self.handle()?, Request::new(text, params, named, None)?);
-        raised(py.detach(|| inner.explain(request.text, &request.parameters, &request.options)))
+        raised(py.detach(|| inner.explain(text, &request.parameters, &request.options)))
     }
 
     /// Begins a transaction: several queries that are kept together or not at all. See `Transaction`.
@@ -423,10 +437,6 @@ impl Database {
 
     fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         slf.py().import("mangrovedb._display")?.call_method1("database_html", (slf,))
-    }
-
-    fn _query_bytecode(&self, py: Python<'_>, json: &str) -> PyResult<QueryResult> {
-        self.run(py, &Request::bytecode(json))
     }
 }
 

@@ -5,13 +5,29 @@ use std::time::Duration;
 use mangrove::{Parameters, QueryOptions};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
 use pyo3::types::{PyDict, PyString};
 
 use crate::{interrupt, parameters};
 
+/// A query in one of its written forms.
+pub enum Written<'a> {
+    Text(&'a str),
+    GraphSon(&'a str),
+    GraphBinary(&'a [u8]),
+}
+
+/// Bytecode as Python has it.
+#[derive(FromPyObject)]
+pub enum Bytecode {
+    #[pyo3(annotation = "str")]
+    GraphSon(PyBackedStr),
+    #[pyo3(annotation = "bytes")]
+    GraphBinary(PyBackedBytes),
+}
+
 pub struct Request<'a> {
-    pub text: &'a str,
-    pub is_bytecode: bool,
+    pub written: Written<'a>,
     pub parameters: Parameters,
     pub options: QueryOptions,
 }
@@ -31,14 +47,20 @@ impl<'a> Request<'a> {
                 return Err(PyValueError::new_err(format!("parameter {name} is given twice")));
             }
         }
-        let timeout = timeout.map(Duration::try_from_secs_f64).transpose();
-        let timeout = timeout.map_err(|e| PyValueError::new_err(format!("timeout: {e}")))?;
-        let options = QueryOptions { timeout, cancel: interrupt::token(), ..QueryOptions::default() };
-        Ok(Self { text, is_bytecode: false, parameters, options })
+        Ok(Self { written: Written::Text(text), parameters, options: options(timeout)? })
     }
 
-    pub fn bytecode(json: &'a str) -> Self {
-        let options = QueryOptions { cancel: interrupt::token(), ..QueryOptions::default() };
-        Self { text: json, is_bytecode: true, parameters: Parameters::new(), options }
+    pub fn bytecode(bytecode: &'a Bytecode, timeout: Option<f64>) -> PyResult<Self> {
+        let written = match bytecode {
+            Bytecode::GraphSon(json) => Written::GraphSon(json),
+            Bytecode::GraphBinary(bytes) => Written::GraphBinary(bytes),
+        };
+        Ok(Self { written, parameters: Parameters::new(), options: options(timeout)? })
     }
+}
+
+fn options(timeout: Option<f64>) -> PyResult<QueryOptions> {
+    let timeout = timeout.map(Duration::try_from_secs_f64).transpose();
+    let timeout = timeout.map_err(|e| PyValueError::new_err(format!("timeout: {e}")))?;
+    Ok(QueryOptions { timeout, cancel: interrupt::token(), ..QueryOptions::default() })
 }

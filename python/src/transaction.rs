@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::errors::{TransactionError, raised};
-use crate::query::Request;
+use crate::query::{Bytecode, Request, Written};
 use crate::result::{self, QueryResult};
 
 /// What must stay on the thread it was made on, in the hands of an interpreter that moves objects between threads.
@@ -112,9 +112,11 @@ impl Transaction {
         let mut slot = self.slot()?;
         let inner = slot.as_mut().ok_or_else(ended)?.get()?;
         let outcome = detached(py, inner, |inner| {
-            let rows = match request.is_bytecode {
-                true => inner.query_bytecode(request.text, &request.parameters, &request.options)?,
-                false => inner.query(request.text, &request.parameters, &request.options)?,
+            let Request { written, parameters, options } = request;
+            let rows = match *written {
+                Written::Text(text) => inner.query(text, parameters, options)?,
+                Written::GraphSon(json) => inner.query_bytecode(json, parameters, options)?,
+                Written::GraphBinary(bytes) => inner.query_graphbinary(bytes, parameters, options)?,
             };
             let described = rows.values.iter().map(|value| inner.describe(value)).collect::<Result<Vec<_>, _>>();
             Ok::<_, mangrove::QueryError>((described, rows.warnings))
@@ -151,6 +153,16 @@ impl Transaction {
         self.run(py, &Request::new(text, params, named, timeout)?)
     }
 
+    /// Runs bytecode as part of the transaction. Arguments as of `Database.query_bytecode`.
+    ///
+    /// >>> with db.transaction() as tx:
+    /// ...     tx.query_bytecode('{"@type": "g:Bytecode", "@value": {"step": [["V"], ["count"]]}}').one()
+    /// 5
+    #[pyo3(signature = (bytecode, *, timeout=None))]
+    fn query_bytecode(&self, py: Python<'_>, bytecode: Bytecode, timeout: Option<f64>) -> PyResult<QueryResult> {
+        self.run(py, &Request::bytecode(&bytecode, timeout)?)
+    }
+
     /// Makes all changes durable and visible to others.
     ///
     /// >>> tx = db.transaction()
@@ -185,10 +197,6 @@ impl Transaction {
     #[getter]
     fn closed(&self) -> bool {
         self.slot().is_ok_and(|slot| slot.is_none())
-    }
-
-    fn _query_bytecode(&self, py: Python<'_>, json: &str) -> PyResult<QueryResult> {
-        self.run(py, &Request::bytecode(json))
     }
 
     fn __enter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {

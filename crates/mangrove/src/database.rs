@@ -3,7 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use mangrove_graph::{Cardinality, ElementKind, GraphError, GraphView, GraphWrite, KeyId, LabelId, Schema, ValueType};
+use mangrove_graph::{
+    Cardinality, ElementKind, GraphError, GraphView, GraphWrite, KeyId, LabelId, Schema, Value, ValueType,
+};
 use mangrove_ingest::{ExportFormat, ExportReport, IngestOptions, LoadOptions, LoadReport, Progress};
 use mangrove_query::gremlin::error::suggest;
 use mangrove_query::{Graph, Parameters, Query};
@@ -82,6 +84,17 @@ impl Database {
         options: &QueryOptions,
     ) -> Result<ResultStream, QueryError> {
         self.guarded(&|| format!("running bytecode {json}"), || self.run(&Query::from_bytecode(json)?, parameters, options))
+    }
+
+    /// Runs GraphBinary 1 bytecode, the other form language variants send.
+    pub fn query_graphbinary(
+        &self,
+        bytes: &[u8],
+        parameters: &Parameters,
+        options: &QueryOptions,
+    ) -> Result<ResultStream, QueryError> {
+        let doing = || format!("running the GraphBinary {}", hex(bytes));
+        self.guarded(&doing, || self.run(&Query::from_graphbinary(bytes)?, parameters, options))
     }
 
     fn run(&self, query: &Query, parameters: &Parameters, options: &QueryOptions) -> Result<ResultStream, QueryError> {
@@ -233,6 +246,11 @@ impl Database {
     }
 }
 
+/// For the report of a bug: what it takes to repeat it.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    Value::Bytes(bytes.into()).to_string()
+}
+
 fn known(schema: &Schema, label: &str, key: &str) -> Result<(LabelId, KeyId), StoreError> {
     let labels = || schema.vertex_labels.iter().map(|l| &*l.name);
     let keys = || schema.keys.iter().map(|k| &**k);
@@ -249,7 +267,6 @@ fn unknown<'a>(what: &'static str, name: &str, known: impl Iterator<Item = &'a s
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mangrove_graph::Value;
 
     fn count(db: &Database) -> Value {
         db.query("g.V().count()", &Parameters::new(), &QueryOptions::default()).unwrap().values().unwrap().remove(0)

@@ -8,6 +8,7 @@ use mangrove_ingest::{LoadOptions, LoadReport, Progress};
 use mangrove_query::{Graph, Parameters, Query};
 
 use crate::QueryOptions;
+use crate::database::hex;
 use crate::describe::{self, Described};
 use crate::error::{LoadError, QueryError, StoreError};
 use crate::guard;
@@ -59,6 +60,18 @@ impl Transaction {
     ) -> Result<Rows, QueryError> {
         let reading = || format!("reading bytecode {json}");
         let query = guard::run(&self.reports, &reading, || Ok::<_, QueryError>(Query::from_bytecode(json)?))?;
+        self.run(&query, parameters, options)
+    }
+
+    /// Runs GraphBinary 1 bytecode to its end.
+    pub fn query_graphbinary(
+        &mut self,
+        bytes: &[u8],
+        parameters: &Parameters,
+        options: &QueryOptions,
+    ) -> Result<Rows, QueryError> {
+        let reading = || format!("reading the GraphBinary {}", hex(bytes));
+        let query = guard::run(&self.reports, &reading, || Ok::<_, QueryError>(Query::from_graphbinary(bytes)?))?;
         self.run(&query, parameters, options)
     }
 

@@ -116,6 +116,11 @@ impl Query {
         Self::new("".into(), gremlin::read_bytecode(json)?)
     }
 
+    /// Reads GraphBinary 1 bytecode, the other form of the same.
+    pub fn from_graphbinary(bytes: &[u8]) -> Result<Self> {
+        Self::new("".into(), gremlin::read_graphbinary(bytes)?)
+    }
+
     fn new(text: Arc<str>, mut syntax: Traversal) -> Result<Self> {
         plan::check_names(&syntax)?;
         let writes = writes(&syntax);

@@ -10,7 +10,7 @@ use mangrove_graph::{Date, DateTime, Duration, Uuid, Value};
 use num_bigint::BigInt;
 
 /// Digits of an integer, and the exponent of a decimal: beyond what any quantity needs, below what hurts.
-const DIGITS_MAX: usize = 10_000;
+pub(super) const DIGITS_MAX: usize = 10_000;
 
 /// The value of a number, or why it has none. Without a suffix an integer is the first of int32, int64 and bigint it fits,
 /// and a fraction a double.
@@ -50,7 +50,11 @@ fn finite<F: Copy>(value: Option<F>, is_finite: impl Fn(F) -> bool) -> Result<F,
 /// A decimal of bounded size, whatever its exponent.
 pub(super) fn decimal(text: &str) -> Result<Value, String> {
     let value = (text.len() <= DIGITS_MAX).then(|| BigDecimal::from_str(text).ok()).flatten();
-    let value = value.ok_or_else(|| format!("`{}` is not a decimal", shortened(text)))?;
+    bounded(value.ok_or_else(|| format!("`{}` is not a decimal", shortened(text)))?)
+}
+
+/// A decimal whose exponent is small enough for it to be written out and computed with.
+pub(super) fn bounded(value: BigDecimal) -> Result<Value, String> {
     let exponent = value.as_bigint_and_exponent().1;
     if exponent.unsigned_abs() > DIGITS_MAX as u64 {
         return Err(format!("the exponent of a decimal is between -{DIGITS_MAX} and {DIGITS_MAX}"));
