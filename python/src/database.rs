@@ -6,7 +6,7 @@ use std::sync::{PoisonError, RwLock};
 use mangrove::graph::{GraphView, LabelId, LabelSchema, Schema};
 use mangrove::ingest::IngestOptions;
 use mangrove::{Cardinality, Durability, ElementKind, ExportFormat, IdSpace, OpenOptions, ValueType};
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 
@@ -14,6 +14,7 @@ use crate::errors::{self, OpenError, raised};
 use crate::ingest::Ingest;
 use crate::interrupt::Listening;
 use crate::load;
+use crate::procedure;
 use crate::query::{Bytecode, Request, Written};
 use crate::result::{self, QueryResult};
 use crate::transaction::{Transaction, detached};
@@ -255,6 +256,44 @@ impl Database {
     fn drop_index(&self, py: Python<'_>, label: &str, key: &str) -> PyResult<bool> {
         let inner = self.handle()?;
         raised(py.detach(|| inner.drop_index(label, key)))
+    }
+
+    /// Lets queries run `function(params, value)` with `call(name)`: `params` is the dict of the call's parameters, `value` what
+    /// the traverser stands on (`None` where the call starts the query). The query goes on with what it yields, or with the items
+    /// of the list it returns. It may query the database. Registered for this process; a procedure of the same name is replaced.
+    ///
+    /// * `description` — what `call('--list').with('verbose')` says of it; by default the first line of its documentation.
+    /// * `parameters` — the parameters by name, and what they are; calls with others are warned of.
+    ///
+    /// >>> def initials(params, value):
+    /// ...     for word in value.split():
+    /// ...         yield word[:params.get("letters", 1)]
+    /// >>> db.register_procedure("initials", initials, parameters={"letters": "how many of each word"})
+    /// >>> db.query("g.V('AUS').out('in').values('name').call('initials').with('letters', 2)").to_list()
+    /// ['Un', 'St']
+    #[pyo3(signature = (name, function, *, description=None, parameters=None))]
+    fn register_procedure(
+        &self,
+        name: &str,
+        function: &Bound<'_, PyAny>,
+        description: Option<String>,
+        parameters: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<()> {
+        if !function.is_callable() {
+            return Err(PyTypeError::new_err("a procedure is a function of parameters and a value"));
+        }
+        let description = description.or_else(|| procedure::first_line(function));
+        let procedure = procedure::of_function(function.clone().unbind(), description, parameters)?;
+        raised(self.handle()?.register_procedure(name, procedure))
+    }
+
+    /// Takes back a procedure. Returns whether there was one of that name.
+    ///
+    /// >>> db.register_procedure("nothing", lambda params, value: [])
+    /// >>> db.unregister_procedure("nothing")
+    /// True
+    fn unregister_procedure(&self, name: &str) -> PyResult<bool> {
+        Ok(self.handle()?.unregister_procedure(name))
     }
 
     /// Fixes the type and the cardinality (`"single"`, `"list"` or `"set"`) of a property of a label's vertices, or of its

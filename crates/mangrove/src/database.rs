@@ -8,7 +8,7 @@ use mangrove_graph::{
 };
 use mangrove_ingest::{ExportFormat, ExportReport, IngestOptions, LoadOptions, LoadReport, Progress};
 use mangrove_query::gremlin::error::suggest;
-use mangrove_query::{Graph, Parameters, Query};
+use mangrove_query::{Graph, Parameters, Procedure, Query};
 use mangrove_snapshot::{CheckReport, Snapshot, StoreStats};
 
 use crate::error::{ExportError, LoadError, OpenError, QueryError, StoreError};
@@ -99,6 +99,7 @@ impl Database {
 
     fn run(&self, query: &Query, parameters: &Parameters, options: &QueryOptions) -> Result<ResultStream, QueryError> {
         let reports = self.shared.reports.clone();
+        let options = &self.shared.procedures.options(options);
         if query.writes() {
             let mut transaction = self.begin()?;
             let graph = &mut Graph::Write(&mut transaction);
@@ -124,7 +125,7 @@ impl Database {
     /// It belongs to the thread that began it.
     pub fn transaction(&self) -> Result<Transaction, StoreError> {
         self.guarded(&|| "beginning a transaction".into(), || {
-            Ok(Transaction::new(self.begin()?, self.shared.reports.clone()))
+            Ok(Transaction::new(self.begin()?, self.shared.procedures.clone(), self.shared.reports.clone()))
         })
     }
 
@@ -179,6 +180,32 @@ impl Database {
             let key = graph.ensure_key(key)?;
             Ok(graph.declare_time(label, key)?)
         })
+    }
+
+    /// Lets queries on this database run `procedure` with `call(name)`, as long as this process has the database open; one of that
+    /// name is replaced. Names that begin with `mangrove.` are taken.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let path = directory.path().join("people.mg");
+    /// use mangrove::{Database, Parameters, Procedure, QueryOptions, Value};
+    ///
+    /// let db = Database::open(&path)?;
+    /// db.register_procedure("squares", Procedure::new(|call| {
+    ///     let below = call.parameter("below").and_then(Value::as_i64).ok_or("`below` is an integer")?;
+    ///     Ok(Box::new((0..).map(|n| n * n).take_while(move |n| *n < below).map(|n| Ok(Value::Int64(n)))))
+    /// }))?;
+    /// let mut squares = db.query("g.call('squares').with('below', 10)", &Parameters::new(), &QueryOptions::default())?;
+    /// assert_eq!(squares.values()?, [0, 1, 4, 9].map(Value::Int64));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn register_procedure(&self, name: &str, procedure: Procedure) -> Result<(), StoreError> {
+        Ok(self.shared.procedures.register(name, procedure)?)
+    }
+
+    /// Takes back a procedure. Returns false if there was none of that name.
+    pub fn unregister_procedure(&self, name: &str) -> bool {
+        self.shared.procedures.unregister(name)
     }
 
     /// A consistent view of the graph as it is now.

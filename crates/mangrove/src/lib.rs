@@ -38,6 +38,7 @@ pub mod json;
 mod keys;
 mod open;
 mod prepared;
+mod procedures;
 mod stream;
 pub mod table;
 mod transaction;
@@ -50,6 +51,7 @@ pub use graph::{Cardinality, ElementKind, GraphError, IdSpace, Schema, Value, Va
 pub use ingestion::Ingestion;
 pub use mangrove_ingest as ingest;
 pub use mangrove_ingest::{ExportFormat, ExportReport, LoadOptions, LoadReport, Progress};
+pub use mangrove_query::procedure::{self, Procedure};
 pub use mangrove_query::{CancelToken, Options as QueryOptions, Parameters};
 pub use mangrove_snapshot::{CheckReport, Durability, OpenOptions, Snapshot, StoreStats};
 pub use stream::{ResultStream, Rows};

@@ -13,11 +13,13 @@ use mangrove_snapshot::Store;
 use crate::OpenOptions;
 use crate::error::OpenError;
 use crate::prepared::Prepared;
+use crate::procedures::Registry;
 
 /// An open store and what belongs to it.
 pub struct Shared {
     pub store: Store,
     pub prepared: Prepared,
+    pub procedures: Arc<Registry>,
     pub path: PathBuf,
     /// Where reports of bugs go: beside the database.
     pub reports: Arc<Path>,
@@ -36,7 +38,8 @@ pub fn open(path: &Path, options: &OpenOptions) -> Result<Arc<Shared>, OpenError
     let store = Store::open(path, options)?;
     let canonical = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let reports = canonical.parent().unwrap_or(&canonical).into();
-    let shared = Arc::new(Shared { store, prepared: Prepared::default(), path: path.to_owned(), reports });
+    let (prepared, procedures) = (Prepared::default(), Arc::default());
+    let shared = Arc::new(Shared { store, prepared, procedures, path: path.to_owned(), reports });
     open.insert(canonical, Arc::downgrade(&shared));
     Ok(shared)
 }

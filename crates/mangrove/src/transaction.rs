@@ -12,6 +12,7 @@ use crate::database::hex;
 use crate::describe::{self, Described};
 use crate::error::{LoadError, QueryError, StoreError};
 use crate::guard;
+use crate::procedures::Registry;
 use crate::stream::Rows;
 
 /// A transaction: what it changes it alone sees, until [`commit`](Self::commit) makes it durable for all; dropped, it leaves
@@ -37,12 +38,13 @@ use crate::stream::Rows;
 pub struct Transaction {
     /// `None` once rolled back.
     inner: Option<mangrove_snapshot::Transaction>,
+    procedures: Arc<Registry>,
     reports: Arc<Path>,
 }
 
 impl Transaction {
-    pub(crate) fn new(inner: mangrove_snapshot::Transaction, reports: Arc<Path>) -> Self {
-        Self { inner: Some(inner), reports }
+    pub(crate) fn new(inner: mangrove_snapshot::Transaction, procedures: Arc<Registry>, reports: Arc<Path>) -> Self {
+        Self { inner: Some(inner), procedures, reports }
     }
 
     /// Runs a query to its end; it sees what the transaction changed before.
@@ -77,6 +79,7 @@ impl Transaction {
 
     fn run(&mut self, query: &Query, parameters: &Parameters, options: &QueryOptions) -> Result<Rows, QueryError> {
         let inner = self.inner.as_mut().ok_or(QueryError::Aborted)?;
+        let options = &self.procedures.options(options);
         let doing = || format!("running {} in a transaction", query.text());
         if !query.writes() {
             return guard::run(&self.reports, &doing, || {

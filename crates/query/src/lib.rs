@@ -15,6 +15,7 @@ pub mod execute;
 pub mod gremlin;
 pub mod optimize;
 pub mod plan;
+pub mod procedure;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -25,6 +26,7 @@ use mangrove_graph::{GraphView, GraphWrite, Value};
 
 pub use error::{QueryError, QueryErrorKind, Result};
 pub use execute::Execution;
+pub use procedure::{Procedure, Procedures};
 
 use gremlin::syntax::{Argument, ArgumentKind, Traversal};
 
@@ -85,11 +87,19 @@ pub struct Options {
     pub memory_bytes_max: usize,
     /// Turns rules of the optimiser off, by name.
     pub rules_off: Vec<String>,
+    /// What `call()` may run. A database puts its own here.
+    pub procedures: Arc<Procedures>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { timeout: None, cancel: CancelToken::default(), memory_bytes_max: 4 << 30, rules_off: Vec::new() }
+        Self {
+            timeout: None,
+            cancel: CancelToken::default(),
+            memory_bytes_max: 4 << 30,
+            rules_off: Vec::new(),
+            procedures: Procedures::built_in().clone(),
+        }
     }
 }
 

@@ -5,6 +5,7 @@ use mangrove_graph::Token;
 use super::barrier::{BulkOp, OrderLocal, OrderOp, SackBarrierOp};
 use super::branch::{ChooseOp, CoalesceOp, ConditionOp, OptionalOp, PickOp, UnionOp};
 use super::by::ByOp;
+use super::call::{CallOp, ParametersOp};
 use super::chain::{Chain, Child, Link, MapBatch, Mapping, Op};
 use super::context::Key;
 use super::date::{AsDateOp, DateAddOp, DateDiffOp};
@@ -113,6 +114,15 @@ fn compile(step: &Step, start: bool) -> Result<Box<dyn Op>> {
             Box::new(ScanOp::new(*kind, ids.clone(), labels.clone(), filters.clone()))
         }
         Step::Inject(values) => Box::new(InjectOp::new(values.clone(), start)),
+        Step::Call(call) => {
+            let with = call.with.iter().map(|(key, value)| Ok((key.clone(), operand(value)?)));
+            let parameters = ParametersOp {
+                map: call.map.clone(),
+                child: call.child.as_ref().map(child).transpose()?,
+                with: with.collect::<Result<_>>()?,
+            };
+            Box::new(CallOp::new(call.name.clone(), parameters, start))
+        }
         Step::Hop { direction, labels, to_edges } => Box::new(HopOp::new(*direction, labels.clone(), *to_edges)),
         Step::End(which) => mapping(EndOp(*which)),
         Step::Degree { direction, labels } => mapping(DegreeOp::new(*direction, labels.clone())),

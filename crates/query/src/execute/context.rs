@@ -9,6 +9,7 @@ use super::side_effect::SideEffects;
 use crate::error::{QueryError, QueryErrorKind, Result};
 use crate::gremlin::error::suggest;
 use crate::plan::{Name, SackConfig, SourceConfig};
+use crate::procedure::Procedures;
 use crate::{Graph, Options};
 
 pub struct Context<'a, 'g> {
@@ -53,6 +54,12 @@ impl Shared {
     }
 }
 
+impl Shared {
+    pub fn procedures(&self) -> &Procedures {
+        &self.options.procedures
+    }
+}
+
 impl Context<'_, '_> {
     pub fn view(&self) -> &dyn GraphView {
         self.graph.view()
@@ -63,6 +70,10 @@ impl Context<'_, '_> {
             Graph::Write(graph) => Ok(*graph),
             Graph::Read(_) => Err(QueryError::new(QueryErrorKind::Graph, "the database is open read-only")),
         }
+    }
+
+    pub fn procedures(&self) -> &Procedures {
+        self.shared.procedures()
     }
 
     pub fn mode(&self) -> PathMode {

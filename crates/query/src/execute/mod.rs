@@ -19,6 +19,7 @@ mod barrier;
 mod batch;
 mod branch;
 mod by;
+mod call;
 mod chain;
 mod compile;
 mod context;
@@ -82,6 +83,7 @@ impl Execution {
         compile::gathered(&plan.traversal, &mut gathered);
         gathered.iter().for_each(|name| shared.side_effects.ensure(name));
         shared.one_by_one = compile::one_by_one(&plan);
+        call::check(&plan.traversal, shared.procedures())?;
         let mut chain = compile::root(&plan)?;
         chain.reset(1);
         let mut start = Batch::new(Items::Values(vec![Value::Null]));

@@ -36,6 +36,16 @@ macro_rules! children {
                     }
                 }
             }
+            Step::Call(call) => {
+                if let Some(child) = & $($mut)? call.child {
+                    $visit(child);
+                }
+                for (_, operand) in & $($mut)? call.with {
+                    if let Operand::Child(child) = operand {
+                        $visit(child);
+                    }
+                }
+            }
             Step::And(children) | Step::Or(children) | Step::Union(children) | Step::Coalesce(children) => {
                 for child in children {
                     $visit(child);

@@ -1,6 +1,6 @@
 //! The steps of a plan and what they take.
 
-use mangrove_graph::{Cardinality, Direction, ElementKind, Predicate, Token, Value};
+use mangrove_graph::{Cardinality, Direction, ElementKind, Map, Predicate, Token, Value};
 
 use super::{Name, Traversal};
 
@@ -293,6 +293,7 @@ pub enum Step {
         filters: Vec<(Name, Predicate)>,
     },
     Inject(Vec<Value>),
+    Call(Box<Call>),
 
     // ---- topology
     Hop {
@@ -513,6 +514,16 @@ pub enum Step {
     Drop,
 
     Fail(Option<Name>),
+}
+
+/// What `call` runs, and with which parameters; the later ones take precedence.
+#[derive(Clone, Debug)]
+pub struct Call {
+    pub name: Name,
+    pub map: Map,
+    pub child: Option<Traversal>,
+    /// Given by `with()`.
+    pub with: Vec<(Name, Operand)>,
 }
 
 /// What `choose` and `branch` look at.
