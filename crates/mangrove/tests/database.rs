@@ -63,9 +63,8 @@ fn queries_call_what_the_program_registers() {
     });
     graph.db.register_procedure("degree", degree.describe("how many edges go out")).unwrap();
     let other_handle = Database::open(graph.db.path()).unwrap();
-    let degrees =
-        other_handle.query("g.V().order().by('name', desc).call('degree')", &Parameters::new(), &QueryOptions::default());
-    assert_eq!(degrees.unwrap().values().unwrap(), [1, 0].map(Value::Int64));
+    let degrees = other_handle.query("g.V().call('degree').order()", &Parameters::new(), &QueryOptions::default());
+    assert_eq!(degrees.unwrap().values().unwrap(), [0, 1].map(Value::Int64));
 
     let failed = graph.query("g.call('degree')").unwrap().values().unwrap_err();
     assert!(failed.to_string().contains("the procedure `degree` failed: degree() is of a vertex"), "{failed}");
