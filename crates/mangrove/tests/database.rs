@@ -1,6 +1,6 @@
 //! The façade as Rust programs meet it.
 
-use mangrove::graph::{Direction, GraphView, Hop, Wants};
+use mangrove::graph::{Direction, Hop, Wants};
 use mangrove::ingest::{IngestOptions, Table, TableInput};
 use mangrove::{
     Database, GraphError, OpenError, OpenOptions, Parameters, Procedure, QueryError, QueryOptions, ResultStream, StoreError,

@@ -19,7 +19,7 @@ macro_rules! property_children {
 }
 
 macro_rules! children {
-    ($visit:ident, $self:ident $(, $mut:tt)?) => {{
+    ($visit:ident, $self:ident, $each:ident $(, $mut:tt)?) => {{
         match $self {
             Step::HasChild { child, .. }
             | Step::Where { child, .. }
@@ -53,7 +53,7 @@ macro_rules! children {
             }
             Step::Match(patterns) => {
                 for pattern in patterns {
-                    $visit(& $($mut)? pattern.child);
+                    pattern.$each($visit);
                 }
             }
             Step::WhereLabels { by, .. }
@@ -169,10 +169,10 @@ macro_rules! children {
 
 impl Step {
     pub fn for_each_child<'a>(&'a self, visit: &mut dyn FnMut(&'a Traversal)) {
-        children!(visit, self)
+        children!(visit, self, for_each_child)
     }
 
     pub fn for_each_child_mut(&mut self, visit: &mut dyn FnMut(&mut Traversal)) {
-        children!(visit, self, mut)
+        children!(visit, self, for_each_child_mut, mut)
     }
 }

@@ -543,7 +543,45 @@ pub enum EndRef {
 
 /// One pattern of `match()`, in the order they are to be tried.
 #[derive(Clone, Debug)]
-pub struct Pattern {
+pub enum Pattern {
+    Path(PathPattern),
+    /// `or(…)`: ways of which one at least must hold, each some patterns that all must.
+    Any(Vec<Vec<Pattern>>),
+}
+
+impl Pattern {
+    pub fn start(&self) -> Option<&Name> {
+        match self {
+            Pattern::Path(path) => path.start.as_ref(),
+            Pattern::Any(_) => None,
+        }
+    }
+
+    pub fn end(&self) -> Option<&Name> {
+        match self {
+            Pattern::Path(path) => path.end.as_ref(),
+            Pattern::Any(_) => None,
+        }
+    }
+
+    pub fn for_each_child<'a>(&'a self, visit: &mut dyn FnMut(&'a Traversal)) {
+        match self {
+            Pattern::Path(path) => visit(&path.child),
+            Pattern::Any(ways) => ways.iter().flatten().for_each(|pattern| pattern.for_each_child(visit)),
+        }
+    }
+
+    pub fn for_each_child_mut(&mut self, visit: &mut dyn FnMut(&mut Traversal)) {
+        match self {
+            Pattern::Path(path) => visit(&mut path.child),
+            Pattern::Any(ways) => ways.iter_mut().flatten().for_each(|pattern| pattern.for_each_child_mut(visit)),
+        }
+    }
+}
+
+/// `as('a').….as('b')`, or a filter.
+#[derive(Clone, Debug)]
+pub struct PathPattern {
     /// The label it starts from; bound by then. `None` for a pattern that only filters.
     pub start: Option<Name>,
     /// Of the first pattern: the incoming traverser is what `start` stands for, unless the path has it already.
