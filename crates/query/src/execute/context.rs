@@ -36,12 +36,13 @@ pub struct Shared {
 }
 
 impl Shared {
-    pub fn new(source: &SourceConfig, options: Options, mode: PathMode) -> Self {
+    pub fn new(source: &SourceConfig, mut options: Options, mode: PathMode) -> Self {
+        options.timeout = [options.timeout, source.strategies.timeout].into_iter().flatten().min();
         Self {
             mode,
             side_effects: SideEffects::new(&source.side_effects),
             sack: source.sack.clone(),
-            warnings: Vec::new(),
+            warnings: source.warnings.clone(),
             loops: Vec::new(),
             productive_by: source.strategies.productive_by,
             bulk_off: source.bulk_off,

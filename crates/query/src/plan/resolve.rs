@@ -32,7 +32,7 @@ pub fn resolve(syntax: &syntax::Traversal, parameters: &Parameters) -> Result<Pl
         calls = rest;
     }
     let mut traversal = resolver.chain(calls, true)?;
-    strategy::apply(&mut traversal, &source.strategies)?;
+    source.warnings = strategy::apply(&mut traversal, &source.strategies)?;
     Ok(Plan { source, traversal })
 }
 
