@@ -24,6 +24,11 @@ pub fn gremlin_bytecode(data: &[u8]) {
     let _ = gremlin::print(&tree);
 }
 
+pub fn gremlin_graphbinary(data: &[u8]) {
+    let Ok(tree) = gremlin::read_graphbinary(data) else { return };
+    let _ = gremlin::print(&tree);
+}
+
 fn assert_prints_back(printed: &str) {
     match gremlin::parse(printed) {
         Ok(again) => assert_eq!(gremlin::print(&again), printed),

@@ -9,6 +9,8 @@ use mangrove_snapshot::{Durability, OpenOptions, Store};
 use mangrove_testkit::Oracle;
 use tempfile::TempDir;
 
+use crate::services::SERVICES;
+
 /// After so long a query counts as failed.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
@@ -94,7 +96,7 @@ impl Database {
 }
 
 fn results(query: &Query, mut graph: Graph<'_>, parameters: &Parameters) -> Result<Vec<Value>, String> {
-    let options = Options { timeout: Some(TIMEOUT), ..Options::default() };
+    let options = Options { timeout: Some(TIMEOUT), procedures: SERVICES.clone(), ..Options::default() };
     let mut execution = query.execute(&mut graph, parameters, &options).map_err(|e| e.to_string())?;
     let mut results = Vec::new();
     while let Some(batch) = execution.next(&mut graph).map_err(|e| e.to_string())? {

@@ -17,6 +17,7 @@ mod graphs;
 mod notation;
 mod report;
 mod scenario;
+mod services;
 mod support;
 
 use std::collections::{BTreeSet, HashSet};

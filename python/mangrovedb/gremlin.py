@@ -35,7 +35,7 @@ class InProcessConnection(RemoteConnection):
 
     def submit(self, bytecode):
         # Strategies such as with_("evaluationTimeout", …) travel inside the bytecode; the engine reads them there.
-        results = self._graph._query_bytecode(GraphSONWriter().write_object(bytecode))
+        results = self._graph.query_bytecode(GraphSONWriter().write_object(bytecode))
         return RemoteTraversal(Traverser(stock(result), 1) for result in results)
 
     def submit_async(self, bytecode):

@@ -6,7 +6,7 @@ use std::sync::{PoisonError, RwLock};
 use mangrove::graph::{GraphView, LabelId, LabelSchema, Schema};
 use mangrove::ingest::IngestOptions;
 use mangrove::{Cardinality, Durability, ElementKind, ExportFormat, IdSpace, OpenOptions, ValueType};
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 
@@ -14,7 +14,8 @@ use crate::errors::{self, OpenError, raised};
 use crate::ingest::Ingest;
 use crate::interrupt::{self, Listening};
 use crate::load;
-use crate::query::{self, Limits, Request};
+use crate::procedure;
+use crate::query::{self, Bytecode, Limits, Request, Written};
 use crate::result::{self, QueryResult};
 use crate::transaction::Transaction;
 
@@ -81,9 +82,11 @@ impl Database {
     fn run(&self, py: Python<'_>, request: &Request<'_>) -> PyResult<QueryResult> {
         let inner = self.handle()?;
         let outcome = py.detach(|| {
-            let mut stream = match request.is_bytecode {
-                true => inner.query_bytecode(request.text, &request.parameters, &request.options)?,
-                false => inner.query(request.text, &request.parameters, &request.options)?,
+            let Request { written, parameters, options } = request;
+            let mut stream = match written {
+                Written::Text(text) => inner.query(text, parameters, options)?,
+                Written::GraphSon(json) => inner.query_bytecode(json, parameters, options)?,
+                Written::GraphBinary(bytes) => inner.query_graphbinary(bytes, parameters, options)?,
             };
             let rows = stream.described()?;
             Ok::<_, mangrove::QueryError>((rows, stream.warnings().to_vec()))
@@ -120,6 +123,18 @@ impl Database {
         self.run(py, &Request::new(text, params, named, Limits { timeout, memory_mb })?)
     }
 
+    /// Runs bytecode, as Gremlin language variants write it: GraphSON 3 if it is a str, GraphBinary 1 if it is bytes. In all else
+    /// as `query`.
+    ///
+    /// >>> from gremlin_python.structure.io.graphbinaryV1 import GraphBinaryWriter
+    /// >>> traversal = db.traversal().V().has("airport", "code", "AUS").out("route").values("code").order()
+    /// >>> db.query_bytecode(GraphBinaryWriter().write_object(traversal.bytecode)).to_list()
+    /// ['DFW', 'LHR']
+    #[pyo3(signature = (bytecode, *, timeout=None))]
+    fn query_bytecode(&self, py: Python<'_>, bytecode: Bytecode, timeout: Option<f64>) -> PyResult<QueryResult> {
+        self.run(py, &Request::bytecode(&bytecode, timeout)?)
+    }
+
     /// The plan of a query, as text: as written, after each rule of the optimiser that changed it, and as it would run.
     ///
     /// >>> print(db.explain("g.V().hasLabel('airport').out('route').count()"))
@@ -135,7 +150,7 @@ impl Database {
         named: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<String> {
         let (inner, request) = (self.handle()?, Request::new(text, params, named, Limits::default())?);
-        raised(py.detach(|| inner.explain(request.text, &request.parameters, &request.options)))
+        raised(py.detach(|| inner.explain(text, &request.parameters, &request.options)))
     }
 
     /// Begins a transaction: several queries that are kept together or not at all. Waits for another one to end, at most
@@ -245,6 +260,44 @@ impl Database {
     fn drop_index(&self, py: Python<'_>, label: &str, key: &str) -> PyResult<bool> {
         let inner = self.handle()?;
         raised(py.detach(|| inner.drop_index(label, key)))
+    }
+
+    /// Lets queries run `function(params, value)` with `call(name)`: `params` is the dict of the call's parameters, `value` what
+    /// the traverser stands on (`None` where the call starts the query). The query goes on with what it yields, or with the items
+    /// of the list it returns. It may query the database. Registered for this process; a procedure of the same name is replaced.
+    ///
+    /// * `description` — what `call('--list').with('verbose')` says of it; by default the first line of its documentation.
+    /// * `parameters` — the parameters by name, and what they are; calls with others are warned of.
+    ///
+    /// >>> def initials(params, value):
+    /// ...     for word in value.split():
+    /// ...         yield word[:params.get("letters", 1)]
+    /// >>> db.register_procedure("initials", initials, parameters={"letters": "how many of each word"})
+    /// >>> db.query("g.V('AUS').out('in').values('name').call('initials').with('letters', 2)").to_list()
+    /// ['Un', 'St']
+    #[pyo3(signature = (name, function, *, description=None, parameters=None))]
+    fn register_procedure(
+        &self,
+        name: &str,
+        function: &Bound<'_, PyAny>,
+        description: Option<String>,
+        parameters: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<()> {
+        if !function.is_callable() {
+            return Err(PyTypeError::new_err("a procedure is a function of parameters and a value"));
+        }
+        let description = description.or_else(|| procedure::first_line(function));
+        let procedure = procedure::of_function(function.clone().unbind(), description, parameters)?;
+        raised(self.handle()?.register_procedure(name, procedure))
+    }
+
+    /// Takes back a procedure. Returns whether there was one of that name.
+    ///
+    /// >>> db.register_procedure("nothing", lambda params, value: [])
+    /// >>> db.unregister_procedure("nothing")
+    /// True
+    fn unregister_procedure(&self, name: &str) -> PyResult<bool> {
+        Ok(self.handle()?.unregister_procedure(name))
     }
 
     /// Fixes the type and the cardinality (`"single"`, `"list"` or `"set"`) of a property of a label's vertices, or of its
@@ -427,10 +480,6 @@ impl Database {
 
     fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         slf.py().import("mangrovedb._display")?.call_method1("database_html", (slf,))
-    }
-
-    fn _query_bytecode(&self, py: Python<'_>, json: &str) -> PyResult<QueryResult> {
-        self.run(py, &Request::bytecode(json))
     }
 }
 

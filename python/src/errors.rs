@@ -115,12 +115,27 @@ impl Raise for Query {
         let message = self.render();
         match self {
             Query::Query(failure) if failure.kind == QueryErrorKind::Timeout => TimeoutError::new_err(message),
-            Query::Query(_) => QueryError::new_err(message),
+            Query::Query(failure) => match failure.cause.and_then(|cause| cause.downcast::<PyErr>().ok()) {
+                Some(cause) => raised_by_procedure(*cause, message),
+                None => QueryError::new_err(message),
+            },
             Query::Graph(error) => error.raise(),
             Query::Aborted => TransactionError::new_err(message),
             Query::Bug(bug) => bug.raise(),
         }
     }
+}
+
+/// What a procedure written in Python raised: the cause of a `QueryError`, or itself if it is to end the program.
+fn raised_by_procedure(cause: PyErr, message: String) -> PyErr {
+    Python::attach(|py| {
+        if !cause.is_instance_of::<PyException>(py) {
+            return cause;
+        }
+        let error = QueryError::new_err(message);
+        error.set_cause(py, Some(cause));
+        error
+    })
 }
 
 impl Raise for Load {

@@ -18,6 +18,7 @@ mod ingest;
 mod interrupt;
 mod load;
 mod parameters;
+mod procedure;
 mod query;
 mod result;
 mod transaction;

@@ -1,17 +1,44 @@
 //! What a caller asks of a query: its text, parameters and limits.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use mangrove::{CancelToken, Parameters, QueryOptions};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
 use pyo3::types::{PyDict, PyString};
 
 use crate::{interrupt, parameters};
 
+/// A query in one of its written forms.
+pub enum Written<'a> {
+    Text(Cow<'a, str>),
+    GraphSon(Cow<'a, str>),
+    GraphBinary(Cow<'a, [u8]>),
+}
+
+impl Written<'_> {
+    pub fn into_owned(self) -> Written<'static> {
+        match self {
+            Written::Text(text) => Written::Text(text.into_owned().into()),
+            Written::GraphSon(json) => Written::GraphSon(json.into_owned().into()),
+            Written::GraphBinary(bytes) => Written::GraphBinary(bytes.into_owned().into()),
+        }
+    }
+}
+
+/// Bytecode as Python has it.
+#[derive(FromPyObject)]
+pub enum Bytecode {
+    #[pyo3(annotation = "str")]
+    GraphSon(PyBackedStr),
+    #[pyo3(annotation = "bytes")]
+    GraphBinary(PyBackedBytes),
+}
+
 pub struct Request<'a> {
-    pub text: &'a str,
-    pub is_bytecode: bool,
+    pub written: Written<'a>,
     pub parameters: Parameters,
     pub options: QueryOptions,
 }
@@ -59,11 +86,15 @@ impl<'a> Request<'a> {
                 return Err(PyValueError::new_err(format!("parameter {name} is given twice")));
             }
         }
-        Ok(Self { text, is_bytecode: false, parameters, options: limits.options(interrupt::token())? })
+        Ok(Self { written: Written::Text(text.into()), parameters, options: limits.options(interrupt::token())? })
     }
 
-    pub fn bytecode(json: &'a str) -> Self {
-        let options = QueryOptions { cancel: interrupt::token(), ..QueryOptions::default() };
-        Self { text: json, is_bytecode: true, parameters: Parameters::new(), options }
+    pub fn bytecode(bytecode: &'a Bytecode, timeout: Option<f64>) -> PyResult<Self> {
+        let written = match bytecode {
+            Bytecode::GraphSon(json) => Written::GraphSon(Cow::Borrowed(json)),
+            Bytecode::GraphBinary(bytes) => Written::GraphBinary(Cow::Borrowed(bytes)),
+        };
+        let limits = Limits { timeout, memory_mb: None };
+        Ok(Self { written, parameters: Parameters::new(), options: limits.options(interrupt::token())? })
     }
 }

@@ -11,7 +11,7 @@ use pyo3::types::PyDict;
 
 use crate::errors::{InternalError, StorageError, TransactionError, raised};
 use crate::interrupt;
-use crate::query::{Limits, Request};
+use crate::query::{Bytecode, Limits, Request, Written};
 use crate::result::{self, QueryResult};
 
 /// As deep as the stack of a main thread.
@@ -145,15 +145,16 @@ impl Transaction {
     fn run(&self, py: Python<'_>, request: Request<'_>) -> PyResult<QueryResult> {
         let slot = self.slot()?;
         let worker = slot.as_ref().ok_or_else(ended)?;
-        let Request { text, is_bytecode, parameters, mut options } = request;
-        let text = text.to_owned();
+        let Request { written, parameters, mut options } = request;
+        let written = written.into_owned();
         let cancel = CancelToken::default();
         options.cancel = cancel.clone();
         let outcome = worker.run(py, &cancel, move |transaction| {
             let transaction = transaction.as_mut().ok_or(QueryError::Aborted)?;
-            let rows = match is_bytecode {
-                true => transaction.query_bytecode(&text, &parameters, &options)?,
-                false => transaction.query(&text, &parameters, &options)?,
+            let rows = match &written {
+                Written::Text(text) => transaction.query(text, &parameters, &options)?,
+                Written::GraphSon(json) => transaction.query_bytecode(json, &parameters, &options)?,
+                Written::GraphBinary(bytes) => transaction.query_graphbinary(bytes, &parameters, &options)?,
             };
             Ok::<_, QueryError>((transaction.describe(&rows.values, &options)?, rows.warnings))
         })?;
@@ -187,6 +188,16 @@ impl Transaction {
         named: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<QueryResult> {
         self.run(py, Request::new(text, params, named, Limits { timeout, memory_mb })?)
+    }
+
+    /// Runs bytecode as part of the transaction. Arguments as of `Database.query_bytecode`.
+    ///
+    /// >>> with db.transaction() as tx:
+    /// ...     tx.query_bytecode('{"@type": "g:Bytecode", "@value": {"step": [["V"], ["count"]]}}').one()
+    /// 5
+    #[pyo3(signature = (bytecode, *, timeout=None))]
+    fn query_bytecode(&self, py: Python<'_>, bytecode: Bytecode, timeout: Option<f64>) -> PyResult<QueryResult> {
+        self.run(py, Request::bytecode(&bytecode, timeout)?)
     }
 
     /// Makes all changes durable and visible to others.
@@ -226,10 +237,6 @@ impl Transaction {
     #[getter]
     fn closed(&self) -> bool {
         self.slot().is_ok_and(|slot| slot.is_none())
-    }
-
-    fn _query_bytecode(&self, py: Python<'_>, json: &str) -> PyResult<QueryResult> {
-        self.run(py, Request::bytecode(json))
     }
 
     fn __enter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {

@@ -1,10 +1,17 @@
 """gremlinpython's own traversals, executed in process."""
 
+import uuid
+from datetime import datetime, timedelta, timezone
+
 import pytest
 from gremlin_python.process.anonymous_traversal import traversal
 from gremlin_python.process.graph_traversal import GraphTraversalSource, __
-from gremlin_python.process.traversal import Order, P, T, TextP
+from gremlin_python.process.strategies import SubgraphStrategy
+from gremlin_python.process.traversal import Operator, Order, P, T, TextP, WithOptions
+from gremlin_python.statics import long
 from gremlin_python.structure.graph import Edge, Path, Property, Vertex, VertexProperty
+from gremlin_python.structure.io.graphbinaryV1 import GraphBinaryWriter
+from gremlin_python.structure.io.graphsonV3d0 import GraphSONWriter
 
 import mangrovedb as mg
 from mangrovedb.gremlin import InProcessConnection
@@ -73,6 +80,36 @@ def test_transactions(g):
 def test_errors_are_mangroves(g):
     with pytest.raises(mg.QueryError):
         g.V().fail("on purpose").iterate()
+
+
+def test_graphbinary_says_what_graphson_says(g, db):
+    day = datetime(2024, 2, 29, 12, 30, tzinfo=timezone(timedelta(hours=2)))
+    traversals = [
+        g.V().has("airport", "code", P.within("AUS", "LHR")).values("city").order().by(Order.desc),
+        g.V().has("elev", P.between(0, 600).and_(P.neq(83)).or_(P.eq(None))).values("code").order(),
+        g.V().has("city", TextP.not_starting_with("L")).out_e("route").in_v().path().by("code").by(T.label),
+        g.V("AUS").repeat(__.out("route").simple_path()).times(2).emit().value_map("code").with_(WithOptions.tokens),
+        g.with_strategies(SubgraphStrategy(vertices=__.has("code", P.neq("DFW")))).V("AUS").out("route").id_(),
+        g.with_sack(1).V("AUS").sack(Operator.sum_).by(__.constant(2)).sack(),
+        g.inject(day, uuid.UUID(int=7), 1.5, long(5), {"k": [1, {2}]}, timedelta(seconds=90), None, True, bytes(b"\x00\xff")),
+        g.V(g.V("LHR").next()).project("id", "n").by(T.id).by(__.both().count()),
+    ]
+    for traversal in traversals:
+        graphson = db.query_bytecode(GraphSONWriter().write_object(traversal.bytecode)).to_list()
+        graphbinary = db.query_bytecode(GraphBinaryWriter().write_object(traversal.bytecode)).to_list()
+        assert graphson and graphbinary == graphson
+    with db.transaction() as tx:
+        tx.query_bytecode(bytes(GraphBinaryWriter().write_object(g.add_v("airport").property("code", "OSL").bytecode)))
+    assert g.V().has("code", "OSL").count().next() == 1
+
+
+def test_wrong_graphbinary_says_where(db):
+    with pytest.raises(mg.QueryError, match="byte 2: 4 bytes should follow, and there are 2"):
+        db.query_bytecode(b"\x15\x00\x7f\xff")
+    with pytest.raises(mg.QueryError, match="argument 1 of map.*: lambdas are not supported"):
+        db.query_bytecode(GraphBinaryWriter().write_object(db.traversal().V().map(lambda: "it").bytecode))
+    with pytest.raises(TypeError):
+        db.query_bytecode(5)
 
 
 def test_asynchronous_submission(g):

@@ -4,10 +4,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mangrove_graph::{Cardinality, ElementKind, GraphError, GraphView, GraphWrite, KeyId, LabelId, Schema, ValueType};
+use mangrove_graph::{
+    Cardinality, ElementKind, GraphError, GraphView, GraphWrite, KeyId, LabelId, Schema, Value, ValueType,
+};
 use mangrove_ingest::{ExportFormat, ExportReport, IngestOptions, LoadOptions, LoadReport, Progress};
 use mangrove_query::gremlin::error::suggest;
-use mangrove_query::{CancelToken, Crew, CrewOptions, Graph, Parameters, Query};
+use mangrove_query::{CancelToken, Crew, CrewOptions, Graph, Parameters, Procedure, Query};
 use mangrove_snapshot::{CheckReport, Patience, Snapshot, StoreStats, Writer};
 
 use crate::error::{ExportError, LoadError, OpenError, QueryError, StoreError};
@@ -101,9 +103,21 @@ impl Database {
         self.guarded(&|| format!("running bytecode {json}"), || self.run(&Query::from_bytecode(json)?, parameters, options))
     }
 
+    /// Runs GraphBinary 1 bytecode, the other form language variants send.
+    pub fn query_graphbinary(
+        &self,
+        bytes: &[u8],
+        parameters: &Parameters,
+        options: &QueryOptions,
+    ) -> Result<ResultStream, QueryError> {
+        let doing = || format!("running the GraphBinary {}", hex(bytes));
+        self.guarded(&doing, || self.run(&Query::from_graphbinary(bytes)?, parameters, options))
+    }
+
     fn run(&self, query: &Query, parameters: &Parameters, options: &QueryOptions) -> Result<ResultStream, QueryError> {
         let reports = self.shared.reports.clone();
         let memory = Memory::new(options);
+        let options = &self.shared.procedures.options(options);
         if query.writes() {
             let cancelled = || self.cancel.is_cancelled() || options.cancel.is_cancelled();
             let patience = Patience { timeout: options.timeout, cancelled: &cancelled };
@@ -138,7 +152,8 @@ impl Database {
     pub fn transaction_for(&self, writer: Writer, timeout: Option<Duration>) -> Result<Transaction, StoreError> {
         self.guarded(&|| "beginning a transaction".into(), || {
             let patience = Patience { timeout, cancelled: &|| self.cancel.is_cancelled() };
-            Ok(Transaction::new(self.begin_for(writer, patience)?, self.shared.reports.clone()))
+            let Shared { procedures, reports, .. } = &*self.shared;
+            Ok(Transaction::new(self.begin_for(writer, patience)?, procedures.clone(), reports.clone()))
         })
     }
 
@@ -200,6 +215,32 @@ impl Database {
             let key = graph.ensure_key(key)?;
             Ok(graph.declare_time(label, key)?)
         })
+    }
+
+    /// Lets queries on this database run `procedure` with `call(name)`, as long as this process has the database open; one of that
+    /// name is replaced. Names that begin with `mangrove.` are taken.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let path = directory.path().join("people.mg");
+    /// use mangrove::{Database, Parameters, Procedure, QueryOptions, Value};
+    ///
+    /// let db = Database::open(&path)?;
+    /// db.register_procedure("squares", Procedure::new(|call| {
+    ///     let below = call.parameter("below").and_then(Value::as_i64).ok_or("`below` is an integer")?;
+    ///     Ok(Box::new((0..).map(|n| n * n).take_while(move |n| *n < below).map(|n| Ok(Value::Int64(n)))))
+    /// }))?;
+    /// let mut squares = db.query("g.call('squares').with('below', 10)", &Parameters::new(), &QueryOptions::default())?;
+    /// assert_eq!(squares.values()?, [0, 1, 4, 9].map(Value::Int64));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn register_procedure(&self, name: &str, procedure: Procedure) -> Result<(), StoreError> {
+        Ok(self.shared.procedures.register(name, procedure)?)
+    }
+
+    /// Takes back a procedure. Returns false if there was none of that name.
+    pub fn unregister_procedure(&self, name: &str) -> bool {
+        self.shared.procedures.unregister(name)
     }
 
     /// A consistent view of the graph as it is now.
@@ -271,6 +312,11 @@ impl Database {
     }
 }
 
+/// For the report of a bug: what it takes to repeat it.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    Value::Bytes(bytes.into()).to_string()
+}
+
 fn known(schema: &Schema, label: &str, key: &str) -> Result<(LabelId, KeyId), StoreError> {
     let labels = || schema.vertex_labels.iter().map(|l| &*l.name);
     let keys = || schema.keys.iter().map(|k| &**k);
@@ -287,7 +333,6 @@ fn unknown<'a>(what: &'static str, name: &str, known: impl Iterator<Item = &'a s
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mangrove_graph::Value;
 
     fn count(db: &Database) -> Value {
         db.query("g.V().count()", &Parameters::new(), &QueryOptions::default()).unwrap().values().unwrap().remove(0)

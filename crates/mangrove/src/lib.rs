@@ -39,6 +39,7 @@ mod keys;
 mod memory;
 mod open;
 mod prepared;
+mod procedures;
 mod stream;
 pub mod table;
 mod transaction;
@@ -51,6 +52,7 @@ pub use graph::{Cardinality, ElementKind, GraphError, IdSpace, Schema, Value, Va
 pub use ingestion::Ingestion;
 pub use mangrove_ingest as ingest;
 pub use mangrove_ingest::{ExportFormat, ExportReport, LoadOptions, LoadReport, Progress};
+pub use mangrove_query::procedure::{self, Procedure};
 pub use mangrove_query::{CancelToken, CrewOptions, Options as QueryOptions, Parameters};
 pub use mangrove_snapshot::{CheckReport, Durability, OpenOptions, Snapshot, StoreStats, Writer};
 pub use stream::{ResultStream, Rows};

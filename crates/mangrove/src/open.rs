@@ -12,6 +12,7 @@ use mangrove_snapshot::Store;
 use crate::OpenOptions;
 use crate::error::OpenError;
 use crate::prepared::Prepared;
+use crate::procedures::Registry;
 
 /// An open store and what belongs to it.
 pub struct Shared {
@@ -19,6 +20,7 @@ pub struct Shared {
     pub prepared: Prepared,
     /// The threads that help all queries.
     pub crew: Arc<Crew>,
+    pub procedures: Arc<Registry>,
     pub path: PathBuf,
     /// Where reports of bugs go: beside the database.
     pub reports: Arc<Path>,
@@ -28,5 +30,6 @@ pub fn open(path: &Path, options: &OpenOptions) -> Result<Arc<Shared>, OpenError
     let store = Store::open(path, options)?;
     let canonical = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let reports = canonical.parent().unwrap_or(&canonical).into();
-    Ok(Arc::new(Shared { store, prepared: Prepared::default(), crew: Arc::default(), path: path.to_owned(), reports }))
+    let (prepared, procedures, crew) = (Prepared::default(), Arc::default(), Arc::default());
+    Ok(Arc::new(Shared { store, prepared, procedures, crew, path: path.to_owned(), reports }))
 }

@@ -8,10 +8,12 @@ use mangrove_ingest::{LoadOptions, LoadReport, Progress};
 use mangrove_query::{Graph, Parameters, Query};
 
 use crate::QueryOptions;
+use crate::database::hex;
 use crate::describe::{self, Described};
 use crate::error::{LoadError, QueryError, StoreError};
 use crate::guard;
 use crate::memory::Memory;
+use crate::procedures::Registry;
 use crate::stream::Rows;
 
 /// A transaction: what it changes it alone sees, until [`commit`](Self::commit) makes it durable for all; dropped, it leaves
@@ -37,12 +39,13 @@ use crate::stream::Rows;
 pub struct Transaction {
     /// `None` once rolled back.
     inner: Option<mangrove_snapshot::Transaction>,
+    procedures: Arc<Registry>,
     reports: Arc<Path>,
 }
 
 impl Transaction {
-    pub(crate) fn new(inner: mangrove_snapshot::Transaction, reports: Arc<Path>) -> Self {
-        Self { inner: Some(inner), reports }
+    pub(crate) fn new(inner: mangrove_snapshot::Transaction, procedures: Arc<Registry>, reports: Arc<Path>) -> Self {
+        Self { inner: Some(inner), procedures, reports }
     }
 
     /// Runs a query to its end; it sees what the transaction changed before.
@@ -63,8 +66,21 @@ impl Transaction {
         self.run(&query, parameters, options)
     }
 
+    /// Runs GraphBinary 1 bytecode to its end.
+    pub fn query_graphbinary(
+        &mut self,
+        bytes: &[u8],
+        parameters: &Parameters,
+        options: &QueryOptions,
+    ) -> Result<Rows, QueryError> {
+        let reading = || format!("reading the GraphBinary {}", hex(bytes));
+        let query = guard::run(&self.reports, &reading, || Ok::<_, QueryError>(Query::from_graphbinary(bytes)?))?;
+        self.run(&query, parameters, options)
+    }
+
     fn run(&mut self, query: &Query, parameters: &Parameters, options: &QueryOptions) -> Result<Rows, QueryError> {
         let inner = self.inner.as_mut().ok_or(QueryError::Aborted)?;
+        let options = &self.procedures.options(options);
         let doing = || format!("running {} in a transaction", query.text());
         if !query.writes() {
             return guard::run(&self.reports, &doing, || {

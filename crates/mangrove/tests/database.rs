@@ -1,8 +1,10 @@
 //! The façade as Rust programs meet it.
 
+use mangrove::graph::{Direction, Hop, Wants};
 use mangrove::ingest::{IngestOptions, Table, TableInput};
 use mangrove::{
-    Database, GraphError, OpenError, OpenOptions, Parameters, QueryError, QueryOptions, ResultStream, StoreError, Value,
+    Database, GraphError, OpenError, OpenOptions, Parameters, Procedure, QueryError, QueryOptions, ResultStream, StoreError,
+    Value,
 };
 
 struct Graph {
@@ -46,6 +48,31 @@ fn a_transaction_is_kept_whole_or_not_at_all() {
     assert!(matches!(failed.commit(), Err(StoreError::Aborted)));
     assert_eq!(graph.count(), Value::Int64(2));
     drop(graph.db.transaction().unwrap());
+}
+
+#[test]
+fn queries_call_what_the_program_registers() {
+    let graph = Graph::new();
+    graph.query("g.addV('person').property('name', 'Ada').addE('knows').to(__.addV('person'))").unwrap();
+    let degree = Procedure::new(|call| {
+        let Some(Value::Vertex(vertex)) = call.input else { return Err("degree() is of a vertex".into()) };
+        let hop = Hop { direction: Direction::Out, labels: None, limit: None, wants: Wants::default() };
+        let mut degrees = Vec::new();
+        call.graph.degrees(&[*vertex], &hop, &mut degrees)?;
+        Ok(Box::new(degrees.into_iter().map(|n| Ok(Value::Int64(n as i64)))))
+    });
+    graph.db.register_procedure("degree", degree.describe("how many edges go out")).unwrap();
+    let other_handle = Database::open(graph.db.path()).unwrap();
+    let degrees = other_handle.query("g.V().call('degree').order()", &Parameters::new(), &QueryOptions::default());
+    assert_eq!(degrees.unwrap().values().unwrap(), [0, 1].map(Value::Int64));
+
+    let failed = graph.query("g.call('degree')").unwrap().values().unwrap_err();
+    assert!(failed.to_string().contains("the procedure `degree` failed: degree() is of a vertex"), "{failed}");
+    let Err(unknown) = graph.query("g.V().where(call('degre'))") else { panic!("there is no such procedure") };
+    assert!(unknown.render().contains("did you mean `degree`?"), "{}", unknown.render());
+    assert!(graph.db.register_procedure("mangrove.mine", Procedure::new(|_| Err("never".into()))).is_err());
+    assert!(graph.db.unregister_procedure("degree"));
+    assert!(graph.query("g.V().call('degree')").is_err());
 }
 
 #[test]

@@ -23,6 +23,8 @@ pub struct QueryError {
     /// The query, once known.
     pub text: Option<Arc<str>>,
     pub source: Option<Box<GraphError>>,
+    /// What a procedure failed with.
+    pub cause: Option<Box<dyn std::error::Error + Send + Sync>>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -37,6 +39,8 @@ pub enum QueryErrorKind {
     Parameter,
     /// A value did not suit the step it met.
     Value,
+    /// A procedure failed.
+    Procedure,
     /// The traversal's own `fail()`.
     Fail,
     /// A strategy forbids it.
@@ -50,7 +54,7 @@ pub enum QueryErrorKind {
 
 impl QueryError {
     pub fn new(kind: QueryErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), span: None, help: None, text: None, source: None }
+        Self { kind, message: message.into(), span: None, help: None, text: None, source: None, cause: None }
     }
 
     pub fn value(message: impl Into<String>) -> Self {
@@ -97,7 +101,10 @@ impl fmt::Display for QueryError {
 
 impl std::error::Error for QueryError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        self.source.as_deref().map(|e| e as _)
+        match &self.cause {
+            Some(cause) => Some(&**cause),
+            None => self.source.as_deref().map(|e| e as _),
+        }
     }
 }
 

@@ -17,6 +17,7 @@ pub mod gremlin;
 mod machine;
 pub mod optimize;
 pub mod plan;
+pub mod procedure;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -28,6 +29,7 @@ use mangrove_graph::{GraphView, GraphWrite, Value};
 pub use crew::{Crew, CrewOptions};
 pub use error::{QueryError, QueryErrorKind, Result};
 pub use execute::Execution;
+pub use procedure::{Procedure, Procedures};
 
 use gremlin::syntax::{Argument, ArgumentKind, Traversal};
 
@@ -91,6 +93,8 @@ pub struct Options {
     pub rules_off: Vec<String>,
     /// The threads that may help.
     pub crew: Option<Arc<Crew>>,
+    /// What `call()` may run. A database puts its own here.
+    pub procedures: Arc<Procedures>,
 }
 
 impl Default for Options {
@@ -101,6 +105,7 @@ impl Default for Options {
             memory_bytes_max: machine::query_bytes_max(),
             rules_off: Vec::new(),
             crew: None,
+            procedures: Procedures::built_in().clone(),
         }
     }
 }
@@ -126,6 +131,11 @@ impl Query {
     /// Reads GraphSON 3 bytecode, as Gremlin language variants send it.
     pub fn from_bytecode(json: &str) -> Result<Self> {
         Self::new("".into(), gremlin::read_bytecode(json)?)
+    }
+
+    /// Reads GraphBinary 1 bytecode, the other form of the same.
+    pub fn from_graphbinary(bytes: &[u8]) -> Result<Self> {
+        Self::new("".into(), gremlin::read_graphbinary(bytes)?)
     }
 
     fn new(text: Arc<str>, mut syntax: Traversal) -> Result<Self> {

@@ -97,6 +97,11 @@ fn gremlin_bytecode() {
 }
 
 #[test]
+fn gremlin_graphbinary() {
+    fuzz("gremlin_graphbinary", entry::gremlin_graphbinary);
+}
+
+#[test]
 fn gremlin_queries_run() {
     fuzz("gremlin_run", entry::gremlin_run);
 }

@@ -5,6 +5,7 @@ use mangrove_graph::{Map, Token, Value};
 use super::barrier::{BulkOp, OrderLocal, OrderOp, SackBarrierOp};
 use super::branch::{ChooseOp, CoalesceOp, ConditionOp, OptionalOp, PickOp, UnionOp};
 use super::by::ByOp;
+use super::call::{CallOp, ParametersOp};
 use super::chain::{Chain, Child, Link, MapBatch, Mapping, Op};
 use super::context::Key;
 use super::date::{AsDateOp, DateAddOp, DateDiffOp};
@@ -15,7 +16,7 @@ use super::hop::{DegreeOp, EndOp, HopOp};
 use super::init::{InjectOp, ScanOp};
 use super::list::ListOp;
 use super::map::{ConstantOp, FlatMapOp, IdentityOp, IndexOp, LocalOp, MapOp, SpreadOp};
-use super::matching::{MatchOp, PatternOp};
+use super::matching::{self, AnyOp, MatchOp, PatternOp};
 use super::math::MathStep;
 use super::merge::MergeOp;
 use super::mutate::{self, AddEdgeOp, AddVertexOp, DropOp, PropertiesStep, PropertyStep, SetPropertyOp};
@@ -195,6 +196,15 @@ fn compile(step: &Step, place: Place) -> Result<Box<dyn Op>> {
             Box::new(ScanOp::new(*kind, ids.clone(), labels.clone(), filters.clone()))
         }
         Step::Inject(values) => Box::new(InjectOp::new(values.clone(), place.start)),
+        Step::Call(call) => {
+            let with = call.with.iter().map(|(key, value)| Ok((key.clone(), operand(value)?)));
+            let parameters = ParametersOp {
+                map: call.map.clone(),
+                child: call.child.as_ref().map(child).transpose()?,
+                with: with.collect::<Result<_>>()?,
+            };
+            Box::new(CallOp::new(call.name.clone(), parameters, place.start))
+        }
         Step::Hop { direction, labels, to_edges, any_order } => {
             Box::new(HopOp::new(*direction, labels.clone(), *to_edges, *any_order))
         }
@@ -211,17 +221,7 @@ fn compile(step: &Step, place: Place) -> Result<Box<dyn Op>> {
         Step::Optional(traversal) => mapping(OptionalOp(child(traversal)?)),
         Step::Choose { condition, options, all } => choose(condition, options, *all)?,
         Step::Repeat(repeat) => compile_repeat(repeat, place)?,
-        Step::Match(patterns) => {
-            let compiled = patterns.iter().map(|p| {
-                Ok(PatternOp {
-                    start: p.start.clone(),
-                    binds_start: p.binds_start,
-                    child: child(&p.child)?,
-                    end: p.end.clone(),
-                })
-            });
-            mapping(MatchOp::new(compiled.collect::<Result<_>>()?))
-        }
+        Step::Match(patterns) => mapping(MatchOp::new(compile_patterns(patterns)?)),
         Step::Local(traversal) => Box::new(LocalOp::new(child(traversal)?)),
         Step::TimeLimit(millis) => Box::new(TimeLimitOp::new(*millis)),
         Step::Cap(names) => Box::new(CapOp::new(names.clone())),
@@ -275,6 +275,24 @@ fn compile_repeat(repeat: &Repeat, place: Place) -> Result<Box<dyn Op>> {
     let until = until.map(|until| (until, repeat.until_first));
     let emit = emit.map(|emit| (emit, repeat.emit_first));
     Ok(Box::new(RepeatOp::new(body, repeat.name.clone(), until, emit, tells_batches_apart(&repeat.body))))
+}
+
+fn compile_patterns(patterns: &[Pattern]) -> Result<Vec<PatternOp>> {
+    let compiled = patterns.iter().map(|pattern| {
+        Ok(match pattern {
+            Pattern::Path(path) => PatternOp::Path(matching::PathOp {
+                start: path.start.clone(),
+                binds_start: path.binds_start,
+                child: child(&path.child)?,
+                end: path.end.clone(),
+            }),
+            Pattern::Any(ways) => {
+                let ways = ways.iter().map(|way| compile_patterns(way)).collect::<Result<_>>()?;
+                PatternOp::Any(AnyOp::new(ways))
+            }
+        })
+    });
+    compiled.collect()
 }
 
 fn compile_filter(step: &Step) -> Result<Option<Box<dyn Op>>> {
@@ -331,12 +349,13 @@ fn compile_barrier(step: &Step) -> Result<Option<Box<dyn Op>>> {
         }
         Step::Group { side_effect, key, value } => {
             let key = key.as_ref().map_or(Ok(ByOp::Identity), by)?;
+            let given = value.as_ref();
             let value = match value {
                 None => GroupValueOp::List(ByOp::Identity),
                 Some(GroupValue::List(modulator)) => GroupValueOp::List(by(modulator)?),
                 Some(GroupValue::Reduce(traversal)) => GroupValueOp::Reduce(child(traversal)?),
             };
-            Box::new(GroupOp::new(side_effect.clone(), key, value))
+            Box::new(GroupOp::new(side_effect.clone(), key, value, combine(given)))
         }
         Step::GroupCount { side_effect, key } => {
             Box::new(GroupCountOp::new(side_effect.clone(), key.as_ref().map_or(Ok(ByOp::Identity), by)?))
@@ -346,6 +365,18 @@ fn compile_barrier(step: &Step) -> Result<Option<Box<dyn Op>>> {
         Step::BarrierSack => Box::new(SackBarrierOp::new()),
         _ => return Ok(None),
     }))
+}
+
+/// How the values of two `group()` steps of one name go together: as one step would have made them, where that can be told.
+fn combine(value: Option<&GroupValue>) -> Operator {
+    let Some(GroupValue::Reduce(traversal)) = value else { return Operator::AddAll };
+    match traversal.steps.last().map(|node| &node.step) {
+        Some(Step::Reduce { reduction: Reduction::Count | Reduction::Sum, .. }) => Operator::Sum,
+        Some(Step::Reduce { reduction: Reduction::Min, .. }) => Operator::Min,
+        Some(Step::Reduce { reduction: Reduction::Max, .. }) => Operator::Max,
+        Some(Step::Fold { seed: None }) => Operator::AddAll,
+        _ => Operator::Assign,
+    }
 }
 
 fn compile_map(step: &Step) -> Result<Box<dyn Op>> {

@@ -10,6 +10,7 @@ use super::side_effect::SideEffects;
 use crate::error::{QueryError, QueryErrorKind, Result};
 use crate::gremlin::error::suggest;
 use crate::plan::{Name, SackConfig, SourceConfig};
+use crate::procedure::Procedures;
 use crate::{CancelToken, Graph, Options};
 
 pub struct Context<'a, 'g> {
@@ -38,12 +39,13 @@ pub struct Shared {
 }
 
 impl Shared {
-    pub fn new(source: &SourceConfig, options: Options, mode: PathMode) -> Self {
+    pub fn new(source: &SourceConfig, mut options: Options, mode: PathMode) -> Self {
+        options.timeout = [options.timeout, source.strategies.timeout].into_iter().flatten().min();
         Self {
             mode,
             side_effects: SideEffects::new(&source.side_effects),
             sack: source.sack.clone(),
-            warnings: Vec::new(),
+            warnings: source.warnings.clone(),
             loops: Vec::new(),
             productive_by: source.strategies.productive_by,
             bulk_off: source.bulk_off,
@@ -68,6 +70,10 @@ impl Shared {
     pub fn cancel(&self) -> &CancelToken {
         &self.options.cancel
     }
+
+    pub fn procedures(&self) -> &Procedures {
+        &self.options.procedures
+    }
 }
 
 impl Context<'_, '_> {
@@ -80,6 +86,10 @@ impl Context<'_, '_> {
             Graph::Write(graph) => Ok(*graph),
             Graph::Read(_) => Err(QueryError::new(QueryErrorKind::Graph, "the database is open read-only")),
         }
+    }
+
+    pub fn procedures(&self) -> &Procedures {
+        self.shared.procedures()
     }
 
     pub fn mode(&self) -> PathMode {

@@ -15,7 +15,7 @@ use super::path;
 use super::reduce::{counted, per_scope};
 use super::select::grow;
 use crate::error::Result;
-use crate::plan::Name;
+use crate::plan::{Name, Operator};
 
 /// How the values of a group come about.
 pub enum GroupValueOp {
@@ -27,6 +27,9 @@ pub enum GroupValueOp {
 /// `group().by(key).by(value)`; `group('x')` passes its traversers on once the map is a side effect.
 pub struct GroupOp {
     side_effect: Option<Name>,
+    /// Which of the steps that gather under its side effect's name it is, and how values of a key go together with theirs.
+    part: Option<usize>,
+    combine: Operator,
     key: ByOp,
     value: GroupValueOp,
     groups: Groups,
@@ -37,8 +40,9 @@ pub struct GroupOp {
 }
 
 impl GroupOp {
-    pub fn new(side_effect: Option<Name>, key: ByOp, value: GroupValueOp) -> Self {
-        Self { side_effect, key, value, groups: Groups::default(), held: Batch::default(), scopes: 1, done: false }
+    pub fn new(side_effect: Option<Name>, key: ByOp, value: GroupValueOp, combine: Operator) -> Self {
+        let (groups, held) = (Groups::default(), Batch::default());
+        Self { side_effect, part: None, combine, key, value, groups, held, scopes: 1, done: false }
     }
 
     fn take(&mut self, cx: &mut Context<'_, '_>, batch: &Batch) -> Result<()> {
@@ -65,8 +69,7 @@ impl GroupOp {
         let values = self.values(cx)?;
         let map = self.groups.maps(values, 1).pop().unwrap_or_default();
         nesting::check(&map)?;
-        cx.shared.side_effects.set(name, map);
-        Ok(())
+        cx.shared.side_effects.set_part(name, &mut self.part, map, self.combine)
     }
 
     fn values(&mut self, cx: &mut Context<'_, '_>) -> Result<Vec<Option<Value>>> {
@@ -262,6 +265,21 @@ impl TreeOp {
     }
 }
 
+impl TreeOp {
+    /// Adds paths to the tree under `name`, which other steps of that name add to as well.
+    fn publish(&mut self, cx: &mut Context<'_, '_>, name: &Name, batch: &Batch) -> Result<()> {
+        let mut shared = match cx.shared.side_effects.take(name) {
+            Some(Value::Tree(tree)) => tree,
+            _ => Arc::default(),
+        };
+        std::mem::swap(Arc::make_mut(&mut shared), &mut self.trees[0]);
+        let taken = self.take(cx, batch);
+        std::mem::swap(Arc::make_mut(&mut shared), &mut self.trees[0]);
+        cx.shared.side_effects.set(name, Value::Tree(shared));
+        taken
+    }
+}
+
 impl Op for TreeOp {
     fn next(&mut self, cx: &mut Context<'_, '_>, input: &mut dyn Input) -> Result<Option<Batch>> {
         if let Some(name) = self.side_effect.clone() {
@@ -269,8 +287,7 @@ impl Op for TreeOp {
                 return Ok(None);
             }
             let all = gather_all(cx, input)?;
-            self.take(cx, &all)?;
-            cx.shared.side_effects.set(&name, Value::Tree(Arc::new(self.trees[0].clone())));
+            self.publish(cx, &name, &all)?;
             return Ok(Some(all).filter(|b| !b.is_empty()));
         }
         if std::mem::replace(&mut self.done, true) {

@@ -3,6 +3,7 @@
 //! Bindings live in the path as labels, so that a pattern is a child traversal run for a whole batch: it starts from what its
 //! start label stands for, and what it gives is bound to its end label, or compared with it where that is bound already.
 
+use hashbrown::HashSet;
 use mangrove_graph::{Map, Value};
 
 use super::batch::{Batch, Items, Moves};
@@ -12,11 +13,31 @@ use super::path;
 use crate::error::Result;
 use crate::plan::{Name, Pop};
 
-pub struct PatternOp {
-    pub start: Option<Name>,
-    pub binds_start: bool,
-    pub child: Child,
-    pub end: Option<Name>,
+pub enum PatternOp {
+    Path(PathOp),
+    Any(AnyOp),
+}
+
+impl PatternOp {
+    fn apply(&mut self, cx: &mut Context<'_, '_>, batch: Batch) -> Result<Batch> {
+        match self {
+            PatternOp::Path(path) => path.apply(cx, batch),
+            PatternOp::Any(any) => any.apply(cx, batch),
+        }
+    }
+
+    /// Appends the labels it starts from and binds.
+    fn labels(&self, labels: &mut Vec<Name>) {
+        let mut add = |name: &Name| {
+            if !labels.contains(name) {
+                labels.push(name.clone());
+            }
+        };
+        match self {
+            PatternOp::Path(path) => path.start.iter().chain(&path.end).for_each(&mut add),
+            PatternOp::Any(any) => any.labels.iter().for_each(add),
+        }
+    }
 }
 
 pub struct MatchOp {
@@ -26,49 +47,62 @@ pub struct MatchOp {
 
 impl MatchOp {
     pub fn new(patterns: Vec<PatternOp>) -> Self {
-        let mut labels: Vec<Name> = Vec::new();
-        for name in patterns.iter().flat_map(|p| p.start.iter().chain(&p.end)) {
-            if !labels.contains(name) {
-                labels.push(name.clone());
-            }
-        }
+        let mut labels = Vec::new();
+        patterns.iter().for_each(|pattern| pattern.labels(&mut labels));
         Self { patterns, labels }
     }
 
     fn bindings(&self, batch: &Batch, row: usize) -> Value {
-        let bound = |name: &Name| path::select(batch.path(row), name, Pop::Last).map(|v| (Value::String(name.clone()), v));
+        let bound = |name: &Name| binding(batch, row, name).map(|value| (Value::String(name.clone()), value));
         Value::map(Map::from_distinct(self.labels.iter().filter_map(bound).collect()))
     }
 }
 
 impl MapBatch for MatchOp {
-    fn map(&mut self, cx: &mut Context<'_, '_>, mut batch: Batch) -> Result<Batch> {
-        for pattern in &mut self.patterns {
-            if batch.is_empty() {
-                break;
-            }
-            batch = pattern.apply(cx, batch)?;
-        }
+    fn map(&mut self, cx: &mut Context<'_, '_>, batch: Batch) -> Result<Batch> {
+        let batch = apply_all(&mut self.patterns, cx, batch)?;
         let mode = cx.mode();
         let maps = (0..batch.len()).map(|row| self.bindings(&batch, row)).collect();
         Ok(batch.moved_in_place(Items::Values(maps), mode))
     }
 }
 
-impl PatternOp {
+fn apply_all(patterns: &mut [PatternOp], cx: &mut Context<'_, '_>, mut batch: Batch) -> Result<Batch> {
+    for pattern in patterns {
+        if batch.is_empty() {
+            break;
+        }
+        batch = pattern.apply(cx, batch)?;
+    }
+    Ok(batch)
+}
+
+fn binding(batch: &Batch, row: usize, name: &str) -> Option<Value> {
+    path::select(batch.path(row), name, Pop::Last)
+}
+
+/// `as('a').….as('b')`, or a filter.
+pub struct PathOp {
+    pub start: Option<Name>,
+    pub binds_start: bool,
+    pub child: Child,
+    pub end: Option<Name>,
+}
+
+impl PathOp {
     fn apply(&mut self, cx: &mut Context<'_, '_>, mut batch: Batch) -> Result<Batch> {
         let Some(start) = self.start.clone() else {
             let keep = self.child.exists(cx, &batch)?;
             return Ok(batch.filter(&keep));
         };
         if self.binds_start {
-            let unbound = (0..batch.len()).all(|row| path::select(batch.path(row), &start, Pop::Last).is_none());
+            let unbound = (0..batch.len()).all(|row| binding(&batch, row, &start).is_none());
             if unbound {
                 batch.label(std::slice::from_ref(&start), cx.mode());
             }
         }
         let (rows, values): (Vec<u32>, Vec<Value>) =
-            (0..batch.len()).filter_map(|row| Some((row as u32, path::select(batch.path(row), &start, Pop::Last)?))).unzip();
+            (0..batch.len()).filter_map(|row| Some((row as u32, binding(&batch, row, &start)?))).unzip();
         let standing = Batch { items: Items::from_values(values), ..batch.gather(&rows) };
         let Some(end) = self.end.clone() else {
             let keep = self.child.exists(cx, &standing)?;
@@ -81,7 +115,7 @@ impl PatternOp {
         for at in 0..found.len() {
             let row = found.scope(at);
             let value = found.value(at);
-            match path::select(standing.path(row), &end, Pop::Last) {
+            match binding(&standing, row, &end) {
                 Some(bound) if bound != value => continue,
                 bound => compared.push(bound.is_some()),
             }
@@ -103,5 +137,40 @@ fn bind(batch: &mut Batch, end: &Name, bound: &[bool]) {
             let extended = path::extend(path, items.get(row));
             *path = path::label(&extended, &items.get(row), std::slice::from_ref(end), path::PathMode::Full);
         }
+    }
+}
+
+/// `or(…)`: patterns of which some must hold. Ways that bind the same are one result.
+pub struct AnyOp {
+    ways: Vec<Vec<PatternOp>>,
+    labels: Vec<Name>,
+}
+
+impl AnyOp {
+    pub fn new(ways: Vec<Vec<PatternOp>>) -> Self {
+        let mut labels = Vec::new();
+        ways.iter().flatten().for_each(|pattern| pattern.labels(&mut labels));
+        Self { ways, labels }
+    }
+
+    fn apply(&mut self, cx: &mut Context<'_, '_>, batch: Batch) -> Result<Batch> {
+        // While the ways are gone, a row's scope says which row it came from.
+        let numbered = Batch { scope: Some((0..batch.len() as u32).collect()), ..batch.clone() };
+        let mut all = Batch::default();
+        for way in &mut self.ways {
+            all.append(apply_all(way, cx, numbered.clone())?);
+        }
+        let mut seen = HashSet::new();
+        let mut rows: Vec<u32> = (0..all.len() as u32).collect();
+        rows.retain(|row| {
+            let row = *row as usize;
+            let bindings: Vec<Option<Value>> = self.labels.iter().map(|name| binding(&all, row, name)).collect();
+            seen.insert((all.scope(row), bindings))
+        });
+        rows.sort_by_key(|row| all.scope(*row as usize));
+        let mut out = all.gather(&rows);
+        out.scope =
+            batch.scope.is_some().then(|| rows.iter().map(|row| batch.scope(all.scope(*row as usize)) as u32).collect());
+        Ok(out)
     }
 }

@@ -19,6 +19,7 @@ mod barrier;
 mod batch;
 mod branch;
 mod by;
+mod call;
 mod chain;
 mod compile;
 mod context;
@@ -88,6 +89,7 @@ impl Execution {
         compile::gathered(&plan.traversal, &mut gathered);
         gathered.into_iter().for_each(|(name, empty)| shared.side_effects.ensure(name, empty));
         shared.one_by_one = one_by_one;
+        call::check(&plan.traversal, shared.procedures())?;
         let mut chain = compile::root(&plan, help.is_some())?;
         shared.help = help;
         chain.reset(1);

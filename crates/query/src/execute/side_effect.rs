@@ -21,15 +21,24 @@ pub struct SideEffects {
     values: HashMap<Name, SideEffect>,
 }
 
+#[derive(Default)]
 struct SideEffect {
     value: Value,
     merge: Option<Operator>,
+    /// Of each `group()` step that gathers here its own map, and how maps go together where they share a key.
+    parts: Vec<(Value, Operator)>,
+}
+
+impl SideEffect {
+    fn new(value: Value) -> Self {
+        Self { value, ..Self::default() }
+    }
 }
 
 impl SideEffects {
     pub fn new(seeds: &[(Name, SideEffectSeed)]) -> Self {
         let of = |(name, seed): &(Name, SideEffectSeed)| {
-            (name.clone(), SideEffect { value: seed.value.clone(), merge: seed.merge })
+            (name.clone(), SideEffect { merge: seed.merge, ..SideEffect::new(seed.value.clone()) })
         };
         Self { values: seeds.iter().map(of).collect() }
     }
@@ -39,12 +48,31 @@ impl SideEffects {
     }
 
     pub fn set(&mut self, name: &Name, value: Value) {
-        self.values.entry(name.clone()).or_insert(SideEffect { value: Value::Null, merge: None }).value = value;
+        self.values.entry(name.clone()).or_default().value = value;
+    }
+
+    /// Takes out what is kept under `name`, to be changed in place and [`set`](Self::set) again.
+    pub fn take(&mut self, name: &str) -> Option<Value> {
+        self.values.get_mut(name).map(|s| std::mem::take(&mut s.value))
+    }
+
+    /// Replaces the map that one of the steps gathering under `name` has gathered; `part` tells which step, once it is known.
+    pub fn set_part(&mut self, name: &Name, part: &mut Option<usize>, map: Value, combine: Operator) -> Result<()> {
+        let effect = self.values.entry(name.clone()).or_default();
+        let at = *part.get_or_insert(effect.parts.len());
+        if at == effect.parts.len() {
+            effect.parts.push((Value::Null, combine));
+        }
+        effect.parts[at].0 = map;
+        let mut parts = effect.parts.iter();
+        let first = parts.next().map(|(map, _)| map.clone()).unwrap_or_default();
+        effect.value = parts.try_fold(first, |merged, (map, combine)| merge_maps(merged, map, *combine))?;
+        Ok(())
     }
 
     /// Makes sure there is such a side effect, `empty` if there was none.
     pub fn ensure(&mut self, name: Name, empty: Value) {
-        self.values.entry(name).or_insert(SideEffect { value: empty, merge: None });
+        self.values.entry(name).or_insert_with(|| SideEffect::new(empty));
     }
 
     /// Whether everything gathered takes the place of what was there.
@@ -54,7 +82,7 @@ impl SideEffects {
 
     /// Adds to a count kept under `name`, a map from keys to how often they came.
     pub fn count(&mut self, name: &Name, key: Value, n: u64) {
-        let effect = self.values.entry(name.clone()).or_insert(SideEffect { value: Value::Null, merge: None });
+        let effect = self.values.entry(name.clone()).or_default();
         if !matches!(effect.value, Value::Map(_)) {
             effect.value = Value::map(Map::new());
         }
@@ -68,10 +96,8 @@ impl SideEffects {
     /// Adds an item: to the collection there is, or as the side effect's own operator says.
     fn add(&mut self, name: &Name, item: Value, bulk: u64) -> Result<()> {
         nesting::check(&item)?;
-        let effect = self
-            .values
-            .entry(name.clone())
-            .or_insert_with(|| SideEffect { value: Value::BulkSet(Arc::new(Vec::new())), merge: None });
+        let effect =
+            self.values.entry(name.clone()).or_insert_with(|| SideEffect::new(Value::BulkSet(Arc::new(Vec::new()))));
         if let Some(merge) = effect.merge {
             let item = match merge {
                 Operator::AddAll if item.items().is_none() => Value::list(vec![item]),
@@ -98,6 +124,20 @@ impl SideEffects {
         }
         Ok(())
     }
+}
+
+/// The entries of both maps; the values of a key they share are combined.
+fn merge_maps(a: Value, b: &Value, combine: Operator) -> Result<Value> {
+    let (Value::Map(a), Value::Map(b)) = (&a, b) else { return Ok(a) };
+    let mut entries: Vec<(Value, Value)> = a.iter().cloned().collect();
+    let places: HashMap<&Value, usize> = a.iter().enumerate().map(|(at, (key, _))| (key, at)).collect();
+    for (key, value) in b.iter() {
+        match places.get(key) {
+            Some(at) => entries[*at].1 = number::apply(combine, std::mem::take(&mut entries[*at].1), value.clone())?,
+            None => entries.push((key.clone(), value.clone())),
+        }
+    }
+    Ok(Value::map(Map::from_distinct(entries)))
 }
 
 /// `aggregate('x')`: everything first (a barrier), or as traversers pass (`local`).
@@ -215,11 +255,30 @@ impl SubgraphOp {
         Self { name, vertices: HashSet::new(), edges: HashSet::new() }
     }
 
-    fn graph(cx: &Context<'_, '_>, name: &str) -> Subgraph {
-        match cx.shared.side_effects.get(name) {
-            Some(Value::Subgraph(graph)) => (*graph).clone(),
-            _ => Subgraph::default(),
+    /// The graph gathered so far, by this step and others of its name, to be added to in place.
+    fn take_graph(&mut self, cx: &mut Context<'_, '_>) -> Arc<Subgraph> {
+        let graph = match cx.shared.side_effects.take(&self.name) {
+            Some(Value::Subgraph(graph)) => graph,
+            _ => Arc::default(),
+        };
+        if (graph.vertices.len(), graph.edges.len()) != (self.vertices.len(), self.edges.len()) {
+            self.vertices = graph.vertices.iter().copied().collect();
+            self.edges = graph.edges.iter().copied().collect();
         }
+        graph
+    }
+
+    fn add(&mut self, graph: &mut Subgraph, value: Value) -> Result<()> {
+        let Value::Edge(edge) = value else { return Err(type_error("subgraph()", "edges", &value)) };
+        for end in [edge.source, edge.target] {
+            if self.vertices.insert(end) {
+                graph.vertices.push(end);
+            }
+        }
+        if self.edges.insert(edge) {
+            graph.edges.push(edge);
+        }
+        Ok(())
     }
 }
 
@@ -231,22 +290,15 @@ impl Op for SubgraphOp {
             }
             return Ok(None);
         };
-        let mut graph = Self::graph(cx, &self.name);
-        for row in 0..batch.len() {
-            let edge = match batch.value(row) {
-                Value::Edge(edge) => edge,
-                other => return Err(type_error("subgraph()", "edges", &other)),
-            };
-            for end in [edge.source, edge.target] {
-                if self.vertices.insert(end) {
-                    graph.vertices.push(end);
-                }
-            }
-            if self.edges.insert(edge) {
-                graph.edges.push(edge);
-            }
-        }
-        cx.shared.side_effects.set(&self.name, Value::Subgraph(Arc::new(graph)));
+        let mut shared = self.take_graph(cx);
+        // Copied only if a traverser holds the graph as it was.
+        let graph = Arc::make_mut(&mut shared);
+        let before = graph.vertices.len() + graph.edges.len();
+        let added = (0..batch.len()).try_for_each(|row| self.add(graph, batch.value(row)));
+        let grown = graph.vertices.len() + graph.edges.len() - before;
+        cx.shared.side_effects.set(&self.name, Value::Subgraph(shared));
+        added?;
+        cx.hold(grown * 2 * size_of::<EdgeRef>())?;
         Ok(Some(batch))
     }
 }

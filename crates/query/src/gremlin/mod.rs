@@ -1,9 +1,10 @@
-//! Gremlin's two written forms, and the tree they are read into.
+//! Gremlin's written forms, and the tree they are read into.
 //!
 //! ```text
-//!  gremlin-lang text ── parse ───────┐
-//!                                    ├── syntax tree ── print ── canonical text (plan-cache key, explain)
-//!  GraphSON 3 steps ── bytecode ─────┘
+//!  gremlin-lang text ───── parse ────┐
+//!  GraphSON 3 text ────┐             ├── syntax tree ── print ── canonical text (plan-cache key, explain)
+//!                      ├ bytecode ───┘
+//!  GraphBinary 1 bytes ┘
 //! ```
 //!
 //! Invariants:
@@ -23,7 +24,7 @@ pub mod print;
 pub mod steps;
 pub mod syntax;
 
-pub use bytecode::read_bytecode;
+pub use bytecode::{read_bytecode, read_graphbinary};
 pub use error::SyntaxError;
 pub use parse::parse;
 pub use print::print;

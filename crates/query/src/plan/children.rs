@@ -19,7 +19,7 @@ macro_rules! property_children {
 }
 
 macro_rules! children {
-    ($visit:ident, $self:ident $(, $mut:tt)?) => {{
+    ($visit:ident, $self:ident, $each:ident $(, $mut:tt)?) => {{
         match $self {
             Step::HasChild { child, .. }
             | Step::Where { child, .. }
@@ -36,6 +36,16 @@ macro_rules! children {
                     }
                 }
             }
+            Step::Call(call) => {
+                if let Some(child) = & $($mut)? call.child {
+                    $visit(child);
+                }
+                for (_, operand) in & $($mut)? call.with {
+                    if let Operand::Child(child) = operand {
+                        $visit(child);
+                    }
+                }
+            }
             Step::And(children) | Step::Or(children) | Step::Union(children) | Step::Coalesce(children) => {
                 for child in children {
                     $visit(child);
@@ -43,7 +53,7 @@ macro_rules! children {
             }
             Step::Match(patterns) => {
                 for pattern in patterns {
-                    $visit(& $($mut)? pattern.child);
+                    pattern.$each($visit);
                 }
             }
             Step::WhereLabels { by, .. }
@@ -159,10 +169,10 @@ macro_rules! children {
 
 impl Step {
     pub fn for_each_child<'a>(&'a self, visit: &mut dyn FnMut(&'a Traversal)) {
-        children!(visit, self)
+        children!(visit, self, for_each_child)
     }
 
     pub fn for_each_child_mut(&mut self, visit: &mut dyn FnMut(&mut Traversal)) {
-        children!(visit, self, mut)
+        children!(visit, self, for_each_child_mut, mut)
     }
 }

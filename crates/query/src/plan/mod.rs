@@ -25,7 +25,7 @@ pub(crate) use argument::split_cardinality;
 pub use names::check_names;
 pub use resolve::resolve;
 pub use step::*;
-pub use strategy::{PartitionStrategy, Strategies, SubgraphStrategy};
+pub use strategy::{Effect, PartitionStrategy, Reaction, STRATEGIES, Strategies, Strategy, SubgraphStrategy};
 
 pub type Name = Arc<str>;
 
@@ -46,6 +46,8 @@ pub struct SourceConfig {
     /// `withPath()`: track whole paths though no step asks for them.
     pub paths: bool,
     pub strategies: Strategies,
+    /// What its author is to be told of, though it is no error.
+    pub warnings: Vec<String>,
 }
 
 #[derive(Clone, Debug)]

@@ -184,6 +184,15 @@ impl Resolver<'_> {
     /// `with()` on a step: options that change its result; options that only tune are passed over.
     fn with(&self, call: &Call, builder: &mut Builder) -> Result<()> {
         let Some(last) = builder.steps.last_mut() else { return Ok(()) };
+        if let Step::Call(step) = &mut last.step {
+            let (key, value) = match &call.args[..] {
+                [key] => (key, Operand::Value(true.into())),
+                [key, value] => (key, self.operand(value)?),
+                _ => return Err(arity(call, "a parameter and its value")),
+            };
+            step.with.push((self.name(key)?, value));
+            return Ok(());
+        }
         let key = call.args.first().and_then(|a| self.option_name(a));
         let key = key.as_deref();
         match (&mut last.step, key) {

@@ -3,33 +3,52 @@
 use std::collections::HashSet;
 
 use super::resolve::bind_where;
-use super::{Name, Pattern, Step, Traversal};
+use super::{Name, PathPattern, Pattern, Step, Traversal};
 use crate::error::{QueryError, Result};
 
 /// `bound` are the labels given before the match.
 pub(super) fn order(children: Vec<Traversal>, bound: Vec<Name>) -> Result<Vec<Pattern>> {
-    let mut waiting: Vec<Pattern> = children.into_iter().flat_map(flatten).map(pattern).collect();
+    let mut waiting = patterns(children);
     let mut bound: HashSet<Name> = bound.into_iter().collect();
     let mut ordered = Vec::with_capacity(waiting.len());
-    if !waiting.iter().any(|p| p.start.as_ref().is_some_and(|s| bound.contains(s))) {
+    if !waiting.iter().any(|p| p.start().is_some_and(|start| bound.contains(start))) {
         let at = initial(&waiting).ok_or_else(|| QueryError::step("match() needs a pattern that starts with as()"))?;
         let mut first = waiting.remove(at);
-        first.binds_start = true;
-        bound.extend(first.start.clone());
-        bound.extend(first.end.clone());
+        if let Pattern::Path(path) = &mut first {
+            path.binds_start = true;
+            bound.extend(path.start.clone());
+        }
+        bind(&first, &mut bound);
         ordered.push(first);
     }
-    while !waiting.is_empty() {
-        let at = next(&waiting, &bound)
-            .ok_or_else(|| QueryError::step("match() has a pattern that starts from a label nothing binds"))?;
-        let pattern = waiting.remove(at);
-        bound.extend(pattern.end.clone());
-        ordered.push(pattern);
+    match order_rest(waiting, bound) {
+        Some(rest) => ordered.extend(rest),
+        None => return Err(QueryError::step("match() has a pattern that starts from a label nothing binds")),
     }
     Ok(ordered)
 }
 
+/// The patterns in an order that works, those within them too; `None` if there is none.
+fn order_rest(mut waiting: Vec<Pattern>, mut bound: HashSet<Name>) -> Option<Vec<Pattern>> {
+    let mut ordered = Vec::with_capacity(waiting.len());
+    while !waiting.is_empty() {
+        let mut next = waiting.remove(next(&waiting, &bound)?);
+        if let Pattern::Any(ways) = &mut next {
+            for way in ways {
+                *way = order_rest(std::mem::take(way), bound.clone())?;
+            }
+        }
+        bind(&next, &mut bound);
+        ordered.push(next);
+    }
+    Some(ordered)
+}
+
 /// `and(p, q)` as a pattern is p and q.
+fn patterns(children: Vec<Traversal>) -> Vec<Pattern> {
+    children.into_iter().flat_map(flatten).map(pattern).collect()
+}
+
 fn flatten(child: Traversal) -> Vec<Traversal> {
     match &child.steps[..] {
         [only] if matches!(only.step, Step::And(_)) => {}
@@ -41,39 +60,90 @@ fn flatten(child: Traversal) -> Vec<Traversal> {
     }
 }
 
-fn pattern(mut child: Traversal) -> Pattern {
-    let starts = child.steps.first().is_some_and(|n| matches!(n.step, Step::Identity) && !n.labels.is_empty());
-    if !starts {
-        bind_where(&mut child);
-        for node in &mut child.steps {
-            node.step.for_each_child_mut(&mut bind_where);
-        }
-        return Pattern { start: None, binds_start: false, child, end: None };
+fn starts_with_label(child: &Traversal) -> bool {
+    child.steps.first().is_some_and(|node| matches!(node.step, Step::Identity) && !node.labels.is_empty())
+}
+
+/// Whether it consists of patterns that start with labels.
+fn is_pattern(child: &Traversal) -> bool {
+    match &child.steps[..] {
+        [only] => match &only.step {
+            Step::And(children) | Step::Or(children) => children.iter().all(is_pattern),
+            _ => starts_with_label(child),
+        },
+        _ => starts_with_label(child),
     }
-    let start = child.steps.remove(0).labels.pop();
-    let end = child.steps.last_mut().and_then(|last| last.labels.pop());
-    Pattern { start, binds_start: false, child, end }
+}
+
+fn pattern(mut child: Traversal) -> Pattern {
+    if starts_with_label(&child) {
+        let start = child.steps.remove(0).labels.pop();
+        let end = child.steps.last_mut().and_then(|last| last.labels.pop());
+        return Pattern::Path(PathPattern { start, binds_start: false, child, end });
+    }
+    if is_pattern(&child)
+        && let Some(Step::Or(ways)) = child.steps.first_mut().map(|node| &mut node.step)
+    {
+        return Pattern::Any(std::mem::take(ways).into_iter().map(|way| patterns(vec![way])).collect());
+    }
+    bind_where(&mut child);
+    for node in &mut child.steps {
+        node.step.for_each_child_mut(&mut bind_where);
+    }
+    Pattern::Path(PathPattern { start: None, binds_start: false, child, end: None })
 }
 
 /// The pattern whose start the fewest others end in.
 fn initial(patterns: &[Pattern]) -> Option<usize> {
-    let ends = |label: &Name| patterns.iter().filter(|p| p.end.as_ref() == Some(label)).count();
-    patterns.iter().enumerate().filter_map(|(at, p)| p.start.as_ref().map(|start| (ends(start), at))).min().map(|(_, at)| at)
+    let ends = |label: &Name| patterns.iter().filter(|p| p.end() == Some(label)).count();
+    let starts = patterns.iter().enumerate().filter_map(|(at, p)| p.start().map(|start| (ends(start), at)));
+    starts.min().map(|(_, at)| at)
 }
 
-/// Filters first, then patterns that compare two bound labels, then those that bind a new one.
+/// Filters first, then patterns that compare two bound labels, then those that bind a new one; last those with several ways.
 fn next(patterns: &[Pattern], bound: &HashSet<Name>) -> Option<usize> {
-    let ready = |p: &Pattern| match &p.start {
-        Some(start) => bound.contains(start),
-        None => labels_used(&p.child).iter().all(|label| bound.contains(label)),
+    let cost = |p: &Pattern| match p {
+        Pattern::Any(_) => 3,
+        Pattern::Path(path) => match &path.end {
+            None => 0,
+            Some(end) if bound.contains(end) => 1,
+            Some(_) => 2,
+        },
     };
-    let cost = |p: &Pattern| match &p.end {
-        None => 0,
-        Some(end) if bound.contains(end) => 1,
-        Some(_) => 2,
-    };
-    let candidates = patterns.iter().enumerate().filter(|(_, p)| ready(p));
+    let candidates = patterns.iter().enumerate().filter(|(_, p)| ready(p, bound));
     candidates.map(|(at, p)| (cost(p), at)).min().map(|(_, at)| at)
+}
+
+fn ready(pattern: &Pattern, bound: &HashSet<Name>) -> bool {
+    let mut needed = Vec::new();
+    needs(pattern, &mut needed);
+    needed.iter().all(|label| bound.contains(label))
+}
+
+/// Appends the labels that must be bound before the pattern.
+fn needs(pattern: &Pattern, needed: &mut Vec<Name>) {
+    match pattern {
+        Pattern::Path(PathPattern { start: Some(start), .. }) => needed.push(start.clone()),
+        Pattern::Path(filter) => needed.extend(labels_used(&filter.child)),
+        Pattern::Any(ways) => {
+            for way in ways {
+                let mut of_way = Vec::new();
+                way.iter().for_each(|pattern| needs(pattern, &mut of_way));
+                let mut bound = HashSet::new();
+                way.iter().for_each(|pattern| bind(pattern, &mut bound));
+                needed.extend(of_way.into_iter().filter(|label| !bound.contains(label)));
+            }
+        }
+    }
+}
+
+/// Adds what the pattern binds. Of several ways a traverser may have gone any: where the one it went binds less, it goes no
+/// further.
+fn bind(pattern: &Pattern, bound: &mut HashSet<Name>) {
+    match pattern {
+        Pattern::Path(path) => bound.extend(path.end.clone()),
+        Pattern::Any(ways) => ways.iter().flatten().for_each(|pattern| bind(pattern, bound)),
+    }
 }
 
 fn labels_used(traversal: &Traversal) -> Vec<Name> {

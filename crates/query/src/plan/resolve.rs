@@ -1,6 +1,6 @@
 //! Syntax to plan: each call becomes a step, or modulates the step before it.
 
-use mangrove_graph::{Direction, ElementKind, Predicate, Value, ValueType, time::TimeUnit};
+use mangrove_graph::{Direction, ElementKind, Map, Predicate, Value, ValueType, time::TimeUnit};
 
 use super::argument::{self, Resolver, arity, constant, one, pop, scope};
 use super::modulate::Pending;
@@ -9,6 +9,7 @@ use super::*;
 use crate::Parameters;
 use crate::error::{QueryError, QueryErrorKind, Result};
 use crate::gremlin::syntax::{self, Argument, ArgumentKind, Call};
+use crate::procedure::LIST;
 
 /// The plan of a traversal spawned from `g`, with its variables bound.
 pub fn resolve(syntax: &syntax::Traversal, parameters: &Parameters) -> Result<Plan> {
@@ -31,7 +32,7 @@ pub fn resolve(syntax: &syntax::Traversal, parameters: &Parameters) -> Result<Pl
         calls = rest;
     }
     let mut traversal = resolver.chain(calls, true)?;
-    strategy::apply(&mut traversal, &source.strategies)?;
+    source.warnings = strategy::apply(&mut traversal, &source.strategies)?;
     Ok(Plan { source, traversal })
 }
 
@@ -100,6 +101,7 @@ impl Resolver<'_> {
         Ok(match name {
             "V" | "E" => self.scan(if name == "V" { ElementKind::Vertex } else { ElementKind::Edge }, args)?,
             "inject" => Step::Inject(args.iter().map(|a| self.value(a)).collect::<Result<_>>()?),
+            "call" => self.call_step(call)?,
             "out" | "in" | "both" | "outE" | "inE" | "bothE" => {
                 let direction = match name.trim_end_matches('E') {
                     "out" => Direction::Out,
@@ -287,6 +289,25 @@ impl Resolver<'_> {
             }
         }
         Ok(Step::Scan { kind, ids: (!args.is_empty()).then_some(ids), labels: None, filters: Vec::new() })
+    }
+
+    /// `call()`, `call(name)`, with a map of parameters, a traversal that makes one, or both.
+    fn call_step(&self, call: &syntax::Call) -> Result<Step> {
+        let Some((name, rest)) = call.args.split_first() else {
+            return Ok(Step::Call(Box::new(plan_call(LIST.into()))));
+        };
+        let mut step = plan_call(self.name(name)?);
+        for argument in rest {
+            match &argument.kind {
+                ArgumentKind::Traversal(_) if step.child.is_none() => step.child = Some(self.child(argument)?),
+                _ if step.child.is_none() && step.map.is_empty() => match self.value(argument)? {
+                    Value::Map(map) => step.map = Map::clone(&map),
+                    _ => return Err(arity(call, "a name, a map of parameters and a traversal that makes one")),
+                },
+                _ => return Err(arity(call, "a name, a map of parameters and a traversal that makes one")),
+            }
+        }
+        Ok(Step::Call(Box::new(step)))
     }
 
     /// `hasLabel('a','b')`, `hasId(1, 2)`, `hasKey(P)`: one predicate, or any of the values.
@@ -478,6 +499,10 @@ impl Resolver<'_> {
         };
         Ok(Step::List { function, operand: self.operand(one(&call.name, &call.args)?)? })
     }
+}
+
+fn plan_call(name: Name) -> super::Call {
+    super::Call { name, map: Map::new(), child: None, with: Vec::new() }
 }
 
 fn unsupported(name: &str, call: &Call) -> QueryError {

@@ -51,6 +51,7 @@ fn write_step(f: &mut fmt::Formatter<'_>, step: &Step) -> fmt::Result {
             let high = high.map_or("∞".to_owned(), |high| high.to_string());
             write!(f, "Range({low}..{high}){}", local(*scope))?;
         }
+        Step::Call(call) => write!(f, "Call({})", call.name)?,
         Step::Constant(value) => write!(f, "Constant({value})")?,
         Step::Repeat(repeat) => {
             f.write_str("Repeat")?;

@@ -42,13 +42,17 @@ pub(super) fn source_call(resolver: &Resolver<'_>, call: &Call, source: &mut Sou
         "withoutStrategies" => {
             for argument in &call.args {
                 if let ArgumentKind::Strategy { name, .. } = &argument.kind {
-                    strategy::without(name, &mut source.strategies);
+                    strategy::without(name, argument.span, &mut source.strategies)?;
                 }
             }
         }
         "withBulk" => source.bulk_off = !resolver.boolean(call.args.first().ok_or_else(|| arity(call, "true or false"))?)?,
         "withPath" => source.paths = true,
-        "with" | "withComputer" => {}
+        "with" => {
+            if let [key, value] = &call.args[..] {
+                strategy::option(resolver, &resolver.name(key)?, value, &mut source.strategies)?;
+            }
+        }
         _ => return Ok(false),
     }
     Ok(true)

@@ -1,6 +1,6 @@
 //! The steps of a plan and what they take.
 
-use mangrove_graph::{Cardinality, Direction, ElementKind, Predicate, Token, Value};
+use mangrove_graph::{Cardinality, Direction, ElementKind, Map, Predicate, Token, Value};
 
 use super::{Name, Traversal};
 
@@ -293,6 +293,7 @@ pub enum Step {
         filters: Vec<(Name, Predicate)>,
     },
     Inject(Vec<Value>),
+    Call(Box<Call>),
 
     // ---- topology
     Hop {
@@ -517,6 +518,16 @@ pub enum Step {
     Fail(Option<Name>),
 }
 
+/// What `call` runs, and with which parameters; the later ones take precedence.
+#[derive(Clone, Debug)]
+pub struct Call {
+    pub name: Name,
+    pub map: Map,
+    pub child: Option<Traversal>,
+    /// Given by `with()`.
+    pub with: Vec<(Name, Operand)>,
+}
+
 /// What `choose` and `branch` look at.
 #[derive(Clone, Debug)]
 pub enum ChooseOn {
@@ -534,7 +545,45 @@ pub enum EndRef {
 
 /// One pattern of `match()`, in the order they are to be tried.
 #[derive(Clone, Debug)]
-pub struct Pattern {
+pub enum Pattern {
+    Path(PathPattern),
+    /// `or(…)`: ways of which one at least must hold, each some patterns that all must.
+    Any(Vec<Vec<Pattern>>),
+}
+
+impl Pattern {
+    pub fn start(&self) -> Option<&Name> {
+        match self {
+            Pattern::Path(path) => path.start.as_ref(),
+            Pattern::Any(_) => None,
+        }
+    }
+
+    pub fn end(&self) -> Option<&Name> {
+        match self {
+            Pattern::Path(path) => path.end.as_ref(),
+            Pattern::Any(_) => None,
+        }
+    }
+
+    pub fn for_each_child<'a>(&'a self, visit: &mut dyn FnMut(&'a Traversal)) {
+        match self {
+            Pattern::Path(path) => visit(&path.child),
+            Pattern::Any(ways) => ways.iter().flatten().for_each(|pattern| pattern.for_each_child(visit)),
+        }
+    }
+
+    pub fn for_each_child_mut(&mut self, visit: &mut dyn FnMut(&mut Traversal)) {
+        match self {
+            Pattern::Path(path) => visit(&mut path.child),
+            Pattern::Any(ways) => ways.iter_mut().flatten().for_each(|pattern| pattern.for_each_child_mut(visit)),
+        }
+    }
+}
+
+/// `as('a').….as('b')`, or a filter.
+#[derive(Clone, Debug)]
+pub struct PathPattern {
     /// The label it starts from; bound by then. `None` for a pattern that only filters.
     pub start: Option<Name>,
     /// Of the first pattern: the incoming traverser is what `start` stands for, unless the path has it already.

@@ -4,7 +4,7 @@
 //! `local`, `optional` and the patterns of `match` take one at a time.
 
 use mangrove_graph::{Map, Value, compare};
-use mangrove_query::plan::{ChooseOn, Emit, Option_, Pattern, Pick, Pop, Repeat, Step, Until};
+use mangrove_query::plan::{ChooseOn, Emit, Name, Option_, PathPattern, Pattern, Pick, Pop, Repeat, Step, Until};
 
 use super::{Interpreter, Result, Seen, Stop, Traverser};
 
@@ -158,32 +158,54 @@ impl Interpreter<'_> {
 
     /// The bindings of all patterns, one map for each way to match them.
     fn matches(&mut self, patterns: &[Pattern], traverser: &Traverser) -> Result<Vec<Traverser>> {
-        let mut ways = vec![traverser.clone()];
-        for pattern in patterns {
-            let mut next = Vec::new();
-            for way in ways {
-                next.append(&mut self.pattern(pattern, way)?);
-            }
-            ways = next;
-        }
-        let names = patterns.iter().flat_map(|pattern| pattern.start.iter().chain(&pattern.end));
-        let bindings = |way: &Traverser| {
+        let names = labels(patterns);
+        let bindings = |this: &Self, way: &Traverser| {
             let mut map = Map::new();
-            for name in names.clone() {
-                if let Some(value) = self.labelled(name, Pop::Last, &Traverser { value: Value::Null, ..way.clone() }) {
+            for name in &names {
+                if let Some(value) = this.labelled(name, Pop::Last, &Traverser { value: Value::Null, ..way.clone() }) {
                     map.insert(Value::String(name.clone()), value);
                 }
             }
             way.moved(Value::map(map))
         };
-        Ok(ways.iter().map(bindings).collect())
+        Ok(self.ways(patterns, traverser.clone())?.iter().map(|way| bindings(self, way)).collect())
     }
 
-    fn pattern(&mut self, pattern: &Pattern, mut way: Traverser) -> Result<Vec<Traverser>> {
+    /// The ways in which all patterns hold.
+    fn ways(&mut self, patterns: &[Pattern], way: Traverser) -> Result<Vec<Traverser>> {
+        let mut ways = vec![way];
+        for pattern in patterns {
+            let mut next = Vec::new();
+            for way in ways {
+                next.append(&mut match pattern {
+                    Pattern::Path(pattern) => self.pattern(pattern, way)?,
+                    Pattern::Any(options) => self.any(options, &way)?,
+                });
+            }
+            ways = next;
+        }
+        Ok(ways)
+    }
+
+    /// The ways in which some of the options hold, those that bind the same once.
+    fn any(&mut self, options: &[Vec<Pattern>], way: &Traverser) -> Result<Vec<Traverser>> {
+        let names: Vec<Name> = options.iter().flat_map(|patterns| labels(patterns)).collect();
+        let mut found: Vec<(Vec<Option<Value>>, Traverser)> = Vec::new();
+        for patterns in options {
+            for way in self.ways(patterns, way.clone())? {
+                let bindings = names.iter().map(|name| bound(&way, name).map(|stop| stop.object)).collect();
+                if !found.iter().any(|(known, _)| *known == bindings) {
+                    found.push((bindings, way));
+                }
+            }
+        }
+        Ok(found.into_iter().map(|(_, way)| way).collect())
+    }
+
+    fn pattern(&mut self, pattern: &PathPattern, mut way: Traverser) -> Result<Vec<Traverser>> {
         let Some(start) = &pattern.start else {
             return Ok(if self.exists(&pattern.child, &way)? { vec![way] } else { Vec::new() });
         };
-        let bound = |way: &Traverser, name| way.path.iter().rev().find(|stop| stop.labels.contains(name)).cloned();
         if pattern.binds_start && bound(&way, start).is_none() {
             way.label(std::slice::from_ref(start));
         }
@@ -207,4 +229,18 @@ impl Interpreter<'_> {
         }
         Ok(ways)
     }
+}
+
+/// What a label is bound to.
+fn bound(way: &Traverser, name: &Name) -> Option<Stop> {
+    way.path.iter().rev().find(|stop| stop.labels.contains(name)).cloned()
+}
+
+/// The labels patterns start from and bind.
+fn labels(patterns: &[Pattern]) -> Vec<Name> {
+    let of = |pattern: &Pattern| match pattern {
+        Pattern::Path(path) => path.start.iter().chain(&path.end).cloned().collect(),
+        Pattern::Any(options) => options.iter().flat_map(|patterns| labels(patterns)).collect::<Vec<Name>>(),
+    };
+    patterns.iter().flat_map(of).collect()
 }

@@ -1,4 +1,4 @@
-//! Reads GraphSON 3 bytecode, the form in which language variants such as gremlinpython send a traversal.
+//! Reads GraphSON 3 bytecode.
 //!
 //! ```json
 //! {"@type": "g:Bytecode", "@value": {
@@ -6,20 +6,17 @@
 //!    "step":   [["V"], ["has", "age", {"@type": "g:P", "@value": {"predicate": "gt", "value": …}}]]}}
 //! ```
 //!
-//! It becomes the tree the same traversal written as text would give, without spans. Forms follow what gremlinpython 3.7 and
-//! 3.8 write: enums in camel case, `gx:ByteBuffer` as one character a byte, an operand pair as a bare array, strategies with
-//! their options or with `fqcn` and `conf`. Untyped JSON (what a tuple becomes there) is read by its looks. Bindings give
-//! their values; lambdas are refused.
+//! Forms follow what gremlinpython 3.7 and 3.8 write: enums in camel case, `gx:ByteBuffer` as one character a byte, an operand
+//! pair as a bare array, strategies with their options or with `fqcn` and `conf`. Untyped JSON (what a tuple becomes there) is
+//! read by its looks.
 
 use mangrove_graph::{DateTime, Uuid, Value};
 use serde_json::{Map, Number, Value as Json};
 
-use super::error::SyntaxError;
-use super::lex::is_word;
-use super::literal;
-use super::names;
-use super::parse::{DEPTH_MAX, JOINTS_MAX};
-use super::syntax::{Argument, ArgumentKind, Call, PredicateSyntax, Span, Traversal};
+use super::{Budget, Read, argument, problem, single};
+use crate::gremlin::error::SyntaxError;
+use crate::gremlin::syntax::{Argument, ArgumentKind, Call, PredicateSyntax, Span, Traversal};
+use crate::gremlin::{literal, names};
 
 /// Bytes of bytecode, which is several times as long as the same text.
 pub const BYTECODE_BYTES_MAX: usize = 32 << 20;
@@ -28,7 +25,7 @@ const JSON_DEPTH_MAX: usize = 512;
 
 /// Reads one traversal.
 pub fn read_bytecode(json: &str) -> Result<Traversal, SyntaxError> {
-    parse_json(json).and_then(|json| Reader::default().query(&json)).map_err(Problem::into_error)
+    parse_json(json).and_then(|json| Reader::default().query(&json)).map_err(super::Problem::into_error)
 }
 
 fn parse_json(text: &str) -> Read<Json> {
@@ -76,40 +73,9 @@ fn skip_string(bytes: &mut std::str::Bytes<'_>) {
     }
 }
 
-/// What is wrong, and in which argument.
-struct Problem {
-    message: String,
-    help: Option<&'static str>,
-    place: Option<String>,
-}
-
-type Read<T> = Result<T, Problem>;
-
-fn problem<T>(message: impl Into<String>) -> Read<T> {
-    Err(Problem { message: message.into(), help: None, place: None })
-}
-
-impl Problem {
-    fn into_error(self) -> SyntaxError {
-        let message = match self.place {
-            Some(place) => format!("{place}: {}", self.message),
-            None => self.message,
-        };
-        SyntaxError { help: self.help.map(String::from), ..SyntaxError::new(message, Span::default()) }
-    }
-
-    /// The innermost place is the telling one.
-    fn within(mut self, place: impl FnOnce() -> String) -> Self {
-        self.place.get_or_insert_with(place);
-        self
-    }
-}
-
-/// Counts what the text reader's limits bound too, so that the trees of both print and parse alike.
 #[derive(Default)]
 struct Reader {
-    depth: usize,
-    joints: usize,
+    budget: Budget,
 }
 
 impl Reader {
@@ -138,12 +104,9 @@ impl Reader {
                 Some(_) => return problem(format!("`{part}` of bytecode is an array of instructions")),
             }
         }
-        if calls.is_empty() {
-            return problem("the bytecode has no step");
-        }
         let from_source =
             body.get("source").is_some_and(|source| source.as_array().is_some_and(|source| !source.is_empty()));
-        Ok(Traversal { from_source, calls, span: Span::default() })
+        super::traversal(calls, from_source)
     }
 
     fn instruction(&mut self, instruction: &Json, calls: &mut Vec<Call>) -> Read<()> {
@@ -151,30 +114,18 @@ impl Reader {
         let Some((Json::String(name), args)) = parts.split_first() else {
             return problem("an instruction of bytecode is an array of a name and arguments");
         };
-        if !is_word(name) {
-            return problem(format!("`{}` is not the name of a step", name.escape_debug()));
-        }
-        if let ("tx", [Json::String(operation)]) = (name.as_str(), args)
-            && is_word(operation)
-        {
-            calls.extend([call("tx", Vec::new()), call(operation, Vec::new())]);
-            return Ok(());
-        }
+        super::check_step_name(name)?;
         let args = args.iter().enumerate().map(|(i, arg)| {
             self.argument(arg).map_err(|problem| problem.within(|| format!("argument {} of {name}()", i + 1)))
         });
-        let args = args.collect::<Read<_>>()?;
-        calls.push(call(name, args));
+        super::push_call(name, args.collect::<Read<_>>()?, calls);
         Ok(())
     }
 
     fn argument(&mut self, json: &Json) -> Read<Argument> {
-        if self.depth == DEPTH_MAX {
-            return problem(format!("arguments are nested too deep: the limit is {DEPTH_MAX}"));
-        }
-        self.depth += 1;
+        self.budget.enter()?;
         let kind = self.kind(json);
-        self.depth -= 1;
+        self.budget.leave();
         Ok(argument(kind?))
     }
 
@@ -205,7 +156,7 @@ impl Reader {
 
     fn typed(&mut self, kind: &str, value: &Json) -> Read<ArgumentKind> {
         match kind {
-            "g:Bytecode" => self.nested(value),
+            "g:Bytecode" => self.traversal(value).and_then(super::nested),
             "g:P" | "g:TextP" => self.predicate(value).map(ArgumentKind::Predicate),
             "g:List" => self.arguments(array(kind, value)?).map(ArgumentKind::List),
             "g:Set" => self.arguments(array(kind, value)?).map(ArgumentKind::Set),
@@ -214,32 +165,13 @@ impl Reader {
             "g:Vertex" | "g:Edge" => self.element(kind, value, &["id", "label"]),
             "g:VertexProperty" => self.element(kind, value, &["id", "label", "value"]),
             "g:Property" => self.element(kind, value, &["key", "value"]),
-            "g:Class" => strategy_class(value),
-            "g:Lambda" => Err(Problem {
-                message: "lambdas are not supported".into(),
-                help: Some("write what the lambda does with Gremlin steps"),
-                place: None,
-            }),
+            "g:Class" => super::strategy_of_class(value.as_str().unwrap_or_default(), Vec::new()),
+            "g:Lambda" => super::lambda(),
             _ if kind.ends_with("Strategy") => self.strategy(kind, value),
             _ => match constant(kind, value) {
                 Some(constant) => constant,
                 None => literal(kind, value).map(ArgumentKind::Value),
             },
-        }
-    }
-
-    /// An anonymous traversal; or a value with a cardinality, which gremlinpython writes as one.
-    fn nested(&mut self, body: &Json) -> Read<ArgumentKind> {
-        let traversal = self.traversal(body)?;
-        if traversal.calls[0].name != "CardinalityValueTraversal" {
-            return Ok(ArgumentKind::Traversal(traversal));
-        }
-        let args = traversal.calls.into_iter().next().map(|call| call.args).unwrap_or_default();
-        match <[Argument; 2]>::try_from(args) {
-            Ok([Argument { kind: ArgumentKind::Constant { kind, name }, .. }, value]) if kind == "Cardinality" => {
-                Ok(ArgumentKind::Applied { kind, name, args: vec![value] })
-            }
-            _ => problem("CardinalityValueTraversal takes a cardinality and a value"),
         }
     }
 
@@ -254,7 +186,7 @@ impl Reader {
 
     fn element(&mut self, kind: &str, value: &Json, fields: &[&str]) -> Read<ArgumentKind> {
         let args = fields.iter().map(|name| self.argument(field(kind, value, name)?)).collect::<Read<_>>()?;
-        Ok(ArgumentKind::Applied { kind: "Element".into(), name: kind["g:".len()..].into(), args })
+        Ok(super::element(&kind["g:".len()..], args))
     }
 
     fn strategy(&mut self, kind: &str, value: &Json) -> Read<ArgumentKind> {
@@ -267,7 +199,7 @@ impl Reader {
         let options = options.as_object().unwrap_or(&empty);
         let options = options.iter().map(|(name, value)| Ok((name.clone(), self.argument(value)?)));
         let options = options.collect::<Read<_>>().map_err(|problem| problem.within(|| format!("an option of {name}")))?;
-        named_strategy(name, options)
+        super::named_strategy(name, options)
     }
 
     fn predicate(&mut self, value: &Json) -> Read<PredicateSyntax> {
@@ -277,7 +209,7 @@ impl Reader {
         match name {
             "and" | "or" => self.connective(name, operand),
             "not" => {
-                self.joint()?;
+                self.budget.joint()?;
                 self.operand(operand).map(|operand| PredicateSyntax::Not(Box::new(operand)))
             }
             _ if names::is_predicate(name) => {
@@ -287,7 +219,7 @@ impl Reader {
                 };
                 Ok(PredicateSyntax::Test { name: name.into(), args, span: Span::default() })
             }
-            _ => problem(format!("unknown predicate `{}`", name.escape_debug())),
+            _ => super::unknown_predicate(name),
         }
     }
 
@@ -297,14 +229,11 @@ impl Reader {
         let Some((first, rest)) = operands.split_first() else { return problem(format!("`{name}` joins predicates")) };
         let mut joined = self.operand(first)?;
         for operand in rest {
-            self.joint()?;
-            self.depth += 1;
-            let other =
-                if self.depth > DEPTH_MAX { problem("predicates are nested too deep") } else { self.operand(operand) };
-            self.depth -= 1;
-            let sides = (Box::new(joined), Box::new(other?));
-            joined =
-                if name == "and" { PredicateSyntax::And(sides.0, sides.1) } else { PredicateSyntax::Or(sides.0, sides.1) };
+            self.budget.joint()?;
+            self.budget.enter()?;
+            let other = self.operand(operand);
+            self.budget.leave();
+            joined = super::join(name, joined, other?);
         }
         Ok(joined)
     }
@@ -315,19 +244,6 @@ impl Reader {
             _ => problem("`and`, `or` and `not` take predicates"),
         }
     }
-
-    fn joint(&mut self) -> Read<()> {
-        self.joints += 1;
-        if self.joints > JOINTS_MAX { problem(format!("more than {JOINTS_MAX} predicates are joined")) } else { Ok(()) }
-    }
-}
-
-fn argument(kind: ArgumentKind) -> Argument {
-    Argument { kind, span: Span::default() }
-}
-
-fn call(name: &str, args: Vec<Argument>) -> Call {
-    Call { name: name.into(), args, name_span: Span::default(), span: Span::default() }
 }
 
 /// The type and value of typed JSON; a value left out is null.
@@ -344,29 +260,11 @@ fn array<'a>(kind: &str, value: &'a Json) -> Read<&'a [Json]> {
     value.as_array().map_or_else(|| problem(format!("{kind} holds an array")), |items| Ok(items.as_slice()))
 }
 
-fn named_strategy(name: &str, options: Vec<(String, Argument)>) -> Read<ArgumentKind> {
-    if is_word(name) {
-        Ok(ArgumentKind::Strategy { name: name.into(), options })
-    } else {
-        problem(format!("`{}` is not the name of a strategy", name.escape_debug()))
-    }
-}
-
-/// A strategy by the Java class that has its name.
-fn strategy_class(value: &Json) -> Read<ArgumentKind> {
-    let class = value.as_str().unwrap_or_default();
-    named_strategy(class.rsplit(['.', '$']).next().unwrap_or(class), Vec::new())
-}
-
 /// `g:T` and its like, if that is what the type is.
 fn constant(kind: &str, value: &Json) -> Option<Read<ArgumentKind>> {
     let kind = kind.strip_prefix("g:")?;
     names::members(kind)?;
-    let name = value.as_str().unwrap_or_default();
-    Some(match names::constant(kind, name) {
-        Some((kind, name)) => Ok(ArgumentKind::Constant { kind: kind.into(), name: name.into() }),
-        None => problem(format!("{kind} has no `{}`", name.escape_debug())),
-    })
+    Some(super::constant(kind, value.as_str().unwrap_or_default()))
 }
 
 fn untyped_number(number: &Number) -> Read<Value> {
@@ -414,12 +312,6 @@ fn float(value: &Json) -> Option<f64> {
         Json::String(text) if ["NaN", "Infinity", "-Infinity"].contains(&text.as_str()) => text.parse().ok(),
         _ => None,
     }
-}
-
-/// The language has one NaN and one infinity, doubles.
-fn single(value: f64) -> Value {
-    let narrow = value as f32;
-    if narrow.is_finite() { Value::Float32(narrow) } else { Value::Float64(value) }
 }
 
 fn number_text(value: &Json) -> String {

@@ -1,0 +1,48 @@
+//! The procedures that queries on an open database may call: those built in, and those the program registers.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use mangrove_graph::GraphError;
+use mangrove_query::procedure::{LIST, Procedure, Procedures, RESERVED_PREFIX};
+
+use crate::QueryOptions;
+
+/// Shared by every handle on the database. A query goes on with those there were when it began.
+pub struct Registry {
+    procedures: Mutex<Arc<Procedures>>,
+}
+
+impl Default for Registry {
+    fn default() -> Self {
+        Self { procedures: Mutex::new(Procedures::built_in().clone()) }
+    }
+}
+
+impl Registry {
+    /// Adds a procedure, or puts it in the place of the one of that name.
+    pub fn register(&self, name: &str, procedure: Procedure) -> Result<(), GraphError> {
+        if name.is_empty() || name == LIST || name.starts_with(RESERVED_PREFIX) {
+            let why = format!(
+                "a procedure cannot be called {name:?}: a name is not empty, not {LIST:?}, and does not begin with {RESERVED_PREFIX:?}"
+            );
+            return Err(GraphError::Invalid(why));
+        }
+        Arc::make_mut(&mut self.lock()).insert(name, procedure);
+        Ok(())
+    }
+
+    /// Returns whether there was one.
+    pub fn unregister(&self, name: &str) -> bool {
+        !name.starts_with(RESERVED_PREFIX) && Arc::make_mut(&mut self.lock()).remove(name)
+    }
+
+    /// The options of a query, with these procedures.
+    pub fn options(&self, options: &QueryOptions) -> QueryOptions {
+        QueryOptions { procedures: self.lock().clone(), ..options.clone() }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Arc<Procedures>> {
+        // A panic while a map was being copied leaves the old one.
+        self.procedures.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,170 @@
+//! Bytecode, the form in which language variants such as gremlinpython send a traversal: as GraphSON 3 text ([`graphson`]) or
+//! as GraphBinary 1 bytes ([`graphbinary`]).
+//!
+//! Either becomes the tree the same traversal written as text would give, without spans. What the two share is here: the limits,
+//! and how instructions, constants, strategies and joined predicates become parts of the tree. Bindings give their values;
+//! lambdas are refused.
+
+pub mod graphbinary;
+pub mod graphson;
+mod scalar;
+
+use mangrove_graph::Value;
+
+use super::error::SyntaxError;
+use super::lex::is_word;
+use super::names;
+use super::parse::{DEPTH_MAX, JOINTS_MAX};
+use super::syntax::{Argument, ArgumentKind, Call, PredicateSyntax, Span, Traversal};
+
+pub use graphbinary::read_graphbinary;
+pub use graphson::read_bytecode;
+
+/// What is wrong, and in which argument.
+struct Problem {
+    message: String,
+    help: Option<&'static str>,
+    place: Option<String>,
+}
+
+type Read<T> = Result<T, Problem>;
+
+fn problem<T>(message: impl Into<String>) -> Read<T> {
+    Err(Problem { message: message.into(), help: None, place: None })
+}
+
+impl Problem {
+    fn into_error(self) -> SyntaxError {
+        let message = match self.place {
+            Some(place) => format!("{place}: {}", self.message),
+            None => self.message,
+        };
+        SyntaxError { help: self.help.map(String::from), ..SyntaxError::new(message, Span::default()) }
+    }
+
+    /// The innermost place is the telling one.
+    fn within(mut self, place: impl FnOnce() -> String) -> Self {
+        self.place.get_or_insert_with(place);
+        self
+    }
+}
+
+/// Counts what the text reader's limits bound too, so that the trees of all readers print and parse alike.
+#[derive(Default)]
+struct Budget {
+    depth: usize,
+    joints: usize,
+}
+
+impl Budget {
+    fn enter(&mut self) -> Read<()> {
+        if self.depth == DEPTH_MAX {
+            return problem(format!("arguments are nested too deep: the limit is {DEPTH_MAX}"));
+        }
+        self.depth += 1;
+        Ok(())
+    }
+
+    fn leave(&mut self) {
+        self.depth -= 1;
+    }
+
+    /// One more predicate is joined to others.
+    fn joint(&mut self) -> Read<()> {
+        self.joints += 1;
+        if self.joints > JOINTS_MAX { problem(format!("more than {JOINTS_MAX} predicates are joined")) } else { Ok(()) }
+    }
+}
+
+fn argument(kind: ArgumentKind) -> Argument {
+    Argument { kind, span: Span::default() }
+}
+
+fn call(name: &str, args: Vec<Argument>) -> Call {
+    Call { name: name.into(), args, name_span: Span::default(), span: Span::default() }
+}
+
+fn check_step_name(name: &str) -> Read<()> {
+    if is_word(name) { Ok(()) } else { problem(format!("`{}` is not the name of a step", name.escape_debug())) }
+}
+
+/// The call an instruction is; the two it is, of `tx`, whose argument is a call of the text.
+fn push_call(name: &str, args: Vec<Argument>, calls: &mut Vec<Call>) {
+    match (name, &args[..]) {
+        ("tx", [Argument { kind: ArgumentKind::Value(Value::String(operation)), .. }]) if is_word(operation) => {
+            calls.extend([call("tx", Vec::new()), call(operation, Vec::new())]);
+        }
+        _ => calls.push(call(name, args)),
+    }
+}
+
+/// The traversal of these calls, of which there must be one.
+fn traversal(calls: Vec<Call>, from_source: bool) -> Read<Traversal> {
+    if calls.is_empty() {
+        return problem("the bytecode has no step");
+    }
+    Ok(Traversal { from_source, calls, span: Span::default() })
+}
+
+/// An anonymous traversal; or a value with a cardinality, which language variants write as one.
+fn nested(traversal: Traversal) -> Read<ArgumentKind> {
+    if traversal.calls.first().is_none_or(|call| call.name != "CardinalityValueTraversal") {
+        return Ok(ArgumentKind::Traversal(traversal));
+    }
+    let args = traversal.calls.into_iter().next().map(|call| call.args).unwrap_or_default();
+    match <[Argument; 2]>::try_from(args) {
+        Ok([Argument { kind: ArgumentKind::Constant { kind, name }, .. }, value]) if kind == "Cardinality" => {
+            Ok(ArgumentKind::Applied { kind, name, args: vec![value] })
+        }
+        _ => problem("CardinalityValueTraversal takes a cardinality and a value"),
+    }
+}
+
+/// A reference to an element of the graph.
+fn element(name: &str, args: Vec<Argument>) -> ArgumentKind {
+    ArgumentKind::Applied { kind: "Element".into(), name: name.into(), args }
+}
+
+fn join(name: &str, left: PredicateSyntax, right: PredicateSyntax) -> PredicateSyntax {
+    let (left, right) = (Box::new(left), Box::new(right));
+    if name == "and" { PredicateSyntax::And(left, right) } else { PredicateSyntax::Or(left, right) }
+}
+
+fn unknown_predicate<T>(name: &str) -> Read<T> {
+    problem(format!("unknown predicate `{}`", name.escape_debug()))
+}
+
+fn named_strategy(name: &str, options: Vec<(String, Argument)>) -> Read<ArgumentKind> {
+    if is_word(name) {
+        Ok(ArgumentKind::Strategy { name: name.into(), options })
+    } else {
+        problem(format!("`{}` is not the name of a strategy", name.escape_debug()))
+    }
+}
+
+/// The strategy a Java class is, by the last part of its name.
+fn strategy_of_class(class: &str, options: Vec<(String, Argument)>) -> Read<ArgumentKind> {
+    named_strategy(class.rsplit(['.', '$']).next().unwrap_or(class), options)
+}
+
+/// A constant of a kind that has constants.
+fn constant(kind: &str, name: &str) -> Read<ArgumentKind> {
+    match names::constant(kind, name) {
+        Some((kind, name)) => Ok(ArgumentKind::Constant { kind: kind.into(), name: name.into() }),
+        None => problem(format!("{kind} has no `{}`", name.escape_debug())),
+    }
+}
+
+fn lambda<T>() -> Read<T> {
+    Err(Problem {
+        message: "lambdas are not supported".into(),
+        help: Some("write what the lambda does with Gremlin steps"),
+        place: None,
+    })
+}
+
+/// The language has one NaN and one infinity, doubles.
+fn single(value: f64) -> Value {
+    let narrow = value as f32;
+    if narrow.is_finite() { Value::Float32(narrow) } else { Value::Float64(value) }
+}

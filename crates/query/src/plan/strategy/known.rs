@@ -1,0 +1,97 @@
+//! The strategies queries can name, and what each does here. docs/gremlin.md has this table.
+
+use crate::gremlin::error::suggest;
+
+/// What naming a strategy does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Effect {
+    /// It does what it says.
+    Honoured,
+    /// It is so whether the strategy is named, left out or neither.
+    Always,
+    /// It tunes TinkerPop's own engine and changes no result; nothing happens here.
+    None,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Strategy {
+    pub name: &'static str,
+    pub effect: Effect,
+    pub description: &'static str,
+}
+
+use Effect::{Always, Honoured};
+
+pub static STRATEGIES: [Strategy; 38] = [
+    strategy("EdgeLabelVerificationStrategy", Honoured, "steps along edges must name labels, else an error or a warning"),
+    strategy(
+        "ElementIdStrategy",
+        Honoured,
+        "`T.id`, `hasId()`, `id()` and `V(…)` mean the property `idPropertyKey` (`__id`)",
+    ),
+    strategy(
+        "OptionsStrategy",
+        Honoured,
+        "`evaluationTimeout` in milliseconds, as `g.with('evaluationTimeout', …)`; the shortest timeout holds; other options do nothing",
+    ),
+    strategy("PartitionStrategy", Honoured, "elements are read from `readPartitions` and written to `writePartition`"),
+    strategy("ProductiveByStrategy", Honoured, "a `by()` that gives nothing gives null"),
+    strategy("ReadOnlyStrategy", Honoured, "a query that would change the graph is refused"),
+    strategy(
+        "ReservedKeysVerificationStrategy",
+        Honoured,
+        "keys that must not be written (`id`, `label`), else an error or a warning",
+    ),
+    strategy(
+        "SeedStrategy",
+        Honoured,
+        "`coin()`, `sample()` and `shuffle` draw the same again, though not the numbers Java would",
+    ),
+    strategy("SubgraphStrategy", Honoured, "only vertices, edges and vertex properties that meet its criteria are seen"),
+    strategy("VertexProgramRestrictionStrategy", Honoured, "`VertexProgramStrategy` beside it is refused"),
+    strategy("ConnectiveStrategy", Always, "`and()` and `or()` stand between the traversals they join"),
+    strategy("LambdaRestrictionStrategy", Always, "there are no lambdas"),
+    strategy("StandardVerificationStrategy", Always, "what no traversal may have is an error"),
+    unfelt("AdjacentToIncidentStrategy"),
+    unfelt("ByModulatorOptimizationStrategy"),
+    unfelt("ComputerFinalizationStrategy"),
+    unfelt("ComputerVerificationStrategy"),
+    unfelt("CountStrategy"),
+    unfelt("EarlyLimitStrategy"),
+    unfelt("EventStrategy"),
+    unfelt("FilterRankingStrategy"),
+    unfelt("GraphFilterStrategy"),
+    unfelt("HaltedTraverserStrategy"),
+    unfelt("IdentityRemovalStrategy"),
+    unfelt("IncidentToAdjacentStrategy"),
+    unfelt("InlineFilterStrategy"),
+    unfelt("LazyBarrierStrategy"),
+    unfelt("MatchAlgorithmStrategy"),
+    unfelt("MatchPredicateStrategy"),
+    unfelt("MessagePassingReductionStrategy"),
+    unfelt("OrderLimitStrategy"),
+    unfelt("PathProcessorStrategy"),
+    unfelt("PathRetractionStrategy"),
+    unfelt("ProfileStrategy"),
+    unfelt("ReferenceElementStrategy"),
+    unfelt("RepeatUnrollStrategy"),
+    unfelt("DetachStrategy"),
+    unfelt("VertexProgramStrategy"),
+];
+
+const fn strategy(name: &'static str, effect: Effect, description: &'static str) -> Strategy {
+    Strategy { name, effect, description }
+}
+
+const fn unfelt(name: &'static str) -> Strategy {
+    strategy(name, Effect::None, "")
+}
+
+pub fn is_known(name: &str) -> bool {
+    STRATEGIES.iter().any(|strategy| strategy.name == name)
+}
+
+/// The strategy a misspelt name may mean.
+pub fn near(name: &str) -> Option<&'static str> {
+    suggest(name, STRATEGIES.iter().map(|strategy| strategy.name))
+}

@@ -1,0 +1,90 @@
+//! Strategies users name on `g.withStrategies(…)`: those that change meaning rewrite or refuse the plan here; those that only tune
+//! TinkerPop's own engine are accepted and have no effect. [`STRATEGIES`] says which is which.
+
+mod configure;
+mod element_id;
+mod known;
+mod partition;
+mod subgraph;
+mod verify;
+
+use std::time::Duration;
+
+use super::*;
+use crate::error::{QueryError, QueryErrorKind, Result};
+
+pub(super) use configure::{option, with, without};
+pub use known::{Effect, STRATEGIES, Strategy};
+pub use partition::PartitionStrategy;
+pub use subgraph::SubgraphStrategy;
+pub use verify::Reaction;
+
+/// The strategies that change what a traversal means.
+#[derive(Clone, Debug, Default)]
+pub struct Strategies {
+    pub read_only: bool,
+    pub productive_by: bool,
+    pub seed: Option<u64>,
+    pub subgraph: Option<Box<SubgraphStrategy>>,
+    pub partition: Option<PartitionStrategy>,
+    /// `ElementIdStrategy`: the property that is the id.
+    pub element_id: Option<Name>,
+    /// `EdgeLabelVerificationStrategy`: hops must name edge labels.
+    pub edge_label_verification: Reaction,
+    /// `ReservedKeysVerificationStrategy`: keys that must not be written.
+    pub reserved_keys: Vec<Name>,
+    pub reserved_keys_reaction: Reaction,
+    /// `OptionsStrategy`, or `g.with('evaluationTimeout', …)`.
+    pub timeout: Option<Duration>,
+    /// `VertexProgramStrategy`.
+    pub computer: bool,
+    /// `VertexProgramRestrictionStrategy`.
+    pub no_computer: bool,
+}
+
+/// Rewrites the traversal as the strategies say, and returns what its author is to be warned of.
+pub(super) fn apply(traversal: &mut Traversal, strategies: &Strategies) -> Result<Vec<String>> {
+    if strategies.computer && strategies.no_computer {
+        let message = "The TraversalSource does not allow the use of a GraphComputer";
+        return Err(QueryError::new(QueryErrorKind::Verification, message));
+    }
+    let mut warnings = Vec::new();
+    verify::verify(traversal, strategies, &mut warnings)?;
+    if let Some(key) = &strategies.element_id {
+        element_id::apply(traversal, key);
+    }
+    if let Some(partition) = &strategies.partition {
+        partition::apply(traversal, partition);
+    }
+    if let Some(subgraph) = &strategies.subgraph {
+        subgraph::apply(traversal, subgraph);
+    }
+    Ok(warnings)
+}
+
+/// Replaces every step, here and below, by what `each` pushes for it.
+fn rewrite(traversal: &mut Traversal, each: &dyn Fn(StepNode, &mut Vec<StepNode>)) {
+    let steps = std::mem::take(&mut traversal.steps);
+    for mut node in steps {
+        node.step.for_each_child_mut(&mut |child| rewrite(child, each));
+        each(node, &mut traversal.steps);
+    }
+}
+
+/// Pushes `node` followed by filters; the node's labels move to the last of them, so that `as()` names what passed.
+fn push_filtered(mut node: StepNode, filters: impl IntoIterator<Item = Step>, out: &mut Vec<StepNode>) {
+    let labels = std::mem::take(&mut node.labels);
+    out.push(node);
+    out.extend(filters.into_iter().map(StepNode::from));
+    if let Some(last) = out.last_mut() {
+        last.labels = labels;
+    }
+}
+
+fn end_of(direction: mangrove_graph::Direction) -> Step {
+    Step::End(match direction {
+        mangrove_graph::Direction::Out => EndOf::In,
+        mangrove_graph::Direction::In => EndOf::Out,
+        mangrove_graph::Direction::Both => EndOf::Other,
+    })
+}

@@ -1,0 +1,103 @@
+//! `PartitionStrategy`: elements are read from some partitions and written to one; a property says in which each is.
+
+use mangrove_graph::{Predicate, Value};
+
+use super::super::*;
+use super::{end_of, push_filtered, rewrite};
+
+#[derive(Clone, Debug, Default)]
+pub struct PartitionStrategy {
+    pub key: Name,
+    pub write: Option<Name>,
+    pub read: Vec<Name>,
+    pub include_meta: bool,
+}
+
+pub(super) fn apply(traversal: &mut Traversal, partition: &PartitionStrategy) {
+    rewrite(traversal, &|node, out| partition_step(partition, node, out));
+    partition_merges(traversal, partition);
+}
+
+fn partition_step(partition: &PartitionStrategy, mut node: StepNode, out: &mut Vec<StepNode>) {
+    let within = || Predicate::Within(partition.read.iter().cloned().map(Value::String).collect::<Vec<_>>().into());
+    let visible = || Step::Has(vec![Has { key: HasKey::Property(partition.key.clone()), predicate: within() }]);
+    let mark = |properties: &mut Vec<SetProperty>| {
+        if let Some(write) = &partition.write {
+            properties.push(SetProperty {
+                cardinality: None,
+                key: PropertyName::Key(partition.key.clone()),
+                value: Operand::Value(Value::String(write.clone())),
+                meta: Vec::new(),
+            });
+        }
+    };
+    match &mut node.step {
+        Step::AddVertex { properties, .. } => {
+            if partition.include_meta {
+                properties.iter_mut().for_each(|p| mark_meta(p, partition));
+            }
+            mark(properties);
+            out.push(node);
+        }
+        Step::AddEdge { properties, .. } => {
+            mark(properties);
+            out.push(node);
+        }
+        Step::SetProperty(property) if partition.include_meta => {
+            mark_meta(property, partition);
+            out.push(node);
+        }
+        Step::Hop { to_edges: false, direction, labels, .. } => {
+            let (direction, edge_labels) = (*direction, std::mem::take(labels));
+            let names = std::mem::take(&mut node.labels);
+            out.push(StepNode {
+                step: Step::Hop { direction, labels: edge_labels, to_edges: true, any_order: false },
+                ..node
+            });
+            out.push(visible().into());
+            out.push(end_of(direction).into());
+            out.push(StepNode { labels: names, ..visible().into() });
+        }
+        Step::Scan { .. } | Step::Hop { .. } | Step::End(_) => push_filtered(node, [visible()], out),
+        Step::Properties(_) if partition.include_meta => push_filtered(node, [meta_visible(partition, within())], out),
+        Step::Values(keys) if partition.include_meta => {
+            let keys = std::mem::take(keys);
+            let names = std::mem::take(&mut node.labels);
+            out.push(Step::Properties(keys).into());
+            out.push(meta_visible(partition, within()).into());
+            out.push(StepNode { labels: names, ..Step::ValueOf.into() });
+        }
+        _ => out.push(node),
+    }
+}
+
+fn mark_meta(property: &mut SetProperty, partition: &PartitionStrategy) {
+    if let (PropertyName::Key(_), Some(write)) = (&property.key, &partition.write) {
+        property.meta.push((partition.key.clone(), Operand::Value(Value::String(write.clone()))));
+    }
+}
+
+/// Vertex properties pass by their own partition; properties of edges have none.
+fn meta_visible(partition: &PartitionStrategy, within: Predicate) -> Step {
+    Step::Has(vec![Has { key: HasKey::Property(partition.key.clone()), predicate: within }])
+}
+
+/// Merges look in the readable partitions and create in the writable one.
+fn partition_merges(traversal: &mut Traversal, partition: &PartitionStrategy) {
+    for node in &mut traversal.steps {
+        if let Step::Merge(merge) = &mut node.step
+            && let Some(write) = &partition.write
+        {
+            let extra = (Value::String(partition.key.clone()), Value::String(write.clone()));
+            let slots = [Some(&mut merge.search), merge.on_create.is_some().then_some(&mut merge.on_create)];
+            for slot in slots.into_iter().flatten() {
+                if let Some(Operand::Value(Value::Map(map))) = slot {
+                    let mut map = (**map).clone();
+                    map.insert(extra.0.clone(), extra.1.clone());
+                    *slot = Some(Operand::Value(Value::map(map)));
+                }
+            }
+        }
+        node.step.for_each_child_mut(&mut |child| partition_merges(child, partition));
+    }
+}

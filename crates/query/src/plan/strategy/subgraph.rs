@@ -1,0 +1,83 @@
+//! `SubgraphStrategy`: only what meets its criteria is seen.
+
+use mangrove_graph::{ElementKind, Predicate};
+
+use super::super::*;
+use super::{end_of, push_filtered, rewrite};
+
+#[derive(Clone, Debug, Default)]
+pub struct SubgraphStrategy {
+    pub vertices: Option<Traversal>,
+    pub edges: Option<Traversal>,
+    pub vertex_properties: Option<Traversal>,
+    pub check_adjacent: bool,
+}
+
+pub(super) fn apply(traversal: &mut Traversal, subgraph: &SubgraphStrategy) {
+    let criteria = Criteria::new(subgraph);
+    rewrite(traversal, &|node, out| criteria.step(node, out));
+}
+
+/// An edge is seen if it meets the edge criterion and both its ends the vertex criterion.
+struct Criteria<'a> {
+    strategy: &'a SubgraphStrategy,
+    edge: Option<Step>,
+    vertex: Option<Step>,
+}
+
+impl<'a> Criteria<'a> {
+    fn new(strategy: &'a SubgraphStrategy) -> Self {
+        let passes = |child: &Traversal| Step::Where { child: child.clone(), negated: false };
+        let vertex = strategy.vertices.as_ref().map(passes);
+        let mut edge: Vec<Step> = strategy.edges.iter().map(passes).collect();
+        if let (Some(vertex), true) = (&vertex, strategy.check_adjacent) {
+            for end in [EndOf::In, EndOf::Out] {
+                let child = Traversal::new([Step::End(end), vertex.clone()]);
+                edge.push(Step::Where { child, negated: false });
+            }
+        }
+        let edge = match edge.len() {
+            0 | 1 => edge.pop(),
+            _ => Some(Step::And(edge.into_iter().map(|step| Traversal::new([step])).collect())),
+        };
+        Self { strategy, edge, vertex }
+    }
+
+    fn step(&self, mut node: StepNode, out: &mut Vec<StepNode>) {
+        match &mut node.step {
+            Step::Scan { kind: ElementKind::Vertex, .. } | Step::End(_) => push_filtered(node, self.vertex.clone(), out),
+            Step::Scan { .. } | Step::Hop { to_edges: true, .. } => push_filtered(node, self.edge.clone(), out),
+            Step::Hop { direction, labels, to_edges: false, .. } if self.edge.is_some() => {
+                let (direction, edge_labels) = (*direction, std::mem::take(labels));
+                let names = std::mem::take(&mut node.labels);
+                out.push(StepNode {
+                    step: Step::Hop { direction, labels: edge_labels, to_edges: true, any_order: false },
+                    ..node
+                });
+                out.extend(self.edge.clone().map(StepNode::from));
+                out.push(end_of(direction).into());
+                out.extend(self.vertex.clone().map(StepNode::from));
+                if let Some(last) = out.last_mut() {
+                    last.labels = names;
+                }
+            }
+            Step::Hop { .. } => push_filtered(node, self.vertex.clone(), out),
+            Step::Properties(_) => push_filtered(node, self.vertex_property(), out),
+            Step::Values(keys) if self.strategy.vertex_properties.is_some() => {
+                let (keys, names) = (std::mem::take(keys), std::mem::take(&mut node.labels));
+                out.push(Step::Properties(keys).into());
+                out.extend(self.vertex_property().map(StepNode::from));
+                out.push(StepNode { labels: names, ..Step::ValueOf.into() });
+            }
+            _ => out.push(node),
+        }
+    }
+
+    /// Vertex properties pass by the criterion, properties of edges always.
+    fn vertex_property(&self) -> Option<Step> {
+        let criterion = self.strategy.vertex_properties.as_ref()?;
+        let other =
+            Step::Is(Predicate::Not(Box::new(Predicate::TypeOf([mangrove_graph::ValueType::VertexProperty].into()))));
+        Some(Step::Or(vec![Traversal::new([other]), criterion.clone()]))
+    }
+}

@@ -1,0 +1,163 @@
+//! Procedures: what a query runs with `call('name')`, beside the steps of the language.
+//!
+//! A [`Procedure`] is a function from parameters and what a traverser stands on to values; [`Procedures`] are those a query may
+//! call. Some are built in ([`built_in`]), others are the host's own. They read the graph and do not change it.
+
+mod built_in;
+
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+use mangrove_graph::{GraphView, Map, Value};
+
+use crate::error::{QueryError, QueryErrorKind, Result};
+use crate::gremlin::error::suggest;
+
+/// The procedure that lists the others; what `call()` without a name runs.
+pub const LIST: &str = "--list";
+/// What the names of built-in procedures begin with.
+pub const RESERVED_PREFIX: &str = "mangrove.";
+
+/// Why a procedure failed.
+pub type Failure = Box<dyn Error + Send + Sync>;
+
+/// What a procedure gives: pulled one by one, and no further than the query needs.
+pub type Values = Box<dyn Iterator<Item = Result<Value, Failure>> + Send>;
+
+/// One call of a procedure.
+pub struct Invocation<'a> {
+    /// The graph as the query sees it.
+    pub graph: &'a dyn GraphView,
+    pub parameters: &'a Map,
+    /// What the traverser stands on; `None` where the call starts the query.
+    pub input: Option<&'a Value>,
+}
+
+impl Invocation<'_> {
+    pub fn parameter(&self, name: &str) -> Option<&Value> {
+        self.parameters.get_str(name)
+    }
+}
+
+/// What `call` runs.
+///
+/// ```
+/// use mangrove_query::procedure::Procedure;
+/// use mangrove_graph::Value;
+///
+/// let countdown = Procedure::new(|call| {
+///     let from = call.parameter("from").and_then(Value::as_i64).ok_or("`from` is an integer")?;
+///     Ok(Box::new((0..=from).rev().map(|n| Ok(Value::Int64(n)))))
+/// });
+/// let countdown = countdown.describe("counts down to zero").parameter("from", "the first number");
+/// ```
+#[derive(Clone)]
+pub struct Procedure {
+    description: String,
+    parameters: Vec<(String, String)>,
+    run: Arc<dyn Fn(&Invocation<'_>) -> Result<Values, Failure> + Send + Sync>,
+}
+
+impl Procedure {
+    pub fn new(run: impl Fn(&Invocation<'_>) -> Result<Values, Failure> + Send + Sync + 'static) -> Self {
+        Self { description: String::new(), parameters: Vec::new(), run: Arc::new(run) }
+    }
+
+    /// Says what it does, for those who list procedures.
+    pub fn describe(mut self, description: impl Into<String>) -> Self {
+        self.description = description.into();
+        self
+    }
+
+    /// Names a parameter and says what it is. Calls of a procedure that names its parameters are warned of others.
+    pub fn parameter(mut self, name: impl Into<String>, description: impl Into<String>) -> Self {
+        self.parameters.push((name.into(), description.into()));
+        self
+    }
+
+    pub(crate) fn call(&self, invocation: &Invocation<'_>) -> Result<Values, Failure> {
+        (self.run)(invocation)
+    }
+
+    /// The first parameter given that is none of those named, with the one it may mean.
+    pub(crate) fn unknown_parameter<'a>(&'a self, given: &'a Map) -> Option<(&'a str, Option<&'a str>)> {
+        let known = || self.parameters.iter().map(|(name, _)| name.as_str());
+        let stranger = given.iter().filter_map(|(name, _)| name.as_str()).find(|name| known().all(|k| k != *name))?;
+        (!self.parameters.is_empty()).then(|| (stranger, suggest(stranger, known())))
+    }
+
+    fn described(&self, name: &str) -> Value {
+        let parameters =
+            self.parameters.iter().map(|(name, description)| (name.as_str().into(), description.as_str().into()));
+        Value::map(Map::from_distinct(vec![
+            ("name".into(), name.into()),
+            ("description".into(), self.description.as_str().into()),
+            ("params".into(), Value::map(Map::from_distinct(parameters.collect()))),
+        ]))
+    }
+}
+
+impl fmt::Debug for Procedure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Procedure").field("description", &self.description).finish_non_exhaustive()
+    }
+}
+
+/// The procedures a query may call, by name.
+#[derive(Clone, Debug, Default)]
+pub struct Procedures {
+    by_name: BTreeMap<String, Procedure>,
+}
+
+impl Procedures {
+    /// None at all.
+    pub fn none() -> Self {
+        Self::default()
+    }
+
+    /// Those that are always there.
+    pub fn built_in() -> &'static Arc<Self> {
+        static BUILT_IN: OnceLock<Arc<Procedures>> = OnceLock::new();
+        BUILT_IN.get_or_init(|| {
+            let by_name = built_in::all().into_iter().map(|(name, procedure)| (name.to_owned(), procedure));
+            Arc::new(Self { by_name: by_name.collect() })
+        })
+    }
+
+    /// Adds a procedure, or puts it in the place of the one of that name.
+    pub fn insert(&mut self, name: impl Into<String>, procedure: Procedure) {
+        self.by_name.insert(name.into(), procedure);
+    }
+
+    /// Takes a procedure out. Returns whether there was one.
+    pub fn remove(&mut self, name: &str) -> bool {
+        self.by_name.remove(name).is_some()
+    }
+
+    pub fn get(&self, name: &str) -> Option<&Procedure> {
+        self.by_name.get(name)
+    }
+
+    /// Fails if there is none of that name, with the one it may mean.
+    pub(crate) fn check(&self, name: &str) -> Result<()> {
+        if name == LIST || self.by_name.contains_key(name) {
+            return Ok(());
+        }
+        let known = self.by_name.keys().map(String::as_str).chain([LIST]);
+        let error = QueryError::new(QueryErrorKind::Step, format!("there is no procedure `{name}`"));
+        Err(match suggest(name, known) {
+            Some(near) => error.help(format!("did you mean `{near}`?")),
+            None => error.help("g.call() lists those there are"),
+        })
+    }
+
+    /// What [`LIST`] gives: the names, or with `verbose` all there is to say; of one procedure if `service` names it.
+    pub(crate) fn list(&self, parameters: &Map) -> Vec<Value> {
+        let wanted = parameters.get_str("service").and_then(Value::as_str);
+        let verbose = parameters.get_str("verbose").and_then(Value::as_bool).unwrap_or(false);
+        let listed = self.by_name.iter().filter(|(name, _)| wanted.is_none_or(|wanted| wanted == *name));
+        listed.map(|(name, p)| if verbose { p.described(name) } else { name.as_str().into() }).collect()
+    }
+}
