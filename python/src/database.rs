@@ -5,7 +5,7 @@ use std::sync::{PoisonError, RwLock};
 
 use mangrove::graph::{GraphView, LabelId, LabelSchema, Schema};
 use mangrove::ingest::IngestOptions;
-use mangrove::{Cardinality, Durability, ElementKind, ExportFormat, IdSpace, OpenOptions, ValueType};
+use mangrove::{Cardinality, CrewOptions, Durability, ElementKind, ExportFormat, IdSpace, OpenOptions, ValueType};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
@@ -14,6 +14,7 @@ use crate::errors::{self, OpenError, raised};
 use crate::ingest::Ingest;
 use crate::interrupt::{self, Listening};
 use crate::load;
+use crate::plan::{Explanation, Profile};
 use crate::procedure;
 use crate::query::{self, Bytecode, Limits, Request, Written};
 use crate::result::{self, QueryResult};
@@ -27,6 +28,9 @@ use crate::transaction::Transaction;
 ///   ones and damage the database. For data that can be loaded again.
 /// * `id_space` — of a new database: `"graph"` (an id names one vertex; so it is if nothing is said) or `"label"` (an id is
 ///   unique within its label, and `T.id` is `Label/id`). One that is there must have the id space asked for.
+/// * `workers` — threads that help heavy queries, beside the threads that ask them; by default one less than there are cores,
+///   but at least one. They belong to regions of `region_workers`, each to a core of its own with `pin`, and take work of
+///   other regions unless `steal` is false.
 ///
 /// >>> with mg.open("fresh.mg") as fresh:
 /// ...     fresh.query("g.addV('person').property(id, 'ada').id()").one()
@@ -34,8 +38,19 @@ use crate::transaction::Transaction;
 /// >>> mg.open("fresh.mg", read_only=True).query("g.V().count()").one()
 /// 1
 #[pyfunction]
-#[pyo3(signature = (path, read_only=false, durability="full", id_space=None))]
-pub fn open(py: Python<'_>, path: PathBuf, read_only: bool, durability: &str, id_space: Option<&str>) -> PyResult<Database> {
+#[pyo3(signature = (path, read_only=false, durability="full", id_space=None, *, workers=None, region_workers=4, pin=false, steal=true))]
+#[expect(clippy::too_many_arguments, reason = "they are Python's keyword arguments")]
+pub fn open(
+    py: Python<'_>,
+    path: PathBuf,
+    read_only: bool,
+    durability: &str,
+    id_space: Option<&str>,
+    workers: Option<usize>,
+    region_workers: usize,
+    pin: bool,
+    steal: bool,
+) -> PyResult<Database> {
     let options = OpenOptions {
         read_only,
         create: !read_only,
@@ -52,6 +67,8 @@ pub fn open(py: Python<'_>, path: PathBuf, read_only: bool, durability: &str, id
         },
     };
     let inner = raised(py.detach(|| mangrove::Database::open_with(&path, &options)))?;
+    let crew = CrewOptions { workers: workers.unwrap_or(CrewOptions::default().workers), region_workers, pin, steal };
+    let inner = if crew == CrewOptions::default() { inner } else { inner.with_crew(crew) };
     Ok(Database { inner: RwLock::new(Some(inner)), path })
 }
 
@@ -110,7 +127,8 @@ impl Database {
     /// ['DFW', 'LHR']
     /// >>> db.query("g.V().has('airport', 'code', text).values('city')", {"text": "LHR"}, timeout=5).one()
     /// 'London'
-    #[pyo3(signature = (text, params=None, *, timeout=None, memory_mb=None, **named))]
+    #[pyo3(signature = (text, params=None, *, timeout=None, memory_mb=None, rules_off=None, **named))]
+    #[expect(clippy::too_many_arguments, reason = "they are Python's keyword arguments")]
     fn query(
         &self,
         py: Python<'_>,
@@ -118,9 +136,10 @@ impl Database {
         params: Option<&Bound<'_, PyDict>>,
         timeout: Option<f64>,
         memory_mb: Option<usize>,
+        rules_off: Option<Vec<String>>,
         named: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<QueryResult> {
-        self.run(py, &Request::new(text, params, named, Limits { timeout, memory_mb })?)
+        self.run(py, &Request::new(text, params, named, Limits { timeout, memory_mb, rules_off })?)
     }
 
     /// Runs bytecode, as Gremlin language variants write it: GraphSON 3 if it is a str, GraphBinary 1 if it is bytes. In all else
@@ -135,22 +154,54 @@ impl Database {
         self.run(py, &Request::bytecode(&bytecode, timeout)?)
     }
 
-    /// The plan of a query, as text: as written, after each rule of the optimiser that changed it, and as it would run.
+    /// The plan of a query: as written, after each rule of the optimiser that changed it, and what is expected of each step. See
+    /// `Explanation`.
     ///
     /// >>> print(db.explain("g.V().hasLabel('airport').out('route').count()"))
     /// original      Scan(vertices) → Has(label = airport) → Hop(Out, vertices, route) → Count
     /// scan-filters  Scan(vertices, airport) → Hop(Out, vertices, route) → Count
     /// degree        Scan(vertices, airport) → Degree(Out, route) → Count
-    #[pyo3(signature = (text, params=None, **named))]
+    /// <BLANKLINE>
+    /// step                     expected
+    /// Scan(vertices, airport)         4  scan of airport
+    /// Degree(Out, route)              4
+    /// Count                           1
+    /// <BLANKLINE>
+    #[pyo3(signature = (text, params=None, *, rules_off=None, **named))]
     fn explain(
         &self,
         py: Python<'_>,
         text: &str,
         params: Option<&Bound<'_, PyDict>>,
+        rules_off: Option<Vec<String>>,
         named: Option<&Bound<'_, PyDict>>,
-    ) -> PyResult<String> {
-        let (inner, request) = (self.handle()?, Request::new(text, params, named, Limits::default())?);
-        raised(py.detach(|| inner.explain(text, &request.parameters, &request.options)))
+    ) -> PyResult<Explanation> {
+        let limits = Limits { rules_off, ..Limits::default() };
+        let (inner, request) = (self.handle()?, Request::new(text, params, named, limits)?);
+        raised(py.detach(|| inner.explain(text, &request.parameters, &request.options))).map(Explanation)
+    }
+
+    /// Runs a query to its end and tells what each step of it did; its results are only counted. What it changes is kept.
+    /// Arguments as of `query`. See `Profile`.
+    ///
+    /// >>> profile = db.profile("g.V().has('airport', 'code', x).out('route')", x="AUS")
+    /// >>> [step["rows"] for step in profile.to_dict()["steps"]]
+    /// [1, 2]
+    #[pyo3(signature = (text, params=None, *, timeout=None, memory_mb=None, rules_off=None, **named))]
+    #[expect(clippy::too_many_arguments, reason = "they are Python's keyword arguments")]
+    fn profile(
+        &self,
+        py: Python<'_>,
+        text: &str,
+        params: Option<&Bound<'_, PyDict>>,
+        timeout: Option<f64>,
+        memory_mb: Option<usize>,
+        rules_off: Option<Vec<String>>,
+        named: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Profile> {
+        let limits = Limits { timeout, memory_mb, rules_off };
+        let (inner, request) = (self.handle()?, Request::new(text, params, named, limits)?);
+        raised(py.detach(|| inner.profile(text, &request.parameters, &request.options))).map(Profile)
     }
 
     /// Begins a transaction: several queries that are kept together or not at all. Waits for another one to end, at most

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use mangrove::{CancelToken, Parameters, QueryOptions};
+use mangrove::{CancelToken, Parameters, QueryOptions, RULES};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
@@ -44,19 +44,26 @@ pub struct Request<'a> {
 }
 
 /// What a query may take.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Default)]
 pub struct Limits {
     /// In seconds.
     pub timeout: Option<f64>,
     /// In megabytes.
     pub memory_mb: Option<usize>,
+    /// Rules of the optimiser to do without.
+    pub rules_off: Option<Vec<String>>,
 }
 
 impl Limits {
     fn options(self, cancel: CancelToken) -> PyResult<QueryOptions> {
         let defaults = QueryOptions::default();
         let memory_bytes_max = self.memory_mb.map_or(defaults.memory_bytes_max, |mb| mb.saturating_mul(1 << 20));
-        Ok(QueryOptions { timeout: seconds(self.timeout)?, cancel, memory_bytes_max, ..defaults })
+        let rules_off = self.rules_off.unwrap_or_default();
+        if let Some(unknown) = rules_off.iter().find(|name| !RULES.iter().any(|rule| rule.name == **name)) {
+            let known = RULES.map(|rule| rule.name).join(", ");
+            return Err(PyValueError::new_err(format!("rules_off: there is no rule {unknown:?}, only {known}")));
+        }
+        Ok(QueryOptions { timeout: seconds(self.timeout)?, cancel, memory_bytes_max, rules_off, ..defaults })
     }
 }
 
@@ -94,7 +101,7 @@ impl<'a> Request<'a> {
             Bytecode::GraphSon(json) => Written::GraphSon(Cow::Borrowed(json)),
             Bytecode::GraphBinary(bytes) => Written::GraphBinary(Cow::Borrowed(bytes)),
         };
-        let limits = Limits { timeout, memory_mb: None };
+        let limits = Limits { timeout, ..Limits::default() };
         Ok(Self { written, parameters: Parameters::new(), options: limits.options(interrupt::token())? })
     }
 }

@@ -187,7 +187,7 @@ impl Transaction {
         memory_mb: Option<usize>,
         named: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<QueryResult> {
-        self.run(py, Request::new(text, params, named, Limits { timeout, memory_mb })?)
+        self.run(py, Request::new(text, params, named, Limits { timeout, memory_mb, ..Limits::default() })?)
     }
 
     /// Runs bytecode as part of the transaction. Arguments as of `Database.query_bytecode`.

@@ -9,7 +9,7 @@ use mangrove_graph::{
 };
 use mangrove_ingest::{ExportFormat, ExportReport, IngestOptions, LoadOptions, LoadReport, Progress};
 use mangrove_query::gremlin::error::suggest;
-use mangrove_query::{CancelToken, Crew, CrewOptions, Graph, Parameters, Procedure, Query};
+use mangrove_query::{CancelToken, Crew, CrewOptions, Explanation, Graph, Parameters, Procedure, Profile, Query};
 use mangrove_snapshot::{CheckReport, Patience, Snapshot, StoreStats, Writer};
 
 use crate::error::{ExportError, LoadError, OpenError, QueryError, StoreError};
@@ -119,9 +119,7 @@ impl Database {
         let memory = Memory::new(options);
         let options = &self.shared.procedures.options(options);
         if query.writes() {
-            let cancelled = || self.cancel.is_cancelled() || options.cancel.is_cancelled();
-            let patience = Patience { timeout: options.timeout, cancelled: &cancelled };
-            let mut transaction = self.begin_for(Writer::this_thread(), patience)?;
+            let mut transaction = self.begin_write(options)?;
             let graph = &mut Graph::Write(&mut transaction);
             let rows = Rows::collect(query.execute(graph, parameters, options)?, graph, Memory::new(options))?;
             transaction.commit()?;
@@ -134,12 +132,39 @@ impl Database {
     }
 
     /// The plan of a query: as written, after each rule that changed it, and as it would run.
-    pub fn explain(&self, text: &str, parameters: &Parameters, options: &QueryOptions) -> Result<String, QueryError> {
+    pub fn explain(&self, text: &str, parameters: &Parameters, options: &QueryOptions) -> Result<Explanation, QueryError> {
         self.guarded(&|| format!("explaining {text}"), || {
             let query = self.shared.prepared.query(text)?;
             let snapshot = self.shared.store.snapshot()?;
-            Ok(query.explain(&snapshot, parameters, options)?.to_string())
+            Ok(query.explain(&snapshot, parameters, options)?)
         })
+    }
+
+    /// Runs a query to its end, and tells what each of its steps did; its results are only counted. What the query changes is
+    /// kept, as by [`query`](Self::query).
+    pub fn profile(&self, text: &str, parameters: &Parameters, options: &QueryOptions) -> Result<Profile, QueryError> {
+        self.guarded(&|| format!("profiling {text}"), || {
+            let query = self.shared.prepared.query(text)?;
+            let options = QueryOptions { profile: true, ..self.shared.procedures.options(options).clone() };
+            if query.writes() {
+                let mut transaction = self.begin_write(&options)?;
+                let graph = &mut Graph::Write(&mut transaction);
+                let profile = query.execute(graph, parameters, &options)?.profile(graph)?;
+                transaction.commit()?;
+                return Ok(profile);
+            }
+            let snapshot = self.shared.store.snapshot()?;
+            let options = QueryOptions { crew: Some(self.crew.clone()), ..options };
+            let graph = &mut Graph::Read(&snapshot);
+            Ok(query.execute(graph, parameters, &options)?.profile(graph)?)
+        })
+    }
+
+    /// A transaction for one query.
+    fn begin_write(&self, options: &QueryOptions) -> Result<mangrove_snapshot::Transaction, GraphError> {
+        let cancelled = || self.cancel.is_cancelled() || options.cancel.is_cancelled();
+        let patience = Patience { timeout: options.timeout, cancelled: &cancelled };
+        self.begin_for(Writer::this_thread(), patience)
     }
 
     /// Begins a transaction: several queries and loads that are kept together or not at all. Waits while another one writes.

@@ -11,6 +11,7 @@ use mangrove_graph::{
     VertexId, VertexProperty,
 };
 
+use crate::QueryOptions;
 use crate::error::QueryError;
 use crate::memory::Memory;
 
@@ -109,6 +110,11 @@ pub struct VertexPropertyRecord {
 pub(crate) fn describe(view: &dyn GraphView, value: &Value, memory: &mut Memory) -> Result<Described, QueryError> {
     memory.hold_value(value)?;
     Describing { view, memory }.value(value)
+}
+
+/// Reads whole every element in `value`, within the memory a query may take that asks for nothing else.
+pub fn describe_alone(view: &dyn GraphView, value: &Value) -> Result<Described, QueryError> {
+    describe(view, value, &mut Memory::new(&QueryOptions::default()))
 }
 
 /// What a record takes beside its properties, and what a property takes beside its value.

@@ -28,7 +28,8 @@ use mangrove_graph::{GraphView, GraphWrite, Value};
 
 pub use crew::{Crew, CrewOptions};
 pub use error::{QueryError, QueryErrorKind, Result};
-pub use execute::Execution;
+pub use execute::{Execution, Messages, Profile, StepProfile};
+pub use optimize::{ExplainedStep, Explanation};
 pub use procedure::{Procedure, Procedures};
 
 use gremlin::syntax::{Argument, ArgumentKind, Traversal};
@@ -91,6 +92,8 @@ pub struct Options {
     pub memory_bytes_max: usize,
     /// Turns rules of the optimiser off, by name.
     pub rules_off: Vec<String>,
+    /// Keep count of what each step does, for [`Execution::profile`].
+    pub profile: bool,
     /// The threads that may help.
     pub crew: Option<Arc<Crew>>,
     /// What `call()` may run. A database puts its own here.
@@ -104,6 +107,7 @@ impl Default for Options {
             cancel: CancelToken::default(),
             memory_bytes_max: machine::query_bytes_max(),
             rules_off: Vec::new(),
+            profile: false,
             crew: None,
             procedures: Procedures::built_in().clone(),
         }
@@ -164,6 +168,9 @@ impl Query {
     pub fn plan(&self, view: &dyn GraphView, parameters: &Parameters, options: &Options) -> Result<plan::Plan> {
         let mut plan = self.resolve(view, parameters).map_err(|e| e.in_text(&self.text))?;
         optimize::optimize(&mut plan, view, &options.rules_off);
+        if options.profile {
+            plan::estimate(&mut plan, view)?;
+        }
         Ok(plan)
     }
 
@@ -175,7 +182,7 @@ impl Query {
         options: &Options,
     ) -> Result<optimize::Explanation> {
         let mut plan = self.resolve(view, parameters).map_err(|e| e.in_text(&self.text))?;
-        Ok(optimize::explain(&mut plan, view, &options.rules_off))
+        Ok(optimize::explain(&mut plan, view, &options.rules_off)?)
     }
 
     fn resolve(&self, view: &dyn GraphView, parameters: &Parameters) -> Result<plan::Plan> {

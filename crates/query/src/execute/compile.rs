@@ -33,14 +33,14 @@ use crate::error::Result;
 use crate::gremlin::syntax::Span;
 use crate::plan::*;
 
-/// The chain of a whole query; `parallel` if others may help with it.
-pub fn root(plan: &Plan, parallel: bool) -> Result<Chain> {
-    chain(&plan.traversal, Place { start: true, parallel })
+/// The chain of a whole query; `parallel` if others may help with it, `named` if its profile is to be read.
+pub fn root(plan: &Plan, parallel: bool, named: bool) -> Result<Chain> {
+    chain(&plan.traversal, Place { start: true, parallel, named })
 }
 
 /// Steps as they are, for one thread.
-pub fn serial(traversal: &Traversal) -> Result<Chain> {
-    chain(traversal, Place::default())
+pub fn serial(traversal: &Traversal, named: bool) -> Result<Chain> {
+    chain(traversal, Place { named, ..Place::default() })
 }
 
 /// Where a chain stands.
@@ -50,6 +50,8 @@ struct Place {
     start: bool,
     /// Its traversers are of one scope, and many threads may work on them.
     parallel: bool,
+    /// Its links know their steps' names.
+    named: bool,
 }
 
 fn chain(traversal: &Traversal, place: Place) -> Result<Chain> {
@@ -60,7 +62,7 @@ fn chain(traversal: &Traversal, place: Place) -> Result<Chain> {
         let run = if place.parallel { parallel_run(&steps[at..]) } else { 0 };
         if run > 0 {
             let run_steps = Traversal { steps: steps[at..at + run].to_vec() };
-            links.push(Link::new(Box::new(ParallelOp::new(run_steps)?), Vec::new(), Span::default()));
+            links.push(Link::new(Box::new(ParallelOp::new(run_steps, place.named)?), Vec::new(), Span::default()));
             at += run;
         } else {
             let node = &steps[at];
@@ -68,7 +70,11 @@ fn chain(traversal: &Traversal, place: Place) -> Result<Chain> {
                 links.push(Link::new(mapping(SpreadOp), Vec::new(), node.span));
             }
             let op = compile(&node.step, Place { start: place.start && at == 0, ..place })?;
-            links.push(Link::new(op, node.labels.clone(), node.span));
+            let mut link = Link::new(op, node.labels.clone(), node.span);
+            if place.named {
+                (link.name, link.estimate) = (node.step.to_string(), node.estimate);
+            }
+            links.push(link);
             at += 1;
         }
     }
@@ -99,7 +105,7 @@ pub fn may_be_heavy(plan: &Plan) -> bool {
 }
 
 fn child(traversal: &Traversal) -> Result<Child> {
-    Ok(Child::new(serial(traversal)?))
+    Ok(Child::new(serial(traversal, false)?))
 }
 
 fn children(traversals: &[Traversal]) -> Result<Vec<Child>> {

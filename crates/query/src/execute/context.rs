@@ -31,6 +31,10 @@ pub struct Shared {
     /// Batches hold one traverser each, so that side effects are seen as they grow.
     pub one_by_one: bool,
     pub random: Random,
+    /// Operators keep count of what they do.
+    pub profiling: bool,
+    /// Spent in operators pulled from, since the one that counts its time began.
+    pub pulled_nanos: u64,
     /// Others who may run messages of this query.
     pub help: Option<Help>,
     options: Options,
@@ -51,6 +55,8 @@ impl Shared {
             bulk_off: source.bulk_off,
             one_by_one: false,
             random: Random::new(source.strategies.seed),
+            profiling: options.profile,
+            pulled_nanos: 0,
             help: None,
             // A time too long to be told on the clock never comes.
             deadline: options.timeout.and_then(|timeout| Instant::now().checked_add(timeout)),

@@ -40,6 +40,7 @@ mod nesting;
 mod number;
 mod parallel;
 mod path;
+mod profile;
 mod reduce;
 mod repeat;
 mod resource;
@@ -49,6 +50,7 @@ mod side_effect;
 mod text;
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use mangrove_graph::Value;
 
@@ -64,6 +66,7 @@ use parallel::Help;
 pub(crate) use compile::path_mode;
 pub(crate) use math::parse as parse_math;
 pub use path::PathMode;
+pub use profile::{Messages, Profile, StepProfile};
 
 /// A running query. It holds no graph: give it the same one at each call.
 pub struct Execution {
@@ -90,7 +93,7 @@ impl Execution {
         gathered.into_iter().for_each(|(name, empty)| shared.side_effects.ensure(name, empty));
         shared.one_by_one = one_by_one;
         call::check(&plan.traversal, shared.procedures())?;
-        let mut chain = compile::root(&plan, help.is_some())?;
+        let mut chain = compile::root(&plan, help.is_some(), shared.profiling)?;
         shared.help = help;
         chain.reset(1);
         let mut start = Batch::new(Items::Values(vec![Value::Null]));
@@ -174,6 +177,15 @@ impl Execution {
             }
         }
         Ok(all)
+    }
+
+    /// Runs to the end, and tells what each step did; [`Options::profile`] must be set.
+    pub fn profile(&mut self, graph: &mut Graph<'_>) -> Result<Profile> {
+        let (began, mut results) = (Instant::now(), 0);
+        while let Some(values) = self.next(graph)? {
+            results += values.len() as u64;
+        }
+        Ok(Profile::new(&self.chain, began.elapsed(), results))
     }
 
     /// What the user should know though it is no error: labels and keys the graph does not have.

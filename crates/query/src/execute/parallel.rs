@@ -26,10 +26,11 @@ use std::time::{Duration, Instant};
 use mangrove_graph::GraphView;
 
 use super::batch::Batch;
-use super::chain::{Chain, Input, Once, Op};
+use super::chain::{Chain, Input, Inside, Once, Op};
 use super::compile;
 use super::context::{Context, Shared};
 use super::hop::as_stored;
+use super::profile::Messages;
 use crate::crew::{Crew, Job, Offer};
 use crate::error::Result;
 use crate::plan::{SourceConfig, Step, Traversal};
@@ -121,6 +122,7 @@ pub struct ParallelOp {
     team: Option<Team>,
     ready: VecDeque<Batch>,
     input_ended: bool,
+    messages: Messages,
 }
 
 /// The workers' side of a run under way.
@@ -130,11 +132,20 @@ struct Team {
 }
 
 impl ParallelOp {
-    pub fn new(steps: Traversal) -> Result<Self> {
-        let chain = compile::serial(&steps)?;
+    /// `named` if the profile is to be read.
+    pub fn new(steps: Traversal, named: bool) -> Result<Self> {
+        let chain = compile::serial(&steps, named)?;
         let first = steps.steps.first().map(|node| &node.step);
         let any_order = matches!(first, Some(Step::Hop { any_order: true, .. }));
-        Ok(Self { steps, chain, any_order, team: None, ready: VecDeque::new(), input_ended: false })
+        Ok(Self {
+            steps,
+            chain,
+            any_order,
+            team: None,
+            ready: VecDeque::new(),
+            input_ended: false,
+            messages: Messages::default(),
+        })
     }
 
     /// Begins to hand out messages of `batch`.
@@ -181,6 +192,8 @@ impl ParallelOp {
                 let outcome = run(&mut self.chain, cx, batch).map(|batches| Done { batches, warnings: Vec::new() });
                 team.stage.locked().finish(number, Ok(outcome), rows, began.elapsed());
             } else if state.is_finished() {
+                drop(state);
+                self.disband();
                 return Ok(None);
             } else {
                 let waited = team.stage.changed.wait_timeout(state, PATIENCE);
@@ -198,6 +211,11 @@ impl ParallelOp {
         if let Some(Team { stage, offer }) = self.team.take() {
             drop(offer);
             stage.stop();
+            let state = stage.locked();
+            state.idle.iter().for_each(|worker| self.chain.absorb(&worker.chain));
+            self.messages.all += state.messages.all;
+            self.messages.helped += state.messages.helped;
+            self.messages.stolen += state.messages.stolen;
         }
         self.ready.clear();
         self.input_ended = false;
@@ -217,6 +235,10 @@ impl Op for ParallelOp {
         self.chain.reset(1);
         self.gather_team(cx, heavy)?;
         self.next_of_team(cx, input)
+    }
+
+    fn inside(&self) -> Option<Inside<'_>> {
+        Some(Inside::Run(&self.chain, self.messages))
     }
 
     fn reset(&mut self, scopes: usize) {
@@ -293,6 +315,7 @@ struct State {
     outcomes: VecDeque<Option<Outcome>>,
     /// Workers at work.
     running: usize,
+    messages: Messages,
     /// For workers to run messages with.
     idle: Vec<Worker>,
 }
@@ -318,6 +341,7 @@ impl State {
             self.at = 0;
         }
         self.outcomes.push_back(None);
+        self.messages.all += 1;
         Some((self.consumed + self.outcomes.len() - 1, message))
     }
 
@@ -347,7 +371,7 @@ impl Stage {
         let cancel = shared.cancel().or_when(stopped.clone());
         let worker = |_| {
             let shared = shared.of_helper(&help.source, cancel.clone());
-            Ok(Worker { chain: compile::serial(steps)?, shared })
+            Ok(Worker { chain: compile::serial(steps, false)?, shared })
         };
         let state = State {
             waiting: VecDeque::from([first]),
@@ -356,6 +380,7 @@ impl Stage {
             consumed: 0,
             outcomes: VecDeque::new(),
             running: 0,
+            messages: Messages::default(),
             idle: (0..help.crew.len()).map(worker).collect::<Result<_>>()?,
         };
         Ok(Self {
@@ -390,7 +415,7 @@ impl Stage {
 }
 
 impl Job for Stage {
-    fn run_one(&self, _: bool) -> bool {
+    fn run_one(&self, stolen: bool) -> bool {
         let began = Instant::now();
         let mut state = self.locked();
         let views = || self.views.lock().unwrap_or_else(PoisonError::into_inner);
@@ -401,6 +426,8 @@ impl Job for Stage {
             return false;
         };
         state.running += 1;
+        state.messages.helped += 1;
+        state.messages.stolen += u64::from(stolen);
         drop(state);
         let rows = message.len();
         let outcome = catch_unwind(AssertUnwindSafe(|| self.run(&mut worker, &*view, message)));

@@ -91,7 +91,7 @@ impl Resolver<'_> {
                 .help("start with V(), E(), addV(), addE(), mergeV(), mergeE(), inject() or union()"));
         }
         let step = self.step(call, builder)?;
-        builder.steps.push(StepNode { step, labels: Vec::new(), span: call.span });
+        builder.steps.push(StepNode { span: call.span, ..step.into() });
         Ok(())
     }
 

@@ -6,6 +6,12 @@ use mangrove_graph::{ElementKind, Predicate};
 
 use super::*;
 
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_step(f, self)
+    }
+}
+
 impl fmt::Display for Traversal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (at, node) in self.steps.iter().enumerate() {
