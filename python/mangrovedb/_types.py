@@ -15,6 +15,9 @@ class T(Enum):
     key = "key"
     value = "value"
 
+    # Enum's own hashes the name, in Python; members are one of a kind, so their identity will do.
+    __hash__ = object.__hash__
+
     def __repr__(self):
         return f"T.{self.name}"
 

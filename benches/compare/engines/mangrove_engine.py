@@ -47,10 +47,9 @@ class Mangrove(Engine):
         }
 
     def insert_edge(self, source, target, ts, weight):
-        with self.database.transaction() as tx:
-            tx.query(
-                "g.V(a).addE('knows').to(__.V(b)).property('ts', ts).property('weight', w)", a=source, b=target, ts=ts, w=weight
-            )
+        self.database.query(
+            "g.V(a).addE('knows').to(__.V(b)).property('ts', ts).property('weight', w)", a=source, b=target, ts=ts, w=weight
+        )
 
     def insert_batch(self, source, target, ts, weight):
         with self.database.ingest() as w:

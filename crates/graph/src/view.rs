@@ -105,6 +105,21 @@ pub trait GraphView {
     /// As [`scan_vertices`](Self::scan_vertices), for edges.
     fn scan_edges(&self, scan: &Scan, cursor: &mut ScanCursor, limit: usize, out: &mut Vec<EdgeRef>) -> Result<()>;
 
+    /// The number of further elements that pass, of as many as are looked at before it is time to ask whether to go on.
+    fn count(&self, kind: ElementKind, scan: &Scan, cursor: &mut ScanCursor) -> Result<u64> {
+        const LIMIT: usize = 8192;
+        match kind {
+            ElementKind::Vertex => {
+                let mut found = Vec::new();
+                self.scan_vertices(scan, cursor, LIMIT, &mut found).map(|()| found.len() as u64)
+            }
+            ElementKind::Edge => {
+                let mut found = Vec::new();
+                self.scan_edges(scan, cursor, LIMIT, &mut found).map(|()| found.len() as u64)
+            }
+        }
+    }
+
     /// The vertices with these external ids. Where ids are unique only within labels, `label` is needed to find any.
     fn find_vertices(&self, label: Option<LabelId>, ids: &[ExternalId], out: &mut Vec<Option<VertexId>>) -> Result<()>;
 

@@ -13,7 +13,7 @@ use super::element::{ElementMapOp, ElementOp, PropertiesOp, PropertyMapOp, Token
 use super::filter::*;
 use super::group::{GroupCountOp, GroupOp, GroupValueOp, TreeOp};
 use super::hop::{DegreeOp, EndOp, HopOp};
-use super::init::{InjectOp, ScanOp};
+use super::init::{CountScanOp, InjectOp, ScanOp};
 use super::list::ListOp;
 use super::map::{ConstantOp, FlatMapOp, IdentityOp, IndexOp, LocalOp, MapOp, SpreadOp};
 use super::matching::{self, AnyOp, MatchOp, PatternOp};
@@ -201,6 +201,7 @@ fn compile(step: &Step, place: Place) -> Result<Box<dyn Op>> {
         Step::Scan { kind, ids, labels, filters } => {
             Box::new(ScanOp::new(*kind, ids.clone(), labels.clone(), filters.clone()))
         }
+        Step::CountScan { kind, labels, filters } => Box::new(CountScanOp::new(*kind, labels.clone(), filters.clone())),
         Step::Inject(values) => Box::new(InjectOp::new(values.clone(), place.start)),
         Step::Call(call) => {
             let with = call.with.iter().map(|(key, value)| Ok((key.clone(), operand(value)?)));

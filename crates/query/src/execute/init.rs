@@ -7,6 +7,7 @@ use mangrove_graph::{
 use super::batch::{Batch, Items};
 use super::chain::{Input, Op};
 use super::context::{Context, Key};
+use super::reduce::{counted, per_scope};
 use crate::error::Result;
 use crate::plan::Name;
 
@@ -205,6 +206,46 @@ impl Op for ScanOp {
         self.cursor = ScanCursor::default();
         self.scan = None;
         self.size = FIRST_BATCH;
+    }
+}
+
+/// A scan at the start of a query that is only counted.
+pub struct CountScanOp {
+    scan: ScanOp,
+    done: bool,
+}
+
+impl CountScanOp {
+    pub fn new(kind: ElementKind, labels: Option<Vec<Name>>, filters: Vec<(Name, Predicate)>) -> Self {
+        Self { scan: ScanOp::new(kind, None, labels, filters), done: false }
+    }
+
+    fn count(&mut self, cx: &mut Context<'_, '_>) -> Result<u64> {
+        if let Some(found) = self.scan.indexed(cx)? {
+            return Ok(found.len() as u64);
+        }
+        let scan = self.scan.prepare(cx);
+        let (mut cursor, mut count) = (ScanCursor::default(), 0);
+        while !cursor.done {
+            cx.check()?;
+            count += cx.view().count(self.scan.kind, &scan, &mut cursor)?;
+        }
+        Ok(count)
+    }
+}
+
+impl Op for CountScanOp {
+    fn next(&mut self, cx: &mut Context<'_, '_>, input: &mut dyn Input) -> Result<Option<Batch>> {
+        if std::mem::replace(&mut self.done, true) || input.pull(cx)?.is_none() {
+            return Ok(None);
+        }
+        let count = counted(self.count(cx)?)?;
+        Ok(per_scope(vec![Some(count)], cx))
+    }
+
+    fn reset(&mut self, scopes: usize) {
+        self.scan.reset(scopes);
+        self.done = false;
     }
 }
 

@@ -1,10 +1,13 @@
-//! `out().count()` reads degrees, not neighbours.
+//! `out().count()` and `where(out())` read degrees, not neighbours.
 
 use super::{Place, Rule, RuleContext};
 use crate::plan::{Reduction, Scope, Step, Traversal};
 
-pub(super) const RULE: Rule =
-    Rule { name: "degree", description: "a hop that is only counted reads degrees, never neighbours", rewrite };
+pub(super) const RULE: Rule = Rule {
+    name: "degree",
+    description: "a hop that is only counted, or asked for, reads degrees, never neighbours",
+    rewrite,
+};
 
 fn rewrite(traversal: &mut Traversal, _: Place, _: &RuleContext<'_>) {
     for at in 1..traversal.steps.len() {
@@ -13,5 +16,22 @@ fn rewrite(traversal: &mut Traversal, _: Place, _: &RuleContext<'_>) {
         if let (true, true, Step::Hop { direction, labels, .. }) = (counted, hop.labels.is_empty(), &hop.step) {
             hop.step = Step::Degree { direction: *direction, labels: labels.clone() };
         }
+    }
+    for node in &mut traversal.steps {
+        match &mut node.step {
+            Step::Where { child, .. } => ask_whether(child),
+            Step::And(children) | Step::Or(children) => children.iter_mut().for_each(ask_whether),
+            _ => {}
+        }
+    }
+}
+
+/// Of a child that is asked whether it gives anything: whether there is an edge, the number of edges tells.
+fn ask_whether(child: &mut Traversal) {
+    if let Some(last) = child.steps.last_mut()
+        && let Step::Hop { direction, labels, .. } = &last.step
+        && last.labels.is_empty()
+    {
+        last.step = Step::Degree { direction: *direction, labels: labels.clone() };
     }
 }

@@ -91,10 +91,11 @@ fn list(traversal: &Traversal, depth: usize, view: &dyn GraphView, steps: &mut V
 }
 
 fn access(step: &Step, view: &dyn GraphView) -> Option<String> {
-    let Step::Scan { kind, ids, labels, filters } = step else { return None };
-    if ids.is_some() {
-        return Some("by id".into());
-    }
+    let (kind, labels, filters) = match step {
+        Step::Scan { ids: Some(_), .. } => return Some("by id".into()),
+        Step::Scan { kind, labels, filters, .. } | Step::CountScan { kind, labels, filters } => (kind, labels, filters),
+        _ => return None,
+    };
     let indexed = filters.iter().find(|(key, _)| *kind == ElementKind::Vertex && is_indexed(view, labels.as_deref(), key));
     Some(match (indexed, labels) {
         (Some((key, predicate)), _) if !matches!(predicate, Predicate::Not(_)) => format!("index of {key}"),

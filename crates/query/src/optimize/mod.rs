@@ -6,8 +6,11 @@
 mod adjacency;
 mod any_order;
 mod bulking;
+mod count;
+mod dedup;
 mod degree;
 mod explain;
+mod filters;
 mod scan_filters;
 
 use mangrove_graph::GraphView;
@@ -43,7 +46,17 @@ pub enum Place {
     Child,
 }
 
-pub const RULES: [Rule; 5] = [scan_filters::RULE, adjacency::RULE, degree::RULE, bulking::RULE, any_order::RULE];
+pub const RULES: [Rule; 9] = [
+    filters::COMBINE,
+    filters::REORDER,
+    scan_filters::RULE,
+    adjacency::RULE,
+    count::RULE,
+    degree::RULE,
+    dedup::RULE,
+    bulking::RULE,
+    any_order::RULE,
+];
 
 /// Applies every rule that is not turned off.
 pub fn optimize(plan: &mut Plan, view: &dyn GraphView, rules_off: &[String]) {

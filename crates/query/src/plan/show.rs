@@ -29,7 +29,10 @@ impl fmt::Display for Traversal {
 
 fn write_step(f: &mut fmt::Formatter<'_>, step: &Step) -> fmt::Result {
     match step {
-        Step::Scan { kind, ids, labels, filters } => write_scan(f, *kind, ids.as_deref(), labels.as_deref(), filters)?,
+        Step::Scan { kind, ids, labels, filters } => {
+            write_scan(f, "Scan", *kind, ids.as_deref(), labels.as_deref(), filters)?;
+        }
+        Step::CountScan { kind, labels, filters } => write_scan(f, "CountScan", *kind, None, labels.as_deref(), filters)?,
         Step::Hop { direction, labels, to_edges, .. } => {
             let to = if *to_edges { "edges" } else { "vertices" };
             write!(f, "Hop({direction:?}, {to}{})", listed(labels))?;
@@ -76,12 +79,13 @@ fn write_step(f: &mut fmt::Formatter<'_>, step: &Step) -> fmt::Result {
 
 fn write_scan(
     f: &mut fmt::Formatter<'_>,
+    name: &str,
     kind: ElementKind,
     ids: Option<&[Value]>,
     labels: Option<&[Name]>,
     filters: &[(Name, Predicate)],
 ) -> fmt::Result {
-    write!(f, "Scan({}", if kind == ElementKind::Vertex { "vertices" } else { "edges" })?;
+    write!(f, "{name}({}", if kind == ElementKind::Vertex { "vertices" } else { "edges" })?;
     if let Some(ids) = ids {
         write!(f, ", {} by id", ids.len())?;
     }

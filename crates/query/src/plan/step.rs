@@ -292,6 +292,12 @@ pub enum Step {
         labels: Option<Vec<Name>>,
         filters: Vec<(Name, Predicate)>,
     },
+    /// The number of elements a scan would give; put in by the optimiser.
+    CountScan {
+        kind: ElementKind,
+        labels: Option<Vec<Name>>,
+        filters: Vec<(Name, Predicate)>,
+    },
     Inject(Vec<Value>),
     Call(Box<Call>),
 
@@ -677,7 +683,8 @@ impl Step {
     pub fn is_reducing(&self) -> bool {
         matches!(
             self,
-            Step::Fold { .. }
+            Step::CountScan { .. }
+                | Step::Fold { .. }
                 | Step::Reduce { scope: Scope::Global, .. }
                 | Step::Group { side_effect: None, .. }
                 | Step::GroupCount { side_effect: None, .. }

@@ -64,6 +64,7 @@ macro_rules! view_through_hot {
                 statistics() -> Result<Statistics>;
                 scan_vertices(scan: &Scan, cursor: &mut ScanCursor, limit: usize, out: &mut Vec<VertexId>) -> Result<()>;
                 scan_edges(scan: &Scan, cursor: &mut ScanCursor, limit: usize, out: &mut Vec<EdgeRef>) -> Result<()>;
+                count(kind: ElementKind, scan: &Scan, cursor: &mut ScanCursor) -> Result<u64>;
                 find_vertices(label: Option<LabelId>, ids: &[ExternalId], out: &mut Vec<Option<VertexId>>) -> Result<()>;
                 find_edges(ids: &[ExternalId], out: &mut Vec<Option<EdgeRef>>) -> Result<()>;
                 external_id(vertex: VertexId) -> Result<ExternalId>;

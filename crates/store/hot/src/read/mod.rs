@@ -142,6 +142,10 @@ macro_rules! read_through_reader {
                 self.reader().scan_edges(scan, cursor, limit, out)
             }
 
+            fn count(&self, kind: ElementKind, scan: &Scan, cursor: &mut ScanCursor) -> Result<u64> {
+                self.reader().count(kind, scan, cursor)
+            }
+
             fn find_vertices(
                 &self,
                 label: Option<LabelId>,

@@ -39,6 +39,15 @@ impl<'t> Reader<'t> {
         })
     }
 
+    pub fn count(&self, kind: ElementKind, scan: &Scan, cursor: &mut ScanCursor) -> Result<u64> {
+        let mut count = 0;
+        self.scan(kind, scan, cursor, usize::MAX, |_, _, found, _| {
+            count += u64::from(found.count_ones());
+            Ok(())
+        })?;
+        Ok(count)
+    }
+
     /// Calls `found` with the label, block, slots and bytes of the built-in column of every block with elements that pass.
     fn scan(
         &self,

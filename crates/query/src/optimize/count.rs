@@ -1,0 +1,23 @@
+//! `V().has(…).count()` is answered by the scan, which makes no traversers.
+
+use super::{Place, Rule, RuleContext};
+use crate::plan::{Reduction, Scope, Step, Traversal};
+
+pub(super) const RULE: Rule =
+    Rule { name: "count-scan", description: "a scan that is only counted makes no traversers", rewrite };
+
+fn rewrite(traversal: &mut Traversal, place: Place, _: &RuleContext<'_>) {
+    if place != Place::Top {
+        return;
+    }
+    let [scan, count, ..] = &mut traversal.steps[..] else { return };
+    let counted = matches!(count.step, Step::Reduce { reduction: Reduction::Count, scope: Scope::Global });
+    if !counted || !scan.labels.is_empty() {
+        return;
+    }
+    if let Step::Scan { kind, ids: None, labels, filters } = &mut scan.step {
+        scan.step = Step::CountScan { kind: *kind, labels: labels.take(), filters: std::mem::take(filters) };
+        let gone = traversal.steps.remove(1);
+        traversal.steps[0].labels = gone.labels;
+    }
+}
