@@ -247,14 +247,20 @@ fn run_graph(seed: u64, number: u64, tally: &Tally) {
     }
 }
 
-/// Notes the rules that have a part in a query, until each had.
+/// Notes the rules without which a query has another plan, until each was noted.
 fn note_rules(view: &dyn GraphView, text: &str, tally: &Tally) {
     let mut noted = tally.rules.lock().expect("no thread panicked");
-    if noted.len() < RULES.len()
-        && let Ok(query) = Query::parse(text)
-        && let Ok(explanation) = query.explain(view, &Parameters::new(), &Options::default())
-    {
-        noted.extend(explanation.rules.iter().map(|(name, _)| *name));
+    let plan = |rules_off: Vec<String>| {
+        let options = Options { rules_off, ..Options::default() };
+        Query::parse(text)
+            .and_then(|query| query.plan(view, &Parameters::new(), &options))
+            .map(|plan| format!("{plan:?}"))
+            .ok()
+    };
+    if noted.len() < RULES.len() {
+        let with_all = plan(Vec::new());
+        let shows = |rule: &&'static str| plan(vec![(*rule).to_owned()]) != with_all;
+        noted.extend(RULES.iter().map(|rule| rule.name).filter(shows));
     }
 }
 

@@ -48,11 +48,13 @@ const AT: usize = 5;
 
 impl SmallGraph {
     pub fn draw(random: &mut Random) -> Self {
-        let size = match random.below(10) {
-            0 => random.below(3),
-            1..=6 => 3 + random.below(10),
-            7 | 8 => 12 + random.below(20),
-            _ => 33 + random.below(60),
+        let size = match random.below(40) {
+            0..4 => random.below(3),
+            4..28 => 3 + random.below(10),
+            28..35 => 12 + random.below(20),
+            // Beyond what a scan gives first, and what a block of the hot store holds.
+            35..39 => 33 + random.below(60),
+            _ => 150 + random.below(150),
         } as usize;
         let ages = random.below(6);
         let vertices: Vec<SmallVertex> = (0..size).map(|number| vertex(random, number, ages)).collect();

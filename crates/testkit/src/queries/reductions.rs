@@ -14,6 +14,11 @@ impl Writer<'_> {
                 state.reduced(Kind::Number);
                 Some(Unit::text(text))
             }
+            7 => {
+                state.reduced(Kind::Mixed);
+                state.ordered = false;
+                Some(Unit::text(".fold().coalesce(__.unfold(), __.constant('none'))"))
+            }
             _ if state.place == Place::Top && self.one_in(2) => None,
             _ => Some(self.reduction(state)),
         }
@@ -37,6 +42,11 @@ impl Writer<'_> {
                 return Some(Unit::text(".order()"));
             }
             Kind::Entry(key, _) if key.has_total_order() => ".by(keys)".into(),
+            Kind::Record(fields) if fields[0].1.has_total_order() => {
+                let by = format!(".by(__.select('{}'){direction})", fields[0].0);
+                state.ordered = false;
+                return Some(Unit::text(".order()").and(by));
+            }
             _ => return None,
         };
         let sorted = format!(".order(){by}");
@@ -48,7 +58,12 @@ impl Writer<'_> {
         state.ordered = true;
         let n = self.below(5);
         let cut = match self.below(6) {
-            0 => return Some(Unit::text(sorted)),
+            0 if self.one_in(2) => {
+                // Equal ones may have come by different ways, which somebody may ask for.
+                state.ordered = false;
+                return Some(Unit::text(sorted));
+            }
+            0 => String::new(),
             1 => format!(".tail({n})"),
             2 => format!(".range(1, {})", 1 + n),
             3 => format!(".skip({n})"),
@@ -73,7 +88,22 @@ impl Writer<'_> {
         }
         let name = self.name('x');
         state.side_effects.push(name.clone());
-        let (text, child) = match self.below(6) {
+        let (text, child) = match self.below(9) {
+            6 if matches!(state.kind, Kind::Edge { .. }) => (format!(".subgraph('{name}')"), None),
+            7 if state.kind == Kind::Vertex => {
+                state.spread(Kind::Vertex);
+                let within = match self.below(5) {
+                    0 => format!(".local(__.out().aggregate('{name}'))"),
+                    1 => format!(".repeat(__.both('knows').aggregate('{name}')).times(2)"),
+                    2 => format!(".union(__.in().aggregate('{name}'), __.out())"),
+                    3 => format!(".optional(__.out().groupCount('{name}').by(id))"),
+                    _ => format!(".repeat(__.out().groupCount('{name}')).emit().times(2)"),
+                };
+                (within, None)
+            }
+            8 if state.kind == Kind::Vertex => {
+                (format!(".group('{name}').by('name').by(__.out().values('age').fold())"), None)
+            }
             0 | 1 => {
                 state.gathered.push((name.clone(), state.kind.clone()));
                 (format!(".aggregate('{name}')"), None)

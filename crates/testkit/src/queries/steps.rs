@@ -207,6 +207,9 @@ impl Writer<'_> {
             }
             5 if items.is_steady() => taken(state, ".dedup(local)", Kind::Set(Box::new(items))),
             6 if items == Kind::Text && ordered => taken(state, ".conjoin('-')", Kind::Text),
+            7 if items == Kind::Text && ordered => {
+                taken(state, self.pick_text(&[".toUpper(local)", ".substring(local, 0, 1)", ".reverse(local)"]), sorted())
+            }
             7 if items == Kind::Text => taken(state, ".intersect(['a', 'b', 't1'])", Kind::Set(Box::new(items))),
             8 if ordered => taken(state, ".index()", Kind::List(Box::new(Kind::Mixed), true)),
             _ => match ordered && state.ordered {
@@ -291,6 +294,22 @@ impl Writer<'_> {
             0 => {
                 state.moved(kind);
                 Some(Unit::text(format!(".select('{name}')")))
+            }
+            1 if kind == Kind::Vertex && other.1 == Kind::Vertex && self.one_in(3) => {
+                let text = format!(".math('{name} * 2 - {}').by(__.both().count())", other.0);
+                state.moved(Kind::Number);
+                Some(Unit::text(text))
+            }
+            2 if other.0 != name
+                && state.place != Place::Test
+                && kind.is_steady()
+                && other.1.is_steady()
+                && self.one_in(2) =>
+            {
+                let text = format!(".dedup('{name}', '{0}').select('{name}', '{0}')", other.0);
+                state.spread(Kind::Record(vec![(name, kind), other]));
+                state.forget_past();
+                Some(Unit::text(text))
             }
             1 if kind == Kind::Vertex => {
                 let (child, kind) = self.single(&State { kind: Kind::Vertex, ..state.clone() });

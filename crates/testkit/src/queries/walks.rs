@@ -36,6 +36,7 @@ impl Writer<'_> {
             unit = unit.and(".barrier()");
         }
         state.spread(state.kind.clone());
+        self.forget(state);
         if let Kind::Edge { entered } = &mut state.kind {
             *entered = false;
         }
@@ -50,7 +51,7 @@ impl Writer<'_> {
         if state.kind != Kind::Vertex {
             return None;
         }
-        let on = self.pick(&["__.label()", "__.values('name')", "__.out().count()", "T.label"]);
+        let on = self.pick(&["__.label()", "__.values('name')", "__.out().count()", "T.label", "__.values('age')"]);
         let wanted = self.pick(&["'person'", "'a'", "2", "gt(0)", "'place'", "within('b', 'thing')"]);
         let kind = self.pick(&["choose", "choose", "branch"]);
         let unit = Unit::text(format!(".{kind}({on}).option({wanted}, ")).child(self.walk(state)?).and(")");
@@ -61,7 +62,7 @@ impl Writer<'_> {
         })
     }
 
-    /// One or two units from a kind to the same kind.
+    /// One or two units from a kind to the same kind; notes in `forgot` if they leave the past of what they end on open.
     fn walk(&mut self, state: &State) -> Option<Chain> {
         let mut inner = state.below(Place::Below);
         let mut chain = Chain::default();
@@ -74,7 +75,16 @@ impl Writer<'_> {
                     }
                     4 => Unit::text(self.pick(&[".outE().inV()", ".bothE().otherV()", ".inE('knows').outV()"])),
                     5 if inner.depth < 3 => self.branch_to_vertex(&mut inner),
-                    6 if self.one_in(3) => Unit::text(".order().by(id).limit(2)"),
+                    6 if self.one_in(3) => {
+                        inner.forget_past();
+                        Unit::text(".order().by(id).limit(2)")
+                    }
+                    6 if self.one_in(2) => Unit::text(self.pick(&[
+                        ".repeat(__.both('knows')).times(2)",
+                        ".repeat(__.out()).emit().times(2)",
+                        ".repeat(__.in()).until(__.loops().is(2))",
+                        ".emit().repeat(__.out('likes')).times(1)",
+                    ])),
                     _ => self.filter(&mut inner)?,
                 },
                 Kind::Edge { .. } => match self.below(3) {
@@ -93,6 +103,7 @@ impl Writer<'_> {
             };
             chain.push(unit);
         }
+        self.forgot |= state.past && !inner.past;
         Some(chain)
     }
 
@@ -184,7 +195,15 @@ impl Writer<'_> {
             _ => repeat.then(until).then(emit),
         };
         state.spread(Kind::Vertex);
+        self.forget(state);
         Some(unit)
+    }
+
+    /// After walks that may have left the past open.
+    fn forget(&mut self, state: &mut State) {
+        if std::mem::take(&mut self.forgot) {
+            state.forget_past();
+        }
     }
 
     /// A test of a vertex that asks nothing of its past.

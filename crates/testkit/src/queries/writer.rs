@@ -7,7 +7,7 @@ use crate::random::{EDGE_LABELS, VERTEX_LABELS};
 
 /// A random query with one right answer over any [`SmallGraph`](super::SmallGraph).
 pub fn query(random: &mut Random) -> RandomQuery {
-    let mut writer = Writer { random, names: 0, may_fail: false };
+    let mut writer = Writer { random, names: 0, may_fail: false, forgot: false };
     let (mut chain, mut state) = writer.start();
     let sack = writer.one_in(14);
     let source = match (sack, writer.random.below(30)) {
@@ -17,12 +17,16 @@ pub fn query(random: &mut Random) -> RandomQuery {
         (_, 1) => "g.withStrategies(ProductiveByStrategy)",
         (_, 2) => "g.withStrategies(new SubgraphStrategy(vertices: __.has('age', lt(5))))",
         (_, 3) => "g.withStrategies(new SubgraphStrategy(edges: __.hasLabel('knows', 'likes')))",
+        (_, 4) => "g.withSideEffect('z', ['a', 'b', 'person'])",
         _ => "g",
     };
     state.sack = sack;
     for _ in 0..1 + writer.random.below(6) {
         let unit = writer.unit(&mut state);
         chain.push(unit);
+    }
+    if source.contains("SideEffect") && state.kind == Kind::Text {
+        chain.push(Unit::text(format!(".where({}('z'))", writer.pick(&["within", "without"]))));
     }
     if sack && state.sack {
         chain.push(Unit::text(".sack()"));
@@ -42,6 +46,8 @@ pub(super) struct Writer<'a> {
     pub random: &'a mut Random,
     names: usize,
     may_fail: bool,
+    /// A walk went where its traversers' past is not defined.
+    pub forgot: bool,
 }
 
 impl Writer<'_> {
