@@ -4,7 +4,7 @@
 //! floats doubles; NumPy's scalars their Python equivalents, and its one-dimensional arrays of floats vectors. A datetime
 //! without a time zone is taken as UTC.
 
-use mangrove_graph::{BigDecimal, BigInt, Date, DateTime, Duration, Map, Uuid, Value};
+use mangrove_graph::{BigDecimal, BigInt, Date, DateTime, Duration, Map, Uuid, Value, decimal};
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{
@@ -98,8 +98,11 @@ fn by_class(object: &Bound<'_, PyAny>) -> PyResult<Value> {
         }
         ("decimal", "Decimal") => {
             let text = object.str()?.to_string();
-            let decimal = text.parse::<BigDecimal>();
-            decimal.map(Value::from).map_err(|_| PyValueError::new_err(format!("Decimal('{text}') is no number")))
+            let number = text.parse::<BigDecimal>();
+            let number = number.map_err(|_| PyValueError::new_err(format!("Decimal('{text}') is no number")))?;
+            let limit = decimal::EXPONENT_MAX;
+            let beyond = || PyValueError::new_err(format!("Decimal('{text}') has an exponent beyond -{limit} to {limit}"));
+            decimal::bounded(number).map(Value::from).ok_or_else(beyond)
         }
         ("mangrovedb._types" | "gremlin_python.process.traversal", "T" | "Direction" | "Merge") => {
             let member = object.getattr("name")?.to_string();

@@ -12,6 +12,7 @@
 pub mod cell;
 pub mod column;
 pub mod compare;
+pub mod decimal;
 pub mod error;
 pub mod id;
 pub mod predicate;

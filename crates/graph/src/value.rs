@@ -567,7 +567,7 @@ impl fmt::Display for Value {
             Value::Float32(v) => write!(f, "{}", float_text(f64::from(*v), v.to_string())),
             Value::Float64(v) => write!(f, "{}", float_text(*v, v.to_string())),
             Value::BigInt(v) => write!(f, "{v}"),
-            Value::Decimal(v) => f.write_str(&v.to_plain_string()),
+            Value::Decimal(v) => f.write_str(&crate::decimal::text(v)),
             Value::String(v) => f.write_str(v),
             Value::Bytes(v) => v.iter().try_for_each(|b| write!(f, "{b:02x}")),
             Value::Uuid(v) => write!(f, "{v}"),

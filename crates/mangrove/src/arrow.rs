@@ -126,7 +126,9 @@ impl Kind {
     }
 
     fn of_decimal(value: &Value) -> Kind {
-        let Some(decimal) = compare::decimal(value) else { return Kind::Text };
+        // Written out, a decimal of an enormous exponent would be enormous too.
+        let decimal = compare::decimal(value).and_then(mangrove_graph::decimal::bounded);
+        let Some(decimal) = decimal else { return Kind::Text };
         let scale = decimal.fractional_digit_count().max(0);
         let digits = decimal.with_scale(scale).digits();
         Kind::Decimal { whole: digits.saturating_sub(scale as u64), scale }

@@ -4,7 +4,7 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use mangrove_graph::{BigDecimal, BigInt, Map, Value, ValueType, compare};
+use mangrove_graph::{BigDecimal, BigInt, Map, Value, ValueType, compare, decimal};
 
 use crate::error::{QueryError, Result};
 use crate::plan::Operator;
@@ -121,14 +121,25 @@ fn decimals(op: Arithmetic, a: &Value, b: &Value) -> Result<Value> {
         // Infinities and NaN have no decimal.
         return Ok(Value::Float64(float(op, a.as_f64().unwrap_or(f64::NAN), b.as_f64().unwrap_or(f64::NAN))));
     };
-    Ok(match op {
+    let (Some(x), Some(y)) = (decimal::bounded(x), decimal::bounded(y)) else { return Err(too_large("decimal")) };
+    let exact = match op {
         Arithmetic::Div if y == 0 => return Err(by_zero()),
         Arithmetic::Div => (x / y).with_prec(34).normalized(),
         Arithmetic::Add => x + y,
         Arithmetic::Sub => x - y,
         Arithmetic::Mul => x * y,
-    }
-    .into())
+    };
+    decimal::bounded(exact).map(Value::from).ok_or_else(|| too_large("decimal"))
+}
+
+/// Numbers that grow with every step are stopped before they take all memory.
+fn too_large(what: &str) -> QueryError {
+    let message = format!(
+        "a {what} grew beyond what is computed with: {} digits, and an exponent of {}",
+        decimal::BITS_MAX * 3 / 10,
+        decimal::EXPONENT_MAX
+    );
+    QueryError::value(message).help("compute with doubles: asNumber(DOUBLE)")
 }
 
 fn bigs(op: Arithmetic, a: &Value, b: &Value) -> Result<Value> {
@@ -137,6 +148,9 @@ fn bigs(op: Arithmetic, a: &Value, b: &Value) -> Result<Value> {
         other => BigInt::from(other.as_i64().unwrap_or(0)),
     };
     let (a, b) = (big(a), big(b));
+    if a.bits().saturating_add(b.bits()) > decimal::BITS_MAX {
+        return Err(too_large("whole number"));
+    }
     Ok(match op {
         Arithmetic::Div if b == BigInt::from(0) => return Err(by_zero()),
         Arithmetic::Div => a / b,

@@ -9,7 +9,7 @@ use jiff::{Timestamp, tz::Offset};
 use mangrove_graph::{Date, DateTime, Duration, Uuid, Value};
 use num_bigint::BigInt;
 
-/// Digits of an integer, and the exponent of a decimal: beyond what any quantity needs, below what hurts.
+/// Digits of a number: beyond what any quantity needs, below what hurts.
 pub(super) const DIGITS_MAX: usize = 10_000;
 
 /// The value of a number, or why it has none. Without a suffix an integer is the first of int32, int64 and bigint it fits,
@@ -55,11 +55,9 @@ pub(super) fn decimal(text: &str) -> Result<Value, String> {
 
 /// A decimal whose exponent is small enough for it to be written out and computed with.
 pub(super) fn bounded(value: BigDecimal) -> Result<Value, String> {
-    let exponent = value.as_bigint_and_exponent().1;
-    if exponent.unsigned_abs() > DIGITS_MAX as u64 {
-        return Err(format!("the exponent of a decimal is between -{DIGITS_MAX} and {DIGITS_MAX}"));
-    }
-    Ok(Value::Decimal(Arc::new(value)))
+    let limit = mangrove_graph::decimal::EXPONENT_MAX;
+    let value = mangrove_graph::decimal::bounded(value);
+    value.map(Value::from).ok_or_else(|| format!("the exponent of a decimal is between -{limit} and {limit}"))
 }
 
 /// A whole number of any size, in decimal digits.

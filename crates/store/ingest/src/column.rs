@@ -8,7 +8,7 @@ use std::sync::Arc;
 use arrow_array::builder::*;
 use arrow_array::types::*;
 use arrow_array::{ArrayRef, TimestampMicrosecondArray};
-use mangrove_graph::{BigDecimal, BigInt, Cardinality, Date, DateTime, Duration, Uuid, Value, ValueType};
+use mangrove_graph::{BigInt, Cardinality, Date, DateTime, Duration, Uuid, Value, ValueType};
 
 use crate::graphson;
 use crate::infer::{self, Inferred};
@@ -408,7 +408,7 @@ fn parse_text(t: ValueType, text: &str) -> Option<Value> {
         ValueType::Float32 => Value::Float32(parse_float(text)?),
         ValueType::Float64 => Value::Float64(infer::parse_double(text.as_bytes())?),
         ValueType::BigInt => text.parse::<BigInt>().ok()?.into(),
-        ValueType::Decimal => text.parse::<BigDecimal>().ok()?.into(),
+        ValueType::Decimal => mangrove_graph::decimal::parse(text)?.into(),
         ValueType::String => Value::string(text),
         ValueType::Bytes => Value::Bytes(parse_hex(text)?.into()),
         ValueType::Uuid => Value::Uuid(text.parse::<Uuid>().ok()?),

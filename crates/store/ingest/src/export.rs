@@ -16,7 +16,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use mangrove_graph::{
-    BigDecimal, EdgeRef, ElementKind, GraphError, GraphView, IdSpace, LabelId, Scan, ScanCursor, Value, VertexId, record,
+    BigDecimal, EdgeRef, ElementKind, GraphError, GraphView, IdSpace, LabelId, Scan, ScanCursor, Value, VertexId, decimal,
+    record,
 };
 use thiserror::Error;
 
@@ -99,6 +100,7 @@ pub fn export(
 fn decimal_text(decimal: &BigDecimal) -> String {
     match decimal.as_bigint_and_exponent() {
         (digits, scale) if scale < 0 => format!("{digits}E{}", -scale),
+        (digits, scale) if scale.unsigned_abs() > decimal::EXPONENT_MAX => format!("{digits}E-{scale}"),
         _ => decimal.to_plain_string(),
     }
 }
