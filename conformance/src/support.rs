@@ -6,8 +6,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write as _;
+use std::ops::ControlFlow;
 
-use mangrove_query::gremlin::syntax::{Argument, ArgumentKind, PredicateSyntax, Traversal};
 use mangrove_query::gremlin::{self, steps::STEPS};
 
 use crate::gherkin::Scenario;
@@ -89,43 +89,13 @@ fn steps(scenario: &Scenario) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     for text in scenario.traversals() {
         if let Ok(traversal) = gremlin::parse(text) {
-            of_traversal(&traversal, &mut names);
+            let _: ControlFlow<()> = traversal.for_each_call(&mut |call| {
+                names.insert(call.name.clone());
+                ControlFlow::Continue(())
+            });
         }
     }
     names
-}
-
-fn of_traversal(traversal: &Traversal, names: &mut BTreeSet<String>) {
-    for call in &traversal.calls {
-        names.insert(call.name.clone());
-        call.args.iter().for_each(|argument| of_argument(argument, names));
-    }
-}
-
-fn of_argument(argument: &Argument, names: &mut BTreeSet<String>) {
-    match &argument.kind {
-        ArgumentKind::Traversal(traversal) => of_traversal(traversal, names),
-        ArgumentKind::Predicate(predicate) => of_predicate(predicate, names),
-        ArgumentKind::List(items) | ArgumentKind::Set(items) => items.iter().for_each(|item| of_argument(item, names)),
-        ArgumentKind::Map(entries) => entries.iter().for_each(|(key, value)| {
-            of_argument(key, names);
-            of_argument(value, names);
-        }),
-        ArgumentKind::Applied { args, .. } => args.iter().for_each(|item| of_argument(item, names)),
-        ArgumentKind::Strategy { options, .. } => options.iter().for_each(|(_, value)| of_argument(value, names)),
-        ArgumentKind::Value(_) | ArgumentKind::Constant { .. } | ArgumentKind::Variable(_) => {}
-    }
-}
-
-fn of_predicate(predicate: &PredicateSyntax, names: &mut BTreeSet<String>) {
-    match predicate {
-        PredicateSyntax::Test { args, .. } => args.iter().for_each(|item| of_argument(item, names)),
-        PredicateSyntax::And(a, b) | PredicateSyntax::Or(a, b) => {
-            of_predicate(a, names);
-            of_predicate(b, names);
-        }
-        PredicateSyntax::Not(part) => of_predicate(part, names),
-    }
 }
 
 #[cfg(test)]

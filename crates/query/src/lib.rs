@@ -32,7 +32,7 @@ pub use execute::{Execution, Messages, Profile, StepProfile};
 pub use optimize::{ExplainedStep, Explanation};
 pub use procedure::{Procedure, Procedures};
 
-use gremlin::syntax::{Argument, ArgumentKind, Traversal};
+use gremlin::syntax::Traversal;
 
 /// Values for the variables of a query, by name.
 pub type Parameters = HashMap<String, Value>;
@@ -197,14 +197,5 @@ impl Query {
 
 fn writes(traversal: &Traversal) -> bool {
     const WRITING: [&str; 6] = ["addV", "addE", "property", "drop", "mergeV", "mergeE"];
-    traversal.calls.iter().any(|call| WRITING.contains(&call.name.as_str()) || call.args.iter().any(argument_writes))
-}
-
-fn argument_writes(argument: &Argument) -> bool {
-    match &argument.kind {
-        ArgumentKind::Traversal(traversal) => writes(traversal),
-        ArgumentKind::List(items) | ArgumentKind::Set(items) => items.iter().any(argument_writes),
-        ArgumentKind::Map(entries) => entries.iter().any(|(_, value)| argument_writes(value)),
-        _ => false,
-    }
+    traversal.any_call(|call| WRITING.contains(&call.name.as_str()))
 }

@@ -229,3 +229,127 @@ fn an_index_gives_what_a_scan_gives() {
         assert_eq!(bag(run(&indexed, text)), bag(run(&plain, text)), "{text}");
     }
 }
+
+/// With a fifth of a second and 64 MB.
+fn limited(graph: &Oracle, text: &str) -> Result<Vec<Value>, QueryError> {
+    let options = Options { timeout: Some(Duration::from_millis(200)), memory_bytes_max: 64 << 20, ..Options::default() };
+    run_with(graph, text, &Parameters::new(), &options)
+}
+
+#[test]
+fn enormous_counts_can_be_stopped() {
+    let modern = Oracle::modern();
+    for text in [
+        "g.inject(1).repeat(identity()).times(1000000000000000000)",
+        "g.inject(1).repeat(identity()).times(1000000000000000000).emit().count()",
+        "g.V().repeat(both()).times(1000000000000000000).count()",
+        "g.inject(1).repeat(local(identity())).until(loops().is(1000000000000000000))",
+        "g.inject(1,2).repeat(barrier(1000000000000000000)).times(1000000000000000000)",
+    ] {
+        assert_eq!(limited(&modern, text).expect_err(text).kind, QueryErrorKind::Timeout, "{text}");
+    }
+    for (text, n) in [
+        ("g.V().limit(9000000000000000000)", 6),
+        ("g.V().range(2, 9000000000000000000)", 4),
+        ("g.V().tail(9000000000000000000)", 6),
+        ("g.V().sample(9000000000000000000)", 6),
+        ("g.V().barrier(9000000000000000000)", 6),
+        ("g.inject([1,2,3]).range(local, 1, 9000000000000000000).unfold()", 2),
+        ("g.inject([1,2,3]).sample(local, 9000000000000000000).unfold()", 3),
+        ("g.inject('abc').substring(1, 9000000000000000000)", 1),
+        ("g.V().repeat(both()).emit().times(9000000000000000000).limit(5)", 5),
+    ] {
+        assert_eq!(run(&modern, text).len(), n, "{text}");
+    }
+    let day = "g.inject(datetime('2024-01-01T00:00:00Z')).dateAdd(DT.day, 9000000000000000000)";
+    assert_eq!(limited(&modern, day).expect_err(day).kind, QueryErrorKind::Value);
+}
+
+#[test]
+fn numbers_do_not_grow_without_end() {
+    let modern = Oracle::modern();
+    for text in [
+        "g.withSack(1e9000m).inject(1).repeat(sack(mult).by(constant(1e9000m))).times(1000000).sack()",
+        "g.withSack(1e-9000m).inject(1).repeat(sack(mult).by(constant(1e-9000m))).times(1000000).sack()",
+        "g.withSack(7n).inject(1).repeat(sack(mult).by(sack())).times(1000000).sack()",
+        "g.inject('1e999999999').asNumber()",
+    ] {
+        assert_eq!(limited(&modern, text).expect_err(text).kind, QueryErrorKind::Value, "{text}");
+    }
+    let huge: mangrove_graph::BigDecimal = "1e999999999".parse().unwrap();
+    let parameters = Parameters::from([("x".to_owned(), Value::from(huge))]);
+    let with_huge = |text| run_with(&modern, text, &parameters, &Options::default());
+    assert_eq!(with_huge("g.inject(x).is(gt(1e100))").unwrap()[0].to_string(), "1e999999999");
+    assert_eq!(with_huge("g.inject(x, 2, 1.5m).order().fold()").unwrap()[0].to_string(), "[1.5, 2, 1e999999999]");
+    for text in
+        ["g.inject(x, 1).sum()", "g.inject([x, 1]).sum(local)", "g.inject(x).asNumber(INT)", "g.inject(x).asNumber(BIGINT)"]
+    {
+        assert_eq!(with_huge(text).expect_err(text).kind, QueryErrorKind::Value, "{text}");
+    }
+}
+
+#[test]
+fn texts_and_lists_do_not_grow_past_the_budget() {
+    let modern = Oracle::modern();
+    let text = format!("g.inject('x'){}", ".as('a').concat(select('a'))".repeat(60));
+    let list = format!("g.inject([1, 2]){}", ".as('a').combine(select('a'))".repeat(60));
+    let pairs = format!("g.inject([1, 2, 3]){}", ".as('a').product(select('a'))".repeat(9));
+    let options = Options { memory_bytes_max: 8 << 20, ..Options::default() };
+    for text in [text, list, pairs] {
+        assert_eq!(error(&modern, &text, &options).kind, QueryErrorKind::Memory, "{text}");
+    }
+}
+
+#[test]
+fn steps_of_one_name_gather_together() {
+    let modern = Oracle::modern();
+    let cases = [
+        (
+            "g.V().hasLabel('person').group('x').by(label).by('name').in('knows').group('x').by(label).by('name').cap('x')",
+            "{person=[marko, vadas, josh, peter, marko, marko]}",
+        ),
+        (
+            "g.V().group('x').by(label).by(count()).out('created').group('x').by(label).by(count()).cap('x')",
+            "{person=4, software=6}",
+        ),
+        (
+            "g.V().hasLabel('person').group('x').by(label).by(values('age').max()).V().has('name', 'lop').group('x').by(label).by(count()).cap('x')",
+            "{person=35, software=4}",
+        ),
+        (
+            "g.V().has('name', 'josh').out('created').tree('x').by('name').V().has('name', 'peter').out('created').tree('x').by('name').cap('x').unfold().count()",
+            "1",
+        ),
+        ("g.V().outE('knows').subgraph('x').V().outE().subgraph('x').cap('x')", "graph[vertices:6 edges:6]"),
+        ("g.V().repeat(outE().subgraph('x').inV()).times(2).cap('x')", "graph[vertices:6 edges:6]"),
+    ];
+    for (text, expected) in cases {
+        assert_eq!(one(&modern, text).to_string(), expected, "{text}");
+    }
+}
+
+#[test]
+fn patterns_hold_one_way_or_another() {
+    let modern = Oracle::modern();
+    let cases = [
+        (
+            "or(as('a').out('knows').as('b'), as('a').in('knows').as('b'))",
+            "[josh-marko, marko-josh, marko-vadas, vadas-marko]",
+        ),
+        (
+            "or(as('a').out('created').as('b'), as('a').out('created').has('name', 'lop').as('b')), as('a').has('age', gt(32))",
+            "[peter-lop]",
+        ),
+        (
+            "or(and(as('a').out('knows').as('c'), as('c').out('created').as('b')), as('a').out('knows').as('b'))",
+            "[marko-josh, marko-lop, marko-ripple, marko-vadas]",
+        ),
+    ];
+    for (patterns, expected) in cases {
+        let text = format!(
+            "g.V().match(as('a').hasLabel('person'), {patterns}).select('a', 'b').by('name').select(values).conjoin('-')\
+             .dedup().order().fold()"
+        );
+        assert_eq!(one(&modern, &text).to_string(), expected, "{text}");
+    }
+}

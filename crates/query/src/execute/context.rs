@@ -139,6 +139,13 @@ impl Context<'_, '_> {
         self.shared.memory_bytes = self.shared.memory_bytes.saturating_sub(bytes);
     }
 
+    /// Fails if something of this size, soon gone again, is more than the query may hold.
+    pub fn fits(&mut self, bytes: usize) -> Result<()> {
+        let fits = self.hold(bytes);
+        self.release(bytes);
+        fits
+    }
+
     /// Accounts for a list of so many items.
     pub fn hold_items(&mut self, n: u64) -> Result<()> {
         self.hold(usize::try_from(n).unwrap_or(usize::MAX).saturating_mul(size_of::<Value>()))

@@ -20,10 +20,26 @@ impl MapBatch for ListOp {
         let mut values = Vec::with_capacity(batch.len());
         for (row, operand) in operands.into_iter().enumerate() {
             let from_traversal = matches!(self.operand, OperandOp::Child(_));
-            values.push(apply(self.function, &batch.value(row), operand.unwrap_or_default(), from_traversal)?);
+            let (value, operand) = (batch.value(row), operand.unwrap_or_default());
+            cx.fits(most_items(self.function, &value, &operand).saturating_mul(size_of::<Value>()))?;
+            values.push(apply(self.function, &value, operand, from_traversal)?);
         }
         let mode = cx.mode();
         Ok(batch.moved_in_place(Items::Values(values), mode))
+    }
+}
+
+/// How many items the result has at most.
+fn most_items(function: ListFunction, a: &Value, b: &Value) -> usize {
+    let count = |value: &Value| match value {
+        Value::List(items) | Value::Set(items) => items.len(),
+        Value::BulkSet(items) => items.iter().fold(0usize, |sum, (_, n)| sum.saturating_add(*n as usize)),
+        Value::Map(map) => map.len(),
+        _ => 1,
+    };
+    match function {
+        ListFunction::Product => count(a).saturating_mul(count(b)).saturating_mul(3),
+        _ => count(a).saturating_add(count(b)),
     }
 }
 

@@ -143,6 +143,7 @@ impl MapBatch for ConcatOp {
             };
             for (text, parts) in texts.iter_mut().zip(parts) {
                 parts.iter().try_for_each(|part| append(text, part))?;
+                cx.fits(text.as_ref().map_or(0, String::len))?;
             }
         }
         let values = texts.into_iter().map(|text| text.map(Value::string).unwrap_or_default()).collect();
@@ -342,10 +343,12 @@ fn cast(number: &Value, wanted: ValueType) -> Result<Value> {
             gremlin_name(wanted)
         ))
     };
+    // Written out, a decimal of an enormous exponent would be enormous too.
+    let decimal = |d: &BigDecimal| number::bounded_decimal(d.clone()).map_err(|_| overflow());
     let whole = || -> Result<i128> {
         match number {
             Value::BigInt(i) => i.to_i128().ok_or_else(overflow),
-            Value::Decimal(d) => d.to_i128().ok_or_else(overflow),
+            Value::Decimal(d) => decimal(d)?.to_i128().ok_or_else(overflow),
             n => match n.as_i64() {
                 Some(i) => Ok(i128::from(i)),
                 None => match n.as_f64() {
@@ -373,7 +376,7 @@ fn cast(number: &Value, wanted: ValueType) -> Result<Value> {
         },
         ValueType::BigInt => match number {
             Value::BigInt(_) => number.clone(),
-            Value::Decimal(d) => d.with_scale(0).into_bigint_and_exponent().0.into(),
+            Value::Decimal(d) => decimal(d)?.with_scale(0).into_bigint_and_exponent().0.into(),
             _ => BigInt::from(whole()?).into(),
         },
         ValueType::Decimal => mangrove_graph::compare::decimal(number).ok_or_else(overflow)?.into(),

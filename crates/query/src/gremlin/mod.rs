@@ -23,6 +23,7 @@ pub mod parse;
 pub mod print;
 pub mod steps;
 pub mod syntax;
+mod walk;
 
 pub use bytecode::{read_bytecode, read_graphbinary};
 pub use error::SyntaxError;

@@ -1,30 +1,28 @@
 //! Names of steps, checked as soon as a query is read.
 
+use std::ops::ControlFlow;
+
 use crate::error::{QueryError, Result};
 use crate::gremlin::error::suggest;
 use crate::gremlin::steps::STEPS;
-use crate::gremlin::syntax::{Argument, ArgumentKind, Traversal};
+use crate::gremlin::syntax::{Call, Traversal};
 
 /// Fails on the first call whose name Gremlin does not know, with the nearest that it does.
 pub fn check_names(traversal: &Traversal) -> Result<()> {
-    for call in &traversal.calls {
-        if !STEPS.iter().any(|step| step.name == call.name) {
-            let error = QueryError::step(format!("unknown step `{}`", call.name)).at(call.name_span);
-            return Err(match suggest(&call.name, STEPS.iter().map(|step| step.name)) {
-                Some(near) => error.help(format!("did you mean `{near}`?")),
-                None => error,
-            });
-        }
-        call.args.iter().try_for_each(check_argument)?;
+    let check = &mut |call: &Call| match STEPS.iter().any(|step| step.name == call.name) {
+        true => ControlFlow::Continue(()),
+        false => ControlFlow::Break(unknown(call)),
+    };
+    match traversal.for_each_call(check) {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(error) => Err(error),
     }
-    Ok(())
 }
 
-fn check_argument(argument: &Argument) -> Result<()> {
-    match &argument.kind {
-        ArgumentKind::Traversal(traversal) => check_names(traversal),
-        ArgumentKind::List(items) | ArgumentKind::Set(items) => items.iter().try_for_each(check_argument),
-        ArgumentKind::Map(entries) => entries.iter().try_for_each(|(_, value)| check_argument(value)),
-        _ => Ok(()),
+fn unknown(call: &Call) -> QueryError {
+    let error = QueryError::step(format!("unknown step `{}`", call.name)).at(call.name_span);
+    match suggest(&call.name, STEPS.iter().map(|step| step.name)) {
+        Some(near) => error.help(format!("did you mean `{near}`?")),
+        None => error,
     }
 }

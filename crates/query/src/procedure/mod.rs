@@ -26,6 +26,8 @@ pub type Failure = Box<dyn Error + Send + Sync>;
 /// What a procedure gives: pulled one by one, and no further than the query needs.
 pub type Values = Box<dyn Iterator<Item = Result<Value, Failure>> + Send>;
 
+type Run = dyn Fn(&Invocation<'_>) -> Result<Values, Failure> + Send + Sync;
+
 /// One call of a procedure.
 pub struct Invocation<'a> {
     /// The graph as the query sees it.
@@ -57,7 +59,7 @@ impl Invocation<'_> {
 pub struct Procedure {
     description: String,
     parameters: Vec<(String, String)>,
-    run: Arc<dyn Fn(&Invocation<'_>) -> Result<Values, Failure> + Send + Sync>,
+    run: Arc<Run>,
 }
 
 impl Procedure {

@@ -1,0 +1,74 @@
+//! Every call of a syntax tree, wherever in an argument it stands.
+
+use std::ops::ControlFlow;
+
+use super::syntax::{Argument, ArgumentKind, Call, PredicateSyntax, Traversal};
+
+type Visit<'v, 'a, B> = dyn FnMut(&'a Call) -> ControlFlow<B> + 'v;
+
+impl Traversal {
+    /// Visits each call before those in its arguments, until `visit` breaks.
+    pub fn for_each_call<'a, B>(&'a self, visit: &mut Visit<'_, 'a, B>) -> ControlFlow<B> {
+        self.calls.iter().try_for_each(|call| {
+            visit(call)?;
+            call.args.iter().try_for_each(|argument| in_argument(argument, visit))
+        })
+    }
+
+    /// Whether `test` holds for some call.
+    pub fn any_call(&self, test: impl Fn(&Call) -> bool) -> bool {
+        let visit = &mut |call: &Call| if test(call) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
+        self.for_each_call(visit).is_break()
+    }
+}
+
+fn in_argument<'a, B>(argument: &'a Argument, visit: &mut Visit<'_, 'a, B>) -> ControlFlow<B> {
+    match &argument.kind {
+        ArgumentKind::Traversal(traversal) => traversal.for_each_call(visit),
+        ArgumentKind::Predicate(predicate) => in_predicate(predicate, visit),
+        ArgumentKind::List(items) | ArgumentKind::Set(items) | ArgumentKind::Applied { args: items, .. } => {
+            items.iter().try_for_each(|item| in_argument(item, visit))
+        }
+        ArgumentKind::Map(entries) => entries.iter().try_for_each(|(key, value)| {
+            in_argument(key, visit)?;
+            in_argument(value, visit)
+        }),
+        ArgumentKind::Strategy { options, .. } => options.iter().try_for_each(|(_, option)| in_argument(option, visit)),
+        ArgumentKind::Value(_) | ArgumentKind::Constant { .. } | ArgumentKind::Variable(_) => ControlFlow::Continue(()),
+    }
+}
+
+fn in_predicate<'a, B>(predicate: &'a PredicateSyntax, visit: &mut Visit<'_, 'a, B>) -> ControlFlow<B> {
+    match predicate {
+        PredicateSyntax::Test { args, .. } => args.iter().try_for_each(|argument| in_argument(argument, visit)),
+        PredicateSyntax::And(a, b) | PredicateSyntax::Or(a, b) => {
+            in_predicate(a, visit)?;
+            in_predicate(b, visit)
+        }
+        PredicateSyntax::Not(inner) => in_predicate(inner, visit),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::parse;
+
+    #[test]
+    fn calls_are_found_wherever_they_stand() {
+        let places = [
+            "g.drop()",
+            "g.V().where(__.out().drop())",
+            "g.V().is(P.eq(__.drop()).and(P.gt(1)))",
+            "g.V().is(P.not(P.within(1, __.drop())))",
+            "g.withStrategies(new SubgraphStrategy(vertices: __.drop())).V()",
+            "g.inject(['k': {__.drop()}])",
+            "g.inject([(__.drop()): 1])",
+            "g.mergeV(['k': Cardinality.set(__.drop())])",
+        ];
+        for text in places {
+            let tree = parse(text).unwrap_or_else(|error| panic!("{text}: {error}"));
+            assert!(tree.any_call(|call| call.name == "drop"), "{text}");
+            assert!(!tree.any_call(|call| call.name == "out2"), "{text}");
+        }
+    }
+}
