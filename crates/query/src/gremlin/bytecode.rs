@@ -18,7 +18,7 @@ use super::error::SyntaxError;
 use super::lex::is_word;
 use super::literal;
 use super::names;
-use super::parse::{DEPTH_MAX, JOINTS_MAX};
+use super::parse::{DEPTH_MAX, JOINTS_MAX, STEPS_MAX};
 use super::syntax::{Argument, ArgumentKind, Call, PredicateSyntax, Span, Traversal};
 
 /// Bytes of bytecode, which is several times as long as the same text.
@@ -110,6 +110,7 @@ impl Problem {
 struct Reader {
     depth: usize,
     joints: usize,
+    steps: usize,
 }
 
 impl Reader {
@@ -164,6 +165,10 @@ impl Reader {
             self.argument(arg).map_err(|problem| problem.within(|| format!("argument {} of {name}()", i + 1)))
         });
         let args = args.collect::<Read<_>>()?;
+        self.steps += 1;
+        if self.steps > STEPS_MAX {
+            return problem(format!("more than {STEPS_MAX} steps in one query"));
+        }
         calls.push(call(name, args));
         Ok(())
     }

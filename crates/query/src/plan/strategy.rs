@@ -5,6 +5,7 @@ use mangrove_graph::{ElementKind, Predicate, Value};
 
 use super::argument::Resolver;
 use super::*;
+use crate::documentation;
 use crate::error::{QueryError, QueryErrorKind, Result};
 use crate::gremlin::syntax::{Argument, ArgumentKind, Span};
 
@@ -90,9 +91,9 @@ pub(super) fn with(
         }
         name if TUNING.contains(&name) => {}
         _ => {
-            return Err(
-                QueryError::new(QueryErrorKind::Unsupported, format!("the strategy `{name}` is not supported")).at(span)
-            );
+            let message = format!("the strategy `{name}` is not supported");
+            let help = format!("{} lists what is", documentation::page("gremlin.md"));
+            return Err(QueryError::new(QueryErrorKind::Unsupported, message).at(span).help(help));
         }
     }
     Ok(())
