@@ -1,6 +1,7 @@
 """Loading files and tables, and batched ingest."""
 
 import gzip
+import json
 import os
 import signal
 import threading
@@ -211,3 +212,49 @@ def test_large_integers_beside_floats_stay_exact(empty, tmp_path, values):
         found = list(empty.query("g.V().hasLabel(l).values('x')", l=label))
         assert found == [value for value in values if value is not None], label
         assert LARGE in [int(value) for value in found]
+
+
+def bomb(path, head, piece, count):
+    """A small compressed file of which `piece` makes much."""
+    with gzip.open(path, "wb", compresslevel=1) as file:
+        file.write(head)
+        for _ in range(count):
+            file.write(piece)
+
+
+BLANK = b"x" * (1 << 20)
+GRAPHML = b'<graphml><graph edgedefault="directed"><node id="1">'
+
+
+@pytest.mark.parametrize(
+    "name, head, piece, count, reason",
+    [
+        ("a.jsonl.gz", b'{"id": "', BLANK, 140, "more than 128 MB"),
+        ("b.jsonl.gz", b'{"id": 1, "x": [1', b",1" * (1 << 19), 34, "values within one"),
+        ("c.graphml.gz", GRAPHML + b'<data key="d">', BLANK, 70, "more than 64 MB"),
+        ("d.graphml.gz", GRAPHML + b'<data key="d">', BLANK[: 1 << 19] + b"&amp;", 270, "more than 128 MB of data"),
+        ("e.graphml.gz", b"<graphml>", b"<a>", 1000, "levels deep"),
+        ("f.graphml.gz", b"<graphml>", b'<key id="k" attr.name="%s"/>' % BLANK, 70, "keys"),
+        ("g.graphson.gz", b'{"id": 1, "label": "', BLANK, 140, "more than 128 MB"),
+    ],
+)
+def test_a_small_file_that_holds_too_much_is_refused(empty, tmp_path, name, head, piece, count, reason):
+    bomb(tmp_path / name, head, piece, count)
+    assert (tmp_path / name).stat().st_size < 2_000_000
+    with pytest.raises(mg.LoadError, match=reason):
+        empty.load(name)
+    assert empty.query("g.V().count()").one() == 0
+
+
+def test_rows_that_share_no_columns_are_loaded_in_small_batches(empty, tmp_path):
+    rows = 4000
+    (tmp_path / "wide.jsonl").write_text("".join(json.dumps({"id": n, f"k{n}": n}) + "\n" for n in range(rows)))
+    assert empty.load(nodes={"n": "wide.jsonl"})["vertices"] == {"n": rows}
+    assert empty.query("g.V().has('k3999', 3999).count()").one() == 1
+
+
+def test_an_object_of_many_members_is_read_in_the_time_it_takes_to_read_them(empty, tmp_path):
+    members = {f"k{n}": n for n in range(100_000)}
+    (tmp_path / "one.jsonl").write_text(json.dumps({"id": 1, "x": members}) + "\n")
+    empty.load(nodes={"n": "one.jsonl"})
+    assert empty.query("g.V().values('x')").one() == members

@@ -192,3 +192,97 @@ def test_a_result_outlives_its_database(db):
 
 def test_tokens_survive_pickling():
     assert pickle.loads(pickle.dumps(mg.T.id)) is mg.T.id
+
+
+def test_networkx_keeps_properties_of_any_name(empty):
+    names = ["key", "label", "node_for_adding", "u_for_edge", "v_for_edge", "self"]
+    for id in ("a", "b"):
+        empty.query("g.addV('thing').property(id, x)", x=id)
+        for name in names:
+            empty.query("g.V(x).property(single, name, name)", x=id, name=name)
+    empty.query("g.V('a').addE('joins').to(__.V('b'))")
+    for name in names:
+        empty.query("g.E().property(name, name)", name=name)
+    graph = empty.query("g.V('a').outE().inV().path().by(identity())").to_networkx()
+    own = {name: name for name in names}
+    assert dict(graph.nodes["a"]) == {**own, "T.label": "thing"} == dict(graph.nodes["b"])
+    ((_, _, attributes),) = graph.edges(data=True)
+    assert attributes == {**own, "T.label": "joins"}
+    empty.query("g.V().properties('label').drop()")
+    assert empty.query("g.V('a')").to_networkx().nodes["a"]["label"] == "thing"
+
+
+def test_numbers_out_of_bounds_are_refused_and_large_ones_are_short_texts(empty, tmp_path):
+    large = decimal.Decimal("12E9000")
+    assert empty.query("g.inject(x)", x=large).one() == large
+    assert "12E9000" in mg_json(empty.query("g.inject(x)", x=large))
+    for parameter in (decimal.Decimal("1E999999999"), decimal.Decimal("1E-999999999"), 10**10_001):
+        with pytest.raises(ValueError, match="at most|exponent"):
+            empty.query("g.inject(x)", x=parameter)
+    with pytest.raises(mg.QueryError, match="out of bounds"):
+        empty.query("g.withSack(x).inject(x).sack(mult).sack()", x=large)
+    (tmp_path / "n.csv").write_text("id,x:decimal\n1,1e999999999\n")
+    with pytest.raises(mg.LoadError, match="n.csv:2"):
+        empty.load(nodes={"n": "n.csv"})
+    text = '{"id":{"@type":"g:Int64","@value":1},"label":"n","properties":{"x":[{"id":1,"value":{"@type":"gx:BigDecimal","@value":"1e999999999"}}]}}'
+    (tmp_path / "n.graphson").write_text(text)
+    with pytest.raises(mg.LoadError, match="BigDecimal"):
+        empty.load("n.graphson", format="graphson")
+    (tmp_path / "n.jsonl").write_text('{"id": 1, "x": ' + "9" * 10_002 + "}\n")
+    with pytest.raises(mg.LoadError, match="digits"):
+        empty.load(nodes={"n": "n.jsonl"})
+    assert empty.query("g.V().count()").one() == 0
+
+
+def mg_json(result):
+    return str(result.to_arrow().to_pylist())
+
+
+def test_values_nested_without_end_are_refused(empty):
+    itself = []
+    itself.append(itself)
+    pair = {}
+    pair["pair"] = (pair,)
+    deep = 1
+    for _ in range(100_000):
+        deep = [deep]
+    for value in (itself, pair, deep):
+        with pytest.raises(ValueError, match="nested more than 64"):
+            empty.query("g.inject(x)", x=value)
+    with pytest.raises(ValueError, match="nested"):
+        with empty.ingest() as w:
+            w.add_vertices("n", [{"id": 1, "x": itself}])
+    allowed = 1
+    for _ in range(64):
+        allowed = [allowed]
+    assert empty.query("g.inject(x)", x=[allowed[0]]).one() == [allowed[0]]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "g.inject(1).repeat(fold()).times(1000000)",
+        "g.inject(1).repeat(project('a').by()).times(1000000)",
+        "g.inject(1).repeat(path()).times(1000000)",
+        "g.withSack(1).inject(1).repeat(sack(assign).by(sack().fold())).times(1000000).sack()",
+        "g.inject(1).repeat(aggregate('x').select('x')).times(1000000)",
+        "g.inject(1).repeat(aggregate('x').by(select('x'))).times(1000000).cap('x')",
+        "g.inject(1).repeat(group('m').by(constant('k')).by(select('m').fold())).times(1000000).cap('m')",
+        "g.inject(1).repeat(union(identity(), identity()).fold()).times(60)",
+        "g.inject(1).repeat(identity()).times(1000000).tree()",
+        "g.inject(1)" + ".fold()" * 1_900,
+        "g.inject(1)" + ".fold()" * 200_000,
+        "g.inject(1)" + ".identity()" * 2_000,
+    ],
+)
+def test_a_query_cannot_nest_values_without_end(empty, query):
+    try:
+        empty.query(query, timeout=20, memory_mb=256)
+    except mg.QueryError as error:
+        assert any(word in str(error) for word in ("nested", "memory", "collection", "at most", "more than 2000 steps")), error
+    assert empty.query("g.inject(1)").one() == 1
+
+
+def test_dates_too_far_apart_are_an_error(empty):
+    with pytest.raises(mg.QueryError, match="too far apart"):
+        empty.query("g.inject(9223372036854775807L).asDate().dateDiff(constant(-9223372036854775807L).asDate())")

@@ -172,9 +172,44 @@ impl Map {
     }
 }
 
+/// Entries beyond which it pays to look keys up in a table.
+const FEW: usize = 16;
+
+/// Of entries with the same key the last counts, in the place of the first.
+impl FromIterator<(Value, Value)> for Map {
+    fn from_iter<I: IntoIterator<Item = (Value, Value)>>(entries: I) -> Self {
+        let mut map = Self::new();
+        let mut places = hashbrown::HashMap::new();
+        for (key, value) in entries {
+            if map.len() < FEW {
+                map.insert(key, value);
+                continue;
+            }
+            if places.is_empty() {
+                places.extend(map.0.iter().enumerate().map(|(at, (key, _))| (key.clone(), at)));
+            }
+            match places.entry(key) {
+                hashbrown::hash_map::Entry::Occupied(known) => map.0[*known.get()].1 = value,
+                hashbrown::hash_map::Entry::Vacant(new) => {
+                    map.0.push((new.key().clone(), value));
+                    new.insert(map.0.len() - 1);
+                }
+            }
+        }
+        map
+    }
+}
+
 impl PartialEq for Map {
     fn eq(&self, other: &Self) -> bool {
-        self.len() == other.len() && self.0.iter().all(|(k, v)| other.get(k) == Some(v))
+        if self.len() != other.len() {
+            return false;
+        }
+        if self.len() <= FEW {
+            return self.0.iter().all(|(k, v)| other.get(k) == Some(v));
+        }
+        let entries: hashbrown::HashMap<&Value, &Value> = other.0.iter().map(|(k, v)| (k, v)).collect();
+        self.0.iter().all(|(k, v)| entries.get(k) == Some(&v))
     }
 }
 
@@ -682,6 +717,23 @@ mod tests {
     fn only_plain_values_can_be_stored() {
         assert!(Value::list(vec![1.into(), "x".into()]).is_storable());
         assert!(!Value::list(vec![Value::Vertex(VertexId(0))]).is_storable());
+    }
+
+    #[test]
+    fn maps_of_any_size_keep_the_last_value_in_the_first_place() {
+        for size in [3i64, 40] {
+            let entries = || (0..size).chain([1]).enumerate().map(|(at, key)| (Value::from(key), Value::from(at as i64)));
+            let map: Map = entries().collect();
+            let mut inserted = Map::new();
+            entries().for_each(|(key, value)| inserted.insert(key, value));
+            assert_eq!(map, inserted);
+            let keys: Vec<Value> = map.iter().map(|(key, _)| key.clone()).collect();
+            assert_eq!(keys, (0..size).map(Value::from).collect::<Vec<_>>());
+            assert_eq!(map.get(&1i64.into()), Some(&size.into()));
+            let backwards: Map = map.iter().rev().cloned().collect();
+            assert_eq!(map, backwards);
+            assert_ne!(map, (0..size).map(|key| (key.into(), 7i64.into())).collect());
+        }
     }
 
     #[test]

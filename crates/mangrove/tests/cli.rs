@@ -342,3 +342,15 @@ fn a_reader_that_goes_away_ends_the_command_quietly() {
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");
     assert_eq!(String::from_utf8_lossy(&output.stdout).lines().count(), 1);
 }
+
+#[test]
+fn results_that_take_too_much_memory_are_refused() {
+    let place = Place::new();
+    place.people();
+    for format in ["table", "csv", "arrow"] {
+        let query = "g.V().repeat(both()).times(40)";
+        let ran = place.mangrove(&["query", "db.mg", query, "--memory", "8", "--format", format]);
+        ran.failed(1, &["memory budget of the query, 8 MB"]);
+    }
+    assert_eq!(place.json("db.mg", "g.V().repeat(both()).times(10).limit(3).count()"), ["3"]);
+}

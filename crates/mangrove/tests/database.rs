@@ -1,10 +1,17 @@
 //! The façade as Rust programs meet it.
 
+use std::any::Any;
+use std::sync::Arc;
+
+use arrow_array::{Array, ArrayRef, Int64Array, RecordBatch};
+use arrow_buffer::NullBuffer;
+use arrow_data::ArrayData;
+use arrow_schema::{DataType, Field, Schema};
 use mangrove::graph::{Direction, Hop, Wants};
-use mangrove::ingest::{IngestOptions, Table, TableInput};
+use mangrove::ingest::{IngestOptions, Quiet, Table, TableInput};
 use mangrove::{
-    Database, GraphError, OpenError, OpenOptions, Parameters, Procedure, QueryError, QueryOptions, ResultStream, StoreError,
-    Value,
+    Database, GraphError, LoadError, LoadOptions, OpenError, OpenOptions, Parameters, Procedure, QueryError, QueryErrorKind,
+    QueryOptions, ResultStream, StoreError, Value,
 };
 
 struct Graph {
@@ -153,4 +160,88 @@ fn numbers_that_would_take_all_memory_are_refused_and_large_ones_are_written_sho
         &QueryOptions::default(),
     );
     assert!(stored.is_err(), "what could not be read again is not stored");
+}
+
+/// An array that is not of the type it says, as one from a foreign producer may be: whoever reads it panics.
+#[derive(Debug)]
+struct Mislabelled(Int64Array);
+
+// SAFETY: everything is that of an array that keeps to the contract, but for `as_any`, which no unsafe code relies on here.
+unsafe impl Array for Mislabelled {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+    fn to_data(&self) -> ArrayData {
+        self.0.to_data()
+    }
+    fn into_data(self) -> ArrayData {
+        self.0.into_data()
+    }
+    fn data_type(&self) -> &DataType {
+        self.0.data_type()
+    }
+    fn slice(&self, offset: usize, length: usize) -> ArrayRef {
+        Arc::new(Self(self.0.slice(offset, length)))
+    }
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+    fn offset(&self) -> usize {
+        self.0.offset()
+    }
+    fn nulls(&self) -> Option<&NullBuffer> {
+        self.0.nulls()
+    }
+    fn get_buffer_memory_size(&self) -> usize {
+        self.0.get_buffer_memory_size()
+    }
+    fn get_array_memory_size(&self) -> usize {
+        self.0.get_array_memory_size()
+    }
+}
+
+#[test]
+fn a_panic_on_the_thread_that_reads_is_a_bug_with_its_place() {
+    let graph = Graph::new();
+    let field = Field::new("id", DataType::Int64, true);
+    let schema = Arc::new(Schema::new(vec![field]));
+    let column: ArrayRef = Arc::new(Mislabelled(Int64Array::from(vec![1, 2])));
+    let batches = vec![RecordBatch::try_new(schema.clone(), vec![column]).unwrap()];
+    let table = TableInput::vertices("n", Table::Arrow { schema, batches });
+    let options = LoadOptions { tables: vec![table], ..LoadOptions::default() };
+    let error = graph.db.load(&options, &mut Quiet).unwrap_err();
+    let LoadError::Bug(bug) = error else { panic!("{error}") };
+    assert!(bug.place.contains(".rs:"), "{}", bug.place);
+    assert!(bug.message != "panic", "the message of the panic itself");
+    let report = std::fs::read_to_string(bug.report.expect("the directory can be written to")).unwrap();
+    assert!(report.contains(&bug.message) && report.contains("loading files"), "{report}");
+    assert_eq!(graph.count(), Value::Int64(0));
+    graph.query("g.addV('n')").unwrap();
+}
+
+#[test]
+fn results_count_against_the_memory_of_their_query() {
+    let graph = Graph::new();
+    graph.query("g.addV('n').as('a').addV('n').as('b').addE('e').from('a').to('b').addE('e').from('b').to('a')").unwrap();
+    let options = QueryOptions { memory_bytes_max: 16 << 20, ..QueryOptions::default() };
+    let run = |text: &str| graph.db.query(text, &Parameters::new(), &options);
+    let everywhere = "g.V().repeat(both()).times(40)";
+    let refused = |error: QueryError| {
+        let QueryError::Query(failure) = &error else { panic!("{error}") };
+        assert_eq!(failure.kind, QueryErrorKind::Memory, "{error}");
+    };
+    refused(run(everywhere).unwrap().values().unwrap_err());
+    refused(run(everywhere).unwrap().described().unwrap_err());
+    refused(run(everywhere).unwrap().to_arrow().unwrap_err());
+    refused(run("g.V().repeat(both()).times(40).property('seen', true)").err().expect("what writes runs to its end"));
+    let mut tx = graph.db.transaction().unwrap();
+    refused(tx.query(everywhere, &Parameters::new(), &options).unwrap_err());
+    drop(tx);
+    // Taken one by one they take none.
+    assert_eq!(run(everywhere).unwrap().take(2_000_000).filter(Result::is_ok).count(), 2_000_000);
+    assert_eq!(graph.count(), Value::Int64(2));
+    assert_eq!(run("g.V().has('seen', true).count()").unwrap().values().unwrap(), [Value::Int64(0)]);
 }

@@ -11,6 +11,7 @@
 //! does not need. This crate knows no store: it reads and writes through the traits of `mangrove_graph`.
 
 pub mod crew;
+mod documentation;
 pub mod error;
 pub mod execute;
 pub mod gremlin;

@@ -1,6 +1,6 @@
 //! Functions of strings: `concat`, `length`, `substring`, `format`, …, and casts to strings and booleans.
 
-use bigdecimal::ToPrimitive;
+use bigdecimal::{BigDecimal, ToPrimitive};
 use mangrove_graph::{BigInt, Value, ValueType, number};
 
 use super::batch::{Batch, Items, Moves};

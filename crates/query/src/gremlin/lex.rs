@@ -23,6 +23,8 @@ pub(super) struct Budget {
     pub depth: usize,
     /// Predicates joined by `and`, `or` and `negate`: each makes the tree one deeper.
     pub joints: usize,
+    /// Steps of all traversals: each makes what runs them one deeper.
+    pub steps: usize,
     /// Items of ranges, which are longer than their text; long strings count for more than one.
     pub range_items: usize,
 }

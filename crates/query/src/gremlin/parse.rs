@@ -34,6 +34,8 @@ pub const TEXT_BYTES_MAX: usize = 4 << 20;
 pub const DEPTH_MAX: usize = 100;
 /// Predicates of one query joined by `and`, `or` and `negate`.
 pub const JOINTS_MAX: usize = 1000;
+/// Steps of a query, those of traversals within it too. Each pulls from the one before it, on the stack of whatever thread.
+pub const STEPS_MAX: usize = 2000;
 /// Items of all ranges of a query.
 pub const RANGE_ITEMS_MAX: usize = 100_000;
 
@@ -109,6 +111,13 @@ fn chain(input: &mut Input<'_>, calls: &mut Vec<Call>) -> Parsed<()> {
         let (name, place) = expect_word(input, "a step")?;
         if next(input) != Some('(') {
             return Fault::expected(input, &["`(`"]).help(format!("every step has parentheses: {name}()")).cut();
+        }
+        input.state.steps += 1;
+        if input.state.steps > STEPS_MAX {
+            let fault = Fault::new(place, format!("more than {STEPS_MAX} steps in one query"));
+            return fault
+                .help("send several queries, in one transaction if need be; load and ingest take many rows at once")
+                .cut();
         }
         calls.push(call(input, name, place)?);
     }

@@ -7,6 +7,7 @@ use super::modulate::Pending;
 use super::source::{self, source_call};
 use super::*;
 use crate::Parameters;
+use crate::documentation;
 use crate::error::{QueryError, QueryErrorKind, Result};
 use crate::gremlin::syntax::{self, Argument, ArgumentKind, Call};
 use crate::procedure::LIST;
@@ -508,7 +509,7 @@ fn plan_call(name: Name) -> super::Call {
 fn unsupported(name: &str, call: &Call) -> QueryError {
     QueryError::new(QueryErrorKind::Unsupported, format!("the step `{name}` with these arguments is not supported"))
         .at(call.span)
-        .help("docs/gremlin.md lists the steps that are")
+        .help(format!("{} lists the steps that are", documentation::page("gremlin.md")))
 }
 
 fn number_type(argument: &Argument) -> Result<ValueType> {

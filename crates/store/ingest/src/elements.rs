@@ -39,7 +39,10 @@ pub enum Pass {
 }
 
 const BATCH_ROWS: usize = 16_384;
-const BATCH_CELLS: usize = 1 << 19;
+/// Of all columns of all batches, those that are absent in a row too.
+const BATCH_CELLS: usize = 1 << 21;
+/// Of text and bytes within cells.
+const BATCH_BYTES: usize = 64 << 20;
 
 /// Gathers elements into batches and sends them when they are full. The rows of a batch have the same (primary) label and the
 /// same scopes.
@@ -50,6 +53,7 @@ pub struct ElementBatches<'a, 's> {
     vertices: Batches<Arc<str>>,
     edges: Batches<(Arc<str>, Scope, Scope)>,
     cells: usize,
+    bytes: usize,
     rows: usize,
 }
 
@@ -115,8 +119,10 @@ impl Batch {
         self.label_codes.push(code as u32);
     }
 
-    fn finish_row(&mut self, properties: Vec<(Arc<str>, RawCell)>, place: (u64, u64)) {
+    /// Adds the properties of a row; gives the number of cells the batch has grown by.
+    fn finish_row(&mut self, properties: Vec<(Arc<str>, RawCell)>, place: (u64, u64)) -> usize {
         let row = self.places.len();
+        let before = row * self.columns.len();
         for (name, cell) in properties {
             let at = *self.by_name.entry(name.clone()).or_insert_with(|| {
                 self.columns.push((name, Vec::new()));
@@ -127,6 +133,7 @@ impl Batch {
             cells.push(cell);
         }
         self.places.push(place);
+        self.places.len() * self.columns.len() - before
     }
 
     fn into_rows(self, labels: Labels, body: Body, file: &Arc<str>, inferred: bool) -> Rows {
@@ -163,7 +170,7 @@ impl<'a, 's> ElementBatches<'a, 's> {
     /// `inferred`: values came without types of their own, so columns of numbers may have to be brought to one type.
     pub fn new(file: &Arc<str>, inferred: bool, sink: &'a mut Sink<'s>) -> Self {
         let (vertices, edges) = (Batches::new(), Batches::new());
-        Self { file: file.clone(), inferred, sink, vertices, edges, cells: 0, rows: 0 }
+        Self { file: file.clone(), inferred, sink, vertices, edges, cells: 0, bytes: 0, rows: 0 }
     }
 
     pub fn send(&mut self, event: Event) -> Result<(), LoadError> {
@@ -171,33 +178,35 @@ impl<'a, 's> ElementBatches<'a, 's> {
     }
 
     pub fn vertex(&mut self, vertex: VertexElement, place: (u64, u64)) -> Result<(), LoadError> {
-        let cells = vertex.properties.len();
+        let bytes = vertex.properties.iter().map(|(_, cell)| cell.bytes()).sum();
         let batch = self.vertices.of(vertex.labels.primary.clone());
         batch.add_labels(vertex.labels);
         batch.ids.push_id(vertex.id);
-        batch.finish_row(vertex.properties, place);
-        self.added(cells)
+        let cells = batch.finish_row(vertex.properties, place);
+        self.added(cells, bytes)
     }
 
     pub fn edge(&mut self, edge: EdgeElement, place: (u64, u64)) -> Result<(), LoadError> {
-        let cells = edge.properties.len();
+        let bytes = edge.properties.iter().map(|(_, cell)| cell.bytes()).sum();
         let batch = self.edges.of((edge.label, edge.source_scope, edge.target_scope));
         batch.source.push_id(edge.source);
         batch.target.push_id(edge.target);
         batch.edge_ids.push(edge.id);
-        batch.finish_row(edge.properties, place);
-        self.added(cells)
+        let cells = batch.finish_row(edge.properties, place);
+        self.added(cells, bytes)
     }
 
-    fn added(&mut self, cells: usize) -> Result<(), LoadError> {
+    fn added(&mut self, cells: usize, bytes: usize) -> Result<(), LoadError> {
         self.rows += 1;
         self.cells += cells;
-        if self.rows >= BATCH_ROWS || self.cells >= BATCH_CELLS { self.flush() } else { Ok(()) }
+        self.bytes += bytes;
+        let is_full = self.rows >= BATCH_ROWS || self.cells >= BATCH_CELLS || self.bytes >= BATCH_BYTES;
+        if is_full { self.flush() } else { Ok(()) }
     }
 
     /// Sends what has gathered.
     pub fn flush(&mut self) -> Result<(), LoadError> {
-        (self.rows, self.cells) = (0, 0);
+        (self.rows, self.cells, self.bytes) = (0, 0, 0);
         for (_, mut batch) in self.vertices.take() {
             let ids = batch.ids.finish();
             let codes = Some(std::mem::take(&mut batch.label_codes));

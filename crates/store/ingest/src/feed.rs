@@ -22,11 +22,12 @@ pub struct Feed<R> {
     column: u64,
 }
 
-/// A piece that does not end within this many bytes is refused.
-pub const PIECE_BYTES_MAX: usize = 1 << 30;
+/// A piece that does not end within this many bytes is refused: a vertex with a million edges has room, and what a reader
+/// makes of it stays within a small machine.
+pub const PIECE_BYTES_MAX: usize = 128 << 20;
 
 fn too_long() -> io::Error {
-    io::Error::other(format!("a JSON value or line of more than {PIECE_BYTES_MAX} bytes"))
+    io::Error::other(format!("a JSON value or line of more than {} MB", PIECE_BYTES_MAX >> 20))
 }
 
 impl<R: Read> Feed<R> {

@@ -21,7 +21,7 @@ use crate::source::Source;
 
 /// Reads the vertices or the edges of a GraphML stream.
 pub fn read(content: impl Read, source: &Source, pass: Pass, sink: &mut Sink<'_>) -> Result<(), LoadError> {
-    let lines = Lines { inner: BufReader::with_capacity(1 << 18, content), line: 1, column: 1 };
+    let lines = Lines { inner: BufReader::with_capacity(1 << 18, content), line: 1, column: 1, event_bytes: 0 };
     let mut xml = XmlReader::from_reader(lines);
     xml.config_mut().expand_empty_elements = true;
     let mut reader = Reader {
@@ -34,14 +34,20 @@ pub fn read(content: impl Read, source: &Source, pass: Pass, sink: &mut Sink<'_>
         element: None,
         data: None,
         key: None,
+        element_bytes: 0,
+        key_bytes: 0,
     };
     let mut buffer = Vec::new();
     loop {
         let place = xml.get_ref().place();
         buffer.clear();
+        xml.get_mut().event_bytes = 0;
         match xml.read_event_into(&mut buffer) {
             Ok(XmlEvent::Eof) => break,
             Ok(event) => reader.event(event, place)?,
+            Err(_) if xml.get_ref().is_too_long() => {
+                return reader.fail(place, format!("a tag or text of more than {} MB", EVENT_BYTES_MAX >> 20));
+            }
             Err(error) => {
                 let (line, column) = xml.get_ref().place();
                 let place = Place::at(&source.name, line, column);
@@ -52,16 +58,29 @@ pub fn read(content: impl Read, source: &Source, pass: Pass, sink: &mut Sink<'_>
     reader.end(xml.get_ref().place())
 }
 
-/// Counts lines and columns of what is consumed.
+/// What is refused, so that memory stays bounded whatever a file holds: a tag or text of more bytes, an element with more in
+/// all, declarations of more keys or with more bytes, and tags nested deeper.
+const EVENT_BYTES_MAX: usize = 64 << 20;
+const ELEMENT_BYTES_MAX: usize = 128 << 20;
+const KEYS_MAX: usize = 1 << 16;
+const KEY_BYTES_MAX: usize = 64 << 20;
+const DEPTH_MAX: usize = 100;
+
+/// Counts lines and columns of what is consumed, and the bytes of the event that is being read.
 struct Lines<R> {
     inner: R,
     line: u64,
     column: u64,
+    event_bytes: usize,
 }
 
 impl<R> Lines<R> {
     fn place(&self) -> (u64, u64) {
         (self.line, self.column)
+    }
+
+    fn is_too_long(&self) -> bool {
+        self.event_bytes > EVENT_BYTES_MAX
     }
 }
 
@@ -77,6 +96,9 @@ impl<R: BufRead> Read for Lines<R> {
 
 impl<R: BufRead> BufRead for Lines<R> {
     fn fill_buf(&mut self) -> std::io::Result<&[u8]> {
+        if self.is_too_long() {
+            return Err(std::io::Error::other("too long"));
+        }
         self.inner.fill_buf()
     }
 
@@ -90,6 +112,7 @@ impl<R: BufRead> BufRead for Lines<R> {
                 None => self.column += characters(text),
             }
         }
+        self.event_bytes += n;
         self.inner.consume(n);
     }
 }
@@ -126,6 +149,9 @@ struct Reader<'a, 's> {
     data: Option<(String, String)>,
     /// The key whose declaration is open, and the text of its default if that is open.
     key: Option<(String, Option<String>)>,
+    /// Bytes of the element that is open, and of all keys.
+    element_bytes: usize,
+    key_bytes: usize,
 }
 
 impl Reader<'_, '_> {
@@ -155,12 +181,32 @@ impl Reader<'_, '_> {
     fn text(&mut self, text: &str, place: (u64, u64)) -> Result<(), LoadError> {
         if let Some((_, data)) = &mut self.data {
             data.push_str(text);
+            return self.hold_in_element(text.len(), place);
         } else if let Some((_, Some(default))) = &mut self.key {
             default.push_str(text);
+            return self.hold_in_keys(text.len(), place);
         } else if self.element.is_some() && !text.trim().is_empty() {
             return self.fail(place, "text within a node or edge, outside of its data");
         }
         Ok(())
+    }
+
+    /// Accounts for what the open element holds.
+    fn hold_in_element(&mut self, bytes: usize, place: (u64, u64)) -> Result<(), LoadError> {
+        self.element_bytes += bytes;
+        if self.element_bytes <= ELEMENT_BYTES_MAX {
+            return Ok(());
+        }
+        self.fail(place, format!("a node or edge with more than {} MB of data", ELEMENT_BYTES_MAX >> 20))
+    }
+
+    /// Accounts for what declarations of keys hold.
+    fn hold_in_keys(&mut self, bytes: usize, place: (u64, u64)) -> Result<(), LoadError> {
+        self.key_bytes += bytes;
+        if self.key_bytes <= KEY_BYTES_MAX && self.keys.len() <= KEYS_MAX {
+            return Ok(());
+        }
+        self.fail(place, format!("more than {KEYS_MAX} keys, or keys of more than {} MB", KEY_BYTES_MAX >> 20))
     }
 
     fn open(&mut self, tag: &BytesStart<'_>, place: (u64, u64)) -> Result<(), LoadError> {
@@ -190,10 +236,16 @@ impl Reader<'_, '_> {
             }
             "node" | "edge" => self.begin(tag, name == "node", place)?,
             "data" if self.element.is_some() => match self.attribute(tag, "key", place)? {
-                Some(key) => self.data = Some((key, String::new())),
+                Some(key) => {
+                    self.hold_in_element(size_of::<(String, String)>() + key.len(), place)?;
+                    self.data = Some((key, String::new()));
+                }
                 None => return self.fail(place, "data without a key"),
             },
             _ => {}
+        }
+        if self.depth.len() == DEPTH_MAX {
+            return self.fail(place, format!("tags nested more than {DEPTH_MAX} levels deep"));
         }
         self.depth.push(name);
         Ok(())
@@ -220,6 +272,7 @@ impl Reader<'_, '_> {
         };
         let of = self.attribute(tag, "for", place)?.unwrap_or_else(|| "all".into());
         let (for_nodes, for_edges) = (of == "node" || of == "all", of == "edge" || of == "all");
+        self.hold_in_keys(size_of::<Key>() + id.len() + name.len(), place)?;
         let key = Key { name: name.into(), value_type, default: None, for_nodes, for_edges };
         self.keys.insert(id.clone(), key);
         self.key = Some((id, None));
@@ -241,6 +294,7 @@ impl Reader<'_, '_> {
             return self.fail(place, "a node without an id");
         }
         let labels = self.attribute(tag, if is_node { "labels" } else { "label" }, place)?;
+        self.element_bytes = 0;
         self.element = Some(Element { is_node, id, source, target, labels, data: Vec::new(), place });
         Ok(())
     }

@@ -370,11 +370,8 @@ fn value_of(json: &Json<'_>) -> Result<Value, Wrong> {
         Json::Object(members) => match (json.get("@type"), json.get("@value")) {
             (Some(Json::String(name)), value) => typed_value(name, value.unwrap_or(&Json::Null))?,
             _ => {
-                let mut map = Map::new();
-                for (key, value) in members {
-                    map.insert(Value::string(key), value_of(value)?);
-                }
-                Value::map(map)
+                let entries = members.iter().map(|(key, value)| Ok((Value::string(key), value_of(value)?)));
+                Value::map(entries.collect::<Result<Map, Wrong>>()?)
             }
         },
     })
@@ -442,11 +439,8 @@ fn collection(name: &str, json: &Json<'_>) -> Result<Value, Wrong> {
         "g:List" => Ok(Value::list(items()?)),
         "g:Set" => Ok(Value::set(items()?)),
         "g:Map" => {
-            let mut map = Map::new();
-            for pair in items()?.chunks_exact(2) {
-                map.insert(pair[0].clone(), pair[1].clone());
-            }
-            Ok(Value::map(map))
+            let items = items()?;
+            Ok(Value::map(items.chunks_exact(2).map(|pair| (pair[0].clone(), pair[1].clone())).collect()))
         }
         _ => Err(Wrong {
             value: Some(name.to_owned()),

@@ -52,10 +52,12 @@ pub struct JsonError {
 }
 
 const DEPTH_MAX: usize = 128;
+/// Values within one: a few bytes of text become some dozens as a tree.
+const VALUES_MAX: usize = 1 << 24;
 
 /// Reads a text that is one JSON value.
 pub fn parse(text: &str) -> Result<Json<'_>, JsonError> {
-    let mut parser = Parser { text, at: 0 };
+    let mut parser = Parser { text, at: 0, values: 0 };
     let value = parser.value(0)?;
     parser.skip_space();
     match parser.peek() {
@@ -67,6 +69,8 @@ pub fn parse(text: &str) -> Result<Json<'_>, JsonError> {
 struct Parser<'a> {
     text: &'a str,
     at: usize,
+    /// How many were begun.
+    values: usize,
 }
 
 impl<'a> Parser<'a> {
@@ -87,6 +91,10 @@ impl<'a> Parser<'a> {
     fn value(&mut self, depth: usize) -> Result<Json<'a>, JsonError> {
         if depth > DEPTH_MAX {
             return Err(self.error(format!("nested more than {DEPTH_MAX} levels deep")));
+        }
+        self.values += 1;
+        if self.values > VALUES_MAX {
+            return Err(self.error(format!("more than {VALUES_MAX} values within one")));
         }
         self.skip_space();
         match self.peek() {

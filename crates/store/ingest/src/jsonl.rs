@@ -6,8 +6,8 @@
 use std::io::Read;
 use std::sync::Arc;
 
-use hashbrown::HashMap;
-use mangrove_graph::{ElementKind, ExternalId, Map, Value, number};
+use hashbrown::{HashMap, HashSet};
+use mangrove_graph::{ElementKind, ExternalId, Value, number};
 
 use crate::arrow_table::as_type;
 use crate::column::{ColumnType, cell_of_values};
@@ -25,19 +25,26 @@ const SAMPLE_LINES: usize = 1000;
 pub fn plan(content: &mut impl Read, hints: &TableHints, source: &Source) -> Result<TablePlan, LoadError> {
     let mut feed = Feed::new(content);
     let mut names: Vec<String> = Vec::new();
+    let mut known = HashSet::new();
+    let mut wrong = None;
     for _ in 0..SAMPLE_LINES {
         let Some(piece) = feed.line().map_err(|e| source.failed(e))? else { break };
         let Ok(text) = std::str::from_utf8(piece.text) else { continue };
-        if let Ok(Json::Object(members)) = json::parse(text) {
-            for (name, _) in members {
-                if !names.iter().any(|known| *known == name) {
-                    names.push(name.into_owned());
-                }
+        let reason = match json::parse(text) {
+            Ok(Json::Object(members)) => {
+                let new = members.into_iter().map(|(name, _)| name.into_owned()).filter(|name| known.insert(name.clone()));
+                names.extend(new);
+                continue;
             }
-        }
+            Ok(other) => format!("found {}", other.name()),
+            Err(error) => error.reason,
+        };
+        wrong.get_or_insert((piece.line, reason));
     }
     if names.is_empty() {
-        return Err(LoadError::format(Place::at(&source.name, 1, 1), "expected a JSON object on each line"));
+        let (line, found) = wrong.unwrap_or((1, "the file has none".into()));
+        let reason = format!("expected a JSON object on each line: {found}");
+        return Err(LoadError::format(Place::at(&source.name, line, 1), reason));
     }
     plan_table(&names, hints, &source.name)
 }
@@ -218,9 +225,7 @@ fn value_of(json: &Json<'_>) -> Value {
         Json::String(text) => Value::string(text),
         Json::Array(items) => Value::list(items.iter().map(value_of).collect()),
         Json::Object(members) => {
-            let mut map = Map::new();
-            members.iter().for_each(|(key, value)| map.insert(Value::string(key), value_of(value)));
-            Value::map(map)
+            Value::map(members.iter().map(|(key, value)| (Value::string(key), value_of(value))).collect())
         }
     }
 }

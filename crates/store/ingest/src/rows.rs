@@ -108,6 +108,19 @@ pub enum RawCell {
     Many(Vec<RawValue>),
 }
 
+/// Roughly what a value takes beside itself.
+fn value_bytes(value: &Value) -> usize {
+    let held = |value: &Value| size_of::<Value>() + value_bytes(value);
+    match value {
+        Value::String(text) => text.len(),
+        Value::Bytes(bytes) => bytes.len(),
+        Value::Vector(items) => size_of_val(&items[..]),
+        Value::List(items) | Value::Set(items) => items.iter().map(held).sum(),
+        Value::Map(map) => map.iter().map(|(key, value)| held(key) + held(value)).sum(),
+        _ => 0,
+    }
+}
+
 #[derive(Clone, Debug, PartialEq)]
 pub struct RawValue {
     pub value: Value,
@@ -121,6 +134,18 @@ impl RawValue {
 }
 
 impl RawCell {
+    /// Roughly what it takes beside itself.
+    pub fn bytes(&self) -> usize {
+        match self {
+            RawCell::Absent => 0,
+            RawCell::One(value) => value_bytes(value),
+            RawCell::Many(values) => {
+                let meta = |value: &RawValue| value.meta.iter().map(|(_, value)| 32 + value_bytes(value)).sum::<usize>();
+                values.iter().map(|value| size_of::<RawValue>() + value_bytes(&value.value) + meta(value)).sum()
+            }
+        }
+    }
+
     /// The simplest cell of these values.
     pub fn from_values(mut values: Vec<RawValue>) -> Self {
         match &values[..] {

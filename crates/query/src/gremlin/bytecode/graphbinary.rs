@@ -93,6 +93,7 @@ impl Reader<'_> {
                 let arg = self.argument().map_err(|e| e.within(|| format!("argument {} of {name}()", i + 1)))?;
                 args.push(arg);
             }
+            self.budget.step()?;
             super::push_call(name, args, &mut calls);
         }
         Ok(calls)

@@ -118,7 +118,9 @@ impl Reader {
         let args = args.iter().enumerate().map(|(i, arg)| {
             self.argument(arg).map_err(|problem| problem.within(|| format!("argument {} of {name}()", i + 1)))
         });
-        super::push_call(name, args.collect::<Read<_>>()?, calls);
+        let args = args.collect::<Read<_>>()?;
+        self.budget.step()?;
+        super::push_call(name, args, calls);
         Ok(())
     }
 

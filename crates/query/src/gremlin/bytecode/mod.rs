@@ -14,7 +14,7 @@ use mangrove_graph::Value;
 use super::error::SyntaxError;
 use super::lex::is_word;
 use super::names;
-use super::parse::{DEPTH_MAX, JOINTS_MAX};
+use super::parse::{DEPTH_MAX, JOINTS_MAX, STEPS_MAX};
 use super::syntax::{Argument, ArgumentKind, Call, PredicateSyntax, Span, Traversal};
 
 pub use graphbinary::read_graphbinary;
@@ -54,6 +54,7 @@ impl Problem {
 struct Budget {
     depth: usize,
     joints: usize,
+    steps: usize,
 }
 
 impl Budget {
@@ -67,6 +68,12 @@ impl Budget {
 
     fn leave(&mut self) {
         self.depth -= 1;
+    }
+
+    /// One more step.
+    fn step(&mut self) -> Read<()> {
+        self.steps += 1;
+        if self.steps > STEPS_MAX { problem(format!("more than {STEPS_MAX} steps in one query")) } else { Ok(()) }
     }
 
     /// One more predicate is joined to others.

@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::super::argument::Resolver;
 use super::super::*;
 use super::{Reaction, known};
+use crate::documentation;
 use crate::error::{QueryError, QueryErrorKind, Result};
 use crate::gremlin::syntax::{Argument, ArgumentKind, Span};
 
@@ -114,7 +115,7 @@ fn unknown(name: &str, span: Span) -> QueryError {
     let error = QueryError::new(QueryErrorKind::Unsupported, format!("the strategy `{name}` is not supported")).at(span);
     match known::near(name) {
         Some(near) => error.help(format!("did you mean `{near}`?")),
-        None => error.help("docs/gremlin.md lists the strategies that are"),
+        None => error.help(format!("{} lists the strategies that are", documentation::page("gremlin.md"))),
     }
 }
 
