@@ -1,7 +1,7 @@
 """Answers in the one form they are compared in, whatever engine gave them.
 
 An answer is a list of rows, a row a list of plain values. Gremlin's maps become their values in their order, maps in maps likewise;
-collected lists are sorted, since no engine promises an order there; rows are sorted too unless the query orders them.
+collected lists are sorted, since no engine promises an order there, and empty ones are no value; rows are sorted too unless the query orders them.
 """
 
 import hashlib
@@ -32,7 +32,7 @@ def cells(row):
 
 def cell(value):
     if isinstance(value, (list, tuple, set)):
-        return sorted((cell(item) for item in value), key=json.dumps)
+        return sorted((cell(item) for item in value), key=json.dumps) or None
     if isinstance(value, bool):
         return int(value)
     if isinstance(value, float):

@@ -139,8 +139,7 @@ class Answers:
         return self.data.date == x if self.light else self.data.date < x
 
     def q1(self, x):
-        data, papers = self.data, np.flatnonzero(self.chosen(x))
-        return [[f"Paper {p:07}"] for p in papers] + [[int(year)] for year in data.year[papers]]
+        return [[f"Paper {p:07}"] for p in np.flatnonzero(self.chosen(x))]
 
     def q2(self, x):
         return [[int(p)] for p in np.flatnonzero(self.chosen(x) & (self.data.award > 0))]

@@ -20,6 +20,7 @@ class Vertices:
     label: str
     columns: dict  # name: type; the first is the id
     name: str = ""
+    also: tuple = ()  # further labels, for engines whose vertices may have several
 
     @property
     def file(self):

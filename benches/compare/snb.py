@@ -28,8 +28,8 @@ CREATED, JOINED = {"creationDate": INT}, {"joinDate": INT}
 VERTICES = (
     Vertices("Person", {"id": INT, "firstName": TEXT, "lastName": TEXT, "gender": TEXT, "birthday": INT, "creationDate": INT,
                         "locationIP": TEXT, "browserUsed": TEXT}),
-    Vertices("Post", MESSAGE),
-    Vertices("Comment", MESSAGE),
+    Vertices("Post", MESSAGE, also=("Message",)),
+    Vertices("Comment", MESSAGE, also=("Message",)),
     Vertices("Forum", {"id": INT, "title": TEXT, "creationDate": INT}),
     *(Vertices(label, NAMED) for label in ("Tag", "TagClass", "City", "Country", "Continent", "Company", "University")),
 )

@@ -290,19 +290,19 @@ class Network:
         return sorted(rows, key=lambda r: (-r[4], r[0]))[:20]
 
     def ic13(self, person1Id, person2Id):
-        return [[next((n for n, level in enumerate(self.levels(person1Id), 1) if person2Id in level), -1)]]
+        return [[next(n for n, level in enumerate(self.levels(person1Id), 1) if person2Id in level)]]
 
     def ic14(self, person1Id, person2Id):
-        """All shortest paths, as rows of ids."""
+        """All shortest paths, a row each, which holds the ids as a list."""
         distance = {person1Id: 0}
         for n, level in enumerate(self.levels(person1Id), 1):
             distance.update(dict.fromkeys(level, n))
             if person2Id in level:
                 break
-        paths = [[person2Id]] if person2Id in distance else []
-        while paths and paths[0][0] != person1Id:
+        paths = [[person2Id]]
+        while paths[0][0] != person1Id:
             paths = [[friend, *path] for path in paths for friend in self.friends[path[0]] if distance.get(friend, -2) == distance[path[0]] - 1]
-        return paths
+        return [[path] for path in paths]
 
 
 class Parameters:
@@ -326,7 +326,7 @@ class Parameters:
         countries = [network.vertices["Country"][country]["name"] for country, _ in homes[:8]]
         tags = [tag for tags in network.forward["Post", "hasTag", "Tag"].values() for tag, _ in tags]
         classes = sorted(one["name"] for one in network.vertices.get("TagClass", {}).values()) or [""]
-        pairs = [self.random.sample(sorted(network.person), 2) for _ in range(COMPLEX)]
+        pairs = [self.strangers() for _ in range(COMPLEX)]
 
         def asked(make):
             return [{"personId": person, **make()} for person in people(COMPLEX)]
@@ -354,6 +354,11 @@ class Parameters:
 
     def people(self, count):
         return [self.random.choice(self.met) for _ in range(count)]
+
+    def strangers(self):
+        """Two people, anyone, whom friendships join somehow."""
+        one = self.random.choice(sorted(self.network.friends))
+        return one, self.random.choice(sorted(set().union(*self.network.levels(one))))
 
     def date(self, part):
         return self.dates[int(part * len(self.dates))]
