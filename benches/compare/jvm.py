@@ -7,7 +7,6 @@ from pathlib import Path
 ENGINES = ("tinkergraph", "neo4j")
 FOLDER = Path(__file__).resolve().parent / "java"
 TARGET = FOLDER / "target"
-CLASSPATH = f"{TARGET / 'classes'}:{TARGET / 'lib'}/*"
 
 
 def build(say):
@@ -20,14 +19,17 @@ def build(say):
     if stamp.exists() and all(source.stat().st_mtime < stamp.stat().st_mtime for source in sources):
         return ""
     say("building the Java peers (the first time downloads some 140 MB)")
-    command = ["mvn", "-q", "-B", "compile", "dependency:copy-dependencies", "-DoutputDirectory=target/lib"]
-    done = subprocess.run(command, cwd=FOLDER, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    if done.returncode:
-        return f"Maven failed: {done.stdout.strip().splitlines()[0][:200] if done.stdout.strip() else 'no message'}"
+    goals = [["compile", "-P", ",".join(ENGINES)]]
+    goals += [["dependency:copy-dependencies", "-P", engine, f"-DoutputDirectory=target/{engine}"] for engine in ENGINES]
+    for goal in goals:
+        done = subprocess.run(["mvn", "-q", "-B", *goal], cwd=FOLDER, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        if done.returncode:
+            return f"Maven failed: {done.stdout.strip().splitlines()[0][:200] if done.stdout.strip() else 'no message'}"
     stamp.touch()
     return ""
 
 
 def command(engine, memory="4g"):
     opens = ("java.base/java.nio", "java.base/java.lang", "java.base/sun.nio.ch", "java.base/java.util.concurrent")
-    return ["java", f"-Xmx{memory}", *(f"--add-opens={package}=ALL-UNNAMED" for package in opens), "-cp", CLASSPATH, "mangrove.compare.Peer", engine]
+    opened = [f"--add-opens={package}=ALL-UNNAMED" for package in opens]
+    return ["java", f"-Xmx{memory}", *opened, "-cp", f"{TARGET / 'classes'}:{TARGET / engine}/*", "mangrove.compare.Peer", engine]

@@ -5,6 +5,7 @@ eight), beside (short reads while a heavy one runs), ablate (queries with parts 
 line of JSON appended to OUT as soon as it is made, so that a crash loses none before it.
 """
 
+import contextlib
 import json
 import resource
 import shutil
@@ -20,6 +21,7 @@ import suites
 from serving import percentiles
 
 QUERY_SECONDS = 15.0  # for each kind of query
+WARM_SECONDS = 2.0
 ABLATE_SECONDS = 1.0
 TRIALS, TRIAL_SECONDS = 10, 2.0  # to find the fastest form of a query
 REPEAT_SECONDS = 0.002  # short queries are repeated for so long
@@ -54,9 +56,17 @@ def load(suite, engine, source, database, report):
 def query(suite, engine, source, database, report, ops):
     reopen(suite, engine, source, database)
     asked = suites.questions(suite, engine, source)
+    warm_up(engine, asked)
     for op in ops:
         attempt(report, op, lambda: measure(engine, asked[op]))
     engine.close()
+
+
+def warm_up(engine, asked):
+    """A first pass, for an engine whose code is compiled while it runs."""
+    for question in asked.values() if engine.warms_up else ():
+        with contextlib.suppress(Exception):
+            measure(engine, question, WARM_SECONDS)
 
 
 def attempt(report, op, work):
@@ -123,6 +133,7 @@ def clients(suite, engine, source, database, report, ops):
     """Reads a second, by one thread and by eight, of the form of each that is fastest."""
     reopen(suite, engine, source, database)
     asked = suites.questions(suite, engine, source)
+    warm_up(engine, {op.removesuffix(" clients"): asked[op.removesuffix(" clients")] for op in ops})
 
     def work(op):
         text, params = fastest(engine, asked[op]).text, asked[op].params

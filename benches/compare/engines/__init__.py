@@ -27,6 +27,8 @@ class Engine:
     languages = ()
     # Wall and CPU seconds of the load, where the engine is in another process.
     load_seconds = None
+    # Whether it has to run for a while until it is as fast as it gets.
+    warms_up = False
     # Whether several threads of a process may query at once.
     threads = True
 
