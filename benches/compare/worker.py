@@ -20,7 +20,6 @@ import rmat
 import suites
 from serving import percentiles
 
-QUERY_SECONDS = 15.0  # for each kind of query
 WARM_SECONDS = 2.0
 ABLATE_SECONDS = 1.0
 TRIALS, TRIAL_SECONDS = 10, 2.0  # to find the fastest form of a query
@@ -58,7 +57,7 @@ def query(suite, engine, source, database, report, ops):
     asked = suites.questions(suite, engine, source)
     warm_up(engine, asked)
     for op in ops:
-        attempt(report, op, lambda: measure(engine, asked[op]))
+        attempt(report, op, lambda: measure(engine, asked[op], suite.seconds))
     engine.close()
 
 
@@ -80,7 +79,7 @@ def attempt(report, op, work):
         report(op=op, failed=describe(error))
 
 
-def measure(engine, question, seconds=QUERY_SECONDS):
+def measure(engine, question, seconds):
     """Medians over the parameters, of the fastest form of the query that is right; wrong answers are counted."""
     form = fastest(engine, question)
     times, wrong, start = [], 0, time.perf_counter()
