@@ -56,6 +56,11 @@ ORDER BY distance, f.lastName, f.id
 MATCH (:Person {id: $personId})-[:knows]-(f:Person)<-[:hasCreator]-(m:Message) WHERE m.creationDate <= $maxDate
 RETURN f.id, f.firstName, f.lastName, m.id, m.content, m.creationDate ORDER BY m.creationDate DESC, m.id LIMIT 20
 
+// IC2
+MATCH (:Person {id: $personId})-[:knows]-(f:Person)<-[:hasCreator]-(m:Message) WHERE m.creationDate <= $maxDate
+WITH f, m ORDER BY m.creationDate DESC, m.id LIMIT 20
+RETURN f.id, f.firstName, f.lastName, m.id, m.content, m.creationDate ORDER BY m.creationDate DESC, m.id
+
 // IC3
 MATCH (:Person {id: $personId})-[:knows*1..2]-(f:Person) WHERE f.id <> $personId WITH DISTINCT f
 MATCH (f)-[:isLocatedIn]->(:City)-[:isPartOf]->(home:Country) WHERE home.name <> $countryX AND home.name <> $countryY
@@ -95,10 +100,20 @@ RETURN f.id, f.firstName, f.lastName, latest, m.id, m.content, count(k) = 0 AS n
 MATCH (:Person {id: $personId})<-[:hasCreator]-(:Message)<-[:replyOf]-(c:Comment)-[:hasCreator]->(a:Person)
 RETURN a.id, a.firstName, a.lastName, c.creationDate, c.id, c.content ORDER BY c.creationDate DESC, c.id LIMIT 20
 
+// IC8
+MATCH (:Person {id: $personId})<-[:hasCreator]-(:Message)<-[:replyOf]-(c:Comment) WITH c ORDER BY c.creationDate DESC, c.id LIMIT 20
+MATCH (c)-[:hasCreator]->(a:Person)
+RETURN a.id, a.firstName, a.lastName, c.creationDate, c.id, c.content ORDER BY c.creationDate DESC, c.id
+
 // IC9
 MATCH (:Person {id: $personId})-[:knows*1..2]-(f:Person) WHERE f.id <> $personId WITH DISTINCT f
 MATCH (f)<-[:hasCreator]-(m:Message) WHERE m.creationDate < $maxDate
 RETURN f.id, f.firstName, f.lastName, m.id, m.content, m.creationDate ORDER BY m.creationDate DESC, m.id LIMIT 20
+
+// IC9
+MATCH (:Person {id: $personId})-[:knows*1..2]-(f:Person) WHERE f.id <> $personId WITH DISTINCT f
+MATCH (f)<-[:hasCreator]-(m:Message) WHERE m.creationDate < $maxDate WITH f, m ORDER BY m.creationDate DESC, m.id LIMIT 20
+RETURN f.id, f.firstName, f.lastName, m.id, m.content, m.creationDate ORDER BY m.creationDate DESC, m.id
 
 // IC10
 MATCH (p:Person {id: $personId})-[:knows]-(:Person)-[:knows]-(f:Person)

@@ -13,4 +13,4 @@ ORDER BY distance, f.lastName, f.id
 MATCH (:Person {id: $person1Id})-[e:knows* SHORTEST 1..30]-(:Person {id: $person2Id}) RETURN length(e)
 
 // IC14
-MATCH (:Person {id: $person1Id})-[e:knows* ALL SHORTEST 1..30]-(:Person {id: $person2Id}) RETURN nodes(e)
+MATCH (a:Person {id: $person1Id})-[e:knows* ALL SHORTEST 1..30]-(b:Person {id: $person2Id}) RETURN nodes(e)
