@@ -61,7 +61,7 @@ def sections(suite, results):
         yield "CPU time, 95th percentile", timings(SHORT | COMPLEX, "cpu_p95_us")
         for key, what in (("per_s_1", "one client"), ("per_s", "eight clients")):
             yield f"Reads a second, {what}", tuple((f"{op} clients", key, f"{op} {does}", 1, True) for op, does in SHORT.items())
-        yield "Short reads (IS1 to IS7 by turns) beside a heavy one (IC5 over and over in another thread), wall time", BESIDE
+        yield "Short reads (IS1 to IS7 by turns) beside a heavy one (IC5, or IC9 where there is none, over and over in another thread), wall time", BESIDE
 
 
 def figure(engine, op, key):

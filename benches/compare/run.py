@@ -17,8 +17,10 @@ same adjacency blocks, is measured beside rmat where cargo is there.
 import argparse
 import importlib.util
 import json
+import os
 import platform
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -189,7 +191,7 @@ class Run:
         """One process. Its measurements, and a failure for what it had begun when it was lost."""
         with tempfile.NamedTemporaryFile(suffix=".jsonl") as out, tempfile.TemporaryFile() as log:
             command = [PYTHON, HERE / "worker.py", stage, self.suite, self.name, self.folder, self.database, out.name, *ops]
-            process = subprocess.Popen(list(map(str, command)), env=environment(), stdout=log, stderr=log)
+            process = subprocess.Popen(list(map(str, command)), env=environment(), stdout=log, stderr=log, start_new_session=True)
             why = watch(process, Path(out.name), self.timeout if stage == "load" or self.suite == "rmat" else self.timeout / 5)
             lines = [json.loads(line) for line in Path(out.name).read_text().splitlines()]
             if why:
@@ -211,7 +213,7 @@ def watch(process, out, timeout):
         if now != size:
             size, since = now, time.monotonic()
         if time.monotonic() - since > timeout:
-            process.kill()
+            os.killpg(process.pid, signal.SIGKILL)  # with the JVM it may have started
             process.wait()
             return "took too long"
         time.sleep(0.1)

@@ -1,6 +1,7 @@
 """Mangrove: CSV by load, Gremlin text with parameters."""
 
 import inspect
+import tempfile
 
 import mangrovedb as mg
 
@@ -32,7 +33,7 @@ class Mangrove(Engine):
     def variants(self):
         """Every rule of the optimiser, and every way the work is spread over threads, as far as this version lets them be switched."""
         found = {"all on": ({}, {})}
-        rules = mg.rules() if hasattr(mg, "rules") else []
+        rules = optimiser_rules()
         if rules:
             found["all rules off"] = ({}, {"rules_off": rules})
         found |= {f"{rule} off": ({}, {"rules_off": [rule]}) for rule in rules}
@@ -85,6 +86,18 @@ class Mangrove(Engine):
 
     def close(self):
         self.database.close()
+
+
+def optimiser_rules():
+    """The names that `rules_off` knows; the error for one it does not know lists them."""
+    with tempfile.TemporaryDirectory() as folder, mg.open(f"{folder}/empty") as database:
+        try:
+            database.explain("g.V()", rules_off=["?"])
+        except ValueError as error:
+            return str(error).partition(", only ")[2].split(", ")
+        except mg.MangroveError:
+            pass
+    return []  # a version without such a switch
 
 
 def make():
