@@ -2,16 +2,16 @@
 
 from pathlib import Path
 
-BEGIN = "<!-- compare: begin; written by benches/compare/run.py, do not edit -->"
-END = "<!-- compare: end -->"
 BASE = "mangrove"
 
 # op, figure, heading, factor to the unit shown, whether more is better.
-ROWS = (
+LOAD = (
     ("load", "edges_per_cpu_s", "bulk load, edges per CPU-s", 1, True),
     ("load", "edges_per_s", "bulk load, edges/s", 1, True),
     ("load", "rss_bytes", "bulk load, peak memory, MB", 1e-6, False),
     ("load", "disk_bytes", "on disk, MB", 1e-6, False),
+)
+RMAT = (
     ("point", "cpu_us", "point lookup with properties, µs", 1, False),
     ("hop1", "cpu_us", "1-hop neighbours, µs", 1, False),
     ("hop2", "cpu_us", "2-hop distinct, µs", 1, False),
@@ -22,6 +22,46 @@ ROWS = (
     ("singles", "per_s", "single durable edges/s", 1, True),
     ("batches", "per_s", "batched ingest, edges/s", 1, True),
 )
+GRASPER = {
+    "Q1": "properties of what a filter keeps", "Q2": "two filters and a key", "Q3": "latest that cites", "Q4": "edges, their distinct sources",
+    "Q5": "edges grouped", "Q6": "two conditions on neighbours", "Q7": "co-authors by one or two ways, first 20", "Q8": "cited along, but not these",
+}
+SHORT = {
+    "IS1": "profile", "IS2": "latest messages", "IS3": "friends", "IS4": "a message", "IS5": "its creator", "IS6": "its forum", "IS7": "its replies",
+}
+COMPLEX = {
+    "IC1": "namesakes within 3", "IC2": "friends' messages", "IC3": "two countries", "IC4": "new topics", "IC5": "new groups", "IC6": "tags beside a tag",
+    "IC7": "likers", "IC8": "replies", "IC9": "messages within 2", "IC10": "whom to meet", "IC11": "who works where", "IC12": "experts",
+    "IC13": "shortest path", "IC14": "all shortest paths",
+}
+BESIDE = (
+    ("beside", "alone_p50_us", "median alone, µs", 1, False),
+    ("beside", "alone_p99_us", "p99 alone, µs", 1, False),
+    ("beside", "p50_us", "median beside a heavy read, µs", 1, False),
+    ("beside", "p99_us", "p99 beside a heavy read, µs", 1, False),
+    ("beside", "heavy_per_s", "heavy reads/s meanwhile", 1, True),
+)
+
+
+def timings(ops, key):
+    """Short reads in µs, complex ones in ms."""
+    return tuple((op, key, f"{op} {what}, {'ms' if op in COMPLEX else 'µs'}", 1e-3 if op in COMPLEX else 1, False) for op, what in ops.items())
+
+
+def sections(suite, results):
+    """The tables of a suite: a heading and rows each."""
+    if suite == "rmat":
+        yield "", LOAD + RMAT
+    if suite == "grasper":
+        for form, what in (("L", "light: one vertex or edge"), ("H", "heavy: a tenth of them")):
+            ops = {f"{op}{form}": does for op, does in GRASPER.items()}
+            yield f"CPU time, {what}", (LOAD if form == "L" else ()) + timings(ops, "cpu_us")
+    if suite == "snb":
+        yield "CPU time, median", LOAD + timings(SHORT | COMPLEX, "cpu_us")
+        yield "CPU time, 95th percentile", timings(SHORT | COMPLEX, "cpu_p95_us")
+        for key, what in (("per_s_1", "one client"), ("per_s", "eight clients")):
+            yield f"Reads a second, {what}", tuple((f"{op} clients", key, f"{op} {does}", 1, True) for op, does in SHORT.items())
+        yield "Short reads (IS1 to IS7 by turns) beside a heavy one (IC5, or IC9 where there is none, over and over in another thread), wall time", BESIDE
 
 
 def figure(engine, op, key):
@@ -60,18 +100,56 @@ def cell(engines, name, row):
     return f"{text} ({ratio:.0f}×)" if ratio >= 10 else f"{text} ({ratio:.2g}×)"
 
 
-def table(results):
-    engines = results["engines"]
+def table(results, rows):
+    engines = {name: engine for name, engine in results["engines"].items() if any(row[0] in engine for row in rows)}
     yield ["", *engines]
-    for row in ROWS:
-        yield [row[2], *(cell(engines, name, row) for name in engines)]
+    for row in rows:
+        if any(row[0] in engine for engine in engines.values()):
+            yield [row[2], *(cell(engines, name, row) for name in engines)]
 
 
-def text(results):
-    rows = list(table(results))
+def ablation(results):
+    """Mangrove's own queries against what was switched off, as times of everything on."""
+    found = {}
+    for op, measured in results["engines"].get(BASE, {}).items():
+        if " | " in op:
+            query, variant = op.split(" | ")
+            found.setdefault(query, {})[variant] = measured
+    if found:
+        variants = list(dict.fromkeys(variant for one in found.values() for variant in one))
+        yield ["", f"{variants[0]}, µs", *variants[1:]]
+        for query, one in found.items():
+            base = one[variants[0]].get("cpu_us")
+            yield [query, number(base) if base else "failed", *(switched(one.get(variant, {}), base) for variant in variants[1:])]
+
+
+def switched(measured, base):
+    if "cpu_us" not in measured or not base:
+        return "failed" if "failed" in measured else "—"
+    return f"{measured['cpu_us'] / base:.2f}×" + (" wrong" if measured.get("wrong") else "")
+
+
+def tables(suite, results):
+    """Heading and rows of cells, for each table that has any."""
+    for heading, rows in sections(suite, results):
+        shown = list(table(results, rows))
+        if len(shown) > 1:
+            yield heading, shown
+    shown = list(ablation(results))
+    if shown:
+        yield "Mangrove with parts switched off, as times of the first column", shown
+
+
+def aligned(rows):
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    lines = ["  ".join(c.ljust(w) if i == 0 else c.rjust(w) for i, (c, w) in enumerate(zip(row, widths))) for row in rows]
-    return "\n".join(["", *lines, "", EXPLANATION, *failures(results), ""])
+    return ["  ".join(c.ljust(w) if i == 0 else c.rjust(w) for i, (c, w) in enumerate(zip(row, widths))) for row in rows]
+
+
+def text(suite, results):
+    lines = []
+    for heading, rows in tables(suite, results):
+        lines += ["", *([f"{heading}:"] if heading else []), *aligned(rows)]
+    return "\n".join([*lines, "", EXPLANATION, *failures(results), ""])
 
 
 EXPLANATION = (
@@ -86,6 +164,8 @@ def failures(results):
                 yield f"- {name}, {op}: {measured['failed']}"
             elif measured.get("wrong"):
                 yield f"- {name}, {op}: {measured['wrong']} of {measured['n']} answers are wrong"
+    for op, why in results.get("left_out", {}).items():
+        yield f"- {op} is left out: {why}"
 
 
 def notes(results):
@@ -95,34 +175,31 @@ def notes(results):
         yield f"- {name} {'; '.join(part for part in parts if part)}".rstrip()
 
 
-def markdown(results):
+def markdown(suite, results):
     about = results["about"]
-    rows = list(table(results))
-    lines = [
-        f"`{about['command']}` at commit `{about['commit']}`, {about['date']}.",
-        f"Data: {about['data']}. Machine: {about['machine']}.",
-        "",
-        "| " + " | ".join(rows[0]) + " |",
-        "|---|" + "---:|" * (len(rows[0]) - 1),
-        *("| " + " | ".join(row) + " |" for row in rows[1:]),
-        "",
-        EXPLANATION,
-        "",
-        *notes(results),
-    ]
+    lines = [f"`{about['command']}` at commit `{about['commit']}`, {about['date']}.", f"Data: {about['data']}. Machine: {about['machine']}."]
+    for heading, rows in tables(suite, results):
+        lines += ["", *([f"{heading}:", ""] if heading else [])]
+        lines += ["| " + " | ".join(rows[0]) + " |", "|---|" + "---:|" * (len(rows[0]) - 1), *("| " + " | ".join(row) + " |" for row in rows[1:])]
+    lines += ["", EXPLANATION, "", *notes(results)]
     failed = list(failures(results))
     return "\n".join(lines + (["", "What failed:", "", *failed] if failed else [])) + "\n"
 
 
-def insert(path, tables):
-    """Puts the tables between the markers of a document."""
-    path = Path(path)
+def markers(suite):
+    name = "compare" if suite == "rmat" else f"compare {suite}"
+    return f"<!-- {name}: begin; written by benches/compare/run.py, do not edit -->", f"<!-- {name}: end -->"
+
+
+def insert(path, suite, shown):
+    """Puts a suite's tables between its markers in a document."""
+    path, (begin, end) = Path(path), markers(suite)
     text = path.read_text()
-    if BEGIN not in text or END not in text:
-        raise SystemExit(f"{path} lacks the markers for the tables:\n{BEGIN}\n{END}")
-    before, rest = text.split(BEGIN, 1)
-    _, after = rest.split(END, 1)
-    path.write_text(f"{before}{BEGIN}\n{tables}{END}{after}")
+    if begin not in text or end not in text:
+        raise SystemExit(f"{path} lacks the markers for the tables:\n{begin}\n{end}")
+    before, rest = text.split(begin, 1)
+    _, after = rest.split(end, 1)
+    path.write_text(f"{before}{begin}\n{shown}{end}{after}")
 
 
 def wrong_answers(results, name):

@@ -1,27 +1,34 @@
 #!/usr/bin/env python3
 """Mangrove beside the engines people pick today: same machine, same run, same data, same answers.
 
-    python benches/compare/run.py                        all engines on RMAT-18 (262k people, 4.2M edges)
-    python benches/compare/run.py --scale 12 --engines mangrove,kuzu
+    python benches/compare/run.py                                  every suite, every engine
+    python benches/compare/run.py --suite rmat --scale 12 --engines mangrove,kuzu
+    python benches/compare/run.py --suite snb --snb FOLDER         LDBC's own tables instead of generated ones
     python benches/compare/run.py --markdown docs/benchmarks.md
 
+Suites: rmat (262k people, 4.2M edges), grasper (Grasper's queries over citations), snb (LDBC's interactive reads); see suites.py.
+
 Needs nothing but Python: the engines are installed into benches/compare/.venv at the first run; Mangrove is taken from the Python
-this is run with (`make install`). Each engine works in processes of its own; one that crashes or takes too long fails only what
-it was doing. LMDB itself (crates/testkit/examples/lmdb_raw.rs), with the same adjacency blocks, is measured in the same run where
-cargo is there.
+this is run with (`make install`). Engines that want a JVM are built with Maven where it is there. Each engine works in processes of
+its own; one that crashes or takes too long fails only what it was doing. LMDB itself (crates/testkit/examples/lmdb_raw.rs), with the
+same adjacency blocks, is measured beside rmat where cargo is there.
 """
 
 import argparse
 import importlib.util
 import json
+import os
 import platform
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
+import jvm
 import report
 
 HERE = Path(__file__).resolve().parent
@@ -29,43 +36,61 @@ ROOT = HERE.parent.parent
 CACHE = HERE / ".cache"
 VENV = HERE / ".venv"
 PYTHON = VENV / "bin" / "python"
-ENGINES = ("mangrove", "kuzu", "ladybug", "neug", "grafeo", "duckdb", "networkx")
-QUERIES = ("point", "hop1", "hop2", "hop3", "bfs4", "filter_count", "group_count")
+SUITES = ("rmat", "grasper", "snb")
 WRITES = ("singles", "batches")
 
 
 def main():
     options = arguments()
     prepare(options.python)
-    folder = Path(python("-c", f"import data; print(data.ensure({str(CACHE)!r}, {options.scale}))").strip())
-    results = {"about": about(options, folder), "engines": {}}
-    with tempfile.TemporaryDirectory(prefix="mangrove-bench-", dir=options.scratch) as scratch:
-        if not options.no_raw:
-            say("raw LMDB")
-            results["engines"]["raw LMDB"] = raw_lmdb(folder, Path(scratch))
-        for name in options.engines.split(","):
-            results["engines"][name] = run_engine(name, folder, Path(scratch), options)
-    options.json.parent.mkdir(parents=True, exist_ok=True)
-    options.json.write_text(json.dumps(results, indent=1) + "\n")
-    print(report.text(results))
+    kept = json.loads(options.json.read_text()) if options.json.exists() else {}
+    wrong = 0
+    for suite in options.suite.split(","):
+        results = kept[suite] = run_suite(suite, options)
+        options.json.parent.mkdir(parents=True, exist_ok=True)
+        options.json.write_text(json.dumps(kept, indent=1) + "\n")
+        print(report.text(suite, results))
+        if options.markdown:
+            report.insert(options.markdown, suite, report.markdown(suite, results))
+            say(f"wrote the tables into {options.markdown}")
+        wrong += report.wrong_answers(results, "mangrove")
     say(f"every figure is in {options.json}")
-    if options.markdown:
-        report.insert(options.markdown, report.markdown(results))
-        say(f"wrote the tables into {options.markdown}")
-    return 1 if report.wrong_answers(results, "mangrove") else 0
+    return 1 if wrong else 0
 
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--scale", type=int, default=18, help="2^SCALE people, 16 edges each (18)")
-    parser.add_argument("--engines", default=",".join(ENGINES), help="which, separated by commas")
-    parser.add_argument("--timeout", type=int, default=600, help="seconds a stage, or one kind of query, may take (600)")
+    parser.add_argument("--suite", default=",".join(SUITES), help="which, separated by commas (all)")
+    parser.add_argument("--scale", type=int, default=18, help="rmat: 2^SCALE people, 16 edges each (18)")
+    parser.add_argument("--vertices", type=int, default=100_000, help="grasper: vertices, ten edges each (100000)")
+    parser.add_argument("--persons", type=int, default=1_528, help="snb: people, 190 messages each (1528, as in SF0.1)")
+    parser.add_argument("--snb", type=Path, help="snb: a folder of LDBC's own tables, read instead")
+    parser.add_argument("--engines", help="which, separated by commas (all)")
+    parser.add_argument("--timeout", type=int, default=600, help="seconds a stage may take, or one kind of query of rmat; others a fifth of it (600)")
     parser.add_argument("--no-raw", action="store_true", help="leave raw LMDB out")
-    parser.add_argument("--json", type=Path, default=CACHE / "results.json", help="where the figures go")
+    parser.add_argument("--ablate", action="store_true", help="also Mangrove with each rule and each way of spreading work switched off")
+    parser.add_argument("--json", type=Path, default=CACHE / "results.json", help="where the figures go; those of other suites stay")
     parser.add_argument("--markdown", type=Path, help="document whose tables to rewrite")
     parser.add_argument("--scratch", type=Path, default=None, help="folder for the databases (the system's temporary one)")
     parser.add_argument("--python", default=python_3_12(), help="Python to make the engines' environment with (3.12 suits all of them)")
     return parser.parse_args()
+
+
+def run_suite(suite, options):
+    say(f"suite {suite}")
+    size = {"rmat": options.scale, "grasper": options.vertices, "snb": options.persons}[suite]
+    ensure = "import sys, suites; print(suites.ensure(*sys.argv[1:]))"
+    told = json.loads(python("-c", ensure, suite, CACHE, size, options.snb.resolve() if suite == "snb" and options.snb else ""))
+    told["folder"] = Path(told["folder"])
+    engines = [name for name in told["engines"] if not options.engines or name in options.engines.split(",")]
+    results = {"about": about(suite, options, told), "left_out": told["left_out"], "engines": {}}
+    with tempfile.TemporaryDirectory(prefix="mangrove-bench-", dir=options.scratch) as scratch:
+        if suite == "rmat" and not options.no_raw:
+            say("raw LMDB")
+            results["engines"]["raw LMDB"] = raw_lmdb(told["folder"], Path(scratch))
+        for name in engines:
+            results["engines"][name] = run_engine(suite, name, told, Path(scratch), options)
+    return results
 
 
 def say(text):
@@ -112,53 +137,72 @@ def environment():
 
 
 def python(*arguments):
-    done = subprocess.run([PYTHON, *arguments], cwd=HERE, env=environment(), stdout=subprocess.PIPE, text=True, check=True)
+    done = subprocess.run([PYTHON, *map(str, arguments)], cwd=HERE, env=environment(), stdout=subprocess.PIPE, text=True, check=True)
     return done.stdout
 
 
 # ---- running engines
 
 
-def run_engine(name, folder, scratch, options):
+def run_engine(suite, name, told, scratch, options):
     say(name)
-    database = scratch / name / "graph"
-    lines = stage("load", name, folder, database, options.timeout)
-    loaded = any(line.get("op") == "load" and "failed" not in line for line in lines)
-    if loaded:
-        lines += stages("query", QUERIES, name, folder, database, options.timeout)
-        lines += stages("write", WRITES, name, folder, database, options.timeout)
+    why = jvm.build(say) if name in jvm.ENGINES else ""
+    if why:
+        print(f"    left out: {why}")
+        return {"load": {"failed": why}}
+    run = Run(suite, name, told["folder"], scratch / name / "graph", options.timeout)
+    lines = run.stage("load")
+    if any(line.get("op") == "load" and "failed" not in line for line in lines):
+        lines += run.stages("query", told["ops"])
+        if suite == "rmat":
+            lines += run.stages("write", WRITES)
+        if suite == "snb":
+            lines += run.stages("clients", [f"{op} clients" for op in told["ops"] if op.startswith("IS")])
+            lines += run.stages("beside", ["beside"])
+        if options.ablate and name == "mangrove" and suite != "rmat":
+            variants = json.loads(python("-c", "import json, engines; print(json.dumps(list(engines.make('mangrove').variants())))"))
+            lines += run.stages("ablate", [f"{op} | {variant}" for variant in variants for op in told["ops"]])
     shutil.rmtree(scratch / name, ignore_errors=True)
     return collect(lines)
 
 
-def stages(stage_name, ops, name, folder, database, timeout):
-    """Runs the ops in one process, and again from the next one whenever the process is lost."""
-    lines, left = [], list(ops)
-    while left:
-        got = stage(stage_name, name, folder, database, timeout, left)
-        lines += got
-        begun = [line["op"] for line in got if line.get("op") in left]
-        done = left.index(begun[-1]) + 1 if begun else len(left)
-        left = left[done:]
-    return lines
+@dataclass
+class Run:
+    """One engine on one data set."""
 
+    suite: str
+    name: str
+    folder: Path
+    database: Path
+    timeout: int
 
-def stage(stage_name, name, folder, database, timeout, ops=()):
-    """One process. Its measurements, and a failure for what it had begun when it was lost."""
-    with tempfile.NamedTemporaryFile(suffix=".jsonl") as out, tempfile.TemporaryFile() as log:
-        command = [PYTHON, HERE / "worker.py", stage_name, name, folder, database, out.name, *ops]
-        process = subprocess.Popen(list(map(str, command)), env=environment(), stdout=log, stderr=log)
-        why = watch(process, Path(out.name), timeout)
-        lines = [json.loads(line) for line in Path(out.name).read_text().splitlines()]
-        if why:
-            log.seek(0)
-            said = log.read().decode(errors="replace").strip().splitlines()
-            begun = next((line["op"] for line in reversed(lines) if line.get("started")), ops[0] if ops else "load")
-            lines.append({"op": begun, "failed": f"{why}{': ' + said[-1][:200] if said and why != 'took too long' else ''}"})
-    for line in lines:
-        if not line.get("started") and line.get("op") != "engine":
-            print(f"    {report.brief(line)}", flush=True)
-    return lines
+    def stages(self, stage, ops):
+        """Runs the ops in one process, and again from the next one whenever the process is lost."""
+        lines, left = [], list(ops)
+        while left:
+            got = self.stage(stage, left)
+            lines += got
+            begun = [line["op"] for line in got if line.get("op") in left]
+            done = left.index(begun[-1]) + 1 if begun else len(left)
+            left = left[done:]
+        return lines
+
+    def stage(self, stage, ops=()):
+        """One process. Its measurements, and a failure for what it had begun when it was lost."""
+        with tempfile.NamedTemporaryFile(suffix=".jsonl") as out, tempfile.TemporaryFile() as log:
+            command = [PYTHON, HERE / "worker.py", stage, self.suite, self.name, self.folder, self.database, out.name, *ops]
+            process = subprocess.Popen(list(map(str, command)), env=environment(), stdout=log, stderr=log, start_new_session=True)
+            why = watch(process, Path(out.name), self.timeout if stage == "load" or self.suite == "rmat" else self.timeout / 5)
+            lines = [json.loads(line) for line in Path(out.name).read_text().splitlines()]
+            if why:
+                log.seek(0)
+                said = log.read().decode(errors="replace").strip().splitlines()
+                begun = next((line["op"] for line in reversed(lines) if line.get("started")), ops[0] if ops else "load")
+                lines.append({"op": begun, "failed": f"{why}{': ' + said[-1][:200] if said and why != 'took too long' else ''}"})
+        for line in lines:
+            if not line.get("started") and line.get("op") != "engine":
+                print(f"    {report.brief(line)}", flush=True)
+        return lines
 
 
 def watch(process, out, timeout):
@@ -169,7 +213,7 @@ def watch(process, out, timeout):
         if now != size:
             size, since = now, time.monotonic()
         if time.monotonic() - since > timeout:
-            process.kill()
+            os.killpg(process.pid, signal.SIGKILL)  # with the JVM it may have started
             process.wait()
             return "took too long"
         time.sleep(0.1)
@@ -199,17 +243,17 @@ def raw_lmdb(folder, scratch):
 # ---- what it was run on
 
 
-def about(options, folder):
-    asked = json.loads((folder / "params.json").read_text())
+def about(suite, options, told):
     commit = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=ROOT, stdout=subprocess.PIPE, text=True).stdout.strip()
     cpu = [line for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")] if Path("/proc/cpuinfo").exists() else []
-    csv = sum(f.stat().st_size for f in folder.glob("*.csv"))
+    size = {"rmat": f"--scale {options.scale}", "grasper": f"--vertices {options.vertices}", "snb": f"--persons {options.persons}"}[suite]
+    size = f"--snb {options.snb.name}" if suite == "snb" and options.snb else size
+    engines = f" --engines {options.engines}" if options.engines else ""
     return {
-        "command": f"python benches/compare/run.py --scale {options.scale} --engines {options.engines}",
+        "command": f"python benches/compare/run.py --suite {suite} {size}{engines}",
         "commit": commit or "unknown",
-        "data": f"RMAT-{options.scale}, seed of benches/compare/data.py: {asked['vertices']:,} vertices with id, name of 32 characters"
-        f" and age; {asked['edges']:,} edges with time and weight; {csv / 1e6:.0f} MB of CSV",
-        "csv_bytes": csv,
+        "data": told["data"],
+        "csv_bytes": told["csv_bytes"],
         "machine": f"{len(cpu) or '?'} × {cpu[0].split(':', 1)[1].strip() if cpu else platform.processor()}, {platform.system()} {platform.release()}",
         "date": time.strftime("%Y-%m-%d"),
     }

@@ -1,9 +1,11 @@
-"""Measures one engine in a process of its own: `worker.py STAGE ENGINE DATA DATABASE OUT [OP…]`.
+"""Measures one engine in a process of its own: `worker.py STAGE SUITE ENGINE DATA DATABASE OUT [OP…]`.
 
-Stages: load (the bulk load), query (the queries named), write (single edges, then batches). Every measurement is a line of JSON
-appended to OUT as soon as it is made, so that a crash loses none before it.
+Stages: load (the bulk load), query (the queries named), write (single edges, then batches), clients (reads by one thread and by
+eight), beside (short reads while a heavy one runs), ablate (queries with parts of the engine switched off). Every measurement is a
+line of JSON appended to OUT as soon as it is made, so that a crash loses none before it.
 """
 
+import contextlib
 import json
 import resource
 import shutil
@@ -13,13 +15,19 @@ import time
 import traceback
 from pathlib import Path
 
-import data
 import engines
+import rmat
+import suites
+from serving import percentiles
 
-QUERY_SECONDS = 15.0  # for each kind of query
+WARM_SECONDS, WARM_SECONDS_MAX = 2.0, 60.0
+ABLATE_SECONDS = 1.0
 TRIALS, TRIAL_SECONDS = 10, 2.0  # to find the fastest form of a query
 REPEAT_SECONDS = 0.002  # short queries are repeated for so long
 SINGLES_SECONDS = 5.0
+CLIENTS, CLIENTS_SECONDS = 8, 1.0
+BESIDE_SECONDS = 4.0
+HEAVY = ("IC5", "IC9")  # the first there is: forums, or messages, of everyone two friendships away
 
 
 class Timer:
@@ -32,42 +40,57 @@ class Timer:
         return time.perf_counter() - self.wall, time.process_time() - self.cpu
 
 
-def load(engine, source, database, report):
+def load(suite, engine, source, database, report):
     shutil.rmtree(database.parent, ignore_errors=True)
     database.parent.mkdir(parents=True)
     timer = Timer()
-    engine.load(database, source / "person.csv", source / "knows.csv")
-    wall, cpu = timer.read()
+    engine.load(database, suite.data.describe(source))
+    wall, cpu = engine.load_seconds or timer.read()
     edges = json.loads((source / "params.json").read_text())["edges"]
-    rss = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    rss = engine.peak_memory() or resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     disk = engines.disk_bytes(database) if engine.persistent else None
     report(op="load", wall_s=wall, cpu_s=cpu, edges=edges, rss_bytes=rss, disk_bytes=disk)
 
 
-def query(engine, source, database, report, ops):
-    asked = json.loads((source / "params.json").read_text())
-    reopen(engine, source, database)
-    queries = engine.queries()
+def query(suite, engine, source, database, report, ops):
+    reopen(suite, engine, source, database)
+    asked = suites.questions(suite, engine, source)
+    warm_up(engine, asked, report)
     for op in ops:
-        report(op=op, started=True)
-        try:
-            report(op=op, **measure(op, queries[op], asked["params"][op], asked["answers"][op]))
-        except BaseException as error:  # an engine's panic is a BaseException too
-            if isinstance(error, KeyboardInterrupt):
-                raise
-            report(op=op, failed=describe(error))
+        attempt(report, op, lambda: measure(engine, asked[op], suite.seconds))
     engine.close()
 
 
-def measure(op, forms, params, answers):
+def warm_up(engine, asked, report):
+    """A first pass, for an engine whose code is compiled while it runs; what is slow has warmed it up enough before all is asked."""
+    start = time.perf_counter()
+    for question in asked.values() if engine.warms_up else ():
+        if time.perf_counter() - start < WARM_SECONDS_MAX:
+            report(op="warm-up", started=True)
+            with contextlib.suppress(Exception):
+                measure(engine, question, WARM_SECONDS)
+
+
+def attempt(report, op, work):
+    """Reports what the work gives, or why it gave nothing."""
+    report(op=op, started=True)
+    try:
+        report(op=op, **work())
+    except BaseException as error:  # an engine's panic is a BaseException too
+        if isinstance(error, KeyboardInterrupt):
+            raise
+        report(op=op, failed=describe(error))
+
+
+def measure(engine, question, seconds):
     """Medians over the parameters, of the fastest form of the query that is right; wrong answers are counted."""
-    form = min(forms, key=lambda form: trial(op, form, params, answers))
+    form = fastest(engine, question)
     times, wrong, start = [], 0, time.perf_counter()
-    for param, answer in zip(params, answers):
+    for param, answer in zip(question.params, question.answers):
         wall, cpu, got = timed(form, param)
         times.append((wall, cpu))
-        wrong += canonical(op, got) != answer
-        if time.perf_counter() - start > QUERY_SECONDS:
+        wrong += not question.right(got, answer)
+        if time.perf_counter() - start > seconds:
             break
     walls, cpus = sorted(t[0] for t in times), sorted(t[1] for t in times)
     p95 = cpus[min(len(cpus) - 1, int(0.95 * len(cpus)))]
@@ -75,45 +98,98 @@ def measure(op, forms, params, answers):
             "n": len(times), "wrong": wrong}
 
 
-def trial(op, form, params, answers):
+def fastest(engine, question):
+    return min(question.forms(engine), key=lambda form: trial(form, question))
+
+
+def trial(form, question):
     """Whether some of a form's first answers are wrong, and the CPU seconds it takes for one. Warms the engine up as well."""
     start, cpus, wrong = time.perf_counter(), [], False
-    for param, answer in zip(params[:TRIALS], answers):
-        timer = Timer()
-        wrong |= canonical(op, form(param)) != answer
-        cpus.append(timer.read()[1])
+    for param, answer in zip(question.params[:TRIALS], question.answers):
+        _, cpu, got = timed(form, param, repeat_seconds=0)
+        wrong |= not question.right(got, answer)
+        cpus.append(cpu)
         if time.perf_counter() - start > TRIAL_SECONDS:
             break
     return wrong, statistics.median(cpus)
 
 
-def timed(form, param):
+def timed(form, param, repeat_seconds=REPEAT_SECONDS):
+    """Wall and CPU seconds of a run, and its answer; by the engine's own clock if it works in another process."""
+    run = form.run
+    if hasattr(run, "timed"):
+        return run.timed(param, repeat_seconds)
     timer = Timer()
-    got = form(param)
+    got = run(param)
     wall, cpu = timer.read()
-    if wall < REPEAT_SECONDS:
-        count = min(100, int(REPEAT_SECONDS / max(wall, 1e-6)) + 1)
+    if wall < repeat_seconds:
+        count = min(100, int(repeat_seconds / max(wall, 1e-6)) + 1)
         timer = Timer()
         for _ in range(count):
-            form(param)
+            run(param)
         wall, cpu = (t / count for t in timer.read())
     return wall, cpu, got
 
 
-def canonical(op, got):
-    """An engine's answer as params.json has it."""
-    if op == "point":
-        return list(got)
-    if op == "hop1":
-        return data.digest(got)
-    if op == "group_count":
-        return {str(age): count for age, count in got.items()}
-    return got
+def clients(suite, engine, source, database, report, ops):
+    """Reads a second, by one thread and by eight, of the form of each that is fastest."""
+    reopen(suite, engine, source, database)
+    asked = suites.questions(suite, engine, source)
+    warm_up(engine, {op.removesuffix(" clients"): asked[op.removesuffix(" clients")] for op in ops}, report)
+
+    def work(op):
+        text, params = fastest(engine, asked[op]).text, asked[op].params
+        one, many = (engine.throughput(text, params, n, CLIENTS_SECONDS) for n in (1, CLIENTS))
+        return {"per_s_1": one, "per_s": many, "clients": CLIENTS}
+
+    for op in ops:
+        if not engine.threads:
+            report(op=op, failed="one thread at a time")
+            continue
+        attempt(report, op, lambda: work(op.removesuffix(" clients")))
+    engine.close()
 
 
-def write(engine, source, database, report, ops):
+def beside(suite, engine, source, database, report, ops):
+    """How long short reads take while another thread asks a heavy one over and over."""
+    reopen(suite, engine, source, database)
+    asked = suites.questions(suite, engine, source)
+
+    def work():
+        short = [(fastest(engine, question).text, question.params) for op, question in asked.items() if op.startswith("IS")]
+        name = next(op for op in HEAVY if op in asked)
+        heavy = (fastest(engine, asked[name]).text, asked[name].params)
+        alone, _ = engine.latencies(short, None, BESIDE_SECONDS / 2)
+        busy, count = engine.latencies(short, heavy, BESIDE_SECONDS)
+        found = {f"alone_{key}": value for key, value in percentiles(alone).items()} | percentiles(busy)
+        return found | {"heavy": name, "heavy_per_s": count / BESIDE_SECONDS}
+
+    for op in ops:
+        if engine.threads:
+            attempt(report, op, work)
+        else:
+            report(op=op, failed="one thread at a time")
+    engine.close()
+
+
+def ablate(suite, engine, source, database, report, ops):
+    """Each op is `QUERY | VARIANT`; a variant is a set of the engine's parts that are switched off."""
+    variants, opened = engine.variants(), None
+    for op in ops:
+        name, variant = op.split(" | ")
+        if variant != opened:
+            if opened:
+                engine.close()
+            engine.open(database, **variants[variant][0])
+            engine.options, opened = variants[variant][1], variant
+            asked = suites.questions(suite, engine, source)
+        attempt(report, op, lambda: measure(engine, asked[name], ABLATE_SECONDS))
+    engine.close()
+
+
+def write(suite, engine, source, database, report, ops):
     asked = json.loads((source / "params.json").read_text())
-    reopen(engine, source, database)
+    reopen(suite, engine, source, database)
     before, added = engine.edge_count(), 0
     for op in ops:
         report(op=op, started=True)
@@ -131,7 +207,7 @@ def write(engine, source, database, report, ops):
 
 
 def single_edges(engine, vertices, report):
-    columns = (column.tolist() for column in data.new_edges(vertices, data.SINGLES, seed=1))
+    columns = (column.tolist() for column in rmat.new_edges(vertices, rmat.SINGLES, seed=1))
     count, timer = 0, Timer()
     for edge in zip(*columns):
         engine.insert_edge(*edge)
@@ -144,23 +220,23 @@ def single_edges(engine, vertices, report):
 
 
 def batches(engine, vertices, report):
-    size = min(data.BATCH, vertices * data.EDGES_PER_VERTEX // 10)
+    size = min(rmat.BATCH, vertices * rmat.EDGES_PER_VERTEX // 10)
     walls, cpus = [], []
-    for batch in range(data.BATCHES):
-        edges = data.new_edges(vertices, size, seed=2 + batch)
+    for batch in range(rmat.BATCHES):
+        edges = rmat.new_edges(vertices, size, seed=2 + batch)
         timer = Timer()
         engine.insert_batch(*edges)
         wall, cpu = timer.read()
         walls.append(wall)
         cpus.append(cpu)
     report(op="batches", per_s=size / statistics.median(walls), per_cpu_s=size / statistics.median(cpus), size=size,
-           n=data.BATCHES, durable=engine.durable)
-    return size * data.BATCHES
+           n=rmat.BATCHES, durable=engine.durable)
+    return size * rmat.BATCHES
 
 
-def reopen(engine, source, database):
+def reopen(suite, engine, source, database):
     if not engine.persistent:
-        engine.load(database, source / "person.csv", source / "knows.csv")
+        engine.load(database, suite.data.describe(source))
     engine.open(database)
 
 
@@ -172,7 +248,7 @@ def describe(error):
 
 
 def main():
-    stage, name, source, database, out, *ops = sys.argv[1:]
+    stage, suite, name, source, database, out, *ops = sys.argv[1:]
 
     def report(**line):
         with open(out, "a") as file:
@@ -180,11 +256,11 @@ def main():
 
     engine = engines.make(name)
     report(op="engine", version=engine.version(), note=engine.note)
-    arguments = (engine, Path(source), Path(database), report)
+    arguments = (suites.SUITES[suite], engine, Path(source), Path(database), report)
     if stage == "load":
         load(*arguments)
     else:
-        {"query": query, "write": write}[stage](*arguments, ops)
+        {"query": query, "write": write, "clients": clients, "beside": beside, "ablate": ablate}[stage](*arguments, ops)
 
 
 if __name__ == "__main__":

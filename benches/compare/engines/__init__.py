@@ -2,13 +2,11 @@
 
 import importlib
 import importlib.metadata
+import re
 import subprocess
 from pathlib import Path
 
-NAMES = ("mangrove", "kuzu", "ladybug", "neug", "grafeo", "duckdb", "networkx")
-
-# In the order they are measured.
-QUERIES = ("point", "hop1", "hop2", "hop3", "bfs4", "filter_count", "group_count")
+import serving
 
 
 def make(name):
@@ -16,13 +14,7 @@ def make(name):
 
 
 class Engine:
-    """One engine, written to as its own documentation recommends, queries prepared where it can prepare, parameters bound.
-
-    `queries` gives for each of QUERIES one or more functions of one parameter, which must all return the same; the runner
-    takes the fastest. They return: point (name, age) · hop1 a list of ids, repeated ones too · hop2, hop3 the number of distinct
-    people after exactly so many hops · bfs4 that of people within four hops, the first included · filter_count the number of
-    people older than the parameter · group_count {age: number}.
-    """
+    """One engine, written to as its own documentation recommends, queries prepared where it can prepare, parameters bound."""
 
     name = ""
     # Whether the data outlive the process.
@@ -31,20 +23,65 @@ class Engine:
     durable = True
     # Said beside the results.
     note = ""
+    # The files in queries/ its texts are taken from; a later one goes before an earlier.
+    languages = ()
+    # Wall and CPU seconds of the load, where the engine is in another process.
+    load_seconds = None
+    # Whether it has to run for a while until it is as fast as it gets.
+    warms_up = False
+    # Whether several threads of a process may query at once.
+    threads = True
 
     def version(self):
         return importlib.metadata.version(self.name)
 
-    def load(self, path, people, knows):
-        """Makes a database at `path` of two CSV files, ready for every query, with what it needs to find a person by id."""
+    def load(self, path, graph):
+        """Makes a database at `path` of a graph's CSV files, ready for every query, with what it needs to find a vertex by label and id."""
         raise NotImplementedError
 
     def open(self, path):
         """Opens the database for queries on one thread."""
         raise NotImplementedError
 
-    def queries(self):
+    def peak_memory(self):
+        """Bytes, where the engine is in another process."""
+        return None
+
+    def session(self):
+        """What another thread may query through: an engine on the same database."""
+        return self
+
+    def prepare(self, text):
+        """A function of the parameters, by name, that gives the rows of the query."""
         raise NotImplementedError
+
+    def throughput(self, text, params, clients, seconds):
+        """Queries a second that so many threads get answered."""
+        return serving.throughput(self, text, params, clients, seconds)
+
+    def latencies(self, short, heavy, seconds):
+        """Wall µs of (text, params) asked by turns, and how often the heavy one beside them was answered."""
+        return serving.latencies(self, short, heavy, seconds)
+
+    def variants(self):
+        """What can be switched off, by name: the arguments of open, and those of every query."""
+        return {}
+
+    def queries(self):
+        """The forms of the RMAT suite's queries: functions of one parameter, which must all return the same.
+
+        They return: point (name, age) · hop1 a list of ids, repeated ones too · hop2, hop3 the number of distinct people after exactly
+        so many hops · bfs4 that of people within four hops, the first included · filter_count the number of people older than the
+        parameter · group_count {age: number}.
+        """
+        raise NotImplementedError
+
+    def rows(self, text):
+        """`prepare`, for a query of no parameter but x."""
+        run = self.prepare(text)
+        if re.search(r"[$(]x\b", text):
+            return lambda x: run({"x": x})
+        return lambda _: run({})
 
     def insert_edge(self, source, target, ts, weight):
         """Adds one edge in a transaction of its own."""

@@ -1,9 +1,15 @@
 """DuckDB, for scale: the graph as two tables with indexes, queries in SQL."""
 
+from pathlib import Path
+
 import duckdb
 import pyarrow as pa
 
+from graph import FLOAT, INT, TEXT
+
 from . import Engine
+
+TYPES = {INT: "BIGINT", FLOAT: "DOUBLE", TEXT: "VARCHAR"}
 
 HOP = "SELECT DISTINCT k.dst AS id FROM knows k WHERE k.src IN ({})"
 HOP1 = "SELECT dst FROM knows WHERE src = ?"
@@ -20,20 +26,33 @@ BFS4 = """
 
 class DuckDb(Engine):
     name = "duckdb"
+    languages = ("sql",)
     note = "a relational engine: tables with an index on the source of edges"
 
-    def load(self, path, people, knows):
+    def load(self, path, graph):
         connection = duckdb.connect(str(path))
-        connection.execute("CREATE TABLE person(id BIGINT PRIMARY KEY, name VARCHAR, age BIGINT)")
-        connection.execute("CREATE TABLE knows(src BIGINT, dst BIGINT, ts BIGINT, weight DOUBLE)")
-        connection.execute(f"COPY person FROM '{people}' (HEADER)")
-        connection.execute(f"COPY knows FROM '{knows}' (HEADER)")
-        connection.execute("CREATE INDEX knows_src ON knows(src)")
+        for table in (*graph.vertices, *graph.edges):
+            name = Path(table.file).stem
+            types = [TYPES[kind] for kind in table.columns.values()]
+            types = [f"{types[0]} PRIMARY KEY", *types[1:]] if table in graph.vertices else ["BIGINT", "BIGINT", *types]
+            connection.execute(f"CREATE TABLE {name}({', '.join(map(' '.join, zip(table.header(), types)))})")
+            connection.execute(f"COPY {name} FROM '{graph.path(table)}' (HEADER)")
+            if table in graph.edges:
+                connection.execute(f"CREATE INDEX {name}_src ON {name}(src)")
         connection.close()
 
     def open(self, path):
         self.connection = duckdb.connect(str(path))
         self.connection.execute("SET threads = 1")
+
+    def session(self):
+        other = DuckDb()
+        other.connection = self.connection.cursor()
+        return other
+
+    def prepare(self, text):
+        run = self.connection.execute
+        return lambda params: run(text, params).fetchall()
 
     def queries(self):
         def rows(text):

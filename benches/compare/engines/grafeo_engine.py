@@ -1,8 +1,8 @@
 """Grafeo: batches of nodes and edges by its own ids, GQL with parameters, an index on the id property."""
 
-import csv
-
 import grafeo
+
+from graph import dicts, read
 
 from . import Engine
 
@@ -20,26 +20,28 @@ EDGES_AT_ONCE = 500_000
 
 class Grafeo(Engine):
     name = "grafeo"
+    languages = ("cypher", "grafeo.cypher")
     durable = False
     note = "import_csv makes nodes only, of strings: rows are read in Python; no sync a commit"
 
-    def load(self, path, people, knows):
+    def load(self, path, graph):
         database = grafeo.GrafeoDB(str(path))
-        with open(people, newline="") as file:
-            rows = [{"id": int(r["id"]), "name": r["name"], "age": int(r["age"])} for r in csv.DictReader(file)]
-        nodes = database.batch_create_nodes_with_props("Person", rows)
-        ids = {row["id"]: node for row, node in zip(rows, nodes)}
+        ids = {}
+        for table in graph.vertices:
+            rows, key = list(dicts(graph.folder, table)), table.header()[0]
+            nodes = database.batch_create_nodes_with_props([table.label, *table.also], rows)
+            ids[table.label] = {row[key]: node for row, node in zip(rows, nodes)}
         database.create_property_index("id")
-        with open(knows, newline="") as file:
-            lines = csv.reader(file)
-            next(lines)
-            batch = []
-            for source, target, ts, weight in lines:
-                batch.append((ids[int(source)], ids[int(target)], "knows", {"ts": int(ts), "weight": float(weight)}))
+        for table in graph.edges:
+            keys, batch = tuple(table.columns), []
+            sources, targets = ids[table.source], ids[table.target]
+            for source, target, *values in read(graph.folder, table):
+                batch.append((sources[source], targets[target], table.label, dict(zip(keys, values))))
                 if len(batch) == EDGES_AT_ONCE:
                     database.batch_create_edges(batch)
                     batch = []
-            database.batch_create_edges(batch)
+            if batch:
+                database.batch_create_edges(batch)
         database.close()
 
     def open(self, path):
@@ -48,7 +50,12 @@ class Grafeo(Engine):
             self.database.create_property_index("id")
         self.ids = {}
 
+    def prepare(self, text):
+        execute = self.database.execute_cypher
+        return lambda params: execute(text, params).to_list()
+
     def rows(self, text):
+        """In GQL, its first language."""
         execute = self.database.execute
         if "$x" in text:
             return lambda x: execute(text, {"x": x}).to_list()

@@ -3,8 +3,11 @@
 import importlib
 import importlib.util  # kuzu's own Arrow scan looks for it
 import warnings
+from functools import cached_property
 
 import pyarrow as pa
+
+from graph import FLOAT, INT, TEXT
 
 from . import Engine
 
@@ -28,33 +31,51 @@ INSERT = (
 )
 
 
+TYPES = {INT: "INT64", FLOAT: "DOUBLE", TEXT: "STRING"}
+
+
+def declared(columns):
+    return [f"{name} {TYPES[kind]}" for name, kind in columns.items()]
+
+
 class Kuzu(Engine):
+    languages = ("cypher", "kuzu.cypher")
+
     def __init__(self, name):
         warnings.simplefilter("ignore", DeprecationWarning)  # prepare(), which is faster than passing the text each time
         self.name = name
         self.module = importlib.import_module(name)
 
-    def load(self, path, people, knows):
+    def load(self, path, graph):
         database = self.module.Database(str(path))
         connection = self.module.Connection(database)
-        connection.execute("CREATE NODE TABLE Person(id INT64 PRIMARY KEY, name STRING, age INT64)")
-        connection.execute("CREATE REL TABLE knows(FROM Person TO Person, ts INT64, weight DOUBLE)")
-        connection.execute(f"COPY Person FROM '{people}' (HEADER=true)")
-        connection.execute(f"COPY knows FROM '{knows}' (HEADER=true)")
+        for table in graph.vertices:
+            key, *others = declared(table.columns)
+            connection.execute(f"CREATE NODE TABLE {table.label}({', '.join([key + ' PRIMARY KEY', *others])})")
+            connection.execute(f"COPY {table.label} FROM '{graph.path(table)}' (HEADER=true)")
+        for label, tables in graph.edges_by_label().items():
+            ends = [f"FROM {table.source} TO {table.target}" for table in tables]
+            connection.execute(f"CREATE REL TABLE {label}({', '.join(ends + declared(tables[0].columns))})")
+            for table in tables:
+                options = f"HEADER=true, from='{table.source}', to='{table.target}'"
+                connection.execute(f"COPY {label} FROM '{graph.path(table)}' ({options})")
         connection.close()
         database.close()
 
     def open(self, path):
         self.database = self.module.Database(str(path))
         self.connection = self.module.Connection(self.database, num_threads=1)
-        self.insert = self.connection.prepare(INSERT)
 
-    def rows(self, text):
-        statement = self.connection.prepare(text)
-        takes_parameter = "$x" in text
+    def session(self):
+        other = Kuzu(self.name)
+        other.database, other.connection = self.database, self.module.Connection(self.database, num_threads=1)
+        return other
 
-        def run(x):
-            result = self.connection.execute(statement, {"x": x} if takes_parameter else {})
+    def prepare(self, text):
+        statement = self.connection.prepare(text.replace(":Message", ":Post:Comment"))
+
+        def run(params):
+            result = self.connection.execute(statement, params)
             out = []
             while result.has_next():
                 out.append(result.get_next())
@@ -77,6 +98,10 @@ class Kuzu(Engine):
             "filter_count": [scalar(FILTER)],
             "group_count": [lambda _: dict(group(None))],
         }
+
+    @cached_property
+    def insert(self):
+        return self.connection.prepare(INSERT)
 
     def insert_edge(self, source, target, ts, weight):
         self.connection.execute(self.insert, {"source": source, "target": target, "ts": ts, "weight": weight})

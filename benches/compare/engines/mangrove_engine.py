@@ -1,5 +1,8 @@
 """Mangrove: CSV by load, Gremlin text with parameters."""
 
+import inspect
+import tempfile
+
 import mangrovedb as mg
 
 from . import Engine
@@ -7,23 +10,45 @@ from . import Engine
 
 class Mangrove(Engine):
     name = "mangrovedb"
+    languages = ("gremlin",)
+    options = {}  # of every query
 
     def version(self):
         return mg.__version__
 
-    def load(self, path, people, knows):
-        database = mg.open(str(path))
-        database.load(nodes={"Person": str(people)}, edges={("Person", "knows", "Person"): str(knows)})
+    def load(self, path, graph):
+        database = mg.open(str(path), id_space="label" if graph.shared_ids else "graph")
+        database.load(
+            nodes={table.label: str(graph.path(table)) for table in graph.vertices},
+            edges={(table.source, table.label, table.target): str(graph.path(table)) for table in graph.edges},
+        )
+        if graph.shared_ids or len(graph.vertices) > 1:  # else a person's id is the vertex's, which needs no index
+            for table in graph.vertices:
+                database.create_index(table.label, table.header()[0])
         database.close()
 
-    def open(self, path):
-        self.database = mg.open(str(path))
+    def open(self, path, **options):
+        self.database = mg.open(str(path), **options)
 
-    def rows(self, text):
-        query = self.database.query
-        if "(x)" in text:
-            return lambda x: query(text, x=x).to_list()
-        return lambda _: query(text).to_list()
+    def variants(self):
+        """Every rule of the optimiser, and every way the work is spread over threads, as far as this version lets them be switched."""
+        found = {"all on": ({}, {})}
+        rules = optimiser_rules()
+        if rules:
+            found["all rules off"] = ({}, {"rules_off": rules})
+        found |= {f"{rule} off": ({}, {"rules_off": [rule]}) for rule in rules}
+        known = inspect.signature(mg.open).parameters
+        found |= {f"{part} off": ({part: False}, {}) for part in ("adaptive", "stealing", "pinning") if part in known}
+        return found | ({"one thread": ({"threads": 1}, {})} if "threads" in known else {})
+
+    def prepare(self, text):
+        query, options = self.database.query, self.options
+
+        def run(params):
+            rows = query(text, params, **options).to_list()
+            return [[row.objects] for row in rows] if rows and isinstance(rows[0], mg.Path) else rows
+
+        return run
 
     def queries(self):
         def scalar(text):
@@ -60,6 +85,18 @@ class Mangrove(Engine):
 
     def close(self):
         self.database.close()
+
+
+def optimiser_rules():
+    """The names that `rules_off` knows; the error for one it does not know lists them."""
+    with tempfile.TemporaryDirectory() as folder, mg.open(f"{folder}/empty") as database:
+        try:
+            database.explain("g.V()", rules_off=["?"])
+        except ValueError as error:
+            return str(error).partition(", only ")[2].split(", ")
+        except mg.MangroveError:
+            pass
+    return []  # a version without such a switch
 
 
 def make():

@@ -1,9 +1,10 @@
 """NetworkX: Python objects in memory, for scale."""
 
-import csv
 from collections import Counter
 
 import networkx as nx
+
+from graph import read
 
 from . import Engine
 
@@ -14,19 +15,11 @@ class NetworkX(Engine):
     durable = False
     note = "in memory only; loads again in every process"
 
-    def load(self, path, people, knows):
-        graph = nx.MultiDiGraph()
-        with open(people, newline="") as file:
-            rows = csv.reader(file)
-            next(rows)
-            graph.add_nodes_from((int(i), {"name": name, "age": int(age)}) for i, name, age in rows)
-        with open(knows, newline="") as file:
-            rows = csv.reader(file)
-            next(rows)
-            graph.add_edges_from(
-                (int(source), int(target), {"ts": int(ts), "weight": float(weight)}) for source, target, ts, weight in rows
-            )
-        self.graph = graph
+    def load(self, path, graph):
+        people, knows = *graph.vertices, *graph.edges
+        self.graph = nx.MultiDiGraph()
+        self.graph.add_nodes_from((i, {"name": name, "age": age}) for i, name, age in read(graph.folder, people))
+        self.graph.add_edges_from((s, t, {"ts": ts, "weight": weight}) for s, t, ts, weight in read(graph.folder, knows))
 
     def open(self, path):
         pass

@@ -6,7 +6,7 @@
 //! edge        key    edge u32      value  24 bytes, as much as source, target, time and weight take
 //! ```
 //!
-//! `lmdb_raw DATA DATABASE` reads `edges.bin` and `params.json` as benches/compare/data.py writes them and prints a line of JSON
+//! `lmdb_raw DATA DATABASE` reads `edges.bin` and `params.json` as benches/compare/rmat.py writes them and prints a line of JSON
 //! for each measurement. There are no names, no schema, no checks: nothing but the storage engine's own cost.
 
 use std::collections::HashSet;

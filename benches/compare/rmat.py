@@ -15,11 +15,22 @@ from pathlib import Path
 
 import numpy as np
 
+from graph import FLOAT, INT, TEXT, Edges, Graph, Vertices
+from graph import write as write_rows
+
 SEED = 20_240_229
 EDGES_PER_VERTEX = 16
 AGES = (18, 90)
 POINTS, SHALLOW, DEEP, FILTERS = 1_000, 200, 40, 10
 BATCH, BATCHES, SINGLES = 100_000, 5, 2_000
+
+PERSON = Vertices("Person", {"id": INT, "name": TEXT, "age": INT}, name="person")
+KNOWS = Edges("Person", "knows", "Person", {"ts": INT, "weight": FLOAT}, name="knows")
+OPS = ("point", "hop1", "hop2", "hop3", "bfs4", "filter_count", "group_count")
+
+
+def describe(folder):
+    return Graph(Path(folder), (PERSON,), (KNOWS,))
 
 
 def ensure(directory, scale):
@@ -38,8 +49,8 @@ def write(folder, scale):
     age = rng.integers(*AGES, size=count)
     ts = 1_600_000_000 + rng.permutation(len(source))
     weight = np.round(rng.random(len(source)), 4)
-    write_people(folder / "person.csv", age)
-    write_rows(folder / "knows.csv", "src,dst,ts,weight", zip(source.tolist(), target.tolist(), ts.tolist(), weight.tolist()))
+    write_rows(folder, PERSON, ((v, name(v), a) for v, a in enumerate(age.tolist())))
+    write_rows(folder, KNOWS, zip(source.tolist(), target.tolist(), ts.tolist(), weight.tolist()))
     np.stack([source, target], axis=1).astype("<u4").tofile(folder / "edges.bin")
     (folder / "params.json").write_text(json.dumps(parameters(rng, source, target, age)))
 
@@ -62,16 +73,6 @@ def rmat(rng, scale, count):
 
 def name(vertex):
     return hashlib.blake2b(str(vertex).encode(), digest_size=16).hexdigest()
-
-
-def write_people(path, age):
-    write_rows(path, "id,name,age", ((v, name(v), a) for v, a in enumerate(age.tolist())))
-
-
-def write_rows(path, header, rows):
-    with path.open("w") as out:
-        out.write(header + "\n")
-        out.writelines(",".join(map(str, row)) + "\n" for row in rows)
 
 
 def parameters(rng, source, target, age):
@@ -129,6 +130,17 @@ def digest(neighbours):
     """What stands for a list of neighbours, whatever its order."""
     ids = np.sort(np.asarray(neighbours, dtype=np.int64))
     return [len(ids), hashlib.blake2b(ids.tobytes(), digest_size=8).hexdigest()]
+
+
+def canonical(op, got):
+    """An engine's answer as params.json has it."""
+    if op == "point":
+        return list(got)
+    if op == "hop1":
+        return digest(got)
+    if op == "group_count":
+        return {str(age): count for age, count in got.items()}
+    return got
 
 
 def new_edges(vertices, count, seed):

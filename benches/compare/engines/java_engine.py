@@ -1,0 +1,78 @@
+"""An engine on a JVM, in a process of its own that speaks lines of JSON (java/…/Peer.java) and keeps its own clock."""
+
+import json
+import re
+import subprocess
+
+import jvm
+
+from . import Engine
+
+
+class Java(Engine):
+    warms_up = True
+
+    def __init__(self, name):
+        self.name = name
+        self.process = subprocess.Popen(jvm.command(name), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def version(self):
+        return re.search(rf"<{self.artifact}.version>(.*?)<", (jvm.FOLDER / "pom.xml").read_text())[1]
+
+    def ask(self, **request):
+        self.process.stdin.write(json.dumps(request) + "\n")
+        self.process.stdin.flush()
+        line = self.process.stdout.readline()
+        if not line:
+            raise ConnectionError("the JVM is gone")
+        answer = json.loads(line)
+        if "error" in answer:
+            raise RuntimeError(answer["error"])
+        return answer
+
+    def load(self, path, graph):
+        vertices = [{"label": t.label, "also": t.also, "file": t.file, "columns": t.columns} for t in graph.vertices]
+        edges = [{"source": t.source, "label": t.label, "target": t.target, "file": t.file, "columns": t.columns} for t in graph.edges]
+        tables = {"folder": str(graph.folder), "vertices": vertices, "edges": edges}
+        took = self.ask(do="load", path=str(path), graph=tables)
+        self.load_seconds, self.peak = (took["wall"], took["cpu"]), took["rss"]
+
+    def peak_memory(self):
+        return self.peak
+
+    def open(self, path):
+        self.ask(do="open", path=str(path))
+
+    def prepare(self, text):
+        return Query(self, self.prepared(text))
+
+    def prepared(self, text):
+        return self.ask(do="prepare", text=text)["id"]
+
+    def throughput(self, text, params, clients, seconds):
+        return self.ask(do="throughput", id=self.prepared(text), params=params, clients=clients, seconds=seconds)["per_s"]
+
+    def latencies(self, short, heavy, seconds):
+        reads = [(self.prepared(text), params) for text, params in short]
+        answer = self.ask(do="latencies", short=reads, heavy=heavy and (self.prepared(heavy[0]), heavy[1]), seconds=seconds)
+        return sorted(answer["took"]), answer["heavy"]
+
+    def close(self):
+        self.ask(do="close")
+        self.process.stdin.close()
+        self.process.wait()
+
+
+class Query:
+    """A prepared query; warmed up when it is first run, timed by the JVM."""
+
+    def __init__(self, engine, number):
+        self.engine, self.number, self.warm = engine, number, True
+
+    def __call__(self, params):
+        return self.timed(params, 0)[2]
+
+    def timed(self, params, seconds):
+        answer = self.engine.ask(do="run", id=self.number, params=params, seconds=seconds, warm=self.warm)
+        self.warm = False
+        return answer["wall"], answer["cpu"], answer["rows"]
