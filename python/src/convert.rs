@@ -151,15 +151,23 @@ fn duration(py: Python<'_>, value: Duration) -> Object<'_> {
 }
 
 fn token(py: Python<'_>, token: Token) -> Object<'_> {
-    static T: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-    static DIRECTION: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-    static MERGE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-    let class = match token {
-        Token::Direction(_) => DIRECTION.import(py, "mangrovedb._types", "Direction")?,
-        Token::MergeEnd(_) => MERGE.import(py, "mangrovedb._types", "Merge")?,
-        _ => T.import(py, "mangrovedb._types", "T")?,
+    // Those of elementMap(), in nearly every result that has tokens.
+    static ID: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    static LABEL: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let member = || {
+        let class = match token {
+            Token::Direction(_) => "Direction",
+            Token::MergeEnd(_) => "Merge",
+            _ => "T",
+        };
+        py.import("mangrovedb._types")?.getattr(class)?.get_item(token.name())
     };
-    class.get_item(token.name())
+    let known = match token {
+        Token::Id => &ID,
+        Token::Label => &LABEL,
+        _ => return member(),
+    };
+    Ok(known.get_or_try_init(py, || member().map(Bound::unbind))?.bind(py).clone())
 }
 
 /// The token a member of `mangrovedb.T`, `Direction` or `Merge` stands for, by the names of class and member.

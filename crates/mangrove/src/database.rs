@@ -177,8 +177,7 @@ impl Database {
     pub fn transaction_for(&self, writer: Writer, timeout: Option<Duration>) -> Result<Transaction, StoreError> {
         self.guarded(&|| "beginning a transaction".into(), || {
             let patience = Patience { timeout, cancelled: &|| self.cancel.is_cancelled() };
-            let Shared { procedures, reports, .. } = &*self.shared;
-            Ok(Transaction::new(self.begin_for(writer, patience)?, procedures.clone(), reports.clone()))
+            Ok(Transaction::new(self.begin_for(writer, patience)?, self.shared.clone()))
         })
     }
 

@@ -1,6 +1,5 @@
 //! Several changes that are kept together or not at all.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use mangrove_graph::{GraphView, GraphWrite, Value};
@@ -13,7 +12,7 @@ use crate::describe::{self, Described};
 use crate::error::{LoadError, QueryError, StoreError};
 use crate::guard;
 use crate::memory::Memory;
-use crate::procedures::Registry;
+use crate::open::Shared;
 use crate::stream::Rows;
 
 /// A transaction: what it changes it alone sees, until [`commit`](Self::commit) makes it durable for all; dropped, it leaves
@@ -39,18 +38,18 @@ use crate::stream::Rows;
 pub struct Transaction {
     /// `None` once rolled back.
     inner: Option<mangrove_snapshot::Transaction>,
-    procedures: Arc<Registry>,
-    reports: Arc<Path>,
+    shared: Arc<Shared>,
 }
 
 impl Transaction {
-    pub(crate) fn new(inner: mangrove_snapshot::Transaction, procedures: Arc<Registry>, reports: Arc<Path>) -> Self {
-        Self { inner: Some(inner), procedures, reports }
+    pub(crate) fn new(inner: mangrove_snapshot::Transaction, shared: Arc<Shared>) -> Self {
+        Self { inner: Some(inner), shared }
     }
 
     /// Runs a query to its end; it sees what the transaction changed before.
     pub fn query(&mut self, text: &str, parameters: &Parameters, options: &QueryOptions) -> Result<Rows, QueryError> {
-        let query = guard::run(&self.reports, &|| format!("reading {text}"), || Ok::<_, QueryError>(Query::parse(text)?))?;
+        let reading = || format!("reading {text}");
+        let query = guard::run(&self.shared.reports, &reading, || Ok::<_, QueryError>(self.shared.prepared.query(text)?))?;
         self.run(&query, parameters, options)
     }
 
@@ -62,7 +61,7 @@ impl Transaction {
         options: &QueryOptions,
     ) -> Result<Rows, QueryError> {
         let reading = || format!("reading bytecode {json}");
-        let query = guard::run(&self.reports, &reading, || Ok::<_, QueryError>(Query::from_bytecode(json)?))?;
+        let query = guard::run(&self.shared.reports, &reading, || Ok::<_, QueryError>(Query::from_bytecode(json)?))?;
         self.run(&query, parameters, options)
     }
 
@@ -74,24 +73,24 @@ impl Transaction {
         options: &QueryOptions,
     ) -> Result<Rows, QueryError> {
         let reading = || format!("reading the GraphBinary {}", hex(bytes));
-        let query = guard::run(&self.reports, &reading, || Ok::<_, QueryError>(Query::from_graphbinary(bytes)?))?;
+        let query = guard::run(&self.shared.reports, &reading, || Ok::<_, QueryError>(Query::from_graphbinary(bytes)?))?;
         self.run(&query, parameters, options)
     }
 
     fn run(&mut self, query: &Query, parameters: &Parameters, options: &QueryOptions) -> Result<Rows, QueryError> {
         let inner = self.inner.as_mut().ok_or(QueryError::Aborted)?;
-        let options = &self.procedures.options(options);
+        let options = &self.shared.procedures.options(options);
         let doing = || format!("running {} in a transaction", query.text());
         if !query.writes() {
-            return guard::run(&self.reports, &doing, || {
+            return guard::run(&self.shared.reports, &doing, || {
                 let graph = &mut Graph::Read(inner.as_view());
                 Rows::collect(query.execute(graph, parameters, options)?, graph, Memory::new(options))
             });
         }
         let graph = &mut Graph::Write(inner);
         let execution =
-            guard::run(&self.reports, &doing, || Ok::<_, QueryError>(query.execute(graph, parameters, options)?))?;
-        let outcome = guard::run(&self.reports, &doing, || Rows::collect(execution, graph, Memory::new(options)));
+            guard::run(&self.shared.reports, &doing, || Ok::<_, QueryError>(query.execute(graph, parameters, options)?))?;
+        let outcome = guard::run(&self.shared.reports, &doing, || Rows::collect(execution, graph, Memory::new(options)));
         self.abort_on_error(outcome)
     }
 
@@ -99,7 +98,7 @@ impl Transaction {
     pub fn load(&mut self, options: &LoadOptions, progress: &mut dyn Progress) -> Result<LoadReport, LoadError> {
         let inner = self.inner.as_mut().ok_or(LoadError::Aborted)?;
         let load = || Ok(mangrove_ingest::load(inner, options, progress)?);
-        let outcome = guard::run(&self.reports, &|| "loading in a transaction".into(), load);
+        let outcome = guard::run(&self.shared.reports, &|| "loading in a transaction".into(), load);
         self.abort_on_error(outcome)
     }
 
@@ -119,7 +118,7 @@ impl Transaction {
     pub fn describe(&self, values: &[Value], options: &QueryOptions) -> Result<Vec<Described>, QueryError> {
         let view = self.inner.as_ref().ok_or(QueryError::Aborted)?.as_view();
         let mut memory = Memory::new(options);
-        guard::run(&self.reports, &|| "reading the elements of a result".into(), || {
+        guard::run(&self.shared.reports, &|| "reading the elements of a result".into(), || {
             values.iter().map(|value| describe::describe(view, value, &mut memory)).collect()
         })
     }
@@ -127,7 +126,7 @@ impl Transaction {
     /// Makes all changes durable and visible to others.
     pub fn commit(mut self) -> Result<(), StoreError> {
         let inner = self.inner.take().ok_or(StoreError::Aborted)?;
-        guard::run(&self.reports, &|| "committing a transaction".into(), || Ok(inner.commit()?))
+        guard::run(&self.shared.reports, &|| "committing a transaction".into(), || Ok(inner.commit()?))
     }
 
     /// Leaves no trace; dropping the transaction does the same.
