@@ -107,7 +107,9 @@ fn json_lines_load_and_bad_ones_have_a_place() {
 
     let (_, report) = try_load(&files.skipping(files.options(&["bad.jsonl"])), IdSpace::Graph).unwrap();
     assert_eq!((report.vertex_count(), report.rejects), (2, 4));
-    let rejects = files.rejects();
+    assert_eq!(report.rejects_file, Some(files.path("rejects-2.csv")), "those of the first load stay as they are");
+    let rejects = files.rejects_in("rejects-2.csv");
+    assert_eq!(rejects.len(), 4);
     for (reject, start) in rejects.iter().zip(["bad.jsonl,2,10,", "bad.jsonl,3,1,", "bad.jsonl,4,1,", "bad.jsonl,5,1,1.5,"])
     {
         assert!(reject.starts_with(start), "{reject}");

@@ -142,7 +142,9 @@ fn make(path: &Path, id_space: IdSpace) -> Result<(), OpenError> {
         remove_unused(path, &hot)?;
     }
     drop(open_hot(path, HotOptions { id_space, ..HotOptions::default() })?);
-    directory::sync(path).map_err(OpenError::io("write", path))?;
+    for made in [hot.as_path(), path] {
+        directory::sync(made).map_err(OpenError::io("write", made))?;
+    }
     directory::write_manifest(path, id_space)
 }
 

@@ -52,7 +52,11 @@ impl Files {
 
     /// The rejects file without its header and the directory.
     pub fn rejects(&self) -> Vec<String> {
-        let text = self.read("rejects.csv").replace(&format!("{}/", self.dir.path().display()), "");
+        self.rejects_in("rejects.csv")
+    }
+
+    pub fn rejects_in(&self, name: &str) -> Vec<String> {
+        let text = self.read(name).replace(&format!("{}/", self.dir.path().display()), "");
         text.lines().skip(1).map(str::to_owned).collect()
     }
 }
