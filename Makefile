@@ -6,13 +6,15 @@
 PYTHON ?= python3
 VENV ?= .venv
 DEMO ?= demo
+PAIRS ?= 1000000
+SEED ?= 1
 export CARGO_TARGET_DIR ?= $(CURDIR)/target
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 BIN = $(VENV)/bin
 say = @printf '\n==> %s\n' "$(1)"
 
-.PHONY: help demo test test-rust test-python install lint doc bench fuzz conformance crash wheel
+.PHONY: help demo test test-rust test-python install lint doc bench fuzz conformance equivalence crash wheel
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -72,6 +74,10 @@ fuzz: ## fuzz every target for FUZZ_SECONDS (60); needs a nightly Rust and cargo
 
 conformance: ## TinkerPop's scenarios against the expected-failures list; needs Maven
 	cargo run --release -p mangrove-conformance -- --check-docs docs/gremlin.md
+
+equivalence: ## random queries with the optimiser, without it and one traverser at a time: PAIRS (1000000), SEED (1)
+	MANGROVE_EQUIVALENCE_PAIRS=$(PAIRS) MANGROVE_EQUIVALENCE_SEED=$(SEED) \
+	  cargo test --release --workspace --test equivalence -- --nocapture
 
 crash: ## kill a writing process 200 times; no acknowledged commit may be lost
 	cargo test --release -p mangrove-testkit --test crash -- --ignored

@@ -26,18 +26,29 @@ def to_pandas(result):
     return frame({name: [row[at] for row in rows] for at, name in enumerate(names)})
 
 
+def _attributes(element):
+    """The properties of an element, and its label as `label`; as `T.label` where a property has that name."""
+    name = "T.label" if "label" in element.properties else "label"
+    return {name: element.label, **element.properties}
+
+
 def to_networkx(result):
     """Vertices, edges, paths and subgraphs among the results as a directed multigraph; nodes are vertex ids."""
     graph = _library("networkx", "networkx").MultiDiGraph()
 
     def add(item):
         if isinstance(item, native.Vertex):
-            known = graph.nodes.get(item.id, {})
-            graph.add_node(item.id, **{**known, "label": item.label, **item.properties})
+            # A vertex that was seen as the end of an edge has no properties, and says nothing new of one that is known.
+            if item.id not in graph or item.properties:
+                graph.add_node(item.id)
+                # Not as arguments, some of whose names properties may have.
+                graph.nodes[item.id].update(_attributes(item))
         elif isinstance(item, native.Edge):
             add(item.outV)
             add(item.inV)
-            graph.add_edge(item.outV.id, item.inV.id, key=item.id, **{"label": item.label, **item.properties})
+            ends = (item.outV.id, item.inV.id)
+            graph.add_edge(*ends, key=item.id)
+            graph.edges[(*ends, item.id)].update(_attributes(item))
         elif isinstance(item, native.Path):
             for part in item.objects:
                 add(part)

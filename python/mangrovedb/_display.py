@@ -35,6 +35,38 @@ def database_html(database):
     return caption + table_html(["kind", "label", "count"], rows, len(rows))
 
 
+def explanation_html(explanation):
+    """A plan as HTML: what each rule made of it, and what is expected of its steps."""
+    plan = explanation.to_dict()
+    rules = [("as written", plan["original"])] + [(rule["rule"], rule["plan"]) for rule in plan["rules"]]
+    steps = [(indented(step), round(step["expected"]), step["access"] or "") for step in plan["steps"]]
+    return table_html(["rule", "plan"], rules, len(rules)) + table_html(["step", "expected", "access"], steps, len(steps))
+
+
+def profile_html(profile):
+    """A profile as HTML: a bar for the time of each step, and its figures."""
+    figures = profile.to_dict()
+    total = sum(step["time_us"] for step in figures["steps"]) or 1
+    head = "".join(f'<th style="{CELL_STYLE}">{name}</th>' for name in ["step", "time", "rows", "traversers", "expected", "helped"])
+    body = "".join(profile_row_html(step, total) for step in figures["steps"])
+    caption = f"<p>{figures['results']:,} results in {figures['time_us']:,.1f} µs</p>"
+    return f'<table style="{STYLE}"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{caption}'
+
+
+def profile_row_html(step, total):
+    width = 160 * step["time_us"] / total
+    bar = f'<span style="display:inline-block;height:9px;width:{width:.0f}px;background:{COLOURS[1]}"></span>'
+    time = f'<td style="{CELL_STYLE}">{bar} {step["time_us"]:,.1f} µs</td>'
+    expected = None if step["estimate"] is None else round(step["estimate"])
+    helped = f"{step['helped']}/{step['messages']}" if step["messages"] else ""
+    rest = "".join(map(cell_html, [step["rows"], step["traversers"], expected, helped]))
+    return f"<tr>{cell_html(indented(step))}{time}{rest}</tr>"
+
+
+def indented(step):
+    return "\u2003" * step["depth"] + step["step"]
+
+
 def table_html(names, rows, total):
     if not names:
         return "<p><i>no results</i></p>"

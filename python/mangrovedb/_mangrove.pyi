@@ -114,6 +114,18 @@ class Result:
     def _repr_html_(self) -> str: ...
 
 @final
+class Explanation:
+    def to_dict(self) -> dict[str, Any]: ...
+    def _repr_html_(self) -> str: ...
+
+@final
+class Profile:
+    def to_dict(self) -> dict[str, Any]: ...
+    @property
+    def results(self) -> int: ...
+    def _repr_html_(self) -> str: ...
+
+@final
 class ResultIterator:
     def __iter__(self) -> Self: ...
     def __next__(self) -> Any: ...
@@ -122,7 +134,13 @@ class ResultIterator:
 @final
 class Transaction:
     def query(
-        self, text: str, params: dict[str, Any] | None = None, *, timeout: float | None = None, **named: Any
+        self,
+        text: str,
+        params: dict[str, Any] | None = None,
+        *,
+        timeout: float | None = None,
+        memory_mb: int | None = None,
+        **named: Any,
     ) -> Result: ...
     def query_bytecode(self, bytecode: str | bytes | bytearray, *, timeout: float | None = None) -> Result: ...
     def commit(self) -> None: ...
@@ -154,11 +172,30 @@ class Ingest:
 @final
 class Database:
     def query(
-        self, text: str, params: dict[str, Any] | None = None, *, timeout: float | None = None, **named: Any
+        self,
+        text: str,
+        params: dict[str, Any] | None = None,
+        *,
+        timeout: float | None = None,
+        memory_mb: int | None = None,
+        rules_off: Sequence[str] | None = None,
+        **named: Any,
     ) -> Result: ...
     def query_bytecode(self, bytecode: str | bytes | bytearray, *, timeout: float | None = None) -> Result: ...
-    def explain(self, text: str, params: dict[str, Any] | None = None, **named: Any) -> str: ...
-    def transaction(self) -> Transaction: ...
+    def explain(
+        self, text: str, params: dict[str, Any] | None = None, *, rules_off: Sequence[str] | None = None, **named: Any
+    ) -> Explanation: ...
+    def profile(
+        self,
+        text: str,
+        params: dict[str, Any] | None = None,
+        *,
+        timeout: float | None = None,
+        memory_mb: int | None = None,
+        rules_off: Sequence[str] | None = None,
+        **named: Any,
+    ) -> Profile: ...
+    def transaction(self, timeout: float | None = None) -> Transaction: ...
     def ingest(self, *, batch_rows: int = 100_000, edge_time: str | None = None) -> Ingest: ...
     def load(
         self,
@@ -206,5 +243,15 @@ class Database:
     def __exit__(self, *exception: object) -> Literal[False]: ...
     def _repr_html_(self) -> str: ...
 
-def open(path: _Files, read_only: bool = False, durability: str = "full", id_space: str | None = None) -> Database: ...
+def open(
+    path: _Files,
+    read_only: bool = False,
+    durability: str = "full",
+    id_space: str | None = None,
+    *,
+    workers: int | None = None,
+    region_workers: int = 4,
+    pin: bool = False,
+    steal: bool = True,
+) -> Database: ...
 def run_command(arguments: Iterable[str]) -> int: ...

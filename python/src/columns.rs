@@ -10,12 +10,15 @@
 //!     └───── str ───▶ Texts ──┘
 //! ```
 //!
+//! Integers among floats become floats where a float is the same number; else the column keeps both.
+//!
 //! `None` and missing keys are Arrow nulls: the element has no such property.
 
 use std::sync::Arc;
 
 use arrow_array::builder::{BooleanBuilder, Float64Builder, Int64Builder, StringBuilder};
 use arrow_array::{Array, ArrayRef, NullArray};
+use mangrove_graph::value::exact_double;
 use mangrove_graph::{PropertyColumn, Value, column};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -281,10 +284,14 @@ impl Column {
             *self = started;
             return self.push(cell);
         }
+        if cell.is_instance_of::<PyFloat>() && self.floats_from_ints() {
+            return self.push(cell);
+        }
         let value = parameters::value(cell)?;
         match (&mut *self, &value) {
-            (Column::Ints(_), Value::Float64(f)) => self.floats_from_ints(*f),
-            (Column::Floats(builder), Value::Int64(i)) => builder.append_value(*i as f64),
+            (Column::Floats(builder), Value::Int64(int)) if let Some(double) = exact_double(*int) => {
+                builder.append_value(double);
+            }
             _ => self.values()?.push(Some(value).filter(|v| !v.is_null())),
         }
         Ok(())
@@ -342,13 +349,17 @@ impl Column {
         Some(column)
     }
 
-    fn floats_from_ints(&mut self, next: f64) {
-        if let Column::Ints(ints) = self {
-            let mut floats = Float64Builder::new();
-            ints.finish().iter().for_each(|i| floats.append_option(i.map(|i| i as f64)));
-            floats.append_value(next);
-            *self = Column::Floats(floats);
+    /// Makes integers doubles, if they all are exactly.
+    fn floats_from_ints(&mut self) -> bool {
+        let Column::Ints(ints) = self else { return false };
+        let ints = ints.finish_cloned();
+        if !ints.iter().flatten().all(|int| exact_double(int).is_some()) {
+            return false;
         }
+        let mut floats = Float64Builder::new();
+        ints.iter().for_each(|int| floats.append_option(int.map(|int| int as f64)));
+        *self = Column::Floats(floats);
+        true
     }
 
     /// The cells as values, once they are of more than one type.

@@ -5,19 +5,20 @@ use std::sync::{PoisonError, RwLock};
 
 use mangrove::graph::{GraphView, LabelId, LabelSchema, Schema};
 use mangrove::ingest::IngestOptions;
-use mangrove::{Cardinality, Durability, ElementKind, ExportFormat, IdSpace, OpenOptions, ValueType};
+use mangrove::{Cardinality, CrewOptions, Durability, ElementKind, ExportFormat, IdSpace, OpenOptions, ValueType};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 
 use crate::errors::{self, OpenError, raised};
 use crate::ingest::Ingest;
-use crate::interrupt::Listening;
+use crate::interrupt::{self, Listening};
 use crate::load;
+use crate::plan::{Explanation, Profile};
 use crate::procedure;
-use crate::query::{Bytecode, Request, Written};
+use crate::query::{self, Bytecode, Limits, Request, Written};
 use crate::result::{self, QueryResult};
-use crate::transaction::{Transaction, detached};
+use crate::transaction::Transaction;
 
 /// Opens the database in the directory `path`, and makes it if there is none.
 ///
@@ -27,6 +28,9 @@ use crate::transaction::{Transaction, detached};
 ///   ones and damage the database. For data that can be loaded again.
 /// * `id_space` — of a new database: `"graph"` (an id names one vertex; so it is if nothing is said) or `"label"` (an id is
 ///   unique within its label, and `T.id` is `Label/id`). One that is there must have the id space asked for.
+/// * `workers` — threads that help heavy queries, beside the threads that ask them; by default one less than there are cores,
+///   but at least one. They belong to regions of `region_workers`, each to a core of its own with `pin`, and take work of
+///   other regions unless `steal` is false.
 ///
 /// >>> with mg.open("fresh.mg") as fresh:
 /// ...     fresh.query("g.addV('person').property(id, 'ada').id()").one()
@@ -34,8 +38,19 @@ use crate::transaction::{Transaction, detached};
 /// >>> mg.open("fresh.mg", read_only=True).query("g.V().count()").one()
 /// 1
 #[pyfunction]
-#[pyo3(signature = (path, read_only=false, durability="full", id_space=None))]
-pub fn open(py: Python<'_>, path: PathBuf, read_only: bool, durability: &str, id_space: Option<&str>) -> PyResult<Database> {
+#[pyo3(signature = (path, read_only=false, durability="full", id_space=None, *, workers=None, region_workers=4, pin=false, steal=true))]
+#[expect(clippy::too_many_arguments, reason = "they are Python's keyword arguments")]
+pub fn open(
+    py: Python<'_>,
+    path: PathBuf,
+    read_only: bool,
+    durability: &str,
+    id_space: Option<&str>,
+    workers: Option<usize>,
+    region_workers: usize,
+    pin: bool,
+    steal: bool,
+) -> PyResult<Database> {
     let options = OpenOptions {
         read_only,
         create: !read_only,
@@ -52,6 +67,8 @@ pub fn open(py: Python<'_>, path: PathBuf, read_only: bool, durability: &str, id
         },
     };
     let inner = raised(py.detach(|| mangrove::Database::open_with(&path, &options)))?;
+    let crew = CrewOptions { workers: workers.unwrap_or(CrewOptions::default().workers), region_workers, pin, steal };
+    let inner = if crew == CrewOptions::default() { inner } else { inner.with_crew(crew) };
     Ok(Database { inner: RwLock::new(Some(inner)), path })
 }
 
@@ -75,14 +92,15 @@ impl Database {
     /// A handle to work with; the lock is held only to take it.
     pub fn handle(&self) -> PyResult<mangrove::Database> {
         let inner = self.inner.read().unwrap_or_else(PoisonError::into_inner);
-        inner.clone().ok_or_else(|| OpenError::new_err("the database has been closed"))
+        let inner = inner.clone().ok_or_else(|| OpenError::new_err("the database has been closed"))?;
+        Ok(inner.interruptible(interrupt::token()))
     }
 
     fn run(&self, py: Python<'_>, request: &Request<'_>) -> PyResult<QueryResult> {
         let inner = self.handle()?;
         let outcome = py.detach(|| {
             let Request { written, parameters, options } = request;
-            let mut stream = match *written {
+            let mut stream = match written {
                 Written::Text(text) => inner.query(text, parameters, options)?,
                 Written::GraphSon(json) => inner.query_bytecode(json, parameters, options)?,
                 Written::GraphBinary(bytes) => inner.query_graphbinary(bytes, parameters, options)?,
@@ -102,22 +120,26 @@ impl Database {
     ///
     /// Parameters are variables of the query; give them by name or, if their names are those of other arguments, in the dict
     /// `params`. A query that changes the graph is a transaction of its own: what it did is durable when this returns, or not
-    /// there at all. `timeout` is in seconds. Ctrl-C stops a running query.
+    /// there at all. Ctrl-C stops a running query; so do `timeout`, in seconds, and `memory_mb`, what the query and its results
+    /// may take in memory (by default half of the machine's, at most 4 GB).
     ///
     /// >>> db.query("g.V().has('airport', 'code', x).out('route').values('code').order()", x="AUS").to_list()
     /// ['DFW', 'LHR']
     /// >>> db.query("g.V().has('airport', 'code', text).values('city')", {"text": "LHR"}, timeout=5).one()
     /// 'London'
-    #[pyo3(signature = (text, params=None, *, timeout=None, **named))]
+    #[pyo3(signature = (text, params=None, *, timeout=None, memory_mb=None, rules_off=None, **named))]
+    #[expect(clippy::too_many_arguments, reason = "they are Python's keyword arguments")]
     fn query(
         &self,
         py: Python<'_>,
         text: &str,
         params: Option<&Bound<'_, PyDict>>,
         timeout: Option<f64>,
+        memory_mb: Option<usize>,
+        rules_off: Option<Vec<String>>,
         named: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<QueryResult> {
-        self.run(py, &Request::new(text, params, named, timeout)?)
+        self.run(py, &Request::new(text, params, named, Limits { timeout, memory_mb, rules_off })?)
     }
 
     /// Runs bytecode, as Gremlin language variants write it: GraphSON 3 if it is a str, GraphBinary 1 if it is bytes. In all else
@@ -132,34 +154,67 @@ impl Database {
         self.run(py, &Request::bytecode(&bytecode, timeout)?)
     }
 
-    /// The plan of a query, as text: as written, after each rule of the optimiser that changed it, and as it would run.
+    /// The plan of a query: as written, after each rule of the optimiser that changed it, and what is expected of each step. See
+    /// `Explanation`.
     ///
     /// >>> print(db.explain("g.V().hasLabel('airport').out('route').count()"))
     /// original      Scan(vertices) → Has(label = airport) → Hop(Out, vertices, route) → Count
     /// scan-filters  Scan(vertices, airport) → Hop(Out, vertices, route) → Count
     /// degree        Scan(vertices, airport) → Degree(Out, route) → Count
-    #[pyo3(signature = (text, params=None, **named))]
+    /// <BLANKLINE>
+    /// step                     expected
+    /// Scan(vertices, airport)         4  scan of airport
+    /// Degree(Out, route)              4
+    /// Count                           1
+    /// <BLANKLINE>
+    #[pyo3(signature = (text, params=None, *, rules_off=None, **named))]
     fn explain(
         &self,
         py: Python<'_>,
         text: &str,
         params: Option<&Bound<'_, PyDict>>,
+        rules_off: Option<Vec<String>>,
         named: Option<&Bound<'_, PyDict>>,
-    ) -> PyResult<String> {
-        let (inner, request) = (self.handle()?, Request::new(text, params, named, None)?);
-        raised(py.detach(|| inner.explain(text, &request.parameters, &request.options)))
+    ) -> PyResult<Explanation> {
+        let limits = Limits { rules_off, ..Limits::default() };
+        let (inner, request) = (self.handle()?, Request::new(text, params, named, limits)?);
+        raised(py.detach(|| inner.explain(text, &request.parameters, &request.options))).map(Explanation)
     }
 
-    /// Begins a transaction: several queries that are kept together or not at all. See `Transaction`.
+    /// Runs a query to its end and tells what each step of it did; its results are only counted. What it changes is kept.
+    /// Arguments as of `query`. See `Profile`.
+    ///
+    /// >>> profile = db.profile("g.V().has('airport', 'code', x).out('route')", x="AUS")
+    /// >>> [step["rows"] for step in profile.to_dict()["steps"]]
+    /// [1, 2]
+    #[pyo3(signature = (text, params=None, *, timeout=None, memory_mb=None, rules_off=None, **named))]
+    #[expect(clippy::too_many_arguments, reason = "they are Python's keyword arguments")]
+    fn profile(
+        &self,
+        py: Python<'_>,
+        text: &str,
+        params: Option<&Bound<'_, PyDict>>,
+        timeout: Option<f64>,
+        memory_mb: Option<usize>,
+        rules_off: Option<Vec<String>>,
+        named: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Profile> {
+        let limits = Limits { timeout, memory_mb, rules_off };
+        let (inner, request) = (self.handle()?, Request::new(text, params, named, limits)?);
+        raised(py.detach(|| inner.profile(text, &request.parameters, &request.options))).map(Profile)
+    }
+
+    /// Begins a transaction: several queries that are kept together or not at all. Waits for another one to end, at most
+    /// `timeout` seconds. See `Transaction`.
     ///
     /// >>> with db.transaction() as tx:
     /// ...     _ = tx.query("g.addV('airport').property(id, 'OSL').property('code', 'OSL')")
     /// ...     _ = tx.query("g.V('AUS').addE('route').to(__.V('OSL')).property('dist', 5100)")
     /// >>> db.query("g.V('AUS').out('route').count()").one()
     /// 3
-    fn transaction(&self, py: Python<'_>) -> PyResult<Transaction> {
-        let inner = self.handle()?;
-        raised(detached(py, inner, |inner| inner.transaction())).map(Transaction::new)
+    #[pyo3(signature = (timeout=None))]
+    fn transaction(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<Transaction> {
+        Transaction::begin(py, self.handle()?, query::seconds(timeout)?)
     }
 
     /// Begins to take vertices and edges in batches: the fast way to write many. See `Ingest`.

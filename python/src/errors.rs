@@ -27,7 +27,12 @@ pyo3::create_exception!(
     MangroveError,
     "A query could not be read or run; the message shows where and what to do."
 );
-pyo3::create_exception!(mangrovedb, TimeoutError, QueryError, "A query ran longer than it was given.");
+pyo3::create_exception!(
+    mangrovedb,
+    TimeoutError,
+    QueryError,
+    "A query ran, or waited for another writer, longer than it was given."
+);
 pyo3::create_exception!(
     mangrovedb,
     LoadError,
@@ -83,6 +88,13 @@ pub fn raised<T, E: Raise>(outcome: Result<T, E>) -> PyResult<T> {
     outcome.map_err(|error| interrupt::take().unwrap_or_else(|| error.raise()))
 }
 
+/// Does work of the engine's that belongs to no database any more, without the interpreter's lock; a panic of it is raised as
+/// any bug is.
+pub fn guarded<T: Send>(py: Python<'_>, doing: &str, work: impl FnOnce() -> T + Send) -> PyResult<T> {
+    let reports = std::env::temp_dir();
+    raised(py.detach(|| mangrove::guard::run(&reports, &|| doing.to_owned(), || Ok::<_, Bug>(work()))))
+}
+
 impl Raise for Bug {
     fn raise(self) -> PyErr {
         InternalError::new_err(self.to_string())
@@ -91,7 +103,10 @@ impl Raise for Bug {
 
 impl Raise for GraphError {
     fn raise(self) -> PyErr {
-        StorageError::new_err(self.to_string())
+        match self {
+            GraphError::Busy { timed_out: true, .. } => TimeoutError::new_err(self.to_string()),
+            _ => StorageError::new_err(self.to_string()),
+        }
     }
 }
 

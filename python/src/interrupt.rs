@@ -12,7 +12,7 @@ use mangrove_ingest::Status;
 use pyo3::prelude::*;
 
 /// Asking takes the interpreter's lock, so it is not done at every opportunity.
-const INTERVAL: Duration = Duration::from_millis(50);
+pub const INTERVAL: Duration = Duration::from_millis(50);
 
 thread_local! {
     static ASKED: Cell<Option<Instant>> = const { Cell::new(None) };
@@ -27,7 +27,7 @@ pub fn token() -> CancelToken {
 }
 
 /// Whether a signal handler has raised something on this thread that is still to be raised.
-fn interrupted() -> bool {
+pub fn interrupted() -> bool {
     let now = Instant::now();
     if ASKED.get().is_some_and(|asked| now.duration_since(asked) < INTERVAL) {
         return RAISED.with_borrow(Option::is_some);

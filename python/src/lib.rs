@@ -18,6 +18,7 @@ mod ingest;
 mod interrupt;
 mod load;
 mod parameters;
+mod plan;
 mod procedure;
 mod query;
 mod result;
@@ -31,6 +32,8 @@ mod _mangrove {
     use super::database::{Database, open};
     #[pymodule_export]
     use super::ingest::Ingest;
+    #[pymodule_export]
+    use super::plan::{Explanation, Profile};
     #[pymodule_export]
     use super::result::{QueryResult, Rows};
     #[pymodule_export]

@@ -4,7 +4,8 @@
 //! floats doubles; NumPy's scalars their Python equivalents, and its one-dimensional arrays of floats vectors. A datetime
 //! without a time zone is taken as UTC.
 
-use mangrove_graph::{BigDecimal, BigInt, Date, DateTime, Duration, Map, Uuid, Value, decimal};
+use mangrove_graph::value::NESTING_MAX;
+use mangrove_graph::{BigInt, Date, DateTime, Duration, Map, Uuid, Value, number};
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{
@@ -17,8 +18,14 @@ use crate::{convert, elements};
 /// The value a Python object stands for.
 ///
 /// # Errors
-/// `TypeError` if there is none.
+/// `TypeError` if there is none, `ValueError` if it is out of bounds: too large a number, or collections nested too deep, as
+/// one that holds itself is.
 pub fn value(object: &Bound<'_, PyAny>) -> PyResult<Value> {
+    nested(object, NESTING_MAX)
+}
+
+/// The value, if collections in it are nested at most so many `levels` deep.
+fn nested(object: &Bound<'_, PyAny>, levels: usize) -> PyResult<Value> {
     if let Ok(text) = object.cast::<PyString>() {
         return Ok(Value::String(text.to_str()?.into()));
     }
@@ -34,7 +41,7 @@ pub fn value(object: &Bound<'_, PyAny>) -> PyResult<Value> {
     if let Ok(float) = object.cast::<PyFloat>() {
         return Ok(Value::Float64(float.value()));
     }
-    container(object)
+    container(object, levels)
 }
 
 fn integer(int: &Bound<'_, PyInt>) -> PyResult<Value> {
@@ -42,35 +49,44 @@ fn integer(int: &Bound<'_, PyInt>) -> PyResult<Value> {
         Ok(value) => Ok(Value::Int64(value)),
         Err(error) if error.is_instance_of::<PyOverflowError>(int.py()) => {
             let hex = int.call_method1("__format__", ("x",))?;
-            let big = BigInt::parse_bytes(hex.cast::<PyString>()?.to_str()?.as_bytes(), 16);
-            big.map(Value::from).ok_or(error)
+            let big = BigInt::parse_bytes(hex.cast::<PyString>()?.to_str()?.as_bytes(), 16).ok_or(error)?;
+            number::bounded_int(big).map(Value::from).map_err(|error| PyValueError::new_err(error.to_string()))
         }
         Err(error) => Err(error),
     }
 }
 
-fn container(object: &Bound<'_, PyAny>) -> PyResult<Value> {
+fn container(object: &Bound<'_, PyAny>, levels: usize) -> PyResult<Value> {
+    let below = || {
+        let message =
+            || format!("a value has collections nested more than {NESTING_MAX} levels deep, or one that holds itself");
+        levels.checked_sub(1).ok_or_else(|| PyValueError::new_err(message()))
+    };
     if let Ok(list) = object.cast::<PyList>() {
-        return Ok(Value::list(list.iter().map(|item| value(&item)).collect::<PyResult<_>>()?));
+        let below = below()?;
+        return Ok(Value::list(list.iter().map(|item| nested(&item, below)).collect::<PyResult<_>>()?));
     }
     if let Ok(tuple) = object.cast::<PyTuple>() {
-        return Ok(Value::list(tuple.iter().map(|item| value(&item)).collect::<PyResult<_>>()?));
+        let below = below()?;
+        return Ok(Value::list(tuple.iter().map(|item| nested(&item, below)).collect::<PyResult<_>>()?));
     }
     if let Ok(dict) = object.cast::<PyDict>() {
-        let entries = dict.iter().map(|(key, item)| Ok((value(&key)?, value(&item)?)));
+        let below = below()?;
+        let entries = dict.iter().map(|(key, item)| Ok((nested(&key, below)?, nested(&item, below)?)));
         return Ok(Value::map(Map::from_distinct(entries.collect::<PyResult<_>>()?)));
     }
     if object.cast::<PySet>().is_ok() || object.cast::<PyFrozenSet>().is_ok() {
-        let items = object.try_iter()?.map(|item| value(&item?)).collect::<PyResult<Vec<_>>>()?;
+        let below = below()?;
+        let items = object.try_iter()?.map(|item| nested(&item?, below)).collect::<PyResult<Vec<_>>>()?;
         return Ok(Value::set(items));
     }
     if let Ok(bytes) = object.cast::<PyBytes>() {
         return Ok(Value::Bytes(bytes.as_bytes().into()));
     }
-    rarer(object)
+    rarer(object, levels)
 }
 
-fn rarer(object: &Bound<'_, PyAny>) -> PyResult<Value> {
+fn rarer(object: &Bound<'_, PyAny>, levels: usize) -> PyResult<Value> {
     // A datetime is a date too, so it goes first.
     if let Ok(time) = object.cast::<PyDateTime>() {
         return date_time(time);
@@ -84,11 +100,11 @@ fn rarer(object: &Bound<'_, PyAny>) -> PyResult<Value> {
     if let Some(element) = elements::element_value(object) {
         return Ok(element);
     }
-    by_class(object)
+    by_class(object, levels)
 }
 
 /// Classes known by name, so that their modules need not be there.
-fn by_class(object: &Bound<'_, PyAny>) -> PyResult<Value> {
+fn by_class(object: &Bound<'_, PyAny>, levels: usize) -> PyResult<Value> {
     let class = object.get_type();
     let (module, name) = (class.module()?.to_string(), class.name()?.to_string());
     match (module.as_str(), name.as_str()) {
@@ -98,18 +114,18 @@ fn by_class(object: &Bound<'_, PyAny>) -> PyResult<Value> {
         }
         ("decimal", "Decimal") => {
             let text = object.str()?.to_string();
-            let number = text.parse::<BigDecimal>();
-            let number = number.map_err(|_| PyValueError::new_err(format!("Decimal('{text}') is no number")))?;
-            let limit = decimal::EXPONENT_MAX;
-            let beyond = || PyValueError::new_err(format!("Decimal('{text}') has an exponent beyond -{limit} to {limit}"));
-            decimal::bounded(number).map(Value::from).ok_or_else(beyond)
+            number::decimal(&text).map(Value::from).map_err(|error| PyValueError::new_err(error.to_string()))
         }
         ("mangrovedb._types" | "gremlin_python.process.traversal", "T" | "Direction" | "Merge") => {
             let member = object.getattr("name")?.to_string();
             convert::token_named(&name, &member).map(Value::Token).ok_or_else(|| unsupported(object))
         }
-        ("numpy", "ndarray") => array(object),
-        ("numpy", _) if object.hasattr("item")? => value(&object.call_method0("item")?),
+        ("numpy", "ndarray") => array(object, levels),
+        ("numpy", _) if object.hasattr("item")? => {
+            // Of an object of NumPy's own this may be one again.
+            let below = levels.checked_sub(1).ok_or_else(|| unsupported(object))?;
+            nested(&object.call_method0("item")?, below)
+        }
         ("pandas" | "pandas._libs.missing", "NAType") => Ok(Value::Null),
         _ => Err(unsupported(object)),
     }
@@ -124,7 +140,7 @@ fn unsupported(object: &Bound<'_, PyAny>) -> PyErr {
 }
 
 /// One-dimensional float32 arrays are vectors, all others lists.
-fn array(object: &Bound<'_, PyAny>) -> PyResult<Value> {
+fn array(object: &Bound<'_, PyAny>, levels: usize) -> PyResult<Value> {
     let dtype = object.getattr("dtype")?.getattr("str")?.to_string();
     let dimensions: usize = object.getattr("ndim")?.extract()?;
     let list = object.call_method0("tolist")?;
@@ -132,7 +148,7 @@ fn array(object: &Bound<'_, PyAny>) -> PyResult<Value> {
         let items: Vec<f32> = list.extract()?;
         return Ok(Value::Vector(items.into()));
     }
-    value(&list)
+    nested(&list, levels)
 }
 
 fn date(date: &Bound<'_, PyDate>) -> PyResult<Date> {

@@ -1,6 +1,6 @@
 //! Procedures written in Python: what `call('name')` runs.
 
-use mangrove::describe::{Described, describe};
+use mangrove::describe::{Described, describe_alone};
 use mangrove::graph::Value;
 use mangrove::procedure::{Failure, Invocation, Procedure, Values};
 use pyo3::exceptions::PyTypeError;
@@ -31,8 +31,8 @@ pub fn first_line(function: &Bound<'_, PyAny>) -> Option<String> {
 }
 
 fn call_function(function: &Py<PyAny>, call: &Invocation<'_>) -> Result<Values, Failure> {
-    let parameters = describe(call.graph, &Value::map(call.parameters.clone()))?;
-    let input = describe(call.graph, call.input.unwrap_or(&Value::Null))?;
+    let parameters = describe_alone(call.graph, &Value::map(call.parameters.clone()))?;
+    let input = describe_alone(call.graph, call.input.unwrap_or(&Value::Null))?;
     let results = Python::attach(|py| results(function.bind(py), &parameters, &input))?;
     Ok(match results {
         Some(iterator) => Box::new(Results { iterator }),

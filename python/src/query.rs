@@ -1,8 +1,9 @@
 //! What a caller asks of a query: its text, parameters and limits.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
-use mangrove::{Parameters, QueryOptions};
+use mangrove::{CancelToken, Parameters, QueryOptions, RULES};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
@@ -12,9 +13,19 @@ use crate::{interrupt, parameters};
 
 /// A query in one of its written forms.
 pub enum Written<'a> {
-    Text(&'a str),
-    GraphSon(&'a str),
-    GraphBinary(&'a [u8]),
+    Text(Cow<'a, str>),
+    GraphSon(Cow<'a, str>),
+    GraphBinary(Cow<'a, [u8]>),
+}
+
+impl Written<'_> {
+    pub fn into_owned(self) -> Written<'static> {
+        match self {
+            Written::Text(text) => Written::Text(text.into_owned().into()),
+            Written::GraphSon(json) => Written::GraphSon(json.into_owned().into()),
+            Written::GraphBinary(bytes) => Written::GraphBinary(bytes.into_owned().into()),
+        }
+    }
 }
 
 /// Bytecode as Python has it.
@@ -32,13 +43,48 @@ pub struct Request<'a> {
     pub options: QueryOptions,
 }
 
+/// What a query may take.
+#[derive(Clone, Default)]
+pub struct Limits {
+    /// In seconds.
+    pub timeout: Option<f64>,
+    /// In megabytes.
+    pub memory_mb: Option<usize>,
+    /// Rules of the optimiser to do without.
+    pub rules_off: Option<Vec<String>>,
+}
+
+impl Limits {
+    fn options(self, cancel: CancelToken) -> PyResult<QueryOptions> {
+        let defaults = QueryOptions::default();
+        let memory_bytes_max = self.memory_mb.map_or(defaults.memory_bytes_max, |mb| mb.saturating_mul(1 << 20));
+        let rules_off = self.rules_off.unwrap_or_default();
+        if let Some(unknown) = rules_off.iter().find(|name| !RULES.iter().any(|rule| rule.name == **name)) {
+            let known = RULES.map(|rule| rule.name).join(", ");
+            return Err(PyValueError::new_err(format!("rules_off: there is no rule {unknown:?}, only {known}")));
+        }
+        Ok(QueryOptions { timeout: seconds(self.timeout)?, cancel, memory_bytes_max, rules_off, ..defaults })
+    }
+}
+
+/// A time given in seconds; one beyond all clocks is no limit.
+pub fn seconds(timeout: Option<f64>) -> PyResult<Option<Duration>> {
+    match timeout {
+        Some(seconds) if seconds.is_nan() || seconds < 0.0 => {
+            Err(PyValueError::new_err(format!("timeout is a number of seconds, not {seconds}")))
+        }
+        Some(seconds) => Ok(Duration::try_from_secs_f64(seconds).ok()),
+        None => Ok(None),
+    }
+}
+
 impl<'a> Request<'a> {
-    /// Parameters may come as a dict and by name; `timeout` is in seconds.
+    /// Parameters may come as a dict and by name.
     pub fn new(
         text: &'a str,
         params: Option<&Bound<'_, PyDict>>,
         named: Option<&Bound<'_, PyDict>>,
-        timeout: Option<f64>,
+        limits: Limits,
     ) -> PyResult<Self> {
         let mut parameters = Parameters::new();
         for (name, value) in [params, named].into_iter().flatten().flatten() {
@@ -47,20 +93,15 @@ impl<'a> Request<'a> {
                 return Err(PyValueError::new_err(format!("parameter {name} is given twice")));
             }
         }
-        Ok(Self { written: Written::Text(text), parameters, options: options(timeout)? })
+        Ok(Self { written: Written::Text(text.into()), parameters, options: limits.options(interrupt::token())? })
     }
 
     pub fn bytecode(bytecode: &'a Bytecode, timeout: Option<f64>) -> PyResult<Self> {
         let written = match bytecode {
-            Bytecode::GraphSon(json) => Written::GraphSon(json),
-            Bytecode::GraphBinary(bytes) => Written::GraphBinary(bytes),
+            Bytecode::GraphSon(json) => Written::GraphSon(Cow::Borrowed(json)),
+            Bytecode::GraphBinary(bytes) => Written::GraphBinary(Cow::Borrowed(bytes)),
         };
-        Ok(Self { written, parameters: Parameters::new(), options: options(timeout)? })
+        let limits = Limits { timeout, ..Limits::default() };
+        Ok(Self { written, parameters: Parameters::new(), options: limits.options(interrupt::token())? })
     }
-}
-
-fn options(timeout: Option<f64>) -> PyResult<QueryOptions> {
-    let timeout = timeout.map(Duration::try_from_secs_f64).transpose();
-    let timeout = timeout.map_err(|e| PyValueError::new_err(format!("timeout: {e}")))?;
-    Ok(QueryOptions { timeout, cancel: interrupt::token(), ..QueryOptions::default() })
 }

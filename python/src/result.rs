@@ -131,7 +131,9 @@ impl QueryResult {
     ) -> PyResult<Bound<'py, PyCapsule>> {
         // The interface lets a producer answer a wish for another schema with its own.
         let _ = requested_schema;
-        let batch = py.detach(|| mangrove::arrow::record_batch(self.rows.clone())).map_err(arrow::error)?;
+        let doing = "making a record batch of a result";
+        let batch =
+            errors::guarded(py, doing, || mangrove::arrow::record_batch(self.rows.clone()))?.map_err(arrow::error)?;
         arrow::capsule(py, batch)
     }
 
@@ -139,7 +141,7 @@ impl QueryResult {
     #[pyo3(signature = (limit))]
     fn _table<'py>(&self, py: Python<'py>, limit: Option<usize>) -> PyResult<(Bound<'py, PyList>, Bound<'py, PyList>)> {
         let shown = limit.unwrap_or(usize::MAX).min(self.rows.len());
-        let table = mangrove::table::of(self.rows[..shown].to_vec());
+        let table = errors::guarded(py, "laying out a result", || mangrove::table::of(self.rows[..shown].to_vec()))?;
         let names = PyList::new(py, table.columns.iter().map(|column| PyString::new(py, &column.name)))?;
         let rows = PyList::empty(py);
         for at in 0..table.rows {

@@ -1,86 +1,120 @@
 //! Several changes that are kept together or not at all.
 
-use std::mem::ManuallyDrop;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::sync::{Mutex, MutexGuard, TryLockError};
-use std::thread::{self, ThreadId};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
+use mangrove::{CancelToken, QueryError, StoreError, Writer};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::errors::{TransactionError, raised};
-use crate::query::{Bytecode, Request, Written};
+use crate::errors::{InternalError, StorageError, TransactionError, raised};
+use crate::interrupt;
+use crate::query::{Bytecode, Limits, Request, Written};
 use crate::result::{self, QueryResult};
 
-/// What must stay on the thread it was made on, in the hands of an interpreter that moves objects between threads.
-///
-/// Invariant: the value is touched, moved out and dropped on its own thread only; dropped elsewhere, it is leaked.
-pub struct OnThread<T> {
-    thread: ThreadId,
-    value: ManuallyDrop<T>,
+/// As deep as the stack of a main thread.
+const STACK_BYTES: usize = 8 << 20;
+
+type Work = Box<dyn FnOnce(&mut Option<mangrove::Transaction>) + Send>;
+
+/// A transaction on a thread of its own. A transaction of the store's is bound to the thread that began it, while Python hands
+/// objects from thread to thread and drops them wherever its collector happens to run; so it is begun, used and ended on one
+/// thread that does nothing else, whoever asks for it.
+struct Worker {
+    /// Both are there until it is dropped.
+    work: Option<Sender<Work>>,
+    thread: Option<JoinHandle<()>>,
+    process: u32,
 }
 
-// SAFETY: of the value nothing is reached on another thread, by the invariant, which `get`, `take` and `drop` hold.
-unsafe impl<T> Send for OnThread<T> {}
-
-impl<T> OnThread<T> {
-    pub fn new(value: T) -> Self {
-        Self { thread: thread::current().id(), value: ManuallyDrop::new(value) }
+impl Worker {
+    /// Begins a transaction for the calling thread.
+    fn begin(py: Python<'_>, database: mangrove::Database, timeout: Option<Duration>) -> PyResult<Self> {
+        let (work, tasks) = mpsc::channel::<Work>();
+        let (begun, beginning) = mpsc::channel();
+        let cancel = CancelToken::default();
+        let database = database.interruptible(cancel.clone());
+        let writer = writer(py)?;
+        let run = move || {
+            let (mut transaction, outcome) = match database.transaction_for(writer, timeout) {
+                Ok(transaction) => (Some(transaction), Ok(())),
+                Err(error) => (None, Err(error)),
+            };
+            // Who asked may have been interrupted: then there is no work either, and what was begun is rolled back.
+            let _ = begun.send(outcome);
+            tasks.iter().for_each(|task| task(&mut transaction));
+        };
+        let thread = thread::Builder::new().name("mangrove transaction".into()).stack_size(STACK_BYTES).spawn(run);
+        let thread = thread.map_err(|error| StorageError::new_err(format!("no thread for a transaction: {error}")))?;
+        let worker = Self { work: Some(work), thread: Some(thread), process: std::process::id() };
+        let outcome: Result<(), StoreError> = wait(py, beginning, &cancel)?;
+        raised(outcome)?;
+        Ok(worker)
     }
 
-    fn is_here(&self) -> bool {
-        thread::current().id() == self.thread
-    }
-
-    /// The value, on its thread.
-    pub fn get(&mut self) -> PyResult<&mut T> {
-        if self.is_here() { Ok(&mut self.value) } else { Err(elsewhere()) }
-    }
-
-    /// The value itself, on its thread; elsewhere it stays.
-    pub fn take(slot: &mut Option<Self>) -> PyResult<Option<T>> {
-        match slot {
-            Some(kept) if !kept.is_here() => Err(elsewhere()),
-            _ => Ok(slot.take().map(|kept| {
-                let mut kept = ManuallyDrop::new(kept);
-                // SAFETY: `kept` is not dropped, so the value is moved out once.
-                unsafe { ManuallyDrop::take(&mut kept.value) }
-            })),
+    /// Has `work` done with the transaction, and waits for it.
+    fn run<T: Send + 'static>(
+        &self,
+        py: Python<'_>,
+        cancel: &CancelToken,
+        work: impl FnOnce(&mut Option<mangrove::Transaction>) -> T + Send + 'static,
+    ) -> PyResult<T> {
+        // Threads do not survive a fork, so nobody would answer.
+        if self.process != std::process::id() {
+            let message = "a transaction cannot be used in a process forked from the one that began it";
+            return Err(TransactionError::new_err(message));
         }
+        let (done, answer) = mpsc::channel();
+        let task: Work = Box::new(move |transaction| drop(done.send(work(transaction))));
+        self.work.as_ref().and_then(|queue| queue.send(task).ok()).ok_or_else(died)?;
+        wait(py, answer, cancel)
     }
 }
 
-impl<T> Drop for OnThread<T> {
+impl Drop for Worker {
+    /// Rolls back what was not committed, and waits until others may write. The thread never needs the interpreter's lock.
     fn drop(&mut self) {
-        if self.is_here() {
-            // SAFETY: dropped once, here, and never used again.
-            unsafe { ManuallyDrop::drop(&mut self.value) }
+        drop(self.work.take());
+        let Some(thread) = self.thread.take() else { return };
+        match self.process == std::process::id() {
+            true => drop(thread.join()), // a panic on it was told when its work was asked for
+            false => std::mem::forget(thread),
         }
     }
 }
 
-fn elsewhere() -> PyErr {
-    TransactionError::new_err(
-        "a transaction or ingest belongs to the thread that began it; use it there, one for each thread",
-    )
+/// Waits for an answer, without the interpreter's lock. Ctrl-C cancels what is being done, which then answers.
+fn wait<T: Send>(py: Python<'_>, answer: Receiver<T>, cancel: &CancelToken) -> PyResult<T> {
+    let answered = py.detach(move || {
+        loop {
+            match answer.recv_timeout(interrupt::INTERVAL) {
+                Err(RecvTimeoutError::Timeout) if interrupt::interrupted() => cancel.cancel(),
+                Err(RecvTimeoutError::Timeout) => {}
+                answered => return answered.ok(),
+            }
+        }
+    });
+    match interrupt::take() {
+        Some(raised) => Err(raised),
+        None => answered.ok_or_else(died),
+    }
 }
 
-/// Lets work that is bound to this thread run without the interpreter's lock.
-pub fn detached<T, R>(py: Python<'_>, value: T, work: impl FnOnce(T) -> R) -> R {
-    struct Here<V>(V);
-    // SAFETY: `detach` runs the closure on this same thread, so nothing is sent; what it asks `Send` for is that nothing
-    // bound to the interpreter goes in, and `T` and `R` hold engine objects only.
-    unsafe impl<V> Send for Here<V> {}
+fn died() -> PyErr {
+    InternalError::new_err("the thread of the transaction has died; nothing of the transaction was stored")
+}
 
-    let input = Here((value, work));
-    let output = py.detach(move || {
-        let Here((value, work)) = { input };
-        Here(work(value))
-    });
-    output.0
+/// The calling thread, as others who wait for it are told.
+fn writer(py: Python<'_>) -> PyResult<Writer> {
+    let name: String = py.import("threading")?.call_method0("current_thread")?.getattr("name")?.extract()?;
+    Ok(Writer { thread: thread::current().id(), name: format!("thread {name:?} of this process") })
 }
 
 /// Changes that are kept together or not at all: begun with `db.transaction()`, committed when its `with` block ends, rolled
-/// back if the block raises. It sees its own changes; others see them once it is committed. Other writers wait for its end.
+/// back if the block raises or the transaction is forgotten. It sees its own changes; others see them once it is committed.
+/// Other writers wait for its end.
 ///
 /// >>> with db.transaction() as tx:
 /// ...     _ = tx.query("g.addV('airport').property(id, 'ZRH').property('code', 'ZRH')")
@@ -91,16 +125,16 @@ pub fn detached<T, R>(py: Python<'_>, value: T, work: impl FnOnce(T) -> R) -> R 
 /// `TransactionError`.
 #[pyclass(frozen, module = "mangrovedb", weakref)]
 pub struct Transaction {
-    inner: Mutex<Option<OnThread<mangrove::Transaction>>>,
+    inner: Mutex<Option<Worker>>,
 }
 
 impl Transaction {
-    pub fn new(inner: mangrove::Transaction) -> Self {
-        Self { inner: Mutex::new(Some(OnThread::new(inner))) }
+    pub fn begin(py: Python<'_>, database: mangrove::Database, timeout: Option<Duration>) -> PyResult<Self> {
+        Ok(Self { inner: Mutex::new(Some(Worker::begin(py, database, timeout)?)) })
     }
 
     /// Never waits: whoever holds the slot may be waiting for the interpreter's lock, which the caller has.
-    fn slot(&self) -> PyResult<MutexGuard<'_, Option<OnThread<mangrove::Transaction>>>> {
+    fn slot(&self) -> PyResult<MutexGuard<'_, Option<Worker>>> {
         match self.inner.try_lock() {
             Ok(slot) => Ok(slot),
             Err(TryLockError::Poisoned(poisoned)) => Ok(poisoned.into_inner()),
@@ -108,21 +142,23 @@ impl Transaction {
         }
     }
 
-    fn run(&self, py: Python<'_>, request: &Request<'_>) -> PyResult<QueryResult> {
-        let mut slot = self.slot()?;
-        let inner = slot.as_mut().ok_or_else(ended)?.get()?;
-        let outcome = detached(py, inner, |inner| {
-            let Request { written, parameters, options } = request;
-            let rows = match *written {
-                Written::Text(text) => inner.query(text, parameters, options)?,
-                Written::GraphSon(json) => inner.query_bytecode(json, parameters, options)?,
-                Written::GraphBinary(bytes) => inner.query_graphbinary(bytes, parameters, options)?,
+    fn run(&self, py: Python<'_>, request: Request<'_>) -> PyResult<QueryResult> {
+        let slot = self.slot()?;
+        let worker = slot.as_ref().ok_or_else(ended)?;
+        let Request { written, parameters, mut options } = request;
+        let written = written.into_owned();
+        let cancel = CancelToken::default();
+        options.cancel = cancel.clone();
+        let outcome = worker.run(py, &cancel, move |transaction| {
+            let transaction = transaction.as_mut().ok_or(QueryError::Aborted)?;
+            let rows = match &written {
+                Written::Text(text) => transaction.query(text, &parameters, &options)?,
+                Written::GraphSon(json) => transaction.query_bytecode(json, &parameters, &options)?,
+                Written::GraphBinary(bytes) => transaction.query_graphbinary(bytes, &parameters, &options)?,
             };
-            let described = rows.values.iter().map(|value| inner.describe(value)).collect::<Result<Vec<_>, _>>();
-            Ok::<_, mangrove::QueryError>((described, rows.warnings))
-        });
+            Ok::<_, QueryError>((transaction.describe(&rows.values, &options)?, rows.warnings))
+        })?;
         let (described, warnings) = raised(outcome)?;
-        let described = raised(described)?;
         drop(slot);
         result::warn(py, &warnings)?;
         Ok(QueryResult::new(described, warnings))
@@ -141,16 +177,17 @@ impl Transaction {
     /// ...     _ = tx.query("g.V().has('airport', 'code', x).property('elev', 551)", x="AUS")
     /// >>> db.query("g.V().has('airport', 'code', 'AUS').values('elev')").one()
     /// 551
-    #[pyo3(signature = (text, params=None, *, timeout=None, **named))]
+    #[pyo3(signature = (text, params=None, *, timeout=None, memory_mb=None, **named))]
     fn query(
         &self,
         py: Python<'_>,
         text: &str,
         params: Option<&Bound<'_, PyDict>>,
         timeout: Option<f64>,
+        memory_mb: Option<usize>,
         named: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<QueryResult> {
-        self.run(py, &Request::new(text, params, named, timeout)?)
+        self.run(py, Request::new(text, params, named, Limits { timeout, memory_mb, ..Limits::default() })?)
     }
 
     /// Runs bytecode as part of the transaction. Arguments as of `Database.query_bytecode`.
@@ -160,7 +197,7 @@ impl Transaction {
     /// 5
     #[pyo3(signature = (bytecode, *, timeout=None))]
     fn query_bytecode(&self, py: Python<'_>, bytecode: Bytecode, timeout: Option<f64>) -> PyResult<QueryResult> {
-        self.run(py, &Request::bytecode(&bytecode, timeout)?)
+        self.run(py, Request::bytecode(&bytecode, timeout)?)
     }
 
     /// Makes all changes durable and visible to others.
@@ -171,8 +208,12 @@ impl Transaction {
     /// >>> db.query("g.V('OSL').count()").one()
     /// 1
     fn commit(&self, py: Python<'_>) -> PyResult<()> {
-        let inner = OnThread::take(&mut *self.slot()?)?.ok_or_else(ended)?;
-        raised(detached(py, inner, |inner| inner.commit()))
+        let worker = self.slot()?.take().ok_or_else(ended)?;
+        let commit = |transaction: &mut Option<_>| -> Result<(), StoreError> {
+            transaction.take().map_or(Err(StoreError::Aborted), mangrove::Transaction::commit)
+        };
+        // A commit that has begun is not stopped.
+        raised(worker.run(py, &CancelToken::default(), commit)?)
     }
 
     /// Leaves no trace.
@@ -183,9 +224,8 @@ impl Transaction {
     /// >>> db.query("g.V().count()").one()
     /// 5
     fn rollback(&self, py: Python<'_>) -> PyResult<()> {
-        if let Some(inner) = OnThread::take(&mut *self.slot()?)? {
-            detached(py, inner, |inner| inner.rollback());
-        }
+        let worker = self.slot()?.take();
+        py.detach(|| drop(worker));
         Ok(())
     }
 

@@ -1,6 +1,8 @@
 """Opening, transactions, indexes, errors, threads and processes."""
 
+import multiprocessing
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -93,20 +95,181 @@ def test_a_thread_cannot_wait_for_itself(db):
             db.query("g.addV()")
 
 
-def test_a_transaction_stays_on_its_thread(db):
-    raised = []
-
-    def use(tx):
-        try:
-            tx.query("g.addV()")
-        except mg.TransactionError as error:
-            raised.append(str(error))
-
+def test_a_transaction_may_be_used_and_ended_on_any_thread(db):
     with db.transaction() as tx:
-        thread = threading.Thread(target=use, args=(tx,))
+        thread = threading.Thread(target=tx.query, args=("g.addV('airport').property(id, 'ZRH')",))
         thread.start()
         thread.join()
-    assert "belongs to the thread" in raised[0]
+        assert tx.query("g.V().count()").one() == 6
+    assert db.query("g.V().count()").one() == 6
+    tx = db.transaction()
+    thread = threading.Thread(target=tx.commit)
+    thread.start()
+    thread.join()
+    assert tx.closed
+
+
+def test_a_transaction_that_is_forgotten_is_rolled_back_wherever_that_happens(db):
+    held = [db.transaction()]
+    held[0].query("g.V().drop()")
+    thread = threading.Thread(target=held.clear)
+    thread.start()
+    thread.join()
+    db.query("g.addV('airport').property(id, 'ZRH')", timeout=10)
+    assert db.query("g.V().count()").one() == 6
+
+    # Begun on a thread that has ended since.
+    begin = threading.Thread(target=lambda: held.append(db.transaction()))
+    begin.start()
+    begin.join()
+    held.clear()
+    db.query("g.addV('airport').property(id, 'OSL')", timeout=10)
+    assert db.query("g.V().count()").one() == 7
+
+
+def waiting_for_another(db, wait):
+    """What is raised by `wait` while another thread holds a transaction open."""
+    begun, done = threading.Event(), threading.Event()
+
+    def hold():
+        with db.transaction():
+            begun.set()
+            done.wait(30)
+
+    holder = threading.Thread(target=hold, name="holder")
+    holder.start()
+    begun.wait(30)
+    try:
+        with pytest.raises(BaseException) as caught:
+            wait()
+    finally:
+        done.set()
+        holder.join()
+    return caught.value
+
+
+def test_a_timeout_ends_the_wait_for_another_writer(db):
+    for wait in (lambda: db.query("g.addV()", timeout=0.1), lambda: db.transaction(timeout=0.1)):
+        error = waiting_for_another(db, wait)
+        assert isinstance(error, mg.TimeoutError) and "holder" in str(error)
+    db.query("g.addV()")
+
+
+def test_control_c_ends_the_wait_for_another_writer(db, tmp_path):
+    (tmp_path / "n.csv").write_text("id\n1\n")
+    waits = (
+        lambda: db.query("g.addV()"),
+        lambda: db.transaction(),
+        lambda: db.create_index("airport", "code"),
+        lambda: db.load(nodes={"n": tmp_path / "n.csv"}),
+        lambda: db.ingest().__enter__().add_vertices("n", [{"id": i} for i in range(100_001)]),
+    )
+    for wait in waits:
+        threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+        assert isinstance(waiting_for_another(db, wait), KeyboardInterrupt)
+    db.query("g.addV()")
+
+
+def test_control_c_stops_a_query_of_a_transaction_and_not_the_next(db):
+    with db.transaction() as tx:
+        threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+        with pytest.raises(KeyboardInterrupt):
+            tx.query(ENDLESS)
+        assert tx.query("g.V().count()").one() == 5
+
+
+def test_a_second_handle_must_not_ask_for_more(tmp_path):
+    with mg.open(tmp_path / "r.mg", durability="relaxed"):
+        with pytest.raises(mg.OpenError, match="relaxed durability"):
+            mg.open(tmp_path / "r.mg")
+        mg.open(tmp_path / "r.mg", read_only=True).close()
+    with mg.open(tmp_path / "r.mg") as db:
+        mg.open(tmp_path / "r.mg").query("g.addV()")
+        assert db.query("g.V().count()").one() == 1
+
+
+def test_a_database_deleted_under_a_handle_loses_nothing_unsaid(db, tmp_path):
+    shutil.rmtree(tmp_path / "air.mg")
+    with pytest.raises(mg.StorageError, match="deleted or replaced"):
+        db.query("g.addV()")
+    with pytest.raises(mg.OpenError, match="deleted or replaced"):
+        mg.open(tmp_path / "air.mg")
+    db.close()
+    with mg.open(tmp_path / "air.mg") as new:
+        new.query("g.addV()")
+    with mg.open(tmp_path / "air.mg") as again:
+        assert again.query("g.V().count()").one() == 1
+
+
+def in_a_fork(work):
+    """What `work` returns, or raises, in a forked child."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            said = repr(work())
+        except BaseException as error:
+            said = f"{type(error).__name__}: {error}"
+        os.write(writing, said.encode())
+        os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading) as answer:
+        said = answer.read()
+    os.waitpid(child, 0)
+    return said
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
+def test_a_forked_child_cannot_use_or_harm_what_its_parent_has_open(db, tmp_path):
+    path = tmp_path / "air.mg"
+    tx = db.transaction()
+    tx.query("g.addV('airport').property(id, 'ZRH')")
+    for work in (
+        lambda: db.query("g.V().count()").one(),
+        lambda: db.query("g.addV()"),
+        lambda: db.stats(),
+        lambda: tx.query("g.V().count()"),
+        lambda: tx.commit(),
+        lambda: mg.open(path, read_only=True),
+    ):
+        assert "forked" in in_a_fork(work)
+    assert "LockedError" in in_a_fork(lambda: mg.open(path))
+
+    def let_go():
+        nonlocal tx
+        tx = None
+        db.close()
+
+    assert in_a_fork(let_go) == "None"
+    tx.commit()
+    # The parent's lock outlived its child's handle.
+    test_a_second_writer_is_told_who_has_it(db, tmp_path)
+
+    def open_anew():
+        db.close()
+        return mg.open(path, read_only=True).query("g.V().count()").one()
+
+    assert in_a_fork(open_anew) == "6"
+    assert db.query("g.V().count()").one() == 6 and db.check() == []
+
+
+@pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="this system does not fork")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
+def test_a_forked_worker_of_multiprocessing_is_told_to_open_for_itself(db):
+    inherited[db.path] = db
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        with pytest.raises(mg.MangroveError, match="open it in each process by itself"):
+            pool.apply(count_with, (db.path,))
+    db.query("g.addV()")
+
+
+# What a forked process has of its parent.
+inherited = {}
+
+
+def count_with(path):
+    return inherited[path].query("g.V().count()").one()
 
 
 def test_threads_write_in_turn_and_read_at_once(db):
@@ -156,6 +319,26 @@ def test_parameters_given_twice_are_refused(db):
 
 # Minutes of work in little memory.
 ENDLESS = "g.inject(0).repeat(math('_ + 1')).times(2000000000).count()"
+
+
+def test_results_that_take_too_much_memory_are_refused(db):
+    everywhere = "g.V().repeat(both()).times(20)"
+    for query in (everywhere, everywhere + ".path()", "g.V().repeat(both()).times(40).fold().unfold()"):
+        with pytest.raises(mg.QueryError, match="memory budget"):
+            db.query(query, memory_mb=32)
+        with db.transaction() as tx:
+            with pytest.raises(mg.QueryError, match="memory budget"):
+                tx.query(query, memory_mb=32)
+    assert db.query(everywhere + ".count()").one() > 1_000_000
+    assert db.query("g.V().count()").one() == 5
+
+
+def test_a_timeout_may_be_longer_than_any_clock(db):
+    for timeout in (1e12, 1e300, float("inf")):
+        assert db.query("g.V().count()", timeout=timeout).one() == 5
+    for timeout in (-1, float("nan")):
+        with pytest.raises(ValueError, match="timeout"):
+            db.query("g.V()", timeout=timeout)
 
 
 def test_a_timeout_stops_a_query(db):

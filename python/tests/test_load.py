@@ -179,3 +179,35 @@ def test_progress_is_told_and_control_c_stops_a_load(empty, tmp_path):
     assert time.monotonic() - started < 5
     assert told and told[-1][2] == (tmp_path / "n.csv").stat().st_size
     assert empty.query("g.V().count()").one() == 0
+
+
+def test_rejects_overwrite_nothing(empty, tmp_path):
+    (tmp_path / "person.csv").write_text("id,born:int\n1,1815\n2,old\n")
+    source = (tmp_path / "person.csv").read_text()
+    report = empty.load(nodes={"person": "person.csv"}, on_error="skip", rejects="person.csv")
+    assert (report["rejects"], report["rejects_file"]) == (1, "person-2.csv")
+    assert (tmp_path / "person.csv").read_text() == source
+    assert "old" in (tmp_path / "person-2.csv").read_text()
+    (tmp_path / "more.csv").write_text("id,born:int\n3,young\n")
+    report = empty.load(nodes={"person": "more.csv"}, on_error="skip", rejects="person.csv")
+    assert report["rejects_file"] == "person-3.csv"
+    assert "old" in (tmp_path / "person-2.csv").read_text()
+
+
+LARGE = 2**53 + 1
+
+
+@pytest.mark.parametrize("values", [[LARGE, 0.5], [0.5, LARGE], [1, 0.5, LARGE], [LARGE, 1, None, 0.5]])
+def test_large_integers_beside_floats_stay_exact(empty, tmp_path, values):
+    rows = [{"id": n, "x": value} for n, value in enumerate(values)]
+    with empty.ingest() as w:
+        w.add_vertices("rows", rows)
+        w.add_vertices("columns", {"id": [n + 10 for n in range(len(values))], "x": values})
+    (tmp_path / "json.jsonl").write_text("".join(json.dumps({**row, "id": row["id"] + 20}) + "\n" for row in rows))
+    csv = "".join(f"{row['id'] + 30},{'' if row['x'] is None else row['x']}\n" for row in rows)
+    (tmp_path / "csv.csv").write_text("id,x\n" + csv)
+    empty.load(nodes={"json": "json.jsonl", "csv": "csv.csv"})
+    for label in ("rows", "columns", "json", "csv"):
+        found = list(empty.query("g.V().hasLabel(l).values('x')", l=label))
+        assert found == [value for value in values if value is not None], label
+        assert LARGE in [int(value) for value in found]

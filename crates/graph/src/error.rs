@@ -1,5 +1,7 @@
 //! What can go wrong in a store, said so that the reader knows what happened and what to do.
 
+use std::time::Duration;
+
 use thiserror::Error;
 
 use crate::id::ExternalId;
@@ -21,6 +23,8 @@ pub enum GraphError {
     NotStorable { found: &'static str, value: String },
     #[error("{what}: the limit is {limit}")]
     Limit { what: String, limit: u64 },
+    #[error("{}", busy(.holder, *.held, *.waited, *.timed_out))]
+    Busy { holder: String, held: Duration, waited: Duration, timed_out: bool },
     #[error("the database is open read-only")]
     ReadOnly,
     #[error(
@@ -43,4 +47,13 @@ impl GraphError {
     pub fn corrupt(what: impl Into<String>) -> Self {
         GraphError::Corrupt(what.into())
     }
+}
+
+fn busy(holder: &str, held: Duration, waited: Duration, timed_out: bool) -> String {
+    let (held, waited) = (held.as_secs_f64(), waited.as_secs_f64());
+    let why = if timed_out { "timed out" } else { "was cancelled" };
+    format!(
+        "waiting to write {why} after {waited:.1} s: {holder} has had a write transaction open for {held:.1} s; commit it or \
+         roll it back"
+    )
 }

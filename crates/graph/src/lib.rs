@@ -12,9 +12,9 @@
 pub mod cell;
 pub mod column;
 pub mod compare;
-pub mod decimal;
 pub mod error;
 pub mod id;
+pub mod number;
 pub mod predicate;
 pub mod record;
 pub mod schema;

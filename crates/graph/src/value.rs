@@ -17,6 +17,7 @@ use num_bigint::BigInt;
 use uuid::Uuid;
 
 use crate::id::{Direction, EdgeRef, ElementId, KeyId, VertexId};
+use crate::number;
 use crate::time::{Date, DateTime, Duration};
 
 #[derive(Clone, Debug, Default)]
@@ -332,6 +333,15 @@ impl fmt::Display for ValueType {
     }
 }
 
+/// How deep collections may stand in one another, in what is stored, given to a query or made by one.
+pub const NESTING_MAX: usize = 64;
+
+/// The double that is this integer exactly: beyond 2^53 not every integer has one.
+pub fn exact_double(int: i64) -> Option<f64> {
+    let double = int as f64;
+    (double as i128 == i128::from(int)).then_some(double)
+}
+
 /// A bulk set of more items is not written out as a list.
 const BULK_ITEMS_MAX: u64 = 1 << 24;
 
@@ -389,11 +399,13 @@ impl Value {
         }
     }
 
-    /// Whether the value and all it contains can be stored as a property.
+    /// Whether the value and all it contains can be stored as a property. Numbers beyond the bounds of [`number`] cannot.
     pub fn is_storable(&self) -> bool {
         match self {
             Value::List(items) | Value::Set(items) => items.iter().all(Value::is_storable),
             Value::Map(map) => map.iter().all(|(k, v)| k.is_storable() && v.is_storable()),
+            Value::BigInt(int) => number::check_int(int).is_ok(),
+            Value::Decimal(decimal) => number::check_decimal(decimal).is_ok(),
             other => other.value_type().is_storable(),
         }
     }
@@ -567,7 +579,7 @@ impl fmt::Display for Value {
             Value::Float32(v) => write!(f, "{}", float_text(f64::from(*v), v.to_string())),
             Value::Float64(v) => write!(f, "{}", float_text(*v, v.to_string())),
             Value::BigInt(v) => write!(f, "{v}"),
-            Value::Decimal(v) => f.write_str(&crate::decimal::text(v)),
+            Value::Decimal(v) => f.write_str(&number::text(v)),
             Value::String(v) => f.write_str(v),
             Value::Bytes(v) => v.iter().try_for_each(|b| write!(f, "{b:02x}")),
             Value::Uuid(v) => write!(f, "{v}"),

@@ -135,6 +135,12 @@ pub trait GraphView {
     /// What a batch of elements of one kind has under one key.
     fn properties(&self, elements: Elements<'_>, key: KeyId) -> Result<PropertyColumn>;
 
+    /// Another view of the very same graph, for another thread; `None` where there can be none: of a graph that is being
+    /// changed, or one that has changed since the view was taken.
+    fn fork(&self) -> Result<Option<Box<dyn GraphView + Send>>> {
+        Ok(None)
+    }
+
     /// The vertices of `label` whose `key` has a value that matches, from an index, sorted by id; `None` if there is no index
     /// that answers this predicate.
     fn search(&self, label: LabelId, key: KeyId, predicate: &Predicate) -> Result<Option<Vec<VertexId>>>;

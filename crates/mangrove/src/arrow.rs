@@ -29,7 +29,7 @@ use arrow_array::{
 };
 use arrow_buffer::{NullBuffer, OffsetBuffer};
 use arrow_schema::{ArrowError, Field, Fields, Schema};
-use mangrove_graph::{BigDecimal, DateTime, Value, compare};
+use mangrove_graph::{BigDecimal, DateTime, Value, compare, number};
 
 use crate::describe::Described;
 use crate::{json, keys, table};
@@ -126,9 +126,8 @@ impl Kind {
     }
 
     fn of_decimal(value: &Value) -> Kind {
-        // Written out, a decimal of an enormous exponent would be enormous too.
-        let decimal = compare::decimal(value).and_then(mangrove_graph::decimal::bounded);
-        let Some(decimal) = decimal else { return Kind::Text };
+        let bounded = |decimal: &BigDecimal| number::check_decimal(decimal).is_ok();
+        let Some(decimal) = compare::decimal(value).filter(bounded) else { return Kind::Text };
         let scale = decimal.fractional_digit_count().max(0);
         let digits = decimal.with_scale(scale).digits();
         Kind::Decimal { whole: digits.saturating_sub(scale as u64), scale }

@@ -2,18 +2,20 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use mangrove_graph::{
     Cardinality, ElementKind, GraphError, GraphView, GraphWrite, KeyId, LabelId, Schema, Value, ValueType,
 };
 use mangrove_ingest::{ExportFormat, ExportReport, IngestOptions, LoadOptions, LoadReport, Progress};
 use mangrove_query::gremlin::error::suggest;
-use mangrove_query::{Graph, Parameters, Procedure, Query};
-use mangrove_snapshot::{CheckReport, Snapshot, StoreStats};
+use mangrove_query::{CancelToken, Crew, CrewOptions, Explanation, Graph, Parameters, Procedure, Profile, Query};
+use mangrove_snapshot::{CheckReport, Patience, Snapshot, StoreStats, Writer};
 
 use crate::error::{ExportError, LoadError, OpenError, QueryError, StoreError};
 use crate::guard::{self, Bug};
 use crate::ingestion::Ingestion;
+use crate::memory::Memory;
 use crate::open::{self, Shared};
 use crate::stream::{ResultStream, Rows};
 use crate::transaction::Transaction;
@@ -39,7 +41,9 @@ use crate::{OpenOptions, QueryOptions};
 #[derive(Clone)]
 pub struct Database {
     shared: Arc<Shared>,
-    read_only: bool,
+    /// Ends waits for other writers.
+    cancel: CancelToken,
+    crew: Arc<Crew>,
 }
 
 impl Database {
@@ -48,13 +52,25 @@ impl Database {
         Self::open_with(path, &OpenOptions::default())
     }
 
-    /// Opens a database as `options` say. Handles on one database in one process share what is open, with the durability the
-    /// first of them asked for.
+    /// Opens a database as `options` say. Handles on one database in one process share what is open; one that asks for more
+    /// than the first of them did (to write, or full durability) is refused.
     pub fn open_with(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Self, OpenError> {
         let path = path.as_ref();
         let doing = || format!("opening {}", path.display());
         let shared = guard::run(path.parent().unwrap_or(path), &doing, || open::open(path, options))?;
-        Ok(Self { shared, read_only: options.read_only })
+        let crew = shared.crew.clone();
+        Ok(Self { shared, cancel: CancelToken::default(), crew })
+    }
+
+    /// This handle with threads of its own to help its heavy queries, in place of those all clones of a handle share.
+    pub fn with_crew(self, options: CrewOptions) -> Self {
+        Self { crew: Arc::new(Crew::new(options)), ..self }
+    }
+
+    /// This handle, which stops waiting for other writers when `cancel` is cancelled. A query is stopped by the token of its
+    /// own options too, and a load by its progress.
+    pub fn interruptible(self, cancel: CancelToken) -> Self {
+        Self { cancel, ..self }
     }
 
     pub fn path(&self) -> &Path {
@@ -62,13 +78,14 @@ impl Database {
     }
 
     pub fn is_read_only(&self) -> bool {
-        self.read_only
+        self.shared.store.is_read_only()
     }
 
     /// Runs a Gremlin query.
     ///
     /// A query that only reads runs as its results are taken, over a snapshot of the graph as it is now. One that writes has
-    /// run to its end when this returns, in a transaction of its own: either all it did is durable, or nothing.
+    /// run to its end when this returns, in a transaction of its own: either all it did is durable, or nothing. Its timeout
+    /// bounds the wait for other writers too.
     pub fn query(&self, text: &str, parameters: &Parameters, options: &QueryOptions) -> Result<ResultStream, QueryError> {
         self.guarded(&|| format!("running {text}"), || {
             let query = self.shared.prepared.query(text)?;
@@ -99,44 +116,87 @@ impl Database {
 
     fn run(&self, query: &Query, parameters: &Parameters, options: &QueryOptions) -> Result<ResultStream, QueryError> {
         let reports = self.shared.reports.clone();
+        let memory = Memory::new(options);
         let options = &self.shared.procedures.options(options);
         if query.writes() {
-            let mut transaction = self.begin()?;
+            let mut transaction = self.begin_write(options)?;
             let graph = &mut Graph::Write(&mut transaction);
-            let rows = Rows::collect(query.execute(graph, parameters, options)?, graph)?;
+            let rows = Rows::collect(query.execute(graph, parameters, options)?, graph, Memory::new(options))?;
             transaction.commit()?;
-            return Ok(ResultStream::finished(rows, self.shared.store.snapshot()?, reports));
+            return Ok(ResultStream::finished(rows, self.shared.store.snapshot()?, memory, reports));
         }
         let snapshot = self.shared.store.snapshot()?;
-        let execution = query.execute(&mut Graph::Read(&snapshot), parameters, options)?;
-        Ok(ResultStream::running(execution, snapshot, reports))
+        let options = QueryOptions { crew: Some(self.crew.clone()), ..options.clone() };
+        let execution = query.execute(&mut Graph::Read(&snapshot), parameters, &options)?;
+        Ok(ResultStream::running(execution, snapshot, memory, reports))
     }
 
     /// The plan of a query: as written, after each rule that changed it, and as it would run.
-    pub fn explain(&self, text: &str, parameters: &Parameters, options: &QueryOptions) -> Result<String, QueryError> {
+    pub fn explain(&self, text: &str, parameters: &Parameters, options: &QueryOptions) -> Result<Explanation, QueryError> {
         self.guarded(&|| format!("explaining {text}"), || {
             let query = self.shared.prepared.query(text)?;
             let snapshot = self.shared.store.snapshot()?;
-            Ok(query.explain(&snapshot, parameters, options)?.to_string())
+            Ok(query.explain(&snapshot, parameters, options)?)
         })
+    }
+
+    /// Runs a query to its end, and tells what each of its steps did; its results are only counted. What the query changes is
+    /// kept, as by [`query`](Self::query).
+    pub fn profile(&self, text: &str, parameters: &Parameters, options: &QueryOptions) -> Result<Profile, QueryError> {
+        self.guarded(&|| format!("profiling {text}"), || {
+            let query = self.shared.prepared.query(text)?;
+            let options = QueryOptions { profile: true, ..self.shared.procedures.options(options).clone() };
+            if query.writes() {
+                let mut transaction = self.begin_write(&options)?;
+                let graph = &mut Graph::Write(&mut transaction);
+                let profile = query.execute(graph, parameters, &options)?.profile(graph)?;
+                transaction.commit()?;
+                return Ok(profile);
+            }
+            let snapshot = self.shared.store.snapshot()?;
+            let options = QueryOptions { crew: Some(self.crew.clone()), ..options };
+            let graph = &mut Graph::Read(&snapshot);
+            Ok(query.execute(graph, parameters, &options)?.profile(graph)?)
+        })
+    }
+
+    /// A transaction for one query.
+    fn begin_write(&self, options: &QueryOptions) -> Result<mangrove_snapshot::Transaction, GraphError> {
+        let cancelled = || self.cancel.is_cancelled() || options.cancel.is_cancelled();
+        let patience = Patience { timeout: options.timeout, cancelled: &cancelled };
+        self.begin_for(Writer::this_thread(), patience)
     }
 
     /// Begins a transaction: several queries and loads that are kept together or not at all. Waits while another one writes.
     /// It belongs to the thread that began it.
     pub fn transaction(&self) -> Result<Transaction, StoreError> {
+        self.transaction_for(Writer::this_thread(), None)
+    }
+
+    /// Begins a transaction on behalf of `writer`, who waits at most `timeout` for another one to end.
+    pub fn transaction_for(&self, writer: Writer, timeout: Option<Duration>) -> Result<Transaction, StoreError> {
         self.guarded(&|| "beginning a transaction".into(), || {
-            Ok(Transaction::new(self.begin()?, self.shared.procedures.clone(), self.shared.reports.clone()))
+            let patience = Patience { timeout, cancelled: &|| self.cancel.is_cancelled() };
+            let Shared { procedures, reports, .. } = &*self.shared;
+            Ok(Transaction::new(self.begin_for(writer, patience)?, procedures.clone(), reports.clone()))
         })
     }
 
     /// Loads files and tables, in one transaction: if anything fails the graph is as it was.
     pub fn load(&self, options: &LoadOptions, progress: &mut dyn Progress) -> Result<LoadReport, LoadError> {
-        self.writing("loading files", |graph| Ok(mangrove_ingest::load(graph, options, progress)?))
+        self.guarded(&|| "loading files".into(), || {
+            let cancelled = || self.cancel.is_cancelled() || progress.cancelled();
+            let patience = Patience { timeout: None, cancelled: &cancelled };
+            let mut transaction = self.begin_for(Writer::this_thread(), patience)?;
+            let report = mangrove_ingest::load(&mut transaction, options, progress)?;
+            transaction.commit()?;
+            Ok(report)
+        })
     }
 
     /// Begins to take vertices and edges in batches that are committed as they come.
     pub fn ingest(&self, options: IngestOptions) -> Result<Ingestion, LoadError> {
-        if self.read_only { Err(GraphError::ReadOnly.into()) } else { Ok(Ingestion::new(self.clone(), options)) }
+        if self.is_read_only() { Err(GraphError::ReadOnly.into()) } else { Ok(Ingestion::new(self.clone(), options)) }
     }
 
     /// Makes `has(label, key, …)` fast: builds an index over the vertices of `label` and keeps it from now on. Returns false if
@@ -261,7 +321,11 @@ impl Database {
     }
 
     pub(crate) fn begin(&self) -> Result<mangrove_snapshot::Transaction, GraphError> {
-        if self.read_only { Err(GraphError::ReadOnly) } else { self.shared.store.begin() }
+        self.begin_for(Writer::this_thread(), Patience { timeout: None, cancelled: &|| self.cancel.is_cancelled() })
+    }
+
+    fn begin_for(&self, writer: Writer, patience: Patience<'_>) -> Result<mangrove_snapshot::Transaction, GraphError> {
+        self.shared.store.begin_for(writer, patience)
     }
 
     pub(crate) fn guarded<T, E: From<Bug>>(

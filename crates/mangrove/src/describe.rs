@@ -7,9 +7,13 @@ use std::sync::Arc;
 
 use mangrove_graph::record;
 use mangrove_graph::{
-    Cardinality, Cell, EdgeRef, ElementId, ElementKind, GraphError, GraphView, Path, PropertyValue, Result, Subgraph, Tree,
-    Value, VertexId, VertexProperty,
+    Cardinality, Cell, EdgeRef, ElementId, ElementKind, GraphError, GraphView, PropertyValue, Result, Subgraph, Tree, Value,
+    VertexId, VertexProperty,
 };
+
+use crate::QueryOptions;
+use crate::error::QueryError;
+use crate::memory::Memory;
 
 /// A value of a result with nothing left to look up.
 #[derive(Clone, Debug, PartialEq)]
@@ -102,27 +106,91 @@ pub struct VertexPropertyRecord {
     pub meta: Vec<(Arc<str>, Value)>,
 }
 
-/// Reads whole every element in `value`.
-pub fn describe(view: &dyn GraphView, value: &Value) -> Result<Described> {
-    Ok(match value {
-        Value::Vertex(id) => Described::Vertex(Box::new(vertex(view, *id)?)),
-        Value::Edge(edge) => Described::Edge(Box::new(self::edge(view, *edge)?)),
-        Value::VertexProperty(property) => Described::VertexProperty(Box::new(vertex_property(view, property)?)),
-        Value::Property(property) => Described::Property { key: property.name.clone(), value: property.value.clone() },
-        Value::Path(path) => describe_path(view, path)?,
-        Value::Tree(tree) => Described::Tree(branches(view, tree)?),
-        Value::Subgraph(subgraph) => describe_subgraph(view, subgraph)?,
-        Value::Entry(entry) => Described::Entry(Box::new((describe(view, &entry.0)?, describe(view, &entry.1)?))),
-        plain if holds_no_element(plain) => Described::Plain(plain.clone()),
-        Value::List(items) => Described::List(describe_all(view, items)?),
-        Value::Set(items) => Described::Set(describe_all(view, items)?),
-        Value::BulkSet(_) => Described::List(describe_all(view, &value.items().unwrap_or_default())?),
-        Value::Map(map) => {
-            let entry = |(k, v): &(Value, Value)| Ok((describe(view, k)?, describe(view, v)?));
-            Described::Map(map.iter().map(entry).collect::<Result<_>>()?)
+/// Reads whole every element in `value`, within an account of memory.
+pub(crate) fn describe(view: &dyn GraphView, value: &Value, memory: &mut Memory) -> Result<Described, QueryError> {
+    memory.hold_value(value)?;
+    Describing { view, memory }.value(value)
+}
+
+/// Reads whole every element in `value`, within the memory a query may take that asks for nothing else.
+pub fn describe_alone(view: &dyn GraphView, value: &Value) -> Result<Described, QueryError> {
+    describe(view, value, &mut Memory::new(&QueryOptions::default()))
+}
+
+/// What a record takes beside its properties, and what a property takes beside its value.
+const RECORD_BYTES: usize = 128;
+const PROPERTY_BYTES: usize = 64;
+
+struct Describing<'a> {
+    view: &'a dyn GraphView,
+    memory: &'a mut Memory,
+}
+
+impl Describing<'_> {
+    fn value(&mut self, value: &Value) -> Result<Described, QueryError> {
+        self.memory.hold(size_of::<Described>())?;
+        Ok(match value {
+            Value::Vertex(id) => Described::Vertex(Box::new(self.vertex(*id)?)),
+            Value::Edge(edge) => Described::Edge(Box::new(self.edge(*edge)?)),
+            Value::VertexProperty(property) => {
+                self.memory.hold(RECORD_BYTES)?;
+                Described::VertexProperty(Box::new(vertex_property(self.view, property)?))
+            }
+            Value::Property(property) => Described::Property { key: property.name.clone(), value: property.value.clone() },
+            Value::Path(path) => Described::Path { objects: self.values(&path.objects)?, labels: path.labels.clone() },
+            Value::Tree(tree) => Described::Tree(self.branches(tree)?),
+            Value::Subgraph(subgraph) => self.subgraph(subgraph)?,
+            Value::Entry(entry) => Described::Entry(Box::new((self.value(&entry.0)?, self.value(&entry.1)?))),
+            plain if holds_no_element(plain) => Described::Plain(plain.clone()),
+            Value::List(items) => Described::List(self.values(items)?),
+            Value::Set(items) => Described::Set(self.values(items)?),
+            Value::BulkSet(items) => {
+                let mut list = Vec::new();
+                for (value, count) in items.iter() {
+                    (0..*count).try_for_each(|_| self.value(value).map(|value| list.push(value)))?;
+                }
+                Described::List(list)
+            }
+            Value::Map(map) => {
+                let entries = map.iter().map(|(k, v)| Ok((self.value(k)?, self.value(v)?)));
+                Described::Map(entries.collect::<Result<_, QueryError>>()?)
+            }
+            plain => Described::Plain(plain.clone()),
+        })
+    }
+
+    fn values(&mut self, values: &[Value]) -> Result<Vec<Described>, QueryError> {
+        values.iter().map(|value| self.value(value)).collect()
+    }
+
+    fn branches(&mut self, tree: &Tree) -> Result<Vec<Branch>, QueryError> {
+        let branch = |(value, below): &(Value, Tree)| Ok(Branch { value: self.value(value)?, below: self.branches(below)? });
+        tree.0.iter().map(branch).collect()
+    }
+
+    fn subgraph(&mut self, subgraph: &Subgraph) -> Result<Described, QueryError> {
+        Ok(Described::Subgraph {
+            vertices: subgraph.vertices.iter().map(|id| self.vertex(*id)).collect::<Result<_, QueryError>>()?,
+            edges: subgraph.edges.iter().map(|edge| self.edge(*edge)).collect::<Result<_, QueryError>>()?,
+        })
+    }
+
+    fn vertex(&mut self, id: VertexId) -> Result<VertexRecord, QueryError> {
+        let record = vertex(self.view, id)?;
+        self.memory.hold(RECORD_BYTES)?;
+        for value in record.properties.iter().flat_map(|property| &property.values) {
+            self.memory.hold(PROPERTY_BYTES)?;
+            self.memory.hold_value(&value.value)?;
         }
-        plain => Described::Plain(plain.clone()),
-    })
+        Ok(record)
+    }
+
+    fn edge(&mut self, edge: EdgeRef) -> Result<EdgeRecord, QueryError> {
+        let record = self::edge(self.view, edge)?;
+        self.memory.hold(RECORD_BYTES)?;
+        record.properties.iter().try_for_each(|(_, value)| self.memory.hold_value(value))?;
+        Ok(record)
+    }
 }
 
 /// Plain through and through. Maps are not, so that their entries can be reached one way only.
@@ -133,27 +201,6 @@ fn holds_no_element(value: &Value) -> bool {
         Value::Token(_) => true,
         other => other.value_type().is_storable(),
     }
-}
-
-fn describe_all(view: &dyn GraphView, values: &[Value]) -> Result<Vec<Described>> {
-    values.iter().map(|value| describe(view, value)).collect()
-}
-
-fn describe_path(view: &dyn GraphView, path: &Path) -> Result<Described> {
-    Ok(Described::Path { objects: describe_all(view, &path.objects)?, labels: path.labels.clone() })
-}
-
-fn branches(view: &dyn GraphView, tree: &Tree) -> Result<Vec<Branch>> {
-    let branch =
-        |(value, below): &(Value, Tree)| Ok(Branch { value: describe(view, value)?, below: branches(view, below)? });
-    tree.0.iter().map(branch).collect()
-}
-
-fn describe_subgraph(view: &dyn GraphView, subgraph: &Subgraph) -> Result<Described> {
-    Ok(Described::Subgraph {
-        vertices: subgraph.vertices.iter().map(|id| vertex(view, *id)).collect::<Result<_>>()?,
-        edges: subgraph.edges.iter().map(|e| edge(view, *e)).collect::<Result<_>>()?,
-    })
 }
 
 /// A vertex and all its properties.

@@ -26,11 +26,22 @@ pub enum QueryError {
     Query(#[from] QueryFailure),
     /// The store refused before the query ran or when it was to be kept.
     #[error(transparent)]
-    Graph(#[from] GraphError),
+    Graph(GraphError),
     #[error("{}", ABORTED)]
     Aborted,
     #[error(transparent)]
     Bug(#[from] Bug),
+}
+
+/// A query that was stopped while it waited for another writer was stopped like any other.
+impl From<GraphError> for QueryError {
+    fn from(error: GraphError) -> Self {
+        match error {
+            GraphError::Busy { timed_out: true, .. } => QueryFailure::new(QueryErrorKind::Timeout, error.to_string()).into(),
+            GraphError::Busy { .. } => QueryFailure::new(QueryErrorKind::Cancelled, error.to_string()).into(),
+            error => Self::Graph(error),
+        }
+    }
 }
 
 impl QueryError {

@@ -2,14 +2,17 @@
 //!
 //! A panic is a bug of Mangrove's, never the user's. [`run`] catches it, writes a report of where it happened to a file, and
 //! gives it back as a [`Bug`]; what was being written is rolled back by the drop of its transaction, and the database stays
-//! usable. The panic hook that learns the place speaks only for code inside `run`: other panics go to the hook before it.
+//! usable. The panic hook that learns the place speaks only for code inside `run`, and for threads of ours that such code waits
+//! for and whose panics it passes on (they are known by their names): other panics go to the hook before it.
 
 use std::backtrace::Backtrace;
 use std::cell::{Cell, RefCell};
 use std::fmt::Write as _;
+use std::fs::File;
+use std::io::Write as _;
 use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::Once;
+use std::sync::{Mutex, Once, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// A panic caught at the boundary of the library.
@@ -30,6 +33,12 @@ thread_local! {
     static DEPTH: Cell<usize> = const { Cell::new(0) };
     static CAUGHT: RefCell<Option<Caught>> = const { RefCell::new(None) };
 }
+
+/// How the names of the threads begin that this library starts for its own work.
+const OUR_THREADS: &str = "mangrove ";
+
+/// What was seen last on such a thread.
+static ELSEWHERE: Mutex<Option<Caught>> = Mutex::new(None);
 
 /// What the hook saw.
 struct Caught {
@@ -57,9 +66,14 @@ fn install_hook() {
     static INSTALLED: Once = Once::new();
     INSTALLED.call_once(|| {
         let previous = std::panic::take_hook();
-        std::panic::set_hook(Box::new(move |info| match DEPTH.get() {
-            0 => previous(info),
-            _ => CAUGHT.set(Some(caught(info))),
+        std::panic::set_hook(Box::new(move |info| {
+            if DEPTH.get() > 0 {
+                CAUGHT.set(Some(caught(info)));
+            } else if std::thread::current().name().is_some_and(|name| name.starts_with(OUR_THREADS)) {
+                *ELSEWHERE.lock().unwrap_or_else(PoisonError::into_inner) = Some(caught(info));
+            } else {
+                previous(info);
+            }
         }));
     });
 }
@@ -73,7 +87,8 @@ fn caught(info: &PanicHookInfo<'_>) -> Caught {
 }
 
 fn bug(reports: &Path, doing: &dyn Fn() -> String) -> Bug {
-    let caught = CAUGHT.take().unwrap_or_else(|| Caught {
+    let elsewhere = || ELSEWHERE.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let caught = CAUGHT.take().or_else(elsewhere).unwrap_or_else(|| Caught {
         message: "panic".into(),
         place: "unknown place".into(),
         backtrace: String::new(),
@@ -82,7 +97,8 @@ fn bug(reports: &Path, doing: &dyn Fn() -> String) -> Bug {
     let name = report_name();
     let written = [reports.to_path_buf(), std::env::temp_dir()].into_iter().find_map(|directory| {
         let path = directory.join(&name);
-        std::fs::write(&path, &text).ok().map(|()| path)
+        // Never through a name somebody else has made, as in a directory for temporary files that all share.
+        File::create_new(&path).and_then(|mut file| file.write_all(text.as_bytes())).ok().map(|()| path)
     });
     Bug { message: caught.message, place: caught.place, report: written }
 }

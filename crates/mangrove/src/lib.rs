@@ -36,6 +36,7 @@ pub mod guard;
 mod ingestion;
 pub mod json;
 mod keys;
+mod memory;
 mod open;
 mod prepared;
 mod procedures;
@@ -51,8 +52,12 @@ pub use graph::{Cardinality, ElementKind, GraphError, IdSpace, Schema, Value, Va
 pub use ingestion::Ingestion;
 pub use mangrove_ingest as ingest;
 pub use mangrove_ingest::{ExportFormat, ExportReport, LoadOptions, LoadReport, Progress};
+pub use mangrove_query::optimize::RULES;
 pub use mangrove_query::procedure::{self, Procedure};
-pub use mangrove_query::{CancelToken, Options as QueryOptions, Parameters};
-pub use mangrove_snapshot::{CheckReport, Durability, OpenOptions, Snapshot, StoreStats};
+pub use mangrove_query::{
+    CancelToken, CrewOptions, ExplainedStep, Explanation, Messages, Options as QueryOptions, Parameters, Profile,
+    StepProfile,
+};
+pub use mangrove_snapshot::{CheckReport, Durability, OpenOptions, Snapshot, StoreStats, Writer};
 pub use stream::{ResultStream, Rows};
 pub use transaction::Transaction;

@@ -11,6 +11,7 @@ use mangrove_snapshot::Snapshot;
 
 use crate::describe::{self, Described};
 use crate::error::QueryError;
+use crate::memory::Memory;
 use crate::{arrow, guard};
 
 /// The results of a query, over one snapshot of the graph.
@@ -23,16 +24,17 @@ pub struct ResultStream {
     ready: VecDeque<Value>,
     warnings: Vec<String>,
     snapshot: Snapshot,
+    memory: Memory,
     reports: Arc<Path>,
 }
 
 impl ResultStream {
-    pub(crate) fn running(execution: Execution, snapshot: Snapshot, reports: Arc<Path>) -> Self {
-        Self { execution: Some(execution), ready: VecDeque::new(), warnings: Vec::new(), snapshot, reports }
+    pub(crate) fn running(execution: Execution, snapshot: Snapshot, memory: Memory, reports: Arc<Path>) -> Self {
+        Self { execution: Some(execution), ready: VecDeque::new(), warnings: Vec::new(), snapshot, memory, reports }
     }
 
-    pub(crate) fn finished(rows: Rows, snapshot: Snapshot, reports: Arc<Path>) -> Self {
-        Self { execution: None, ready: rows.values.into(), warnings: rows.warnings, snapshot, reports }
+    pub(crate) fn finished(rows: Rows, snapshot: Snapshot, memory: Memory, reports: Arc<Path>) -> Self {
+        Self { execution: None, ready: rows.values.into(), warnings: rows.warnings, snapshot, memory, reports }
     }
 
     /// The next results, some hundreds to thousands at a time; `None` at the end.
@@ -64,32 +66,46 @@ impl ResultStream {
 
     /// Reads whole the elements of a result.
     pub fn describe(&self, value: &Value) -> Result<Described, QueryError> {
+        self.describe_within(value, &mut self.memory.clone())
+    }
+
+    fn describe_within(&self, value: &Value, memory: &mut Memory) -> Result<Described, QueryError> {
         guard::run(&self.reports, &|| "reading the elements of a result".into(), || {
-            Ok(describe::describe(&self.snapshot, value)?)
+            describe::describe(&self.snapshot, value, memory)
         })
     }
 
     /// All results that are left.
+    ///
+    /// # Errors
+    /// As those of the query, and if they take more memory than it may have.
     pub fn values(&mut self) -> Result<Vec<Value>, QueryError> {
-        let mut values = Vec::new();
+        let (mut values, mut memory) = (Vec::new(), self.memory.clone());
         while let Some(batch) = self.next_batch()? {
+            memory.hold_values(&batch)?;
             values.extend(batch);
         }
         Ok(values)
     }
 
     /// All results that are left, with their elements read whole.
+    ///
+    /// # Errors
+    /// As [`values`](Self::values).
     pub fn described(&mut self) -> Result<Vec<Described>, QueryError> {
-        let mut described = Vec::new();
+        let (mut described, mut memory) = (Vec::new(), self.memory.clone());
         while let Some(batch) = self.next_batch()? {
             for value in &batch {
-                described.push(self.describe(value)?);
+                described.push(self.describe_within(value, &mut memory)?);
             }
         }
         Ok(described)
     }
 
     /// All results that are left as one record batch, laid out as [`arrow`] says.
+    ///
+    /// # Errors
+    /// As [`values`](Self::values).
     pub fn to_arrow(&mut self) -> Result<RecordBatch, QueryError> {
         let rows = self.described()?;
         guard::run(&self.reports, &|| "making a record batch of a result".into(), || {
@@ -122,9 +138,10 @@ pub struct Rows {
 
 impl Rows {
     /// Runs an execution to its end.
-    pub(crate) fn collect(mut execution: Execution, graph: &mut Graph<'_>) -> Result<Self, QueryError> {
+    pub(crate) fn collect(mut execution: Execution, graph: &mut Graph<'_>, mut memory: Memory) -> Result<Self, QueryError> {
         let mut values = Vec::new();
         while let Some(batch) = execution.next(graph)? {
+            memory.hold_values(&batch)?;
             values.extend(batch);
         }
         Ok(Self { values, warnings: execution.warnings().to_vec() })

@@ -12,6 +12,7 @@ use crate::database::hex;
 use crate::describe::{self, Described};
 use crate::error::{LoadError, QueryError, StoreError};
 use crate::guard;
+use crate::memory::Memory;
 use crate::procedures::Registry;
 use crate::stream::Rows;
 
@@ -84,13 +85,13 @@ impl Transaction {
         if !query.writes() {
             return guard::run(&self.reports, &doing, || {
                 let graph = &mut Graph::Read(inner.as_view());
-                Rows::collect(query.execute(graph, parameters, options)?, graph)
+                Rows::collect(query.execute(graph, parameters, options)?, graph, Memory::new(options))
             });
         }
         let graph = &mut Graph::Write(inner);
         let execution =
             guard::run(&self.reports, &doing, || Ok::<_, QueryError>(query.execute(graph, parameters, options)?))?;
-        let outcome = guard::run(&self.reports, &doing, || Rows::collect(execution, graph));
+        let outcome = guard::run(&self.reports, &doing, || Rows::collect(execution, graph, Memory::new(options)));
         self.abort_on_error(outcome)
     }
 
@@ -114,10 +115,13 @@ impl Transaction {
         Ok(self.inner.as_ref().ok_or(StoreError::Aborted)?.as_view())
     }
 
-    /// Reads whole the elements of a result.
-    pub fn describe(&self, value: &Value) -> Result<Described, StoreError> {
-        let view = self.view()?;
-        guard::run(&self.reports, &|| "reading the elements of a result".into(), || Ok(describe::describe(view, value)?))
+    /// Reads whole the elements of results; `options` are those of the query, of which the memory they may take counts here.
+    pub fn describe(&self, values: &[Value], options: &QueryOptions) -> Result<Vec<Described>, QueryError> {
+        let view = self.inner.as_ref().ok_or(QueryError::Aborted)?.as_view();
+        let mut memory = Memory::new(options);
+        guard::run(&self.reports, &|| "reading the elements of a result".into(), || {
+            values.iter().map(|value| describe::describe(view, value, &mut memory)).collect()
+        })
     }
 
     /// Makes all changes durable and visible to others.

@@ -125,3 +125,32 @@ fn batches_are_committed_as_they_come() {
     ingestion.flush().unwrap();
     assert_eq!((graph.count(), ingestion.report().vertex_count()), (Value::Int64(5), 5));
 }
+
+#[test]
+fn numbers_that_would_take_all_memory_are_refused_and_large_ones_are_written_short() {
+    let graph = Graph::new();
+    let values = |text: &str| graph.query(text).and_then(|mut results| results.values());
+    for query in [
+        "g.inject('1e999999999').asNumber()",
+        "g.inject(1e9000m).as('a').math('a * a * a')",
+        "g.withSack(1e9000m, mult).inject(1e9000m).sack(mult).by(identity()).sack()",
+        "g.withSack(1e9000m).inject(1e9000m).sack(mult).sack()",
+    ] {
+        match values(query) {
+            Ok(values) => assert!(values.iter().all(|value| value.to_string().len() < 100), "{query}: {values:?}"),
+            Err(error) => assert!(error.to_string().len() < 400, "{query}: {error}"),
+        }
+    }
+    let error = values("g.withSack(1e9000m).inject(1e9000m).sack(mult).sack()").unwrap_err().to_string();
+    assert!(error.contains("exponent"), "{error}");
+    assert_eq!(values("g.inject(12e9000m)").unwrap()[0].to_string(), "12E9000");
+    let text = graph.query("g.inject(12e9000m)").unwrap().to_arrow().unwrap();
+    assert_eq!(text.num_rows(), 1);
+    let large = mangrove::graph::BigDecimal::new(1.into(), -1_000_000_000);
+    let stored = graph.db.query(
+        "g.addV('n').property('x', x)",
+        &Parameters::from([("x".to_owned(), large.into())]),
+        &QueryOptions::default(),
+    );
+    assert!(stored.is_err(), "what could not be read again is not stored");
+}

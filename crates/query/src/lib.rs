@@ -10,9 +10,11 @@
 //! through a chain of operators over a [`GraphView`], so that `limit` stops work early and nothing is collected that a barrier
 //! does not need. This crate knows no store: it reads and writes through the traits of `mangrove_graph`.
 
+pub mod crew;
 pub mod error;
 pub mod execute;
 pub mod gremlin;
+mod machine;
 pub mod optimize;
 pub mod plan;
 pub mod procedure;
@@ -24,8 +26,10 @@ use std::time::Duration;
 
 use mangrove_graph::{GraphView, GraphWrite, Value};
 
+pub use crew::{Crew, CrewOptions};
 pub use error::{QueryError, QueryErrorKind, Result};
-pub use execute::Execution;
+pub use execute::{Execution, Messages, Profile, StepProfile};
+pub use optimize::{ExplainedStep, Explanation};
 pub use procedure::{Procedure, Procedures};
 
 use gremlin::syntax::Traversal;
@@ -83,10 +87,15 @@ pub struct Options {
     /// Stops the query with an error after so long.
     pub timeout: Option<Duration>,
     pub cancel: CancelToken,
-    /// What barriers and side effects may hold in memory, approximately.
+    /// What barriers and side effects may hold in memory, approximately; and so what results may that are taken all together.
+    /// By default half of the machine's memory, at most 4 GB.
     pub memory_bytes_max: usize,
     /// Turns rules of the optimiser off, by name.
     pub rules_off: Vec<String>,
+    /// Keep count of what each step does, for [`Execution::profile`].
+    pub profile: bool,
+    /// The threads that may help.
+    pub crew: Option<Arc<Crew>>,
     /// What `call()` may run. A database puts its own here.
     pub procedures: Arc<Procedures>,
 }
@@ -96,8 +105,10 @@ impl Default for Options {
         Self {
             timeout: None,
             cancel: CancelToken::default(),
-            memory_bytes_max: 4 << 30,
+            memory_bytes_max: machine::query_bytes_max(),
             rules_off: Vec::new(),
+            profile: false,
+            crew: None,
             procedures: Procedures::built_in().clone(),
         }
     }
@@ -150,13 +161,16 @@ impl Query {
     /// Plans the query and makes it ready to run. Nothing is read yet.
     pub fn execute(&self, graph: &mut Graph<'_>, parameters: &Parameters, options: &Options) -> Result<Execution> {
         let plan = self.plan(graph.view(), parameters, options)?;
-        Execution::new(plan, options.clone(), self.text.clone()).map_err(|e| e.in_text(&self.text))
+        Execution::new(plan, graph, options.clone(), self.text.clone()).map_err(|e| e.in_text(&self.text))
     }
 
     /// The optimised plan.
     pub fn plan(&self, view: &dyn GraphView, parameters: &Parameters, options: &Options) -> Result<plan::Plan> {
         let mut plan = self.resolve(view, parameters).map_err(|e| e.in_text(&self.text))?;
         optimize::optimize(&mut plan, view, &options.rules_off);
+        if options.profile {
+            plan::estimate(&mut plan, view)?;
+        }
         Ok(plan)
     }
 
@@ -168,7 +182,7 @@ impl Query {
         options: &Options,
     ) -> Result<optimize::Explanation> {
         let mut plan = self.resolve(view, parameters).map_err(|e| e.in_text(&self.text))?;
-        Ok(optimize::explain(&mut plan, view, &options.rules_off))
+        Ok(optimize::explain(&mut plan, view, &options.rules_off)?)
     }
 
     fn resolve(&self, view: &dyn GraphView, parameters: &Parameters) -> Result<plan::Plan> {

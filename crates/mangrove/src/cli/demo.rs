@@ -71,19 +71,15 @@ impl Demo {
 }
 
 fn load(database: &Database) -> Result<crate::LoadReport, Failure> {
-    let directory = std::env::temp_dir().join(format!("mangrove-demo-{}", std::process::id()));
-    let written = write_files(&directory).map_err(|error| Failure::Request(format!("{}: {error}", directory.display())));
-    let loaded = written.and_then(|files| {
-        let options = LoadOptions { files, ..LoadOptions::default() };
-        Ok(database.load(&options, &mut Quiet)?)
-    });
-    // Leftovers of a failure to remove them do no harm in the directory for temporary files.
-    let _ = fs::remove_dir_all(&directory);
-    loaded
+    // Of a name nobody can foresee, and removed when it is dropped.
+    let directory = tempfile::Builder::new().prefix("mangrove-demo-").tempdir();
+    let written = directory.and_then(|directory| Ok((write_files(directory.path())?, directory)));
+    let (files, _directory) =
+        written.map_err(|error| Failure::Request(format!("the demo's files could not be written: {error}")))?;
+    Ok(database.load(&LoadOptions { files, ..LoadOptions::default() }, &mut Quiet)?)
 }
 
 fn write_files(directory: &Path) -> io::Result<Vec<PathBuf>> {
-    fs::create_dir_all(directory)?;
     let mut paths = Vec::with_capacity(FILES.len());
     for (name, content) in FILES {
         paths.push(directory.join(name));

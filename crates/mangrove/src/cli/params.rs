@@ -3,7 +3,7 @@
 //! `x=5` is an integer, `x=1.5` a double, `x=true`, `x=null`, `x=[1,2]` and `x={"a":1}` what they look like, `x="5"` a string;
 //! whatever is not JSON is a string as it stands (`x=AUS`).
 
-use mangrove_graph::{BigInt, Map, Value};
+use mangrove_graph::{Map, Value, number};
 use mangrove_query::Parameters;
 use serde_json::Value as Json;
 
@@ -47,7 +47,7 @@ fn integer(text: &str) -> Option<Value> {
         return None;
     }
     let small = text.parse().map(Value::Int32).or_else(|_| text.parse().map(Value::Int64)).ok();
-    small.or_else(|| text.parse::<BigInt>().ok().map(Value::from))
+    small.or_else(|| number::big_int(text).ok().map(Value::from))
 }
 
 fn of_json(json: &Json) -> Value {
@@ -85,7 +85,7 @@ mod tests {
         for (text, expected) in cases {
             assert_eq!(value(text), expected, "{text}");
         }
-        assert_eq!(value("99999999999999999999"), "99999999999999999999".parse::<BigInt>().unwrap().into());
+        assert_eq!(value("99999999999999999999"), "99999999999999999999".parse::<mangrove_graph::BigInt>().unwrap().into());
     }
 
     #[test]

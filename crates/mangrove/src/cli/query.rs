@@ -1,5 +1,6 @@
 //! `mangrove query`: one query, its results on stdout.
 
+use std::fmt::Display;
 use std::io::{IsTerminal, Read};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -8,7 +9,7 @@ use clap::Args;
 
 use super::output::{self, Format};
 use super::{Failure, counted, interrupt, open_reading, open_writing, params, say};
-use crate::{QueryError, QueryOptions};
+use crate::{Explanation, Profile, QueryError, QueryOptions};
 
 /// Ask a question in Gremlin, or change the graph with one
 #[derive(Args)]
@@ -26,9 +27,15 @@ pub struct Query {
     /// Give up after this long, as in 500ms, 30s, 5m
     #[arg(long, value_name = "TIME", value_parser = duration)]
     timeout: Option<Duration>,
+    /// Give up when this many megabytes are not enough; by default half of the machine's memory, at most 4096
+    #[arg(long, value_name = "MB")]
+    memory: Option<usize>,
     /// Show how the query would be run, instead of running it
     #[arg(long)]
     explain: bool,
+    /// Run the query and show what each step of it did, instead of its results
+    #[arg(long, conflicts_with = "explain")]
+    profile: bool,
 }
 
 impl Query {
@@ -37,10 +44,17 @@ impl Query {
         let text = self.text()?;
         let writes = mangrove_query::Query::parse(&text).map_err(QueryError::from)?.writes();
         let database = if writes && !self.explain { open_writing(&self.db)? } else { open_reading(&self.db)? };
-        let options = QueryOptions { timeout: self.timeout, cancel: interrupt::token(), ..QueryOptions::default() };
+        let defaults = QueryOptions::default();
+        let memory_bytes_max = self.memory.map_or(defaults.memory_bytes_max, |mb| mb.saturating_mul(1 << 20));
+        let cancel = interrupt::token();
+        let options = QueryOptions { timeout: self.timeout, cancel, memory_bytes_max, ..defaults };
         if self.explain {
             let plan = database.explain(&text, &parameters, &options)?;
-            return output::print_text(&plan);
+            return output::print_text(&self.form(&plan, Explanation::to_json));
+        }
+        if self.profile {
+            let profile = database.profile(&text, &parameters, &options)?;
+            return output::print_text(&self.form(&profile, Profile::to_json));
         }
         let started = Instant::now();
         let mut results = database.query(&text, &parameters, &options)?;
@@ -50,6 +64,11 @@ impl Query {
             say(&format!("{} in {}", counted(rows, "row", "rows"), elapsed(started.elapsed())));
         }
         Ok(())
+    }
+
+    /// As text, or as JSON if that is how results are to be written.
+    fn form<T: Display>(&self, shown: &T, to_json: fn(&T) -> String) -> String {
+        if self.format == Format::Json { to_json(shown) + "\n" } else { format!("{}\n", shown.to_string().trim_end()) }
     }
 
     fn text(&self) -> Result<String, Failure> {

@@ -147,8 +147,11 @@ impl OrderLocal {
                 (_, SortOrder::Shuffle) => {
                     (0..batch.len()).map(|_| Some(Value::Int64(cx.shared.random.next() as i64 >> 1))).collect()
                 }
-                (ByOp::Column(column), _) => entry_column(&batch, *column),
-                (by, _) => by.eval(cx, &batch)?,
+                (ByOp::Column(column), _) => sort_keys(cx, entry_column(&batch, *column))?,
+                (by, _) => {
+                    let keys = by.eval(cx, &batch)?;
+                    sort_keys(cx, keys)?
+                }
             });
         }
         let mut rows: Vec<usize> = (0..batch.len()).filter(|row| keys.iter().all(|k: &Vec<_>| k[*row].is_some())).collect();

@@ -4,6 +4,8 @@
 //! traversal, the row of the parent it came from), its path and its sack. A column nobody needs is not there. Bulks saturate:
 //! more traversers than 64 bits count are an error where they are counted.
 
+use std::ops::Range;
+
 use mangrove_graph::{EdgeRef, Value, VertexId};
 
 use super::path::{self, PathMode, PathRef};
@@ -217,6 +219,25 @@ impl Batch {
         let first = self.gather(&front);
         *self = self.gather(&back);
         first
+    }
+
+    /// A copy of the traversers in a range of rows.
+    pub fn slice(&self, rows: Range<usize>) -> Batch {
+        fn part<T: Clone>(column: &Option<Vec<T>>, rows: &Range<usize>) -> Option<Vec<T>> {
+            column.as_ref().map(|column| column[rows.clone()].to_vec())
+        }
+        let items = match &self.items {
+            Items::Vertices(ids) => Items::Vertices(ids[rows.clone()].to_vec()),
+            Items::Edges(edges) => Items::Edges(edges[rows.clone()].to_vec()),
+            Items::Values(values) => Items::Values(values[rows.clone()].to_vec()),
+        };
+        Batch {
+            items,
+            bulk: part(&self.bulk, &rows),
+            scope: part(&self.scope, &rows),
+            paths: part(&self.paths, &rows),
+            sacks: part(&self.sacks, &rows),
+        }
     }
 
     /// A copy whose rows are each a scope of their own, standing for one traverser each.

@@ -1,5 +1,6 @@
 //! `by()` modulators: one value for each traverser, or none where the modulator gives nothing.
 
+use arrow_array::ArrayRef;
 use mangrove_graph::{Cell, PropertyColumn, Token, Value};
 
 use super::batch::{Batch, Items};
@@ -37,6 +38,22 @@ impl ByOp {
             values.iter_mut().for_each(|v| *v = Some(v.take().unwrap_or_default()));
         }
         Ok(values)
+    }
+}
+
+impl ByOp {
+    /// The values as an Arrow array, where they are a property of elements and of one type; nulls are of elements that have
+    /// none and are to be passed over.
+    pub fn typed_column(&mut self, cx: &mut Context<'_, '_>, batch: &Batch) -> Result<Option<ArrayRef>> {
+        let ByOp::Key(key) = self else { return Ok(None) };
+        if cx.shared.productive_by || matches!(batch.items, Items::Values(_)) {
+            return Ok(None);
+        }
+        let Some(id) = key.id(cx) else { return Ok(None) };
+        match element::column(cx, batch, id)? {
+            Some(PropertyColumn::Typed(array)) => Ok(Some(array)),
+            _ => Ok(None),
+        }
     }
 }
 

@@ -1,10 +1,13 @@
 //! Operators and chains of them.
 
+use std::time::Instant;
+
 use mangrove_graph::Value;
 
 use super::batch::{Batch, Items};
 use super::context::Context;
 use super::path::PathMode;
+use super::profile::{Messages, Stats};
 use crate::error::Result;
 use crate::gremlin::syntax::Span;
 use crate::plan::Name;
@@ -23,10 +26,23 @@ pub trait Op: Send {
         let _ = scopes;
     }
 
+    /// The chain an operator is made of, for whoever wants to know what was done in it.
+    fn inside(&self) -> Option<Inside<'_>> {
+        None
+    }
+
     /// Begins another round of the `repeat` it is in; most operators start afresh.
     fn next_round(&mut self, scopes: usize) {
         self.reset(scopes);
     }
+}
+
+/// A chain within an operator.
+pub enum Inside<'a> {
+    /// The body of a repeat.
+    Body(&'a Chain),
+    /// Steps of the query itself, worked on together.
+    Run(&'a Chain, Messages),
 }
 
 /// An operator that turns a batch into a batch and remembers nothing.
@@ -54,13 +70,35 @@ pub struct Link {
     pub op: Box<dyn Op>,
     pub labels: Vec<Name>,
     pub span: Span,
+    /// The step, and the traversers it is likely to give, if somebody is to read the profile.
+    pub name: String,
+    pub estimate: Option<f64>,
+    pub stats: Stats,
     /// Given by the operator and not passed on yet, where traversers go one by one.
     waiting: Batch,
 }
 
 impl Link {
     pub fn new(op: Box<dyn Op>, labels: Vec<Name>, span: Span) -> Self {
-        Self { op, labels, span, waiting: Batch::default() }
+        let (name, estimate, stats, waiting) = Default::default();
+        Self { op, labels, span, name, estimate, stats, waiting }
+    }
+
+    /// The operator's next batch; its time, that of the operators it pulls from aside, counts as its own.
+    fn next(&mut self, cx: &mut Context<'_, '_>, input: &mut dyn Input) -> Result<Option<Batch>> {
+        if !cx.shared.profiling {
+            return self.op.next(cx, input);
+        }
+        let outer = std::mem::take(&mut cx.shared.pulled_nanos);
+        let began = Instant::now();
+        let pulled = self.op.next(cx, input);
+        let nanos = began.elapsed().as_nanos() as u64;
+        self.stats.nanos += nanos.saturating_sub(cx.shared.pulled_nanos);
+        cx.shared.pulled_nanos = outer + nanos;
+        if let Ok(Some(batch)) = &pulled {
+            self.stats.gave(batch);
+        }
+        pulled
     }
 }
 
@@ -72,6 +110,15 @@ pub struct Chain {
 impl Chain {
     pub fn new(links: Vec<Link>) -> Self {
         Self { links }
+    }
+
+    pub fn links(&self) -> &[Link] {
+        &self.links
+    }
+
+    /// Adds what another thread did with a chain of the same steps.
+    pub fn absorb(&mut self, other: &Chain) {
+        self.links.iter_mut().zip(&other.links).for_each(|(mine, theirs)| mine.stats.add(theirs.stats));
     }
 
     pub fn pull(&mut self, cx: &mut Context<'_, '_>, start: &mut dyn Input) -> Result<Option<Batch>> {
@@ -96,7 +143,7 @@ fn pull_from(links: &mut [Link], cx: &mut Context<'_, '_>, start: &mut dyn Input
         return Ok(Some(last.waiting.split_front(1)));
     }
     let mut upstream = Upstream { links: before, start };
-    let pulled = last.op.next(cx, &mut upstream).map_err(|e| if last.span.end > 0 { e.at(last.span) } else { e })?;
+    let pulled = last.next(cx, &mut upstream).map_err(|e| if last.span.end > 0 { e.at(last.span) } else { e })?;
     Ok(pulled.map(|mut batch| {
         batch.label(&last.labels, cx.mode());
         if cx.shared.one_by_one && batch.len() > 1 {
@@ -139,6 +186,14 @@ pub struct Child {
     chain: Chain,
 }
 
+/// Does a child's work, whose time counts as its parent's.
+fn within_parent<T>(cx: &mut Context<'_, '_>, work: impl FnOnce(&mut Context<'_, '_>) -> T) -> T {
+    let pulled = cx.shared.pulled_nanos;
+    let done = work(cx);
+    cx.shared.pulled_nanos = pulled;
+    done
+}
+
 impl Child {
     pub fn new(chain: Chain) -> Self {
         Self { chain }
@@ -149,10 +204,14 @@ impl Child {
         let mut all = Batch::default();
         self.chain.reset(scopes);
         let mut start = Once::new(batch);
-        while let Some(part) = self.chain.pull(cx, &mut start)? {
+        while let Some(part) = within_parent(cx, |cx| self.chain.pull(cx, &mut start))? {
             all.append(part);
         }
         Ok(all)
+    }
+
+    pub fn chain(&self) -> &Chain {
+        &self.chain
     }
 
     /// Begins to run for `batch` lazily; pull with [`pull`](Self::pull).
@@ -180,7 +239,7 @@ impl Child {
         self.chain.reset(batch.len());
         let mut start = Once::new(batch.as_scopes());
         while missing > 0
-            && let Some(part) = self.chain.pull(cx, &mut start)?
+            && let Some(part) = within_parent(cx, |cx| self.chain.pull(cx, &mut start))?
         {
             for row in 0..part.len() {
                 missing -= usize::from(!std::mem::replace(&mut found[part.scope(row)], true));
@@ -196,7 +255,7 @@ impl Child {
         self.chain.reset(batch.len());
         let mut start = Once::new(batch.as_scopes());
         while missing > 0
-            && let Some(part) = self.chain.pull(cx, &mut start)?
+            && let Some(part) = within_parent(cx, |cx| self.chain.pull(cx, &mut start))?
         {
             for row in 0..part.len() {
                 let slot = &mut found[part.scope(row)];

@@ -1,6 +1,6 @@
 //! Plan to operators.
 
-use mangrove_graph::Token;
+use mangrove_graph::{Map, Token, Value};
 
 use super::barrier::{BulkOp, OrderLocal, OrderOp, SackBarrierOp};
 use super::branch::{ChooseOp, CoalesceOp, ConditionOp, OptionalOp, PickOp, UnionOp};
@@ -15,11 +15,12 @@ use super::group::{GroupCountOp, GroupOp, GroupValueOp, TreeOp};
 use super::hop::{DegreeOp, EndOp, HopOp};
 use super::init::{InjectOp, ScanOp};
 use super::list::ListOp;
-use super::map::{ConstantOp, FlatMapOp, IdentityOp, IndexOp, LocalOp, MapOp};
+use super::map::{ConstantOp, FlatMapOp, IdentityOp, IndexOp, LocalOp, MapOp, SpreadOp};
 use super::matching::{self, AnyOp, MatchOp, PatternOp};
 use super::math::MathStep;
 use super::merge::MergeOp;
 use super::mutate::{self, AddEdgeOp, AddVertexOp, DropOp, PropertiesStep, PropertyStep, SetPropertyOp};
+use super::parallel::{ParallelOp, is_heavy, is_independent};
 use super::path::PathMode;
 use super::reduce::{FoldOp, ReduceLocal, ReduceOp, UnfoldOp};
 use super::repeat::{EmitOp, RepeatOp, UntilOp};
@@ -29,25 +30,82 @@ use super::set::{DedupOp, LocalSet, RangeOp, SampleOp, TailOp};
 use super::side_effect::{AggregateOp, CapOp, FailOp, SideEffectOp, SubgraphOp};
 use super::text::{AsBoolOp, AsNumberOp, ConcatOp, ConjoinOp, FormatOp, OperandOp, TextOp};
 use crate::error::Result;
+use crate::gremlin::syntax::Span;
 use crate::plan::*;
 
-/// The chain of a whole query.
-pub fn root(plan: &Plan) -> Result<Chain> {
-    chain(&plan.traversal, true)
+/// The chain of a whole query; `parallel` if others may help with it, `named` if its profile is to be read.
+pub fn root(plan: &Plan, parallel: bool, named: bool) -> Result<Chain> {
+    chain(&plan.traversal, Place { start: true, parallel, named })
 }
 
-/// `start`: nothing comes before it but the one traverser a query starts with.
-fn chain(traversal: &Traversal, start: bool) -> Result<Chain> {
-    let mut links = Vec::with_capacity(traversal.steps.len());
-    for (at, node) in traversal.steps.iter().enumerate() {
-        let op = compile(&node.step, start && at == 0)?;
-        links.push(Link::new(op, node.labels.clone(), node.span));
+/// Steps as they are, for one thread.
+pub fn serial(traversal: &Traversal, named: bool) -> Result<Chain> {
+    chain(traversal, Place { named, ..Place::default() })
+}
+
+/// Where a chain stands.
+#[derive(Clone, Copy, Default)]
+struct Place {
+    /// Nothing comes before it but the one traverser a query starts with.
+    start: bool,
+    /// Its traversers are of one scope, and many threads may work on them.
+    parallel: bool,
+    /// Its links know their steps' names.
+    named: bool,
+}
+
+fn chain(traversal: &Traversal, place: Place) -> Result<Chain> {
+    let steps = &traversal.steps;
+    let mut links = Vec::with_capacity(steps.len());
+    let mut at = 0;
+    while at < steps.len() {
+        let run = if place.parallel { parallel_run(&steps[at..]) } else { 0 };
+        if run > 0 {
+            let run_steps = Traversal { steps: steps[at..at + run].to_vec() };
+            links.push(Link::new(Box::new(ParallelOp::new(run_steps, place.named)?), Vec::new(), Span::default()));
+            at += run;
+        } else {
+            let node = &steps[at];
+            if gathers_below(&node.step) {
+                links.push(Link::new(mapping(SpreadOp), Vec::new(), node.span));
+            }
+            let op = compile(&node.step, Place { start: place.start && at == 0, ..place })?;
+            let mut link = Link::new(op, node.labels.clone(), node.span);
+            if place.named {
+                (link.name, link.estimate) = (node.step.to_string(), node.estimate);
+            }
+            links.push(link);
+            at += 1;
+        }
     }
     Ok(Chain::new(links))
 }
 
+/// How many steps from the first on are a run for many threads.
+fn parallel_run(steps: &[StepNode]) -> usize {
+    let run = steps.iter().take_while(|node| is_independent(&node.step)).count();
+    // What is worked on ahead is in vain if a limit lies between here and the next barrier.
+    let after = steps[run..].iter().map(|node| &node.step).take_while(|step| !step.is_barrier());
+    let limited =
+        after.into_iter().any(|step| matches!(step, Step::Range { scope: Scope::Global, .. } | Step::TimeLimit(_)));
+    if !limited && steps[..run].iter().any(|node| is_heavy(&node.step)) { run } else { 0 }
+}
+
+/// Whether others may help with a query: nothing in it is seen by more than one of its steps.
+pub fn can_be_helped(plan: &Plan) -> bool {
+    let bare = plan.source.side_effects.is_empty() && plan.source.sack.is_none();
+    bare && !plan.traversal.any(&|node| node.step.has_side_effect() || matches!(node.step, Step::Cap(_)))
+}
+
+/// Whether a query may come to be worth helping with: one that starts from named vertices and goes a step is not.
+pub fn may_be_heavy(plan: &Plan) -> bool {
+    let named = matches!(plan.traversal.steps.first().map(|node| &node.step), Some(Step::Scan { ids: Some(_), .. }));
+    let hops = plan.traversal.steps.iter().filter(|node| matches!(node.step, Step::Hop { .. })).count();
+    !named || hops > 1 || plan.traversal.any(&|node| matches!(node.step, Step::Repeat(_)))
+}
+
 fn child(traversal: &Traversal) -> Result<Child> {
-    Ok(Child::new(chain(traversal, false)?))
+    Ok(Child::new(serial(traversal, false)?))
 }
 
 fn children(traversals: &[Traversal]) -> Result<Vec<Child>> {
@@ -104,16 +162,46 @@ fn mapping<M: MapBatch + 'static>(map: M) -> Box<dyn Op> {
     Box::new(Mapping(map))
 }
 
-fn has_barrier(traversal: &Traversal) -> bool {
-    traversal.steps.iter().any(|node| node.step.is_barrier())
+/// Whether a traversal gives something else for traversers in two batches than for the same in one.
+fn tells_batches_apart(traversal: &Traversal) -> bool {
+    traversal.steps.iter().any(|node| match &node.step {
+        Step::Dedup { scope: Scope::Global, .. } | Step::Range { scope: Scope::Global, .. } | Step::Inject(_) => true,
+        // Their branches and bodies take all traversers, as they themselves do.
+        step @ (Step::Union(_) | Step::Choose { .. } | Step::Repeat(_)) => {
+            let mut below = false;
+            step.for_each_child(&mut |child| below |= tells_batches_apart(child));
+            below
+        }
+        step => step.is_barrier(),
+    })
 }
 
-fn compile(step: &Step, start: bool) -> Result<Box<dyn Op>> {
+/// Whether the step has a child that is run once for a row of many traversers, and gathers side effects, which count each.
+fn gathers_below(step: &Step) -> bool {
+    let per_row = matches!(
+        step,
+        Step::SideEffect(_) | Step::Local(_) | Step::FlatMap(_) | Step::Map(_) | Step::Optional(_) | Step::Coalesce(_)
+    );
+    let mut gathers = false;
+    if per_row {
+        step.for_each_child(&mut |child| gathers |= child.any(&|node| gathers_aside(&node.step)));
+    }
+    gathers
+}
+
+fn gathers_aside(step: &Step) -> bool {
+    matches!(
+        step,
+        Step::Aggregate { .. } | Step::Group { side_effect: Some(_), .. } | Step::GroupCount { side_effect: Some(_), .. }
+    )
+}
+
+fn compile(step: &Step, place: Place) -> Result<Box<dyn Op>> {
     Ok(match step {
         Step::Scan { kind, ids, labels, filters } => {
             Box::new(ScanOp::new(*kind, ids.clone(), labels.clone(), filters.clone()))
         }
-        Step::Inject(values) => Box::new(InjectOp::new(values.clone(), start)),
+        Step::Inject(values) => Box::new(InjectOp::new(values.clone(), place.start)),
         Step::Call(call) => {
             let with = call.with.iter().map(|(key, value)| Ok((key.clone(), operand(value)?)));
             let parameters = ParametersOp {
@@ -121,19 +209,24 @@ fn compile(step: &Step, start: bool) -> Result<Box<dyn Op>> {
                 child: call.child.as_ref().map(child).transpose()?,
                 with: with.collect::<Result<_>>()?,
             };
-            Box::new(CallOp::new(call.name.clone(), parameters, start))
+            Box::new(CallOp::new(call.name.clone(), parameters, place.start))
         }
-        Step::Hop { direction, labels, to_edges } => Box::new(HopOp::new(*direction, labels.clone(), *to_edges)),
+        Step::Hop { direction, labels, to_edges, any_order } => {
+            Box::new(HopOp::new(*direction, labels.clone(), *to_edges, *any_order))
+        }
         Step::End(which) => mapping(EndOp(*which)),
         Step::Degree { direction, labels } => mapping(DegreeOp::new(*direction, labels.clone())),
         Step::Union(traversals) => {
-            let branches = traversals.iter().map(|t| Ok(Child::new(chain(t, start)?))).collect::<Result<_>>()?;
-            Box::new(UnionOp::new(branches, traversals.iter().any(has_barrier)))
+            let branches = traversals
+                .iter()
+                .map(|t| Ok(Child::new(chain(t, Place { parallel: false, ..place })?)))
+                .collect::<Result<_>>()?;
+            Box::new(UnionOp::new(branches, traversals.iter().any(tells_batches_apart)))
         }
         Step::Coalesce(traversals) => mapping(CoalesceOp(children(traversals)?)),
         Step::Optional(traversal) => mapping(OptionalOp(child(traversal)?)),
         Step::Choose { condition, options, all } => choose(condition, options, *all)?,
-        Step::Repeat(repeat) => compile_repeat(repeat)?,
+        Step::Repeat(repeat) => compile_repeat(repeat, place)?,
         Step::Match(patterns) => mapping(MatchOp::new(compile_patterns(patterns)?)),
         Step::Local(traversal) => Box::new(LocalOp::new(child(traversal)?)),
         Step::TimeLimit(millis) => Box::new(TimeLimitOp::new(*millis)),
@@ -158,7 +251,7 @@ fn choose(condition: &ChooseOn, options: &[Option_], all: bool) -> Result<Box<dy
         ChooseOn::By(modulator) => ConditionOp::By(by(modulator)?),
         ChooseOn::Predicate(predicate) => ConditionOp::Predicate(predicate.clone()),
     };
-    let barrier = options.iter().any(|option| has_barrier(&option.traversal));
+    let barrier = options.iter().any(|option| tells_batches_apart(&option.traversal));
     let options = options.iter().map(|option| {
         let pick = match &option.pick {
             Pick::Any => PickOp::Any,
@@ -173,7 +266,7 @@ fn choose(condition: &ChooseOn, options: &[Option_], all: bool) -> Result<Box<dy
     Ok(Box::new(ChooseOp::new(condition, options.collect::<Result<_>>()?, all, barrier)))
 }
 
-fn compile_repeat(repeat: &Repeat) -> Result<Box<dyn Op>> {
+fn compile_repeat(repeat: &Repeat, place: Place) -> Result<Box<dyn Op>> {
     let until = match &repeat.until {
         None => None,
         Some(Until::Times(n)) => Some(UntilOp::Times(*n)),
@@ -184,9 +277,10 @@ fn compile_repeat(repeat: &Repeat) -> Result<Box<dyn Op>> {
         Some(Emit::Always) => Some(EmitOp::Always),
         Some(Emit::Child(traversal)) => Some(EmitOp::Child(child(traversal)?)),
     };
-    let body = child(&repeat.body)?;
+    let body = Child::new(chain(&repeat.body, Place { start: false, ..place })?);
     let until = until.map(|until| (until, repeat.until_first));
-    Ok(Box::new(RepeatOp::new(body, repeat.name.clone(), until, emit.map(|emit| (emit, repeat.emit_first)))))
+    let emit = emit.map(|emit| (emit, repeat.emit_first));
+    Ok(Box::new(RepeatOp::new(body, repeat.name.clone(), until, emit, tells_batches_apart(&repeat.body))))
 }
 
 fn compile_patterns(patterns: &[Pattern]) -> Result<Vec<PatternOp>> {
@@ -363,14 +457,21 @@ fn compile_map(step: &Step) -> Result<Box<dyn Op>> {
     })
 }
 
-/// The names `aggregate` gathers under: they are there from the start, if empty.
-pub fn gathered(traversal: &Traversal, names: &mut Vec<Name>) {
+/// The side effects steps gather: they are there from the start, if empty.
+pub fn gathered(traversal: &Traversal, effects: &mut Vec<(Name, Value)>) {
     for node in &traversal.steps {
-        if let Step::Aggregate { name, .. } = &node.step {
-            names.push(name.clone());
-        }
+        let (name, empty) = match &node.step {
+            Step::Aggregate { name, .. } => (name, Value::BulkSet(Default::default())),
+            Step::Group { side_effect: Some(name), .. } | Step::GroupCount { side_effect: Some(name), .. } => {
+                (name, Value::map(Map::new()))
+            }
+            Step::Tree { side_effect: Some(name), .. } => (name, Value::Tree(Default::default())),
+            Step::Subgraph(name) => (name, Value::Subgraph(Default::default())),
+            _ => continue,
+        };
+        effects.push((name.clone(), empty));
     }
-    traversal.for_each_child(&mut |child| gathered(child, names));
+    traversal.for_each_child(&mut |child| gathered(child, effects));
 }
 
 /// Whether traversers must go one by one, because the plan reads a side effect that earlier traversers have changed and later
@@ -419,7 +520,12 @@ pub fn path_mode(plan: &Plan) -> PathMode {
 }
 
 fn reads_paths(step: &Step) -> bool {
-    matches!(step, Step::Path { .. } | Step::PathFilter { .. } | Step::Tree { .. } | Step::End(EndOf::Other))
+    match step {
+        Step::Path { .. } | Step::PathFilter { .. } | Step::Tree { .. } | Step::End(EndOf::Other) => true,
+        // Two labels of one name on one stop are one object, on two stops two; labels alone do not tell.
+        Step::Select { pop, .. } | Step::SelectChild { pop, .. } => matches!(pop, Some(Pop::All | Pop::Mixed)),
+        _ => false,
+    }
 }
 
 fn reads_labels(step: &Step) -> bool {

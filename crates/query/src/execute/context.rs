@@ -4,13 +4,14 @@ use std::time::Instant;
 
 use mangrove_graph::{ElementKind, GraphView, GraphWrite, KeyId, LabelId, Value};
 
+use super::parallel::Help;
 use super::path::PathMode;
 use super::side_effect::SideEffects;
 use crate::error::{QueryError, QueryErrorKind, Result};
 use crate::gremlin::error::suggest;
 use crate::plan::{Name, SackConfig, SourceConfig};
 use crate::procedure::Procedures;
-use crate::{Graph, Options};
+use crate::{CancelToken, Graph, Options};
 
 pub struct Context<'a, 'g> {
     pub graph: &'a mut Graph<'g>,
@@ -30,6 +31,12 @@ pub struct Shared {
     /// Batches hold one traverser each, so that side effects are seen as they grow.
     pub one_by_one: bool,
     pub random: Random,
+    /// Operators keep count of what they do.
+    pub profiling: bool,
+    /// Spent in operators pulled from, since the one that counts its time began.
+    pub pulled_nanos: u64,
+    /// Others who may run messages of this query.
+    pub help: Option<Help>,
     options: Options,
     deadline: Option<Instant>,
     memory_bytes: usize,
@@ -48,7 +55,11 @@ impl Shared {
             bulk_off: source.bulk_off,
             one_by_one: false,
             random: Random::new(source.strategies.seed),
-            deadline: options.timeout.map(|timeout| Instant::now() + timeout),
+            profiling: options.profile,
+            pulled_nanos: 0,
+            help: None,
+            // A time too long to be told on the clock never comes.
+            deadline: options.timeout.and_then(|timeout| Instant::now().checked_add(timeout)),
             options,
             memory_bytes: 0,
         }
@@ -56,6 +67,16 @@ impl Shared {
 }
 
 impl Shared {
+    /// What another thread needs to run messages of this query.
+    pub fn of_helper(&self, source: &SourceConfig, cancel: CancelToken) -> Self {
+        let options = Options { cancel, crew: None, ..self.options.clone() };
+        Self { deadline: self.deadline, ..Self::new(source, options, self.mode) }
+    }
+
+    pub fn cancel(&self) -> &CancelToken {
+        &self.options.cancel
+    }
+
     pub fn procedures(&self) -> &Procedures {
         &self.options.procedures
     }

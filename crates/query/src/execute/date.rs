@@ -67,7 +67,8 @@ impl MapBatch for DateDiffOp {
                 Some(Value::Null) | None => DateTime::from_millis(0),
                 Some(value) => as_date(&value)?,
             };
-            values.push(Value::Int64(t.millis() - from.millis()));
+            let apart = t.millis().checked_sub(from.millis());
+            values.push(Value::Int64(apart.ok_or_else(|| QueryError::value("the dates are too far apart"))?));
         }
         let mode = cx.mode();
         Ok(batch.moved_in_place(Items::Values(values), mode))

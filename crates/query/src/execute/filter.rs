@@ -1,6 +1,6 @@
 //! Filters: a traverser passes or does not.
 
-use mangrove_graph::{Cell, Predicate, PropertyColumn, Value};
+use mangrove_graph::{Cell, Predicate, PropertyColumn, Value, record};
 
 use super::batch::{Batch, Items};
 use super::by::ByOp;
@@ -89,17 +89,23 @@ fn ids_in(cx: &Context<'_, '_>, predicate: &Predicate) -> Result<Predicate> {
         Value::Vertex(_) | Value::Edge(_) | Value::VertexProperty(_) => element::id_of(cx, value),
         other => Ok(other.clone()),
     };
-    // Text also names the integer it spells.
     if let Predicate::Compare(mangrove_graph::Comparison::Eq, value) = predicate {
         return ids_in(cx, &Predicate::Within(vec![value.clone()].into()));
     }
     Ok(match predicate {
         Predicate::Compare(comparison, value) => Predicate::Compare(*comparison, id(value)?),
-        Predicate::Within(values) if values.iter().any(|v| v.as_str().is_some_and(|s| s.parse::<i64>().is_ok())) => {
-            let spelled = values.iter().filter_map(|v| v.as_str()?.parse().ok().map(Value::Int64));
-            Predicate::Within(values.iter().cloned().chain(spelled).collect::<Vec<_>>().into())
+        Predicate::Within(values) => {
+            let mut ids = values.iter().map(id).collect::<Result<Vec<_>>>()?;
+            for text in values.iter().filter(|value| value.as_str().is_some()) {
+                // Text also names the integer or UUID it spells, as it does in V() and E().
+                let vertex = record::find_vertex(cx.view(), text)?.map(Value::Vertex);
+                let edge = record::find_edge(cx.view(), text)?.map(Value::Edge);
+                for element in vertex.iter().chain(&edge) {
+                    ids.push(element::id_of(cx, element)?);
+                }
+            }
+            Predicate::Within(ids.into())
         }
-        Predicate::Within(values) => Predicate::Within(values.iter().map(id).collect::<Result<Vec<_>>>()?.into()),
         Predicate::Without(values) => Predicate::Without(values.iter().map(id).collect::<Result<Vec<_>>>()?.into()),
         other => other.clone(),
     })

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use hashbrown::HashMap;
 use mangrove_graph::{Map, Tree, Value};
 
 use super::barrier::gather_all;
@@ -10,6 +9,8 @@ use super::batch::Batch;
 use super::by::{ByOp, eval_one, round_robin};
 use super::chain::{Child, Input, Op};
 use super::context::{Context, value_bytes};
+use super::keys::Groups;
+use super::nesting;
 use super::path;
 use super::reduce::{counted, per_scope};
 use super::select::grow;
@@ -21,40 +22,6 @@ pub enum GroupValueOp {
     List(ByOp),
     /// A traversal over the traversers of the group; each group is a scope of its own.
     Reduce(Child),
-}
-
-/// Keys in the order they came, with a number each.
-#[derive(Default)]
-struct Groups {
-    numbers: HashMap<(u32, Value), u32>,
-    keys: Vec<(u32, Value)>,
-}
-
-impl Groups {
-    fn number(&mut self, scope: usize, key: Value) -> u32 {
-        let key = (scope as u32, key);
-        if let Some(number) = self.numbers.get(&key) {
-            return *number;
-        }
-        let number = self.keys.len() as u32;
-        self.keys.push(key.clone());
-        self.numbers.insert(key, number);
-        number
-    }
-
-    fn clear(&mut self) {
-        self.numbers.clear();
-        self.keys.clear();
-    }
-
-    /// One map a scope, of the values given for each key.
-    fn maps(&self, values: Vec<Option<Value>>, scopes: usize) -> Vec<Value> {
-        let mut maps: Vec<Vec<(Value, Value)>> = vec![Vec::new(); scopes];
-        for ((scope, key), value) in self.keys.iter().zip(values) {
-            maps[*scope as usize].extend(value.map(|value| (key.clone(), value)));
-        }
-        maps.into_iter().map(|entries| Value::map(Map::from_distinct(entries))).collect()
-    }
 }
 
 /// `group().by(key).by(value)`; `group('x')` passes its traversers on once the map is a side effect.
@@ -101,6 +68,7 @@ impl GroupOp {
     fn publish(&mut self, cx: &mut Context<'_, '_>, name: &Name) -> Result<()> {
         let values = self.values(cx)?;
         let map = self.groups.maps(values, 1).pop().unwrap_or_default();
+        nesting::check(&map)?;
         cx.shared.side_effects.set_part(name, &mut self.part, map, self.combine)
     }
 
@@ -186,6 +154,9 @@ impl GroupCountOp {
 
     fn take(&mut self, cx: &mut Context<'_, '_>, batch: &Batch) -> Result<()> {
         let before = self.groups.keys.len();
+        if self.take_column(cx, batch)? {
+            return cx.hold((self.groups.keys.len() - before) * 128);
+        }
         for (row, key) in self.key.eval(cx, batch)?.into_iter().enumerate() {
             let Some(key) = key else { continue };
             let scope = if self.side_effect.is_some() { 0 } else { batch.scope(row) };
@@ -196,6 +167,23 @@ impl GroupCountOp {
             self.counts[number] = self.counts[number].saturating_add(batch.bulk(row));
         }
         cx.hold((self.groups.keys.len() - before) * 128)
+    }
+
+    /// By whole column, where the key is one of one type; returns false if not.
+    fn take_column(&mut self, cx: &mut Context<'_, '_>, batch: &Batch) -> Result<bool> {
+        if batch.scope.is_some() && self.side_effect.is_none() {
+            return Ok(false);
+        }
+        let Some(column) = self.key.typed_column(cx, batch)? else { return Ok(false) };
+        let counts = &mut self.counts;
+        self.groups.number_column(&column, |row, number| {
+            let number = number as usize;
+            if number >= counts.len() {
+                counts.push(0);
+            }
+            counts[number] = counts[number].saturating_add(batch.bulk(row));
+        });
+        Ok(true)
     }
 
     /// Moves the counts into the side effect, where those of other steps of its name are.
@@ -268,6 +256,7 @@ impl TreeOp {
                     None => objects.push(object),
                 }
             }
+            nesting::check_tree_depth(objects.len())?;
             let scope = if self.side_effect.is_some() { 0 } else { batch.scope(row) };
             cx.hold(objects.len() * size_of::<Value>())?;
             grow(&mut self.trees[scope], &objects);
@@ -317,22 +306,5 @@ impl Op for TreeOp {
             self.trees.clear();
             self.trees.resize_with(scopes.max(1), Tree::default);
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::batch::Items;
-    use super::*;
-
-    #[test]
-    fn groups_are_numbered_in_the_order_they_come() {
-        let mut groups = Groups::default();
-        let numbers: Vec<u32> = ["b", "a", "b"].iter().map(|k| groups.number(0, (*k).into())).collect();
-        assert_eq!(numbers, [0, 1, 0]);
-        assert_eq!(groups.number(1, "b".into()), 2, "another scope, another group");
-        let items = Items::Values(groups.maps(vec![Some(1.into()), None, Some(3.into())], 2));
-        assert_eq!(items.get(0).to_string(), "{b=1}");
-        assert_eq!(items.get(1).to_string(), "{b=3}");
     }
 }

@@ -17,6 +17,8 @@ pub struct HopOp {
     hop: Hop,
     labels: EdgeLabels,
     to_edges: bool,
+    /// Rows may be followed in the order their vertices are stored.
+    any_order: bool,
     pending: Option<Batch>,
     at: usize,
     /// Rows to follow at a time, by how many edges earlier ones had.
@@ -25,12 +27,13 @@ pub struct HopOp {
 }
 
 impl HopOp {
-    pub fn new(direction: Direction, labels: Vec<Name>, to_edges: bool) -> Self {
+    pub fn new(direction: Direction, labels: Vec<Name>, to_edges: bool, any_order: bool) -> Self {
         let wants = Wants { rows: true, neighbors: !to_edges, edges: to_edges };
         Self {
             hop: Hop { direction, labels: None, limit: None, wants },
             labels: EdgeLabels::new(labels),
             to_edges,
+            any_order,
             pending: None,
             at: 0,
             rows: FIRST_ROWS,
@@ -77,6 +80,7 @@ impl Op for HopOp {
                 Some(batch) => batch,
                 None => match input.pull(cx)? {
                     Some(batch) => {
+                        let batch = if self.any_order { as_stored(batch) } else { batch };
                         self.at = 0;
                         self.hop.labels = self.labels.ids(cx);
                         batch
@@ -99,6 +103,27 @@ impl Op for HopOp {
         self.pending = None;
         self.rows = FIRST_ROWS;
     }
+}
+
+/// Batches from this size on are worth sorting: neighbouring vertices share pages.
+const SORTED_ROWS_MIN: usize = 256;
+
+/// The batch with its vertices in the order they are stored, if they carry nothing but their bulk.
+pub fn as_stored(mut batch: Batch) -> Batch {
+    let Items::Vertices(ids) = &mut batch.items else { return batch };
+    let bare = batch.scope.is_none() && batch.paths.is_none() && batch.sacks.is_none();
+    if !bare || ids.len() < SORTED_ROWS_MIN {
+        return batch;
+    }
+    match &mut batch.bulk {
+        None => ids.sort_unstable(),
+        Some(bulk) => {
+            let mut pairs: Vec<(VertexId, u64)> = ids.iter().copied().zip(bulk.iter().copied()).collect();
+            pairs.sort_unstable();
+            (*ids, *bulk) = pairs.into_iter().unzip();
+        }
+    }
+    batch
 }
 
 /// The vertices a range of rows stands on.

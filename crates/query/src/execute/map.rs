@@ -42,6 +42,21 @@ impl MapBatch for MapOp {
     }
 }
 
+/// Gives each of the traversers a row stands for a row of its own.
+pub struct SpreadOp;
+
+impl MapBatch for SpreadOp {
+    fn map(&mut self, cx: &mut Context<'_, '_>, batch: Batch) -> Result<Batch> {
+        if batch.bulk.is_none() {
+            return Ok(batch);
+        }
+        cx.hold_items(batch.total())?;
+        let rows: Vec<u32> =
+            (0..batch.len() as u32).flat_map(|row| std::iter::repeat_n(row, batch.bulk(row as usize) as usize)).collect();
+        Ok(Batch { bulk: None, ..batch.gather(&rows) })
+    }
+}
+
 /// `flatMap(traversal)`: all results of the traversal.
 pub struct FlatMapOp(pub Child);
 

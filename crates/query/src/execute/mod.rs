@@ -29,14 +29,18 @@ mod filter;
 mod group;
 mod hop;
 mod init;
+mod keys;
 mod list;
 mod map;
 mod matching;
 mod math;
 mod merge;
 mod mutate;
+mod nesting;
 mod number;
+mod parallel;
 mod path;
+mod profile;
 mod reduce;
 mod repeat;
 mod resource;
@@ -46,6 +50,7 @@ mod side_effect;
 mod text;
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use mangrove_graph::Value;
 
@@ -56,10 +61,12 @@ use crate::{Graph, Options};
 use batch::{Batch, Items};
 use chain::{Chain, Once};
 use context::{Context, Shared};
+use parallel::Help;
 
 pub(crate) use compile::path_mode;
 pub(crate) use math::parse as parse_math;
 pub use path::PathMode;
+pub use profile::{Messages, Profile, StepProfile};
 
 /// A running query. It holds no graph: give it the same one at each call.
 pub struct Execution {
@@ -76,15 +83,18 @@ pub struct Execution {
 const VALUES_MAX: u64 = 1 << 16;
 
 impl Execution {
-    pub(crate) fn new(plan: Plan, options: Options, text: Arc<str>) -> Result<Self> {
+    pub(crate) fn new(plan: Plan, graph: &Graph<'_>, options: Options, text: Arc<str>) -> Result<Self> {
         let mode = compile::path_mode(&plan);
+        let one_by_one = compile::one_by_one(&plan);
+        let help = if one_by_one { None } else { Self::help(&plan, graph, &options)? };
         let mut shared = Shared::new(&plan.source, options, mode);
         let mut gathered = Vec::new();
         compile::gathered(&plan.traversal, &mut gathered);
-        gathered.iter().for_each(|name| shared.side_effects.ensure(name));
-        shared.one_by_one = compile::one_by_one(&plan);
+        gathered.into_iter().for_each(|(name, empty)| shared.side_effects.ensure(name, empty));
+        shared.one_by_one = one_by_one;
         call::check(&plan.traversal, shared.procedures())?;
-        let mut chain = compile::root(&plan)?;
+        let mut chain = compile::root(&plan, help.is_some(), shared.profiling)?;
+        shared.help = help;
         chain.reset(1);
         let mut start = Batch::new(Items::Values(vec![Value::Null]));
         if mode != PathMode::Off {
@@ -92,6 +102,18 @@ impl Execution {
         }
         start.sacks = plan.source.sack.as_ref().map(|sack| vec![sack.initial.clone()]);
         Ok(Self { chain, shared, start: Once::new(start), text, pending: Batch::default(), done: false })
+    }
+
+    /// The crew and what it needs, if it may help: a view for each worker, taken now since the graph may change.
+    fn help(plan: &Plan, graph: &Graph<'_>, options: &Options) -> Result<Option<Help>> {
+        let (Graph::Read(view), Some(crew)) = (graph, &options.crew) else { return Ok(None) };
+        if crew.is_empty() || !compile::may_be_heavy(plan) || !compile::can_be_helped(plan) {
+            return Ok(None);
+        }
+        let forks = (0..crew.len()).map_while(|_| view.fork().transpose());
+        let views = forks.collect::<std::result::Result<Vec<_>, _>>()?;
+        let source = Arc::new(plan.source.clone());
+        Ok((!views.is_empty()).then(|| Help { crew: crew.clone(), views: Arc::new(views.into()), source }))
     }
 
     /// The next results, `None` at the end. After an error the query has ended.
@@ -155,6 +177,15 @@ impl Execution {
             }
         }
         Ok(all)
+    }
+
+    /// Runs to the end, and tells what each step did; [`Options::profile`] must be set.
+    pub fn profile(&mut self, graph: &mut Graph<'_>) -> Result<Profile> {
+        let (began, mut results) = (Instant::now(), 0);
+        while let Some(values) = self.next(graph)? {
+            results += values.len() as u64;
+        }
+        Ok(Profile::new(&self.chain, began.elapsed(), results))
     }
 
     /// What the user should know though it is no error: labels and keys the graph does not have.

@@ -4,7 +4,8 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use mangrove_graph::{BigDecimal, BigInt, Map, Value, ValueType, compare, decimal};
+use mangrove_graph::number::{self, NumberError};
+use mangrove_graph::{BigDecimal, BigInt, Map, Value, ValueType, compare};
 
 use crate::error::{QueryError, Result};
 use crate::plan::Operator;
@@ -84,6 +85,10 @@ fn by_zero() -> QueryError {
     QueryError::value("/ by zero")
 }
 
+fn beyond_bounds(error: NumberError) -> QueryError {
+    QueryError::value(format!("the result is out of bounds: {error}"))
+}
+
 fn integers(op: Arithmetic, a: i64, b: i64, t: ValueType) -> Result<Value> {
     let (a, b) = (i128::from(a), i128::from(b));
     let exact = match op {
@@ -121,7 +126,8 @@ fn decimals(op: Arithmetic, a: &Value, b: &Value) -> Result<Value> {
         // Infinities and NaN have no decimal.
         return Ok(Value::Float64(float(op, a.as_f64().unwrap_or(f64::NAN), b.as_f64().unwrap_or(f64::NAN))));
     };
-    let (Some(x), Some(y)) = (decimal::bounded(x), decimal::bounded(y)) else { return Err(too_large("decimal")) };
+    // A parameter may hold any decimal.
+    [&x, &y].into_iter().try_for_each(number::check_decimal).map_err(beyond_bounds)?;
     let exact = match op {
         Arithmetic::Div if y == 0 => return Err(by_zero()),
         Arithmetic::Div => (x / y).with_prec(34).normalized(),
@@ -129,17 +135,7 @@ fn decimals(op: Arithmetic, a: &Value, b: &Value) -> Result<Value> {
         Arithmetic::Sub => x - y,
         Arithmetic::Mul => x * y,
     };
-    decimal::bounded(exact).map(Value::from).ok_or_else(|| too_large("decimal"))
-}
-
-/// Numbers that grow with every step are stopped before they take all memory.
-fn too_large(what: &str) -> QueryError {
-    let message = format!(
-        "a {what} grew beyond what is computed with: {} digits, and an exponent of {}",
-        decimal::BITS_MAX * 3 / 10,
-        decimal::EXPONENT_MAX
-    );
-    QueryError::value(message).help("compute with doubles: asNumber(DOUBLE)")
+    number::bounded_decimal(exact).map(Value::from).map_err(beyond_bounds)
 }
 
 fn bigs(op: Arithmetic, a: &Value, b: &Value) -> Result<Value> {
@@ -148,17 +144,14 @@ fn bigs(op: Arithmetic, a: &Value, b: &Value) -> Result<Value> {
         other => BigInt::from(other.as_i64().unwrap_or(0)),
     };
     let (a, b) = (big(a), big(b));
-    if a.bits().saturating_add(b.bits()) > decimal::BITS_MAX {
-        return Err(too_large("whole number"));
-    }
-    Ok(match op {
+    let exact = match op {
         Arithmetic::Div if b == BigInt::from(0) => return Err(by_zero()),
         Arithmetic::Div => a / b,
         Arithmetic::Add => a + b,
         Arithmetic::Sub => a - b,
         Arithmetic::Mul => a * b,
-    }
-    .into())
+    };
+    number::bounded_int(exact).map(Value::from).map_err(beyond_bounds)
 }
 
 /// `sum / count`, as a float.
@@ -182,13 +175,21 @@ pub fn fraction(a: &Value, b: &Value) -> Result<Value> {
 
 /// `n * v`, for traversers that stand for many.
 pub fn times(v: &Value, n: u64) -> Result<Value> {
-    if n == 1 { Ok(v.clone()) } else { arithmetic(Arithmetic::Mul, v, &counted(n, v)) }
+    match v.value_type() {
+        t if n == 1 && (v.is_number() || t == ValueType::Null) => Ok(v.clone()),
+        // As adding it n times would: no wider than it must be.
+        t if t <= ValueType::Int64 && t.is_integer() => {
+            let n = i64::try_from(n).map_err(|_| QueryError::value("long overflow"))?;
+            integers(Arithmetic::Mul, v.as_i64().unwrap_or(0), n, t)
+        }
+        _ => arithmetic(Arithmetic::Mul, v, &counted(n, v)),
+    }
 }
 
 /// `n` in a type that does not widen `v`.
 fn counted(n: u64, v: &Value) -> Value {
     match v.value_type() {
-        ValueType::Int8 | ValueType::Int16 | ValueType::Int32 | ValueType::Float32 => match i32::try_from(n) {
+        ValueType::Float32 => match i32::try_from(n) {
             Ok(n) => Value::Int32(n),
             Err(_) => Value::Int64(n as i64),
         },

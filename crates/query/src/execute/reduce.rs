@@ -221,7 +221,10 @@ pub struct UnfoldOp;
 
 impl MapBatch for UnfoldOp {
     fn map(&mut self, cx: &mut Context<'_, '_>, batch: Batch) -> Result<Batch> {
-        let Items::Values(values) = &batch.items else { return Ok(batch) };
+        let Items::Values(values) = &batch.items else {
+            let items = batch.items.clone();
+            return Ok(batch.moved_in_place(items, cx.mode()));
+        };
         let mut moves = Moves::default();
         let mut bulks = Vec::new();
         for (row, value) in values.iter().enumerate() {

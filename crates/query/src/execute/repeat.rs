@@ -5,10 +5,11 @@
 
 use std::collections::VecDeque;
 
-use super::barrier::batch_bytes;
+use super::barrier::{batch_bytes, gather_all};
 use super::batch::Batch;
-use super::chain::{Child, Input, Once, Op};
+use super::chain::{Child, Input, Inside, Once, Op};
 use super::context::Context;
+use super::nesting;
 use crate::error::Result;
 use crate::plan::Name;
 
@@ -27,6 +28,8 @@ pub struct RepeatOp {
     name: Option<Name>,
     until: Option<(UntilOp, bool)>,
     emit: Option<(EmitOp, bool)>,
+    /// The body tells one batch from two: it is given all traversers in one.
+    all_at_once: bool,
     /// Rounds the current frontier has been through.
     rounds: u64,
     /// The frontier of the round under way, given to the body.
@@ -41,8 +44,15 @@ pub struct RepeatOp {
 
 impl RepeatOp {
     /// `until` and `emit` each with whether they stood before the `repeat`.
-    pub fn new(body: Child, name: Option<Name>, until: Option<(UntilOp, bool)>, emit: Option<(EmitOp, bool)>) -> Self {
+    pub fn new(
+        body: Child,
+        name: Option<Name>,
+        until: Option<(UntilOp, bool)>,
+        emit: Option<(EmitOp, bool)>,
+        all_at_once: bool,
+    ) -> Self {
         Self {
+            all_at_once,
             body,
             name,
             until,
@@ -111,7 +121,10 @@ impl RepeatOp {
         let frontier = std::mem::take(&mut self.next_frontier);
         cx.release(std::mem::take(&mut self.held));
         let frontier = if frontier.is_empty() {
-            let Some(batch) = input.pull(cx)? else { return Ok(false) };
+            let batch = if self.all_at_once { gather_all(cx, input)? } else { input.pull(cx)?.unwrap_or_default() };
+            if batch.is_empty() {
+                return Ok(false);
+            }
             self.rounds = 0;
             batch
         } else {
@@ -135,6 +148,7 @@ impl RepeatOp {
         let Some(mut start) = self.start.take() else { return Ok(()) };
         let out = self.inside(cx, |this, cx| this.body.pull(cx, &mut start))?;
         let Some(out) = out else { return Ok(()) };
+        nesting::check_batch(&out)?;
         self.start = Some(start);
         self.rounds += 1;
         let staying = self.inside(cx, |this, cx| this.pass(cx, out, false));
@@ -161,6 +175,10 @@ impl Op for RepeatOp {
                 return Ok(None);
             }
         }
+    }
+
+    fn inside(&self) -> Option<Inside<'_>> {
+        Some(Inside::Body(self.body.chain()))
     }
 
     fn reset(&mut self, scopes: usize) {

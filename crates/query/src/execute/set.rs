@@ -35,11 +35,10 @@ impl VertexSet {
             return self.sparse.insert(vertex);
         }
         let pages = self.pages(vertex.0 - local);
-        let page = page as usize;
-        if page >= pages.len() {
-            pages.resize_with(page + 1, || None);
-        }
-        let words = pages[page].get_or_insert_with(|| Box::new([0; PAGE_WORDS]));
+        let words = match pages.get_mut(page as usize) {
+            Some(Some(words)) => words,
+            _ => page_made(pages, page as usize),
+        };
         let bit = local % PAGE_BITS;
         let word = &mut words[(bit / 64) as usize];
         let mask = 1 << (bit % 64);
@@ -48,15 +47,41 @@ impl VertexSet {
         new
     }
 
+    /// Appends the rows of the vertices that were not there yet.
+    pub fn insert_all(&mut self, vertices: &[VertexId], fresh: &mut Vec<u32>) {
+        let mut kept = fresh.len();
+        fresh.resize(kept + vertices.len(), 0);
+        for (row, vertex) in (0u32..).zip(vertices) {
+            // Whether it is kept is hard to foretell, so it is written first and counted after.
+            fresh[kept] = row;
+            kept += usize::from(self.insert(*vertex));
+        }
+        fresh.truncate(kept);
+    }
+
+    #[cold]
+    fn place(&mut self, prefix: u64) -> usize {
+        self.labels.iter().position(|(p, _)| *p == prefix).unwrap_or_else(|| {
+            self.labels.push((prefix, Vec::new()));
+            self.labels.len() - 1
+        })
+    }
+
+    #[inline]
     fn pages(&mut self, prefix: u64) -> &mut Vec<Option<Box<Page>>> {
         if self.labels.get(self.last).is_none_or(|(p, _)| *p != prefix) {
-            self.last = self.labels.iter().position(|(p, _)| *p == prefix).unwrap_or_else(|| {
-                self.labels.push((prefix, Vec::new()));
-                self.labels.len() - 1
-            });
+            self.last = self.place(prefix);
         }
         &mut self.labels[self.last].1
     }
+}
+
+#[cold]
+fn page_made(pages: &mut Vec<Option<Box<Page>>>, page: usize) -> &mut Page {
+    if page >= pages.len() {
+        pages.resize_with(page + 1, || None);
+    }
+    pages[page].get_or_insert_with(|| Box::new([0; PAGE_WORDS]))
 }
 
 /// `dedup()` over the traversers of a scope, or over all rounds of a repeat.
@@ -75,9 +100,14 @@ impl DedupOp {
     fn plain_vertices(&mut self, batch: Batch) -> Batch {
         let Some(ids) = batch.vertices() else { return batch };
         let mut rows = Vec::with_capacity(ids.len());
-        for (row, id) in ids.iter().enumerate() {
-            if self.vertices[batch.scope(row)].insert(*id) {
-                rows.push(row as u32);
+        match &batch.scope {
+            None => self.vertices[0].insert_all(ids, &mut rows),
+            Some(scopes) => {
+                for (row, (id, scope)) in (0u32..).zip(ids.iter().zip(scopes)) {
+                    if self.vertices[*scope as usize].insert(*id) {
+                        rows.push(row);
+                    }
+                }
             }
         }
         if rows.len() == ids.len() { batch } else { batch.gather(&rows) }

@@ -12,7 +12,7 @@ use super::by::ByOp;
 use super::chain::{Input, MapBatch, Op};
 use super::context::{Context, value_bytes};
 use super::reduce::per_scope;
-use super::{number, type_error};
+use super::{nesting, number, type_error};
 use crate::error::{QueryError, Result};
 use crate::plan::{Name, Operator, SideEffectSeed};
 
@@ -70,9 +70,9 @@ impl SideEffects {
         Ok(())
     }
 
-    /// Makes sure there is such a side effect.
-    pub fn ensure(&mut self, name: &Name) {
-        self.values.entry(name.clone()).or_insert_with(|| SideEffect::new(Value::BulkSet(Arc::new(Vec::new()))));
+    /// Makes sure there is such a side effect, `empty` if there was none.
+    pub fn ensure(&mut self, name: Name, empty: Value) {
+        self.values.entry(name).or_insert_with(|| SideEffect::new(empty));
     }
 
     /// Whether everything gathered takes the place of what was there.
@@ -95,6 +95,7 @@ impl SideEffects {
 
     /// Adds an item: to the collection there is, or as the side effect's own operator says.
     fn add(&mut self, name: &Name, item: Value, bulk: u64) -> Result<()> {
+        nesting::check(&item)?;
         let effect =
             self.values.entry(name.clone()).or_insert_with(|| SideEffect::new(Value::BulkSet(Arc::new(Vec::new()))));
         if let Some(merge) = effect.merge {

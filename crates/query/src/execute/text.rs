@@ -1,9 +1,7 @@
 //! Functions of strings: `concat`, `length`, `substring`, `format`, …, and casts to strings and booleans.
 
-use std::str::FromStr;
-
 use bigdecimal::ToPrimitive;
-use mangrove_graph::{BigDecimal, BigInt, Value, ValueType};
+use mangrove_graph::{BigInt, Value, ValueType, number};
 
 use super::batch::{Batch, Items, Moves};
 use super::by::{ByOp, round_robin};
@@ -309,7 +307,7 @@ fn parse_number(text: &str) -> Option<Value> {
     if let Ok(i) = text.parse::<i64>() {
         return Some(Value::Int64(i));
     }
-    if let Ok(i) = BigInt::from_str(text) {
+    if let Ok(i) = number::big_int(text) {
         return Some(i.into());
     }
     if !text.bytes().all(|b| b.is_ascii_digit() || b"+-.eE".contains(&b)) {
@@ -317,7 +315,7 @@ fn parse_number(text: &str) -> Option<Value> {
     }
     match text.parse::<f64>() {
         Ok(f) if f.is_finite() => Some(Value::Float64(f)),
-        _ => mangrove_graph::decimal::parse(text).map(Value::from),
+        _ => number::decimal(text).ok().map(Value::from),
     }
 }
 
@@ -345,12 +343,14 @@ fn cast(number: &Value, wanted: ValueType) -> Result<Value> {
             gremlin_name(wanted)
         ))
     };
-    // Written out, a decimal of an enormous exponent would be enormous too.
-    let decimal = |d: &BigDecimal| mangrove_graph::decimal::bounded(d.clone()).ok_or_else(overflow);
+    // A parameter may hold any decimal; written out, one of an enormous exponent would be enormous too.
+    if let Value::Decimal(decimal) = number {
+        number::check_decimal(decimal).map_err(|_| overflow())?;
+    }
     let whole = || -> Result<i128> {
         match number {
             Value::BigInt(i) => i.to_i128().ok_or_else(overflow),
-            Value::Decimal(d) => decimal(d)?.to_i128().ok_or_else(overflow),
+            Value::Decimal(d) => d.to_i128().ok_or_else(overflow),
             n => match n.as_i64() {
                 Some(i) => Ok(i128::from(i)),
                 None => match n.as_f64() {
@@ -378,7 +378,7 @@ fn cast(number: &Value, wanted: ValueType) -> Result<Value> {
         },
         ValueType::BigInt => match number {
             Value::BigInt(_) => number.clone(),
-            Value::Decimal(d) => decimal(d)?.with_scale(0).into_bigint_and_exponent().0.into(),
+            Value::Decimal(d) => d.with_scale(0).into_bigint_and_exponent().0.into(),
             _ => BigInt::from(whole()?).into(),
         },
         ValueType::Decimal => mangrove_graph::compare::decimal(number).ok_or_else(overflow)?.into(),

@@ -1,16 +1,12 @@
 //! What literals mean: numbers by their suffixes, and the literals written as calls.
 
-use std::str::FromStr;
 use std::sync::Arc;
 
 use base64::prelude::{BASE64_STANDARD as BASE64, Engine};
-use bigdecimal::BigDecimal;
 use jiff::{Timestamp, tz::Offset};
+use mangrove_graph::number::{self, DIGITS_MAX};
 use mangrove_graph::{Date, DateTime, Duration, Uuid, Value};
 use num_bigint::BigInt;
-
-/// Digits of a number: beyond what any quantity needs, below what hurts.
-pub(super) const DIGITS_MAX: usize = 10_000;
 
 /// The value of a number, or why it has none. Without a suffix an integer is the first of int32, int64 and bigint it fits,
 /// and a fraction a double.
@@ -49,21 +45,12 @@ fn finite<F: Copy>(value: Option<F>, is_finite: impl Fn(F) -> bool) -> Result<F,
 
 /// A decimal of bounded size, whatever its exponent.
 pub(super) fn decimal(text: &str) -> Result<Value, String> {
-    let value = (text.len() <= DIGITS_MAX).then(|| BigDecimal::from_str(text).ok()).flatten();
-    bounded(value.ok_or_else(|| format!("`{}` is not a decimal", shortened(text)))?)
+    number::decimal(text).map(Value::from).map_err(|e| e.to_string())
 }
 
-/// A decimal whose exponent is small enough for it to be written out and computed with.
-pub(super) fn bounded(value: BigDecimal) -> Result<Value, String> {
-    let limit = mangrove_graph::decimal::EXPONENT_MAX;
-    let value = mangrove_graph::decimal::bounded(value);
-    value.map(Value::from).ok_or_else(|| format!("the exponent of a decimal is between -{limit} and {limit}"))
-}
-
-/// A whole number of any size, in decimal digits.
+/// A whole number, in decimal digits.
 pub(super) fn big_integer(text: &str) -> Result<Value, String> {
-    let value = (text.len() <= DIGITS_MAX).then(|| BigInt::from_str(text).ok()).flatten();
-    value.map(|i| Value::BigInt(Arc::new(i))).ok_or_else(|| format!("`{}` is not a whole number", shortened(text)))
+    number::big_int(text).map(Value::from).map_err(|e| e.to_string())
 }
 
 fn integer(text: &str, hex: bool, suffix: &str) -> Result<Value, String> {

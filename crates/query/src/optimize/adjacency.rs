@@ -23,8 +23,8 @@ fn rewrite(traversal: &mut Traversal, _: Place, cx: &RuleContext<'_>) {
 
 fn adjacent(traversal: &Traversal, at: usize, mode: PathMode) -> Option<Step> {
     let (edge, end) = (&traversal.steps[at], &traversal.steps[at + 1]);
-    let Step::Hop { direction, labels, to_edges: true } = &edge.step else { return None };
-    let hop = Step::Hop { direction: *direction, labels: labels.clone(), to_edges: false };
+    let Step::Hop { direction, labels, to_edges: true, any_order } = &edge.step else { return None };
+    let hop = Step::Hop { direction: *direction, labels: labels.clone(), to_edges: false, any_order: *any_order };
     if !edge.labels.is_empty() {
         return None;
     }

@@ -4,11 +4,15 @@
 //! never change a result.
 
 mod adjacency;
+mod any_order;
 mod bulking;
 mod degree;
+mod explain;
 mod scan_filters;
 
 use mangrove_graph::GraphView;
+
+pub use explain::{ExplainedStep, Explanation, explain};
 
 use crate::execute::{PathMode, path_mode};
 use crate::plan::{Plan, Traversal};
@@ -39,54 +43,13 @@ pub enum Place {
     Child,
 }
 
-pub const RULES: [Rule; 4] = [scan_filters::RULE, adjacency::RULE, degree::RULE, bulking::RULE];
+pub const RULES: [Rule; 5] = [scan_filters::RULE, adjacency::RULE, degree::RULE, bulking::RULE, any_order::RULE];
 
 /// Applies every rule that is not turned off.
 pub fn optimize(plan: &mut Plan, view: &dyn GraphView, rules_off: &[String]) {
     for rule in RULES.iter().filter(|rule| !rules_off.iter().any(|off| off == rule.name)) {
         apply(rule, plan, view);
     }
-}
-
-/// A plan before and after the rules that changed it.
-#[derive(Clone, Debug)]
-pub struct Explanation {
-    pub original: String,
-    /// The name of each rule that changed the plan, and the plan after it.
-    pub rules: Vec<(&'static str, String)>,
-}
-
-impl Explanation {
-    /// The plan that runs.
-    pub fn last(&self) -> &str {
-        self.rules.last().map_or(&self.original, |(_, plan)| plan)
-    }
-}
-
-impl std::fmt::Display for Explanation {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let width = self.rules.iter().map(|(name, _)| name.len()).max().unwrap_or(0).max("original".len());
-        writeln!(f, "{:width$}  {}", "original", self.original)?;
-        for (name, plan) in &self.rules {
-            writeln!(f, "{name:width$}  {plan}")?;
-        }
-        Ok(())
-    }
-}
-
-pub fn explain(plan: &mut Plan, view: &dyn GraphView, rules_off: &[String]) -> Explanation {
-    let original = plan.traversal.to_string();
-    let mut rules = Vec::new();
-    let mut before = original.clone();
-    for rule in RULES.iter().filter(|rule| !rules_off.iter().any(|off| off == rule.name)) {
-        apply(rule, plan, view);
-        let after = plan.traversal.to_string();
-        if after != before {
-            rules.push((rule.name, after.clone()));
-            before = after;
-        }
-    }
-    Explanation { original, rules }
 }
 
 fn apply(rule: &Rule, plan: &mut Plan, view: &dyn GraphView) {

@@ -1,7 +1,7 @@
 //! Filters that follow `V()` or `E()` go into the scan: ids become lookups, labels bound what is scanned, predicates on
 //! properties are answered by an index or tested on columns without making traversers first.
 
-use mangrove_graph::Predicate;
+use mangrove_graph::{ExternalId, Predicate, Value};
 
 use super::{Place, Rule, RuleContext};
 use crate::plan::{Has, HasKey, Name, Step, Traversal};
@@ -39,7 +39,7 @@ fn fold(scan: &mut Step, test: &Has) -> bool {
     match &test.key {
         // Elements named by id are few: their other filters run behind the lookup.
         _ if ids.is_some() => false,
-        HasKey::Id if labels.is_none() && filters.is_empty() => match wanted(&test.predicate) {
+        HasKey::Id if labels.is_none() && filters.is_empty() => match wanted(&test.predicate).and_then(distinct) {
             Some(values) => {
                 *ids = Some(values);
                 true
@@ -62,7 +62,7 @@ fn fold(scan: &mut Step, test: &Has) -> bool {
 }
 
 /// The values a predicate asks for, if it lists them.
-fn wanted(predicate: &Predicate) -> Option<Vec<mangrove_graph::Value>> {
+fn wanted(predicate: &Predicate) -> Option<Vec<Value>> {
     match predicate {
         Predicate::Compare(mangrove_graph::Comparison::Eq, value) => Some(vec![value.clone()]),
         Predicate::Within(values) => Some(values.to_vec()),
@@ -70,6 +70,38 @@ fn wanted(predicate: &Predicate) -> Option<Vec<mangrove_graph::Value>> {
     }
 }
 
-fn names(values: Vec<mangrove_graph::Value>) -> Option<Vec<Name>> {
-    values.iter().map(|v| v.as_str().map(Name::from)).collect()
+fn names(values: Vec<Value>) -> Option<Vec<Name>> {
+    let mut names: Vec<Name> = Vec::with_capacity(values.len());
+    for value in values {
+        let name = Name::from(value.as_str()?);
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    Some(names)
+}
+
+/// Ids to look up, each once as a filter passes an element once; `None` where two may name one element, or where a value is no
+/// id but may equal one, as 1.0 does.
+fn distinct(values: Vec<Value>) -> Option<Vec<Value>> {
+    if let [Value::Vertex(_) | Value::Edge(_)] = &values[..] {
+        return Some(values);
+    }
+    let ids = values.iter().map(ExternalId::from_value).collect::<Option<Vec<_>>>()?;
+    let of_one_type = ids.windows(2).all(|pair| std::mem::discriminant(&pair[0]) == std::mem::discriminant(&pair[1]));
+    if !of_one_type || (ids.len() > 1 && !ids.iter().all(is_plainly_spelled)) {
+        return None;
+    }
+    let mut seen = std::collections::HashSet::with_capacity(ids.len());
+    Some(ids.into_iter().zip(values).filter(|(id, _)| seen.insert(id.clone())).map(|(_, value)| value).collect())
+}
+
+/// Text also names the integer or UUID it spells, and some are spelled in many ways.
+fn is_plainly_spelled(id: &ExternalId) -> bool {
+    let ExternalId::String(text) = id else { return true };
+    match (text.parse::<i64>(), text.parse::<mangrove_graph::Uuid>()) {
+        (Ok(number), _) => number.to_string() == **text,
+        (_, Ok(uuid)) => uuid.to_string() == **text,
+        _ => true,
+    }
 }

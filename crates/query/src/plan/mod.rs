@@ -6,6 +6,7 @@
 mod argument;
 mod children;
 pub mod elements;
+mod estimate;
 mod modulate;
 mod names;
 mod pattern;
@@ -22,6 +23,7 @@ use mangrove_graph::Value;
 use crate::gremlin::syntax::Span;
 
 pub(crate) use argument::split_cardinality;
+pub use estimate::{estimate, selectivity};
 pub use names::check_names;
 pub use resolve::resolve;
 pub use step::*;
@@ -73,6 +75,8 @@ pub struct StepNode {
     /// Given by `as()`.
     pub labels: Vec<Name>,
     pub span: Span,
+    /// Traversers it is likely to give, where [`estimate`] was asked.
+    pub estimate: Option<f64>,
 }
 
 impl Traversal {
@@ -100,6 +104,6 @@ impl Traversal {
 
 impl From<Step> for StepNode {
     fn from(step: Step) -> Self {
-        Self { step, labels: Vec::new(), span: Span::default() }
+        Self { step, labels: Vec::new(), span: Span::default(), estimate: None }
     }
 }

@@ -59,7 +59,7 @@ impl Resolver<'_> {
         let names = self.names(&call.args)?;
         // Behind an infix and() or or() another traversal begins.
         if builder.steps.len() == builder.begun_at() {
-            builder.steps.push(StepNode { step: Step::Identity, labels: Vec::new(), span: call.span });
+            builder.steps.push(StepNode { span: call.span, ..Step::Identity.into() });
         }
         if let Some(last) = builder.steps.last_mut() {
             last.labels.extend(names);
@@ -306,7 +306,7 @@ impl Resolver<'_> {
             (Some(Step::AddVertex { properties, .. } | Step::AddEdge { properties, .. }), Step::SetProperty(property)) => {
                 properties.push(property);
             }
-            (_, step) => builder.steps.push(StepNode { step, labels: Vec::new(), span: call.span }),
+            (_, step) => builder.steps.push(StepNode { span: call.span, ..step.into() }),
         }
         Ok(())
     }

@@ -91,7 +91,7 @@ impl Resolver<'_> {
                 .help("start with V(), E(), addV(), addE(), mergeV(), mergeE(), inject() or union()"));
         }
         let step = self.step(call, builder)?;
-        builder.steps.push(StepNode { step, labels: Vec::new(), span: call.span });
+        builder.steps.push(StepNode { span: call.span, ..step.into() });
         Ok(())
     }
 
@@ -108,13 +108,13 @@ impl Resolver<'_> {
                     "in" => Direction::In,
                     _ => Direction::Both,
                 };
-                Step::Hop { direction, labels: self.names(args)?, to_edges: name.ends_with('E') }
+                Step::Hop { direction, labels: self.names(args)?, to_edges: name.ends_with('E'), any_order: false }
             }
             "to" | "toE" => {
                 let (first, rest) = args.split_first().ok_or_else(|| arity(call, "a direction and labels"))?;
                 let direction = constant(first, "Direction").and_then(argument::direction);
                 let direction = direction.ok_or_else(|| arity(call, "a direction and labels"))?;
-                Step::Hop { direction, labels: self.names(rest)?, to_edges: name == "toE" }
+                Step::Hop { direction, labels: self.names(rest)?, to_edges: name == "toE", any_order: false }
             }
             "outV" => Step::End(EndOf::Out),
             "inV" => Step::End(EndOf::In),

@@ -6,6 +6,12 @@ use mangrove_graph::{ElementKind, Predicate};
 
 use super::*;
 
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_step(f, self)
+    }
+}
+
 impl fmt::Display for Traversal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (at, node) in self.steps.iter().enumerate() {
@@ -24,7 +30,7 @@ impl fmt::Display for Traversal {
 fn write_step(f: &mut fmt::Formatter<'_>, step: &Step) -> fmt::Result {
     match step {
         Step::Scan { kind, ids, labels, filters } => write_scan(f, *kind, ids.as_deref(), labels.as_deref(), filters)?,
-        Step::Hop { direction, labels, to_edges } => {
+        Step::Hop { direction, labels, to_edges, .. } => {
             let to = if *to_edges { "edges" } else { "vertices" };
             write!(f, "Hop({direction:?}, {to}{})", listed(labels))?;
         }

@@ -301,6 +301,8 @@ pub enum Step {
         /// Empty follows all.
         labels: Vec<Name>,
         to_edges: bool,
+        /// Nobody can tell in which order it is done; set by the optimiser.
+        any_order: bool,
     },
     End(EndOf),
     /// The number of edges, without visiting them.
@@ -635,6 +637,21 @@ impl Step {
                 | Step::Merge(_)
                 | Step::Drop
         )
+    }
+
+    /// Whether running the step can be noticed other than by what it gives.
+    pub fn has_side_effect(&self) -> bool {
+        self.mutates()
+            || matches!(
+                self,
+                Step::Group { side_effect: Some(_), .. }
+                    | Step::GroupCount { side_effect: Some(_), .. }
+                    | Step::Tree { side_effect: Some(_), .. }
+                    | Step::Aggregate { .. }
+                    | Step::Subgraph(_)
+                    | Step::SackOp { .. }
+                    | Step::Fail(_)
+            )
     }
 
     /// Whether the step needs all its input before it gives any output.

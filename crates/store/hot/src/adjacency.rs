@@ -127,7 +127,7 @@ impl<'a> AdjacencyBlock<'a> {
 
     /// Appends the first `n` neighbours.
     pub fn neighbors(&self, n: usize, out: &mut Vec<VertexId>) {
-        self.neighbors.extend(n, out, VertexId);
+        self.neighbors.extend(0..n.min(self.len()), out, VertexId);
     }
 
     /// Appends the first `n` edges; the block's vertex is their source if `outgoing`, else their target.
@@ -138,7 +138,7 @@ impl<'a> AdjacencyBlock<'a> {
             true => EdgeRef { id: EdgeId(0), source: vertex, target: VertexId(neighbor) },
             false => EdgeRef { id: EdgeId(0), source: VertexId(neighbor), target: vertex },
         };
-        self.neighbors.extend(n, out, edge);
+        self.neighbors.extend(0..n.min(self.len()), out, edge);
         for (at, edge) in out[at..].iter_mut().enumerate() {
             edge.id = edge_at(label, self.edge(at));
         }

@@ -7,6 +7,9 @@ use std::path::Path;
 use heed::MdbError;
 use mangrove_graph::GraphError;
 
+/// What is written beside a store, for a moment, to see whether the disk is full.
+pub const PROBE: &str = "probe.tmp";
+
 /// What an LMDB error means to a user.
 pub fn lmdb(error: heed::Error) -> GraphError {
     match error {
@@ -42,7 +45,7 @@ pub fn of_write(error: GraphError, dir: &Path) -> GraphError {
 }
 
 fn cannot_grow(dir: &Path) -> bool {
-    let probe = dir.join("probe.tmp");
+    let probe = dir.join(PROBE);
     let write = || -> io::Result<()> {
         let end = std::fs::metadata(dir.join("data.mdb"))?.len();
         let mut file = File::create(&probe)?;

@@ -92,7 +92,7 @@ fn compared(block: &Block, block_type: ValueType, comparison: Comparison, operan
     Ok(match block.body {
         Body::Ints(t, packed) if t.is_integer() => integers(&packed, comparison, operand),
         Body::Ints(t, packed) if t == operand.value_type() => {
-            counted(operand).map(|operand| bits(&packed, |v| comparison.accepts(v.cmp(&operand))))
+            counted(operand).map(|operand| against(&packed, comparison, operand))
         }
         Body::Float32(values) => {
             float_operand(operand).map(|f| floats(values.iter().map(|v| f64::from(f32::from_le_bytes(*v))), comparison, f))
@@ -136,6 +136,18 @@ fn bits(packed: &Packed, test: impl Fn(i64) -> bool) -> u128 {
     flags_as_bits(&flags)
 }
 
+/// One loop for each comparison, which the compiler turns into vector instructions.
+fn against(packed: &Packed, comparison: Comparison, operand: i64) -> u128 {
+    match comparison {
+        Comparison::Eq => bits(packed, |v| v == operand),
+        Comparison::Neq => bits(packed, |v| v != operand),
+        Comparison::Lt => bits(packed, |v| v < operand),
+        Comparison::Lte => bits(packed, |v| v <= operand),
+        Comparison::Gt => bits(packed, |v| v > operand),
+        Comparison::Gte => bits(packed, |v| v >= operand),
+    }
+}
+
 fn pack_bits(passing: impl Iterator<Item = bool>) -> u128 {
     let mut flags = [false; SLOTS];
     flags.iter_mut().zip(passing).for_each(|(flag, passes)| *flag = passes);
@@ -154,7 +166,7 @@ fn flags_as_bits(flags: &[bool; SLOTS]) -> u128 {
 
 fn integers(packed: &Packed, comparison: Comparison, operand: &Value) -> Option<u128> {
     if let Some(operand) = operand.as_i64() {
-        return Some(bits(packed, |v| comparison.accepts(v.cmp(&operand))));
+        return Some(against(packed, comparison, operand));
     }
     let operand = match operand {
         Value::Float32(f) => f64::from(*f),
@@ -165,11 +177,11 @@ fn integers(packed: &Packed, comparison: Comparison, operand: &Value) -> Option<
         return None; // it cannot be compared as an integer
     }
     let (floor, is_whole) = (operand.floor() as i64, operand.fract() == 0.0);
-    let against = |v: i64| match v.cmp(&floor) {
+    let ordering = |v: i64| match v.cmp(&floor) {
         Ordering::Equal if !is_whole => Ordering::Less,
         ordering => ordering,
     };
-    Some(bits(packed, |v| comparison.accepts(against(v))))
+    Some(bits(packed, |v| comparison.accepts(ordering(v))))
 }
 
 /// The operand as a double, if it is exactly that.

@@ -1,5 +1,7 @@
 //! Integers as offsets from a base, each of the same few bytes: random access, and decoding at memory speed.
 
+use std::ops::Range;
+
 use mangrove_graph::Result;
 
 use crate::fault::corrupt;
@@ -84,19 +86,22 @@ impl<'a> Packed<'a> {
         self.base.wrapping_add(offset)
     }
 
-    /// Appends the first `n` values, each through `f`.
+    /// Appends the values of a range, each through `f`.
+    ///
+    /// # Panics
+    /// If the range is not within `len()`.
     #[inline]
-    pub fn extend<T>(&self, n: usize, out: &mut Vec<T>, f: impl Fn(u64) -> T) {
-        let n = n.min(self.len);
+    pub fn extend<T>(&self, range: Range<usize>, out: &mut Vec<T>, f: impl Fn(u64) -> T) {
+        assert!(range.end <= self.len);
         match self.width {
-            0 => out.extend((0..n).map(|_| f(self.base))),
-            1 => self.extend_as::<1, T>(n, out, f),
-            2 => self.extend_as::<2, T>(n, out, f),
-            3 => self.extend_as::<3, T>(n, out, f),
-            4 => self.extend_as::<4, T>(n, out, f),
-            5 => self.extend_as::<5, T>(n, out, f),
-            6 => self.extend_as::<6, T>(n, out, f),
-            _ => self.extend_as::<8, T>(n, out, f),
+            0 => out.extend(range.map(|_| f(self.base))),
+            1 => self.extend_as::<1, T>(range, out, f),
+            2 => self.extend_as::<2, T>(range, out, f),
+            3 => self.extend_as::<3, T>(range, out, f),
+            4 => self.extend_as::<4, T>(range, out, f),
+            5 => self.extend_as::<5, T>(range, out, f),
+            6 => self.extend_as::<6, T>(range, out, f),
+            _ => self.extend_as::<8, T>(range, out, f),
         }
     }
 
@@ -122,8 +127,8 @@ impl<'a> Packed<'a> {
     }
 
     #[inline]
-    fn extend_as<const W: usize, T>(&self, n: usize, out: &mut Vec<T>, f: impl Fn(u64) -> T) {
-        let offsets = &self.data.as_chunks::<W>().0[..n];
+    fn extend_as<const W: usize, T>(&self, range: Range<usize>, out: &mut Vec<T>, f: impl Fn(u64) -> T) {
+        let offsets = &self.data.as_chunks::<W>().0[range];
         out.extend(offsets.iter().map(|offset| f(self.base.wrapping_add(unpack(offset)))));
     }
 }
@@ -146,7 +151,7 @@ mod tests {
             let (packed, rest) = Packed::split(base, width, values.len(), &bytes).unwrap();
             prop_assert!(rest.is_empty());
             let mut all = Vec::new();
-            packed.extend(values.len(), &mut all, |v| v);
+            packed.extend(0..values.len(), &mut all, |v| v);
             prop_assert_eq!(&all, &values);
             prop_assert!((0..values.len()).all(|at| packed.get(at) == values[at]));
             let mut n = 0;

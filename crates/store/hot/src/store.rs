@@ -1,9 +1,9 @@
 //! Opening the environment, its tables, and whose turn it is to write.
 
+use std::ffi::OsString;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
-use std::thread::ThreadId;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 use std::{fs, io};
 
@@ -14,7 +14,9 @@ use mangrove_graph::{GraphError, IdSpace, Result, Schema};
 use crate::catalog;
 use crate::check::{self, CheckReport};
 use crate::fault::{self, corrupt, lmdb};
+use crate::identity::{FileId, Own, Process};
 use crate::read::HotSnapshot;
+use crate::turn::{MyTurn, Patience, Turn, Writer};
 use crate::write::HotTransaction;
 
 pub type Table = Database<'static, Bytes, Bytes>;
@@ -37,6 +39,8 @@ pub struct HotOptions {
     /// Only read. Works beside a writing process, and where nothing may be written.
     pub read_only: bool,
     pub durability: Durability,
+    /// Make none: what is missing is damage.
+    pub must_exist: bool,
     /// The id space of a store that is made; that of an existing one stays as it is.
     pub id_space: IdSpace,
 }
@@ -55,6 +59,8 @@ pub(crate) struct Shared {
     pub tables: Tables,
     read_only: bool,
     durability: Durability,
+    file: FileId,
+    process: Process,
     /// The last schema read, with its version.
     pub schema: Mutex<(u64, Arc<Schema>)>,
     pub turn: Turn,
@@ -73,6 +79,9 @@ pub(crate) struct Tables {
     pub index: Table,
 }
 
+const DATA: &str = "data.mdb";
+/// What a store consists of: LMDB's two files, and what is there while it is seen whether the disk is full.
+const FILES: [&str; 3] = [DATA, "lock.mdb", fault::PROBE];
 const NAMES: [&str; 8] = ["meta", "schema", "ids", "edge_ids", "out", "in", "columns", "index"];
 /// Address space reserved for the map. Only the part that holds data takes memory or disk, so it never has to be moved.
 const MAP_BYTES: usize = 1 << 40;
@@ -100,21 +109,26 @@ impl Tables {
 }
 
 impl Hot {
-    /// Opens the store in the directory `dir`, which is made, and filled, if there is none and `read_only` is not set.
+    /// Opens the store in the directory `dir`, which is made, and filled, if there is none and neither `read_only` nor
+    /// `must_exist` is set.
     ///
     /// # Errors
     /// [`GraphError::Storage`] if the directory cannot be read or written; [`GraphError::Corrupt`] if what is in it is no
     /// store, or was cut short; [`GraphError::Invalid`] if it has another format, or this process has it open in a way that
-    /// does not allow this one.
+    /// does not allow this one, or still has open what was deleted from there.
     pub fn open(dir: &Path, options: &HotOptions) -> Result<Self> {
-        if !options.read_only {
-            fs::create_dir_all(dir).map_err(GraphError::storage)?;
-        }
-        let dir = dir.canonicalize().map_err(GraphError::storage)?;
         // LMDB allows a process one environment a directory.
         let mut open = locked(&OPEN);
         open.retain(|(_, shared)| shared.strong_count() > 0);
-        let already = open.iter().find(|(path, _)| *path == dir).and_then(|(_, shared)| shared.upgrade());
+        if options.must_exist || options.read_only {
+            expect_data(dir)?;
+        } else {
+            fs::create_dir_all(dir).map_err(GraphError::storage)?;
+        }
+        let dir = dir.canonicalize().map_err(GraphError::storage)?;
+        let file = FileId::at(&dir.join(DATA)).ok();
+        let is_it = |path: &Path, shared: &Shared| path == dir || Some(shared.file) == file;
+        let already = open.iter().filter_map(|(path, shared)| shared.upgrade().filter(|shared| is_it(path, shared))).next();
         let shared = match already {
             Some(shared) => shared.allowing(options)?,
             None => {
@@ -124,6 +138,51 @@ impl Hot {
             }
         };
         Ok(Self { shared, read_only: options.read_only })
+    }
+
+    /// Whether what is in `dir` is a store nothing was ever written to, such as a crash leaves while one is made.
+    ///
+    /// # Errors
+    /// As those of [`open`](Self::open); the store must not be open.
+    pub fn is_unused(dir: &Path) -> Result<bool> {
+        let data = dir.join(DATA);
+        match fs::metadata(&data) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(true),
+            Err(error) => return Err(GraphError::storage(error)),
+            Ok(found) if found.len() == 0 => return Ok(true),
+            Ok(_) => {}
+        }
+        let env = open_env(dir, &HotOptions::default())?;
+        fill_up(&env)?;
+        match open_tables(&env)? {
+            None => Ok(env.unnamed_database_stat().entries == 0),
+            Some(tables) => {
+                let txn = env.read_txn().map_err(lmdb)?;
+                Ok(catalog::load_schema(&tables, &txn)?.1.vertex_labels.is_empty())
+            }
+        }
+    }
+
+    /// The name of something in `dir` that is no file of a store's.
+    pub fn foreign(dir: &Path) -> io::Result<Option<OsString>> {
+        for entry in fs::read_dir(dir)? {
+            let entry = entry?;
+            if !FILES.iter().any(|name| entry.file_name() == *name) || !entry.file_type()?.is_file() {
+                return Ok(Some(entry.file_name()));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Removes the files of a store, and the directory they are in if nothing else is.
+    pub fn remove(dir: &Path) -> io::Result<()> {
+        for name in FILES {
+            match fs::remove_file(dir.join(name)) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+        }
+        fs::remove_dir(dir)
     }
 
     /// The graph as it is now, and stays for this reader. O(1).
@@ -136,7 +195,19 @@ impl Hot {
     /// # Errors
     /// [`GraphError::Invalid`] if this very thread has one open, [`GraphError::ReadOnly`] if the store is open read-only.
     pub fn begin(&self) -> Result<HotTransaction> {
-        if self.read_only { Err(GraphError::ReadOnly) } else { HotTransaction::new(&self.shared) }
+        self.begin_for(Writer::this_thread(), Patience::ENDLESS)
+    }
+
+    /// Begins to write on behalf of `writer`, who waits as long as `patience` lasts. The transaction is bound to this thread
+    /// all the same.
+    ///
+    /// # Errors
+    /// As [`begin`](Self::begin), and [`GraphError::Busy`] if the wait ended before the other transaction did.
+    pub fn begin_for(&self, writer: Writer, patience: Patience<'_>) -> Result<HotTransaction> {
+        if self.read_only {
+            return Err(GraphError::ReadOnly);
+        }
+        HotTransaction::new(&self.shared, writer, patience)
     }
 
     pub fn is_read_only(&self) -> bool {
@@ -145,6 +216,7 @@ impl Hot {
 
     /// Makes every commit so far durable, whatever the [`Durability`].
     pub fn sync(&self) -> Result<()> {
+        self.shared.process.must_be_this()?;
         if self.read_only {
             return Ok(());
         }
@@ -155,19 +227,21 @@ impl Hot {
     /// meanwhile; it needs no lock.
     ///
     /// # Errors
-    /// [`GraphError::Storage`] if there is a store in `dir` already, or it cannot be written.
+    /// [`GraphError::Storage`] if there is a store in `dir` already, or it cannot be written. Nothing half done is left.
     pub fn copy_to(&self, dir: &Path) -> Result<()> {
+        self.shared.process.must_be_this()?;
         fs::create_dir_all(dir).map_err(GraphError::storage)?;
-        let path = dir.join("data.mdb");
+        let path = dir.join(DATA);
         let mut file = fs::File::create_new(&path).map_err(GraphError::storage)?;
-        let copied = self.shared.env.copy_to_file(&mut file, CompactionOption::Enabled).map_err(lmdb);
-        let copied = copied.and_then(|()| file.sync_all().map_err(|error| lmdb(error.into())));
-        if copied.is_err() {
+        let mut copy = || -> Result<()> {
+            self.shared.env.copy_to_file(&mut file, CompactionOption::Enabled).map_err(lmdb)?;
+            file.sync_all().map_err(|error| lmdb(error.into()))?;
+            sync_directory(dir).map_err(GraphError::storage)
+        };
+        copy().inspect_err(|_| {
             // What is there is no whole copy; the error that matters is the first one.
-            let _ = fs::remove_file(&path);
-        }
-        copied?;
-        sync_directory(dir).map_err(GraphError::storage)
+            let _ = fs::remove_file(&path).and_then(|()| fs::remove_dir(dir));
+        })
     }
 
     /// Verifies every invariant across the tables. O(size of the store).
@@ -177,6 +251,7 @@ impl Hot {
 
     /// The size of each table.
     pub fn stats(&self) -> Result<StoreStats> {
+        self.shared.process.must_be_this()?;
         let txn = self.shared.env.read_txn().map_err(lmdb)?;
         let mut tables = Vec::with_capacity(NAMES.len());
         for (name, table) in self.shared.tables.named() {
@@ -213,7 +288,7 @@ impl Shared {
         fill_up(&env)?;
         Self::with_env(env, options).and_then(Self::verified).or_else(|_| {
             // As it was, so that it is refused the next time too.
-            let file = fs::File::options().write(true).open(dir.join("data.mdb")).map_err(GraphError::storage)?;
+            let file = fs::File::options().write(true).open(dir.join(DATA)).map_err(GraphError::storage)?;
             file.set_len(length).map_err(GraphError::storage)?;
             Err(corrupt("its file was cut short"))
         })
@@ -222,15 +297,21 @@ impl Shared {
     fn with_env(env: Env<WithoutTls>, options: &HotOptions) -> Result<Arc<Self>> {
         let tables = match open_tables(&env)? {
             Some(tables) => tables,
-            None if options.read_only => return Err(corrupt("its tables are missing")),
+            None if options.read_only || options.must_exist => return Err(corrupt("its tables are missing")),
             None => create_tables(&env, options.id_space)?,
         };
         let txn = env.read_txn().map_err(lmdb)?;
         catalog::check_format(&tables, &txn)?;
         let schema = Mutex::new(catalog::load_schema(&tables, &txn)?);
         drop(txn);
+        let file = FileId::at(&env.path().join(DATA)).map_err(GraphError::storage)?;
+        let (process, turn) = (Process::this(), Turn::default());
         let HotOptions { read_only, durability, .. } = *options;
-        Ok(Arc::new(Self { env, tables, read_only, durability, schema, turn: Turn::default() }))
+        Ok(Arc::new(Self { env, tables, read_only, durability, file, process, schema, turn }))
+    }
+
+    pub(crate) fn process(&self) -> Process {
+        self.process
     }
 
     fn verified(self: Arc<Self>) -> Result<Arc<Self>> {
@@ -238,8 +319,23 @@ impl Shared {
         if report.is_clean() { Ok(self) } else { Err(corrupt("its tables do not agree")) }
     }
 
+    /// Fails if the file was deleted or replaced: what is written to it then goes with the last handle.
+    pub(crate) fn must_be_in_place(&self) -> Result<()> {
+        let path = self.env.path().join(DATA);
+        if FileId::at(&path).is_ok_and(|found| found == self.file) {
+            return Ok(());
+        }
+        Err(GraphError::Invalid(format!(
+            "this process still has open the database whose file {} was deleted or replaced, and can neither write to it nor \
+             open what is there now: close every handle on it first",
+            path.display()
+        )))
+    }
+
     /// This store for one more handle, if it promises what the handle is to.
     fn allowing(self: Arc<Self>, options: &HotOptions) -> Result<Arc<Self>> {
+        self.process.must_be_this()?;
+        self.must_be_in_place()?;
         if self.read_only && !options.read_only {
             return Err(GraphError::Invalid("this process has the database open read-only: close that first".into()));
         }
@@ -254,7 +350,7 @@ impl Shared {
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        if !self.read_only {
+        if !self.read_only && self.process.is_this() {
             // Nobody is left to be told; with full durability there is nothing to do.
             let _ = self.env.force_sync();
         }
@@ -280,7 +376,7 @@ pub struct TableStats {
 }
 
 fn open_env(dir: &Path, options: &HotOptions) -> Result<Env<WithoutTls>> {
-    let file_bytes = fs::metadata(dir.join("data.mdb")).map(|m| m.len() as usize).unwrap_or(0);
+    let file_bytes = fs::metadata(dir.join(DATA)).map(|m| m.len() as usize).unwrap_or(0);
     let mut flags = EnvFlags::empty();
     if options.read_only {
         flags |= EnvFlags::READ_ONLY;
@@ -323,6 +419,17 @@ fn open_mapped(dir: &Path, flags: EnvFlags, map_bytes: usize) -> heed::Result<En
     unsafe { open.flags(flags).open(dir) }
 }
 
+/// Fails if there is no store to open: LMDB would make one, and so hide that the data is gone.
+fn expect_data(dir: &Path) -> Result<()> {
+    let path = dir.join(DATA);
+    match fs::metadata(&path) {
+        Ok(found) if found.len() > 0 => Ok(()),
+        Ok(_) => Err(corrupt(&format!("{} is empty", path.display()))),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Err(corrupt(&format!("{} is missing", path.display()))),
+        Err(error) => Err(GraphError::storage(error)),
+    }
+}
+
 /// How many bytes the file is short of the pages LMDB counts. Pages beyond its end would end the process with a signal when
 /// they are read. A file that was cut short is short, but so is a sound one for a moment: pages taken and given back within
 /// one transaction are counted, and never written.
@@ -336,7 +443,7 @@ fn missing_bytes(env: &Env<WithoutTls>) -> Result<u64> {
 fn fill_up(env: &Env<WithoutTls>) -> Result<()> {
     let missing = missing_bytes(env)?;
     if missing > 0 {
-        let mut file = fs::File::options().append(true).open(env.path().join("data.mdb")).map_err(GraphError::storage)?;
+        let mut file = fs::File::options().append(true).open(env.path().join(DATA)).map_err(GraphError::storage)?;
         io::copy(&mut io::repeat(0).take(missing), &mut file).map_err(|error| lmdb(error.into()))?;
     }
     Ok(())
@@ -391,48 +498,14 @@ fn sync_directory(dir: &Path) -> io::Result<()> {
     if cfg!(unix) { fs::File::open(dir)?.sync_all() } else { Ok(()) }
 }
 
-/// One thread at a time may write.
-#[derive(Default)]
-pub(crate) struct Turn {
-    writer: Mutex<Option<ThreadId>>,
-    free: Condvar,
-}
-
-/// The turn of this thread; ends when dropped.
-pub(crate) struct MyTurn(Arc<Shared>);
-
-impl MyTurn {
-    pub fn wait(shared: &Arc<Shared>) -> Result<Self> {
-        let me = std::thread::current().id();
-        let mut writer = locked(&shared.turn.writer);
-        while let Some(other) = *writer {
-            if other == me {
-                return Err(GraphError::Invalid(
-                    "this thread has a write transaction open already: commit or abort it first".into(),
-                ));
-            }
-            writer = shared.turn.free.wait(writer).unwrap_or_else(PoisonError::into_inner);
-        }
-        *writer = Some(me);
-        Ok(Self(shared.clone()))
-    }
-}
-
-impl Drop for MyTurn {
-    fn drop(&mut self) {
-        *locked(&self.0.turn.writer) = None;
-        self.0.turn.free.notify_one();
-    }
-}
-
 pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A write transaction that keeps its environment alive, and its thread's turn to write.
+/// A write transaction that keeps its environment alive, and its turn to write.
 pub(crate) struct OwnedTxn {
     // Fields drop in this order: the transaction ends before the turn does, and before the environment can close.
-    txn: RwTxn<'static>,
+    txn: Own<RwTxn<'static>>,
     _turn: MyTurn,
     shared: Arc<Shared>,
     /// LMDB binds a write transaction to its thread.
@@ -440,13 +513,15 @@ pub(crate) struct OwnedTxn {
 }
 
 impl OwnedTxn {
-    pub fn begin(shared: &Arc<Shared>) -> Result<Self> {
-        let turn = MyTurn::wait(shared)?;
+    pub fn begin(shared: &Arc<Shared>, writer: Writer, patience: Patience<'_>) -> Result<Self> {
+        shared.process.must_be_this()?;
+        let turn = MyTurn::wait(shared, writer, patience)?;
+        shared.must_be_in_place()?;
         let txn = shared.env.write_txn().map_err(lmdb)?;
         // SAFETY: the transaction borrows the environment inside `shared`, whose address is that of the Arc's heap
         // allocation and does not change. The Arc is kept beside it and, by the order of the fields, dropped after it.
         let txn = unsafe { std::mem::transmute::<RwTxn<'_>, RwTxn<'static>>(txn) };
-        Ok(Self { txn, _turn: turn, shared: shared.clone(), _thread: std::marker::PhantomData })
+        Ok(Self { txn: Own::new(txn), _turn: turn, shared: shared.clone(), _thread: std::marker::PhantomData })
     }
 
     pub fn txn(&self) -> &RwTxn<'static> {
@@ -462,8 +537,8 @@ impl OwnedTxn {
     }
 
     pub fn commit(self) -> Result<()> {
-        let Self { txn, shared, .. } = self;
-        txn.commit().map_err(|error| fault::of_write(lmdb(error), shared.env.path()))?;
+        let Self { txn, shared, _turn, .. } = self;
+        txn.take()?.commit().map_err(|error| fault::of_write(lmdb(error), shared.env.path()))?;
         // What was committed is there; if the disk is too full for this, opening the store will see to it.
         let _ = fill_up(&shared.env);
         Ok(())

@@ -9,6 +9,8 @@
 
 use std::sync::Arc;
 
+use mangrove_graph::number::{self, NumberError};
+use mangrove_graph::value::NESTING_MAX;
 use mangrove_graph::{
     BigDecimal, BigInt, Cell, Date, DateTime, Duration, GraphError, KeyId, Map, PropertyValue, Result, Uuid, Value,
     ValueType,
@@ -16,16 +18,13 @@ use mangrove_graph::{
 
 use crate::fault::corrupt;
 
-/// Values nested deeper are refused.
-const DEPTH_MAX: usize = 64;
-
 /// Fails if the value cannot be stored.
 pub fn check_storable(value: &Value) -> Result<()> {
     if !value.is_storable() {
         return Err(GraphError::NotStorable { found: value.value_type().name(), value: value.to_string() });
     }
-    if depth(value) > DEPTH_MAX {
-        return Err(GraphError::Limit { what: "collections nested in a property".into(), limit: DEPTH_MAX as u64 });
+    if depth(value) > NESTING_MAX {
+        return Err(GraphError::Limit { what: "collections nested in a property".into(), limit: NESTING_MAX as u64 });
     }
     Ok(())
 }
@@ -191,7 +190,7 @@ impl<'a> Reader<'a> {
     }
 
     fn value(&mut self, depth: usize) -> Result<Value> {
-        if depth > DEPTH_MAX {
+        if depth > NESTING_MAX {
             return Err(corrupt("values nested too deep"));
         }
         let value_type = ValueType::from_code(self.byte()?).ok_or_else(|| corrupt("a value of no type"))?;
@@ -204,10 +203,13 @@ impl<'a> Reader<'a> {
             ValueType::Int64 => Value::Int64(i64::from_le_bytes(self.array()?)),
             ValueType::Float32 => Value::Float32(f32::from_le_bytes(self.array()?)),
             ValueType::Float64 => Value::Float64(f64::from_le_bytes(self.array()?)),
-            ValueType::BigInt => Value::BigInt(Arc::new(BigInt::from_signed_bytes_le(self.counted()?))),
+            ValueType::BigInt => {
+                number::bounded_int(BigInt::from_signed_bytes_le(self.counted()?)).map_err(beyond_bounds)?.into()
+            }
             ValueType::Decimal => {
                 let scale = i64::from_le_bytes(self.array()?);
-                BigDecimal::new(BigInt::from_signed_bytes_le(self.counted()?), scale).into()
+                let decimal = BigDecimal::new(BigInt::from_signed_bytes_le(self.counted()?), scale);
+                number::bounded_decimal(decimal).map_err(beyond_bounds)?.into()
             }
             ValueType::String => text(self.counted()?)?.into(),
             ValueType::Bytes => Value::Bytes(self.counted()?.into()),
@@ -236,4 +238,8 @@ impl<'a> Reader<'a> {
 
 pub fn text(bytes: &[u8]) -> Result<&str> {
     std::str::from_utf8(bytes).map_err(|_| corrupt("text that is not UTF-8"))
+}
+
+fn beyond_bounds(error: NumberError) -> GraphError {
+    corrupt(&error.to_string())
 }

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use arrow_array::builder::*;
 use arrow_array::types::*;
 use arrow_array::{ArrayRef, TimestampMicrosecondArray};
-use mangrove_graph::{BigInt, Cardinality, Date, DateTime, Duration, Uuid, Value, ValueType};
+use mangrove_graph::value::exact_double;
+use mangrove_graph::{Cardinality, Date, DateTime, Duration, Uuid, Value, ValueType, number};
 
 use crate::graphson;
 use crate::infer::{self, Inferred};
@@ -111,7 +112,10 @@ impl ColumnBuilder {
                 (Store::Int64(b), ColumnType::Inferred(_) | ColumnType::Declared(_)) => {
                     append_while(&mut fields, &mut row, |field| infer::parse_int(field.bytes).map(|v| b.append_value(v)))
                 }
-                (Store::Float64(b), ColumnType::Inferred(_) | ColumnType::Declared(_)) => {
+                (Store::Float64(b), ColumnType::Inferred(_)) => {
+                    append_while(&mut fields, &mut row, |field| lossless_double(field.bytes).map(|v| b.append_value(v)))
+                }
+                (Store::Float64(b), ColumnType::Declared(_)) => {
                     append_while(&mut fields, &mut row, |field| infer::parse_double(field.bytes).map(|v| b.append_value(v)))
                 }
                 _ => fields.next(),
@@ -138,7 +142,7 @@ impl ColumnBuilder {
     fn push_inferred(&mut self, field: Text<'_>) -> Result<(), Misfit> {
         let fits = match &mut self.store {
             Store::Int64(b) => infer::parse_int(field.bytes).map(|v| b.append_value(v)).is_some(),
-            Store::Float64(b) => infer::parse_double(field.bytes).map(|v| b.append_value(v)).is_some(),
+            Store::Float64(b) => lossless_double(field.bytes).map(|v| b.append_value(v)).is_some(),
             Store::Text(b) => {
                 b.append_value(std::str::from_utf8(field.bytes).map_err(|_| Misfit::NotUtf8)?);
                 true
@@ -164,6 +168,12 @@ impl ColumnBuilder {
         if wide != now || matches!(self.store, Store::Nothing(_)) {
             self.widen(wide);
         }
+        if wide == Inferred::Double && lossless_double(trimmed).is_none() {
+            // An integer that no double is stays one.
+            let cells = self.store.cells();
+            cells.push(RawCell::One(parse_value(ValueType::Int64, trimmed)?));
+            return Ok(());
+        }
         let kept = if wide == Inferred::Text { field.bytes } else { trimmed };
         self.store.append(wide.value_type(), kept)
     }
@@ -173,15 +183,7 @@ impl ColumnBuilder {
         let old = std::mem::replace(&mut self.store, Store::of_type(wide.value_type()));
         match old {
             Store::Nothing(n) => (0..n).for_each(|_| self.push_absent()),
-            old => {
-                let column = old.finish();
-                for row in 0..column.len() {
-                    match column.cell(row) {
-                        RawCell::One(value) => self.store.append_value(&convert(&value, wide)),
-                        _ => self.push_absent(),
-                    }
-                }
-            }
+            old => self.store.append_converted(&old.finish(), wide),
         }
     }
 
@@ -304,6 +306,33 @@ impl Store {
         }
     }
 
+    /// Adds the values of a column in a wider type. An integer that no double is stays one, among values of their own types.
+    fn append_converted(&mut self, column: &Values, wide: Inferred) {
+        for row in 0..column.len() {
+            let RawCell::One(value) = column.cell(row) else {
+                self.append_absent();
+                continue;
+            };
+            let value = convert(&value, wide);
+            if value.value_type() == ValueType::Int64 && wide == Inferred::Double {
+                self.cells();
+            }
+            self.append_value(&value);
+        }
+    }
+
+    /// The cells, which values of several types can be added to.
+    fn cells(&mut self) -> &mut Vec<RawCell> {
+        if !matches!(self, Store::Cells(_)) {
+            let column = std::mem::replace(self, Store::Nothing(0)).finish();
+            *self = Store::Cells((0..column.len()).map(|row| column.cell(row)).collect());
+        }
+        match self {
+            Store::Cells(cells) => cells,
+            _ => unreachable!("made so above"),
+        }
+    }
+
     fn append_absent(&mut self) {
         match self {
             Store::Nothing(n) => *n += 1,
@@ -362,10 +391,20 @@ fn date_times(times: Vec<Option<DateTime>>) -> Values {
     Values::Cells(times.into_iter().map(|t| t.map_or(RawCell::Absent, |t| RawCell::One(t.into()))).collect())
 }
 
-/// A value brought to a wider inferred type.
+/// A double as a field has it; not one for an integer that would become another.
+fn lossless_double(field: &[u8]) -> Option<f64> {
+    /// 2^53 has sixteen.
+    const EXACT_DIGITS: usize = 15;
+    match field.len() > EXACT_DIGITS && infer::parse_int(field.trim_ascii()).is_some_and(|int| exact_double(int).is_none()) {
+        true => None,
+        false => infer::parse_double(field),
+    }
+}
+
+/// A value brought to a wider inferred type; an integer that no double is stays as it is.
 pub fn convert(value: &Value, to: Inferred) -> Value {
     match (value, to) {
-        (Value::Int64(v), Inferred::Double) => Value::Float64(*v as f64),
+        (Value::Int64(v), Inferred::Double) => exact_double(*v).map_or_else(|| value.clone(), Value::Float64),
         (Value::Date(v), Inferred::DateTime) => {
             Value::DateTime(DateTime { seconds: i64::from(v.0) * 86_400, nanos: 0, offset_seconds: 0 })
         }
@@ -379,16 +418,12 @@ pub fn convert(value: &Value, to: Inferred) -> Value {
 pub fn convert_column(column: &Values, to: Inferred) -> Values {
     if let (Values::Typed(array), Inferred::Double) = (column, to)
         && let Some(ints) = array.as_any().downcast_ref::<arrow_array::Int64Array>()
+        && ints.iter().flatten().all(|int| exact_double(int).is_some())
     {
         return Values::Typed(Arc::new(ints.unary::<_, Float64Type>(|v| v as f64)));
     }
     let mut store = Store::of_type(to.value_type());
-    for row in 0..column.len() {
-        match column.cell(row) {
-            RawCell::One(value) => store.append_value(&convert(&value, to)),
-            _ => store.append_absent(),
-        }
-    }
+    store.append_converted(column, to);
     store.finish()
 }
 
@@ -407,8 +442,8 @@ fn parse_text(t: ValueType, text: &str) -> Option<Value> {
         ValueType::Int64 => Value::Int64(text.parse().ok()?),
         ValueType::Float32 => Value::Float32(parse_float(text)?),
         ValueType::Float64 => Value::Float64(infer::parse_double(text.as_bytes())?),
-        ValueType::BigInt => text.parse::<BigInt>().ok()?.into(),
-        ValueType::Decimal => mangrove_graph::decimal::parse(text)?.into(),
+        ValueType::BigInt => number::big_int(text).ok()?.into(),
+        ValueType::Decimal => number::decimal(text).ok()?.into(),
         ValueType::String => Value::string(text),
         ValueType::Bytes => Value::Bytes(parse_hex(text)?.into()),
         ValueType::Uuid => Value::Uuid(text.parse::<Uuid>().ok()?),
@@ -505,6 +540,20 @@ mod tests {
         let (_, column) = inferred(&["7", "true", "2024-01-01"]);
         let cells: Vec<RawCell> = (0..3).map(|i| column.cell(i)).collect();
         assert_eq!(cells, ["7", "true", "2024-01-01"].map(|v| RawCell::One(v.into())));
+    }
+
+    #[test]
+    fn an_integer_that_no_double_is_stays_one_among_doubles() {
+        let large = (1i64 << 53) + 1;
+        for fields in [[large.to_string(), "0.5".into()], ["0.5".into(), large.to_string()]] {
+            let (builder, column) = inferred(&[&fields[0], "", &fields[1], "3"]);
+            assert_eq!(builder.column_type(), &ColumnType::Inferred(Inferred::Double));
+            let cells: Vec<RawCell> = (0..4).map(|i| column.cell(i)).collect();
+            assert!(cells.contains(&RawCell::One(large.into())) && cells.contains(&RawCell::One(0.5.into())), "{cells:?}");
+            assert_eq!((&cells[1], &cells[3]), (&RawCell::Absent, &RawCell::One(3.0.into())));
+        }
+        let (_, exact) = inferred(&["9007199254740992", "0.5"]);
+        assert!(matches!(exact, Values::Typed(_)));
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use arrow_schema::DataType;
 use hashbrown::HashMap;
+use mangrove_graph::value::exact_double;
 use mangrove_graph::{ExternalId, Value};
 
 use crate::error::LoadError;
@@ -144,14 +145,16 @@ impl Batch {
     }
 }
 
-/// Integers among doubles become doubles: JSON writers leave the `.0` away.
+/// Integers among doubles become doubles: JSON writers leave the `.0` away. One that no double is stays as it is.
 fn unify_numbers(cells: &mut [RawCell]) {
     if !cells.iter().any(|cell| matches!(cell, RawCell::One(Value::Float64(_)))) {
         return;
     }
     for cell in cells {
-        if let RawCell::One(Value::Int64(int)) = cell {
-            *cell = RawCell::One(Value::Float64(*int as f64));
+        if let RawCell::One(Value::Int64(int)) = cell
+            && let Some(double) = exact_double(*int)
+        {
+            *cell = RawCell::One(Value::Float64(double));
         }
     }
 }

@@ -16,8 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use mangrove_graph::{
-    BigDecimal, EdgeRef, ElementKind, GraphError, GraphView, IdSpace, LabelId, Scan, ScanCursor, Value, VertexId, decimal,
-    record,
+    EdgeRef, ElementKind, GraphError, GraphView, IdSpace, LabelId, Scan, ScanCursor, Value, VertexId, record,
 };
 use thiserror::Error;
 
@@ -94,15 +93,6 @@ pub fn export(
         ExportFormat::GraphSon => graphson::write(&mut walk, directory)?,
     }
     Ok(walk.report)
-}
-
-/// A decimal so that it reads with the scale it has.
-fn decimal_text(decimal: &BigDecimal) -> String {
-    match decimal.as_bigint_and_exponent() {
-        (digits, scale) if scale < 0 => format!("{digits}E{}", -scale),
-        (digits, scale) if scale.unsigned_abs() > decimal::EXPONENT_MAX => format!("{digits}E-{scale}"),
-        _ => decimal.to_plain_string(),
-    }
 }
 
 const PAGE: usize = 4096;

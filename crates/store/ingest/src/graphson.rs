@@ -14,7 +14,7 @@ use std::io::Read;
 use std::sync::Arc;
 
 use base64::Engine;
-use mangrove_graph::{BigDecimal, BigInt, Date, DateTime, Duration, ExternalId, Map, Uuid, Value};
+use mangrove_graph::{Date, DateTime, Duration, ExternalId, Map, Uuid, Value, number};
 
 use crate::elements::{EdgeElement, ElementBatches, Pass, VertexElement};
 use crate::error::{BadRow, Fault, LoadError, Place};
@@ -388,7 +388,7 @@ fn plain_number(text: &str) -> Value {
     if let Ok(int) = text.parse::<i64>() {
         return Value::Int64(int);
     }
-    if let Ok(int) = text.parse::<BigInt>() {
+    if let Ok(int) = number::big_int(text) {
         return int.into();
     }
     Value::Float64(text.parse().unwrap_or(f64::NAN))
@@ -408,8 +408,8 @@ fn typed_value(name: &str, json: &Json<'_>) -> Result<Value, Wrong> {
         "gx:Byte" => text.parse().ok().map(Value::Int8),
         "g:Float" => float(text).map(|f| Value::Float32(f as f32)),
         "g:Double" => float(text).map(Value::Float64),
-        "gx:BigInteger" => text.parse::<BigInt>().ok().map(Value::from),
-        "gx:BigDecimal" => text.parse::<BigDecimal>().ok().map(Value::from),
+        "gx:BigInteger" => number::big_int(text).ok().map(Value::from),
+        "gx:BigDecimal" => number::decimal(text).ok().map(Value::from),
         "g:UUID" => text.parse::<Uuid>().ok().map(Value::from),
         "gx:Char" => Some(Value::string(text)),
         "gx:ByteBuffer" => base64::engine::general_purpose::STANDARD.decode(text).ok().map(|b| Value::Bytes(b.into())),

@@ -5,6 +5,8 @@
 
 use std::borrow::Cow;
 
+use mangrove_graph::number::DIGITS_MAX;
+
 #[derive(Clone, Debug, PartialEq)]
 pub enum Json<'a> {
     Null,
@@ -124,6 +126,9 @@ impl<'a> Parser<'a> {
             self.at += 1;
             self.at += usize::from(matches!(self.peek(), Some(b'+' | b'-')));
             self.digits()?;
+        }
+        if self.at - start > DIGITS_MAX {
+            return Err(JsonError { at: start, reason: format!("a number of more than {DIGITS_MAX} digits") });
         }
         Ok(Json::Number(&self.text[start..self.at]))
     }

@@ -7,7 +7,7 @@ use std::io::Read;
 use std::sync::Arc;
 
 use hashbrown::HashMap;
-use mangrove_graph::{BigInt, ElementKind, ExternalId, Map, Value};
+use mangrove_graph::{ElementKind, ExternalId, Map, Value, number};
 
 use crate::arrow_table::as_type;
 use crate::column::{ColumnType, cell_of_values};
@@ -229,7 +229,7 @@ fn number(text: &str) -> Value {
     if let Ok(int) = text.parse::<i64>() {
         return Value::Int64(int);
     }
-    match text.parse::<BigInt>() {
+    match number::big_int(text) {
         Ok(int) => int.into(),
         Err(_) => Value::Float64(text.parse().unwrap_or(f64::NAN)),
     }

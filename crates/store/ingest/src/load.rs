@@ -124,6 +124,7 @@ enum Message<'j> {
     Failed(LoadError),
 }
 
+const READER: &str = "mangrove reader";
 /// Batches that wait between the two threads.
 const WAITING: usize = 4;
 
@@ -131,7 +132,7 @@ fn run_pass(jobs: &[Job], pass: Pass, writer: &mut Writer<'_>, watch: &mut Watch
     let meter = watch.meter.clone();
     std::thread::scope(|scope| {
         let (sender, receiver) = sync_channel(WAITING);
-        scope.spawn(move || {
+        let read = move || {
             for job in jobs.iter().filter(|job| job.is_in(pass)) {
                 // A writer that hung up has failed and says why itself.
                 let mut sink = |event| sender.send(Message::Event(event)).map_err(|_| LoadError::Cancelled);
@@ -143,8 +144,13 @@ fn run_pass(jobs: &[Job], pass: Pass, writer: &mut Writer<'_>, watch: &mut Watch
                     return;
                 }
             }
-        });
-        write_all(receiver, writer, watch)
+        };
+        let reader = std::thread::Builder::new().name(READER.into()).spawn_scoped(scope, read);
+        let reader = reader.map_err(|error| LoadError::options(format!("no thread to read on: {error}")))?;
+        let written = write_all(receiver, writer, watch);
+        // A panic there is one here, with its own message.
+        reader.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        written
     })?;
     writer.finish_pass()
 }

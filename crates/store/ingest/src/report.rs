@@ -57,7 +57,8 @@ pub enum OnError {
     /// Stop at the first; the caller rolls back.
     #[default]
     Fail,
-    /// Load the others, and write these to a CSV file: file, line, column, value, reason, row.
+    /// Load the others, and write these to a CSV file: file, line, column, value, reason, row. A file that is there already is
+    /// kept, and a number put to the name of the new one; the report says which it is.
     Skip { rejects: PathBuf },
 }
 
@@ -67,7 +68,7 @@ pub(crate) struct Rejects {
     /// The first few, if they are to be told all together at the end.
     collected: Option<Vec<BadRow>>,
     count: u64,
-    file: Option<BufWriter<File>>,
+    file: Option<(PathBuf, BufWriter<File>)>,
 }
 
 const SHOWN: usize = 5;
@@ -90,35 +91,63 @@ impl Rejects {
             }
             return Ok(());
         }
-        let OnError::Skip { rejects: path } = &self.on_error else { return Err(LoadError::BadRow(Box::new(bad))) };
-        let failed = |source| LoadError::Rejects { path: path.clone(), source };
-        let mut file = match self.file.take() {
-            Some(file) => file,
-            None => create(path).map_err(failed)?,
+        let OnError::Skip { rejects: wished } = &self.on_error else { return Err(LoadError::BadRow(Box::new(bad))) };
+        let failed = |path: &Path| {
+            let path = path.to_owned();
+            |source| LoadError::Rejects { path, source }
         };
-        write(&mut file, &bad).map_err(failed)?;
-        self.file = Some(file);
-        Ok(())
+        let (path, file) = match &mut self.file {
+            Some(open) => open,
+            none => none.insert(create(wished).map_err(failed(wished))?),
+        };
+        write(file, &bad).map_err(failed(path))
     }
 
     /// Writes out what is left, and says in the report how many there were.
-    pub fn finish(mut self, report: &mut LoadReport) -> Result<(), LoadError> {
+    pub fn finish(self, report: &mut LoadReport) -> Result<(), LoadError> {
         if let Some(first) = self.collected.filter(|first| !first.is_empty()) {
             return Err(LoadError::BadRows { count: self.count, first });
         }
         report.rejects = self.count;
-        if let (Some(file), OnError::Skip { rejects: path }) = (&mut self.file, &self.on_error) {
+        if let Some((path, mut file)) = self.file {
             file.flush().map_err(|source| LoadError::Rejects { path: path.clone(), source })?;
-            report.rejects_file = Some(path.clone());
+            report.rejects_file = Some(path);
         }
         Ok(())
     }
 }
 
-fn create(path: &Path) -> std::io::Result<BufWriter<File>> {
-    let mut file = BufWriter::new(File::create(path)?);
+/// How many files of one name are kept.
+const KEPT: usize = 10_000;
+
+/// A new file of the name wished for, or with a number to it: whatever is there, an earlier load's rejects or the very file
+/// that is being loaded, stays as it is.
+fn create(wished: &Path) -> std::io::Result<(PathBuf, BufWriter<File>)> {
+    let mut path = wished.to_owned();
+    let mut number = 1;
+    let file = loop {
+        match File::create_new(&path) {
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists && number < KEPT => {
+                number += 1;
+                path = numbered(wished, number);
+            }
+            created => break created?,
+        }
+    };
+    let mut file = BufWriter::new(file);
     file.write_all(b"file,line,column,value,reason,row\n")?;
-    Ok(file)
+    Ok((path, file))
+}
+
+/// `rejects.csv` as `rejects-2.csv`.
+fn numbered(path: &Path, number: usize) -> PathBuf {
+    let mut name = path.file_stem().unwrap_or_default().to_owned();
+    name.push(format!("-{number}"));
+    if let Some(extension) = path.extension() {
+        name.push(".");
+        name.push(extension);
+    }
+    path.with_file_name(name)
 }
 
 fn write(file: &mut impl Write, bad: &BadRow) -> std::io::Result<()> {

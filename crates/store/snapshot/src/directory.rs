@@ -39,11 +39,16 @@ pub fn look(path: &Path) -> Result<Found, OpenError> {
     for entry in fs::read_dir(path).map_err(OpenError::io("read", path))? {
         let name = entry.map_err(OpenError::io("read", path))?.file_name();
         if ![HOT, LOCK, NEW_MANIFEST].iter().any(|ours| name == *ours) {
-            let why = format!("it has no {MANIFEST}, and other files in it ({})", name.display());
-            return Err(OpenError::NotADatabase { path: path.into(), why });
+            return Err(not_ours(path, Path::new(&name)));
         }
     }
     Ok(Found::Empty)
+}
+
+/// The refusal of a directory that is no database and holds something else, which is told.
+pub fn not_ours(path: &Path, found: &Path) -> OpenError {
+    let why = format!("it has no {MANIFEST}, and other files in it ({})", found.display());
+    OpenError::NotADatabase { path: path.into(), why }
 }
 
 /// Reads the manifest, and refuses what this version cannot read.
@@ -76,6 +81,24 @@ pub fn write_manifest(path: &Path, id_space: IdSpace) -> Result<(), OpenError> {
         sync(path)
     };
     write().map_err(OpenError::io("write", &file))
+}
+
+/// Makes a directory, and those above it that are not there; durably, so that what is in it cannot be lost with its name.
+pub fn make(directory: &Path) -> io::Result<()> {
+    if directory.is_dir() {
+        return Ok(());
+    }
+    let above = match directory.parent() {
+        Some(above) if !above.as_os_str().is_empty() => above,
+        _ => Path::new("."),
+    };
+    make(above)?;
+    match fs::create_dir(directory) {
+        // Somebody else made it meanwhile.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && directory.is_dir() => {}
+        made => made?,
+    }
+    sync(above)
 }
 
 /// Makes the entries of a directory durable.

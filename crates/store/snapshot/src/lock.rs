@@ -1,14 +1,14 @@
 //! The lock of the one process that writes.
 
-use std::collections::HashMap;
 use std::fmt;
 use std::fs::{File, TryLockError};
 use std::io::{Read, Seek, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::SystemTime;
 
 use mangrove_graph::DateTime;
+use mangrove_hot::{FileId, Process};
 
 use crate::directory::LOCK;
 use crate::error::OpenError;
@@ -17,30 +17,36 @@ use crate::error::OpenError;
 #[derive(Debug)]
 pub struct WriterLock {
     file: File,
+    id: FileId,
+    process: Process,
 }
 
 impl Drop for WriterLock {
     fn drop(&mut self) {
-        // Closing the file would do, but for children of this process that inherited it. The lock then ends with them.
-        let _ = self.file.unlock();
+        // Closing the file would do, but for children forked from this process that have it open too. A child closes it only:
+        // to unlock there would end the parent's lock.
+        if self.process.is_this() {
+            let _ = self.file.unlock();
+        }
     }
 }
 
 /// The locks this process holds, as another handle of the same process may write too.
-static HELD: Mutex<Option<HashMap<PathBuf, Weak<WriterLock>>>> = Mutex::new(None);
+static HELD: Mutex<Vec<Weak<WriterLock>>> = Mutex::new(Vec::new());
 
 impl WriterLock {
     /// Takes the lock of the database in `directory`.
     pub fn take(directory: &Path) -> Result<Arc<Self>, OpenError> {
-        let path = directory.canonicalize().map_err(OpenError::io("read", directory))?;
         let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
-        let held = held.get_or_insert_default();
-        if let Some(lock) = held.get(&path).and_then(Weak::upgrade) {
+        held.retain(|lock| lock.strong_count() > 0);
+        // By the file, not by its name: a directory may have been deleted and made again.
+        let id = FileId::at(&directory.join(LOCK)).ok();
+        let is_it = |lock: &Arc<Self>| Some(lock.id) == id && lock.process.is_this();
+        if let Some(lock) = held.iter().filter_map(Weak::upgrade).find(is_it) {
             return Ok(lock);
         }
-        let lock = Arc::new(Self::take_file(&path)?);
-        held.retain(|_, lock| lock.strong_count() > 0);
-        held.insert(path, Arc::downgrade(&lock));
+        let lock = Arc::new(Self::take_file(directory)?);
+        held.push(Arc::downgrade(&lock));
         Ok(lock)
     }
 
@@ -61,7 +67,8 @@ impl WriterLock {
         }
         let written = file.set_len(0).and_then(|()| file.rewind()).and_then(|()| write!(file, "{}", Holder::this().text()));
         written.map_err(OpenError::io("write", &path))?;
-        Ok(Self { file })
+        let id = FileId::of(&file.metadata().map_err(OpenError::io("read", &path))?);
+        Ok(Self { file, id, process: Process::this() })
     }
 }
 

@@ -2,10 +2,10 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use mangrove_graph::{GraphError, GraphView, IdSpace, Result};
-use mangrove_hot::{CheckReport, Durability, Hot, HotOptions, StoreStats};
+use mangrove_hot::{CheckReport, Durability, Hot, HotOptions, Patience, StoreStats, Writer};
 
 use crate::directory::{self, Found, HOT};
 use crate::error::OpenError;
@@ -38,6 +38,9 @@ pub struct Store {
     _lock: Option<Arc<WriterLock>>,
 }
 
+/// Databases are opened, and so made, one at a time in a process: the writer's lock keeps only other processes out.
+static OPENING: Mutex<()> = Mutex::new(());
+
 impl Store {
     /// Opens the database in the directory `path`.
     ///
@@ -45,11 +48,12 @@ impl Store {
     /// [`OpenError`] says which of the many reasons it is, and what to do.
     pub fn open(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Self, OpenError> {
         let path = path.as_ref();
+        let _opening = OPENING.lock().unwrap_or_else(PoisonError::into_inner);
         let missing = match directory::look(path)? {
             Found::Database => false,
             _ if options.read_only || !options.create => return Err(OpenError::NotFound { path: path.into() }),
             Found::Nothing => {
-                fs::create_dir_all(path).map_err(OpenError::io("make", path))?;
+                directory::make(path).map_err(OpenError::io("make", path))?;
                 true
             }
             Found::Empty => true,
@@ -63,7 +67,8 @@ impl Store {
         if let Some(wanted) = options.id_space.filter(|wanted| *wanted != id_space) {
             return Err(OpenError::IdSpace { path: path.into(), found: id_space, wanted });
         }
-        let hot = open_hot(path, HotOptions { read_only: options.read_only, durability: options.durability, id_space })?;
+        let OpenOptions { read_only, durability, .. } = *options;
+        let hot = open_hot(path, HotOptions { read_only, durability, must_exist: true, id_space })?;
         Ok(Self { path: path.into(), hot, _lock: lock })
     }
 
@@ -77,17 +82,34 @@ impl Store {
         Ok(Transaction::new(self.hot.begin()?))
     }
 
+    /// Begins to write on behalf of `writer`, who waits for another's transaction as long as `patience` lasts. The transaction
+    /// belongs to the calling thread all the same.
+    pub fn begin_for(&self, writer: Writer, patience: Patience<'_>) -> Result<Transaction> {
+        Ok(Transaction::new(self.hot.begin_for(writer, patience)?))
+    }
+
     /// Writes a consistent copy of the database into the directory `destination`, which must be empty or not be there, while
     /// others read and write.
     pub fn backup(&self, destination: impl AsRef<Path>) -> Result<()> {
         let destination = destination.as_ref();
         let refused = |error: OpenError| GraphError::Invalid(error.to_string());
-        if matches!(directory::look(destination).map_err(refused)?, Found::Database) || destination.join(HOT).exists() {
-            return Err(GraphError::Invalid(format!("{} holds a database already", destination.display())));
+        let found = directory::look(destination).map_err(refused)?;
+        if matches!(found, Found::Database) || destination.join(HOT).exists() {
+            let what =
+                format!("{} holds a database already, or part of one: give an empty directory", destination.display());
+            return Err(GraphError::Invalid(what));
         }
         let id_space = self.snapshot()?.schema().id_space;
-        self.hot.copy_to(&destination.join(HOT))?;
-        directory::write_manifest(destination, id_space).map_err(refused)
+        directory::make(destination).map_err(OpenError::io("make", destination)).map_err(refused)?;
+        let hot = destination.join(HOT);
+        self.hot.copy_to(&hot)?;
+        let finished = directory::sync(destination)
+            .map_err(OpenError::io("write", destination))
+            .and_then(|()| directory::write_manifest(destination, id_space));
+        finished.map_err(refused).inspect_err(|_| {
+            // So that it can be tried again; the error that matters is the first one.
+            let _ = Hot::remove(&hot);
+        })
     }
 
     /// Verifies that all parts of the database agree with each other.
@@ -116,21 +138,28 @@ impl Store {
 /// Makes a database in a directory that holds none, under the writer's lock.
 fn make(path: &Path, id_space: IdSpace) -> Result<(), OpenError> {
     let hot = path.join(HOT);
-    if hot.exists() {
-        // Left by a crash before the manifest was written, and so empty. If it is not, the manifest was lost.
-        let left = open_hot(path, HotOptions::default())?;
-        let wrong = |source| OpenError::Store { path: path.into(), source };
-        let is_empty = left.snapshot().map_err(wrong)?.schema().vertex_labels.is_empty();
-        if !is_empty {
-            let why = "mangrove.json is missing, though there is data: put it back from a backup".into();
-            return Err(OpenError::NotADatabase { path: path.into(), why });
-        }
-        drop(left);
-        fs::remove_dir_all(&hot).map_err(OpenError::io("remove", &hot))?;
+    if fs::symlink_metadata(&hot).is_ok() {
+        remove_unused(path, &hot)?;
     }
     drop(open_hot(path, HotOptions { id_space, ..HotOptions::default() })?);
     directory::sync(path).map_err(OpenError::io("write", path))?;
     directory::write_manifest(path, id_space)
+}
+
+/// Removes a store left by a crash before the manifest was written. It is empty then. If it is not, the manifest was lost; and
+/// if there is anything that is not ours, the directory never was a database.
+fn remove_unused(path: &Path, hot: &Path) -> Result<(), OpenError> {
+    if !hot.is_dir() || hot.is_symlink() {
+        return Err(directory::not_ours(path, Path::new(HOT)));
+    }
+    if let Some(foreign) = Hot::foreign(hot).map_err(OpenError::io("read", hot))? {
+        return Err(directory::not_ours(path, &Path::new(HOT).join(foreign)));
+    }
+    if !Hot::is_unused(hot).map_err(|source| OpenError::Store { path: path.into(), source })? {
+        let why = "mangrove.json is missing, though there is data: put it back from a backup".into();
+        return Err(OpenError::NotADatabase { path: path.into(), why });
+    }
+    Hot::remove(hot).map_err(OpenError::io("remove", hot))
 }
 
 fn open_hot(path: &Path, options: HotOptions) -> Result<Hot, OpenError> {

@@ -55,8 +55,10 @@ macro_rules! through_hot {
 }
 
 macro_rules! view_through_hot {
-    ($type:ty) => {
+    ($type:ty $(, $fork:item)?) => {
         impl GraphView for $type {
+            $($fork)?
+
             through_hot! { read:
                 schema() -> &Schema;
                 statistics() -> Result<Statistics>;
@@ -78,7 +80,12 @@ macro_rules! view_through_hot {
     };
 }
 
-view_through_hot!(Snapshot);
+view_through_hot!(
+    Snapshot,
+    fn fork(&self) -> Result<Option<Box<dyn GraphView + Send>>> {
+        Ok(self.hot.fork()?.map(|hot| Box::new(Snapshot { hot }) as Box<dyn GraphView + Send>))
+    }
+);
 view_through_hot!(Transaction);
 
 impl GraphWrite for Transaction {

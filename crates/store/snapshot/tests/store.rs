@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use mangrove_graph::{ElementKind, ExternalId, GraphError, GraphView, GraphWrite, IdSpace};
-use mangrove_snapshot::{OpenError, OpenOptions, Store};
+use mangrove_snapshot::{OpenError, OpenOptions, Patience, Store, Writer};
 
 const HOLD: &str = "MANGROVE_HOLD";
 
@@ -166,4 +166,146 @@ fn a_crash_while_a_database_is_made_leaves_none_and_data_is_never_thrown_away() 
     assert!(error.to_string().contains("missing"), "{error}");
     fs::write(home.path().join("mangrove.json"), manifest).unwrap();
     assert_eq!(people(&open(home.path()).unwrap()), 1);
+}
+
+#[test]
+fn a_directory_of_somebody_elses_is_refused_and_left_as_it_is() {
+    let home = tempfile::tempdir().unwrap();
+    let hot = home.path().join("hot");
+    fs::create_dir_all(hot.join("takes")).unwrap();
+    fs::write(hot.join("song.mp3"), "la").unwrap();
+    let error = refusal(home.path(), &OpenOptions::default());
+    assert!(matches!(error, OpenError::NotADatabase { .. }) && error.to_string().contains("hot"), "{error}");
+    assert_eq!(fs::read_to_string(hot.join("song.mp3")).unwrap(), "la");
+    assert!(hot.join("takes").is_dir());
+
+    let file = tempfile::tempdir().unwrap();
+    fs::write(file.path().join("hot"), "not").unwrap();
+    assert!(matches!(refusal(file.path(), &OpenOptions::default()), OpenError::NotADatabase { .. }));
+    assert_eq!(fs::read_to_string(file.path().join("hot")).unwrap(), "not");
+}
+
+#[test]
+fn what_a_crash_left_of_a_store_is_made_anew() {
+    for left in [&[][..], &["data.mdb"][..], &["data.mdb", "lock.mdb", "probe.tmp"][..]] {
+        let home = tempfile::tempdir().unwrap();
+        fs::create_dir(home.path().join("hot")).unwrap();
+        for name in left {
+            fs::write(home.path().join("hot").join(name), "").unwrap();
+        }
+        add_person(&open(home.path()).unwrap());
+        assert_eq!(people(&open(home.path()).unwrap()), 1, "{left:?}");
+    }
+}
+
+#[test]
+fn data_that_is_gone_is_damage_and_not_an_empty_database() {
+    let home = tempfile::tempdir().unwrap();
+    add_person(&open(home.path()).unwrap());
+    let data = home.path().join("hot/data.mdb");
+    let bytes = fs::read(&data).unwrap();
+    fs::remove_file(&data).unwrap();
+    for options in [OpenOptions::default(), reading()] {
+        let error = refusal(home.path(), &options).to_string();
+        assert!(error.contains("data.mdb is missing"), "{error}");
+        assert!(!data.exists(), "nothing was put in its place");
+    }
+    fs::write(&data, "").unwrap();
+    let error = refusal(home.path(), &OpenOptions::default()).to_string();
+    assert!(error.contains("data.mdb is empty"), "{error}");
+    fs::write(&data, bytes).unwrap();
+    assert_eq!(people(&open(home.path()).unwrap()), 1);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_database_deleted_while_it_is_open_is_not_mistaken_for_the_one_in_its_place() {
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().join("a.mg");
+    let old = open(&path).unwrap();
+    add_person(&old);
+    fs::remove_dir_all(&path).unwrap();
+    let Err(error) = old.begin() else { panic!("what is written there is lost") };
+    assert!(error.to_string().contains("deleted or replaced"), "{error}");
+    assert_eq!(people(&old), 1, "it can still be read");
+    let error = refusal(&path, &OpenOptions::default()).to_string();
+    assert!(error.contains("deleted or replaced") && error.contains("close"), "{error}");
+    drop(old);
+    let new = open(&path).unwrap();
+    add_person(&new);
+    drop(new);
+    assert_eq!(people(&open(&path).unwrap()), 1);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_database_is_known_by_its_files_and_not_by_its_name() {
+    let home = tempfile::tempdir().unwrap();
+    let (path, moved) = (home.path().join("a.mg"), home.path().join("b.mg"));
+    let store = open(&path).unwrap();
+    add_person(&store);
+    std::os::unix::fs::symlink(&path, home.path().join("link.mg")).unwrap();
+    add_person(&open(&home.path().join("link.mg")).unwrap());
+    fs::rename(&path, &moved).unwrap();
+    assert!(matches!(store.begin(), Err(GraphError::Invalid(_))));
+    refusal(&moved, &OpenOptions::default());
+    drop(store);
+    assert_eq!(people(&open(&moved).unwrap()), 2);
+}
+
+#[test]
+fn a_backup_that_fails_leaves_room_for_the_next() {
+    let home = tempfile::tempdir().unwrap();
+    let store = open(&home.path().join("a.mg")).unwrap();
+    add_person(&store);
+    let copy = home.path().join("copy.mg");
+    // The manifest is written last, under another name first: a directory of that name is in the way.
+    fs::create_dir_all(copy.join("mangrove.json.new")).unwrap();
+    let error = store.backup(&copy).unwrap_err();
+    assert!(error.to_string().contains("mangrove.json"), "{error}");
+    assert!(!copy.join("hot").exists(), "what was copied is gone");
+    fs::remove_dir(copy.join("mangrove.json.new")).unwrap();
+    store.backup(&copy).unwrap();
+    assert_eq!(people(&open(&copy).unwrap()), 1);
+}
+
+#[test]
+fn threads_that_make_one_database_at_once_share_it() {
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().join("deep/down/a.mg");
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| add_person(&open(&path).unwrap()));
+        }
+    });
+    assert_eq!(people(&open(&path).unwrap()), 8);
+}
+
+#[test]
+fn a_wait_for_another_writer_ends_when_asked_and_says_whom_it_was_for() {
+    use std::cell::Cell;
+    use std::time::Duration;
+
+    let home = tempfile::tempdir().unwrap();
+    let store = open(home.path()).unwrap();
+    let held = store.begin().unwrap();
+    std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| {
+            let patience = Patience { timeout: Some(Duration::from_millis(50)), cancelled: &|| false };
+            store.begin_for(Writer::this_thread(), patience).err()
+        });
+        let error = waiting.join().unwrap().expect("the other transaction is open");
+        assert!(matches!(&error, GraphError::Busy { timed_out: true, .. }), "{error}");
+        assert!(error.to_string().contains("a_wait_for_another_writer"), "the thread is named: {error}");
+
+        let waiting = scope.spawn(|| {
+            let asked = Cell::new(0);
+            let cancelled = || asked.replace(asked.get() + 1) == 2;
+            store.begin_for(Writer::this_thread(), Patience { timeout: None, cancelled: &cancelled }).err()
+        });
+        let error = waiting.join().unwrap().expect("it was cancelled");
+        assert!(matches!(&error, GraphError::Busy { timed_out: false, .. }), "{error}");
+    });
+    drop(held);
+    add_person(&store);
 }

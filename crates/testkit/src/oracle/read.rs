@@ -15,6 +15,10 @@ impl GraphView for Oracle {
         &self.schema
     }
 
+    fn fork(&self) -> Result<Option<Box<dyn GraphView + Send>>> {
+        Ok(Some(Box::new(self.clone())))
+    }
+
     fn statistics(&self) -> Result<Statistics> {
         let mut counts =
             Statistics { vertices: vec![0; self.schema.vertex_labels.len()], edges: vec![0; self.schema.edge_labels.len()] };

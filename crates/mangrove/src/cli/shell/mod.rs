@@ -200,7 +200,7 @@ impl Session {
             "stats" => output::print_text(&stats::summary(&self.reader()?)?),
             "explain" => {
                 let plan = self.reader()?.explain(rest, &Parameters::new(), &QueryOptions::default())?;
-                output::print_text(&plan)
+                output::print_text(&plan.to_string())
             }
             "timing" => {
                 self.timing = !self.timing;

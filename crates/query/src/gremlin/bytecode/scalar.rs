@@ -6,15 +6,14 @@ use std::sync::Arc;
 
 use bigdecimal::BigDecimal;
 use jiff::{civil, tz::Offset};
-use mangrove_graph::{Date, DateTime, Duration, Uuid, Value};
+use mangrove_graph::{Date, DateTime, Duration, Uuid, Value, number};
 use num_bigint::BigInt;
 
 use super::{Read, problem, single};
-use crate::gremlin::literal;
 
 const NANOS_PER_SECOND: i64 = 1_000_000_000;
 /// What holds the digits an integer of a query may have.
-const BIG_INTEGER_BYTES_MAX: usize = literal::DIGITS_MAX * 10 / 24;
+const BIG_INTEGER_BYTES_MAX: usize = number::DIGITS_MAX * 10 / 24;
 
 /// Bytes, read from the front.
 pub struct Bytes<'a> {
@@ -135,7 +134,8 @@ impl<'a> Bytes<'a> {
     fn decimal(&mut self) -> Read<Value> {
         let scale = self.int()?;
         let digits = self.big_integer()?;
-        literal::bounded(BigDecimal::new(digits, i64::from(scale))).or_else(problem)
+        let decimal = number::bounded_decimal(BigDecimal::new(digits, i64::from(scale)));
+        decimal.map(Value::from).or_else(|error| problem(error.to_string()))
     }
 
     /// Seconds and nanoseconds.

@@ -47,10 +47,13 @@ fn partition_step(partition: &PartitionStrategy, mut node: StepNode, out: &mut V
             mark_meta(property, partition);
             out.push(node);
         }
-        Step::Hop { to_edges: false, direction, labels } => {
+        Step::Hop { to_edges: false, direction, labels, .. } => {
             let (direction, edge_labels) = (*direction, std::mem::take(labels));
             let names = std::mem::take(&mut node.labels);
-            out.push(StepNode { step: Step::Hop { direction, labels: edge_labels, to_edges: true }, ..node });
+            out.push(StepNode {
+                step: Step::Hop { direction, labels: edge_labels, to_edges: true, any_order: false },
+                ..node
+            });
             out.push(visible().into());
             out.push(end_of(direction).into());
             out.push(StepNode { labels: names, ..visible().into() });

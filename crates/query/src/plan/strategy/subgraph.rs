@@ -47,10 +47,13 @@ impl<'a> Criteria<'a> {
         match &mut node.step {
             Step::Scan { kind: ElementKind::Vertex, .. } | Step::End(_) => push_filtered(node, self.vertex.clone(), out),
             Step::Scan { .. } | Step::Hop { to_edges: true, .. } => push_filtered(node, self.edge.clone(), out),
-            Step::Hop { direction, labels, to_edges: false } if self.edge.is_some() => {
+            Step::Hop { direction, labels, to_edges: false, .. } if self.edge.is_some() => {
                 let (direction, edge_labels) = (*direction, std::mem::take(labels));
                 let names = std::mem::take(&mut node.labels);
-                out.push(StepNode { step: Step::Hop { direction, labels: edge_labels, to_edges: true }, ..node });
+                out.push(StepNode {
+                    step: Step::Hop { direction, labels: edge_labels, to_edges: true, any_order: false },
+                    ..node
+                });
                 out.extend(self.edge.clone().map(StepNode::from));
                 out.push(end_of(direction).into());
                 out.extend(self.vertex.clone().map(StepNode::from));

@@ -18,21 +18,24 @@ use mangrove_graph::{
 use crate::block::{Block, Home};
 use crate::catalog;
 use crate::fault::lmdb;
+use crate::identity::Own;
 use crate::key::{Column, block_slot, place};
 use crate::store::{Shared, Table, Tables, locked};
 use crate::walk::Walk;
 
 /// The graph as it was when the snapshot was taken. It holds old pages in the file as long as it lives, so keep it short.
 pub struct HotSnapshot {
+    // In a forked child it is left alone, or the parent's snapshot would end with it.
     // The transaction owns a handle of the environment; `shared` keeps the tables and the last sync.
-    txn: RoTxn<'static, WithoutTls>,
+    txn: Own<RoTxn<'static, WithoutTls>>,
     schema: Arc<Schema>,
     shared: Arc<Shared>,
 }
 
 impl HotSnapshot {
     pub(crate) fn new(shared: &Arc<Shared>) -> Result<Self> {
-        let txn = shared.env.clone().static_read_txn().map_err(lmdb)?;
+        shared.process().must_be_this()?;
+        let txn = Own::new(shared.env.clone().static_read_txn().map_err(lmdb)?);
         let version = catalog::schema_version(&shared.tables, &txn)?;
         let cached = Some(locked(&shared.schema).clone()).filter(|(cached, _)| *cached == version);
         let schema = match cached {
@@ -44,6 +47,13 @@ impl HotSnapshot {
             }
         };
         Ok(Self { txn, schema, shared: shared.clone() })
+    }
+
+    /// Another snapshot of the same commit, unless there has been a later one.
+    pub fn fork(&self) -> Result<Option<Self>> {
+        let txn = Own::new(self.shared.env.clone().static_read_txn().map_err(lmdb)?);
+        let same = txn.id() == self.txn.id();
+        Ok(same.then(|| Self { txn, schema: self.schema.clone(), shared: self.shared.clone() }))
     }
 
     pub(crate) fn reader(&self) -> Reader<'_> {
@@ -106,8 +116,10 @@ impl<'t> Reader<'t> {
 
 /// Implements `GraphView` by the reader of a type that has `reader()`, `counts()` and a `schema`.
 macro_rules! read_through_reader {
-    ($type:ty) => {
+    ($type:ty $(, $fork:item)?) => {
         impl GraphView for $type {
+            $($fork)?
+
             fn schema(&self) -> &Schema {
                 &self.schema
             }
@@ -183,4 +195,9 @@ macro_rules! read_through_reader {
 }
 
 pub(crate) use read_through_reader;
-read_through_reader!(HotSnapshot);
+read_through_reader!(
+    HotSnapshot,
+    fn fork(&self) -> Result<Option<Box<dyn GraphView + Send>>> {
+        Ok(HotSnapshot::fork(self)?.map(|fork| Box::new(fork) as Box<dyn GraphView + Send>))
+    }
+);

@@ -1,5 +1,6 @@
 //! Properties of a batch: every block is read once, and gives an Arrow array straight if all are of one type.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::builder::{BinaryBuilder, StringBuilder};
@@ -7,12 +8,14 @@ use arrow_array::types::*;
 use arrow_array::{
     ArrayRef, ArrowPrimitiveType, BooleanArray, FixedSizeBinaryArray, PrimitiveArray, TimestampMicrosecondArray,
 };
-use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, ScalarBuffer};
+use arrow_buffer::{Buffer, NullBuffer, ScalarBuffer};
 use hashbrown::HashMap;
-use mangrove_graph::{Cell, Elements, KeyId, PropertyColumn, Result, ValueType};
+use hashbrown::hash_map::Entry;
+use mangrove_graph::{Cell, ElementId, Elements, KeyId, PropertyColumn, Result, ValueType};
 
 use super::Reader;
-use crate::block::{Block, Body};
+use crate::block::{Block, Body, SLOTS};
+use crate::encode::ones;
 use crate::fault::corrupt;
 use crate::key::{Column, block_slot, place};
 use crate::value;
@@ -20,14 +23,34 @@ use crate::value;
 /// The rows of a batch as positions in blocks.
 struct Gathered<'t> {
     blocks: Vec<Block<'t>>,
-    /// For every row its block and the rank of its cell there; nothing if it has none.
-    rows: Vec<Option<(u32, u8)>>,
+    runs: Vec<Run>,
+    rows: usize,
+    /// Every row has a cell.
+    full: bool,
+}
+
+/// Consecutive rows whose elements are in consecutive slots of one block.
+#[derive(Clone, Copy)]
+struct Run {
+    /// Nothing if the elements have no such property.
+    block: Option<u32>,
+    slot: u8,
+    len: u8,
+}
+
+impl Run {
+    fn slots(self) -> Range<usize> {
+        usize::from(self.slot)..usize::from(self.slot) + usize::from(self.len)
+    }
 }
 
 impl<'t> Reader<'t> {
     pub fn properties(&self, elements: Elements<'_>, key: KeyId) -> Result<PropertyColumn> {
-        let gathered = self.gather(elements, key)?;
-        if gathered.rows.iter().all(Option::is_none) {
+        let gathered = match elements {
+            Elements::Vertices(ids) => self.gather(ids.iter().map(|id| id.0), elements, key)?,
+            Elements::Edges(edges) => self.gather(edges.iter().map(|edge| edge.id.0), elements, key)?,
+        };
+        if gathered.blocks.is_empty() {
             return Ok(PropertyColumn::Absent(elements.len()));
         }
         match gathered.common_type() {
@@ -36,39 +59,34 @@ impl<'t> Reader<'t> {
         }
     }
 
-    fn gather(&self, elements: Elements<'_>, key: KeyId) -> Result<Gathered<'t>> {
-        let mut gathered = Gathered { blocks: Vec::new(), rows: Vec::with_capacity(elements.len()) };
+    /// `ids` are those of the elements.
+    fn gather(&self, ids: impl Iterator<Item = u64>, elements: Elements<'_>, key: KeyId) -> Result<Gathered<'t>> {
+        let mut gathered = Gathered { blocks: Vec::new(), runs: Vec::new(), rows: elements.len(), full: true };
         // Where the block of each (label, block) is; nothing if there is none.
         let mut known: HashMap<u64, Option<u32>> = HashMap::new();
-        let mut last: Option<(u64, Option<u32>)> = None;
-        for at in 0..elements.len() {
-            let raw = elements.get(at).raw();
-            let which = raw / crate::block::SLOTS as u64;
-            let found = match last {
-                Some((same, found)) if same == which => found,
-                _ => match known.get(&which) {
-                    Some(found) => *found,
-                    None => {
-                        let found = self.property_block(elements, at, key)?.map(|block| {
-                            gathered.blocks.push(block);
-                            gathered.blocks.len() as u32 - 1
-                        });
-                        known.insert(which, found);
-                        found
-                    }
-                },
+        // What the next row must be to prolong the last run: never the first of a block.
+        let mut next = None;
+        for (row, raw) in ids.enumerate() {
+            let last = gathered.runs.last_mut().filter(|_| next == Some(raw) && raw % SLOTS as u64 != 0);
+            next = raw.checked_add(1);
+            if let Some(run) = last {
+                run.len += 1;
+                continue;
+            }
+            let block = match known.entry(raw / SLOTS as u64) {
+                Entry::Occupied(found) => *found.get(),
+                Entry::Vacant(unknown) => *unknown.insert(self.property_block(elements.get(row), key)?.map(|block| {
+                    gathered.blocks.push(block);
+                    gathered.blocks.len() as u32 - 1
+                })),
             };
-            last = Some((which, found));
-            let (_, slot) = block_slot(place(raw));
-            gathered
-                .rows
-                .push(found.and_then(|block| gathered.blocks[block as usize].rank(slot).map(|rank| (block, rank as u8))));
+            gathered.runs.push(Run { block, slot: block_slot(place(raw)).1 as u8, len: 1 });
         }
+        gathered.full = gathered.runs.iter().all(|run| gathered.is_full(*run));
         Ok(gathered)
     }
 
-    fn property_block(&self, elements: Elements<'_>, at: usize, key: KeyId) -> Result<Option<Block<'t>>> {
-        let element = elements.get(at);
+    fn property_block(&self, element: ElementId, key: KeyId) -> Result<Option<Block<'t>>> {
         let (kind, label) = (element.kind(), element.label());
         if self.schema.label_schema(kind, label).and_then(|label| label.property(key)).is_none() {
             return Ok(None);
@@ -77,7 +95,22 @@ impl<'t> Reader<'t> {
     }
 }
 
-impl Gathered<'_> {
+impl<'t> Gathered<'t> {
+    fn is_full(&self, run: Run) -> bool {
+        let wanted = ones(usize::from(run.len)) << run.slot;
+        run.block.is_some_and(|block| self.blocks[block as usize].present & wanted == wanted)
+    }
+
+    /// For every row its block and the rank of its cell there; nothing if it has none.
+    fn cells_of(&self, run: Run) -> impl Iterator<Item = Option<(&Block<'t>, usize)>> {
+        let block = run.block.map(|block| &self.blocks[block as usize]);
+        run.slots().map(move |slot| block.and_then(|block| block.rank(slot).map(|rank| (block, rank))))
+    }
+
+    fn all_cells(&self) -> impl Iterator<Item = Option<(&Block<'t>, usize)>> {
+        self.runs.iter().flat_map(|run| self.cells_of(*run))
+    }
+
     /// The type of all cells, if they are of one that has an array form.
     fn common_type(&self) -> Option<ValueType> {
         let common = self.blocks.first()?.value_type()?;
@@ -85,29 +118,24 @@ impl Gathered<'_> {
     }
 
     fn cells(&self) -> Result<Vec<Cell>> {
-        let cell = |row: &Option<(u32, u8)>| match row {
-            Some((block, rank)) => self.blocks[*block as usize].cell_at(usize::from(*rank)),
-            None => Ok(Cell::Absent),
-        };
-        self.rows.iter().map(cell).collect()
+        self.all_cells().map(|cell| cell.map_or(Ok(Cell::Absent), |(block, rank)| block.cell_at(rank))).collect()
     }
 
     fn nulls(&self) -> Option<NullBuffer> {
-        let all = self.rows.iter().all(Option::is_some);
-        (!all).then(|| NullBuffer::new(BooleanBuffer::collect_bool(self.rows.len(), |at| self.rows[at].is_some())))
+        (!self.full).then(|| self.all_cells().map(|cell| cell.is_some()).collect::<Vec<bool>>().into())
     }
 
     fn array(&self, t: ValueType) -> Result<ArrayRef> {
         Ok(match t {
             ValueType::Bool => self.bools(),
-            ValueType::Int8 => self.ints::<Int8Type>(|v| v as i8),
-            ValueType::Int16 => self.ints::<Int16Type>(|v| v as i16),
-            ValueType::Int32 => self.ints::<Int32Type>(|v| v as i32),
-            ValueType::Int64 => self.ints::<Int64Type>(|v| v),
-            ValueType::Date => self.ints::<Date32Type>(|v| v as i32),
-            ValueType::Duration => self.ints::<DurationMicrosecondType>(|v| v),
+            ValueType::Int8 => Arc::new(self.ints::<Int8Type>(|v| v as i8)),
+            ValueType::Int16 => Arc::new(self.ints::<Int16Type>(|v| v as i16)),
+            ValueType::Int32 => Arc::new(self.ints::<Int32Type>(|v| v as i32)),
+            ValueType::Int64 => Arc::new(self.ints::<Int64Type>(|v| v)),
+            ValueType::Date => Arc::new(self.ints::<Date32Type>(|v| v as i32)),
+            ValueType::Duration => Arc::new(self.ints::<DurationMicrosecondType>(|v| v)),
             ValueType::DateTime => {
-                let micros = self.primitives::<TimestampMicrosecondType>(int);
+                let micros = self.ints::<TimestampMicrosecondType>(|v| v);
                 Arc::new(TimestampMicrosecondArray::from(micros).with_timezone("UTC"))
             }
             ValueType::Float32 => Arc::new(self.primitives::<Float32Type>(|body, rank| match body {
@@ -126,69 +154,65 @@ impl Gathered<'_> {
     }
 
     fn primitives<T: ArrowPrimitiveType>(&self, value: impl Fn(&Body, usize) -> T::Native) -> PrimitiveArray<T> {
-        let of_row = |row: &Option<(u32, u8)>| match row {
-            Some((block, rank)) => value(&self.blocks[*block as usize].body, usize::from(*rank)),
-            None => T::Native::default(),
-        };
-        let values: Vec<T::Native> = self.rows.iter().map(of_row).collect();
+        let of_cell =
+            |cell: Option<(&Block, usize)>| cell.map_or(T::Native::default(), |(block, rank)| value(&block.body, rank));
+        let values: Vec<T::Native> = self.all_cells().map(of_cell).collect();
         PrimitiveArray::new(ScalarBuffer::from(values), self.nulls())
     }
 
-    fn ints<T: ArrowPrimitiveType>(&self, narrow: impl Fn(i64) -> T::Native) -> ArrayRef {
-        Arc::new(self.primitives::<T>(|body, rank| narrow(int(body, rank))))
+    fn ints<T: ArrowPrimitiveType>(&self, narrow: impl Fn(i64) -> T::Native) -> PrimitiveArray<T> {
+        let mut values: Vec<T::Native> = Vec::with_capacity(self.rows);
+        for run in &self.runs {
+            let block = run.block.map(|block| &self.blocks[block as usize]);
+            match block.map(|block| (block.present, block.body)) {
+                // The first slots are present, and no others: ranks are slots.
+                Some((present, Body::Ints(_, packed))) if self.full && present & present.wrapping_add(1) == 0 => {
+                    packed.extend(run.slots(), &mut values, |v| narrow(v as i64));
+                }
+                _ => values.extend(self.cells_of(*run).map(|cell| match cell.map(|(block, rank)| (block.body, rank)) {
+                    Some((Body::Ints(_, packed), rank)) => narrow(packed.get(rank) as i64),
+                    _ => T::Native::default(),
+                })),
+            }
+        }
+        PrimitiveArray::new(ScalarBuffer::from(values), self.nulls())
     }
 
     fn bools(&self) -> ArrayRef {
-        let value = |at: usize| match self.rows[at] {
-            Some((block, rank)) => match self.blocks[block as usize].body {
-                Body::Bools(bits) => bits[usize::from(rank) / 8] >> (rank % 8) & 1 != 0,
-                _ => false,
-            },
-            None => false,
+        let value = |cell: Option<(&Block, usize)>| match cell.map(|(block, rank)| (block.body, rank)) {
+            Some((Body::Bools(bits), rank)) => bits[rank / 8] >> (rank % 8) & 1 != 0,
+            _ => false,
         };
-        Arc::new(BooleanArray::new(BooleanBuffer::collect_bool(self.rows.len(), value), self.nulls()))
-    }
-
-    fn heap_bytes(&self, row: &Option<(u32, u8)>) -> Result<Option<&[u8]>> {
-        match row {
-            Some((block, rank)) => self.blocks[*block as usize].bytes_at(usize::from(*rank)).map(Some),
-            None => Ok(None),
-        }
+        Arc::new(BooleanArray::new(self.all_cells().map(value).collect(), self.nulls()))
     }
 
     fn strings(&self) -> Result<ArrayRef> {
-        let mut builder = StringBuilder::with_capacity(self.rows.len(), 16 * self.rows.len());
-        for row in &self.rows {
-            builder.append_option(self.heap_bytes(row)?.map(value::text).transpose()?);
+        let mut builder = StringBuilder::with_capacity(self.rows, 16 * self.rows);
+        for cell in self.all_cells() {
+            let bytes = cell.map(|(block, rank)| block.bytes_at(rank)).transpose()?;
+            builder.append_option(bytes.map(value::text).transpose()?);
         }
         Ok(Arc::new(builder.finish()))
     }
 
     fn byte_strings(&self) -> Result<ArrayRef> {
-        let mut builder = BinaryBuilder::with_capacity(self.rows.len(), 16 * self.rows.len());
-        for row in &self.rows {
-            builder.append_option(self.heap_bytes(row)?);
+        let mut builder = BinaryBuilder::with_capacity(self.rows, 16 * self.rows);
+        for cell in self.all_cells() {
+            builder.append_option(cell.map(|(block, rank)| block.bytes_at(rank)).transpose()?);
         }
         Ok(Arc::new(builder.finish()))
     }
 
     fn uuids(&self) -> Result<ArrayRef> {
-        let mut bytes = Vec::with_capacity(16 * self.rows.len());
-        for row in &self.rows {
-            let uuid = match row.map(|(block, rank)| (&self.blocks[block as usize].body, rank)) {
-                Some((Body::Uuids(values), rank)) => values[usize::from(rank)],
+        let mut bytes = Vec::with_capacity(16 * self.rows);
+        for cell in self.all_cells() {
+            let uuid = match cell.map(|(block, rank)| (block.body, rank)) {
+                Some((Body::Uuids(values), rank)) => values[rank],
                 _ => [0; 16],
             };
             bytes.extend_from_slice(&uuid);
         }
         let array = FixedSizeBinaryArray::try_new(16, Buffer::from_vec(bytes), self.nulls());
         array.map(|array| Arc::new(array) as ArrayRef).map_err(mangrove_graph::GraphError::storage)
-    }
-}
-
-fn int(body: &Body, rank: usize) -> i64 {
-    match body {
-        Body::Ints(_, packed) => packed.get(rank) as i64,
-        _ => 0,
     }
 }

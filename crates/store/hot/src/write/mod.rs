@@ -26,6 +26,7 @@ use crate::fault;
 use crate::key::no_such;
 use crate::read::{Reader, read_through_reader};
 use crate::store::{OwnedTxn, Shared, locked};
+use crate::turn::{Patience, Writer};
 
 const NAMES_MAX: usize = 1 << 16;
 const NAME_BYTES_MAX: usize = u16::MAX as usize;
@@ -42,8 +43,8 @@ pub struct HotTransaction {
 }
 
 impl HotTransaction {
-    pub(crate) fn new(shared: &Arc<Shared>) -> Result<Self> {
-        let owned = OwnedTxn::begin(shared)?;
+    pub(crate) fn new(shared: &Arc<Shared>, writer: Writer, patience: Patience<'_>) -> Result<Self> {
+        let owned = OwnedTxn::begin(shared, writer, patience)?;
         let version = catalog::schema_version(&shared.tables, owned.txn())?;
         let cached = Some(locked(&shared.schema).clone()).filter(|(cached, _)| *cached == version);
         let schema = match cached {

@@ -8,13 +8,14 @@
 use std::path::Path;
 
 use hashbrown::HashSet;
+use mangrove_graph::number;
 use mangrove_graph::{
     Cardinality, Cell, EdgeRef, ElementKind, Elements, ExternalId, KeyId, LabelId, PropertyColumn, PropertySchema, Value,
     ValueType, VertexId,
 };
 
 use super::graphson::{write_cell, write_value};
-use super::{ExportError, Output, PAGE, Walk, decimal_text};
+use super::{ExportError, Output, PAGE, Walk};
 use crate::infer::parse_int;
 
 /// Appends a field, in quotes where it needs them.
@@ -210,7 +211,7 @@ fn write_field(cell: Cell, form: Form, walk: &Walk<'_>, line: &mut String) -> Re
 /// A plain value so that it reads as the same one.
 fn text_of(value: &Value) -> String {
     match value {
-        Value::Decimal(v) => decimal_text(v),
+        Value::Decimal(v) => number::text_with_scale(v),
         Value::Bytes(_) => format!("0x{value}"),
         other => other.to_string(),
     }

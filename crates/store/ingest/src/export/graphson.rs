@@ -10,10 +10,10 @@ use base64::Engine;
 use hashbrown::HashMap;
 use mangrove_graph::{
     Adjacency, Cell, Direction, EdgeRef, ElementId, ElementKind, Elements, GraphView, Hop, LabelId, PropertyColumn, Value,
-    VertexId, Wants, record,
+    VertexId, Wants, number, record,
 };
 
-use super::{ExportError, Walk, decimal_text};
+use super::{ExportError, Walk};
 use crate::json::quote;
 
 /// Vertices whose edges are in memory together.
@@ -229,7 +229,7 @@ pub fn write_value(value: &Value, out: &mut String) {
         Value::Float32(v) => typed("g:Float", &float(f64::from(*v), v.to_string()), out),
         Value::Float64(v) => typed("g:Double", &float(*v, v.to_string()), out),
         Value::BigInt(v) => typed("gx:BigInteger", &v.to_string(), out),
-        Value::Decimal(v) => typed("gx:BigDecimal", &decimal_text(v), out),
+        Value::Decimal(v) => typed("gx:BigDecimal", &number::text_with_scale(v), out),
         Value::Bytes(v) => text("gx:ByteBuffer", &base64::engine::general_purpose::STANDARD.encode(v), out),
         Value::Uuid(v) => text("g:UUID", &v.to_string(), out),
         Value::Date(v) => text("gx:LocalDate", &v.to_string(), out),

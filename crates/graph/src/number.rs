@@ -1,0 +1,142 @@
+//! Numbers of any size, within bounds.
+//!
+//! A bigint or a decimal of a few characters (`1e999999999`) can stand for gigabytes of digits, which come to be when it is
+//! written out, compared or computed with. So there is a bound, beyond what any quantity needs and below what hurts; every
+//! reader makes its numbers here, and what arithmetic gives is held to it too.
+
+use std::str::FromStr;
+
+use bigdecimal::BigDecimal;
+use num_bigint::BigInt;
+use thiserror::Error;
+
+/// Digits of a bigint or a decimal; a decimal's exponent, up or down.
+pub const DIGITS_MAX: usize = 10_000;
+/// Bits of so many digits.
+const BITS_MAX: u64 = 33_220;
+
+/// Why a number is none.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum NumberError {
+    #[error("`{0}` is not a whole number")]
+    NotWhole(String),
+    #[error("`{0}` is not a decimal")]
+    NotDecimal(String),
+    #[error("a number has at most {DIGITS_MAX} digits")]
+    Digits,
+    #[error("the exponent of a decimal is between -{DIGITS_MAX} and {DIGITS_MAX}")]
+    Exponent,
+}
+
+/// Reads a whole number, in decimal digits.
+pub fn big_int(text: &str) -> Result<BigInt, NumberError> {
+    // Before it is read: that takes time in the square of the digits.
+    if text.len() > DIGITS_MAX + 1 {
+        return Err(NumberError::Digits);
+    }
+    let int = BigInt::from_str(text).map_err(|_| NumberError::NotWhole(shortened(text)))?;
+    bounded_int(int)
+}
+
+/// Reads a decimal: digits, a fraction, an exponent.
+pub fn decimal(text: &str) -> Result<BigDecimal, NumberError> {
+    if text.len() > DIGITS_MAX + 20 {
+        return Err(NumberError::Digits);
+    }
+    let decimal = BigDecimal::from_str(text).map_err(|_| NumberError::NotDecimal(shortened(text)))?;
+    bounded_decimal(decimal)
+}
+
+/// The number, if it is within bounds.
+pub fn bounded_int(int: BigInt) -> Result<BigInt, NumberError> {
+    check_int(&int).map(|()| int)
+}
+
+/// Whether the number is within bounds.
+pub fn check_int(int: &BigInt) -> Result<(), NumberError> {
+    if int.bits() > BITS_MAX { Err(NumberError::Digits) } else { Ok(()) }
+}
+
+/// The number, if it is within bounds.
+pub fn bounded_decimal(decimal: BigDecimal) -> Result<BigDecimal, NumberError> {
+    check_decimal(&decimal).map(|()| decimal)
+}
+
+/// Whether the number is within bounds.
+pub fn check_decimal(decimal: &BigDecimal) -> Result<(), NumberError> {
+    let (digits, scale) = decimal.as_bigint_and_scale();
+    if digits.bits() > BITS_MAX {
+        return Err(NumberError::Digits);
+    }
+    if scale.unsigned_abs() > DIGITS_MAX as u64 { Err(NumberError::Exponent) } else { Ok(()) }
+}
+
+/// Zeros that are written out.
+const ZEROS_MAX: i64 = 40;
+
+/// The decimal as people write it: with an exponent where it would take many zeros.
+pub fn text(decimal: &BigDecimal) -> String {
+    match decimal.as_bigint_and_scale() {
+        (_, scale) if (-ZEROS_MAX..=0).contains(&scale) => decimal.to_plain_string(),
+        (digits, scale) if scale < 0 => with_exponent(&digits, scale),
+        (digits, scale) if scale > digits.bits() as i64 + ZEROS_MAX => with_exponent(&digits, scale),
+        _ => decimal.to_plain_string(),
+    }
+}
+
+/// The decimal so that it reads with the very scale it has: `1.50`, and `15E1` rather than `150`.
+pub fn text_with_scale(decimal: &BigDecimal) -> String {
+    match decimal.as_bigint_and_scale() {
+        (digits, scale) if scale < 0 => with_exponent(&digits, scale),
+        _ => text(decimal),
+    }
+}
+
+fn with_exponent(digits: &BigInt, scale: i64) -> String {
+    format!("{digits}E{}", -i128::from(scale))
+}
+
+fn shortened(text: &str) -> String {
+    text.chars().take(40).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_read_within_bounds() {
+        let long = "9".repeat(DIGITS_MAX);
+        assert_eq!(big_int(&long).unwrap().to_string(), long);
+        assert_eq!(decimal(&format!("-{long}")).unwrap().to_plain_string(), format!("-{long}"));
+        assert_eq!(big_int(&format!("{long}00")), Err(NumberError::Digits));
+        assert_eq!(decimal(&format!("{long}.{long}")), Err(NumberError::Digits));
+        assert_eq!(big_int("1.5"), Err(NumberError::NotWhole("1.5".into())));
+        assert_eq!(decimal("one"), Err(NumberError::NotDecimal("one".into())));
+        for far in ["1e10001", "1e-10001", "1e999999999", "-1e-9999999999"] {
+            assert_eq!(decimal(far), Err(NumberError::Exponent), "{far}");
+        }
+        assert_eq!(bounded_int(BigInt::from(1) << 40_000u32), Err(NumberError::Digits));
+    }
+
+    #[test]
+    fn no_text_is_much_longer_than_its_digits_and_each_reads_as_it_was() {
+        for (number, shown) in [
+            ("1.50", "1.50"),
+            ("-0.001", "-0.001"),
+            ("15e3", "15000"),
+            ("1e40", &format!("1{}", "0".repeat(40))),
+            ("1e41", "1E41"),
+            ("-12e9000", "-12E9000"),
+            ("1.2e-9000", "12E-9001"),
+            ("0e-5000", "0E-5000"),
+        ] {
+            let decimal = decimal(number).unwrap();
+            assert_eq!(text(&decimal), shown, "{number}");
+            let again = super::decimal(&text_with_scale(&decimal)).unwrap();
+            assert_eq!(again.as_bigint_and_scale(), decimal.as_bigint_and_scale(), "{number}");
+        }
+        // Numbers a program makes itself are not bounded, and still can be shown.
+        assert_eq!(text(&BigDecimal::new(7.into(), i64::MIN)), "7E9223372036854775808");
+    }
+}

@@ -1,0 +1,326 @@
+//! The threads that help queries: alive as long as the database is open, serving all of its queries.
+//!
+//! ```text
+//!   query's own thread ── offers ──▶ jobs of its home region ◀── take ── workers of the region
+//!           │                                   ▲
+//!           └── runs messages itself            └── steal ── workers of the same NUMA node, then any
+//! ```
+//!
+//! A query runs on the thread that asked for it. Where a step of it has many messages to work on (see
+//! [`parallel`](crate::execute)), it offers them as a *job*, and workers that have nothing better to do run some of them;
+//! the query goes on with the others itself. So a light query never waits for a heavy one: it needs nobody's help.
+//!
+//! Workers belong to *regions*. They take a message at a time, of the job of their region whose query has had the least help
+//! so far (fair queuing by virtual time); with none there, they steal from regions of their NUMA node, then from any
+//! (Grasper, SoCC'19, §4.3). Workers can be pinned to cores.
+
+mod numa;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread::JoinHandle;
+
+/// Work in messages, which any thread may run.
+pub trait Job: Send + Sync {
+    /// Runs a message; false if there is none to run now. `stolen` says that it is of another region than the worker's.
+    fn run_one(&self, stolen: bool) -> bool;
+
+    /// Nanoseconds of help the query has had.
+    fn helped(&self) -> u64;
+}
+
+/// How many threads help, and where they belong.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CrewOptions {
+    /// Threads beside the queries' own; by default one less than the machine has cores, but at least one.
+    pub workers: usize,
+    /// Workers in a region.
+    pub region_workers: usize,
+    /// Keep each worker on a core of its own.
+    pub pin: bool,
+    /// Take messages of other regions.
+    pub steal: bool,
+}
+
+impl Default for CrewOptions {
+    fn default() -> Self {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        Self { workers: (cores - 1).max(1), region_workers: 4, pin: false, steal: true }
+    }
+}
+
+/// Threads that help; they are started when there is something to help with.
+pub struct Crew {
+    options: CrewOptions,
+    shared: Arc<Shared>,
+    workers: OnceLock<Vec<JoinHandle<()>>>,
+}
+
+struct Shared {
+    regions: Vec<Region>,
+    steal: bool,
+    /// The home of the next job.
+    next: AtomicUsize,
+    /// Counts what workers may have missed while they looked around.
+    news: AtomicU64,
+    sleepers: Mutex<usize>,
+    awake: Condvar,
+    stopping: AtomicBool,
+}
+
+struct Region {
+    node: usize,
+    jobs: Mutex<Vec<Arc<dyn Job>>>,
+}
+
+impl Crew {
+    pub fn new(options: CrewOptions) -> Self {
+        let options = CrewOptions { region_workers: options.region_workers.max(1), ..options };
+        let cores = numa::cores();
+        let node_of = |worker: usize| numa::core_of(&cores, worker).map_or(0, |core| core.node);
+        let region = |first: usize| Region { node: node_of(first), jobs: Mutex::default() };
+        let shared = Arc::new(Shared {
+            regions: (0..options.workers).step_by(options.region_workers).map(region).collect(),
+            steal: options.steal,
+            next: AtomicUsize::new(0),
+            news: AtomicU64::new(0),
+            sleepers: Mutex::new(0),
+            awake: Condvar::new(),
+            stopping: AtomicBool::new(false),
+        });
+        Self { options, shared, workers: OnceLock::new() }
+    }
+
+    fn start(&self) -> Vec<JoinHandle<()>> {
+        let CrewOptions { workers, region_workers, pin, .. } = self.options;
+        let cores = if pin { numa::cores() } else { Vec::new() };
+        let start = |worker: usize| {
+            let (shared, core) = (self.shared.clone(), numa::core_of(&cores, worker));
+            std::thread::Builder::new().name(format!("mangrove-{worker}")).spawn(move || {
+                core.inspect(|core| numa::pin(*core));
+                shared.work(worker / region_workers);
+            })
+        };
+        // Threads the system does not give are done without: queries run on their own.
+        (0..workers).map_while(|worker| start(worker).ok()).collect()
+    }
+
+    /// The number of workers.
+    pub fn len(&self) -> usize {
+        self.options.workers
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Lets workers run messages of `job`, until the offer is dropped.
+    pub fn offer(self: &Arc<Self>, job: Arc<dyn Job>) -> Offer {
+        self.workers.get_or_init(|| self.start());
+        let region = self.shared.next.fetch_add(1, Ordering::Relaxed) % self.shared.regions.len().max(1);
+        locked(&self.shared.regions[region].jobs).push(job.clone());
+        self.shared.wake();
+        Offer { crew: self.clone(), region, job }
+    }
+}
+
+impl Default for Crew {
+    fn default() -> Self {
+        Self::new(CrewOptions::default())
+    }
+}
+
+impl std::fmt::Debug for Crew {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Crew").field("options", &self.options).finish_non_exhaustive()
+    }
+}
+
+impl Drop for Crew {
+    fn drop(&mut self) {
+        self.shared.stopping.store(true, Ordering::Release);
+        self.shared.wake();
+        let me = std::thread::current().id();
+        for worker in self.workers.take().into_iter().flatten() {
+            // The last handle may be dropped by a worker, with what a job of its held.
+            if worker.thread().id() != me {
+                let _ = worker.join();
+            }
+        }
+    }
+}
+
+/// A job workers may help with.
+pub struct Offer {
+    crew: Arc<Crew>,
+    region: usize,
+    job: Arc<dyn Job>,
+}
+
+impl Offer {
+    /// There are messages again.
+    pub fn more(&self) {
+        self.crew.shared.wake();
+    }
+}
+
+impl Drop for Offer {
+    fn drop(&mut self) {
+        let mut jobs = locked(&self.crew.shared.regions[self.region].jobs);
+        jobs.retain(|job| !Arc::ptr_eq(job, &self.job));
+    }
+}
+
+impl Shared {
+    fn work(&self, home: usize) {
+        loop {
+            let news = self.news.load(Ordering::Acquire);
+            if self.stopping.load(Ordering::Acquire) {
+                return;
+            }
+            // What a message panics with is its query's to deal with, not the worker's.
+            let ran = catch_unwind(AssertUnwindSafe(|| self.run_one(home))).unwrap_or(true);
+            if !ran {
+                self.sleep(news);
+            }
+        }
+    }
+
+    fn run_one(&self, home: usize) -> bool {
+        if self.regions[home].run_one(false) {
+            return true;
+        }
+        let node = self.regions[home].node;
+        let others = || self.regions.iter().enumerate().filter(|(region, _)| *region != home).map(|(_, region)| region);
+        let near = others().filter(|region| region.node == node);
+        let far = others().filter(|region| region.node != node);
+        self.steal && near.chain(far).any(|region| region.run_one(true))
+    }
+
+    fn sleep(&self, news: u64) {
+        let mut sleepers = locked(&self.sleepers);
+        *sleepers += 1;
+        while self.news.load(Ordering::Acquire) == news {
+            sleepers = self.awake.wait(sleepers).unwrap_or_else(PoisonError::into_inner);
+        }
+        *sleepers -= 1;
+    }
+
+    fn wake(&self) {
+        self.news.fetch_add(1, Ordering::Release);
+        if *locked(&self.sleepers) > 0 {
+            self.awake.notify_all();
+        }
+    }
+}
+
+impl Region {
+    /// Runs a message of the job whose query has had the least help.
+    fn run_one(&self, stolen: bool) -> bool {
+        let mut jobs: Vec<Arc<dyn Job>> = locked(&self.jobs).clone();
+        jobs.sort_by_key(|job| job.helped());
+        jobs.iter().any(|job| job.run_one(stolen))
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    /// Counts how often it was run, at most so often.
+    struct Counting {
+        left: AtomicUsize,
+        run: AtomicUsize,
+        stolen: AtomicUsize,
+        helped: u64,
+    }
+
+    impl Counting {
+        fn new(messages: usize, helped: u64) -> Arc<Self> {
+            let [left, run, stolen] = [messages, 0, 0].map(AtomicUsize::new);
+            Arc::new(Self { left, run, stolen, helped })
+        }
+    }
+
+    impl Job for Counting {
+        fn run_one(&self, stolen: bool) -> bool {
+            let claimed = self.left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_ok();
+            self.run.fetch_add(usize::from(claimed), Ordering::SeqCst);
+            self.stolen.fetch_add(usize::from(claimed && stolen), Ordering::SeqCst);
+            claimed
+        }
+
+        fn helped(&self) -> u64 {
+            self.helped
+        }
+    }
+
+    fn until(done: impl Fn() -> bool) {
+        while !done() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    #[test]
+    fn workers_run_what_is_offered_and_what_comes_later() {
+        let crew = Arc::new(Crew::new(CrewOptions { workers: 3, region_workers: 1, ..CrewOptions::default() }));
+        let job = Counting::new(100, 0);
+        let offer = crew.offer(job.clone());
+        until(|| job.run.load(Ordering::SeqCst) == 100);
+        job.left.store(10, Ordering::SeqCst);
+        offer.more();
+        until(|| job.run.load(Ordering::SeqCst) == 110);
+        drop(offer);
+        drop(crew);
+        assert_eq!(Arc::strong_count(&job), 1, "nobody holds a job that is offered no more");
+    }
+
+    #[test]
+    fn a_crew_that_does_not_steal_leaves_other_regions_alone() {
+        let options = CrewOptions { workers: 2, region_workers: 1, steal: false, pin: true };
+        let crew = Arc::new(Crew::new(options));
+        let jobs = [Counting::new(50, 0), Counting::new(50, 0)];
+        let offers: Vec<Offer> = jobs.iter().map(|job| crew.offer(job.clone())).collect();
+        until(|| jobs.iter().all(|job| job.run.load(Ordering::SeqCst) == 50));
+        assert!(jobs.iter().all(|job| job.stolen.load(Ordering::SeqCst) == 0));
+        drop(offers);
+    }
+
+    #[test]
+    fn who_had_least_help_is_served_first() {
+        let region = Region { node: 0, jobs: Mutex::default() };
+        let (rich, poor) = (Counting::new(5, 1_000), Counting::new(2, 10));
+        let all: [Arc<dyn Job>; 2] = [rich.clone(), poor.clone()];
+        locked(&region.jobs).extend(all);
+        assert!(region.run_one(false) && region.run_one(false));
+        assert_eq!(poor.run.load(Ordering::SeqCst), 2);
+        assert!(region.run_one(true), "the other one's turn");
+        assert_eq!(rich.stolen.load(Ordering::SeqCst), 1);
+    }
+
+    #[test]
+    fn a_panic_does_not_cost_a_worker() {
+        struct Panics(AtomicBool);
+        impl Job for Panics {
+            fn run_one(&self, _: bool) -> bool {
+                assert!(self.0.swap(true, Ordering::SeqCst), "the first message panics");
+                false
+            }
+            fn helped(&self) -> u64 {
+                0
+            }
+        }
+        let crew = Arc::new(Crew::new(CrewOptions { workers: 1, ..CrewOptions::default() }));
+        let _first = crew.offer(Arc::new(Panics(AtomicBool::new(false))));
+        let job = Counting::new(3, 0);
+        let _second = crew.offer(job.clone());
+        until(|| job.run.load(Ordering::SeqCst) == 3);
+    }
+}

@@ -1,0 +1,36 @@
+//! Which cores there are, and the NUMA nodes they belong to.
+
+use std::fs;
+
+use core_affinity::CoreId;
+
+#[derive(Clone, Copy, Debug)]
+pub struct Core {
+    id: CoreId,
+    pub node: usize,
+}
+
+/// The cores this process may run on, those of a node one after the other.
+pub fn cores() -> Vec<Core> {
+    let ids = core_affinity::get_core_ids().unwrap_or_default();
+    let mut cores: Vec<Core> = ids.into_iter().map(|id| Core { id, node: node_of(id.id) }).collect();
+    cores.sort_by_key(|core| (core.node, core.id.id));
+    cores
+}
+
+/// The core of a worker; the first core is left to the queries' own threads.
+pub fn core_of(cores: &[Core], worker: usize) -> Option<Core> {
+    cores.get((worker + 1) % cores.len().max(1)).copied()
+}
+
+/// Linux says so by a link from the core's directory; elsewhere all cores count as one node.
+fn node_of(core: usize) -> usize {
+    let entries = fs::read_dir(format!("/sys/devices/system/cpu/cpu{core}")).into_iter().flatten().flatten();
+    let nodes = entries.filter_map(|entry| entry.file_name().to_str()?.strip_prefix("node")?.parse().ok());
+    nodes.min().unwrap_or(0)
+}
+
+/// Keeps the calling thread on a core, if the system allows it.
+pub fn pin(core: Core) {
+    core_affinity::set_for_current(core.id);
+}

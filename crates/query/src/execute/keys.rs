@@ -1,0 +1,143 @@
+//! Groups and their keys. A column of one type is numbered without a value a row.
+
+use std::hash::Hash;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::*;
+use arrow_array::{Array, ArrowPrimitiveType};
+use arrow_schema::DataType;
+use hashbrown::HashMap;
+use mangrove_graph::{Map, Value, column};
+
+/// Keys in the order they came, with a number each.
+#[derive(Default)]
+pub struct Groups {
+    numbers: HashMap<(u32, Value), u32>,
+    pub keys: Vec<(u32, Value)>,
+}
+
+impl Groups {
+    pub fn number(&mut self, scope: usize, key: Value) -> u32 {
+        let key = (scope as u32, key);
+        if let Some(number) = self.numbers.get(&key) {
+            return *number;
+        }
+        let number = self.keys.len() as u32;
+        self.keys.push(key.clone());
+        self.numbers.insert(key, number);
+        number
+    }
+
+    /// Calls `found` with the row and number of every value of a column that is not null, all of one scope.
+    pub fn number_column(&mut self, array: &dyn Array, mut found: impl FnMut(usize, u32)) {
+        match array.data_type() {
+            DataType::Int8 => self.number_integers::<Int8Type>(array, found),
+            DataType::Int16 => self.number_integers::<Int16Type>(array, found),
+            DataType::Int32 => self.number_integers::<Int32Type>(array, found),
+            DataType::Int64 => self.number_integers::<Int64Type>(array, found),
+            DataType::Date32 => self.number_integers::<Date32Type>(array, found),
+            DataType::Utf8 => {
+                let strings = array.as_string::<i32>();
+                self.number_by(array, |row| strings.value(row), found);
+            }
+            _ => {
+                for row in present(array) {
+                    found(row, self.number(0, column::value_at(array, row)));
+                }
+            }
+        }
+    }
+
+    fn number_integers<T>(&mut self, array: &dyn Array, mut found: impl FnMut(usize, u32))
+    where
+        T: ArrowPrimitiveType<Native: Into<i64> + Hash + Eq>,
+    {
+        let values = array.as_primitive::<T>().values();
+        let bounds = present(array)
+            .map(|row| values[row].into())
+            .fold(None, |bounds: Option<(i64, i64)>, v| Some(bounds.map_or((v, v), |(min, max)| (min.min(v), max.max(v)))));
+        let Some((min, max)) = bounds else { return };
+        let Some(span) = max.checked_sub(min).filter(|span| *span < DENSE_SPAN_MAX) else {
+            return self.number_by(array, |row| values[row], found);
+        };
+        // Numbers from 1, by distance from the least value.
+        let mut dense = vec![0u32; span as usize + 1];
+        for row in present(array) {
+            let number = &mut dense[(values[row].into() - min) as usize];
+            if *number == 0 {
+                *number = 1 + self.number(0, column::value_at(array, row));
+            }
+            found(row, *number - 1);
+        }
+    }
+
+    fn number_by<K: Hash + Eq>(&mut self, array: &dyn Array, key: impl Fn(usize) -> K, mut found: impl FnMut(usize, u32)) {
+        let mut known: HashMap<K, u32> = HashMap::new();
+        for row in present(array) {
+            let number = *known.entry(key(row)).or_insert_with(|| self.number(0, column::value_at(array, row)));
+            found(row, number);
+        }
+    }
+
+    pub fn clear(&mut self) {
+        self.numbers.clear();
+        self.keys.clear();
+    }
+
+    /// One map a scope, of the values given for each key.
+    pub fn maps(&self, values: Vec<Option<Value>>, scopes: usize) -> Vec<Value> {
+        let mut maps: Vec<Vec<(Value, Value)>> = vec![Vec::new(); scopes];
+        for ((scope, key), value) in self.keys.iter().zip(values) {
+            maps[*scope as usize].extend(value.map(|value| (key.clone(), value)));
+        }
+        maps.into_iter().map(|entries| Value::map(Map::from_distinct(entries))).collect()
+    }
+}
+
+/// The rows that are not null.
+fn present(array: &dyn Array) -> impl Iterator<Item = usize> {
+    let nulls = array.nulls();
+    (0..array.len()).filter(move |row| nulls.is_none_or(|nulls| nulls.is_valid(*row)))
+}
+
+/// Integers of a batch that lie within so much of each other are numbered by a table.
+const DENSE_SPAN_MAX: i64 = 1 << 14;
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::{ArrayRef, Int32Array, Int64Array, StringArray};
+
+    use super::*;
+
+    #[test]
+    fn groups_are_numbered_in_the_order_they_come() {
+        let mut groups = Groups::default();
+        let numbers: Vec<u32> = ["b", "a", "b"].iter().map(|k| groups.number(0, (*k).into())).collect();
+        assert_eq!(numbers, [0, 1, 0]);
+        assert_eq!(groups.number(1, "b".into()), 2, "another scope, another group");
+        let maps = groups.maps(vec![Some(1.into()), None, Some(3.into())], 2);
+        assert_eq!(maps[0].to_string(), "{b=1}");
+        assert_eq!(maps[1].to_string(), "{b=3}");
+    }
+
+    #[test]
+    fn a_column_is_numbered_as_its_values_are() {
+        let far = vec![Some(i64::MIN), None, Some(7), Some(i64::MAX), Some(7), Some(i64::MIN)];
+        let columns: [ArrayRef; 3] = [
+            Arc::new(Int64Array::from(far)),
+            Arc::new(Int32Array::from(vec![Some(3), Some(-2), None, Some(3), Some(900)])),
+            Arc::new(StringArray::from(vec![Some("x"), None, Some(""), Some("x")])),
+        ];
+        for array in columns {
+            let (mut whole, mut single) = (Groups::default(), Groups::default());
+            let mut numbers = Vec::new();
+            whole.number_column(&array, |row, number| numbers.push((row, number)));
+            let valid = (0..array.len()).filter(|row| array.is_valid(*row));
+            let expected: Vec<_> = valid.map(|row| (row, single.number(0, column::value_at(&array, row)))).collect();
+            assert_eq!(numbers, expected);
+            assert_eq!(whole.keys, single.keys);
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! How deep collections may stand in one another.
+//!
+//! Everything that walks a value (to hash it, compare it, show it, drop it) goes as deep as the value does, and a `repeat` can
+//! put one collection into the next round after round: without a bound a query of a few words would overflow the stack. So
+//! values are held to it where rounds meet, and where side effects take them in. What a step of the query's own text adds is
+//! bounded by that text.
+
+use mangrove_graph::value::NESTING_MAX;
+use mangrove_graph::{Tree, Value};
+
+use super::batch::{Batch, Items};
+use crate::error::{QueryError, QueryErrorKind, Result};
+
+/// What collections within a collection may hold in all. Each may be shared by many, so that few in memory are countless to
+/// whoever walks them.
+const INNER_ITEMS_MAX: usize = 1 << 24;
+
+/// Fails if a value of the batch is nested too deep.
+pub fn check_batch(batch: &Batch) -> Result<()> {
+    if let Items::Values(values) = &batch.items {
+        values.iter().try_for_each(check)?;
+    }
+    batch.sacks.iter().flatten().try_for_each(check)
+}
+
+/// Fails if the value is nested too deep.
+pub fn check(value: &Value) -> Result<()> {
+    Walk { depth: 0, inner_items: 0 }.value(value)
+}
+
+/// How deep a tree may be, which is as long as the paths it is made of.
+const TREE_DEPTH_MAX: usize = 1000;
+
+/// Fails if a path is too long to become a branch of a tree.
+pub fn check_tree_depth(depth: usize) -> Result<()> {
+    if depth <= TREE_DEPTH_MAX {
+        return Ok(());
+    }
+    Err(QueryError::value(format!("tree() met a path of {depth} objects, and takes at most {TREE_DEPTH_MAX}"))
+        .help("path() gives paths of any length; simplePath() leaves out those that go in circles"))
+}
+
+struct Walk {
+    depth: usize,
+    inner_items: usize,
+}
+
+impl Walk {
+    fn value(&mut self, value: &Value) -> Result<()> {
+        match value {
+            Value::List(items) | Value::Set(items) => self.within(items.len(), items.iter()),
+            Value::Map(map) => self.within(map.len(), map.iter().flat_map(|(key, value)| [key, value])),
+            Value::Entry(entry) => self.within(1, [&entry.0, &entry.1].into_iter()),
+            Value::Path(path) => self.within(path.objects.len(), path.objects.iter()),
+            Value::BulkSet(items) => self.within(items.len(), items.iter().map(|(value, _)| value)),
+            Value::Tree(tree) => self.tree(tree),
+            _ => Ok(()),
+        }
+    }
+
+    fn within<'v>(&mut self, len: usize, mut items: impl Iterator<Item = &'v Value>) -> Result<()> {
+        self.descend(len)?;
+        items.try_for_each(|item| self.value(item))?;
+        self.depth -= 1;
+        Ok(())
+    }
+
+    /// The branches of a tree are as deep as the paths it was made of; what counts is what its places hold.
+    fn tree(&mut self, tree: &Tree) -> Result<()> {
+        tree.0.iter().try_for_each(|(place, below)| {
+            self.value(place)?;
+            self.tree(below)
+        })
+    }
+
+    fn descend(&mut self, len: usize) -> Result<()> {
+        if self.depth == NESTING_MAX {
+            return Err(QueryError::value(format!("collections are nested more than {NESTING_MAX} levels deep"))
+                .help("each round of a repeat() puts them into one another: unfold() what fold() and its like gathered"));
+        }
+        self.inner_items = self.inner_items.saturating_add(if self.depth == 0 { 0 } else { len });
+        self.depth += 1;
+        if self.inner_items > INNER_ITEMS_MAX {
+            let message = format!("collections within a collection hold more than {INNER_ITEMS_MAX} items");
+            return Err(QueryError::new(QueryErrorKind::Memory, message).help("unfold() what fold() and its like gathered"));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,456 @@
+//! Runs of steps that many threads work on at once: adaptive parallelism for each step.
+//!
+//! ```text
+//!   input ──▶ batch ──▶ messages ──▶ workers of the crew, each with a view and a chain of its own ──┐
+//!                          └───────▶ the query's own thread ───────────────────────────────────────┴─▶ results, in order
+//! ```
+//!
+//! A step whose traversers each go their own way (hops, filters, values, children …) may be worked on anywhere. While its
+//! batches are small, the query's own thread pulls them through as if this operator were not there. A large batch is cut
+//! into messages of about half a millisecond's work; workers that have nothing better to do run some of them, and the query's
+//! thread the rest, between consuming the results. So a light step stays on one thread, a heavy one spreads (Grasper,
+//! SoCC'19, §4.3).
+//!
+//! Invariants
+//! 1. Results come in the order of the messages: parallel or not, the query gives the same.
+//! 2. At most [`WINDOW`] messages are claimed and not consumed, so memory stays bounded.
+//! 3. When the operator is reset or dropped no worker has a message of it any more.
+
+use std::any::Any;
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use mangrove_graph::GraphView;
+
+use super::batch::Batch;
+use super::chain::{Chain, Input, Inside, Once, Op};
+use super::compile;
+use super::context::{Context, Shared};
+use super::hop::as_stored;
+use super::profile::Messages;
+use crate::crew::{Crew, Job, Offer};
+use crate::error::Result;
+use crate::plan::{SourceConfig, Step, Traversal};
+use crate::{CancelToken, Graph};
+
+/// A batch of so many rows is worth cutting up.
+const HEAVY_ROWS: usize = 1024;
+/// Messages claimed and not consumed, at most, for each thread.
+const WINDOW: usize = 8;
+/// What a message should take.
+const MESSAGE_TIME: Duration = Duration::from_micros(500);
+const MESSAGE_ROWS: std::ops::RangeInclusive<usize> = 32..=16_384;
+/// How often a thread that waits looks whether the query is to stop.
+const PATIENCE: Duration = Duration::from_millis(10);
+
+/// Views of one snapshot, for whichever thread needs one.
+pub type Views = Arc<Mutex<Vec<Box<dyn GraphView + Send>>>>;
+
+/// What a query needs to be helped.
+pub struct Help {
+    pub crew: Arc<Crew>,
+    pub views: Views,
+    pub source: Arc<SourceConfig>,
+}
+
+/// Whether each traverser goes its own way through the step, unseen by the others.
+pub fn is_independent(step: &Step) -> bool {
+    let alone = matches!(
+        step,
+        Step::Hop { .. }
+            | Step::End(_)
+            | Step::Degree { .. }
+            | Step::Has(_)
+            | Step::HasProperty { .. }
+            | Step::HasChild { .. }
+            | Step::Is(_)
+            | Step::Where { .. }
+            | Step::And(_)
+            | Step::Or(_)
+            | Step::WhereLabels { .. }
+            | Step::PathFilter { .. }
+            | Step::Id
+            | Step::Label
+            | Step::Values(_)
+            | Step::Properties(_)
+            | Step::PropertyMap { .. }
+            | Step::ElementMap(_)
+            | Step::Constant(_)
+            | Step::Identity
+            | Step::Map(_)
+            | Step::FlatMap(_)
+            | Step::Select { .. }
+            | Step::Project { .. }
+            | Step::Path { .. }
+            | Step::Math { .. }
+            | Step::Text { .. }
+            | Step::Optional(_)
+            | Step::Coalesce(_)
+    );
+    let mut children = true;
+    step.for_each_child(&mut |child| children &= !child.any(&|node| tells_traversers_apart(&node.step)));
+    alone && children
+}
+
+/// Steps a child must not have: their outcome is not the traverser's alone.
+fn tells_traversers_apart(step: &Step) -> bool {
+    step.has_side_effect()
+        || matches!(
+            step,
+            Step::Coin(_) | Step::Sample { .. } | Step::Loops(_) | Step::Cap(_) | Step::Sack | Step::TimeLimit(_)
+        )
+}
+
+/// Whether the step is worth handing over.
+pub fn is_heavy(step: &Step) -> bool {
+    let mut has_child = false;
+    step.for_each_child(&mut |_| has_child = true);
+    has_child
+        || matches!(step, Step::Hop { .. } | Step::Has(_) | Step::Values(_) | Step::PropertyMap { .. } | Step::ElementMap(_))
+}
+
+/// A run of independent steps.
+pub struct ParallelOp {
+    steps: Traversal,
+    /// The query's own.
+    chain: Chain,
+    /// It begins with a hop whose rows may be followed in the order their vertices are stored.
+    any_order: bool,
+    team: Option<Team>,
+    ready: VecDeque<Batch>,
+    input_ended: bool,
+    messages: Messages,
+}
+
+/// The workers' side of a run under way.
+struct Team {
+    stage: Arc<Stage>,
+    offer: Offer,
+}
+
+impl ParallelOp {
+    /// `named` if the profile is to be read.
+    pub fn new(steps: Traversal, named: bool) -> Result<Self> {
+        let chain = compile::serial(&steps, named)?;
+        let first = steps.steps.first().map(|node| &node.step);
+        let any_order = matches!(first, Some(Step::Hop { any_order: true, .. }));
+        Ok(Self {
+            steps,
+            chain,
+            any_order,
+            team: None,
+            ready: VecDeque::new(),
+            input_ended: false,
+            messages: Messages::default(),
+        })
+    }
+
+    /// Begins to hand out messages of `batch`.
+    fn gather_team(&mut self, cx: &Context<'_, '_>, batch: Batch) -> Result<()> {
+        if let Some(help) = &cx.shared.help {
+            let stage = Arc::new(Stage::new(&self.steps, help, cx.shared, self.sorted(batch))?);
+            let offer = help.crew.offer(stage.clone());
+            self.team = Some(Team { stage, offer });
+        }
+        Ok(())
+    }
+
+    /// The next results of the team; nothing when all input has been worked on.
+    fn next_of_team(&mut self, cx: &mut Context<'_, '_>, input: &mut dyn Input) -> Result<Option<Batch>> {
+        let Some(team) = &self.team else { return Ok(None) };
+        loop {
+            if let Some(batch) = self.ready.pop_front() {
+                return Ok(Some(batch));
+            }
+            cx.check()?;
+            let mut state = team.stage.locked();
+            if let Some(outcome) = state.take() {
+                drop(state);
+                team.offer.more();
+                let done = match outcome {
+                    Ok(done) => done?,
+                    Err(panic) => resume_unwind(panic),
+                };
+                self.ready.extend(done.batches);
+                done.warnings.into_iter().for_each(|warning| cx.warn(warning));
+            } else if !self.input_ended && state.waiting.is_empty() {
+                drop(state);
+                match input.pull(cx)? {
+                    Some(batch) => {
+                        let batch = self.sorted(batch);
+                        team.stage.locked().waiting.push_back(batch);
+                        team.offer.more();
+                    }
+                    None => self.input_ended = true,
+                }
+            } else if let Some((number, batch)) = state.claim(team.stage.window) {
+                drop(state);
+                let (rows, began) = (batch.len(), Instant::now());
+                let outcome = run(&mut self.chain, cx, batch).map(|batches| Done { batches, warnings: Vec::new() });
+                team.stage.locked().finish(number, Ok(outcome), rows, began.elapsed());
+            } else if state.is_finished() {
+                drop(state);
+                self.disband();
+                return Ok(None);
+            } else {
+                let waited = team.stage.changed.wait_timeout(state, PATIENCE);
+                drop(waited.unwrap_or_else(PoisonError::into_inner));
+            }
+        }
+    }
+
+    /// Before it is cut up, so that no two messages lie in the same place.
+    fn sorted(&self, batch: Batch) -> Batch {
+        if self.any_order { as_stored(batch) } else { batch }
+    }
+
+    fn disband(&mut self) {
+        if let Some(Team { stage, offer }) = self.team.take() {
+            drop(offer);
+            stage.stop();
+            let state = stage.locked();
+            state.idle.iter().for_each(|worker| self.chain.absorb(&worker.chain));
+            self.messages.all += state.messages.all;
+            self.messages.helped += state.messages.helped;
+            self.messages.stolen += state.messages.stolen;
+        }
+        self.ready.clear();
+        self.input_ended = false;
+    }
+}
+
+impl Op for ParallelOp {
+    fn next(&mut self, cx: &mut Context<'_, '_>, input: &mut dyn Input) -> Result<Option<Batch>> {
+        if self.team.is_some() {
+            return self.next_of_team(cx, input);
+        }
+        let mut gate = Gate { input, heavy: None, open: cx.shared.help.is_none() };
+        if let Some(batch) = self.chain.pull(cx, &mut gate)? {
+            return Ok(Some(batch));
+        }
+        let Some(heavy) = gate.heavy else { return Ok(None) };
+        self.chain.reset(1);
+        self.gather_team(cx, heavy)?;
+        self.next_of_team(cx, input)
+    }
+
+    fn inside(&self) -> Option<Inside<'_>> {
+        Some(Inside::Run(&self.chain, self.messages))
+    }
+
+    fn reset(&mut self, scopes: usize) {
+        self.disband();
+        self.chain.reset(scopes);
+    }
+}
+
+impl Drop for ParallelOp {
+    fn drop(&mut self) {
+        self.disband();
+    }
+}
+
+/// Lets small batches through, and keeps the first heavy one.
+struct Gate<'a> {
+    input: &'a mut dyn Input,
+    heavy: Option<Batch>,
+    /// Heavy ones pass too.
+    open: bool,
+}
+
+impl Input for Gate<'_> {
+    fn pull(&mut self, cx: &mut Context<'_, '_>) -> Result<Option<Batch>> {
+        match self.input.pull(cx)? {
+            Some(batch) if batch.len() >= HEAVY_ROWS && !self.open => {
+                self.heavy = Some(batch);
+                Ok(None)
+            }
+            other => Ok(other),
+        }
+    }
+}
+
+/// Everything the chain gives for a message.
+fn run(chain: &mut Chain, cx: &mut Context<'_, '_>, message: Batch) -> Result<Vec<Batch>> {
+    chain.reset(1);
+    let mut start = Once::new(message);
+    let mut batches = Vec::new();
+    while let Some(batch) = chain.pull(cx, &mut start)? {
+        batches.push(batch);
+    }
+    Ok(batches)
+}
+
+/// What a message gave, or the panic it ended with.
+type Outcome = std::result::Result<Result<Done>, Box<dyn Any + Send>>;
+
+struct Done {
+    batches: Vec<Batch>,
+    warnings: Vec<String>,
+}
+
+/// The messages of a run of steps.
+struct Stage {
+    views: Views,
+    window: usize,
+    state: Mutex<State>,
+    changed: Condvar,
+    stopped: Arc<AtomicBool>,
+    helped_nanos: AtomicU64,
+}
+
+struct State {
+    /// Batches to be cut up.
+    waiting: VecDeque<Batch>,
+    /// Rows of the first of them that have been claimed.
+    at: usize,
+    /// Rows of the next message.
+    rows: usize,
+    /// The number of the first message that has not been consumed.
+    consumed: usize,
+    /// What came of the messages from there on that have been claimed.
+    outcomes: VecDeque<Option<Outcome>>,
+    /// Workers at work.
+    running: usize,
+    messages: Messages,
+    /// For workers to run messages with.
+    idle: Vec<Worker>,
+}
+
+/// What a message is run with.
+struct Worker {
+    chain: Chain,
+    shared: Shared,
+}
+
+impl State {
+    /// The next message and its number.
+    fn claim(&mut self, window: usize) -> Option<(usize, Batch)> {
+        if self.outcomes.len() >= window {
+            return None;
+        }
+        let batch = self.waiting.front()?;
+        let end = (self.at + self.rows).min(batch.len());
+        let message = batch.slice(self.at..end);
+        self.at = end;
+        if end == batch.len() {
+            self.waiting.pop_front();
+            self.at = 0;
+        }
+        self.outcomes.push_back(None);
+        self.messages.all += 1;
+        Some((self.consumed + self.outcomes.len() - 1, message))
+    }
+
+    fn finish(&mut self, number: usize, outcome: Outcome, rows: usize, time: Duration) {
+        let pace = MESSAGE_TIME.as_secs_f64() / time.as_secs_f64().max(1e-6);
+        let fitting = (rows as f64 * pace.clamp(0.25, 4.0)) as usize;
+        self.rows = fitting.clamp(*MESSAGE_ROWS.start(), *MESSAGE_ROWS.end());
+        self.outcomes[number - self.consumed] = Some(outcome);
+    }
+
+    /// What came of the next message in order, if it is done.
+    fn take(&mut self) -> Option<Outcome> {
+        let outcome = self.outcomes.front_mut()?.take()?;
+        self.outcomes.pop_front();
+        self.consumed += 1;
+        Some(outcome)
+    }
+
+    fn is_finished(&self) -> bool {
+        self.waiting.is_empty() && self.outcomes.is_empty()
+    }
+}
+
+impl Stage {
+    fn new(steps: &Traversal, help: &Help, shared: &Shared, first: Batch) -> Result<Self> {
+        let stopped = Arc::new(AtomicBool::new(false));
+        let cancel = shared.cancel().or_when(stopped.clone());
+        let worker = |_| {
+            let shared = shared.of_helper(&help.source, cancel.clone());
+            Ok(Worker { chain: compile::serial(steps, false)?, shared })
+        };
+        let state = State {
+            waiting: VecDeque::from([first]),
+            at: 0,
+            rows: HEAVY_ROWS / 4,
+            consumed: 0,
+            outcomes: VecDeque::new(),
+            running: 0,
+            messages: Messages::default(),
+            idle: (0..help.crew.len()).map(worker).collect::<Result<_>>()?,
+        };
+        Ok(Self {
+            views: help.views.clone(),
+            window: WINDOW * (help.crew.len() + 1),
+            state: Mutex::new(state),
+            changed: Condvar::new(),
+            stopped,
+            helped_nanos: AtomicU64::new(0),
+        })
+    }
+
+    fn locked(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until no worker has a message any more.
+    fn stop(&self) {
+        self.stopped.store(true, Ordering::Relaxed);
+        let mut state = self.locked();
+        state.waiting.clear();
+        while state.running > 0 {
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn run(&self, worker: &mut Worker, view: &dyn GraphView, message: Batch) -> Result<Done> {
+        let graph = &mut Graph::Read(view);
+        let batches = run(&mut worker.chain, &mut Context { graph, shared: &mut worker.shared }, message)?;
+        Ok(Done { batches, warnings: std::mem::take(&mut worker.shared.warnings) })
+    }
+}
+
+impl Job for Stage {
+    fn run_one(&self, stolen: bool) -> bool {
+        let began = Instant::now();
+        let mut state = self.locked();
+        let views = || self.views.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(view) = views().pop() else { return false };
+        let claimed = if state.idle.is_empty() { None } else { state.claim(self.window) };
+        let (Some((number, message)), Some(mut worker)) = (claimed, state.idle.pop()) else {
+            views().push(view);
+            return false;
+        };
+        state.running += 1;
+        state.messages.helped += 1;
+        state.messages.stolen += u64::from(stolen);
+        drop(state);
+        let rows = message.len();
+        let outcome = catch_unwind(AssertUnwindSafe(|| self.run(&mut worker, &*view, message)));
+        views().push(view);
+        let time = began.elapsed();
+        self.helped_nanos.fetch_add(time.as_nanos() as u64, Ordering::Relaxed);
+        let mut state = self.locked();
+        state.running -= 1;
+        state.idle.push(worker);
+        state.finish(number, outcome, rows, time);
+        self.changed.notify_all();
+        true
+    }
+
+    fn helped(&self) -> u64 {
+        self.helped_nanos.load(Ordering::Relaxed)
+    }
+}
+
+impl CancelToken {
+    /// A token for other threads: cancelled with this one, or when `stopped` is set.
+    fn or_when(&self, stopped: Arc<AtomicBool>) -> CancelToken {
+        let requested = self.requested.clone();
+        CancelToken::with_probe(Arc::new(move || requested.load(Ordering::Relaxed) || stopped.load(Ordering::Relaxed)))
+    }
+}

@@ -1,0 +1,118 @@
+//! A plan before and after the rules that changed it, and what is expected of the plan that runs.
+
+use std::fmt;
+
+use mangrove_graph::{ElementKind, GraphView, LabelId, Predicate, Result};
+use serde_json::json;
+
+use super::{RULES, apply};
+use crate::plan::{self, Name, Plan, Step, Traversal};
+
+#[derive(Clone, Debug)]
+pub struct Explanation {
+    pub original: String,
+    /// The name of each rule that changed the plan, and the plan after it.
+    pub rules: Vec<(&'static str, String)>,
+    /// The steps of the plan that runs.
+    pub steps: Vec<ExplainedStep>,
+}
+
+#[derive(Clone, Debug)]
+pub struct ExplainedStep {
+    pub step: String,
+    /// 0 for the steps of the query itself; those of a repeat's body are one deeper than the repeat.
+    pub depth: usize,
+    /// How elements are found, of steps that find some: by id, by an index, or by a scan.
+    pub access: Option<String>,
+    /// Traversers the step is likely to give.
+    pub expected: f64,
+}
+
+impl Explanation {
+    /// The plan that runs.
+    pub fn last(&self) -> &str {
+        self.rules.last().map_or(&self.original, |(_, plan)| plan)
+    }
+
+    /// One object: `original`, `rules` (objects with `rule` and `plan`), `steps` with the fields of [`ExplainedStep`].
+    pub fn to_json(&self) -> String {
+        let rules: Vec<_> = self.rules.iter().map(|(rule, plan)| json!({ "rule": rule, "plan": plan })).collect();
+        let step =
+            |s: &ExplainedStep| json!({ "step": s.step, "depth": s.depth, "access": s.access, "expected": s.expected });
+        let steps: Vec<_> = self.steps.iter().map(step).collect();
+        json!({ "original": self.original, "rules": rules, "steps": steps }).to_string()
+    }
+}
+
+impl fmt::Display for Explanation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let width = self.rules.iter().map(|(name, _)| name.len()).max().unwrap_or(0).max("original".len());
+        writeln!(f, "{:width$}  {}", "original", self.original)?;
+        for (name, plan) in &self.rules {
+            writeln!(f, "{name:width$}  {plan}")?;
+        }
+        let names: Vec<String> = self.steps.iter().map(|step| format!("{:1$}{2}", "", 2 * step.depth, step.step)).collect();
+        let width = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
+        writeln!(f, "\n{:width$}  expected", "step")?;
+        for (step, name) in self.steps.iter().zip(names) {
+            let access = step.access.as_ref().map(|access| format!("  {access}")).unwrap_or_default();
+            writeln!(f, "{name:width$}  {:8.0}{access}", step.expected)?;
+        }
+        Ok(())
+    }
+}
+
+pub fn explain(plan: &mut Plan, view: &dyn GraphView, rules_off: &[String]) -> Result<Explanation> {
+    let original = plan.traversal.to_string();
+    let mut rules = Vec::new();
+    let mut before = original.clone();
+    for rule in RULES.iter().filter(|rule| !rules_off.iter().any(|off| off == rule.name)) {
+        apply(rule, plan, view);
+        let after = plan.traversal.to_string();
+        if after != before {
+            rules.push((rule.name, after.clone()));
+            before = after;
+        }
+    }
+    plan::estimate(plan, view)?;
+    let mut steps = Vec::new();
+    list(&plan.traversal, 0, view, &mut steps);
+    Ok(Explanation { original, rules, steps })
+}
+
+fn list(traversal: &Traversal, depth: usize, view: &dyn GraphView, steps: &mut Vec<ExplainedStep>) {
+    for node in &traversal.steps {
+        let (step, expected) = (node.step.to_string(), node.estimate.unwrap_or_default());
+        steps.push(ExplainedStep { step, depth, access: access(&node.step, view), expected });
+        if let Step::Repeat(repeat) = &node.step {
+            list(&repeat.body, depth + 1, view, steps);
+        }
+    }
+}
+
+fn access(step: &Step, view: &dyn GraphView) -> Option<String> {
+    let Step::Scan { kind, ids, labels, filters } = step else { return None };
+    if ids.is_some() {
+        return Some("by id".into());
+    }
+    let indexed = filters.iter().find(|(key, _)| *kind == ElementKind::Vertex && is_indexed(view, labels.as_deref(), key));
+    Some(match (indexed, labels) {
+        (Some((key, predicate)), _) if !matches!(predicate, Predicate::Not(_)) => format!("index of {key}"),
+        (_, Some(labels)) => format!("scan of {}", labels.join(", ")),
+        (_, None) => "scan of all".into(),
+    })
+}
+
+/// Whether every label that has the key has an index of it.
+fn is_indexed(view: &dyn GraphView, labels: Option<&[Name]>, key: &str) -> bool {
+    let schema = view.schema();
+    let Some(key) = schema.key(key) else { return false };
+    let wanted: Vec<LabelId> = match labels {
+        Some(names) => names.iter().filter_map(|name| schema.label(ElementKind::Vertex, name)).collect(),
+        None => (0..schema.vertex_labels.len() as u16).map(LabelId).collect(),
+    };
+    let has_key =
+        |label: &LabelId| schema.label_schema(ElementKind::Vertex, *label).is_some_and(|l| l.property(key).is_some());
+    let mut with_key = wanted.into_iter().filter(has_key).peekable();
+    with_key.peek().is_some() && with_key.all(|label| schema.index(label, key).is_some())
+}

@@ -1,0 +1,124 @@
+//! How many traversers each step of a plan is likely to give, from the counts the store keeps.
+//!
+//! Vertices and edges are counted by label; how selective a predicate is, is a rule of thumb (Selinger et al., SIGMOD'79, §4).
+
+use mangrove_graph::{Comparison, Direction, ElementKind, GraphView, Predicate, Result, Statistics};
+
+use super::*;
+
+/// Estimates beyond this are all the same.
+const MANY: f64 = 1e15;
+
+/// Writes estimates to the steps of a plan, and of the bodies of its repeats.
+pub fn estimate(plan: &mut Plan, view: &dyn GraphView) -> Result<()> {
+    let estimator = Estimator { view, statistics: view.statistics()? };
+    estimator.chain(&mut plan.traversal, 1.0);
+    Ok(())
+}
+
+struct Estimator<'a> {
+    view: &'a dyn GraphView,
+    statistics: Statistics,
+}
+
+impl Estimator<'_> {
+    fn chain(&self, traversal: &mut Traversal, mut rows: f64) -> f64 {
+        for node in &mut traversal.steps {
+            rows = self.step(&mut node.step, rows).clamp(0.0, MANY);
+            node.estimate = Some(rows);
+        }
+        rows
+    }
+
+    /// Of a child, for one traverser.
+    fn child(&self, traversal: &Traversal) -> f64 {
+        self.chain(&mut traversal.clone(), 1.0)
+    }
+
+    fn step(&self, step: &mut Step, rows: f64) -> f64 {
+        match step {
+            Step::Scan { kind, ids, labels, filters } => {
+                let found = match ids {
+                    Some(ids) => ids.len() as f64,
+                    None => self.elements(*kind, labels.as_deref().unwrap_or_default()),
+                };
+                rows * filters.iter().fold(found, |found, (_, predicate)| found * selectivity(predicate))
+            }
+            Step::Inject(values) => rows + values.len() as f64,
+            Step::Hop { direction, labels, .. } | Step::Degree { direction, labels } => {
+                rows * self.degree(*direction, labels)
+            }
+            Step::End(EndOf::Both) => rows * 2.0,
+            Step::Has(tests) => tests.iter().fold(rows, |rows, test| rows * selectivity(&test.predicate)),
+            Step::Is(predicate) => rows * selectivity(predicate),
+            Step::HasProperty { .. } => rows * 0.9,
+            Step::Where { .. } | Step::And(_) | Step::Or(_) | Step::WhereLabels { .. } | Step::HasChild { .. } => rows * 0.5,
+            Step::Discard => 0.0,
+            Step::Dedup { scope: Scope::Global, .. } => rows.min(self.elements(ElementKind::Vertex, &[])),
+            Step::Range { low, high, scope: Scope::Global } => {
+                let most = high.map_or(MANY, |high| (high - *low) as f64);
+                (rows - *low as f64).clamp(0.0, most)
+            }
+            Step::Tail { count, scope: Scope::Global } => rows.min(*count as f64),
+            Step::Sample { count, scope: Scope::Global, .. } => rows.min(*count as f64),
+            Step::Coin(chance) => rows * *chance,
+            Step::Values(keys) | Step::Properties(keys) => rows * keys.len().max(1) as f64,
+            step if step.is_reducing() => 1.0,
+            Step::FlatMap(child) | Step::Local(child) => rows * self.child(child),
+            Step::Optional(child) => rows * self.child(child).max(1.0),
+            Step::Union(children) => rows * children.iter().map(|child| self.child(child)).sum::<f64>(),
+            Step::Coalesce(children) => rows * children.first().map_or(0.0, |child| self.child(child)),
+            Step::Repeat(repeat) => self.repeat(repeat, rows),
+            _ => rows,
+        }
+    }
+
+    fn repeat(&self, repeat: &mut Repeat, rows: f64) -> f64 {
+        let rounds = match repeat.until {
+            Some(Until::Times(n)) => n.min(64),
+            _ => 4,
+        };
+        let (mut frontier, mut emitted) = (rows, 0.0);
+        for _ in 0..rounds {
+            emitted += frontier;
+            frontier = self.chain(&mut repeat.body, frontier);
+        }
+        match repeat.emit {
+            Some(_) => emitted + frontier,
+            None => frontier,
+        }
+    }
+
+    /// Elements of the labels, or of all.
+    fn elements(&self, kind: ElementKind, labels: &[Name]) -> f64 {
+        let counts = match kind {
+            ElementKind::Vertex => &self.statistics.vertices,
+            ElementKind::Edge => &self.statistics.edges,
+        };
+        if labels.is_empty() {
+            return counts.iter().sum::<u64>() as f64;
+        }
+        let known = labels.iter().filter_map(|name| self.view.schema().label(kind, name));
+        known.map(|label| self.statistics.count(kind, label)).sum::<u64>() as f64
+    }
+
+    fn degree(&self, direction: Direction, labels: &[Name]) -> f64 {
+        let sides = if direction == Direction::Both { 2.0 } else { 1.0 };
+        sides * self.elements(ElementKind::Edge, labels) / self.elements(ElementKind::Vertex, &[]).max(1.0)
+    }
+}
+
+/// The share of values that match.
+pub fn selectivity(predicate: &Predicate) -> f64 {
+    match predicate {
+        Predicate::Compare(Comparison::Eq, _) => 0.1,
+        Predicate::Compare(Comparison::Neq, _) | Predicate::Without(_) => 0.9,
+        Predicate::Compare(..) => 1.0 / 3.0,
+        Predicate::Within(values) => (0.1 * values.len() as f64).min(0.9),
+        Predicate::Text(..) | Predicate::Regex(_) => 0.1,
+        Predicate::TypeOf(_) => 0.5,
+        Predicate::And(parts) => parts.iter().map(selectivity).product(),
+        Predicate::Or(parts) => parts.iter().map(selectivity).sum::<f64>().min(1.0),
+        Predicate::Not(part) => 1.0 - selectivity(part),
+    }
+}

@@ -1,0 +1,133 @@
+//! What the comparison with the interpreter (`crates/testkit/tests/equivalence.rs`) has found, each as small as it could be made.
+
+use mangrove_graph::{ElementId, ElementKind, ExternalId, GraphView, GraphWrite, Value, VertexId};
+use mangrove_query::optimize::RULES;
+use mangrove_query::{Graph, Options, Parameters, Query, QueryError, QueryErrorKind};
+use mangrove_testkit::Oracle;
+
+fn try_run(graph: &Oracle, text: &str, rules_off: Vec<String>) -> Result<Vec<Value>, QueryError> {
+    let options = Options { rules_off, ..Options::default() };
+    let mut graph = Graph::Read(graph);
+    Query::parse(text)?.execute(&mut graph, &Parameters::new(), &options)?.collect(&mut graph)
+}
+
+/// The results, which have to be the same without the optimiser.
+fn run(graph: &Oracle, text: &str) -> Vec<Value> {
+    let with = try_run(graph, text, Vec::new()).unwrap_or_else(|e| panic!("{text}: {}", e.render()));
+    let off = RULES.iter().map(|rule| rule.name.to_owned()).collect();
+    let without = try_run(graph, text, off).unwrap_or_else(|e| panic!("{text}: {}", e.render()));
+    assert_eq!(with, without, "{text} with rules and without");
+    with
+}
+
+fn shown(graph: &Oracle, text: &str) -> String {
+    run(graph, text).iter().map(Value::to_string).collect::<Vec<_>>().join(" ")
+}
+
+/// More vertices than a scan gives in its first batch: each with a small number and an edge to the first.
+fn many() -> Oracle {
+    let mut graph = Oracle::default();
+    let label = graph.ensure_label(ElementKind::Vertex, "person").unwrap();
+    let (ids, mut made): (Vec<_>, Vec<VertexId>) =
+        ((0..100).rev().map(|id| Some(ExternalId::Int(id))).collect(), Vec::new());
+    graph.add_vertices(label, &ids, &mut made).unwrap();
+    let key = graph.ensure_key("small").unwrap();
+    for vertex in &made {
+        graph.set_cell(ElementId::Vertex(*vertex), key, mangrove_graph::Cell::One(Value::Int8(1))).unwrap();
+    }
+    let knows = graph.ensure_label(ElementKind::Edge, "knows").unwrap();
+    let edges: Vec<_> = made
+        .iter()
+        .map(|source| mangrove_graph::NewEdge { source: *source, target: made[0], id: None, time: None })
+        .collect();
+    graph.add_edges(knows, &edges, &mut Vec::new()).unwrap();
+    graph
+}
+
+#[test]
+fn a_filter_passes_an_element_once_however_often_it_is_named() {
+    let mut modern = Oracle::modern();
+    let (label, key) = (modern.schema().label(ElementKind::Vertex, "person").unwrap(), modern.schema().key("age").unwrap());
+    modern.create_index(label, key).unwrap();
+    for text in [
+        "g.V().hasId(1, 1).count()",
+        "g.V().hasId(1, 1L).count()",
+        "g.V().hasId(1, '1').count()",
+        "g.V().hasId('1', '01').count()",
+        "g.V().hasId(1.0).count()",
+        "g.V().hasId('1').count()",
+        "g.V().hasLabel('person', 'person').has('age', 29).count()",
+    ] {
+        assert_eq!(run(&modern, text), [Value::Int64(1)], "{text}");
+    }
+    assert_eq!(run(&modern, "g.V(1, 1).count()"), [Value::Int64(2)], "a source gives what it is told to");
+}
+
+#[test]
+fn text_is_an_id_before_it_is_a_number() {
+    let mut graph = Oracle::default();
+    let label = graph.ensure_label(ElementKind::Vertex, "thing").unwrap();
+    graph.add_vertices(label, &[Some(ExternalId::Int(3)), Some(ExternalId::from("3"))], &mut Vec::new()).unwrap();
+    assert_eq!(run(&graph, "g.V().hasId('3').id()"), ["3".into()]);
+    assert_eq!(run(&graph, "g.V('3').id()"), ["3".into()]);
+}
+
+#[test]
+fn branches_and_loops_do_not_tell_how_traversers_came_in_batches() {
+    let graph = many();
+    assert_eq!(run(&graph, "g.V().out().union(dedup(), limit(1)).count()"), [Value::Int64(2)]);
+    assert_eq!(run(&graph, "g.V().union(union(count()))"), [Value::Int64(100)]);
+    assert_eq!(run(&graph, "g.V().choose(has('small'), limit(3)).count()"), [Value::Int64(3)]);
+    assert_eq!(shown(&graph, "g.V().repeat(order().by(id).limit(2)).times(1).id()"), "0 1");
+}
+
+#[test]
+fn side_effects_count_every_traverser_of_a_row() {
+    let graph = many();
+    assert_eq!(
+        run(&graph, "g.V().out().barrier().sideEffect(id().aggregate('x')).cap('x').count(local)"),
+        [Value::Int64(100)]
+    );
+    assert_eq!(run(&graph, "g.V().out().barrier().local(id().aggregate('x')).cap('x').count(local)"), [Value::Int64(100)]);
+    assert_eq!(shown(&graph, "g.V().out().barrier().sideEffect(groupCount('m').by('small')).cap('m')"), "{1=100}");
+}
+
+#[test]
+fn side_effects_are_there_though_no_traverser_came_by() {
+    let modern = Oracle::modern();
+    assert_eq!(shown(&modern, "g.V().hasLabel('nobody').union(group('m')).cap('m')"), "{}");
+    assert_eq!(shown(&modern, "g.V().hasLabel('nobody').union(groupCount('m')).cap('m')"), "{}");
+}
+
+#[test]
+fn elements_of_a_list_are_ordered_by_their_ids() {
+    let graph = many();
+    assert_eq!(shown(&graph, "g.V().fold().order(local).limit(local, 3).unfold().id()"), "0 1 2");
+    let text = "g.V().groupCount().order(local).by(values).by(keys, desc).limit(local, 2).unfold().select(keys).id()";
+    assert_eq!(shown(&graph, text), "99 98");
+}
+
+#[test]
+fn unfolding_what_is_no_collection_is_a_step_of_the_path() {
+    let modern = Oracle::modern();
+    assert_eq!(run(&modern, "g.V(1).unfold().path().count(local)"), [Value::Int64(2)]);
+    assert_eq!(run(&modern, "g.V(1).values('name').unfold().path().count(local)"), [Value::Int64(3)]);
+}
+
+#[test]
+fn an_object_named_twice_where_it_stands_is_one_object() {
+    let modern = Oracle::modern();
+    assert_eq!(run(&modern, "g.V(1).as('a').has('name').as('a').select(all, 'a').count(local)"), [Value::Int64(1)]);
+    assert_eq!(
+        run(&modern, "g.V(1).as('a').out().in().hasId(1).as('a').limit(1).select(all, 'a').count(local)"),
+        [Value::Int64(2)]
+    );
+}
+
+#[test]
+fn a_sum_is_of_numbers_and_no_wider_than_it_must_be() {
+    let modern = Oracle::modern();
+    let error = try_run(&modern, "g.V(1).values('name').sum()", Vec::new()).unwrap_err();
+    assert_eq!(error.kind, QueryErrorKind::Value);
+    assert_eq!(run(&many(), "g.V().out().barrier().values('small').sum()"), [Value::Int8(100)]);
+}

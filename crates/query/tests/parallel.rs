@@ -1,0 +1,138 @@
+//! Queries helped by a crew: they give what they give alone, in the same order, and end as they should.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use mangrove_graph::{ElementKind, GraphWrite, IdSpace, NewEdge, PropertyColumn, Value, VertexId};
+use mangrove_query::{CancelToken, Crew, CrewOptions, Graph, Options, Parameters, Query, QueryError, QueryErrorKind};
+use mangrove_testkit::{Oracle, graphs};
+
+/// 2048 people with an age, 8,192 acquaintances.
+fn people() -> Oracle {
+    let mut graph = Oracle::new(IdSpace::Graph);
+    let person = graph.ensure_label(ElementKind::Vertex, "person").unwrap();
+    let knows = graph.ensure_label(ElementKind::Edge, "knows").unwrap();
+    let mut vertices: Vec<VertexId> = Vec::new();
+    graph.add_vertices(person, &vec![None; 2048], &mut vertices).unwrap();
+    let age = graph.ensure_key("age").unwrap();
+    let ages = (0..2048i64).map(|i| mangrove_graph::Cell::One(Value::Int64(i * i % 97))).collect();
+    graph.set_properties(mangrove_graph::Elements::Vertices(&vertices), age, &PropertyColumn::Cells(ages)).unwrap();
+    let edges: Vec<NewEdge> = graphs::rmat(11, 8_192, 11)
+        .into_iter()
+        .map(|(s, t)| NewEdge { source: vertices[s as usize], target: vertices[t as usize], id: None, time: None })
+        .collect();
+    graph.add_edges(knows, &edges, &mut Vec::new()).unwrap();
+    graph
+}
+
+fn helped(workers: usize) -> Options {
+    let crew = Crew::new(CrewOptions { workers, region_workers: 1, ..CrewOptions::default() });
+    Options { crew: Some(Arc::new(crew)), ..Options::default() }
+}
+
+fn run(graph: &Oracle, text: &str, options: &Options) -> Result<Vec<Value>, QueryError> {
+    let mut graph = Graph::Read(graph);
+    Query::parse(text)?.execute(&mut graph, &Parameters::new(), options)?.collect(&mut graph)
+}
+
+#[test]
+fn helped_or_alone_a_query_gives_the_same_in_the_same_order() {
+    let graph = people();
+    let queries = [
+        "g.V().out('knows').id()",
+        "g.V().out().out().dedup().count()",
+        "g.V().has('age', gt(50)).out('knows').in('knows').dedup().count()",
+        "g.V().where(out('knows').count().is(gt(10))).values('age')",
+        "g.V().as('a').out('knows').where(neq('a')).as('b').select('a', 'b').by('age').limit(5000).count()",
+        "g.V().out('knows').path().by('age').limit(3000)",
+        "g.V().hasLabel('person').project('age', 'friends').by('age').by(out('knows').count())",
+        "g.V(1).emit().repeat(out('knows').dedup()).times(5).dedup().count()",
+        "g.V().repeat(out('knows')).times(3).count()",
+        "g.V().groupCount().by(out('knows').count())",
+        "g.V().order().by('age', desc).by(id).out('knows').values('age').limit(2000)",
+        "g.V().out('knows').local(out('knows').order().by('age').limit(1)).values('age')",
+        "g.V().coalesce(out('nobody'), out('knows')).count()",
+        "g.V().union(out('knows'), in('knows')).values('age').sum()",
+    ];
+    for workers in [1, 3] {
+        let options = helped(workers);
+        for text in queries {
+            let alone = run(&graph, text, &Options::default()).unwrap_or_else(|e| panic!("{text}: {}", e.render()));
+            assert!(!alone.is_empty(), "{text}");
+            for _ in 0..2 {
+                assert_eq!(run(&graph, text, &options).unwrap(), alone, "{text} with {workers} workers");
+            }
+        }
+    }
+}
+
+#[test]
+fn an_error_on_another_thread_is_the_querys_own() {
+    let graph = people();
+    let text = "g.V().out('knows').values('age').map(math('_ / 2')).is(gt(-1)).values('age')";
+    let alone = run(&graph, text, &Options::default()).expect_err("numbers have no properties");
+    let error = run(&graph, text, &helped(2)).expect_err("numbers have no properties");
+    assert_eq!((error.kind, error.render()), (alone.kind, alone.render()));
+}
+
+#[test]
+fn warnings_of_helpers_reach_the_user_once() {
+    let graph = people();
+    let mut graph = Graph::Read(&graph);
+    let query = Query::parse("g.V().out('knows').where(has('aeg'))").unwrap();
+    let mut execution = query.execute(&mut graph, &Parameters::new(), &helped(2)).unwrap();
+    assert!(execution.collect(&mut graph).unwrap().is_empty());
+    assert_eq!(execution.warnings(), ["the graph has no property key `aeg`; did you mean `age`?"]);
+}
+
+#[test]
+fn a_helped_query_ends_soon_when_it_is_cancelled_or_out_of_time() {
+    let graph = people();
+    let endless = "g.V().repeat(both('knows')).until(has('nothing')).count()";
+    let options = Options { timeout: Some(Duration::from_millis(30)), ..helped(2) };
+    assert_eq!(run(&graph, endless, &options).expect_err("endless").kind, QueryErrorKind::Timeout);
+    let cancel = CancelToken::default();
+    let options = Options { cancel: cancel.clone(), ..helped(2) };
+    let canceller = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(30));
+        cancel.cancel();
+        Instant::now()
+    });
+    assert_eq!(run(&graph, endless, &options).expect_err("cancelled").kind, QueryErrorKind::Cancelled);
+    canceller.join().unwrap();
+}
+
+#[test]
+fn a_query_dropped_midway_leaves_its_helpers_free() {
+    let graph = people();
+    let options = helped(2);
+    for _ in 0..20 {
+        let mut graph = Graph::Read(&graph);
+        let query = Query::parse("g.V().out('knows').out('knows').values('age')").unwrap();
+        let mut execution = query.execute(&mut graph, &Parameters::new(), &options).unwrap();
+        assert!(execution.next(&mut graph).unwrap().is_some());
+    }
+    let crew = options.crew.clone().unwrap();
+    drop(options);
+    assert_eq!(Arc::strong_count(&crew), 1, "no execution is left behind");
+    let options = Options { crew: Some(crew), ..Options::default() };
+    assert_eq!(run(&graph, "g.V().out('knows').count()", &options).unwrap(), [Value::Int64(8_192)]);
+}
+
+#[test]
+fn many_queries_share_a_crew() {
+    let graph = people();
+    let options = helped(2);
+    let text = "g.V().out('knows').out('knows').dedup().count()";
+    let expected = run(&graph, text, &Options::default()).unwrap();
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                let mine = graph.clone();
+                for _ in 0..5 {
+                    assert_eq!(run(&mine, text, &options).unwrap(), expected);
+                }
+            });
+        }
+    });
+}

@@ -1,0 +1,108 @@
+//! Which file, and whose process: what an open store is bound to.
+//!
+//! A path is only a name. A directory may be deleted or replaced while a store in it is open, and what is written to the old
+//! file then is gone with the last handle. A process may be forked, and its child then has handles that are not its own: LMDB
+//! forbids to use them, and ending a transaction there would end the parent's.
+
+use std::fs::Metadata;
+use std::io;
+use std::mem::ManuallyDrop;
+use std::ops::{Deref, DerefMut};
+use std::path::Path;
+
+use mangrove_graph::{GraphError, Result};
+
+/// A file as the system knows it, whatever its name is now.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FileId {
+    device: u64,
+    number: u64,
+}
+
+impl FileId {
+    pub fn at(path: &Path) -> io::Result<Self> {
+        Ok(Self::of(&std::fs::metadata(path)?))
+    }
+
+    #[cfg(unix)]
+    pub fn of(metadata: &Metadata) -> Self {
+        use std::os::unix::fs::MetadataExt;
+        Self { device: metadata.dev(), number: metadata.ino() }
+    }
+
+    /// Other systems do not let an open file be deleted or replaced.
+    #[cfg(not(unix))]
+    pub fn of(_: &Metadata) -> Self {
+        Self { device: 0, number: 0 }
+    }
+}
+
+/// The process that opened something.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Process(u32);
+
+impl Process {
+    pub fn this() -> Self {
+        Self(std::process::id())
+    }
+
+    pub fn is_this(self) -> bool {
+        self == Self::this()
+    }
+
+    /// Fails in a child forked from it.
+    pub fn must_be_this(self) -> Result<()> {
+        if self.is_this() {
+            return Ok(());
+        }
+        Err(GraphError::Invalid(format!(
+            "the database was opened by process {}, from which this one was forked, and cannot be used here: open it in each \
+             process by itself, after closing the handle that came with the fork",
+            self.0
+        )))
+    }
+}
+
+/// What only the process that made it may end: dropped in a forked child, it is left alone.
+pub struct Own<T> {
+    process: Process,
+    value: ManuallyDrop<T>,
+}
+
+impl<T> Own<T> {
+    pub fn new(value: T) -> Self {
+        Self { process: Process::this(), value: ManuallyDrop::new(value) }
+    }
+
+    /// The value, in the process that made it.
+    pub fn take(mut self) -> Result<T> {
+        self.process.must_be_this()?;
+        // SAFETY: `self` is forgotten, so the value is moved out once.
+        let value = unsafe { ManuallyDrop::take(&mut self.value) };
+        std::mem::forget(self);
+        Ok(value)
+    }
+}
+
+impl<T> Deref for Own<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.value
+    }
+}
+
+impl<T> DerefMut for Own<T> {
+    fn deref_mut(&mut self) -> &mut T {
+        &mut self.value
+    }
+}
+
+impl<T> Drop for Own<T> {
+    fn drop(&mut self) {
+        if self.process.is_this() {
+            // SAFETY: dropped once, here, and never used again.
+            unsafe { ManuallyDrop::drop(&mut self.value) }
+        }
+    }
+}

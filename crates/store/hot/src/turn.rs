@@ -1,0 +1,100 @@
+//! Whose turn it is to write: one thread's at a time.
+
+use std::fmt;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread::{self, ThreadId};
+use std::time::{Duration, Instant};
+
+use mangrove_graph::{GraphError, Result};
+
+use crate::store::{Shared, locked};
+
+/// How often one who waits asks whether to go on.
+const ASKING_INTERVAL: Duration = Duration::from_millis(20);
+
+/// Who writes: as those who wait are told, and so that nobody waits for himself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Writer {
+    pub thread: ThreadId,
+    pub name: String,
+}
+
+impl Writer {
+    pub fn this_thread() -> Self {
+        let thread = thread::current();
+        let name = match thread.name() {
+            Some(name) => format!("thread {name:?} of this process"),
+            None => "another thread of this process".into(),
+        };
+        Self { thread: thread.id(), name }
+    }
+}
+
+/// What may end the wait of one who wants to write.
+#[derive(Clone, Copy)]
+pub struct Patience<'a> {
+    pub timeout: Option<Duration>,
+    pub cancelled: &'a dyn Fn() -> bool,
+}
+
+impl Patience<'_> {
+    /// Waits for ever.
+    pub const ENDLESS: Patience<'static> = Patience { timeout: None, cancelled: &|| false };
+}
+
+impl fmt::Debug for Patience<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Patience").field("timeout", &self.timeout).finish_non_exhaustive()
+    }
+}
+
+#[derive(Default)]
+pub(crate) struct Turn {
+    writing: Mutex<Option<(Writer, Instant)>>,
+    free: Condvar,
+}
+
+/// The turn of one writer; ends when dropped.
+pub(crate) struct MyTurn(Arc<Shared>);
+
+impl MyTurn {
+    pub fn wait(shared: &Arc<Shared>, me: Writer, patience: Patience<'_>) -> Result<Self> {
+        let started = Instant::now();
+        let mut writing = locked(&shared.turn.writing);
+        while let Some((other, since)) = &*writing {
+            if other.thread == me.thread {
+                return Err(GraphError::Invalid(
+                    "this thread has a write transaction open already: commit or abort it first".into(),
+                ));
+            }
+            let timed_out = patience.timeout.is_some_and(|timeout| started.elapsed() >= timeout);
+            let busy = (other.name.clone(), since.elapsed());
+            // Asked without the lock: what is asked may take time, or a lock of its own.
+            drop(writing);
+            if timed_out || (patience.cancelled)() {
+                let (holder, held) = busy;
+                return Err(GraphError::Busy { holder, held, waited: started.elapsed(), timed_out });
+            }
+            writing = locked(&shared.turn.writing);
+            if writing.is_some() {
+                let left = patience.timeout.map_or(ASKING_INTERVAL, |timeout| timeout.saturating_sub(started.elapsed()));
+                let (guard, _) = shared
+                    .turn
+                    .free
+                    .wait_timeout(writing, left.min(ASKING_INTERVAL))
+                    .unwrap_or_else(PoisonError::into_inner);
+                writing = guard;
+            }
+        }
+        *writing = Some((me, Instant::now()));
+        drop(writing);
+        Ok(Self(shared.clone()))
+    }
+}
+
+impl Drop for MyTurn {
+    fn drop(&mut self) {
+        *locked(&self.0.turn.writing) = None;
+        self.0.turn.free.notify_one();
+    }
+}

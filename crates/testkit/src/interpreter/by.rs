@@ -1,0 +1,72 @@
+//! `by()` modulators. Of a modulator that gives nothing comes `None`, and the traverser is passed over.
+
+use mangrove_graph::{Value, ValueType};
+use mangrove_query::plan::{By, Column};
+
+use super::elements::held;
+use super::{Failure, Interpreter, Result, Traverser};
+
+impl Interpreter<'_> {
+    pub(super) fn by(&mut self, by: &By, traverser: &Traverser) -> Result<Option<Value>> {
+        let value = &traverser.value;
+        let found = match by {
+            By::Identity => Some(value.clone()),
+            By::Key(name) => match value {
+                Value::Map(map) => map.get_str(name).cloned(),
+                Value::Vertex(_) | Value::Edge(_) | Value::VertexProperty(_) => {
+                    self.properties(value, std::slice::from_ref(name))?.first().map(held).transpose()?
+                }
+                other => return Err(Failure::met("by(key)", other)),
+            },
+            By::Token(token) => match value {
+                Value::Map(map) => map.get(&Value::Token(*token)).cloned(),
+                value => Some(self.token(value, *token)?),
+            },
+            By::Column(which) => Some(column(value, *which)?),
+            By::Child(child) => self.first(child, traverser)?,
+        };
+        Ok(if self.source.strategies.productive_by { Some(found.unwrap_or_default()) } else { found })
+    }
+
+    /// A modulator of something a traverser does not stand on: an object of its path, a labelled value, an item of a list.
+    pub(super) fn by_value(&mut self, by: &By, value: Value) -> Result<Option<Value>> {
+        let standing = Traverser { value, path: Vec::new(), sack: None, loops: Vec::new(), start: false };
+        self.by(by, &standing)
+    }
+
+    /// The `at`-th of several modulators, which are taken in turn.
+    pub(super) fn by_turn(&mut self, by: &[By], at: usize, value: Value) -> Result<Option<Value>> {
+        if by.is_empty() { Ok(Some(value)) } else { self.by_value(&by[at % by.len()], value) }
+    }
+}
+
+/// The keys or the values of a map, an entry, or a path.
+pub(super) fn column(value: &Value, column: Column) -> Result<Value> {
+    Ok(match (value, column) {
+        (Value::Map(map), Column::Keys) => Value::set(map.iter().map(|(key, _)| key.clone())),
+        (Value::Map(map), Column::Values) => Value::list(map.iter().map(|(_, value)| value.clone()).collect()),
+        (Value::Entry(entry), Column::Keys) => entry.0.clone(),
+        (Value::Entry(entry), Column::Values) => entry.1.clone(),
+        (Value::Path(path), Column::Keys) => {
+            let sets = path.labels.iter().map(|labels| Value::set(labels.iter().cloned().map(Value::String)));
+            Value::list(sets.collect())
+        }
+        (Value::Path(path), Column::Values) => Value::list(path.objects.clone()),
+        (other, _) => return Err(Failure::met("a column", other)),
+    })
+}
+
+/// The things a collection holds one by one, entries of a map too; `None` for what is no collection.
+pub(super) fn items(value: &Value) -> Option<Vec<Value>> {
+    match value {
+        Value::Map(map) => Some(map.iter().map(|entry| Value::Entry(entry.clone().into())).collect()),
+        Value::Tree(tree) => {
+            let entry = |(key, below): &(Value, mangrove_graph::Tree)| {
+                Value::Entry((key.clone(), Value::Tree(below.clone().into())).into())
+            };
+            Some(tree.0.iter().map(entry).collect())
+        }
+        other if other.value_type() == ValueType::String => None,
+        other => other.items(),
+    }
+}

@@ -1,0 +1,189 @@
+//! Functions of one value: text, collections, arithmetic, casts.
+
+use mangrove_graph::{Map, Value};
+use mangrove_query::plan::{By, ListFunction, MathExpression, MathOp, Name, Operand, Pop, Scope, Step, TextFunction};
+
+use super::{Failure, Interpreter, Result, Traverser};
+
+impl Interpreter<'_> {
+    pub(super) fn function(&mut self, step: &Step, traverser: &Traverser) -> Result<Option<Value>> {
+        let value = &traverser.value;
+        Ok(Some(match step {
+            Step::Text { function, scope } => match (scope, value.items()) {
+                (Scope::Local, Some(items)) => {
+                    let mapped = items.iter().map(|item| self.text(function, item)).collect::<Result<Vec<_>>>()?;
+                    if let Value::Set(_) = value { Value::set(mapped) } else { Value::list(mapped) }
+                }
+                _ => self.text(function, value)?,
+            },
+            Step::Concat(operands) => self.concat(operands, traverser)?,
+            Step::List { function, operand } => {
+                let operand = self.operand(operand, traverser)?.unwrap_or_default();
+                combine(*function, value, &operand)?
+            }
+            Step::Conjoin(delimiter) => match value.items() {
+                Some(items) => {
+                    let texts: Vec<String> = items.iter().filter(|item| !item.is_null()).map(Value::to_string).collect();
+                    Value::string(texts.join(delimiter))
+                }
+                None => return Err(Failure::met("conjoin()", value)),
+            },
+            Step::AsBool => match value {
+                Value::Bool(_) => value.clone(),
+                Value::String(text) if text.eq_ignore_ascii_case("true") => true.into(),
+                Value::String(text) if text.eq_ignore_ascii_case("false") => false.into(),
+                other => match other.as_f64() {
+                    Some(number) => Value::Bool(number != 0.0 && !number.is_nan()),
+                    None => return Err(Failure::met("asBool()", other)),
+                },
+            },
+            _ => return Ok(None),
+        }))
+    }
+
+    fn operand(&mut self, operand: &Operand, traverser: &Traverser) -> Result<Option<Value>> {
+        match operand {
+            Operand::Value(value) => Ok(Some(value.clone())),
+            Operand::Child(child) => self.first(child, traverser),
+        }
+    }
+
+    fn text(&self, function: &TextFunction, value: &Value) -> Result<Value> {
+        let text = match (function, value) {
+            (TextFunction::AsString, Value::Null) => return Err(Failure::met("asString()", value)),
+            (TextFunction::AsString, value) => return self.spelled(value).map(Value::string),
+            (_, Value::Null) => return Ok(Value::Null),
+            (TextFunction::Reverse, value) if value.as_str().is_none() => {
+                return Ok(match value.items() {
+                    Some(items) => Value::list(items.into_iter().rev().collect()),
+                    None => value.clone(),
+                });
+            }
+            (_, Value::String(text)) => text,
+            (_, other) => return Err(Failure::met(function.name(), other)),
+        };
+        let characters: Vec<char> = text.chars().collect();
+        Ok(match function {
+            TextFunction::AsString | TextFunction::Replace(None, _) | TextFunction::Replace(_, None) => value.clone(),
+            TextFunction::Length => Value::Int32(text.encode_utf16().count() as i32),
+            TextFunction::ToLower => Value::string(text.to_lowercase()),
+            TextFunction::ToUpper => Value::string(text.to_uppercase()),
+            TextFunction::Trim => Value::string(text.trim()),
+            TextFunction::LTrim => Value::string(text.trim_start()),
+            TextFunction::RTrim => Value::string(text.trim_end()),
+            TextFunction::Reverse => Value::string(characters.iter().rev().collect::<String>()),
+            TextFunction::Replace(Some(old), Some(new)) => Value::string(text.replace(&**old, new)),
+            TextFunction::Split(separator) => Value::list(match separator.as_deref() {
+                None => text.split_whitespace().map(Value::string).collect(),
+                Some("") => characters.iter().map(|c| Value::string(c.to_string())).collect(),
+                Some(separator) => text.split(separator).map(Value::string).collect(),
+            }),
+            TextFunction::Substring(start, end) => {
+                let place =
+                    |at: i64| (if at < 0 { at + characters.len() as i64 } else { at }).clamp(0, characters.len() as i64);
+                let (start, end) = (place(*start) as usize, end.map_or(characters.len(), |end| place(end) as usize));
+                Value::string(characters[start..end.max(start)].iter().collect::<String>())
+            }
+        })
+    }
+
+    /// Elements are spelled with the ids users know.
+    fn spelled(&self, value: &Value) -> Result<String> {
+        Ok(match value {
+            Value::Vertex(_) => format!("v[{}]", self.id(value)?),
+            Value::Edge(edge) => {
+                let (source, target) = (self.id(&Value::Vertex(edge.source))?, self.id(&Value::Vertex(edge.target))?);
+                format!("e[{}][{source}-{}->{target}]", self.id(value)?, self.label_of(value)?)
+            }
+            other => other.to_string(),
+        })
+    }
+
+    /// Null if all parts are.
+    fn concat(&mut self, operands: &[Operand], traverser: &Traverser) -> Result<Value> {
+        let mut parts = vec![traverser.value.clone()];
+        for operand in operands {
+            match (operand, self.operand(operand, traverser)?) {
+                (Operand::Value(_), Some(value)) if value.items().is_some() => {
+                    parts.extend(value.items().unwrap_or_default())
+                }
+                (_, part) => parts.extend(part),
+            }
+        }
+        let mut whole: Option<String> = None;
+        for part in &parts {
+            match part {
+                Value::Null => {}
+                Value::String(text) => whole.get_or_insert_default().push_str(text),
+                other => return Err(Failure::met("concat()", other)),
+            }
+        }
+        Ok(whole.map(Value::string).unwrap_or_default())
+    }
+
+    /// The number an expression comes to; nothing if a modulator gives nothing for a variable.
+    pub(super) fn math(&mut self, expression: &MathExpression, by: &[By], traverser: &Traverser) -> Result<Option<f64>> {
+        let mut variables = Vec::new();
+        for (at, name) in expression.variables.iter().enumerate() {
+            let Some(value) = self.variable(name, traverser) else {
+                return Err(Failure::value(format!("math() has no value for {name}")));
+            };
+            let value = match by.get(at % by.len().max(1)) {
+                Some(by) => self.by(by, &Traverser { value, ..traverser.clone() })?,
+                None => Some(value),
+            };
+            let Some(value) = value else { return Ok(None) };
+            variables.push(value.as_f64().ok_or_else(|| Failure::met("math()", &value))?);
+        }
+        let mut stack: Vec<f64> = Vec::new();
+        for op in &expression.ops {
+            let mut pop = || stack.pop().expect("an expression in postfix order");
+            let number = match op {
+                MathOp::Number(number) => *number,
+                MathOp::Variable(at) => variables[*at],
+                MathOp::Neg => -pop(),
+                MathOp::Function(function) => function(pop()),
+                binary => {
+                    let (right, left) = (pop(), pop());
+                    match binary {
+                        MathOp::Add => left + right,
+                        MathOp::Sub => left - right,
+                        MathOp::Mul => left * right,
+                        MathOp::Div => left / right,
+                        MathOp::Rem => left % right,
+                        _ => left.powf(right),
+                    }
+                }
+            };
+            stack.push(number);
+        }
+        Ok(stack.pop())
+    }
+
+    fn variable(&self, name: &Name, traverser: &Traverser) -> Option<Value> {
+        if &**name == "_" { Some(traverser.value.clone()) } else { self.labelled(name, Pop::Last, traverser) }
+    }
+}
+
+fn combine(function: ListFunction, a: &Value, b: &Value) -> Result<Value> {
+    if let (ListFunction::Merge, Value::Map(a), Value::Map(b)) = (function, a, b) {
+        let mut all = Map::clone(a);
+        b.iter().for_each(|(key, value)| all.insert(key.clone(), value.clone()));
+        return Ok(Value::map(all));
+    }
+    let a = a.items().ok_or_else(|| Failure::met(function.name(), a))?;
+    let b = b.items().ok_or_else(|| Failure::met(function.name(), b))?;
+    let only =
+        |these: &[Value], others: &[Value]| these.iter().filter(|item| !others.contains(item)).cloned().collect::<Vec<_>>();
+    Ok(match function {
+        ListFunction::Combine => Value::list([a, b].concat()),
+        ListFunction::Merge => Value::set([a, b].concat()),
+        ListFunction::Difference => Value::set(only(&a, &b)),
+        ListFunction::Intersect => Value::set(a.into_iter().filter(|item| b.contains(item))),
+        ListFunction::Disjunct => Value::set([only(&a, &b), only(&b, &a)].concat()),
+        ListFunction::Product => {
+            let pairs = a.iter().flat_map(|x| b.iter().map(move |y| Value::list(vec![x.clone(), y.clone()])));
+            Value::list(pairs.collect())
+        }
+    })
+}

@@ -1,0 +1,223 @@
+//! Small graphs with everything in them that a query can trip over: loops, parallel edges, further labels, properties with
+//! several values, values of mixed types and null, indexes, ids of both kinds.
+
+use std::fmt;
+
+use mangrove_graph::{
+    Cell, EdgeId, ElementId, ElementKind, ExternalId, GraphWrite, NewEdge, PropertyValue, Result, Value, VertexId,
+};
+
+use crate::Oracle;
+use crate::graphs::Random;
+use crate::random::{EDGE_LABELS, KEYS, VERTEX_LABELS};
+
+#[derive(Clone, Debug)]
+pub struct SmallGraph {
+    vertices: Vec<SmallVertex>,
+    edges: Vec<SmallEdge>,
+    /// Labels and keys, by their places.
+    indexes: Vec<(usize, usize)>,
+}
+
+#[derive(Clone, Debug)]
+struct SmallVertex {
+    /// Holds edges to their ends when vertices are left out.
+    number: usize,
+    label: usize,
+    id: ExternalId,
+    further: Option<usize>,
+    properties: Vec<(usize, Vec<Value>)>,
+}
+
+#[derive(Clone, Debug)]
+struct SmallEdge {
+    label: usize,
+    source: usize,
+    target: usize,
+    id: Option<ExternalId>,
+    properties: Vec<(usize, Value)>,
+}
+
+/// What the values under a key are like; `Ages` are whole numbers of one type in a graph.
+const NAME: usize = 0;
+const AGE: usize = 1;
+const TAGS: usize = 2;
+const SCORE: usize = 3;
+const NOTE: usize = 4;
+const AT: usize = 5;
+
+impl SmallGraph {
+    pub fn draw(random: &mut Random) -> Self {
+        let size = match random.below(10) {
+            0 => random.below(3),
+            1..=6 => 3 + random.below(10),
+            7 | 8 => 12 + random.below(20),
+            _ => 33 + random.below(60),
+        } as usize;
+        let ages = random.below(6);
+        let vertices: Vec<SmallVertex> = (0..size).map(|number| vertex(random, number, ages)).collect();
+        let wanted = if size == 0 { 0 } else { random.below(2 * size as u64 + 1) as usize };
+        let edges = (0..wanted).map(|at| edge(random, at, size)).collect();
+        let indexed = random.below(3) == 0;
+        let index = |_| (random.below(VERTEX_LABELS.len() as u64) as usize, random.below(KEYS.len() as u64) as usize);
+        let mut indexes: Vec<(usize, usize)> = (0..if indexed { 5 } else { 0 }).map(index).collect();
+        indexes.sort_unstable();
+        indexes.dedup();
+        Self { vertices, edges, indexes }
+    }
+
+    pub fn write(&self, graph: &mut dyn GraphWrite) -> Result<()> {
+        let keys = KEYS.iter().map(|key| graph.ensure_key(key)).collect::<Result<Vec<_>>>()?;
+        let labels =
+            VERTEX_LABELS.iter().map(|name| graph.ensure_label(ElementKind::Vertex, name)).collect::<Result<Vec<_>>>()?;
+        for (label, key) in &self.indexes {
+            graph.create_index(labels[*label], keys[*key])?;
+        }
+        let mut made: Vec<VertexId> = Vec::new();
+        for vertex in &self.vertices {
+            graph.add_vertices(labels[vertex.label], &[Some(vertex.id.clone())], &mut made)?;
+            let id = made[made.len() - 1];
+            if let Some(further) = vertex.further {
+                graph.set_further_labels(id, &[labels[further]])?;
+            }
+            for (key, values) in &vertex.properties {
+                let entries = values.iter().zip(0u32..).map(|(value, ordinal)| PropertyValue {
+                    ordinal,
+                    value: value.clone(),
+                    // Of several values each but the first has a property of its own.
+                    meta: if ordinal > 0 { vec![(keys[AT], Value::Int64(ordinal.into()))] } else { Vec::new() },
+                });
+                graph.set_cell(ElementId::Vertex(id), keys[*key], Cell::from_entries(entries.collect()))?;
+            }
+        }
+        let end = |number: usize| self.vertices.iter().position(|vertex| vertex.number == number).map(|at| made[at]);
+        for edge in &self.edges {
+            let (Some(source), Some(target)) = (end(edge.source), end(edge.target)) else { continue };
+            let label = graph.ensure_label(ElementKind::Edge, EDGE_LABELS[edge.label])?;
+            let mut edges: Vec<EdgeId> = Vec::new();
+            graph.add_edges(label, &[NewEdge { source, target, id: edge.id.clone(), time: None }], &mut edges)?;
+            for (key, value) in &edge.properties {
+                graph.set_cell(ElementId::Edge(edges[0]), keys[*key], Cell::One(value.clone()))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// # Panics
+    /// If the oracle does not take it.
+    pub fn oracle(&self) -> Oracle {
+        let mut graph = Oracle::default();
+        self.write(&mut graph).expect("an empty graph takes it");
+        graph
+    }
+
+    /// The graphs with one vertex, edge, property or index less.
+    pub fn smaller(&self) -> Vec<SmallGraph> {
+        let mut smaller = Vec::new();
+        let mut without = |change: &dyn Fn(&mut SmallGraph)| {
+            let mut graph = self.clone();
+            change(&mut graph);
+            smaller.push(graph);
+        };
+        (0..self.vertices.len()).for_each(|at| {
+            without(&|graph| {
+                let gone = graph.vertices.remove(at).number;
+                graph.edges.retain(|edge| edge.source != gone && edge.target != gone);
+            });
+        });
+        (0..self.edges.len()).for_each(|at| without(&|graph| drop(graph.edges.remove(at))));
+        (0..self.indexes.len()).for_each(|at| {
+            without(&|graph| {
+                graph.indexes.remove(at);
+            });
+        });
+        for (at, vertex) in self.vertices.iter().enumerate() {
+            (0..vertex.properties.len()).for_each(|p| without(&|graph| drop(graph.vertices[at].properties.remove(p))));
+            if vertex.further.is_some() {
+                without(&|graph| graph.vertices[at].further = None);
+            }
+        }
+        for (at, edge) in self.edges.iter().enumerate() {
+            (0..edge.properties.len()).for_each(|p| without(&|graph| drop(graph.edges[at].properties.remove(p))));
+        }
+        smaller
+    }
+}
+
+fn vertex(random: &mut Random, number: usize, ages: u64) -> SmallVertex {
+    let label = random.below(VERTEX_LABELS.len() as u64) as usize;
+    let id = match random.below(8) {
+        // Text that spells a number is an id of its own.
+        0 => ExternalId::from(format!("{}", 1 + random.below(9) + 100 * number as u64).as_str()),
+        1 => ExternalId::from(format!("v{number}").as_str()),
+        _ => ExternalId::Int(1 + number as i64),
+    };
+    let further = (random.below(12) == 0).then(|| random.below(VERTEX_LABELS.len() as u64) as usize);
+    let mut properties = Vec::new();
+    for key in [NAME, AGE, TAGS, SCORE, NOTE] {
+        if random.below(4) > 0 {
+            let several = if key == TAGS { 1 + random.below(3) } else { 1 };
+            properties.push((key, (0..several).map(|_| value(random, key, ages)).collect()));
+        }
+    }
+    SmallVertex { number, label, id, further: further.filter(|further| *further != label), properties }
+}
+
+fn edge(random: &mut Random, at: usize, size: usize) -> SmallEdge {
+    // Some ends come often, so that there are hubs, loops and parallel edges.
+    let mut end =
+        || if random.below(3) == 0 { random.below(1 + size as u64 / 4) } else { random.below(size as u64) } as usize;
+    let (source, target) = (end(), end());
+    let label = random.below(EDGE_LABELS.len() as u64) as usize;
+    let id = (random.below(3) == 0).then(|| ExternalId::Int(10_000 + at as i64));
+    let keys = [NAME, SCORE, NOTE, AT].into_iter().filter(|_| random.below(2) == 0).collect::<Vec<_>>();
+    let properties = keys.into_iter().map(|key| (key, value(random, key, 0))).collect();
+    SmallEdge { label, source, target, id, properties }
+}
+
+/// Few values, so that equal ones meet; fractions are quarters, which add up exactly in any order.
+fn value(random: &mut Random, key: usize, ages: u64) -> Value {
+    let n = random.below(7) as i32;
+    let letter = |n: i32| Value::string(&"abcdef"[n as usize % 6..][..1]);
+    match (key, ages) {
+        (NAME, _) => letter(n),
+        (TAGS, _) => Value::string(format!("t{}", n % 4)),
+        (AGE, 0) => Value::Int8(n as i8),
+        (AGE, 1) => Value::Int64(n.into()),
+        (AGE, _) => Value::Int32(n),
+        (SCORE, _) => Value::Float64(f64::from(n) / 4.0),
+        (AT, _) => Value::Int64(n.into()),
+        _ => match random.below(6) {
+            0 => Value::Null,
+            1 => Value::Bool(n % 2 == 0),
+            2 => Value::Int64(n.into()),
+            3 => Value::Float64(f64::from(n) / 2.0),
+            4 => letter(n),
+            _ => Value::Int32(n),
+        },
+    }
+}
+
+/// One element a line, with the type of each value.
+impl fmt::Display for SmallGraph {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for vertex in &self.vertices {
+            let further = vertex.further.map(|further| format!("+{}", VERTEX_LABELS[further])).unwrap_or_default();
+            write!(f, "  ({:?} {}{further}", vertex.id, VERTEX_LABELS[vertex.label])?;
+            vertex.properties.iter().try_for_each(|(key, values)| write!(f, " {}={values:?}", KEYS[*key]))?;
+            f.write_str(")\n")?;
+        }
+        let id = |number| self.vertices.iter().find(|vertex| vertex.number == number).map(|vertex| &vertex.id);
+        for edge in &self.edges {
+            let (Some(source), Some(target)) = (id(edge.source), id(edge.target)) else { continue };
+            write!(f, "  {source} -{}", EDGE_LABELS[edge.label])?;
+            edge.id.iter().try_for_each(|id| write!(f, " {id:?}"))?;
+            edge.properties.iter().try_for_each(|(key, value)| write!(f, " {}={value:?}", KEYS[*key]))?;
+            writeln!(f, "-> {target}")?;
+        }
+        for (label, key) in &self.indexes {
+            writeln!(f, "  index {}.{}", VERTEX_LABELS[*label], KEYS[*key])?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,170 @@
+//! Steps that look at all traversers: orders and what they allow, counts, lists, groups, side effects.
+
+use super::kinds::{Kind, Place, State};
+use super::writer::Writer;
+use super::{Chain, Unit};
+
+impl Writer<'_> {
+    pub fn reduce(&mut self, state: &mut State) -> Option<Unit> {
+        match self.below(12) {
+            0..4 => self.ordered(state),
+            4 | 5 => self.gather(state),
+            6 if state.side_effects.is_empty() => {
+                let text = format!(".limit({}).count()", self.below(6));
+                state.reduced(Kind::Number);
+                Some(Unit::text(text))
+            }
+            _ if state.place == Place::Top && self.one_in(2) => None,
+            _ => Some(self.reduction(state)),
+        }
+    }
+
+    /// `order()`, and behind a total order perhaps a cut.
+    fn ordered(&mut self, state: &mut State) -> Option<Unit> {
+        let direction = self.pick(&["", ", desc", ", asc"]);
+        let by = match &state.kind {
+            Kind::Vertex => match self.below(5) {
+                0 => String::new(),
+                1 => format!(".by('age'{direction}).by(id)"),
+                2 => format!(".by('name'{direction}).by(id)"),
+                3 => format!(".by(__.both().count(){direction}).by(id)"),
+                _ => format!(".by(id{direction})"),
+            },
+            Kind::Edge { .. } => format!("{}.by(id)", self.pick(&["", ".by('score')", ".by(label)", ".by('at', desc)"])),
+            kind if kind.has_total_order() => self.pick(&["", ".by(desc)", ".by(asc)"]).to_owned(),
+            Kind::Mixed => {
+                state.ordered = false;
+                return Some(Unit::text(".order()"));
+            }
+            Kind::Entry(key, _) if key.has_total_order() => ".by(keys)".into(),
+            _ => return None,
+        };
+        let sorted = format!(".order(){by}");
+        if matches!(state.kind, Kind::Entry(..)) {
+            // Keys of many maps may be the same.
+            state.ordered = false;
+            return Some(Unit::text(sorted));
+        }
+        state.ordered = true;
+        let n = self.below(5);
+        let cut = match self.below(6) {
+            0 => return Some(Unit::text(sorted)),
+            1 => format!(".tail({n})"),
+            2 => format!(".range(1, {})", 1 + n),
+            3 => format!(".skip({n})"),
+            4 if state.kind == Kind::Vertex => ".dedup().by('name')".into(),
+            _ => format!(".limit({})", 1 + n),
+        };
+        state.forget_past();
+        Some(Unit::text(sorted).and(cut))
+    }
+
+    /// Side effects are gathered where nothing stops before all is seen, and shown at the end.
+    fn gather(&mut self, state: &mut State) -> Option<Unit> {
+        if state.place != Place::Top {
+            return None;
+        }
+        if let Some((name, kind)) = state.gathered.last().cloned()
+            && kind == state.kind
+            && state.kind.is_steady()
+            && self.one_in(2)
+        {
+            return Some(Unit::text(format!(".where({}('{name}'))", self.pick(&["within", "without"]))));
+        }
+        let name = self.name('x');
+        state.side_effects.push(name.clone());
+        let (text, child) = match self.below(6) {
+            0 | 1 => {
+                state.gathered.push((name.clone(), state.kind.clone()));
+                (format!(".aggregate('{name}')"), None)
+            }
+            2 => (format!(".aggregate(local, '{name}')"), None),
+            3 if state.kind.is_steady() && !state.bags => (format!(".groupCount('{name}')"), None),
+            4 if state.kind.is_element() => (format!(".group('{name}').by(label).by(count())"), None),
+            5 if state.kind == Kind::Vertex => (String::new(), Some(Chain::text(&format!(".out().aggregate('{name}')")))),
+            _ => (format!(".aggregate('{name}').by("), Some(self.single(state).0)),
+        };
+        let modulated = text.ends_with('(');
+        Some(match child {
+            None => Unit::text(text),
+            Some(child) if modulated => Unit::text(text).child(child).and(")"),
+            Some(child) => Unit::call("sideEffect", vec![child]),
+        })
+    }
+
+    /// All to one.
+    fn reduction(&mut self, state: &mut State) -> Unit {
+        match self.below(10) {
+            0 | 1 => {
+                state.reduced(Kind::Number);
+                Unit::text(".count()")
+            }
+            2 | 3 => {
+                let kind = Kind::List(Box::new(state.kind.clone()), state.ordered);
+                state.reduced(kind);
+                Unit::text(".fold()")
+            }
+            4 | 5 if state.kind == Kind::Number => {
+                state.reduced(Kind::Number);
+                Unit::text(self.pick(&[".sum()", ".max()", ".min()", ".mean()", ".fold(0, sum)"]))
+            }
+            4 if state.kind == Kind::Text => {
+                state.reduced(Kind::Text);
+                Unit::text(self.pick(&[".max()", ".min()"]))
+            }
+            5 | 6 => self.counts(state),
+            _ => self.groups(state),
+        }
+    }
+
+    fn counts(&mut self, state: &mut State) -> Unit {
+        let steady = state.kind.is_steady() && !state.bags;
+        if steady && self.one_in(2) {
+            state.reduced(Kind::Map(Box::new(state.kind.clone()), Box::new(Kind::Number)));
+            return Unit::text(".groupCount()");
+        }
+        let (key, kind) = self.group_key(state);
+        state.reduced(Kind::Map(Box::new(kind), Box::new(Kind::Number)));
+        Unit::text(".groupCount()").then(key)
+    }
+
+    fn groups(&mut self, state: &mut State) -> Unit {
+        let (key, key_kind) = self.group_key(state);
+        let unit = Unit::text(".group()").then(key);
+        let (unit, value) = match self.below(5) {
+            0 => (unit, Kind::List(Box::new(state.kind.clone()), false)),
+            1 if state.kind == Kind::Vertex => (unit.and(".by('age')"), Kind::List(Box::new(Kind::Number), false)),
+            2 if state.kind.is_element() => (unit.and(".by(id)"), Kind::List(Box::new(Kind::Id), false)),
+            _ => {
+                let (child, kind) = self.reducing(&mut state.below(Place::Below));
+                (unit.and(".by(").child(child).and(")"), kind)
+            }
+        };
+        state.reduced(Kind::Map(Box::new(key_kind), Box::new(value)));
+        unit
+    }
+
+    fn group_key(&mut self, state: &State) -> (Unit, Kind) {
+        if state.kind == Kind::Vertex && self.one_in(2) {
+            let (text, kind) = match self.below(3) {
+                0 => (".by('name')", Kind::Text),
+                1 => (".by('age')", Kind::Number),
+                _ => (".by(label)", Kind::Text),
+            };
+            return (Unit::text(text), kind);
+        }
+        let (child, kind) = self.single(state);
+        match kind.is_steady() {
+            true => (Unit::text(".by(").child(child).and(")"), kind),
+            false => (Unit::text(".by(constant(1))"), Kind::Number),
+        }
+    }
+
+    /// A child that reduces all it is given to one value.
+    pub fn reducing(&mut self, inner: &mut State) -> (Chain, Kind) {
+        let mut chain = if inner.depth < 3 && self.one_in(2) { self.chain(inner, 2) } else { Chain::default() };
+        let unit = self.reduction(inner);
+        chain.push(unit);
+        (chain, inner.kind.clone())
+    }
+}

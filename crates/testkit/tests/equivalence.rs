@@ -1,0 +1,292 @@
+//! The engine beside the interpreter: random queries over random small graphs have the same results with every rule of the
+//! optimiser, without any, without one of them, and when they are run one traverser at a time from the plan no rule has touched.
+//!
+//! Runs the same pairs of graph and query every time. `MANGROVE_EQUIVALENCE_PAIRS` asks for more of them and
+//! `MANGROVE_EQUIVALENCE_SEED` for others. A difference is shown with the least graph and query that still differ.
+
+mod support;
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use mangrove_graph::{GraphView, IdSpace};
+use mangrove_query::optimize::RULES;
+use mangrove_query::{Graph, Options, Parameters, Query, QueryError, QueryErrorKind, gremlin, plan};
+use mangrove_testkit::canonical;
+use mangrove_testkit::graphs::Random;
+use mangrove_testkit::interpreter::{Failure, interpret};
+use mangrove_testkit::queries::{RandomQuery, SmallGraph, query};
+use mangrove_testkit::suite::StoreUnderTest;
+use support::StoreInDir;
+
+const PAIRS: u64 = 3000;
+const SEED: u64 = 7;
+const QUERIES_PER_GRAPH: u64 = 25;
+/// Every so many graphs the hot store runs the queries too.
+const GRAPHS_PER_STORE: u64 = 20;
+/// Pairs that take more are passed over.
+const TRAVERSERS_MAX: usize = 30_000;
+const REPORTS_MAX: usize = 12;
+
+/// What came of a query: the text of each result in the order they came, or a kind of error.
+#[derive(Clone, PartialEq, Debug)]
+enum Outcome {
+    Results(Vec<String>),
+    Error(QueryErrorKind),
+    Panic,
+}
+
+impl Outcome {
+    fn of(results: Result<Vec<mangrove_graph::Value>, QueryErrorKind>) -> Self {
+        match results {
+            Ok(values) => Outcome::Results(values.iter().map(canonical::text).collect()),
+            Err(kind) => Outcome::Error(kind),
+        }
+    }
+
+    fn sorted(&self) -> Self {
+        let mut sorted = self.clone();
+        if let Outcome::Results(texts) = &mut sorted {
+            texts.sort_unstable();
+        }
+        sorted
+    }
+}
+
+/// What two outcomes have to agree in.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Demand {
+    order: bool,
+    /// Whether one may have met an error that the other stopped before.
+    errors_may_hide: bool,
+}
+
+impl Demand {
+    fn met(self, a: &Outcome, b: &Outcome) -> bool {
+        let error = |outcome: &Outcome| matches!(outcome, Outcome::Error(_));
+        if self.errors_may_hide && error(a) != error(b) && *a != Outcome::Panic && *b != Outcome::Panic {
+            return true;
+        }
+        if self.order { a == b } else { a.sorted() == b.sorted() }
+    }
+}
+
+/// One way to run a query, and what came of it.
+type Run = (String, Outcome);
+
+enum Verdict {
+    /// And whether there were any results.
+    Same(bool),
+    TooMuch,
+    /// It is no query at all.
+    Invalid(String),
+    /// The interpreter's run is the first.
+    Different(Vec<Run>),
+}
+
+fn judge(view: &dyn GraphView, stored: Option<&dyn GraphView>, text: &str, rule: usize, demand: Demand) -> Verdict {
+    let expected = match catch_unwind(AssertUnwindSafe(|| interpreted(view, text))) {
+        Ok(Ok(outcome)) => outcome,
+        Ok(Err(Failure::TooMuch)) => return Verdict::TooMuch,
+        Ok(Err(failure)) => return Verdict::Invalid(failure.to_string()),
+        Err(_) => Outcome::Panic,
+    };
+    let all_off: Vec<String> = RULES.iter().map(|rule| rule.name.to_owned()).collect();
+    let one_off = vec![RULES[rule % RULES.len()].name.to_owned()];
+    let mut runs = vec![
+        ("every rule".to_owned(), executed(view, text, Vec::new())),
+        ("no rule".to_owned(), executed(view, text, all_off)),
+        (format!("without {}", one_off[0]), executed(view, text, one_off)),
+    ];
+    if let Some(stored) = stored {
+        runs.push(("every rule, hot store".to_owned(), executed(stored, text, Vec::new())));
+    }
+    let same = expected != Outcome::Panic && runs.iter().all(|(_, outcome)| demand.met(&expected, outcome));
+    if same {
+        return Verdict::Same(matches!(expected, Outcome::Results(results) if !results.is_empty()));
+    }
+    runs.insert(0, ("interpreter".to_owned(), expected));
+    Verdict::Different(runs)
+}
+
+fn interpreted(view: &dyn GraphView, text: &str) -> Result<Outcome, Failure> {
+    let syntax = gremlin::parse(text).map_err(|error| Failure::Uncovered(error.to_string()))?;
+    let plan = plan::resolve(&syntax, &Parameters::new()).map_err(|error| Failure::Uncovered(error.to_string()))?;
+    match interpret(&plan, view, TRAVERSERS_MAX) {
+        Ok(values) => Ok(Outcome::of(Ok(values))),
+        Err(Failure::Error(kind, _)) => Ok(Outcome::Error(kind)),
+        Err(other) => Err(other),
+    }
+}
+
+fn executed(view: &dyn GraphView, text: &str, rules_off: Vec<String>) -> Outcome {
+    let options = Options { rules_off, ..Options::default() };
+    let run = || -> Result<_, QueryError> {
+        let mut graph = Graph::Read(view);
+        Query::parse(text)?.execute(&mut graph, &Parameters::new(), &options)?.collect(&mut graph)
+    };
+    match catch_unwind(AssertUnwindSafe(run)) {
+        Ok(results) => Outcome::of(results.map_err(|error| error.kind)),
+        Err(_) => Outcome::Panic,
+    }
+}
+
+/// The least graph and query that still differ, by leaving out one part after the other.
+fn shrink(
+    mut graph: SmallGraph,
+    mut query: RandomQuery,
+    rule: usize,
+    stored: bool,
+    demand: Demand,
+) -> (SmallGraph, RandomQuery) {
+    let differs = |graph: &SmallGraph, query: &RandomQuery| {
+        matches!(judge_alone(graph, query, rule, stored, demand), Verdict::Different(_))
+    };
+    loop {
+        if let Some(smaller) = query.smaller().into_iter().find(|smaller| differs(&graph, smaller)) {
+            query = smaller;
+        } else if let Some(smaller) = graph.smaller().into_iter().find(|smaller| differs(smaller, &query)) {
+            graph = smaller;
+        } else {
+            return (graph, query);
+        }
+    }
+}
+
+fn judge_alone(graph: &SmallGraph, query: &RandomQuery, rule: usize, stored: bool, demand: Demand) -> Verdict {
+    let oracle = graph.oracle();
+    if !stored {
+        return judge(&oracle, None, &query.to_string(), rule, demand);
+    }
+    let store = store_of(graph);
+    let snapshot = store.snapshot().expect("snapshot");
+    judge(&oracle, Some(&*snapshot), &query.to_string(), rule, demand)
+}
+
+fn store_of(graph: &SmallGraph) -> StoreInDir {
+    let store = StoreInDir::temporary(IdSpace::Graph);
+    let mut transaction = store.begin().expect("begin");
+    graph.write(transaction.graph()).expect("an empty store takes it");
+    transaction.commit().expect("commit");
+    store
+}
+
+fn report(graph: &SmallGraph, query: &RandomQuery, runs: &[Run], heading: &str) -> String {
+    let mut out = format!("{heading}\n{query}\n{graph}");
+    for (way, outcome) in runs {
+        let _ = writeln!(out, "  {way:24} {}", shown(outcome));
+    }
+    let oracle = graph.oracle();
+    if let Ok(query) = Query::parse(&query.to_string())
+        && let Ok(explanation) = query.explain(&oracle, &Parameters::new(), &Options::default())
+    {
+        let _ = write!(out, "{explanation}");
+    }
+    out
+}
+
+fn shown(outcome: &Outcome) -> String {
+    match outcome {
+        Outcome::Results(texts) => {
+            let text = texts.join(" | ");
+            let cut = text.char_indices().nth(600).map_or(text.len(), |(at, _)| at);
+            format!("{} results: {}{}", texts.len(), &text[..cut], if cut < text.len() { "…" } else { "" })
+        }
+        other => format!("{other:?}"),
+    }
+}
+
+/// Counts over all pairs.
+#[derive(Default)]
+struct Tally {
+    next_graph: AtomicU64,
+    pairs: AtomicU64,
+    with_results: AtomicU64,
+    too_much: AtomicU64,
+    /// Rules that changed a plan.
+    rules: Mutex<BTreeSet<&'static str>>,
+    reports: Mutex<Vec<String>>,
+}
+
+fn run_graph(seed: u64, number: u64, tally: &Tally) {
+    let mut random = Random::new(seed.wrapping_mul(0x0001_0000_0001).wrapping_add(number));
+    let graph = SmallGraph::draw(&mut random);
+    let oracle = graph.oracle();
+    let store = number.is_multiple_of(GRAPHS_PER_STORE).then(|| store_of(&graph));
+    let snapshot = store.as_ref().map(|store| store.snapshot().expect("snapshot"));
+    for _ in 0..QUERIES_PER_GRAPH {
+        let query = query(&mut random);
+        let rule = random.below(RULES.len() as u64) as usize;
+        let demand = Demand { order: query.ordered, errors_may_hide: query.may_fail };
+        tally.pairs.fetch_add(1, Ordering::Relaxed);
+        note_rules(&oracle, &query.to_string(), tally);
+        match judge(&oracle, snapshot.as_deref(), &query.to_string(), rule, demand) {
+            Verdict::Same(results) => drop(tally.with_results.fetch_add(u64::from(results), Ordering::Relaxed)),
+            Verdict::TooMuch => drop(tally.too_much.fetch_add(1, Ordering::Relaxed)),
+            Verdict::Invalid(why) => {
+                tally
+                    .reports
+                    .lock()
+                    .expect("no thread panicked")
+                    .push(format!("seed {seed}, graph {number}: {query}\n{why}"));
+            }
+            Verdict::Different(runs) => {
+                let order_alone = runs.iter().all(|(_, outcome)| outcome.sorted() == runs[0].1.sorted());
+                let demand = Demand { order: order_alone && runs[0].1 != Outcome::Panic, ..demand };
+                let stored =
+                    runs.last().is_some_and(|(way, outcome)| way.contains("hot") && !demand.met(&runs[0].1, outcome));
+                let heading = format!("seed {seed}, graph {number}: {query}\n");
+                let (graph, query) = shrink(graph.clone(), query, rule, stored, demand);
+                let Verdict::Different(runs) = judge_alone(&graph, &query, rule, stored, demand) else { continue };
+                tally.reports.lock().expect("no thread panicked").push(report(&graph, &query, &runs, &heading));
+            }
+        }
+    }
+}
+
+/// Notes the rules that have a part in a query, until each had.
+fn note_rules(view: &dyn GraphView, text: &str, tally: &Tally) {
+    let mut noted = tally.rules.lock().expect("no thread panicked");
+    if noted.len() < RULES.len()
+        && let Ok(query) = Query::parse(text)
+        && let Ok(explanation) = query.explain(view, &Parameters::new(), &Options::default())
+    {
+        noted.extend(explanation.rules.iter().map(|(name, _)| *name));
+    }
+}
+
+#[test]
+fn rules_change_no_result_and_the_engine_is_right() {
+    let pairs = support::number_from_env("MANGROVE_EQUIVALENCE_PAIRS").unwrap_or(PAIRS);
+    let seed = support::number_from_env("MANGROVE_EQUIVALENCE_SEED").unwrap_or(SEED);
+    let graphs = pairs.div_ceil(QUERIES_PER_GRAPH);
+    let tally = Tally::default();
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                loop {
+                    let number = tally.next_graph.fetch_add(1, Ordering::Relaxed);
+                    let enough = tally.reports.lock().expect("no thread panicked").len() >= REPORTS_MAX;
+                    if number >= graphs || enough {
+                        return;
+                    }
+                    run_graph(seed, number, &tally);
+                }
+            });
+        }
+    });
+    let (pairs, with_results) = (tally.pairs.into_inner(), tally.with_results.into_inner());
+    let too_much = tally.too_much.into_inner();
+    println!("{pairs} pairs, {with_results} with results, {too_much} passed over as too large");
+    let rules = tally.rules.into_inner().expect("no thread panicked");
+    let reports = tally.reports.into_inner().expect("no thread panicked");
+    assert!(reports.is_empty(), "{} differences\n\n{}", reports.len(), reports.join("\n\n"));
+    let idle: Vec<&str> = RULES.iter().map(|rule| rule.name).filter(|rule| !rules.contains(rule)).collect();
+    assert!(idle.is_empty(), "no query has shown what these rules do: {idle:?}");
+    assert!(with_results * 10 >= pairs * 3, "too few queries have results: {with_results} of {pairs}");
+    assert!(too_much * 10 <= pairs, "too many pairs are too large: {too_much} of {pairs}");
+}
