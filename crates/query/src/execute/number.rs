@@ -126,6 +126,8 @@ fn decimals(op: Arithmetic, a: &Value, b: &Value) -> Result<Value> {
         // Infinities and NaN have no decimal.
         return Ok(Value::Float64(float(op, a.as_f64().unwrap_or(f64::NAN), b.as_f64().unwrap_or(f64::NAN))));
     };
+    // A parameter may hold any decimal.
+    [&x, &y].into_iter().try_for_each(number::check_decimal).map_err(beyond_bounds)?;
     let exact = match op {
         Arithmetic::Div if y == 0 => return Err(by_zero()),
         Arithmetic::Div => (x / y).with_prec(34).normalized(),

@@ -1,6 +1,6 @@
 //! Functions of strings: `concat`, `length`, `substring`, `format`, …, and casts to strings and booleans.
 
-use bigdecimal::{BigDecimal, ToPrimitive};
+use bigdecimal::ToPrimitive;
 use mangrove_graph::{BigInt, Value, ValueType, number};
 
 use super::batch::{Batch, Items, Moves};
@@ -343,12 +343,14 @@ fn cast(number: &Value, wanted: ValueType) -> Result<Value> {
             gremlin_name(wanted)
         ))
     };
-    // Written out, a decimal of an enormous exponent would be enormous too.
-    let decimal = |d: &BigDecimal| number::bounded_decimal(d.clone()).map_err(|_| overflow());
+    // A parameter may hold any decimal; written out, one of an enormous exponent would be enormous too.
+    if let Value::Decimal(decimal) = number {
+        number::check_decimal(decimal).map_err(|_| overflow())?;
+    }
     let whole = || -> Result<i128> {
         match number {
             Value::BigInt(i) => i.to_i128().ok_or_else(overflow),
-            Value::Decimal(d) => decimal(d)?.to_i128().ok_or_else(overflow),
+            Value::Decimal(d) => d.to_i128().ok_or_else(overflow),
             n => match n.as_i64() {
                 Some(i) => Ok(i128::from(i)),
                 None => match n.as_f64() {
@@ -376,7 +378,7 @@ fn cast(number: &Value, wanted: ValueType) -> Result<Value> {
         },
         ValueType::BigInt => match number {
             Value::BigInt(_) => number.clone(),
-            Value::Decimal(d) => decimal(d)?.with_scale(0).into_bigint_and_exponent().0.into(),
+            Value::Decimal(d) => d.with_scale(0).into_bigint_and_exponent().0.into(),
             _ => BigInt::from(whole()?).into(),
         },
         ValueType::Decimal => mangrove_graph::compare::decimal(number).ok_or_else(overflow)?.into(),
