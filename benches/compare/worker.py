@@ -133,7 +133,7 @@ def timed(form, param, repeat_seconds=REPEAT_SECONDS):
 
 def clients(suite, engine, source, database, report, ops):
     """Reads a second, by one thread and by eight, of the form of each that is fastest."""
-    reopen(suite, engine, source, database)
+    reopen(suite, engine, source, database, engine.serve)
     asked = suites.questions(suite, engine, source)
     warm_up(engine, {op.removesuffix(" clients"): asked[op.removesuffix(" clients")] for op in ops}, report)
 
@@ -152,7 +152,7 @@ def clients(suite, engine, source, database, report, ops):
 
 def beside(suite, engine, source, database, report, ops):
     """How long short reads take while another thread asks a heavy one over and over."""
-    reopen(suite, engine, source, database)
+    reopen(suite, engine, source, database, engine.serve)
     asked = suites.questions(suite, engine, source)
 
     def work():
@@ -234,10 +234,10 @@ def batches(engine, vertices, report):
     return size * rmat.BATCHES
 
 
-def reopen(suite, engine, source, database):
+def reopen(suite, engine, source, database, how=None):
     if not engine.persistent:
         engine.load(database, suite.data.describe(source))
-    engine.open(database)
+    (how or engine.open)(database)
 
 
 def describe(error):
