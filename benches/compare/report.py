@@ -24,8 +24,9 @@ RMAT = (
     ("batches", "per_s", "batched ingest, edges/s", 1, True),
 )
 GRASPER = {
-    "Q1": "properties of what a filter keeps", "Q2": "two filters and a key", "Q3": "latest that cites", "Q4": "edges, their distinct sources",
-    "Q5": "edges grouped", "Q6": "two conditions on neighbours", "Q7": "co-authors by one or two ways, first 20", "Q8": "cited along, but not these",
+    "Q1": "properties of what a filter keeps", "Q2": "two filters and a key", "Q3": "latest that cites",
+    "Q4": "edges, their distinct sources", "Q5": "edges grouped", "Q6": "two conditions on neighbours",
+    "Q7": "co-authors by one or two ways, first 20", "Q8": "cited along, but not these",
 }
 SHORT = {
     "IS1": "profile", "IS2": "latest messages", "IS3": "friends", "IS4": "a message", "IS5": "its creator", "IS6": "its forum", "IS7": "its replies",
@@ -46,7 +47,8 @@ BESIDE = (
 
 def timings(ops, key):
     """Short reads in µs, complex ones in ms."""
-    return tuple((op, key, f"{op} {what}, {'ms' if op in COMPLEX else 'µs'}", 1e-3 if op in COMPLEX else 1, False) for op, what in ops.items())
+    units = {op: ("ms", 1e-3) if op in COMPLEX else ("µs", 1) for op in ops}
+    return tuple((op, key, f"{op} {what}, {units[op][0]}", units[op][1], False) for op, what in ops.items())
 
 
 def sections(suite, results):

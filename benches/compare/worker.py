@@ -62,7 +62,7 @@ def query(suite, engine, source, database, report, ops):
 
 
 def warm_up(engine, asked, report):
-    """A first pass, for an engine whose code is compiled while it runs; what is slow has warmed it up enough before all is asked."""
+    """A first pass, for an engine whose code is compiled while it runs. It ends early where queries are slow: they warm up by themselves."""
     start = time.perf_counter()
     for question in asked.values() if engine.warms_up else ():
         if time.perf_counter() - start < WARM_SECONDS_MAX:
