@@ -3,6 +3,7 @@
 from pathlib import Path
 
 BASE = "mangrove"
+THREADS = "threads: "
 
 # op, figure, heading, factor to the unit shown, whether more is better.
 LOAD = (
@@ -23,8 +24,9 @@ RMAT = (
     ("batches", "per_s", "batched ingest, edges/s", 1, True),
 )
 GRASPER = {
-    "Q1": "properties of what a filter keeps", "Q2": "two filters and a key", "Q3": "latest that cites", "Q4": "edges, their distinct sources",
-    "Q5": "edges grouped", "Q6": "two conditions on neighbours", "Q7": "co-authors by one or two ways, first 20", "Q8": "cited along, but not these",
+    "Q1": "properties of what a filter keeps", "Q2": "two filters and a key", "Q3": "latest that cites",
+    "Q4": "edges, their distinct sources", "Q5": "edges grouped", "Q6": "two conditions on neighbours",
+    "Q7": "co-authors by one or two ways, first 20", "Q8": "cited along, but not these",
 }
 SHORT = {
     "IS1": "profile", "IS2": "latest messages", "IS3": "friends", "IS4": "a message", "IS5": "its creator", "IS6": "its forum", "IS7": "its replies",
@@ -45,7 +47,8 @@ BESIDE = (
 
 def timings(ops, key):
     """Short reads in µs, complex ones in ms."""
-    return tuple((op, key, f"{op} {what}, {'ms' if op in COMPLEX else 'µs'}", 1e-3 if op in COMPLEX else 1, False) for op, what in ops.items())
+    units = {op: ("ms", 1e-3) if op in COMPLEX else ("µs", 1) for op in ops}
+    return tuple((op, key, f"{op} {what}, {units[op][0]}", units[op][1], False) for op, what in ops.items())
 
 
 def sections(suite, results):
@@ -108,25 +111,25 @@ def table(results, rows):
             yield [row[2], *(cell(engines, name, row) for name in engines)]
 
 
-def ablation(results):
-    """Mangrove's own queries against what was switched off, as times of everything on."""
-    found = {}
+def ablation(results, spread):
+    """Mangrove's own queries against what was switched off, as times of the first column: rules by CPU time, threads by wall time."""
+    found, key = {}, "wall_us" if spread else "cpu_us"
     for op, measured in results["engines"].get(BASE, {}).items():
-        if " | " in op:
-            query, variant = op.split(" | ")
-            found.setdefault(query, {})[variant] = measured
+        query, _, variant = op.partition(" | ")
+        if variant and variant.startswith(THREADS) == spread:
+            found.setdefault(query, {})[variant.removeprefix(THREADS)] = measured
     if found:
         variants = list(dict.fromkeys(variant for one in found.values() for variant in one))
         yield ["", f"{variants[0]}, µs", *variants[1:]]
         for query, one in found.items():
-            base = one[variants[0]].get("cpu_us")
-            yield [query, number(base) if base else "failed", *(switched(one.get(variant, {}), base) for variant in variants[1:])]
+            base = one[variants[0]].get(key)
+            yield [query, number(base) if base else "failed", *(switched(one.get(variant, {}), base, key) for variant in variants[1:])]
 
 
-def switched(measured, base):
-    if "cpu_us" not in measured or not base:
+def switched(measured, base, key):
+    if key not in measured or not base:
         return "failed" if "failed" in measured else "—"
-    return f"{measured['cpu_us'] / base:.2f}×" + (" wrong" if measured.get("wrong") else "")
+    return f"{measured[key] / base:.2f}×" + (" wrong" if measured.get("wrong") else "")
 
 
 def tables(suite, results):
@@ -135,9 +138,10 @@ def tables(suite, results):
         shown = list(table(results, rows))
         if len(shown) > 1:
             yield heading, shown
-    shown = list(ablation(results))
-    if shown:
-        yield "Mangrove with parts switched off, as times of the first column", shown
+    for spread, what in ((False, "rules switched off, CPU time"), (True, "its work spread over more threads, wall time")):
+        shown = list(ablation(results, spread))
+        if shown:
+            yield f"Mangrove with {what}, as multiples of the first column", shown
 
 
 def aligned(rows):

@@ -316,14 +316,16 @@ class Parameters:
     def all(self):
         network, draw, people = self.network, self.random.choice, self.people
         half, most = self.date(0.5), self.date(0.8)
-        answered = [network.parent(comment) for comment in list(network.vertices["Comment"])[:: max(1, len(network.vertices["Comment"]) // 5_000)]]
+        comments = list(network.vertices["Comment"])
+        answered = [network.parent(comment) for comment in comments[:: max(1, len(comments) // 5_000)]]
         read = [{"messageId": draw(answered)} for _ in range(SHORT)]
         persons = [{"personId": person} for person in people(SHORT)]
         params = {op: persons for op in ("IS1", "IS2", "IS3")} | {op: read for op in ("IS4", "IS5", "IS6", "IS7")}
         start, end = self.date(0.6), self.date(0.6) + 60 * DAY
         span = {"startDate": start, "endDate": end}
-        homes = sorted(Counter(network.out("City", "isPartOf", "Country", network.city(p))[0] for p in network.person).items(), key=lambda c: (-c[1], c[0]))
-        countries = [network.vertices["Country"][country]["name"] for country, _ in homes[:8]]
+        homes = Counter(network.out("City", "isPartOf", "Country", network.city(person))[0] for person in network.person)
+        commonest = sorted(homes, key=lambda country: (-homes[country], country))[:8]
+        countries = [network.vertices["Country"][country]["name"] for country in commonest]
         tags = [tag for tags in network.forward["Post", "hasTag", "Tag"].values() for tag, _ in tags]
         classes = sorted(one["name"] for one in network.vertices.get("TagClass", {}).values()) or [""]
         pairs = [self.strangers() for _ in range(COMPLEX)]

@@ -62,7 +62,7 @@ def query(suite, engine, source, database, report, ops):
 
 
 def warm_up(engine, asked, report):
-    """A first pass, for an engine whose code is compiled while it runs; what is slow has warmed it up enough before all is asked."""
+    """A first pass, for an engine whose code is compiled while it runs. It ends early where queries are slow: they warm up by themselves."""
     start = time.perf_counter()
     for question in asked.values() if engine.warms_up else ():
         if time.perf_counter() - start < WARM_SECONDS_MAX:
@@ -133,7 +133,7 @@ def timed(form, param, repeat_seconds=REPEAT_SECONDS):
 
 def clients(suite, engine, source, database, report, ops):
     """Reads a second, by one thread and by eight, of the form of each that is fastest."""
-    reopen(suite, engine, source, database)
+    reopen(suite, engine, source, database, engine.serve)
     asked = suites.questions(suite, engine, source)
     warm_up(engine, {op.removesuffix(" clients"): asked[op.removesuffix(" clients")] for op in ops}, report)
 
@@ -152,7 +152,7 @@ def clients(suite, engine, source, database, report, ops):
 
 def beside(suite, engine, source, database, report, ops):
     """How long short reads take while another thread asks a heavy one over and over."""
-    reopen(suite, engine, source, database)
+    reopen(suite, engine, source, database, engine.serve)
     asked = suites.questions(suite, engine, source)
 
     def work():
@@ -234,10 +234,10 @@ def batches(engine, vertices, report):
     return size * rmat.BATCHES
 
 
-def reopen(suite, engine, source, database):
+def reopen(suite, engine, source, database, how=None):
     if not engine.persistent:
         engine.load(database, suite.data.describe(source))
-    engine.open(database)
+    (how or engine.open)(database)
 
 
 def describe(error):

@@ -47,6 +47,10 @@ class Engine:
         """Bytes, where the engine is in another process."""
         return None
 
+    def serve(self, path):
+        """Opens the database for queries on many threads."""
+        self.open(path)
+
     def session(self):
         """What another thread may query through: an engine on the same database."""
         return self

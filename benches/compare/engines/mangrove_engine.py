@@ -8,6 +8,16 @@ import mangrovedb as mg
 from . import Engine
 
 
+# Adaptive parallelism, pinning and stealing. Stealing shows between regions only, so it has more threads than most machines here have cores.
+SPREAD = {
+    "none": {"workers": 0},
+    "one helps": {"workers": 1},
+    "one helps, pinned": {"workers": 1, "pin": True},
+    "four in two regions": {"workers": 4, "region_workers": 2},
+    "four, no stealing": {"workers": 4, "region_workers": 2, "steal": False},
+}
+
+
 class Mangrove(Engine):
     name = "mangrovedb"
     languages = ("gremlin",)
@@ -28,18 +38,23 @@ class Mangrove(Engine):
         database.close()
 
     def open(self, path, **options):
-        self.database = mg.open(str(path), **options)
+        """Without helping threads, unless it is asked for some."""
+        known = inspect.signature(mg.open).parameters
+        self.database = mg.open(str(path), **({"workers": 0} if "workers" in known else {}) | options)
+
+    def serve(self, path):
+        self.database = mg.open(str(path))
 
     def variants(self):
-        """Every rule of the optimiser, and every way the work is spread over threads, as far as this version lets them be switched."""
-        found = {"all on": ({}, {})}
+        """Every rule of the optimiser, and ways to spread the work over threads, as far as this version lets them be switched."""
+        found = {"all rules on": ({}, {})}
         rules = optimiser_rules()
         if rules:
             found["all rules off"] = ({}, {"rules_off": rules})
         found |= {f"{rule} off": ({}, {"rules_off": [rule]}) for rule in rules}
-        known = inspect.signature(mg.open).parameters
-        found |= {f"{part} off": ({part: False}, {}) for part in ("adaptive", "stealing", "pinning") if part in known}
-        return found | ({"one thread": ({"threads": 1}, {})} if "threads" in known else {})
+        if "workers" in inspect.signature(mg.open).parameters:
+            found |= {f"threads: {how}": (options, {}) for how, options in SPREAD.items()}
+        return found
 
     def prepare(self, text):
         query, options = self.database.query, self.options

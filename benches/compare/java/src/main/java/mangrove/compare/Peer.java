@@ -91,7 +91,8 @@ public final class Peer {
 
     private static long peakBytes() throws Exception {
         try (var lines = Files.lines(Path.of("/proc/self/status"))) {
-            return lines.filter(line -> line.startsWith("VmHWM")).mapToLong(line -> Long.parseLong(line.replaceAll("\\D", "")) * 1024).findFirst().orElse(0);
+            String peak = lines.filter(line -> line.startsWith("VmHWM")).findFirst().orElse("0 kB");
+            return Long.parseLong(peak.replaceAll("\\D", "")) * 1024;
         }
     }
 
