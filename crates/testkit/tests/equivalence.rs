@@ -27,8 +27,10 @@ const SEED: u64 = 7;
 const QUERIES_PER_GRAPH: u64 = 25;
 /// Every so many graphs the hot store runs the queries too.
 const GRAPHS_PER_STORE: u64 = 20;
+/// Every so many graphs a large one; `MANGROVE_EQUIVALENCE_LARGE` says otherwise.
+const GRAPHS_PER_LARGE: u64 = 50;
 /// Pairs that take more are passed over.
-const TRAVERSERS_MAX: usize = 30_000;
+const TRAVERSERS_MAX: usize = 60_000;
 const REPORTS_MAX: usize = 12;
 
 /// What came of a query: the text of each result in the order they came, or a kind of error.
@@ -202,6 +204,7 @@ fn shown(outcome: &Outcome) -> String {
 /// Counts over all pairs.
 #[derive(Default)]
 struct Tally {
+    graphs_per_large: u64,
     next_graph: AtomicU64,
     pairs: AtomicU64,
     with_results: AtomicU64,
@@ -213,11 +216,12 @@ struct Tally {
 
 fn run_graph(seed: u64, number: u64, tally: &Tally) {
     let mut random = Random::new(seed.wrapping_mul(0x0001_0000_0001).wrapping_add(number));
-    let graph = SmallGraph::draw(&mut random);
+    let large = number % tally.graphs_per_large == tally.graphs_per_large / 2;
+    let graph = if large { SmallGraph::draw_large(&mut random) } else { SmallGraph::draw(&mut random) };
     let oracle = graph.oracle();
-    let store = number.is_multiple_of(GRAPHS_PER_STORE).then(|| store_of(&graph));
+    let store = (large || number.is_multiple_of(GRAPHS_PER_STORE)).then(|| store_of(&graph));
     let snapshot = store.as_ref().map(|store| store.snapshot().expect("snapshot"));
-    for _ in 0..QUERIES_PER_GRAPH {
+    for _ in 0..if large { QUERIES_PER_GRAPH / 5 } else { QUERIES_PER_GRAPH } {
         let query = query(&mut random);
         let rule = random.below(RULES.len() as u64) as usize;
         let demand = Demand { order: query.ordered, errors_may_hide: query.may_fail };
@@ -269,7 +273,8 @@ fn rules_change_no_result_and_the_engine_is_right() {
     let pairs = support::number_from_env("MANGROVE_EQUIVALENCE_PAIRS").unwrap_or(PAIRS);
     let seed = support::number_from_env("MANGROVE_EQUIVALENCE_SEED").unwrap_or(SEED);
     let graphs = pairs.div_ceil(QUERIES_PER_GRAPH);
-    let tally = Tally::default();
+    let large = support::number_from_env("MANGROVE_EQUIVALENCE_LARGE").unwrap_or(GRAPHS_PER_LARGE).max(1);
+    let tally = Tally { graphs_per_large: large, ..Tally::default() };
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     std::thread::scope(|scope| {
         for _ in 0..threads {

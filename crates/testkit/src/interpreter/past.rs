@@ -30,11 +30,7 @@ impl Interpreter<'_> {
     pub(super) fn select(&mut self, pop: Pop, labels: &[Name], by: &[By], traverser: &Traverser) -> Result<Option<Value>> {
         if let [label] = labels {
             let Some(value) = self.labelled(label, pop, traverser) else { return Ok(None) };
-            return match by.first() {
-                // Alone it is modulated as if the traverser stood on it.
-                Some(by) => self.by(by, &Traverser { value, ..traverser.clone() }),
-                None => Ok(Some(value)),
-            };
+            return self.by_turn(by, 0, value);
         }
         let mut map = Map::new();
         for (at, label) in labels.iter().enumerate() {

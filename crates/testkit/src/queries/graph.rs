@@ -1,6 +1,7 @@
 //! Small graphs with everything in them that a query can trip over: loops, parallel edges, further labels, properties with
 //! several values, values of mixed types and null, indexes, ids of both kinds.
 
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 
 use mangrove_graph::{
@@ -56,9 +57,20 @@ impl SmallGraph {
             35..39 => 33 + random.below(60),
             _ => 150 + random.below(150),
         } as usize;
+        let wanted = if size == 0 { 0 } else { random.below(2 * size as u64 + 1) as usize };
+        Self::of_size(random, size, wanted)
+    }
+
+    /// A graph with enough in it that steps meet thousands of traversers.
+    pub fn draw_large(random: &mut Random) -> Self {
+        let size = 1000 + random.below(2000) as usize;
+        let wanted = size + random.below(size as u64) as usize;
+        Self::of_size(random, size, wanted)
+    }
+
+    fn of_size(random: &mut Random, size: usize, wanted: usize) -> Self {
         let ages = random.below(6);
         let vertices: Vec<SmallVertex> = (0..size).map(|number| vertex(random, number, ages)).collect();
-        let wanted = if size == 0 { 0 } else { random.below(2 * size as u64 + 1) as usize };
         let edges = (0..wanted).map(|at| edge(random, at, size)).collect();
         let indexed = random.below(3) == 0;
         let index = |_| (random.below(VERTEX_LABELS.len() as u64) as usize, random.below(KEYS.len() as u64) as usize);
@@ -92,9 +104,10 @@ impl SmallGraph {
                 graph.set_cell(ElementId::Vertex(id), keys[*key], Cell::from_entries(entries.collect()))?;
             }
         }
-        let end = |number: usize| self.vertices.iter().position(|vertex| vertex.number == number).map(|at| made[at]);
+        let ends: HashMap<usize, VertexId> = self.vertices.iter().map(|vertex| vertex.number).zip(made).collect();
         for edge in &self.edges {
-            let (Some(source), Some(target)) = (end(edge.source), end(edge.target)) else { continue };
+            let (Some(source), Some(target)) = (ends.get(&edge.source), ends.get(&edge.target)) else { continue };
+            let (source, target) = (*source, *target);
             let label = graph.ensure_label(ElementKind::Edge, EDGE_LABELS[edge.label])?;
             let mut edges: Vec<EdgeId> = Vec::new();
             graph.add_edges(label, &[NewEdge { source, target, id: edge.id.clone(), time: None }], &mut edges)?;
@@ -113,9 +126,12 @@ impl SmallGraph {
         graph
     }
 
-    /// The graphs with one vertex, edge, property or index less.
+    /// The graphs with one vertex, edge, property or index less; of a large graph those with a part less.
     pub fn smaller(&self) -> Vec<SmallGraph> {
-        let mut smaller = Vec::new();
+        let mut smaller = self.without_parts();
+        if self.vertices.len() + self.edges.len() > 400 {
+            return smaller;
+        }
         let mut without = |change: &dyn Fn(&mut SmallGraph)| {
             let mut graph = self.clone();
             change(&mut graph);
@@ -141,6 +157,29 @@ impl SmallGraph {
         }
         for (at, edge) in self.edges.iter().enumerate() {
             (0..edge.properties.len()).for_each(|p| without(&|graph| drop(graph.edges[at].properties.remove(p))));
+        }
+        smaller
+    }
+}
+
+impl SmallGraph {
+    /// Without each half, quarter, and so on of its vertices or edges.
+    fn without_parts(&self) -> Vec<SmallGraph> {
+        let mut smaller = Vec::new();
+        for parts in [2, 4, 8, 16, 32, 64] {
+            for part in 0..parts {
+                let within = |at: usize, all: usize| all >= 2 * parts && at * parts / all == part;
+                let mut graph = self.clone();
+                let gone = |at| within(at, self.vertices.len());
+                let numbers: HashSet<usize> =
+                    self.vertices.iter().enumerate().filter(|(at, _)| gone(*at)).map(|(_, vertex)| vertex.number).collect();
+                graph.vertices.retain(|vertex| !numbers.contains(&vertex.number));
+                graph.edges.retain(|edge| !numbers.contains(&edge.source) && !numbers.contains(&edge.target));
+                smaller.extend((!numbers.is_empty()).then_some(graph));
+                let edges = self.edges.iter().enumerate().filter(|(at, _)| !within(*at, self.edges.len()));
+                let edges: Vec<SmallEdge> = edges.map(|(_, edge)| edge.clone()).collect();
+                smaller.extend((edges.len() < self.edges.len()).then(|| SmallGraph { edges, ..self.clone() }));
+            }
         }
         smaller
     }

@@ -96,6 +96,11 @@ impl State {
         }
     }
 
+    /// In the place of another state.
+    pub fn at(self, other: &State) -> Self {
+        Self { place: other.place, depth: other.depth, ..self }
+    }
+
     /// A child that starts from where this is.
     pub fn below(&self, place: Place) -> Self {
         let place = if self.place == Place::Test { Place::Test } else { place };

@@ -312,7 +312,8 @@ impl Writer<'_> {
                 Some(Unit::text(text))
             }
             1 if kind == Kind::Vertex => {
-                let (child, kind) = self.single(&State { kind: Kind::Vertex, ..state.clone() });
+                // The labelled value alone is modulated, wherever the traverser has been.
+                let (child, kind) = self.single(&State { past: false, ..State::new(Kind::Vertex).at(state) });
                 state.moved(kind);
                 Some(Unit::text(format!(".select('{name}').by(")).child(child).and(")"))
             }
