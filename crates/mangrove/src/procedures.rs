@@ -7,7 +7,7 @@ use mangrove_query::procedure::{LIST, Procedure, Procedures, RESERVED_PREFIX};
 
 use crate::QueryOptions;
 
-/// Shared by every handle on the database. A query goes on with those there were when it began.
+/// Shared by the clones of a handle. A query goes on with those there were when it began.
 pub struct Registry {
     procedures: Mutex<Arc<Procedures>>,
 }

@@ -69,7 +69,7 @@ fn queries_call_what_the_program_registers() {
         Ok(Box::new(degrees.into_iter().map(|n| Ok(Value::Int64(n as i64)))))
     });
     graph.db.register_procedure("degree", degree.describe("how many edges go out")).unwrap();
-    let other_handle = Database::open(graph.db.path()).unwrap();
+    let other_handle = graph.db.clone();
     let degrees = other_handle.query("g.V().call('degree').order()", &Parameters::new(), &QueryOptions::default());
     assert_eq!(degrees.unwrap().values().unwrap(), [0, 1].map(Value::Int64));
 

@@ -7,7 +7,7 @@ use super::by::ByOp;
 use super::chain::{Child, MapBatch};
 use super::context::{Context, Key};
 use super::select::{modulated_path, scope_value};
-use super::{element, path};
+use super::{column_test, element, path};
 use crate::error::Result;
 use crate::plan::{Has, HasKey, LabelPredicate, Name, Pop, Quantifier};
 
@@ -72,7 +72,8 @@ fn has_property(cx: &mut Context<'_, '_>, batch: &Batch, key: &mut Key, predicat
     let Some(id) = key.id(cx) else { return Ok(vec![false; batch.len()]) };
     Ok(match element::column(cx, batch, id)? {
         Some(PropertyColumn::Absent(n)) => vec![false; n],
-        Some(column) => (0..column.len()).map(|row| matches(column.cell(row))).collect(),
+        Some(PropertyColumn::Typed(array)) => column_test::matches(&array, predicate),
+        Some(PropertyColumn::Cells(cells)) => cells.into_iter().map(matches).collect(),
         None => vec![false; batch.len()],
     })
 }

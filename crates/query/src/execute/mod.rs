@@ -21,6 +21,7 @@ mod branch;
 mod by;
 mod call;
 mod chain;
+mod column_test;
 mod compile;
 mod context;
 mod date;

@@ -33,9 +33,10 @@ fn write_step(f: &mut fmt::Formatter<'_>, step: &Step) -> fmt::Result {
             write_scan(f, "Scan", *kind, ids.as_deref(), labels.as_deref(), filters)?;
         }
         Step::CountScan { kind, labels, filters } => write_scan(f, "CountScan", *kind, None, labels.as_deref(), filters)?,
-        Step::Hop { direction, labels, to_edges, .. } => {
+        Step::Hop { direction, labels, to_edges, any_order } => {
             let to = if *to_edges { "edges" } else { "vertices" };
-            write!(f, "Hop({direction:?}, {to}{})", listed(labels))?;
+            let order = if *any_order { ", any order" } else { "" };
+            write!(f, "Hop({direction:?}, {to}{}{order})", listed(labels))?;
         }
         Step::Degree { direction, labels } => write!(f, "Degree({direction:?}{})", listed(labels))?,
         Step::Has(tests) => {
