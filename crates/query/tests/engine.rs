@@ -87,12 +87,54 @@ fn no_rule_changes_a_result() {
 #[test]
 fn every_rule_shows_in_an_explanation() {
     let modern = Oracle::modern();
-    let text = "g.V().has('person','name','marko').outE('knows').inV().out().out().count()";
-    let query = Query::parse(text).unwrap();
-    let explanation = query.explain(&modern, &Parameters::new(), &Options::default()).unwrap();
+    let explained = |text: &str| {
+        let query = Query::parse(text).unwrap();
+        query.explain(&modern, &Parameters::new(), &Options::default()).unwrap()
+    };
+    let explanation = explained("g.V().has('person','name','marko').outE('knows').inV().out().out().count()");
     let changed: Vec<&str> = explanation.rules.iter().map(|(name, _)| *name).collect();
-    assert_eq!(changed, ["scan-filters", "adjacency", "degree", "bulking"], "{explanation}");
+    assert_eq!(changed, ["scan-filters", "adjacency", "degree", "bulking", "any-order"], "{explanation}");
     assert!(explanation.last().starts_with("Scan(vertices, person, name = marko)"), "{explanation}");
+
+    let others = [
+        ("combine-filters", "g.V().out().has('age', gt(3)).has('name', 'x')", "Has(age"),
+        ("reorder-filters", "g.V().out().where(out().out()).hasLabel('person')", "Has(label = person) → Where"),
+        ("count-scan", "g.V().hasLabel('person').count()", "CountScan(vertices, person)"),
+        ("degree", "g.V().where(out('knows'))", "Where[Degree(Out, knows)]"),
+        ("early-dedup", "g.V(1).out().out().dedup().id()", "Dedup → Barrier → Hop"),
+        ("early-dedup", "g.V(1).repeat(out()).emit().times(3).dedup().id()", "Repeat(times 3)[Hop(Out, vertices) → Dedup"),
+    ];
+    for (rule, text, expected) in others {
+        let explanation = explained(text);
+        let after = explanation.rules.iter().find(|(name, _)| *name == rule).map(|(_, plan)| plan);
+        assert!(after.is_some_and(|plan| plan.contains(expected)), "{rule}: {explanation}");
+    }
+}
+
+#[test]
+fn an_explanation_says_how_elements_are_found_and_how_many_are_expected() {
+    let modern = Oracle::modern();
+    let query = Query::parse("g.V().hasLabel('person').out('created').limit(2)").unwrap();
+    let explanation = query.explain(&modern, &Parameters::new(), &Options::default()).unwrap();
+    let steps: Vec<_> = explanation.steps.iter().map(|s| (s.access.as_deref(), s.expected)).collect();
+    assert_eq!(steps[0], (Some("scan of person"), 4.0));
+    assert_eq!((steps[1].0, steps[2].1), (None, 2.0));
+    assert!(explanation.to_string().contains("expected"), "{explanation}");
+    assert!(explanation.to_json().contains("\"access\":\"scan of person\""), "{}", explanation.to_json());
+}
+
+#[test]
+fn a_profile_counts_what_each_step_gave() {
+    let modern = Oracle::modern();
+    let mut graph = Graph::Read(&modern);
+    let options = Options { profile: true, ..Options::default() };
+    let query = Query::parse("g.V().hasLabel('person').repeat(out()).times(2).values('name')").unwrap();
+    let profile = query.execute(&mut graph, &Parameters::new(), &options).unwrap().profile(&mut graph).unwrap();
+    let rows: Vec<_> = profile.steps.iter().map(|s| (s.depth, s.traversers)).collect();
+    assert_eq!(profile.results, 2);
+    assert_eq!((rows.first(), rows.last()), (Some(&(0, 4)), Some(&(0, 2))), "{profile}");
+    assert!(profile.steps.iter().any(|s| s.depth == 1 && s.step.starts_with("Hop(Out")), "{profile}");
+    assert!(profile.to_json().contains("\"results\":2"), "{}", profile.to_json());
 }
 
 #[test]
