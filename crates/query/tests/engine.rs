@@ -101,6 +101,8 @@ fn every_rule_shows_in_an_explanation() {
         ("reorder-filters", "g.V().out().where(out().out()).hasLabel('person')", "Has(label = person) → Where"),
         ("count-scan", "g.V().hasLabel('person').count()", "CountScan(vertices, person)"),
         ("degree", "g.V().where(out('knows'))", "Where[Degree(Out, knows)]"),
+        ("top", "g.V().order().by('age').limit(2)", "Order(first 2)"),
+        ("any-order", "g.V().where(out().has('name', 'x'))", "any order"),
         ("early-dedup", "g.V(1).out().out().dedup().id()", "Dedup → Barrier → Hop"),
         ("early-dedup", "g.V(1).repeat(out()).emit().times(3).dedup().id()", "Repeat(times 3)[Hop(Out, vertices) → Dedup"),
     ];
@@ -109,6 +111,32 @@ fn every_rule_shows_in_an_explanation() {
         let after = explanation.rules.iter().find(|(name, _)| *name == rule).map(|(_, plan)| plan);
         assert!(after.is_some_and(|plan| plan.contains(expected)), "{rule}: {explanation}");
     }
+}
+
+#[test]
+fn the_first_of_an_order_are_those_of_the_whole_order() {
+    let graph = hubs();
+    // Many ties by the first modulator, and vertices for which the second gives nothing.
+    let order = "g.V().order().by(out().count(), desc).by(in().has('x').count()).by(id)";
+    let partial = "g.V().order().by(out().count()).by(out().id().min()).by(id)";
+    for text in [order, partial] {
+        let whole = run(&graph, text);
+        for n in [0, 1, 7, 100] {
+            assert_eq!(run(&graph, &format!("{text}.limit({n})")), whole[..n.min(whole.len())], "{text} {n}");
+        }
+        assert_eq!(run(&graph, &format!("{text}.range(3, 9)")), whole[3..9]);
+    }
+}
+
+#[test]
+fn what_is_gathered_aside_is_a_set_to_compare_with() {
+    let graph = hubs();
+    let inside = one(&graph, "g.V().has(id, lt(100)).aggregate('a').out().where(within('a')).count()").as_i64().unwrap();
+    let outside = one(&graph, "g.V().has(id, lt(100)).aggregate('a').out().where(without('a')).count()").as_i64().unwrap();
+    let all = one(&graph, "g.V().has(id, lt(100)).out().count()").as_i64().unwrap();
+    assert!(inside > 0 && outside > 0);
+    assert_eq!(inside + outside, all);
+    assert_eq!(one(&graph, "g.V().has(id, lt(100)).out().has(id, lt(100)).count()").as_i64().unwrap(), inside);
 }
 
 #[test]

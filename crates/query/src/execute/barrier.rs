@@ -16,12 +16,57 @@ use crate::plan::{Column, SortOrder};
 /// `order().by(…)` within each scope; traversers for which a modulator gives nothing are passed over.
 pub struct OrderOp {
     by: Vec<(ByOp, SortOrder)>,
+    /// Only so many of the first are used.
+    limit: Option<usize>,
     done: bool,
 }
 
 impl OrderOp {
-    pub fn new(by: Vec<(ByOp, SortOrder)>) -> Self {
-        Self { by, done: false }
+    pub fn new(by: Vec<(ByOp, SortOrder)>, limit: Option<u64>) -> Self {
+        Self { by, limit: limit.and_then(|limit| usize::try_from(limit).ok()), done: false }
+    }
+
+    /// The traversers that can be among the first by the first modulator, those equal to the last of them included.
+    fn candidates(&mut self, cx: &mut Context<'_, '_>, all: &Batch, limit: usize) -> Result<Option<Batch>> {
+        let (by, order) = match self.by.first_mut() {
+            Some((by, order)) if *order != SortOrder::Shuffle => (by, *order),
+            _ => return Ok(None),
+        };
+        let keys = by.eval(cx, all)?;
+        let keys = sort_keys(cx, keys)?;
+        let mut rows: Vec<u32> = (0..all.len() as u32).filter(|row| keys[*row as usize].is_some()).collect();
+        if limit == 0 || rows.len() <= limit {
+            return Ok(None);
+        }
+        let compared = |a: &u32, b: &u32| compare_keys(&keys[*a as usize], &keys[*b as usize], order);
+        let last = *rows.select_nth_unstable_by(limit - 1, compared).1;
+        rows.retain(|row| compared(row, &last).is_le());
+        rows.sort_unstable();
+        Ok(Some(all.gather(&rows)))
+    }
+
+    /// In order; traversers for which a modulator gives nothing are passed over.
+    fn sorted(&mut self, cx: &mut Context<'_, '_>, all: &Batch) -> Result<Batch> {
+        let mut keys: Vec<Vec<Option<Value>>> = Vec::with_capacity(self.by.len());
+        for (by, order) in &mut self.by {
+            keys.push(match order {
+                SortOrder::Shuffle => {
+                    (0..all.len()).map(|_| Some(Value::Int64(cx.shared.random.next() as i64 >> 1))).collect()
+                }
+                _ => {
+                    let keys = by.eval(cx, all)?;
+                    sort_keys(cx, keys)?
+                }
+            });
+        }
+        let mut rows: Vec<u32> =
+            (0..all.len() as u32).filter(|row| keys.iter().all(|k| k[*row as usize].is_some())).collect();
+        rows.sort_by(|a, b| {
+            let (a, b) = (*a as usize, *b as usize);
+            let by_key = keys.iter().zip(&self.by).map(|(keys, (_, order))| compare_keys(&keys[a], &keys[b], *order));
+            all.scope(a).cmp(&all.scope(b)).then_with(|| by_key.into_iter().find(|o| o.is_ne()).unwrap_or(Ordering::Equal))
+        });
+        Ok(all.gather(&rows))
     }
 }
 
@@ -34,26 +79,16 @@ impl Op for OrderOp {
         if all.is_empty() {
             return Ok(None);
         }
-        let mut keys: Vec<Vec<Option<Value>>> = Vec::with_capacity(self.by.len());
-        for (by, order) in &mut self.by {
-            keys.push(match order {
-                SortOrder::Shuffle => {
-                    (0..all.len()).map(|_| Some(Value::Int64(cx.shared.random.next() as i64 >> 1))).collect()
-                }
-                _ => {
-                    let keys = by.eval(cx, &all)?;
-                    sort_keys(cx, keys)?
-                }
-            });
+        if let Some(limit) = self.limit.filter(|limit| all.scope.is_none() && all.len() / 2 > *limit)
+            && let Some(best) = self.candidates(cx, &all, limit)?
+        {
+            let sorted = self.sorted(cx, &best)?;
+            // A later modulator may have given nothing for some of them.
+            if sorted.len() >= limit {
+                return Ok(Some(sorted));
+            }
         }
-        let mut rows: Vec<u32> =
-            (0..all.len() as u32).filter(|row| keys.iter().all(|k| k[*row as usize].is_some())).collect();
-        rows.sort_by(|a, b| {
-            let (a, b) = (*a as usize, *b as usize);
-            let by_key = keys.iter().zip(&self.by).map(|(keys, (_, order))| compare_keys(&keys[a], &keys[b], *order));
-            all.scope(a).cmp(&all.scope(b)).then_with(|| by_key.into_iter().find(|o| o.is_ne()).unwrap_or(Ordering::Equal))
-        });
-        Ok(Some(all.gather(&rows)).filter(|b| !b.is_empty()))
+        Ok(Some(self.sorted(cx, &all)?).filter(|b| !b.is_empty()))
     }
 
     fn reset(&mut self, _: usize) {

@@ -67,7 +67,11 @@ fn chain(traversal: &Traversal, place: Place) -> Result<Chain> {
         } else {
             let node = &steps[at];
             if gathers_below(&node.step) {
-                links.push(Link::new(mapping(SpreadOp), Vec::new(), node.span));
+                let mut spread = Link::new(mapping(SpreadOp), Vec::new(), node.span);
+                if place.named {
+                    spread.name = "Spread".into();
+                }
+                links.push(spread);
             }
             let op = compile(&node.step, Place { start: place.start && at == 0, ..place })?;
             let mut link = Link::new(op, node.labels.clone(), node.span);
@@ -343,14 +347,14 @@ fn compile_barrier(step: &Step) -> Result<Option<Box<dyn Op>>> {
         Step::Fold { seed } => Box::new(FoldOp::new(seed.clone())),
         Step::Reduce { reduction, scope: Scope::Local } => mapping(ReduceLocal(*reduction)),
         Step::Reduce { reduction, .. } => Box::new(ReduceOp::new(*reduction)),
-        Step::Order { by: list, scope } => {
+        Step::Order { by: list, scope, limit } => {
             let mut orders =
                 list.iter().map(|(modulator, order)| Ok((by(modulator)?, *order))).collect::<Result<Vec<_>>>()?;
             if orders.is_empty() {
                 orders.push((ByOp::Identity, SortOrder::Ascending));
             }
             match scope {
-                Scope::Global => Box::new(OrderOp::new(orders)),
+                Scope::Global => Box::new(OrderOp::new(orders, *limit)),
                 Scope::Local => mapping(OrderLocal(orders)),
             }
         }

@@ -1,6 +1,7 @@
 //! Filters: a traverser passes or does not.
 
-use mangrove_graph::{Cell, Predicate, PropertyColumn, Value, record};
+use hashbrown::HashSet;
+use mangrove_graph::{Cell, Predicate, PropertyColumn, Value, VertexId, record};
 
 use super::batch::{Batch, Items};
 use super::by::ByOp;
@@ -276,6 +277,9 @@ pub struct WhereLabelsOp {
 
 impl MapBatch for WhereLabelsOp {
     fn map(&mut self, cx: &mut Context<'_, '_>, batch: Batch) -> Result<Batch> {
+        if let Some(keep) = self.against_gathered(cx, &batch)? {
+            return Ok(batch.filter(&keep));
+        }
         let mut keep = Vec::with_capacity(batch.len());
         for row in 0..batch.len() {
             keep.push(self.test(cx, &batch, row)?);
@@ -285,6 +289,32 @@ impl MapBatch for WhereLabelsOp {
 }
 
 impl WhereLabelsOp {
+    /// Vertices compared with what has been gathered aside, which is the same for all of them: `where(without('a'))`.
+    fn against_gathered(&mut self, cx: &mut Context<'_, '_>, batch: &Batch) -> Result<Option<Vec<bool>>> {
+        let (Some(vertices), None, [], false) = (batch.vertices(), &self.start, &self.by[..], batch.is_empty()) else {
+            return Ok(None);
+        };
+        let mut names = Vec::new();
+        self.predicate.names(&mut names);
+        if !names.iter().all(|name| cx.shared.side_effects.get(name).is_some()) {
+            return Ok(None);
+        }
+        let Some(predicate) = resolve(&self.predicate, &mut self.by, cx, batch, 0, &mut 0)? else {
+            return Ok(Some(vec![false; batch.len()]));
+        };
+        let (options, wanted) = match &predicate {
+            Predicate::Within(options) => (options, true),
+            Predicate::Without(options) => (options, false),
+            _ => return Ok(None),
+        };
+        let ids = options.iter().filter_map(|value| match value {
+            Value::Vertex(id) => Some(*id),
+            _ => None,
+        });
+        let ids: HashSet<VertexId> = ids.collect();
+        Ok(Some(vertices.iter().map(|id| ids.contains(id) == wanted).collect()))
+    }
+
     fn test(&mut self, cx: &mut Context<'_, '_>, batch: &Batch, row: usize) -> Result<bool> {
         let left = match &self.start {
             Some(label) => scope_value(cx, batch, row, label, Pop::Last)?,

@@ -108,22 +108,20 @@ impl Op for HopOp {
 /// Batches from this size on are worth sorting: neighbouring vertices share pages.
 const SORTED_ROWS_MIN: usize = 256;
 
-/// The batch with its vertices in the order they are stored, if they carry nothing but their bulk.
+/// The batch with its vertices in the order they are stored.
 pub fn as_stored(mut batch: Batch) -> Batch {
     let Items::Vertices(ids) = &mut batch.items else { return batch };
-    let bare = batch.scope.is_none() && batch.paths.is_none() && batch.sacks.is_none();
-    if !bare || ids.len() < SORTED_ROWS_MIN {
+    if ids.len() < SORTED_ROWS_MIN || ids.is_sorted() {
         return batch;
     }
-    match &mut batch.bulk {
-        None => ids.sort_unstable(),
-        Some(bulk) => {
-            let mut pairs: Vec<(VertexId, u64)> = ids.iter().copied().zip(bulk.iter().copied()).collect();
-            pairs.sort_unstable();
-            (*ids, *bulk) = pairs.into_iter().unzip();
-        }
+    if batch.bulk.is_none() && batch.scope.is_none() && batch.paths.is_none() && batch.sacks.is_none() {
+        ids.sort_unstable();
+        return batch;
     }
-    batch
+    let mut order: Vec<(VertexId, u32)> = ids.iter().copied().zip(0..).collect();
+    order.sort_unstable();
+    let rows: Vec<u32> = order.into_iter().map(|(_, row)| row).collect();
+    batch.gather(&rows)
 }
 
 /// The vertices a range of rows stands on.

@@ -1,4 +1,5 @@
-//! Where a traversal ends in a number that no order can change, its hops may visit vertices in the order they are stored.
+//! Where a traversal ends in a number that no order can change, or is only asked whether it gives anything, its hops may visit
+//! vertices in the order they are stored.
 
 use super::{Place, Rule, RuleContext};
 use crate::execute::PathMode;
@@ -11,12 +12,26 @@ pub(super) const RULE: Rule = Rule {
 };
 
 fn rewrite(traversal: &mut Traversal, place: Place, cx: &RuleContext<'_>) {
+    for node in &mut traversal.steps {
+        match &mut node.step {
+            Step::Where { child, .. } => free_question(child),
+            Step::And(children) | Step::Or(children) => children.iter_mut().for_each(free_question),
+            _ => {}
+        }
+    }
     if place != Place::Top || cx.mode == PathMode::Full || cx.has_sack {
         return;
     }
     let Some(end) = traversal.steps.iter().position(|node| forgets_order(&node.step)) else { return };
     if traversal.steps[..end].iter().all(|node| ignores_order(&node.step)) {
         traversal.steps[..end].iter_mut().for_each(|node| free(&mut node.step));
+    }
+}
+
+/// Of a child that is asked whether it gives anything, nobody sees the order of what it gives.
+fn free_question(child: &mut Traversal) {
+    if child.steps.iter().all(|node| ignores_order(&node.step)) {
+        child.steps.iter_mut().for_each(|node| free(&mut node.step));
     }
 }
 

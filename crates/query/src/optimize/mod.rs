@@ -12,6 +12,7 @@ mod degree;
 mod explain;
 mod filters;
 mod scan_filters;
+mod top;
 
 use mangrove_graph::GraphView;
 
@@ -46,7 +47,7 @@ pub enum Place {
     Child,
 }
 
-pub const RULES: [Rule; 9] = [
+pub const RULES: [Rule; 10] = [
     filters::COMBINE,
     filters::REORDER,
     scan_filters::RULE,
@@ -56,6 +57,7 @@ pub const RULES: [Rule; 9] = [
     dedup::RULE,
     bulking::RULE,
     any_order::RULE,
+    top::RULE,
 ];
 
 /// Applies every rule that is not turned off.

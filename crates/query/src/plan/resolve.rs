@@ -223,7 +223,7 @@ impl Resolver<'_> {
                 };
                 Step::Reduce { reduction, scope: scope(args).0.unwrap_or(Scope::Global) }
             }
-            "order" => Step::Order { by: Vec::new(), scope: scope(args).0.unwrap_or(Scope::Global) },
+            "order" => Step::Order { by: Vec::new(), scope: scope(args).0.unwrap_or(Scope::Global), limit: None },
             "group" => Step::Group { side_effect: args.first().map(|a| self.name(a)).transpose()?, key: None, value: None },
             "groupCount" => Step::GroupCount { side_effect: args.first().map(|a| self.name(a)).transpose()?, key: None },
             "tree" => Step::Tree { side_effect: args.first().map(|a| self.name(a)).transpose()?, by: Vec::new() },

@@ -62,6 +62,7 @@ fn write_step(f: &mut fmt::Formatter<'_>, step: &Step) -> fmt::Result {
             write!(f, "Range({low}..{high}){}", local(*scope))?;
         }
         Step::Call(call) => write!(f, "Call({})", call.name)?,
+        Step::Order { limit: Some(n), .. } => write!(f, "Order(first {n})")?,
         Step::Constant(value) => write!(f, "Constant({value})")?,
         Step::Repeat(repeat) => {
             f.write_str("Repeat")?;

@@ -463,6 +463,8 @@ pub enum Step {
     Order {
         by: Vec<(By, SortOrder)>,
         scope: Scope,
+        /// Only so many of the first are used; set by the optimiser.
+        limit: Option<u64>,
     },
     Group {
         side_effect: Option<Name>,

@@ -21,7 +21,7 @@ impl Interpreter<'_> {
                 let skipped = input.len().saturating_sub(*count as usize);
                 return Ok(input.into_iter().skip(skipped).collect());
             }
-            Step::Order { by, scope: Scope::Global } => return self.order(by, input),
+            Step::Order { by, scope: Scope::Global, .. } => return self.order(by, input),
             Step::Barrier { .. } | Step::Identity => return Ok(input),
             Step::Fold { seed: None } => Some(Value::list(input.into_iter().map(|traverser| traverser.value).collect())),
             Step::Fold { seed: Some((seed, operator)) } => {

@@ -86,7 +86,7 @@ impl Interpreter<'_> {
             Step::Tail { count, scope: Scope::Local } => {
                 cut(value, |items| items[items.len().saturating_sub(*count as usize)..].to_vec())
             }
-            Step::Order { by, scope: Scope::Local } => {
+            Step::Order { by, scope: Scope::Local, .. } => {
                 let mut keyed = Vec::new();
                 for item in items(value).unwrap_or_default() {
                     let mut keys = Vec::new();

@@ -10,7 +10,6 @@ use arrow_array::{
 };
 use arrow_buffer::{Buffer, NullBuffer, ScalarBuffer};
 use hashbrown::HashMap;
-use hashbrown::hash_map::Entry;
 use mangrove_graph::{Cell, ElementId, Elements, KeyId, PropertyColumn, Result, ValueType};
 
 use super::Reader;
@@ -62,8 +61,9 @@ impl<'t> Reader<'t> {
     /// `ids` are those of the elements.
     fn gather(&self, ids: impl Iterator<Item = u64>, elements: Elements<'_>, key: KeyId) -> Result<Gathered<'t>> {
         let mut gathered = Gathered { blocks: Vec::new(), runs: Vec::new(), rows: elements.len(), full: true };
-        // Where the block of each (label, block) is; nothing if there is none.
-        let mut known: HashMap<u64, Option<u32>> = HashMap::new();
+        // Each (label, block) is numbered as it comes, with a row that is in it.
+        let mut known: HashMap<u64, u32> = HashMap::new();
+        let mut wanted: Vec<(u64, usize)> = Vec::new();
         // What the next row must be to prolong the last run: never the first of a block.
         let mut next = None;
         for (row, raw) in ids.enumerate() {
@@ -73,17 +73,37 @@ impl<'t> Reader<'t> {
                 run.len += 1;
                 continue;
             }
-            let block = match known.entry(raw / SLOTS as u64) {
-                Entry::Occupied(found) => *found.get(),
-                Entry::Vacant(unknown) => *unknown.insert(self.property_block(elements.get(row), key)?.map(|block| {
-                    gathered.blocks.push(block);
-                    gathered.blocks.len() as u32 - 1
-                })),
-            };
-            gathered.runs.push(Run { block, slot: block_slot(place(raw)).1 as u8, len: 1 });
+            let number = *known.entry(raw / SLOTS as u64).or_insert_with(|| {
+                wanted.push((raw / SLOTS as u64, row));
+                wanted.len() as u32 - 1
+            });
+            gathered.runs.push(Run { block: Some(number), slot: block_slot(place(raw)).1 as u8, len: 1 });
         }
+        let places = self.fetch(&wanted, elements, key, &mut gathered.blocks)?;
+        gathered.runs.iter_mut().for_each(|run| run.block = run.block.and_then(|number| places[number as usize]));
         gathered.full = gathered.runs.iter().all(|run| gathered.is_full(*run));
         Ok(gathered)
+    }
+
+    /// Appends the blocks that are there of those wanted, going through the store in its order; gives the place of each.
+    fn fetch(
+        &self,
+        wanted: &[(u64, usize)],
+        elements: Elements<'_>,
+        key: KeyId,
+        blocks: &mut Vec<Block<'t>>,
+    ) -> Result<Vec<Option<u32>>> {
+        let mut order: Vec<u32> = (0..wanted.len() as u32).collect();
+        order.sort_unstable_by_key(|number| wanted[*number as usize].0);
+        let mut places = vec![None; wanted.len()];
+        for number in order {
+            let (_, row) = wanted[number as usize];
+            if let Some(block) = self.property_block(elements.get(row), key)? {
+                places[number as usize] = Some(blocks.len() as u32);
+                blocks.push(block);
+            }
+        }
+        Ok(places)
     }
 
     fn property_block(&self, element: ElementId, key: KeyId) -> Result<Option<Block<'t>>> {

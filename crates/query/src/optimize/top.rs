@@ -1,0 +1,17 @@
+//! `order().limit(n)` sorts the first n, not all.
+
+use super::{Place, Rule, RuleContext};
+use crate::plan::{Scope, Step, Traversal};
+
+pub(super) const RULE: Rule =
+    Rule { name: "top", description: "an order that is limited sorts no more than it gives", rewrite };
+
+fn rewrite(traversal: &mut Traversal, _: Place, _: &RuleContext<'_>) {
+    for at in 1..traversal.steps.len() {
+        if let Step::Range { high: Some(high), scope: Scope::Global, .. } = traversal.steps[at].step
+            && let Step::Order { limit, scope: Scope::Global, .. } = &mut traversal.steps[at - 1].step
+        {
+            *limit = Some(high);
+        }
+    }
+}
