@@ -64,10 +64,27 @@ fn a_filter_passes_an_element_once_however_often_it_is_named() {
 }
 
 #[test]
+fn a_modulator_begins_where_the_value_is() {
+    let modern = Oracle::modern();
+    let text = "g.V(1).as('a').as('b').select('a', 'b').by(outE('created').otherV().id()).select('a')";
+    assert_eq!(run(&modern, text), [Value::Int64(3)]);
+    let text = "g.V(1).path().by(outE('created').otherV().id()).unfold()";
+    assert_eq!(run(&modern, text), [Value::Int64(3)]);
+}
+
+#[test]
 fn text_is_an_id_before_it_is_a_number() {
     let mut graph = Oracle::default();
     let label = graph.ensure_label(ElementKind::Vertex, "thing").unwrap();
     graph.add_vertices(label, &[Some(ExternalId::Int(3)), Some(ExternalId::from("3"))], &mut Vec::new()).unwrap();
+    // An edge whose own id is 3 does not make the text a number.
+    let (likes, mut made) = (graph.ensure_label(ElementKind::Edge, "likes").unwrap(), Vec::new());
+    let ends = mangrove_graph::record::find_vertex(&graph, &3.into()).unwrap().unwrap();
+    let edge = mangrove_graph::NewEdge { source: ends, target: ends, id: Some(ExternalId::Int(3)), time: None };
+    graph.add_edges(likes, &[edge], &mut made).unwrap();
+    assert_eq!(run(&graph, "g.V().hasId('3', '4').where(identity()).id()"), ["3".into()]);
+    assert_eq!(run(&graph, "g.V().where(hasId('3')).id()"), ["3".into()]);
+    assert_eq!(run(&graph, "g.E().where(hasId('3')).id()"), [Value::Int64(3)]);
     assert_eq!(run(&graph, "g.V().hasId('3').id()"), ["3".into()]);
     assert_eq!(run(&graph, "g.V('3').id()"), ["3".into()]);
 }

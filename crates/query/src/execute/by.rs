@@ -114,14 +114,16 @@ pub fn eval_at(by: &mut ByOp, cx: &mut Context<'_, '_>, batch: &Batch, row: usiz
     eval_one(by, cx, value)
 }
 
-/// One value through a modulator, without a past.
+/// One value through a modulator, as if a traverser began there.
 pub fn eval_one(by: &mut ByOp, cx: &mut Context<'_, '_>, value: Value) -> Result<Option<Value>> {
     if let ByOp::Identity = by {
         return Ok(Some(value));
     }
-    let mut batch = Batch::new(Items::from_values(vec![value]));
-    if cx.mode() != super::PathMode::Off {
-        batch.paths = Some(vec![None]);
-    }
+    let start = match cx.mode() {
+        super::PathMode::Off => None,
+        super::PathMode::Labels => Some(None),
+        super::PathMode::Full => Some(super::path::extend(&None, value.clone())),
+    };
+    let batch = Batch { paths: start.map(|path| vec![path]), ..Batch::new(Items::from_values(vec![value])) };
     Ok(by.eval(cx, &batch)?.pop().flatten())
 }

@@ -80,19 +80,19 @@ fn has_property(cx: &mut Context<'_, '_>, batch: &Batch, key: &mut Key, predicat
 }
 
 fn has_id(cx: &Context<'_, '_>, batch: &Batch, predicate: &Predicate) -> Result<Vec<bool>> {
-    let predicate = ids_in(cx, predicate)?;
+    let predicate = ids_in(cx, predicate, &batch.items)?;
     let test = |row| Ok(predicate.matches(&element::id_of(cx, &batch.value(row))?));
     (0..batch.len()).map(test).collect()
 }
 
-/// The predicate with elements replaced by their ids.
-fn ids_in(cx: &Context<'_, '_>, predicate: &Predicate) -> Result<Predicate> {
+/// The predicate with elements replaced by their ids, to test the ids of `items`.
+fn ids_in(cx: &Context<'_, '_>, predicate: &Predicate, items: &Items) -> Result<Predicate> {
     let id = |value: &Value| match value {
         Value::Vertex(_) | Value::Edge(_) | Value::VertexProperty(_) => element::id_of(cx, value),
         other => Ok(other.clone()),
     };
     if let Predicate::Compare(mangrove_graph::Comparison::Eq, value) = predicate {
-        return ids_in(cx, &Predicate::Within(vec![value.clone()].into()));
+        return ids_in(cx, &Predicate::Within(vec![value.clone()].into()), items);
     }
     Ok(match predicate {
         Predicate::Compare(comparison, value) => Predicate::Compare(*comparison, id(value)?),
@@ -100,8 +100,14 @@ fn ids_in(cx: &Context<'_, '_>, predicate: &Predicate) -> Result<Predicate> {
             let mut ids = values.iter().map(id).collect::<Result<Vec<_>>>()?;
             for text in values.iter().filter(|value| value.as_str().is_some()) {
                 // Text also names the integer or UUID it spells, as it does in V() and E().
-                let vertex = record::find_vertex(cx.view(), text)?.map(Value::Vertex);
-                let edge = record::find_edge(cx.view(), text)?.map(Value::Edge);
+                let vertex = match items {
+                    Items::Edges(_) => None,
+                    _ => record::find_vertex(cx.view(), text)?.map(Value::Vertex),
+                };
+                let edge = match items {
+                    Items::Vertices(_) => None,
+                    _ => record::find_edge(cx.view(), text)?.map(Value::Edge),
+                };
                 for element in vertex.iter().chain(&edge) {
                     ids.push(element::id_of(cx, element)?);
                 }

@@ -30,8 +30,8 @@ impl Interpreter<'_> {
 
     /// A modulator of something a traverser does not stand on: an object of its path, a labelled value, an item of a list.
     pub(super) fn by_value(&mut self, by: &By, value: Value) -> Result<Option<Value>> {
-        let standing = Traverser { value, path: Vec::new(), sack: None, loops: Vec::new(), start: false };
-        self.by(by, &standing)
+        let beginning = Traverser { sack: None, ..self.fresh(value) };
+        self.by(by, &beginning)
     }
 
     /// The `at`-th of several modulators, which are taken in turn.

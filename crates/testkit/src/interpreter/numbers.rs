@@ -103,7 +103,7 @@ fn extreme(wanted: Ordering, a: &Value, b: &Value) -> Result<Value> {
             _ => Err(Failure::met("a comparison", b)),
         };
     };
-    let chosen = if ordering == wanted { a } else { b };
+    let chosen = if ordering == wanted.reverse() { b } else { a };
     if !a.is_number() {
         return Ok(chosen.clone());
     }

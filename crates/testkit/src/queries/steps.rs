@@ -165,7 +165,7 @@ impl Writer<'_> {
             }
             3 => taken(state, ".math('abs(_ - 3) * 2')", Kind::Number),
             4 => taken(state, ".math('_ ^ 2 + _ / 4')", Kind::Number),
-            _ => taken(state, ".math('-_ % 4')", Kind::Number),
+            _ => taken(state, ".math('(_ + 3) % 4')", Kind::Number),
         }
     }
 
