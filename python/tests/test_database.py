@@ -389,4 +389,48 @@ def test_check_backup_export_and_stats(db, tmp_path):
 
 
 def test_explain_shows_the_plan(db):
-    assert "route" in db.explain("g.V().out('route').count()")
+    plan = db.explain("g.V().has('code', x).out('route').count()", x="AUS")
+    assert "route" in str(plan)
+    assert [rule["rule"] for rule in plan.to_dict()["rules"]] == ["scan-filters", "degree"]
+    assert plan.to_dict()["steps"][0]["access"].startswith("scan")
+    db.create_index("airport", "code")
+    indexed = db.explain("g.V().has('airport', 'code', x).out('route').count()", x="AUS")
+    assert indexed.to_dict()["steps"][0]["access"] == "index of code"
+    assert "<table" in indexed._repr_html_()
+
+
+def test_profile_says_what_each_step_did(db):
+    profile = db.profile("g.V().has('code', x).repeat(out('route')).times(2).values('city')", x="AUS")
+    steps = profile.to_dict()["steps"]
+    assert (profile.results, steps[-1]["rows"]) == (len(db.query("g.V('AUS').out().out().values('city')")), 2)
+    assert any(step["depth"] == 1 and step["step"].startswith("Hop") for step in steps)
+    assert "Values(city)" in str(profile) and "<table" in profile._repr_html_()
+
+
+def test_profile_keeps_what_the_query_changed(db):
+    assert db.profile("g.addV('airport').property(id, 'OSL')").results == 1
+    assert db.query("g.V('OSL').count()").one() == 1
+
+
+def test_rules_can_be_done_without(db):
+    text = "g.V().hasLabel('airport').out('route').count()"
+    plain = db.explain(text, rules_off=["degree", "scan-filters"]).to_dict()
+    assert all(rule["rule"] not in ("degree", "scan-filters") for rule in plain["rules"])
+    assert db.query(text, rules_off=["degree"]).to_list() == db.query(text).to_list()
+    with pytest.raises(ValueError, match='there is no rule "fast"'):
+        db.query(text, rules_off=["fast"])
+
+
+@pytest.mark.parametrize("crew", [{"workers": 0}, {"workers": 3, "region_workers": 1, "pin": True, "steal": False}])
+def test_helped_or_alone_a_query_gives_the_same(tmp_path, crew):
+    people = 3000
+    with mg.open(tmp_path / "many.mg", **crew) as many:
+        with many.ingest() as w:
+            w.add_vertices("person", {"id": list(range(people)), "age": [i % 90 for i in range(people)]})
+            ends = [(i, i * 7 % people) for i in range(people)] + [(i, i * 13 % people) for i in range(people)]
+            w.add_edges("knows", {"src": [s for s, _ in ends], "dst": [t for _, t in ends]})
+        ages = many.query("g.V().out('knows').out('knows').values('age')").to_list()
+        second = {i: [i * 7 % people, i * 13 % people] for i in range(people)}
+        assert sorted(ages) == sorted(c % 90 for i in range(people) for b in second[i] for c in second[b])
+        helped = sum(step["helped"] for step in many.profile("g.V().out().out().out().count()").to_dict()["steps"])
+        assert helped == 0 or crew["workers"]

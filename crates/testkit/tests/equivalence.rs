@@ -9,12 +9,12 @@ mod support;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use mangrove_graph::{GraphView, IdSpace};
 use mangrove_query::optimize::RULES;
-use mangrove_query::{Graph, Options, Parameters, Query, QueryError, QueryErrorKind, gremlin, plan};
+use mangrove_query::{Crew, CrewOptions, Graph, Options, Parameters, Query, QueryError, QueryErrorKind, gremlin, plan};
 use mangrove_testkit::canonical;
 use mangrove_testkit::graphs::Random;
 use mangrove_testkit::interpreter::{Failure, interpret};
@@ -105,6 +105,8 @@ fn judge(view: &dyn GraphView, stored: Option<&dyn GraphView>, text: &str, rule:
     ];
     if let Some(stored) = stored {
         runs.push(("every rule, hot store".to_owned(), executed(stored, text, Vec::new())));
+        let options = Options { crew: Some(crew()), ..Options::default() };
+        runs.push(("every rule, hot store, crew".to_owned(), executed_with(stored, text, options)));
     }
     let same = expected != Outcome::Panic && runs.iter().all(|(_, outcome)| demand.met(&expected, outcome));
     if same {
@@ -124,8 +126,17 @@ fn interpreted(view: &dyn GraphView, text: &str) -> Result<Outcome, Failure> {
     }
 }
 
+/// Threads that help with what is heavy.
+fn crew() -> Arc<Crew> {
+    static CREW: OnceLock<Arc<Crew>> = OnceLock::new();
+    CREW.get_or_init(|| Arc::new(Crew::new(CrewOptions { workers: 3, ..CrewOptions::default() }))).clone()
+}
+
 fn executed(view: &dyn GraphView, text: &str, rules_off: Vec<String>) -> Outcome {
-    let options = Options { rules_off, ..Options::default() };
+    executed_with(view, text, Options { rules_off, ..Options::default() })
+}
+
+fn executed_with(view: &dyn GraphView, text: &str, options: Options) -> Outcome {
     let run = || -> Result<_, QueryError> {
         let mut graph = Graph::Read(view);
         Query::parse(text)?.execute(&mut graph, &Parameters::new(), &options)?.collect(&mut graph)
