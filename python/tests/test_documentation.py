@@ -96,8 +96,8 @@ def test_readme_programs_run(tmp_path):
     first, second = readme_programs()
     done = subprocess.run([sys.executable, "-c", first], capture_output=True, text=True, cwd=tmp_path)
     assert (done.returncode, done.stdout) == (0, "[1791]\n"), done.stderr
-    (tmp_path / "airports.csv").write_text("~id,~label,code:String\n1,airport,AUS\n2,airport,LHR\n")
-    (tmp_path / "routes.csv").write_text("~id,~from,~to,~label,dist:Int\n3,1,2,route,4921\n")
+    (tmp_path / "airports.csv").write_text("id,code\n1,AUS\n2,LHR\n")
+    (tmp_path / "routes.csv").write_text("src,dst,dist\n1,2,4921\n")
     program = "import mangrovedb as mg\n" + second + "\nprint(r.to_list(), db.query('g.V().count()').one())"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 0, done.stderr

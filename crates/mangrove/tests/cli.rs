@@ -354,3 +354,45 @@ fn results_that_take_too_much_memory_are_refused() {
     }
     assert_eq!(place.json("db.mg", "g.V().repeat(both()).times(10).limit(3).count()"), ["3"]);
 }
+
+#[test]
+fn a_load_that_fails_leaves_no_new_database_in_the_way() {
+    let place = Place::new();
+    let a = place.file("A.csv", "id,x\n1,2\n");
+    place.file("B.csv", "id,y\n1,3\n");
+    let refused = place.mangrove(&["load", "db.mg", "--nodes", "A=A.csv", "--nodes", "B=B.csv"]);
+    assert_eq!(refused.code, Some(1));
+    assert!(refused.stderr.contains("--id-space label"), "{}", refused.stderr);
+    assert!(!place.path("db.mg").exists());
+    place.mangrove(&["load", "db.mg", "--id-space", "label", "--nodes", "A=A.csv", "--nodes", "B=B.csv"]).succeeded();
+    // One that was there stays.
+    fs::write(&a, "id,x\n5\n").unwrap();
+    assert_eq!(place.mangrove(&["load", "db.mg", "--nodes", "A=A.csv"]).code, Some(1));
+    assert_eq!(place.json("db.mg", "g.V().count()"), ["2"]);
+}
+
+#[test]
+fn an_export_is_csv_if_nothing_is_said() {
+    let place = Place::new();
+    place.people();
+    place.mangrove(&["export", "db.mg", "out"]).succeeded();
+    assert!(
+        fs::read_dir(place.path("out")).unwrap().all(|file| file.unwrap().path().extension().is_some_and(|e| e == "csv"))
+    );
+}
+
+#[test]
+fn plans_and_profiles_are_tables_or_json() {
+    let place = Place::new();
+    place.people();
+    let plan = place.mangrove(&["query", "db.mg", "g.V().hasLabel('person').count()", "--explain"]).succeeded();
+    assert!(plan.stdout.contains("count-scan") && plan.stdout.contains("scan of person"), "{}", plan.stdout);
+    let profile = place.mangrove(&["query", "db.mg", "g.V().out()", "--profile", "--format", "json"]).succeeded();
+    let profile: serde_json::Value = serde_json::from_str(&profile.stdout).unwrap();
+    assert_eq!(profile["results"], 3);
+    assert_eq!(profile["steps"][1]["rows"], 3);
+    let dropped = place.mangrove(&["query", "db.mg", "g.V().drop().explain()"]);
+    assert_eq!(dropped.code, Some(1));
+    assert!(dropped.stderr.contains("has not been run"), "{}", dropped.stderr);
+    assert_eq!(place.json("db.mg", "g.V().count()"), ["3"]);
+}

@@ -123,6 +123,8 @@ pub struct Query {
     writes: bool,
     /// It names elements by their ids, which are looked up when it is planned.
     refers: bool,
+    /// The names of its variables.
+    variables: Arc<[String]>,
 }
 
 impl Query {
@@ -147,7 +149,10 @@ impl Query {
         plan::check_names(&syntax)?;
         let writes = writes(&syntax);
         let refers = plan::elements::refers(&mut syntax);
-        Ok(Self { text, syntax: Arc::new(syntax), writes, refers })
+        let mut names = Vec::new();
+        syntax.variables(&mut names);
+        let variables = names.into_iter().map(str::to_owned).collect();
+        Ok(Self { text, syntax: Arc::new(syntax), writes, refers, variables })
     }
 
     pub fn text(&self) -> &Arc<str> {
@@ -187,6 +192,9 @@ impl Query {
     }
 
     fn resolve(&self, view: &dyn GraphView, parameters: &Parameters) -> Result<plan::Plan> {
+        for name in parameters.keys().filter(|name| !self.variables.contains(name)) {
+            must_be_a_variable(name)?;
+        }
         if !self.refers {
             return plan::resolve(&self.syntax, parameters);
         }
@@ -194,6 +202,21 @@ impl Query {
         plan::elements::resolve(&mut syntax, view)?;
         plan::resolve(&syntax, parameters)
     }
+}
+
+/// A parameter that the query does not use may be for another one; not so if no query could use it.
+fn must_be_a_variable(name: &str) -> Result<()> {
+    let read = gremlin::parse(&format!("g.inject({name})"));
+    let mut variables = Vec::new();
+    if let Ok(read) = &read {
+        read.variables(&mut variables);
+    }
+    if variables == [name] {
+        return Ok(());
+    }
+    let message = format!("a parameter cannot be called `{name}`: no variable of a query can");
+    Err(QueryError::new(QueryErrorKind::Parameter, message)
+        .help("words of Gremlin, such as id, label and desc, are taken; choose another name"))
 }
 
 fn writes(traversal: &Traversal) -> bool {

@@ -423,3 +423,41 @@ fn patterns_hold_one_way_or_another() {
         assert_eq!(one(&modern, &text).to_string(), expected, "{text}");
     }
 }
+
+#[test]
+fn the_end_of_a_query_says_how_much_of_it_is_wanted() {
+    let modern = Oracle::modern();
+    for (text, n) in [
+        ("g.V().next()", 1),
+        ("g.V().next(4)", 4),
+        ("g.V().tryNext()", 1),
+        ("g.V().toList()", 6),
+        ("g.V().both().toSet()", 6),
+        ("g.V().iterate()", 0),
+        ("g.V().hasLabel('nothing').next()", 0),
+    ] {
+        assert_eq!(run(&modern, text).len(), n, "{text}");
+    }
+    assert_eq!(run(&modern, "g.V().hasNext()"), [Value::Bool(true)]);
+    assert_eq!(run(&modern, "g.V().has('name', 'nobody').hasNext()"), [Value::Bool(false)]);
+    for text in ["g.V().drop().explain()", "g.V().out().profile()"] {
+        let error = error(&modern, text, &Options::default());
+        assert_eq!(error.kind, QueryErrorKind::Unsupported, "{error}");
+        assert!(error.message.contains("has not been run"), "{error}");
+    }
+}
+
+#[test]
+fn a_parameter_that_no_query_could_use_is_refused() {
+    let modern = Oracle::modern();
+    let with = |name: &str, text: &str| {
+        let parameters = Parameters::from([(name.to_owned(), Value::Int64(1))]);
+        run_with(&modern, text, &parameters, &Options::default())
+    };
+    for name in ["id", "label", "IN", "desc", "true", "two words", ""] {
+        let error = with(name, "g.V(id)").expect_err(name);
+        assert_eq!(error.kind, QueryErrorKind::Parameter, "{name}: {error}");
+    }
+    assert_eq!(with("x", "g.V(x)").unwrap().len(), 1);
+    assert_eq!(with("unused", "g.V()").unwrap().len(), 6, "it may be for another query");
+}

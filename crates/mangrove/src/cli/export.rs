@@ -16,7 +16,7 @@ pub struct Export {
     /// Where the files go
     dir: PathBuf,
     /// What files
-    #[arg(long, value_enum)]
+    #[arg(long, value_enum, default_value = "csv")]
     format: Format,
 }
 

@@ -74,11 +74,23 @@ enum OnError {
 impl Load {
     pub fn run(self) -> Result<(), Failure> {
         let options = self.options()?;
+        let made = !self.db.exists();
         let database = self.open()?;
         let started = Instant::now();
-        let report = database.load(&options, &mut Bar::new(self.quiet))?;
-        self.report(&report, started);
-        Ok(())
+        match database.load(&options, &mut Bar::new(self.quiet)) {
+            Ok(report) => {
+                self.report(&report, started);
+                Ok(())
+            }
+            Err(error) => {
+                drop(database);
+                if made {
+                    // An empty one would be in the way of another try. Why the load failed matters more than what remains.
+                    let _ = std::fs::remove_dir_all(&self.db);
+                }
+                Err(error.into())
+            }
+        }
     }
 
     fn report(&self, report: &LoadReport, started: Instant) {

@@ -420,8 +420,12 @@ impl Job for Stage {
         let mut state = self.locked();
         let views = || self.views.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(view) = views().pop() else { return false };
-        let claimed = if state.idle.is_empty() { None } else { state.claim(self.window) };
-        let (Some((number, message)), Some(mut worker)) = (claimed, state.idle.pop()) else {
+        let Some(mut worker) = state.idle.pop() else {
+            views().push(view);
+            return false;
+        };
+        let Some((number, message)) = state.claim(self.window) else {
+            state.idle.push(worker);
             views().push(view);
             return false;
         };

@@ -22,6 +22,41 @@ impl Traversal {
     }
 }
 
+impl Traversal {
+    /// Appends the names of its variables.
+    pub fn variables<'a>(&'a self, names: &mut Vec<&'a str>) {
+        self.calls.iter().flat_map(|call| &call.args).for_each(|argument| variables_in(argument, names));
+    }
+}
+
+fn variables_in<'a>(argument: &'a Argument, names: &mut Vec<&'a str>) {
+    match &argument.kind {
+        ArgumentKind::Variable(name) => names.push(name),
+        ArgumentKind::Traversal(traversal) => traversal.variables(names),
+        ArgumentKind::Predicate(predicate) => variables_of(predicate, names),
+        ArgumentKind::List(items) | ArgumentKind::Set(items) | ArgumentKind::Applied { args: items, .. } => {
+            items.iter().for_each(|item| variables_in(item, names));
+        }
+        ArgumentKind::Map(entries) => entries.iter().for_each(|(key, value)| {
+            variables_in(key, names);
+            variables_in(value, names);
+        }),
+        ArgumentKind::Strategy { options, .. } => options.iter().for_each(|(_, option)| variables_in(option, names)),
+        ArgumentKind::Value(_) | ArgumentKind::Constant { .. } => {}
+    }
+}
+
+fn variables_of<'a>(predicate: &'a PredicateSyntax, names: &mut Vec<&'a str>) {
+    match predicate {
+        PredicateSyntax::Test { args, .. } => args.iter().for_each(|argument| variables_in(argument, names)),
+        PredicateSyntax::And(a, b) | PredicateSyntax::Or(a, b) => {
+            variables_of(a, names);
+            variables_of(b, names);
+        }
+        PredicateSyntax::Not(inner) => variables_of(inner, names),
+    }
+}
+
 fn in_argument<'a, B>(argument: &'a Argument, visit: &mut Visit<'_, 'a, B>) -> ControlFlow<B> {
     match &argument.kind {
         ArgumentKind::Traversal(traversal) => traversal.for_each_call(visit),

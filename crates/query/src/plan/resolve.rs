@@ -26,13 +26,14 @@ pub fn resolve(syntax: &syntax::Traversal, parameters: &Parameters) -> Result<Pl
         }
         calls = rest;
     }
+    let mut ending = Vec::new();
     while let Some((last, rest)) = calls.split_last() {
-        if !source::is_terminal(last) {
-            break;
-        }
+        let Some(steps) = source::terminal(&resolver, last)? else { break };
+        ending.splice(0..0, steps);
         calls = rest;
     }
     let mut traversal = resolver.chain(calls, true)?;
+    traversal.steps.extend(ending.into_iter().map(StepNode::from));
     source.warnings = strategy::apply(&mut traversal, &source.strategies)?;
     Ok(Plan { source, traversal })
 }

@@ -5,7 +5,7 @@ use mangrove_graph::Value;
 use super::argument::{Resolver, arity, operator};
 use super::strategy;
 use super::*;
-use crate::error::Result;
+use crate::error::{QueryError, QueryErrorKind, Result};
 use crate::gremlin::syntax::{ArgumentKind, Call};
 
 /// Steps a query can start with.
@@ -13,12 +13,25 @@ pub(super) fn can_spawn(name: &str) -> bool {
     matches!(name, "V" | "E" | "addV" | "addE" | "mergeV" | "mergeE" | "inject" | "union" | "call" | "match" | "io")
 }
 
-/// Calls that say how results are fetched; results always come as a stream here.
-pub(super) fn is_terminal(call: &Call) -> bool {
-    matches!(
-        call.name.as_str(),
-        "next" | "toList" | "toSet" | "toBulkSet" | "iterate" | "tryNext" | "hasNext" | "explain" | "profile"
-    )
+/// What a call at the end that says how results are fetched does to them; nothing if it is no such call.
+pub(super) fn terminal(resolver: &Resolver<'_>, call: &Call) -> Result<Option<Vec<Step>>> {
+    let first = |n| Step::Range { low: 0, high: Some(n), scope: Scope::Global };
+    Ok(Some(match (call.name.as_str(), &call.args[..]) {
+        ("toList" | "toBulkSet", _) => Vec::new(),
+        ("toSet", _) => vec![Step::Dedup { labels: Vec::new(), by: Vec::new(), scope: Scope::Global }],
+        ("iterate", _) => vec![Step::Discard],
+        ("next", [n]) => vec![first(resolver.count(n)?)],
+        ("next" | "tryNext", _) => vec![first(1)],
+        ("hasNext", _) => {
+            vec![first(1), Step::Reduce { reduction: Reduction::Count, scope: Scope::Global }, Step::AsBool]
+        }
+        ("explain" | "profile", _) => {
+            let message = format!("a query is not {}d by a step of its own, and has not been run", call.name);
+            let help = format!("`mangrove query --{0}`, or `db.{0}(…)` in a program", call.name);
+            return Err(QueryError::new(QueryErrorKind::Unsupported, message).at(call.name_span).help(help));
+        }
+        _ => return Ok(None),
+    }))
 }
 
 /// True if the call configured the source.

@@ -97,6 +97,9 @@ pub fn load(
     }
     watch.status.phase = Phase::Retyping;
     watch.update(&writer)?;
+    if let Some(name) = &options.edge_time {
+        writer.check_time(name)?;
+    }
     let mut report = writer.finish()?;
     report.duration = started.elapsed();
     Ok(report)

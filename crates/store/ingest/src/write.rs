@@ -36,6 +36,9 @@ pub struct Writer<'g> {
     /// Ids of edges that wait in a run.
     waiting_ids: HashSet<ExternalId>,
     edge_time: Option<Arc<str>>,
+    /// Of the column for times: whether some table had it, and the columns of one that had not.
+    time_found: bool,
+    time_missed: Option<Vec<Arc<str>>>,
     rows: u64,
 }
 
@@ -56,6 +59,8 @@ impl<'g> Writer<'g> {
             limits: options.memory,
             waiting_ids: HashSet::new(),
             edge_time: None,
+            time_found: false,
+            time_missed: None,
             rows: 0,
         })
     }
@@ -95,6 +100,17 @@ impl<'g> Writer<'g> {
         }
         self.waiting_ids.clear();
         Ok(())
+    }
+
+    /// Fails if no table of edges had the column their times were to come from.
+    pub fn check_time(&self, name: &str) -> Result<(), LoadError> {
+        match &self.time_missed {
+            Some(columns) if !self.time_found => Err(LoadError::options(format!(
+                "no edges have the column `{name}`, which was to give their time; there are: {}",
+                columns.join(", ")
+            ))),
+            _ => Ok(()),
+        }
     }
 
     pub fn finish(mut self) -> Result<LoadReport, LoadError> {
@@ -422,8 +438,15 @@ impl<'g> Writer<'g> {
     fn time_key(&mut self, label: LabelId, rows: &Rows) -> Result<Option<KeyId>, LoadError> {
         let declared = self.graph.schema().label_schema(ElementKind::Edge, label).and_then(|l| l.time);
         let wanted = match &self.edge_time {
-            Some(name) if rows.columns.iter().any(|c| c.name == *name) => Some(self.key(&name.clone())?),
-            _ => None,
+            Some(name) if rows.columns.iter().any(|c| c.name == *name) => {
+                self.time_found = true;
+                Some(self.key(&name.clone())?)
+            }
+            Some(_) => {
+                self.time_missed.get_or_insert_with(|| rows.columns.iter().map(|c| c.name.clone()).collect());
+                None
+            }
+            None => None,
         };
         match (declared, wanted) {
             (None, Some(key)) => {

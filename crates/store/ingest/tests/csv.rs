@@ -345,3 +345,11 @@ fn a_load_can_be_cancelled_and_tells_how_far_it_is() {
     let last = stop.0.last().unwrap();
     assert!(last.rows < 200_000 && last.bytes_total == text.len() as u64 && last.bytes_done > 0);
 }
+
+#[test]
+fn a_time_that_no_edges_have_is_told_and_nothing_loaded() {
+    let files = Files::new(&[("n.csv", "id\n1\n2\n"), ("e.csv", "src,dst,since\n1,2,7\n")]);
+    let options = LoadOptions { edge_time: Some("sinc".into()), ..files.options(&["n.csv", "e.csv"]) };
+    let error = files.message(try_load(&options, IdSpace::Graph).unwrap_err());
+    assert!(error.contains("`sinc`") && error.contains("since"), "{error}");
+}

@@ -257,7 +257,8 @@ fn round_trip(graph: &Oracle, format: ExportFormat, space: IdSpace) -> Oracle {
     let counts = graph.statistics().unwrap();
     assert_eq!((made.vertices, made.edges), (counts.vertices.iter().sum(), counts.edges.iter().sum()));
     let mut back = Oracle::new(space);
-    let edge_time = Some("at".to_owned());
+    let timed = graph.schema().edge_labels.iter().any(|label| label.time.is_some());
+    let edge_time = timed.then(|| "at".to_owned());
     let options = LoadOptions { files: vec![dir.path().join("out")], edge_time, ..LoadOptions::default() };
     if !made.files.is_empty() {
         load(&mut back, &options, &mut Quiet).unwrap();
