@@ -264,6 +264,18 @@ def test_a_forked_worker_of_multiprocessing_is_told_to_open_for_itself(db):
     db.query("g.addV()")
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+def test_a_forked_child_does_not_wait_for_threads_it_has_not(tmp_path):
+    many = mg.open(tmp_path / "many.mg", workers=2)
+    with many.ingest() as w:
+        w.add_vertices("person", {"id": list(range(3000))})
+        w.add_edges("knows", {"src": list(range(3000)), "dst": [i * 7 % 3000 for i in range(3000)]})
+    # Heavy enough for the threads to be there.
+    assert many.query("g.V().out('knows').where(__.out('knows')).count()").one() == 3000
+    assert in_a_fork(lambda: many.close()) == "None"
+    assert many.query("g.V().out('knows').out('knows').count()").one() == 3000
+
+
 # What a forked process has of its parent.
 inherited = {}
 

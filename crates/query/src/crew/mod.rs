@@ -55,6 +55,7 @@ pub struct Crew {
     options: CrewOptions,
     shared: Arc<Shared>,
     workers: OnceLock<Vec<JoinHandle<()>>>,
+    process: u32,
 }
 
 struct Shared {
@@ -89,7 +90,7 @@ impl Crew {
             awake: Condvar::new(),
             stopping: AtomicBool::new(false),
         });
-        Self { options, shared, workers: OnceLock::new() }
+        Self { options, shared, workers: OnceLock::new(), process: std::process::id() }
     }
 
     fn start(&self) -> Vec<JoinHandle<()>> {
@@ -139,10 +140,16 @@ impl std::fmt::Debug for Crew {
 
 impl Drop for Crew {
     fn drop(&mut self) {
+        let workers = self.workers.take().unwrap_or_default();
+        if self.process != std::process::id() {
+            // A fork has none of the threads; to wait for them would be to wait for ever.
+            std::mem::forget(workers);
+            return;
+        }
         self.shared.stopping.store(true, Ordering::Release);
         self.shared.wake();
         let me = std::thread::current().id();
-        for worker in self.workers.take().into_iter().flatten() {
+        for worker in workers {
             // The last handle may be dropped by a worker, with what a job of its held.
             if worker.thread().id() != me {
                 let _ = worker.join();
