@@ -101,6 +101,7 @@ fn every_rule_shows_in_an_explanation() {
         ("reorder-filters", "g.V().out().where(out().out()).hasLabel('person')", "Has(label = person) → Where"),
         ("count-scan", "g.V().hasLabel('person').count()", "CountScan(vertices, person)"),
         ("degree", "g.V().where(out('knows'))", "Where[Degree(Out, knows)]"),
+        ("bulking", "g.V(1).aggregate('a').in().out().where(without('a')).count()", "Hop(In, vertices) → Barrier"),
         ("top", "g.V().order().by('age').limit(2)", "Order(first 2)"),
         ("any-order", "g.V().where(out().has('name', 'x'))", "any order"),
         ("early-dedup", "g.V(1).out().out().dedup().id()", "Dedup → Barrier → Hop"),

@@ -3,7 +3,7 @@
 
 use super::{Place, Rule, RuleContext};
 use crate::execute::PathMode;
-use crate::plan::{Step, StepNode, Traversal};
+use crate::plan::{Scope, Step, StepNode, Traversal};
 
 pub(super) const RULE: Rule =
     Rule { name: "bulking", description: "traversers on the same vertex are merged between hops", rewrite };
@@ -12,11 +12,14 @@ fn rewrite(traversal: &mut Traversal, place: Place, cx: &RuleContext<'_>) {
     if place == Place::Child || cx.mode == PathMode::Full || cx.has_sack {
         return;
     }
+    // A step that has gathered everything before it cannot notice what comes after.
+    let gathered = traversal.steps.iter().rposition(|n| matches!(n.step, Step::Aggregate { scope: Scope::Global, .. }));
+    let begin = gathered.map_or(0, |at| at + 1);
     // A barrier would make a limit wait for what it does not need, and show side effects of traversers it cuts off.
-    if traversal.steps.iter().any(|n| !is_steady(&n.step)) {
+    if traversal.steps[begin..].iter().any(|n| !is_steady(&n.step)) {
         return;
     }
-    let mut at = 1;
+    let mut at = begin + 1;
     while at < traversal.steps.len() {
         if moves(&traversal.steps[at].step) && is_hop(&traversal.steps[at - 1].step) {
             traversal.steps.insert(at, StepNode::from(Step::Barrier { max: None }));
