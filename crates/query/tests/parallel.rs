@@ -136,3 +136,22 @@ fn many_queries_share_a_crew() {
         }
     });
 }
+
+#[test]
+fn a_helped_query_keeps_to_its_memory() {
+    let graph = people();
+    let text = "g.V().out('knows').out('knows').path().fold()";
+    let small = |options: Options| Options { memory_bytes_max: 200_000, ..options };
+    for options in [small(Options::default()), small(helped(3))] {
+        assert_eq!(run(&graph, text, &options).expect_err(text).kind, QueryErrorKind::Memory);
+        // The crew serves on, and what is given out as it comes need not fit all at once.
+        let mut graph = Graph::Read(&graph);
+        let query = Query::parse("g.V().out('knows').out('knows').values('age')").unwrap();
+        let mut execution = query.execute(&mut graph, &Parameters::new(), &options).unwrap();
+        let mut given = 0;
+        while let Some(values) = execution.next(&mut graph).unwrap() {
+            given += values.len();
+        }
+        assert!(given * size_of::<Value>() > 200_000, "{given}");
+    }
+}

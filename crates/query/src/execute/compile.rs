@@ -20,7 +20,7 @@ use super::matching::{self, AnyOp, MatchOp, PatternOp};
 use super::math::MathStep;
 use super::merge::MergeOp;
 use super::mutate::{self, AddEdgeOp, AddVertexOp, DropOp, PropertiesStep, PropertyStep, SetPropertyOp};
-use super::parallel::{ParallelOp, is_heavy, is_independent};
+use super::parallel::{ParallelOp, is_heavy, is_independent, multiplies};
 use super::path::PathMode;
 use super::reduce::{FoldOp, ReduceLocal, ReduceOp, UnfoldOp};
 use super::repeat::{EmitOp, RepeatOp, UntilOp};
@@ -87,7 +87,11 @@ fn chain(traversal: &Traversal, place: Place) -> Result<Chain> {
 
 /// How many steps from the first on are a run for many threads.
 fn parallel_run(steps: &[StepNode]) -> usize {
-    let run = steps.iter().take_while(|node| is_independent(&node.step)).count();
+    let mut multiplied = false;
+    let fits = |node: &&StepNode| {
+        is_independent(&node.step) && !(multiplies(&node.step) && std::mem::replace(&mut multiplied, true))
+    };
+    let run = steps.iter().take_while(fits).count();
     // What is worked on ahead is in vain if a limit lies between here and the next barrier.
     let after = steps[run..].iter().map(|node| &node.step).take_while(|step| !step.is_barrier());
     let limited =

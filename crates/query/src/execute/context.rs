@@ -1,5 +1,7 @@
 //! What the operators of one query share.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use mangrove_graph::{ElementKind, GraphView, GraphWrite, KeyId, LabelId, Value};
@@ -39,7 +41,8 @@ pub struct Shared {
     pub help: Option<Help>,
     options: Options,
     deadline: Option<Instant>,
-    memory_bytes: usize,
+    /// Held by the query, whichever of its threads does.
+    memory_bytes: Arc<AtomicUsize>,
 }
 
 impl Shared {
@@ -61,7 +64,7 @@ impl Shared {
             // A time too long to be told on the clock never comes.
             deadline: options.timeout.and_then(|timeout| Instant::now().checked_add(timeout)),
             options,
-            memory_bytes: 0,
+            memory_bytes: Arc::default(),
         }
     }
 }
@@ -70,7 +73,14 @@ impl Shared {
     /// What another thread needs to run messages of this query.
     pub fn of_helper(&self, source: &SourceConfig, cancel: CancelToken) -> Self {
         let options = Options { cancel, crew: None, ..self.options.clone() };
-        Self { deadline: self.deadline, ..Self::new(source, options, self.mode) }
+        let (deadline, memory_bytes) = (self.deadline, self.memory_bytes.clone());
+        Self { deadline, memory_bytes, ..Self::new(source, options, self.mode) }
+    }
+
+    /// Changes what is held, and gives it back.
+    fn account(&self, change: impl Fn(usize) -> usize) -> usize {
+        let before = self.memory_bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |held| Some(change(held)));
+        change(before.unwrap_or_else(|held| held))
     }
 
     pub fn cancel(&self) -> &CancelToken {
@@ -122,9 +132,8 @@ impl Context<'_, '_> {
 
     /// Accounts for memory a barrier or side effect holds on to.
     pub fn hold(&mut self, bytes: usize) -> Result<()> {
-        self.shared.memory_bytes = self.shared.memory_bytes.saturating_add(bytes);
         let limit = self.shared.options.memory_bytes_max;
-        if self.shared.memory_bytes > limit {
+        if self.shared.account(|held| held.saturating_add(bytes)) > limit {
             return Err(QueryError::new(
                 QueryErrorKind::Memory,
                 format!("the query holds more than its memory budget of {} MB", limit >> 20),
@@ -136,7 +145,7 @@ impl Context<'_, '_> {
 
     /// Gives back what [`hold`](Self::hold) took.
     pub fn release(&mut self, bytes: usize) {
-        self.shared.memory_bytes = self.shared.memory_bytes.saturating_sub(bytes);
+        self.shared.account(|held| held.saturating_sub(bytes));
     }
 
     /// Fails if something of this size, soon gone again, is more than the query may hold.

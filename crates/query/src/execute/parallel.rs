@@ -13,7 +13,8 @@
 //!
 //! Invariants
 //! 1. Results come in the order of the messages: parallel or not, the query gives the same.
-//! 2. At most [`WINDOW`] messages are claimed and not consumed, so memory stays bounded.
+//! 2. At most [`WINDOW`] messages a thread are claimed and not consumed, and what they gave counts as memory of the query.
+//!    A run multiplies its traversers in one step at most, so that a message of one traverser gives no more than that step does.
 //! 3. When the operator is reset or dropped no worker has a message of it any more.
 
 use std::any::Any;
@@ -25,6 +26,7 @@ use std::time::{Duration, Instant};
 
 use mangrove_graph::GraphView;
 
+use super::barrier::batch_bytes;
 use super::batch::Batch;
 use super::chain::{Chain, Input, Inside, Once, Op};
 use super::compile;
@@ -42,7 +44,7 @@ const HEAVY_ROWS: usize = 1024;
 const WINDOW: usize = 8;
 /// What a message should take.
 const MESSAGE_TIME: Duration = Duration::from_micros(500);
-const MESSAGE_ROWS: std::ops::RangeInclusive<usize> = 32..=16_384;
+const MESSAGE_ROWS: std::ops::RangeInclusive<usize> = 1..=16_384;
 /// How often a thread that waits looks whether the query is to stop.
 const PATIENCE: Duration = Duration::from_millis(10);
 
@@ -102,6 +104,20 @@ fn tells_traversers_apart(step: &Step) -> bool {
             step,
             Step::Coin(_) | Step::Sample { .. } | Step::Loops(_) | Step::Cap(_) | Step::Sack | Step::TimeLimit(_)
         )
+}
+
+/// Whether the step may give many for one.
+pub fn multiplies(step: &Step) -> bool {
+    matches!(
+        step,
+        Step::Hop { .. }
+            | Step::End(_)
+            | Step::Values(_)
+            | Step::Properties(_)
+            | Step::FlatMap(_)
+            | Step::Optional(_)
+            | Step::Coalesce(_)
+    )
 }
 
 /// Whether the step is worth handing over.
@@ -174,6 +190,7 @@ impl ParallelOp {
                     Ok(done) => done?,
                     Err(panic) => resume_unwind(panic),
                 };
+                cx.release(done.bytes);
                 self.ready.extend(done.batches);
                 done.warnings.into_iter().for_each(|warning| cx.warn(warning));
             } else if !self.input_ended && state.waiting.is_empty() {
@@ -189,7 +206,7 @@ impl ParallelOp {
             } else if let Some((number, batch)) = state.claim(team.stage.window) {
                 drop(state);
                 let (rows, began) = (batch.len(), Instant::now());
-                let outcome = run(&mut self.chain, cx, batch).map(|batches| Done { batches, warnings: Vec::new() });
+                let outcome = run(&mut self.chain, cx, batch);
                 team.stage.locked().finish(number, Ok(outcome), rows, began.elapsed());
             } else if state.is_finished() {
                 drop(state);
@@ -274,21 +291,27 @@ impl Input for Gate<'_> {
 }
 
 /// Everything the chain gives for a message.
-fn run(chain: &mut Chain, cx: &mut Context<'_, '_>, message: Batch) -> Result<Vec<Batch>> {
+fn run(chain: &mut Chain, cx: &mut Context<'_, '_>, message: Batch) -> Result<Done> {
     chain.reset(1);
     let mut start = Once::new(message);
-    let mut batches = Vec::new();
+    let mut done = Done::default();
     while let Some(batch) = chain.pull(cx, &mut start)? {
-        batches.push(batch);
+        let bytes = batch_bytes(&batch);
+        cx.hold(bytes)?;
+        done.bytes += bytes;
+        done.batches.push(batch);
     }
-    Ok(batches)
+    Ok(done)
 }
 
 /// What a message gave, or the panic it ended with.
 type Outcome = std::result::Result<Result<Done>, Box<dyn Any + Send>>;
 
+#[derive(Default)]
 struct Done {
     batches: Vec<Batch>,
+    /// Accounted for until they are consumed.
+    bytes: usize,
     warnings: Vec<String>,
 }
 
@@ -409,8 +432,8 @@ impl Stage {
 
     fn run(&self, worker: &mut Worker, view: &dyn GraphView, message: Batch) -> Result<Done> {
         let graph = &mut Graph::Read(view);
-        let batches = run(&mut worker.chain, &mut Context { graph, shared: &mut worker.shared }, message)?;
-        Ok(Done { batches, warnings: std::mem::take(&mut worker.shared.warnings) })
+        let done = run(&mut worker.chain, &mut Context { graph, shared: &mut worker.shared }, message)?;
+        Ok(Done { warnings: std::mem::take(&mut worker.shared.warnings), ..done })
     }
 }
 
