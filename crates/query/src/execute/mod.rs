@@ -87,7 +87,7 @@ impl Execution {
     pub(crate) fn new(plan: Plan, graph: &Graph<'_>, options: Options, text: Arc<str>) -> Result<Self> {
         let mode = compile::path_mode(&plan);
         let one_by_one = compile::one_by_one(&plan);
-        let help = if one_by_one { None } else { Self::help(&plan, graph, &options)? };
+        let help = if one_by_one { None } else { Self::help(&plan, graph, &options) };
         let mut shared = Shared::new(&plan.source, options, mode);
         let mut gathered = Vec::new();
         compile::gathered(&plan.traversal, &mut gathered);
@@ -106,15 +106,15 @@ impl Execution {
     }
 
     /// The crew and what it needs, if it may help: a view for each worker, taken now since the graph may change.
-    fn help(plan: &Plan, graph: &Graph<'_>, options: &Options) -> Result<Option<Help>> {
-        let (Graph::Read(view), Some(crew)) = (graph, &options.crew) else { return Ok(None) };
+    fn help(plan: &Plan, graph: &Graph<'_>, options: &Options) -> Option<Help> {
+        let (Graph::Read(view), Some(crew)) = (graph, &options.crew) else { return None };
         if crew.is_empty() || !compile::may_be_heavy(plan) || !compile::can_be_helped(plan) {
-            return Ok(None);
+            return None;
         }
-        let forks = (0..crew.len()).map_while(|_| view.fork().transpose());
-        let views = forks.collect::<std::result::Result<Vec<_>, _>>()?;
+        // Where there can be no more views, for want of readers' places perhaps, the query does with fewer helpers.
+        let views: Vec<_> = (0..crew.len()).map_while(|_| view.fork().ok().flatten()).collect();
         let source = Arc::new(plan.source.clone());
-        Ok((!views.is_empty()).then(|| Help { crew: crew.clone(), views: Arc::new(views.into()), source }))
+        (!views.is_empty()).then(|| Help { crew: crew.clone(), views: Arc::new(views.into()), source })
     }
 
     /// The next results, `None` at the end. After an error the query has ended.
