@@ -226,7 +226,8 @@ impl Region {
     /// Runs a message of the job whose query has had the least help.
     fn run_one(&self, stolen: bool) -> bool {
         let mut jobs: Vec<Arc<dyn Job>> = locked(&self.jobs).clone();
-        jobs.sort_by_key(|job| job.helped());
+        // Cached, since it grows meanwhile.
+        jobs.sort_by_cached_key(|job| job.helped());
         jobs.iter().any(|job| job.run_one(stolen))
     }
 }

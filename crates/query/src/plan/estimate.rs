@@ -56,7 +56,7 @@ impl Estimator<'_> {
             Step::Discard => 0.0,
             Step::Dedup { scope: Scope::Global, .. } => rows.min(self.elements(ElementKind::Vertex, &[])),
             Step::Range { low, high, scope: Scope::Global } => {
-                let most = high.map_or(MANY, |high| (high - *low) as f64);
+                let most = high.map_or(MANY, |high| high.saturating_sub(*low) as f64);
                 (rows - *low as f64).clamp(0.0, most)
             }
             Step::Tail { count, scope: Scope::Global } => rows.min(*count as f64),
