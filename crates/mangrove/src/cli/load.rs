@@ -83,11 +83,12 @@ impl Load {
                 Ok(())
             }
             Err(error) => {
-                drop(database);
                 if made {
-                    // An empty one would be in the way of another try. Why the load failed matters more than what remains.
+                    // An empty one would be in the way of another try. It is still locked, so that it is nobody else's. Why the
+                    // load failed matters more than what remains.
                     let _ = std::fs::remove_dir_all(&self.db);
                 }
+                drop(database);
                 Err(error.into())
             }
         }
