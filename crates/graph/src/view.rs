@@ -159,6 +159,9 @@ pub trait GraphView {
     /// The vertices of `label` whose `key` has a value that matches, from an index, sorted by id; `None` if there is no index
     /// that answers this predicate.
     fn search(&self, label: LabelId, key: KeyId, predicate: &Predicate) -> Result<Option<Vec<VertexId>>>;
+
+    /// Whether [`search`](Self::search) answers this, without doing it.
+    fn is_searchable(&self, label: LabelId, key: KeyId, predicate: &Predicate) -> bool;
 }
 
 /// A batch of elements of one kind.

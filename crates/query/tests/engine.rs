@@ -103,9 +103,15 @@ fn every_rule_shows_in_an_explanation() {
         ("degree", "g.V().where(out('knows'))", "Where[Degree(Out, knows)]"),
         ("bulking", "g.V(1).aggregate('a').in().out().where(without('a')).count()", "Hop(In, vertices) → Barrier"),
         ("top", "g.V().order().by('age').limit(2)", "Order(first 2)"),
+        ("limit", "g.V(1).local(out('knows').limit(2))", "Hop(Out, vertices, knows, at most 2 each)"),
+        ("adjacency", "g.V(1).bothE().otherV().values('name')", "Hop(Both, vertices)"),
         ("any-order", "g.V().where(out().has('name', 'x'))", "any order"),
         ("early-dedup", "g.V(1).out().out().dedup().id()", "Dedup → Barrier → Hop"),
-        ("early-dedup", "g.V(1).repeat(out()).emit().times(3).dedup().id()", "Repeat(times 3)[Hop(Out, vertices) → Dedup"),
+        (
+            "bounded-search",
+            "g.V(1).repeat(out()).emit().times(3).dedup().id()",
+            "Repeat(times 3)[Hop(Out, vertices) → Dedup",
+        ),
     ];
     for (rule, text, expected) in others {
         let explanation = explained(text);
@@ -150,6 +156,32 @@ fn an_explanation_says_how_elements_are_found_and_how_many_are_expected() {
     assert_eq!((steps[1].0, steps[2].1), (None, 2.0));
     assert!(explanation.to_string().contains("expected"), "{explanation}");
     assert!(explanation.to_json().contains("\"access\":\"scan of person\""), "{}", explanation.to_json());
+}
+
+#[test]
+fn an_explanation_names_an_index_only_if_it_answers() {
+    let mut graph = Oracle::modern();
+    let (person, age) = (graph.schema().label(ElementKind::Vertex, "person").unwrap(), graph.schema().key("age").unwrap());
+    graph.create_index(person, age).unwrap();
+    for (predicate, access) in [
+        ("gt(30)", "index of age"),
+        ("within(29, 32)", "index of age"),
+        ("neq(30)", "scan of person"),
+        ("without(29)", "scan of person"),
+    ] {
+        let text = format!("g.V().has('person', 'age', {predicate})");
+        let explained = Query::parse(&text).unwrap().explain(&graph, &Parameters::new(), &Options::default()).unwrap();
+        assert_eq!(explained.steps[0].access.as_deref(), Some(access), "{text}");
+    }
+    // Who carries a label beside the own one is in no index of it.
+    let software = graph.schema().label(ElementKind::Vertex, "software").unwrap();
+    let mut found = Vec::new();
+    graph.find_vertices(None, &[3i64.into()], &mut found).unwrap();
+    graph.set_further_labels(found[0].unwrap(), &[person]).unwrap();
+    assert_ne!(found[0].unwrap().label(), person, "it is a {software:?}");
+    let query = Query::parse("g.V().has('person', 'age', 29)").unwrap();
+    let explained = query.explain(&graph, &Parameters::new(), &Options::default()).unwrap();
+    assert_eq!(explained.steps[0].access.as_deref(), Some("scan of person"));
 }
 
 #[test]
@@ -220,6 +252,104 @@ fn a_query_ends_at_its_timeout_when_cancelled_and_at_its_memory_budget() {
         ["g.V().repeat(both()).times(9).fold()", "g.V().out().out().out().path().fold()", "g.V().repeat(out()).times(8)"]
     {
         assert_eq!(error(&graph, hungry, &options).kind, QueryErrorKind::Memory, "{hungry}");
+    }
+}
+
+#[test]
+fn whatever_holds_much_is_refused_in_time() {
+    let graph = hubs();
+    let options = Options { memory_bytes_max: 200_000, ..Options::default() };
+    for hungry in [
+        "g.V().union(out().out(), out().out().out()).fold()",
+        "g.V().flatMap(out().out().fold())",
+        "g.V().coalesce(out().out().out().fold(), identity())",
+        "g.V().optional(both().both().both().fold())",
+        "g.V().out().out().out().id().barrier(1000000000).fold()",
+        "g.V().out().out().tail(1000000000).count()",
+        "g.V().out().out().sample(1000000000).count()",
+        "g.V().out().out().order().by(id)",
+        "g.V().out().as('a').out().as('b').dedup('a', 'b').count()",
+        "g.V().local(out().out().out().path().fold())",
+        "g.V().out().out().group().by(id).by(fold())",
+        "g.V().out().out().out().aggregate('x').cap('x')",
+        "g.V().out().out().as('a').out().as('b').tree()",
+    ] {
+        assert_eq!(error(&graph, hungry, &options).kind, QueryErrorKind::Memory, "{hungry}");
+    }
+}
+
+#[test]
+fn what_is_held_for_one_batch_is_given_back_for_the_next() {
+    let graph = hubs();
+    let options = Options { memory_bytes_max: 3 << 20, ..Options::default() };
+    // Each vertex needs little; all of them together would need many times the budget.
+    for text in [
+        "g.V().repeat(both()).times(2).where(both().order().by(id).limit(1)).count()",
+        "g.V().repeat(both()).times(2).local(both().fold()).count()",
+        "g.V().repeat(both()).times(2).local(both().dedup().count()).count()",
+        "g.V().repeat(both()).times(2).local(both().groupCount()).count()",
+        "g.V().repeat(both()).times(2).local(both().tail(2)).count()",
+        "g.V().repeat(both()).times(2).map(union(both(), both()).count()).count()",
+    ] {
+        let results = run_with(&graph, text, &Parameters::new(), &options);
+        assert!(results.is_ok(), "{text}: {}", results.unwrap_err().render());
+    }
+}
+
+#[test]
+fn the_last_and_some_of_many() {
+    let graph = hubs();
+    let all = run(&graph, "g.V().out().out().limit(5000).id()");
+    assert_eq!(all.len(), 5000);
+    for n in [0usize, 1, 1500, 4999, 5000] {
+        assert_eq!(run(&graph, &format!("g.V().out().out().limit(5000).tail({n}).id()")), all[5000 - n..], "{n}");
+        assert_eq!(run(&graph, &format!("g.V().out().out().limit(5000).sample({n})")).len(), n);
+    }
+    assert_eq!(run(&graph, &format!("g.V().out().out().limit(5000).tail({}).id()", i64::MAX)), all);
+    // By weight: what weighs nothing is never drawn, whatever is asked for.
+    let light = "g.inject(0, 0, 3, 0, 5).sample(4).by().fold()";
+    let drawn = one(&graph, light).items().unwrap();
+    assert_eq!(drawn.iter().filter_map(Value::as_i64).collect::<Vec<_>>(), [3, 5]);
+    let heavier =
+        run(&graph, "g.inject(1, 1000).repeat(identity()).times(1).map(union(identity(), constant(1)).sample(1).by())");
+    assert_eq!(heavier.len(), 2);
+}
+
+#[test]
+fn long_steps_ask_whether_to_go_on() {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    let graph = hubs();
+    for text in [
+        "g.V().out().out().order().by(id)",
+        "g.V().out().out().order().by(id).limit(3)",
+        "g.V().out().out().sample(100000)",
+        "g.V().out().out().group().by().by(id)",
+        "g.V().barrier().out().out().map(out().order().by(id).tail(1)).count()",
+    ] {
+        let asked = Arc::new(AtomicUsize::new(0));
+        let counting = asked.clone();
+        let cancel = CancelToken::with_probe(Arc::new(move || {
+            counting.fetch_add(1, Ordering::Relaxed);
+            false
+        }));
+        run_with(&graph, text, &Parameters::new(), &Options { cancel, ..Options::default() }).unwrap();
+        // The last question that is answered with no; after it the query must end.
+        let all = asked.load(Ordering::Relaxed);
+        assert!(all > 20, "{text} asked {all} times");
+        for stop in [all / 3, all / 2, all - 2] {
+            let left = AtomicUsize::new(stop);
+            let late = Arc::new(AtomicUsize::new(0));
+            let counting = late.clone();
+            let probe = move || {
+                let stopped = left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| n.checked_sub(1)).is_err();
+                counting.fetch_add(usize::from(stopped), Ordering::Relaxed);
+                stopped
+            };
+            let options = Options { cancel: CancelToken::with_probe(Arc::new(probe)), ..Options::default() };
+            assert_eq!(error(&graph, text, &options).kind, QueryErrorKind::Cancelled, "{text} at {stop} of {all}");
+            assert_eq!(late.load(Ordering::Relaxed), 1, "{text}: it ends with the first yes");
+        }
     }
 }
 
@@ -441,11 +571,14 @@ fn the_end_of_a_query_says_how_much_of_it_is_wanted() {
     }
     assert_eq!(run(&modern, "g.V().hasNext()"), [Value::Bool(true)]);
     assert_eq!(run(&modern, "g.V().has('name', 'nobody').hasNext()"), [Value::Bool(false)]);
-    for text in ["g.V().drop().explain()", "g.V().out().profile()"] {
+    for text in ["g.V().drop().explain()", "g.V().out().profile()", "g.V().toString()"] {
         let error = error(&modern, text, &Options::default());
         assert_eq!(error.kind, QueryErrorKind::Unsupported, "{error}");
         assert!(error.message.contains("has not been run"), "{error}");
     }
+    let ending = error(&modern, "g.tx().commit()", &Options::default());
+    assert_eq!(ending.kind, QueryErrorKind::Unsupported);
+    assert!(ending.help.is_some_and(|help| help.contains("db.transaction()")));
 }
 
 #[test]

@@ -148,3 +148,23 @@ fn a_sum_is_of_numbers_and_no_wider_than_it_must_be() {
     assert_eq!(error.kind, QueryErrorKind::Value);
     assert_eq!(run(&many(), "g.V().out().barrier().values('small').sum()"), [Value::Int8(100)]);
 }
+
+#[test]
+fn what_is_selected_begins_anew_in_by() {
+    let graph = &Oracle::modern();
+    // From marko, whatever the traverser went through since.
+    assert_eq!(shown(graph, "g.V(3).as('a').in().has('name', 'marko').select('a').by(bothE().otherV().count())"), "3");
+    assert_eq!(shown(graph, "g.V(1).as('a').out('created').select('a').by(bothE('created').otherV().id())"), "3");
+    assert_eq!(
+        shown(
+            graph,
+            "g.V(3).as('a').in().has('name', 'marko').select('a').by(__.in().has('name', 'josh').path().by('name'))"
+        ),
+        "path[lop, josh]"
+    );
+    // The labels of the way there mean nothing to it.
+    assert_eq!(
+        shown(graph, "g.V(1).as('a').out('created').as('b').select('a').by(coalesce(select('b'), constant('none')))"),
+        "none"
+    );
+}

@@ -116,6 +116,77 @@ fn ids_may_be_a_property() {
     assert_eq!(one(graph, &format!("{g}.addV('person').property(T.id, 'x').values('__id')")), "x");
 }
 
+/// A person with two names, of which one is marked as hidden.
+fn with_hidden_name() -> Oracle {
+    let mut graph = Oracle::modern();
+    run(
+        &mut graph,
+        "g.addV('person').property(T.id, 'spy').property(list, 'name', 'ann').property(list, 'name', 'bob', 'hidden', true).property('age', 40)",
+    );
+    graph
+}
+
+#[test]
+fn hidden_properties_are_seen_by_no_step() {
+    let graph = &mut with_hidden_name();
+    let g = "g.withStrategies(new SubgraphStrategy(vertexProperties: __.not(has('hidden')))).V('spy')";
+    for (steps, expected) in [
+        ("values('name').fold()", "[ann]"),
+        ("properties('name').count()", "1"),
+        ("valueMap('name')", "{name=[ann]}"),
+        ("propertyMap('name').select('name').count(local)", "1"),
+        ("elementMap('name', 'age').select('name', 'age')", "{name=ann, age=40}"),
+        ("has('name', 'bob').count()", "0"),
+        ("has('name', 'ann').count()", "1"),
+        ("has('name', 'ann').has('age', gt(30)).count()", "1"),
+        ("project('n').by('name')", "{n=ann}"),
+        ("group().by('name').by('age')", "{ann=[40]}"),
+        ("order().by('name').values('age')", "40"),
+    ] {
+        assert_eq!(one(graph, &format!("{g}.{steps}")), expected, "{steps}");
+    }
+    let g = "g.withStrategies(new SubgraphStrategy(vertexProperties: has('hidden'))).V('spy')";
+    for (steps, expected) in [
+        ("values('name').fold()", "[bob]"),
+        ("has('name').count()", "1"),
+        ("has('age').count()", "0"),
+        ("hasNot('age').count()", "1"),
+        ("valueMap()", "{name=[bob]}"),
+        ("has('age', is(40)).count()", "0"),
+    ] {
+        assert_eq!(one(graph, &format!("{g}.{steps}")), expected, "{steps}");
+    }
+    // Properties of edges have none of their own, and are always seen.
+    let g = "g.withStrategies(new SubgraphStrategy(vertexProperties: has('hidden')))";
+    assert_eq!(one(graph, &format!("{g}.E().has('weight', gt(0.9)).count()")), "2");
+}
+
+#[test]
+fn merges_keep_to_their_partition() {
+    let graph = &mut Oracle::default();
+    let g = |write: &str, read: &str| {
+        format!("g.withStrategies(new PartitionStrategy(partitionKey: 'part', {write}readPartitions: [{read}]))")
+    };
+    let a = g("writePartition: 'a', ", "'a'");
+    run(graph, "g.addV('x').property('name', 'one')");
+    for merge in [
+        "inject([name: 'one', (T.label): 'x']).mergeV()",
+        "inject(1).mergeV(constant([name: 'one', (T.label): 'x']))",
+        "mergeV([name: 'one', (T.label): 'x'])",
+    ] {
+        run(graph, &format!("{a}.{merge}"));
+        assert_eq!(one(graph, "g.V().has('part', 'a').count()"), "1", "{merge}");
+        assert_eq!(one(graph, "g.V().count()"), "2", "{merge}");
+    }
+    // Without a partition to write to, what is not read is not found.
+    let b = g("", "'b'");
+    run(graph, &format!("{b}.mergeV([name: 'one', (T.label): 'x'])"));
+    assert_eq!(one(graph, "g.V().count()"), "3");
+    let readable = g("", "'a'");
+    run(graph, &format!("{readable}.mergeV([name: 'one', (T.label): 'x'])"));
+    assert_eq!(one(graph, "g.V().count()"), "3");
+}
+
 #[test]
 fn a_seed_makes_chance_repeatable() {
     let graph = &mut Oracle::modern();

@@ -217,6 +217,7 @@ fn shown(outcome: &Outcome) -> String {
 struct Tally {
     graphs_per_large: u64,
     next_graph: AtomicU64,
+    /// Judged, whatever the verdict.
     pairs: AtomicU64,
     with_results: AtomicU64,
     too_much: AtomicU64,
@@ -236,9 +237,10 @@ fn run_graph(seed: u64, number: u64, tally: &Tally) {
         let query = query(&mut random);
         let rule = random.below(RULES.len() as u64) as usize;
         let demand = Demand { order: query.ordered, errors_may_hide: query.may_fail };
-        tally.pairs.fetch_add(1, Ordering::Relaxed);
         note_rules(&oracle, &query.to_string(), tally);
-        match judge(&oracle, snapshot.as_deref(), &query.to_string(), rule, demand) {
+        let verdict = judge(&oracle, snapshot.as_deref(), &query.to_string(), rule, demand);
+        tally.pairs.fetch_add(u64::from(!matches!(verdict, Verdict::TooMuch)), Ordering::Relaxed);
+        match verdict {
             Verdict::Same(results) => drop(tally.with_results.fetch_add(u64::from(results), Ordering::Relaxed)),
             Verdict::TooMuch => drop(tally.too_much.fetch_add(1, Ordering::Relaxed)),
             Verdict::Invalid(why) => {
@@ -283,7 +285,6 @@ fn note_rules(view: &dyn GraphView, text: &str, tally: &Tally) {
 fn rules_change_no_result_and_the_engine_is_right() {
     let pairs = support::number_from_env("MANGROVE_EQUIVALENCE_PAIRS").unwrap_or(PAIRS);
     let seed = support::number_from_env("MANGROVE_EQUIVALENCE_SEED").unwrap_or(SEED);
-    let graphs = pairs.div_ceil(QUERIES_PER_GRAPH);
     let large = support::number_from_env("MANGROVE_EQUIVALENCE_LARGE").unwrap_or(GRAPHS_PER_LARGE).max(1);
     let tally = Tally { graphs_per_large: large, ..Tally::default() };
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
@@ -293,7 +294,7 @@ fn rules_change_no_result_and_the_engine_is_right() {
                 loop {
                     let number = tally.next_graph.fetch_add(1, Ordering::Relaxed);
                     let enough = tally.reports.lock().expect("no thread panicked").len() >= REPORTS_MAX;
-                    if number >= graphs || enough {
+                    if tally.pairs.load(Ordering::Relaxed) >= pairs || enough {
                         return;
                     }
                     run_graph(seed, number, &tally);
@@ -303,7 +304,7 @@ fn rules_change_no_result_and_the_engine_is_right() {
     });
     let (pairs, with_results) = (tally.pairs.into_inner(), tally.with_results.into_inner());
     let too_much = tally.too_much.into_inner();
-    println!("{pairs} pairs, {with_results} with results, {too_much} passed over as too large");
+    println!("{pairs} pairs judged, {with_results} with results; {too_much} more passed over as too large");
     let rules = tally.rules.into_inner().expect("no thread panicked");
     let reports = tally.reports.into_inner().expect("no thread panicked");
     assert!(reports.is_empty(), "{} differences\n\n{}", reports.len(), reports.join("\n\n"));

@@ -98,7 +98,7 @@ impl Crew {
         let cores = if pin { numa::cores() } else { Vec::new() };
         let start = |worker: usize| {
             let (shared, core) = (self.shared.clone(), numa::core_of(&cores, worker));
-            std::thread::Builder::new().name(format!("mangrove-{worker}")).spawn(move || {
+            std::thread::Builder::new().name(format!("mangrove worker {worker}")).spawn(move || {
                 core.inspect(|core| numa::pin(*core));
                 shared.work(worker / region_workers);
             })

@@ -8,8 +8,9 @@ use mangrove_graph::{Map, Value, VertexId, compare};
 use super::batch::{Batch, Items};
 use super::by::ByOp;
 use super::chain::{Input, MapBatch, Op};
-use super::context::{Context, value_bytes};
-use super::{element, number};
+use super::context::Context;
+use super::memory::Held;
+use super::{element, number, sort};
 use crate::error::Result;
 use crate::plan::{Column, SortOrder};
 
@@ -32,15 +33,14 @@ impl OrderOp {
             Some((by, order)) if *order != SortOrder::Shuffle => (by, *order),
             _ => return Ok(None),
         };
-        let keys = by.eval(cx, all)?;
+        let keys = by.eval_parts(cx, all)?;
         let keys = sort_keys(cx, keys)?;
-        let mut rows: Vec<u32> = (0..all.len() as u32).filter(|row| keys[*row as usize].is_some()).collect();
+        let rows: Vec<u32> = (0..all.len() as u32).filter(|row| keys[*row as usize].is_some()).collect();
         if limit == 0 || rows.len() <= limit {
             return Ok(None);
         }
-        let compared = |a: &u32, b: &u32| compare_keys(&keys[*a as usize], &keys[*b as usize], order);
-        let last = *rows.select_nth_unstable_by(limit - 1, compared).1;
-        rows.retain(|row| compared(row, &last).is_le());
+        let compared = |a, b| compare_keys(&keys[a as usize], &keys[b as usize], order);
+        let mut rows = sort::first(cx, &rows, limit, compared)?;
         rows.sort_unstable();
         Ok(Some(all.gather(&rows)))
     }
@@ -54,18 +54,17 @@ impl OrderOp {
                     (0..all.len()).map(|_| Some(Value::Int64(cx.shared.random.next() as i64 >> 1))).collect()
                 }
                 _ => {
-                    let keys = by.eval(cx, all)?;
+                    let keys = by.eval_parts(cx, all)?;
                     sort_keys(cx, keys)?
                 }
             });
         }
-        let mut rows: Vec<u32> =
-            (0..all.len() as u32).filter(|row| keys.iter().all(|k| k[*row as usize].is_some())).collect();
-        rows.sort_by(|a, b| {
-            let (a, b) = (*a as usize, *b as usize);
+        let rows = (0..all.len() as u32).filter(|row| keys.iter().all(|k| k[*row as usize].is_some())).collect();
+        let rows = sort::sorted(cx, rows, |a, b| {
+            let (a, b) = (a as usize, b as usize);
             let by_key = keys.iter().zip(&self.by).map(|(keys, (_, order))| compare_keys(&keys[a], &keys[b], *order));
             all.scope(a).cmp(&all.scope(b)).then_with(|| by_key.into_iter().find(|o| o.is_ne()).unwrap_or(Ordering::Equal))
-        });
+        })?;
         Ok(all.gather(&rows))
     }
 }
@@ -75,7 +74,8 @@ impl Op for OrderOp {
         if std::mem::replace(&mut self.done, true) {
             return Ok(None);
         }
-        let all = gather_all(cx, input)?;
+        let mut held = Held::default();
+        let all = gather_all(cx, input, &mut held)?;
         if all.is_empty() {
             return Ok(None);
         }
@@ -119,25 +119,14 @@ fn compare_keys(a: &Option<Value>, b: &Option<Value>, order: SortOrder) -> Order
     if order == SortOrder::Descending { ordering.reverse() } else { ordering }
 }
 
-/// Everything that comes, in one batch.
-pub fn gather_all(cx: &mut Context<'_, '_>, input: &mut dyn Input) -> Result<Batch> {
+/// Everything that comes, in one batch, accounted for in `held`.
+pub fn gather_all(cx: &mut Context<'_, '_>, input: &mut dyn Input, held: &mut Held) -> Result<Batch> {
     let mut all = Batch::default();
     while let Some(batch) = input.pull(cx)? {
-        cx.hold(batch_bytes(&batch))?;
+        held.add_batch(cx, &batch)?;
         all.append(batch);
     }
     Ok(all)
-}
-
-/// Roughly what a batch takes.
-pub fn batch_bytes(batch: &Batch) -> usize {
-    let paths = batch.paths.as_ref().map_or(0, |paths| paths.len() * size_of::<super::path::PathNode>());
-    paths
-        + match &batch.items {
-            Items::Vertices(ids) => ids.len() * 8,
-            Items::Edges(edges) => edges.len() * 24,
-            Items::Values(values) => values.iter().map(value_bytes).sum(),
-        }
 }
 
 /// `order(local)`.
@@ -213,6 +202,7 @@ struct VertexTable {
     /// The pages of each label, by the part of the id above the local.
     labels: Vec<(u64, Vec<Page>)>,
     sparse: HashMap<VertexId, u32>,
+    pages: usize,
 }
 
 type Page = Option<Box<[u32; SLOTS]>>;
@@ -237,7 +227,17 @@ impl VertexTable {
         if page >= pages.len() {
             pages.resize_with(page + 1, || None);
         }
-        &mut pages[page].get_or_insert_with(|| Box::new([0; SLOTS]))[local as usize % SLOTS]
+        let made = &mut self.pages;
+        let page = pages[page].get_or_insert_with(|| {
+            *made += 1;
+            Box::new([0; SLOTS])
+        });
+        &mut page[local as usize % SLOTS]
+    }
+
+    /// What it takes in pages, and so many vertices with their bulk beside it.
+    fn bytes(&self, vertices: usize) -> usize {
+        self.pages * SLOTS * 4 + vertices * 16
     }
 }
 
@@ -258,7 +258,7 @@ impl BulkOp {
         let mut table = VertexTable::default();
         let mut ids: Vec<VertexId> = Vec::new();
         let mut bulks: Vec<u64> = Vec::new();
-        let mut next = Some(first);
+        let (mut next, mut held) = (Some(first), Held::default());
         let mut seen = 0;
         while let Some(batch) = next {
             let Some(vertices) = batch.vertices().filter(|_| batch.scope.is_none() && plain(&batch)) else {
@@ -277,6 +277,8 @@ impl BulkOp {
                 *bulk = bulk.saturating_add(batch.bulk(row));
             }
             seen += vertices.len();
+            held.clear();
+            held.add(cx, table.bytes(ids.len()))?;
             if ids.len() >= max || seen >= max.saturating_mul(16) {
                 return Ok((bulked(ids, bulks, cx), false));
             }
@@ -348,10 +350,13 @@ impl Op for BulkOp {
             self.ended = ended;
             return Ok(Some(merged));
         }
-        let mut all = first;
+        let (mut all, mut held) = (first, Held::default());
         while all.len() < self.max {
             match input.pull(cx)? {
-                Some(batch) => all.append(batch),
+                Some(batch) => {
+                    held.add_batch(cx, &batch)?;
+                    all.append(batch);
+                }
                 None => {
                     self.ended = true;
                     break;
@@ -382,7 +387,8 @@ impl Op for SackBarrierOp {
         if std::mem::replace(&mut self.done, true) {
             return Ok(None);
         }
-        let mut all = gather_all(cx, input)?;
+        let mut held = Held::default();
+        let mut all = gather_all(cx, input, &mut held)?;
         let Some(sacks) = all.sacks.take() else { return Ok(Some(all).filter(|b| !b.is_empty())) };
         let mut sums: HashMap<usize, Value> = HashMap::new();
         for (row, sack) in sacks.iter().enumerate() {

@@ -11,6 +11,8 @@ use super::by::ByOp;
 use super::chain::{Child, Input, MapBatch, Op};
 use super::context::Context;
 use super::map::rescoped;
+use super::memory::Held;
+use super::portion::Portions;
 use crate::error::Result;
 
 /// Runs a branch for traversers that keep their scopes; only scopes that have traversers take part in its barriers.
@@ -32,19 +34,55 @@ fn run_branch(cx: &mut Context<'_, '_>, child: &mut Child, mut batch: Batch) -> 
 /// `union(…)`.
 pub struct UnionOp {
     children: Vec<Child>,
-    barrier: bool,
+    taking: Taking,
 }
 
 impl UnionOp {
     pub fn new(children: Vec<Child>, barrier: bool) -> Self {
-        Self { children, barrier }
+        Self { children, taking: Taking::new(barrier) }
+    }
+}
+
+/// How a branching step takes its traversers.
+enum Taking {
+    All(Held),
+    Portions(Portions),
+}
+
+impl Taking {
+    fn new(barrier: bool) -> Self {
+        if barrier { Taking::All(Held::default()) } else { Taking::Portions(Portions::default()) }
+    }
+
+    /// Those to be branched next, none at the end.
+    fn next(&mut self, cx: &mut Context<'_, '_>, input: &mut dyn Input) -> Result<Batch> {
+        match self {
+            Taking::All(held) => {
+                held.clear();
+                gather_all(cx, input, held)
+            }
+            Taking::Portions(portions) => portions.next(cx, input),
+        }
+    }
+
+    fn became(&mut self, rows: usize, given: usize) {
+        if let Taking::Portions(portions) = self {
+            portions.became(rows, given);
+        }
+    }
+
+    fn reset(&mut self) {
+        match self {
+            Taking::All(held) => held.clear(),
+            Taking::Portions(portions) => portions.clear(),
+        }
     }
 }
 
 impl Op for UnionOp {
     fn next(&mut self, cx: &mut Context<'_, '_>, input: &mut dyn Input) -> Result<Option<Batch>> {
         loop {
-            let batch = if self.barrier { gather_all(cx, input)? } else { input.pull(cx)?.unwrap_or_default() };
+            let batch = self.taking.next(cx, input)?;
             if batch.is_empty() {
                 return Ok(None);
             }
@@ -52,10 +90,15 @@ impl Op for UnionOp {
             for child in &mut self.children {
                 out.append(run_branch(cx, child, batch.clone())?);
             }
+            self.taking.became(batch.len(), out.len());
             if !out.is_empty() {
                 return Ok(Some(out));
             }
         }
+    }
+
+    fn reset(&mut self, _: usize) {
+        self.taking.reset();
     }
 }
 
@@ -127,12 +170,12 @@ pub struct ChooseOp {
     options: Vec<(PickOp, Child)>,
     /// `branch`: all options that fit are taken, and a traverser none fits is dropped.
     all: bool,
-    barrier: bool,
+    taking: Taking,
 }
 
 impl ChooseOp {
     pub fn new(condition: ConditionOp, options: Vec<(PickOp, Child)>, all: bool, barrier: bool) -> Self {
-        Self { condition, options, all, barrier }
+        Self { condition, options, all, taking: Taking::new(barrier) }
     }
 
     /// The options each row takes; empty where none fits.
@@ -201,14 +244,20 @@ impl ChooseOp {
 impl Op for ChooseOp {
     fn next(&mut self, cx: &mut Context<'_, '_>, input: &mut dyn Input) -> Result<Option<Batch>> {
         loop {
-            let batch = if self.barrier { gather_all(cx, input)? } else { input.pull(cx)?.unwrap_or_default() };
+            let batch = self.taking.next(cx, input)?;
             if batch.is_empty() {
                 return Ok(None);
             }
+            let rows = batch.len();
             let out = self.branch(cx, batch)?;
+            self.taking.became(rows, out.len());
             if !out.is_empty() {
                 return Ok(Some(out));
             }
         }
+    }
+
+    fn reset(&mut self, _: usize) {
+        self.taking.reset();
     }
 }

@@ -7,6 +7,7 @@ use super::batch::{Batch, Items};
 use super::chain::Child;
 use super::context::{Context, Key};
 use super::element;
+use super::path::{self, PathMode};
 use crate::error::{QueryError, Result};
 use crate::plan::Column;
 
@@ -39,9 +40,21 @@ impl ByOp {
         }
         Ok(values)
     }
-}
 
-impl ByOp {
+    /// As [`eval`](Self::eval), for batches that may be large: in parts, so that the query can be stopped in between.
+    pub fn eval_parts(&mut self, cx: &mut Context<'_, '_>, batch: &Batch) -> Result<Vec<Option<Value>>> {
+        const PART: usize = 1 << 16;
+        if batch.len() <= PART {
+            return self.eval(cx, batch);
+        }
+        let mut values = Vec::with_capacity(batch.len());
+        for start in (0..batch.len()).step_by(PART) {
+            cx.check()?;
+            values.append(&mut self.eval(cx, &batch.slice(start..batch.len().min(start + PART)))?);
+        }
+        Ok(values)
+    }
+
     /// The values as an Arrow array, where they are a property of elements and of one type; nulls are of elements that have
     /// none and are to be passed over.
     pub fn typed_column(&mut self, cx: &mut Context<'_, '_>, batch: &Batch) -> Result<Option<ArrayRef>> {
@@ -104,26 +117,21 @@ pub fn round_robin(by: &mut [ByOp], at: usize) -> Option<&mut ByOp> {
     if n == 0 { None } else { by.get_mut(at % n) }
 }
 
-/// One value through a modulator, as if the traverser at `row` stood on it.
-pub fn eval_at(by: &mut ByOp, cx: &mut Context<'_, '_>, batch: &Batch, row: usize, value: Value) -> Result<Option<Value>> {
-    if let ByOp::Child(child) = by {
-        let standing = Batch { items: Items::from_values(vec![value]), ..batch.gather(&[row as u32]) };
-        let found = child.first(cx, &standing)?.pop().flatten();
-        return Ok(if cx.shared.productive_by { Some(found.unwrap_or_default()) } else { found });
-    }
-    eval_one(by, cx, value)
-}
-
 /// One value through a modulator, as if a traverser began there.
 pub fn eval_one(by: &mut ByOp, cx: &mut Context<'_, '_>, value: Value) -> Result<Option<Value>> {
     if let ByOp::Identity = by {
         return Ok(Some(value));
     }
-    let start = match cx.mode() {
-        super::PathMode::Off => None,
-        super::PathMode::Labels => Some(None),
-        super::PathMode::Full => Some(super::path::extend(&None, value.clone())),
-    };
-    let batch = Batch { paths: start.map(|path| vec![path]), ..Batch::new(Items::from_values(vec![value])) };
+    let batch = beginning(cx, vec![value]);
     Ok(by.eval(cx, &batch)?.pop().flatten())
+}
+
+/// Traversers that begin at these values, without a past.
+pub fn beginning(cx: &Context<'_, '_>, values: Vec<Value>) -> Batch {
+    let paths = match cx.mode() {
+        PathMode::Off => None,
+        PathMode::Labels => Some(vec![None; values.len()]),
+        PathMode::Full => Some(values.iter().map(|value| path::extend(&None, value.clone())).collect()),
+    };
+    Batch { paths, ..Batch::new(Items::from_values(values)) }
 }

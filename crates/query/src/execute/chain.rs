@@ -6,6 +6,7 @@ use mangrove_graph::Value;
 
 use super::batch::{Batch, Items};
 use super::context::Context;
+use super::memory::Held;
 use super::path::PathMode;
 use super::profile::{Messages, Stats};
 use crate::error::Result;
@@ -166,18 +167,34 @@ impl Input for Upstream<'_> {
     }
 }
 
-/// One batch, given once.
-pub struct Once(Option<Batch>);
+/// One batch, given once; a large one in parts, so that the query can be stopped in between.
+pub struct Once {
+    batch: Batch,
+    at: usize,
+    part: usize,
+}
 
 impl Once {
+    const PART: usize = 1 << 16;
+
     pub fn new(batch: Batch) -> Self {
-        Self(Some(batch).filter(|b| !b.is_empty()))
+        Self { batch, at: 0, part: Self::PART }
+    }
+
+    /// The batch in one, for whom it makes a difference.
+    pub fn whole(batch: Batch) -> Self {
+        Self { batch, at: 0, part: usize::MAX }
     }
 }
 
 impl Input for Once {
     fn pull(&mut self, _: &mut Context<'_, '_>) -> Result<Option<Batch>> {
-        Ok(self.0.take())
+        if self.at == 0 && self.batch.len() <= self.part {
+            return Ok(Some(std::mem::take(&mut self.batch)).filter(|batch| !batch.is_empty()));
+        }
+        let start = self.at;
+        self.at = self.batch.len().min(start + self.part);
+        Ok(Some(self.batch.slice(start..self.at)).filter(|part| !part.is_empty()))
     }
 }
 
@@ -201,10 +218,11 @@ impl Child {
 
     /// Everything the child gives for `batch`, whose rows are in `scopes` scopes.
     pub fn run(&mut self, cx: &mut Context<'_, '_>, batch: Batch, scopes: usize) -> Result<Batch> {
-        let mut all = Batch::default();
+        let (mut all, mut held) = (Batch::default(), Held::default());
         self.chain.reset(scopes);
         let mut start = Once::new(batch);
         while let Some(part) = within_parent(cx, |cx| self.chain.pull(cx, &mut start))? {
+            held.add_batch(cx, &part)?;
             all.append(part);
         }
         Ok(all)

@@ -22,6 +22,7 @@ use super::merge::MergeOp;
 use super::mutate::{self, AddEdgeOp, AddVertexOp, DropOp, PropertiesStep, PropertyStep, SetPropertyOp};
 use super::parallel::{ParallelOp, is_heavy, is_independent, multiplies};
 use super::path::PathMode;
+use super::portion::Portioned;
 use super::reduce::{FoldOp, ReduceLocal, ReduceOp, UnfoldOp};
 use super::repeat::{EmitOp, RepeatOp, UntilOp};
 use super::resource::TimeLimitOp;
@@ -170,6 +171,10 @@ fn mapping<M: MapBatch + 'static>(map: M) -> Box<dyn Op> {
     Box::new(Mapping(map))
 }
 
+fn portioned<M: MapBatch + 'static>(map: M) -> Box<dyn Op> {
+    Box::new(Portioned::new(map))
+}
+
 /// Whether a traversal gives something else for traversers in two batches than for the same in one.
 fn tells_batches_apart(traversal: &Traversal) -> bool {
     traversal.steps.iter().any(|node| match &node.step {
@@ -220,8 +225,8 @@ fn compile(step: &Step, place: Place) -> Result<Box<dyn Op>> {
             };
             Box::new(CallOp::new(call.name.clone(), parameters, place.start))
         }
-        Step::Hop { direction, labels, to_edges, any_order } => {
-            Box::new(HopOp::new(*direction, labels.clone(), *to_edges, *any_order))
+        Step::Hop { direction, labels, to_edges, any_order, limit } => {
+            Box::new(HopOp::new(*direction, labels.clone(), *to_edges, *any_order, *limit))
         }
         Step::End(which) => mapping(EndOp(*which)),
         Step::Degree { direction, labels } => mapping(DegreeOp::new(*direction, labels.clone())),
@@ -232,11 +237,11 @@ fn compile(step: &Step, place: Place) -> Result<Box<dyn Op>> {
                 .collect::<Result<_>>()?;
             Box::new(UnionOp::new(branches, traversals.iter().any(tells_batches_apart)))
         }
-        Step::Coalesce(traversals) => mapping(CoalesceOp(children(traversals)?)),
-        Step::Optional(traversal) => mapping(OptionalOp(child(traversal)?)),
+        Step::Coalesce(traversals) => portioned(CoalesceOp(children(traversals)?)),
+        Step::Optional(traversal) => portioned(OptionalOp(child(traversal)?)),
         Step::Choose { condition, options, all } => choose(condition, options, *all)?,
         Step::Repeat(repeat) => compile_repeat(repeat, place)?,
-        Step::Match(patterns) => mapping(MatchOp::new(compile_patterns(patterns)?)),
+        Step::Match(patterns) => portioned(MatchOp::new(compile_patterns(patterns)?)),
         Step::Local(traversal) => Box::new(LocalOp::new(child(traversal)?)),
         Step::TimeLimit(millis) => Box::new(TimeLimitOp::new(*millis)),
         Step::Cap(names) => Box::new(CapOp::new(names.clone())),
@@ -402,12 +407,18 @@ fn compile_map(step: &Step) -> Result<Box<dyn Op>> {
         Step::ValueOf => mapping(TokenStep(Token::Value)),
         Step::Values(keys) => mapping(ValuesOp::new(keys.clone())),
         Step::Properties(keys) => mapping(PropertiesOp::new(keys.clone())),
-        Step::PropertyMap { of, keys, tokens, by } => mapping(PropertyMapOp::new(*of, keys.clone(), *tokens, bys(by)?)),
-        Step::ElementMap(keys) => mapping(ElementMapOp::new(keys.clone())),
+        Step::PropertyMap { visible, of, keys, tokens, by } => {
+            let visible = visible.as_ref().map(child).transpose()?;
+            mapping(PropertyMapOp { of: *of, keys: Key::all(keys), tokens: *tokens, by: bys(by)?, visible })
+        }
+        Step::ElementMap { keys, visible } => {
+            let visible = visible.as_ref().map(child).transpose()?;
+            mapping(ElementMapOp { keys: Key::all(keys), visible })
+        }
         Step::Element => mapping(ElementOp),
         Step::Constant(value) => mapping(ConstantOp(value.clone())),
         Step::Map(traversal) => mapping(MapOp(child(traversal)?)),
-        Step::FlatMap(traversal) => mapping(FlatMapOp(child(traversal)?)),
+        Step::FlatMap(traversal) => portioned(FlatMapOp(child(traversal)?)),
         Step::SideEffect(traversal) => mapping(SideEffectOp(child(traversal)?)),
         Step::Select { pop, labels, by } => {
             mapping(SelectOp { pop: pop.unwrap_or(Pop::Last), labels: labels.clone(), by: bys(by)? })
@@ -457,6 +468,7 @@ fn compile_map(step: &Step) -> Result<Box<dyn Op>> {
                 on_match: slot(&merge.on_match)?,
                 out_vertex: slot(&merge.out_vertex)?,
                 in_vertex: slot(&merge.in_vertex)?,
+                partition: merge.partition.clone(),
             })
         }
         Step::Drop => mapping(DropOp),
@@ -526,6 +538,11 @@ pub fn path_mode(plan: &Plan) -> PathMode {
     } else {
         PathMode::Off
     }
+}
+
+/// Whether some step gives paths or parts of them.
+pub fn shows_paths(plan: &Plan) -> bool {
+    plan.source.paths || plan.traversal.any(&|node| reads_paths(&node.step) && !matches!(node.step, Step::End(_)))
 }
 
 fn reads_paths(step: &Step) -> bool {

@@ -1,11 +1,10 @@
 //! What the operators of one query share.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use mangrove_graph::{ElementKind, GraphView, GraphWrite, KeyId, LabelId, Value};
 
+use super::memory::{Budget, Held};
 use super::parallel::Help;
 use super::path::PathMode;
 use super::side_effect::SideEffects;
@@ -30,6 +29,7 @@ pub struct Shared {
     /// `by()` that gives nothing counts as null (`ProductiveByStrategy`).
     pub productive_by: bool,
     pub bulk_off: bool,
+    pub index_off: bool,
     /// Batches hold one traverser each, so that side effects are seen as they grow.
     pub one_by_one: bool,
     pub random: Random,
@@ -41,8 +41,9 @@ pub struct Shared {
     pub help: Option<Help>,
     options: Options,
     deadline: Option<Instant>,
-    /// Held by the query, whichever of its threads does.
-    memory_bytes: Arc<AtomicUsize>,
+    pub budget: Budget,
+    /// What side effects hold, as long as the query does.
+    pub kept: Held,
 }
 
 impl Shared {
@@ -56,6 +57,7 @@ impl Shared {
             loops: Vec::new(),
             productive_by: source.strategies.productive_by,
             bulk_off: source.bulk_off,
+            index_off: source.index_off,
             one_by_one: false,
             random: Random::new(source.strategies.seed),
             profiling: options.profile,
@@ -63,8 +65,9 @@ impl Shared {
             help: None,
             // A time too long to be told on the clock never comes.
             deadline: options.timeout.and_then(|timeout| Instant::now().checked_add(timeout)),
+            budget: Budget::new(options.memory_bytes_max),
+            kept: Held::default(),
             options,
-            memory_bytes: Arc::default(),
         }
     }
 }
@@ -73,14 +76,8 @@ impl Shared {
     /// What another thread needs to run messages of this query.
     pub fn of_helper(&self, source: &SourceConfig, cancel: CancelToken) -> Self {
         let options = Options { cancel, crew: None, ..self.options.clone() };
-        let (deadline, memory_bytes) = (self.deadline, self.memory_bytes.clone());
-        Self { deadline, memory_bytes, ..Self::new(source, options, self.mode) }
-    }
-
-    /// Changes what is held, and gives it back.
-    fn account(&self, change: impl Fn(usize) -> usize) -> usize {
-        let before = self.memory_bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |held| Some(change(held)));
-        change(before.unwrap_or_else(|held| held))
+        let (deadline, budget) = (self.deadline, self.budget.clone());
+        Self { deadline, budget, ..Self::new(source, options, self.mode) }
     }
 
     pub fn cancel(&self) -> &CancelToken {
@@ -130,34 +127,22 @@ impl Context<'_, '_> {
         }
     }
 
-    /// Accounts for memory a barrier or side effect holds on to.
-    pub fn hold(&mut self, bytes: usize) -> Result<()> {
-        let limit = self.shared.options.memory_bytes_max;
-        if self.shared.account(|held| held.saturating_add(bytes)) > limit {
-            return Err(QueryError::new(
-                QueryErrorKind::Memory,
-                format!("the query holds more than its memory budget of {} MB", limit >> 20),
-            )
-            .help("filter or limit earlier, or give the query more memory"));
-        }
-        Ok(())
-    }
-
-    /// Gives back what [`hold`](Self::hold) took.
-    pub fn release(&mut self, bytes: usize) {
-        self.shared.account(|held| held.saturating_sub(bytes));
-    }
-
-    /// Fails if something of this size, soon gone again, is more than the query may hold.
-    pub fn fits(&mut self, bytes: usize) -> Result<()> {
-        let fits = self.hold(bytes);
-        self.release(bytes);
+    /// Accounts for memory that is held as long as the query lasts.
+    pub fn keep(&mut self, bytes: usize) -> Result<()> {
+        let mut kept = std::mem::take(&mut self.shared.kept);
+        let fits = kept.add(self, bytes);
+        self.shared.kept = kept;
         fits
     }
 
-    /// Accounts for a list of so many items.
-    pub fn hold_items(&mut self, n: u64) -> Result<()> {
-        self.hold(usize::try_from(n).unwrap_or(usize::MAX).saturating_mul(size_of::<Value>()))
+    /// Accounts for a list of so many items that is held as long as the query lasts.
+    pub fn keep_items(&mut self, n: u64) -> Result<()> {
+        self.keep(usize::try_from(n).unwrap_or(usize::MAX).saturating_mul(size_of::<Value>()))
+    }
+
+    /// Fails if something of this size, soon gone again, is more than the query may hold.
+    pub fn fits(&self, bytes: usize) -> Result<()> {
+        Held::default().add(self, bytes)
     }
 
     pub fn warn(&mut self, message: String) {
@@ -214,6 +199,10 @@ pub struct Key {
 impl Key {
     pub fn new(name: Name) -> Self {
         Self { name, id: None }
+    }
+
+    pub fn all(names: &[Name]) -> Vec<Self> {
+        names.iter().cloned().map(Self::new).collect()
     }
 
     pub fn id(&mut self, cx: &mut Context<'_, '_>) -> Option<KeyId> {
@@ -274,17 +263,4 @@ impl Random {
     pub fn below(&mut self, n: usize) -> usize {
         ((u128::from(self.next()) * n as u128) >> 64) as usize
     }
-}
-
-/// Roughly what a value takes.
-pub fn value_bytes(value: &Value) -> usize {
-    let inner = match value {
-        Value::String(s) => s.len(),
-        Value::Bytes(b) => b.len(),
-        Value::List(items) | Value::Set(items) => items.iter().map(value_bytes).sum(),
-        Value::Map(map) => map.iter().map(|(k, v)| value_bytes(k) + value_bytes(v)).sum(),
-        Value::Path(path) => path.objects.len() * 48,
-        _ => 0,
-    };
-    inner + size_of::<Value>()
 }

@@ -9,8 +9,9 @@ use mangrove_graph::{
 
 use super::batch::{Batch, Items, Moves};
 use super::by::ByOp;
-use super::chain::MapBatch;
+use super::chain::{Child, MapBatch};
 use super::context::{Context, Key};
+use super::path::PathMode;
 use super::type_error;
 use crate::error::Result;
 use crate::plan::{MapOf, Name, Tokens};
@@ -230,17 +231,15 @@ pub fn meta_of(cx: &Context<'_, '_>, property: &VertexProperty) -> Result<Vec<(K
 
 /// `valueMap`, `propertyMap`.
 pub struct PropertyMapOp {
-    of: MapOf,
-    keys: Vec<Key>,
-    tokens: Tokens,
-    by: Vec<ByOp>,
+    pub of: MapOf,
+    pub keys: Vec<Key>,
+    pub tokens: Tokens,
+    pub by: Vec<ByOp>,
+    /// A filter of what is seen.
+    pub visible: Option<Child>,
 }
 
 impl PropertyMapOp {
-    pub fn new(of: MapOf, keys: Vec<Name>, tokens: Tokens, by: Vec<ByOp>) -> Self {
-        Self { of, keys: keys.into_iter().map(Key::new).collect(), tokens, by }
-    }
-
     fn wants(&self, key: &Value) -> bool {
         match key {
             Value::Token(Token::Id) => self.tokens.id,
@@ -256,6 +255,7 @@ impl PropertyMapOp {
             entries.extend(token_entries(cx, owner)?.into_iter().filter(|(key, _)| self.wants(key)));
         }
         let properties = properties_of(cx, owner, &mut self.keys, "a map of properties")?;
+        let properties = seen(cx, &mut self.visible, properties)?;
         let single = !matches!(owner, Value::Vertex(_));
         let first = entries.len();
         for property in properties {
@@ -301,13 +301,18 @@ fn token_entries(cx: &Context<'_, '_>, owner: &Value) -> Result<Vec<(Value, Valu
 
 /// `elementMap`: tokens, ends and the (last) value of each property, all single.
 pub struct ElementMapOp {
-    keys: Vec<Key>,
+    pub keys: Vec<Key>,
+    /// A filter of what is seen.
+    pub visible: Option<Child>,
 }
 
-impl ElementMapOp {
-    pub fn new(keys: Vec<Name>) -> Self {
-        Self { keys: keys.into_iter().map(Key::new).collect() }
-    }
+/// The properties that pass the filter, if there is one.
+fn seen(cx: &mut Context<'_, '_>, visible: &mut Option<Child>, properties: Vec<Value>) -> Result<Vec<Value>> {
+    let Some(visible) = visible else { return Ok(properties) };
+    let paths = (cx.mode() != PathMode::Off).then(|| vec![None; properties.len()]);
+    let batch = Batch { paths, ..Batch::new(Items::Values(properties)) };
+    let passes = visible.exists(cx, &batch)?;
+    Ok((0..batch.len()).filter(|row| passes[*row]).map(|row| batch.value(row)).collect())
 }
 
 impl MapBatch for ElementMapOp {
@@ -320,7 +325,8 @@ impl MapBatch for ElementMapOp {
                 map.insert(Token::Direction(Direction::In).into(), end_map(cx, edge, Direction::In)?);
                 map.insert(Token::Direction(Direction::Out).into(), end_map(cx, edge, Direction::Out)?);
             }
-            for property in properties_of(cx, &owner, &mut self.keys, "elementMap()")? {
+            let properties = properties_of(cx, &owner, &mut self.keys, "elementMap()")?;
+            for property in seen(cx, &mut self.visible, properties)? {
                 map.insert(key_of(&property)?, value_of(&property)?);
             }
             values.push(Value::map(map));

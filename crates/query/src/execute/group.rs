@@ -8,8 +8,9 @@ use super::barrier::gather_all;
 use super::batch::Batch;
 use super::by::{ByOp, eval_one, round_robin};
 use super::chain::{Child, Input, Op};
-use super::context::{Context, value_bytes};
+use super::context::Context;
 use super::keys::Groups;
+use super::memory::{Held, value_bytes};
 use super::nesting;
 use super::path;
 use super::reduce::{counted, per_scope};
@@ -33,16 +34,17 @@ pub struct GroupOp {
     key: ByOp,
     value: GroupValueOp,
     groups: Groups,
-    /// Traversers held, scoped by group.
-    held: Batch,
+    /// The traversers, scoped by group.
+    members: Batch,
+    held: Held,
     scopes: usize,
     done: bool,
 }
 
 impl GroupOp {
     pub fn new(side_effect: Option<Name>, key: ByOp, value: GroupValueOp, combine: Operator) -> Self {
-        let (groups, held) = (Groups::default(), Batch::default());
-        Self { side_effect, part: None, combine, key, value, groups, held, scopes: 1, done: false }
+        let (groups, members, held) = Default::default();
+        Self { side_effect, part: None, combine, key, value, groups, members, held, scopes: 1, done: false }
     }
 
     fn take(&mut self, cx: &mut Context<'_, '_>, batch: &Batch) -> Result<()> {
@@ -58,10 +60,11 @@ impl GroupOp {
             rows.push(row as u32);
             numbers.push(self.groups.number(scope, key));
         }
-        cx.hold(bytes)?;
+        self.held.add(cx, bytes)?;
         let mut part = batch.gather(&rows);
         part.scope = Some(numbers);
-        self.held.append(part);
+        self.held.add_batch(cx, &part)?;
+        self.members.append(part);
         Ok(())
     }
 
@@ -77,12 +80,12 @@ impl GroupOp {
         match &mut self.value {
             GroupValueOp::List(by) => {
                 let mut lists: Vec<Vec<Value>> = vec![Vec::new(); n];
-                let values = by.eval(cx, &self.held)?;
-                cx.hold_items(self.held.total())?;
+                self.held.add_items(cx, self.members.total())?;
+                let values = by.eval_parts(cx, &self.members)?;
                 for (row, value) in values.into_iter().enumerate() {
                     if let Some(value) = value {
-                        let bulk = self.held.bulk(row) as usize;
-                        lists[self.held.scope(row)].extend(std::iter::repeat_n(value, bulk));
+                        let bulk = self.members.bulk(row) as usize;
+                        lists[self.members.scope(row)].extend(std::iter::repeat_n(value, bulk));
                     }
                 }
                 Ok(lists.into_iter().map(|list| Some(Value::list(list))).collect())
@@ -90,7 +93,7 @@ impl GroupOp {
             GroupValueOp::Reduce(child) => {
                 let mut values = vec![None; n];
                 if n > 0 {
-                    let out = child.run(cx, self.held.clone(), n)?;
+                    let out = child.run(cx, self.members.clone(), n)?;
                     for row in 0..out.len() {
                         let slot: &mut Option<Value> = &mut values[out.scope(row)];
                         if slot.is_none() {
@@ -110,7 +113,8 @@ impl Op for GroupOp {
             if std::mem::replace(&mut self.done, true) {
                 return Ok(None);
             }
-            let all = gather_all(cx, input)?;
+            let mut held = Held::default();
+            let all = gather_all(cx, input, &mut held)?;
             self.take(cx, &all)?;
             self.publish(cx, &name)?;
             return Ok(Some(all).filter(|b| !b.is_empty()));
@@ -123,7 +127,7 @@ impl Op for GroupOp {
         }
         let values = self.values(cx)?;
         let maps = self.groups.maps(values, self.scopes);
-        self.held = Batch::default();
+        self.members = Batch::default();
         Ok(per_scope(maps.into_iter().map(Some).collect(), cx))
     }
 
@@ -132,7 +136,8 @@ impl Op for GroupOp {
         self.done = false;
         if self.side_effect.is_none() {
             self.groups.clear();
-            self.held = Batch::default();
+            self.members = Batch::default();
+            self.held.clear();
         }
     }
 }
@@ -143,19 +148,21 @@ pub struct GroupCountOp {
     key: ByOp,
     groups: Groups,
     counts: Vec<u64>,
+    held: Held,
     scopes: usize,
     done: bool,
 }
 
 impl GroupCountOp {
     pub fn new(side_effect: Option<Name>, key: ByOp) -> Self {
-        Self { side_effect, key, groups: Groups::default(), counts: Vec::new(), scopes: 1, done: false }
+        let (groups, counts, held) = Default::default();
+        Self { side_effect, key, groups, counts, held, scopes: 1, done: false }
     }
 
     fn take(&mut self, cx: &mut Context<'_, '_>, batch: &Batch) -> Result<()> {
         let before = self.groups.keys.len();
         if self.take_column(cx, batch)? {
-            return cx.hold((self.groups.keys.len() - before) * 128);
+            return self.held.add(cx, (self.groups.keys.len() - before) * 128);
         }
         for (row, key) in self.key.eval(cx, batch)?.into_iter().enumerate() {
             let Some(key) = key else { continue };
@@ -166,7 +173,7 @@ impl GroupCountOp {
             }
             self.counts[number] = self.counts[number].saturating_add(batch.bulk(row));
         }
-        cx.hold((self.groups.keys.len() - before) * 128)
+        self.held.add(cx, (self.groups.keys.len() - before) * 128)
     }
 
     /// By whole column, where the key is one of one type; returns false if not.
@@ -210,7 +217,8 @@ impl Op for GroupCountOp {
             if std::mem::replace(&mut self.done, true) {
                 return Ok(None);
             }
-            let all = gather_all(cx, input)?;
+            let mut held = Held::default();
+            let all = gather_all(cx, input, &mut held)?;
             self.take(cx, &all)?;
             self.publish(cx, &name);
             return Ok(Some(all).filter(|b| !b.is_empty()));
@@ -230,6 +238,7 @@ impl Op for GroupCountOp {
         if self.side_effect.is_none() {
             self.groups.clear();
             self.counts.clear();
+            self.held.clear();
         }
     }
 }
@@ -239,12 +248,13 @@ pub struct TreeOp {
     side_effect: Option<Name>,
     by: Vec<ByOp>,
     trees: Vec<Tree>,
+    held: Held,
     done: bool,
 }
 
 impl TreeOp {
     pub fn new(side_effect: Option<Name>, by: Vec<ByOp>) -> Self {
-        Self { side_effect, by, trees: vec![Tree::default()], done: false }
+        Self { side_effect, by, trees: vec![Tree::default()], held: Held::default(), done: false }
     }
 
     fn take(&mut self, cx: &mut Context<'_, '_>, batch: &Batch) -> Result<()> {
@@ -258,7 +268,7 @@ impl TreeOp {
             }
             nesting::check_tree_depth(objects.len())?;
             let scope = if self.side_effect.is_some() { 0 } else { batch.scope(row) };
-            cx.hold(objects.len() * size_of::<Value>())?;
+            self.held.add(cx, objects.len() * size_of::<Value>())?;
             grow(&mut self.trees[scope], &objects);
         }
         Ok(())
@@ -286,7 +296,8 @@ impl Op for TreeOp {
             if std::mem::replace(&mut self.done, true) {
                 return Ok(None);
             }
-            let all = gather_all(cx, input)?;
+            let mut held = Held::default();
+            let all = gather_all(cx, input, &mut held)?;
             self.publish(cx, &name, &all)?;
             return Ok(Some(all).filter(|b| !b.is_empty()));
         }
@@ -303,6 +314,7 @@ impl Op for TreeOp {
     fn reset(&mut self, scopes: usize) {
         self.done = false;
         if self.side_effect.is_none() {
+            self.held.clear();
             self.trees.clear();
             self.trees.resize_with(scopes.max(1), Tree::default);
         }

@@ -27,10 +27,10 @@ pub struct HopOp {
 }
 
 impl HopOp {
-    pub fn new(direction: Direction, labels: Vec<Name>, to_edges: bool, any_order: bool) -> Self {
+    pub fn new(direction: Direction, labels: Vec<Name>, to_edges: bool, any_order: bool, limit: Option<u64>) -> Self {
         let wants = Wants { rows: true, neighbors: !to_edges, edges: to_edges };
         Self {
-            hop: Hop { direction, labels: None, limit: None, wants },
+            hop: Hop { direction, labels: None, limit: limit.and_then(|limit| usize::try_from(limit).ok()), wants },
             labels: EdgeLabels::new(labels),
             to_edges,
             any_order,

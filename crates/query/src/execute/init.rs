@@ -82,7 +82,8 @@ impl ScanOp {
     /// The vertices an index names for one of the filters and that pass the others; `None` where no index answers.
     fn indexed(&mut self, cx: &mut Context<'_, '_>) -> Result<Option<Vec<VertexId>>> {
         let fresh = self.cursor.label == 0 && self.cursor.local == 0;
-        if self.kind == ElementKind::Edge || self.ids.is_some() || !fresh || cx.view().schema().indexes.is_empty() {
+        let off = cx.shared.index_off;
+        if off || self.kind == ElementKind::Edge || self.ids.is_some() || !fresh || cx.view().schema().indexes.is_empty() {
             return Ok(None);
         }
         let scan = self.prepare(cx);

@@ -5,6 +5,7 @@ use mangrove_graph::{Map, Value};
 use super::batch::{Batch, Items, Moves};
 use super::chain::{Child, Input, MapBatch, Op};
 use super::context::Context;
+use super::memory::Held;
 use crate::error::Result;
 
 /// `constant(v)`.
@@ -50,7 +51,7 @@ impl MapBatch for SpreadOp {
         if batch.bulk.is_none() {
             return Ok(batch);
         }
-        cx.hold_items(batch.total())?;
+        Held::default().add_items(cx, batch.total())?;
         let rows: Vec<u32> =
             (0..batch.len() as u32).flat_map(|row| std::iter::repeat_n(row, batch.bulk(row as usize) as usize)).collect();
         Ok(Batch { bulk: None, ..batch.gather(&rows) })

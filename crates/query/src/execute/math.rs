@@ -3,7 +3,7 @@
 use mangrove_graph::Value;
 
 use super::batch::{Batch, Moves};
-use super::by::{ByOp, eval_at, round_robin};
+use super::by::{ByOp, eval_one, round_robin};
 use super::chain::MapBatch;
 use super::context::Context;
 use super::select::scope_value;
@@ -238,10 +238,16 @@ impl MathStep {
                 )));
             };
             let value = match round_robin(&mut self.by, at) {
-                Some(by) => match eval_at(by, cx, batch, row, value)? {
-                    Some(value) => value,
-                    None => return Ok(None),
-                },
+                Some(by) => {
+                    let found = match &**name {
+                        "_" => by.eval(cx, &batch.gather(&[row as u32]))?.pop().flatten(),
+                        _ => eval_one(by, cx, value)?,
+                    };
+                    match found {
+                        Some(value) => value,
+                        None => return Ok(None),
+                    }
+                }
                 None => value,
             };
             match value.as_f64() {

@@ -11,7 +11,7 @@ use super::context::Context;
 use super::mutate::{PropertyToSet, create_edge, create_vertex, label_name, set_property};
 use super::text::OperandOp;
 use crate::error::{QueryError, Result};
-use crate::plan::{Name, split_cardinality};
+use crate::plan::{Name, PartitionStrategy, split_cardinality};
 
 pub struct MergeOp {
     pub kind: ElementKind,
@@ -20,6 +20,7 @@ pub struct MergeOp {
     pub on_match: Option<OperandOp>,
     pub out_vertex: Option<OperandOp>,
     pub in_vertex: Option<OperandOp>,
+    pub partition: Option<PartitionStrategy>,
 }
 
 impl MapBatch for MergeOp {
@@ -52,6 +53,7 @@ impl MergeOp {
             None => Some(one.value(0)),
         };
         let mut search = self.map_of(search, step)?;
+        self.mark(&mut search);
         validate(&search, self.kind, step)?;
         if self.kind == ElementKind::Edge {
             search = self.with_ends(cx, one, search)?;
@@ -67,12 +69,33 @@ impl MergeOp {
             ElementKind::Vertex => find_vertices(cx, &search)?.into_iter().map(Value::Vertex).collect::<Vec<_>>(),
             ElementKind::Edge => find_edges(cx, &search)?.into_iter().map(Value::Edge).collect(),
         };
+        let found = self.readable(cx, found)?;
         if found.is_empty() {
             return Ok(vec![self.create(cx, one, search)?]);
         }
         for element in &found {
             self.matched(cx, one, element)?;
         }
+        Ok(found)
+    }
+
+    /// What is looked for and made is in the partition that is written to.
+    fn mark(&self, map: &mut Map) {
+        self.partition.iter().for_each(|partition| partition.mark(map));
+    }
+
+    /// The elements that are in a partition that is read, where none is written to that they were looked for in.
+    fn readable(&self, cx: &mut Context<'_, '_>, mut found: Vec<Value>) -> Result<Vec<Value>> {
+        let Some(partition) = self.partition.as_ref().filter(|partition| partition.write.is_none()) else {
+            return Ok(found);
+        };
+        let Some(key) = cx.view().schema().key(&partition.key) else { return Ok(Vec::new()) };
+        let mut cells = Vec::with_capacity(found.len());
+        for element in &found {
+            cells.push(element.element_id().map(|id| cx.view().cell(id, key)).transpose()?.unwrap_or_default());
+        }
+        let mut cells = cells.iter();
+        found.retain(|_| cells.next().is_some_and(|cell| cell.values().any(|value| partition.reads(value))));
         Ok(found)
     }
 

@@ -35,12 +35,14 @@ mod list;
 mod map;
 mod matching;
 mod math;
+mod memory;
 mod merge;
 mod mutate;
 mod nesting;
 mod number;
 mod parallel;
 mod path;
+mod portion;
 mod profile;
 mod reduce;
 mod repeat;
@@ -48,6 +50,7 @@ mod resource;
 mod select;
 mod set;
 mod side_effect;
+mod sort;
 mod text;
 
 use std::sync::Arc;
@@ -64,7 +67,7 @@ use chain::{Chain, Once};
 use context::{Context, Shared};
 use parallel::Help;
 
-pub(crate) use compile::path_mode;
+pub(crate) use compile::{path_mode, shows_paths};
 pub(crate) use math::parse as parse_math;
 pub use path::PathMode;
 pub use profile::{Messages, Profile, StepProfile};
@@ -114,7 +117,12 @@ impl Execution {
         // Where there can be no more views, for want of readers' places perhaps, the query does with fewer helpers.
         let views: Vec<_> = (0..crew.len()).map_while(|_| view.fork().ok().flatten()).collect();
         let source = Arc::new(plan.source.clone());
-        (!views.is_empty()).then(|| Help { crew: crew.clone(), views: Arc::new(views.into()), source })
+        (!views.is_empty()).then(|| Help {
+            crew: crew.clone(),
+            views: Arc::new(views.into()),
+            source,
+            helped_nanos: Arc::default(),
+        })
     }
 
     /// The next results, `None` at the end. After an error the query has ended.
@@ -170,7 +178,7 @@ impl Execution {
         let mut all = Vec::new();
         while let Some(mut values) = self.next(graph)? {
             let mut context = Context { graph, shared: &mut self.shared };
-            context.hold_items(values.len() as u64).map_err(|e| e.in_text(&self.text))?;
+            context.keep_items(values.len() as u64).map_err(|e| e.in_text(&self.text))?;
             if all.is_empty() {
                 all = values;
             } else {

@@ -26,12 +26,12 @@ use std::time::{Duration, Instant};
 
 use mangrove_graph::GraphView;
 
-use super::barrier::batch_bytes;
 use super::batch::Batch;
 use super::chain::{Chain, Input, Inside, Once, Op};
 use super::compile;
 use super::context::{Context, Shared};
 use super::hop::as_stored;
+use super::memory::Held;
 use super::profile::Messages;
 use crate::crew::{Crew, Job, Offer};
 use crate::error::Result;
@@ -56,6 +56,8 @@ pub struct Help {
     pub crew: Arc<Crew>,
     pub views: Views,
     pub source: Arc<SourceConfig>,
+    /// The time helpers have spent on the query, by which crews tell who has had the least.
+    pub helped_nanos: Arc<AtomicU64>,
 }
 
 /// Whether each traverser goes its own way through the step, unseen by the others.
@@ -79,7 +81,7 @@ pub fn is_independent(step: &Step) -> bool {
             | Step::Values(_)
             | Step::Properties(_)
             | Step::PropertyMap { .. }
-            | Step::ElementMap(_)
+            | Step::ElementMap { .. }
             | Step::Constant(_)
             | Step::Identity
             | Step::Map(_)
@@ -125,7 +127,10 @@ pub fn is_heavy(step: &Step) -> bool {
     let mut has_child = false;
     step.for_each_child(&mut |_| has_child = true);
     has_child
-        || matches!(step, Step::Hop { .. } | Step::Has(_) | Step::Values(_) | Step::PropertyMap { .. } | Step::ElementMap(_))
+        || matches!(
+            step,
+            Step::Hop { .. } | Step::Has(_) | Step::Values(_) | Step::PropertyMap { .. } | Step::ElementMap { .. }
+        )
 }
 
 /// A run of independent steps.
@@ -190,7 +195,6 @@ impl ParallelOp {
                     Ok(done) => done?,
                     Err(panic) => resume_unwind(panic),
                 };
-                cx.release(done.bytes);
                 self.ready.extend(done.batches);
                 done.warnings.into_iter().for_each(|warning| cx.warn(warning));
             } else if !self.input_ended && state.waiting.is_empty() {
@@ -296,9 +300,7 @@ fn run(chain: &mut Chain, cx: &mut Context<'_, '_>, message: Batch) -> Result<Do
     let mut start = Once::new(message);
     let mut done = Done::default();
     while let Some(batch) = chain.pull(cx, &mut start)? {
-        let bytes = batch_bytes(&batch);
-        cx.hold(bytes)?;
-        done.bytes += bytes;
+        done.held.add_batch(cx, &batch)?;
         done.batches.push(batch);
     }
     Ok(done)
@@ -310,8 +312,8 @@ type Outcome = std::result::Result<Result<Done>, Box<dyn Any + Send>>;
 #[derive(Default)]
 struct Done {
     batches: Vec<Batch>,
-    /// Accounted for until they are consumed.
-    bytes: usize,
+    /// Until they are consumed.
+    held: Held,
     warnings: Vec<String>,
 }
 
@@ -322,7 +324,8 @@ struct Stage {
     state: Mutex<State>,
     changed: Condvar,
     stopped: Arc<AtomicBool>,
-    helped_nanos: AtomicU64,
+    /// Of the whole query.
+    helped_nanos: Arc<AtomicU64>,
 }
 
 struct State {
@@ -412,7 +415,7 @@ impl Stage {
             state: Mutex::new(state),
             changed: Condvar::new(),
             stopped,
-            helped_nanos: AtomicU64::new(0),
+            helped_nanos: help.helped_nanos.clone(),
         })
     }
 

@@ -6,7 +6,8 @@ use mangrove_graph::Value;
 
 use super::batch::{Batch, Items, Moves};
 use super::chain::{Input, MapBatch, Op, reduced};
-use super::context::{Context, value_bytes};
+use super::context::Context;
+use super::memory::{Held, value_bytes};
 use super::number::{self, Arithmetic};
 use crate::error::{QueryError, Result};
 use crate::plan::{Operator, Reduction};
@@ -164,24 +165,25 @@ pub struct FoldOp {
     seed: Option<(Value, Operator)>,
     scopes: usize,
     done: bool,
+    held: Held,
 }
 
 impl FoldOp {
     pub fn new(seed: Option<(Value, Operator)>) -> Self {
-        Self { seed, scopes: 1, done: false }
+        Self { seed, scopes: 1, done: false, held: Held::default() }
     }
 
-    fn lists(&self, cx: &mut Context<'_, '_>, input: &mut dyn Input) -> Result<Vec<Value>> {
+    fn lists(&mut self, cx: &mut Context<'_, '_>, input: &mut dyn Input) -> Result<Vec<Value>> {
         let mut lists: Vec<Vec<Value>> = vec![Vec::new(); self.scopes];
         while let Some(batch) = input.pull(cx)? {
-            cx.hold_items(batch.total())?;
+            self.held.add_items(cx, batch.total())?;
             let mut bytes = 0;
             for row in 0..batch.len() {
                 let value = batch.value(row);
                 bytes += value_bytes(&value);
                 lists[batch.scope(row)].extend(std::iter::repeat_n(value, batch.bulk(row) as usize));
             }
-            cx.hold(bytes)?;
+            self.held.add(cx, bytes)?;
         }
         Ok(lists.into_iter().map(Value::list).collect())
     }
@@ -213,6 +215,7 @@ impl Op for FoldOp {
     fn reset(&mut self, scopes: usize) {
         self.scopes = scopes.max(1);
         self.done = false;
+        self.held.clear();
     }
 }
 

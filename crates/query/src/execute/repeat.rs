@@ -5,10 +5,11 @@
 
 use std::collections::VecDeque;
 
-use super::barrier::{batch_bytes, gather_all};
+use super::barrier::gather_all;
 use super::batch::Batch;
 use super::chain::{Child, Input, Inside, Once, Op};
 use super::context::Context;
+use super::memory::Held;
 use super::nesting;
 use crate::error::Result;
 use crate::plan::Name;
@@ -35,8 +36,8 @@ pub struct RepeatOp {
     /// The frontier of the round under way, given to the body.
     start: Option<Once>,
     next_frontier: Batch,
-    /// Bytes of the next frontier, as accounted for.
-    held: usize,
+    /// For the next frontier.
+    held: Held,
     ready: VecDeque<Batch>,
     scopes: usize,
     begun: bool,
@@ -60,7 +61,7 @@ impl RepeatOp {
             rounds: 0,
             start: None,
             next_frontier: Batch::default(),
-            held: 0,
+            held: Held::default(),
             ready: VecDeque::new(),
             scopes: 1,
             begun: false,
@@ -119,9 +120,10 @@ impl RepeatOp {
     /// Begins a round, or the next batch of input if the frontier is used up; false at the end.
     fn begin_round(&mut self, cx: &mut Context<'_, '_>, input: &mut dyn Input) -> Result<bool> {
         let frontier = std::mem::take(&mut self.next_frontier);
-        cx.release(std::mem::take(&mut self.held));
+        self.held.clear();
         let frontier = if frontier.is_empty() {
-            let batch = if self.all_at_once { gather_all(cx, input)? } else { input.pull(cx)?.unwrap_or_default() };
+            let batch =
+                if self.all_at_once { gather_all(cx, input, &mut self.held)? } else { input.pull(cx)?.unwrap_or_default() };
             if batch.is_empty() {
                 return Ok(false);
             }
@@ -138,7 +140,7 @@ impl RepeatOp {
             } else {
                 self.body.begin(self.scopes);
             }
-            self.start = Some(Once::new(staying));
+            self.start = Some(if self.all_at_once { Once::whole(staying) } else { Once::new(staying) });
         }
         Ok(true)
     }
@@ -154,9 +156,7 @@ impl RepeatOp {
         let staying = self.inside(cx, |this, cx| this.pass(cx, out, false));
         self.rounds -= 1;
         let staying = staying?;
-        let bytes = batch_bytes(&staying);
-        cx.hold(bytes)?;
-        self.held += bytes;
+        self.held.add_batch(cx, &staying)?;
         self.next_frontier.append(staying);
         Ok(())
     }
@@ -185,6 +185,7 @@ impl Op for RepeatOp {
         self.rounds = 0;
         self.start = None;
         self.next_frontier = Batch::default();
+        self.held.clear();
         self.ready.clear();
         self.scopes = scopes;
         self.begun = false;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use mangrove_graph::{Map, Path, Tree, Value};
 
 use super::batch::{Batch, Items, Moves};
-use super::by::{ByOp, eval_one, round_robin};
+use super::by::{ByOp, beginning, eval_one, round_robin};
 use super::chain::{Child, MapBatch};
 use super::context::Context;
 use super::{number, path, type_error};
@@ -58,14 +58,14 @@ impl SelectOp {
             }
         }
         let Some(by) = self.by.first_mut() else { return Ok(found.finish(&batch, cx.mode())) };
-        let chosen = Batch { items: Items::from_values(found.values), ..batch.gather(&found.rows) };
+        let chosen = beginning(cx, found.values);
         let mut moves = Moves::default();
-        for (row, value) in by.eval(cx, &chosen)?.into_iter().enumerate() {
+        for (row, value) in found.rows.into_iter().zip(by.eval(cx, &chosen)?) {
             if let Some(value) = value {
-                moves.push(row, value);
+                moves.push(row as usize, value);
             }
         }
-        Ok(moves.finish(&chosen, cx.mode()))
+        Ok(moves.finish(&batch, cx.mode()))
     }
 
     fn select_map(&mut self, cx: &mut Context<'_, '_>, batch: &Batch, row: usize) -> Result<Option<Value>> {

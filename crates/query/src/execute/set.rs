@@ -3,10 +3,12 @@
 use hashbrown::HashSet;
 use mangrove_graph::{Map, Value, VertexId};
 
+use super::barrier::gather_all;
 use super::batch::{Batch, Items};
 use super::by::ByOp;
 use super::chain::{Input, MapBatch, Op};
-use super::context::{Context, value_bytes};
+use super::context::Context;
+use super::memory::{Held, batch_bytes, value_bytes};
 use super::select::scope_value;
 use crate::error::Result;
 use crate::plan::{Name, Pop};
@@ -18,6 +20,7 @@ pub struct VertexSet {
     last: usize,
     /// Vertices far beyond dense ranges, so that one large id does not cost a large table.
     sparse: HashSet<VertexId>,
+    pages_made: usize,
 }
 
 type Page = [u64; PAGE_WORDS];
@@ -34,10 +37,10 @@ impl VertexSet {
         if page >= PAGES_MAX {
             return self.sparse.insert(vertex);
         }
-        let pages = self.pages(vertex.0 - local);
-        let words = match pages.get_mut(page as usize) {
+        let at = self.place(vertex.0 - local);
+        let words = match self.labels[at].1.get_mut(page as usize) {
             Some(Some(words)) => words,
-            _ => page_made(pages, page as usize),
+            _ => page_made(&mut self.labels[at].1, page as usize, &mut self.pages_made),
         };
         let bit = local % PAGE_BITS;
         let word = &mut words[(bit / 64) as usize];
@@ -59,28 +62,35 @@ impl VertexSet {
         fresh.truncate(kept);
     }
 
-    #[cold]
+    /// Roughly what it takes.
+    fn bytes(&self) -> usize {
+        self.pages_made * size_of::<Page>() + self.sparse.capacity() * size_of::<VertexId>()
+    }
+
+    /// Where the pages of a label are.
+    #[inline]
     fn place(&mut self, prefix: u64) -> usize {
+        if self.labels.get(self.last).is_none_or(|(p, _)| *p != prefix) {
+            self.last = self.search(prefix);
+        }
+        self.last
+    }
+
+    #[cold]
+    fn search(&mut self, prefix: u64) -> usize {
         self.labels.iter().position(|(p, _)| *p == prefix).unwrap_or_else(|| {
             self.labels.push((prefix, Vec::new()));
             self.labels.len() - 1
         })
     }
-
-    #[inline]
-    fn pages(&mut self, prefix: u64) -> &mut Vec<Option<Box<Page>>> {
-        if self.labels.get(self.last).is_none_or(|(p, _)| *p != prefix) {
-            self.last = self.place(prefix);
-        }
-        &mut self.labels[self.last].1
-    }
 }
 
 #[cold]
-fn page_made(pages: &mut Vec<Option<Box<Page>>>, page: usize) -> &mut Page {
+fn page_made<'a>(pages: &'a mut Vec<Option<Box<Page>>>, page: usize, made: &mut usize) -> &'a mut Page {
     if page >= pages.len() {
         pages.resize_with(page + 1, || None);
     }
+    *made += 1;
     pages[page].get_or_insert_with(|| Box::new([0; PAGE_WORDS]))
 }
 
@@ -88,29 +98,43 @@ fn page_made(pages: &mut Vec<Option<Box<Page>>>, page: usize) -> &mut Page {
 pub struct DedupOp {
     labels: Vec<Name>,
     by: Vec<ByOp>,
-    vertices: Vec<VertexSet>,
+    scopes: usize,
+    /// Of the only scope.
+    vertices: VertexSet,
+    /// Of many scopes, each of which sees few.
+    scoped: HashSet<(u32, VertexId)>,
     values: HashSet<(u32, Value)>,
+    values_bytes: usize,
+    held: Held,
 }
 
 impl DedupOp {
     pub fn new(labels: Vec<Name>, by: Vec<ByOp>) -> Self {
-        Self { labels, by, vertices: vec![VertexSet::default()], values: HashSet::new() }
+        let (vertices, scoped, values, held) = Default::default();
+        Self { labels, by, scopes: 1, vertices, scoped, values, values_bytes: 0, held }
     }
 
     fn plain_vertices(&mut self, batch: Batch) -> Batch {
         let Some(ids) = batch.vertices() else { return batch };
         let mut rows = Vec::with_capacity(ids.len());
-        match &batch.scope {
-            None => self.vertices[0].insert_all(ids, &mut rows),
-            Some(scopes) => {
-                for (row, (id, scope)) in (0u32..).zip(ids.iter().zip(scopes)) {
-                    if self.vertices[*scope as usize].insert(*id) {
-                        rows.push(row);
-                    }
-                }
-            }
+        if self.scopes == 1 {
+            self.vertices.insert_all(ids, &mut rows);
+        } else {
+            let is_new = |row: &u32| self.scoped.insert((batch.scope(*row as usize) as u32, ids[*row as usize]));
+            rows.extend((0..ids.len() as u32).filter(is_new));
         }
         if rows.len() == ids.len() { batch } else { batch.gather(&rows) }
+    }
+
+    fn insert_vertex(&mut self, scope: usize, vertex: VertexId) -> bool {
+        if self.scopes == 1 { self.vertices.insert(vertex) } else { self.scoped.insert((scope as u32, vertex)) }
+    }
+
+    /// Accounts for all that was seen.
+    fn account(&mut self, cx: &Context<'_, '_>) -> Result<()> {
+        self.held.clear();
+        let scoped = self.scoped.capacity() * size_of::<(u32, VertexId)>();
+        self.held.add(cx, self.vertices.bytes() + scoped + self.values_bytes)
     }
 
     /// What each row is told apart by; `None` drops it.
@@ -142,22 +166,20 @@ impl DedupOp {
         }
         let keys = self.keys(cx, &batch)?;
         let mut keep = Vec::with_capacity(keys.len());
-        let mut bytes = 0;
         for (row, key) in keys.into_iter().enumerate() {
             let new = match key {
                 // The same vertex may come in batches of both kinds.
-                Some(Value::Vertex(id)) => self.vertices[batch.scope(row)].insert(id),
+                Some(Value::Vertex(id)) => self.insert_vertex(batch.scope(row), id),
                 Some(key) => {
                     let size = value_bytes(&key) + 16;
                     let new = self.values.insert((batch.scope(row) as u32, key));
-                    bytes += if new { size } else { 0 };
+                    self.values_bytes += if new { size } else { 0 };
                     new
                 }
                 None => false,
             };
             keep.push(new);
         }
-        cx.hold(bytes)?;
         Ok(batch.filter(&keep))
     }
 }
@@ -166,6 +188,7 @@ impl Op for DedupOp {
     fn next(&mut self, cx: &mut Context<'_, '_>, input: &mut dyn Input) -> Result<Option<Batch>> {
         while let Some(batch) = input.pull(cx)? {
             let mut batch = self.deduplicate(cx, batch)?;
+            self.account(cx)?;
             batch.bulk = None;
             if !batch.is_empty() {
                 return Ok(Some(batch));
@@ -175,17 +198,16 @@ impl Op for DedupOp {
     }
 
     fn reset(&mut self, scopes: usize) {
-        self.vertices.clear();
-        self.vertices.resize_with(scopes.max(1), VertexSet::default);
+        self.scopes = scopes.max(1);
+        self.vertices = VertexSet::default();
+        self.scoped.clear();
         self.values.clear();
+        self.values_bytes = 0;
+        self.held.clear();
     }
 
     /// What was seen in one round stays seen in the next.
-    fn next_round(&mut self, scopes: usize) {
-        if self.vertices.len() < scopes {
-            self.vertices.resize_with(scopes, VertexSet::default);
-        }
-    }
+    fn next_round(&mut self, _: usize) {}
 }
 
 /// `range(low, high)`, `limit`, `skip`, by scope.
@@ -265,12 +287,15 @@ impl Op for TailOp {
         if std::mem::replace(&mut self.done, true) {
             return Ok(None);
         }
-        let mut all = Batch::default();
+        let (mut all, mut held) = (Batch::default(), Held::default());
+        let room = usize::try_from(self.count).unwrap_or(usize::MAX);
         while let Some(batch) = input.pull(cx)? {
+            held.add_batch(cx, &batch)?;
             all.append(batch);
-            if self.scopes == 1 && all.len() as u64 > (self.count + 1024) * 2 {
-                let surplus = all.len() - self.count as usize;
-                all.split_front(surplus);
+            if self.scopes == 1 && all.len() / 2 > room.saturating_add(1024) {
+                all = all.slice(all.len() - room..all.len());
+                held.clear();
+                held.add(cx, batch_bytes(&all))?;
             }
         }
         let mut left = vec![self.count; self.scopes];
@@ -312,24 +337,20 @@ impl Op for SampleOp {
         if std::mem::replace(&mut self.done, true) {
             return Ok(None);
         }
-        let mut all = Batch::default();
-        while let Some(batch) = input.pull(cx)? {
-            all.append(batch);
-        }
+        let mut held = Held::default();
+        let mut all = gather_all(cx, input, &mut held)?;
         if all.is_empty() {
             return Ok(None);
         }
         let weights = match &mut self.by {
-            Some(by) => by.eval(cx, &all)?.iter().map(|w| w.as_ref().and_then(Value::as_f64).unwrap_or(0.0)).collect(),
+            Some(by) => by.eval_parts(cx, &all)?.iter().map(|w| weight(w.as_ref().and_then(Value::as_f64))).collect(),
             None => vec![1.0; all.len()],
         };
+        let mut pools: Vec<Vec<usize>> = vec![Vec::new(); self.scopes];
+        (0..all.len()).filter(|row| weights[*row] > 0.0).for_each(|row| pools[all.scope(row)].push(row));
         let mut bulks = vec![0; all.len()];
-        for scope in 0..self.scopes {
-            let mut pool: Vec<(usize, u64)> =
-                (0..all.len()).filter(|row| all.scope(*row) == scope).map(|row| (row, all.bulk(row))).collect();
-            for row in draw(cx, &mut pool, &weights, self.count) {
-                bulks[row] += 1;
-            }
+        for pool in pools {
+            draw(cx, &pool, &all, &weights, self.count, &mut bulks)?;
         }
         let keep: Vec<bool> = bulks.iter().map(|b| *b > 0).collect();
         all.bulk = Some(bulks);
@@ -342,23 +363,81 @@ impl Op for SampleOp {
     }
 }
 
-/// Draws up to `count` from a pool of (row, how many there are), by weight of the row.
-fn draw(cx: &mut Context<'_, '_>, pool: &mut [(usize, u64)], weights: &[f64], count: usize) -> Vec<usize> {
-    let mut drawn = Vec::new();
-    let mut total: f64 = pool.iter().map(|(row, n)| weights[*row] * *n as f64).sum();
-    while drawn.len() < count && total > 0.0 {
-        let mut point = cx.shared.random.fraction() * total;
-        let Some(at) = pool.iter().position(|(row, n)| {
-            point -= weights[*row] * *n as f64;
-            point < 0.0 && *n > 0
-        }) else {
-            break;
-        };
-        pool[at].1 -= 1;
-        total -= weights[pool[at].0];
-        drawn.push(pool[at].0);
+/// A weight one can draw by; what is none weighs nothing.
+fn weight(given: Option<f64>) -> f64 {
+    given.filter(|w| w.is_finite()).unwrap_or(0.0).max(0.0)
+}
+
+/// Draws up to `count` traversers from the rows of a pool without replacement, by weight, and counts them. O(log n) each.
+fn draw(
+    cx: &mut Context<'_, '_>,
+    pool: &[usize],
+    all: &Batch,
+    weights: &[f64],
+    count: usize,
+    drawn: &mut [u64],
+) -> Result<()> {
+    let total = pool.iter().fold(0u64, |sum, row| sum.saturating_add(all.bulk(*row)));
+    if total <= count as u64 {
+        pool.iter().for_each(|row| drawn[*row] = all.bulk(*row));
+        return Ok(());
     }
-    drawn
+    let mut sums = Sums::new(pool.iter().map(|row| weights[*row] * all.bulk(*row) as f64));
+    for draws in 0..count {
+        if draws % 4096 == 0 {
+            cx.check()?;
+        }
+        let at = sums.find(cx.shared.random.fraction());
+        // Sums of floats are not exact: at a border the row found may be used up, and one that is not stands in.
+        let has_more = |at: &usize| drawn[pool[*at]] < all.bulk(pool[*at]);
+        let Some(at) = (at..pool.len()).chain(0..at).find(has_more) else { break };
+        drawn[pool[at]] += 1;
+        sums.add(at, -weights[pool[at]]);
+    }
+    Ok(())
+}
+
+/// Weights in a tree of their sums (Fenwick, 1994).
+struct Sums {
+    tree: Vec<f64>,
+    total: f64,
+}
+
+impl Sums {
+    fn new(weights: impl Iterator<Item = f64>) -> Self {
+        let mut tree: Vec<f64> = std::iter::once(0.0).chain(weights).collect();
+        let total = tree.iter().sum();
+        for at in 1..tree.len() {
+            let parent = at + (at & at.wrapping_neg());
+            if parent < tree.len() {
+                tree[parent] += tree[at];
+            }
+        }
+        Self { tree, total }
+    }
+
+    fn add(&mut self, at: usize, weight: f64) {
+        self.total += weight;
+        let mut at = at + 1;
+        while at < self.tree.len() {
+            self.tree[at] += weight;
+            at += at & at.wrapping_neg();
+        }
+    }
+
+    /// The position at which the running sum passes a fraction of the total.
+    fn find(&self, fraction: f64) -> usize {
+        let mut rest = fraction * self.total;
+        let (mut at, mut step) = (0, self.tree.len().next_power_of_two() / 2);
+        while step > 0 {
+            if at + step < self.tree.len() && self.tree[at + step] <= rest {
+                at += step;
+                rest -= self.tree[at];
+            }
+            step /= 2;
+        }
+        at.min(self.tree.len() - 2)
+    }
 }
 
 /// The local forms: on the items of a collection.

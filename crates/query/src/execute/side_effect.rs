@@ -10,7 +10,8 @@ use super::barrier::gather_all;
 use super::batch::Batch;
 use super::by::ByOp;
 use super::chain::{Input, MapBatch, Op};
-use super::context::{Context, value_bytes};
+use super::context::Context;
+use super::memory::{Held, value_bytes};
 use super::reduce::per_scope;
 use super::{nesting, number, type_error};
 use crate::error::{QueryError, Result};
@@ -170,13 +171,13 @@ impl AggregateOp {
         for (row, value) in values.into_iter().enumerate() {
             if let Some(value) = value {
                 if !matches!(cx.shared.side_effects.get(&self.name), Some(Value::BulkSet(_))) {
-                    cx.hold_items(batch.bulk(row))?;
+                    cx.keep_items(batch.bulk(row))?;
                 }
                 bytes += value_bytes(&value);
                 cx.shared.side_effects.add(&self.name, value, batch.bulk(row))?;
             }
         }
-        cx.hold(bytes)
+        cx.keep(bytes)
     }
 }
 
@@ -190,7 +191,8 @@ impl Op for AggregateOp {
         if std::mem::replace(&mut self.done, true) {
             return Ok(None);
         }
-        let all = gather_all(cx, input)?;
+        let mut held = Held::default();
+        let all = gather_all(cx, input, &mut held)?;
         self.add(cx, &all)?;
         Ok(Some(all).filter(|b| !b.is_empty()))
     }
@@ -298,7 +300,7 @@ impl Op for SubgraphOp {
         let grown = graph.vertices.len() + graph.edges.len() - before;
         cx.shared.side_effects.set(&self.name, Value::Subgraph(shared));
         added?;
-        cx.hold(grown * 2 * size_of::<EdgeRef>())?;
+        cx.keep(grown * 2 * size_of::<EdgeRef>())?;
         Ok(Some(batch))
     }
 }

@@ -1,14 +1,14 @@
 //! Where a traversal ends in a number that no order can change, or is only asked whether it gives anything, its hops may visit
 //! vertices in the order they are stored.
 
-use super::{Place, Rule, RuleContext};
+use super::{Place, Rule, RuleContext, Way};
 use crate::execute::PathMode;
 use crate::plan::{Reduction, Repeat, Scope, Step, Traversal};
 
 pub(super) const RULE: Rule = Rule {
     name: "any-order",
     description: "hops that end in a count, min or max visit vertices as they are stored",
-    rewrite,
+    way: Way::Rewrite(rewrite),
 };
 
 fn rewrite(traversal: &mut Traversal, place: Place, cx: &RuleContext<'_>) {

@@ -1,12 +1,15 @@
 //! Traversers that stand on the same vertex are merged between hops, so a frontier grows with the vertices reached, not with
 //! the ways to reach them.
 
-use super::{Place, Rule, RuleContext};
+use super::{Place, Rule, RuleContext, Way};
 use crate::execute::PathMode;
 use crate::plan::{Scope, Step, StepNode, Traversal};
 
-pub(super) const RULE: Rule =
-    Rule { name: "bulking", description: "traversers on the same vertex are merged between hops", rewrite };
+pub(super) const RULE: Rule = Rule {
+    name: "bulking",
+    description: "traversers on the same vertex are merged between hops",
+    way: Way::Rewrite(rewrite),
+};
 
 fn rewrite(traversal: &mut Traversal, place: Place, cx: &RuleContext<'_>) {
     if place == Place::Child || cx.mode == PathMode::Full || cx.has_sack {

@@ -1,10 +1,10 @@
 //! `V().has(…).count()` is answered by the scan, which makes no traversers.
 
-use super::{Place, Rule, RuleContext};
+use super::{Place, Rule, RuleContext, Way};
 use crate::plan::{Reduction, Scope, Step, Traversal};
 
 pub(super) const RULE: Rule =
-    Rule { name: "count-scan", description: "a scan that is only counted makes no traversers", rewrite };
+    Rule { name: "count-scan", description: "a scan that is only counted makes no traversers", way: Way::Rewrite(rewrite) };
 
 fn rewrite(traversal: &mut Traversal, place: Place, _: &RuleContext<'_>) {
     if place != Place::Top {

@@ -1,12 +1,12 @@
 //! `out().count()` and `where(out())` read degrees, not neighbours.
 
-use super::{Place, Rule, RuleContext};
+use super::{Place, Rule, RuleContext, Way};
 use crate::plan::{Reduction, Scope, Step, Traversal};
 
 pub(super) const RULE: Rule = Rule {
     name: "degree",
     description: "a hop that is only counted, or asked for, reads degrees, never neighbours",
-    rewrite,
+    way: Way::Rewrite(rewrite),
 };
 
 fn rewrite(traversal: &mut Traversal, _: Place, _: &RuleContext<'_>) {

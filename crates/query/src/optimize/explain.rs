@@ -66,8 +66,8 @@ pub fn explain(plan: &mut Plan, view: &dyn GraphView, rules_off: &[String]) -> R
     let original = plan.traversal.to_string();
     let mut rules = Vec::new();
     let mut before = original.clone();
-    for rule in RULES.iter().filter(|rule| !rules_off.iter().any(|off| off == rule.name)) {
-        apply(rule, plan, view);
+    for rule in &RULES {
+        apply(rule, plan, view, rules_off);
         let after = plan.traversal.to_string();
         if after != before {
             rules.push((rule.name, after.clone()));
@@ -76,11 +76,13 @@ pub fn explain(plan: &mut Plan, view: &dyn GraphView, rules_off: &[String]) -> R
     }
     plan::estimate(plan, view)?;
     let mut steps = Vec::new();
+    let view = (!plan.source.index_off).then_some(view);
     list(&plan.traversal, 0, view, &mut steps);
     Ok(Explanation { original, rules, steps })
 }
 
-fn list(traversal: &Traversal, depth: usize, view: &dyn GraphView, steps: &mut Vec<ExplainedStep>) {
+/// `view` is where indexes are looked for.
+fn list(traversal: &Traversal, depth: usize, view: Option<&dyn GraphView>, steps: &mut Vec<ExplainedStep>) {
     for node in &traversal.steps {
         let (step, expected) = (node.step.to_string(), node.estimate.unwrap_or_default());
         steps.push(ExplainedStep { step, depth, access: access(&node.step, view), expected });
@@ -90,30 +92,37 @@ fn list(traversal: &Traversal, depth: usize, view: &dyn GraphView, steps: &mut V
     }
 }
 
-fn access(step: &Step, view: &dyn GraphView) -> Option<String> {
+fn access(step: &Step, view: Option<&dyn GraphView>) -> Option<String> {
     let (kind, labels, filters) = match step {
         Step::Scan { ids: Some(_), .. } => return Some("by id".into()),
         Step::Scan { kind, labels, filters, .. } | Step::CountScan { kind, labels, filters } => (kind, labels, filters),
         _ => return None,
     };
-    let indexed = filters.iter().find(|(key, _)| *kind == ElementKind::Vertex && is_indexed(view, labels.as_deref(), key));
-    Some(match (indexed, labels) {
-        (Some((key, predicate)), _) if !matches!(predicate, Predicate::Not(_)) => format!("index of {key}"),
+    let by_index = |(key, predicate): &&(Name, Predicate)| {
+        let answers = |view| is_searchable(view, labels.as_deref(), key, predicate);
+        *kind == ElementKind::Vertex && view.is_some_and(answers)
+    };
+    Some(match (filters.iter().find(by_index), labels) {
+        (Some((key, _)), _) => format!("index of {key}"),
         (_, Some(labels)) => format!("scan of {}", labels.join(", ")),
         (_, None) => "scan of all".into(),
     })
 }
 
-/// Whether every label that has the key has an index of it.
-fn is_indexed(view: &dyn GraphView, labels: Option<&[Name]>, key: &str) -> bool {
+/// Whether every label that has the key has an index of it that answers the predicate. Vertices that carry one of the labels
+/// beside their own are in no index of it.
+fn is_searchable(view: &dyn GraphView, labels: Option<&[Name]>, key: &str, predicate: &Predicate) -> bool {
     let schema = view.schema();
     let Some(key) = schema.key(key) else { return false };
     let wanted: Vec<LabelId> = match labels {
         Some(names) => names.iter().filter_map(|name| schema.label(ElementKind::Vertex, name)).collect(),
         None => (0..schema.vertex_labels.len() as u16).map(LabelId).collect(),
     };
+    if wanted.iter().any(|label| schema.carriers(*label).next().is_some()) {
+        return false;
+    }
     let has_key =
         |label: &LabelId| schema.label_schema(ElementKind::Vertex, *label).is_some_and(|l| l.property(key).is_some());
     let mut with_key = wanted.into_iter().filter(has_key).peekable();
-    with_key.peek().is_some() && with_key.all(|label| schema.index(label, key).is_some())
+    with_key.peek().is_some() && with_key.all(|label| view.is_searchable(label, key, predicate))
 }

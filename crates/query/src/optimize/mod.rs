@@ -5,35 +5,50 @@
 
 mod adjacency;
 mod any_order;
+mod bounded_search;
 mod bulking;
+mod combine_filters;
 mod count;
 mod dedup;
 mod degree;
 mod explain;
-mod filters;
+mod limit;
+mod reorder_filters;
 mod scan_filters;
+mod switches;
 mod top;
 
 use mangrove_graph::GraphView;
 
 pub use explain::{ExplainedStep, Explanation, explain};
 
-use crate::execute::{PathMode, path_mode};
-use crate::plan::{Plan, Traversal};
+use crate::execute::{PathMode, path_mode, shows_paths};
+use crate::plan::{Plan, SourceConfig, Traversal};
 
 /// What a rule may look at.
 pub struct RuleContext<'a> {
     pub view: &'a dyn GraphView,
     /// How much of paths the plan reads: rules must not drop objects from paths somebody sees.
     pub mode: PathMode,
+    /// Some step gives paths, or parts of them. (`otherV` only looks back for a vertex.)
+    pub shows_paths: bool,
     pub has_sack: bool,
 }
 
 pub struct Rule {
     pub name: &'static str,
     pub description: &'static str,
+    way: Way,
+}
+
+type Rewrite = fn(&mut Traversal, Place, &RuleContext<'_>);
+
+/// What makes a rule.
+enum Way {
     /// Rewrites one chain of steps; called for every chain of the plan, children first.
-    rewrite: fn(&mut Traversal, Place, &RuleContext<'_>),
+    Rewrite(Rewrite),
+    /// Is part of every plan; this keeps one from it.
+    Switch(fn(&mut SourceConfig)),
 }
 
 /// Where a chain stands.
@@ -47,45 +62,57 @@ pub enum Place {
     Child,
 }
 
-pub const RULES: [Rule; 10] = [
-    filters::COMBINE,
-    filters::REORDER,
+pub const RULES: [Rule; 14] = [
+    switches::PATHS,
+    switches::INDEX,
+    combine_filters::RULE,
+    reorder_filters::RULE,
     scan_filters::RULE,
     adjacency::RULE,
     count::RULE,
     degree::RULE,
+    bounded_search::RULE,
     dedup::RULE,
     bulking::RULE,
     any_order::RULE,
     top::RULE,
+    limit::RULE,
 ];
 
 /// Applies every rule that is not turned off.
 pub fn optimize(plan: &mut Plan, view: &dyn GraphView, rules_off: &[String]) {
-    for rule in RULES.iter().filter(|rule| !rules_off.iter().any(|off| off == rule.name)) {
-        apply(rule, plan, view);
+    for rule in &RULES {
+        apply(rule, plan, view, rules_off);
     }
 }
 
-fn apply(rule: &Rule, plan: &mut Plan, view: &dyn GraphView) {
-    let cx = RuleContext { view, mode: path_mode(plan), has_sack: plan.source.sack.is_some() };
-    walk(&mut plan.traversal, Place::Top, rule, &cx);
+fn apply(rule: &Rule, plan: &mut Plan, view: &dyn GraphView, rules_off: &[String]) {
+    let is_off = rules_off.iter().any(|off| off == rule.name);
+    match rule.way {
+        Way::Switch(keep_from) if is_off => keep_from(&mut plan.source),
+        Way::Rewrite(rewrite) if !is_off => {
+            let (mode, shows_paths) = (path_mode(plan), shows_paths(plan));
+            let cx = RuleContext { view, mode, shows_paths, has_sack: plan.source.sack.is_some() };
+            walk(&mut plan.traversal, Place::Top, rewrite, &cx);
+        }
+        _ => {}
+    }
 }
 
-fn walk(traversal: &mut Traversal, place: Place, rule: &Rule, cx: &RuleContext<'_>) {
+fn walk(traversal: &mut Traversal, place: Place, rewrite: Rewrite, cx: &RuleContext<'_>) {
     for node in &mut traversal.steps {
         match &mut node.step {
             crate::plan::Step::Repeat(repeat) if place == Place::Top => {
-                walk(&mut repeat.body, Place::Repeat, rule, cx);
+                walk(&mut repeat.body, Place::Repeat, rewrite, cx);
                 if let Some(crate::plan::Until::Child(child)) = &mut repeat.until {
-                    walk(child, Place::Child, rule, cx);
+                    walk(child, Place::Child, rewrite, cx);
                 }
                 if let Some(crate::plan::Emit::Child(child)) = &mut repeat.emit {
-                    walk(child, Place::Child, rule, cx);
+                    walk(child, Place::Child, rewrite, cx);
                 }
             }
-            step => step.for_each_child_mut(&mut |child| walk(child, Place::Child, rule, cx)),
+            step => step.for_each_child_mut(&mut |child| walk(child, Place::Child, rewrite, cx)),
         }
     }
-    (rule.rewrite)(traversal, place, cx);
+    rewrite(traversal, place, cx);
 }

@@ -3,13 +3,13 @@
 
 use mangrove_graph::{ExternalId, Predicate, Value};
 
-use super::{Place, Rule, RuleContext};
+use super::{Place, Rule, RuleContext, Way};
 use crate::plan::{Has, HasKey, Name, Step, Traversal};
 
 pub(super) const RULE: Rule = Rule {
     name: "scan-filters",
     description: "has(), hasLabel() and hasId() after V() or E() are answered by the scan",
-    rewrite,
+    way: Way::Rewrite(rewrite),
 };
 
 fn rewrite(traversal: &mut Traversal, _: Place, _: &RuleContext<'_>) {

@@ -1,10 +1,10 @@
 //! `order().limit(n)` sorts the first n, not all.
 
-use super::{Place, Rule, RuleContext};
+use super::{Place, Rule, RuleContext, Way};
 use crate::plan::{Scope, Step, Traversal};
 
 pub(super) const RULE: Rule =
-    Rule { name: "top", description: "an order that is limited sorts no more than it gives", rewrite };
+    Rule { name: "top", description: "an order that is limited sorts no more than it gives", way: Way::Rewrite(rewrite) };
 
 fn rewrite(traversal: &mut Traversal, _: Place, _: &RuleContext<'_>) {
     for at in 1..traversal.steps.len() {

@@ -36,6 +36,17 @@ macro_rules! children {
                     }
                 }
             }
+            Step::PropertyMap { by, visible, .. } => {
+                if let Some(child) = visible {
+                    $visit(child);
+                }
+                for by in by {
+                    if let By::Child(child) = by {
+                        $visit(child);
+                    }
+                }
+            }
+            Step::ElementMap { visible: Some(child), .. } => $visit(child),
             Step::Call(call) => {
                 if let Some(child) = & $($mut)? call.child {
                     $visit(child);
@@ -59,7 +70,6 @@ macro_rules! children {
             Step::WhereLabels { by, .. }
             | Step::Dedup { by, .. }
             | Step::PathFilter { by, .. }
-            | Step::PropertyMap { by, .. }
             | Step::Select { by, .. }
             | Step::Project { by, .. }
             | Step::Path { by, .. }
@@ -174,5 +184,35 @@ impl Step {
 
     pub fn for_each_child_mut(&mut self, visit: &mut dyn FnMut(&mut Traversal)) {
         children!(visit, self, for_each_child_mut, mut)
+    }
+
+    /// Visits the step's `by()` modulators.
+    pub fn for_each_by_mut(&mut self, visit: &mut dyn FnMut(&mut By)) {
+        match self {
+            Step::WhereLabels { by, .. }
+            | Step::Dedup { by, .. }
+            | Step::PathFilter { by, .. }
+            | Step::PropertyMap { by, .. }
+            | Step::Select { by, .. }
+            | Step::SelectChild { by, .. }
+            | Step::Project { by, .. }
+            | Step::Path { by, .. }
+            | Step::Math { by, .. }
+            | Step::Format { by, .. }
+            | Step::Tree { by, .. } => by.iter_mut().for_each(visit),
+            Step::Sample { by: Some(by), .. }
+            | Step::SackOp { by: Some(by), .. }
+            | Step::Aggregate { by: Some(by), .. }
+            | Step::GroupCount { key: Some(by), .. }
+            | Step::Choose { condition: ChooseOn::By(by), .. } => visit(by),
+            Step::Group { key, value, .. } => {
+                key.iter_mut().for_each(&mut *visit);
+                if let Some(GroupValue::List(by)) = value {
+                    visit(by);
+                }
+            }
+            Step::Order { by, .. } => by.iter_mut().for_each(|(by, _)| visit(by)),
+            _ => {}
+        }
     }
 }

@@ -47,6 +47,8 @@ pub struct SourceConfig {
     pub bulk_off: bool,
     /// `withPath()`: track whole paths though no step asks for them.
     pub paths: bool,
+    /// No index is used; set by whoever wants to see what they are worth.
+    pub index_off: bool,
     pub strategies: Strategies,
     /// What its author is to be told of, though it is no error.
     pub warnings: Vec<String>,

@@ -110,13 +110,19 @@ impl Resolver<'_> {
                     "in" => Direction::In,
                     _ => Direction::Both,
                 };
-                Step::Hop { direction, labels: self.names(args)?, to_edges: name.ends_with('E'), any_order: false }
+                Step::Hop {
+                    direction,
+                    labels: self.names(args)?,
+                    to_edges: name.ends_with('E'),
+                    any_order: false,
+                    limit: None,
+                }
             }
             "to" | "toE" => {
                 let (first, rest) = args.split_first().ok_or_else(|| arity(call, "a direction and labels"))?;
                 let direction = constant(first, "Direction").and_then(argument::direction);
                 let direction = direction.ok_or_else(|| arity(call, "a direction and labels"))?;
-                Step::Hop { direction, labels: self.names(rest)?, to_edges: name == "toE", any_order: false }
+                Step::Hop { direction, labels: self.names(rest)?, to_edges: name == "toE", any_order: false, limit: None }
             }
             "outV" => Step::End(EndOf::Out),
             "inV" => Step::End(EndOf::In),
@@ -181,9 +187,9 @@ impl Resolver<'_> {
                     _ => (Tokens::default(), args),
                 };
                 let of = if name == "valueMap" { MapOf::Values } else { MapOf::Properties };
-                Step::PropertyMap { of, keys: self.names(rest)?, tokens, by: Vec::new() }
+                Step::PropertyMap { visible: None, of, keys: self.names(rest)?, tokens, by: Vec::new() }
             }
-            "elementMap" => Step::ElementMap(self.names(args)?),
+            "elementMap" => Step::ElementMap { keys: self.names(args)?, visible: None },
             "element" => Step::Element,
             "constant" => Step::Constant(self.value(one(name, args)?)?),
             "identity" => Step::Identity,
@@ -260,6 +266,7 @@ impl Resolver<'_> {
                 on_match: None,
                 out_vertex: None,
                 in_vertex: None,
+                partition: None,
             })),
             "drop" => Step::Drop,
             "fail" => Step::Fail(args.first().map(|a| self.name(a)).transpose()?),

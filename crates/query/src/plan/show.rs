@@ -33,10 +33,11 @@ fn write_step(f: &mut fmt::Formatter<'_>, step: &Step) -> fmt::Result {
             write_scan(f, "Scan", *kind, ids.as_deref(), labels.as_deref(), filters)?;
         }
         Step::CountScan { kind, labels, filters } => write_scan(f, "CountScan", *kind, None, labels.as_deref(), filters)?,
-        Step::Hop { direction, labels, to_edges, any_order } => {
+        Step::Hop { direction, labels, to_edges, any_order, limit } => {
             let to = if *to_edges { "edges" } else { "vertices" };
             let order = if *any_order { ", any order" } else { "" };
-            write!(f, "Hop({direction:?}, {to}{}{order})", listed(labels))?;
+            let limit = limit.map(|limit| format!(", at most {limit} each")).unwrap_or_default();
+            write!(f, "Hop({direction:?}, {to}{}{order}{limit})", listed(labels))?;
         }
         Step::Degree { direction, labels } => write!(f, "Degree({direction:?}{})", listed(labels))?,
         Step::Has(tests) => {

@@ -30,6 +30,10 @@ pub(super) fn terminal(resolver: &Resolver<'_>, call: &Call) -> Result<Option<Ve
             let help = format!("`mangrove query --{0}`, or `db.{0}(…)` in a program", call.name);
             return Err(QueryError::new(QueryErrorKind::Unsupported, message).at(call.name_span).help(help));
         }
+        ("toString", _) => {
+            let error = QueryError::new(QueryErrorKind::Unsupported, "a traversal is text already, and has not been run");
+            return Err(error.at(call.name_span).help("leave toString() out to run it"));
+        }
         _ => return Ok(None),
     }))
 }
@@ -37,6 +41,12 @@ pub(super) fn terminal(resolver: &Resolver<'_>, call: &Call) -> Result<Option<Ve
 /// True if the call configured the source.
 pub(super) fn source_call(resolver: &Resolver<'_>, call: &Call, source: &mut SourceConfig) -> Result<bool> {
     match call.name.as_str() {
+        "tx" => {
+            let error = QueryError::new(QueryErrorKind::Unsupported, "a query has no transaction of its own to end");
+            return Err(error
+                .at(call.name_span)
+                .help("a query that changes the graph is one; several are by `db.transaction()`"));
+        }
         "withSack" => source.sack = Some(sack(resolver, call)?),
         "withSideEffect" => {
             let (name, seed) = side_effect(resolver, call)?;

@@ -247,6 +247,8 @@ pub struct Merge {
     pub on_match: Option<Operand>,
     pub out_vertex: Option<Operand>,
     pub in_vertex: Option<Operand>,
+    /// The partitions it looks in and the one it writes to; set by a strategy.
+    pub partition: Option<super::PartitionStrategy>,
 }
 
 #[derive(Clone, Debug)]
@@ -309,6 +311,8 @@ pub enum Step {
         to_edges: bool,
         /// Nobody can tell in which order it is done; set by the optimiser.
         any_order: bool,
+        /// More edges of a vertex than so many are of no use; set by the optimiser.
+        limit: Option<u64>,
     },
     End(EndOf),
     /// The number of edges, without visiting them.
@@ -383,12 +387,18 @@ pub enum Step {
     Values(Vec<Name>),
     Properties(Vec<Name>),
     PropertyMap {
+        /// A filter of what is seen; set by a strategy.
+        visible: Option<Traversal>,
         of: MapOf,
         keys: Vec<Name>,
         tokens: Tokens,
         by: Vec<By>,
     },
-    ElementMap(Vec<Name>),
+    ElementMap {
+        keys: Vec<Name>,
+        /// A filter of what is seen; set by a strategy.
+        visible: Option<Traversal>,
+    },
     Element,
 
     // ---- values of traversers

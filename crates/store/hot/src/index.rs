@@ -142,12 +142,7 @@ struct Part {
 
 impl<'t> Reader<'t> {
     pub fn search(&self, label: LabelId, key: KeyId, predicate: &Predicate) -> Result<Option<Vec<VertexId>>> {
-        if self.schema.index(label, key).is_none() {
-            return Ok(None);
-        }
-        let property = self.schema.vertex_labels.get(usize::from(label.0)).and_then(|label| label.property(key));
-        let types = property.map(|property| property.types).unwrap_or_default();
-        let Some(parts) = parts(predicate, types) else { return Ok(None) };
+        let Some(parts) = self.parts(label, key, predicate) else { return Ok(None) };
         let mut found = Vec::new();
         for part in parts.iter().filter(|part| part.from < part.to) {
             self.search_part(label, key, predicate, part, &mut found)?;
@@ -155,6 +150,17 @@ impl<'t> Reader<'t> {
         found.sort_unstable();
         found.dedup();
         Ok(Some(found))
+    }
+
+    pub fn is_searchable(&self, label: LabelId, key: KeyId, predicate: &Predicate) -> bool {
+        self.parts(label, key, predicate).is_some()
+    }
+
+    /// The parts of the index that hold all matches; nothing if there is none, or it does not answer this.
+    fn parts(&self, label: LabelId, key: KeyId, predicate: &Predicate) -> Option<Vec<Part>> {
+        self.schema.index(label, key)?;
+        let property = self.schema.vertex_labels.get(usize::from(label.0)).and_then(|label| label.property(key));
+        parts(predicate, property.map(|property| property.types).unwrap_or_default())
     }
 
     fn search_part(

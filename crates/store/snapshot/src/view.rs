@@ -76,6 +76,7 @@ macro_rules! view_through_hot {
                 cell(element: ElementId, key: KeyId) -> Result<Cell>;
                 properties(elements: Elements<'_>, key: KeyId) -> Result<PropertyColumn>;
                 search(label: LabelId, key: KeyId, predicate: &Predicate) -> Result<Option<Vec<VertexId>>>;
+                is_searchable(label: LabelId, key: KeyId, predicate: &Predicate) -> bool;
             }
         }
     };

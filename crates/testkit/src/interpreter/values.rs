@@ -70,8 +70,10 @@ impl Interpreter<'_> {
             Step::Label => self.label_of(value)?,
             Step::Key => self.token(value, Token::Key)?,
             Step::ValueOf => self.token(value, Token::Value)?,
-            Step::PropertyMap { of, keys, tokens, by } => self.property_map((*of, *tokens), keys, by, value)?,
-            Step::ElementMap(keys) => self.element_map(keys, value)?,
+            Step::PropertyMap { of, keys, tokens, by, visible: None } => {
+                self.property_map((*of, *tokens), keys, by, value)?
+            }
+            Step::ElementMap { keys, visible: None } => self.element_map(keys, value)?,
             Step::Element => self.owner(traverser)?,
             Step::Constant(constant) => constant.clone(),
             Step::SelectColumn(which) => column(value, *which)?,

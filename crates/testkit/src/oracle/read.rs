@@ -128,12 +128,16 @@ impl GraphView for Oracle {
     }
 
     fn search(&self, label: LabelId, key: KeyId, predicate: &Predicate) -> Result<Option<Vec<VertexId>>> {
-        if self.schema.index(label, key).is_none() || !an_index_answers(predicate) {
+        if !self.is_searchable(label, key, predicate) {
             return Ok(None);
         }
         let filter = [Filter { key, predicate: predicate.clone() }];
         let of_label = self.vertices.keys().filter(|id| id.label() == label);
         Ok(Some(of_label.copied().filter(|id| self.passes(ElementId::Vertex(*id), &filter)).collect()))
+    }
+
+    fn is_searchable(&self, label: LabelId, key: KeyId, predicate: &Predicate) -> bool {
+        self.schema.index(label, key).is_some() && an_index_answers(predicate)
     }
 }
 

@@ -169,7 +169,11 @@ impl Writer<'_> {
             let hop = self.pick(&["out", "in", "both"]);
             state.spread(Kind::Vertex);
             state.forget_past();
-            return Some(Unit::text(format!(".repeat(__.{hop}().dedup()).emit()")));
+            if self.one_in(2) {
+                return Some(Unit::text(format!(".repeat(__.{hop}().dedup()).emit()")));
+            }
+            let (times, then) = (1 + self.below(3), self.pick(&["", "", ".out()", ".in('knows')", ".has('age')"]));
+            return Some(Unit::text(format!(".repeat(__.{hop}()).emit().times({times}){then}.dedup()")));
         }
         let name = if self.one_in(5) { Some(self.name('r')) } else { None };
         let body = self.walk(state)?;

@@ -1,6 +1,6 @@
 //! `PartitionStrategy`: elements are read from some partitions and written to one; a property says in which each is.
 
-use mangrove_graph::{Predicate, Value};
+use mangrove_graph::{Map, Predicate, Value};
 
 use super::super::*;
 use super::{end_of, push_filtered, rewrite};
@@ -13,9 +13,22 @@ pub struct PartitionStrategy {
     pub include_meta: bool,
 }
 
+impl PartitionStrategy {
+    /// Adds the partition that is written to, to a map something is made by.
+    pub fn mark(&self, map: &mut Map) {
+        if let Some(write) = &self.write {
+            map.insert(Value::String(self.key.clone()), Value::String(write.clone()));
+        }
+    }
+
+    /// Whether what has this as its partition is seen.
+    pub fn reads(&self, partition: &Value) -> bool {
+        self.read.iter().any(|read| partition.as_str() == Some(read))
+    }
+}
+
 pub(super) fn apply(traversal: &mut Traversal, partition: &PartitionStrategy) {
     rewrite(traversal, &|node, out| partition_step(partition, node, out));
-    partition_merges(traversal, partition);
 }
 
 fn partition_step(partition: &PartitionStrategy, mut node: StepNode, out: &mut Vec<StepNode>) {
@@ -51,12 +64,16 @@ fn partition_step(partition: &PartitionStrategy, mut node: StepNode, out: &mut V
             let (direction, edge_labels) = (*direction, std::mem::take(labels));
             let names = std::mem::take(&mut node.labels);
             out.push(StepNode {
-                step: Step::Hop { direction, labels: edge_labels, to_edges: true, any_order: false },
+                step: Step::Hop { direction, labels: edge_labels, to_edges: true, any_order: false, limit: None },
                 ..node
             });
             out.push(visible().into());
             out.push(end_of(direction).into());
             out.push(StepNode { labels: names, ..visible().into() });
+        }
+        Step::Merge(merge) => {
+            merge.partition = Some(partition.clone());
+            out.push(node);
         }
         Step::Scan { .. } | Step::Hop { .. } | Step::End(_) => push_filtered(node, [visible()], out),
         Step::Properties(_) if partition.include_meta => push_filtered(node, [meta_visible(partition, within())], out),
@@ -80,24 +97,4 @@ fn mark_meta(property: &mut SetProperty, partition: &PartitionStrategy) {
 /// Vertex properties pass by their own partition; properties of edges have none.
 fn meta_visible(partition: &PartitionStrategy, within: Predicate) -> Step {
     Step::Has(vec![Has { key: HasKey::Property(partition.key.clone()), predicate: within }])
-}
-
-/// Merges look in the readable partitions and create in the writable one.
-fn partition_merges(traversal: &mut Traversal, partition: &PartitionStrategy) {
-    for node in &mut traversal.steps {
-        if let Step::Merge(merge) = &mut node.step
-            && let Some(write) = &partition.write
-        {
-            let extra = (Value::String(partition.key.clone()), Value::String(write.clone()));
-            let slots = [Some(&mut merge.search), merge.on_create.is_some().then_some(&mut merge.on_create)];
-            for slot in slots.into_iter().flatten() {
-                if let Some(Operand::Value(Value::Map(map))) = slot {
-                    let mut map = (**map).clone();
-                    map.insert(extra.0.clone(), extra.1.clone());
-                    *slot = Some(Operand::Value(Value::map(map)));
-                }
-            }
-        }
-        node.step.for_each_child_mut(&mut |child| partition_merges(child, partition));
-    }
 }

@@ -44,14 +44,42 @@ impl<'a> Criteria<'a> {
     }
 
     fn step(&self, mut node: StepNode, out: &mut Vec<StepNode>) {
+        if self.strategy.vertex_properties.is_some() {
+            node.step.for_each_by_mut(&mut |by| {
+                if let By::Key(key) = by {
+                    *by = By::Child(self.values(vec![key.clone()]));
+                }
+            });
+        }
         match &mut node.step {
+            Step::PropertyMap { visible, .. } | Step::ElementMap { visible, .. } => {
+                *visible = self.vertex_property().map(|step| Traversal::new([step]));
+                out.push(node);
+            }
+            Step::Has(tests) if self.strategy.vertex_properties.is_some() => {
+                let labels = std::mem::take(&mut node.labels);
+                out.extend(std::mem::take(tests).into_iter().map(|test| StepNode::from(self.test(test))));
+                if let Some(last) = out.last_mut() {
+                    last.labels = labels;
+                }
+            }
+            Step::HasProperty { key, present } if self.strategy.vertex_properties.is_some() => {
+                node.step = Step::Where { child: self.values(vec![key.clone()]), negated: !*present };
+                out.push(node);
+            }
+            Step::HasChild { key: HasKey::Property(key), child } if self.strategy.vertex_properties.is_some() => {
+                let mut values = self.values(vec![key.clone()]);
+                values.steps.append(&mut child.steps);
+                node.step = Step::Where { child: values, negated: false };
+                out.push(node);
+            }
             Step::Scan { kind: ElementKind::Vertex, .. } | Step::End(_) => push_filtered(node, self.vertex.clone(), out),
             Step::Scan { .. } | Step::Hop { to_edges: true, .. } => push_filtered(node, self.edge.clone(), out),
             Step::Hop { direction, labels, to_edges: false, .. } if self.edge.is_some() => {
                 let (direction, edge_labels) = (*direction, std::mem::take(labels));
                 let names = std::mem::take(&mut node.labels);
                 out.push(StepNode {
-                    step: Step::Hop { direction, labels: edge_labels, to_edges: true, any_order: false },
+                    step: Step::Hop { direction, labels: edge_labels, to_edges: true, any_order: false, limit: None },
                     ..node
                 });
                 out.extend(self.edge.clone().map(StepNode::from));
@@ -65,12 +93,27 @@ impl<'a> Criteria<'a> {
             Step::Properties(_) => push_filtered(node, self.vertex_property(), out),
             Step::Values(keys) if self.strategy.vertex_properties.is_some() => {
                 let (keys, names) = (std::mem::take(keys), std::mem::take(&mut node.labels));
-                out.push(Step::Properties(keys).into());
-                out.extend(self.vertex_property().map(StepNode::from));
-                out.push(StepNode { labels: names, ..Step::ValueOf.into() });
+                out.extend(self.values(keys).steps);
+                if let Some(last) = out.last_mut() {
+                    last.labels = names;
+                }
             }
             _ => out.push(node),
         }
+    }
+
+    /// The values that are seen of the properties of these keys.
+    fn values(&self, keys: Vec<Name>) -> Traversal {
+        let steps = [Some(Step::Properties(keys)), self.vertex_property(), Some(Step::ValueOf)];
+        Traversal { steps: steps.into_iter().flatten().map(StepNode::from).collect() }
+    }
+
+    /// A test of a property as one of the values that are seen of it.
+    fn test(&self, test: Has) -> Step {
+        let HasKey::Property(key) = test.key else { return Step::Has(vec![test]) };
+        let mut child = self.values(vec![key]);
+        child.steps.push(Step::Is(test.predicate).into());
+        Step::Where { child, negated: false }
     }
 
     /// Vertex properties pass by the criterion, properties of edges always.

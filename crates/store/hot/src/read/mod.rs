@@ -194,6 +194,10 @@ macro_rules! read_through_reader {
             fn search(&self, label: LabelId, key: KeyId, predicate: &Predicate) -> Result<Option<Vec<VertexId>>> {
                 self.reader().search(label, key, predicate)
             }
+
+            fn is_searchable(&self, label: LabelId, key: KeyId, predicate: &Predicate) -> bool {
+                self.reader().is_searchable(label, key, predicate)
+            }
         }
     };
 }

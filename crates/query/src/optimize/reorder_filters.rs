@@ -1,52 +1,14 @@
-//! Filters that follow each other become one, and go from the cheap and selective to the dear: a traverser that is to be dropped
-//! is dropped before anything is spent on it.
+//! Filters that follow each other go from the cheap and selective to the dear: a traverser that is to be dropped is dropped before
+//! anything is spent on it.
 
-use super::{Place, Rule, RuleContext};
-use crate::plan::{HasKey, Step, StepNode, Traversal, selectivity};
+use super::{Place, Rule, RuleContext, Way};
+use crate::plan::{HasKey, Step, Traversal, selectivity};
 
-pub(super) const COMBINE: Rule =
-    Rule { name: "combine-filters", description: "has() steps that follow each other become one", rewrite: combine };
-
-pub(super) const REORDER: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     name: "reorder-filters",
     description: "filters that follow each other go from cheap and selective to dear",
-    rewrite: reorder,
+    way: Way::Rewrite(reorder),
 };
-
-fn combine(traversal: &mut Traversal, _: Place, _: &RuleContext<'_>) {
-    flatten(traversal);
-    let mut at = 0;
-    while at + 1 < traversal.steps.len() {
-        let (before, after) = traversal.steps.split_at_mut(at + 1);
-        match (&mut before[at].step, &mut after[0].step) {
-            (Step::Has(tests), Step::Has(more)) if before[at].labels.is_empty() => {
-                tests.append(more);
-                let gone = traversal.steps.remove(at + 1);
-                traversal.steps[at].labels = gone.labels;
-            }
-            _ => at += 1,
-        }
-    }
-}
-
-/// `and(…)` of filters alone is these filters one after the other.
-fn flatten(traversal: &mut Traversal) {
-    let is_plain = |child: &Traversal| child.steps.iter().all(|node| node.labels.is_empty() && weight(&node.step).is_some());
-    let mut steps: Vec<StepNode> = Vec::with_capacity(traversal.steps.len());
-    for mut node in std::mem::take(&mut traversal.steps) {
-        match &mut node.step {
-            Step::And(children) if !children.is_empty() && children.iter().all(is_plain) => {
-                let parts: Vec<StepNode> = children.drain(..).flat_map(|child| child.steps).collect();
-                steps.extend(parts);
-                if let Some(last) = steps.last_mut() {
-                    last.labels.append(&mut node.labels);
-                }
-            }
-            _ => steps.push(node),
-        }
-    }
-    traversal.steps = steps;
-}
 
 fn reorder(traversal: &mut Traversal, _: Place, _: &RuleContext<'_>) {
     let mut at = 0;
@@ -66,7 +28,7 @@ fn reorder(traversal: &mut Traversal, _: Place, _: &RuleContext<'_>) {
 
 /// What a filter costs for each traverser it drops (Hellerstein and Stonebraker, SIGMOD'93, §3.2); nothing for steps that are
 /// no filters, or filters that must stay where they are: their outcome depends on what else comes, or they may fail.
-fn weight(step: &Step) -> Option<f64> {
+pub(super) fn weight(step: &Step) -> Option<f64> {
     Some(match step {
         Step::Has(tests) => {
             let costs = tests.iter().map(|test| test_weight(&test.key, &test.predicate));

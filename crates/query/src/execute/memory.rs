@@ -1,0 +1,105 @@
+//! The memory a query holds, against its budget.
+//!
+//! Whoever keeps traversers or values keeps a [`Held`] beside them. What it accounts for is given back when it is cleared or
+//! dropped, on whichever of the query's threads that is.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use mangrove_graph::Value;
+
+use super::batch::{Batch, Items};
+use super::context::Context;
+use super::path::PathNode;
+use crate::error::{QueryError, QueryErrorKind, Result};
+
+/// What all threads of a query may hold together. Clones share it.
+#[derive(Clone)]
+pub struct Budget {
+    held: Arc<AtomicUsize>,
+    bytes_max: usize,
+}
+
+impl Budget {
+    pub fn new(bytes_max: usize) -> Self {
+        Self { held: Arc::default(), bytes_max }
+    }
+}
+
+/// A part of the budget that is in use.
+#[derive(Default)]
+pub struct Held {
+    budget: Option<Arc<AtomicUsize>>,
+    bytes: usize,
+}
+
+impl Held {
+    /// Accounts for more.
+    ///
+    /// # Errors
+    /// If the query then holds more than it may.
+    pub fn add(&mut self, cx: &Context<'_, '_>, bytes: usize) -> Result<()> {
+        let Budget { held, bytes_max } = &cx.shared.budget;
+        // Never so much that it could wrap, whatever is asked for.
+        let bytes = bytes.min(usize::MAX / 4 - self.bytes.min(usize::MAX / 4));
+        self.bytes += bytes;
+        self.budget.get_or_insert_with(|| held.clone());
+        if held.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes) <= *bytes_max {
+            return Ok(());
+        }
+        let what = format!("the query holds more than its memory budget of {} MB", bytes_max >> 20);
+        Err(QueryError::new(QueryErrorKind::Memory, what).help("filter or limit earlier, or give the query more memory"))
+    }
+
+    pub fn add_batch(&mut self, cx: &Context<'_, '_>, batch: &Batch) -> Result<()> {
+        self.add(cx, batch_bytes(batch))
+    }
+
+    /// Accounts for a list of so many items.
+    pub fn add_items(&mut self, cx: &Context<'_, '_>, n: u64) -> Result<()> {
+        self.add(cx, usize::try_from(n).unwrap_or(usize::MAX).saturating_mul(size_of::<Value>()))
+    }
+
+    /// Gives back everything.
+    pub fn clear(&mut self) {
+        if let Some(held) = &self.budget {
+            held.fetch_sub(std::mem::take(&mut self.bytes), Ordering::Relaxed);
+        }
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.clear();
+    }
+}
+
+/// Roughly what a batch takes.
+pub fn batch_bytes(batch: &Batch) -> usize {
+    fn column<T>(column: &Option<Vec<T>>, item_bytes: usize) -> usize {
+        column.as_ref().map_or(0, |items| items.len() * item_bytes)
+    }
+    let items = match &batch.items {
+        Items::Vertices(ids) => size_of_val(&ids[..]),
+        Items::Edges(edges) => size_of_val(&edges[..]),
+        Items::Values(values) => values.iter().map(value_bytes).sum(),
+    };
+    items
+        + column(&batch.bulk, 8)
+        + column(&batch.scope, 4)
+        + column(&batch.paths, size_of::<PathNode>())
+        + column(&batch.sacks, size_of::<Value>())
+}
+
+/// Roughly what a value takes.
+pub fn value_bytes(value: &Value) -> usize {
+    let inner = match value {
+        Value::String(s) => s.len(),
+        Value::Bytes(b) => b.len(),
+        Value::List(items) | Value::Set(items) => items.iter().map(value_bytes).sum(),
+        Value::Map(map) => map.iter().map(|(k, v)| value_bytes(k) + value_bytes(v)).sum(),
+        Value::Path(path) => path.objects.len() * 48,
+        _ => 0,
+    };
+    inner + size_of::<Value>()
+}

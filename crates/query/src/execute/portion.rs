@@ -1,0 +1,86 @@
+//! Batches in portions, for steps that make many traversers of one.
+
+use super::batch::Batch;
+use super::chain::{Input, MapBatch, Op};
+use super::context::Context;
+use crate::error::Result;
+
+/// What is made of a portion is about this much, that of a single traverser aside.
+const GIVEN_TARGET: usize = 65_536;
+const FIRST_ROWS: usize = 1024;
+const ROWS_MAX: usize = 1 << 20;
+
+/// Input in portions of as many rows as earlier ones suggest.
+pub struct Portions {
+    batch: Batch,
+    at: usize,
+    rows: usize,
+}
+
+impl Default for Portions {
+    fn default() -> Self {
+        Self { batch: Batch::default(), at: 0, rows: FIRST_ROWS }
+    }
+}
+
+impl Portions {
+    /// The next rows; none at the end.
+    pub fn next(&mut self, cx: &mut Context<'_, '_>, input: &mut dyn Input) -> Result<Batch> {
+        if self.at == self.batch.len() {
+            self.batch = input.pull(cx)?.unwrap_or_default();
+            self.at = 0;
+            if self.batch.len() <= self.rows {
+                return Ok(std::mem::take(&mut self.batch));
+            }
+        }
+        cx.check()?;
+        let start = self.at;
+        self.at = self.batch.len().min(start + self.rows);
+        Ok(self.batch.slice(start..self.at))
+    }
+
+    /// Tells how many rows a portion became.
+    pub fn became(&mut self, portion: usize, given: usize) {
+        let fitting = portion.saturating_mul(GIVEN_TARGET) / given.max(1);
+        self.rows = fitting.clamp(1, 4 * self.rows).min(ROWS_MAX);
+    }
+
+    /// Forgets the rest of a batch.
+    pub fn clear(&mut self) {
+        self.batch = Batch::default();
+        self.at = 0;
+    }
+}
+
+/// As [`Mapping`](super::chain::Mapping), portion by portion.
+pub struct Portioned<M> {
+    map: M,
+    portions: Portions,
+}
+
+impl<M> Portioned<M> {
+    pub fn new(map: M) -> Self {
+        Self { map, portions: Portions::default() }
+    }
+}
+
+impl<M: MapBatch> Op for Portioned<M> {
+    fn next(&mut self, cx: &mut Context<'_, '_>, input: &mut dyn Input) -> Result<Option<Batch>> {
+        loop {
+            let portion = self.portions.next(cx, input)?;
+            if portion.is_empty() {
+                return Ok(None);
+            }
+            let rows = portion.len();
+            let batch = self.map.map(cx, portion)?;
+            self.portions.became(rows, batch.len());
+            if !batch.is_empty() {
+                return Ok(Some(batch));
+            }
+        }
+    }
+
+    fn reset(&mut self, _: usize) {
+        self.portions.clear();
+    }
+}

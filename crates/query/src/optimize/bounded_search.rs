@@ -1,0 +1,32 @@
+//! `repeat().emit().times(n).dedup()` becomes a bounded breadth-first search: no vertex is gone on from twice.
+
+use super::dedup::{dedup, keeps_sets, last_dedup};
+use super::{Place, Rule, RuleContext, Way};
+use crate::execute::PathMode;
+use crate::plan::{Emit, Repeat, Step, Traversal, Until};
+
+pub(super) const RULE: Rule = Rule {
+    name: "bounded-search",
+    description: "a repeat() that gives all within so many hops, without duplicates, is a breadth-first search",
+    way: Way::Rewrite(rewrite),
+};
+
+fn rewrite(traversal: &mut Traversal, place: Place, cx: &RuleContext<'_>) {
+    if place != Place::Top || cx.mode == PathMode::Full || cx.has_sack {
+        return;
+    }
+    let Some(end) = last_dedup(traversal) else { return };
+    let hops = traversal.steps[..end].iter().rev().take_while(|node| keeps_sets(node)).count();
+    if let Some(Step::Repeat(repeat)) = traversal.steps[..end - hops].last_mut().map(|node| &mut node.step)
+        && is_reach(repeat)
+    {
+        repeat.body.steps.push(dedup());
+    }
+}
+
+/// Whether the repeat gives everything within so many hops: then what was reached once need not be gone on from again, since it
+/// had more hops left the first time.
+fn is_reach(repeat: &Repeat) -> bool {
+    let everything = matches!(repeat.emit, Some(Emit::Always)) && matches!(repeat.until, Some(Until::Times(_)));
+    everything && repeat.body.steps.iter().all(keeps_sets)
+}

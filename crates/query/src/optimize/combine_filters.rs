@@ -1,0 +1,46 @@
+//! Filters that follow each other become one.
+
+use super::reorder_filters::weight;
+use super::{Place, Rule, RuleContext, Way};
+use crate::plan::{Step, StepNode, Traversal};
+
+pub(super) const RULE: Rule = Rule {
+    name: "combine-filters",
+    description: "has() steps that follow each other become one",
+    way: Way::Rewrite(combine),
+};
+
+fn combine(traversal: &mut Traversal, _: Place, _: &RuleContext<'_>) {
+    flatten(traversal);
+    let mut at = 0;
+    while at + 1 < traversal.steps.len() {
+        let (before, after) = traversal.steps.split_at_mut(at + 1);
+        match (&mut before[at].step, &mut after[0].step) {
+            (Step::Has(tests), Step::Has(more)) if before[at].labels.is_empty() => {
+                tests.append(more);
+                let gone = traversal.steps.remove(at + 1);
+                traversal.steps[at].labels = gone.labels;
+            }
+            _ => at += 1,
+        }
+    }
+}
+
+/// `and(…)` of filters alone is these filters one after the other.
+fn flatten(traversal: &mut Traversal) {
+    let is_plain = |child: &Traversal| child.steps.iter().all(|node| node.labels.is_empty() && weight(&node.step).is_some());
+    let mut steps: Vec<StepNode> = Vec::with_capacity(traversal.steps.len());
+    for mut node in std::mem::take(&mut traversal.steps) {
+        match &mut node.step {
+            Step::And(children) if !children.is_empty() && children.iter().all(is_plain) => {
+                let parts: Vec<StepNode> = children.drain(..).flat_map(|child| child.steps).collect();
+                steps.extend(parts);
+                if let Some(last) = steps.last_mut() {
+                    last.labels.append(&mut node.labels);
+                }
+            }
+            _ => steps.push(node),
+        }
+    }
+    traversal.steps = steps;
+}

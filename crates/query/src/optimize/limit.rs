@@ -1,0 +1,20 @@
+//! Where no more than n results of a hop are used, no more than n edges of a vertex are read.
+
+use super::{Place, Rule, RuleContext, Way};
+use crate::plan::{Scope, Step, Traversal};
+
+pub(super) const RULE: Rule = Rule {
+    name: "limit",
+    description: "a hop that is limited reads no more edges of a vertex than it gives",
+    way: Way::Rewrite(rewrite),
+};
+
+fn rewrite(traversal: &mut Traversal, _: Place, _: &RuleContext<'_>) {
+    for at in 1..traversal.steps.len() {
+        if let Step::Range { high: Some(high), scope: Scope::Global, .. } = traversal.steps[at].step
+            && let Step::Hop { limit, .. } = &mut traversal.steps[at - 1].step
+        {
+            *limit = Some(high);
+        }
+    }
+}

@@ -1,0 +1,15 @@
+//! What a plan does of itself, and can be kept from to see what it is worth.
+
+use super::{Rule, Way};
+
+pub(super) const PATHS: Rule = Rule {
+    name: "path-elimination",
+    description: "traversers remember no more of their paths than some step asks for",
+    way: Way::Switch(|source| source.paths = true),
+};
+
+pub(super) const INDEX: Rule = Rule {
+    name: "index",
+    description: "a scan that filters by an indexed property looks it up",
+    way: Way::Switch(|source| source.index_off = true),
+};
