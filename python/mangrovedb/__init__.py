@@ -8,7 +8,7 @@
 >>> db.query("g.V('ada').out('knows').values('born')").to_list()
 [1791]
 
-`open` gives a `Database`; its `query` a `Result`. Elements come as `Vertex`, `Edge`, `VertexProperty`, `Property`, `Path`,
+`open` gives a `Database`; its `query` a `Result`, its `stream` a `Stream`. Elements come as `Vertex`, `Edge`, `VertexProperty`, `Property`, `Path`,
 `Graph` and `Tree`, everything else as plain Python values. Every error is a `MangroveError`.
 """
 
@@ -30,6 +30,7 @@ from ._mangrove import (
     QueryWarning,
     Result,
     StorageError,
+    Stream,
     TimeoutError,
     Transaction,
     TransactionError,
@@ -61,6 +62,7 @@ __all__ = [
     "QueryWarning",
     "Result",
     "StorageError",
+    "Stream",
     "T",
     "TimeoutError",
     "Transaction",

@@ -18,6 +18,7 @@ use crate::plan::{Explanation, Profile};
 use crate::procedure;
 use crate::query::{self, Bytecode, Limits, Request, Written};
 use crate::result::{self, QueryResult};
+use crate::stream::Stream;
 use crate::transaction::Transaction;
 
 /// Opens the database in the directory `path`, and makes it if there is none.
@@ -99,18 +100,22 @@ impl Database {
     fn run(&self, py: Python<'_>, request: &Request<'_>) -> PyResult<QueryResult> {
         let inner = self.handle()?;
         let outcome = py.detach(|| {
-            let Request { written, parameters, options } = request;
-            let mut stream = match written {
-                Written::Text(text) => inner.query(text, parameters, options)?,
-                Written::GraphSon(json) => inner.query_bytecode(json, parameters, options)?,
-                Written::GraphBinary(bytes) => inner.query_graphbinary(bytes, parameters, options)?,
-            };
+            let mut stream = begun(&inner, request)?;
             let rows = stream.described()?;
             Ok::<_, mangrove::QueryError>((rows, stream.warnings().to_vec()))
         });
         let (rows, warnings) = raised(outcome)?;
         result::warn(py, &warnings)?;
         Ok(QueryResult::new(rows, warnings))
+    }
+}
+
+fn begun(database: &mangrove::Database, request: &Request<'_>) -> Result<mangrove::ResultStream, mangrove::QueryError> {
+    let Request { written, parameters, options } = request;
+    match written {
+        Written::Text(text) => database.query(text, parameters, options),
+        Written::GraphSon(json) => database.query_bytecode(json, parameters, options),
+        Written::GraphBinary(bytes) => database.query_graphbinary(bytes, parameters, options),
     }
 }
 
@@ -140,6 +145,28 @@ impl Database {
         named: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<QueryResult> {
         self.run(py, &Request::new(text, params, named, Limits { timeout, memory_mb, rules_off })?)
+    }
+
+    /// Runs a Gremlin query and gives its results one by one, as they come; for results that would not fit in memory together.
+    /// Arguments as of `query`. See `Stream`.
+    ///
+    /// >>> sum(db.stream("g.V().hasLabel('airport').values('elev')"))
+    /// 1273
+    #[pyo3(signature = (text, params=None, *, timeout=None, memory_mb=None, rules_off=None, **named))]
+    #[expect(clippy::too_many_arguments, reason = "they are Python's keyword arguments")]
+    fn stream(
+        &self,
+        py: Python<'_>,
+        text: &str,
+        params: Option<&Bound<'_, PyDict>>,
+        timeout: Option<f64>,
+        memory_mb: Option<usize>,
+        rules_off: Option<Vec<String>>,
+        named: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Stream> {
+        let (inner, request) =
+            (self.handle()?, Request::new(text, params, named, Limits { timeout, memory_mb, rules_off })?);
+        raised(py.detach(|| begun(&inner, &request))).map(Stream::new)
     }
 
     /// Runs bytecode, as Gremlin language variants write it: GraphSON 3 if it is a str, GraphBinary 1 if it is bytes. In all else

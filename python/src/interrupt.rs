@@ -12,7 +12,7 @@ use mangrove_ingest::Status;
 use pyo3::prelude::*;
 
 /// Asking takes the interpreter's lock, so it is not done at every opportunity.
-pub const INTERVAL: Duration = Duration::from_millis(50);
+pub const INTERVAL: Duration = Duration::from_millis(20);
 
 thread_local! {
     static ASKED: Cell<Option<Instant>> = const { Cell::new(None) };

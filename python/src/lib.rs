@@ -22,6 +22,7 @@ mod plan;
 mod procedure;
 mod query;
 mod result;
+mod stream;
 mod transaction;
 
 use pyo3::prelude::*;
@@ -36,6 +37,8 @@ mod _mangrove {
     use super::plan::{Explanation, Profile};
     #[pymodule_export]
     use super::result::{QueryResult, Rows};
+    #[pymodule_export]
+    use super::stream::Stream;
     #[pymodule_export]
     use super::transaction::Transaction;
     use super::*;

@@ -286,3 +286,27 @@ def test_a_query_cannot_nest_values_without_end(empty, query):
 def test_dates_too_far_apart_are_an_error(empty):
     with pytest.raises(mg.QueryError, match="too far apart"):
         empty.query("g.inject(9223372036854775807L).asDate().dateDiff(constant(-9223372036854775807L).asDate())")
+
+
+def test_a_stream_gives_results_as_they_come(db):
+    endless = db.stream("g.inject(1).repeat(identity()).emit()")
+    assert [next(endless) for _ in range(3)] == [1, 1, 1]
+    endless.close()
+    assert list(endless) == []
+    with db.stream("g.V().hasLabel('airport').order().by('code')") as airports:
+        first = next(airports)
+        assert (first.label, first["code"]) == ("airport", "AUS")
+        db.query("g.V().hasLabel('airport').drop()")
+        assert [airport["code"] for airport in airports] == ["DFW", "LHR", "WLG"], "it is of the graph as it was"
+    assert list(db.stream("g.V().hasLabel('airport')")) == []
+
+
+def test_a_stream_ends_with_the_error_of_its_query(db):
+    numbers = db.stream("g.inject(1, 2, 'three').math('_ * 2')")
+    with pytest.raises(mg.QueryError, match="must resolve to a Number"):
+        list(numbers)
+    assert list(numbers) == []
+    with pytest.warns(mg.QueryWarning, match="no vertex label"):
+        list(db.stream("g.V().hasLabel('aiport')"))
+    with pytest.raises(mg.QueryError):
+        db.stream("g.V(")
