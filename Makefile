@@ -67,7 +67,7 @@ doc: ## Rust documentation, warnings as errors
 	RUSTDOCFLAGS='-D warnings' cargo doc --release --no-deps --workspace
 
 bench: install ## Mangrove beside other engines on this machine: RMAT, Grasper's queries, LDBC's reads
-	$(BIN)/python benches/compare/run.py
+	$(BIN)/python benches/compare/run.py --ablate
 
 fuzz: ## fuzz every target for FUZZ_SECONDS (60); needs a nightly Rust and cargo-fuzz
 	@.ci/fuzz $(FUZZ_SECONDS)

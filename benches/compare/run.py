@@ -157,7 +157,7 @@ def run_engine(suite, name, told, scratch, options):
         if suite == "rmat":
             lines += run.stages("write", WRITES)
         if suite == "snb":
-            lines += run.stages("clients", [f"{op} clients" for op in told["ops"] if op.startswith("IS")])
+            lines += run.stages("clients", [f"{op} clients" for op in told["ops"]])
             lines += run.stages("beside", ["beside"])
         if options.ablate and name == "mangrove" and suite != "rmat":
             variants = json.loads(python("-c", "import json, engines; print(json.dumps(list(engines.make('mangrove').variants())))"))
