@@ -66,7 +66,7 @@ lint: ## formatting, clippy, dependency directions, licences
 doc: ## Rust documentation, warnings as errors
 	RUSTDOCFLAGS='-D warnings' cargo doc --release --no-deps --workspace
 
-bench: install ## Mangrove beside other engines on this machine: RMAT, Grasper's queries, LDBC's reads
+bench: install ## Mangrove beside other engines on this machine: RMAT, Grasper's queries, LDBC's reads, TAO's operations
 	$(BIN)/python benches/compare/run.py --ablate
 
 fuzz: ## fuzz every target for FUZZ_SECONDS (60); needs a nightly Rust and cargo-fuzz

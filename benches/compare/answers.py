@@ -10,13 +10,21 @@ import json
 ROWS_KEPT = 100
 
 
-def canonical(rows, ordered):
-    rows = [list(cells(row)) for row in rows]
+def canonical(rows, ordered, sparse=False):
+    """`sparse` rows hold whatever an element has: what is absent is left out, and so are the id and label of Gremlin's `elementMap`, which
+    are under no name."""
+    rows = [list(cells(present(row) if sparse else row)) for row in rows]
     if not ordered:
         rows.sort(key=json.dumps)
     if len(rows) <= ROWS_KEPT:
         return rows
     return [len(rows), hashlib.blake2b(json.dumps(rows).encode(), digest_size=8).hexdigest()]
+
+
+def present(row):
+    if isinstance(row, dict):
+        row = [value for key, value in row.items() if isinstance(key, str)]
+    return [value for value in row if value is not None]
 
 
 def cells(row):

@@ -21,6 +21,7 @@ class Vertices:
     columns: dict  # name: type; the first is the id
     name: str = ""
     also: tuple = ()  # further labels, for engines whose vertices may have several
+    indexed: tuple = ()  # columns to index, for engines that can, beside the id
 
     @property
     def file(self):
@@ -48,12 +49,14 @@ class Edges:
 
 @dataclass(frozen=True)
 class Graph:
-    """A data set on the disk. `shared_ids` says that an id may name a vertex in each of several labels."""
+    """A data set on the disk. `shared_ids` says that an id may name a vertex in each of several labels; `time` is the property by which the
+    edges of a vertex are asked for in order, for engines that can keep them so."""
 
     folder: Path
     vertices: tuple
     edges: tuple
     shared_ids: bool = False
+    time: str = ""
 
     def path(self, table):
         return self.folder / table.file

@@ -36,6 +36,17 @@ COMPLEX = {
     "IC7": "likers", "IC8": "replies", "IC9": "messages within 2", "IC10": "whom to meet", "IC11": "who works where", "IC12": "experts",
     "IC13": "shortest path", "IC14": "all shortest paths",
 }
+TAO = {
+    "obj_get": "all properties", "obj_property": "one property", "assoc_range": "latest ten edges", "assoc_get": "edges to some users",
+    "assoc_count": "how many edges", "assoc_time_range": "latest ten of a window", "GS1": "friends of any kind and their names",
+    "GS2": "friends in a city", "GS3": "everyone in a city with an interest", "GS4": "friends of one kind", "GS5": "the data of all edges",
+    "find_equal": "by an indexed property", "find_scan": "by a property without index", "find_text": "by a part of a text",
+}
+TAO_SIZES = (
+    ("load", "of_csv", "on disk, of the CSV files", 1, False),
+    ("memory", "rss_bytes", "held after the queries, MB", 1e-6, False),
+)
+TAO_WRITES = ("obj_add", "obj_update", "assoc_add", "assoc_update", "assoc_del")
 BESIDE = (
     ("beside", "alone_p50_us", "median alone, µs", 1, False),
     ("beside", "alone_p99_us", "p99 alone, µs", 1, False),
@@ -59,12 +70,23 @@ def sections(suite, results):
         for form, what in (("L", "light: one vertex or edge"), ("H", "heavy: a tenth of them")):
             ops = {f"{op}{form}": does for op, does in GRASPER.items()}
             yield f"CPU time, {what}", (LOAD if form == "L" else ()) + timings(ops, "cpu_us")
+    if suite == "tao":
+        yield from tao_sections()
     if suite == "snb":
         yield "CPU time, median", LOAD + timings(SHORT | COMPLEX, "cpu_us")
         yield "CPU time, 95th percentile", timings(SHORT | COMPLEX, "cpu_p95_us")
         for key, what in (("per_s_1", "one client"), ("per_s", "eight clients")):
             yield f"Reads a second, {what}", tuple((f"{op} clients", key, f"{op} {does}", 1, True) for op, does in SHORT.items())
         yield "Short reads (IS1 to IS7 by turns) beside a heavy one (IC5, or IC9 where there is none, over and over in another thread), wall time", BESIDE
+
+
+def tao_sections():
+    yield "CPU time, median", LOAD + TAO_SIZES + timings(TAO, "cpu_us")
+    yield "CPU time, 95th percentile", timings(TAO, "cpu_p95_us")
+    mixes = [(f"{mix} mix", key, f"{mix}, {who}", 1, True)
+             for mix in ("TAO", "LinkBench") for key, who in (("per_s_1", "one client"), ("per_s", "eight clients"))]
+    yield "Operations a second, reads and writes as they come", tuple(mixes)
+    yield "Single writes a second, one client", tuple((op, "per_s", op, 1, True) for op in TAO_WRITES)
 
 
 def figure(engine, op, key):
@@ -168,6 +190,8 @@ def failures(results):
                 yield f"- {name}, {op}: {measured['failed']}"
             elif measured.get("wrong"):
                 yield f"- {name}, {op}: {measured['wrong']} of {measured['n']} answers are wrong"
+            elif measured.get("refused"):
+                yield f"- {name}, {op}: {measured['refused']} operations were refused"
     for op, why in results.get("left_out", {}).items():
         yield f"- {op} is left out: {why}"
 

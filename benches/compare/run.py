@@ -6,7 +6,8 @@
     python benches/compare/run.py --suite snb --snb FOLDER         LDBC's own tables instead of generated ones
     python benches/compare/run.py --markdown docs/benchmarks.md
 
-Suites: rmat (262k people, 4.2M edges), grasper (Grasper's queries over citations), snb (LDBC's interactive reads); see suites.py.
+Suites: rmat (262k people, 4.2M edges), grasper (Grasper's queries over citations), snb (LDBC's interactive reads), tao (TAO's operations
+and ZipG's graph searches over users with 40 properties); see suites.py.
 
 Needs nothing but Python: the engines are installed into benches/compare/.venv at the first run; Mangrove is taken from the Python
 this is run with (`make install`). Engines that want a JVM are built with Maven where it is there. Each engine works in processes of
@@ -36,8 +37,10 @@ ROOT = HERE.parent.parent
 CACHE = HERE / ".cache"
 VENV = HERE / ".venv"
 PYTHON = VENV / "bin" / "python"
-SUITES = ("rmat", "grasper", "snb")
+SUITES = ("rmat", "grasper", "snb", "tao")
 WRITES = ("singles", "batches")
+CHANGES = ("obj_add", "obj_update", "assoc_add", "assoc_update", "assoc_del")
+MIXES = ("TAO mix", "LinkBench mix")
 
 
 def main():
@@ -64,6 +67,7 @@ def arguments():
     parser.add_argument("--scale", type=int, default=18, help="rmat: 2^SCALE people, 16 edges each (18)")
     parser.add_argument("--vertices", type=int, default=100_000, help="grasper: vertices, ten edges each (100000)")
     parser.add_argument("--persons", type=int, default=1_528, help="snb: people, 190 messages each (1528, as in SF0.1)")
+    parser.add_argument("--users", type=int, default=200_000, help="tao: users, 4.35 edges each (200000)")
     parser.add_argument("--snb", type=Path, help="snb: a folder of LDBC's own tables, read instead")
     parser.add_argument("--engines", help="which, separated by commas (all)")
     parser.add_argument("--timeout", type=int, default=600, help="seconds a stage may take, or one kind of query of rmat; others a fifth of it (600)")
@@ -78,7 +82,7 @@ def arguments():
 
 def run_suite(suite, options):
     say(f"suite {suite}")
-    size = {"rmat": options.scale, "grasper": options.vertices, "snb": options.persons}[suite]
+    size = {"rmat": options.scale, "grasper": options.vertices, "snb": options.persons, "tao": options.users}[suite]
     ensure = "import sys, suites; print(suites.ensure(*sys.argv[1:]))"
     told = json.loads(python("-c", ensure, suite, CACHE, size, options.snb.resolve() if suite == "snb" and options.snb else ""))
     told["folder"] = Path(told["folder"])
@@ -154,14 +158,17 @@ def run_engine(suite, name, told, scratch, options):
     lines = run.stage("load")
     if any(line.get("op") == "load" and "failed" not in line for line in lines):
         lines += run.stages("query", told["ops"])
-        if suite == "rmat":
-            lines += run.stages("write", WRITES)
-        if suite == "snb":
-            lines += run.stages("clients", [f"{op} clients" for op in told["ops"]])
-            lines += run.stages("beside", ["beside"])
         if options.ablate and name == "mangrove" and suite != "rmat":
             variants = json.loads(python("-c", "import json, engines; print(json.dumps(list(engines.make('mangrove').variants())))"))
             lines += run.stages("ablate", [f"{op} | {variant}" for variant in variants for op in told["ops"]])
+        if suite == "rmat":
+            lines += run.stages("write", WRITES)
+        if suite == "tao":
+            lines += run.stages("change", CHANGES)
+            lines += run.stages("mix", MIXES)
+        if suite == "snb":
+            lines += run.stages("clients", [f"{op} clients" for op in told["ops"]])
+            lines += run.stages("beside", ["beside"])
     shutil.rmtree(scratch / name, ignore_errors=True)
     return collect(lines)
 
@@ -246,7 +253,8 @@ def raw_lmdb(folder, scratch):
 def about(suite, options, told):
     commit = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=ROOT, stdout=subprocess.PIPE, text=True).stdout.strip()
     cpu = [line for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")] if Path("/proc/cpuinfo").exists() else []
-    size = {"rmat": f"--scale {options.scale}", "grasper": f"--vertices {options.vertices}", "snb": f"--persons {options.persons}"}[suite]
+    sizes = {"rmat": f"--scale {options.scale}", "grasper": f"--vertices {options.vertices}", "snb": f"--persons {options.persons}"}
+    size = (sizes | {"tao": f"--users {options.users}"})[suite]
     size = f"--snb {options.snb.name}" if suite == "snb" and options.snb else size
     engines = f" --engines {options.engines}" if options.engines else ""
     return {

@@ -1,5 +1,6 @@
 """Many clients at once, and short reads beside a heavy one: threads of one process, each with a session of its own."""
 
+import contextlib
 import statistics
 import threading
 import time
@@ -67,6 +68,43 @@ def together(engine, work, seconds):
     if failed:
         raise next((error for error in failed if not isinstance(error, threading.BrokenBarrierError)), failed[0])
     return done
+
+
+def mix(engine, texts, streams, writing, seconds):
+    """Operations a second that so many clients get done, each from a stream of its own of (number of a text, parameters), and how many were
+    refused. `writing` are the numbers of texts that change the graph."""
+    turn = threading.Lock() if engine.one_writer else contextlib.nullcontext()
+    begin, rates, refused, failed = threading.Barrier(len(streams)), [0.0] * len(streams), [0] * len(streams), []
+
+    def client(at, stream):
+        try:
+            session = engine.session()
+            runs = [session.prepare(text) for text in texts]
+            begin.wait(120)
+            done, start = 0, time.perf_counter()
+            end = start + seconds
+            for number, params in stream:
+                try:
+                    with turn if number in writing else contextlib.nullcontext():
+                        runs[number](params)
+                    done += 1
+                except Exception:
+                    refused[at] += 1
+                if time.perf_counter() > end:
+                    break
+            rates[at] = done / (time.perf_counter() - start)
+        except BaseException as error:  # an engine's panic is a BaseException too
+            failed.append(error)
+            begin.abort()
+
+    threads = [threading.Thread(target=client, args=one) for one in enumerate(streams)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if failed:
+        raise next((error for error in failed if not isinstance(error, threading.BrokenBarrierError)), failed[0])
+    return sum(rates), sum(refused)
 
 
 def percentiles(took):

@@ -3,6 +3,7 @@
     rmat      two tables, seven reads, bulk load and writes
     grasper   a graph of citations and Grasper's queries Q1 to Q8, light and heavy
     snb       LDBC's social network and its interactive reads, by one client, by eight, and beside a heavy one
+    tao       users with many properties, TAO's operations one by one and in two mixes, and ZipG's graph searches
 """
 
 import json
@@ -14,6 +15,7 @@ import answers
 import citations
 import rmat
 import snb
+import tao
 import texts
 
 
@@ -33,6 +35,7 @@ SUITES = {
         Suite("rmat", rmat, (*EMBEDDED, "duckdb", "networkx"), 15.0),
         Suite("grasper", citations, (*EMBEDDED, "duckdb", *JVM), 4.0),
         Suite("snb", snb, (*EMBEDDED, *JVM), 4.0),
+        Suite("tao", tao, ("mangrove", "kuzu", "ladybug", "duckdb", "neo4j"), 4.0),
     )
 }
 
@@ -53,10 +56,12 @@ class Question:
     params: list
     answers: list
     ordered: bool = True
+    sparse: bool = False
     texts: tuple = ()
+    types: tuple = ()  # the edge labels a text may stand for
 
     def right(self, got, answer):
-        shown = answers.canonical(got, self.ordered) if self.op not in rmat.OPS else rmat.canonical(self.op, got)
+        shown = answers.canonical(got, self.ordered, self.sparse) if self.op not in rmat.OPS else rmat.canonical(self.op, got)
         return shown == answer
 
     def forms(self, engine):
@@ -66,7 +71,7 @@ class Question:
         forms, refused = [], LookupError("there is no text in this engine's language")
         for text in self.texts:
             try:
-                run = engine.prepare(text)
+                run = texts.prepare(engine.prepare, text, self.types)
                 run(self.params[0])
                 forms.append(Form(run, text))
             except Exception as error:
@@ -84,7 +89,8 @@ def questions(suite, engine, source):
     told, found = texts.load(suite.name, engine.languages), {}
     for op in (op for op in suite.data.OPS if op in asked["ops"]):
         one = asked["ops"][op]
-        found[op] = Question(op, one["params"], one["answers"], one["ordered"], tuple(told.get(op, ())))
+        ordered, sparse = one["ordered"], one.get("sparse", False)
+        found[op] = Question(op, one["params"], one["answers"], ordered, sparse, tuple(told.get(op, ())), getattr(suite.data, "TYPES", ()))
     return found
 
 

@@ -1,5 +1,8 @@
 """The queries of a suite, one file a language in queries/: a line `// NAME` (`-- NAME` in SQL) heads each text.
 
+`<type>` in a text stands for an edge label, which few languages take as a parameter: such a text is put once for each, and asked with
+parameters of the form {"type": label, "with": parameters}.
+
 A query with several texts under one name is measured with the fastest that is right. An engine whose dialect differs has a file of its
 own, whose texts take the place of those of the same name.
 """
@@ -8,7 +11,8 @@ import re
 from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parent / "queries"
-HEADING = re.compile(r"^(?://|--) ?(I[SC]\d+|Q\d[LH])$", re.MULTILINE)
+HEADING = re.compile(r"^(?://|--) ?(I[SC]\d+|Q\d[LH]|GS\d|(?:obj|assoc|find)_\w+)$", re.MULTILINE)
+TYPE = "<type>"
 
 
 def load(suite, languages):
@@ -28,3 +32,20 @@ def read(text):
         lines = [line for line in body.splitlines() if not line.startswith(("//", "--"))]
         found.setdefault(name, []).append(" ".join(line.strip() for line in lines if line.strip()))
     return found
+
+
+def prepare(how, text, types):
+    """A function of the parameters, whether they name an edge label or not; `how` is an engine's `prepare` or `prepare_change`."""
+    return ByType({label: how(text.replace(TYPE, label)) for label in types}) if TYPE in text else how(text)
+
+
+class ByType:
+    """A query for each edge label."""
+
+    def __init__(self, runs):
+        self.runs = runs
+        if all(hasattr(run, "timed") for run in runs.values()):
+            self.timed = lambda params, seconds: self.runs[params["type"]].timed(params["with"], seconds)
+
+    def __call__(self, params):
+        return self.runs[params["type"]](params["with"])

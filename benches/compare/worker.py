@@ -1,8 +1,9 @@
 """Measures one engine in a process of its own: `worker.py STAGE SUITE ENGINE DATA DATABASE OUT [OP…]`.
 
-Stages: load (the bulk load), query (the queries named), write (single edges, then batches), clients (reads by one thread and by
-eight), beside (short reads while a heavy one runs), ablate (queries with parts of the engine switched off). Every measurement is a
-line of JSON appended to OUT as soon as it is made, so that a crash loses none before it.
+Stages: load (the bulk load), query (the queries named), write (single edges, then batches), change (single writes in the engine's
+language), clients (reads by one thread and by eight), mix (streams of reads and writes, by one thread and by eight), beside (short reads
+while a heavy one runs), ablate (queries with parts of the engine switched off). Every measurement is a line of JSON appended to OUT as
+soon as it is made, so that a crash loses none before it.
 """
 
 import contextlib
@@ -15,9 +16,12 @@ import time
 import traceback
 from pathlib import Path
 
+import answers
 import engines
 import rmat
 import suites
+import tao_mix
+import texts
 from serving import percentiles
 
 WARM_SECONDS, WARM_SECONDS_MAX = 2.0, 60.0
@@ -25,6 +29,9 @@ ABLATE_SECONDS = 1.0
 TRIALS, TRIAL_SECONDS = 10, 2.0  # to find the fastest form of a query
 REPEAT_SECONDS = 0.002  # short queries are repeated for so long
 SINGLES_SECONDS = 5.0
+CHANGES, CHANGES_SECONDS = 200, 3.0
+MIX_SECONDS, MIX_OPERATIONS = 4.0, 200_000  # no engine does more
+MIX_WARM_UPS = 15
 CLIENTS, CLIENTS_SECONDS = 8, 1.0
 BESIDE_SECONDS = 4.0
 HEAVY = ("IC5", "IC9")  # the first there is: forums, or messages, of everyone two friendships away
@@ -49,7 +56,8 @@ def load(suite, engine, source, database, report):
     edges = json.loads((source / "params.json").read_text())["edges"]
     rss = engine.peak_memory() or resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     disk = engines.disk_bytes(database) if engine.persistent else None
-    report(op="load", wall_s=wall, cpu_s=cpu, edges=edges, rss_bytes=rss, disk_bytes=disk)
+    of_csv = {"of_csv": disk / suite.data.describe(source).csv_bytes()} if disk else {}
+    report(op="load", wall_s=wall, cpu_s=cpu, edges=edges, rss_bytes=rss, disk_bytes=disk, **of_csv)
 
 
 def query(suite, engine, source, database, report, ops):
@@ -58,6 +66,9 @@ def query(suite, engine, source, database, report, ops):
     warm_up(engine, asked, report)
     for op in ops:
         attempt(report, op, lambda: measure(engine, asked[op], suite.seconds))
+    with contextlib.suppress(OSError):  # where the system does not tell
+        held, anonymous, files = engine.resident_memory()
+        report(op="memory", rss_bytes=held, anonymous_bytes=anonymous, file_bytes=files)
     engine.close()
 
 
@@ -234,6 +245,77 @@ def batches(engine, vertices, report):
     return size * rmat.BATCHES
 
 
+def change(suite, engine, source, database, report, ops):
+    """Single writes, each a transaction; whether the last of them is there is asked of the engine."""
+    reopen(suite, engine, source, database)
+    drawn, told = tao_mix.Operations(source), texts.load(suite.name, engine.languages)
+    first = CHANGES if engine.warms_up else 1  # these are not counted
+
+    def work(op):
+        stream = list(drawn.stream({op: 1}, first + CHANGES, seed=100 + tao_mix.WRITES.index(op)))
+        run, asked = texts.prepare(engine.prepare_change, told[op][0], suite.data.TYPES), [arguments(*one[1:]) for one in stream]
+        for params in asked[:first]:
+            run(params)
+        count, timer = 0, Timer()
+        for params in asked[first:]:
+            run(params)
+            count += 1
+            if timer.read()[0] > CHANGES_SECONDS:
+                break
+        wall, cpu = timer.read()
+        read, label, params, value = tao_mix.look(op, *stream[first + count - 1][1:])
+        rows = texts.prepare(engine.prepare, told[read][0], suite.data.TYPES)(arguments(label, params))
+        seen = any(value in answers.cells(row) for row in rows) if value else not rows
+        spent = {"cpu_us": cpu / count * 1e6} if engine.process_id == "self" else {}
+        return {"per_s": count / wall, **spent, "n": count, "wrong": int(not seen), "durable": engine.durable}
+
+    for op in ops:
+        attempt(report, op, lambda: work(op))
+    engine.close()
+
+
+def arguments(label, params):
+    return {"type": label, "with": params} if label else params
+
+
+def mix(suite, engine, source, database, report, ops):
+    """Operations a second of a stream of reads and writes, by one thread and by eight."""
+    reopen(suite, engine, source, database, engine.serve)
+    drawn, asked = tao_mix.Operations(source), suites.questions(suite, engine, source)
+    told = texts.load(suite.name, engine.languages)
+    numbers, written = {}, []  # (op, edge label) → number of its text
+    for op in dict.fromkeys(op for shares in tao_mix.MIXES.values() for op in shares):
+        report(op="warm-up", started=True)
+        text = fastest(engine, asked[op]).text if op in asked else told[op][0]
+        for label in suite.data.TYPES if texts.TYPE in text else ("",):
+            numbers[op, label] = len(written)
+            written.append(text.replace(texts.TYPE, label))
+    writing = {number for (op, _), number in numbers.items() if op in tao_mix.CHANGES}
+
+    def work(op, turn):
+        def run(clients, seed):
+            streams = [drawn.stream(tao_mix.MIXES[op.split()[0]], MIX_OPERATIONS // clients, seed + client) for client in range(clients)]
+            streams = [[(numbers[name, label], params) for name, label, params in stream] for stream in streams]
+            return engine.mix(written, streams, writing, MIX_SECONDS)
+
+        before = 0.0
+        for again in range(MIX_WARM_UPS if engine.warms_up else 0):  # as long as it gets faster
+            report(op="warm-up", started=True)
+            rate, _ = run(1, 300 + 100 * turn + again)
+            if rate < 1.1 * before:
+                break
+            before = rate
+        (one, refused), (many, more) = run(1, 320 + 100 * turn), run(CLIENTS, 340 + 100 * turn)
+        return {"per_s_1": one, "per_s": many, "clients": CLIENTS, "refused": refused + more, "durable": engine.durable}
+
+    for turn, op in enumerate(ops):
+        if engine.threads:
+            attempt(report, op, lambda: work(op, turn))
+        else:
+            report(op=op, failed="one thread at a time")
+    engine.close()
+
+
 def reopen(suite, engine, source, database, how=None):
     if not engine.persistent:
         engine.load(database, suite.data.describe(source))
@@ -256,11 +338,12 @@ def main():
 
     engine = engines.make(name)
     report(op="engine", version=engine.version(), note=engine.note)
-    arguments = (suites.SUITES[suite], engine, Path(source), Path(database), report)
+    given = (suites.SUITES[suite], engine, Path(source), Path(database), report)
     if stage == "load":
-        load(*arguments)
+        load(*given)
     else:
-        {"query": query, "write": write, "clients": clients, "beside": beside, "ablate": ablate}[stage](*arguments, ops)
+        stages = {"query": query, "write": write, "change": change, "clients": clients, "mix": mix, "beside": beside, "ablate": ablate}
+        stages[stage](*given, ops)
 
 
 if __name__ == "__main__":

@@ -31,12 +31,17 @@ class Engine:
     warms_up = False
     # Whether several threads of a process may query at once.
     threads = True
+    # Whether a write fails while another thread writes, so that the program has to see to it that none does.
+    one_writer = False
+    # The process that holds the data.
+    process_id = "self"
 
     def version(self):
         return importlib.metadata.version(self.name)
 
     def load(self, path, graph):
-        """Makes a database at `path` of a graph's CSV files, ready for every query, with what it needs to find a vertex by label and id."""
+        """Makes a database at `path` of a graph's CSV files, ready for every query, with what it needs to find a vertex by label and id,
+        and by the columns the graph says are indexed if it has such indexes."""
         raise NotImplementedError
 
     def open(self, path):
@@ -46,6 +51,12 @@ class Engine:
     def peak_memory(self):
         """Bytes, where the engine is in another process."""
         return None
+
+    def resident_memory(self):
+        """Bytes held now: all, those that are not pages of files, and those that are."""
+        lines = Path(f"/proc/{self.process_id}/status").read_text().splitlines()
+        held = dict(line.split(":", 1) for line in lines if line.startswith(("VmRSS", "RssAnon", "RssFile")))
+        return [int(held[name].split()[0]) * 1024 for name in ("VmRSS", "RssAnon", "RssFile")]
 
     def serve(self, path):
         """Opens the database for queries on many threads."""
@@ -59,6 +70,10 @@ class Engine:
         """A function of the parameters, by name, that gives the rows of the query."""
         raise NotImplementedError
 
+    def prepare_change(self, text):
+        """`prepare`, for a query that changes the graph: run when it is asked and never else."""
+        return self.prepare(text)
+
     def throughput(self, text, params, clients, seconds):
         """Queries a second that so many threads get answered."""
         return serving.throughput(self, text, params, clients, seconds)
@@ -66,6 +81,11 @@ class Engine:
     def latencies(self, short, heavy, seconds):
         """Wall µs of (text, params) asked by turns, and how often the heavy one beside them was answered."""
         return serving.latencies(self, short, heavy, seconds)
+
+    def mix(self, texts, streams, writing, seconds):
+        """Operations a second that so many clients get done, each from a stream of its own of (number of a text, parameters), and how many
+        were refused. `writing` are the numbers of texts that change the graph."""
+        return serving.mix(self, texts, streams, writing, seconds)
 
     def variants(self):
         """What can be switched off, by name: the arguments of open, and those of every query."""

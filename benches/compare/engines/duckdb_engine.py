@@ -39,6 +39,8 @@ class DuckDb(Engine):
             connection.execute(f"COPY {name} FROM '{graph.path(table)}' (HEADER)")
             if table in graph.edges:
                 connection.execute(f"CREATE INDEX {name}_src ON {name}(src)")
+            for column in getattr(table, "indexed", ()):
+                connection.execute(f"CREATE INDEX {name}_{column} ON {name}({column})")
         connection.close()
 
     def open(self, path):

@@ -15,6 +15,7 @@ class Java(Engine):
     def __init__(self, name):
         self.name = name
         self.process = subprocess.Popen(jvm.command(name), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.process_id = self.process.pid
 
     def version(self):
         return re.search(rf"<{self.artifact}.version>(.*?)<", (jvm.FOLDER / "pom.xml").read_text())[1]
@@ -31,7 +32,9 @@ class Java(Engine):
         return answer
 
     def load(self, path, graph):
-        vertices = [{"label": t.label, "also": t.also, "file": t.file, "columns": t.columns} for t in graph.vertices]
+        vertices = [
+            {"label": t.label, "also": t.also, "indexed": t.indexed, "file": t.file, "columns": t.columns} for t in graph.vertices
+        ]
         edges = [{"source": t.source, "label": t.label, "target": t.target, "file": t.file, "columns": t.columns} for t in graph.edges]
         tables = {"folder": str(graph.folder), "vertices": vertices, "edges": edges}
         took = self.ask(do="load", path=str(path), graph=tables)
@@ -46,6 +49,9 @@ class Java(Engine):
     def prepare(self, text):
         return Query(self, self.prepared(text))
 
+    def prepare_change(self, text):
+        return Query(self, self.prepared(text), warm=False)
+
     def prepared(self, text):
         return self.ask(do="prepare", text=text)["id"]
 
@@ -57,6 +63,11 @@ class Java(Engine):
         answer = self.ask(do="latencies", short=reads, heavy=heavy and (self.prepared(heavy[0]), heavy[1]), seconds=seconds)
         return sorted(answer["took"]), answer["heavy"]
 
+    def mix(self, texts, streams, writing, seconds):
+        ids = [self.prepared(text) for text in texts]
+        answer = self.ask(do="mix", ids=ids, streams=streams, seconds=seconds)
+        return answer["per_s"], answer["refused"]
+
     def close(self):
         self.ask(do="close")
         self.process.stdin.close()
@@ -66,8 +77,8 @@ class Java(Engine):
 class Query:
     """A prepared query; warmed up when it is first run, timed by the JVM."""
 
-    def __init__(self, engine, number):
-        self.engine, self.number, self.warm = engine, number, True
+    def __init__(self, engine, number, warm=True):
+        self.engine, self.number, self.warm = engine, number, warm
 
     def __call__(self, params):
         return self.timed(params, 0)[2]

@@ -40,6 +40,7 @@ def declared(columns):
 
 class Kuzu(Engine):
     languages = ("cypher", "kuzu.cypher")
+    one_writer = True
 
     def __init__(self, name):
         warnings.simplefilter("ignore", DeprecationWarning)  # prepare(), which is faster than passing the text each time

@@ -31,10 +31,14 @@ class Mangrove(Engine):
         database.load(
             nodes={table.label: str(graph.path(table)) for table in graph.vertices},
             edges={(table.source, table.label, table.target): str(graph.path(table)) for table in graph.edges},
+            edge_time=graph.time or None,
         )
         if graph.shared_ids or len(graph.vertices) > 1:  # else a person's id is the vertex's, which needs no index
             for table in graph.vertices:
                 database.create_index(table.label, table.header()[0])
+        for table in graph.vertices:
+            for key in table.indexed:
+                database.create_index(table.label, key)
         database.close()
 
     def open(self, path, **options):

@@ -61,6 +61,12 @@ final class Neo4jEngine implements Engine {
                 tx.commit();
             }
         });
+        tables.vertices().forEach(table -> table.indexed().forEach(key -> {
+            try (Transaction tx = database.beginTx()) {
+                tx.schema().indexFor(Label.label(table.label())).on(key).create();
+                tx.commit();
+            }
+        }));
         try (Transaction tx = database.beginTx()) {
             tx.schema().awaitIndexesOnline(10, TimeUnit.MINUTES);
         }
@@ -98,13 +104,18 @@ final class Neo4jEngine implements Engine {
     @Override
     public Query prepare(String text) {
         return params -> () -> {
-            try (Transaction tx = database.beginTx(); Result result = tx.execute(text, params)) {
-                List<String> columns = result.columns();
+            try (Transaction tx = database.beginTx()) {
                 List<Object> rows = new ArrayList<>();
-                while (result.hasNext()) {
-                    Map<String, Object> row = result.next();
-                    rows.add(columns.stream().map(row::get).collect(ArrayList::new, ArrayList::add, ArrayList::addAll));
+                boolean changed;
+                try (Result result = tx.execute(text, params)) {
+                    List<String> columns = result.columns();
+                    while (result.hasNext()) {
+                        Map<String, Object> row = result.next();
+                        rows.add(columns.stream().map(row::get).collect(ArrayList::new, ArrayList::add, ArrayList::addAll));
+                    }
+                    changed = result.getQueryStatistics().containsUpdates();
                 }
+                if (changed) tx.commit();
                 return rows;
             }
         };

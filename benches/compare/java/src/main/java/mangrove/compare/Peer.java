@@ -71,6 +71,7 @@ public final class Peer {
             case "run" -> run(request);
             case "throughput" -> throughput(request);
             case "latencies" -> latencies(request);
+            case "mix" -> mix(request);
             case "close" -> {
                 engine.close();
                 yield Map.of();
@@ -151,6 +152,38 @@ public final class Peer {
         long done = 0;
         for (FutureTask<Long> task : tasks) done += task.get();
         return Map.of("per_s", done / seconds);
+    }
+
+    /** Operations a second that clients get done, each from a stream of its own, and how many were refused. */
+    private Object mix(JsonNode request) throws Exception {
+        double seconds = request.get("seconds").asDouble();
+        CyclicBarrier begin = new CyclicBarrier(request.get("streams").size());
+        List<FutureTask<double[]>> tasks = new ArrayList<>();
+        for (JsonNode stream : request.get("streams")) {
+            List<Engine.Call> calls = new ArrayList<>();
+            stream.forEach(one -> calls.add(query(request.get("ids").get(one.get(0).asInt())).bind(params(one.get(1)))));
+            tasks.add(new FutureTask<>(() -> {
+                begin.await();
+                long start = System.nanoTime(), end = start + (long) (seconds * 1e9), done = 0, refused = 0;
+                for (Engine.Call call : calls) {
+                    try {
+                        call.run();
+                        done++;
+                    } catch (RuntimeException error) {
+                        refused++;
+                    }
+                    if (System.nanoTime() > end) break;
+                }
+                return new double[] {done / ((System.nanoTime() - start) / 1e9), refused};
+            }));
+        }
+        tasks.forEach(task -> new Thread(task).start());
+        double rate = 0, refused = 0;
+        for (FutureTask<double[]> task : tasks) {
+            rate += task.get()[0];
+            refused += task.get()[1];
+        }
+        return Map.of("per_s", rate, "refused", (long) refused);
     }
 
     /** Wall µs of short reads asked by turns, while another thread asks the heavy one over and over, if one is given. */

@@ -11,7 +11,7 @@ import java.util.Map;
 
 /** A graph's CSV files, as graph.py describes them: fields are never quoted, an empty one is no value. */
 record Tables(String folder, List<Vertices> vertices, List<Edges> edges) {
-    record Vertices(String label, List<String> also, String file, LinkedHashMap<String, String> columns) {}
+    record Vertices(String label, List<String> also, List<String> indexed, String file, LinkedHashMap<String, String> columns) {}
 
     record Edges(String source, String label, String target, String file, LinkedHashMap<String, String> columns) {}
 
