@@ -76,7 +76,8 @@ def sections(suite, results):
         yield "CPU time, median", LOAD + timings(SHORT | COMPLEX, "cpu_us")
         yield "CPU time, 95th percentile", timings(SHORT | COMPLEX, "cpu_p95_us")
         for key, what in (("per_s_1", "one client"), ("per_s", "eight clients")):
-            yield f"Reads a second, {what}", tuple((f"{op} clients", key, f"{op} {does}", 1, True) for op, does in SHORT.items())
+            of_reads = (SHORT | COMPLEX).items()
+            yield f"Reads a second, {what}", tuple((f"{op} clients", key, f"{op} {does}", 1, True) for op, does in of_reads)
         yield "Short reads (IS1 to IS7 by turns) beside a heavy one (IC5, or IC9 where there is none, over and over in another thread), wall time", BESIDE
 
 

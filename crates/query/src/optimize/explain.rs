@@ -5,7 +5,7 @@ use std::fmt;
 use mangrove_graph::{ElementKind, GraphView, LabelId, Predicate, Result};
 use serde_json::json;
 
-use super::{RULES, apply};
+use super::{RULES, RuleContext, apply};
 use crate::plan::{self, Name, Plan, Step, Traversal};
 
 #[derive(Clone, Debug)]
@@ -66,8 +66,9 @@ pub fn explain(plan: &mut Plan, view: &dyn GraphView, rules_off: &[String]) -> R
     let original = plan.traversal.to_string();
     let mut rules = Vec::new();
     let mut before = original.clone();
+    let mut cx = RuleContext::new(plan, view);
     for rule in &RULES {
-        apply(rule, plan, view, rules_off);
+        apply(rule, plan, &mut cx, rules_off);
         let after = plan.traversal.to_string();
         if after != before {
             rules.push((rule.name, after.clone()));

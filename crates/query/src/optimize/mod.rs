@@ -35,6 +35,12 @@ pub struct RuleContext<'a> {
     pub has_sack: bool,
 }
 
+impl<'a> RuleContext<'a> {
+    fn new(plan: &Plan, view: &'a dyn GraphView) -> Self {
+        Self { view, mode: path_mode(plan), shows_paths: shows_paths(plan), has_sack: plan.source.sack.is_some() }
+    }
+}
+
 pub struct Rule {
     pub name: &'static str,
     pub description: &'static str,
@@ -81,19 +87,25 @@ pub const RULES: [Rule; 14] = [
 
 /// Applies every rule that is not turned off.
 pub fn optimize(plan: &mut Plan, view: &dyn GraphView, rules_off: &[String]) {
+    let mut cx = RuleContext::new(plan, view);
     for rule in &RULES {
-        apply(rule, plan, view, rules_off);
+        apply(rule, plan, &mut cx, rules_off);
     }
 }
 
-fn apply(rule: &Rule, plan: &mut Plan, view: &dyn GraphView, rules_off: &[String]) {
+fn apply(rule: &Rule, plan: &mut Plan, cx: &mut RuleContext<'_>, rules_off: &[String]) {
     let is_off = rules_off.iter().any(|off| off == rule.name);
     match rule.way {
-        Way::Switch(keep_from) if is_off => keep_from(&mut plan.source),
+        Way::Switch(keep_from) if is_off => {
+            keep_from(&mut plan.source);
+            *cx = RuleContext::new(plan, cx.view);
+        }
         Way::Rewrite(rewrite) if !is_off => {
-            let (mode, shows_paths) = (path_mode(plan), shows_paths(plan));
-            let cx = RuleContext { view, mode, shows_paths, has_sack: plan.source.sack.is_some() };
-            walk(&mut plan.traversal, Place::Top, rewrite, &cx);
+            walk(&mut plan.traversal, Place::Top, rewrite, cx);
+            // The one rule that may leave nobody who looks at paths.
+            if rule.name == adjacency::RULE.name && cx.mode == PathMode::Full {
+                *cx = RuleContext::new(plan, cx.view);
+            }
         }
         _ => {}
     }
