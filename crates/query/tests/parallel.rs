@@ -67,6 +67,25 @@ fn helped_or_alone_a_query_gives_the_same_in_the_same_order() {
 }
 
 #[test]
+fn queries_whose_traversers_see_each_other_run_alone() {
+    let graph = people();
+    let messages = |text: &str| -> u64 {
+        let options = Options { profile: true, ..helped(2) };
+        let mut graph = Graph::Read(&graph);
+        let mut execution = Query::parse(text).unwrap().execute(&mut graph, &Parameters::new(), &options).unwrap();
+        execution.profile(&mut graph).unwrap().steps.iter().map(|step| step.messages.all).sum()
+    };
+    assert!(messages("g.V().out('knows').values('age').sum()") > 1, "this one can be helped");
+    for text in [
+        "g.withSack(1).V().out('knows').sack(sum).by('age').sack().sum()",
+        "g.V().out('knows').aggregate(local, 'x').out('knows').where(without('x')).count()",
+        "g.V().out('knows').sideEffect(values('age').aggregate('x')).out('knows').count()",
+    ] {
+        assert_eq!(messages(text), 0, "{text}");
+    }
+}
+
+#[test]
 fn an_error_on_another_thread_is_the_querys_own() {
     let graph = people();
     let text = "g.V().out('knows').values('age').map(math('_ / 2')).is(gt(-1)).values('age')";

@@ -142,6 +142,7 @@ fn hidden_properties_are_seen_by_no_step() {
         ("project('n').by('name')", "{n=ann}"),
         ("group().by('name').by('age')", "{ann=[40]}"),
         ("order().by('name').values('age')", "40"),
+        ("project('n').by('name').order().by('n').select('n')", "ann"),
     ] {
         assert_eq!(one(graph, &format!("{g}.{steps}")), expected, "{steps}");
     }

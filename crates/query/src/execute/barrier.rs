@@ -79,6 +79,7 @@ impl Op for OrderOp {
         if all.is_empty() {
             return Ok(None);
         }
+        held.add_items(cx, (all.len() * self.by.len()) as u64)?;
         if let Some(limit) = self.limit.filter(|limit| all.scope.is_none() && all.len() / 2 > *limit)
             && let Some(best) = self.candidates(cx, &all, limit)?
         {

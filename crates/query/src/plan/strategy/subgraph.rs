@@ -1,6 +1,6 @@
 //! `SubgraphStrategy`: only what meets its criteria is seen.
 
-use mangrove_graph::{ElementKind, Predicate};
+use mangrove_graph::{ElementKind, Predicate, ValueType};
 
 use super::super::*;
 use super::{end_of, push_filtered, rewrite};
@@ -47,7 +47,7 @@ impl<'a> Criteria<'a> {
         if self.strategy.vertex_properties.is_some() {
             node.step.for_each_by_mut(&mut |by| {
                 if let By::Key(key) = by {
-                    *by = By::Child(self.values(vec![key.clone()]));
+                    *by = By::Child(self.value_of(key));
                 }
             });
         }
@@ -108,6 +108,13 @@ impl<'a> Criteria<'a> {
         Traversal { steps: steps.into_iter().flatten().map(StepNode::from).collect() }
     }
 
+    /// What `by(key)` gives: an entry of a map, or a value that is seen.
+    fn value_of(&self, key: &Name) -> Traversal {
+        let is_map = Step::Is(Predicate::TypeOf([ValueType::Map].into()));
+        let entry = Step::Select { pop: None, labels: vec![key.clone()], by: Vec::new() };
+        Traversal::new([Step::Coalesce(vec![Traversal::new([is_map, entry]), self.values(vec![key.clone()])])])
+    }
+
     /// A test of a property as one of the values that are seen of it.
     fn test(&self, test: Has) -> Step {
         let HasKey::Property(key) = test.key else { return Step::Has(vec![test]) };
@@ -119,8 +126,7 @@ impl<'a> Criteria<'a> {
     /// Vertex properties pass by the criterion, properties of edges always.
     fn vertex_property(&self) -> Option<Step> {
         let criterion = self.strategy.vertex_properties.as_ref()?;
-        let other =
-            Step::Is(Predicate::Not(Box::new(Predicate::TypeOf([mangrove_graph::ValueType::VertexProperty].into()))));
+        let other = Step::Is(Predicate::Not(Box::new(Predicate::TypeOf([ValueType::VertexProperty].into()))));
         Some(Step::Or(vec![Traversal::new([other]), criterion.clone()]))
     }
 }
