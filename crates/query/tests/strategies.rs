@@ -62,6 +62,20 @@ fn strategies_without_effect_change_nothing() {
 }
 
 #[test]
+fn an_option_that_a_strategy_does_not_have_is_refused() {
+    for (strategy, help) in [
+        ("SubgraphStrategy(vertexes: __.hasLabel('person'))", "did you mean vertices?"),
+        ("PartitionStrategy(partitionKey: 'part', readPartition: ['a'])", "did you mean readPartitions?"),
+        ("SeedStrategy(seed: 1, sed: 2)", "did you mean seed?"),
+        ("ReadOnlyStrategy(foo: 3)", "it takes no options"),
+        ("ElementIdStrategy(other: 'x')", "it takes idPropertyKey"),
+    ] {
+        let error = refused(&format!("g.withStrategies(new {strategy}).V()"));
+        assert_eq!((error.kind, error.help.as_deref()), (QueryErrorKind::Step, Some(help)), "{strategy}");
+    }
+}
+
+#[test]
 fn what_reads_only_is_all_that_passes() {
     assert_eq!(one(&mut Oracle::modern(), "g.withStrategies(ReadOnlyStrategy).V().count()"), "6");
     for text in [

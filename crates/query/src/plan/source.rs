@@ -26,7 +26,8 @@ pub(super) fn terminal(resolver: &Resolver<'_>, call: &Call) -> Result<Option<Ve
             vec![first(1), Step::Reduce { reduction: Reduction::Count, scope: Scope::Global }, Step::AsBool]
         }
         ("explain" | "profile", _) => {
-            let message = format!("a query is not {}d by a step of its own, and has not been run", call.name);
+            let done = if call.name == "explain" { "explained" } else { "profiled" };
+            let message = format!("a query is not {done} by a step of its own, and has not been run");
             let help = format!("`mangrove query --{0}`, or `db.{0}(…)` in a program", call.name);
             return Err(QueryError::new(QueryErrorKind::Unsupported, message).at(call.name_span).help(help));
         }

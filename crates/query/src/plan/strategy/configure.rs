@@ -7,7 +7,11 @@ use super::super::*;
 use super::{Reaction, known};
 use crate::documentation;
 use crate::error::{QueryError, QueryErrorKind, Result};
+use crate::gremlin::error::suggest;
 use crate::gremlin::syntax::{Argument, ArgumentKind, Span};
+
+/// What some language variants send among the options.
+const NAME_OF_STRATEGY: &str = "strategy";
 
 /// The options of one strategy.
 struct Options<'a> {
@@ -18,6 +22,18 @@ struct Options<'a> {
 impl Options<'_> {
     fn get(&self, key: &str) -> Option<&Argument> {
         self.given.iter().find(|(k, _)| k == key).map(|(_, argument)| argument)
+    }
+
+    /// Fails if an option is given that the strategy does not have: one that was misspelt would let everything be seen.
+    fn only(&self, strategy: &str, known: &[&str]) -> Result<()> {
+        let unknown = self.given.iter().find(|(key, _)| key != NAME_OF_STRATEGY && !known.contains(&&key[..]));
+        let Some((key, argument)) = unknown else { return Ok(()) };
+        let error = QueryError::step(format!("{strategy} has no option {key}")).at(argument.span);
+        Err(match (suggest(key, known.iter().copied()), known) {
+            (Some(near), _) => error.help(format!("did you mean {near}?")),
+            (None, []) => error.help("it takes no options"),
+            (None, known) => error.help(format!("it takes {}", known.join(", "))),
+        })
     }
 
     fn required(&self, strategy: &str, key: &str, span: Span) -> Result<&Argument> {
@@ -53,6 +69,9 @@ pub(in crate::plan) fn with(
     strategies: &mut Strategies,
 ) -> Result<()> {
     let options = Options { resolver, given: options };
+    if let Some(known) = known_options(name) {
+        options.only(name, known)?;
+    }
     match name {
         "ReadOnlyStrategy" => strategies.read_only = true,
         "ProductiveByStrategy" => strategies.productive_by = true,
@@ -94,6 +113,21 @@ pub(in crate::plan) fn with(
         _ => return Err(unknown(name, span)),
     }
     Ok(())
+}
+
+/// The options a strategy has; nothing where any may be given.
+fn known_options(strategy: &str) -> Option<&'static [&'static str]> {
+    Some(match strategy {
+        "ReadOnlyStrategy" => &[],
+        "ProductiveByStrategy" => &["productiveKeys"],
+        "SeedStrategy" => &["seed"],
+        "SubgraphStrategy" => &["vertices", "edges", "vertexProperties", "checkAdjacentVertices"],
+        "PartitionStrategy" => &["partitionKey", "writePartition", "readPartitions", "includeMetaProperties"],
+        "ElementIdStrategy" => &["idPropertyKey"],
+        "EdgeLabelVerificationStrategy" => &["throwException", "logWarning"],
+        "ReservedKeysVerificationStrategy" => &["throwException", "logWarning", "keys"],
+        _ => return None,
+    })
 }
 
 /// An option of the traversal source; those unknown are for others.
