@@ -150,7 +150,9 @@ class Transaction:
         memory_mb: int | None = None,
         **named: Any,
     ) -> Result: ...
-    def query_bytecode(self, bytecode: str | bytes | bytearray, *, timeout: float | None = None) -> Result: ...
+    def query_bytecode(
+        self, bytecode: str | bytes | bytearray, *, timeout: float | None = None, memory_mb: int | None = None
+    ) -> Result: ...
     def commit(self) -> None: ...
     def rollback(self) -> None: ...
     @property
@@ -186,7 +188,7 @@ class Database:
         *,
         timeout: float | None = None,
         memory_mb: int | None = None,
-        rules_off: Sequence[str] | None = None,
+        rules_off: str | Sequence[str] | None = None,
         **named: Any,
     ) -> Result: ...
     def stream(
@@ -196,12 +198,14 @@ class Database:
         *,
         timeout: float | None = None,
         memory_mb: int | None = None,
-        rules_off: Sequence[str] | None = None,
+        rules_off: str | Sequence[str] | None = None,
         **named: Any,
     ) -> Stream: ...
-    def query_bytecode(self, bytecode: str | bytes | bytearray, *, timeout: float | None = None) -> Result: ...
+    def query_bytecode(
+        self, bytecode: str | bytes | bytearray, *, timeout: float | None = None, memory_mb: int | None = None
+    ) -> Result: ...
     def explain(
-        self, text: str, params: dict[str, Any] | None = None, *, rules_off: Sequence[str] | None = None, **named: Any
+        self, text: str, params: dict[str, Any] | None = None, *, rules_off: str | Sequence[str] | None = None, **named: Any
     ) -> Explanation: ...
     def profile(
         self,
@@ -210,7 +214,7 @@ class Database:
         *,
         timeout: float | None = None,
         memory_mb: int | None = None,
-        rules_off: Sequence[str] | None = None,
+        rules_off: str | Sequence[str] | None = None,
         **named: Any,
     ) -> Profile: ...
     def transaction(self, timeout: float | None = None) -> Transaction: ...

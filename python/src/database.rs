@@ -16,7 +16,7 @@ use crate::interrupt::{self, Listening};
 use crate::load;
 use crate::plan::{Explanation, Profile};
 use crate::procedure;
-use crate::query::{self, Bytecode, Limits, Request, Written};
+use crate::query::{self, Bytecode, Limits, Request, RuleNames, Written};
 use crate::result::{self, QueryResult};
 use crate::stream::Stream;
 use crate::transaction::Transaction;
@@ -126,7 +126,7 @@ impl Database {
     /// Parameters are variables of the query; give them by name or, if their names are those of other arguments, in the dict
     /// `params`. A query that changes the graph is a transaction of its own: what it did is durable when this returns, or not
     /// there at all. Ctrl-C stops a running query; so do `timeout`, in seconds, and `memory_mb`, what the query and its results
-    /// may take in memory (by default half of the machine's, at most 4 GB).
+    /// may take in memory (by default half of the machine's, at most 4 GB). A datetime without a time zone is taken as UTC.
     ///
     /// >>> db.query("g.V().has('airport', 'code', x).out('route').values('code').order()", x="AUS").to_list()
     /// ['DFW', 'LHR']
@@ -140,15 +140,15 @@ impl Database {
         text: &str,
         params: Option<&Bound<'_, PyDict>>,
         timeout: Option<f64>,
-        memory_mb: Option<usize>,
-        rules_off: Option<Vec<String>>,
+        memory_mb: Option<i64>,
+        rules_off: Option<RuleNames>,
         named: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<QueryResult> {
         self.run(py, &Request::new(text, params, named, Limits { timeout, memory_mb, rules_off })?)
     }
 
     /// Runs a Gremlin query and gives its results one by one, as they come; for results that would not fit in memory together.
-    /// Arguments as of `query`. See `Stream`.
+    /// Arguments as of `query`. See `Stream`. A query that changes the graph runs whole before its first result is given.
     ///
     /// >>> sum(db.stream("g.V().hasLabel('airport').values('elev')"))
     /// 1273
@@ -160,8 +160,8 @@ impl Database {
         text: &str,
         params: Option<&Bound<'_, PyDict>>,
         timeout: Option<f64>,
-        memory_mb: Option<usize>,
-        rules_off: Option<Vec<String>>,
+        memory_mb: Option<i64>,
+        rules_off: Option<RuleNames>,
         named: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Stream> {
         let (inner, request) =
@@ -176,9 +176,15 @@ impl Database {
     /// >>> traversal = db.traversal().V().has("airport", "code", "AUS").out("route").values("code").order()
     /// >>> db.query_bytecode(GraphBinaryWriter().write_object(traversal.bytecode)).to_list()
     /// ['DFW', 'LHR']
-    #[pyo3(signature = (bytecode, *, timeout=None))]
-    fn query_bytecode(&self, py: Python<'_>, bytecode: Bytecode, timeout: Option<f64>) -> PyResult<QueryResult> {
-        self.run(py, &Request::bytecode(&bytecode, timeout)?)
+    #[pyo3(signature = (bytecode, *, timeout=None, memory_mb=None))]
+    fn query_bytecode(
+        &self,
+        py: Python<'_>,
+        bytecode: Bytecode,
+        timeout: Option<f64>,
+        memory_mb: Option<i64>,
+    ) -> PyResult<QueryResult> {
+        self.run(py, &Request::bytecode(&bytecode, Limits { timeout, memory_mb, ..Limits::default() })?)
     }
 
     /// The plan of a query: as written, after each rule of the optimiser that changed it, and what is expected of each step. See
@@ -200,7 +206,7 @@ impl Database {
         py: Python<'_>,
         text: &str,
         params: Option<&Bound<'_, PyDict>>,
-        rules_off: Option<Vec<String>>,
+        rules_off: Option<RuleNames>,
         named: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Explanation> {
         let limits = Limits { rules_off, ..Limits::default() };
@@ -222,8 +228,8 @@ impl Database {
         text: &str,
         params: Option<&Bound<'_, PyDict>>,
         timeout: Option<f64>,
-        memory_mb: Option<usize>,
-        rules_off: Option<Vec<String>>,
+        memory_mb: Option<i64>,
+        rules_off: Option<RuleNames>,
         named: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Profile> {
         let limits = Limits { timeout, memory_mb, rules_off };

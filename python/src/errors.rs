@@ -4,7 +4,7 @@
 //! MangroveError ── OpenError ── LockedError      another process has the database open for writing
 //!               ├─ QueryError ── TimeoutError    the message shows the query and points at the place
 //!               ├─ LoadError                     … file:line:column, the value and the reason
-//!               ├─ TransactionError              used after its end, or rolled back by an earlier failure
+//!               ├─ TransactionError              used after its end or inside another, or rolled back by a failure
 //!               ├─ StorageError                  disk full, damaged, read-only
 //!               └─ InternalError                 a bug of Mangrove's: a panic that was caught
 //! ```
@@ -20,7 +20,12 @@ use crate::interrupt;
 
 pyo3::create_exception!(mangrovedb, MangroveError, PyException, "The base of every error Mangrove raises.");
 pyo3::create_exception!(mangrovedb, OpenError, MangroveError, "A database could not be opened or made.");
-pyo3::create_exception!(mangrovedb, LockedError, OpenError, "Another process has the database open for writing.");
+pyo3::create_exception!(
+    mangrovedb,
+    LockedError,
+    OpenError,
+    "Another process has the database open for writing; `open(…, read_only=True)` reads beside it."
+);
 pyo3::create_exception!(
     mangrovedb,
     QueryError,
@@ -43,7 +48,7 @@ pyo3::create_exception!(
     mangrovedb,
     TransactionError,
     MangroveError,
-    "A transaction was used after its end, or was rolled back when one of its operations failed."
+    "A transaction was used after its end, begun inside another of its thread, or rolled back when one of its operations failed."
 );
 pyo3::create_exception!(
     mangrovedb,
@@ -105,6 +110,7 @@ impl Raise for GraphError {
     fn raise(self) -> PyErr {
         match self {
             GraphError::Busy { timed_out: true, .. } => TimeoutError::new_err(self.to_string()),
+            GraphError::OpenAlready => TransactionError::new_err(self.to_string()),
             _ => StorageError::new_err(self.to_string()),
         }
     }
@@ -179,8 +185,23 @@ impl Raise for Open {
     }
 }
 
-/// Raises a `QueryWarning`.
+/// Raises a `QueryWarning`, at the line of the caller's own code.
 pub fn warn(py: Python<'_>, message: &str) -> PyResult<()> {
     let message = std::ffi::CString::new(message.replace('\0', " ")).unwrap_or_default();
-    PyErr::warn(py, &py.get_type::<QueryWarning>(), &message, 1)
+    PyErr::warn(py, &py.get_type::<QueryWarning>(), &message, frames_to_caller(py).unwrap_or(1))
+}
+
+/// How many frames up the first one outside of libraries a query goes through is.
+fn frames_to_caller(py: Python<'_>) -> PyResult<i32> {
+    let mut frame = py.import("sys")?.call_method1("_getframe", (0,))?;
+    let mut frames = 1;
+    loop {
+        let module: Option<String> = frame.getattr("f_globals")?.call_method1("get", ("__name__",))?.extract()?;
+        let package = module.as_deref().and_then(|name| name.split('.').next());
+        let outer = frame.getattr("f_back")?;
+        if !matches!(package, Some("mangrovedb" | "gremlin_python")) || outer.is_none() {
+            return Ok(frames);
+        }
+        (frame, frames) = (outer, frames + 1);
+    }
 }

@@ -43,22 +43,39 @@ pub struct Request<'a> {
     pub options: QueryOptions,
 }
 
+/// Rules of the optimiser.
+#[derive(Clone, FromPyObject)]
+pub enum RuleNames {
+    #[pyo3(annotation = "str")]
+    One(String),
+    #[pyo3(annotation = "list of str")]
+    Many(Vec<String>),
+}
+
 /// What a query may take.
 #[derive(Clone, Default)]
 pub struct Limits {
     /// In seconds.
     pub timeout: Option<f64>,
     /// In megabytes.
-    pub memory_mb: Option<usize>,
+    pub memory_mb: Option<i64>,
     /// Rules of the optimiser to do without.
-    pub rules_off: Option<Vec<String>>,
+    pub rules_off: Option<RuleNames>,
 }
 
 impl Limits {
     fn options(self, cancel: CancelToken) -> PyResult<QueryOptions> {
         let defaults = QueryOptions::default();
-        let memory_bytes_max = self.memory_mb.map_or(defaults.memory_bytes_max, |mb| mb.saturating_mul(1 << 20));
-        let rules_off = self.rules_off.unwrap_or_default();
+        let memory_bytes_max = match self.memory_mb.map(usize::try_from) {
+            None => defaults.memory_bytes_max,
+            Some(Ok(mb)) if mb > 0 => mb.saturating_mul(1 << 20),
+            Some(_) => return Err(PyValueError::new_err("memory_mb is a number of megabytes, at least 1")),
+        };
+        let rules_off = match self.rules_off {
+            None => Vec::new(),
+            Some(RuleNames::One(name)) => vec![name],
+            Some(RuleNames::Many(names)) => names,
+        };
         if let Some(unknown) = rules_off.iter().find(|name| !RULES.iter().any(|rule| rule.name == **name)) {
             let known = RULES.map(|rule| rule.name).join(", ");
             return Err(PyValueError::new_err(format!("rules_off: there is no rule {unknown:?}, only {known}")));
@@ -96,12 +113,11 @@ impl<'a> Request<'a> {
         Ok(Self { written: Written::Text(text.into()), parameters, options: limits.options(interrupt::token())? })
     }
 
-    pub fn bytecode(bytecode: &'a Bytecode, timeout: Option<f64>) -> PyResult<Self> {
+    pub fn bytecode(bytecode: &'a Bytecode, limits: Limits) -> PyResult<Self> {
         let written = match bytecode {
             Bytecode::GraphSon(json) => Written::GraphSon(Cow::Borrowed(json)),
             Bytecode::GraphBinary(bytes) => Written::GraphBinary(Cow::Borrowed(bytes)),
         };
-        let limits = Limits { timeout, ..Limits::default() };
         Ok(Self { written, parameters: Parameters::new(), options: limits.options(interrupt::token())? })
     }
 }

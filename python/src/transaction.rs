@@ -184,7 +184,7 @@ impl Transaction {
         text: &str,
         params: Option<&Bound<'_, PyDict>>,
         timeout: Option<f64>,
-        memory_mb: Option<usize>,
+        memory_mb: Option<i64>,
         named: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<QueryResult> {
         self.run(py, Request::new(text, params, named, Limits { timeout, memory_mb, ..Limits::default() })?)
@@ -195,9 +195,15 @@ impl Transaction {
     /// >>> with db.transaction() as tx:
     /// ...     tx.query_bytecode('{"@type": "g:Bytecode", "@value": {"step": [["V"], ["count"]]}}').one()
     /// 5
-    #[pyo3(signature = (bytecode, *, timeout=None))]
-    fn query_bytecode(&self, py: Python<'_>, bytecode: Bytecode, timeout: Option<f64>) -> PyResult<QueryResult> {
-        self.run(py, Request::bytecode(&bytecode, timeout)?)
+    #[pyo3(signature = (bytecode, *, timeout=None, memory_mb=None))]
+    fn query_bytecode(
+        &self,
+        py: Python<'_>,
+        bytecode: Bytecode,
+        timeout: Option<f64>,
+        memory_mb: Option<i64>,
+    ) -> PyResult<QueryResult> {
+        self.run(py, Request::bytecode(&bytecode, Limits { timeout, memory_mb, ..Limits::default() })?)
     }
 
     /// Makes all changes durable and visible to others.

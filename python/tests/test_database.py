@@ -322,6 +322,74 @@ def test_unknown_labels_are_a_warning(db):
         db.query("g.V().hasLabel('airport')")
 
 
+def test_a_parameter_the_query_does_not_use_is_a_warning(db):
+    with pytest.warns(mg.QueryWarning, match="no variable `memory`"):
+        assert db.query("g.V().count()", memory=5).one() == 5
+    with pytest.warns(mg.QueryWarning, match="no variable `y`") as caught:
+        db.query("g.V().has('airport', 'code', x)", x="AUS", y=1)
+    assert [warning.filename for warning in caught] == [__file__]
+
+
+def test_limits_that_are_none_are_refused(db):
+    for memory_mb in (0, -5):
+        with pytest.raises(ValueError, match="memory_mb"):
+            db.query("g.V()", memory_mb=memory_mb)
+    with pytest.raises(ValueError, match="timeout"):
+        db.query("g.V()", timeout=-1)
+    with pytest.raises(ValueError, match='no rule "bulkin"'):
+        db.query("g.V()", rules_off="bulkin")
+    assert db.query("g.V().count()", rules_off="bulking").one() == 5
+
+
+def test_a_write_inside_a_transaction_of_the_same_thread_is_refused(db):
+    with db.transaction() as tx:
+        with pytest.raises(mg.TransactionError, match="commit it or roll it back"):
+            db.query("g.addV('airport')")
+        tx.query("g.addV('airport').property(id, 'XYZ')")
+    assert db.query("g.V().count()").one() == 6
+
+
+# What each of the queries below may take, in megabytes, and what the process may then have taken more of.
+BUDGET, TAKEN = 64, 2 * 64
+
+HUNGRY = """
+import random, re, sys
+import mangrovedb as mg
+
+db = mg.open(sys.argv[1])
+random.seed(1)
+with db.ingest() as w:
+    w.add_vertices("n", [{"id": f"v{i}"} for i in range(2000)])
+    ends = [(random.randrange(2000), random.randrange(2000)) for _ in range(10_000)]
+    w.add_edges("e", [{"from": f"v{a}", "to": f"v{b}"} for a, b in ends])
+peak = lambda: int(re.search(r"VmHWM:\\s+(\\d+) kB", open("/proc/self/status").read())[1]) // 1024
+before = peak()
+try:
+    db.query(sys.argv[2], memory_mb=int(sys.argv[3]))
+except mg.QueryError as error:
+    assert "memory budget" in str(error), error
+    print(peak() - before)
+"""
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="the peak is read from Linux's /proc")
+@pytest.mark.parametrize(
+    "query",
+    [
+        "g.V().out().out().out().out().path().order()",
+        "g.V().out().out().out().out().path().fold()",
+        "g.V().out().out().out().out().dedup().by(path()).count()",
+        "g.V().out().out().out().out().path().aggregate('x').count()",
+        "g.V().repeat(both()).emit().times(4).groupCount().by(path())",
+        "g.V().repeat(both()).emit().times(4).tree()",
+    ],
+)
+def test_a_query_takes_about_the_memory_it_is_given(tmp_path, query):
+    command = [sys.executable, "-c", HUNGRY, tmp_path / "hungry.mg", query, str(BUDGET)]
+    taken = int(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    assert 0 < taken < TAKEN
+
+
 def test_parameters_given_twice_are_refused(db):
     with pytest.raises(ValueError, match="given twice"):
         db.query("g.V(x)", {"x": 1}, x=2)

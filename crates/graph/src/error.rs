@@ -25,6 +25,8 @@ pub enum GraphError {
     Limit { what: String, limit: u64 },
     #[error("{}", busy(.holder, *.held, *.waited, *.timed_out))]
     Busy { holder: String, held: Duration, waited: Duration, timed_out: bool },
+    #[error("this thread has a write transaction open already: commit it or roll it back first")]
+    OpenAlready,
     #[error("the database is open read-only")]
     ReadOnly,
     #[error(

@@ -13,6 +13,7 @@ pub mod cell;
 pub mod column;
 pub mod compare;
 pub mod error;
+mod footprint;
 pub mod id;
 pub mod number;
 pub mod predicate;

@@ -43,33 +43,6 @@ impl Memory {
 
     /// Accounts for a value and what it holds. Parts that several values share count for each, since they are written out so.
     pub fn hold_value(&mut self, value: &Value) -> Result<(), QueryError> {
-        self.hold(size_of::<Value>())?;
-        match value {
-            Value::String(text) => self.hold(text.len()),
-            Value::Bytes(bytes) => self.hold(bytes.len()),
-            Value::Vector(items) => self.hold(size_of_val(&items[..])),
-            Value::List(items) | Value::Set(items) => self.hold_values(items),
-            Value::BulkSet(items) => items.iter().try_for_each(|(value, _)| self.hold_value(value)),
-            Value::Map(map) => map.iter().try_for_each(|(key, value)| self.hold_entry(key, value)),
-            Value::Entry(entry) => self.hold_entry(&entry.0, &entry.1),
-            Value::Path(path) => self.hold_values(&path.objects),
-            Value::Tree(tree) => self.hold_tree(tree),
-            Value::Subgraph(graph) => {
-                self.hold(size_of_val(&graph.vertices[..]).saturating_add(size_of_val(&graph.edges[..])))
-            }
-            _ => Ok(()),
-        }
-    }
-
-    fn hold_entry(&mut self, key: &Value, value: &Value) -> Result<(), QueryError> {
-        self.hold_value(key)?;
-        self.hold_value(value)
-    }
-
-    fn hold_tree(&mut self, tree: &mangrove_graph::Tree) -> Result<(), QueryError> {
-        tree.0.iter().try_for_each(|(value, below)| {
-            self.hold_value(value)?;
-            self.hold_tree(below)
-        })
+        self.hold(value.memory_bytes(self.max.saturating_add(1)))
     }
 }

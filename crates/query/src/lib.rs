@@ -137,12 +137,22 @@ impl Query {
 
     /// Reads GraphSON 3 bytecode, as Gremlin language variants send it.
     pub fn from_bytecode(json: &str) -> Result<Self> {
-        Self::new("".into(), gremlin::read_bytecode(json)?)
+        Self::of_bytecode(gremlin::read_bytecode(json)?)
     }
 
     /// Reads GraphBinary 1 bytecode, the other form of the same.
     pub fn from_graphbinary(bytes: &[u8]) -> Result<Self> {
-        Self::new("".into(), gremlin::read_graphbinary(bytes)?)
+        Self::of_bytecode(gremlin::read_graphbinary(bytes)?)
+    }
+
+    /// As if its text had been written, so that errors have something to point at.
+    fn of_bytecode(syntax: Traversal) -> Result<Self> {
+        let text: Arc<str> = gremlin::print(&syntax).into();
+        match gremlin::parse(&text) {
+            Ok(located) => Self::new(text.clone(), located).map_err(|e| e.in_text(&text)),
+            // It holds values there is no literal for.
+            Err(_) => Self::new("".into(), syntax),
+        }
     }
 
     fn new(text: Arc<str>, mut syntax: Traversal) -> Result<Self> {
@@ -192,19 +202,25 @@ impl Query {
     }
 
     fn resolve(&self, view: &dyn GraphView, parameters: &Parameters) -> Result<plan::Plan> {
+        let mut unused = Vec::new();
         for name in parameters.keys().filter(|name| !self.variables.contains(name)) {
             must_be_a_variable(name)?;
+            unused.push(format!("the query has no variable `{name}`, so its value is not used"));
         }
-        if !self.refers {
-            return plan::resolve(&self.syntax, parameters);
-        }
-        let mut syntax = Traversal::clone(&self.syntax);
-        plan::elements::resolve(&mut syntax, view)?;
-        plan::resolve(&syntax, parameters)
+        let mut plan = if self.refers {
+            let mut syntax = Traversal::clone(&self.syntax);
+            plan::elements::resolve(&mut syntax, view)?;
+            plan::resolve(&syntax, parameters)?
+        } else {
+            plan::resolve(&self.syntax, parameters)?
+        };
+        unused.sort_unstable();
+        plan.source.warnings.append(&mut unused);
+        Ok(plan)
     }
 }
 
-/// A parameter that the query does not use may be for another one; not so if no query could use it.
+/// A parameter that this query does not use may be for another one, and earns a warning; not so if no query could use it.
 fn must_be_a_variable(name: &str) -> Result<()> {
     let read = gremlin::parse(&format!("g.inject({name})"));
     let mut variables = Vec::new();

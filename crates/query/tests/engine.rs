@@ -273,6 +273,8 @@ fn whatever_holds_much_is_refused_in_time() {
         "g.V().out().out().group().by(id).by(fold())",
         "g.V().out().out().out().aggregate('x').cap('x')",
         "g.V().out().out().as('a').out().as('b').tree()",
+        "g.V().out().out().groupCount().by(path())",
+        "g.V().out().out().groupCount('x').by(path()).cap('x')",
     ] {
         assert_eq!(error(&graph, hungry, &options).kind, QueryErrorKind::Memory, "{hungry}");
     }

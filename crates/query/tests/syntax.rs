@@ -163,9 +163,9 @@ fn errors_show_the_place_and_what_to_do() {
     let mut count = 0;
     for block in blocks {
         let (query, expected) = block.split_once("\nerror:").unwrap_or_else(|| panic!("no error in block {block:?}"));
-        assert_eq!(error(query), format!("error:{expected}"), "{query}");
+        assert_eq!(format!(" {}", error(query)), expected, "{query}");
         count += 1;
     }
     assert!(count >= 25, "{count}");
-    assert!(error("\n // nothing\n").starts_with("error: the query is empty"));
+    assert!(error("\n // nothing\n").starts_with("the query is empty"));
 }

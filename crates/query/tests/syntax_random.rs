@@ -38,7 +38,7 @@ proptest! {
 fn read_or_refuse(text: &str) -> Result<(), TestCaseError> {
     match parse(text) {
         Ok(tree) => prop_assert_eq!(without_spans(&parse(&print(&tree)).unwrap()), without_spans(&tree)),
-        Err(error) => prop_assert!(error.render(text).starts_with("error: ")),
+        Err(error) => prop_assert!(error.render(text).starts_with(&error.message)),
     }
     Ok(())
 }

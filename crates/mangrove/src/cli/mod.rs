@@ -98,8 +98,7 @@ impl Failure {
             Failure::Interrupted(message) => (message, interrupt::EXIT_CODE),
             Failure::NobodyReads => return 0,
         };
-        // A rendered query error says that it is one.
-        say(&if message.starts_with("error:") { message } else { format!("error: {message}") });
+        say(&format!("error: {message}"));
         code
     }
 }

@@ -80,9 +80,18 @@ impl Items {
             (Items::Vertices(a), Items::Vertices(mut b)) => a.append(&mut b),
             (Items::Edges(a), Items::Edges(mut b)) => a.append(&mut b),
             (mine, other) => {
-                let all = (0..mine.len()).map(|at| mine.get(at)).chain((0..other.len()).map(|at| other.get(at)));
-                *mine = Items::Values(all.collect());
+                let mut all = std::mem::take(mine).into_values();
+                all.append(&mut other.into_values());
+                *mine = Items::Values(all);
             }
+        }
+    }
+
+    fn into_values(self) -> Vec<Value> {
+        match self {
+            Items::Vertices(ids) => ids.into_iter().map(Value::Vertex).collect(),
+            Items::Edges(edges) => edges.into_iter().map(Value::Edge).collect(),
+            Items::Values(values) => values,
         }
     }
 }

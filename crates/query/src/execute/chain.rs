@@ -75,14 +75,16 @@ pub struct Link {
     pub name: String,
     pub estimate: Option<f64>,
     pub stats: Stats,
+    /// Nobody after it asks where traversers have been.
+    pub forgets: bool,
     /// Given by the operator and not passed on yet, where traversers go one by one.
     waiting: Batch,
 }
 
 impl Link {
     pub fn new(op: Box<dyn Op>, labels: Vec<Name>, span: Span) -> Self {
-        let (name, estimate, stats, waiting) = Default::default();
-        Self { op, labels, span, name, estimate, stats, waiting }
+        let (name, estimate, stats, forgets, waiting) = Default::default();
+        Self { op, labels, span, name, estimate, stats, forgets, waiting }
     }
 
     /// The operator's next batch; its time, that of the operators it pulls from aside, counts as its own.
@@ -146,7 +148,11 @@ fn pull_from(links: &mut [Link], cx: &mut Context<'_, '_>, start: &mut dyn Input
     let mut upstream = Upstream { links: before, start };
     let pulled = last.next(cx, &mut upstream).map_err(|e| if last.span.end > 0 { e.at(last.span) } else { e })?;
     Ok(pulled.map(|mut batch| {
-        batch.label(&last.labels, cx.mode());
+        if last.forgets {
+            batch.paths = None;
+        } else {
+            batch.label(&last.labels, cx.mode());
+        }
         if cx.shared.one_by_one && batch.len() > 1 {
             last.waiting = batch;
             return last.waiting.split_front(1);

@@ -11,7 +11,7 @@ use super::context::Key;
 use super::date::{AsDateOp, DateAddOp, DateDiffOp};
 use super::element::{ElementMapOp, ElementOp, PropertiesOp, PropertyMapOp, TokenStep, ValuesOp};
 use super::filter::*;
-use super::group::{GroupCountOp, GroupOp, GroupValueOp, TreeOp};
+use super::group::{GroupCountOp, GroupOp, GroupValueOp};
 use super::hop::{DegreeOp, EndOp, HopOp};
 use super::init::{CountScanOp, InjectOp, ScanOp};
 use super::list::ListOp;
@@ -30,13 +30,16 @@ use super::select::*;
 use super::set::{DedupOp, LocalSet, RangeOp, SampleOp, TailOp};
 use super::side_effect::{AggregateOp, CapOp, FailOp, SideEffectOp, SubgraphOp};
 use super::text::{AsBoolOp, AsNumberOp, ConcatOp, ConjoinOp, FormatOp, OperandOp, TextOp};
+use super::tree::TreeOp;
 use crate::error::Result;
 use crate::gremlin::syntax::Span;
 use crate::plan::*;
 
 /// The chain of a whole query; `parallel` if others may help with it, `named` if its profile is to be read.
 pub fn root(plan: &Plan, parallel: bool, named: bool) -> Result<Chain> {
-    chain(&plan.traversal, Place { start: true, parallel, named })
+    let reads = |node: &StepNode| reads_past(&node.step);
+    let last_reader = plan.traversal.steps.iter().rposition(reads).filter(|_| !plan.source.paths);
+    chain(&plan.traversal, Place { start: true, parallel, named, last_reader })
 }
 
 /// Steps as they are, for one thread.
@@ -53,6 +56,8 @@ struct Place {
     parallel: bool,
     /// Its links know their steps' names.
     named: bool,
+    /// The last step that asks where traversers have been, after which nobody needs to know.
+    last_reader: Option<usize>,
 }
 
 fn chain(traversal: &Traversal, place: Place) -> Result<Chain> {
@@ -60,6 +65,7 @@ fn chain(traversal: &Traversal, place: Place) -> Result<Chain> {
     let mut links = Vec::with_capacity(steps.len());
     let mut at = 0;
     while at < steps.len() {
+        let first = at;
         let run = if place.parallel { parallel_run(&steps[at..]) } else { 0 };
         if run > 0 {
             let run_steps = Traversal { steps: steps[at..at + run].to_vec() };
@@ -74,13 +80,16 @@ fn chain(traversal: &Traversal, place: Place) -> Result<Chain> {
                 }
                 links.push(spread);
             }
-            let op = compile(&node.step, Place { start: place.start && at == 0, ..place })?;
+            let op = compile(&node.step, Place { start: place.start && at == 0, last_reader: None, ..place })?;
             let mut link = Link::new(op, node.labels.clone(), node.span);
             if place.named {
                 (link.name, link.estimate) = (node.step.to_string(), node.estimate);
             }
             links.push(link);
             at += 1;
+        }
+        if let (Some(link), Some(last)) = (links.last_mut(), place.last_reader) {
+            link.forgets = (first..at).contains(&last);
         }
     }
     Ok(Chain::new(links))
@@ -543,6 +552,14 @@ pub fn path_mode(plan: &Plan) -> PathMode {
 /// Whether some step gives paths or parts of them.
 pub fn shows_paths(plan: &Plan) -> bool {
     plan.source.paths || plan.traversal.any(&|node| reads_paths(&node.step) && !matches!(node.step, Step::End(_)))
+}
+
+/// Whether the step, or one of its children's, asks where traversers have been.
+fn reads_past(step: &Step) -> bool {
+    let itself = |step: &Step| reads_paths(step) || reads_labels(step);
+    let mut reads = itself(step);
+    step.for_each_child(&mut |child| reads |= child.any(&|node| itself(&node.step)));
+    reads
 }
 
 fn reads_paths(step: &Step) -> bool {

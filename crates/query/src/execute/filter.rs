@@ -302,7 +302,7 @@ impl WhereLabelsOp {
         };
         let mut names = Vec::new();
         self.predicate.names(&mut names);
-        if !names.iter().all(|name| cx.shared.side_effects.get(name).is_some()) {
+        if !names.iter().all(|name| cx.shared.side_effects.contains(name)) {
             return Ok(None);
         }
         let Some(predicate) = resolve(&self.predicate, &mut self.by, cx, batch, 0, &mut 0)? else {

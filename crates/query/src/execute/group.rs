@@ -1,20 +1,16 @@
-//! `group`, `groupCount`, `tree`: barriers all, whether the result is their output or a side effect.
+//! `group`, `groupCount`: barriers both, whether the result is their output or a side effect.
 
-use std::sync::Arc;
-
-use mangrove_graph::{Map, Tree, Value};
+use mangrove_graph::Value;
 
 use super::barrier::gather_all;
 use super::batch::Batch;
-use super::by::{ByOp, eval_one, round_robin};
+use super::by::ByOp;
 use super::chain::{Child, Input, Op};
 use super::context::Context;
 use super::keys::Groups;
-use super::memory::{Held, value_bytes};
+use super::memory::Held;
 use super::nesting;
-use super::path;
 use super::reduce::{counted, per_scope};
-use super::select::grow;
 use crate::error::Result;
 use crate::plan::{Name, Operator};
 
@@ -51,16 +47,15 @@ impl GroupOp {
         let keys = self.key.eval(cx, batch)?;
         let mut rows = Vec::with_capacity(batch.len());
         let mut numbers = Vec::with_capacity(batch.len());
-        let mut bytes = 0;
+        let before = self.groups.keys.len();
         for (row, key) in keys.into_iter().enumerate() {
             let Some(key) = key else { continue };
-            bytes += 64 + value_bytes(&key);
             // A side effect is one map, whatever scope its traversers come from.
             let scope = if self.side_effect.is_some() { 0 } else { batch.scope(row) };
             rows.push(row as u32);
             numbers.push(self.groups.number(scope, key));
         }
-        self.held.add(cx, bytes)?;
+        self.held.add(cx, self.groups.bytes_from(before))?;
         let mut part = batch.gather(&rows);
         part.scope = Some(numbers);
         self.held.add_batch(cx, &part)?;
@@ -162,7 +157,7 @@ impl GroupCountOp {
     fn take(&mut self, cx: &mut Context<'_, '_>, batch: &Batch) -> Result<()> {
         let before = self.groups.keys.len();
         if self.take_column(cx, batch)? {
-            return self.held.add(cx, (self.groups.keys.len() - before) * 128);
+            return self.held.add(cx, self.groups.bytes_from(before));
         }
         for (row, key) in self.key.eval(cx, batch)?.into_iter().enumerate() {
             let Some(key) = key else { continue };
@@ -173,7 +168,7 @@ impl GroupCountOp {
             }
             self.counts[number] = self.counts[number].saturating_add(batch.bulk(row));
         }
-        self.held.add(cx, (self.groups.keys.len() - before) * 128)
+        self.held.add(cx, self.groups.bytes_from(before))
     }
 
     /// By whole column, where the key is one of one type; returns false if not.
@@ -194,15 +189,12 @@ impl GroupCountOp {
     }
 
     /// Moves the counts into the side effect, where those of other steps of its name are.
-    fn publish(&mut self, cx: &mut Context<'_, '_>, name: &Name) {
-        if cx.shared.side_effects.get(name).is_none() {
-            cx.shared.side_effects.set(name, Value::map(Map::new()));
-        }
-        for ((_, key), n) in self.groups.keys.iter().zip(&self.counts) {
-            cx.shared.side_effects.count(name, key.clone(), *n);
-        }
+    fn publish(&mut self, cx: &mut Context<'_, '_>, name: &Name) -> Result<()> {
+        let counts = self.counts.iter().map(|n| Some(Value::Int64((*n).min(i64::MAX as u64) as i64)));
+        let map = self.groups.maps(counts.collect(), 1).pop().unwrap_or_default();
         self.groups.clear();
         self.counts.clear();
+        cx.shared.side_effects.add_counts(name, map)
     }
 
     fn maps(&self, scopes: usize) -> Result<Vec<Value>> {
@@ -220,7 +212,7 @@ impl Op for GroupCountOp {
             let mut held = Held::default();
             let all = gather_all(cx, input, &mut held)?;
             self.take(cx, &all)?;
-            self.publish(cx, &name);
+            self.publish(cx, &name)?;
             return Ok(Some(all).filter(|b| !b.is_empty()));
         }
         if std::mem::replace(&mut self.done, true) {
@@ -239,84 +231,6 @@ impl Op for GroupCountOp {
             self.groups.clear();
             self.counts.clear();
             self.held.clear();
-        }
-    }
-}
-
-/// `tree().by(…)`: the paths of all traversers, merged by their beginnings; objects a modulator gives nothing for are left out.
-pub struct TreeOp {
-    side_effect: Option<Name>,
-    by: Vec<ByOp>,
-    trees: Vec<Tree>,
-    held: Held,
-    done: bool,
-}
-
-impl TreeOp {
-    pub fn new(side_effect: Option<Name>, by: Vec<ByOp>) -> Self {
-        Self { side_effect, by, trees: vec![Tree::default()], held: Held::default(), done: false }
-    }
-
-    fn take(&mut self, cx: &mut Context<'_, '_>, batch: &Batch) -> Result<()> {
-        for row in 0..batch.len() {
-            let mut objects = Vec::new();
-            for (at, object) in path::to_path(batch.path(row)).objects.into_iter().enumerate() {
-                match round_robin(&mut self.by, at) {
-                    Some(by) => objects.extend(eval_one(by, cx, object)?),
-                    None => objects.push(object),
-                }
-            }
-            nesting::check_tree_depth(objects.len())?;
-            let scope = if self.side_effect.is_some() { 0 } else { batch.scope(row) };
-            self.held.add(cx, objects.len() * size_of::<Value>())?;
-            grow(&mut self.trees[scope], &objects);
-        }
-        Ok(())
-    }
-}
-
-impl TreeOp {
-    /// Adds paths to the tree under `name`, which other steps of that name add to as well.
-    fn publish(&mut self, cx: &mut Context<'_, '_>, name: &Name, batch: &Batch) -> Result<()> {
-        let mut shared = match cx.shared.side_effects.take(name) {
-            Some(Value::Tree(tree)) => tree,
-            _ => Arc::default(),
-        };
-        std::mem::swap(Arc::make_mut(&mut shared), &mut self.trees[0]);
-        let taken = self.take(cx, batch);
-        std::mem::swap(Arc::make_mut(&mut shared), &mut self.trees[0]);
-        cx.shared.side_effects.set(name, Value::Tree(shared));
-        taken
-    }
-}
-
-impl Op for TreeOp {
-    fn next(&mut self, cx: &mut Context<'_, '_>, input: &mut dyn Input) -> Result<Option<Batch>> {
-        if let Some(name) = self.side_effect.clone() {
-            if std::mem::replace(&mut self.done, true) {
-                return Ok(None);
-            }
-            let mut held = Held::default();
-            let all = gather_all(cx, input, &mut held)?;
-            self.publish(cx, &name, &all)?;
-            return Ok(Some(all).filter(|b| !b.is_empty()));
-        }
-        if std::mem::replace(&mut self.done, true) {
-            return Ok(None);
-        }
-        while let Some(batch) = input.pull(cx)? {
-            self.take(cx, &batch)?;
-        }
-        let trees = std::mem::take(&mut self.trees);
-        Ok(per_scope(trees.into_iter().map(|tree| Some(Value::Tree(Arc::new(tree)))).collect(), cx))
-    }
-
-    fn reset(&mut self, scopes: usize) {
-        self.done = false;
-        if self.side_effect.is_none() {
-            self.held.clear();
-            self.trees.clear();
-            self.trees.resize_with(scopes.max(1), Tree::default);
         }
     }
 }

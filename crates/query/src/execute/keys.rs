@@ -9,6 +9,8 @@ use arrow_schema::DataType;
 use hashbrown::HashMap;
 use mangrove_graph::{Map, Value, column};
 
+use super::memory::value_bytes;
+
 /// Keys in the order they came, with a number each.
 #[derive(Default)]
 pub struct Groups {
@@ -79,6 +81,11 @@ impl Groups {
         }
     }
 
+    /// Roughly what the groups from number `first` on take.
+    pub fn bytes_from(&self, first: usize) -> usize {
+        self.keys[first..].iter().map(|(_, key)| GROUP_BYTES + value_bytes(key)).sum()
+    }
+
     pub fn clear(&mut self) {
         self.numbers.clear();
         self.keys.clear();
@@ -99,6 +106,9 @@ fn present(array: &dyn Array) -> impl Iterator<Item = usize> {
     let nulls = array.nulls();
     (0..array.len()).filter(move |row| nulls.is_none_or(|nulls| nulls.is_valid(*row)))
 }
+
+/// What a group takes beside its key: its places in the list and the table, and in the map that comes of them.
+const GROUP_BYTES: usize = 192;
 
 /// Integers of a batch that lie within so much of each other are numbered by a table.
 const DENSE_SPAN_MAX: i64 = 1 << 14;

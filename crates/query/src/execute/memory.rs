@@ -87,19 +87,11 @@ pub fn batch_bytes(batch: &Batch) -> usize {
     items
         + column(&batch.bulk, 8)
         + column(&batch.scope, 4)
-        + column(&batch.paths, size_of::<PathNode>())
+        + column(&batch.paths, size_of::<PathNode>() + 32)
         + column(&batch.sacks, size_of::<Value>())
 }
 
 /// Roughly what a value takes.
 pub fn value_bytes(value: &Value) -> usize {
-    let inner = match value {
-        Value::String(s) => s.len(),
-        Value::Bytes(b) => b.len(),
-        Value::List(items) | Value::Set(items) => items.iter().map(value_bytes).sum(),
-        Value::Map(map) => map.iter().map(|(k, v)| value_bytes(k) + value_bytes(v)).sum(),
-        Value::Path(path) => path.objects.len() * 48,
-        _ => 0,
-    };
-    inner + size_of::<Value>()
+    value.memory_bytes(usize::MAX / 4)
 }

@@ -52,6 +52,7 @@ mod set;
 mod side_effect;
 mod sort;
 mod text;
+mod tree;
 
 use std::sync::Arc;
 use std::time::Instant;

@@ -305,6 +305,13 @@ impl EndOp {
             EndOp::Child(child) => child.first(cx, batch)?,
         };
         let incoming = matches!(self, EndOp::Incoming);
+        let called = if let EndOp::Label(name) = &*self { Some(name.clone()) } else { None };
+        let unknown = |error: QueryError| match &called {
+            Some(name) => error.help(format!(
+                "'{name}' here is what as('{name}') called; the vertex with that id is {which}(__.V('{name}'))"
+            )),
+            None => error,
+        };
         values
             .into_iter()
             .map(|value| match value {
@@ -314,10 +321,10 @@ impl EndOp {
                         QueryError::value(format!("addE({label}).{which}(): the graph has no vertex with the id {id}"))
                     })
                 }
-                other => Err(QueryError::value(format!(
+                other => Err(unknown(QueryError::value(format!(
                     "The value given to addE({label}).{which}() must resolve to a Vertex or the ID of a Vertex present in the graph but {} was specified instead",
                     other.filter(|v| !v.is_null()).map_or("null".to_owned(), |v| v.to_string())
-                ))),
+                )))),
             })
             .collect()
     }

@@ -98,7 +98,7 @@ fn integers(op: Arithmetic, a: i64, b: i64, t: ValueType) -> Result<Value> {
         Arithmetic::Sub => a - b,
         Arithmetic::Mul => a * b,
     };
-    narrowest(exact, t).ok_or_else(|| QueryError::value("long overflow"))
+    narrowest(exact, t).ok_or_else(overflow)
 }
 
 /// The integer in type `t`, or the next wider that holds it.
@@ -179,7 +179,7 @@ pub fn times(v: &Value, n: u64) -> Result<Value> {
         t if n == 1 && (v.is_number() || t == ValueType::Null) => Ok(v.clone()),
         // As adding it n times would: no wider than it must be.
         t if t <= ValueType::Int64 && t.is_integer() => {
-            let n = i64::try_from(n).map_err(|_| QueryError::value("long overflow"))?;
+            let n = i64::try_from(n).map_err(|_| overflow())?;
             integers(Arithmetic::Mul, v.as_i64().unwrap_or(0), n, t)
         }
         _ => arithmetic(Arithmetic::Mul, v, &counted(n, v)),
@@ -285,6 +285,10 @@ fn add_all(a: Value, b: Value) -> Result<Value> {
         }
         _ => Err(QueryError::value("the operator `addAll` works on two collections or two maps")),
     }
+}
+
+fn overflow() -> QueryError {
+    QueryError::value("long overflow").help("asNumber(GType.BIGINT) before it makes room")
 }
 
 #[cfg(test)]

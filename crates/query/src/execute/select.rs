@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use mangrove_graph::{Map, Path, Tree, Value};
+use mangrove_graph::{Map, Path, Value};
 
 use super::batch::{Batch, Items, Moves};
 use super::by::{ByOp, beginning, eval_one, round_robin};
@@ -198,16 +198,6 @@ impl MapBatch for PathOp {
         }
         Ok(moves.finish(&batch, cx.mode()))
     }
-}
-
-/// Adds a path to a tree.
-pub fn grow(tree: &mut Tree, objects: &[Value]) {
-    let Some((first, rest)) = objects.split_first() else { return };
-    let at = tree.0.iter().position(|(object, _)| object == first).unwrap_or_else(|| {
-        tree.0.push((first.clone(), Tree::default()));
-        tree.0.len() - 1
-    });
-    grow(&mut tree.0[at].1, rest);
 }
 
 /// `loops()`.

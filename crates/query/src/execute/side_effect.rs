@@ -13,6 +13,7 @@ use super::chain::{Input, MapBatch, Op};
 use super::context::Context;
 use super::memory::{Held, value_bytes};
 use super::reduce::per_scope;
+use super::tree::Branches;
 use super::{nesting, number, type_error};
 use crate::error::{QueryError, Result};
 use crate::plan::{Name, Operator, SideEffectSeed};
@@ -28,6 +29,8 @@ struct SideEffect {
     merge: Option<Operator>,
     /// Of each `group()` step that gathers here its own map, and how maps go together where they share a key.
     parts: Vec<(Value, Operator)>,
+    /// The tree that `tree()` grows here, which takes the place of the value.
+    branches: Option<Branches>,
 }
 
 impl SideEffect {
@@ -45,11 +48,21 @@ impl SideEffects {
     }
 
     pub fn get(&self, name: &str) -> Option<Value> {
-        self.values.get(name).map(|s| s.value.clone())
+        let effect = self.values.get(name)?;
+        Some(effect.branches.as_ref().map_or_else(|| effect.value.clone(), |b| Value::Tree(b.tree().into())))
+    }
+
+    pub fn contains(&self, name: &str) -> bool {
+        self.values.contains_key(name)
     }
 
     pub fn set(&mut self, name: &Name, value: Value) {
         self.values.entry(name.clone()).or_default().value = value;
+    }
+
+    /// The tree that grows under `name`.
+    pub fn branches(&mut self, name: &Name) -> &mut Branches {
+        self.values.entry(name.clone()).or_default().branches.get_or_insert_default()
     }
 
     /// Takes out what is kept under `name`, to be changed in place and [`set`](Self::set) again.
@@ -81,17 +94,14 @@ impl SideEffects {
         self.values.get(name).is_some_and(|s| s.merge == Some(Operator::Assign))
     }
 
-    /// Adds to a count kept under `name`, a map from keys to how often they came.
-    pub fn count(&mut self, name: &Name, key: Value, n: u64) {
+    /// Adds to the counts kept under `name`, a map from keys to how often they came.
+    pub fn add_counts(&mut self, name: &Name, counts: Value) -> Result<()> {
         let effect = self.values.entry(name.clone()).or_default();
-        if !matches!(effect.value, Value::Map(_)) {
-            effect.value = Value::map(Map::new());
-        }
-        if let Value::Map(map) = &mut effect.value {
-            let map = Arc::make_mut(map);
-            let before = map.get(&key).and_then(Value::as_i64).unwrap_or(0);
-            map.insert(key, Value::Int64(before.saturating_add_unsigned(n)));
-        }
+        effect.value = match std::mem::take(&mut effect.value) {
+            before @ Value::Map(_) => merge_maps(before, &counts, Operator::Sum)?,
+            _ => counts,
+        };
+        Ok(())
     }
 
     /// Adds an item: to the collection there is, or as the side effect's own operator says.
@@ -287,7 +297,7 @@ impl SubgraphOp {
 impl Op for SubgraphOp {
     fn next(&mut self, cx: &mut Context<'_, '_>, input: &mut dyn Input) -> Result<Option<Batch>> {
         let Some(batch) = input.pull(cx)? else {
-            if cx.shared.side_effects.get(&self.name).is_none() {
+            if !cx.shared.side_effects.contains(&self.name) {
                 cx.shared.side_effects.set(&self.name, Value::Subgraph(Arc::new(Subgraph::default())));
             }
             return Ok(None);

@@ -81,13 +81,13 @@ const TAB: &str = "    ";
 /// further ones below.
 ///
 /// ```text
-/// error: unknown step `ouT`
+/// unknown step `ouT`
 ///   |
 /// 1 | g.V().ouT('route').values('code')
 ///   |       ^^^ did you mean `out`?
 /// ```
 pub fn render(text: &str, span: Span, message: &str, help: Option<&str>) -> String {
-    let mut out = format!("error: {message}\n");
+    let mut out = format!("{message}\n");
     let mut notes = help.into_iter().flat_map(str::lines);
     let start = floor_boundary(text, span.start);
     let end = floor_boundary(text, span.end).max(start);
@@ -178,26 +178,26 @@ mod tests {
         let text = "g.V().ouT('route').values('code')";
         assert_eq!(
             shown(text, "ouT", Some("did you mean `out`?")),
-            "error: no\n  |\n1 | g.V().ouT('route').values('code')\n  |       ^^^ did you mean `out`?"
+            "no\n  |\n1 | g.V().ouT('route').values('code')\n  |       ^^^ did you mean `out`?"
         );
     }
 
     #[test]
     fn lines_are_counted_and_shown_alone() {
         let text = "g.V().\r\n\thas('a').\n  bogus()\n.x()";
-        assert_eq!(shown(text, "bogus", Some("one\ntwo")), "error: no\n  |\n3 |   bogus()\n  |   ^^^^^ one\n  = two");
-        assert_eq!(shown(text, "has", None), "error: no\n  |\n2 |     has('a').\n  |     ^^^");
+        assert_eq!(shown(text, "bogus", Some("one\ntwo")), "no\n  |\n3 |   bogus()\n  |   ^^^^^ one\n  = two");
+        assert_eq!(shown(text, "has", None), "no\n  |\n2 |     has('a').\n  |     ^^^");
     }
 
     #[test]
     fn wide_characters_take_two_columns() {
-        assert_eq!(shown("has('東京', x)", "x", None), "error: no\n  |\n1 | has('東京', x)\n  |             ^");
-        assert_eq!(shown("has('e\u{301}', x)", "x", None), "error: no\n  |\n1 | has('e\u{301}', x)\n  |          ^");
+        assert_eq!(shown("has('東京', x)", "x", None), "no\n  |\n1 | has('東京', x)\n  |             ^");
+        assert_eq!(shown("has('e\u{301}', x)", "x", None), "no\n  |\n1 | has('e\u{301}', x)\n  |          ^");
     }
 
     #[test]
     fn a_span_over_lines_is_marked_on_its_first() {
-        assert_eq!(shown("out(\n1)", "out(\n1)", None), "error: no\n  |\n1 | out(\n  | ^^^^");
+        assert_eq!(shown("out(\n1)", "out(\n1)", None), "no\n  |\n1 | out(\n  | ^^^^");
     }
 
     #[test]
@@ -214,7 +214,7 @@ mod tests {
         for span in [Span { start: 9, end: 90 }, Span { start: 1, end: 0 }, Span { start: 2, end: 3 }] {
             assert!(render("é€", span, "no", None).contains("1 | é€"));
         }
-        assert_eq!(render("", Span::default(), "no", None), "error: no\n  |\n1 | \n  | ^");
+        assert_eq!(render("", Span::default(), "no", None), "no\n  |\n1 | \n  | ^");
     }
 
     #[test]

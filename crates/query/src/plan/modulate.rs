@@ -6,6 +6,7 @@ use super::argument::{self, Resolver, arity, constant, one, sort_order};
 use super::resolve::Builder;
 use super::*;
 use crate::error::{QueryError, Result};
+use crate::gremlin::error::suggest;
 use crate::gremlin::syntax::{Argument, ArgumentKind, Call};
 
 /// `until`, `times` and `emit` that stand before their `repeat`.
@@ -111,7 +112,7 @@ impl Resolver<'_> {
                 Some(order) => (By::Identity, order),
                 None => (self.by(only)?, SortOrder::Ascending),
             },
-            [by, order] => (self.by(by)?, sort_order(order).ok_or_else(|| arity(call, "a key and an order"))?),
+            [by, order] => (self.by(by)?, sort_order(order).ok_or_else(|| not_an_order(order))?),
             _ => return Err(arity(call, "at most a key and an order")),
         })
     }
@@ -347,4 +348,15 @@ impl Resolver<'_> {
 
 fn only_one(step: &str, first: bool, call: &Call) -> Result<()> {
     if first { Ok(()) } else { Err(QueryError::step(format!("{step} step can only have one by modulator")).at(call.span)) }
+}
+
+fn not_an_order(argument: &Argument) -> QueryError {
+    let error = QueryError::step("by() takes an order after a key: asc, desc or shuffle").at(argument.span);
+    match &argument.kind {
+        ArgumentKind::Variable(name) => match suggest(name, ["asc", "desc", "shuffle"].into_iter()) {
+            Some(near) => error.help(format!("did you mean `{near}`?")),
+            None => error.help("an order stands in the query itself, and is not a parameter of it"),
+        },
+        _ => error,
+    }
 }

@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 
 use crate::error::{QueryError, Result};
 use crate::gremlin::error::suggest;
+use crate::gremlin::names::{PREDICATES, TEXT_PREDICATES};
 use crate::gremlin::steps::STEPS;
 use crate::gremlin::syntax::{Call, Traversal};
 
@@ -20,8 +21,9 @@ pub fn check_names(traversal: &Traversal) -> Result<()> {
 }
 
 fn unknown(call: &Call) -> QueryError {
+    let predicates = PREDICATES.into_iter().chain(TEXT_PREDICATES);
     let error = QueryError::step(format!("unknown step `{}`", call.name)).at(call.name_span);
-    match suggest(&call.name, STEPS.iter().map(|step| step.name)) {
+    match suggest(&call.name, STEPS.iter().map(|step| step.name).chain(predicates)) {
         Some(near) => error.help(format!("did you mean `{near}`?")),
         None => error,
     }

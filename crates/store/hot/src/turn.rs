@@ -63,9 +63,7 @@ impl MyTurn {
         let mut writing = locked(&shared.turn.writing);
         while let Some((other, since)) = &*writing {
             if other.thread == me.thread {
-                return Err(GraphError::Invalid(
-                    "this thread has a write transaction open already: commit or abort it first".into(),
-                ));
+                return Err(GraphError::OpenAlready);
             }
             let timed_out = patience.timeout.is_some_and(|timeout| started.elapsed() >= timeout);
             let busy = (other.name.clone(), since.elapsed());

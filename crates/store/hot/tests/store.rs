@@ -266,7 +266,7 @@ fn rows_written_one_by_one_take_little_more_room_than_at_once() {
 fn one_thread_writes_at_a_time_and_none_waits_for_itself() {
     let (_dir, hot) = new_store();
     let first = hot.begin().unwrap();
-    assert!(matches!(hot.begin(), Err(GraphError::Invalid(_))), "the same thread would wait for ever");
+    assert!(matches!(hot.begin(), Err(GraphError::OpenAlready)), "the same thread would wait for ever");
     let began = Arc::new(AtomicBool::new(false));
     let other = std::thread::spawn({
         let (hot, began) = (hot.clone(), began.clone());

@@ -110,15 +110,7 @@ pub enum RawCell {
 
 /// Roughly what a value takes beside itself.
 fn value_bytes(value: &Value) -> usize {
-    let held = |value: &Value| size_of::<Value>() + value_bytes(value);
-    match value {
-        Value::String(text) => text.len(),
-        Value::Bytes(bytes) => bytes.len(),
-        Value::Vector(items) => size_of_val(&items[..]),
-        Value::List(items) | Value::Set(items) => items.iter().map(held).sum(),
-        Value::Map(map) => map.iter().map(|(key, value)| held(key) + held(value)).sum(),
-        _ => 0,
-    }
+    value.memory_bytes(usize::MAX / 4) - size_of::<Value>()
 }
 
 #[derive(Clone, Debug, PartialEq)]

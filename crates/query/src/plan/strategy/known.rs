@@ -47,7 +47,11 @@ pub static STRATEGIES: [Strategy; 38] = [
         Honoured,
         "`coin()`, `sample()` and `shuffle` draw the same again, though not the numbers Java would",
     ),
-    strategy("SubgraphStrategy", Honoured, "only vertices, edges and vertex properties that meet its criteria are seen"),
+    strategy(
+        "SubgraphStrategy",
+        Honoured,
+        "only vertices, edges and vertex properties that meet its criteria are seen by steps; an element that is a result itself shows all its properties",
+    ),
     strategy("VertexProgramRestrictionStrategy", Honoured, "`VertexProgramStrategy` beside it is refused"),
     strategy("ConnectiveStrategy", Always, "`and()` and `or()` stand between the traversals they join"),
     strategy("LambdaRestrictionStrategy", Always, "there are no lambdas"),

@@ -1,0 +1,106 @@
+//! What values take in memory.
+
+use crate::value::{Path, Tree, Value};
+
+/// What an allocation takes beside its content: the counts of an `Arc`, the allocator's header, rounding.
+const ALLOCATION: usize = 40;
+
+impl Value {
+    /// Roughly the bytes it takes with everything it refers to, in O(parts). What several values share counts for each of
+    /// them, so a value may count for far more than there is memory: parts are not looked at any more once `max` is reached.
+    pub fn memory_bytes(&self, max: usize) -> usize {
+        let mut sum = Sum { bytes: 0, max };
+        sum.value(self);
+        sum.bytes
+    }
+}
+
+struct Sum {
+    bytes: usize,
+    max: usize,
+}
+
+impl Sum {
+    fn add(&mut self, bytes: usize) {
+        self.bytes = self.bytes.saturating_add(bytes);
+    }
+
+    fn value(&mut self, value: &Value) {
+        self.add(size_of::<Value>());
+        if self.bytes >= self.max {
+            return;
+        }
+        match value {
+            Value::String(text) => self.add(ALLOCATION + text.len()),
+            Value::Bytes(bytes) => self.add(ALLOCATION + bytes.len()),
+            Value::Vector(items) => self.add(ALLOCATION + size_of_val(&items[..])),
+            Value::BigInt(number) => self.add(ALLOCATION + number.bits() as usize / 8),
+            Value::Decimal(_) => self.add(2 * ALLOCATION),
+            Value::List(items) | Value::Set(items) => self.values(items.iter()),
+            Value::Map(map) => self.values(map.iter().flat_map(|(key, value)| [key, value])),
+            Value::Entry(entry) => self.values([&entry.0, &entry.1]),
+            Value::BulkSet(items) => {
+                self.add(8 * items.len());
+                self.values(items.iter().map(|(value, _)| value));
+            }
+            Value::Path(path) => self.path(path),
+            Value::Tree(tree) => self.tree(tree),
+            Value::Subgraph(graph) => {
+                self.add(3 * ALLOCATION + size_of_val(&graph.vertices[..]) + size_of_val(&graph.edges[..]))
+            }
+            Value::VertexProperty(property) => self.values([&property.value]),
+            Value::Property(property) => self.values([&property.value]),
+            _ => {}
+        }
+    }
+
+    /// A list and its items.
+    fn values<'a>(&mut self, values: impl IntoIterator<Item = &'a Value>) {
+        self.add(2 * ALLOCATION);
+        for value in values {
+            if self.bytes >= self.max {
+                return;
+            }
+            self.value(value);
+        }
+    }
+
+    fn path(&mut self, path: &Path) {
+        let named = |labels: &Vec<_>| if labels.is_empty() { 0 } else { ALLOCATION + size_of_val(&labels[..]) };
+        self.add(ALLOCATION + size_of_val(&path.labels[..]) + path.labels.iter().map(named).sum::<usize>());
+        self.values(&path.objects);
+    }
+
+    /// As deep as trees may be nested.
+    fn tree(&mut self, tree: &Tree) {
+        self.add(ALLOCATION);
+        for (value, below) in &tree.0 {
+            if self.bytes >= self.max {
+                return;
+            }
+            self.value(value);
+            self.tree(below);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_count_and_shared_ones_count_each_time() {
+        let text = Value::from("x".repeat(1000).as_str());
+        let one = text.memory_bytes(usize::MAX);
+        assert!((1000..1200).contains(&one), "{one}");
+        let many = Value::list(vec![text; 10]).memory_bytes(usize::MAX);
+        assert!((10 * one..10 * one + 200).contains(&many), "{many}");
+    }
+
+    #[test]
+    fn counting_ends_where_it_has_to() {
+        // 2^60 strings, were they not shared.
+        let deep = (0..60).fold(Value::from("x"), |value, _| Value::list(vec![value.clone(), value]));
+        assert!((1000..2000).contains(&deep.memory_bytes(1000)));
+    }
+}

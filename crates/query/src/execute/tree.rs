@@ -1,0 +1,125 @@
+//! `tree`: paths merged by their common beginnings.
+
+use std::collections::hash_map::RandomState;
+
+use hashbrown::HashMap;
+use mangrove_graph::{Tree, Value};
+
+use super::barrier::gather_all;
+use super::batch::Batch;
+use super::by::{ByOp, eval_one, round_robin};
+use super::chain::{Input, Op};
+use super::context::Context;
+use super::memory::{Held, value_bytes};
+use super::nesting;
+use super::path;
+use super::reduce::per_scope;
+use crate::error::Result;
+use crate::plan::Name;
+
+/// A tree under construction.
+#[derive(Default)]
+pub struct Branches {
+    /// Of the root, then of every node by its number, the values of its children, and their numbers.
+    children: Vec<Vec<(Value, u32)>>,
+    /// Each node by that of its parent and its value. Users choose the values: the hash is one they cannot foresee.
+    places: HashMap<(u32, Value), u32, RandomState>,
+}
+
+/// What a node takes beside its value: the places in lists and table, here and in the tree that comes of it.
+const NODE_BYTES: usize = 256;
+
+impl Branches {
+    /// Adds a path from the root; gives roughly the bytes it added, in O(length).
+    fn grow(&mut self, objects: Vec<Value>) -> usize {
+        let (mut at, mut bytes) = (0, 0);
+        if self.children.is_empty() {
+            self.children.push(Vec::new());
+        }
+        for object in objects {
+            let next = self.children.len() as u32;
+            let size = value_bytes(&object);
+            let place = (at, object);
+            at = *self.places.entry(place.clone()).or_insert(next);
+            if at == next {
+                self.children[place.0 as usize].push((place.1, next));
+                self.children.push(Vec::new());
+                bytes += NODE_BYTES + size;
+            }
+        }
+        bytes
+    }
+
+    pub fn tree(&self) -> Tree {
+        if self.children.is_empty() { Tree::default() } else { self.below(0) }
+    }
+
+    /// As deep as [`nesting::check_tree_depth`] lets paths be long.
+    fn below(&self, node: u32) -> Tree {
+        let children = self.children[node as usize].iter();
+        Tree(children.map(|(value, child)| (value.clone(), self.below(*child))).collect())
+    }
+}
+
+/// `tree().by(…)`: the paths of all traversers, merged; objects a modulator gives nothing for are left out.
+pub struct TreeOp {
+    side_effect: Option<Name>,
+    by: Vec<ByOp>,
+    /// One a scope.
+    trees: Vec<Branches>,
+    held: Held,
+    done: bool,
+}
+
+impl TreeOp {
+    pub fn new(side_effect: Option<Name>, by: Vec<ByOp>) -> Self {
+        Self { side_effect, by, trees: vec![Branches::default()], held: Held::default(), done: false }
+    }
+
+    fn take(&mut self, cx: &mut Context<'_, '_>, batch: &Batch) -> Result<()> {
+        for row in 0..batch.len() {
+            let mut objects = Vec::new();
+            for (at, object) in path::to_path(batch.path(row)).objects.into_iter().enumerate() {
+                match round_robin(&mut self.by, at) {
+                    Some(by) => objects.extend(eval_one(by, cx, object)?),
+                    None => objects.push(object),
+                }
+            }
+            nesting::check_tree_depth(objects.len())?;
+            let bytes = match &self.side_effect {
+                Some(name) => cx.shared.side_effects.branches(name).grow(objects),
+                None => self.trees[batch.scope(row)].grow(objects),
+            };
+            self.held.add(cx, bytes)?;
+        }
+        Ok(())
+    }
+}
+
+impl Op for TreeOp {
+    fn next(&mut self, cx: &mut Context<'_, '_>, input: &mut dyn Input) -> Result<Option<Batch>> {
+        if std::mem::replace(&mut self.done, true) {
+            return Ok(None);
+        }
+        if self.side_effect.is_some() {
+            let mut held = Held::default();
+            let all = gather_all(cx, input, &mut held)?;
+            self.take(cx, &all)?;
+            return Ok(Some(all).filter(|b| !b.is_empty()));
+        }
+        while let Some(batch) = input.pull(cx)? {
+            self.take(cx, &batch)?;
+        }
+        let trees = std::mem::take(&mut self.trees);
+        Ok(per_scope(trees.iter().map(|tree| Some(Value::Tree(tree.tree().into()))).collect(), cx))
+    }
+
+    fn reset(&mut self, scopes: usize) {
+        self.done = false;
+        if self.side_effect.is_none() {
+            self.held.clear();
+            self.trees.clear();
+            self.trees.resize_with(scopes.max(1), Branches::default);
+        }
+    }
+}
