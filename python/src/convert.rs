@@ -36,11 +36,8 @@ pub fn described<'py>(py: Python<'py>, value: &Described) -> Object<'py> {
         Described::List(items) => list(py, items, described),
         Described::Set(items) => set(py, items, described, described_key),
         Described::Map(entries) => {
-            let dict = PyDict::new(py);
-            for (key, value) in entries {
-                dict.set_item(described_key(py, key)?, described(py, value)?)?;
-            }
-            Ok(dict.into_any())
+            let entries = entries.iter().map(|(key, value)| Ok((described_key(py, key)?, described(py, value)?)));
+            dict(py, entries.collect::<PyResult<_>>()?)
         }
         Described::Entry(entry) => {
             let dict = PyDict::new(py);
@@ -79,16 +76,20 @@ pub fn plain<'py>(py: Python<'py>, value: &Value) -> Object<'py> {
         Value::List(items) => list(py, items, plain)?,
         Value::Set(items) => set(py, items, plain, plain_key)?,
         Value::Map(entries) => {
-            let dict = PyDict::new(py);
-            for (key, value) in entries.iter() {
-                dict.set_item(plain_key(py, key)?, plain(py, value)?)?;
-            }
-            dict.into_any()
+            let entries = entries.iter().map(|(key, value)| Ok((plain_key(py, key)?, plain(py, value)?)));
+            dict(py, entries.collect::<PyResult<_>>()?)?
         }
         Value::Token(v) => token(py, *v)?,
         // Elements come described; what is left has a readable text.
         other => PyString::new(py, &other.to_string()).into_any(),
     })
+}
+
+/// A dict; or a list of pairs where Python takes two keys for one, as it does 1, 1.0 and True, so that no entry is lost.
+fn dict<'py>(py: Python<'py>, entries: Vec<(Bound<'py, PyAny>, Bound<'py, PyAny>)>) -> Object<'py> {
+    let dict = PyDict::new(py);
+    entries.iter().try_for_each(|(key, value)| dict.set_item(key, value))?;
+    if dict.len() == entries.len() { Ok(dict.into_any()) } else { Ok(PyList::new(py, entries)?.into_any()) }
 }
 
 /// Python has only doubles: the double that reads the same in decimal, so that `0.1` stays `0.1`.

@@ -310,3 +310,8 @@ def test_a_stream_ends_with_the_error_of_its_query(db):
         list(db.stream("g.V().hasLabel('aiport')"))
     with pytest.raises(mg.QueryError):
         db.stream("g.V(")
+
+
+def test_entries_whose_keys_are_one_to_python_are_not_lost(db):
+    assert db.query("g.inject(1, 1.0, 2).groupCount()").one() == [(1, 1), (1.0, 1), (2, 1)]
+    assert db.query("g.inject(1, 2, 2).groupCount()").one() == {1: 1, 2: 2}

@@ -10,13 +10,14 @@ use std::sync::Arc;
 use regex::Regex;
 
 use crate::compare;
+use crate::options::Options;
 use crate::value::{Value, ValueType};
 
 #[derive(Clone, Debug)]
 pub enum Predicate {
     Compare(Comparison, Value),
-    Within(Arc<Vec<Value>>),
-    Without(Arc<Vec<Value>>),
+    Within(Options),
+    Without(Options),
     Text(TextTest, Arc<str>),
     Regex(Regex),
     /// The value is of one of these types.
@@ -51,8 +52,8 @@ impl Predicate {
     pub fn test(&self, value: &Value) -> Option<bool> {
         match self {
             Predicate::Compare(comparison, operand) => comparison.test(value, operand),
-            Predicate::Within(options) => Some(options.iter().any(|option| compare::equals(value, option))),
-            Predicate::Without(options) => Some(!options.iter().any(|option| compare::equals(value, option))),
+            Predicate::Within(options) => Some(options.hold(value)),
+            Predicate::Without(options) => Some(!options.hold(value)),
             Predicate::Text(test, text) => value.as_str().map(|value| test.test(value, text)),
             Predicate::Regex(regex) => value.as_str().map(|value| regex.is_match(value)),
             Predicate::TypeOf(types) => Some(types.contains(&value.value_type())),

@@ -274,6 +274,7 @@ fn whatever_holds_much_is_refused_in_time() {
         "g.V().out().out().out().aggregate('x').cap('x')",
         "g.V().out().out().as('a').out().as('b').tree()",
         "g.V().out().out().groupCount().by(path())",
+        "g.V().match(__.as('a').both().as('b'), __.as('b').both().as('c'), __.as('c').both().as('d')).fold()",
         "g.V().out().out().groupCount('x').by(path()).cap('x')",
     ] {
         assert_eq!(error(&graph, hungry, &options).kind, QueryErrorKind::Memory, "{hungry}");
@@ -343,6 +344,8 @@ fn long_steps_ask_whether_to_go_on() {
         "g.V().out().out().sample(100000)",
         "g.V().out().out().group().by().by(id)",
         "g.V().barrier().out().out().map(out().order().by(id).tail(1)).count()",
+        "g.V().match(__.as('a').both().as('b'), __.as('b').both().as('c')).count()",
+        "g.V().out().id().aggregate('x').where(within('x')).count()",
     ] {
         let asked = Arc::new(AtomicUsize::new(0));
         let counting = asked.clone();
@@ -611,4 +614,52 @@ fn a_parameter_that_no_query_could_use_is_refused() {
     }
     assert_eq!(with("x", "g.V(x)").unwrap().len(), 1);
     assert_eq!(with("unused", "g.V()").unwrap().len(), 6, "it may be for another query");
+}
+
+#[test]
+fn arguments_a_step_does_not_take_are_refused() {
+    let graph = hubs();
+    for text in [
+        "g.V().drop(hasLabel('person'))",
+        "g.V().identity(1)",
+        "g.V().count(1)",
+        "g.V().order(1)",
+        "g.V().group('a', 'b')",
+        "g.V().outE().inV(1)",
+        "g.V().cap()",
+        "g.V().limit(-5)",
+        "g.mergeV([name: 'a'], [name: 'b'])",
+    ] {
+        assert_eq!(error(&graph, text, &Options::default()).kind, QueryErrorKind::Step, "{text}");
+    }
+}
+
+#[test]
+fn traversers_a_limit_does_not_want_change_nothing() {
+    for (text, made) in [
+        ("g.V().sideEffect(addV('made')).limit(1)", 1),
+        ("g.V().addV('made').limit(2)", 2),
+        ("g.V().local(addV('made')).limit(1)", 1),
+        ("g.V().where(sideEffect(addV('made'))).limit(3)", 3),
+        ("g.V().addV('made').fold().limit(1)", 512),
+        ("g.V().limit(4).addV('made')", 4),
+        ("g.addV('made').V().addV('made')", 514),
+        ("g.V().out().limit(1000).sideEffect(addV('made'))", 1000),
+    ] {
+        let mut graph = hubs();
+        let query = Query::parse(text).unwrap();
+        let mut execution = query.execute(&mut Graph::Write(&mut graph), &Parameters::new(), &Options::default()).unwrap();
+        while execution.next(&mut Graph::Write(&mut graph)).unwrap().is_some() {}
+        assert_eq!(run(&graph, "g.V().hasLabel('made').count()"), [Value::Int64(made)], "{text}");
+    }
+}
+
+#[test]
+fn an_id_is_looked_up_whatever_else_is_asked_for() {
+    let graph = hubs();
+    for text in ["g.V().hasLabel('person').hasId(1)", "g.V().hasId(1).hasLabel('person')", "g.V().has('person', T.id, 1)"] {
+        let explained = Query::parse(text).unwrap().explain(&graph, &Parameters::new(), &Options::default()).unwrap();
+        assert_eq!(explained.steps[0].access.as_deref(), Some("by id"), "{text}");
+        assert_eq!(run(&graph, text).len(), 1, "{text}");
+    }
 }

@@ -29,7 +29,7 @@ pub struct Query {
     timeout: Option<Duration>,
     /// Give up when this many megabytes are not enough; by default half of the machine's memory, at most 4096
     #[arg(long, value_name = "MB")]
-    memory: Option<usize>,
+    memory: Option<std::num::NonZeroUsize>,
     /// Show how the query would be run, instead of running it
     #[arg(long)]
     explain: bool,
@@ -45,7 +45,7 @@ impl Query {
         let writes = mangrove_query::Query::parse(&text).map_err(QueryError::from)?.writes();
         let database = if writes && !self.explain { open_writing(&self.db)? } else { open_reading(&self.db)? };
         let defaults = QueryOptions::default();
-        let memory_bytes_max = self.memory.map_or(defaults.memory_bytes_max, |mb| mb.saturating_mul(1 << 20));
+        let memory_bytes_max = self.memory.map_or(defaults.memory_bytes_max, |mb| mb.get().saturating_mul(1 << 20));
         let cancel = interrupt::token();
         let options = QueryOptions { timeout: self.timeout, cancel, memory_bytes_max, ..defaults };
         if self.explain {

@@ -130,6 +130,28 @@ pub fn gather_all(cx: &mut Context<'_, '_>, input: &mut dyn Input, held: &mut He
     Ok(all)
 }
 
+/// Everything first, so that the steps before it have read all they read before those behind it change anything.
+#[derive(Default)]
+pub struct GatherOp {
+    done: bool,
+    held: Held,
+}
+
+impl Op for GatherOp {
+    fn next(&mut self, cx: &mut Context<'_, '_>, input: &mut dyn Input) -> Result<Option<Batch>> {
+        if std::mem::replace(&mut self.done, true) {
+            return Ok(None);
+        }
+        let all = gather_all(cx, input, &mut self.held)?;
+        Ok(Some(all).filter(|all| !all.is_empty()))
+    }
+
+    fn reset(&mut self, _: usize) {
+        self.done = false;
+        self.held.clear();
+    }
+}
+
 /// `order(local)`.
 pub struct OrderLocal(pub Vec<(ByOp, SortOrder)>);
 

@@ -2,7 +2,7 @@
 
 use mangrove_graph::{Map, Token, Value};
 
-use super::barrier::{BulkOp, OrderLocal, OrderOp, SackBarrierOp};
+use super::barrier::{BulkOp, GatherOp, OrderLocal, OrderOp, SackBarrierOp};
 use super::branch::{ChooseOp, CoalesceOp, ConditionOp, OptionalOp, PickOp, UnionOp};
 use super::by::ByOp;
 use super::call::{CallOp, ParametersOp};
@@ -79,6 +79,13 @@ fn chain(traversal: &Traversal, place: Place) -> Result<Chain> {
                     spread.name = "Spread".into();
                 }
                 links.push(spread);
+            }
+            if place.start && may_meet_what_it_adds(&steps[..at], &node.step) {
+                let mut gather = Link::new(Box::new(GatherOp::default()), Vec::new(), node.span);
+                if place.named {
+                    gather.name = "Gather".into();
+                }
+                links.push(gather);
             }
             let op = compile(&node.step, Place { start: place.start && at == 0, last_reader: None, ..place })?;
             let mut link = Link::new(op, node.labels.clone(), node.span);
@@ -250,7 +257,7 @@ fn compile(step: &Step, place: Place) -> Result<Box<dyn Op>> {
         Step::Optional(traversal) => portioned(OptionalOp(child(traversal)?)),
         Step::Choose { condition, options, all } => choose(condition, options, *all)?,
         Step::Repeat(repeat) => compile_repeat(repeat, place)?,
-        Step::Match(patterns) => portioned(MatchOp::new(compile_patterns(patterns)?)),
+        Step::Match(patterns) => Box::new(MatchOp::new(compile_patterns(patterns)?)),
         Step::Local(traversal) => Box::new(LocalOp::new(child(traversal)?)),
         Step::TimeLimit(millis) => Box::new(TimeLimitOp::new(*millis)),
         Step::Cap(names) => Box::new(CapOp::new(names.clone())),
@@ -505,12 +512,42 @@ pub fn gathered(traversal: &Traversal, effects: &mut Vec<(Name, Value)>) {
 }
 
 /// Whether traversers must go one by one, because the plan reads a side effect that earlier traversers have changed and later
-/// ones have not.
+/// ones have not, or because a limit lets some of them through that change the graph, and the others are not to change it.
 pub fn one_by_one(plan: &Plan) -> bool {
+    if changes_before_a_limit(&plan.traversal) {
+        return true;
+    }
     let mut written: Vec<Name> = Vec::new();
     let mut read: Vec<Name> = Vec::new();
     side_effect_names(&plan.traversal, false, &mut written, &mut read);
     written.iter().any(|name| read.contains(name))
+}
+
+/// Whether elements that a step adds could be found by the steps before it, were these not to find all of theirs first.
+fn may_meet_what_it_adds(before: &[StepNode], step: &Step) -> bool {
+    let adds = |step: &Step| matches!(step, Step::AddVertex { .. } | Step::AddEdge { .. } | Step::Merge(_));
+    let mut any_adds = adds(step);
+    step.for_each_child(&mut |child| any_adds |= child.any(&|node| adds(&node.step)));
+    let since_barrier = before.iter().rev().take_while(|node| !node.step.is_barrier());
+    any_adds && since_barrier.into_iter().any(|node| matches!(node.step, Step::Scan { ids: None, .. } | Step::Hop { .. }))
+}
+
+fn changes_before_a_limit(traversal: &Traversal) -> bool {
+    let mut changes = false;
+    for node in &traversal.steps {
+        if changes && matches!(node.step, Step::Range { scope: Scope::Global, high: Some(_), .. }) {
+            return true;
+        }
+        // All that comes to a barrier is let through.
+        changes = (changes || changes_graph(&node.step)) && !node.step.is_barrier();
+    }
+    false
+}
+
+fn changes_graph(step: &Step) -> bool {
+    let mut changes = step.mutates();
+    step.for_each_child(&mut |child| changes |= child.any(&|node| node.step.mutates()));
+    changes
 }
 
 fn side_effect_names(traversal: &Traversal, below: bool, written: &mut Vec<Name>, read: &mut Vec<Name>) {

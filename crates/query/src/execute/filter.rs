@@ -1,7 +1,6 @@
 //! Filters: a traverser passes or does not.
 
-use hashbrown::HashSet;
-use mangrove_graph::{Cell, Predicate, PropertyColumn, Value, VertexId, record};
+use mangrove_graph::{Cell, Predicate, PropertyColumn, Value, record};
 
 use super::batch::{Batch, Items};
 use super::by::ByOp;
@@ -295,11 +294,9 @@ impl MapBatch for WhereLabelsOp {
 }
 
 impl WhereLabelsOp {
-    /// Vertices compared with what has been gathered aside, which is the same for all of them: `where(without('a'))`.
+    /// What is compared with what has been gathered aside, which is the same for all traversers: `where(without('a'))`.
     fn against_gathered(&mut self, cx: &mut Context<'_, '_>, batch: &Batch) -> Result<Option<Vec<bool>>> {
-        let (Some(vertices), None, [], false) = (batch.vertices(), &self.start, &self.by[..], batch.is_empty()) else {
-            return Ok(None);
-        };
+        let (None, [], false) = (&self.start, &self.by[..], batch.is_empty()) else { return Ok(None) };
         let mut names = Vec::new();
         self.predicate.names(&mut names);
         if !names.iter().all(|name| cx.shared.side_effects.contains(name)) {
@@ -308,17 +305,12 @@ impl WhereLabelsOp {
         let Some(predicate) = resolve(&self.predicate, &mut self.by, cx, batch, 0, &mut 0)? else {
             return Ok(Some(vec![false; batch.len()]));
         };
-        let (options, wanted) = match &predicate {
-            Predicate::Within(options) => (options, true),
-            Predicate::Without(options) => (options, false),
-            _ => return Ok(None),
-        };
-        let ids = options.iter().filter_map(|value| match value {
-            Value::Vertex(id) => Some(*id),
-            _ => None,
-        });
-        let ids: HashSet<VertexId> = ids.collect();
-        Ok(Some(vertices.iter().map(|id| ids.contains(id) == wanted).collect()))
+        let mut keep = Vec::with_capacity(batch.len());
+        for row in 0..batch.len() {
+            cx.check()?;
+            keep.push(predicate.matches(&batch.value(row)));
+        }
+        Ok(Some(keep))
     }
 
     fn test(&mut self, cx: &mut Context<'_, '_>, batch: &Batch, row: usize) -> Result<bool> {

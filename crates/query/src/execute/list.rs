@@ -1,5 +1,6 @@
 //! Functions of collections: `combine`, `difference`, `disjunct`, `intersect`, `merge`, `product`.
 
+use hashbrown::HashSet;
 use mangrove_graph::{Map, Value};
 
 use super::batch::{Batch, Items};
@@ -73,20 +74,27 @@ fn apply(function: ListFunction, a: &Value, b: Value, from_traversal: bool) -> R
                 "merge step expected provided argument to evaluate to a Map, encountered {met}"
             )));
         };
-        let mut all: Map = (**a).clone();
-        b.iter().for_each(|(k, v)| all.insert(k.clone(), v.clone()));
+        let all: Map = a.iter().chain(b.iter()).cloned().collect();
         return Ok(Value::map(all));
     }
     let a = a.items().ok_or_else(|| not_a_list(step, a))?;
     let b = b.items().ok_or_else(|| not_a_list_operand(step, &b, from_traversal))?;
+    let among = |items: &[Value]| items.iter().cloned().collect::<HashSet<Value>>();
     Ok(match function {
         ListFunction::Combine => Value::list(a.into_iter().chain(b).collect()),
         ListFunction::Merge => Value::set(a.into_iter().chain(b)),
-        ListFunction::Difference => Value::set(a.into_iter().filter(|item| !b.contains(item))),
-        ListFunction::Intersect => Value::set(a.into_iter().filter(|item| b.contains(item))),
+        ListFunction::Difference => {
+            let b = among(&b);
+            Value::set(a.into_iter().filter(|item| !b.contains(item)))
+        }
+        ListFunction::Intersect => {
+            let b = among(&b);
+            Value::set(a.into_iter().filter(|item| b.contains(item)))
+        }
         ListFunction::Disjunct => {
-            let only_a: Vec<Value> = a.iter().filter(|item| !b.contains(item)).cloned().collect();
-            Value::set(only_a.into_iter().chain(b.into_iter().filter(|item| !a.contains(item))))
+            let (in_a, in_b) = (among(&a), among(&b));
+            let only_a = a.into_iter().filter(|item| !in_b.contains(item));
+            Value::set(only_a.chain(b.into_iter().filter(|item| !in_a.contains(item))))
         }
         ListFunction::Product => {
             let pairs = a.iter().flat_map(|x| b.iter().map(move |y| Value::list(vec![x.clone(), y.clone()])));

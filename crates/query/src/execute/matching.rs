@@ -7,9 +7,11 @@ use hashbrown::HashSet;
 use mangrove_graph::{Map, Value};
 
 use super::batch::{Batch, Items, Moves};
-use super::chain::{Child, MapBatch};
+use super::chain::{Child, Input, Op};
 use super::context::Context;
+use super::memory::Held;
 use super::path;
+use super::portion::Portions;
 use crate::error::Result;
 use crate::plan::{Name, Pop};
 
@@ -40,16 +42,32 @@ impl PatternOp {
     }
 }
 
+/// Goes through the patterns depth first: what a pattern gives for a portion is brought to the end before the next portion is
+/// taken, so that no more is held than a portion a pattern.
 pub struct MatchOp {
     patterns: Vec<PatternOp>,
     labels: Vec<Name>,
+    /// What each pattern has still to be asked of.
+    waiting: Vec<Waiting>,
+}
+
+#[derive(Default)]
+struct Waiting {
+    portions: Portions,
+    held: Held,
 }
 
 impl MatchOp {
     pub fn new(patterns: Vec<PatternOp>) -> Self {
         let mut labels = Vec::new();
         patterns.iter().for_each(|pattern| pattern.labels(&mut labels));
-        Self { patterns, labels }
+        let waiting = patterns.iter().map(|_| Waiting::default()).collect();
+        Self { patterns, labels, waiting }
+    }
+
+    fn maps(&self, cx: &Context<'_, '_>, batch: Batch) -> Batch {
+        let maps = (0..batch.len()).map(|row| self.bindings(&batch, row)).collect();
+        batch.moved_in_place(Items::Values(maps), cx.mode())
     }
 
     fn bindings(&self, batch: &Batch, row: usize) -> Value {
@@ -58,12 +76,43 @@ impl MatchOp {
     }
 }
 
-impl MapBatch for MatchOp {
-    fn map(&mut self, cx: &mut Context<'_, '_>, batch: Batch) -> Result<Batch> {
-        let batch = apply_all(&mut self.patterns, cx, batch)?;
-        let mode = cx.mode();
-        let maps = (0..batch.len()).map(|row| self.bindings(&batch, row)).collect();
-        Ok(batch.moved_in_place(Items::Values(maps), mode))
+impl Op for MatchOp {
+    fn next(&mut self, cx: &mut Context<'_, '_>, input: &mut dyn Input) -> Result<Option<Batch>> {
+        loop {
+            let Some(at) = self.waiting.iter().rposition(|waiting| !waiting.portions.is_empty()) else {
+                let Some(batch) = input.pull(cx)? else { return Ok(None) };
+                match self.waiting.first_mut() {
+                    Some(first) => first.feed(cx, batch)?,
+                    None => return Ok(Some(self.maps(cx, batch))),
+                }
+                continue;
+            };
+            let portion = self.waiting[at].portions.take(cx)?;
+            let rows = portion.len();
+            let given = self.patterns[at].apply(cx, portion)?;
+            self.waiting[at].portions.became(rows, given.len());
+            match self.waiting.get_mut(at + 1) {
+                _ if given.is_empty() => {}
+                Some(next) => next.feed(cx, given)?,
+                None => return Ok(Some(self.maps(cx, given))),
+            }
+        }
+    }
+
+    fn reset(&mut self, _: usize) {
+        for waiting in &mut self.waiting {
+            waiting.portions.clear();
+            waiting.held.clear();
+        }
+    }
+}
+
+impl Waiting {
+    fn feed(&mut self, cx: &Context<'_, '_>, batch: Batch) -> Result<()> {
+        self.held.clear();
+        self.held.add_batch(cx, &batch)?;
+        self.portions.feed(batch);
+        Ok(())
     }
 }
 
@@ -112,7 +161,12 @@ impl PathOp {
         let mut moves = Moves::default();
         let mut bulks = Vec::new();
         let mut compared = Vec::new();
+        let mut held = Held::default();
+        held.add_batch(cx, &found)?;
         for at in 0..found.len() {
+            if at.is_multiple_of(ROWS_UNASKED) {
+                cx.check()?;
+            }
             let row = found.scope(at);
             let value = found.value(at);
             match binding(&standing, row, &end) {
@@ -125,9 +179,13 @@ impl PathOp {
         let mut out = Batch { items: Items::from_values(moves.values), ..standing.gather(&moves.rows) };
         out.bulk = bulks.iter().any(|n| *n != 1).then_some(bulks);
         bind(&mut out, &end, &compared);
+        held.add_batch(cx, &out)?;
         Ok(out)
     }
 }
+
+/// Rows gone through between two questions whether to go on.
+const ROWS_UNASKED: usize = 1 << 12;
 
 /// Gives the end label to the items of rows that had it not bound.
 fn bind(batch: &mut Batch, end: &Name, bound: &[bool]) {

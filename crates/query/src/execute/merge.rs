@@ -146,13 +146,13 @@ impl MergeOp {
         create_edge(cx, &label, source, target, id.as_ref(), properties).map(Value::Edge)
     }
 
-    /// What `onCreate` adds; it may not contradict the tokens that were searched for.
+    /// What `onCreate` adds; it may not contradict what was searched for.
     fn check_override(&mut self, cx: &mut Context<'_, '_>, one: &Batch, search: &Map, extra: Map) -> Result<Map> {
         validate(&extra, self.kind, self.step())?;
         let extra = if self.kind == ElementKind::Edge { self.with_ends(cx, one, extra)? } else { extra };
         for (key, value) in extra.iter() {
-            if let (Value::Token(_), Some(before)) = (key, search.get(key))
-                && !compare::equals(before, value)
+            if let Some(before) = search.get(key)
+                && !compare::equals(split_cardinality(before).1, split_cardinality(value).1)
             {
                 return Err(QueryError::value(format!(
                     "option(onCreate) cannot override values from merge() argument: ({key}, {value})"

@@ -26,12 +26,26 @@ impl Default for Portions {
 impl Portions {
     /// The next rows; none at the end.
     pub fn next(&mut self, cx: &mut Context<'_, '_>, input: &mut dyn Input) -> Result<Batch> {
-        if self.at == self.batch.len() {
-            self.batch = input.pull(cx)?.unwrap_or_default();
-            self.at = 0;
-            if self.batch.len() <= self.rows {
-                return Ok(std::mem::take(&mut self.batch));
-            }
+        if self.is_empty() {
+            self.feed(input.pull(cx)?.unwrap_or_default());
+        }
+        self.take(cx)
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.at == self.batch.len()
+    }
+
+    /// Gives it rows, which it must have none of.
+    pub fn feed(&mut self, batch: Batch) {
+        debug_assert!(self.is_empty());
+        (self.batch, self.at) = (batch, 0);
+    }
+
+    /// A portion of the rows it was fed.
+    pub fn take(&mut self, cx: &Context<'_, '_>) -> Result<Batch> {
+        if self.at == 0 && self.batch.len() <= self.rows {
+            return Ok(std::mem::take(&mut self.batch));
         }
         cx.check()?;
         let start = self.at;

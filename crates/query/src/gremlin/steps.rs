@@ -177,7 +177,7 @@ pub static STEPS: [Step; 155] = [
     step("hasNext", Terminal, "whether there is a result: true or false"),
     step("iterate", Terminal, "run, give nothing back"),
     step("next", Terminal, "the next result, or so many"),
-    step("toBulkSet", Terminal, "the results with how often each came"),
+    step("toBulkSet", Terminal, "the results, as toList() gives them"),
     step("toList", Terminal, "all results"),
     step("toSet", Terminal, "all distinct results"),
     step("toString", Terminal, "refused: a traversal is text already"),

@@ -19,6 +19,8 @@ fn rewrite(traversal: &mut Traversal, _: Place, _: &RuleContext<'_>) {
         let (scan, next) = (&mut before[at], &mut after[0]);
         let folded = match (&mut scan.step, &mut next.step) {
             (Step::Scan { .. }, Step::Has(tests)) if scan.labels.is_empty() => {
+                // Ids before all else: a lookup beats any scan.
+                tests.sort_by_key(|test| !matches!(test.key, HasKey::Id));
                 tests.retain(|test| !fold(&mut scan.step, test));
                 tests.is_empty()
             }

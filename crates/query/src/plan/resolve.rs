@@ -98,6 +98,7 @@ impl Resolver<'_> {
     }
 
     fn step(&self, call: &Call, builder: &mut Builder) -> Result<Step> {
+        check_surplus(call)?;
         let args = &call.args[..];
         let name = call.name.as_str();
         Ok(match name {
@@ -228,9 +229,9 @@ impl Resolver<'_> {
                     "max" => Reduction::Max,
                     _ => Reduction::Mean,
                 };
-                Step::Reduce { reduction, scope: scope(args).0.unwrap_or(Scope::Global) }
+                Step::Reduce { reduction, scope: only_scope(call)? }
             }
-            "order" => Step::Order { by: Vec::new(), scope: scope(args).0.unwrap_or(Scope::Global), limit: None },
+            "order" => Step::Order { by: Vec::new(), scope: only_scope(call)?, limit: None },
             "group" => Step::Group { side_effect: args.first().map(|a| self.name(a)).transpose()?, key: None, value: None },
             "groupCount" => Step::GroupCount { side_effect: args.first().map(|a| self.name(a)).transpose()?, key: None },
             "tree" => Step::Tree { side_effect: args.first().map(|a| self.name(a)).transpose()?, by: Vec::new() },
@@ -240,6 +241,7 @@ impl Resolver<'_> {
             }
             "store" => Step::Aggregate { name: self.name(one(name, args)?)?, scope: Scope::Local, by: None },
             "subgraph" => Step::Subgraph(self.name(one(name, args)?)?),
+            "cap" if args.is_empty() => return Err(arity(call, "the names of side effects")),
             "cap" => Step::Cap(self.names(args)?),
             "barrier" => match args {
                 [] => Step::Barrier { max: None },
@@ -326,7 +328,7 @@ impl Resolver<'_> {
                 return self.predicate(only);
             }
             return Ok(match self.value(only)? {
-                Value::List(items) | Value::Set(items) => Predicate::Within(items),
+                Value::List(items) | Value::Set(items) => Predicate::Within(Arc::unwrap_or_clone(items).into()),
                 value => Predicate::eq(value),
             });
         }
@@ -403,7 +405,7 @@ impl Resolver<'_> {
             ("range", [low, high]) => (self.integer(low)?, self.integer(high)?),
             _ => return Err(arity(call, "its bounds")),
         };
-        if high >= 0 && low > high {
+        if low != -1 && high != -1 && low > high {
             return Err(QueryError::step(format!("Not a legal range: [{low}, {high}]")));
         }
         Ok(Step::Range { low: low.max(0) as u64, high: u64::try_from(high).ok(), scope })
@@ -618,4 +620,32 @@ fn connect_parts(body: Vec<StepNode>, connectives: &[(usize, Connective)]) -> St
     }
     parts.push(Traversal { steps: connect(rest, &inner) });
     if which == Connective::Or { Step::Or(parts) } else { Step::And(parts) }
+}
+
+/// Fails if a step that takes few arguments, or none, has more: what they were to do would not be done.
+fn check_surplus(call: &Call) -> Result<()> {
+    let (most, what) = match call.name.as_str() {
+        "outV" | "inV" | "bothV" | "otherV" | "id" | "label" | "key" | "value" | "element" | "identity" | "path"
+        | "index" | "unfold" | "discard" | "drop" | "asBool" | "asDate" | "simplePath" | "cyclicPath" => (0, "no argument"),
+        "loops" | "group" | "groupCount" | "tree" | "fail" | "asNumber" | "addV" | "mergeV" | "mergeE" => {
+            (1, "at most one argument")
+        }
+        "tail" => (2, "at most a scope and a number"),
+        _ => return Ok(()),
+    };
+    match call.args.get(most) {
+        None => Ok(()),
+        Some(surplus) => Err(QueryError::step(format!("{}() takes {what}", call.name)).at(surplus.span)),
+    }
+}
+
+/// The scope that is the only argument a step takes.
+fn only_scope(call: &Call) -> Result<Scope> {
+    match scope(&call.args) {
+        (found, []) => Ok(found.unwrap_or(Scope::Global)),
+        (_, [surplus, ..]) => {
+            Err(QueryError::step(format!("{}() takes a scope, local or global, and nothing else", call.name))
+                .at(surplus.span))
+        }
+    }
 }

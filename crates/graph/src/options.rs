@@ -1,0 +1,115 @@
+//! The values `within` and `without` choose from, however many.
+
+use std::ops::Deref;
+use std::sync::{Arc, OnceLock};
+
+use hashbrown::HashSet;
+
+use crate::compare;
+use crate::value::Value;
+
+/// Values to choose from; whether one is among them is told in O(1) where there are many. Clones share them.
+#[derive(Clone, Debug)]
+pub struct Options(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    values: Vec<Value>,
+    /// Made when it is first asked for; nothing in it if some value has no key.
+    table: OnceLock<Option<HashSet<Key>>>,
+}
+
+/// Up to so many are compared one by one.
+const FEW: usize = 16;
+
+/// The same for values that are equal, other for those that are not.
+#[derive(PartialEq, Eq, Hash, Debug)]
+enum Key {
+    Int(i64),
+    /// The bits of a double that is no integer.
+    Float(u64),
+    Other(Value),
+}
+
+impl Key {
+    /// Nothing for values that are compared in ways of their own.
+    fn of(value: &Value) -> Option<Self> {
+        const TWO_63: f64 = 9_223_372_036_854_775_808.0;
+        if let Some(i) = value.as_i64() {
+            return Some(Key::Int(i));
+        }
+        match value {
+            Value::Float32(_) | Value::Float64(_) => match value.as_f64()? {
+                f if f.is_nan() => None,
+                f if f.fract() == 0.0 && (-TWO_63..TWO_63).contains(&f) => Some(Key::Int(f as i64)),
+                f => Some(Key::Float(f.to_bits())),
+            },
+            Value::Null
+            | Value::Bool(_)
+            | Value::String(_)
+            | Value::Bytes(_)
+            | Value::Uuid(_)
+            | Value::Date(_)
+            | Value::DateTime(_)
+            | Value::Duration(_)
+            | Value::Vertex(_)
+            | Value::Edge(_) => Some(Key::Other(value.clone())),
+            _ => None,
+        }
+    }
+}
+
+impl Options {
+    /// Whether one of them is equal to `value`, as `P.eq` tells it.
+    pub fn hold(&self, value: &Value) -> bool {
+        if self.len() > FEW
+            && let Some(table) = self.0.table.get_or_init(|| self.iter().map(Key::of).collect())
+            && let Some(key) = Key::of(value)
+        {
+            return table.contains(&key);
+        }
+        self.iter().any(|option| compare::equals(value, option))
+    }
+}
+
+impl Deref for Options {
+    type Target = [Value];
+
+    fn deref(&self) -> &[Value] {
+        &self.0.values
+    }
+}
+
+impl From<Vec<Value>> for Options {
+    fn from(values: Vec<Value>) -> Self {
+        Self(Arc::new(Inner { values, table: OnceLock::new() }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn values() -> Vec<Value> {
+        let near = [-1, 0, 1, 2, 1 << 53, (1 << 53) + 1, i64::MAX, i64::MIN];
+        let mut values: Vec<Value> = near.iter().flat_map(|i| [Value::Int64(*i), Value::Float64(*i as f64)]).collect();
+        values.extend([-0.0, 0.25, 0.1, f64::INFINITY, f64::NAN].map(Value::Float64));
+        values.extend([0.25, 0.1, 2.0].map(Value::Float32));
+        values.extend([Value::Int8(1), Value::Null, true.into(), "a".into(), "1".into(), crate::BigInt::from(2).into()]);
+        values
+    }
+
+    #[test]
+    fn many_are_told_as_few_are() {
+        let other = [crate::BigInt::from(1u128 << 100).into(), Value::list(vec![1.into()])];
+        for all in [values(), [&values()[..], &other].concat()] {
+            for at in 0..all.len() {
+                // All but one, which may equal another.
+                let mut rest = all.clone();
+                let asked = rest.remove(at);
+                let expected = rest.iter().any(|option| compare::equals(&asked, option));
+                assert_eq!(Options::from(rest).hold(&asked), expected, "{asked:?}");
+            }
+        }
+    }
+}
