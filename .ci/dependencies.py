@@ -20,7 +20,8 @@ ROOT = Path(__file__).resolve().parent.parent
 # What each crate may depend on among ours. Data flows one way: stores and queries meet in `graph` and nowhere else.
 MAY_USE = {
     "mangrove-graph": set(),
-    "mangrove-hot": {"mangrove-graph"},
+    "mangrove-segment": {"mangrove-graph"},
+    "mangrove-hot": {"mangrove-graph", "mangrove-segment"},
     "mangrove-ingest": {"mangrove-graph"},
     "mangrove-snapshot": {"mangrove-graph", "mangrove-hot"},
     "mangrove-query": {"mangrove-graph"},

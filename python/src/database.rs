@@ -487,6 +487,16 @@ impl Database {
         Ok(report.violations.iter().map(ToString::to_string).collect())
     }
 
+    /// Moves all that is stored into one compressed segment, which is queried in place, and returns its size in bytes. Others
+    /// read meanwhile; whoever wants to write waits.
+    ///
+    /// >>> db.compact() > 0
+    /// True
+    fn compact(&self, py: Python<'_>) -> PyResult<u64> {
+        let inner = self.handle()?;
+        raised(py.detach(|| inner.compact()))
+    }
+
     /// Writes a consistent copy of the database to the directory `destination`, which must be empty or not there yet, while
     /// others read and write on.
     ///

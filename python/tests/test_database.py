@@ -454,6 +454,31 @@ def test_other_threads_run_while_the_engine_works(db):
     thread.join()
 
 
+def test_a_compacted_database_is_read_and_changed_as_before(db, tmp_path):
+    def everything(graph):
+        vertices = graph.query("g.V().order().by(id).elementMap()").to_list()
+        return vertices, sorted(map(str, graph.query("g.E().project('p','e').by(outV().id()).by(valueMap())").to_list()))
+
+    before = everything(db)
+    db.create_index("airport", "code")
+    assert db.compact() > 0
+    assert everything(db) == before
+    assert db.query("g.V().has('airport', 'code', 'AUS').out('route').count()").one() == 2
+    db.query("g.V().has('airport', 'code', 'AUS').property('elev', 7).outE().drop()")
+    db.query("g.addV('airport').property(id, 'ZRH').property('code', 'ZRH')")
+    db.query("g.V().has('airport', 'code', 'LHR').drop()")
+    changed = everything(db)
+    assert changed != before and db.check() == []
+    with mg.open(tmp_path / "air.mg", read_only=True) as reader:
+        snapshot = everything(reader)
+        db.compact()
+        assert everything(reader) == snapshot == everything(db) == changed
+    assert db.check() == []
+    db.backup(tmp_path / "copy.mg")
+    with mg.open(tmp_path / "copy.mg") as copy:
+        assert everything(copy) == changed and copy.check() == []
+
+
 def test_check_backup_export_and_stats(db, tmp_path):
     assert db.check() == []
     assert db.stats()["edges"] == {"route": 5, "in": 1}

@@ -27,6 +27,8 @@ pub enum GraphError {
     Busy { holder: String, held: Duration, waited: Duration, timed_out: bool },
     #[error("this thread has a write transaction open already: commit it or roll it back first")]
     OpenAlready,
+    #[error("cancelled; everything is as it was before")]
+    Cancelled,
     #[error("the database is open read-only")]
     ReadOnly,
     #[error(

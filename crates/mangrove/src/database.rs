@@ -293,6 +293,15 @@ impl Database {
         self.guarded(&|| "making a backup".into(), || Ok(self.shared.store.backup(destination.as_ref())?))
     }
 
+    /// Moves all that is stored into one compressed segment, which is queried in place, and gives its size in bytes. Others read
+    /// meanwhile; whoever wants to write waits. A crash leaves the database as it was, or compacted.
+    pub fn compact(&self) -> Result<u64, StoreError> {
+        let patience = Patience { timeout: None, cancelled: &|| self.cancel.is_cancelled() };
+        self.guarded(&|| "compacting the database".into(), || {
+            Ok(self.shared.store.compact(Writer::this_thread(), patience)?)
+        })
+    }
+
     /// Writes the graph as it is now to files in `directory`, which must be empty or not there yet.
     pub fn export(
         &self,

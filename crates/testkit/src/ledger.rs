@@ -118,11 +118,11 @@ fn open_accounts(graph: &mut dyn GraphWrite, names: &Names, n: u64, random: &mut
 
 /// Moves money from an older account to a new one: a timed edge, two balances, and a memo of several values.
 fn pay(graph: &mut dyn GraphWrite, names: &Names, opened: &[VertexId], n: u64, random: &mut Random) -> Result<()> {
-    for to in opened {
+    for (at, to) in opened.iter().enumerate() {
         let from_n = n - random.below(n.min(ACCOUNT_LIFE));
         let Some(from) = vertex(graph.as_view(), account(from_n, random.below(ACCOUNTS_EACH))) else { continue };
         let amount = random.below(50) as i64;
-        let id = random.below(3).eq(&0).then(|| ExternalId::from(&*format!("payment {n} {}", to.local())));
+        let id = random.below(3).eq(&0).then(|| ExternalId::from(&*format!("payment {n} {at}")));
         let edge = NewEdge { source: from, target: *to, id, time: Some((n * 10 + random.below(20)) as i64) };
         let mut made = Vec::new();
         graph.add_edges(names.paid, &[edge], &mut made)?;

@@ -77,6 +77,11 @@ impl Oracle {
         graph
     }
 
+    /// As stores do when they are compacted: the next element of every label begins a new block of ids.
+    pub fn compact(&mut self) {
+        self.made.values_mut().for_each(|made| *made = made.next_multiple_of(128));
+    }
+
     fn name_of(&self, label: LabelId, external: &ExternalId) -> (Option<LabelId>, ExternalId) {
         (self.name_space(label), external.clone())
     }

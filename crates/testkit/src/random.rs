@@ -102,6 +102,8 @@ pub enum Op {
     Abort,
     /// Commits, closes and opens again.
     Reopen,
+    /// Commits, and compacts the store.
+    Compact,
 }
 
 #[derive(Clone, Debug)]
@@ -143,6 +145,11 @@ pub fn run(store: &mut dyn StoreUnderTest, id_space: IdSpace, ops: &[Op]) {
         if matches!(end, Op::Reopen) {
             store.reopen().expect("reopen");
         }
+        if matches!(end, Op::Compact) {
+            store.compact().expect("compact");
+            committed.compact();
+            assert_eq!(store.check().expect("check"), Vec::<String>::new());
+        }
         assert_same(&*store.snapshot().expect("snapshot"), &committed);
     }
     store.reopen().expect("reopen");
@@ -161,7 +168,7 @@ fn run_transaction<'a>(
     let end = loop {
         match ops.next() {
             None => break &Op::Commit,
-            Some(end @ (Op::Commit | Op::Abort | Op::Reopen)) => break end,
+            Some(end @ (Op::Commit | Op::Abort | Op::Reopen | Op::Compact)) => break end,
             Some(Op::Look) => assert_same(transaction.graph().as_view(), &work),
             Some(op) => run_op(transaction.graph(), &mut work, op),
         }
@@ -260,7 +267,7 @@ fn apply(op: &Op, alive: &Alive, graph: &mut dyn GraphWrite) -> Result<Vec<u64>>
             let (label, key) = (ensure_label(graph, ElementKind::Vertex, *label)?, ensure_key(graph, *key)?);
             graph.drop_index(label, key).map(|dropped| vec![u64::from(dropped)])
         }
-        Op::Look | Op::Commit | Op::Abort | Op::Reopen => unreachable!("the transaction sees to these"),
+        Op::Look | Op::Commit | Op::Abort | Op::Reopen | Op::Compact => unreachable!("the transaction sees to these"),
     }
 }
 

@@ -30,6 +30,11 @@ pub trait StoreUnderTest {
     /// Closes the store and opens it again.
     fn reopen(&mut self) -> Result<()>;
 
+    /// Moves what is stored to where it takes less room, if the store has such a place.
+    fn compact(&self) -> Result<()> {
+        Ok(())
+    }
+
     /// What is wrong inside, one line a fault.
     fn check(&self) -> Result<Vec<String>>;
 }
@@ -77,6 +82,11 @@ impl StoreUnderTest for OracleStore {
     }
 
     fn reopen(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    fn compact(&self) -> Result<()> {
+        self.committed.borrow_mut().compact();
         Ok(())
     }
 

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   driver  -- starts -->  writer: open, then transactions 1, 2, 3 … of the ledger
-//!           <-- pipe ---   "opened", "batch n" before a long one, "n" after its commit returned
+//!           <-- pipe ---   "opened", "batch n" before a long one, "n" after its commit returned, "compacting", "compacted"
 //!           -- SIGKILL at a random moment -->
 //!           opens the store: it must be exactly what k transactions leave, with k the last number read or one more,
 //!           and `check` must find no fault; then starts the next writer on the same store
@@ -27,6 +27,8 @@ use support::StoreInDir;
 
 const KILLS: u64 = 25;
 const KILLS_LONG: u64 = 200;
+/// Every so many transactions the store is compacted.
+const COMPACT_EVERY: u64 = 9;
 /// A new store is begun after so many kills, so that some hit its making.
 const KILLS_A_STORE: u64 = 20;
 
@@ -64,6 +66,11 @@ fn write_for_ever(dir: &Path, seed: u64) {
         }
         transaction.commit().expect("commit");
         println!("{n}");
+        if n.is_multiple_of(COMPACT_EVERY) {
+            println!("compacting");
+            store.compact().expect("compaction");
+            println!("compacted");
+        }
     }
 }
 
@@ -78,6 +85,7 @@ struct Tally {
     faults: u64,
     while_opening: u64,
     in_batches: u64,
+    in_compactions: u64,
     /// Commits that were durable before the writer could say so.
     unsaid: u64,
 }
@@ -88,6 +96,7 @@ struct LastWords {
     opened: bool,
     acknowledged: Option<u64>,
     batch: Option<u64>,
+    compacting: bool,
     count: u64,
 }
 
@@ -107,11 +116,12 @@ fn drive(kills: u64) {
         }
     }
     println!(
-        "crash: {} kills ({} while opening, {} in a batch), {} commits acknowledged (+ {} done but not yet said), {} lost, \
+        "crash: {} kills ({} while opening, {} in a batch, {} in a compaction), {} commits acknowledged (+ {} done but not yet said), {} lost, \
          {} half applied, {} found damaged by check; seed {seed}, {:.1} s",
         tally.kills,
         tally.while_opening,
         tally.in_batches,
+        tally.in_compactions,
         tally.acknowledged,
         tally.unsaid,
         tally.lost,
@@ -155,6 +165,8 @@ fn listen(pipe: impl BufRead) -> LastWords {
         let line = line.expect("the pipe is read");
         match line.split_once(' ') {
             None if line == "opened" => words.opened = true,
+            None if line == "compacting" => words.compacting = true,
+            None if line == "compacted" => words.compacting = false,
             Some(("batch", n)) => words.batch = n.parse().ok(),
             _ => {
                 words.acknowledged = Some(line.parse().expect("a number of a transaction"));
@@ -172,6 +184,7 @@ fn look(dir: &Path, seed: u64, oracle: &mut Oracle, words: &LastWords, tally: &m
     tally.acknowledged += words.count;
     tally.while_opening += u64::from(!words.opened);
     tally.in_batches += u64::from(words.batch.is_some_and(|batch| batch > acknowledged));
+    tally.in_compactions += u64::from(words.compacting);
 
     let store = StoreInDir::open(dir);
     let view = store.snapshot().expect("snapshot");

@@ -356,6 +356,34 @@ fn flipped_bits_are_never_a_panic() {
     assert!(refused > 0, "some of it is noticed");
 }
 
+/// Every byte of a segment is in a checksum: one that was damaged is found and named, and nothing of it is given as data.
+#[test]
+fn flipped_bits_of_a_segment_are_always_found() {
+    let home = tempfile::tempdir().unwrap();
+    let dir = home.path().join("store");
+    make_ledger(&dir);
+    StoreInDir::open(&dir).compact().unwrap();
+    let files = fs::read_dir(dir.join("hot")).unwrap().map(|entry| entry.unwrap().path());
+    let segments: Vec<_> = files.filter(|path| path.extension().is_some_and(|extension| extension == "seg")).collect();
+    let [segment] = &segments[..] else { panic!("one segment, not {segments:?}") };
+    read_all(&dir).expect("it is whole");
+    let whole = fs::read(segment).unwrap();
+    let mut random = Random::new(support::number_from_env("MANGROVE_SEED").unwrap_or(1));
+    for _ in 0..support::number_from_env("MANGROVE_FLIPS").unwrap_or(60) {
+        let at = random.below(whole.len() as u64) as usize;
+        let mut damaged = whole.clone();
+        damaged[at] ^= 1 << random.below(8);
+        fs::write(segment, &damaged).unwrap();
+        let outcome = read_all(&dir).expect_err(&format!("byte {at} is damaged")).to_string();
+        assert!(outcome.contains(".seg"), "byte {at} of {}: {outcome}", whole.len());
+    }
+    for length in [0, 1, whole.len() / 2, whole.len() - 1] {
+        fs::write(segment, &whole[..length]).unwrap();
+        let outcome = read_all(&dir).expect_err(&format!("cut to {length} bytes")).to_string();
+        assert!(outcome.contains(".seg"), "{length} of {} bytes: {outcome}", whole.len());
+    }
+}
+
 fn died_of_a_signal(status: ExitStatus) -> bool {
     status.signal().is_some()
 }

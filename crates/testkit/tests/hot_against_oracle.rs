@@ -1,4 +1,4 @@
-//! The hot store beside the oracle: the conformance suite, and random work.
+//! The store beside the oracle, in tables, in a segment, and in both: the conformance suite, and random work.
 //!
 //! Runs the same cases every time; `MANGROVE_CASES` asks for more of them and `MANGROVE_SEED` for others.
 
@@ -15,6 +15,11 @@ const CASES: u64 = 80;
 #[test]
 fn the_store_passes_the_suite() {
     suite(|id_space| Box::new(StoreInDir::temporary(id_space)));
+}
+
+#[test]
+fn the_store_passes_the_suite_where_all_is_sealed() {
+    suite(|id_space| Box::new(StoreInDir::compacting(id_space)));
 }
 
 #[test]

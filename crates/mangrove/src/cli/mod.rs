@@ -6,6 +6,7 @@
 
 mod backup;
 mod check;
+mod compact;
 mod demo;
 mod export;
 mod interrupt;
@@ -43,6 +44,7 @@ enum Command {
     Stats(stats::Stats),
     Check(check::Check),
     Backup(backup::Backup),
+    Compact(compact::Compact),
     Demo(demo::Demo),
 }
 
@@ -76,6 +78,7 @@ fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Stats(stats) => stats.run(),
         Command::Check(check) => check.run(),
         Command::Backup(backup) => backup.run(),
+        Command::Compact(compact) => compact.run(),
         Command::Demo(demo) => demo.run(),
     }
 }

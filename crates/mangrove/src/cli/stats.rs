@@ -49,8 +49,10 @@ pub fn summary(database: &Database) -> Result<String, Failure> {
         }
         table.add_row([Cell::new(name(kind)), Cell::new("(all)"), number(total(&schema, &counts, kind))]);
     }
-    let disk = indicatif::HumanBytes(database.stats()?.file_bytes);
-    Ok(format!("{table}\n{disk} on disk\n"))
+    let stats = database.stats()?;
+    let disk = indicatif::HumanBytes(stats.file_bytes + stats.segment_bytes);
+    let sealed = indicatif::HumanBytes(stats.segment_bytes);
+    Ok(format!("{table}\n{disk} on disk, {sealed} of it compressed\n"))
 }
 
 /// Properties by label, and indexes.

@@ -18,15 +18,17 @@
 //! A cell that would take more than 256 bytes is kept *far* from its block, under the block's key and its slot (1 byte), as
 //! `value` describes cells; in the content it has no bytes. The high bit of the form says that some are, and a bit set which.
 //!
-//! A block never is empty: it is removed instead.
+//! A block is empty only where it takes the place of one that is sealed; else it is removed instead. A block of a segment is read as
+//! one of these: some consecutive cells of a chunk.
 
 use heed::{AnyTls, RoTxn};
 use mangrove_graph::{Cell, Date, DateTime, Duration, EdgeId, EdgeRef, Result, Uuid, Value, ValueType, VertexId};
+use mangrove_segment::column::Chunk;
+use mangrove_segment::value;
 
 use crate::fault::{corrupt, lmdb};
 use crate::packed::Packed;
 use crate::store::Table;
-use crate::value;
 
 /// Elements a block covers.
 pub const SLOTS: usize = 128;
@@ -41,6 +43,8 @@ pub const NEAR_MAX: usize = 256;
 pub struct Block<'a> {
     /// A bit for every slot.
     pub present: u128,
+    /// The slots that have a cell in the body: those present, and in a sealed block those of elements that were removed.
+    stored: u128,
     /// The slots whose cells are far.
     pub far: u128,
     pub body: Body<'a>,
@@ -75,6 +79,8 @@ pub enum Body<'a> {
     Heap(ValueType, Heap<'a>),
     Cells(Heap<'a>),
     Ends(Packed<'a>, Packed<'a>),
+    /// A part of a chunk of a segment, from a rank on.
+    Sealed(Chunk<'a>, usize),
 }
 
 /// Byte strings one after the other.
@@ -124,7 +130,12 @@ impl<'a> Block<'a> {
                 _ => return Err(corrupt("a block of an unknown form")),
             },
         };
-        Ok(Self { present, far, body, home })
+        Ok(Self { present, stored: present, far, body, home })
+    }
+
+    /// A block of a chunk: its cells from a rank on, which are in the slots `stored`, and of which `present` count.
+    pub fn sealed(chunk: Chunk<'a>, rank: usize, stored: u128, present: u128) -> Self {
+        Self { present, stored, far: 0, body: Body::Sealed(chunk, rank), home: None }
     }
 
     /// Which slots are present, without looking at the cells.
@@ -137,9 +148,6 @@ impl<'a> Block<'a> {
             [_, 0, rest @ ..] => {
                 let (bits, rest) = rest.split_first_chunk().ok_or_else(|| corrupt("a block without its bits"))?;
                 let present = u128::from_le_bytes(*bits);
-                if present == 0 {
-                    return Err(corrupt("a block of nothing"));
-                }
                 Ok((present, present.count_ones() as usize, rest))
             }
             [_, n @ 1..=128, rest @ ..] => Ok((u128::MAX >> (SLOTS - usize::from(*n)), usize::from(*n), rest)),
@@ -147,16 +155,21 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// The number of cells.
+    /// The number of ranks.
     pub fn len(&self) -> usize {
-        self.present.count_ones() as usize
+        self.stored.count_ones() as usize
+    }
+
+    /// The slots of all ranks, in order.
+    pub fn stored(&self) -> u128 {
+        self.stored
     }
 
     /// Where in the content the cell of a slot is.
     #[inline]
     pub fn rank(&self, slot: usize) -> Option<usize> {
         let bit = 1u128 << slot;
-        (self.present & bit != 0).then(|| (self.present & (bit - 1)).count_ones() as usize)
+        (self.present & bit != 0).then(|| (self.stored & (bit - 1)).count_ones() as usize)
     }
 
     pub fn cell(&self, slot: usize) -> Result<Cell> {
@@ -180,12 +193,38 @@ impl<'a> Block<'a> {
                 });
             }
             Body::Ends(..) => return Err(corrupt("edge ends in place of values")),
+            Body::Sealed(chunk, first) => return chunk.cell_at(first + rank),
         }))
+    }
+
+    /// The integer a cell is kept as; the block is one of integers, or of what is kept so.
+    #[inline]
+    pub fn count_at(&self, rank: usize) -> Result<i64> {
+        match self.body {
+            Body::Ints(_, packed) => Ok(packed.get(rank) as i64),
+            Body::Sealed(chunk, first) => chunk.count_at(first + rank),
+            _ => Err(corrupt("a block of another form than integers")),
+        }
+    }
+
+    /// The float at a rank, exactly; the block is one of floats or doubles.
+    #[inline]
+    pub fn float_at(&self, rank: usize) -> Result<f64> {
+        match self.body {
+            Body::Float32(values) => Ok(f64::from(f32::from_le_bytes(values[rank]))),
+            Body::Float64(values) => Ok(f64::from_le_bytes(values[rank])),
+            Body::Sealed(chunk, first) => chunk.float_at(first + rank),
+            _ => Err(corrupt("a block of another form than floats")),
+        }
     }
 
     /// The string or bytes at a rank, where all cells are such.
     pub fn bytes_at(&self, rank: usize) -> Result<&'a [u8]> {
-        let Body::Heap(_, heap) = self.body else { return Err(corrupt("a block of another form than strings")) };
+        let heap = match self.body {
+            Body::Heap(_, heap) => heap,
+            Body::Sealed(chunk, first) => return chunk.bytes_at(first + rank),
+            _ => return Err(corrupt("a block of another form than strings")),
+        };
         match self.far_at(rank)? {
             Some(cell) => value::plain_bytes(cell),
             None => heap.get(rank),
@@ -197,7 +236,7 @@ impl<'a> Block<'a> {
         if self.far == 0 {
             return Ok(None);
         }
-        let slot = slots(self.present).nth(rank).filter(|slot| self.far >> slot & 1 != 0);
+        let slot = slots(self.stored).nth(rank).filter(|slot| self.far >> slot & 1 != 0);
         let Some(slot) = slot else { return Ok(None) };
         let missing = || corrupt("a far cell is missing");
         let home = self.home.as_ref().ok_or_else(missing)?;
@@ -207,10 +246,8 @@ impl<'a> Block<'a> {
     /// The cells of all slots but the far ones.
     pub fn near_cells(&self) -> Result<Vec<Cell>> {
         let mut cells = vec![Cell::Absent; SLOTS];
-        for (rank, slot) in slots(self.present).enumerate() {
-            if self.far >> slot & 1 == 0 {
-                cells[slot] = self.cell_at(rank)?;
-            }
+        for slot in slots(self.present & !self.far) {
+            cells[slot] = self.cell(slot)?;
         }
         Ok(cells)
     }
@@ -224,14 +261,28 @@ impl<'a> Block<'a> {
             Body::Float64(_) => Some(ValueType::Float64),
             Body::Uuids(_) => Some(ValueType::Uuid),
             Body::Cells(_) | Body::Ends(..) => None,
+            Body::Sealed(chunk, _) => chunk.value_type(),
+        }
+    }
+
+    /// Whether it holds the ends of edges, and not cells.
+    pub fn is_of_ends(&self) -> bool {
+        match self.body {
+            Body::Sealed(chunk, _) => chunk.is_of_ends(),
+            body => matches!(body, Body::Ends(..)),
         }
     }
 
     /// The edge of a slot, if there is one; the block is one of ends.
     pub fn edge(&self, id: EdgeId, slot: usize) -> Result<Option<EdgeRef>> {
-        let Body::Ends(sources, targets) = self.body else { return Err(corrupt("values in place of edge ends")) };
-        let ends = |rank| EdgeRef { id, source: VertexId(sources.get(rank)), target: VertexId(targets.get(rank)) };
-        Ok(self.rank(slot).map(ends))
+        let Some(rank) = self.rank(slot) else { return Ok(None) };
+        match self.body {
+            Body::Ends(sources, targets) => {
+                Ok(Some(EdgeRef { id, source: VertexId(sources.get(rank)), target: VertexId(targets.get(rank)) }))
+            }
+            Body::Sealed(chunk, first) => chunk.edge_at(id, first + rank).map(Some),
+            _ => Err(corrupt("values in place of edge ends")),
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 //! ```text
 //!   meta    "format" -> version 4          "space" -> 0 graph, 1 label      "schema" -> version 8
 //!           "auto", label 2 -> next integer id 8 (label 0 where ids are unique in the graph)
+//!           "segment" -> number of the segment under the tables 8
 //!           "count", kind 1, label 2 -> next local 8 | live 8
 //!   schema  0 kind 1 label 2 -> name | time | properties | further | ends
 //!           1 key 2 -> name
@@ -90,6 +91,17 @@ pub fn next_auto(tables: &Tables, txn: &RoTxn<'_, AnyTls>, space: LabelId) -> Re
 
 pub fn put_next_auto(tables: &Tables, txn: &mut RwTxn<'_>, space: LabelId, next: i64) -> Result<()> {
     tables.meta.put(txn, &auto_key(space), &next.to_le_bytes()).map_err(lmdb)
+}
+
+/// The number of the segment under the tables, if there is one.
+pub fn segment(tables: &Tables, txn: &RoTxn<'_, AnyTls>) -> Result<Option<u64>> {
+    let found = tables.meta.get(txn, b"segment").map_err(lmdb)?;
+    let wrong = |_| corrupt("a segment's number of the wrong length");
+    found.map(|bytes| bytes.try_into().map(u64::from_le_bytes).map_err(wrong)).transpose()
+}
+
+pub fn put_segment(tables: &Tables, txn: &mut RwTxn<'_>, number: u64) -> Result<()> {
+    tables.meta.put(txn, b"segment", &number.to_le_bytes()).map_err(lmdb)
 }
 
 pub fn schema_version(tables: &Tables, txn: &RoTxn<'_, AnyTls>) -> Result<u64> {
@@ -216,7 +228,7 @@ impl<'a> Fields<'a> {
         let n = usize::from(self.u16()?);
         let (name, rest) = self.0.split_at_checked(n).ok_or_else(|| corrupt("a schema record ends early"))?;
         self.0 = rest;
-        crate::value::text(name).map(Arc::from)
+        mangrove_segment::value::text(name).map(Arc::from)
     }
 
     fn label(&mut self) -> Result<LabelSchema> {

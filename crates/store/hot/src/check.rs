@@ -19,6 +19,7 @@ use crate::index;
 use crate::key::{AdjacencyKey, Column, element_at, place};
 use crate::names;
 use crate::read::{HotSnapshot, Reader, external, further, word};
+use crate::segment::BLOCKS;
 use crate::store::Table;
 
 /// Violations a report lists; more are only counted.
@@ -82,8 +83,9 @@ impl fmt::Display for CheckReport {
 /// Checks all a snapshot sees. Fails only where the store cannot be read at all.
 pub fn check(snapshot: &HotSnapshot) -> Result<CheckReport> {
     let mut check =
-        Check { reader: snapshot.reader(), report: CheckReport::default(), live: BTreeMap::new(), named_edges: 0 };
+        Check { reader: snapshot.reader(), report: CheckReport::default(), live: BTreeMap::new(), named: BTreeMap::new() };
     check.columns()?;
+    check.sealed_columns()?;
     check.counters()?;
     check.names()?;
     check.adjacency("out", check.reader.tables.out, true)?;
@@ -98,7 +100,8 @@ struct Check<'t> {
     report: CheckReport,
     /// Elements found alive.
     live: BTreeMap<(ElementKind, LabelId), u64>,
-    named_edges: u64,
+    /// Elements found to have an id in the tables.
+    named: BTreeMap<ElementKind, u64>,
 }
 
 impl<'t> Check<'t> {
@@ -144,24 +147,97 @@ impl<'t> Check<'t> {
                 check.violation("columns", format!("{column:?} is of no label"));
                 return Ok(());
             }
-            let is_alive_column = column == Column::alive(column.kind, column.label);
-            if is_alive_column {
-                *check.live.entry((column.kind, column.label)).or_default() += cells.len() as u64;
-            } else {
-                let alive = Column::alive(column.kind, column.label);
-                let alive = check.reader.block_bytes(alive, block)?.map_or(Ok(0), Block::presence).unwrap_or(0);
-                for slot in slots(cells.present & !alive) {
-                    check.violation(
-                        "columns",
-                        format!("{} is not there, and has a cell in {column:?}", at(column, block, slot)),
-                    );
+            let is_covered = check.reader.is_covered(column, block);
+            if is_covered && column.is_fixed() || !is_covered && cells.present == 0 {
+                check.violation("columns", format!("{column:?} has a block {block} it cannot have"));
+            }
+            if column == Column::dead(column.kind, column.label) {
+                return check.dead(column, block, &cells);
+            }
+            if column == Column::external(column.kind, column.label) {
+                *check.named.entry(column.kind).or_default() += cells.len() as u64;
+            }
+            check.living_cells(column, block, &cells)
+        })
+    }
+
+    /// All that is sealed can be read, as far as the tables do not take its place, and whoever has a name is found by it.
+    fn sealed_columns(&mut self) -> Result<()> {
+        let Some(segment) = self.reader.segment else { return Ok(()) };
+        let verified = segment.file().verify();
+        self.noting("segment", &segment.number, verified)?;
+        for (kind, label, end) in segment.labels() {
+            let Some(schema) = self.reader.schema.label_schema(kind, label) else {
+                self.violation("segment", format!("it has a label {label:?} that is none"));
+                continue;
+            };
+            let mut columns = vec![Column::external(kind, label)];
+            match kind {
+                ElementKind::Vertex => columns.push(Column::further(label)),
+                ElementKind::Edge => columns.extend([Column::ends(label), Column::time(label)]),
+            }
+            columns.extend(schema.properties.iter().map(|property| Column::property(kind, label, property.key)));
+            for column in columns {
+                for block in 0..end.div_ceil(SLOTS as u64) {
+                    let found = self.reader.block(column, block);
+                    let Some(Some(cells)) = self.noting("segment", &(column, block), found)? else { continue };
+                    if !matches!(cells.body, Body::Sealed(..)) {
+                        continue; // of the tables
+                    }
+                    self.living_cells(column, block, &cells)?;
+                    if column == Column::external(kind, label) {
+                        self.sealed_names(column, block, &cells)?;
+                    }
                 }
             }
-            if column == Column::external(ElementKind::Edge, column.label) {
-                check.named_edges += cells.len() as u64;
+        }
+        Ok(())
+    }
+
+    fn sealed_names(&mut self, column: Column, block: u64, cells: &Block) -> Result<()> {
+        for slot in slots(cells.present) {
+            let element = element_at(column.kind, column.label, block * SLOTS as u64 + slot as u64);
+            let Some(Some(id)) = self.noting("segment", &element, cells.cell(slot).and_then(external))? else { continue };
+            let found = match element {
+                ElementId::Vertex(vertex) => {
+                    let space = (self.reader.schema.id_space == IdSpace::Label).then_some(vertex.label());
+                    self.reader.sealed_vertex(space, &id).map(|found| found.map(ElementId::Vertex))
+                }
+                ElementId::Edge(_) => self.reader.sealed_edge(&id).map(|found| found.map(ElementId::Edge)),
+            };
+            if self.noting("segment", &element, found)?.flatten() != Some(element) {
+                self.violation("segment", format!("{element:?} is not found by its id {id}"));
             }
-            check.cells(column, block, &cells)
-        })
+        }
+        Ok(())
+    }
+
+    /// Only what is sealed is marked as removed.
+    fn dead(&mut self, column: Column, block: u64, cells: &Block) -> Result<()> {
+        let (kind, label, first) = (column.kind, column.label, block * SLOTS as u64);
+        let chunk = match self.reader.sealed(kind, label, first) {
+            Some(segment) => segment.chunk(Column::alive(kind, label), block / BLOCKS)?,
+            None => None,
+        };
+        let sealed = chunk.map_or(0, |chunk| chunk.present((block % BLOCKS) as usize));
+        for slot in slots(cells.present & !sealed) {
+            self.violation("columns", format!("{} is marked as removed, and is not sealed", at(column, block, slot)));
+        }
+        Ok(())
+    }
+
+    /// The cells are of elements that are alive only; those that say so are counted.
+    fn living_cells(&mut self, column: Column, block: u64, cells: &Block) -> Result<()> {
+        if column == Column::alive(column.kind, column.label) {
+            *self.live.entry((column.kind, column.label)).or_default() += u64::from(cells.present.count_ones());
+        } else {
+            let alive = self.reader.alive(column.kind, column.label, block).unwrap_or(0);
+            for slot in slots(cells.present & !alive) {
+                let what = format!("{} is not there, and has a cell in {column:?}", at(column, block, slot));
+                self.violation("columns", what);
+            }
+        }
+        self.cells(column, block, cells)
     }
 
     /// The block of a far cell says that it has it.
@@ -176,7 +252,7 @@ impl<'t> Check<'t> {
 
     /// Every cell can be read, and is of a type the schema knows.
     fn cells(&mut self, column: Column, block: u64, cells: &Block) -> Result<()> {
-        let holds_ends = matches!(cells.body, Body::Ends(..));
+        let holds_ends = cells.is_of_ends();
         if holds_ends != (column == Column::ends(column.label)) {
             self.violation("columns", format!("{column:?} has a block of a form it cannot have"));
             return Ok(());
@@ -243,7 +319,9 @@ impl<'t> Check<'t> {
         let edges = self.names_of("edge_ids", tables.edge_ids, |check, raw| {
             Ok((ElementId::Edge(EdgeId(raw)), None, check.reader.edge_external_id(EdgeId(raw))?))
         })?;
-        for (table, found, wanted) in [("ids", vertices, self.report.vertices), ("edge_ids", edges, self.named_edges)] {
+        let named = |kind| self.named.get(&kind).copied().unwrap_or(0);
+        let wanted = [("ids", vertices, named(ElementKind::Vertex)), ("edge_ids", edges, named(ElementKind::Edge))];
+        for (table, found, wanted) in wanted {
             if found != wanted {
                 self.violation(table, format!("{found} names for {wanted} elements that have one"));
             }
@@ -299,6 +377,7 @@ impl<'t> Check<'t> {
             }
             Ok(())
         })?;
+        self.sealed_lists(name, outgoing, &mut counts)?;
         for number in 0..self.reader.schema.edge_labels.len() as u16 {
             let label = LabelId(number);
             let found = counts.remove(&label).unwrap_or(0);
@@ -309,6 +388,32 @@ impl<'t> Check<'t> {
         }
         for (label, n) in counts {
             self.violation(name, format!("{n} entries of edge label {}, which is none", label.0));
+        }
+        Ok(())
+    }
+
+    /// Sealed lists are of vertices that are alive, in order, and agree with the ends of their edges.
+    fn sealed_lists(&mut self, name: &'static str, outgoing: bool, counts: &mut BTreeMap<LabelId, u64>) -> Result<()> {
+        let Some(segment) = self.reader.segment else { return Ok(()) };
+        for (_, vertices, end) in segment.labels().filter(|(kind, ..)| *kind == ElementKind::Vertex) {
+            for (number, schema) in self.reader.schema.edge_labels.iter().enumerate() {
+                let (label, timed) = (LabelId(number as u16), schema.time.is_some());
+                for place in 0..end {
+                    let vertex = crate::key::vertex_at(vertices, place);
+                    let living = self.reader.sealed_list(segment, outgoing, vertex, label, timed);
+                    let Some(living) = self.noting("segment", &vertex, living)? else { continue };
+                    *counts.entry(label).or_default() += living.len() as u64;
+                    if !living.is_empty() && self.reader.contains(ElementId::Vertex(vertex)).ok() == Some(false) {
+                        self.violation(name, format!("{vertex:?} is not there, and has edges"));
+                    }
+                    if !living.is_sorted_by(|a, b| a.order() < b.order()) {
+                        self.violation(name, format!("the edges of {vertex:?} are out of order"));
+                    }
+                    for entry in &living {
+                        self.entry(name, &entry.key(vertex, label), entry, outgoing)?;
+                    }
+                }
+            }
         }
         Ok(())
     }
@@ -367,10 +472,9 @@ impl<'t> Check<'t> {
         for indexed in &self.reader.schema.indexes {
             let mut column = self.reader.column(Column::property(ElementKind::Vertex, indexed.label, indexed.key));
             let mut next = 0;
-            while let Some((block, bytes)) = column.from(next)? {
+            // What cannot be read was noted with the columns.
+            while let Ok(Some((block, cells))) = column.block_from(next) {
                 next = block + 1;
-                let column = Column::property(ElementKind::Vertex, indexed.label, indexed.key);
-                let Ok(cells) = self.reader.parse(column, block, bytes) else { continue }; // noted with the columns
                 for slot in slots(cells.present) {
                     let vertex = crate::key::vertex_at(indexed.label, block * SLOTS as u64 + slot as u64);
                     self.is_indexed(vertex, indexed.key, &cells.cell(slot).unwrap_or_default())?;
@@ -387,13 +491,6 @@ impl<'t> Check<'t> {
             }
         }
         Ok(())
-    }
-}
-
-impl Reader<'_> {
-    /// The external id of a vertex, if it is there.
-    fn vertex_name(&self, vertex: VertexId) -> Result<Option<ExternalId>> {
-        external(self.cell_at(Column::external(ElementKind::Vertex, vertex.label()), place(vertex.0))?)
     }
 }
 

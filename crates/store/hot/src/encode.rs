@@ -12,7 +12,7 @@ use mangrove_graph::{Cell, DateTime, Duration, EdgeRef, ExternalId, Value, Value
 
 use crate::block::{FORM_CELLS, FORM_ENDS, FORM_FAR, NEAR_MAX, SLOTS, slots};
 use crate::packed::{pack, width_of};
-use crate::value;
+use mangrove_segment::value;
 
 /// Bytes of a cell of a string beside those of the string.
 const CELL_OF_BYTES: usize = 6;
@@ -309,6 +309,13 @@ impl Rows for CountRows<'_> {
         self.0[row].map_or(Cell::Absent, |i| Cell::One(Value::Int64(i)))
     }
 }
+
+/// A block without cells: their form, no slot, and no ends of what they would be.
+pub const EMPTY: [u8; 19] = {
+    let mut bytes = [0; 19];
+    bytes[0] = FORM_CELLS;
+    bytes
+};
 
 /// Appends the block of these edge ends, by slot; nothing if there are none.
 pub fn ends(out: &mut Vec<u8>, edges: &[Option<EdgeRef>]) {

@@ -5,10 +5,11 @@
 use std::cmp::Ordering;
 
 use mangrove_graph::{Comparison, Predicate, Result, Value, ValueType};
+use mangrove_segment::column::Chunk;
+use mangrove_segment::value;
 
-use crate::block::{Block, Body, SLOTS, slots};
+use crate::block::{Block, Body, SLOTS, is_count, slots};
 use crate::packed::Packed;
-use crate::value;
 
 /// The slots `among` those present of which some value matches.
 pub fn passing(block: &Block, predicate: &Predicate, among: u128) -> Result<u128> {
@@ -17,7 +18,7 @@ pub fn passing(block: &Block, predicate: &Predicate, among: u128) -> Result<u128
         return Ok(0);
     }
     match whole(block, predicate)? {
-        Some(ranks) => Ok(expand(ranks, block.present) & among),
+        Some(ranks) => Ok(expand(ranks, block.stored()) & among),
         None => {
             let mut passing = 0;
             for slot in slots(among) {
@@ -30,12 +31,12 @@ pub fn passing(block: &Block, predicate: &Predicate, among: u128) -> Result<u128
 }
 
 /// Bits by rank as bits by slot.
-fn expand(ranks: u128, present: u128) -> u128 {
-    if present & present.wrapping_add(1) == 0 {
+fn expand(ranks: u128, stored: u128) -> u128 {
+    if stored & stored.wrapping_add(1) == 0 {
         return ranks; // the first slots are present: ranks are slots
     }
     let bit = |(rank, slot): (usize, usize)| (ranks >> rank & 1) << slot;
-    slots(present).enumerate().map(bit).fold(0, |bits, bit| bits | bit)
+    slots(stored).enumerate().map(bit).fold(0, |bits, bit| bits | bit)
 }
 
 /// The ranks that match, if this predicate can be told of a block of this type as a whole: if its outcome is true or false,
@@ -47,14 +48,13 @@ fn whole(block: &Block, predicate: &Predicate) -> Result<Option<u128>> {
         Predicate::Compare(comparison, operand) => compared(block, block_type, *comparison, operand)?,
         Predicate::Within(options) => any_equal(block, block_type, options)?,
         Predicate::Without(options) => any_equal(block, block_type, options)?.map(|ranks| all & !ranks),
-        Predicate::Text(test, text) => match block.body {
-            Body::Heap(ValueType::String, _) => Some(text_matches(block, |value| test.test(value, text))?),
-            _ => None,
-        },
-        Predicate::Regex(regex) => match block.body {
-            Body::Heap(ValueType::String, _) => Some(text_matches(block, |value| regex.is_match(value))?),
-            _ => None,
-        },
+        Predicate::Text(test, text) if block_type == ValueType::String => {
+            Some(text_matches(block, |value| test.test(value, text))?)
+        }
+        Predicate::Regex(regex) if block_type == ValueType::String => {
+            Some(text_matches(block, |value| regex.is_match(value))?)
+        }
+        Predicate::Text(..) | Predicate::Regex(_) => None,
         Predicate::TypeOf(types) => Some(if types.contains(&block_type) { all } else { 0 }),
         Predicate::And(parts) => fold(block, parts, all, |a, b| a & b)?,
         Predicate::Or(parts) => fold(block, parts, 0, |a, b| a | b)?,
@@ -77,7 +77,13 @@ fn fold(block: &Block, parts: &[Predicate], start: u128, join: impl Fn(u128, u12
     Ok(Some(outcome))
 }
 
+/// With more options it is quicker to look each cell up among them.
+const OPTIONS_MAX: usize = 32;
+
 fn any_equal(block: &Block, block_type: ValueType, options: &[Value]) -> Result<Option<u128>> {
+    if options.len() > OPTIONS_MAX {
+        return Ok(None);
+    }
     let mut any = 0;
     for option in options {
         match compared(block, block_type, Comparison::Eq, option)? {
@@ -104,6 +110,7 @@ fn compared(block: &Block, block_type: ValueType, comparison: Comparison, operan
             let operand = operand.as_str().unwrap_or_default().as_bytes();
             Some(byte_matches(block, |bytes| comparison.accepts(bytes.cmp(operand)))?)
         }
+        Body::Sealed(chunk, first) => sealed(block, &chunk, first, block_type, comparison, operand)?,
         Body::Bools(_) | Body::Uuids(_) | Body::Heap(..) => None,
         // What is of another kind is equal to nothing here; otherwise the two cannot be compared.
         _ if unlike(block_type, operand.value_type()) => match comparison {
@@ -111,6 +118,39 @@ fn compared(block: &Block, block_type: ValueType, comparison: Comparison, operan
             Comparison::Neq => Some(all(block.len())),
             _ => None,
         },
+        _ => None,
+    })
+}
+
+/// As [`compared`], for a part of a chunk of a segment.
+fn sealed(
+    block: &Block,
+    chunk: &Chunk,
+    first: usize,
+    block_type: ValueType,
+    comparison: Comparison,
+    operand: &Value,
+) -> Result<Option<u128>> {
+    Ok(match block_type {
+        t if is_count(t) && (t.is_integer() || t == operand.value_type()) => {
+            let mut counts = Vec::with_capacity(SLOTS);
+            chunk.counts(first..first + block.len(), &mut counts)?;
+            match t.is_integer() {
+                true => integers(&counts[..], comparison, operand),
+                false => counted(operand).map(|operand| against(&counts[..], comparison, operand)),
+            }
+        }
+        ValueType::Float32 | ValueType::Float64 => match float_operand(operand) {
+            Some(operand) => {
+                let values = (first..first + block.len()).map(|rank| chunk.float_at(rank));
+                Some(floats(values.collect::<Result<Vec<f64>>>()?.into_iter(), comparison, operand))
+            }
+            None => None,
+        },
+        ValueType::String if operand.value_type() == block_type => {
+            let operand = operand.as_str().unwrap_or_default().as_bytes();
+            Some(byte_matches(block, |bytes| comparison.accepts(bytes.cmp(operand)))?)
+        }
         _ => None,
     })
 }
@@ -130,14 +170,33 @@ fn counted(operand: &Value) -> Option<i64> {
     }
 }
 
-fn bits(packed: &Packed, test: impl Fn(i64) -> bool) -> u128 {
+/// Integers in the order of their ranks.
+trait Counts {
+    fn each(&self, f: impl FnMut(usize, i64));
+}
+
+impl Counts for Packed<'_> {
+    #[inline]
+    fn each(&self, mut f: impl FnMut(usize, i64)) {
+        Packed::each(self, |at, v| f(at, v as i64));
+    }
+}
+
+impl Counts for [i64] {
+    #[inline]
+    fn each(&self, mut f: impl FnMut(usize, i64)) {
+        self.iter().enumerate().for_each(|(at, v)| f(at, *v));
+    }
+}
+
+fn bits(counts: &(impl Counts + ?Sized), test: impl Fn(i64) -> bool) -> u128 {
     let mut flags = [false; SLOTS];
-    packed.each(|at, v| flags[at % SLOTS] = test(v as i64));
+    counts.each(|at, v| flags[at % SLOTS] = test(v));
     flags_as_bits(&flags)
 }
 
 /// One loop for each comparison, which the compiler turns into vector instructions.
-fn against(packed: &Packed, comparison: Comparison, operand: i64) -> u128 {
+fn against(packed: &(impl Counts + ?Sized), comparison: Comparison, operand: i64) -> u128 {
     match comparison {
         Comparison::Eq => bits(packed, |v| v == operand),
         Comparison::Neq => bits(packed, |v| v != operand),
@@ -164,7 +223,7 @@ fn flags_as_bits(flags: &[bool; SLOTS]) -> u128 {
     bytes.enumerate().fold(0, |bits, (at, byte)| bits | u128::from(byte) << (8 * at))
 }
 
-fn integers(packed: &Packed, comparison: Comparison, operand: &Value) -> Option<u128> {
+fn integers(packed: &(impl Counts + ?Sized), comparison: Comparison, operand: &Value) -> Option<u128> {
     if let Some(operand) = operand.as_i64() {
         return Some(against(packed, comparison, operand));
     }

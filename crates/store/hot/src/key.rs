@@ -46,6 +46,20 @@ impl Column {
         Self { kind: ElementKind::Edge, label, number: 3 }
     }
 
+    /// A cell for every sealed element that was removed.
+    pub fn dead(kind: ElementKind, label: LabelId) -> Self {
+        Self { kind, label, number: 4 }
+    }
+
+    pub fn number(self) -> u32 {
+        self.number
+    }
+
+    /// Whether its cells never change as long as their elements live.
+    pub fn is_fixed(self) -> bool {
+        matches!(self.number, 0 | 2 | 3)
+    }
+
     pub fn property(kind: ElementKind, label: LabelId, key: KeyId) -> Self {
         Self { kind, label, number: Self::KEYS + u32::from(key.0) }
     }

@@ -27,12 +27,16 @@
 //! 6. Whatever bytes a block holds, decoding it gives a value or [`GraphError::Corrupt`](mangrove_graph::GraphError), never
 //!    a panic.
 //!
-//! This crate knows no query language, no file format of others and no other tier.
+//! 7. What the tables have of a sealed block takes the place of what the segment has of it, as a whole; what they do not have is in the
+//!    segment.
+//!
+//! This crate knows no query language and no file format of others.
 
 mod adjacency;
 mod block;
 mod catalog;
 mod check;
+mod compact;
 mod encode;
 mod fault;
 mod filter;
@@ -42,9 +46,9 @@ mod key;
 mod names;
 mod packed;
 mod read;
+mod segment;
 mod store;
 mod turn;
-mod value;
 mod walk;
 mod write;
 

@@ -16,6 +16,7 @@ use crate::check::{self, CheckReport};
 use crate::fault::{self, corrupt, lmdb};
 use crate::identity::{FileId, Own, Process};
 use crate::read::HotSnapshot;
+use crate::segment::{self, Segment};
 use crate::turn::{MyTurn, Patience, Turn, Writer};
 use crate::write::HotTransaction;
 
@@ -63,6 +64,8 @@ pub(crate) struct Shared {
     process: Process,
     /// The last schema read, with its version.
     pub schema: Mutex<(u64, Arc<Schema>)>,
+    /// The last segment opened.
+    segment: Mutex<Option<Arc<Segment>>>,
     pub turn: Turn,
 }
 
@@ -167,7 +170,9 @@ impl Hot {
     pub fn foreign(dir: &Path) -> io::Result<Option<OsString>> {
         for entry in fs::read_dir(dir)? {
             let entry = entry?;
-            if !FILES.iter().any(|name| entry.file_name() == *name) || !entry.file_type()?.is_file() {
+            let name = entry.file_name();
+            let is_ours = FILES.iter().any(|ours| name == *ours) || segment::is_file_name(Path::new(&name));
+            if !is_ours || !entry.file_type()?.is_file() {
                 return Ok(Some(entry.file_name()));
             }
         }
@@ -182,6 +187,7 @@ impl Hot {
                 _ => {}
             }
         }
+        segment::remove_others(dir, None)?;
         fs::remove_dir(dir)
     }
 
@@ -232,16 +238,33 @@ impl Hot {
         self.shared.process.must_be_this()?;
         fs::create_dir_all(dir).map_err(GraphError::storage)?;
         let path = dir.join(DATA);
-        let mut file = fs::File::create_new(&path).map_err(GraphError::storage)?;
-        let mut copy = || -> Result<()> {
-            self.shared.env.copy_to_file(&mut file, CompactionOption::Enabled).map_err(lmdb)?;
-            file.sync_all().map_err(|error| lmdb(error.into()))?;
+        fs::File::create_new(&path).map_err(GraphError::storage)?;
+        let copy = || -> Result<()> {
+            while !self.copy_once(dir)? {}
             sync_directory(dir).map_err(GraphError::storage)
         };
         copy().inspect_err(|_| {
             // What is there is no whole copy; the error that matters is the first one.
-            let _ = fs::remove_file(&path).and_then(|()| fs::remove_dir(dir));
+            let _ =
+                segment::remove_others(dir, None).and_then(|()| fs::remove_file(&path)).and_then(|()| fs::remove_dir(dir));
         })
+    }
+
+    /// Copies the tables, and the segment under them. Returns false if that was replaced meanwhile.
+    fn copy_once(&self, dir: &Path) -> Result<bool> {
+        segment::remove_others(dir, None).map_err(GraphError::storage)?;
+        let before = self.snapshot()?;
+        let segment = before.segment().cloned();
+        drop(before);
+        let mut file = fs::File::create(dir.join(DATA)).map_err(GraphError::storage)?;
+        self.shared.env.copy_to_file(&mut file, CompactionOption::Enabled).map_err(lmdb)?;
+        file.sync_all().map_err(|error| lmdb(error.into()))?;
+        if let Some(segment) = &segment {
+            segment.copy_to(dir)?;
+        }
+        let after = self.snapshot()?;
+        let number = |segment: Option<&Arc<Segment>>| segment.map(|segment| segment.number);
+        Ok(number(segment.as_ref()) == number(after.segment()))
     }
 
     /// Verifies every invariant across the tables. O(size of the store).
@@ -265,7 +288,8 @@ impl Hot {
                 depth: stat.depth,
             });
         }
-        Ok(StoreStats { tables, file_bytes: self.shared.env.real_disk_size().map_err(lmdb)? })
+        let segment_bytes = self.snapshot()?.segment().map_or(0, |segment| segment.bytes());
+        Ok(StoreStats { tables, file_bytes: self.shared.env.real_disk_size().map_err(lmdb)?, segment_bytes })
     }
 
     pub fn path(&self) -> PathBuf {
@@ -303,15 +327,35 @@ impl Shared {
         let txn = env.read_txn().map_err(lmdb)?;
         catalog::check_format(&tables, &txn)?;
         let schema = Mutex::new(catalog::load_schema(&tables, &txn)?);
+        let number = catalog::segment(&tables, &txn)?;
         drop(txn);
+        if !options.read_only {
+            segment::remove_others(env.path(), number).map_err(GraphError::storage)?;
+        }
         let file = FileId::at(&env.path().join(DATA)).map_err(GraphError::storage)?;
         let (process, turn) = (Process::this(), Turn::default());
         let HotOptions { read_only, durability, .. } = *options;
-        Ok(Arc::new(Self { env, tables, read_only, durability, file, process, schema, turn }))
+        let segment = Mutex::new(None);
+        Ok(Arc::new(Self { env, tables, read_only, durability, file, process, schema, segment, turn }))
     }
 
     pub(crate) fn process(&self) -> Process {
         self.process
+    }
+
+    /// The segment of this number, opened.
+    pub fn segment(&self, number: Option<u64>) -> Result<Option<Arc<Segment>>> {
+        let Some(number) = number else { return Ok(None) };
+        let mut last = locked(&self.segment);
+        if let Some(segment) = last.as_ref().filter(|segment| segment.number == number) {
+            return Ok(Some(segment.clone()));
+        }
+        let opened = Arc::new(Segment::open(self.env.path(), number)?);
+        // One that is older is for a reader that is late; the next will want the newer one.
+        if last.as_ref().is_none_or(|last| last.number < number) {
+            *last = Some(opened.clone());
+        }
+        Ok(Some(opened))
     }
 
     fn verified(self: Arc<Self>) -> Result<Arc<Self>> {
@@ -363,6 +407,8 @@ pub struct StoreStats {
     pub tables: Vec<TableStats>,
     /// Of the whole file, pages free for reuse included.
     pub file_bytes: u64,
+    /// Of the segment under the tables.
+    pub segment_bytes: u64,
 }
 
 #[derive(Clone, Debug, PartialEq)]

@@ -112,6 +112,12 @@ impl Store {
         })
     }
 
+    /// Moves all that is stored into one compressed segment, which is read in place, and gives its size in bytes. Others read
+    /// meanwhile; whoever wants to write waits.
+    pub fn compact(&self, writer: Writer, patience: Patience<'_>) -> Result<u64> {
+        self.hot.compact(writer, patience)
+    }
+
     /// Verifies that all parts of the database agree with each other.
     pub fn check(&self) -> Result<CheckReport> {
         self.hot.check()

@@ -19,6 +19,7 @@ pub fn work(length: usize) -> impl Strategy<Value = Vec<Op>> {
         8 => Just(Op::Commit),
         2 => Just(Op::Abort),
         3 => Just(Op::Reopen),
+        4 => Just(Op::Compact),
     ];
     vec(op, 1..length)
 }

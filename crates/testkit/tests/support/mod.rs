@@ -2,10 +2,11 @@
 
 #![allow(dead_code, reason = "each test program uses a part of it")]
 
+use std::cell::Cell;
 use std::path::{Path, PathBuf};
 
 use mangrove_graph::{GraphError, GraphView, GraphWrite, IdSpace, Result};
-use mangrove_snapshot::{OpenError, OpenOptions, Store};
+use mangrove_snapshot::{OpenError, OpenOptions, Patience, Store, Writer};
 use mangrove_testkit::suite::{StoreUnderTest, Transaction};
 use tempfile::TempDir;
 
@@ -15,6 +16,10 @@ pub struct StoreInDir {
     dir: PathBuf,
     options: OpenOptions,
     _temporary: Option<TempDir>,
+    /// Whatever was committed is compacted before it is read.
+    compacting: bool,
+    /// Something may have been committed since.
+    changed: Cell<bool>,
 }
 
 impl StoreInDir {
@@ -26,7 +31,14 @@ impl StoreInDir {
 
     pub fn try_open(dir: &Path, options: OpenOptions) -> Result<Self, OpenError> {
         let store = Store::open(dir, &options)?;
-        Ok(Self { store: Some(store), dir: dir.to_owned(), options, _temporary: None })
+        Ok(Self {
+            store: Some(store),
+            dir: dir.to_owned(),
+            options,
+            _temporary: None,
+            compacting: false,
+            changed: Cell::new(false),
+        })
     }
 
     /// An empty store whose directory goes with it.
@@ -37,6 +49,11 @@ impl StoreInDir {
         Self { _temporary: Some(home), ..store }
     }
 
+    /// As [`temporary`](Self::temporary), and compacted before it is read.
+    pub fn compacting(id_space: IdSpace) -> Self {
+        Self { compacting: true, ..Self::temporary(id_space) }
+    }
+
     pub fn store(&self) -> &Store {
         self.store.as_ref().expect("it is open")
     }
@@ -44,10 +61,21 @@ impl StoreInDir {
 
 impl StoreUnderTest for StoreInDir {
     fn snapshot(&self) -> Result<Box<dyn GraphView + '_>> {
+        if self.compacting && self.changed.get() {
+            match self.compact() {
+                // A transaction is open, and what it changed is not to be seen.
+                Err(GraphError::OpenAlready) => {}
+                outcome => {
+                    outcome?;
+                    self.changed.set(false);
+                }
+            }
+        }
         Ok(Box::new(self.store().snapshot()?))
     }
 
     fn begin(&self) -> Result<Box<dyn Transaction + '_>> {
+        self.changed.set(true);
         Ok(Box::new(Writing(self.store().begin()?)))
     }
 
@@ -55,6 +83,10 @@ impl StoreUnderTest for StoreInDir {
         self.store = None;
         self.store = Some(Store::open(&self.dir, &self.options).map_err(GraphError::storage)?);
         Ok(())
+    }
+
+    fn compact(&self) -> Result<()> {
+        self.store().compact(Writer::this_thread(), Patience::ENDLESS).map(|_| ())
     }
 
     fn check(&self) -> Result<Vec<String>> {

@@ -3,9 +3,8 @@
 use mangrove_graph::{Cell, EdgeId, EdgeRef, ElementId, ElementKind, ExternalId, IdSpace, LabelId, Result, Value, VertexId};
 
 use super::Reader;
-use crate::block::Block;
 use crate::fault::{corrupt, lmdb};
-use crate::key::{Column, KeyBytes, block_slot, flip, no_such, place};
+use crate::key::{Column, KeyBytes, block_slot, flip, no_such, place, unflip};
 use crate::names;
 
 /// From so many ids on they are looked up in the order of the table.
@@ -30,7 +29,10 @@ impl<'t> Reader<'t> {
                     key.clear();
                     names::put(&mut key, space, id);
                     let found = self.tables.ids.get(self.txn, &key).map_err(lmdb)?.map(vertex).transpose()?;
-                    out.push(self.verified(found, id)?);
+                    out.push(match self.verified(found, id)? {
+                        None => self.sealed_vertex(space, id)?,
+                        found => found,
+                    });
                 }
             }
         }
@@ -58,7 +60,10 @@ impl<'t> Reader<'t> {
                     };
                     let steps = if last.is_some_and(|(last, _)| id - last <= 8) { 8 } else { 0 };
                     let at = walk.seek(key, steps)?.filter(|(found, _)| *found == &key[..]);
-                    at.map(|(_, value)| vertex(value)).transpose()?
+                    match at.map(|(_, value)| vertex(value)).transpose()? {
+                        None => self.sealed_vertex(space, &ExternalId::Int(unflip(id)))?,
+                        found => found,
+                    }
                 }
             };
             last = Some((id, found));
@@ -75,21 +80,49 @@ impl<'t> Reader<'t> {
         }
     }
 
+    /// The sealed vertex with an id that is not in the tables.
+    pub fn sealed_vertex(&self, space: Option<LabelId>, id: &ExternalId) -> Result<Option<VertexId>> {
+        let Some(segment) = self.segment else { return Ok(None) };
+        let is_it = |raw| {
+            let vertex = VertexId(raw);
+            Ok(space.is_none_or(|label| label == vertex.label()) && self.vertex_name(vertex)?.as_ref() == Some(id))
+        };
+        Ok(segment.find(ElementKind::Vertex, id, is_it)?.map(VertexId))
+    }
+
+    /// The sealed edge with an id its user gave it that is not in the tables.
+    pub fn sealed_edge(&self, id: &ExternalId) -> Result<Option<EdgeId>> {
+        let Some(segment) = self.segment else { return Ok(None) };
+        let is_it = |raw| Ok(self.edge_external_id(EdgeId(raw))?.as_ref() == Some(id));
+        Ok(segment.find(ElementKind::Edge, id, is_it)?.map(EdgeId))
+    }
+
+    /// The edge whose user gave it this id.
+    fn named_edge(&self, id: &ExternalId) -> Result<Option<EdgeId>> {
+        if let Some(found) = self.tables.edge_ids.get(self.txn, &names::key(None, id)).map_err(lmdb)? {
+            let edge = EdgeId(word(found)?);
+            if !names::is_shortened(id) || self.edge_external_id(edge)?.as_ref() == Some(id) {
+                return Ok(Some(edge));
+            }
+        }
+        self.sealed_edge(id)
+    }
+
     pub fn find_edges(&self, ids: &[ExternalId], out: &mut Vec<Option<EdgeRef>>) -> Result<()> {
         for id in ids {
-            let named = self.tables.edge_ids.get(self.txn, &names::key(None, id)).map_err(lmdb)?;
-            let found = match (named, id) {
-                (Some(edge), _) => {
-                    let edge = EdgeId(word(edge)?);
-                    let is_it = !names::is_shortened(id) || self.edge_external_id(edge)?.as_ref() == Some(id);
-                    if is_it { self.edge(edge)? } else { None }
-                }
+            let found = match (self.named_edge(id)?, id) {
+                (Some(edge), _) => self.edge(edge)?,
                 (None, ExternalId::Int(raw)) => self.unnamed_edge(EdgeId(*raw as u64))?,
                 (None, _) => None,
             };
             out.push(found);
         }
         Ok(())
+    }
+
+    /// The external id of a vertex, if it is there.
+    pub fn vertex_name(&self, vertex: VertexId) -> Result<Option<ExternalId>> {
+        external(self.cell_at(Column::external(ElementKind::Vertex, vertex.label()), place(vertex.0))?)
     }
 
     /// The edge known by the bits of its id, as its user gave it none.
@@ -110,8 +143,7 @@ impl<'t> Reader<'t> {
     }
 
     pub fn external_id(&self, vertex: VertexId) -> Result<ExternalId> {
-        let column = Column::external(ElementKind::Vertex, vertex.label());
-        external(self.cell_at(column, place(vertex.0))?)?.ok_or_else(|| no_such(ElementId::Vertex(vertex)))
+        self.vertex_name(vertex)?.ok_or_else(|| no_such(ElementId::Vertex(vertex)))
     }
 
     pub fn edge_external_id(&self, edge: EdgeId) -> Result<Option<ExternalId>> {
@@ -120,9 +152,7 @@ impl<'t> Reader<'t> {
 
     pub fn contains(&self, element: ElementId) -> Result<bool> {
         let (block, slot) = block_slot(place(element.raw()));
-        let bytes = self.block_bytes(Column::alive(element.kind(), element.label()), block)?;
-        let present = bytes.map_or(Ok(0), Block::presence)?;
-        Ok(present >> slot & 1 != 0)
+        Ok(self.alive(element.kind(), element.label(), block)? >> slot & 1 != 0)
     }
 
     pub fn further_labels(&self, vertex: VertexId) -> Result<Vec<LabelId>> {

@@ -3,9 +3,11 @@
 mod find;
 mod properties;
 mod scan;
+mod sealed;
 mod topology;
 
 pub(crate) use find::{external, labels as further, word};
+pub(crate) use sealed::Clean;
 
 use std::sync::Arc;
 
@@ -20,6 +22,7 @@ use crate::catalog;
 use crate::fault::lmdb;
 use crate::identity::Own;
 use crate::key::{Column, block_slot, place};
+use crate::segment::Segment;
 use crate::store::{Shared, Table, Tables, locked};
 use crate::walk::Walk;
 
@@ -27,15 +30,22 @@ use crate::walk::Walk;
 pub struct HotSnapshot {
     // In a forked child it is left alone, or the parent's snapshot would end with it.
     // The transaction owns a handle of the environment; `shared` keeps the tables and the last sync.
-    txn: Own<RoTxn<'static, WithoutTls>>,
+    txn: OwnTxn,
     schema: Arc<Schema>,
+    segment: Option<Arc<Segment>>,
+    clean: Clean,
     shared: Arc<Shared>,
 }
+
+type OwnTxn = Own<RoTxn<'static, WithoutTls>>;
+
+/// How often a snapshot is taken anew because the segment it needs has just been replaced.
+const TRIES: usize = 100;
 
 impl HotSnapshot {
     pub(crate) fn new(shared: &Arc<Shared>) -> Result<Self> {
         shared.process().must_be_this()?;
-        let txn = Own::new(shared.env.clone().static_read_txn().map_err(lmdb)?);
+        let (txn, segment) = Self::begin(shared)?;
         let version = catalog::schema_version(&shared.tables, &txn)?;
         let cached = Some(locked(&shared.schema).clone()).filter(|(cached, _)| *cached == version);
         let schema = match cached {
@@ -46,18 +56,39 @@ impl HotSnapshot {
                 loaded.1
             }
         };
-        Ok(Self { txn, schema, shared: shared.clone() })
+        Ok(Self { txn, schema, segment, clean: Clean::default(), shared: shared.clone() })
+    }
+
+    /// A transaction, and the segment under the tables it sees. The file is there, unless a later commit has replaced it.
+    fn begin(shared: &Arc<Shared>) -> Result<(OwnTxn, Option<Arc<Segment>>)> {
+        let mut last = None;
+        for _ in 0..TRIES {
+            let txn = Own::new(shared.env.clone().static_read_txn().map_err(lmdb)?);
+            let number = catalog::segment(&shared.tables, &txn)?;
+            match shared.segment(number) {
+                Ok(segment) => return Ok((txn, segment)),
+                Err(error) if last == Some(txn.id()) => return Err(error),
+                Err(_) => last = Some(txn.id()),
+            }
+        }
+        Err(mangrove_graph::GraphError::Invalid("segments are replaced faster than they can be opened".into()))
     }
 
     /// Another snapshot of the same commit, unless there has been a later one.
     pub fn fork(&self) -> Result<Option<Self>> {
         let txn = Own::new(self.shared.env.clone().static_read_txn().map_err(lmdb)?);
         let same = txn.id() == self.txn.id();
-        Ok(same.then(|| Self { txn, schema: self.schema.clone(), shared: self.shared.clone() }))
+        let (schema, segment, shared) = (self.schema.clone(), self.segment.clone(), self.shared.clone());
+        Ok(same.then(|| Self { txn, schema, segment, clean: Clean::default(), shared }))
+    }
+
+    pub(crate) fn segment(&self) -> Option<&Arc<Segment>> {
+        self.segment.as_ref()
     }
 
     pub(crate) fn reader(&self) -> Reader<'_> {
-        Reader { tables: &self.shared.tables, txn: &self.txn, schema: &self.schema }
+        let segment = self.segment.as_deref();
+        Reader { tables: &self.shared.tables, txn: &self.txn, schema: &self.schema, segment, clean: Some(&self.clean) }
     }
 
     fn counts(&self) -> Result<Statistics> {
@@ -72,6 +103,10 @@ pub(crate) struct Reader<'t> {
     pub tables: &'t Tables,
     pub txn: &'t RoTxn<'t, AnyTls>,
     pub schema: &'t Schema,
+    /// What is under the tables.
+    pub segment: Option<&'t Segment>,
+    /// Of a snapshot, which does not change.
+    pub clean: Option<&'t Clean>,
 }
 
 impl<'t> Reader<'t> {
@@ -79,12 +114,9 @@ impl<'t> Reader<'t> {
         Walk::new(table, self.txn)
     }
 
+    /// A block of the tables; of sealed places use [`block`](Self::block).
     pub fn block_bytes(&self, column: Column, block: u64) -> Result<Option<&'t [u8]>> {
         self.tables.columns.get(self.txn, &column.key(block)).map_err(lmdb)
-    }
-
-    pub fn block(&self, column: Column, block: u64) -> Result<Option<Block<'t>>> {
-        self.block_bytes(column, block)?.map(|bytes| self.parse(column, block, bytes)).transpose()
     }
 
     pub fn parse(&self, column: Column, block: u64, bytes: &'t [u8]) -> Result<Block<'t>> {

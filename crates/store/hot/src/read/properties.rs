@@ -10,14 +10,14 @@ use arrow_array::{
 };
 use arrow_buffer::{Buffer, NullBuffer, ScalarBuffer};
 use hashbrown::HashMap;
-use mangrove_graph::{Cell, ElementId, Elements, KeyId, PropertyColumn, Result, ValueType};
+use mangrove_graph::{Cell, ElementId, Elements, KeyId, PropertyColumn, Result, Value, ValueType};
+use mangrove_segment::value;
 
 use super::Reader;
 use crate::block::{Block, Body, SLOTS};
 use crate::encode::ones;
 use crate::fault::corrupt;
 use crate::key::{Column, block_slot, place};
-use crate::value;
 
 /// The rows of a batch as positions in blocks.
 struct Gathered<'t> {
@@ -147,25 +147,19 @@ impl<'t> Gathered<'t> {
 
     fn array(&self, t: ValueType) -> Result<ArrayRef> {
         Ok(match t {
-            ValueType::Bool => self.bools(),
-            ValueType::Int8 => Arc::new(self.ints::<Int8Type>(|v| v as i8)),
-            ValueType::Int16 => Arc::new(self.ints::<Int16Type>(|v| v as i16)),
-            ValueType::Int32 => Arc::new(self.ints::<Int32Type>(|v| v as i32)),
-            ValueType::Int64 => Arc::new(self.ints::<Int64Type>(|v| v)),
-            ValueType::Date => Arc::new(self.ints::<Date32Type>(|v| v as i32)),
-            ValueType::Duration => Arc::new(self.ints::<DurationMicrosecondType>(|v| v)),
+            ValueType::Bool => self.bools()?,
+            ValueType::Int8 => Arc::new(self.ints::<Int8Type>(|v| v as i8)?),
+            ValueType::Int16 => Arc::new(self.ints::<Int16Type>(|v| v as i16)?),
+            ValueType::Int32 => Arc::new(self.ints::<Int32Type>(|v| v as i32)?),
+            ValueType::Int64 => Arc::new(self.ints::<Int64Type>(|v| v)?),
+            ValueType::Date => Arc::new(self.ints::<Date32Type>(|v| v as i32)?),
+            ValueType::Duration => Arc::new(self.ints::<DurationMicrosecondType>(|v| v)?),
             ValueType::DateTime => {
-                let micros = self.ints::<TimestampMicrosecondType>(|v| v);
+                let micros = self.ints::<TimestampMicrosecondType>(|v| v)?;
                 Arc::new(TimestampMicrosecondArray::from(micros).with_timezone("UTC"))
             }
-            ValueType::Float32 => Arc::new(self.primitives::<Float32Type>(|body, rank| match body {
-                Body::Float32(values) => f32::from_le_bytes(values[rank]),
-                _ => 0.0,
-            })),
-            ValueType::Float64 => Arc::new(self.primitives::<Float64Type>(|body, rank| match body {
-                Body::Float64(values) => f64::from_le_bytes(values[rank]),
-                _ => 0.0,
-            })),
+            ValueType::Float32 => Arc::new(self.floats::<Float32Type>(|v| v as f32)?),
+            ValueType::Float64 => Arc::new(self.floats::<Float64Type>(|v| v)?),
             ValueType::String => self.strings()?,
             ValueType::Bytes => self.byte_strings()?,
             ValueType::Uuid => self.uuids()?,
@@ -173,14 +167,19 @@ impl<'t> Gathered<'t> {
         })
     }
 
-    fn primitives<T: ArrowPrimitiveType>(&self, value: impl Fn(&Body, usize) -> T::Native) -> PrimitiveArray<T> {
-        let of_cell =
-            |cell: Option<(&Block, usize)>| cell.map_or(T::Native::default(), |(block, rank)| value(&block.body, rank));
-        let values: Vec<T::Native> = self.all_cells().map(of_cell).collect();
-        PrimitiveArray::new(ScalarBuffer::from(values), self.nulls())
+    fn floats<T: ArrowPrimitiveType>(&self, narrow: impl Fn(f64) -> T::Native) -> Result<PrimitiveArray<T>> {
+        let mut values: Vec<T::Native> = Vec::with_capacity(self.rows);
+        for cell in self.all_cells() {
+            values.push(match cell {
+                Some((block, rank)) => narrow(block.float_at(rank)?),
+                None => T::Native::default(),
+            });
+        }
+        Ok(PrimitiveArray::new(ScalarBuffer::from(values), self.nulls()))
     }
 
-    fn ints<T: ArrowPrimitiveType>(&self, narrow: impl Fn(i64) -> T::Native) -> PrimitiveArray<T> {
+    fn ints<T: ArrowPrimitiveType>(&self, narrow: impl Fn(i64) -> T::Native) -> Result<PrimitiveArray<T>> {
+        let mut counts = Vec::new();
         let mut values: Vec<T::Native> = Vec::with_capacity(self.rows);
         for run in &self.runs {
             let block = run.block.map(|block| &self.blocks[block as usize]);
@@ -189,21 +188,32 @@ impl<'t> Gathered<'t> {
                 Some((present, Body::Ints(_, packed))) if self.full && present & present.wrapping_add(1) == 0 => {
                     packed.extend(run.slots(), &mut values, |v| narrow(v as i64));
                 }
-                _ => values.extend(self.cells_of(*run).map(|cell| match cell.map(|(block, rank)| (block.body, rank)) {
-                    Some((Body::Ints(_, packed), rank)) => narrow(packed.get(rank) as i64),
-                    _ => T::Native::default(),
-                })),
+                Some((_, Body::Sealed(chunk, first))) if self.full => {
+                    let ranks = self.cells_of(*run).next().flatten().map_or(0, |(_, rank)| first + rank);
+                    counts.clear();
+                    chunk.counts(ranks..ranks + usize::from(run.len), &mut counts)?;
+                    values.extend(counts.iter().map(|v| narrow(*v)));
+                }
+                _ => {
+                    for cell in self.cells_of(*run) {
+                        values.push(match cell {
+                            Some((block, rank)) => narrow(block.count_at(rank)?),
+                            None => T::Native::default(),
+                        });
+                    }
+                }
             }
         }
-        PrimitiveArray::new(ScalarBuffer::from(values), self.nulls())
+        Ok(PrimitiveArray::new(ScalarBuffer::from(values), self.nulls()))
     }
 
-    fn bools(&self) -> ArrayRef {
-        let value = |cell: Option<(&Block, usize)>| match cell.map(|(block, rank)| (block.body, rank)) {
-            Some((Body::Bools(bits), rank)) => bits[rank / 8] >> (rank % 8) & 1 != 0,
-            _ => false,
+    fn bools(&self) -> Result<ArrayRef> {
+        let is_true = |cell: Option<(&Block, usize)>| match cell {
+            Some((block, rank)) => Ok(block.cell_at(rank)? == Cell::One(Value::Bool(true))),
+            None => Ok(false),
         };
-        Arc::new(BooleanArray::new(self.all_cells().map(value).collect(), self.nulls()))
+        let values = self.all_cells().map(is_true).collect::<Result<Vec<bool>>>()?;
+        Ok(Arc::new(BooleanArray::new(values.into(), self.nulls())))
     }
 
     fn strings(&self) -> Result<ArrayRef> {
@@ -226,11 +236,10 @@ impl<'t> Gathered<'t> {
     fn uuids(&self) -> Result<ArrayRef> {
         let mut bytes = Vec::with_capacity(16 * self.rows);
         for cell in self.all_cells() {
-            let uuid = match cell.map(|(block, rank)| (block.body, rank)) {
-                Some((Body::Uuids(values), rank)) => values[rank],
-                _ => [0; 16],
-            };
-            bytes.extend_from_slice(&uuid);
+            match cell.map(|(block, rank)| block.cell_at(rank)).transpose()? {
+                Some(Cell::One(Value::Uuid(uuid))) => bytes.extend_from_slice(uuid.as_bytes()),
+                _ => bytes.extend_from_slice(&[0; 16]),
+            }
         }
         let array = FixedSizeBinaryArray::try_new(16, Buffer::from_vec(bytes), self.nulls());
         array.map(|array| Arc::new(array) as ArrayRef).map_err(mangrove_graph::GraphError::storage)

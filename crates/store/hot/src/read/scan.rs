@@ -1,12 +1,14 @@
 //! Scans: the blocks of a label one after the other, each filter as a set of 128 bits.
 
 use mangrove_graph::{EdgeRef, ElementKind, LabelId, Predicate, Result, Scan, ScanCursor, VertexId};
+use mangrove_segment::column::Chunk;
 
 use super::Reader;
 use crate::block::{Block, SLOTS, slots};
 use crate::encode::ones;
 use crate::filter;
 use crate::key::{Column, KeyBytes, block_slot, edge_at, vertex_at};
+use crate::segment::BLOCKS;
 use crate::walk::Walk;
 
 /// Blocks a call looks at before it returns, so that a scan which finds nothing can be stopped.
@@ -30,8 +32,7 @@ impl<'t> Reader<'t> {
     }
 
     pub fn scan_edges(&self, scan: &Scan, cursor: &mut ScanCursor, limit: usize, out: &mut Vec<EdgeRef>) -> Result<()> {
-        self.scan(ElementKind::Edge, scan, cursor, limit, |label, block, found, bytes| {
-            let ends = Block::parse(bytes, None)?;
+        self.scan(ElementKind::Edge, scan, cursor, limit, |label, block, found, ends| {
             for slot in slots(found) {
                 out.extend(ends.edge(edge_at(label, block * SLOTS as u64 + slot as u64), slot)?);
             }
@@ -48,14 +49,14 @@ impl<'t> Reader<'t> {
         Ok(count)
     }
 
-    /// Calls `found` with the label, block, slots and bytes of the built-in column of every block with elements that pass.
+    /// Calls `found` with the label, number, slots and cells of the built-in column of every block with elements that pass.
     fn scan(
         &self,
         kind: ElementKind,
         scan: &Scan,
         cursor: &mut ScanCursor,
         limit: usize,
-        mut found: impl FnMut(LabelId, u64, u128, &'t [u8]) -> Result<()>,
+        mut found: impl FnMut(LabelId, u64, u128, &Block<'t>) -> Result<()>,
     ) -> Result<()> {
         let (mut room, mut blocks) = (limit, BLOCKS_MAX);
         while !cursor.done && room > 0 && blocks > 0 {
@@ -70,7 +71,7 @@ impl<'t> Reader<'t> {
             };
             while room > 0 && blocks > 0 {
                 blocks -= 1;
-                let Some((block, bytes, mut passing)) = scanner.next(cursor.local)? else {
+                let Some((block, cells, mut passing)) = scanner.next(cursor.local)? else {
                     next_label(cursor);
                     break;
                 };
@@ -82,7 +83,7 @@ impl<'t> Reader<'t> {
                 }
                 room -= passing.count_ones() as usize;
                 if passing != 0 {
-                    found(label, block, passing, bytes)?;
+                    found(label, block, passing, &cells)?;
                 }
             }
         }
@@ -118,7 +119,7 @@ impl<'t> Reader<'t> {
     }
 
     pub fn column(&self, column: Column) -> ColumnWalk<'t> {
-        ColumnWalk { column, reader: *self, walk: self.walk(self.tables.columns) }
+        ColumnWalk { column, reader: *self, walk: self.walk(self.tables.columns), chunk: None }
     }
 }
 
@@ -127,32 +128,86 @@ fn next_label(cursor: &mut ScanCursor) {
     cursor.local = 0;
 }
 
-/// The blocks of a column in order.
+/// The blocks of a column in order, wherever they are.
 pub struct ColumnWalk<'t> {
     column: Column,
     reader: Reader<'t>,
     walk: Walk<'t>,
+    /// The last chunk of the segment met, if it is there, and its number.
+    chunk: Option<(u64, Option<Chunk<'t>>)>,
 }
 
 impl<'t> ColumnWalk<'t> {
-    /// The first block from `block` on.
-    pub fn from(&mut self, block: u64) -> Result<Option<(u64, &'t [u8])>> {
+    /// The first block of the tables from `block` on.
+    fn table_from(&mut self, block: u64) -> Result<Option<(u64, &'t [u8])>> {
         let Some((key, bytes)) = self.walk.seek(KeyBytes::new(&[&self.column.key(block)]), 2)? else { return Ok(None) };
         let (column, at) = Column::parse(key)?;
         Ok((column == self.column).then_some((at, bytes)))
     }
 
-    pub fn at(&mut self, block: u64) -> Result<Option<&'t [u8]>> {
-        Ok(self.from(block)?.filter(|(at, _)| *at == block).map(|(_, bytes)| bytes))
+    fn parsed(&self, found: (u64, &'t [u8])) -> Result<(u64, Block<'t>)> {
+        Ok((found.0, self.reader.parse(self.column, found.0, found.1)?))
+    }
+
+    /// The first block of the segment from `block` on and before `end`.
+    fn sealed_from(&mut self, mut block: u64, end: u64) -> Result<Option<(u64, Block<'t>)>> {
+        let Some(segment) = self.reader.segment else { return Ok(None) };
+        while block < end {
+            let number = block / BLOCKS;
+            let chunk = match self.chunk {
+                Some((known, chunk)) if known == number => chunk,
+                _ => {
+                    let chunk = segment.chunk(self.column, number)?;
+                    self.chunk = Some((number, chunk));
+                    chunk
+                }
+            };
+            let Some(chunk) = chunk else {
+                block = (number + 1) * BLOCKS;
+                continue;
+            };
+            if let Some(found) = self.reader.block_of(&chunk, self.column, block)? {
+                return Ok(Some((block, found)));
+            }
+            block += 1;
+        }
+        Ok(None)
     }
 
     pub fn block_at(&mut self, block: u64) -> Result<Option<Block<'t>>> {
-        self.at(block)?.map(|bytes| self.reader.parse(self.column, block, bytes)).transpose()
+        if !self.reader.is_covered(self.column, block) {
+            let found = self.table_from(block)?.filter(|(at, _)| *at == block);
+            return found.map(|found| self.parsed(found).map(|(_, block)| block)).transpose();
+        }
+        if !self.reader.is_clean(self.column)?
+            && let Some(found) = self.table_from(block)?.filter(|(at, _)| *at == block)
+        {
+            return Ok(Some(self.parsed(found)?.1).filter(|block| block.present != 0));
+        }
+        Ok(self.sealed_from(block, block + 1)?.map(|(_, block)| block))
     }
 
-    /// The first block from `block` on.
-    pub fn block_from(&mut self, block: u64) -> Result<Option<(u64, Block<'t>)>> {
-        self.from(block)?.map(|(at, bytes)| Ok((at, self.reader.parse(self.column, at, bytes)?))).transpose()
+    /// The first block with a cell from `block` on.
+    pub fn block_from(&mut self, mut block: u64) -> Result<Option<(u64, Block<'t>)>> {
+        let end = self.reader.covered_blocks(self.column);
+        while block < end {
+            let found = match self.reader.is_clean(self.column)? {
+                true => None,
+                false => self.table_from(block)?.filter(|(at, _)| *at < end),
+            };
+            let before = found.map_or(end, |(at, _)| at);
+            if let Some(sealed) = self.sealed_from(block, before)? {
+                return Ok(Some(sealed));
+            }
+            let Some(found) = found else { break };
+            // What the tables have takes the place of what is sealed, even if it is nothing.
+            let found = self.parsed(found)?;
+            if found.1.present != 0 {
+                return Ok(Some(found));
+            }
+            block = found.0 + 1;
+        }
+        self.table_from(block.max(end))?.map(|found| self.parsed(found)).transpose()
     }
 }
 
@@ -164,10 +219,10 @@ struct LabelScanner<'s, 't> {
 
 impl<'t> LabelScanner<'_, 't> {
     /// The next block from a local id on, with those of its slots that pass.
-    fn next(&mut self, local: u64) -> Result<Option<(u64, &'t [u8], u128)>> {
+    fn next(&mut self, local: u64) -> Result<Option<(u64, Block<'t>, u128)>> {
         let (first, slot) = block_slot(local);
-        let Some((block, bytes)) = self.alive.from(first)? else { return Ok(None) };
-        let mut passing = Block::presence(bytes)?;
+        let Some((block, cells)) = self.alive.block_from(first)? else { return Ok(None) };
+        let mut passing = cells.present;
         if block == first {
             passing &= !ones(slot);
         }
@@ -188,7 +243,7 @@ impl<'t> LabelScanner<'_, 't> {
                 None => 0,
             };
         }
-        Ok(Some((block, bytes, passing)))
+        Ok(Some((block, cells, passing)))
     }
 }
 

@@ -1,10 +1,13 @@
-//! Following edges.
+//! Following edges: those that are sealed, and those in the tables.
 
-use mangrove_graph::{Adjacency, Direction, Hop, LabelId, Result, VertexId};
+use mangrove_graph::{Adjacency, Direction, EdgeRef, ElementKind, Hop, LabelId, Result, VertexId, Wants};
+use mangrove_segment::adjacency::Lists;
 
 use super::Reader;
-use crate::adjacency::{self, AdjacencyBlock};
-use crate::key::{KeyBytes, label_prefix, vertex_prefix};
+use crate::adjacency::{self, AdjacencyBlock, Entry};
+use crate::block::SLOTS;
+use crate::key::{Column, KeyBytes, block_slot, edge_at, label_prefix, place, vertex_prefix};
+use crate::segment::Segment;
 use crate::walk::{Pair, Walk};
 
 /// From a vertex to one whose id is at most so much greater, blocks are stepped over rather than searched for.
@@ -14,27 +17,16 @@ impl<'t> Reader<'t> {
     pub fn neighbors(&self, from: &[VertexId], hop: &Hop, out: &mut Adjacency) -> Result<()> {
         let mut sides = self.sides(hop);
         for (row, vertex) in from.iter().enumerate() {
-            let mut room = hop.limit.unwrap_or(usize::MAX);
+            let mut gather = Gather { row: row as u32, wants: hop.wants, room: hop.limit.unwrap_or(usize::MAX), out };
             for side in &mut sides {
                 let outgoing = side.outgoing;
-                side.each_block(*vertex, |(key, value)| {
-                    if room == 0 {
-                        return Ok(false);
-                    }
-                    let block = AdjacencyBlock::parse(key, value)?;
-                    let n = block.len().min(room);
-                    room -= n;
-                    if hop.wants.rows {
-                        out.rows.resize(out.rows.len() + n, row as u32);
-                    }
-                    if hop.wants.neighbors {
-                        block.neighbors(n, &mut out.neighbors);
-                    }
-                    if hop.wants.edges {
-                        block.edges(n, outgoing, &mut out.edges);
-                    }
-                    Ok(room > 0)
-                })?;
+                match self.sealed(ElementKind::Vertex, vertex.label(), place(vertex.0)) {
+                    Some(segment) => self.sealed_lists(segment, side, *vertex, &mut gather)?,
+                    None => side.each_block(*vertex, |(key, value)| {
+                        let block = AdjacencyBlock::parse(key, value)?;
+                        Ok(gather.block(&block, outgoing))
+                    })?,
+                }
             }
         }
         Ok(())
@@ -45,6 +37,12 @@ impl<'t> Reader<'t> {
         for vertex in from {
             let mut degree = 0;
             for side in &mut sides {
+                if let Some(segment) = self.sealed(ElementKind::Vertex, vertex.label(), place(vertex.0)) {
+                    degree += self.sealed_degree(segment, side, *vertex)?;
+                    if self.has_clean_lists(side.outgoing, vertex.label())? {
+                        continue;
+                    }
+                }
                 side.each_block(*vertex, |(_, value)| {
                     degree += adjacency::len(value)? as u64;
                     Ok(true)
@@ -53,6 +51,105 @@ impl<'t> Reader<'t> {
             out.push(degree);
         }
         Ok(())
+    }
+
+    fn sealed_degree(&self, segment: &'t Segment, side: &mut Side<'t>, vertex: VertexId) -> Result<u64> {
+        let mut degree = 0;
+        for at in 0..side.label_count(self) {
+            let label = side.label(at);
+            let Some((lists, position)) = side.lists(segment, vertex, label)? else { continue };
+            let list = lists.list(position);
+            degree += list.len() as u64;
+            if !self.is_clean(Column::dead(ElementKind::Edge, label))? {
+                for at in list {
+                    degree -= u64::from(self.is_dead(label, lists.edge(at))?);
+                }
+            }
+        }
+        Ok(degree)
+    }
+
+    /// The edges of a sealed vertex, of each label first or, where they have a time, in its order.
+    fn sealed_lists(
+        &self,
+        segment: &'t Segment,
+        side: &mut Side<'t>,
+        vertex: VertexId,
+        gather: &mut Gather<'_>,
+    ) -> Result<()> {
+        let all_sealed = self.has_clean_lists(side.outgoing, vertex.label())?;
+        for at in 0..side.label_count(self) {
+            if gather.room == 0 {
+                break;
+            }
+            let label = side.label(at);
+            let found = side.lists(segment, vertex, label)?;
+            let all_alive = self.is_clean(Column::dead(ElementKind::Edge, label))?;
+            if all_sealed && all_alive {
+                if let Some((lists, position)) = found {
+                    gather.list(&lists, position, vertex, label, side.outgoing);
+                }
+                continue;
+            }
+            let mut entries = match found {
+                Some((lists, position)) => self.living(&lists, position, label)?,
+                None => Vec::new(),
+            };
+            let sealed = entries.len();
+            each_with_prefix(&mut side.walk, label_prefix(vertex, label), 0, &mut |(key, value)| {
+                AdjacencyBlock::parse(key, value)?.entries(&mut entries);
+                Ok(true)
+            })?;
+            if entries.len() > sealed && entries[sealed].time.is_some() {
+                for entry in &mut entries[..sealed] {
+                    entry.time = Some(self.time_of(label, entry.edge)?);
+                }
+                entries.sort_by_key(Entry::order);
+            }
+            entries.iter().for_each(|entry| gather.entry(entry, vertex, label, side.outgoing));
+        }
+        Ok(())
+    }
+
+    /// The edges of a sealed list that are alive; their times are left out.
+    pub fn living(&self, lists: &Lists<'t>, position: usize, label: LabelId) -> Result<Vec<Entry>> {
+        let mut living = Vec::new();
+        for at in lists.list(position) {
+            let edge = lists.edge(at);
+            if !self.is_dead(label, edge)? {
+                living.push(Entry { neighbor: lists.neighbor(at), time: None, edge });
+            }
+        }
+        Ok(living)
+    }
+
+    /// The living edges of a sealed vertex that are sealed themselves, with their times if the label has such.
+    pub fn sealed_list(
+        &self,
+        segment: &'t Segment,
+        outgoing: bool,
+        vertex: VertexId,
+        label: LabelId,
+        timed: bool,
+    ) -> Result<Vec<Entry>> {
+        let place = place(vertex.0);
+        let Some(lists) = segment.lists(outgoing, vertex.label(), label, place / CHUNK)? else { return Ok(Vec::new()) };
+        let mut living = self.living(&lists, (place % CHUNK) as usize, label)?;
+        for entry in living.iter_mut().filter(|_| timed) {
+            entry.time = Some(self.time_of(label, entry.edge)?);
+        }
+        Ok(living)
+    }
+
+    fn is_dead(&self, label: LabelId, place: u64) -> Result<bool> {
+        let (block, slot) = block_slot(place);
+        Ok(self.dead(ElementKind::Edge, label, block)? >> slot & 1 != 0)
+    }
+
+    /// What an edge whose label has a time is ordered by.
+    pub fn time_of(&self, label: LabelId, place: u64) -> Result<i64> {
+        let cell = self.cell_at(Column::time(label), place)?;
+        Ok(cell.values().next().and_then(|time| time.as_i64()).unwrap_or(i64::MIN))
     }
 
     fn sides(&self, hop: &Hop) -> Vec<Side<'t>> {
@@ -64,7 +161,8 @@ impl<'t> Reader<'t> {
         });
         let side = |outgoing| {
             let table = if outgoing { self.tables.out } else { self.tables.incoming };
-            Side { outgoing, walk: self.walk(table), labels: labels.clone(), last: VertexId(u64::MAX) }
+            let walk = self.walk(table);
+            Side { outgoing, walk, labels: labels.clone(), last: VertexId(u64::MAX), chunks: Vec::new() }
         };
         match hop.direction {
             Direction::Out => vec![side(true)],
@@ -74,6 +172,68 @@ impl<'t> Reader<'t> {
     }
 }
 
+/// Where what one row leads to is put.
+struct Gather<'o> {
+    row: u32,
+    wants: Wants,
+    /// For so many more.
+    room: usize,
+    out: &'o mut Adjacency,
+}
+
+impl Gather<'_> {
+    fn rows(&mut self, n: usize) {
+        self.room -= n;
+        if self.wants.rows {
+            self.out.rows.resize(self.out.rows.len() + n, self.row);
+        }
+    }
+
+    /// Returns whether there is room for more.
+    fn block(&mut self, block: &AdjacencyBlock<'_>, outgoing: bool) -> bool {
+        let n = block.len().min(self.room);
+        self.rows(n);
+        if self.wants.neighbors {
+            block.neighbors(n, &mut self.out.neighbors);
+        }
+        if self.wants.edges {
+            block.edges(n, outgoing, &mut self.out.edges);
+        }
+        self.room > 0
+    }
+
+    fn list(&mut self, lists: &Lists<'_>, position: usize, vertex: VertexId, label: LabelId, outgoing: bool) {
+        let list = lists.list(position);
+        let list = list.start..list.start + list.len().min(self.room);
+        self.rows(list.len());
+        if self.wants.neighbors {
+            lists.neighbors(list.clone(), &mut self.out.neighbors);
+        }
+        if self.wants.edges {
+            let edge = |at| joined(vertex, lists.neighbor(at), label, lists.edge(at), outgoing);
+            self.out.edges.extend(list.map(edge));
+        }
+    }
+
+    fn entry(&mut self, entry: &Entry, vertex: VertexId, label: LabelId, outgoing: bool) {
+        if self.room == 0 {
+            return;
+        }
+        self.rows(1);
+        if self.wants.neighbors {
+            self.out.neighbors.push(entry.neighbor);
+        }
+        if self.wants.edges {
+            self.out.edges.push(joined(vertex, entry.neighbor, label, entry.edge, outgoing));
+        }
+    }
+}
+
+fn joined(vertex: VertexId, neighbor: VertexId, label: LabelId, place: u64, outgoing: bool) -> EdgeRef {
+    let (source, target) = if outgoing { (vertex, neighbor) } else { (neighbor, vertex) };
+    EdgeRef { id: edge_at(label, place), source, target }
+}
+
 /// The edges of one direction.
 struct Side<'t> {
     outgoing: bool,
@@ -81,9 +241,38 @@ struct Side<'t> {
     /// Sorted; `None` for all.
     labels: Option<Vec<LabelId>>,
     last: VertexId,
+    /// The chunks of lists met: label of the vertices, label of the edges, number.
+    chunks: Vec<((LabelId, LabelId, u64), Option<Lists<'t>>)>,
 }
 
+/// Chunks of lists a hop remembers.
+const CHUNKS_MAX: usize = 32;
+
 impl<'t> Side<'t> {
+    fn label_count(&self, reader: &Reader<'t>) -> usize {
+        self.labels.as_ref().map_or(reader.schema.edge_labels.len(), Vec::len)
+    }
+
+    fn label(&self, at: usize) -> LabelId {
+        self.labels.as_ref().map_or(LabelId(at as u16), |labels| labels[at])
+    }
+
+    /// The lists that the sealed one of a vertex is among, and its place there.
+    fn lists(&mut self, segment: &'t Segment, vertex: VertexId, label: LabelId) -> Result<Option<(Lists<'t>, usize)>> {
+        let place = place(vertex.0);
+        let (chunk, position) = (place / CHUNK, (place % CHUNK) as usize);
+        let key = (vertex.label(), label, chunk);
+        if let Some((_, lists)) = self.chunks.iter().find(|(known, _)| *known == key) {
+            return Ok(lists.map(|lists| (lists, position)));
+        }
+        let lists = segment.lists(self.outgoing, vertex.label(), label, chunk)?;
+        if self.chunks.len() == CHUNKS_MAX {
+            self.chunks.clear();
+        }
+        self.chunks.push((key, lists));
+        Ok(lists.map(|lists| (lists, position)))
+    }
+
     /// Calls `f` with the blocks of a vertex until it returns false.
     fn each_block(&mut self, vertex: VertexId, mut f: impl FnMut(Pair<'t>) -> Result<bool>) -> Result<()> {
         let near = vertex.0.checked_sub(self.last.0).is_some_and(|gap| gap <= NEAR);
@@ -102,6 +291,8 @@ impl<'t> Side<'t> {
         }
     }
 }
+
+const CHUNK: u64 = crate::segment::BLOCKS * SLOTS as u64;
 
 /// Returns false if `f` did.
 fn each_with_prefix<'t>(

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use heed::PutFlags;
-use mangrove_graph::{Cell, EdgeId, EdgeRef, LabelId, Result};
+use mangrove_graph::{Cell, EdgeId, EdgeRef, ElementKind, LabelId, Result, Value};
 
 use super::HotTransaction;
 use crate::block::{SLOTS, far_key, slots};
@@ -22,7 +22,7 @@ impl HotTransaction {
         let mut bytes = Vec::with_capacity(2048);
         for (block, slot, range) in blocks(first, n) {
             let untouched = are_new && slot == 0;
-            if !untouched && self.reader().block_bytes(column, block)?.is_some() {
+            if !untouched && self.reader().block(column, block)?.is_some() {
                 let cells = range.enumerate().map(|(at, row)| (slot + at, rows.cell(row)));
                 self.edit_block(column, block, cells.filter(|(_, cell)| !cell.is_absent()))?;
                 continue;
@@ -59,11 +59,22 @@ impl HotTransaction {
         }
         if !bytes.is_empty() {
             self.put_block(column, block, &bytes, &far)
+        } else if was_there && self.reader().is_covered(column, block) {
+            self.put_block(column, block, &encode::EMPTY, &[])
         } else if was_there {
             table.delete(self.owned.txn_mut(), &column.key(block)).map(|_| ()).map_err(lmdb)
         } else {
             Ok(())
         }
+    }
+
+    /// Marks sealed elements, sorted by place, as removed.
+    pub fn bury(&mut self, kind: ElementKind, label: LabelId, places: &[u64]) -> Result<()> {
+        for group in places.chunk_by(|a, b| block_slot(*a).0 == block_slot(*b).0) {
+            let dead = group.iter().map(|place| (block_slot(*place).1, Cell::One(Value::Bool(true))));
+            self.edit_block(Column::dead(kind, label), block_slot(group[0]).0, dead)?;
+        }
+        Ok(())
     }
 
     /// Removes the cells of these places, sorted.

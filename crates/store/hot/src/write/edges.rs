@@ -10,7 +10,6 @@ use super::links::Linker;
 use super::sort;
 use super::vertices::NameBatch;
 use crate::adjacency::Entry;
-use crate::block::Block;
 use crate::encode::CountRows;
 use crate::fault::lmdb;
 use crate::key::{Column, block_slot, edge_at, flip, no_such, place};
@@ -101,10 +100,7 @@ impl HotTransaction {
             let (block, slot) = block_slot(place(vertex.0));
             let alive = match known {
                 Some((label, same, alive)) if (label, same) == (vertex.label(), block) => alive,
-                _ => {
-                    let column = Column::alive(ElementKind::Vertex, vertex.label());
-                    self.reader().block_bytes(column, block)?.map_or(Ok(0), Block::presence)?
-                }
+                _ => self.reader().alive(ElementKind::Vertex, vertex.label(), block)?,
             };
             known = Some((vertex.label(), block, alive));
             if alive >> slot & 1 == 0 {
@@ -194,16 +190,17 @@ impl HotTransaction {
         if !timed {
             return Ok(None);
         }
-        let cell = self.reader().cell_at(Column::time(id.label()), place(id.0))?;
-        Ok(Some(cell.values().next().and_then(|time| time.as_i64()).unwrap_or(i64::MIN)))
+        self.reader().time_of(id.label(), place(id.0)).map(Some)
     }
 
     /// Removes edges of one label, sorted by id.
     fn delete_edges_of(&mut self, label: LabelId, gone: &[Gone]) -> Result<()> {
         let tables = self.owned.shared().tables;
-        self.unlink_all(tables.out, label, gone, |edge| edge.source)?;
-        self.unlink_all(tables.incoming, label, gone, |edge| edge.target)?;
         let places: Vec<u64> = gone.iter().map(|gone| place(gone.edge.id.0)).collect();
+        let end = self.reader().segment.map_or(0, |segment| segment.end(ElementKind::Edge, label));
+        let (sealed, in_tables) = gone.split_at(places.partition_point(|place| *place < end));
+        self.unlink_all(tables.out, label, in_tables, |edge| edge.source)?;
+        self.unlink_all(tables.incoming, label, in_tables, |edge| edge.target)?;
         for gone in gone {
             if let Some(id) = self.reader().edge_external_id(gone.edge.id)? {
                 tables.edge_ids.delete(self.owned.txn_mut(), &names::key(None, &id)).map_err(lmdb)?;
@@ -215,7 +212,8 @@ impl HotTransaction {
         }
         self.clear_cells(Column::external(ElementKind::Edge, label), &places)?;
         self.clear_cells(Column::time(label), &places)?;
-        self.clear_ends(label, &places)?;
+        self.clear_ends(label, &places[sealed.len()..])?;
+        self.bury(ElementKind::Edge, label, &places[..sealed.len()])?;
         self.counter_mut(ElementKind::Edge, label)?.live -= gone.len() as u64;
         Ok(())
     }

@@ -25,6 +25,7 @@ use crate::catalog::{self, Counter};
 use crate::fault;
 use crate::key::no_such;
 use crate::read::{Reader, read_through_reader};
+use crate::segment::Segment;
 use crate::store::{OwnedTxn, Shared, locked};
 use crate::turn::{Patience, Writer};
 
@@ -39,6 +40,8 @@ pub struct HotTransaction {
     first_schema: Arc<Schema>,
     /// Of the labels this transaction has changed.
     counters: HashMap<(ElementKind, LabelId), Counter>,
+    /// What is under the tables.
+    segment: Option<Arc<Segment>>,
     spoilt: bool,
 }
 
@@ -51,7 +54,8 @@ impl HotTransaction {
             Some((_, schema)) => schema,
             None => catalog::load_schema(&shared.tables, owned.txn())?.1,
         };
-        Ok(Self { owned, first_schema: schema.clone(), schema, counters: HashMap::new(), spoilt: false })
+        let segment = shared.segment(catalog::segment(&shared.tables, owned.txn())?)?;
+        Ok(Self { owned, first_schema: schema.clone(), schema, counters: HashMap::new(), segment, spoilt: false })
     }
 
     /// Makes the changes last. With [`Durability::Full`](crate::Durability) they are on the disk when this returns.
@@ -86,7 +90,9 @@ impl HotTransaction {
     pub fn abort(self) {}
 
     pub(crate) fn reader(&self) -> Reader<'_> {
-        Reader { tables: &self.owned.shared().tables, txn: self.owned.txn(), schema: &self.schema }
+        let tables = &self.owned.shared().tables;
+        let segment = self.segment.as_deref();
+        Reader { tables, txn: self.owned.txn(), schema: &self.schema, segment, clean: None }
     }
 
     #[cfg(test)]
@@ -100,9 +106,12 @@ impl HotTransaction {
         self.owned.txn()
     }
 
-    #[cfg(test)]
     pub(crate) fn txn_mut(&mut self) -> &mut heed::RwTxn<'static> {
         self.owned.txn_mut()
+    }
+
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        self.owned.shared()
     }
 
     fn counts(&self) -> Result<Statistics> {
@@ -116,7 +125,7 @@ impl HotTransaction {
         }
     }
 
-    fn counter_mut(&mut self, kind: ElementKind, label: LabelId) -> Result<&mut Counter> {
+    pub(crate) fn counter_mut(&mut self, kind: ElementKind, label: LabelId) -> Result<&mut Counter> {
         let counter = self.counter(kind, label)?;
         Ok(self.counters.entry((kind, label)).or_insert(counter))
     }

@@ -8,11 +8,11 @@ use mangrove_graph::{
 };
 
 use super::HotTransaction;
-use crate::block::{Block, SLOTS};
+use crate::block::SLOTS;
 use crate::encode::{self, ArrayRows};
 use crate::index;
 use crate::key::{Column, block_slot, no_such, place};
-use crate::value;
+use mangrove_segment::value;
 
 impl HotTransaction {
     pub(super) fn put_cell(&mut self, element: ElementId, key: KeyId, cell: Cell) -> Result<()> {
@@ -87,7 +87,7 @@ impl HotTransaction {
         for at in 0..n {
             let (block, slot) = block_slot(start + at as u64);
             if known.replace(block) != Some(block) {
-                alive = walk.at(block)?.map_or(Ok(0), Block::presence)?;
+                alive = walk.block_at(block)?.map_or(0, |cells| cells.present);
             }
             if alive >> slot & 1 == 0 && counts(at) {
                 return Err(no_such(crate::key::element_at(first.kind(), first.label(), start + at as u64)));

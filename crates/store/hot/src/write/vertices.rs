@@ -145,6 +145,8 @@ impl HotTransaction {
         }
         self.clear_cells(Column::further(label), &places)?;
         self.clear_cells(Column::external(ElementKind::Vertex, label), &places)?;
+        let end = self.reader().segment.map_or(0, |segment| segment.end(ElementKind::Vertex, label));
+        self.bury(ElementKind::Vertex, label, &places[..places.partition_point(|place| *place < end)])?;
         self.counter_mut(ElementKind::Vertex, label)?.live -= vertices.len() as u64;
         Ok(())
     }
@@ -156,6 +158,8 @@ struct FreeIntegers<'t> {
     /// The taken ones from `next` on.
     taken: std::iter::Peekable<heed::RoRange<'t, Bytes, Bytes>>,
     prefix: Vec<u8>,
+    space: Option<LabelId>,
+    reader: Reader<'t>,
 }
 
 impl<'t> FreeIntegers<'t> {
@@ -163,7 +167,7 @@ impl<'t> FreeIntegers<'t> {
         let start = names::key(space, &ExternalId::Int(first));
         let bounds = (Bound::Included(&start[..]), Bound::<&[u8]>::Unbounded);
         let taken = reader.tables.ids.range(reader.txn, &bounds).map_err(lmdb)?.peekable();
-        Ok(Self { next: first, taken, prefix: start[..start.len() - 8].to_vec() })
+        Ok(Self { next: first, taken, prefix: start[..start.len() - 8].to_vec(), space, reader: *reader })
     }
 
     fn next(&mut self) -> Result<i64> {
@@ -180,6 +184,7 @@ impl<'t> FreeIntegers<'t> {
                 Some(Err(_)) => {
                     self.taken.next().transpose().map_err(lmdb)?;
                 }
+                _ if self.reader.sealed_vertex(self.space, &ExternalId::Int(candidate))?.is_some() => {}
                 _ => return Ok(candidate),
             }
         }
@@ -229,14 +234,19 @@ impl<'a> NameBatch<'a> {
         for at in &self.order {
             key.clear();
             names::put(&mut key, self.space, ids(*at));
-            if last.is_none_or(|last| last < &key[..]) {
-                continue;
-            }
-            if table.get(txn, &key).map_err(lmdb)?.is_some() {
+            let is_beyond = last.is_none_or(|last| last < &key[..]);
+            if !is_beyond && table.get(txn, &key).map_err(lmdb)?.is_some() || self.is_sealed(t, ids(*at))? {
                 return Ok(Some(*at as usize));
             }
         }
         Ok(None)
+    }
+
+    fn is_sealed(&self, t: &HotTransaction, id: &ExternalId) -> Result<bool> {
+        match self.is_of_edges {
+            true => t.reader().sealed_edge(id).map(|found| found.is_some()),
+            false => t.reader().sealed_vertex(self.space, id).map(|found| found.is_some()),
+        }
     }
 
     /// Enters the names, each for the element `id` gives.

@@ -16,7 +16,7 @@ use mangrove_graph::{
     ValueType,
 };
 
-use crate::fault::corrupt;
+use crate::corrupt;
 
 /// Fails if the value cannot be stored.
 pub fn check_storable(value: &Value) -> Result<()> {

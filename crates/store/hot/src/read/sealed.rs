@@ -1,0 +1,142 @@
+//! What is sealed, under what the tables say since.
+
+use std::sync::Mutex;
+
+use hashbrown::HashMap;
+use mangrove_graph::{ElementKind, LabelId, Result};
+use mangrove_segment::column::Chunk;
+
+use super::Reader;
+use crate::block::{Block, SLOTS};
+use crate::fault::lmdb;
+use crate::key::{AdjacencyKey, Column, place, vertex_at};
+use crate::segment::{BLOCKS, Segment};
+use crate::store::locked;
+
+/// Where the tables say nothing of what is sealed, as far as a snapshot has asked.
+#[derive(Default)]
+pub struct Clean {
+    columns: Mutex<HashMap<Column, bool>>,
+    /// By direction (outgoing) and label of the vertices.
+    lists: Mutex<HashMap<(bool, LabelId), bool>>,
+}
+
+impl<'t> Reader<'t> {
+    /// The segment, if it has the element at a place, or had.
+    #[inline]
+    pub fn sealed(&self, kind: ElementKind, label: LabelId, place: u64) -> Option<&'t Segment> {
+        self.segment.filter(|segment| place < segment.end(kind, label))
+    }
+
+    /// The segment, if it has a block of a column, or could.
+    #[inline]
+    fn sealed_column(&self, column: Column, block: u64) -> Option<&'t Segment> {
+        let segment = self.sealed(column.kind, column.label, block * SLOTS as u64)?;
+        (column != Column::dead(column.kind, column.label)).then_some(segment)
+    }
+
+    /// The cells of a block, wherever they are; nothing if there are none.
+    pub fn block(&self, column: Column, block: u64) -> Result<Option<Block<'t>>> {
+        let Some(segment) = self.sealed_column(column, block) else { return self.table_block(column, block) };
+        if !self.is_clean(column)?
+            && let Some(found) = self.table_block(column, block)?
+        {
+            return Ok(Some(found).filter(|block| block.present != 0));
+        }
+        match segment.chunk(column, block / BLOCKS)? {
+            Some(chunk) => self.block_of(&chunk, column, block),
+            None => Ok(None),
+        }
+    }
+
+    /// A block of its chunk, without the dead.
+    pub fn block_of(&self, chunk: &Chunk<'t>, column: Column, block: u64) -> Result<Option<Block<'t>>> {
+        let at = (block % BLOCKS) as usize;
+        let stored = chunk.present(at);
+        if stored == 0 {
+            return Ok(None);
+        }
+        let present = stored & !self.dead(column.kind, column.label, block)?;
+        Ok((present != 0).then(|| Block::sealed(*chunk, chunk.before(at * SLOTS), stored, present)))
+    }
+
+    /// What takes the place of a sealed block of this column, or is in the tables alone; it may be empty.
+    pub fn table_block(&self, column: Column, block: u64) -> Result<Option<Block<'t>>> {
+        self.block_bytes(column, block)?.map(|bytes| self.parse(column, block, bytes)).transpose()
+    }
+
+    /// Whether a block is sealed: then what the tables have of it takes its place, even if that is nothing.
+    pub fn is_covered(&self, column: Column, block: u64) -> bool {
+        self.sealed_column(column, block).is_some()
+    }
+
+    /// The first block of a column that is not sealed.
+    pub fn covered_blocks(&self, column: Column) -> u64 {
+        match self.segment {
+            Some(segment) if column != Column::dead(column.kind, column.label) => {
+                segment.end(column.kind, column.label).div_ceil(SLOTS as u64)
+            }
+            _ => 0,
+        }
+    }
+
+    /// The slots of a block whose elements are alive.
+    pub fn alive(&self, kind: ElementKind, label: LabelId, block: u64) -> Result<u128> {
+        let column = Column::alive(kind, label);
+        match self.sealed_column(column, block) {
+            None => self.block_bytes(column, block)?.map_or(Ok(0), Block::presence),
+            Some(segment) => match segment.chunk(column, block / BLOCKS)? {
+                Some(chunk) => Ok(chunk.present((block % BLOCKS) as usize) & !self.dead(kind, label, block)?),
+                None => Ok(0),
+            },
+        }
+    }
+
+    /// The slots of a block whose elements were sealed, and then removed.
+    pub fn dead(&self, kind: ElementKind, label: LabelId, block: u64) -> Result<u128> {
+        let column = Column::dead(kind, label);
+        if self.is_clean(column)? {
+            return Ok(0);
+        }
+        self.block_bytes(column, block)?.map_or(Ok(0), Block::presence)
+    }
+
+    /// Whether the tables are known to say nothing of the sealed blocks of a column.
+    pub fn is_clean(&self, column: Column) -> Result<bool> {
+        let Some(segment) = self.segment else { return Ok(column == Column::dead(column.kind, column.label)) };
+        if column.is_fixed() {
+            return Ok(true);
+        }
+        let Some(clean) = self.clean else { return Ok(false) };
+        if let Some(known) = locked(&clean.columns).get(&column) {
+            return Ok(*known);
+        }
+        let end = segment.end(column.kind, column.label).div_ceil(SLOTS as u64);
+        let first = self.tables.columns.get_greater_than_or_equal_to(self.txn, &column.key(0)).map_err(lmdb)?;
+        let is_clean = match first {
+            Some((key, _)) => Column::parse(key).map(|(found, block)| found != column || block >= end).unwrap_or(false),
+            None => true,
+        };
+        locked(&clean.columns).insert(column, is_clean);
+        Ok(is_clean)
+    }
+
+    /// Whether the tables are known to have no edges of the sealed vertices of a label.
+    pub fn has_clean_lists(&self, outgoing: bool, label: LabelId) -> Result<bool> {
+        let (Some(segment), Some(clean)) = (self.segment, self.clean) else { return Ok(false) };
+        if let Some(known) = locked(&clean.lists).get(&(outgoing, label)) {
+            return Ok(*known);
+        }
+        let table = if outgoing { self.tables.out } else { self.tables.incoming };
+        let first = table.get_greater_than_or_equal_to(self.txn, &vertex_at(label, 0).0.to_be_bytes()).map_err(lmdb)?;
+        let is_clean = match first {
+            Some((key, _)) => {
+                let vertex = AdjacencyKey::parse(key)?.vertex;
+                vertex.label() != label || place(vertex.0) >= segment.end(ElementKind::Vertex, label)
+            }
+            None => true,
+        };
+        locked(&clean.lists).insert((outgoing, label), is_clean);
+        Ok(is_clean)
+    }
+}

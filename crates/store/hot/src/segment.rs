@@ -1,0 +1,262 @@
+//! The segment under the tables: what was sealed.
+//!
+//! ```text
+//!   <number>.seg    parts by key: what · kind · label · column or edge label · chunk of 65,536 places
+//!     0 contents    of every kind and label the end of its sealed places; how many chunks of names there are
+//!     1 column      cells
+//!     2, 3 lists    of edges that go out of, or come into, the vertices of a label
+//!     4 names       elements by the ids users know them by
+//! ```
+//! Places below the *end* of their label are sealed. What the tables say of a sealed block of a column takes the place of all
+//! that the segment says of it; edges of sealed vertices that are not sealed themselves are in the tables; a sealed element that
+//! was removed is in the column of the dead. Ends are multiples of a block.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use mangrove_graph::{ElementKind, ExternalId, LabelId, Result};
+use mangrove_segment::adjacency::Lists;
+use mangrove_segment::column::{Chunk, POSITIONS};
+use mangrove_segment::file::{PartKey, SegmentFile, SegmentWriter};
+use mangrove_segment::names::{self, Names};
+
+use crate::block::SLOTS;
+use crate::fault::corrupt;
+use crate::key::Column;
+
+const CONTENTS: u8 = 0;
+const COLUMN: u8 = 1;
+const OUT: u8 = 2;
+const IN: u8 = 3;
+const NAMES: u8 = 4;
+
+/// Blocks of a chunk.
+pub const BLOCKS: u64 = (POSITIONS / SLOTS) as u64;
+const EXTENSION: &str = "seg";
+const UNFINISHED: &str = "unfinished";
+
+/// An open segment.
+pub struct Segment {
+    pub number: u64,
+    file: SegmentFile,
+    contents: Contents,
+    /// As in the contents, by kind and number of the label.
+    ends: [Vec<u64>; 2],
+}
+
+/// What a segment says of itself.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Contents {
+    /// Of every label that has sealed places, where they end.
+    ends: BTreeMap<(ElementKind, LabelId), u64>,
+    /// By kind, how many bits of a name's hash say its chunk; nothing if nobody has a name.
+    name_bits: BTreeMap<ElementKind, u32>,
+}
+
+impl Contents {
+    pub fn set_end(&mut self, kind: ElementKind, label: LabelId, end: u64) {
+        self.ends.insert((kind, label), end);
+    }
+
+    /// The first place of a label that is not sealed.
+    pub fn end(&self, kind: ElementKind, label: LabelId) -> u64 {
+        self.ends.get(&(kind, label)).copied().unwrap_or(0)
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        out.extend_from_slice(&(self.ends.len() as u32).to_le_bytes());
+        for ((kind, label), end) in &self.ends {
+            out.push(*kind as u8);
+            out.extend_from_slice(&label.0.to_le_bytes());
+            out.extend_from_slice(&end.to_le_bytes());
+        }
+        for (kind, bits) in &self.name_bits {
+            out.extend_from_slice(&[*kind as u8, *bits as u8]);
+        }
+        out
+    }
+
+    fn parse(bytes: &[u8]) -> Option<Self> {
+        let mut contents = Self::default();
+        let (n, rest) = bytes.split_first_chunk()?;
+        let (ends, names) = rest.split_at_checked(u32::from_le_bytes(*n) as usize * 11)?;
+        for entry in ends.as_chunks::<11>().0 {
+            let [kind, a, b, end @ ..] = *entry;
+            contents.ends.insert((kind_of(kind)?, LabelId(u16::from_le_bytes([a, b]))), u64::from_le_bytes(end));
+        }
+        for [kind, bits] in names.as_chunks::<2>().0 {
+            contents.name_bits.insert(kind_of(*kind)?, u32::from(*bits).min(40));
+        }
+        Some(contents)
+    }
+}
+
+fn kind_of(code: u8) -> Option<ElementKind> {
+    [ElementKind::Vertex, ElementKind::Edge].into_iter().find(|kind| *kind as u8 == code)
+}
+
+pub fn path(directory: &Path, number: u64) -> PathBuf {
+    directory.join(number.to_string()).with_extension(EXTENSION)
+}
+
+/// Whether a file of this name is one of a segment, whole or not.
+pub fn is_file_name(name: &Path) -> bool {
+    name.extension().is_some_and(|extension| extension == EXTENSION || extension == UNFINISHED)
+}
+
+/// Removes the files of segments other than `number`: of those that were replaced, and of what was not finished.
+pub fn remove_others(directory: &Path, number: Option<u64>) -> io::Result<()> {
+    let keep = number.map(|number| path(directory, number));
+    for entry in std::fs::read_dir(directory)? {
+        let path = entry?.path();
+        if is_file_name(&path) && Some(&path) != keep.as_ref() {
+            std::fs::remove_file(path)?;
+        }
+    }
+    Ok(())
+}
+
+impl Segment {
+    /// # Errors
+    /// As those of [`SegmentFile::open`].
+    pub fn open(directory: &Path, number: u64) -> Result<Self> {
+        let file = SegmentFile::open(&path(directory, number))?;
+        let contents = file.get(PartKey { part: CONTENTS, kind: 0, label: 0, sub: 0, chunk: 0 })?;
+        let contents = contents.and_then(Contents::parse).ok_or_else(|| corrupt("a segment without its contents"))?;
+        let mut ends = [Vec::new(), Vec::new()];
+        for ((kind, label), end) in &contents.ends {
+            let ends = &mut ends[*kind as usize];
+            ends.resize(ends.len().max(usize::from(label.0) + 1), 0);
+            ends[usize::from(label.0)] = *end;
+        }
+        Ok(Self { number, file, contents, ends })
+    }
+
+    pub fn bytes(&self) -> u64 {
+        self.file.bytes()
+    }
+
+    pub fn file(&self) -> &SegmentFile {
+        &self.file
+    }
+
+    /// Writes a durable copy of the file into another directory.
+    pub fn copy_to(&self, directory: &Path) -> Result<()> {
+        self.file.copy_to(&path(directory, self.number))
+    }
+
+    /// The first place of a label that is not sealed.
+    #[inline]
+    pub fn end(&self, kind: ElementKind, label: LabelId) -> u64 {
+        self.ends[kind as usize].get(usize::from(label.0)).copied().unwrap_or(0)
+    }
+
+    /// The labels that have sealed places.
+    pub fn labels(&self) -> impl Iterator<Item = (ElementKind, LabelId, u64)> {
+        self.contents.ends.iter().map(|((kind, label), end)| (*kind, *label, *end))
+    }
+
+    /// The chunk of a column that blocks from `chunk` × 512 on are in.
+    pub fn chunk(&self, column: Column, chunk: u64) -> Result<Option<Chunk<'_>>> {
+        self.file.get(column_key(column, chunk))?.map(Chunk::parse).transpose()
+    }
+
+    /// The lists of edges of one label, of the vertices of a label from place `chunk` × 65,536 on.
+    pub fn lists(&self, outgoing: bool, vertices: LabelId, edges: LabelId, chunk: u64) -> Result<Option<Lists<'_>>> {
+        self.file.get(lists_key(outgoing, vertices, edges, chunk))?.map(Lists::parse).transpose()
+    }
+
+    /// The raw id of the element with this name for which `is_it` holds.
+    pub fn find(&self, kind: ElementKind, id: &ExternalId, is_it: impl FnMut(u64) -> Result<bool>) -> Result<Option<u64>> {
+        let Some(bits) = self.contents.name_bits.get(&kind) else { return Ok(None) };
+        let hash = names::hash(id);
+        match self.file.get(names_key(kind, names::chunk_of(hash, *bits)))? {
+            Some(chunk) => Names::parse(chunk)?.find(hash, is_it),
+            None => Ok(None),
+        }
+    }
+}
+
+fn column_key(column: Column, chunk: u64) -> PartKey {
+    PartKey { part: COLUMN, kind: column.kind as u8, label: column.label.0, sub: column.number(), chunk }
+}
+
+fn lists_key(outgoing: bool, vertices: LabelId, edges: LabelId, chunk: u64) -> PartKey {
+    PartKey { part: if outgoing { OUT } else { IN }, kind: 0, label: vertices.0, sub: edges.0.into(), chunk }
+}
+
+fn names_key(kind: ElementKind, chunk: u64) -> PartKey {
+    PartKey { part: NAMES, kind: kind as u8, label: 0, sub: 0, chunk }
+}
+
+/// A segment being written. Its file has its name when it is whole.
+pub struct Sealing {
+    writer: SegmentWriter,
+    contents: Contents,
+    bytes: Vec<u8>,
+}
+
+impl Sealing {
+    pub fn create(directory: &Path, number: u64, contents: Contents) -> Result<Self> {
+        Ok(Self { writer: SegmentWriter::create(&path(directory, number))?, contents, bytes: Vec::new() })
+    }
+
+    pub fn column(&mut self, column: Column, chunk: u64, encode: impl FnOnce(&mut Vec<u8>)) -> Result<()> {
+        self.put(column_key(column, chunk), encode)
+    }
+
+    pub fn lists(
+        &mut self,
+        outgoing: bool,
+        vertices: LabelId,
+        edges: LabelId,
+        chunk: u64,
+        encode: impl FnOnce(&mut Vec<u8>),
+    ) -> Result<()> {
+        self.put(lists_key(outgoing, vertices, edges, chunk), encode)
+    }
+
+    /// Adds all names of a kind: their hashes, and whose they are.
+    pub fn names(&mut self, kind: ElementKind, mut names: Vec<(u64, u64)>) -> Result<()> {
+        if names.is_empty() {
+            return Ok(());
+        }
+        let bits = names::chunk_bits(names.len() as u64);
+        self.contents.name_bits.insert(kind, bits);
+        names.sort_unstable();
+        for chunk in names.chunk_by(|a, b| names::chunk_of(a.0, bits) == names::chunk_of(b.0, bits)) {
+            self.put(names_key(kind, names::chunk_of(chunk[0].0, bits)), |out| names::encode(out, chunk))?;
+        }
+        Ok(())
+    }
+
+    fn put(&mut self, key: PartKey, encode: impl FnOnce(&mut Vec<u8>)) -> Result<()> {
+        self.bytes.clear();
+        encode(&mut self.bytes);
+        self.writer.put(key, &self.bytes)
+    }
+
+    /// Makes the file whole and durable.
+    pub fn finish(mut self) -> Result<()> {
+        let contents = self.contents.bytes();
+        self.writer.put(PartKey { part: CONTENTS, kind: 0, label: 0, sub: 0, chunk: 0 }, &contents)?;
+        self.writer.finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn contents_come_back() {
+        let mut contents = Contents::default();
+        contents.set_end(ElementKind::Vertex, LabelId(3), 1 << 40);
+        contents.set_end(ElementKind::Edge, LabelId(0), 128);
+        contents.name_bits.insert(ElementKind::Vertex, 5);
+        assert_eq!(Contents::parse(&contents.bytes()), Some(contents));
+        assert_eq!(Contents::parse(&[1, 0, 0, 0, 9]), None);
+    }
+}

@@ -1,0 +1,293 @@
+//! An adjacency chunk: the lists of edges of up to 65,536 consecutive vertices, of one direction and edge label. A list is found in
+//! O(1), and any edge in it is read in place.
+//!
+//! ```text
+//!   presence 1 | places 1 | labels 2 | positions 4 | edges 4 | zeros 4
+//!   | of every label of neighbours: where its codes begin 8, label 2, zeros 6
+//!   | [present: a set of positions] | starts | neighbours | edge places: a sequence of integers, or the first 8
+//! ```
+//! `presence` 0: every vertex has a list; 1: a set says which. `starts` is one longer than there are lists, and says where each
+//! begins. A neighbour's code is its place, plus where the codes of its label begin. `places` 1: edge places are consecutive, so
+//! that only the first is kept. Edges of a list are ordered by (time, place) for labels that have a time, else by place.
+
+use std::ops::Range;
+
+use mangrove_graph::{LabelId, Result, VertexId};
+
+use crate::bits::{self, Bits};
+use crate::column::POSITIONS;
+use crate::corrupt;
+use crate::ints::{self, Ints};
+
+const HEADER: usize = 16;
+const LABEL: usize = 16;
+const PLACE_BITS: u32 = 48;
+
+/// An edge in a list.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Entry {
+    pub neighbor: VertexId,
+    /// Shard and local of the edge.
+    pub edge: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Lists<'a> {
+    positions: usize,
+    present: Option<Bits<'a>>,
+    labels: &'a [[u8; LABEL]],
+    starts: Ints<'a>,
+    neighbors: Ints<'a>,
+    edges: Places<'a>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Places<'a> {
+    From(u64),
+    Each(Ints<'a>),
+}
+
+impl<'a> Lists<'a> {
+    /// Reads a chunk. O(1).
+    pub fn parse(data: &'a [u8]) -> Result<Self> {
+        let early = || corrupt("an adjacency chunk ends early");
+        let (header, rest) = data.split_first_chunk::<HEADER>().ok_or_else(early)?;
+        let [presence, consecutive, l0, l1, a, b, c, d, e, f, g, h, ..] = *header;
+        let (positions, count) = (u32::from_le_bytes([a, b, c, d]) as usize, u32::from_le_bytes([e, f, g, h]) as usize);
+        let (labels, rest) = rest.split_at_checked(usize::from(u16::from_le_bytes([l0, l1])) * LABEL).ok_or_else(early)?;
+        let labels = labels.as_chunks().0;
+        let (present, rest) = match presence {
+            0 => (None, rest),
+            _ => Bits::split(rest).map(|(bits, rest)| (Some(bits), rest))?,
+        };
+        let (starts, rest) = Ints::split(rest)?;
+        let (neighbors, rest) = Ints::split(rest)?;
+        let edges = match consecutive {
+            0 => Places::Each(Ints::split(rest)?.0),
+            _ => Places::From(u64::from_le_bytes(*rest.first_chunk().ok_or_else(early)?)),
+        };
+        let lists = present.map_or(positions, |bits| bits.ones());
+        let each = if let Places::Each(places) = edges { places.len() } else { count };
+        let fits = positions <= POSITIONS && present.is_none_or(|bits| bits.len() == positions);
+        if !fits
+            || starts.len() != lists + 1
+            || neighbors.len() != count
+            || each != count
+            || (count > 0 && labels.is_empty())
+        {
+            return Err(corrupt("an adjacency chunk that counts wrong"));
+        }
+        Ok(Self { positions, present, labels, starts, neighbors, edges })
+    }
+
+    /// The number of vertices it covers.
+    pub fn positions(&self) -> usize {
+        self.positions
+    }
+
+    /// The number of edges of all lists.
+    pub fn len(&self) -> usize {
+        self.neighbors.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Where among the edges the list of a vertex is; empty if it has none.
+    #[inline]
+    pub fn list(&self, position: usize) -> Range<usize> {
+        let rank = match &self.present {
+            _ if position >= self.positions => None,
+            Some(bits) => bits.rank(position),
+            None => Some(position),
+        };
+        let Some(rank) = rank.filter(|rank| rank + 1 < self.starts.len()) else { return 0..0 };
+        // Whatever the bytes, within the edges.
+        let (start, end) = (self.starts.get(rank) as usize, self.starts.get(rank + 1) as usize);
+        let end = end.min(self.len());
+        start.min(end)..end
+    }
+
+    /// The neighbour an edge leads to.
+    #[inline]
+    pub fn neighbor(&self, at: usize) -> VertexId {
+        self.vertex(self.neighbors.get(at) as u64)
+    }
+
+    /// Appends the neighbours of a part of a list.
+    #[inline]
+    pub fn neighbors(&self, list: Range<usize>, out: &mut Vec<VertexId>) {
+        match self.labels {
+            [only] => {
+                let (start, label) = label(only);
+                let base = (u64::from(label.0) << PLACE_BITS).wrapping_sub(start);
+                self.neighbors.each(list, |code| out.push(VertexId(base.wrapping_add(code as u64))));
+            }
+            _ => self.neighbors.each(list, |code| out.push(self.vertex(code as u64))),
+        }
+    }
+
+    fn vertex(&self, code: u64) -> VertexId {
+        let after = self.labels.partition_point(|entry| label(entry).0 <= code);
+        let (start, label) = self.labels.get(after.saturating_sub(1)).map_or((0, LabelId(0)), label);
+        VertexId(u64::from(label.0) << PLACE_BITS | code.wrapping_sub(start) & ((1 << PLACE_BITS) - 1))
+    }
+
+    /// Shard and local of an edge.
+    #[inline]
+    pub fn edge(&self, at: usize) -> u64 {
+        match self.edges {
+            Places::From(first) => first.wrapping_add(at as u64),
+            Places::Each(places) => places.get(at) as u64,
+        }
+    }
+
+    /// If edge places are consecutive, the first of them.
+    pub fn first_place(&self) -> Option<u64> {
+        if let Places::From(first) = self.edges { Some(first) } else { None }
+    }
+
+    /// The vertex in whose list an edge is, by position.
+    pub fn position_of(&self, at: usize) -> usize {
+        // The last list that begins at or before it; empty lists begin where the next does.
+        let list = self.starts.below(at as i64 + 1).saturating_sub(1);
+        let Some(bits) = &self.present else { return list };
+        let (mut low, mut high) = (0, self.positions);
+        while low < high {
+            let middle = low.midpoint(high);
+            if bits.before(middle + 1) <= list { low = middle + 1 } else { high = middle }
+        }
+        low
+    }
+}
+
+/// Where the codes of a label begin.
+fn label(entry: &[u8; LABEL]) -> (u64, LabelId) {
+    let [a, b, c, d, e, f, g, h, l0, l1, ..] = *entry;
+    (u64::from_le_bytes([a, b, c, d, e, f, g, h]), LabelId(u16::from_le_bytes([l0, l1])))
+}
+
+/// Appends the chunk of these lists, by position.
+///
+/// # Panics
+/// If there are more than [`POSITIONS`], or 2^32 edges or more.
+pub fn encode(out: &mut Vec<u8>, lists: &[Vec<Entry>]) {
+    assert!(lists.len() <= POSITIONS);
+    let edges: Vec<Entry> = lists.iter().flatten().copied().collect();
+    let count = u32::try_from(edges.len()).expect("fewer than 2^32 edges in a chunk");
+    let labels = code_ranges(&edges);
+    let consecutive = edges.windows(2).all(|pair| pair[1].edge == pair[0].edge + 1);
+    let sparse = lists.iter().any(Vec::is_empty);
+    out.extend_from_slice(&[u8::from(sparse), u8::from(consecutive)]);
+    out.extend_from_slice(&(labels.len() as u16).to_le_bytes());
+    out.extend_from_slice(&(lists.len() as u32).to_le_bytes());
+    out.extend_from_slice(&count.to_le_bytes());
+    out.extend_from_slice(&[0; 4]);
+    for (label, start) in &labels {
+        out.extend_from_slice(&start.to_le_bytes());
+        out.extend_from_slice(&label.0.to_le_bytes());
+        out.extend_from_slice(&[0; 6]);
+    }
+    if sparse {
+        bits::encode(out, &lists.iter().map(|list| !list.is_empty()).collect::<Vec<_>>());
+    }
+    let mut end = 0;
+    let ends = lists.iter().filter(|list| !sparse || !list.is_empty()).map(|list| {
+        end += list.len() as i64;
+        end
+    });
+    ints::encode(out, &std::iter::once(0).chain(ends).collect::<Vec<i64>>());
+    let code = |entry: &Entry| (labels[&entry.neighbor.label()] + place(entry.neighbor)) as i64;
+    ints::encode(out, &edges.iter().map(code).collect::<Vec<_>>());
+    if consecutive {
+        out.extend_from_slice(&edges.first().map_or(0, |entry| entry.edge).to_le_bytes());
+    } else {
+        ints::encode(out, &edges.iter().map(|entry| entry.edge as i64).collect::<Vec<_>>());
+    }
+}
+
+fn place(vertex: VertexId) -> u64 {
+    vertex.0 & ((1 << PLACE_BITS) - 1)
+}
+
+/// Where the codes of each label of neighbours begin: after those of the labels before it.
+fn code_ranges(edges: &[Entry]) -> std::collections::BTreeMap<LabelId, u64> {
+    let mut ends = std::collections::BTreeMap::new();
+    for entry in edges {
+        let end: &mut u64 = ends.entry(entry.neighbor.label()).or_default();
+        *end = (*end).max(place(entry.neighbor) + 1);
+    }
+    let mut start = 0;
+    ends.values_mut().for_each(|end| start += std::mem::replace(end, start));
+    ends
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn lists() -> impl Strategy<Value = Vec<Vec<Entry>>> {
+        let neighbor = (0u16..3, prop_oneof![0u64..300, 0u64..1 << 40]);
+        let list = prop::collection::vec((neighbor, 0u64..1 << 45), 0..9);
+        (prop::collection::vec(list, 0..80), any::<bool>(), any::<bool>()).prop_map(|(lists, one_label, numbered)| {
+            let mut next = 1000;
+            let entry = |((label, place), edge): ((u16, u64), u64)| {
+                next += 1;
+                let label = if one_label { 7 } else { label };
+                Entry {
+                    neighbor: VertexId(u64::from(label) << PLACE_BITS | place),
+                    edge: if numbered { next } else { edge },
+                }
+            };
+            let mut entry = entry;
+            lists.into_iter().map(|list| list.into_iter().map(&mut entry).collect()).collect()
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn lists_come_back(lists in lists()) {
+            let mut bytes = Vec::new();
+            encode(&mut bytes, &lists);
+            let chunk = Lists::parse(&bytes).unwrap();
+            prop_assert_eq!((chunk.positions(), chunk.len()), (lists.len(), lists.iter().map(Vec::len).sum()));
+            for (position, list) in lists.iter().enumerate() {
+                let range = chunk.list(position);
+                let back: Vec<Entry> =
+                    range.clone().map(|at| Entry { neighbor: chunk.neighbor(at), edge: chunk.edge(at) }).collect();
+                prop_assert_eq!(&back, list);
+                let mut neighbors = Vec::new();
+                chunk.neighbors(range.clone(), &mut neighbors);
+                prop_assert_eq!(neighbors, list.iter().map(|entry| entry.neighbor).collect::<Vec<_>>());
+                for at in range {
+                    prop_assert_eq!(chunk.position_of(at), position);
+                }
+            }
+            prop_assert_eq!(chunk.list(lists.len()), 0..0);
+        }
+
+        #[test]
+        fn damaged_lists_are_refused_or_read(
+            lists in lists(), flips in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4),
+            cut in any::<prop::sample::Index>(),
+        ) {
+            let mut bytes = Vec::new();
+            encode(&mut bytes, &lists);
+            for (at, byte) in flips {
+                let at = at.index(bytes.len());
+                bytes[at] = byte;
+            }
+            bytes.truncate(cut.index(bytes.len() + 1));
+            if let Ok(chunk) = Lists::parse(&bytes) {
+                for position in 0..chunk.positions().min(500) {
+                    for at in chunk.list(position).take(100) {
+                        let _ = (chunk.neighbor(at), chunk.edge(at));
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,295 @@
+//! A segment's file: parts, each found by its key, and a directory of them. It is written once, and mapped into memory.
+//!
+//! ```text
+//!   magic 8 "MGRVSEG1", zeros 56 | parts, each filled up with zeros to a multiple of 64 | directory | footer
+//!
+//!   directory   of every part, by key: key 16 | offset 8 | length 8 | checksum 8
+//!   key         part 1 | kind 1 | label 2 | sub 4 | chunk 8; big-endian, so that the order of bytes is the order of keys
+//!   footer      offset of the directory 8 | number of parts 8 | checksum of the directory and the 16 bytes before 8
+//!               | format 4 | zeros 4 | magic 8
+//! ```
+//! Checksums are XXH3 of 64 bits; that of a part is over the zeros after it too, so that no byte of a file is in none. That of the directory is verified when a file is opened, that of a part when it is first asked
+//! for by a process; so what a file gives was in it when it was written. Integers outside keys are little-endian.
+
+use std::fs::File;
+use std::io::{BufWriter, Seek, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use mangrove_graph::{GraphError, Result};
+use memmap2::Mmap;
+use xxhash_rust::xxh3::{Xxh3Default, xxh3_64};
+
+const MAGIC: [u8; 8] = *b"MGRVSEG1";
+/// The format this code reads and writes.
+pub const FORMAT: u32 = 1;
+const ALIGN: usize = 64;
+const KEY: usize = 16;
+const ENTRY: usize = 40;
+const FOOTER: usize = 40;
+
+/// What a part is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct PartKey {
+    pub part: u8,
+    pub kind: u8,
+    pub label: u16,
+    /// The column, or the label of edges.
+    pub sub: u32,
+    pub chunk: u64,
+}
+
+impl PartKey {
+    fn bytes(self) -> [u8; KEY] {
+        let mut bytes = [0; KEY];
+        bytes[..2].copy_from_slice(&[self.part, self.kind]);
+        bytes[2..4].copy_from_slice(&self.label.to_be_bytes());
+        bytes[4..8].copy_from_slice(&self.sub.to_be_bytes());
+        bytes[8..].copy_from_slice(&self.chunk.to_be_bytes());
+        bytes
+    }
+}
+
+/// An open segment file.
+pub struct SegmentFile {
+    path: PathBuf,
+    map: Mmap,
+    /// Where the directory begins.
+    directory: usize,
+    /// Of every part, whether its checksum was verified.
+    verified: Box<[AtomicBool]>,
+}
+
+impl SegmentFile {
+    /// Opens a file, and verifies its directory. O(parts).
+    ///
+    /// # Errors
+    /// [`GraphError::Storage`] if it cannot be read, [`GraphError::Corrupt`] if it is damaged, [`GraphError::Invalid`] if a newer
+    /// version wrote it.
+    pub fn open(path: &Path) -> Result<Self> {
+        let file = File::open(path).map_err(GraphError::storage)?;
+        // SAFETY: segment files are never changed once they have their name; one that is cut short or written over by others while
+        // it is mapped may end the process, as with any mapped file.
+        let map = unsafe { Mmap::map(&file) }.map_err(GraphError::storage)?;
+        let damaged = |what: &str| GraphError::corrupt(format!("{}: {what}", path.display()));
+        let body = map.len().checked_sub(FOOTER).ok_or_else(|| damaged("it is too short for a segment"))?;
+        let footer = &map[body..];
+        let zeros = |bytes: &[u8]| bytes.iter().all(|byte| *byte == 0);
+        if footer[32..] != MAGIC || !zeros(&footer[28..32]) || map[..8] != MAGIC || !zeros(&map[8..map.len().min(ALIGN)]) {
+            return Err(damaged("it is no segment, or was cut short"));
+        }
+        let format = u32::from_le_bytes([footer[24], footer[25], footer[26], footer[27]]);
+        if format != FORMAT {
+            return Err(GraphError::Invalid(format!(
+                "{} has segment format {format}, and this version of Mangrove reads format {FORMAT}",
+                path.display()
+            )));
+        }
+        let directory = usize::try_from(word(&footer[..8])).unwrap_or(usize::MAX);
+        let parts = usize::try_from(word(&footer[8..16])).unwrap_or(usize::MAX);
+        let fits = parts.checked_mul(ENTRY).and_then(|bytes| bytes.checked_add(directory)) == Some(body);
+        if !fits || xxh3_64(&map[directory..body + 16]) != word(&footer[16..24]) {
+            return Err(damaged("its directory is damaged"));
+        }
+        let segment =
+            Self { path: path.into(), map, directory, verified: (0..parts).map(|_| AtomicBool::new(false)).collect() };
+        for at in 0..parts {
+            let (start, len) = segment.range(at);
+            if start.checked_add(len).and_then(|end| end.checked_next_multiple_of(ALIGN)).is_none_or(|end| end > directory) {
+                return Err(damaged("a part beyond its end"));
+            }
+        }
+        Ok(segment)
+    }
+
+    fn entry(&self, at: usize) -> &[u8] {
+        &self.map[self.directory + at * ENTRY..][..ENTRY]
+    }
+
+    fn range(&self, at: usize) -> (usize, usize) {
+        let entry = self.entry(at);
+        let size = |bytes| usize::try_from(word(bytes)).unwrap_or(usize::MAX);
+        (size(&entry[KEY..KEY + 8]), size(&entry[KEY + 8..KEY + 16]))
+    }
+
+    /// The number of parts.
+    pub fn parts(&self) -> usize {
+        self.verified.len()
+    }
+
+    /// The place of a part in the directory. O(log parts).
+    pub fn find(&self, key: PartKey) -> Option<usize> {
+        let key = key.bytes();
+        let (mut low, mut high) = (0, self.parts());
+        while low < high {
+            let middle = low.midpoint(high);
+            if self.entry(middle)[..KEY] < key[..] { low = middle + 1 } else { high = middle }
+        }
+        (low < self.parts() && self.entry(low)[..KEY] == key).then_some(low)
+    }
+
+    /// A part's bytes, verified.
+    ///
+    /// # Errors
+    /// [`GraphError::Corrupt`], which names the file and the place, if they are not what was written.
+    pub fn part(&self, at: usize) -> Result<&[u8]> {
+        let (start, len) = self.range(at);
+        let filled = &self.map[start..(start + len).next_multiple_of(ALIGN)];
+        if !self.verified[at].load(Ordering::Relaxed) {
+            if xxh3_64(filled) != word(&self.entry(at)[KEY + 16..]) {
+                let what = format!("{}: the {len} bytes from {start} on are damaged", self.path.display());
+                return Err(GraphError::corrupt(what));
+            }
+            self.verified[at].store(true, Ordering::Relaxed);
+        }
+        Ok(&filled[..len])
+    }
+
+    /// A part's bytes by its key, if there is such a part.
+    pub fn get(&self, key: PartKey) -> Result<Option<&[u8]>> {
+        self.find(key).map(|at| self.part(at)).transpose()
+    }
+
+    /// Verifies every part.
+    pub fn verify(&self) -> Result<()> {
+        (0..self.parts()).try_for_each(|at| self.part(at).map(|_| ()))
+    }
+
+    /// Writes a durable copy of the file, which is as it was when it was opened even if it has been removed since.
+    pub fn copy_to(&self, path: &Path) -> Result<()> {
+        let mut copy = File::create(path).map_err(written)?;
+        copy.write_all(&self.map).and_then(|()| copy.sync_all()).map_err(written)
+    }
+
+    pub fn bytes(&self) -> u64 {
+        self.map.len() as u64
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+fn word(bytes: &[u8]) -> u64 {
+    bytes.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes))
+}
+
+/// A segment file being written, under another name until it is whole.
+pub struct SegmentWriter {
+    path: PathBuf,
+    unfinished: PathBuf,
+    out: BufWriter<File>,
+    entries: Vec<(PartKey, u64, u64, u64)>,
+    end: u64,
+}
+
+impl SegmentWriter {
+    /// Begins a file that is not there yet.
+    pub fn create(path: &Path) -> Result<Self> {
+        let unfinished = path.with_extension("unfinished");
+        let mut out = BufWriter::with_capacity(1 << 20, File::create(&unfinished).map_err(GraphError::storage)?);
+        let mut first = [0; ALIGN];
+        first[..MAGIC.len()].copy_from_slice(&MAGIC);
+        out.write_all(&first).map_err(written)?;
+        Ok(Self { path: path.into(), unfinished, out, entries: Vec::new(), end: ALIGN as u64 })
+    }
+
+    /// Adds a part. Parts may come in any order, each key once.
+    pub fn put(&mut self, key: PartKey, bytes: &[u8]) -> Result<()> {
+        let filling = &[0; ALIGN][..bytes.len().next_multiple_of(ALIGN) - bytes.len()];
+        let mut checksum = Xxh3Default::new();
+        for written_now in [bytes, filling] {
+            checksum.update(written_now);
+            self.out.write_all(written_now).map_err(written)?;
+        }
+        self.entries.push((key, self.end, bytes.len() as u64, checksum.digest()));
+        self.end += (bytes.len() + filling.len()) as u64;
+        Ok(())
+    }
+
+    /// Makes the file whole and durable, under its name.
+    pub fn finish(mut self) -> Result<()> {
+        self.entries.sort_unstable_by_key(|(key, ..)| key.bytes());
+        let mut tail = Vec::with_capacity(self.entries.len() * ENTRY + FOOTER);
+        for (key, start, len, checksum) in &self.entries {
+            tail.extend_from_slice(&key.bytes());
+            [start, len, checksum].iter().for_each(|word| tail.extend_from_slice(&word.to_le_bytes()));
+        }
+        tail.extend_from_slice(&self.end.to_le_bytes());
+        tail.extend_from_slice(&(self.entries.len() as u64).to_le_bytes());
+        let checksum = xxh3_64(&tail);
+        tail.extend_from_slice(&checksum.to_le_bytes());
+        tail.extend_from_slice(&FORMAT.to_le_bytes());
+        tail.extend_from_slice(&[0; 4]);
+        tail.extend_from_slice(&MAGIC);
+        debug_assert_eq!(self.out.stream_position().ok(), Some(self.end));
+        self.out.write_all(&tail).map_err(written)?;
+        let file = self.out.into_inner().map_err(|error| written(error.into_error()))?;
+        file.sync_all().map_err(written)?;
+        std::fs::rename(&self.unfinished, &self.path).map_err(written)?;
+        let directory = self.path.parent().unwrap_or(Path::new("."));
+        if cfg!(unix) { File::open(directory).and_then(|directory| directory.sync_all()).map_err(written) } else { Ok(()) }
+    }
+}
+
+fn written(error: std::io::Error) -> GraphError {
+    use std::io::ErrorKind::*;
+    match error.kind() {
+        StorageFull | QuotaExceeded | FileTooLarge => GraphError::DiskFull,
+        _ => GraphError::storage(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(part: u8, chunk: u64) -> PartKey {
+        PartKey { part, kind: 1, label: 3, sub: 77, chunk }
+    }
+
+    fn written_file(directory: &Path) -> PathBuf {
+        let path = directory.join("1.seg");
+        let mut writer = SegmentWriter::create(&path).unwrap();
+        for (key, bytes) in [(key(2, 5), &b"lists"[..]), (key(1, 300), b""), (key(1, 2), b"cells and more cells")] {
+            writer.put(key, bytes).unwrap();
+        }
+        assert!(!path.exists(), "it has its name only when it is whole");
+        writer.finish().unwrap();
+        path
+    }
+
+    #[test]
+    fn parts_are_found_by_their_keys() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = written_file(directory.path());
+        let file = SegmentFile::open(&path).unwrap();
+        assert_eq!(file.parts(), 3);
+        assert_eq!(file.get(key(1, 2)).unwrap(), Some(&b"cells and more cells"[..]));
+        assert_eq!(file.get(key(1, 300)).unwrap(), Some(&b""[..]));
+        assert_eq!(file.get(key(2, 5)).unwrap(), Some(&b"lists"[..]));
+        assert_eq!(file.get(key(1, 3)).unwrap(), None);
+        file.verify().unwrap();
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn every_flipped_byte_is_noticed() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = written_file(directory.path());
+        let whole = std::fs::read(&path).unwrap();
+        let damaged = directory.path().join("damaged.seg");
+        for at in 0..whole.len() {
+            let mut bytes = whole.clone();
+            bytes[at] ^= 0x10;
+            std::fs::write(&damaged, &bytes).unwrap();
+            let opened = SegmentFile::open(&damaged).and_then(|file| file.verify());
+            let error = opened.expect_err(&format!("byte {at} of {}", whole.len()));
+            assert!(error.to_string().contains("damaged.seg"), "byte {at}: {error}");
+        }
+        for len in 0..whole.len() {
+            std::fs::write(&damaged, &whole[..len]).unwrap();
+            assert!(SegmentFile::open(&damaged).is_err(), "{len} bytes");
+        }
+    }
+}

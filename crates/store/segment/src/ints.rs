@@ -1,0 +1,329 @@
+//! Sequences of integers, each read in O(1), in as few bits as fit.
+//!
+//! ```text
+//!   form 1 | width 1 | zeros 2 | len 4 | base 8 | slope 8 | bits, eight zero bytes                    a line
+//!   form 1 | zeros 3          | len 4 | of every 128: base 8, width 1, start 7 | bits, eight zero bytes       blocks
+//! ```
+//! On a line, integer i is base + (slope · i >> 32) + the i-th bits: ids and times that grow evenly take few bits, or none. In
+//! blocks, it is the base of its block + its bits there; so a few large ones do not widen all. Arithmetic wraps at 64 bits.
+//! Bits are packed least significant first; widths are 0 to 56, or 64. `start` counts bytes from the first block's bits.
+
+use mangrove_graph::{GraphError, Result};
+
+const LINE: u8 = 0;
+const BLOCKS: u8 = 1;
+const BLOCK: usize = 128;
+const LINE_HEADER: usize = 24;
+const BLOCKS_HEADER: usize = 8;
+const BLOCK_HEADER: usize = 16;
+/// Bytes after packed bits, so that any integer is one load of eight bytes.
+const PADDING: usize = 8;
+/// Blocks are read in two steps, so they have to save more than a twentieth.
+const BLOCKS_WORTH: f64 = 0.95;
+
+#[derive(Clone, Copy, Debug)]
+pub struct Ints<'a> {
+    len: usize,
+    form: Form<'a>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Form<'a> {
+    Line { base: u64, slope: u64, width: u32, bits: &'a [u8] },
+    Blocks { headers: &'a [[u8; BLOCK_HEADER]], bits: &'a [u8] },
+}
+
+/// The bits an offset up to `max` takes.
+fn width_of(max: u64) -> u32 {
+    match u64::BITS - max.leading_zeros() {
+        57.. => 64,
+        width => width,
+    }
+}
+
+#[inline]
+fn packed(bits: &[u8], width: u32, at: usize) -> u64 {
+    let bit = at * width as usize;
+    let mut word = [0; 8];
+    word.copy_from_slice(&bits[bit / 8..bit / 8 + 8]);
+    let mask = if width == 64 { u64::MAX } else { (1 << width) - 1 };
+    u64::from_le_bytes(word) >> (bit % 8) & mask
+}
+
+fn pack(out: &mut Vec<u8>, values: impl Iterator<Item = u64>, width: u32) {
+    let (mut pending, mut filled) = (0u128, 0);
+    for value in values {
+        pending |= u128::from(value) << filled;
+        filled += width;
+        while filled >= 8 {
+            out.push(pending as u8);
+            pending >>= 8;
+            filled -= 8;
+        }
+    }
+    if filled > 0 {
+        out.push(pending as u8);
+    }
+}
+
+#[inline]
+fn on_line(slope: u64, at: usize) -> u64 {
+    ((u128::from(slope) * at as u128) >> 32) as u64
+}
+
+/// A line under the values, and the bits they stand above it.
+struct Fit {
+    base: u64,
+    slope: u64,
+    width: u32,
+}
+
+impl Fit {
+    fn new(values: &[i64], slope: u64) -> Self {
+        let above = |(at, value): (usize, &i64)| value.wrapping_sub(on_line(slope, at) as i64);
+        let (low, high) = values
+            .iter()
+            .enumerate()
+            .map(above)
+            .fold((i64::MAX, i64::MIN), |(low, high), above| (low.min(above), high.max(above)));
+        let (low, high) = if values.is_empty() { (0, 0) } else { (low, high) };
+        Self { base: low as u64, slope, width: width_of(high.wrapping_sub(low) as u64) }
+    }
+
+    /// The flat one, or the one from the first to the last value if that takes fewer bits.
+    fn best(values: &[i64]) -> Self {
+        let flat = Self::new(values, 0);
+        let (Some(first), Some(last), steps @ 1..) = (values.first(), values.last(), values.len().saturating_sub(1)) else {
+            return flat;
+        };
+        // A line only up, and not so steep that it would wrap.
+        let Some(rise) = last.checked_sub(*first).filter(|rise| (1..1 << 56).contains(rise)) else { return flat };
+        let sloped = Self::new(values, ((rise as u128) << 32) as u64 / steps as u64);
+        if sloped.width < flat.width { sloped } else { flat }
+    }
+
+    fn bits(&self, at: usize, value: i64) -> u64 {
+        (value as u64).wrapping_sub(self.base).wrapping_sub(on_line(self.slope, at))
+    }
+
+    fn bytes(&self, len: usize) -> usize {
+        LINE_HEADER + (len * self.width as usize).div_ceil(8) + PADDING
+    }
+}
+
+/// Appends the integers, in the form that is smallest.
+///
+/// # Panics
+/// If there are 2^32 or more.
+pub fn encode(out: &mut Vec<u8>, values: &[i64]) {
+    let len = u32::try_from(values.len()).expect("fewer than 2^32 integers");
+    let line = Fit::best(values);
+    let blocks: Vec<Fit> = values.chunks(BLOCK).map(|block| Fit::new(block, 0)).collect();
+    let in_blocks = blocks.iter().map(|fit| BLOCK_HEADER + block_bytes(fit.width)).sum::<usize>();
+    if (BLOCKS_HEADER + in_blocks + PADDING) as f64 >= BLOCKS_WORTH * line.bytes(values.len()) as f64 {
+        out.extend_from_slice(&[LINE, line.width as u8, 0, 0]);
+        out.extend_from_slice(&len.to_le_bytes());
+        out.extend_from_slice(&line.base.to_le_bytes());
+        out.extend_from_slice(&line.slope.to_le_bytes());
+        pack(out, values.iter().enumerate().map(|(at, value)| line.bits(at, *value)), line.width);
+    } else {
+        out.extend_from_slice(&[BLOCKS, 0, 0, 0]);
+        out.extend_from_slice(&len.to_le_bytes());
+        let mut start = 0u64;
+        for fit in &blocks {
+            out.extend_from_slice(&fit.base.to_le_bytes());
+            out.extend_from_slice(&(start << 8 | u64::from(fit.width)).to_le_bytes());
+            start += block_bytes(fit.width) as u64;
+        }
+        for (fit, block) in blocks.iter().zip(values.chunks(BLOCK)) {
+            let first = out.len();
+            pack(out, block.iter().map(|value| fit.bits(0, *value)), fit.width);
+            out.resize(first + block_bytes(fit.width), 0);
+        }
+    }
+    out.extend_from_slice(&[0; PADDING]);
+}
+
+impl<'a> Ints<'a> {
+    /// Takes a sequence off the front of `data`.
+    pub fn split(data: &'a [u8]) -> Result<(Self, &'a [u8])> {
+        let early = || GraphError::corrupt("a sequence of integers ends early");
+        let (header, rest) = data.split_first_chunk::<8>().ok_or_else(early)?;
+        let [form, width, _, _, a, b, c, d] = *header;
+        let len = u32::from_le_bytes([a, b, c, d]) as usize;
+        let (form, rest) = match form {
+            LINE => {
+                let (base, rest) = rest.split_first_chunk().ok_or_else(early)?;
+                let (slope, rest) = rest.split_first_chunk().ok_or_else(early)?;
+                let width = valid(width)?;
+                let (bits, rest) = rest.split_at_checked((len * width as usize).div_ceil(8) + PADDING).ok_or_else(early)?;
+                (Form::Line { base: u64::from_le_bytes(*base), slope: u64::from_le_bytes(*slope), width, bits }, rest)
+            }
+            BLOCKS => Self::split_blocks(len, rest)?,
+            _ => return Err(GraphError::corrupt("integers of an unknown form")),
+        };
+        Ok((Self { len, form }, rest))
+    }
+
+    fn split_blocks(len: usize, data: &'a [u8]) -> Result<(Form<'a>, &'a [u8])> {
+        let early = || GraphError::corrupt("a sequence of integers ends early");
+        let (headers, rest) = data.split_at_checked(len.div_ceil(BLOCK) * BLOCK_HEADER).ok_or_else(early)?;
+        let headers = headers.as_chunks::<BLOCK_HEADER>().0;
+        let end = match headers.last().map(block) {
+            Some((_, width, start)) => start.checked_add(block_bytes(valid(width as u8)?)).ok_or_else(early)?,
+            None => 0,
+        };
+        let (bits, rest) = rest.split_at_checked(end.saturating_add(PADDING)).ok_or_else(early)?;
+        Ok((Form::Blocks { headers, bits }, rest))
+    }
+
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// # Panics
+    /// If `at` is not below `len()`.
+    #[inline]
+    pub fn get(&self, at: usize) -> i64 {
+        assert!(at < self.len);
+        match self.form {
+            Form::Line { base, slope: 0, width, bits } => base.wrapping_add(packed(bits, width, at)) as i64,
+            Form::Line { base, slope, width, bits } => {
+                base.wrapping_add(on_line(slope, at)).wrapping_add(packed(bits, width, at)) as i64
+            }
+            Form::Blocks { headers, bits } => {
+                let (base, width, start) = block(&headers[at / BLOCK]);
+                // Whatever the bytes, within them.
+                let width = width.min(64);
+                let Some(last) = bits.len().checked_sub(block_bytes(width) + PADDING) else { return base as i64 };
+                base.wrapping_add(packed(&bits[start.min(last)..], width, at % BLOCK)) as i64
+            }
+        }
+    }
+
+    /// The integers of a range, in order.
+    ///
+    /// # Panics
+    /// If the range is not within `len()`.
+    #[inline]
+    pub fn each(&self, range: std::ops::Range<usize>, mut f: impl FnMut(i64)) {
+        assert!(range.end <= self.len);
+        match self.form {
+            Form::Line { base, slope: 0, width, bits } => {
+                range.for_each(|at| f(base.wrapping_add(packed(bits, width, at)) as i64));
+            }
+            _ => range.for_each(|at| f(self.get(at))),
+        }
+    }
+
+    /// How many of the first integers are below `bound`, of a sequence that does not fall.
+    pub fn below(&self, bound: i64) -> usize {
+        let (mut low, mut high) = (0, self.len);
+        while low < high {
+            let middle = low.midpoint(high);
+            if self.get(middle) < bound { low = middle + 1 } else { high = middle }
+        }
+        low
+    }
+}
+
+fn block_bytes(width: u32) -> usize {
+    width as usize * BLOCK / 8
+}
+
+fn valid(width: u8) -> Result<u32> {
+    if width <= 56 || width == 64 { Ok(width.into()) } else { Err(GraphError::corrupt("integers of an impossible width")) }
+}
+
+/// Base, width and start of a block.
+#[inline]
+fn block(header: &[u8; BLOCK_HEADER]) -> (u64, u32, usize) {
+    let (words, _) = header.as_chunks::<8>();
+    let word = u64::from_le_bytes(words[1]);
+    (u64::from_le_bytes(words[0]), (word & 0xFF) as u32, (word >> 8) as usize)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn sequence() -> impl Strategy<Value = Vec<i64>> {
+        let step = prop_oneof![3 => 0i64..50, 1 => any::<i64>().prop_map(|v| v >> 40), 1 => any::<i64>()];
+        (any::<i64>(), 0u32..63, prop::collection::vec(step, 0..600), any::<bool>()).prop_map(
+            |(base, shift, steps, growing)| {
+                let base = base >> shift;
+                if growing {
+                    steps
+                        .iter()
+                        .scan(base, |sum, step| {
+                            *sum = sum.saturating_add((step & 0xFFFF).abs());
+                            Some(*sum)
+                        })
+                        .collect()
+                } else {
+                    steps.iter().map(|step| base.wrapping_add(*step)).collect()
+                }
+            },
+        )
+    }
+
+    proptest! {
+        #[test]
+        fn integers_come_back(values in sequence()) {
+            let mut bytes = Vec::new();
+            encode(&mut bytes, &values);
+            bytes.push(7);
+            let (ints, rest) = Ints::split(&bytes).unwrap();
+            prop_assert_eq!((ints.len(), rest), (values.len(), &[7u8][..]));
+            prop_assert!((0..values.len()).all(|at| ints.get(at) == values[at]));
+            let mut all = Vec::new();
+            ints.each(0..values.len(), |value| all.push(value));
+            prop_assert_eq!(&all, &values);
+            if values.is_sorted() {
+                for bound in values.iter().flat_map(|v| [*v, v.saturating_add(1)]) {
+                    prop_assert_eq!(ints.below(bound), values.partition_point(|v| *v < bound));
+                }
+            }
+        }
+
+        #[test]
+        fn damaged_integers_are_refused_or_read(
+            values in sequence(), flips in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4),
+            cut in any::<prop::sample::Index>(),
+        ) {
+            let mut bytes = Vec::new();
+            encode(&mut bytes, &values);
+            for (at, byte) in flips {
+                let at = at.index(bytes.len());
+                bytes[at] = byte;
+            }
+            bytes.truncate(cut.index(bytes.len() + 1));
+            if let Ok((ints, _)) = Ints::split(&bytes) {
+                (0..ints.len().min(2000)).for_each(|at| assert_eq!(ints.get(at), ints.get(at)));
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_regular_takes_no_bits() {
+        let size = |values: &[i64]| {
+            let mut bytes = Vec::new();
+            encode(&mut bytes, values);
+            bytes.len()
+        };
+        let (plain, few) = (LINE_HEADER + PADDING, 10_000usize);
+        assert_eq!(size(&vec![42; few]), plain);
+        assert_eq!(size(&(0..few as i64).collect::<Vec<_>>()), plain);
+        let uneven: Vec<i64> = (0..few as i64).map(|i| 1_600_000_000 + 37 * i + i * i % 11).collect();
+        assert!(size(&uneven) < plain + few, "{}", size(&uneven));
+        let mut hub = vec![1i64; few];
+        hub[5000] = 1 << 40;
+        assert!(size(&hub) < few, "{}", size(&hub));
+    }
+}
