@@ -462,7 +462,7 @@ impl Database {
         let outcome = py.detach(|| {
             let snapshot = inner.snapshot()?;
             let counts = snapshot.statistics()?;
-            Ok::<_, mangrove::StoreError>((snapshot.schema().clone(), counts, inner.stats()?.file_bytes))
+            Ok::<_, mangrove::StoreError>((snapshot.schema().clone(), counts, inner.stats()?.disk_bytes()))
         });
         let (schema, counts, disk_bytes) = raised(outcome)?;
         let out = PyDict::new(py);

@@ -246,6 +246,23 @@ fn backups_made_while_a_writer_writes_are_consistent() {
 }
 
 #[test]
+fn a_compacted_database_is_asked_changed_and_checked() {
+    let place = Place::new();
+    place.people();
+    let all = "g.V().order().by(id).elementMap()";
+    let before = place.json("db.mg", all);
+    place.mangrove(&["compact", "db.mg"]).succeeded();
+    assert_eq!(place.json("db.mg", all), before);
+    place.mangrove(&["query", "db.mg", "g.V().limit(1).property('seen', true)"]).succeeded();
+    assert_ne!(place.json("db.mg", all), before);
+    place.mangrove(&["check", "db.mg"]).succeeded();
+    let mut files = std::fs::read_dir(place.path("db.mg/hot")).unwrap().map(|entry| entry.unwrap().path());
+    let segment = files.find(|path| path.extension().is_some_and(|extension| extension == "seg")).unwrap();
+    std::fs::remove_file(&segment).unwrap();
+    place.mangrove(&["query", "db.mg", "g.V().count()"]).failed(1, &[&segment.file_name().unwrap().to_string_lossy()]);
+}
+
+#[test]
 fn the_shell_runs_what_is_piped_in() {
     let place = Place::new();
     place.people();

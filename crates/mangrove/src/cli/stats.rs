@@ -50,7 +50,7 @@ pub fn summary(database: &Database) -> Result<String, Failure> {
         table.add_row([Cell::new(name(kind)), Cell::new("(all)"), number(total(&schema, &counts, kind))]);
     }
     let stats = database.stats()?;
-    let disk = indicatif::HumanBytes(stats.file_bytes + stats.segment_bytes);
+    let disk = indicatif::HumanBytes(stats.disk_bytes());
     let sealed = indicatif::HumanBytes(stats.segment_bytes);
     Ok(format!("{table}\n{disk} on disk, {sealed} of it compressed\n"))
 }
@@ -158,7 +158,7 @@ fn as_json(database: &Database) -> Result<Json, Failure> {
         "edgeLabels": describe(ElementKind::Edge),
         "indexes": indexes.collect::<Vec<_>>(),
         "idSpace": match schema.id_space { IdSpace::Graph => "graph", IdSpace::Label => "label" },
-        "diskBytes": database.stats()?.file_bytes,
+        "diskBytes": database.stats()?.disk_bytes(),
     }))
 }
 

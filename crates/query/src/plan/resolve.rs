@@ -9,6 +9,7 @@ use super::*;
 use crate::Parameters;
 use crate::documentation;
 use crate::error::{QueryError, QueryErrorKind, Result};
+use crate::gremlin::steps::{STEPS, StepKind};
 use crate::gremlin::syntax::{self, Argument, ArgumentKind, Call};
 use crate::procedure::LIST;
 
@@ -517,9 +518,14 @@ fn plan_call(name: Name) -> super::Call {
 }
 
 fn unsupported(name: &str, call: &Call) -> QueryError {
-    QueryError::new(QueryErrorKind::Unsupported, format!("the step `{name}` with these arguments is not supported"))
-        .at(call.span)
-        .help(format!("{} lists the steps that are", documentation::page("gremlin.md")))
+    if STEPS.iter().any(|step| step.name == name && step.kind == StepKind::Terminal) {
+        return QueryError::step(format!("`{name}` ends a query, and nothing can come after it")).at(call.span);
+    }
+    let help = match name {
+        "io" => "`mangrove load` and `mangrove export` read and write files".to_owned(),
+        _ => format!("{} lists the steps that are", documentation::page("gremlin.md")),
+    };
+    QueryError::new(QueryErrorKind::Unsupported, format!("the step `{name}` is not supported")).at(call.span).help(help)
 }
 
 fn number_type(argument: &Argument) -> Result<ValueType> {

@@ -22,8 +22,8 @@
 //! one of these: some consecutive cells of a chunk.
 
 use heed::{AnyTls, RoTxn};
-use mangrove_graph::{Cell, Date, DateTime, Duration, EdgeId, EdgeRef, Result, Uuid, Value, ValueType, VertexId};
-use mangrove_segment::column::Chunk;
+use mangrove_graph::{Cell, EdgeId, EdgeRef, Result, Uuid, Value, ValueType, VertexId};
+use mangrove_segment::column::{Chunk, count_value, is_count};
 use mangrove_segment::value;
 
 use crate::fault::{corrupt, lmdb};
@@ -97,12 +97,6 @@ impl<'a> Heap<'a> {
         let bytes = self.bytes.get(start..self.ends.get(at) as usize);
         bytes.ok_or_else(|| corrupt("text beyond the end of its block"))
     }
-}
-
-/// Whether values of this type are kept as integers.
-pub fn is_count(t: ValueType) -> bool {
-    use ValueType::*;
-    matches!(t, Int8 | Int16 | Int32 | Int64 | Date | DateTime | Duration)
 }
 
 impl<'a> Block<'a> {
@@ -294,19 +288,6 @@ pub fn slots(mut bits: u128) -> impl Iterator<Item = usize> + Clone {
         bits &= bits.wrapping_sub(1);
         (slot < SLOTS).then_some(slot)
     })
-}
-
-/// The value kept as `count`.
-pub fn count_value(t: ValueType, count: i64) -> Value {
-    match t {
-        ValueType::Int8 => Value::Int8(count as i8),
-        ValueType::Int16 => Value::Int16(count as i16),
-        ValueType::Int32 => Value::Int32(count as i32),
-        ValueType::Date => Value::Date(Date(count as i32)),
-        ValueType::DateTime => Value::DateTime(DateTime::from_micros(count)),
-        ValueType::Duration => Value::Duration(Duration::from_micros(count)),
-        _ => Value::Int64(count),
-    }
 }
 
 fn exactly(content: &[u8], n: usize) -> Result<&[u8]> {

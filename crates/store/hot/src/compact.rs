@@ -54,7 +54,10 @@ impl HotTransaction {
             table.clear(self.txn_mut()).map_err(lmdb)?;
         }
         catalog::put_segment(&tables, self.txn_mut(), number)?;
-        self.commit()
+        let shared = self.shared().clone();
+        self.commit()?;
+        // With relaxed durability too: what the commit before names is about to be removed.
+        shared.env.force_sync().map_err(lmdb)
     }
 
     /// Lets every label go on with a new block, so that what is sealed ends with one.

@@ -5,10 +5,10 @@
 use std::cmp::Ordering;
 
 use mangrove_graph::{Comparison, Predicate, Result, Value, ValueType};
-use mangrove_segment::column::Chunk;
+use mangrove_segment::column::{Chunk, is_count};
 use mangrove_segment::value;
 
-use crate::block::{Block, Body, SLOTS, is_count, slots};
+use crate::block::{Block, Body, SLOTS, slots};
 use crate::packed::Packed;
 
 /// The slots `among` those present of which some value matches.

@@ -411,6 +411,13 @@ pub struct StoreStats {
     pub segment_bytes: u64,
 }
 
+impl StoreStats {
+    /// Of all files.
+    pub fn disk_bytes(&self) -> u64 {
+        self.file_bytes + self.segment_bytes
+    }
+}
+
 #[derive(Clone, Debug, PartialEq)]
 pub struct TableStats {
     pub name: &'static str,

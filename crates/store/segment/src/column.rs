@@ -285,12 +285,13 @@ fn other_form() -> mangrove_graph::GraphError {
 }
 
 /// Whether values of this type are kept as integers.
-fn is_count(t: ValueType) -> bool {
+pub fn is_count(t: ValueType) -> bool {
     use ValueType::*;
     matches!(t, Int8 | Int16 | Int32 | Int64 | Date | DateTime | Duration)
 }
 
-fn count_value(t: ValueType, count: i64) -> Value {
+/// The value of such a type that is kept as `count`.
+pub fn count_value(t: ValueType, count: i64) -> Value {
     match t {
         ValueType::Int8 => Value::Int8(count as i8),
         ValueType::Int16 => Value::Int16(count as i16),

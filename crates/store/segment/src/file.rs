@@ -67,10 +67,14 @@ impl SegmentFile {
     /// [`GraphError::Storage`] if it cannot be read, [`GraphError::Corrupt`] if it is damaged, [`GraphError::Invalid`] if a newer
     /// version wrote it.
     pub fn open(path: &Path) -> Result<Self> {
-        let file = File::open(path).map_err(GraphError::storage)?;
+        let unreadable = |error: std::io::Error| GraphError::Storage {
+            message: format!("{}: {error}", path.display()),
+            source: Some(Box::new(error)),
+        };
+        let file = File::open(path).map_err(unreadable)?;
         // SAFETY: segment files are never changed once they have their name; one that is cut short or written over by others while
         // it is mapped may end the process, as with any mapped file.
-        let map = unsafe { Mmap::map(&file) }.map_err(GraphError::storage)?;
+        let map = unsafe { Mmap::map(&file) }.map_err(unreadable)?;
         let damaged = |what: &str| GraphError::corrupt(format!("{}: {what}", path.display()));
         let body = map.len().checked_sub(FOOTER).ok_or_else(|| damaged("it is too short for a segment"))?;
         let footer = &map[body..];
