@@ -663,3 +663,28 @@ fn an_id_is_looked_up_whatever_else_is_asked_for() {
         assert_eq!(run(&graph, text).len(), 1, "{text}");
     }
 }
+
+#[test]
+fn steps_that_are_told_a_direction_go_as_those_named_after_it() {
+    let graph = hubs();
+    for (told, named) in [
+        ("g.V().toE(Direction.OUT).id()", "g.V().outE().id()"),
+        ("g.V().toE(IN, 'knows').id()", "g.V().inE('knows').id()"),
+        ("g.V().toE(BOTH, 'likes').id()", "g.V().bothE('likes').id()"),
+        ("g.E().toV(OUT).id()", "g.E().outV().id()"),
+        ("g.E().toV(Direction.IN).id()", "g.E().inV().id()"),
+        ("g.E().toV(BOTH).id()", "g.E().bothV().id()"),
+    ] {
+        assert_eq!(run(&graph, told), run(&graph, named), "{told}");
+    }
+}
+
+#[test]
+fn a_time_limit_ends_what_comes_and_lets_through_what_came() {
+    let graph = hubs();
+    assert_eq!(run(&graph, "g.V().timeLimit(600000).count()"), run(&graph, "g.V().count()"));
+    let Value::Int64(came) = one(&graph, "g.inject(0).repeat(math('_ + 1')).emit().timeLimit(20).count()") else {
+        panic!("a count")
+    };
+    assert!(came > 0);
+}
