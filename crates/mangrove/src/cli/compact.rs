@@ -6,7 +6,8 @@ use clap::Args;
 
 use super::{Failure, open_writing, say};
 
-/// Compress a database: everything stays as it can be queried, in less space
+/// Move all that is stored into one compressed segment, to be queried and changed as before. The tables' file keeps its size, and
+/// the room in it is used again
 #[derive(Args)]
 pub struct Compact {
     /// The database
@@ -16,7 +17,7 @@ pub struct Compact {
 impl Compact {
     pub fn run(self) -> Result<(), Failure> {
         let bytes = open_writing(&self.db)?.compact()?;
-        say(&format!("compacted {} to {}", self.db.display(), indicatif::HumanBytes(bytes)));
+        say(&format!("{} is in a segment of {}", self.db.display(), indicatif::HumanBytes(bytes)));
         Ok(())
     }
 }

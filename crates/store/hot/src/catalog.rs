@@ -23,8 +23,10 @@ use mangrove_graph::{
 use crate::fault::{corrupt, lmdb};
 use crate::store::Tables;
 
-/// The version of the tables' format this code reads and writes.
-pub const FORMAT: u32 = 1;
+/// The version of the tables' format: of those that hold all there is, and of those over a segment, which whoever knows the first
+/// alone would take for empty.
+const FORMAT: u32 = 1;
+const FORMAT_SEALED: u32 = 2;
 const TIMELESS: u32 = u32::MAX;
 const UNDECLARED: u8 = u8::MAX;
 
@@ -47,9 +49,9 @@ pub fn first_meta(id_space: IdSpace) -> [(&'static [u8], Vec<u8>); 3] {
 pub fn check_format(tables: &Tables, txn: &RoTxn<'_, AnyTls>) -> Result<()> {
     let found = tables.meta.get(txn, b"format").map_err(lmdb)?;
     match found.and_then(|bytes| bytes.try_into().ok()).map(u32::from_le_bytes) {
-        Some(FORMAT) => Ok(()),
+        Some(FORMAT | FORMAT_SEALED) => Ok(()),
         Some(version) => Err(GraphError::Invalid(format!(
-            "the store's tables have format {version}, and this version of Mangrove reads format {FORMAT}: use the version \
+            "the store's tables have format {version}, and this version of Mangrove reads formats {FORMAT} and {FORMAT_SEALED}: use the version \
              of Mangrove that wrote it"
         ))),
         None => Err(corrupt("it says no format")),
@@ -101,6 +103,7 @@ pub fn segment(tables: &Tables, txn: &RoTxn<'_, AnyTls>) -> Result<Option<u64>> 
 }
 
 pub fn put_segment(tables: &Tables, txn: &mut RwTxn<'_>, number: u64) -> Result<()> {
+    tables.meta.put(txn, b"format", &FORMAT_SEALED.to_le_bytes()).map_err(lmdb)?;
     tables.meta.put(txn, b"segment", &number.to_le_bytes()).map_err(lmdb)
 }
 

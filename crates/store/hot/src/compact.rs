@@ -234,3 +234,30 @@ fn raw_id(column: Column, place: u64) -> u64 {
         ElementKind::Edge => edge_at(column.label, place).0,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use mangrove_graph::{GraphView, GraphWrite, Statistics};
+
+    use super::*;
+    use crate::store::HotOptions;
+
+    #[test]
+    fn who_knows_no_segments_refuses_what_stands_on_one() {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let hot = Hot::open(directory.path(), &HotOptions::default()).expect("a store");
+        let format = || {
+            let t = hot.begin().expect("a transaction");
+            t.table("meta").get(t.txn(), b"format").expect("meta").map(<[u8]>::to_vec)
+        };
+        assert_eq!(format(), Some(1u32.to_le_bytes().to_vec()));
+        let mut t = hot.begin().expect("a transaction");
+        let label = t.ensure_label(ElementKind::Vertex, "person").expect("a label");
+        t.add_vertices(label, &[None], &mut Vec::new()).expect("a vertex");
+        t.commit().expect("a commit");
+        hot.compact(Writer::this_thread(), Patience::ENDLESS).expect("a compaction");
+        assert_eq!(format(), Some(2u32.to_le_bytes().to_vec()));
+        let counts = hot.snapshot().and_then(|view| view.statistics()).expect("counts");
+        assert_eq!(counts, Statistics { vertices: vec![1], edges: vec![] });
+    }
+}
