@@ -9,7 +9,8 @@
 [1791]
 
 `open` gives a `Database`; its `query` a `Result`, its `stream` a `Stream`. Elements come as `Vertex`, `Edge`, `VertexProperty`, `Property`, `Path`,
-`Graph` and `Tree`, everything else as plain Python values. Every error is a `MangroveError`.
+`Graph` and `Tree`, everything else as plain Python values. What goes
+wrong is a `MangroveError`, but for arguments no call could mean, which are a `TypeError` or `ValueError`.
 """
 
 from ._mangrove import (
@@ -22,6 +23,7 @@ from ._mangrove import (
     LoadError,
     LockedError,
     MangroveError,
+    MemoryLimitError,
     OpenError,
     Path,
     Profile,
@@ -53,6 +55,7 @@ __all__ = [
     "LoadError",
     "LockedError",
     "MangroveError",
+    "MemoryLimitError",
     "Merge",
     "OpenError",
     "Path",

@@ -47,7 +47,7 @@ def profile_html(profile):
     """A profile as HTML: a bar for the time of each step, and its figures."""
     figures = profile.to_dict()
     total = sum(step["time_us"] for step in figures["steps"]) or 1
-    head = "".join(f'<th style="{CELL_STYLE}">{name}</th>' for name in ["step", "time", "rows", "traversers", "expected", "helped"])
+    head = "".join(f'<th style="{CELL_STYLE}">{name}</th>' for name in ["step", "time", "rows", "traversers", "expected", "threads", "helped"])
     body = "".join(profile_row_html(step, total) for step in figures["steps"])
     caption = f"<p>{figures['results']:,} results in {figures['time_us']:,.1f} µs</p>"
     return f'<table style="{STYLE}"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{caption}'
@@ -59,12 +59,13 @@ def profile_row_html(step, total):
     time = f'<td style="{CELL_STYLE}">{bar} {step["time_us"]:,.1f} µs</td>'
     expected = None if step["estimate"] is None else round(step["estimate"])
     helped = f"{step['helped']}/{step['messages']}" if step["messages"] else ""
-    rest = "".join(map(cell_html, [step["rows"], step["traversers"], expected, helped]))
+    rest = "".join(map(cell_html, [step["rows"], step["traversers"], expected, step["threads"], helped]))
     return f"<tr>{cell_html(indented(step))}{time}{rest}</tr>"
 
 
 def indented(step):
-    return "\u2003" * step["depth"] + step["step"]
+    mark = "└ " if step["first"] else ""
+    return "\u2003" * step["depth"] + mark + step["step"]
 
 
 def table_html(names, rows, total):

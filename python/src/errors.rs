@@ -18,7 +18,12 @@ use pyo3::prelude::*;
 
 use crate::interrupt;
 
-pyo3::create_exception!(mangrovedb, MangroveError, PyException, "The base of every error Mangrove raises.");
+pyo3::create_exception!(
+    mangrovedb,
+    MangroveError,
+    PyException,
+    "The base of what Mangrove raises; arguments of a wrong type or value are a `TypeError` or `ValueError`."
+);
 pyo3::create_exception!(mangrovedb, OpenError, MangroveError, "A database could not be opened or made.");
 pyo3::create_exception!(
     mangrovedb,
@@ -38,6 +43,7 @@ pyo3::create_exception!(
     QueryError,
     "A query ran, or waited for another writer, longer than it was given."
 );
+pyo3::create_exception!(mangrovedb, MemoryLimitError, QueryError, "A query would have held more memory than it was given.");
 pyo3::create_exception!(
     mangrovedb,
     LoadError,
@@ -76,6 +82,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("LockedError", py.get_type::<LockedError>())?;
     module.add("QueryError", py.get_type::<QueryError>())?;
     module.add("TimeoutError", py.get_type::<TimeoutError>())?;
+    module.add("MemoryLimitError", py.get_type::<MemoryLimitError>())?;
     module.add("LoadError", py.get_type::<LoadError>())?;
     module.add("TransactionError", py.get_type::<TransactionError>())?;
     module.add("StorageError", py.get_type::<StorageError>())?;
@@ -121,6 +128,7 @@ impl Raise for Query {
         let message = self.render();
         match self {
             Query::Query(failure) if failure.kind == QueryErrorKind::Timeout => TimeoutError::new_err(message),
+            Query::Query(failure) if failure.kind == QueryErrorKind::Memory => MemoryLimitError::new_err(message),
             Query::Query(failure) => match failure.cause.and_then(|cause| cause.downcast::<PyErr>().ok()) {
                 Some(cause) => raised_by_procedure(*cause, message),
                 None => QueryError::new_err(message),

@@ -509,7 +509,16 @@ def test_profile_says_what_each_step_did(db):
     steps = profile.to_dict()["steps"]
     assert (profile.results, steps[-1]["rows"]) == (len(db.query("g.V('AUS').out().out().values('city')")), 2)
     assert any(step["depth"] == 1 and step["step"].startswith("Hop") for step in steps)
+    assert all(step["threads"] == 1 for step in steps)
     assert "Values(city)" in str(profile) and "<table" in profile._repr_html_()
+
+
+def test_profile_shows_children(db):
+    profile = db.profile("g.V().where(out('route').count().is(gt(0))).union(values('city'), out('route').values('city'))")
+    steps = [(step["depth"], step["first"], step["step"].split("(")[0]) for step in profile.to_dict()["steps"]]
+    children = [(1, True, "Values"), (1, True, "Hop"), (1, False, "Values")]
+    assert steps[-4:] == [(0, False, "Union"), *children]
+    assert "  └ Hop" in str(profile) and "└ Hop" in profile._repr_html_()
 
 
 def test_profile_keeps_what_the_query_changed(db):

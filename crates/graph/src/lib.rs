@@ -27,7 +27,7 @@ pub mod view;
 pub use cell::{Cell, PropertyColumn, PropertyValue};
 pub use error::{GraphError, Result};
 pub use id::{Direction, EdgeId, EdgeRef, ElementId, ElementKind, ExternalId, IdSpace, KeyId, LabelId, VertexId};
-pub use options::Options;
+pub use options::{Members, Options};
 pub use predicate::{Comparison, Predicate, TextTest};
 pub use schema::{Cardinality, IndexSchema, LabelSchema, PropertySchema, Schema, TypeSet};
 pub use time::{Date, DateTime, Duration};

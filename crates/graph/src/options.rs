@@ -15,15 +15,15 @@ pub struct Options(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     values: Vec<Value>,
-    /// Made when it is first asked for; nothing in it if some value has no key.
-    table: OnceLock<Option<HashSet<Key>>>,
+    /// Made when it is first asked for.
+    members: OnceLock<Members>,
 }
 
 /// Up to so many are compared one by one.
 const FEW: usize = 16;
 
 /// The same for values that are equal, other for those that are not.
-#[derive(PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 enum Key {
     Int(i64),
     /// The bits of a double that is no integer.
@@ -59,14 +59,44 @@ impl Key {
     }
 }
 
+/// Values of which can be told in O(1) whether one is among them, while others come.
+#[derive(Clone, Debug, Default)]
+pub struct Members {
+    keys: HashSet<Key>,
+    /// Those compared in ways of their own.
+    others: Vec<Value>,
+}
+
+impl Members {
+    pub fn insert(&mut self, value: &Value) {
+        match Key::of(value) {
+            Some(key) => _ = self.keys.insert(key),
+            None => self.others.push(value.clone()),
+        }
+    }
+
+    /// Whether one of them is equal to `value`, as `P.eq` tells it; `None` if it must be compared with each.
+    pub fn hold(&self, value: &Value) -> Option<bool> {
+        let key = Key::of(value)?;
+        Some(self.keys.contains(&key) || self.others.iter().any(|other| compare::equals(value, other)))
+    }
+}
+
+impl<'v> FromIterator<&'v Value> for Members {
+    fn from_iter<I: IntoIterator<Item = &'v Value>>(values: I) -> Self {
+        let mut members = Self::default();
+        values.into_iter().for_each(|value| members.insert(value));
+        members
+    }
+}
+
 impl Options {
     /// Whether one of them is equal to `value`, as `P.eq` tells it.
     pub fn hold(&self, value: &Value) -> bool {
         if self.len() > FEW
-            && let Some(table) = self.0.table.get_or_init(|| self.iter().map(Key::of).collect())
-            && let Some(key) = Key::of(value)
+            && let Some(held) = self.0.members.get_or_init(|| self.iter().collect()).hold(value)
         {
-            return table.contains(&key);
+            return held;
         }
         self.iter().any(|option| compare::equals(value, option))
     }
@@ -82,7 +112,7 @@ impl Deref for Options {
 
 impl From<Vec<Value>> for Options {
     fn from(values: Vec<Value>) -> Self {
-        Self(Arc::new(Inner { values, table: OnceLock::new() }))
+        Self(Arc::new(Inner { values, members: OnceLock::new() }))
     }
 }
 

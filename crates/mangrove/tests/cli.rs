@@ -325,7 +325,7 @@ fn ctrl_c_during_a_load_rolls_it_back() {
     while !handles_interrupts(child.id()) {
         std::thread::sleep(Duration::from_millis(10));
     }
-    std::thread::sleep(Duration::from_millis(200));
+    std::thread::sleep(Duration::from_millis(20));
     assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
     Ran::of(&["load"], child.wait_with_output().unwrap()).failed(130, &["interrupted", "rolled back"]);
     assert_eq!(place.json("db.mg", "g.V().count()"), ["3"]);

@@ -199,6 +199,56 @@ fn a_profile_counts_what_each_step_gave() {
 }
 
 #[test]
+fn a_profile_shows_what_children_did() {
+    let modern = Oracle::modern();
+    let mut graph = Graph::Read(&modern);
+    let options = Options { profile: true, ..Options::default() };
+    let text = "g.V().where(out('created').count().is(gt(0))).union(values('name'), out().values('age')).fold()";
+    let query = Query::parse(text).unwrap();
+    let profile = query.execute(&mut graph, &Parameters::new(), &options).unwrap().profile(&mut graph).unwrap();
+    let shown: Vec<_> = profile.steps.iter().map(|s| (s.depth, s.first, s.step.as_str())).collect();
+    let explained = query.explain(&modern, &Parameters::new(), &options).unwrap();
+    assert_eq!(shown, explained.steps.iter().map(|s| (s.depth, s.first, &*s.step)).collect::<Vec<_>>());
+    let traversers = |depth: usize| -> Vec<_> {
+        profile.steps.iter().filter(|s| s.depth == depth).map(|s| (s.first, s.traversers)).collect()
+    };
+    // Three created something; they have three names, and of the six they lead to two have an age.
+    assert_eq!(traversers(0), [(false, 6), (false, 3), (false, 5), (false, 1)], "{profile}");
+    assert_eq!(traversers(1)[3..], [(true, 3), (true, 6), (false, 2)], "{profile}");
+    assert!(profile.steps.iter().all(|s| s.threads == 1 && !s.time.is_zero()), "{profile}");
+    assert!(profile.to_string().contains("\n  └ Hop(Out, vertices)"), "{profile}");
+    assert!(profile.to_string().contains("\n    Values(age)"), "{profile}");
+}
+
+#[test]
+fn what_is_gathered_is_asked_while_it_grows() {
+    let modern = Oracle::modern();
+    let distinct = "g.inject(1, 2, 1.0, 3, 2, 'a', 'a').where(without('seen')).aggregate(local, 'seen')";
+    assert_eq!(run(&modern, distinct).len(), 4, "1, 2, 3 and a");
+    let again = "g.inject(1, 2, 1.0, 3, 2, 'a', 'a').where(within('seen').or(without('seen'))).aggregate(local, 'seen')";
+    assert_eq!(run(&modern, again).len(), 7);
+    let replaced =
+        "g.withSideEffect('seen', 5, Operator.assign).inject(5, 6, 6).where(without('seen')).aggregate(local, 'seen')";
+    assert_eq!(run(&modern, replaced).len(), 1);
+}
+
+#[test]
+fn errors_say_what_the_author_can_know() {
+    let modern = Oracle::modern();
+    let failed = |text: &str| error(&modern, text, &Options::default());
+    // Nothing of the numbers the store has for elements.
+    assert_eq!(failed("g.V().sum()").message, "the vertex is not a number");
+    let none_before = failed("g.E().otherV()");
+    assert!(none_before.message.contains("no vertex was visited"), "{none_before}");
+    assert!(none_before.render().contains("bothV()"), "{}", none_before.render());
+    let mut graph = Graph::Read(&modern);
+    let misspelt = Query::parse("g.with('evaluationTimout', 500).V().count()").unwrap();
+    let execution = misspelt.execute(&mut graph, &Parameters::new(), &Options::default()).unwrap();
+    let told = "`evaluationTimout` is no option of a query; did you mean `evaluationTimeout`?";
+    assert_eq!(execution.warnings(), [told]);
+}
+
+#[test]
 fn ways_are_counted_without_walking_each() {
     // Far more ways than could be walked one by one.
     let graph = hubs();

@@ -86,6 +86,26 @@ fn queries_whose_traversers_see_each_other_run_alone() {
 }
 
 #[test]
+fn large_traversers_travel_in_small_messages() {
+    let graph = people();
+    let list = |item: Value, n: usize| Value::List(vec![item; n].into());
+    let messages = |wide: usize| -> (u64, usize) {
+        let options = Options { profile: true, ..helped(2) };
+        let parameters = Parameters::from([("lists".to_owned(), list(list(Value::Int64(1), wide), 2000))]);
+        let mut graph = Graph::Read(&graph);
+        let query = Query::parse("g.inject(lists).unfold().map(count(local)).sum()").unwrap();
+        let profile = query.execute(&mut graph, &parameters, &options).unwrap().profile(&mut graph).unwrap();
+        let step = profile.steps.iter().find(|step| step.step.starts_with("Map")).unwrap();
+        assert_eq!(step.rows, 2000);
+        (step.messages.all, step.threads)
+    };
+    // A megabyte at most: of lists of 64 kB, some sixteen.
+    let (many, threads) = messages(4000);
+    assert!(many > 100 && (1..=3).contains(&threads), "{many} messages on {threads} threads");
+    assert!(messages(1).0 < many / 2);
+}
+
+#[test]
 fn an_error_on_another_thread_is_the_querys_own() {
     let graph = people();
     let text = "g.V().out('knows').values('age').map(math('_ / 2')).is(gt(-1)).values('age')";

@@ -58,6 +58,7 @@ pub struct Crew {
     process: u32,
 }
 
+#[derive(Default)]
 struct Shared {
     regions: Vec<Region>,
     steal: bool,
@@ -81,15 +82,8 @@ impl Crew {
         let cores = numa::cores();
         let node_of = |worker: usize| numa::core_of(&cores, worker).map_or(0, |core| core.node);
         let region = |first: usize| Region { node: node_of(first), jobs: Mutex::default() };
-        let shared = Arc::new(Shared {
-            regions: (0..options.workers).step_by(options.region_workers).map(region).collect(),
-            steal: options.steal,
-            next: AtomicUsize::new(0),
-            news: AtomicU64::new(0),
-            sleepers: Mutex::new(0),
-            awake: Condvar::new(),
-            stopping: AtomicBool::new(false),
-        });
+        let regions = (0..options.workers).step_by(options.region_workers).map(region).collect();
+        let shared = Arc::new(Shared { regions, steal: options.steal, ..Shared::default() });
         Self { options, shared, workers: OnceLock::new(), process: std::process::id() }
     }
 
@@ -299,6 +293,24 @@ mod tests {
         until(|| jobs.iter().all(|job| job.run.load(Ordering::SeqCst) == 50));
         assert!(jobs.iter().all(|job| job.stolen.load(Ordering::SeqCst) == 0));
         drop(offers);
+    }
+
+    #[test]
+    fn a_worker_takes_from_its_region_then_from_near_ones_then_from_far_ones() {
+        let jobs = [3, 2, 1].map(|messages| Counting::new(messages, 0));
+        let region = |node: usize, job: &Arc<Counting>| Region { node, jobs: Mutex::new(vec![job.clone()]) };
+        let [home, far, near] = &jobs;
+        let mut shared = Shared { regions: vec![region(0, home), region(1, far), region(0, near)], ..Shared::default() };
+        let left = || jobs.each_ref().map(|job| job.left.load(Ordering::SeqCst));
+        (0..3).for_each(|_| assert!(shared.run_one(0)));
+        assert_eq!(left(), [0, 2, 1], "its own region's first");
+        assert!(!shared.run_one(0), "without stealing there is nothing more");
+        shared.steal = true;
+        assert!(shared.run_one(0));
+        assert_eq!(left(), [0, 2, 0], "the other one on its node");
+        assert!(shared.run_one(0) && shared.run_one(0) && !shared.run_one(0));
+        assert_eq!(left(), [0, 0, 0]);
+        assert_eq!(jobs.each_ref().map(|job| job.stolen.load(Ordering::SeqCst)), [0, 2, 1]);
     }
 
     #[test]

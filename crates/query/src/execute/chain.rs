@@ -8,7 +8,6 @@ use super::batch::{Batch, Items};
 use super::context::Context;
 use super::memory::Held;
 use super::path::PathMode;
-use super::profile::{Messages, Stats};
 use crate::error::Result;
 use crate::gremlin::syntax::Span;
 use crate::plan::Name;
@@ -27,23 +26,10 @@ pub trait Op: Send {
         let _ = scopes;
     }
 
-    /// The chain an operator is made of, for whoever wants to know what was done in it.
-    fn inside(&self) -> Option<Inside<'_>> {
-        None
-    }
-
     /// Begins another round of the `repeat` it is in; most operators start afresh.
     fn next_round(&mut self, scopes: usize) {
         self.reset(scopes);
     }
-}
-
-/// A chain within an operator.
-pub enum Inside<'a> {
-    /// The body of a repeat.
-    Body(&'a Chain),
-    /// Steps of the query itself, worked on together.
-    Run(&'a Chain, Messages),
 }
 
 /// An operator that turns a batch into a batch and remembers nothing.
@@ -71,10 +57,8 @@ pub struct Link {
     pub op: Box<dyn Op>,
     pub labels: Vec<Name>,
     pub span: Span,
-    /// The step, and the traversers it is likely to give, if somebody is to read the profile.
-    pub name: String,
-    pub estimate: Option<f64>,
-    pub stats: Stats,
+    /// Whose counters it has while profiling: the step's row in the plan's outline. Helpers of a step have none.
+    pub row: Option<usize>,
     /// Nobody after it asks where traversers have been.
     pub forgets: bool,
     /// Given by the operator and not passed on yet, where traversers go one by one.
@@ -83,23 +67,22 @@ pub struct Link {
 
 impl Link {
     pub fn new(op: Box<dyn Op>, labels: Vec<Name>, span: Span) -> Self {
-        let (name, estimate, stats, forgets, waiting) = Default::default();
-        Self { op, labels, span, name, estimate, stats, forgets, waiting }
+        Self { op, labels, span, row: None, forgets: false, waiting: Batch::default() }
     }
 
     /// The operator's next batch; its time, that of the operators it pulls from aside, counts as its own.
     fn next(&mut self, cx: &mut Context<'_, '_>, input: &mut dyn Input) -> Result<Option<Batch>> {
-        if !cx.shared.profiling {
+        if cx.shared.counters.is_none() {
             return self.op.next(cx, input);
         }
         let outer = std::mem::take(&mut cx.shared.pulled_nanos);
         let began = Instant::now();
         let pulled = self.op.next(cx, input);
         let nanos = began.elapsed().as_nanos() as u64;
-        self.stats.nanos += nanos.saturating_sub(cx.shared.pulled_nanos);
-        cx.shared.pulled_nanos = outer + nanos;
-        if let Ok(Some(batch)) = &pulled {
-            self.stats.gave(batch);
+        let own = nanos.saturating_sub(std::mem::replace(&mut cx.shared.pulled_nanos, outer + nanos));
+        if let (Some(counters), Some(row)) = (&cx.shared.counters, self.row) {
+            counters[row].ran(own);
+            pulled.iter().flatten().for_each(|batch| counters[row].gave(batch));
         }
         pulled
     }
@@ -113,15 +96,6 @@ pub struct Chain {
 impl Chain {
     pub fn new(links: Vec<Link>) -> Self {
         Self { links }
-    }
-
-    pub fn links(&self) -> &[Link] {
-        &self.links
-    }
-
-    /// Adds what another thread did with a chain of the same steps.
-    pub fn absorb(&mut self, other: &Chain) {
-        self.links.iter_mut().zip(&other.links).for_each(|(mine, theirs)| mine.stats.add(theirs.stats));
     }
 
     pub fn pull(&mut self, cx: &mut Context<'_, '_>, start: &mut dyn Input) -> Result<Option<Batch>> {
@@ -234,11 +208,7 @@ impl Child {
         Ok(all)
     }
 
-    pub fn chain(&self) -> &Chain {
-        &self.chain
-    }
-
-    /// Begins to run for `batch` lazily; pull with [`pull`](Self::pull).
+    /// Begins to run lazily; [`pull`](Self::pull) from what the parent has, not from what comes before it.
     pub fn begin(&mut self, scopes: usize) {
         self.chain.reset(scopes);
     }
@@ -248,7 +218,7 @@ impl Child {
     }
 
     pub fn pull(&mut self, cx: &mut Context<'_, '_>, start: &mut dyn Input) -> Result<Option<Batch>> {
-        self.chain.pull(cx, start)
+        within_parent(cx, |cx| self.chain.pull(cx, start))
     }
 
     /// Everything the child gives for each row; the rows are in `scope`.

@@ -35,16 +35,16 @@ use crate::error::Result;
 use crate::gremlin::syntax::Span;
 use crate::plan::*;
 
-/// The chain of a whole query; `parallel` if others may help with it, `named` if its profile is to be read.
-pub fn root(plan: &Plan, parallel: bool, named: bool) -> Result<Chain> {
+/// The chain of a whole query; `parallel` if others may help with it.
+pub fn root(plan: &Plan, parallel: bool) -> Result<Chain> {
     let reads = |node: &StepNode| reads_past(&node.step);
     let last_reader = plan.traversal.steps.iter().rposition(reads).filter(|_| !plan.source.paths);
-    chain(&plan.traversal, Place { start: true, parallel, named, last_reader })
+    chain(&plan.traversal, Place { start: true, parallel, last_reader })
 }
 
 /// Steps as they are, for one thread.
-pub fn serial(traversal: &Traversal, named: bool) -> Result<Chain> {
-    chain(traversal, Place { named, ..Place::default() })
+pub fn serial(traversal: &Traversal) -> Result<Chain> {
+    chain(traversal, Place::default())
 }
 
 /// Where a chain stands.
@@ -54,8 +54,6 @@ struct Place {
     start: bool,
     /// Its traversers are of one scope, and many threads may work on them.
     parallel: bool,
-    /// Its links know their steps' names.
-    named: bool,
     /// The last step that asks where traversers have been, after which nobody needs to know.
     last_reader: Option<usize>,
 }
@@ -69,29 +67,19 @@ fn chain(traversal: &Traversal, place: Place) -> Result<Chain> {
         let run = if place.parallel { parallel_run(&steps[at..]) } else { 0 };
         if run > 0 {
             let run_steps = Traversal { steps: steps[at..at + run].to_vec() };
-            links.push(Link::new(Box::new(ParallelOp::new(run_steps, place.named)?), Vec::new(), Span::default()));
+            links.push(Link::new(Box::new(ParallelOp::new(run_steps)?), Vec::new(), Span::default()));
             at += run;
         } else {
             let node = &steps[at];
             if gathers_below(&node.step) {
-                let mut spread = Link::new(mapping(SpreadOp), Vec::new(), node.span);
-                if place.named {
-                    spread.name = "Spread".into();
-                }
-                links.push(spread);
+                links.push(Link::new(mapping(SpreadOp), Vec::new(), node.span));
             }
             if place.start && may_meet_what_it_adds(&steps[..at], &node.step) {
-                let mut gather = Link::new(Box::new(GatherOp::default()), Vec::new(), node.span);
-                if place.named {
-                    gather.name = "Gather".into();
-                }
-                links.push(gather);
+                links.push(Link::new(Box::new(GatherOp::default()), Vec::new(), node.span));
             }
             let op = compile(&node.step, Place { start: place.start && at == 0, last_reader: None, ..place })?;
             let mut link = Link::new(op, node.labels.clone(), node.span);
-            if place.named {
-                (link.name, link.estimate) = (node.step.to_string(), node.estimate);
-            }
+            link.row = Some(node.row);
             links.push(link);
             at += 1;
         }
@@ -130,7 +118,7 @@ pub fn may_be_heavy(plan: &Plan) -> bool {
 }
 
 fn child(traversal: &Traversal) -> Result<Child> {
-    Ok(Child::new(serial(traversal, false)?))
+    Ok(Child::new(serial(traversal)?))
 }
 
 fn children(traversals: &[Traversal]) -> Result<Vec<Child>> {

@@ -1,5 +1,6 @@
 //! What the operators of one query share.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use mangrove_graph::{ElementKind, GraphView, GraphWrite, KeyId, LabelId, Value};
@@ -7,6 +8,7 @@ use mangrove_graph::{ElementKind, GraphView, GraphWrite, KeyId, LabelId, Value};
 use super::memory::{Budget, Held};
 use super::parallel::Help;
 use super::path::PathMode;
+use super::profile::Counters;
 use super::side_effect::SideEffects;
 use crate::error::{QueryError, QueryErrorKind, Result};
 use crate::gremlin::error::suggest;
@@ -33,8 +35,8 @@ pub struct Shared {
     /// Batches hold one traverser each, so that side effects are seen as they grow.
     pub one_by_one: bool,
     pub random: Random,
-    /// Operators keep count of what they do.
-    pub profiling: bool,
+    /// Of each row of the plan's outline, while profiling.
+    pub counters: Option<Arc<[Counters]>>,
     /// Spent in operators pulled from, since the one that counts its time began.
     pub pulled_nanos: u64,
     /// Others who may run messages of this query.
@@ -60,7 +62,7 @@ impl Shared {
             index_off: source.index_off,
             one_by_one: false,
             random: Random::new(source.strategies.seed),
-            profiling: options.profile,
+            counters: None,
             pulled_nanos: 0,
             help: None,
             // A time too long to be told on the clock never comes.
@@ -77,7 +79,7 @@ impl Shared {
     pub fn of_helper(&self, source: &SourceConfig, cancel: CancelToken) -> Self {
         let options = Options { cancel, crew: None, ..self.options.clone() };
         let (deadline, budget) = (self.deadline, self.budget.clone());
-        Self { deadline, budget, ..Self::new(source, options, self.mode) }
+        Self { deadline, budget, counters: self.counters.clone(), ..Self::new(source, options, self.mode) }
     }
 
     pub fn cancel(&self) -> &CancelToken {

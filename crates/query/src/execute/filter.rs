@@ -9,7 +9,7 @@ use super::context::{Context, Key};
 use super::select::{modulated_path, scope_value};
 use super::{column_test, element, path};
 use crate::error::Result;
-use crate::plan::{Has, HasKey, LabelPredicate, Name, Pop, Quantifier};
+use crate::plan::{Has, HasKey, LabelPredicate, Name, Pop, Quantifier, membership};
 
 /// `has(key, predicate)`, `hasLabel`, `hasId`: all must hold.
 pub struct HasOp {
@@ -302,6 +302,12 @@ impl WhereLabelsOp {
         if !names.iter().all(|name| cx.shared.side_effects.contains(name)) {
             return Ok(None);
         }
+        if let LabelPredicate::Among(within, names) = &self.predicate
+            && let [name] = &names[..]
+            && let Some(held) = cx.shared.side_effects.hold(name, (0..batch.len()).map(|row| batch.value(row)))
+        {
+            return Ok(Some(held.into_iter().map(|held| held == *within).collect()));
+        }
         let Some(predicate) = resolve(&self.predicate, &mut self.by, cx, batch, 0, &mut 0)? else {
             return Ok(Some(vec![false; batch.len()]));
         };
@@ -354,7 +360,7 @@ fn resolve(
         LabelPredicate::And(all) => parts(all, by, cx, at)?.map(Predicate::And),
         LabelPredicate::Or(any) => parts(any, by, cx, at)?.map(Predicate::Or),
         LabelPredicate::Not(part) => resolve(part, by, cx, batch, row, at)?.map(|p| Predicate::Not(Box::new(p))),
-        LabelPredicate::Test(test, labels) => {
+        LabelPredicate::Test(_, labels) | LabelPredicate::Among(_, labels) => {
             let mut values = Vec::with_capacity(labels.len());
             for label in labels {
                 let Some(value) = scope_value(cx, batch, row, label, Pop::Last)? else { return Ok(None) };
@@ -376,7 +382,10 @@ fn resolve(
                 };
                 values.push(value);
             }
-            Some(test(values))
+            Some(match predicate {
+                LabelPredicate::Test(test, _) => test(values),
+                among => membership(matches!(among, LabelPredicate::Among(true, _)), values),
+            })
         }
     })
 }

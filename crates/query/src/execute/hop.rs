@@ -6,7 +6,7 @@ use super::batch::{Batch, Items};
 use super::chain::{Input, MapBatch, Op};
 use super::context::{Context, EdgeLabels};
 use super::{path, type_error};
-use crate::error::Result;
+use crate::error::{QueryError, Result};
 use crate::plan::{EndOf, Name};
 
 /// A batch of results is about this large, a single vertex with more edges aside.
@@ -156,7 +156,7 @@ impl MapBatch for EndOp {
         let ends = match self.0 {
             EndOf::Out => edges.iter().map(|e| e.source).collect(),
             EndOf::In => edges.iter().map(|e| e.target).collect(),
-            EndOf::Other => edges.iter().enumerate().map(|(row, e)| other_end(&batch, row, e)).collect(),
+            EndOf::Other => edges.iter().enumerate().map(|(row, e)| other_end(&batch, row, e)).collect::<Result<_>>()?,
             EndOf::Both => {
                 let rows: Vec<u32> = (0..edges.len() as u32).flat_map(|row| [row, row]).collect();
                 let ends = edges.iter().flat_map(|e| [e.source, e.target]).collect();
@@ -168,12 +168,18 @@ impl MapBatch for EndOp {
 }
 
 /// The end that is not the vertex the path visited last.
-fn other_end(batch: &Batch, row: usize, edge: &EdgeRef) -> VertexId {
+fn other_end(batch: &Batch, row: usize, edge: &EdgeRef) -> Result<VertexId> {
     let before = path::iter(batch.path(row)).skip(1).find_map(|node| match node.object {
         Value::Vertex(id) => Some(id),
         _ => None,
     });
-    if before == Some(edge.source) { edge.target } else { edge.source }
+    match before {
+        Some(vertex) => Ok(if vertex == edge.source { edge.target } else { edge.source }),
+        None => {
+            Err(QueryError::value("otherV() asks for the end an edge was not come from, but no vertex was visited before")
+                .help("outV(), inV() or bothV() give ends wherever the edge was found"))
+        }
+    }
 }
 
 /// A hop whose results are only counted: each vertex comes to stand for as many traversers as it has edges, which block

@@ -103,9 +103,7 @@ impl MergeOp {
         match value {
             None | Some(Value::Null) => Ok(Map::new()),
             Some(Value::Map(map)) => Ok((*map).clone()),
-            Some(other) => {
-                Err(QueryError::value(format!("{step}() takes a map, but met the {} {other}", other.value_type())))
-            }
+            Some(other) => Err(QueryError::value(format!("{step}() takes a map, but met the {}", super::described(&other)))),
         }
     }
 

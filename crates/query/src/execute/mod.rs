@@ -61,6 +61,7 @@ use mangrove_graph::Value;
 
 use crate::error::{QueryError, Result};
 use crate::plan::Plan;
+use crate::plan::outline::number;
 use crate::{Graph, Options};
 
 use batch::{Batch, Items};
@@ -71,6 +72,7 @@ use parallel::Help;
 pub(crate) use compile::{path_mode, shows_paths};
 pub(crate) use math::parse as parse_math;
 pub use path::PathMode;
+use profile::Counters;
 pub use profile::{Messages, Profile, StepProfile};
 
 /// A running query. It holds no graph: give it the same one at each call.
@@ -78,6 +80,8 @@ pub struct Execution {
     chain: Chain,
     shared: Shared,
     start: Once,
+    /// What is known of it before it runs, if it is to be profiled.
+    profile: Option<Profile>,
     text: Arc<str>,
     /// Pulled, and given out from its first row on.
     pending: Batch,
@@ -88,17 +92,24 @@ pub struct Execution {
 const VALUES_MAX: u64 = 1 << 16;
 
 impl Execution {
-    pub(crate) fn new(plan: Plan, graph: &Graph<'_>, options: Options, text: Arc<str>) -> Result<Self> {
+    pub(crate) fn new(mut plan: Plan, graph: &Graph<'_>, options: Options, text: Arc<str>) -> Result<Self> {
         let mode = compile::path_mode(&plan);
         let one_by_one = compile::one_by_one(&plan);
         let help = if one_by_one { None } else { Self::help(&plan, graph, &options) };
+        let profiling = options.profile;
         let mut shared = Shared::new(&plan.source, options, mode);
         let mut gathered = Vec::new();
         compile::gathered(&plan.traversal, &mut gathered);
         gathered.into_iter().for_each(|(name, empty)| shared.side_effects.ensure(name, empty));
         shared.one_by_one = one_by_one;
         call::check(&plan.traversal, shared.procedures())?;
-        let mut chain = compile::root(&plan, help.is_some(), shared.profiling)?;
+        let mut profile = None;
+        if profiling {
+            number(&mut plan.traversal);
+            shared.counters = Some(Counters::of(&plan.traversal));
+            profile = Some(Profile::of(&plan.traversal));
+        }
+        let mut chain = compile::root(&plan, help.is_some())?;
         shared.help = help;
         chain.reset(1);
         let mut start = Batch::new(Items::Values(vec![Value::Null]));
@@ -106,7 +117,7 @@ impl Execution {
             start.paths = Some(vec![None]);
         }
         start.sacks = plan.source.sack.as_ref().map(|sack| vec![sack.initial.clone()]);
-        Ok(Self { chain, shared, start: Once::new(start), text, pending: Batch::default(), done: false })
+        Ok(Self { chain, shared, start: Once::new(start), profile, text, pending: Batch::default(), done: false })
     }
 
     /// The crew and what it needs, if it may help: a view for each worker, taken now since the graph may change.
@@ -195,7 +206,11 @@ impl Execution {
         while let Some(values) = self.next(graph)? {
             results += values.len() as u64;
         }
-        Ok(Profile::new(&self.chain, began.elapsed(), results))
+        let no_profile = || QueryError::value("a profile needs Options::profile");
+        let mut profile = self.profile.clone().ok_or_else(no_profile)?;
+        (profile.time, profile.results) = (began.elapsed(), results);
+        self.shared.counters.iter().for_each(|counters| profile.read(counters));
+        Ok(profile)
     }
 
     /// What the user should know though it is no error: labels and keys the graph does not have.
@@ -218,5 +233,13 @@ fn expand(batch: Batch) -> Vec<Value> {
 }
 
 fn type_error(step: &str, wanted: &str, value: &Value) -> QueryError {
-    QueryError::value(format!("{step} works on {wanted}, but met the {} {value}", value.value_type()))
+    QueryError::value(format!("{step} works on {wanted}, but met the {}", described(value)))
+}
+
+/// A value in an error: the numbers the store knows elements by would say nothing to a user.
+fn described(value: &Value) -> String {
+    match value.element_id() {
+        Some(_) => value.value_type().to_string(),
+        None => format!("{} {value}", value.value_type()),
+    }
 }

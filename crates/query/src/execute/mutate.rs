@@ -70,7 +70,10 @@ fn evaluate(properties: &mut [SetPropertyOp], cx: &mut Context<'_, '_>, batch: &
                     Some(Value::String(key)) => Some(key),
                     other => {
                         let other = other.unwrap_or_default();
-                        return Err(QueryError::value(format!("a property key must be a string, not {other}")));
+                        return Err(QueryError::value(format!(
+                            "a property key must be a string, not the {}",
+                            super::described(&other)
+                        )));
                     }
                 },
             };
@@ -101,13 +104,13 @@ pub fn label_name(value: &Value) -> Result<Name> {
         }
         Value::String(label) => Ok(label.clone()),
         Value::Null => Err(QueryError::value("Label can not be null")),
-        other => Err(QueryError::value(format!("a label must be a string, not the {} {other}", other.value_type()))),
+        other => Err(QueryError::value(format!("a label must be a string, not the {}", super::described(other)))),
     }
 }
 
 pub fn external_id(value: &Value) -> Result<ExternalId> {
     ExternalId::from_value(value).ok_or_else(|| {
-        QueryError::value(format!("an id must be a string, an integer or a UUID, not the {} {value}", value.value_type()))
+        QueryError::value(format!("an id must be a string, an integer or a UUID, not the {}", super::described(value)))
     })
 }
 
@@ -393,7 +396,12 @@ impl MapBatch for PropertiesStep {
                         let (own, value) = split_cardinality(value);
                         let key = match key {
                             Value::String(key) => key.clone(),
-                            other => return Err(QueryError::value(format!("{other} is no property key"))),
+                            other => {
+                                return Err(QueryError::value(format!(
+                                    "the {} is no property key",
+                                    super::described(other)
+                                )));
+                            }
                         };
                         let cardinality = own.or(self.1);
                         let property = PropertyToSet { cardinality, key, value: value.clone(), meta: Vec::new() };

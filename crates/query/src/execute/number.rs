@@ -7,6 +7,7 @@ use std::sync::Arc;
 use mangrove_graph::number::{self, NumberError};
 use mangrove_graph::{BigDecimal, BigInt, Map, Value, ValueType, compare};
 
+use super::described;
 use crate::error::{QueryError, Result};
 use crate::plan::Operator;
 
@@ -55,7 +56,7 @@ pub fn arithmetic(op: Arithmetic, a: &Value, b: &Value) -> Result<Value> {
     }
     if !a.is_number() || !b.is_number() {
         let odd = if a.is_number() { b } else { a };
-        return Err(QueryError::value(format!("{odd} of type {} is not a number", odd.value_type())));
+        return Err(QueryError::value(format!("the {} is not a number", described(odd))));
     }
     match common_type(a.value_type(), b.value_type()) {
         ValueType::Float32 => {

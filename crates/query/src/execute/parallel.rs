@@ -27,12 +27,12 @@ use std::time::{Duration, Instant};
 use mangrove_graph::GraphView;
 
 use super::batch::Batch;
-use super::chain::{Chain, Input, Inside, Once, Op};
+use super::chain::{Chain, Input, Once, Op};
 use super::compile;
 use super::context::{Context, Shared};
 use super::hop::as_stored;
-use super::memory::Held;
-use super::profile::Messages;
+use super::memory::{Held, batch_bytes};
+use super::profile::{Counters, Messages};
 use crate::crew::{Crew, Job, Offer};
 use crate::error::Result;
 use crate::plan::{SourceConfig, Step, Traversal};
@@ -45,6 +45,8 @@ const WINDOW: usize = 8;
 /// What a message should take.
 const MESSAGE_TIME: Duration = Duration::from_micros(500);
 const MESSAGE_ROWS: std::ops::RangeInclusive<usize> = 1..=16_384;
+/// What the traversers of a message take, where there are more of them than one.
+const MESSAGE_BYTES_MAX: usize = 1 << 20;
 /// How often a thread that waits looks whether the query is to stop.
 const PATIENCE: Duration = Duration::from_millis(10);
 
@@ -143,7 +145,6 @@ pub struct ParallelOp {
     team: Option<Team>,
     ready: VecDeque<Batch>,
     input_ended: bool,
-    messages: Messages,
 }
 
 /// The workers' side of a run under way.
@@ -153,20 +154,11 @@ struct Team {
 }
 
 impl ParallelOp {
-    /// `named` if the profile is to be read.
-    pub fn new(steps: Traversal, named: bool) -> Result<Self> {
-        let chain = compile::serial(&steps, named)?;
+    pub fn new(steps: Traversal) -> Result<Self> {
+        let chain = compile::serial(&steps)?;
         let first = steps.steps.first().map(|node| &node.step);
         let any_order = matches!(first, Some(Step::Hop { any_order: true, .. }));
-        Ok(Self {
-            steps,
-            chain,
-            any_order,
-            team: None,
-            ready: VecDeque::new(),
-            input_ended: false,
-            messages: Messages::default(),
-        })
+        Ok(Self { steps, chain, any_order, team: None, ready: VecDeque::new(), input_ended: false })
     }
 
     /// Begins to hand out messages of `batch`.
@@ -202,7 +194,7 @@ impl ParallelOp {
                 match input.pull(cx)? {
                     Some(batch) => {
                         let batch = self.sorted(batch);
-                        team.stage.locked().waiting.push_back(batch);
+                        team.stage.locked().add(batch);
                         team.offer.more();
                     }
                     None => self.input_ended = true,
@@ -232,11 +224,10 @@ impl ParallelOp {
         if let Some(Team { stage, offer }) = self.team.take() {
             drop(offer);
             stage.stop();
-            let state = stage.locked();
-            state.idle.iter().for_each(|worker| self.chain.absorb(&worker.chain));
-            self.messages.all += state.messages.all;
-            self.messages.helped += state.messages.helped;
-            self.messages.stolen += state.messages.stolen;
+            if let Some(counters) = &stage.counters {
+                let messages = stage.locked().messages;
+                self.steps.steps.iter().for_each(|node| counters[node.row].cut_up(messages));
+            }
         }
         self.ready.clear();
         self.input_ended = false;
@@ -256,10 +247,6 @@ impl Op for ParallelOp {
         self.chain.reset(1);
         self.gather_team(cx, heavy)?;
         self.next_of_team(cx, input)
-    }
-
-    fn inside(&self) -> Option<Inside<'_>> {
-        Some(Inside::Run(&self.chain, self.messages))
     }
 
     fn reset(&mut self, scopes: usize) {
@@ -326,11 +313,13 @@ struct Stage {
     stopped: Arc<AtomicBool>,
     /// Of the whole query.
     helped_nanos: Arc<AtomicU64>,
+    /// Of the whole plan, while profiling.
+    counters: Option<Arc<[Counters]>>,
 }
 
 struct State {
-    /// Batches to be cut up.
-    waiting: VecDeque<Batch>,
+    /// Batches to be cut up, and the rows of each that a message may have for their size.
+    waiting: VecDeque<(Batch, usize)>,
     /// Rows of the first of them that have been claimed.
     at: usize,
     /// Rows of the next message.
@@ -353,13 +342,18 @@ struct Worker {
 }
 
 impl State {
+    fn add(&mut self, batch: Batch) {
+        let row_bytes = batch_bytes(&batch) / batch.len().max(1);
+        self.waiting.push_back((batch, (MESSAGE_BYTES_MAX / row_bytes.max(1)).max(1)));
+    }
+
     /// The next message and its number.
     fn claim(&mut self, window: usize) -> Option<(usize, Batch)> {
         if self.outcomes.len() >= window {
             return None;
         }
-        let batch = self.waiting.front()?;
-        let end = (self.at + self.rows).min(batch.len());
+        let (batch, rows_max) = self.waiting.front()?;
+        let end = (self.at + self.rows.min(*rows_max)).min(batch.len());
         let message = batch.slice(self.at..end);
         self.at = end;
         if end == batch.len() {
@@ -397,10 +391,10 @@ impl Stage {
         let cancel = shared.cancel().or_when(stopped.clone());
         let worker = |_| {
             let shared = shared.of_helper(&help.source, cancel.clone());
-            Ok(Worker { chain: compile::serial(steps, false)?, shared })
+            Ok(Worker { chain: compile::serial(steps)?, shared })
         };
-        let state = State {
-            waiting: VecDeque::from([first]),
+        let mut state = State {
+            waiting: VecDeque::new(),
             at: 0,
             rows: HEAVY_ROWS / 4,
             consumed: 0,
@@ -409,6 +403,7 @@ impl Stage {
             messages: Messages::default(),
             idle: (0..help.crew.len()).map(worker).collect::<Result<_>>()?,
         };
+        state.add(first);
         Ok(Self {
             views: help.views.clone(),
             window: WINDOW * (help.crew.len() + 1),
@@ -416,6 +411,7 @@ impl Stage {
             changed: Condvar::new(),
             stopped,
             helped_nanos: help.helped_nanos.clone(),
+            counters: shared.counters.clone(),
         })
     }
 

@@ -1,34 +1,55 @@
 //! What each step of a query did.
 
 use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, ThreadId};
 use std::time::Duration;
 
 use serde_json::json;
 
 use super::batch::Batch;
-use super::chain::{Chain, Inside};
+use crate::plan::Traversal;
+use crate::plan::outline::{indented, outline};
 
-/// Of one operator; only kept while profiling.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Stats {
-    pub nanos: u64,
-    pub batches: u64,
-    pub rows: u64,
-    pub traversers: u64,
+/// What is counted of a step, by all threads of the query.
+#[derive(Default)]
+pub struct Counters {
+    nanos: AtomicU64,
+    batches: AtomicU64,
+    rows: AtomicU64,
+    traversers: AtomicU64,
+    messages: Mutex<Messages>,
+    threads: Mutex<Vec<ThreadId>>,
 }
 
-impl Stats {
-    pub fn gave(&mut self, batch: &Batch) {
-        self.batches += 1;
-        self.rows += batch.len() as u64;
-        self.traversers = self.traversers.saturating_add(batch.total());
+impl Counters {
+    /// For each row of the plan's outline.
+    pub fn of(traversal: &Traversal) -> Arc<[Self]> {
+        outline(traversal).iter().map(|_| Self::default()).collect()
     }
 
-    pub fn add(&mut self, other: Stats) {
-        self.nanos += other.nanos;
-        self.batches += other.batches;
-        self.rows += other.rows;
-        self.traversers = self.traversers.saturating_add(other.traversers);
+    pub fn ran(&self, nanos: u64) {
+        self.nanos.fetch_add(nanos, Ordering::Relaxed);
+        let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
+        let me = thread::current().id();
+        if !threads.contains(&me) {
+            threads.push(me);
+        }
+    }
+
+    pub fn gave(&self, batch: &Batch) {
+        self.batches.fetch_add(1, Ordering::Relaxed);
+        self.rows.fetch_add(batch.len() as u64, Ordering::Relaxed);
+        let more = |traversers: u64| Some(traversers.saturating_add(batch.total()));
+        let _ = self.traversers.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
+    }
+
+    pub fn cut_up(&self, messages: Messages) {
+        let mut sum = self.messages.lock().unwrap_or_else(PoisonError::into_inner);
+        sum.all += messages.all;
+        sum.helped += messages.helped;
+        sum.stolen += messages.stolen;
     }
 }
 
@@ -47,8 +68,10 @@ pub struct Messages {
 pub struct StepProfile {
     /// As in the plan that ran.
     pub step: String,
-    /// 0 for the steps of the query itself; those of a repeat's body are one deeper than the repeat.
+    /// 0 for the steps of the query itself; those of a child are one deeper than the step it belongs to.
     pub depth: usize,
+    /// Whether a child begins with it.
+    pub first: bool,
     /// Spent in the step and its children, on all threads together; not in the steps before it.
     pub time: Duration,
     /// Batches, rows and traversers (rows with their bulk) it gave.
@@ -59,6 +82,8 @@ pub struct StepProfile {
     pub estimate: Option<f64>,
     /// How its work was cut up, if it was.
     pub messages: Messages,
+    /// How many threads worked on it.
+    pub threads: usize,
 }
 
 /// What each step of a query did while it ran.
@@ -71,19 +96,41 @@ pub struct Profile {
 }
 
 impl Profile {
-    pub(super) fn new(chain: &Chain, time: Duration, results: u64) -> Self {
-        let mut steps = Vec::new();
-        read(chain, 0, Messages::default(), &mut steps);
-        Self { time, results, steps }
+    /// The steps of a plan, of which nothing is counted yet.
+    pub(super) fn of(traversal: &Traversal) -> Self {
+        let steps = outline(traversal).into_iter().map(|row| StepProfile {
+            step: row.node.step.title().to_string(),
+            depth: row.depth,
+            first: row.first,
+            time: Duration::ZERO,
+            batches: 0,
+            rows: 0,
+            traversers: 0,
+            estimate: row.node.estimate,
+            messages: Messages::default(),
+            threads: 0,
+        });
+        Self { time: Duration::ZERO, results: 0, steps: steps.collect() }
+    }
+
+    pub(super) fn read(&mut self, counters: &[Counters]) {
+        for (step, counted) in self.steps.iter_mut().zip(counters) {
+            step.time = Duration::from_nanos(counted.nanos.load(Ordering::Relaxed));
+            step.batches = counted.batches.load(Ordering::Relaxed);
+            step.rows = counted.rows.load(Ordering::Relaxed);
+            step.traversers = counted.traversers.load(Ordering::Relaxed);
+            step.messages = *counted.messages.lock().unwrap_or_else(PoisonError::into_inner);
+            step.threads = counted.threads.lock().unwrap_or_else(PoisonError::into_inner).len();
+        }
     }
 
     /// One object: `time_us`, `results`, and `steps` with the fields of [`StepProfile`].
     pub fn to_json(&self) -> String {
         let step = |s: &StepProfile| {
             json!({
-                "step": s.step, "depth": s.depth, "time_us": micros(s.time), "batches": s.batches, "rows": s.rows,
-                "traversers": s.traversers, "estimate": s.estimate, "messages": s.messages.all,
-                "helped": s.messages.helped, "stolen": s.messages.stolen,
+                "step": s.step, "depth": s.depth, "first": s.first, "time_us": micros(s.time), "batches": s.batches,
+                "rows": s.rows, "traversers": s.traversers, "estimate": s.estimate, "messages": s.messages.all,
+                "helped": s.messages.helped, "stolen": s.messages.stolen, "threads": s.threads,
             })
         };
         let steps: Vec<_> = self.steps.iter().map(step).collect();
@@ -95,37 +142,15 @@ fn micros(time: Duration) -> f64 {
     time.as_nanos() as f64 / 1000.0
 }
 
-fn read(chain: &Chain, depth: usize, messages: Messages, steps: &mut Vec<StepProfile>) {
-    for link in chain.links() {
-        if let Some(Inside::Run(run, messages)) = link.op.inside() {
-            read(run, depth, messages, steps);
-            continue;
-        }
-        steps.push(StepProfile {
-            step: link.name.clone(),
-            depth,
-            time: Duration::from_nanos(link.stats.nanos),
-            batches: link.stats.batches,
-            rows: link.stats.rows,
-            traversers: link.stats.traversers,
-            estimate: link.estimate,
-            messages,
-        });
-        if let Some(Inside::Body(body)) = link.op.inside() {
-            read(body, depth + 1, Messages::default(), steps);
-        }
-    }
-}
-
 impl fmt::Display for Profile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: Vec<String> =
-            self.steps.iter().map(|s| format!("{:1$}{2}", "", 2 * s.depth, shortened(&s.step))).collect();
+            self.steps.iter().map(|s| indented(shortened(&s.step).as_str(), s.depth, s.first)).collect();
         let width = names.iter().map(|name| name.chars().count()).max().unwrap_or(0).max(4);
         writeln!(
             f,
-            "{:width$}  {:>10}  {:>10}  {:>12}  {:>10}  {:>8}  helped",
-            "step", "time", "rows", "traversers", "expected", "batches"
+            "{:width$}  {:>10}  {:>10}  {:>12}  {:>10}  {:>8}  {:>7}  helped",
+            "step", "time", "rows", "traversers", "expected", "batches", "threads"
         )?;
         for (step, name) in self.steps.iter().zip(names) {
             let expected = step.estimate.map(|n| format!("{n:.0}")).unwrap_or_default();
@@ -134,9 +159,10 @@ impl fmt::Display for Profile {
                 Messages { all, helped, .. } => format!("{helped}/{all}"),
             };
             let time = format!("{:.1} µs", micros(step.time));
-            let (rows, traversers, batches) = (step.rows, step.traversers, step.batches);
-            let line =
-                format!("{name:width$}  {time:>10}  {rows:>10}  {traversers:>12}  {expected:>10}  {batches:>8}  {helped}");
+            let (rows, traversers, batches, threads) = (step.rows, step.traversers, step.batches, step.threads);
+            let line = format!(
+                "{name:width$}  {time:>10}  {rows:>10}  {traversers:>12}  {expected:>10}  {batches:>8}  {threads:>7}  {helped}"
+            );
             writeln!(f, "{}", line.trim_end())?;
         }
         write!(f, "{} results in {:.1} µs", self.results, micros(self.time))

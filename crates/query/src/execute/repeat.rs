@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 use super::barrier::gather_all;
 use super::batch::Batch;
-use super::chain::{Child, Input, Inside, Once, Op};
+use super::chain::{Child, Input, Once, Op};
 use super::context::Context;
 use super::memory::Held;
 use super::nesting;
@@ -175,10 +175,6 @@ impl Op for RepeatOp {
                 return Ok(None);
             }
         }
-    }
-
-    fn inside(&self) -> Option<Inside<'_>> {
-        Some(Inside::Body(self.body.chain()))
     }
 
     fn reset(&mut self, scopes: usize) {

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use hashbrown::{HashMap, HashSet};
-use mangrove_graph::{EdgeRef, Map, Subgraph, Value, VertexId};
+use mangrove_graph::{EdgeRef, Map, Members, Subgraph, Value, VertexId};
 
 use super::barrier::gather_all;
 use super::batch::Batch;
@@ -31,6 +31,8 @@ struct SideEffect {
     parts: Vec<(Value, Operator)>,
     /// The tree that `tree()` grows here, which takes the place of the value.
     branches: Option<Branches>,
+    /// The items of a bulk set, once somebody asked whether something is among them.
+    members: Option<Members>,
 }
 
 impl SideEffect {
@@ -52,12 +54,21 @@ impl SideEffects {
         Some(effect.branches.as_ref().map_or_else(|| effect.value.clone(), |b| Value::Tree(b.tree().into())))
     }
 
+    /// Of each value whether it is among what is gathered under `name`; `None` if that is no bulk set, or cannot be told at once.
+    pub fn hold(&mut self, name: &str, values: impl Iterator<Item = Value>) -> Option<Vec<bool>> {
+        let effect = self.values.get_mut(name)?;
+        let Value::BulkSet(items) = &effect.value else { return None };
+        let members = effect.members.get_or_insert_with(|| items.iter().map(|(item, _)| item).collect());
+        values.map(|value| members.hold(&value)).collect()
+    }
+
     pub fn contains(&self, name: &str) -> bool {
         self.values.contains_key(name)
     }
 
     pub fn set(&mut self, name: &Name, value: Value) {
-        self.values.entry(name.clone()).or_default().value = value;
+        let effect = self.values.entry(name.clone()).or_default();
+        (effect.value, effect.members) = (value, None);
     }
 
     /// The tree that grows under `name`.
@@ -67,7 +78,9 @@ impl SideEffects {
 
     /// Takes out what is kept under `name`, to be changed in place and [`set`](Self::set) again.
     pub fn take(&mut self, name: &str) -> Option<Value> {
-        self.values.get_mut(name).map(|s| std::mem::take(&mut s.value))
+        let effect = self.values.get_mut(name)?;
+        effect.members = None;
+        Some(std::mem::take(&mut effect.value))
     }
 
     /// Replaces the map that one of the steps gathering under `name` has gathered; `part` tells which step, once it is known.
@@ -114,11 +127,13 @@ impl SideEffects {
                 Operator::AddAll if item.items().is_none() => Value::list(vec![item]),
                 _ => item,
             };
+            effect.members = None;
             effect.value = number::apply_times(merge, std::mem::take(&mut effect.value), item, bulk)?;
             return Ok(());
         }
         match &mut effect.value {
             Value::BulkSet(items) => {
+                effect.members.iter_mut().for_each(|members| members.insert(&item));
                 let items = Arc::make_mut(items);
                 match items.last_mut() {
                     Some((last, n)) if *last == item => *n = n.saturating_add(bulk),

@@ -6,7 +6,8 @@ use mangrove_graph::{ElementKind, GraphView, LabelId, Predicate, Result};
 use serde_json::json;
 
 use super::{RULES, RuleContext, apply};
-use crate::plan::{self, Name, Plan, Step, Traversal};
+use crate::plan::outline::{indented, outline};
+use crate::plan::{self, Name, Plan, Step};
 
 #[derive(Clone, Debug)]
 pub struct Explanation {
@@ -20,8 +21,10 @@ pub struct Explanation {
 #[derive(Clone, Debug)]
 pub struct ExplainedStep {
     pub step: String,
-    /// 0 for the steps of the query itself; those of a repeat's body are one deeper than the repeat.
+    /// 0 for the steps of the query itself; those of a child are one deeper than the step it belongs to.
     pub depth: usize,
+    /// Whether a child begins with it.
+    pub first: bool,
     /// How elements are found, of steps that find some: by id, by an index, or by a scan.
     pub access: Option<String>,
     /// Traversers the step is likely to give.
@@ -37,8 +40,7 @@ impl Explanation {
     /// One object: `original`, `rules` (objects with `rule` and `plan`), `steps` with the fields of [`ExplainedStep`].
     pub fn to_json(&self) -> String {
         let rules: Vec<_> = self.rules.iter().map(|(rule, plan)| json!({ "rule": rule, "plan": plan })).collect();
-        let step =
-            |s: &ExplainedStep| json!({ "step": s.step, "depth": s.depth, "access": s.access, "expected": s.expected });
+        let step = |s: &ExplainedStep| json!({ "step": s.step, "depth": s.depth, "first": s.first, "access": s.access, "expected": s.expected });
         let steps: Vec<_> = self.steps.iter().map(step).collect();
         json!({ "original": self.original, "rules": rules, "steps": steps }).to_string()
     }
@@ -51,7 +53,7 @@ impl fmt::Display for Explanation {
         for (name, plan) in &self.rules {
             writeln!(f, "{name:width$}  {plan}")?;
         }
-        let names: Vec<String> = self.steps.iter().map(|step| format!("{:1$}{2}", "", 2 * step.depth, step.step)).collect();
+        let names: Vec<String> = self.steps.iter().map(|s| indented(&s.step, s.depth, s.first)).collect();
         let width = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
         writeln!(f, "\n{:width$}  expected", "step")?;
         for (step, name) in self.steps.iter().zip(names) {
@@ -76,21 +78,16 @@ pub fn explain(plan: &mut Plan, view: &dyn GraphView, rules_off: &[String]) -> R
         }
     }
     plan::estimate(plan, view)?;
-    let mut steps = Vec::new();
+    // Where indexes are looked for.
     let view = (!plan.source.index_off).then_some(view);
-    list(&plan.traversal, 0, view, &mut steps);
-    Ok(Explanation { original, rules, steps })
-}
-
-/// `view` is where indexes are looked for.
-fn list(traversal: &Traversal, depth: usize, view: Option<&dyn GraphView>, steps: &mut Vec<ExplainedStep>) {
-    for node in &traversal.steps {
-        let (step, expected) = (node.step.to_string(), node.estimate.unwrap_or_default());
-        steps.push(ExplainedStep { step, depth, access: access(&node.step, view), expected });
-        if let Step::Repeat(repeat) = &node.step {
-            list(&repeat.body, depth + 1, view, steps);
-        }
-    }
+    let steps = outline(&plan.traversal).into_iter().map(|row| ExplainedStep {
+        step: row.node.step.title().to_string(),
+        depth: row.depth,
+        first: row.first,
+        access: access(&row.node.step, view),
+        expected: row.node.estimate.unwrap_or_default(),
+    });
+    Ok(Explanation { original, rules, steps: steps.collect() })
 }
 
 fn access(step: &Step, view: Option<&dyn GraphView>) -> Option<String> {

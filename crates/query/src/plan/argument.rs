@@ -185,6 +185,9 @@ impl Resolver<'_> {
             }
             PredicateSyntax::Or(a, b) => LabelPredicate::Or(vec![self.label_predicate_of(a)?, self.label_predicate_of(b)?]),
             PredicateSyntax::Not(p) => LabelPredicate::Not(Box::new(self.label_predicate_of(p)?)),
+            PredicateSyntax::Test { name, args, .. } if matches!(name.as_str(), "within" | "without") => {
+                LabelPredicate::Among(name == "within", self.names(args)?)
+            }
             PredicateSyntax::Test { name, args, span } => {
                 let test = label_test(name)
                     .ok_or_else(|| QueryError::step(format!("`{name}` cannot compare labelled values")).at(*span))?;
@@ -330,7 +333,7 @@ pub(crate) fn split_cardinality(value: &Value) -> (Option<Cardinality>, &Value) 
     (None, value)
 }
 
-fn membership(within: bool, mut values: Vec<Value>) -> Predicate {
+pub fn membership(within: bool, mut values: Vec<Value>) -> Predicate {
     if let [only] = &values[..]
         && let Some(items) = only.items()
     {
@@ -454,8 +457,6 @@ fn label_test(name: &str) -> Option<fn(Vec<Value>) -> Predicate> {
         "lte" => |v| Predicate::Compare(Comparison::Lte, first(v)),
         "gt" => |v| Predicate::Compare(Comparison::Gt, first(v)),
         "gte" => |v| Predicate::Compare(Comparison::Gte, first(v)),
-        "within" => |v| membership(true, v),
-        "without" => |v| membership(false, v),
         "inside" => |v| range("inside", v),
         "outside" => |v| range("outside", v),
         "between" => |v| range("between", v),

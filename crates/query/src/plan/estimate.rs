@@ -9,10 +9,10 @@ use super::*;
 /// Estimates beyond this are all the same.
 const MANY: f64 = 1e15;
 
-/// Writes estimates to the steps of a plan, and of the bodies of its repeats.
+/// Writes estimates to the steps of a plan and of its children: traversers they give in all, for all of their parents'.
 pub fn estimate(plan: &mut Plan, view: &dyn GraphView) -> Result<()> {
     let estimator = Estimator { view, statistics: view.statistics()? };
-    estimator.chain(&mut plan.traversal, 1.0);
+    estimator.chain(&mut plan.traversal, 1.0, 1.0);
     Ok(())
 }
 
@@ -22,20 +22,21 @@ struct Estimator<'a> {
 }
 
 impl Estimator<'_> {
-    fn chain(&self, traversal: &mut Traversal, mut rows: f64) -> f64 {
+    /// `scopes` are the traversers of the parent, for each of which what reduces or limits does so.
+    fn chain(&self, traversal: &mut Traversal, mut rows: f64, scopes: f64) -> f64 {
         for node in &mut traversal.steps {
-            rows = self.step(&mut node.step, rows).clamp(0.0, MANY);
+            rows = self.step(&mut node.step, rows, scopes).clamp(0.0, MANY);
             node.estimate = Some(rows);
         }
         rows
     }
 
-    /// Of a child, for one traverser.
-    fn child(&self, traversal: &Traversal) -> f64 {
-        self.chain(&mut traversal.clone(), 1.0)
-    }
-
-    fn step(&self, step: &mut Step, rows: f64) -> f64 {
+    fn step(&self, step: &mut Step, rows: f64, scopes: f64) -> f64 {
+        if let Step::Repeat(repeat) = step {
+            return self.repeat(repeat, rows, scopes);
+        }
+        let mut children = Vec::new();
+        step.for_each_child_mut(&mut |child| children.push(self.chain(child, rows, rows)));
         match step {
             Step::Scan { kind, ids, labels, filters } => {
                 let found = match ids {
@@ -54,26 +55,24 @@ impl Estimator<'_> {
             Step::HasProperty { .. } => rows * 0.9,
             Step::Where { .. } | Step::And(_) | Step::Or(_) | Step::WhereLabels { .. } | Step::HasChild { .. } => rows * 0.5,
             Step::Discard => 0.0,
-            Step::Dedup { scope: Scope::Global, .. } => rows.min(self.elements(ElementKind::Vertex, &[])),
+            Step::Dedup { scope: Scope::Global, .. } => rows.min(scopes * self.elements(ElementKind::Vertex, &[])),
             Step::Range { low, high, scope: Scope::Global } => {
                 let most = high.map_or(MANY, |high| high.saturating_sub(*low) as f64);
-                (rows - *low as f64).clamp(0.0, most)
+                (rows - scopes * *low as f64).clamp(0.0, scopes * most)
             }
-            Step::Tail { count, scope: Scope::Global } => rows.min(*count as f64),
-            Step::Sample { count, scope: Scope::Global, .. } => rows.min(*count as f64),
+            Step::Tail { count, scope: Scope::Global } => rows.min(scopes * *count as f64),
+            Step::Sample { count, scope: Scope::Global, .. } => rows.min(scopes * *count as f64),
             Step::Coin(chance) => rows * *chance,
             Step::Values(keys) | Step::Properties(keys) => rows * keys.len().max(1) as f64,
-            step if step.is_reducing() => 1.0,
-            Step::FlatMap(child) | Step::Local(child) => rows * self.child(child),
-            Step::Optional(child) => rows * self.child(child).max(1.0),
-            Step::Union(children) => rows * children.iter().map(|child| self.child(child)).sum::<f64>(),
-            Step::Coalesce(children) => rows * children.first().map_or(0.0, |child| self.child(child)),
-            Step::Repeat(repeat) => self.repeat(repeat, rows),
+            step if step.is_reducing() => scopes,
+            Step::FlatMap(_) | Step::Local(_) | Step::Coalesce(_) => children.first().copied().unwrap_or(0.0),
+            Step::Optional(_) => children.iter().copied().fold(rows, f64::max),
+            Step::Union(_) => children.iter().sum(),
             _ => rows,
         }
     }
 
-    fn repeat(&self, repeat: &mut Repeat, rows: f64) -> f64 {
+    fn repeat(&self, repeat: &mut Repeat, rows: f64, scopes: f64) -> f64 {
         let rounds = match repeat.until {
             Some(Until::Times(n)) => n.min(64),
             _ => 4,
@@ -81,7 +80,15 @@ impl Estimator<'_> {
         let (mut frontier, mut emitted) = (rows, 0.0);
         for _ in 0..rounds {
             emitted += frontier;
-            frontier = self.chain(&mut repeat.body, frontier);
+            frontier = self.chain(&mut repeat.body, frontier, scopes);
+        }
+        // What its steps give in all rounds together.
+        self.chain(&mut repeat.body, emitted, scopes);
+        if let Some(Until::Child(child)) = &mut repeat.until {
+            self.chain(child, emitted, emitted);
+        }
+        if let Some(Emit::Child(child)) = &mut repeat.emit {
+            self.chain(child, emitted, emitted);
         }
         match repeat.emit {
             Some(_) => emitted + frontier,
@@ -102,9 +109,11 @@ impl Estimator<'_> {
         known.map(|label| self.statistics.count(kind, label)).sum::<u64>() as f64
     }
 
+    /// At least one where there are such edges: they are asked for of vertices that have some, as a rule.
     fn degree(&self, direction: Direction, labels: &[Name]) -> f64 {
         let sides = if direction == Direction::Both { 2.0 } else { 1.0 };
-        sides * self.elements(ElementKind::Edge, labels) / self.elements(ElementKind::Vertex, &[]).max(1.0)
+        let edges = self.elements(ElementKind::Edge, labels);
+        (sides * edges / self.elements(ElementKind::Vertex, &[]).max(1.0)).max(edges.min(1.0))
     }
 }
 

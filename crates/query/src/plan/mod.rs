@@ -9,6 +9,7 @@ pub mod elements;
 mod estimate;
 mod modulate;
 mod names;
+pub mod outline;
 mod pattern;
 mod resolve;
 mod show;
@@ -22,7 +23,7 @@ use mangrove_graph::Value;
 
 use crate::gremlin::syntax::Span;
 
-pub(crate) use argument::split_cardinality;
+pub(crate) use argument::{membership, split_cardinality};
 pub use estimate::{estimate, selectivity};
 pub use names::check_names;
 pub use resolve::resolve;
@@ -79,6 +80,8 @@ pub struct StepNode {
     pub span: Span,
     /// Traversers it is likely to give, where [`estimate`] was asked.
     pub estimate: Option<f64>,
+    /// Its row in the plan's [`outline`], where somebody counts what it does.
+    pub row: usize,
 }
 
 impl Traversal {
@@ -106,6 +109,6 @@ impl Traversal {
 
 impl From<Step> for StepNode {
     fn from(step: Step) -> Self {
-        Self { step, labels: Vec::new(), span: Span::default(), estimate: None }
+        Self { step, labels: Vec::new(), span: Span::default(), estimate: None, row: 0 }
     }
 }

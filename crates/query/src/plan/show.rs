@@ -1,6 +1,6 @@
 //! Plans as text, for `explain()`.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 
 use mangrove_graph::{ElementKind, Predicate};
 
@@ -27,7 +27,25 @@ impl fmt::Display for Traversal {
     }
 }
 
+impl Step {
+    /// The step without its children.
+    pub fn title(&self) -> impl fmt::Display + '_ {
+        struct Title<'a>(&'a Step);
+        impl fmt::Display for Title<'_> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write_title(f, self.0)
+            }
+        }
+        Title(self)
+    }
+}
+
 fn write_step(f: &mut fmt::Formatter<'_>, step: &Step) -> fmt::Result {
+    write_title(f, step)?;
+    write_children(f, step)
+}
+
+fn write_title(f: &mut fmt::Formatter<'_>, step: &Step) -> fmt::Result {
     match step {
         Step::Scan { kind, ids, labels, filters } => {
             write_scan(f, "Scan", *kind, ids.as_deref(), labels.as_deref(), filters)?;
@@ -72,12 +90,25 @@ fn write_step(f: &mut fmt::Formatter<'_>, step: &Step) -> fmt::Result {
             }
         }
         other => {
-            // The variant's name says it.
-            let debug = format!("{other:?}");
-            f.write_str(debug.split([' ', '(', '{']).next().unwrap_or_default())?;
+            // The variant's name says it; what it holds may be large.
+            let mut name = FirstWord::default();
+            let _ = write!(name, "{other:?}");
+            f.write_str(&name.0)?;
         }
     }
-    write_children(f, step)
+    Ok(())
+}
+
+/// Takes what is written up to the end of the first word, and then no more.
+#[derive(Default)]
+struct FirstWord(String);
+
+impl fmt::Write for FirstWord {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let end = text.find([' ', '(', '{']);
+        self.0.push_str(&text[..end.unwrap_or(text.len())]);
+        if end.is_some() { Err(fmt::Error) } else { Ok(()) }
+    }
 }
 
 fn write_scan(

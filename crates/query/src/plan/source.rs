@@ -74,7 +74,8 @@ pub(super) fn source_call(resolver: &Resolver<'_>, call: &Call, source: &mut Sou
         "withPath" => source.paths = true,
         "with" => {
             if let [key, value] = &call.args[..] {
-                strategy::option(resolver, &resolver.name(key)?, value, &mut source.strategies)?;
+                let warning = strategy::option(resolver, &resolver.name(key)?, value, &mut source.strategies)?;
+                source.warnings.extend(warning);
             }
         }
         _ => return Ok(false),

@@ -77,6 +77,8 @@ pub struct Has {
 pub enum LabelPredicate {
     /// The values the labels stand for take the place of the labels' names.
     Test(fn(Vec<Value>) -> Predicate, Vec<Name>),
+    /// `within` and, if false, `without`.
+    Among(bool, Vec<Name>),
     And(Vec<LabelPredicate>),
     Or(Vec<LabelPredicate>),
     Not(Box<LabelPredicate>),
@@ -86,7 +88,7 @@ impl LabelPredicate {
     /// Appends the labels it looks at.
     pub fn names(&self, names: &mut Vec<Name>) {
         match self {
-            LabelPredicate::Test(_, labels) => names.extend(labels.iter().cloned()),
+            LabelPredicate::Test(_, labels) | LabelPredicate::Among(_, labels) => names.extend(labels.iter().cloned()),
             LabelPredicate::And(parts) | LabelPredicate::Or(parts) => parts.iter().for_each(|part| part.names(names)),
             LabelPredicate::Not(part) => part.names(names),
         }

@@ -151,7 +151,7 @@ impl Interpreter<'_> {
             LabelPredicate::And(parts) => self.bound_all(parts, by, traverser, turn)?.map(Predicate::And),
             LabelPredicate::Or(parts) => self.bound_all(parts, by, traverser, turn)?.map(Predicate::Or),
             LabelPredicate::Not(part) => self.bound(part, by, traverser, turn)?.map(|part| Predicate::Not(Box::new(part))),
-            LabelPredicate::Test(test, labels) => {
+            LabelPredicate::Test(_, labels) | LabelPredicate::Among(_, labels) => {
                 let mut values = Vec::new();
                 for label in labels {
                     let Some(value) = self.labelled(label, Pop::Last, traverser) else { return Ok(None) };
@@ -159,7 +159,21 @@ impl Interpreter<'_> {
                     *turn += 1;
                     values.push(value);
                 }
-                Some(test(values))
+                Some(match predicate {
+                    LabelPredicate::Test(test, _) => test(values),
+                    among => {
+                        let options = match &values[..] {
+                            [only] => only.items().unwrap_or_else(|| vec![only.clone()]),
+                            _ => values,
+                        };
+                        let within = Predicate::Within(options.into());
+                        if matches!(among, LabelPredicate::Among(true, _)) {
+                            within
+                        } else {
+                            Predicate::Not(Box::new(within))
+                        }
+                    }
+                })
             }
         })
     }

@@ -1,8 +1,10 @@
 //! Functions of one value: text, collections, arithmetic, casts.
 
-use mangrove_graph::{Map, Value};
+use mangrove_graph::time::TimeUnit;
+use mangrove_graph::{DateTime, Map, Value, ValueType};
 use mangrove_query::plan::{By, ListFunction, MathExpression, MathOp, Name, Operand, Pop, Scope, Step, TextFunction};
 
+use super::elements::held;
 use super::{Failure, Interpreter, Result, Traverser};
 
 impl Interpreter<'_> {
@@ -37,8 +39,58 @@ impl Interpreter<'_> {
                     None => return Err(Failure::met("asBool()", other)),
                 },
             },
+            Step::AsNumber(wanted) => as_number(value, *wanted)?,
+            Step::AsDate => match value.as_i64() {
+                Some(millis) => Value::from(DateTime::from_millis(millis)),
+                None if value.is_null() => return Err(Failure::met("asDate()", value)),
+                None => return Err(Failure::Uncovered(format!("asDate() of {value}"))),
+            },
+            Step::DateAdd(unit, amount) => {
+                let Value::DateTime(date) = value else { return Err(Failure::met("dateAdd()", value)) };
+                let unit_seconds = match unit {
+                    TimeUnit::Day => 86_400,
+                    TimeUnit::Hour => 3600,
+                    TimeUnit::Minute => 60,
+                    TimeUnit::Second => 1,
+                    other => return Err(Failure::Uncovered(format!("dateAdd() of {other:?}"))),
+                };
+                Value::from(DateTime { seconds: date.seconds + amount * unit_seconds, ..*date })
+            }
+            Step::DateDiff(operand) => match (value, self.operand(operand, traverser)?) {
+                (Value::DateTime(date), Some(Value::DateTime(other))) => {
+                    let nanos = i64::from(date.nanos) - i64::from(other.nanos);
+                    Value::Int64((date.seconds - other.seconds) * 1000 + nanos.div_euclid(1_000_000))
+                }
+                (value, operand) => return Err(Failure::Uncovered(format!("dateDiff() of {value} and {operand:?}"))),
+            },
             _ => return Ok(None),
         }))
+    }
+
+    /// The template with its places filled, unless there is nothing to fill one of them with.
+    pub(super) fn filled(&mut self, template: &str, by: &[By], traverser: &Traverser) -> Result<Option<String>> {
+        let mut parts = template.split("%{");
+        let mut text = parts.next().unwrap_or_default().to_owned();
+        let mut modulators = by.iter().cycle();
+        for part in parts {
+            let (name, rest) = part.split_once('}').ok_or_else(|| Failure::Uncovered(format!("format({template:?})")))?;
+            let name = Name::from(name);
+            let found = match (&*name, &traverser.value) {
+                ("_", _) => match modulators.next() {
+                    Some(by) => self.by(by, traverser)?,
+                    None => None,
+                },
+                (_, Value::Vertex(_) | Value::Edge(_)) => {
+                    let held_there = self.properties(&traverser.value, std::slice::from_ref(&name))?;
+                    held_there.first().map(held).transpose()?
+                }
+                _ => None,
+            };
+            let Some(found) = found.or_else(|| self.labelled(&name, Pop::Last, traverser)) else { return Ok(None) };
+            text.push_str(&found.to_string());
+            text.push_str(rest);
+        }
+        Ok(Some(text))
     }
 
     fn operand(&mut self, operand: &Operand, traverser: &Traverser) -> Result<Option<Value>> {
@@ -163,6 +215,24 @@ impl Interpreter<'_> {
     fn variable(&self, name: &Name, traverser: &Traverser) -> Option<Value> {
         if &**name == "_" { Some(traverser.value.clone()) } else { self.labelled(name, Pop::Last, traverser) }
     }
+}
+
+/// Of whole numbers, texts of whole numbers, and dates.
+fn as_number(value: &Value, wanted: Option<ValueType>) -> Result<Value> {
+    let uncovered = || Failure::Uncovered(format!("asNumber() of {value}"));
+    let number = match value {
+        Value::Null => return Ok(Value::Null),
+        Value::DateTime(date) => Value::Int64(date.seconds * 1000 + i64::from(date.nanos / 1_000_000)),
+        Value::String(text) => text.parse().map(Value::Int32).map_err(|_| uncovered())?,
+        Value::Int32(_) | Value::Int64(_) => value.clone(),
+        _ => return Err(uncovered()),
+    };
+    Ok(match (wanted, number.as_i64()) {
+        (None, _) => number,
+        (Some(ValueType::Int64), Some(n)) => Value::Int64(n),
+        (Some(ValueType::Int32), Some(n)) => Value::Int32(n.try_into().map_err(|_| uncovered())?),
+        _ => return Err(uncovered()),
+    })
 }
 
 fn combine(function: ListFunction, a: &Value, b: &Value) -> Result<Value> {

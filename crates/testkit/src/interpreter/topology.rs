@@ -77,16 +77,17 @@ fn ends(which: EndOf, traverser: &Traverser) -> Result<Vec<Value>> {
         EndOf::Out => vec![Value::Vertex(edge.source)],
         EndOf::In => vec![Value::Vertex(edge.target)],
         EndOf::Both => vec![Value::Vertex(edge.source), Value::Vertex(edge.target)],
-        EndOf::Other => vec![Value::Vertex(other_end(edge, traverser))],
+        EndOf::Other => vec![Value::Vertex(other_end(edge, traverser)?)],
     })
 }
 
 /// The end of the edge that is not the vertex visited last.
-fn other_end(edge: &EdgeRef, traverser: &Traverser) -> VertexId {
+fn other_end(edge: &EdgeRef, traverser: &Traverser) -> Result<VertexId> {
     let (_here, before) = traverser.path.split_last().map_or((None, &[][..]), |(here, before)| (Some(here), before));
     let visited = before.iter().rev().find_map(|stop| match stop.object {
         Value::Vertex(vertex) => Some(vertex),
         _ => None,
     });
-    if visited == Some(edge.source) { edge.target } else { edge.source }
+    let visited = visited.ok_or_else(|| Failure::value("otherV() met an edge that was come to from no vertex"))?;
+    Ok(if visited == edge.source { edge.target } else { edge.source })
 }

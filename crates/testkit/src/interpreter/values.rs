@@ -28,6 +28,7 @@ impl Interpreter<'_> {
         Ok(Some(match step {
             Step::Values(keys) => self.properties(value, keys)?.iter().map(held).collect::<Result<_>>()?,
             Step::Properties(keys) => self.properties(value, keys)?,
+            Step::Format { template, by } => self.filled(template, by, traverser)?.map(Value::string).into_iter().collect(),
             Step::Map(child) => self.first(child, traverser)?.into_iter().collect(),
             Step::FlatMap(child) => self.child(child, traverser)?.into_iter().map(|found| found.value).collect(),
             Step::Coalesce(children) => {

@@ -13,6 +13,7 @@ pub enum Kind {
     /// Numbers that are equal only if they are of one type too.
     Number,
     Text,
+    Date,
     Id,
     /// Values of many types.
     Mixed,
@@ -29,7 +30,7 @@ pub enum Kind {
 impl Kind {
     /// Whether two of it that are not the same have an order.
     pub fn has_total_order(&self) -> bool {
-        matches!(self, Kind::Vertex | Kind::Edge { .. } | Kind::Number | Kind::Text | Kind::Id)
+        matches!(self, Kind::Vertex | Kind::Edge { .. } | Kind::Number | Kind::Text | Kind::Date | Kind::Id)
     }
 
     /// Whether two of it are equal whatever order things came in.

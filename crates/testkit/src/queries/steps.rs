@@ -16,6 +16,7 @@ impl Writer<'_> {
             Kind::VertexProperty | Kind::Property => self.property_step(state),
             Kind::Number => self.number_step(state),
             Kind::Text => self.text_step(state),
+            Kind::Date => self.date_step(state),
             Kind::List(items, ordered) => self.list_step(*items, ordered, state)?,
             Kind::Set(items) => self.set_step(*items, state),
             Kind::Map(key, value) => self.map_step(*key, *value, state),
@@ -88,7 +89,7 @@ impl Writer<'_> {
                 1 => taken(state, ".values('note')", Kind::Mixed),
                 2 => spread(state, ".values('name', 'age')", Kind::Mixed),
                 3 => spread(state, ".values()", Kind::Mixed),
-                _ => taken(state, ".label()", Kind::Text),
+                _ => taken(state, self.pick_text(&[".label()", ".format('%{name} is %{age}')"]), Kind::Text),
             },
             14 | 15 => taken(state, self.pick_text(&[".values('age')", ".values('score')"]), Kind::Number),
             16 => taken(state, ".values('name')", Kind::Text),
@@ -170,7 +171,7 @@ impl Writer<'_> {
     }
 
     fn text_step(&mut self, state: &mut State) -> String {
-        match self.below(10) {
+        match self.below(14) {
             0 => taken(state, ".length()", Kind::Number),
             1 => taken(state, ".split('b')", Kind::List(Box::new(Kind::Text), true)),
             2 => taken(state, ".concat('x', __.toUpper())", Kind::Text),
@@ -180,13 +181,28 @@ impl Writer<'_> {
             6 => taken(state, ".reverse()", Kind::Text),
             7 => taken(state, ".trim()", Kind::Text),
             8 => taken(state, ".constant('k')", Kind::Text),
+            9 => taken(state, ".length().asNumber(GType.LONG).asNumber(GType.INT)", Kind::Number),
+            10 => taken(state, ".length().asString().asNumber()", Kind::Number),
+            11 => taken(state, ".length().asDate()", Kind::Date),
+            12 => taken(state, ".format('%{_} or %{_}').by(toLower()).by(length())", Kind::Text),
             _ => taken(state, ".toUpper()", Kind::Text),
+        }
+    }
+
+    fn date_step(&mut self, state: &mut State) -> String {
+        match self.below(5) {
+            0 => taken(state, self.pick_text(&[".dateAdd(DT.day, 40)", ".dateAdd(DT.hour, -7)"]), Kind::Date),
+            1 => taken(state, self.pick_text(&[".dateAdd(DT.minute, 90)", ".dateAdd(DT.second, -1)"]), Kind::Date),
+            2 => taken(state, ".dateDiff(datetime('2000-02-29T12:00:00Z'))", Kind::Number),
+            3 => taken(state, ".dateDiff(__.dateAdd(DT.day, 1))", Kind::Number),
+            _ => taken(state, ".asNumber()", Kind::Number),
         }
     }
 
     fn list_step(&mut self, items: Kind, ordered: bool, state: &mut State) -> Option<String> {
         let sorted = || Kind::List(Box::new(items.clone()), true);
-        Some(match self.below(10) {
+        let literal = "['a', 'b', 'bb', 't1']";
+        Some(match self.below(14) {
             0 => taken(state, ".count(local)", Kind::Number),
             1 if items == Kind::Number => {
                 taken(state, self.pick_text(&[".sum(local)", ".max(local)", ".min(local)"]), Kind::Number)
@@ -210,8 +226,17 @@ impl Writer<'_> {
             7 if items == Kind::Text && ordered => {
                 taken(state, self.pick_text(&[".toUpper(local)", ".substring(local, 0, 1)", ".reverse(local)"]), sorted())
             }
-            7 if items == Kind::Text => taken(state, ".intersect(['a', 'b', 't1'])", Kind::Set(Box::new(items))),
-            8 if ordered => taken(state, ".index()", Kind::List(Box::new(Kind::Mixed), true)),
+            7..9 if items == Kind::Text => {
+                let function = self.pick(&["intersect", "merge", "difference", "disjunct"]);
+                taken(state, &format!(".{function}({literal})"), Kind::Set(Box::new(items)))
+            }
+            9 if items == Kind::Text => taken(state, &format!(".combine({literal})"), Kind::List(Box::new(items), ordered)),
+            10 if items.is_steady() => taken(state, ".combine(__.identity())", Kind::List(Box::new(items), ordered)),
+            11 if items.is_steady() => {
+                let pair = Kind::List(Box::new(Kind::Mixed), true);
+                taken(state, ".product(['x', 'y'])", Kind::List(Box::new(pair), ordered))
+            }
+            12 if ordered => taken(state, ".index()", Kind::List(Box::new(Kind::Mixed), true)),
             _ => match ordered && state.ordered {
                 true => taken(state, ".unfold()", items),
                 false => spread(state, ".unfold()", items),
@@ -220,10 +245,14 @@ impl Writer<'_> {
     }
 
     fn set_step(&mut self, items: Kind, state: &mut State) -> String {
-        match self.below(4) {
+        match self.below(6) {
             0 => taken(state, ".count(local)", Kind::Number),
             1 if items.has_total_order() => taken(state, ".order(local)", Kind::List(Box::new(items), true)),
-            2 if items == Kind::Text => taken(state, ".merge(['z', 'a'])", Kind::Set(Box::new(items))),
+            2 if items == Kind::Text => {
+                let function = self.pick(&["merge", "difference", "disjunct"]);
+                taken(state, &format!(".{function}(['z', 'a'])"), Kind::Set(Box::new(items)))
+            }
+            3 if items == Kind::Text => taken(state, ".combine(['z', 'a'])", list(items)),
             _ => spread(state, ".unfold()", items),
         }
     }

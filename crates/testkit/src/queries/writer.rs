@@ -17,6 +17,7 @@ pub fn query(random: &mut Random) -> RandomQuery {
         (_, 1) => "g.withStrategies(ProductiveByStrategy)",
         (_, 2) => "g.withStrategies(new SubgraphStrategy(vertices: __.has('age', lt(5))))",
         (_, 3) => "g.withStrategies(new SubgraphStrategy(edges: __.hasLabel('knows', 'likes')))",
+        (_, 5) => "g.withStrategies(new PartitionStrategy(partitionKey: 'name', readPartitions: ['a', 'b', 'ab']))",
         (_, 4) => "g.withSideEffect('z', ['a', 'b', 'person'])",
         _ => "g",
     };

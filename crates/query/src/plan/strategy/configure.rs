@@ -136,13 +136,14 @@ pub(in crate::plan) fn option(
     key: &str,
     value: &Argument,
     strategies: &mut Strategies,
-) -> Result<()> {
-    if matches!(key, "evaluationTimeout" | "scriptEvaluationTimeout") {
+) -> Result<Option<String>> {
+    const TIMEOUTS: [&str; 2] = ["evaluationTimeout", "scriptEvaluationTimeout"];
+    if TIMEOUTS.contains(&key) {
         // Zero is no timeout, as with TinkerPop's server.
         let millis = resolver.count(value)?;
         strategies.timeout = (millis > 0).then(|| Duration::from_millis(millis));
     }
-    Ok(())
+    Ok(suggest(key, TIMEOUTS.into_iter()).map(|near| format!("`{key}` is no option of a query; did you mean `{near}`?")))
 }
 
 fn unknown(name: &str, span: Span) -> QueryError {
