@@ -230,6 +230,7 @@ class Database:
         edge_time: str | None = None,
         on_error: str = "fail",
         rejects: _Files | None = None,
+        compact: bool | None = None,
         progress: bool | Callable[[int, int, int], Any] | None = None,
     ) -> dict[str, Any]: ...
     def traversal(self) -> Any: ...

@@ -275,6 +275,8 @@ impl Database {
     /// * `mapping` — a YAML file that says how tables are read, for what their headers do not say.
     /// * `edge_time` — the column whose value orders a vertex's edges of a label.
     /// * `on_error` — `"fail"`, or `"skip"`: load the rest and write the rows left out to `rejects` (`rejects.csv`).
+    /// * `compact` — whether what was loaded is compressed into a segment, as `compact()` does; by default if it is more than
+    ///   16 MB, and all there is.
     /// * `progress` — a callable that is told (rows, bytes done, bytes in all) now and then; by default a line on a terminal,
     ///   with `False` nothing.
     ///
@@ -288,7 +290,8 @@ impl Database {
     /// >>> db.query("g.V('L2').out('drains_to').values('area')").one()
     /// 358
     #[pyo3(signature = (
-        *files, nodes=None, edges=None, format="auto", mapping=None, edge_time=None, on_error="fail", rejects=None, progress=None
+        *files, nodes=None, edges=None, format="auto", mapping=None, edge_time=None, on_error="fail", rejects=None, compact=None,
+        progress=None
     ))]
     #[allow(clippy::too_many_arguments)] // Python's keyword arguments are a struct with defaults
     fn load<'py>(
@@ -302,6 +305,7 @@ impl Database {
         edge_time: Option<String>,
         on_error: &str,
         rejects: Option<PathBuf>,
+        compact: Option<bool>,
         progress: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let inner = self.handle()?;
@@ -309,6 +313,7 @@ impl Database {
         options.mapping = mapping;
         options.edge_time = edge_time;
         options.on_error = load::on_error(on_error, rejects)?;
+        options.compact = compact;
         let line = progress_line(py, progress)?;
         let mut listening = Listening::new(line.as_ref().map(|line| line.clone().unbind()));
         let outcome = raised(py.detach(|| inner.load(&options, &mut listening)));
@@ -452,7 +457,8 @@ impl Database {
         Ok(out)
     }
 
-    /// How much the graph holds: counts of vertices and edges by label, and the bytes on disk.
+    /// How much the graph holds: counts of vertices and edges by label, the bytes on disk, and how many
+    /// of them are compressed.
     ///
     /// >>> stats = db.stats()
     /// >>> stats["vertices"], stats["edges"], stats["disk_bytes"] > 0
@@ -462,9 +468,9 @@ impl Database {
         let outcome = py.detach(|| {
             let snapshot = inner.snapshot()?;
             let counts = snapshot.statistics()?;
-            Ok::<_, mangrove::StoreError>((snapshot.schema().clone(), counts, inner.stats()?.disk_bytes()))
+            Ok::<_, mangrove::StoreError>((snapshot.schema().clone(), counts, inner.stats()?))
         });
-        let (schema, counts, disk_bytes) = raised(outcome)?;
+        let (schema, counts, stats) = raised(outcome)?;
         let out = PyDict::new(py);
         for (name, kind) in [("vertices", ElementKind::Vertex), ("edges", ElementKind::Edge)] {
             let labels = PyDict::new(py);
@@ -473,7 +479,8 @@ impl Database {
             }
             out.set_item(name, labels)?;
         }
-        out.set_item("disk_bytes", disk_bytes)?;
+        out.set_item("disk_bytes", stats.disk_bytes())?;
+        out.set_item("segment_bytes", stats.segment_bytes)?;
         Ok(out)
     }
 

@@ -167,6 +167,16 @@ def test_missing_files_and_words_that_are_no_option(empty):
         empty.load("x.csv", format="xlsx")
 
 
+def test_a_load_is_compressed_on_request(empty, tmp_path):
+    (tmp_path / "person.csv").write_text("id,born:int\n" + "".join(f"{i},{1800 + i}\n" for i in range(300)))
+    report = empty.load(nodes={"person": tmp_path / "person.csv"}, compact=True)
+    assert report["vertices"] == {"person": 300}
+    assert empty.stats()["segment_bytes"] > 0
+    assert empty.query("g.V(7).values('born')").one() == 1807
+    empty.query("g.V(7).property('born', 5)")
+    assert empty.query("g.V().values('born').sum()").one() == sum(range(1800, 2100)) - 1807 + 5
+
+
 def test_progress_is_told_and_control_c_stops_a_load(empty, tmp_path):
     with open(tmp_path / "n.csv", "w") as file:
         file.write("~id,~label,name:String\n")

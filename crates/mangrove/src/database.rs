@@ -2,15 +2,15 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use mangrove_graph::{
     Cardinality, ElementKind, GraphError, GraphView, GraphWrite, KeyId, LabelId, Schema, Value, ValueType,
 };
-use mangrove_ingest::{ExportFormat, ExportReport, IngestOptions, LoadOptions, LoadReport, Progress};
+use mangrove_ingest::{ExportFormat, ExportReport, IngestOptions, LoadOptions, LoadReport, Phase, Progress, Status};
 use mangrove_query::gremlin::error::suggest;
 use mangrove_query::{CancelToken, Crew, CrewOptions, Explanation, Graph, Parameters, Procedure, Profile, Query};
-use mangrove_snapshot::{CheckReport, Patience, Snapshot, StoreStats, Writer};
+use mangrove_snapshot::{Bulk, CheckReport, Patience, Snapshot, StoreStats, Writer};
 
 use crate::error::{ExportError, LoadError, OpenError, QueryError, StoreError};
 use crate::guard::{self, Bug};
@@ -181,16 +181,49 @@ impl Database {
         })
     }
 
-    /// Loads files and tables, in one transaction: if anything fails the graph is as it was.
+    /// Loads files and tables, in one transaction: if anything fails the graph is as it was. What a large load brings into a
+    /// database with nothing in it goes straight into a compressed segment ([`LoadOptions::compact`] decides otherwise).
     pub fn load(&self, options: &LoadOptions, progress: &mut dyn Progress) -> Result<LoadReport, LoadError> {
         self.guarded(&|| "loading files".into(), || {
+            let started = Instant::now();
             let cancelled = || self.cancel.is_cancelled() || progress.cancelled();
             let patience = Patience { timeout: None, cancelled: &cancelled };
-            let mut transaction = self.begin_for(Writer::this_thread(), patience)?;
-            let report = mangrove_ingest::load(&mut transaction, options, progress)?;
-            transaction.commit()?;
+            let transaction = self.begin_for(Writer::this_thread(), patience)?;
+            let mut report = match options.wants_compaction()? && transaction.is_unused()? {
+                true => self.load_bulk(transaction.into_bulk()?, options, progress)?,
+                false => self.load_into(transaction, options, progress)?,
+            };
+            report.duration = started.elapsed();
             Ok(report)
         })
+    }
+
+    fn load_bulk(
+        &self,
+        mut bulk: Bulk,
+        options: &LoadOptions,
+        progress: &mut dyn Progress,
+    ) -> Result<LoadReport, LoadError> {
+        let report = mangrove_ingest::load(bulk.graph(), options, progress)?;
+        progress.update(&compacting(&report));
+        bulk.commit(&|| self.cancel.is_cancelled() || progress.cancelled())?;
+        Ok(report)
+    }
+
+    fn load_into(
+        &self,
+        mut transaction: mangrove_snapshot::Transaction,
+        options: &LoadOptions,
+        progress: &mut dyn Progress,
+    ) -> Result<LoadReport, LoadError> {
+        let report = mangrove_ingest::load(&mut transaction, options, progress)?;
+        transaction.commit()?;
+        if options.compact == Some(true) {
+            progress.update(&compacting(&report));
+            let cancelled = || self.cancel.is_cancelled() || progress.cancelled();
+            self.shared.store.compact(Writer::this_thread(), Patience { timeout: None, cancelled: &cancelled })?;
+        }
+        Ok(report)
     }
 
     /// Begins to take vertices and edges in batches that are committed as they come.
@@ -356,6 +389,11 @@ fn known(schema: &Schema, label: &str, key: &str) -> Result<(LabelId, KeyId), St
     let label_id = schema.label(ElementKind::Vertex, label).ok_or_else(|| unknown("vertex label", label, labels()))?;
     let key_id = schema.key(key).ok_or_else(|| unknown("property key", key, keys()))?;
     Ok((label_id, key_id))
+}
+
+fn compacting(report: &LoadReport) -> Status {
+    let rows = report.vertex_count() + report.edge_count();
+    Status { phase: Phase::Compacting, rows, ..Status::default() }
 }
 
 fn unknown<'a>(what: &'static str, name: &str, known: impl Iterator<Item = &'a str>) -> StoreError {

@@ -263,6 +263,28 @@ fn a_compacted_database_is_asked_changed_and_checked() {
 }
 
 #[test]
+fn a_large_load_is_compressed_unless_told_otherwise() {
+    let place = Place::new();
+    std::fs::write(place.path("small.csv"), "id:ID,:LABEL\na,thing\n").unwrap();
+    let mut large = String::from("id:ID,text,:LABEL\n");
+    (0..9000).for_each(|i| large.push_str(&format!("{i},{},thing\n", "long ".repeat(400))));
+    std::fs::write(place.path("large.csv"), large).unwrap();
+    let compressed = |db: &str, arguments: &[&str]| {
+        place.mangrove(&[&["load", db, "-q"], arguments].concat()).succeeded();
+        let stats = place.mangrove(&["stats", db, "--format", "json"]).succeeded().stdout;
+        let stats: serde_json::Value = serde_json::from_str(&stats).unwrap();
+        stats["segmentBytes"].as_u64().unwrap() > 0
+    };
+    assert!(!compressed("small.mg", &["small.csv"]));
+    assert!(compressed("asked.mg", &["small.csv", "--compact", "yes"]));
+    assert!(compressed("large.mg", &["large.csv"]));
+    assert!(!compressed("tables.mg", &["large.csv", "--compact", "no"]));
+    for db in ["asked.mg", "large.mg"] {
+        place.mangrove(&["check", db]).succeeded();
+    }
+}
+
+#[test]
 fn the_shell_runs_what_is_piped_in() {
     let place = Place::new();
     place.people();

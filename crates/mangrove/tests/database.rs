@@ -1,6 +1,7 @@
 //! The façade as Rust programs meet it.
 
 use std::any::Any;
+use std::path::Path;
 use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, Int64Array, RecordBatch};
@@ -8,7 +9,7 @@ use arrow_buffer::NullBuffer;
 use arrow_data::ArrayData;
 use arrow_schema::{DataType, Field, Schema};
 use mangrove::graph::{Direction, Hop, Wants};
-use mangrove::ingest::{IngestOptions, Quiet, Table, TableInput};
+use mangrove::ingest::{EdgeFiles, IngestOptions, NodeFiles, Phase, Progress, Quiet, Status, Table, TableInput};
 use mangrove::{
     Database, GraphError, LoadError, LoadOptions, OpenError, OpenOptions, Parameters, Procedure, QueryError, QueryErrorKind,
     QueryOptions, ResultStream, StoreError, Value,
@@ -220,6 +221,82 @@ fn a_panic_on_the_thread_that_reads_is_a_bug_with_its_place() {
     assert!(report.contains(&bug.message) && report.contains("loading files"), "{report}");
     assert_eq!(graph.count(), Value::Int64(0));
     graph.query("g.addV('n')").unwrap();
+}
+
+/// People who know each other, as two files, and what is loaded of them.
+fn people(directory: &Path) -> LoadOptions {
+    let (people, knows) = (directory.join("person.csv"), directory.join("knows.csv"));
+    let named = |i: u32| format!("p{i},name {},{}.5,{}\n", i % 40, i, if i % 7 == 0 { String::new() } else { i.to_string() });
+    std::fs::write(&people, "id,name,score,age\n".to_owned() + &(0..500).map(named).collect::<String>()).unwrap();
+    let edge = |i: u32| format!("p{},p{},{}\n", i * 7 % 500, i * 13 % 500, 1000 - i);
+    std::fs::write(&knows, "src,dst,since\n".to_owned() + &(0..900).map(edge).collect::<String>()).unwrap();
+    let nodes = vec![NodeFiles { label: "person".into(), files: vec![people] }];
+    let label = Some(Arc::from("person"));
+    let edges = vec![EdgeFiles { source: label.clone(), label: "knows".into(), target: label, files: vec![knows] }];
+    LoadOptions { nodes, edges, edge_time: Some("since".into()), ..LoadOptions::default() }
+}
+
+#[test]
+fn what_is_loaded_in_bulk_is_compressed_and_answers_as_the_tables_do() {
+    let files = tempfile::tempdir().unwrap();
+    let graphs = [Some(false), Some(true)].map(|compact| {
+        let graph = Graph::new();
+        graph.query("g.addV('person').property('name', 'gone')").unwrap();
+        graph.query("g.V().drop()").unwrap();
+        assert!(graph.db.create_index("person", "name").unwrap());
+        let report = graph.db.load(&LoadOptions { compact, ..people(files.path()) }, &mut Quiet).unwrap();
+        assert_eq!((report.vertex_count(), report.edge_count()), (500, 900));
+        graph
+    });
+    let [tables, bulk] = &graphs;
+    let bytes = |graph: &Graph| graph.db.stats().unwrap().segment_bytes;
+    assert!(bytes(tables) == 0 && bytes(bulk) > 0);
+    for graph in &graphs {
+        graph.query("g.addV('person').property(id, 'new').addE('knows').to(__.V('p7')).property('since', 5)").unwrap();
+        graph.query("g.V('p3').property('name', 'name 9')").unwrap();
+        assert_eq!(graph.db.check().unwrap().violations.len(), 0);
+    }
+    for text in [
+        "g.V().order().by(id).elementMap()",
+        "g.V().order().by(id).local(outE().values('since').fold())",
+        "g.V().order().by(id).local(__.in().id().fold())",
+        "g.V().has('person', 'name', 'name 9').id().order()",
+        "g.V().has('score', gt(250)).count()",
+    ] {
+        let [found, expected] = [bulk, tables].map(|graph| graph.query(text).unwrap().values().unwrap());
+        assert_eq!(found, expected, "{text}");
+    }
+    let index = bulk.db.explain("g.V().has('person', 'name', 'x')", &Parameters::new(), &QueryOptions::default()).unwrap();
+    assert_eq!(index.steps[0].access.as_deref(), Some("index of name"));
+    let more = LoadOptions { nodes: Vec::new(), compact: Some(true), ..people(files.path()) };
+    assert_eq!(bulk.db.load(&more, &mut Quiet).unwrap().edge_count(), 900, "into what is there");
+    assert_eq!(bulk.query("g.E().count()").unwrap().values().unwrap(), [Value::Int64(1801)]);
+}
+
+#[test]
+fn a_bulk_load_that_fails_or_is_stopped_leaves_nothing() {
+    struct Stopping(u32);
+    impl Progress for Stopping {
+        fn update(&mut self, status: &Status) {
+            self.0 += u32::from(status.phase == Phase::Compacting);
+        }
+        fn cancelled(&self) -> bool {
+            self.0 > 0
+        }
+    }
+    let files = tempfile::tempdir().unwrap();
+    let graph = Graph::new();
+    let options = LoadOptions { compact: Some(true), ..people(files.path()) };
+    assert!(matches!(graph.db.load(&options, &mut Stopping(0)), Err(LoadError::Graph(GraphError::Cancelled))));
+    std::fs::write(files.path().join("knows.csv"), "src,dst,since\np1,p2,1\np1,nobody,1\n").unwrap();
+    assert!(graph.db.load(&options, &mut Quiet).unwrap_err().to_string().contains("knows.csv:3"));
+    let hot = graph._directory.path().join("db.mg/hot");
+    let mut names: Vec<_> = std::fs::read_dir(hot).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    names.sort();
+    assert_eq!(names, ["data.mdb", "lock.mdb"]);
+    assert_eq!(graph.count(), Value::Int64(0));
+    graph.db.load(&LoadOptions { compact: Some(true), ..people(files.path()) }, &mut Quiet).unwrap();
+    assert_eq!(graph.count(), Value::Int64(500));
 }
 
 #[test]

@@ -27,6 +27,11 @@ pub trait StoreUnderTest {
     /// The one writing transaction; dropped without commit it is aborted.
     fn begin(&self) -> Result<Box<dyn Transaction + '_>>;
 
+    /// A transaction whose commit leaves all there is compacted, if the store has such, and nothing was ever in it.
+    fn begin_bulk(&self) -> Result<Option<Box<dyn Transaction + '_>>> {
+        Ok(None)
+    }
+
     /// Closes the store and opens it again.
     fn reopen(&mut self) -> Result<()>;
 

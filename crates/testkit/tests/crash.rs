@@ -2,7 +2,8 @@
 //!
 //! ```text
 //!   driver  -- starts -->  writer: open, then transactions 1, 2, 3 … of the ledger
-//!           <-- pipe ---   "opened", "batch n" before a long one, "n" after its commit returned, "compacting", "compacted"
+//!           <-- pipe ---   "opened", "bulk n" before the first n at once, "batch n" before a long one, "n" after its commit
+//!                          returned, "compacting", "compacted"
 //!           -- SIGKILL at a random moment -->
 //!           opens the store: it must be exactly what k transactions leave, with k the last number read or one more,
 //!           and `check` must find no fault; then starts the next writer on the same store
@@ -30,7 +31,9 @@ const KILLS_LONG: u64 = 200;
 /// Every so many transactions the store is compacted.
 const COMPACT_EVERY: u64 = 9;
 /// A new store is begun after so many kills, so that some hit its making.
-const KILLS_A_STORE: u64 = 20;
+const KILLS_A_STORE: u64 = 8;
+/// The first transactions, which are loaded in bulk.
+const BULK: u64 = 40;
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -52,6 +55,17 @@ fn write_for_ever(dir: &Path, seed: u64) {
     let store = StoreInDir::open(dir);
     println!("opened");
     let mut n = ledger::last_transaction(&*store.snapshot().expect("snapshot"));
+    if n == 0
+        && let Some(mut bulk) = store.begin_bulk().expect("begin")
+    {
+        println!("bulk {BULK}");
+        for n in 1..=BULK {
+            ledger::transaction(bulk.graph(), seed, n).expect("a transaction of the ledger");
+        }
+        bulk.commit().expect("commit");
+        println!("{BULK}");
+        n = BULK;
+    }
     loop {
         n += 1;
         if n.is_multiple_of(ledger::BATCH_EVERY) {
@@ -86,6 +100,7 @@ struct Tally {
     while_opening: u64,
     in_batches: u64,
     in_compactions: u64,
+    in_bulk_loads: u64,
     /// Commits that were durable before the writer could say so.
     unsaid: u64,
 }
@@ -96,6 +111,7 @@ struct LastWords {
     opened: bool,
     acknowledged: Option<u64>,
     batch: Option<u64>,
+    bulk: Option<u64>,
     compacting: bool,
     count: u64,
 }
@@ -116,12 +132,13 @@ fn drive(kills: u64) {
         }
     }
     println!(
-        "crash: {} kills ({} while opening, {} in a batch, {} in a compaction), {} commits acknowledged (+ {} done but not yet said), {} lost, \
+        "crash: {} kills ({} while opening, {} in a batch, {} in a compaction, {} in a bulk load), {} commits acknowledged (+ {} done but not yet said), {} lost, \
          {} half applied, {} found damaged by check; seed {seed}, {:.1} s",
         tally.kills,
         tally.while_opening,
         tally.in_batches,
         tally.in_compactions,
+        tally.in_bulk_loads,
         tally.acknowledged,
         tally.unsaid,
         tally.lost,
@@ -136,7 +153,7 @@ fn drive(kills: u64) {
 /// How long a writer lives: most well into its work, some hardly as long as it takes to open.
 fn moment(random: &mut Random, at: u64) -> Duration {
     let micros = match random.below(10) {
-        _ if at == 0 => random.below(12_000),
+        _ if at < 2 => random.below(if at == 0 { 12_000 } else { 60_000 }),
         0..2 => random.below(8_000),
         2..8 => 5_000 + random.below(100_000),
         _ => random.below(400_000),
@@ -168,6 +185,7 @@ fn listen(pipe: impl BufRead) -> LastWords {
             None if line == "compacting" => words.compacting = true,
             None if line == "compacted" => words.compacting = false,
             Some(("batch", n)) => words.batch = n.parse().ok(),
+            Some(("bulk", n)) => words.bulk = n.parse().ok(),
             _ => {
                 words.acknowledged = Some(line.parse().expect("a number of a transaction"));
                 words.count += 1;
@@ -185,6 +203,8 @@ fn look(dir: &Path, seed: u64, oracle: &mut Oracle, words: &LastWords, tally: &m
     tally.while_opening += u64::from(!words.opened);
     tally.in_batches += u64::from(words.batch.is_some_and(|batch| batch > acknowledged));
     tally.in_compactions += u64::from(words.compacting);
+    let in_bulk = words.bulk.filter(|_| words.acknowledged.is_none());
+    tally.in_bulk_loads += u64::from(in_bulk.is_some());
 
     let store = StoreInDir::open(dir);
     let view = store.snapshot().expect("snapshot");
@@ -195,7 +215,8 @@ fn look(dir: &Path, seed: u64, oracle: &mut Oracle, words: &LastWords, tally: &m
         ledger::transaction(oracle, seed, n).expect("the oracle takes it");
     }
     let same = catch_unwind(AssertUnwindSafe(|| compare::assert_same(&*view, oracle)));
-    tally.half_applied += u64::from(same.is_err() || found > acknowledged + 1);
+    let unsaid = found == acknowledged || found == in_bulk.unwrap_or(acknowledged + 1);
+    tally.half_applied += u64::from(same.is_err() || !unsaid);
     let faults = store.check().expect("check");
     faults.iter().for_each(|fault| eprintln!("crash: check found {fault}"));
     tally.faults += u64::from(!faults.is_empty());

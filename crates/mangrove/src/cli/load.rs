@@ -44,6 +44,9 @@ pub struct Load {
     /// Do not wait for the disk. Faster on slow disks; a crash of the system (not of the command) may damage the database
     #[arg(long)]
     relaxed: bool,
+    /// Whether what was loaded is compressed into a segment; auto: if it is more than 16 MB, and all there is
+    #[arg(long, value_enum, default_value = "auto")]
+    compact: Compact,
     /// Show no progress
     #[arg(long, short)]
     quiet: bool,
@@ -57,6 +60,13 @@ enum Format {
     Jsonl,
     Graphml,
     Graphson,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Compact {
+    Auto,
+    Yes,
+    No,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -131,6 +141,11 @@ impl Load {
             edges: self.edges.iter().map(|text| EdgeFiles::parse(text)).collect::<Result<_, _>>().map_err(wrong)?,
             mapping: self.mapping.clone(),
             edge_time: self.edge_time.clone(),
+            compact: match self.compact {
+                Compact::Auto => None,
+                Compact::Yes => Some(true),
+                Compact::No => Some(false),
+            },
             on_error: match self.on_error {
                 OnError::Fail => ingest::OnError::Fail,
                 OnError::Skip => ingest::OnError::Skip { rejects: self.rejects_file() },

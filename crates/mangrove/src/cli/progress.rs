@@ -36,6 +36,7 @@ impl Bar {
             Phase::Vertices => "vertices",
             Phase::Edges => "edges",
             Phase::Retyping => "retyping columns",
+            Phase::Compacting => "compacting",
         });
         if status.bytes_total > 0 {
             self.bar.set_length(status.bytes_total);

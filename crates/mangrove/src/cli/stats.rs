@@ -151,6 +151,7 @@ fn as_json(database: &Database) -> Result<Json, Failure> {
     let indexes = schema.indexes.iter().map(|index| {
         json!({ "label": &*schema.label_name(ElementKind::Vertex, index.label), "key": &*schema.key_name(index.key) })
     });
+    let stats = database.stats()?;
     Ok(json!({
         "vertices": total(&schema, &counts, ElementKind::Vertex),
         "edges": total(&schema, &counts, ElementKind::Edge),
@@ -158,7 +159,8 @@ fn as_json(database: &Database) -> Result<Json, Failure> {
         "edgeLabels": describe(ElementKind::Edge),
         "indexes": indexes.collect::<Vec<_>>(),
         "idSpace": match schema.id_space { IdSpace::Graph => "graph", IdSpace::Label => "label" },
-        "diskBytes": database.stats()?.disk_bytes(),
+        "diskBytes": stats.disk_bytes(),
+        "segmentBytes": stats.segment_bytes,
     }))
 }
 

@@ -4,6 +4,8 @@
 //! most a file nobody names, which the next opening for writing removes. Readers go on with the snapshots they have; another
 //! writer waits.
 
+use std::path::Path;
+
 use mangrove_graph::{Adjacency, Cell, Direction, EdgeId, EdgeRef, ElementKind, Hop, LabelId, Result, VertexId, Wants};
 use mangrove_segment::adjacency::{self, Entry};
 use mangrove_segment::column::{self, POSITIONS};
@@ -33,22 +35,35 @@ impl Hot {
 
 impl HotTransaction {
     fn compact(mut self, cancelled: &dyn Fn() -> bool) -> Result<u64> {
-        let shared = self.shared().clone();
-        let directory = shared.env.path();
-        let number = self.reader().segment.map_or(0, |segment| segment.number) + 1;
+        let (directory, number) = (self.shared().env.path().to_owned(), self.next_segment());
+        let sealed = self.seal(&directory, number, cancelled);
+        self.stand_on(number, sealed)
+    }
+
+    /// The number of a segment that takes the place of the one there is.
+    pub fn next_segment(&self) -> u64 {
+        self.reader().segment.map_or(0, |segment| segment.number) + 1
+    }
+
+    /// Writes all there is to a segment in some directory; what comes next begins new blocks.
+    pub fn seal(&mut self, directory: &Path, number: u64, cancelled: &dyn Fn() -> bool) -> Result<()> {
         let contents = self.end_labels()?;
         let sealing = Sealing::create(directory, number, contents.clone())?;
-        let sealed = Seal { reader: self.reader(), contents, cancelled }.write(sealing);
-        let outcome = sealed.and_then(|()| self.stand_on(number));
+        Seal { reader: self.reader(), contents, cancelled }.write(sealing)
+    }
+
+    /// Makes the segment of this number all there is, if it was sealed, and gives its size in bytes.
+    pub fn stand_on(self, number: u64, sealed: Result<()>) -> Result<u64> {
+        let shared = self.shared().clone();
+        let outcome = sealed.and_then(|()| self.name(number));
         // What cannot be removed now is when the database is next opened for writing.
         let named = if outcome.is_ok() { Some(number) } else { Some(number - 1) };
-        let _ = segment::remove_others(directory, named);
+        let _ = segment::remove_others(shared.env.path(), named);
         outcome?;
         Ok(shared.segment(Some(number))?.map_or(0, |segment| segment.bytes()))
     }
 
-    /// Makes the segment of this number all there is.
-    fn stand_on(mut self, number: u64) -> Result<()> {
+    fn name(mut self, number: u64) -> Result<()> {
         let tables = self.shared().tables;
         for table in [tables.columns, tables.out, tables.incoming, tables.ids, tables.edge_ids] {
             table.clear(self.txn_mut()).map_err(lmdb)?;

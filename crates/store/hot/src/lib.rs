@@ -34,6 +34,7 @@
 
 mod adjacency;
 mod block;
+mod bulk;
 mod catalog;
 mod check;
 mod compact;
@@ -52,6 +53,7 @@ mod turn;
 mod walk;
 mod write;
 
+pub use bulk::Bulk;
 pub use check::{CheckReport, Violation};
 pub use identity::{FileId, Process};
 pub use read::HotSnapshot;

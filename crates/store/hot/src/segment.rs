@@ -101,6 +101,11 @@ pub fn path(directory: &Path, number: u64) -> PathBuf {
     directory.join(number.to_string()).with_extension(EXTENSION)
 }
 
+/// Where the tables of a bulk load are.
+pub fn scratch(directory: &Path) -> PathBuf {
+    directory.join("load").with_extension(UNFINISHED)
+}
+
 /// Whether a file of this name is one of a segment, whole or not.
 pub fn is_file_name(name: &Path) -> bool {
     name.extension().is_some_and(|extension| extension == EXTENSION || extension == UNFINISHED)
@@ -112,7 +117,7 @@ pub fn remove_others(directory: &Path, number: Option<u64>) -> io::Result<()> {
     for entry in std::fs::read_dir(directory)? {
         let path = entry?.path();
         if is_file_name(&path) && Some(&path) != keep.as_ref() {
-            std::fs::remove_file(path)?;
+            if path.is_dir() { std::fs::remove_dir_all(path)? } else { std::fs::remove_file(path)? }
         }
     }
     Ok(())

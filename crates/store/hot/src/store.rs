@@ -32,6 +32,8 @@ pub enum Durability {
     /// the system or a power failure the last commits may be lost, and, as pages reach the disk in any order, the whole
     /// database may be damaged beyond use.** For data that can be loaded again; [`Hot::sync`] makes all of it durable.
     Relaxed,
+    /// Nothing lasts: the store is removed when it is closed.
+    Scratch,
 }
 
 /// How a store is opened.
@@ -172,7 +174,8 @@ impl Hot {
             let entry = entry?;
             let name = entry.file_name();
             let is_ours = FILES.iter().any(|ours| name == *ours) || segment::is_file_name(Path::new(&name));
-            if !is_ours || !entry.file_type()?.is_file() {
+            let is_kept = entry.file_type()?.is_file() || entry.path() == segment::scratch(dir);
+            if !is_ours || !is_kept {
                 return Ok(Some(entry.file_name()));
             }
         }
@@ -394,10 +397,14 @@ impl Shared {
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        if !self.read_only && self.process.is_this() {
-            // Nobody is left to be told; with full durability there is nothing to do.
-            let _ = self.env.force_sync();
+        if self.read_only || !self.process.is_this() {
+            return;
         }
+        // Nobody is left to be told of an error; with full durability there is nothing to do.
+        let _ = match self.durability {
+            Durability::Scratch => fs::remove_dir_all(self.env.path()),
+            _ => self.env.force_sync().map_err(io::Error::other),
+        };
     }
 }
 
@@ -434,7 +441,7 @@ fn open_env(dir: &Path, options: &HotOptions) -> Result<Env<WithoutTls>> {
     if options.read_only {
         flags |= EnvFlags::READ_ONLY;
     }
-    if options.durability == Durability::Relaxed {
+    if options.durability != Durability::Full {
         flags |= EnvFlags::NO_SYNC;
     }
     let mut map_bytes = MAP_BYTES;

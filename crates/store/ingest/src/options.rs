@@ -5,9 +5,11 @@ use std::sync::Arc;
 
 use crate::error::LoadError;
 use crate::format::Format;
+use crate::mapping;
 use crate::report::OnError;
 use crate::rows::IdType;
 use crate::runs::MemoryLimits;
+use crate::source::expand;
 use crate::table::TableInput;
 
 /// What to load and how.
@@ -25,6 +27,8 @@ pub struct LoadOptions {
     /// The column of edge tables whose value orders a vertex's edges.
     pub edge_time: Option<String>,
     pub on_error: OnError,
+    /// Whether what was loaded is compressed into a segment; `None`: if it is large, and all there is.
+    pub compact: Option<bool>,
     /// Of CSV files; `None` finds it out, file by file.
     pub delimiter: Option<u8>,
     /// Of CSV files; `None`: quotes are characters like any other.
@@ -45,11 +49,40 @@ impl Default for LoadOptions {
             mapping: None,
             edge_time: None,
             on_error: OnError::Fail,
+            compact: None,
             delimiter: None,
             quote: Some(b'"'),
             id_type: IdType::Auto,
             memory: MemoryLimits::default(),
         }
+    }
+}
+
+/// A load of more bytes than this is large.
+const LARGE_BYTES: u64 = 16 << 20;
+
+impl LoadOptions {
+    /// Whether what is loaded is to be compressed, if it is all there is.
+    ///
+    /// # Errors
+    /// If there is no such file.
+    pub fn wants_compaction(&self) -> Result<bool, LoadError> {
+        match self.compact {
+            Some(wanted) => Ok(wanted),
+            None => Ok(self.input_bytes()? > LARGE_BYTES),
+        }
+    }
+
+    /// Of files as they are on disk, and of tables in memory.
+    fn input_bytes(&self) -> Result<u64, LoadError> {
+        let given = self.nodes.iter().map(|nodes| &nodes.files).chain(self.edges.iter().map(|edges| &edges.files));
+        let mapping = self.mapping.as_deref().map(mapping::read).transpose()?.unwrap_or_default();
+        let mapped = mapping.tables.iter().map(|entry| &entry.files);
+        let mut bytes = self.tables.iter().map(|table| table.table.bytes()).sum();
+        for files in given.chain(mapped).chain([&self.files]) {
+            bytes += expand(files)?.iter().map(|source| source.bytes).sum::<u64>();
+        }
+        Ok(bytes)
     }
 }
 

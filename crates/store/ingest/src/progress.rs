@@ -10,6 +10,8 @@ pub enum Phase {
     Edges,
     /// Bringing columns whose type widened on the way to one type.
     Retyping,
+    /// Compressing what was loaded.
+    Compacting,
 }
 
 #[derive(Clone, Copy, Debug, Default)]

@@ -26,6 +26,16 @@ pub enum Table {
     },
 }
 
+impl Table {
+    /// What it takes in memory, roughly.
+    pub fn bytes(&self) -> u64 {
+        match self {
+            Table::Arrow { batches, .. } => batches.iter().map(|batch| batch.get_array_memory_size() as u64).sum(),
+            Table::Rows { values, .. } => values.iter().map(|value| value.memory_bytes(usize::MAX) as u64).sum(),
+        }
+    }
+}
+
 /// A table and what it holds.
 #[derive(Clone, Debug)]
 pub struct TableInput {

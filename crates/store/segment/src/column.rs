@@ -19,10 +19,11 @@
 //! A heap is a sequence of integers, one more than there are cells, that says where each begins, and the bytes. The form is the
 //! one that takes the fewest bytes; a dictionary has to save a tenth, since it is read in two steps.
 
-use std::borrow::Cow;
-use std::collections::HashMap;
+use std::cmp::Ordering;
+use std::hash::Hash;
 use std::ops::Range;
 
+use hashbrown::HashMap;
 use mangrove_graph::{Cell, Date, DateTime, Duration, EdgeId, EdgeRef, Result, Uuid, Value, ValueType, VertexId};
 
 use crate::bits::{self, Bits};
@@ -452,21 +453,25 @@ impl Content {
 
 /// The cells by code, if that takes less.
 fn dictionary(cells: &[&Cell], content: &Content) -> Option<Content> {
-    let keys: Vec<Cow<'_, [u8]>> = cells.iter().map(|cell| Cow::Owned(value::cell_bytes(cell))).collect();
-    let mut first: HashMap<&[u8], usize> = HashMap::new();
-    for (at, key) in keys.iter().enumerate() {
-        first.entry(key).or_insert(at);
-        // With this many distinct ones it saves nothing.
-        if first.len() * 2 > keys.len() {
-            return None;
+    let values = || cells.iter().filter_map(|cell| cell.values().next());
+    let (codes, firsts) = match content.form {
+        INTS => codes_of(&values().map(count_of).collect::<Vec<_>>(), content),
+        SCALED | PLAIN if content.value_type != Some(ValueType::Uuid) => {
+            codes_of(&values().map(|value| value.as_f64().map(f64::to_bits)).collect::<Vec<_>>(), content)
         }
-    }
-    let mut distinct: Vec<(&[u8], usize)> = first.into_iter().collect();
-    distinct.sort_by(|a, b| sort_order(cells[a.1], cells[b.1]).then_with(|| a.0.cmp(b.0)));
-    let codes: HashMap<&[u8], i64> = distinct.iter().zip(0..).map(|((key, _), code)| (*key, code)).collect();
+        BYTES if content.value_type == Some(ValueType::String) => {
+            codes_of(&values().map(Value::as_str).collect::<Vec<_>>(), content)
+        }
+        BITS => None,
+        _ => codes_of(&cells.iter().map(|cell| value::cell_bytes(cell)).collect::<Vec<_>>(), content),
+    }?;
+    let mut order: Vec<usize> = (0..firsts.len()).collect();
+    order.sort_by(|a, b| sort_order(cells[firsts[*a]], cells[firsts[*b]]).then(firsts[*a].cmp(&firsts[*b])));
+    let mut place = vec![0; order.len()];
+    order.iter().zip(0i64..).for_each(|(code, at)| place[*code] = at);
     let mut bytes = Vec::new();
-    ints::encode(&mut bytes, &keys.iter().map(|key| codes[&key[..]]).collect::<Vec<_>>());
-    let sorted: Vec<&Cell> = distinct.iter().map(|(_, at)| cells[*at]).collect();
+    ints::encode(&mut bytes, &codes.iter().map(|code| place[*code as usize]).collect::<Vec<_>>());
+    let sorted: Vec<&Cell> = order.iter().map(|code| cells[firsts[*code]]).collect();
     let inner = Content::of(&sorted);
     header(&mut bytes, &inner, sorted.len(), sorted.len());
     bytes.extend_from_slice(&inner.bytes);
@@ -474,10 +479,33 @@ fn dictionary(cells: &[&Cell], content: &Content) -> Option<Content> {
     pays.then_some(Content { form: DICTIONARY, value_type: content.value_type, exponent: 0, bytes })
 }
 
-fn sort_order(a: &Cell, b: &Cell) -> std::cmp::Ordering {
+/// Of each key the number of the first one equal to it, and where those are; nothing if it is clear that their codes save nothing.
+fn codes_of<K: Eq + Hash>(keys: &[K], content: &Content) -> Option<(Vec<u32>, Vec<usize>)> {
+    let mut known: HashMap<&K, u32> = HashMap::new();
+    let (mut codes, mut firsts) = (Vec::with_capacity(keys.len()), Vec::new());
+    let worth = DICTIONARY_WORTH * 8.0 * content.bytes.len() as f64;
+    for (at, key) in keys.iter().enumerate() {
+        let code = *known.entry(key).or_insert(firsts.len() as u32);
+        if code as usize == firsts.len() {
+            firsts.push(at);
+            // The bits of the codes alone, once they grow by one; and with this many distinct keys it never pays.
+            let too_wide = firsts.len().is_power_of_two() && f64::from(firsts.len().ilog2()) * keys.len() as f64 > worth;
+            if too_wide || firsts.len() * 2 > keys.len() {
+                return None;
+            }
+        }
+        codes.push(code);
+    }
+    Some((codes, firsts))
+}
+
+/// Values in their order, other cells after them.
+fn sort_order(a: &Cell, b: &Cell) -> Ordering {
     match (a, b) {
         (Cell::One(a), Cell::One(b)) => mangrove_graph::compare::order(a, b),
-        _ => std::cmp::Ordering::Equal,
+        (Cell::One(_), _) => Ordering::Less,
+        (_, Cell::One(_)) => Ordering::Greater,
+        _ => Ordering::Equal,
     }
 }
 

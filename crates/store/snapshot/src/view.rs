@@ -4,7 +4,7 @@ use mangrove_graph::{
     Adjacency, Cardinality, Cell, EdgeId, EdgeRef, ElementId, ElementKind, Elements, ExternalId, GraphView, GraphWrite, Hop,
     KeyId, LabelId, NewEdge, Predicate, PropertyColumn, Result, Scan, ScanCursor, Schema, Statistics, ValueType, VertexId,
 };
-use mangrove_hot::{HotSnapshot, HotTransaction};
+use mangrove_hot::{Bulk, HotSnapshot, HotTransaction};
 
 /// A consistent graph that stays as it is. Can be sent to other threads.
 ///
@@ -32,6 +32,16 @@ impl Transaction {
     /// Makes the changes last; see [`HotTransaction::commit`].
     pub fn commit(self) -> Result<()> {
         self.hot.commit()
+    }
+
+    /// Whether nothing is in the database, and nothing was changed.
+    pub fn is_unused(&self) -> Result<bool> {
+        self.hot.is_unused()
+    }
+
+    /// Goes on as a bulk load; see [`HotTransaction::into_bulk`].
+    pub fn into_bulk(self) -> Result<Bulk> {
+        self.hot.into_bulk()
     }
 
     /// Undoes everything, as dropping does.

