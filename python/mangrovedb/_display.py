@@ -57,7 +57,7 @@ def profile_row_html(step, total):
     width = 160 * step["time_us"] / total
     bar = f'<span style="display:inline-block;height:9px;width:{width:.0f}px;background:{COLOURS[1]}"></span>'
     time = f'<td style="{CELL_STYLE}">{bar} {step["time_us"]:,.1f} µs</td>'
-    expected = None if step["estimate"] is None else round(step["estimate"])
+    expected = None if step["expected"] is None else round(step["expected"])
     helped = f"{step['helped']}/{step['messages']}" if step["messages"] else ""
     rest = "".join(map(cell_html, [step["rows"], step["traversers"], expected, step["threads"], helped]))
     return f"<tr>{cell_html(indented(step))}{time}{rest}</tr>"

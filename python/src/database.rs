@@ -47,8 +47,8 @@ pub fn open(
     read_only: bool,
     durability: &str,
     id_space: Option<&str>,
-    workers: Option<usize>,
-    region_workers: usize,
+    workers: Option<i64>,
+    region_workers: i64,
     pin: bool,
     steal: bool,
 ) -> PyResult<Database> {
@@ -67,10 +67,19 @@ pub fn open(
             Some(other) => return Err(choice("id_space", other, &["graph", "label"])),
         },
     };
-    let inner = raised(py.detach(|| mangrove::Database::open_with(&path, &options)))?;
+    let region_workers = threads("region_workers", region_workers, 1)?;
+    let workers = workers.map(|workers| threads("workers", workers, 0)).transpose()?;
     let crew = CrewOptions { workers: workers.unwrap_or(CrewOptions::default().workers), region_workers, pin, steal };
+    let inner = raised(py.detach(|| mangrove::Database::open_with(&path, &options)))?;
     let inner = if crew == CrewOptions::default() { inner } else { inner.with_crew(crew) };
     Ok(Database { inner: RwLock::new(Some(inner)), path })
+}
+
+/// A number of threads no machine would choke on.
+fn threads(argument: &str, given: i64, least: usize) -> PyResult<usize> {
+    const MOST: usize = 1024;
+    let fitting = usize::try_from(given).ok().filter(|threads| (least..=MOST).contains(threads));
+    fitting.ok_or_else(|| PyValueError::new_err(format!("{argument} is a number from {least} to {MOST}, not {given}")))
 }
 
 /// The error for a word that is not among the ones an argument takes.

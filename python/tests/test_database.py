@@ -535,6 +535,13 @@ def test_rules_can_be_done_without(db):
         db.query(text, rules_off=["fast"])
 
 
+@pytest.mark.parametrize("wrong", [{"workers": -1}, {"workers": 100_000}, {"region_workers": 0}])
+def test_numbers_of_threads_are_checked(tmp_path, wrong):
+    with pytest.raises(ValueError, match="is a number from"):
+        mg.open(tmp_path / "w.mg", **wrong)
+    assert not (tmp_path / "w.mg").exists()
+
+
 @pytest.mark.parametrize("crew", [{"workers": 0}, {"workers": 3, "region_workers": 1, "pin": True, "steal": False}])
 def test_helped_or_alone_a_query_gives_the_same(tmp_path, crew):
     people = 3000

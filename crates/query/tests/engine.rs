@@ -233,6 +233,67 @@ fn what_is_gathered_is_asked_while_it_grows() {
 }
 
 #[test]
+fn elements_within_values_read_by_the_ids_users_know() {
+    let modern = Oracle::modern();
+    let text = |query: &str| one(&modern, query).to_string();
+    assert_eq!(text("g.V(1).out('knows').order().by(id).fold().asString()"), "[v[2], v[4]]");
+    assert_eq!(text("g.V(1).outE('created').inV().path().asString()"), "path[v[1], e[9][1-created->3], v[3]]");
+    assert_eq!(text("g.V(1, 4).fold().conjoin('; ')"), "v[1]; v[4]");
+    assert_eq!(text("g.V(5).group().by(label).asString()"), "{software=[v[5]]}");
+    assert_eq!(text("g.V(1).as('x').out('created').format('%{x} made %{name}')"), "v[1] made lop");
+    assert_eq!(text("g.V(1).out('created').tree().asString()"), "{v[1]={v[3]={}}}");
+}
+
+#[test]
+fn what_cannot_be_compared_fits_the_negation() {
+    let modern = Oracle::modern();
+    for (query, n) in [
+        ("g.inject('a', 1).is(not(gt(0)))", 1),
+        ("g.inject('a', 1).is(gt(0).negate())", 1),
+        ("g.inject(null, 'b').is(notStartingWith('a'))", 2),
+        ("g.V().has('name', not(gt(3)))", 6),
+        ("g.V().has('age', not(gt('x')))", 4),
+        ("g.inject('a', 1).not(is(gt(0)))", 1),
+        ("g.inject('a', 1).is(gt(0))", 1),
+    ] {
+        assert_eq!(run(&modern, query).len(), n, "{query}");
+    }
+}
+
+#[test]
+fn plans_of_nested_repeats_are_estimated_at_once() {
+    let modern = Oracle::modern();
+    let mut text = "out('knows')".to_owned();
+    for _ in 0..40 {
+        text = format!("repeat(__.{text}).times(64)");
+    }
+    let query = Query::parse(&format!("g.V().{text}.count()")).unwrap();
+    let explained = query.explain(&modern, &Parameters::new(), &Options::default()).unwrap();
+    assert_eq!(explained.steps.len(), 43);
+    let hops = Query::parse("g.V().hasLabel('person').out('created')").unwrap();
+    let explained = hops.explain(&modern, &Parameters::new(), &Options::default()).unwrap();
+    assert_eq!(explained.steps.last().map(|step| step.expected), Some(4.0), "all that persons created");
+}
+
+#[test]
+fn a_key_with_several_values_is_no_modulator_and_division_has_a_divisor() {
+    let mut graph = Oracle::modern();
+    let lists = Query::parse("g.V(1).property(list, 'tag', 1).property(list, 'tag', 2)").unwrap();
+    let graph_mut = &mut Graph::Write(&mut graph);
+    lists.execute(graph_mut, &Parameters::new(), &Options::default()).unwrap().collect(graph_mut).unwrap();
+    let several = error(&graph, "g.V(1).project('t').by('tag')", &Options::default());
+    assert!(several.message.contains("several values"), "{several}");
+    assert!(error(&graph, "g.inject(1).math('_ / 0')", &Options::default()).message.contains("zero"));
+    assert_eq!(
+        run(&graph, "g.withSideEffect('s', {1, 2}).V().hasLabel('person').aggregate('s').by(id).cap('s').unfold()").len(),
+        4
+    );
+    let keyed =
+        "g.withStrategies(new ProductiveByStrategy(productiveKeys: ['age'])).V().group().by('age').by('name').unfold()";
+    assert_eq!(run(&graph, keyed).len(), 4);
+}
+
+#[test]
 fn errors_say_what_the_author_can_know() {
     let modern = Oracle::modern();
     let failed = |text: &str| error(&modern, text, &Options::default());
@@ -241,6 +302,20 @@ fn errors_say_what_the_author_can_know() {
     let none_before = failed("g.E().otherV()");
     assert!(none_before.message.contains("no vertex was visited"), "{none_before}");
     assert!(none_before.render().contains("bothV()"), "{}", none_before.render());
+    let warnings = |text: &str| {
+        let mut graph = Graph::Read(&modern);
+        let execution = Query::parse(text).unwrap().execute(&mut graph, &Parameters::new(), &Options::default()).unwrap();
+        execution.warnings().to_vec()
+    };
+    let told = "nothing in the query is called `perso`; did you mean `person`?";
+    assert_eq!(warnings("g.V().as('person').out().where(neq('perso'))"), [told]);
+    for text in [
+        "g.V().as('a').out().aggregate('x').in().where(neq('a')).where(without('x')).select('a')",
+        "g.V().project('n').by('name').select('n')",
+        "g.V().valueMap('name').select('name')",
+    ] {
+        assert_eq!(warnings(text), Vec::<String>::new(), "{text}");
+    }
     let mut graph = Graph::Read(&modern);
     let misspelt = Query::parse("g.with('evaluationTimout', 500).V().count()").unwrap();
     let execution = misspelt.execute(&mut graph, &Parameters::new(), &Options::default()).unwrap();

@@ -35,10 +35,15 @@ impl ByOp {
             }
             ByOp::Child(child) => child.first(cx, batch)?,
         };
-        if cx.shared.productive_by {
+        if cx.shared.productive_by && !self.is_known_productive(cx) {
             values.iter_mut().for_each(|v| *v = Some(v.take().unwrap_or_default()));
         }
         Ok(values)
+    }
+
+    /// Whether `ProductiveByStrategy` was told that it always gives something.
+    fn is_known_productive(&self, cx: &Context<'_, '_>) -> bool {
+        matches!(self, ByOp::Key(key) if cx.shared.productive_keys.contains(&key.name))
     }
 
     /// As [`eval`](Self::eval), for batches that may be large: in parts, so that the query can be stopped in between.
@@ -83,10 +88,9 @@ fn by_key(cx: &mut Context<'_, '_>, batch: &Batch, key: &mut Key) -> Result<Vec<
         return values.iter().map(|value| by_key_of(cx, value, &name, key)).collect();
     }
     let Some(id) = key.id(cx) else { return Ok(vec![None; batch.len()]) };
-    let first = |cell: Cell| cell.values().next().cloned();
     Ok(match element::column(cx, batch, id)? {
         Some(PropertyColumn::Absent(n)) => vec![None; n],
-        Some(column) => (0..column.len()).map(|row| first(column.cell(row))).collect(),
+        Some(column) => (0..column.len()).map(|row| only(&key.name, &column.cell(row))).collect::<Result<_>>()?,
         None => vec![None; batch.len()],
     })
 }
@@ -96,7 +100,7 @@ fn by_key_of(cx: &mut Context<'_, '_>, value: &Value, name: &str, key: &mut Key)
         Value::Map(map) => map.get_str(name).cloned(),
         Value::Vertex(_) | Value::Edge(_) => {
             let (Some(id), Some(element)) = (key.id(cx), value.element_id()) else { return Ok(None) };
-            cx.view().cell(element, id)?.values().next().cloned()
+            only(name, &cx.view().cell(element, id)?)?
         }
         Value::VertexProperty(property) => {
             element::meta_of(cx, property)?.into_iter().find(|(_, n, _)| &**n == name).map(|(_, _, value)| value)
@@ -104,11 +108,23 @@ fn by_key_of(cx: &mut Context<'_, '_>, value: &Value, name: &str, key: &mut Key)
         other => {
             return Err(QueryError::value(format!(
                 "The by(\"{name}\") modulator can only be applied to a traverser that is an Element or a Map - \
-                 it is being applied to [{other}] a {}",
-                other.value_type()
+                 it is being applied to the {}",
+                super::described(other)
             )));
         }
     })
+}
+
+/// The one value of a cell, if there is any.
+fn only(name: &str, cell: &Cell) -> Result<Option<Value>> {
+    let mut values = cell.values();
+    let first = values.next();
+    if values.next().is_some() {
+        let message = format!("by('{name}') met an element with several values under that key");
+        return Err(QueryError::value(message)
+            .help(format!("by(values('{name}')) takes the first, by(values('{name}').fold()) all")));
+    }
+    Ok(first.cloned())
 }
 
 /// The modulator for the `at`-th thing, going round.

@@ -30,6 +30,8 @@ pub struct Shared {
     pub loops: Vec<(Option<Name>, u64)>,
     /// `by()` that gives nothing counts as null (`ProductiveByStrategy`).
     pub productive_by: bool,
+    /// But not of these keys.
+    pub productive_keys: Vec<Name>,
     pub bulk_off: bool,
     pub index_off: bool,
     /// Batches hold one traverser each, so that side effects are seen as they grow.
@@ -58,6 +60,7 @@ impl Shared {
             warnings: source.warnings.clone(),
             loops: Vec::new(),
             productive_by: source.strategies.productive_by,
+            productive_keys: source.strategies.productive_keys.clone(),
             bulk_off: source.bulk_off,
             index_off: source.index_off,
             one_by_one: false,

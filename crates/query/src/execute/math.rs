@@ -216,7 +216,7 @@ impl MapBatch for MathStep {
         let mut moves = Moves::default();
         for row in 0..batch.len() {
             if let Some(variables) = self.variables(cx, &batch, row)? {
-                moves.push(row, Value::Float64(evaluate(&self.expression.ops, &variables)));
+                moves.push(row, Value::Float64(evaluate(&self.expression.ops, &variables)?));
             }
         }
         Ok(moves.finish(&batch, cx.mode()))
@@ -254,8 +254,8 @@ impl MathStep {
                 Some(number) => values.push(number),
                 None => {
                     return Err(QueryError::value(format!(
-                        "The variable {name} for math() step must resolve to a Number - it is instead of type {} with value {value}",
-                        value.value_type()
+                        "The variable {name} for math() step must resolve to a Number - it is instead the {}",
+                        super::described(&value)
                     )));
                 }
             }
@@ -264,7 +264,7 @@ impl MathStep {
     }
 }
 
-fn evaluate(ops: &[MathOp], variables: &[f64]) -> f64 {
+fn evaluate(ops: &[MathOp], variables: &[f64]) -> Result<f64> {
     let mut stack: Vec<f64> = Vec::with_capacity(8);
     for op in ops {
         let value = match op {
@@ -279,6 +279,7 @@ fn evaluate(ops: &[MathOp], variables: &[f64]) -> f64 {
                     MathOp::Add => a + b,
                     MathOp::Sub => a - b,
                     MathOp::Mul => a * b,
+                    MathOp::Div | MathOp::Rem if b == 0.0 => return Err(QueryError::value("math() was to divide by zero")),
                     MathOp::Div => a / b,
                     MathOp::Rem => a % b,
                     _ => a.powf(b),
@@ -287,7 +288,7 @@ fn evaluate(ops: &[MathOp], variables: &[f64]) -> f64 {
         };
         stack.push(value);
     }
-    stack.pop().unwrap_or(f64::NAN)
+    Ok(stack.pop().unwrap_or(f64::NAN))
 }
 
 #[cfg(test)]
@@ -305,11 +306,12 @@ mod tests {
             ("sqrt(16) + abs(-2.5e0)", 6.5),
             ("7 % 4 / 2", 1.5),
         ] {
-            assert_eq!(evaluate(&parse(text).unwrap().ops, &[]), wanted, "{text}");
+            assert_eq!(evaluate(&parse(text).unwrap().ops, &[]).unwrap(), wanted, "{text}");
         }
         let with_variables = parse("a + b * a").unwrap();
         assert_eq!(with_variables.variables.len(), 2);
-        assert_eq!(evaluate(&with_variables.ops, &[2.0, 3.0]), 8.0);
+        assert_eq!(evaluate(&with_variables.ops, &[2.0, 3.0]).unwrap(), 8.0);
+        assert!(evaluate(&parse("1 / (2 - 2)").unwrap().ops, &[]).is_err());
         for bad in ["1 +", "(1", "1)", "1 2", "$"] {
             assert!(parse(bad).is_err(), "{bad}");
         }

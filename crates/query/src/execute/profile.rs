@@ -79,7 +79,7 @@ pub struct StepProfile {
     pub rows: u64,
     pub traversers: u64,
     /// Traversers it was expected to give.
-    pub estimate: Option<f64>,
+    pub expected: Option<f64>,
     /// How its work was cut up, if it was.
     pub messages: Messages,
     /// How many threads worked on it.
@@ -106,7 +106,7 @@ impl Profile {
             batches: 0,
             rows: 0,
             traversers: 0,
-            estimate: row.node.estimate,
+            expected: row.node.estimate,
             messages: Messages::default(),
             threads: 0,
         });
@@ -129,7 +129,7 @@ impl Profile {
         let step = |s: &StepProfile| {
             json!({
                 "step": s.step, "depth": s.depth, "first": s.first, "time_us": micros(s.time), "batches": s.batches,
-                "rows": s.rows, "traversers": s.traversers, "estimate": s.estimate, "messages": s.messages.all,
+                "rows": s.rows, "traversers": s.traversers, "expected": s.expected, "messages": s.messages.all,
                 "helped": s.messages.helped, "stolen": s.messages.stolen, "threads": s.threads,
             })
         };
@@ -153,7 +153,7 @@ impl fmt::Display for Profile {
             "step", "time", "rows", "traversers", "expected", "batches", "threads"
         )?;
         for (step, name) in self.steps.iter().zip(names) {
-            let expected = step.estimate.map(|n| format!("{n:.0}")).unwrap_or_default();
+            let expected = step.expected.map(|n| format!("{n:.0}")).unwrap_or_default();
             let helped = match step.messages {
                 Messages { all: 0, .. } => String::new(),
                 Messages { all, helped, .. } => format!("{helped}/{all}"),

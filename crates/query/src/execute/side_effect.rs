@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use hashbrown::{HashMap, HashSet};
-use mangrove_graph::{EdgeRef, Map, Members, Subgraph, Value, VertexId};
+use mangrove_graph::{EdgeRef, Map, Members, Subgraph, Value, VertexId, compare};
 
 use super::barrier::gather_all;
 use super::batch::Batch;
@@ -142,7 +142,7 @@ impl SideEffects {
             }
             Value::List(items) => Arc::make_mut(items).extend(std::iter::repeat_n(item, bulk as usize)),
             Value::Set(items) => {
-                if !items.contains(&item) {
+                if !items.iter().any(|known| compare::equals(known, &item)) {
                     Arc::make_mut(items).push(item);
                 }
             }

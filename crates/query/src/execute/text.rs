@@ -1,7 +1,7 @@
 //! Functions of strings: `concat`, `length`, `substring`, `format`, …, and casts to strings and booleans.
 
 use bigdecimal::ToPrimitive;
-use mangrove_graph::{BigInt, Value, ValueType, number};
+use mangrove_graph::{BigInt, Map, Path, Tree, Value, ValueType, number};
 
 use super::batch::{Batch, Items, Moves};
 use super::by::{ByOp, round_robin};
@@ -83,8 +83,49 @@ fn text_of(cx: &Context<'_, '_>, value: &Value) -> Result<String> {
             let (id, label) = (element::id_of(cx, value)?, element::label_of(cx, value)?);
             format!("e[{id}][{}-{label}->{}]", end(edge.source)?, end(edge.target)?)
         }
-        other => other.to_string(),
+        other => told(cx, other)?.unwrap_or_else(|| other.clone()).to_string(),
     })
+}
+
+/// The value with texts in the place of the elements within it; nothing if there are none.
+fn told(cx: &Context<'_, '_>, value: &Value) -> Result<Option<Value>> {
+    let all = |items: &[Value]| -> Result<Option<Vec<Value>>> {
+        let mut told_items = None;
+        for (at, item) in items.iter().enumerate() {
+            if let Some(item) = told(cx, item)? {
+                told_items.get_or_insert_with(|| items.to_vec())[at] = item;
+            }
+        }
+        Ok(told_items)
+    };
+    let pairs = |pairs: &[(Value, Value)]| -> Result<Option<Vec<(Value, Value)>>> {
+        let (keys, values): (Vec<Value>, Vec<Value>) = pairs.iter().cloned().unzip();
+        let (told_keys, told_values) = (all(&keys)?, all(&values)?);
+        let any = told_keys.is_some() || told_values.is_some();
+        Ok(any.then(|| told_keys.unwrap_or(keys).into_iter().zip(told_values.unwrap_or(values)).collect()))
+    };
+    Ok(match value {
+        Value::Vertex(_) | Value::Edge(_) => Some(Value::string(text_of(cx, value)?)),
+        Value::List(items) => all(items)?.map(Value::list),
+        Value::Set(items) => all(items)?.map(|items| Value::Set(items.into())),
+        Value::BulkSet(_) => all(&value.items().unwrap_or_default())?.map(Value::list),
+        Value::Path(path) => all(&path.objects)?.map(|objects| Value::Path(Path { objects, labels: Vec::new() }.into())),
+        Value::Map(map) => {
+            pairs(&map.iter().cloned().collect::<Vec<_>>())?.map(|entries| Value::map(Map::from_distinct(entries)))
+        }
+        Value::Entry(entry) => {
+            pairs(std::slice::from_ref(entry))?.and_then(|mut entries| entries.pop()).map(|entry| Value::Entry(entry.into()))
+        }
+        Value::Tree(tree) => Some(Value::Tree(told_tree(cx, tree)?.into())),
+        _ => None,
+    })
+}
+
+fn told_tree(cx: &Context<'_, '_>, tree: &Tree) -> Result<Tree> {
+    let told_branch = |(place, below): &(Value, Tree)| -> Result<(Value, Tree)> {
+        Ok((told(cx, place)?.unwrap_or_else(|| place.clone()), told_tree(cx, below)?))
+    };
+    Ok(Tree(tree.0.iter().map(told_branch).collect::<Result<_>>()?))
 }
 
 fn split(text: &str, separator: Option<&str>) -> Vec<Value> {
@@ -205,7 +246,7 @@ impl FormatOp {
                 variable(cx, batch, row, name)?
             };
             match value {
-                Some(value) => out.push_str(&value.to_string()),
+                Some(value) => out.push_str(&text_of(cx, &value)?),
                 None => return Ok(None),
             }
             rest = &rest[at + end + 1..];
@@ -234,7 +275,8 @@ impl MapBatch for ConjoinOp {
         for row in 0..batch.len() {
             let value = batch.value(row);
             let items = value.items().ok_or_else(|| super::list::not_a_list("conjoin", &value))?;
-            let parts: Vec<String> = items.iter().filter(|item| !item.is_null()).map(Value::to_string).collect();
+            let parts = items.iter().filter(|item| !item.is_null()).map(|item| text_of(cx, item));
+            let parts: Vec<String> = parts.collect::<Result<_>>()?;
             values.push(Value::string(parts.join(&self.0)));
         }
         let mode = cx.mode();

@@ -2,7 +2,9 @@
 //!
 //! Vertices and edges are counted by label; how selective a predicate is, is a rule of thumb (Selinger et al., SIGMOD'79, §4).
 
-use mangrove_graph::{Comparison, Direction, ElementKind, GraphView, Predicate, Result, Statistics};
+use std::collections::BTreeSet;
+
+use mangrove_graph::{Comparison, Direction, ElementKind, GraphView, LabelId, Predicate, Result, Statistics};
 
 use super::*;
 
@@ -72,26 +74,27 @@ impl Estimator<'_> {
         }
     }
 
+    /// Its body is estimated for one round; the others give as much more or less as that one does.
     fn repeat(&self, repeat: &mut Repeat, rows: f64, scopes: f64) -> f64 {
         let rounds = match repeat.until {
             Some(Until::Times(n)) => n.min(64),
             _ => 4,
         };
-        let (mut frontier, mut emitted) = (rows, 0.0);
+        let growth = self.chain(&mut repeat.body, rows, scopes) / rows.max(f64::MIN_POSITIVE);
+        let (mut frontier, mut entered) = (rows, 0.0);
         for _ in 0..rounds {
-            emitted += frontier;
-            frontier = self.chain(&mut repeat.body, frontier, scopes);
+            entered = (entered + frontier).min(MANY);
+            frontier = (frontier * growth).clamp(0.0, MANY);
         }
-        // What its steps give in all rounds together.
-        self.chain(&mut repeat.body, emitted, scopes);
+        scale(&mut repeat.body, entered / rows.max(f64::MIN_POSITIVE));
         if let Some(Until::Child(child)) = &mut repeat.until {
-            self.chain(child, emitted, emitted);
+            self.chain(child, entered, entered);
         }
         if let Some(Emit::Child(child)) = &mut repeat.emit {
-            self.chain(child, emitted, emitted);
+            self.chain(child, entered, entered);
         }
         match repeat.emit {
-            Some(_) => emitted + frontier,
+            Some(_) => entered + frontier,
             None => frontier,
         }
     }
@@ -109,11 +112,41 @@ impl Estimator<'_> {
         known.map(|label| self.statistics.count(kind, label)).sum::<u64>() as f64
     }
 
-    /// At least one where there are such edges: they are asked for of vertices that have some, as a rule.
+    /// Of the vertices that can have edges of these labels.
     fn degree(&self, direction: Direction, labels: &[Name]) -> f64 {
-        let sides = if direction == Direction::Both { 2.0 } else { 1.0 };
-        let edges = self.elements(ElementKind::Edge, labels);
-        (sides * edges / self.elements(ElementKind::Vertex, &[]).max(1.0)).max(edges.min(1.0))
+        let schema = self.view.schema();
+        let known = labels.iter().filter_map(|name| schema.label(ElementKind::Edge, name));
+        let labels: Vec<LabelId> = match labels {
+            [] => (0..schema.edge_labels.len()).map(|at| LabelId(at as u16)).collect(),
+            _ => known.collect(),
+        };
+        labels.into_iter().map(|label| self.degree_of(direction, label)).sum()
+    }
+
+    fn degree_of(&self, direction: Direction, label: LabelId) -> f64 {
+        let ends = &self.view.schema().edge_labels[usize::from(label.0)].ends;
+        let edges = self.statistics.count(ElementKind::Edge, label) as f64;
+        let over = |vertices: BTreeSet<LabelId>| {
+            let count = |label: &LabelId| self.statistics.count(ElementKind::Vertex, *label) as f64;
+            edges / vertices.iter().map(count).sum::<f64>().max(1.0)
+        };
+        let sources = || over(ends.iter().map(|(source, _)| *source).collect());
+        let targets = || over(ends.iter().map(|(_, target)| *target).collect());
+        match direction {
+            Direction::Out => sources(),
+            Direction::In => targets(),
+            // Where its ends are of one label, a vertex has some of either.
+            Direction::Both if ends.iter().all(|(source, target)| source == target) => sources() + targets(),
+            Direction::Both => sources().max(targets()),
+        }
+    }
+}
+
+/// Multiplies what was estimated.
+fn scale(traversal: &mut Traversal, factor: f64) {
+    for node in &mut traversal.steps {
+        node.estimate = node.estimate.map(|rows| (rows * factor).clamp(0.0, MANY));
+        node.step.for_each_child_mut(&mut |child| scale(child, factor));
     }
 }
 

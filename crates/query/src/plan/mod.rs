@@ -16,6 +16,7 @@ mod show;
 mod source;
 mod step;
 mod strategy;
+mod unbound;
 
 use std::sync::Arc;
 

@@ -35,6 +35,7 @@ pub fn resolve(syntax: &syntax::Traversal, parameters: &Parameters) -> Result<Pl
     }
     let mut traversal = resolver.chain(calls, true)?;
     traversal.steps.extend(ending.into_iter().map(StepNode::from));
+    source.warnings.extend(unbound::warnings(&traversal, &source));
     source.warnings.extend(strategy::apply(&mut traversal, &source.strategies)?);
     Ok(Plan { source, traversal })
 }

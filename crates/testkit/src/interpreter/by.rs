@@ -14,7 +14,11 @@ impl Interpreter<'_> {
             By::Key(name) => match value {
                 Value::Map(map) => map.get_str(name).cloned(),
                 Value::Vertex(_) | Value::Edge(_) | Value::VertexProperty(_) => {
-                    self.properties(value, std::slice::from_ref(name))?.first().map(held).transpose()?
+                    match &self.properties(value, std::slice::from_ref(name))?[..] {
+                        [] => None,
+                        [only] => Some(held(only)?),
+                        _ => return Err(Failure::value(format!("by('{name}') met several values"))),
+                    }
                 }
                 other => return Err(Failure::met("by(key)", other)),
             },
@@ -25,7 +29,9 @@ impl Interpreter<'_> {
             By::Column(which) => Some(column(value, *which)?),
             By::Child(child) => self.first(child, traverser)?,
         };
-        Ok(if self.source.strategies.productive_by { Some(found.unwrap_or_default()) } else { found })
+        let strategies = &self.source.strategies;
+        let known = matches!(by, By::Key(name) if strategies.productive_keys.contains(name));
+        Ok(if strategies.productive_by && !known { Some(found.unwrap_or_default()) } else { found })
     }
 
     /// A modulator of something a traverser does not stand on: an object of its path, a labelled value, an item of a list.

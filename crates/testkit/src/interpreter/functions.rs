@@ -25,8 +25,8 @@ impl Interpreter<'_> {
             }
             Step::Conjoin(delimiter) => match value.items() {
                 Some(items) => {
-                    let texts: Vec<String> = items.iter().filter(|item| !item.is_null()).map(Value::to_string).collect();
-                    Value::string(texts.join(delimiter))
+                    let items: Vec<Value> = items.into_iter().filter(|item| !item.is_null()).collect();
+                    Value::string(self.spelled_all(&items)?.join(delimiter))
                 }
                 None => return Err(Failure::met("conjoin()", value)),
             },
@@ -87,7 +87,7 @@ impl Interpreter<'_> {
                 _ => None,
             };
             let Some(found) = found.or_else(|| self.labelled(&name, Pop::Last, traverser)) else { return Ok(None) };
-            text.push_str(&found.to_string());
+            text.push_str(&self.spelled(&found)?);
             text.push_str(rest);
         }
         Ok(Some(text))
@@ -147,8 +147,20 @@ impl Interpreter<'_> {
                 let (source, target) = (self.id(&Value::Vertex(edge.source))?, self.id(&Value::Vertex(edge.target))?);
                 format!("e[{}][{source}-{}->{target}]", self.id(value)?, self.label_of(value)?)
             }
+            Value::List(items) => format!("[{}]", self.spelled_all(items)?.join(", ")),
+            Value::Set(items) => format!("{{{}}}", self.spelled_all(items)?.join(", ")),
+            Value::Path(path) => format!("path[{}]", self.spelled_all(&path.objects)?.join(", ")),
+            Value::Entry(entry) => format!("{}={}", self.spelled(&entry.0)?, self.spelled(&entry.1)?),
+            Value::Map(map) => {
+                let entries = map.iter().map(|(key, value)| Ok(format!("{}={}", self.spelled(key)?, self.spelled(value)?)));
+                format!("{{{}}}", entries.collect::<Result<Vec<_>>>()?.join(", "))
+            }
             other => other.to_string(),
         })
+    }
+
+    fn spelled_all(&self, items: &[Value]) -> Result<Vec<String>> {
+        items.iter().map(|item| self.spelled(item)).collect()
     }
 
     /// Null if all parts are.
@@ -201,6 +213,7 @@ impl Interpreter<'_> {
                         MathOp::Add => left + right,
                         MathOp::Sub => left - right,
                         MathOp::Mul => left * right,
+                        MathOp::Div | MathOp::Rem if right == 0.0 => return Err(Failure::value("math() by zero")),
                         MathOp::Div => left / right,
                         MathOp::Rem => left % right,
                         _ => left.powf(right),

@@ -74,7 +74,10 @@ pub(in crate::plan) fn with(
     }
     match name {
         "ReadOnlyStrategy" => strategies.read_only = true,
-        "ProductiveByStrategy" => strategies.productive_by = true,
+        "ProductiveByStrategy" => {
+            strategies.productive_by = true;
+            strategies.productive_keys = options.names("productiveKeys")?.unwrap_or_default();
+        }
         "SeedStrategy" => {
             strategies.seed = Some(resolver.integer(options.required(name, "seed", span)?)? as u64);
         }

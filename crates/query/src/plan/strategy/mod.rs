@@ -24,6 +24,8 @@ pub use verify::Reaction;
 pub struct Strategies {
     pub read_only: bool,
     pub productive_by: bool,
+    /// The keys it leaves alone, as always giving something.
+    pub productive_keys: Vec<Name>,
     pub seed: Option<u64>,
     pub subgraph: Option<Box<SubgraphStrategy>>,
     pub partition: Option<PartitionStrategy>,

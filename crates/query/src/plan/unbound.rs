@@ -1,0 +1,84 @@
+//! Names a plan asks for that nothing in it gives: as a rule they are misspelt, and whoever asks gets nothing.
+
+use mangrove_graph::Value;
+
+use super::{Name, SourceConfig, Step, Traversal};
+use crate::gremlin::error::suggest;
+
+/// A warning for each name that no `as()`, side effect or `project()` gives. None where maps come from elsewhere, whose keys
+/// are names too.
+pub fn warnings(traversal: &Traversal, source: &SourceConfig) -> Vec<String> {
+    let mut names = Names { given: source.side_effects.iter().map(|(name, _)| name.clone()).collect(), ..Names::default() };
+    names.read(traversal);
+    if names.any_map {
+        return Vec::new();
+    }
+    let Names { mut asked, given, .. } = names;
+    asked.retain(|name| !given.contains(name));
+    asked.sort_unstable();
+    asked.dedup();
+    let warning = |name: &Name| {
+        let near = suggest(name, given.iter().map(|known| &**known));
+        let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+        format!("nothing in the query is called `{name}`{hint}")
+    };
+    asked.iter().map(warning).collect()
+}
+
+#[derive(Default)]
+struct Names {
+    given: Vec<Name>,
+    asked: Vec<Name>,
+    /// Some step gives maps whose keys are not known.
+    any_map: bool,
+}
+
+impl Names {
+    fn read(&mut self, traversal: &Traversal) {
+        for node in &traversal.steps {
+            self.given.extend(node.labels.iter().cloned());
+            self.step(&node.step);
+            node.step.for_each_child(&mut |child| self.read(child));
+        }
+    }
+
+    fn step(&mut self, step: &Step) {
+        match step {
+            Step::Aggregate { name, .. }
+            | Step::Group { side_effect: Some(name), .. }
+            | Step::GroupCount { side_effect: Some(name), .. }
+            | Step::Tree { side_effect: Some(name), .. }
+            | Step::Subgraph(name) => self.given.push(name.clone()),
+            Step::Project { keys, .. } => self.given.extend(keys.iter().cloned()),
+            Step::Select { labels, .. } | Step::Dedup { labels, .. } => self.asked.extend(labels.iter().cloned()),
+            Step::Path { from, to, .. } | Step::PathFilter { from, to, .. } => {
+                self.asked.extend(from.iter().chain(to).cloned())
+            }
+            Step::WhereLabels { start, predicate, .. } => {
+                self.asked.extend(start.clone());
+                predicate.names(&mut self.asked);
+            }
+            _ => self.any_map |= may_give_maps(step),
+        }
+    }
+}
+
+fn may_give_maps(step: &Step) -> bool {
+    match step {
+        Step::Group { .. }
+        | Step::GroupCount { .. }
+        | Step::PropertyMap { .. }
+        | Step::ElementMap { .. }
+        | Step::Match(_)
+        | Step::Call(_)
+        | Step::Cap(_)
+        | Step::Index { as_map: true }
+        | Step::Fold { .. }
+        | Step::List { .. }
+        | Step::Values(_)
+        | Step::ValueOf => true,
+        Step::Inject(values) => values.iter().any(|value| !matches!(value, Value::String(_)) && !value.is_number()),
+        Step::Constant(value) => matches!(value, Value::Map(_)),
+        _ => false,
+    }
+}
