@@ -206,7 +206,7 @@ impl Database {
     /// <BLANKLINE>
     /// step                     expected
     /// Scan(vertices, airport)         4  scan of airport
-    /// Degree(Out, route)              4
+    /// Degree(Out, route)              5
     /// Count                           1
     /// <BLANKLINE>
     #[pyo3(signature = (text, params=None, *, rules_off=None, **named))]

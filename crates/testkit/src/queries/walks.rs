@@ -111,6 +111,7 @@ impl Writer<'_> {
         let children = [self.walk(inner), self.walk(inner)];
         let children: Vec<Chain> = children.into_iter().flatten().collect();
         let name = self.pick(&["union", "coalesce"]);
+        self.forget(inner);
         Unit::call(name, children)
     }
 
