@@ -226,8 +226,9 @@ fn a_panic_on_the_thread_that_reads_is_a_bug_with_its_place() {
 /// People who know each other, as two files, and what is loaded of them.
 fn people(directory: &Path) -> LoadOptions {
     let (people, knows) = (directory.join("person.csv"), directory.join("knows.csv"));
-    let named =
-        |i: u32| format!("p{i},name {},{}.5,{}\n", i % 40, i, if i.is_multiple_of(7) { String::new() } else { i.to_string() });
+    let named = |i: u32| {
+        format!("p{i},name {},{}.5,{}\n", i % 40, i, if i.is_multiple_of(7) { String::new() } else { i.to_string() })
+    };
     std::fs::write(&people, "id,name,score,age\n".to_owned() + &(0..500).map(named).collect::<String>()).unwrap();
     let edge = |i: u32| format!("p{},p{},{}\n", i * 7 % 500, i * 13 % 500, 1000 - i);
     std::fs::write(&knows, "src,dst,since\n".to_owned() + &(0..900).map(edge).collect::<String>()).unwrap();

@@ -3,9 +3,11 @@
 //! On a block of one type most predicates become a loop without values. The rest is tested cell by cell.
 
 use std::cmp::Ordering;
+use std::ops::Range;
 
 use mangrove_graph::{Comparison, Predicate, Result, Value, ValueType};
 use mangrove_segment::column::{Chunk, is_count};
+use mangrove_segment::ints::Ints;
 use mangrove_segment::value;
 
 use crate::block::{Block, Body, SLOTS, slots};
@@ -133,12 +135,13 @@ fn sealed(
 ) -> Result<Option<u128>> {
     Ok(match block_type {
         t if is_count(t) && (t.is_integer() || t == operand.value_type()) => {
-            let mut counts = Vec::with_capacity(SLOTS);
-            chunk.counts(first..first + block.len(), &mut counts)?;
-            match t.is_integer() {
-                true => integers(&counts[..], comparison, operand),
-                false => counted(operand).map(|operand| against(&counts[..], comparison, operand)),
+            let ranks = first..first + block.len();
+            if let Some(ints) = chunk.plain_counts() {
+                return Ok(of_counts(t, &Run { ints, ranks }, comparison, operand));
             }
+            let mut counts = Vec::with_capacity(SLOTS);
+            chunk.counts(ranks, &mut counts)?;
+            of_counts(t, &counts[..], comparison, operand)
         }
         ValueType::Float32 | ValueType::Float64 => match float_operand(operand) {
             Some(operand) => {
@@ -153,6 +156,14 @@ fn sealed(
         }
         _ => None,
     })
+}
+
+/// Of integers, and of what is kept as such and compared with its like.
+fn of_counts(t: ValueType, counts: &(impl Counts + ?Sized), comparison: Comparison, operand: &Value) -> Option<u128> {
+    match t.is_integer() {
+        true => integers(counts, comparison, operand),
+        false => counted(operand).map(|operand| against(counts, comparison, operand)),
+    }
 }
 
 /// Whether values of the two types are never equal.
@@ -179,6 +190,23 @@ impl Counts for Packed<'_> {
     #[inline]
     fn each(&self, mut f: impl FnMut(usize, i64)) {
         Packed::each(self, |at, v| f(at, v as i64));
+    }
+}
+
+/// Some integers of a chunk.
+struct Run<'a> {
+    ints: Ints<'a>,
+    ranks: Range<usize>,
+}
+
+impl Counts for Run<'_> {
+    #[inline]
+    fn each(&self, mut f: impl FnMut(usize, i64)) {
+        let mut at = 0;
+        self.ints.each(self.ranks.clone(), |v| {
+            f(at, v);
+            at += 1;
+        });
     }
 }
 

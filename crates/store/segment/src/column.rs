@@ -199,11 +199,19 @@ impl<'a> Chunk<'a> {
         }
     }
 
+    /// The integers cells are kept as, by rank, if they stand there one by one.
+    pub fn plain_counts(&self) -> Option<Ints<'a>> {
+        match (self.body, self.codes) {
+            (Body::Ints(ints), None) => Some(ints),
+            _ => None,
+        }
+    }
+
     /// Appends the integers cells of consecutive ranks are kept as.
     pub fn counts(&self, ranks: Range<usize>, out: &mut Vec<i64>) -> Result<()> {
-        match (self.body, self.codes) {
-            (Body::Ints(ints), None) => ints.each(ranks, |count| out.push(count)),
-            _ => out.extend(ranks.map(|rank| self.count_at(rank)).collect::<Result<Vec<_>>>()?),
+        match self.plain_counts() {
+            Some(ints) => ints.each(ranks, |count| out.push(count)),
+            None => out.extend(ranks.map(|rank| self.count_at(rank)).collect::<Result<Vec<_>>>()?),
         }
         Ok(())
     }

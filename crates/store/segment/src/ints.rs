@@ -8,6 +8,8 @@
 //! blocks, it is the base of its block + its bits there; so a few large ones do not widen all. Arithmetic wraps at 64 bits.
 //! Bits are packed least significant first; widths are 0 to 56, or 64. `start` counts bytes from the first block's bits.
 
+use std::ops::Range;
+
 use mangrove_graph::{GraphError, Result};
 
 const LINE: u8 = 0;
@@ -48,6 +50,29 @@ fn packed(bits: &[u8], width: u32, at: usize) -> u64 {
     word.copy_from_slice(&bits[bit / 8..bit / 8 + 8]);
     let mask = if width == 64 { u64::MAX } else { (1 << width) - 1 };
     u64::from_le_bytes(word) >> (bit % 8) & mask
+}
+
+/// Calls `f` with the packed integers of a range, as many of them to a load as fit in 16 bytes.
+#[inline]
+fn unpack(bits: &[u8], width: u32, range: Range<usize>, mut f: impl FnMut(u64)) {
+    if width == 0 {
+        return range.for_each(|_| f(0));
+    }
+    // The first may begin with any bit of its byte.
+    let (at_once, mask) = ((121 / width) as usize, u64::MAX >> (64 - width));
+    let mut at = range.start;
+    while at < range.end && width <= 56 {
+        let bit = at * width as usize;
+        let Some(bytes) = bits.get(bit / 8..).and_then(|bits| bits.first_chunk()) else { break };
+        let mut word = u128::from_le_bytes(*bytes) >> (bit % 8);
+        let n = at_once.min(range.end - at);
+        for _ in 0..n {
+            f(word as u64 & mask);
+            word >>= width;
+        }
+        at += n;
+    }
+    (at..range.end).for_each(|at| f(packed(bits, width, at)));
 }
 
 fn pack(out: &mut Vec<u8>, values: impl Iterator<Item = u64>, width: u32) {
@@ -210,13 +235,20 @@ impl<'a> Ints<'a> {
     /// # Panics
     /// If the range is not within `len()`.
     #[inline]
-    pub fn each(&self, range: std::ops::Range<usize>, mut f: impl FnMut(i64)) {
+    pub fn each(&self, range: Range<usize>, mut f: impl FnMut(i64)) {
         assert!(range.end <= self.len);
         match self.form {
             Form::Line { base, slope: 0, width, bits } => {
-                range.for_each(|at| f(base.wrapping_add(packed(bits, width, at)) as i64));
+                unpack(bits, width, range, |above| f(base.wrapping_add(above) as i64));
             }
-            _ => range.for_each(|at| f(self.get(at))),
+            Form::Line { base, slope, width, bits } => {
+                let mut at = range.start;
+                unpack(bits, width, range, |above| {
+                    f(base.wrapping_add(on_line(slope, at)).wrapping_add(above) as i64);
+                    at += 1;
+                });
+            }
+            Form::Blocks { .. } => range.for_each(|at| f(self.get(at))),
         }
     }
 

@@ -21,7 +21,7 @@ mod bits;
 pub mod column;
 pub mod file;
 mod heap;
-mod ints;
+pub mod ints;
 pub mod names;
 pub mod value;
 

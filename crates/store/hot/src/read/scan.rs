@@ -119,7 +119,7 @@ impl<'t> Reader<'t> {
     }
 
     pub fn column(&self, column: Column) -> ColumnWalk<'t> {
-        ColumnWalk { column, reader: *self, walk: self.walk(self.tables.columns), chunk: None }
+        ColumnWalk { column, reader: *self, walk: self.walk(self.tables.columns), chunk: None, clean: None, all_alive: None }
     }
 }
 
@@ -135,9 +135,27 @@ pub struct ColumnWalk<'t> {
     walk: Walk<'t>,
     /// The last chunk of the segment met, if it is there, and its number.
     chunk: Option<(u64, Option<Chunk<'t>>)>,
+    /// Whether the tables say nothing of what is sealed of the column, and nothing sealed of its label was removed, once asked.
+    clean: Option<bool>,
+    all_alive: Option<bool>,
 }
 
 impl<'t> ColumnWalk<'t> {
+    fn is_clean(&mut self) -> Result<bool> {
+        if self.clean.is_none() {
+            self.clean = Some(self.reader.is_clean(self.column)?);
+        }
+        Ok(self.clean == Some(true))
+    }
+
+    fn all_alive(&mut self) -> Result<bool> {
+        if self.all_alive.is_none() {
+            let dead = Column::dead(self.column.kind, self.column.label);
+            self.all_alive = Some(self.reader.is_clean(dead)?);
+        }
+        Ok(self.all_alive == Some(true))
+    }
+
     /// The first block of the tables from `block` on.
     fn table_from(&mut self, block: u64) -> Result<Option<(u64, &'t [u8])>> {
         let Some((key, bytes)) = self.walk.seek(KeyBytes::new(&[&self.column.key(block)]), 2)? else { return Ok(None) };
@@ -166,7 +184,8 @@ impl<'t> ColumnWalk<'t> {
                 block = (number + 1) * BLOCKS;
                 continue;
             };
-            if let Some(found) = self.reader.block_of(&chunk, self.column, block)? {
+            let all_alive = self.all_alive()?;
+            if let Some(found) = self.reader.block_of(&chunk, self.column, block, all_alive)? {
                 return Ok(Some((block, found)));
             }
             block += 1;
@@ -179,7 +198,7 @@ impl<'t> ColumnWalk<'t> {
             let found = self.table_from(block)?.filter(|(at, _)| *at == block);
             return found.map(|found| self.parsed(found).map(|(_, block)| block)).transpose();
         }
-        if !self.reader.is_clean(self.column)?
+        if !self.is_clean()?
             && let Some(found) = self.table_from(block)?.filter(|(at, _)| *at == block)
         {
             return Ok(Some(self.parsed(found)?.1).filter(|block| block.present != 0));
@@ -191,7 +210,7 @@ impl<'t> ColumnWalk<'t> {
     pub fn block_from(&mut self, mut block: u64) -> Result<Option<(u64, Block<'t>)>> {
         let end = self.reader.covered_blocks(self.column);
         while block < end {
-            let found = match self.reader.is_clean(self.column)? {
+            let found = match self.is_clean()? {
                 true => None,
                 false => self.table_from(block)?.filter(|(at, _)| *at < end),
             };

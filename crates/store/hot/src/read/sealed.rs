@@ -44,19 +44,20 @@ impl<'t> Reader<'t> {
             return Ok(Some(found).filter(|block| block.present != 0));
         }
         match segment.chunk(column, block / BLOCKS)? {
-            Some(chunk) => self.block_of(&chunk, column, block),
+            Some(chunk) => self.block_of(&chunk, column, block, false),
             None => Ok(None),
         }
     }
 
-    /// A block of its chunk, without the dead.
-    pub fn block_of(&self, chunk: &Chunk<'t>, column: Column, block: u64) -> Result<Option<Block<'t>>> {
+    /// A block of its chunk, without the dead, unless it is known that there are none.
+    pub fn block_of(&self, chunk: &Chunk<'t>, column: Column, block: u64, all_alive: bool) -> Result<Option<Block<'t>>> {
         let at = (block % BLOCKS) as usize;
         let stored = chunk.present(at);
         if stored == 0 {
             return Ok(None);
         }
-        let present = stored & !self.dead(column.kind, column.label, block)?;
+        let dead = if all_alive { 0 } else { self.dead(column.kind, column.label, block)? };
+        let present = stored & !dead;
         Ok((present != 0).then(|| Block::sealed(*chunk, chunk.before(at * SLOTS), stored, present)))
     }
 
