@@ -10,9 +10,10 @@
 
 use mangrove_graph::{GraphError, Result};
 
+use crate::catalog;
 use crate::fault::lmdb;
 use crate::segment;
-use crate::store::{Durability, Hot, HotOptions, Table};
+use crate::store::{Hot, Table, Tables};
 use crate::turn::{Patience, Writer};
 use crate::write::HotTransaction;
 
@@ -34,13 +35,10 @@ impl HotTransaction {
         let shared = self.shared().clone();
         let directory = segment::scratch(shared.env.path());
         segment::remove_others(shared.env.path(), None).map_err(GraphError::storage)?;
-        let id_space = self.reader().schema.id_space;
-        let options = HotOptions { durability: Durability::Scratch, id_space, ..HotOptions::default() };
-        let hot = Hot::open(&directory, &options)?;
+        let hot = Hot::scratch(&directory, self.reader().schema.id_space)?;
         let mut begun = hot.begin_for(Writer::this_thread(), Patience::ENDLESS)?;
-        for name in ["meta", "schema"] {
-            copy(&self, &mut begun, name, |_| true)?;
-        }
+        copy(&self, &mut begun, |tables| tables.meta, |_| true)?;
+        copy(&self, &mut begun, |tables| tables.schema, |_| true)?;
         begun.commit()?;
         Ok(Bulk { scratch: hot.begin_for(Writer::this_thread(), Patience::ENDLESS)?, target: self })
     }
@@ -69,8 +67,8 @@ impl Bulk {
         let (directory, number) = (target.shared().env.path().to_owned(), target.next_segment());
         let sealed = scratch.seal(&directory, number, cancelled).and_then(|()| {
             target.take_over(&mut scratch);
-            copy(&scratch, &mut target, "meta", |key| key.starts_with(b"auto"))?;
-            copy(&scratch, &mut target, "index", |_| true)
+            copy(&scratch, &mut target, |tables| tables.meta, |key| key.starts_with(catalog::AUTO))?;
+            copy(&scratch, &mut target, |tables| tables.index, |_| true)
         });
         drop(scratch);
         target.stand_on(number, sealed)
@@ -78,12 +76,13 @@ impl Bulk {
 }
 
 /// Copies what a table of one store has into another.
-fn copy(from: &HotTransaction, to: &mut HotTransaction, name: &str, wanted: impl Fn(&[u8]) -> bool) -> Result<()> {
-    let table = |t: &HotTransaction| -> Table {
-        let named = t.shared().tables.named();
-        named[named.iter().position(|(of, _)| *of == name).unwrap_or_default()].1
-    };
-    let (source, target) = (table(from), table(to));
+fn copy(
+    from: &HotTransaction,
+    to: &mut HotTransaction,
+    table: impl Fn(&Tables) -> Table,
+    wanted: impl Fn(&[u8]) -> bool,
+) -> Result<()> {
+    let (source, target) = (table(&from.shared().tables), table(&to.shared().tables));
     for record in source.iter(from.txn()).map_err(lmdb)? {
         let (key, value) = record.map_err(lmdb)?;
         if wanted(key) {

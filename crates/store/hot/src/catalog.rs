@@ -79,9 +79,13 @@ pub fn put_counter(tables: &Tables, txn: &mut RwTxn<'_>, kind: ElementKind, labe
     tables.meta.put(txn, &count_key(kind, label), &bytes).map_err(lmdb)
 }
 
+/// What the keys of next integer ids begin with.
+pub const AUTO: &[u8; 4] = b"auto";
+
 fn auto_key(space: LabelId) -> [u8; 6] {
     let [a, b] = space.0.to_be_bytes();
-    [b'a', b'u', b't', b'o', a, b]
+    let [w, x, y, z] = *AUTO;
+    [w, x, y, z, a, b]
 }
 
 /// Where the search for a free integer id begins.

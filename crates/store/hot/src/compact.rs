@@ -63,6 +63,7 @@ impl HotTransaction {
         Ok(shared.segment(Some(number))?.map_or(0, |segment| segment.bytes()))
     }
 
+    /// Lets the tables say nothing but that all is in the segment of this number.
     fn name(mut self, number: u64) -> Result<()> {
         let tables = self.shared().tables;
         for table in [tables.columns, tables.out, tables.incoming, tables.ids, tables.edge_ids] {

@@ -32,8 +32,6 @@ pub enum Durability {
     /// the system or a power failure the last commits may be lost, and, as pages reach the disk in any order, the whole
     /// database may be damaged beyond use.** For data that can be loaded again; [`Hot::sync`] makes all of it durable.
     Relaxed,
-    /// Nothing lasts: the store is removed when it is closed.
-    Scratch,
 }
 
 /// How a store is opened.
@@ -62,6 +60,8 @@ pub(crate) struct Shared {
     pub tables: Tables,
     read_only: bool,
     durability: Durability,
+    /// It goes with its last handle.
+    scratch: bool,
     file: FileId,
     process: Process,
     /// The last schema read, with its version.
@@ -122,6 +122,16 @@ impl Hot {
     /// store, or was cut short; [`GraphError::Invalid`] if it has another format, or this process has it open in a way that
     /// does not allow this one, or still has open what was deleted from there.
     pub fn open(dir: &Path, options: &HotOptions) -> Result<Self> {
+        Self::open_as(dir, options, false)
+    }
+
+    /// A new store of which nothing lasts: it is removed when it is closed.
+    pub(crate) fn scratch(dir: &Path, id_space: IdSpace) -> Result<Self> {
+        let options = HotOptions { durability: Durability::Relaxed, id_space, ..HotOptions::default() };
+        Self::open_as(dir, &options, true)
+    }
+
+    fn open_as(dir: &Path, options: &HotOptions, scratch: bool) -> Result<Self> {
         // LMDB allows a process one environment a directory.
         let mut open = locked(&OPEN);
         open.retain(|(_, shared)| shared.strong_count() > 0);
@@ -137,7 +147,7 @@ impl Hot {
         let shared = match already {
             Some(shared) => shared.allowing(options)?,
             None => {
-                let shared = Shared::open(&dir, options)?;
+                let shared = Shared::open(&dir, options, scratch)?;
                 open.push((dir, Arc::downgrade(&shared)));
                 shared
             }
@@ -301,19 +311,19 @@ impl Hot {
 }
 
 impl Shared {
-    fn open(dir: &Path, options: &HotOptions) -> Result<Arc<Self>> {
+    fn open(dir: &Path, options: &HotOptions, scratch: bool) -> Result<Arc<Self>> {
         let env = open_env(dir, options)?;
         if options.read_only {
             wait_until_filled(&env)?;
-            return Self::with_env(env, options);
+            return Self::with_env(env, options, scratch);
         }
         env.clear_stale_readers().map_err(lmdb)?;
         let length = env.real_disk_size().map_err(lmdb)?;
         if missing_bytes(&env)? == 0 {
-            return Self::with_env(env, options);
+            return Self::with_env(env, options, scratch);
         }
         fill_up(&env)?;
-        Self::with_env(env, options).and_then(Self::verified).or_else(|_| {
+        Self::with_env(env, options, scratch).and_then(Self::verified).or_else(|_| {
             // As it was, so that it is refused the next time too.
             let file = fs::File::options().write(true).open(dir.join(DATA)).map_err(GraphError::storage)?;
             file.set_len(length).map_err(GraphError::storage)?;
@@ -321,7 +331,7 @@ impl Shared {
         })
     }
 
-    fn with_env(env: Env<WithoutTls>, options: &HotOptions) -> Result<Arc<Self>> {
+    fn with_env(env: Env<WithoutTls>, options: &HotOptions, scratch: bool) -> Result<Arc<Self>> {
         let tables = match open_tables(&env)? {
             Some(tables) => tables,
             None if options.read_only || options.must_exist => return Err(corrupt("its tables are missing")),
@@ -339,7 +349,7 @@ impl Shared {
         let (process, turn) = (Process::this(), Turn::default());
         let HotOptions { read_only, durability, .. } = *options;
         let segment = Mutex::new(None);
-        Ok(Arc::new(Self { env, tables, read_only, durability, file, process, schema, segment, turn }))
+        Ok(Arc::new(Self { env, tables, read_only, durability, scratch, file, process, schema, segment, turn }))
     }
 
     pub(crate) fn process(&self) -> Process {
@@ -401,9 +411,9 @@ impl Drop for Shared {
             return;
         }
         // Nobody is left to be told of an error; with full durability there is nothing to do.
-        let _ = match self.durability {
-            Durability::Scratch => fs::remove_dir_all(self.env.path()),
-            _ => self.env.force_sync().map_err(io::Error::other),
+        let _ = match self.scratch {
+            true => fs::remove_dir_all(self.env.path()),
+            false => self.env.force_sync().map_err(io::Error::other),
         };
     }
 }
@@ -441,7 +451,7 @@ fn open_env(dir: &Path, options: &HotOptions) -> Result<Env<WithoutTls>> {
     if options.read_only {
         flags |= EnvFlags::READ_ONLY;
     }
-    if options.durability != Durability::Full {
+    if options.durability == Durability::Relaxed {
         flags |= EnvFlags::NO_SYNC;
     }
     let mut map_bytes = MAP_BYTES;
