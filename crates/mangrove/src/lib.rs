@@ -58,6 +58,6 @@ pub use mangrove_query::{
     CancelToken, CrewOptions, ExplainedStep, Explanation, Messages, Options as QueryOptions, Parameters, Profile,
     StepProfile,
 };
-pub use mangrove_snapshot::{CheckReport, Durability, OpenOptions, Snapshot, StoreStats, Writer};
+pub use mangrove_snapshot::{CheckReport, Durability, OpenOptions, Part, PartStats, Snapshot, StoreStats, Writer};
 pub use stream::{ResultStream, Rows};
 pub use transaction::Transaction;

@@ -4,11 +4,11 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use comfy_table::{Cell, CellAlignment};
-use mangrove_graph::{ElementKind, GraphView, LabelId, LabelSchema, PropertySchema, Schema, Statistics};
+use mangrove_graph::{Direction, ElementKind, GraphView, LabelId, LabelSchema, PropertySchema, Schema, Statistics};
 use serde_json::{Value as Json, json};
 
 use super::{Failure, grouped, open_reading, output};
-use crate::{Database, IdSpace, StoreError};
+use crate::{Database, IdSpace, Part, PartStats, StoreError};
 
 /// Show counts by label, properties, indexes and sizes
 #[derive(Args)]
@@ -33,7 +33,10 @@ impl Stats {
         let database = open_reading(&self.db)?;
         match self.format {
             Format::Json => output::print_text(&as_json(&database)?.to_string()),
-            Format::Table => output::print_text(&format!("{}\n{}", summary(&database)?, schema(&database)?)),
+            Format::Table => {
+                let texts = [summary(&database)?, schema(&database)?, segment(&database)?];
+                output::print_text(&texts.into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n"))
+            }
         }
     }
 }
@@ -118,6 +121,43 @@ fn number(count: u64) -> Cell {
     Cell::new(grouped(count)).set_alignment(CellAlignment::Right)
 }
 
+/// What takes the room of the compressed part, if there is one.
+fn segment(database: &Database) -> Result<String, Failure> {
+    let (schema, _) = read(database)?;
+    let parts = database.stats()?.segment;
+    if parts.is_empty() {
+        return Ok(String::new());
+    }
+    let mut table = output::drawing();
+    table.set_header(["", "label", "compressed", "bytes", "as"]);
+    for part in &parts {
+        let label = part.label.map(|label| schema.label_name(of_label(part), label).to_string());
+        table.add_row([
+            Cell::new(name(part.kind)),
+            Cell::new(label.unwrap_or_default()),
+            Cell::new(part_name(&schema, part)),
+            number(part.bytes),
+            Cell::new(part.form.unwrap_or_default()),
+        ]);
+    }
+    Ok(format!("{table}\n"))
+}
+
+/// What the label of a part is one of: lists of edges are those of vertices.
+fn of_label(part: &PartStats) -> ElementKind {
+    if let Part::Lists(..) = part.part { ElementKind::Vertex } else { part.kind }
+}
+
+fn part_name(schema: &Schema, part: &PartStats) -> String {
+    match part.part {
+        Part::Property(key) => schema.key_name(key).to_string(),
+        Part::BuiltIn(name) => format!("({name})"),
+        Part::Lists(Direction::Out, edges) => format!("({} out)", schema.label_name(ElementKind::Edge, edges)),
+        Part::Lists(_, edges) => format!("({} in)", schema.label_name(ElementKind::Edge, edges)),
+        Part::Names => "(elements by id)".into(),
+    }
+}
+
 fn types(property: &PropertySchema) -> String {
     match property.declared {
         Some(declared) => format!("{declared} (declared)"),
@@ -161,6 +201,13 @@ fn as_json(database: &Database) -> Result<Json, Failure> {
         "idSpace": match schema.id_space { IdSpace::Graph => "graph", IdSpace::Label => "label" },
         "diskBytes": stats.disk_bytes(),
         "segmentBytes": stats.segment_bytes,
+        "segment": stats.segment.iter().map(|part| json!({
+            "of": name(part.kind),
+            "label": part.label.map(|label| schema.label_name(of_label(part), label).to_string()),
+            "part": part_name(&schema, part),
+            "bytes": part.bytes,
+            "form": part.form,
+        })).collect::<Vec<_>>(),
     }))
 }
 

@@ -72,6 +72,19 @@ impl Column {
         }
     }
 
+    /// The property key of a column, or what one that is built in is called.
+    pub fn named(kind: ElementKind, label: LabelId, number: u32) -> Result<KeyId, &'static str> {
+        let column = Self { kind, label, number };
+        match column.property_key() {
+            Some(key) => Ok(key),
+            None if column == Self::external(kind, label) => Err("ids"),
+            None if column == Self::further(label) => Err("further labels"),
+            None if column == Self::ends(label) => Err("ends"),
+            None if column == Self::time(label) => Err("times"),
+            None => Err("other"),
+        }
+    }
+
     /// The property key, unless the column is built in.
     pub fn property_key(self) -> Option<KeyId> {
         self.number.checked_sub(Self::KEYS).and_then(|key| u16::try_from(key).ok()).map(KeyId)

@@ -57,6 +57,7 @@ pub use bulk::Bulk;
 pub use check::{CheckReport, Violation};
 pub use identity::{FileId, Process};
 pub use read::HotSnapshot;
+pub use segment::{Part, PartStats};
 pub use store::{Durability, Hot, HotOptions, StoreStats, TableStats};
 pub use turn::{Patience, Writer};
 pub use write::HotTransaction;

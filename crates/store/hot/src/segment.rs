@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use mangrove_graph::{ElementKind, ExternalId, LabelId, Result};
+use mangrove_graph::{Direction, ElementKind, ExternalId, KeyId, LabelId, Result};
 use mangrove_segment::adjacency::Lists;
 use mangrove_segment::column::{Chunk, POSITIONS};
 use mangrove_segment::file::{PartKey, SegmentFile, SegmentWriter};
@@ -43,6 +43,28 @@ pub struct Segment {
     contents: Contents,
     /// As in the contents, by kind and number of the label.
     ends: [Vec<u64>; 2],
+}
+
+/// What takes room in a segment, and how much.
+#[derive(Clone, PartialEq, Debug)]
+pub struct PartStats {
+    pub kind: ElementKind,
+    /// Of the elements; of names, which are of all labels, nothing.
+    pub label: Option<LabelId>,
+    pub part: Part,
+    pub bytes: u64,
+    /// How the first of its chunks is kept, of columns.
+    pub form: Option<&'static str>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Part {
+    Property(KeyId),
+    /// A column the store keeps for itself.
+    BuiltIn(&'static str),
+    /// Lists of edges of a label, that go out or come in.
+    Lists(Direction, LabelId),
+    Names,
 }
 
 /// What a segment says of itself.
@@ -145,6 +167,37 @@ impl Segment {
 
     pub fn file(&self) -> &SegmentFile {
         &self.file
+    }
+
+    /// What its columns, lists and names take.
+    pub fn sizes(&self) -> Result<Vec<PartStats>> {
+        let mut all: Vec<PartStats> = Vec::new();
+        let mut last = None;
+        for (key, bytes) in self.file.sizes().filter(|(key, _)| key.part != CONTENTS) {
+            let first = (key.part, key.kind, key.label, key.sub);
+            match all.last_mut() {
+                Some(stats) if last == Some(first) => stats.bytes += bytes,
+                _ => all.push(self.sized(key, bytes)?),
+            }
+            last = Some(first);
+        }
+        Ok(all)
+    }
+
+    fn sized(&self, key: PartKey, bytes: u64) -> Result<PartStats> {
+        let kind = kind_of(key.kind).ok_or_else(|| corrupt("a part of no kind"))?;
+        let (label, edges) = (LabelId(key.label), LabelId(key.sub as u16));
+        let part = match key.part {
+            COLUMN => Column::named(kind, label, key.sub).map_or_else(Part::BuiltIn, Part::Property),
+            OUT => Part::Lists(Direction::Out, edges),
+            IN => Part::Lists(Direction::In, edges),
+            _ => Part::Names,
+        };
+        let form = match (key.part, self.file.get(key)?) {
+            (COLUMN, Some(bytes)) => Some(Chunk::parse(bytes)?.form()),
+            _ => None,
+        };
+        Ok(PartStats { kind, label: (key.part != NAMES).then_some(label), part, bytes, form })
     }
 
     /// Writes a durable copy of the file into another directory.

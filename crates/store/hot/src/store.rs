@@ -16,7 +16,7 @@ use crate::check::{self, CheckReport};
 use crate::fault::{self, corrupt, lmdb};
 use crate::identity::{FileId, Own, Process};
 use crate::read::HotSnapshot;
-use crate::segment::{self, Segment};
+use crate::segment::{self, PartStats, Segment};
 use crate::turn::{MyTurn, Patience, Turn, Writer};
 use crate::write::HotTransaction;
 
@@ -301,8 +301,10 @@ impl Hot {
                 depth: stat.depth,
             });
         }
-        let segment_bytes = self.snapshot()?.segment().map_or(0, |segment| segment.bytes());
-        Ok(StoreStats { tables, file_bytes: self.shared.env.real_disk_size().map_err(lmdb)?, segment_bytes })
+        let snapshot = self.snapshot()?;
+        let segment_bytes = snapshot.segment().map_or(0, |segment| segment.bytes());
+        let segment = snapshot.segment().map_or(Ok(Vec::new()), |segment| segment.sizes())?;
+        Ok(StoreStats { tables, file_bytes: self.shared.env.real_disk_size().map_err(lmdb)?, segment_bytes, segment })
     }
 
     pub fn path(&self) -> PathBuf {
@@ -426,6 +428,8 @@ pub struct StoreStats {
     pub file_bytes: u64,
     /// Of the segment under the tables.
     pub segment_bytes: u64,
+    /// What takes them.
+    pub segment: Vec<PartStats>,
 }
 
 impl StoreStats {

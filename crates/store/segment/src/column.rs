@@ -123,6 +123,20 @@ impl<'a> Chunk<'a> {
         self.value_type
     }
 
+    /// How its cells are kept, as people call it.
+    pub fn form(&self) -> &'static str {
+        match self.body {
+            _ if self.codes.is_some() => "dictionary",
+            Body::Ints(_) => "integers",
+            Body::Scaled(..) => "decimals",
+            Body::Float32(_) | Body::Float64(_) | Body::Uuids(_) => "plain",
+            Body::Bools(_) => "bits",
+            Body::Bytes(_) => "bytes",
+            Body::Cells(_) => "cells",
+            Body::Ends(..) => "ends",
+        }
+    }
+
     /// Which of the 128 positions from `128 * block` on have a cell.
     pub fn present(&self, block: usize) -> u128 {
         match self.present {

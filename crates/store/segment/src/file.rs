@@ -50,6 +50,19 @@ impl PartKey {
     }
 }
 
+impl PartKey {
+    fn parse(bytes: &[u8]) -> Self {
+        let number = |bytes: &[u8]| bytes.iter().fold(0, |number, byte| number << 8 | u64::from(*byte));
+        Self {
+            part: bytes[0],
+            kind: bytes[1],
+            label: number(&bytes[2..4]) as u16,
+            sub: number(&bytes[4..8]) as u32,
+            chunk: number(&bytes[8..KEY]),
+        }
+    }
+}
+
 /// An open segment file.
 pub struct SegmentFile {
     path: PathBuf,
@@ -114,6 +127,11 @@ impl SegmentFile {
         let entry = self.entry(at);
         let size = |bytes| usize::try_from(word(bytes)).unwrap_or(usize::MAX);
         (size(&entry[KEY..KEY + 8]), size(&entry[KEY + 8..KEY + 16]))
+    }
+
+    /// The parts by their keys, and the bytes each takes.
+    pub fn sizes(&self) -> impl Iterator<Item = (PartKey, u64)> {
+        (0..self.parts()).map(|at| (PartKey::parse(&self.entry(at)[..KEY]), self.range(at).1.next_multiple_of(ALIGN) as u64))
     }
 
     /// The number of parts.

@@ -20,6 +20,8 @@ mod view;
 
 pub use error::OpenError;
 pub use lock::Holder;
-pub use mangrove_hot::{Bulk, CheckReport, Durability, Patience, StoreStats, TableStats, Violation, Writer};
+pub use mangrove_hot::{
+    Bulk, CheckReport, Durability, Part, PartStats, Patience, StoreStats, TableStats, Violation, Writer,
+};
 pub use store::{OpenOptions, Store};
 pub use view::{Snapshot, Transaction};
