@@ -135,7 +135,8 @@ impl Database {
     /// Parameters are variables of the query; give them by name or, if their names are those of other arguments, in the dict
     /// `params`. A query that changes the graph is a transaction of its own: what it did is durable when this returns, or not
     /// there at all. Ctrl-C stops a running query; so do `timeout`, in seconds, and `memory_mb`, what the query and its results
-    /// may take in memory (by default half of the machine's, at most 4 GB). A datetime without a time zone is taken as UTC.
+    /// may take in memory (by default half of the machine's, at most 4 GB). What is being committed is not stopped any more: it
+    /// is kept, though a `KeyboardInterrupt` may be raised when it is done. A datetime without a time zone is taken as UTC.
     ///
     /// >>> db.query("g.V().has('airport', 'code', x).out('route').values('code').order()", x="AUS").to_list()
     /// ['DFW', 'LHR']

@@ -535,6 +535,17 @@ def test_rules_can_be_done_without(db):
         db.query(text, rules_off=["fast"])
 
 
+def test_results_too_large_to_give_back_undo_the_change(tmp_path):
+    with mg.open(tmp_path / "wide.mg") as wide:
+        wide.load(nodes={"n": {"id": list(range(5000)), "text": [f"{i} " + "long " * 500 for i in range(5000)]}})
+        for changing in (wide.query, lambda *given, **limits: wide.transaction().__enter__().query(*given, **limits)):
+            with pytest.raises(mg.MemoryLimitError, match="results"):
+                changing("g.V().property('z', 1)", memory_mb=4)
+            assert wide.query("g.V().values().count()").one() == 10_000
+        wide.query("g.V().property('z', 1).count()", memory_mb=4)
+        assert wide.query("g.V().values().count()").one() == 15_000
+
+
 @pytest.mark.parametrize("wrong", [{"workers": -1}, {"workers": 100_000}, {"region_workers": 0}])
 def test_numbers_of_threads_are_checked(tmp_path, wrong):
     with pytest.raises(ValueError, match="is a number from"):

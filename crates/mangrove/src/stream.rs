@@ -137,12 +137,16 @@ pub struct Rows {
 }
 
 impl Rows {
-    /// Runs an execution to its end.
+    /// Runs an execution to its end. Results of changes are also read whole, once, so that there can be no want of memory for them
+    /// when the changes are kept already.
     pub(crate) fn collect(mut execution: Execution, graph: &mut Graph<'_>, mut memory: Memory) -> Result<Self, QueryError> {
-        let mut values = Vec::new();
+        let (mut values, mut whole) = (Vec::new(), memory.clone());
         while let Some(batch) = execution.next(graph)? {
             memory.hold_values(&batch)?;
             values.extend(batch);
+        }
+        if let Graph::Write(_) = graph {
+            values.iter().try_for_each(|value| describe::describe(graph.view(), value, &mut whole).map(|_| ()))?;
         }
         Ok(Self { values, warnings: execution.warnings().to_vec() })
     }
