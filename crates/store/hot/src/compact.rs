@@ -6,7 +6,9 @@
 
 use std::path::Path;
 
-use mangrove_graph::{Adjacency, Cell, Direction, EdgeId, EdgeRef, ElementKind, Hop, LabelId, Result, VertexId, Wants};
+use mangrove_graph::{
+    Adjacency, Cell, Direction, EdgeId, EdgeRef, ElementKind, GraphError, Hop, LabelId, Result, VertexId, Wants,
+};
 use mangrove_segment::adjacency::{self, Entry};
 use mangrove_segment::column::{self, POSITIONS};
 use mangrove_segment::names;
@@ -128,7 +130,7 @@ impl Seal<'_> {
 
     /// Fails if the work is to stop.
     fn check(&self) -> Result<()> {
-        if (self.cancelled)() { Err(mangrove_graph::GraphError::Cancelled) } else { Ok(()) }
+        if (self.cancelled)() { Err(GraphError::Cancelled) } else { Ok(()) }
     }
 
     fn columns(&self, kind: ElementKind, label: LabelId) -> Vec<Column> {
@@ -233,6 +235,10 @@ impl Seal<'_> {
             self.reader.neighbors(&from, &hop, &mut found)?;
             if found.rows.is_empty() {
                 continue;
+            }
+            if u32::try_from(found.rows.len()).is_err() {
+                let what = format!("edges of one label of {POSITIONS} vertices in a row that are sealed");
+                return Err(GraphError::Limit { what, limit: u32::MAX.into() });
             }
             let mut lists: Vec<Vec<Entry>> = vec![Vec::new(); n];
             for (at, row) in found.rows.iter().enumerate() {
