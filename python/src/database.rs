@@ -39,7 +39,7 @@ use crate::transaction::Transaction;
 /// >>> mg.open("fresh.mg", read_only=True).query("g.V().count()").one()
 /// 1
 #[pyfunction]
-#[pyo3(signature = (path, read_only=false, durability="full", id_space=None, *, workers=None, region_workers=4, pin=false, steal=true))]
+#[pyo3(signature = (path, read_only=false, durability="full", id_space=None, *, seal_mb=64.0, workers=None, region_workers=4, pin=false, steal=true))]
 #[expect(clippy::too_many_arguments, reason = "they are Python's keyword arguments")]
 pub fn open(
     py: Python<'_>,
@@ -47,6 +47,7 @@ pub fn open(
     read_only: bool,
     durability: &str,
     id_space: Option<&str>,
+    seal_mb: f64,
     workers: Option<i64>,
     region_workers: i64,
     pin: bool,
@@ -66,6 +67,7 @@ pub fn open(
             Some("label") => Some(IdSpace::Label),
             Some(other) => return Err(choice("id_space", other, &["graph", "label"])),
         },
+        seal_bytes: megabytes("seal_mb", seal_mb)?,
     };
     let region_workers = threads("region_workers", region_workers, 1)?;
     let workers = workers.map(|workers| threads("workers", workers, 0)).transpose()?;
@@ -73,6 +75,14 @@ pub fn open(
     let inner = raised(py.detach(|| mangrove::Database::open_with(&path, &options)))?;
     let inner = if crew == CrewOptions::default() { inner } else { inner.with_crew(crew) };
     Ok(Database { inner: RwLock::new(Some(inner)), path })
+}
+
+/// Megabytes as bytes.
+fn megabytes(argument: &str, given: f64) -> PyResult<u64> {
+    match given {
+        0.0..1e12 => Ok((given * 1e6) as u64),
+        _ => Err(PyValueError::new_err(format!("{argument} is a number of megabytes from 0 on, not {given}"))),
+    }
 }
 
 /// A number of threads no machine would choke on.
@@ -490,7 +500,9 @@ impl Database {
             out.set_item(name, labels)?;
         }
         out.set_item("disk_bytes", stats.disk_bytes())?;
-        out.set_item("segment_bytes", stats.segment_bytes)?;
+        out.set_item("segment_bytes", stats.segment_bytes())?;
+        out.set_item("segments", &stats.segments)?;
+        out.set_item("sealing_error", &stats.sealing_error)?;
         Ok(out)
     }
 

@@ -251,7 +251,7 @@ fn what_is_loaded_in_bulk_is_compressed_and_answers_as_the_tables_do() {
         graph
     });
     let [tables, bulk] = &graphs;
-    let bytes = |graph: &Graph| graph.db.stats().unwrap().segment_bytes;
+    let bytes = |graph: &Graph| graph.db.stats().unwrap().segment_bytes();
     assert!(bytes(tables) == 0 && bytes(bulk) > 0);
     for graph in &graphs {
         graph.query("g.addV('person').property(id, 'new').addE('knows').to(__.V('p7')).property('since', 5)").unwrap();

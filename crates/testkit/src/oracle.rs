@@ -77,8 +77,8 @@ impl Oracle {
         graph
     }
 
-    /// As stores do when they are compacted: the next element of every label begins a new block of ids.
-    pub fn compact(&mut self) {
+    /// As stores do when they seal what they hold: the next element of every label begins a new block of ids.
+    pub fn end_blocks(&mut self) {
         self.made.values_mut().for_each(|made| *made = made.next_multiple_of(128));
     }
 

@@ -9,6 +9,7 @@ mod work;
 pub use values::{cell, external_id, value, value_of};
 pub use work::work;
 
+use std::cell::{Cell as Counter, RefCell};
 use std::mem::discriminant;
 
 use mangrove_graph::{
@@ -19,7 +20,7 @@ use mangrove_graph::{
 use crate::compare::{assert_same, scan_edges, scan_vertices};
 use crate::graphs::Random;
 use crate::oracle::Oracle;
-use crate::suite::{StoreUnderTest, Transaction};
+use crate::suite::{Condensing, StoreUnderTest, Transaction};
 
 pub const VERTEX_LABELS: [&str; 3] = ["person", "place", "thing"];
 /// Edges of the last have a time once [`Op::DeclareTime`] came before the first of them.
@@ -102,8 +103,14 @@ pub enum Op {
     Abort,
     /// Commits, closes and opens again.
     Reopen,
-    /// Commits, and compacts the store.
-    Compact,
+    /// Commits, and condenses the store.
+    Condense {
+        how: Condensing,
+        /// At which calls in between a transaction is run.
+        at: [u8; 2],
+        /// At which call the work is stopped.
+        stop: Option<u8>,
+    },
 }
 
 #[derive(Clone, Debug)]
@@ -141,16 +148,14 @@ pub fn run(store: &mut dyn StoreUnderTest, id_space: IdSpace, ops: &[Op]) {
     let mut committed = Oracle::new(id_space);
     let mut left = ops.iter();
     while left.len() > 0 {
-        let (end, is_compact) = run_transaction(store, &mut committed, &mut left);
-        if matches!(end, Op::Reopen) {
-            store.reopen().expect("reopen");
-        }
-        if matches!(end, Op::Compact) {
-            if !is_compact {
-                store.compact().expect("compact");
+        match run_transaction(store, &mut committed, &mut left) {
+            (Op::Reopen, _) => store.reopen().expect("reopen"),
+            (Op::Condense { .. }, true) => committed.end_blocks(),
+            (Op::Condense { how, at, stop }, false) => {
+                condense(store, &mut committed, &mut left, *how, (*at, *stop));
+                assert_eq!(store.check().expect("check"), Vec::<String>::new());
             }
-            committed.compact();
-            assert_eq!(store.check().expect("check"), Vec::<String>::new());
+            _ => {}
         }
         assert_same(&*store.snapshot().expect("snapshot"), &committed);
     }
@@ -159,8 +164,36 @@ pub fn run(store: &mut dyn StoreUnderTest, id_space: IdSpace, ops: &[Op]) {
     assert_eq!(store.check().expect("check"), Vec::<String>::new());
 }
 
+/// Condenses the store, and runs transactions while it does.
+fn condense(
+    store: &dyn StoreUnderTest,
+    committed: &mut Oracle,
+    left: &mut std::slice::Iter<'_, Op>,
+    how: Condensing,
+    (at, stop): ([u8; 2], Option<u8>),
+) {
+    if how != Condensing::Merge {
+        committed.end_blocks();
+    }
+    let (calls, state) = (Counter::new(0u8), RefCell::new((committed, left)));
+    let meanwhile = || {
+        let call = calls.get();
+        calls.set(call.saturating_add(1));
+        if at.contains(&call) {
+            let (committed, left) = &mut *state.borrow_mut();
+            run_transaction(store, committed, left);
+            assert_same(&*store.snapshot().expect("snapshot"), &**committed);
+        }
+        stop == Some(call)
+    };
+    match store.condense(how, &meanwhile) {
+        Err(GraphError::Cancelled) if stop.is_some() => {}
+        outcome => outcome.expect("it is condensed"),
+    }
+}
+
 fn ends_transaction(op: &Op) -> bool {
-    matches!(op, Op::Commit | Op::Abort | Op::Reopen | Op::Compact)
+    matches!(op, Op::Commit | Op::Abort | Op::Reopen | Op::Condense { .. })
 }
 
 /// Does operations up to one that ends the transaction, and returns it; the end of the list commits. What is to be compacted is
@@ -171,7 +204,7 @@ fn run_transaction<'a>(
     ops: &mut std::slice::Iter<'a, Op>,
 ) -> (&'a Op, bool) {
     let bulk = match ops.as_slice().iter().find(|op| ends_transaction(op)) {
-        Some(Op::Compact) => store.begin_bulk().expect("begin"),
+        Some(Op::Condense { how: Condensing::Compact, .. }) => store.begin_bulk().expect("begin"),
         _ => None,
     };
     let is_bulk = bulk.is_some();
@@ -279,7 +312,7 @@ fn apply(op: &Op, alive: &Alive, graph: &mut dyn GraphWrite) -> Result<Vec<u64>>
             let (label, key) = (ensure_label(graph, ElementKind::Vertex, *label)?, ensure_key(graph, *key)?);
             graph.drop_index(label, key).map(|dropped| vec![u64::from(dropped)])
         }
-        Op::Look | Op::Commit | Op::Abort | Op::Reopen | Op::Compact => unreachable!("the transaction sees to these"),
+        Op::Look | Op::Commit | Op::Abort | Op::Reopen | Op::Condense { .. } => unreachable!("the transaction sees to these"),
     }
 }
 

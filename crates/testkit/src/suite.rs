@@ -35,13 +35,26 @@ pub trait StoreUnderTest {
     /// Closes the store and opens it again.
     fn reopen(&mut self) -> Result<()>;
 
-    /// Moves what is stored to where it takes less room, if the store has such a place.
-    fn compact(&self) -> Result<()> {
+    /// Moves what is stored to where it takes less room, if the store has such a place. In between, where others may write, it calls
+    /// `meanwhile`, and stops with [`Cancelled`](mangrove_graph::GraphError::Cancelled) if that returns true.
+    fn condense(&self, how: Condensing, meanwhile: &dyn Fn() -> bool) -> Result<()> {
+        let _ = (how, meanwhile);
         Ok(())
     }
 
     /// What is wrong inside, one line a fault.
     fn check(&self) -> Result<Vec<String>>;
+}
+
+/// What is moved where it takes less room.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Condensing {
+    /// What was changed of late goes beside what was moved before.
+    Seal,
+    /// Parts that were moved before become one, as the store sees fit.
+    Merge,
+    /// Everything becomes one part.
+    Compact,
 }
 
 pub trait Transaction {
@@ -90,8 +103,10 @@ impl StoreUnderTest for OracleStore {
         Ok(())
     }
 
-    fn compact(&self) -> Result<()> {
-        self.committed.borrow_mut().compact();
+    fn condense(&self, how: Condensing, _: &dyn Fn() -> bool) -> Result<()> {
+        if how != Condensing::Merge {
+            self.committed.borrow_mut().end_blocks();
+        }
         Ok(())
     }
 

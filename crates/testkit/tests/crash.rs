@@ -3,7 +3,7 @@
 //! ```text
 //!   driver  -- starts -->  writer: open, then transactions 1, 2, 3 … of the ledger
 //!           <-- pipe ---   "opened", "bulk n" before the first n at once, "batch n" before a long one, "n" after its commit
-//!                          returned, "compacting", "compacted"
+//!                          returned, "condensing Seal", "condensed"
 //!           -- SIGKILL at a random moment -->
 //!           opens the store: it must be exactly what k transactions leave, with k the last number read or one more,
 //!           and `check` must find no fault; then starts the next writer on the same store
@@ -22,14 +22,16 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use mangrove_testkit::graphs::Random;
-use mangrove_testkit::suite::StoreUnderTest;
+use mangrove_testkit::suite::{Condensing, StoreUnderTest};
 use mangrove_testkit::{Oracle, compare, ledger};
 use support::StoreInDir;
 
 const KILLS: u64 = 25;
 const KILLS_LONG: u64 = 200;
-/// Every so many transactions the store is compacted.
-const COMPACT_EVERY: u64 = 9;
+/// Every so many transactions the store is condensed, in turn as these say.
+const CONDENSE_EVERY: u64 = 5;
+const CONDENSINGS: [Condensing; 5] =
+    [Condensing::Seal, Condensing::Seal, Condensing::Merge, Condensing::Seal, Condensing::Compact];
 /// A new store is begun after so many kills, so that some hit its making.
 const KILLS_A_STORE: u64 = 8;
 /// The first transactions, which are loaded in bulk.
@@ -80,10 +82,11 @@ fn write_for_ever(dir: &Path, seed: u64) {
         }
         transaction.commit().expect("commit");
         println!("{n}");
-        if n.is_multiple_of(COMPACT_EVERY) {
-            println!("compacting");
-            store.compact().expect("compaction");
-            println!("compacted");
+        if n.is_multiple_of(CONDENSE_EVERY) {
+            let condensing = CONDENSINGS[(n / CONDENSE_EVERY) as usize % CONDENSINGS.len()];
+            println!("condensing {condensing:?}");
+            store.condense(condensing, &|| false).expect("it is condensed");
+            println!("condensed");
         }
     }
 }
@@ -99,6 +102,8 @@ struct Tally {
     faults: u64,
     while_opening: u64,
     in_batches: u64,
+    in_seals: u64,
+    in_merges: u64,
     in_compactions: u64,
     in_bulk_loads: u64,
     /// Commits that were durable before the writer could say so.
@@ -112,7 +117,7 @@ struct LastWords {
     acknowledged: Option<u64>,
     batch: Option<u64>,
     bulk: Option<u64>,
-    compacting: bool,
+    condensing: Option<Condensing>,
     count: u64,
 }
 
@@ -132,11 +137,13 @@ fn drive(kills: u64) {
         }
     }
     println!(
-        "crash: {} kills ({} while opening, {} in a batch, {} in a compaction, {} in a bulk load), {} commits acknowledged (+ {} done but not yet said), {} lost, \
+        "crash: {} kills ({} while opening, {} in a batch, {} in a seal, {} in a merge, {} in a compaction, {} in a bulk load), {} commits acknowledged (+ {} done but not yet said), {} lost, \
          {} half applied, {} found damaged by check; seed {seed}, {:.1} s",
         tally.kills,
         tally.while_opening,
         tally.in_batches,
+        tally.in_seals,
+        tally.in_merges,
         tally.in_compactions,
         tally.in_bulk_loads,
         tally.acknowledged,
@@ -182,8 +189,8 @@ fn listen(pipe: impl BufRead) -> LastWords {
         let line = line.expect("the pipe is read");
         match line.split_once(' ') {
             None if line == "opened" => words.opened = true,
-            None if line == "compacting" => words.compacting = true,
-            None if line == "compacted" => words.compacting = false,
+            None if line == "condensed" => words.condensing = None,
+            Some(("condensing", how)) => words.condensing = CONDENSINGS.into_iter().find(|known| format!("{known:?}") == how),
             Some(("batch", n)) => words.batch = n.parse().ok(),
             Some(("bulk", n)) => words.bulk = n.parse().ok(),
             _ => {
@@ -202,7 +209,12 @@ fn look(dir: &Path, seed: u64, oracle: &mut Oracle, words: &LastWords, tally: &m
     tally.acknowledged += words.count;
     tally.while_opening += u64::from(!words.opened);
     tally.in_batches += u64::from(words.batch.is_some_and(|batch| batch > acknowledged));
-    tally.in_compactions += u64::from(words.compacting);
+    match words.condensing {
+        None => {}
+        Some(Condensing::Seal) => tally.in_seals += 1,
+        Some(Condensing::Merge) => tally.in_merges += 1,
+        Some(Condensing::Compact) => tally.in_compactions += 1,
+    }
     let in_bulk = words.bulk.filter(|_| words.acknowledged.is_none());
     tally.in_bulk_loads += u64::from(in_bulk.is_some());
 

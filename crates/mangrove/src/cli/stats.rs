@@ -54,8 +54,12 @@ pub fn summary(database: &Database) -> Result<String, Failure> {
     }
     let stats = database.stats()?;
     let disk = indicatif::HumanBytes(stats.disk_bytes());
-    let sealed = indicatif::HumanBytes(stats.segment_bytes);
-    Ok(format!("{table}\n{disk} on disk, {sealed} of it compressed\n"))
+    let sealed = indicatif::HumanBytes(stats.segment_bytes());
+    let segments = match stats.segments.len() {
+        0 | 1 => String::new(),
+        n => format!(" in {n} segments"),
+    };
+    Ok(format!("{table}\n{disk} on disk, {sealed} of it compressed{segments}\n"))
 }
 
 /// Properties by label, and indexes.
@@ -124,7 +128,7 @@ fn number(count: u64) -> Cell {
 /// What takes the room of the compressed part, if there is one.
 fn segment(database: &Database) -> Result<String, Failure> {
     let (schema, _) = read(database)?;
-    let parts = database.stats()?.segment;
+    let parts = database.stats()?.parts;
     if parts.is_empty() {
         return Ok(String::new());
     }
@@ -200,8 +204,9 @@ fn as_json(database: &Database) -> Result<Json, Failure> {
         "indexes": indexes.collect::<Vec<_>>(),
         "idSpace": match schema.id_space { IdSpace::Graph => "graph", IdSpace::Label => "label" },
         "diskBytes": stats.disk_bytes(),
-        "segmentBytes": stats.segment_bytes,
-        "segment": stats.segment.iter().map(|part| json!({
+        "segmentBytes": stats.segment_bytes(),
+        "segments": stats.segments,
+        "segment": stats.parts.iter().map(|part| json!({
             "of": name(part.kind),
             "label": part.label.map(|label| schema.label_name(of_label(part), label).to_string()),
             "part": part_name(&schema, part),

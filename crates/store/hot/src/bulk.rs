@@ -34,7 +34,7 @@ impl HotTransaction {
         }
         let shared = self.shared().clone();
         let directory = segment::scratch(shared.env.path());
-        segment::remove_others(shared.env.path(), None).map_err(GraphError::storage)?;
+        segment::remove_others(shared.env.path(), &[]).map_err(GraphError::storage)?;
         let hot = Hot::scratch(&directory, self.reader().schema.id_space)?;
         let mut begun = hot.begin_for(Writer::this_thread(), Patience::ENDLESS)?;
         copy(&self, &mut begun, |tables| tables.meta, |_| true)?;
@@ -47,7 +47,7 @@ impl HotTransaction {
     pub fn is_unused(&self) -> Result<bool> {
         let counts = self.counts()?;
         let any = counts.vertices.iter().chain(&counts.edges).any(|n| *n > 0);
-        Ok(!any && self.reader().segment.is_none() && self.is_unchanged())
+        Ok(!any && self.reader().segments.is_empty() && self.is_unchanged())
     }
 }
 
@@ -64,7 +64,7 @@ impl Bulk {
     pub fn commit(self, cancelled: &dyn Fn() -> bool) -> Result<u64> {
         let Self { mut scratch, mut target } = self;
         scratch.must_be_sound()?;
-        let (directory, number) = (target.shared().env.path().to_owned(), target.next_segment());
+        let (directory, number) = (target.shared().env.path().to_owned(), target.shared().new_segment());
         let sealed = scratch.seal(&directory, number, cancelled).and_then(|()| {
             target.take_over(&mut scratch);
             copy(&scratch, &mut target, |tables| tables.meta, |key| key.starts_with(catalog::AUTO))?;

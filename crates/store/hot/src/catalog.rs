@@ -3,8 +3,8 @@
 //! ```text
 //!   meta    "format" -> version 4          "space" -> 0 graph, 1 label      "schema" -> version 8
 //!           "auto", label 2 -> next integer id 8 (label 0 where ids are unique in the graph)
-//!           "segment" -> number of the segment under the tables 8
-//!           "count", kind 1, label 2 -> next local 8 | live 8
+//!           "segments" -> numbers of the segments under the tables, from the oldest on, 8 each   ("segment" in format 2: of the one)
+//!           "count", kind 1, label 2 -> next local 8 | live 8 | end of those that are, or were to be, sealed 8
 //!   schema  0 kind 1 label 2 -> name | time | properties | further | ends
 //!           1 key 2 -> name
 //!           2 number 2 -> label 2 | key 2      the indexes, in the order they were made
@@ -23,10 +23,10 @@ use mangrove_graph::{
 use crate::fault::{corrupt, lmdb};
 use crate::store::Tables;
 
-/// The version of the tables' format: of those that hold all there is, and of those over a segment, which whoever knows the first
-/// alone would take for empty.
+/// The version of the tables' format: of those that hold all there is, and of those over segments, which whoever knows the first
+/// alone would take for empty. Format 2 has one segment.
 const FORMAT: u32 = 1;
-const FORMAT_SEALED: u32 = 2;
+const FORMAT_SEALED: u32 = 3;
 const TIMELESS: u32 = u32::MAX;
 const UNDECLARED: u8 = u8::MAX;
 
@@ -36,6 +36,8 @@ pub struct Counter {
     /// The local id the next element gets.
     pub next: u64,
     pub live: u64,
+    /// Places before it are sealed, or were to be: what is removed there is marked, and a block that comes to be empty is kept.
+    pub sealed: u64,
 }
 
 pub fn first_meta(id_space: IdSpace) -> [(&'static [u8], Vec<u8>); 3] {
@@ -49,9 +51,9 @@ pub fn first_meta(id_space: IdSpace) -> [(&'static [u8], Vec<u8>); 3] {
 pub fn check_format(tables: &Tables, txn: &RoTxn<'_, AnyTls>) -> Result<()> {
     let found = tables.meta.get(txn, b"format").map_err(lmdb)?;
     match found.and_then(|bytes| bytes.try_into().ok()).map(u32::from_le_bytes) {
-        Some(FORMAT | FORMAT_SEALED) => Ok(()),
+        Some(FORMAT..=FORMAT_SEALED) => Ok(()),
         Some(version) => Err(GraphError::Invalid(format!(
-            "the store's tables have format {version}, and this version of Mangrove reads formats {FORMAT} and {FORMAT_SEALED}: use the version \
+            "the store's tables have format {version}, and this version of Mangrove reads formats {FORMAT} to {FORMAT_SEALED}: use the version \
              of Mangrove that wrote it"
         ))),
         None => Err(corrupt("it says no format")),
@@ -68,15 +70,20 @@ pub fn counter(tables: &Tables, txn: &RoTxn<'_, AnyTls>, kind: ElementKind, labe
         return Ok(Counter::default());
     };
     let (words, []) = bytes.as_chunks::<8>() else { return Err(corrupt("a counter of the wrong length")) };
-    let [next, live] = words else { return Err(corrupt("a counter of the wrong length")) };
-    Ok(Counter { next: u64::from_le_bytes(*next), live: u64::from_le_bytes(*live) })
+    let (next, live, sealed) = match words {
+        [next, live] => (next, live, &[0; 8]),
+        [next, live, sealed] => (next, live, sealed),
+        _ => return Err(corrupt("a counter of the wrong length")),
+    };
+    let [next, live, sealed] = [next, live, sealed].map(|word| u64::from_le_bytes(*word));
+    Ok(Counter { next, live, sealed })
 }
 
 pub fn put_counter(tables: &Tables, txn: &mut RwTxn<'_>, kind: ElementKind, label: LabelId, counter: Counter) -> Result<()> {
-    let mut bytes = [0; 16];
-    bytes[..8].copy_from_slice(&counter.next.to_le_bytes());
-    bytes[8..].copy_from_slice(&counter.live.to_le_bytes());
-    tables.meta.put(txn, &count_key(kind, label), &bytes).map_err(lmdb)
+    // As before segments were, while there are none.
+    let words = [counter.next, counter.live, counter.sealed].map(u64::to_le_bytes);
+    let words = if counter.sealed == 0 { &words[..2] } else { &words };
+    tables.meta.put(txn, &count_key(kind, label), words.as_flattened()).map_err(lmdb)
 }
 
 /// What the keys of next integer ids begin with.
@@ -99,16 +106,24 @@ pub fn put_next_auto(tables: &Tables, txn: &mut RwTxn<'_>, space: LabelId, next:
     tables.meta.put(txn, &auto_key(space), &next.to_le_bytes()).map_err(lmdb)
 }
 
-/// The number of the segment under the tables, if there is one.
-pub fn segment(tables: &Tables, txn: &RoTxn<'_, AnyTls>) -> Result<Option<u64>> {
-    let found = tables.meta.get(txn, b"segment").map_err(lmdb)?;
-    let wrong = |_| corrupt("a segment's number of the wrong length");
-    found.map(|bytes| bytes.try_into().map(u64::from_le_bytes).map_err(wrong)).transpose()
+/// The numbers of the segments under the tables, from the oldest on.
+pub fn segments(tables: &Tables, txn: &RoTxn<'_, AnyTls>) -> Result<Vec<u64>> {
+    let found = match tables.meta.get(txn, b"segments").map_err(lmdb)? {
+        None => tables.meta.get(txn, b"segment").map_err(lmdb)?,
+        found => found,
+    };
+    let (numbers, rest) = found.unwrap_or_default().as_chunks::<8>();
+    if !rest.is_empty() {
+        return Err(corrupt("numbers of segments of the wrong length"));
+    }
+    Ok(numbers.iter().map(|number| u64::from_le_bytes(*number)).collect())
 }
 
-pub fn put_segment(tables: &Tables, txn: &mut RwTxn<'_>, number: u64) -> Result<()> {
+pub fn put_segments(tables: &Tables, txn: &mut RwTxn<'_>, numbers: &[u64]) -> Result<()> {
+    let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
     tables.meta.put(txn, b"format", &FORMAT_SEALED.to_le_bytes()).map_err(lmdb)?;
-    tables.meta.put(txn, b"segment", &number.to_le_bytes()).map_err(lmdb)
+    tables.meta.put(txn, b"segments", &bytes).map_err(lmdb)?;
+    tables.meta.delete(txn, b"segment").map(|_| ()).map_err(lmdb)
 }
 
 pub fn schema_version(tables: &Tables, txn: &RoTxn<'_, AnyTls>) -> Result<u64> {

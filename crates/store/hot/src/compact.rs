@@ -1,259 +1,313 @@
-//! Compaction: all that the tables and the segment under them hold becomes one new segment, and the tables are empty.
+//! Sealing what the tables hold, merging segments, and compacting all there is.
 //!
-//! The new file is whole and durable before the commit that names it, so a crash leaves the old state or the new one, and at
-//! most a file nobody names, which the next opening for writing removes. Readers go on with the snapshots they have; another
-//! writer waits.
+//! ```text
+//!   1  a commit: every label goes on with a new block; what is before it is to be sealed, and is changed from now on as if it were
+//!   2  a snapshot, from which the new segment is written while others read and write
+//!   3  a commit: the new segment is named, and those it takes the place of are not
+//!   4  small commits: what the tables hold as the segment does is removed from them
+//! ```
+//! The new file is whole and durable before the commit that names it. A crash before that leaves the old state, and a file nobody names,
+//! which the next opening for writing removes; one after it leaves rows in the tables which say what the segment says, or are passed over.
 
-use std::path::Path;
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Duration;
 
-use mangrove_graph::{
-    Adjacency, Cell, Direction, EdgeId, EdgeRef, ElementKind, GraphError, Hop, LabelId, Result, VertexId, Wants,
-};
-use mangrove_segment::adjacency::{self, Entry};
-use mangrove_segment::column::{self, POSITIONS};
-use mangrove_segment::names;
+use mangrove_graph::{ElementKind, GraphError, LabelId, Result};
 
-use crate::block::{SLOTS, slots};
+use crate::block::{Block, SLOTS};
 use crate::catalog;
 use crate::fault::lmdb;
-use crate::key::{Column, edge_at, place, vertex_at};
-use crate::read::{Reader, external};
-use crate::segment::{self, BLOCKS, Contents, Sealing};
-use crate::store::Hot;
+use crate::key::Column;
+use crate::layers::{KINDS, Layers, labels};
+use crate::read::{HotSnapshot, Reader};
+use crate::segment::{self, Contents, Sealing};
+use crate::store::{Hot, Shared};
+use crate::trim::Trim;
 use crate::turn::{Patience, Writer};
 use crate::write::HotTransaction;
 
-const KINDS: [ElementKind; 2] = [ElementKind::Vertex, ElementKind::Edge];
+/// A segment is merged with the newer ones while it is not larger than so many times all of them. So each is at least three times
+/// as large as all newer ones, and there are O(log(size)) of them.
+const MERGE_RATIO: u64 = 2;
+/// What others who want to write have between two small commits.
+const PAUSE: Duration = Duration::from_micros(200);
+
+/// What a new segment takes the place of.
+#[derive(Clone, Debug)]
+enum Of {
+    /// What the tables hold.
+    Tables,
+    /// Segments next to each other, by their number in order of age.
+    Segments(Range<usize>),
+    All,
+}
 
 impl Hot {
-    /// Seals everything in one segment, whose size in bytes is given. O(size of the graph).
+    /// Seals everything in one segment, whose size in bytes is given. Others read and write meanwhile. O(size of the graph).
     ///
     /// # Errors
-    /// As those of a commit; then all is as it was.
+    /// As those of a commit; then nothing is lost, and the segments are as they were.
     pub fn compact(&self, writer: Writer, patience: Patience<'_>) -> Result<u64> {
-        self.begin_for(writer, patience)?.compact(patience.cancelled)
+        let work = self.work(writer, patience)?;
+        work.make(Of::All)?;
+        Ok(self.snapshot()?.segments().bytes())
+    }
+
+    /// Seals what the tables hold in a new segment. Others read and write meanwhile. O(size of the tables).
+    ///
+    /// # Errors
+    /// As those of [`compact`](Self::compact).
+    pub fn seal(&self, writer: Writer, patience: Patience<'_>) -> Result<()> {
+        self.work(writer, patience)?.make(Of::Tables)
+    }
+
+    /// Merges segments, as far as their sizes ask for it; gives how many there were less. Others read and write meanwhile.
+    ///
+    /// # Errors
+    /// As those of [`compact`](Self::compact).
+    pub fn merge(&self, writer: Writer, patience: Patience<'_>) -> Result<usize> {
+        let work = self.work(writer, patience)?;
+        let mut merged = 0;
+        while let Some(range) = work.due()? {
+            merged += range.len() - 1;
+            work.make(Of::Segments(range))?;
+        }
+        Ok(merged)
+    }
+
+    fn work<'a>(&'a self, writer: Writer, patience: Patience<'a>) -> Result<Work<'a>> {
+        if self.is_read_only() {
+            return Err(GraphError::ReadOnly);
+        }
+        Work::new(self.shared(), writer, patience)
     }
 }
 
-impl HotTransaction {
-    fn compact(mut self, cancelled: &dyn Fn() -> bool) -> Result<u64> {
-        let (directory, number) = (self.shared().env.path().to_owned(), self.next_segment());
-        let sealed = self.seal(&directory, number, cancelled);
-        self.stand_on(number, sealed)
+/// Work on the segments, one at a time.
+pub(crate) struct Work<'a> {
+    shared: &'a Arc<Shared>,
+    writer: Writer,
+    patience: Patience<'a>,
+    _alone: crate::turn::MyTurn,
+}
+
+impl<'a> Work<'a> {
+    pub fn new(shared: &'a Arc<Shared>, writer: Writer, patience: Patience<'a>) -> Result<Self> {
+        let _alone = shared.turn_to_seal(writer.clone(), patience)?;
+        Ok(Self { shared, writer, patience, _alone })
     }
 
-    /// The number of a segment that takes the place of the one there is.
-    pub fn next_segment(&self) -> u64 {
-        self.reader().segment.map_or(0, |segment| segment.number) + 1
+    fn begin(&self) -> Result<HotTransaction> {
+        HotTransaction::new(self.shared, self.writer.clone(), self.patience)
     }
 
-    /// Writes all there is to a segment in some directory; what comes next begins new blocks.
-    pub fn seal(&mut self, directory: &Path, number: u64, cancelled: &dyn Fn() -> bool) -> Result<()> {
-        let contents = self.end_labels()?;
-        let sealing = Sealing::create(directory, number, contents.clone())?;
-        Seal { reader: self.reader(), contents, cancelled }.write(sealing)
-    }
-
-    /// Makes the segment of this number all there is, if it was sealed, and gives its size in bytes.
-    pub fn stand_on(self, number: u64, sealed: Result<()>) -> Result<u64> {
-        let shared = self.shared().clone();
-        let outcome = sealed.and_then(|()| self.name(number));
-        // What cannot be removed now is when the database is next opened for writing.
-        let named = if outcome.is_ok() { Some(number) } else { Some(number - 1) };
-        let _ = segment::remove_others(shared.env.path(), named);
-        outcome?;
-        Ok(shared.segment(Some(number))?.map_or(0, |segment| segment.bytes()))
-    }
-
-    /// Lets the tables say nothing but that all is in the segment of this number.
-    fn name(mut self, number: u64) -> Result<()> {
-        let tables = self.shared().tables;
-        for table in [tables.columns, tables.out, tables.incoming, tables.ids, tables.edge_ids] {
-            table.clear(self.txn_mut()).map_err(lmdb)?;
+    /// Seals the tables, and merges as is due.
+    pub fn keep_up(&self) -> Result<()> {
+        self.make(Of::Tables)?;
+        while let Some(range) = self.due()? {
+            self.make(Of::Segments(range))?;
         }
-        catalog::put_segment(&tables, self.txn_mut(), number)?;
-        let shared = self.shared().clone();
-        self.commit()?;
-        // With relaxed durability too: what the commit before names is about to be removed.
-        shared.env.force_sync().map_err(lmdb)
+        Ok(())
     }
 
+    /// The segments that are to be merged.
+    fn due(&self) -> Result<Option<Range<usize>>> {
+        let sizes: Vec<u64> = HotSnapshot::new(self.shared)?.segments().list().iter().map(|segment| segment.bytes()).collect();
+        Ok(due(&sizes))
+    }
+
+    fn make(&self, of: Of) -> Result<()> {
+        let ended = match of {
+            Of::Segments(_) => None,
+            _ => {
+                let mut t = self.begin()?;
+                t.end_labels()?;
+                let number = t.txn().id();
+                t.commit()?;
+                Some(number)
+            }
+        };
+        let snapshot = HotSnapshot::new(self.shared)?;
+        let number = self.shared.new_segment();
+        let named = self.write(&snapshot, &of, number).and_then(|()| self.name(&snapshot, &of, number, ended));
+        // What cannot be removed now is when the database is next opened for writing.
+        let _ = HotSnapshot::new(self.shared).map(|now| segment::remove_others(self.shared.env.path(), &now.segments().numbers()));
+        let swept = named?;
+        if !swept && !matches!(of, Of::Segments(_)) {
+            self.trim(&snapshot)?;
+        }
+        Ok(())
+    }
+
+    fn write(&self, snapshot: &HotSnapshot, of: &Of, number: u64) -> Result<()> {
+        let (reader, list) = (snapshot.reader(), snapshot.segments().list());
+        let of_list = match of {
+            Of::Tables => list.len()..list.len(),
+            Of::Segments(range) => range.clone(),
+            Of::All => 0..list.len(),
+        };
+        let segments = &list[of_list];
+        let own = |kind, label| -> Result<Range<u64>> {
+            let sealed = reader.segments.end(kind, label);
+            let to_be = || Ok(catalog::counter(reader.tables, reader.txn, kind, label)?.sealed.max(sealed));
+            Ok(match (of, segments) {
+                (Of::Tables, _) => sealed..to_be()?,
+                (Of::Segments(_), [oldest, .., newest]) => oldest.places(kind, label).start..newest.places(kind, label).end,
+                _ => 0..to_be()?,
+            })
+        };
+        let contents = contents(&reader, own)?;
+        let sealing = Sealing::create(self.shared.env.path(), number, contents.clone())?;
+        let tables = !matches!(of, Of::Segments(_));
+        Layers { reader, segments, tables, contents, cancelled: self.patience.cancelled }.write(sealing)
+    }
+
+    /// Names the new segment in place of those it is made of. Returns whether the tables were emptied at once: if nothing was written
+    /// since the commit that ended the labels.
+    fn name(&self, snapshot: &HotSnapshot, of: &Of, number: u64, ended: Option<usize>) -> Result<bool> {
+        let mut t = self.begin()?;
+        let (tables, mut numbers) = (self.shared.tables, snapshot.segments().numbers());
+        if catalog::segments(&tables, t.txn())? != numbers {
+            return Err(GraphError::Invalid("the segments were replaced by another while they were worked on".into()));
+        }
+        let replaced = match of {
+            Of::Tables => numbers.len()..numbers.len(),
+            Of::Segments(range) => range.clone(),
+            Of::All => 0..numbers.len(),
+        };
+        let has_all = replaced == (0..numbers.len()) && !numbers.is_empty();
+        numbers.splice(replaced, [number]);
+        if has_all {
+            t.forget_dead(snapshot)?;
+        }
+        let is_quiet = ended.is_some_and(|ended| snapshot.commit_number() == ended && t.txn().id() == ended + 1);
+        if is_quiet {
+            t.empty()?;
+        }
+        catalog::put_segments(&tables, t.txn_mut(), &numbers)?;
+        t.commit()?;
+        // With relaxed durability too: what the commit before names is about to be removed.
+        self.shared.env.force_sync().map_err(lmdb)?;
+        Ok(is_quiet)
+    }
+
+    /// Removes from the tables what is sealed, in small commits.
+    fn trim(&self, snapshot: &HotSnapshot) -> Result<()> {
+        let mut trim = Trim::new(snapshot);
+        loop {
+            let mut t = self.begin()?;
+            let goes_on = trim.step(&mut t)?;
+            t.commit()?;
+            if !goes_on {
+                return Ok(());
+            }
+            if (self.patience.cancelled)() {
+                return Err(GraphError::Cancelled);
+            }
+            std::thread::sleep(PAUSE);
+        }
+    }
+}
+
+/// The segments of these sizes, from the oldest on, that are to be merged: the fewest old ones go with all newer.
+fn due(sizes: &[u64]) -> Option<Range<usize>> {
+    let newer = |at: usize| sizes[at + 1..].iter().sum::<u64>();
+    (0..sizes.len().saturating_sub(1)).find(|at| sizes[*at] <= MERGE_RATIO * newer(*at)).map(|at| at..sizes.len())
+}
+
+fn contents(reader: &Reader<'_>, own: impl Fn(ElementKind, LabelId) -> Result<Range<u64>>) -> Result<Contents> {
+    let mut places = std::collections::BTreeMap::new();
+    for kind in KINDS {
+        for label in labels(reader, kind) {
+            let own = own(kind, label)?;
+            if own.end > 0 {
+                places.insert((kind, label), own);
+            }
+        }
+    }
+    Ok(Contents::new(places))
+}
+
+impl HotTransaction {
     /// Lets every label go on with a new block, so that what is sealed ends with one.
-    fn end_labels(&mut self) -> Result<Contents> {
-        let mut contents = Contents::default();
+    fn end_labels(&mut self) -> Result<()> {
         for kind in KINDS {
             for label in labels(&self.reader(), kind) {
                 let counter = self.counter_mut(kind, label)?;
                 counter.next = counter.next.next_multiple_of(SLOTS as u64);
-                if counter.next > 0 {
-                    contents.set_end(kind, label, counter.next);
-                }
+                counter.sealed = counter.next;
             }
         }
-        Ok(contents)
+        Ok(())
     }
-}
 
-fn labels(reader: &Reader<'_>, kind: ElementKind) -> impl Iterator<Item = LabelId> + use<> {
-    (0..reader.schema.labels(kind).len()).map(|label| LabelId(label as u16))
-}
+    /// Writes all there is to a segment in some directory; what comes next begins new blocks. There is no segment yet.
+    pub fn seal(&mut self, directory: &std::path::Path, number: u64, cancelled: &dyn Fn() -> bool) -> Result<()> {
+        self.end_labels()?;
+        let ends = |kind, label| Ok(0..self.counter(kind, label)?.sealed);
+        let contents = contents(&self.reader(), ends)?;
+        let sealing = Sealing::create(directory, number, contents.clone())?;
+        Layers { reader: self.reader(), segments: &[], tables: true, contents, cancelled }.write(sealing)
+    }
 
-/// What is to be sealed.
-struct Seal<'t> {
-    reader: Reader<'t>,
-    contents: Contents,
-    cancelled: &'t dyn Fn() -> bool,
-}
+    /// Makes the segment of this number all there is, if it was sealed, and gives its size in bytes.
+    pub fn stand_on(mut self, number: u64, sealed: Result<()>) -> Result<u64> {
+        let shared = self.shared().clone();
+        let outcome = sealed.and_then(|()| {
+            self.empty()?;
+            catalog::put_segments(&shared.tables, self.txn_mut(), &[number])?;
+            self.commit()?;
+            shared.env.force_sync().map_err(lmdb)
+        });
+        let named = if outcome.is_ok() { &[number][..] } else { &[] };
+        // What cannot be removed now is when the database is next opened for writing.
+        let _ = segment::remove_others(shared.env.path(), named);
+        outcome?;
+        Ok(shared.segments(&[number])?.bytes())
+    }
 
-impl Seal<'_> {
-    fn write(&self, mut sealing: Sealing) -> Result<()> {
+    /// Empties the tables of all that is sealed, if everything is; the dead stay marked.
+    fn empty(&mut self) -> Result<()> {
+        let tables = self.shared().tables;
+        let mut marks = Vec::new();
         for kind in KINDS {
-            let mut names = Vec::new();
-            for label in labels(&self.reader, kind) {
-                for column in self.columns(kind, label) {
-                    self.column(&mut sealing, column, &mut names)?;
-                }
-            }
-            sealing.names(kind, names)?;
-        }
-        for outgoing in [true, false] {
-            for edges in labels(&self.reader, ElementKind::Edge) {
-                for vertices in labels(&self.reader, ElementKind::Vertex) {
-                    if self.may_join(outgoing, vertices, edges) {
-                        self.lists(&mut sealing, outgoing, vertices, edges)?;
-                    }
+            for label in labels(&self.reader(), kind) {
+                let column = Column::dead(kind, label);
+                let mut blocks = self.reader().column(column);
+                let mut next = 0;
+                while let Some((block, _)) = blocks.block_from(next)? {
+                    marks.extend(self.reader().block_bytes(column, block)?.map(|bytes| (column.key(block), bytes.to_vec())));
+                    next = block + 1;
                 }
             }
         }
-        sealing.finish()
-    }
-
-    /// Fails if the work is to stop.
-    fn check(&self) -> Result<()> {
-        if (self.cancelled)() { Err(GraphError::Cancelled) } else { Ok(()) }
-    }
-
-    fn columns(&self, kind: ElementKind, label: LabelId) -> Vec<Column> {
-        let mut columns = vec![Column::external(kind, label)];
-        match kind {
-            ElementKind::Vertex => columns.push(Column::further(label)),
-            ElementKind::Edge => columns.extend([Column::ends(label), Column::time(label)]),
+        for table in [tables.columns, tables.out, tables.incoming, tables.ids, tables.edge_ids] {
+            table.clear(self.txn_mut()).map_err(lmdb)?;
         }
-        let properties = self.reader.schema.label_schema(kind, label).into_iter().flat_map(|label| &label.properties);
-        columns.extend(properties.map(|property| Column::property(kind, label, property.key)));
-        columns
-    }
-
-    fn chunks(&self, kind: ElementKind, label: LabelId) -> u64 {
-        self.contents.end(kind, label).div_ceil(POSITIONS as u64)
-    }
-
-    /// Seals a column, and gathers the names that are in it.
-    fn column(&self, sealing: &mut Sealing, column: Column, names: &mut Vec<(u64, u64)>) -> Result<()> {
-        for chunk in 0..self.chunks(column.kind, column.label) {
-            self.check()?;
-            if column == Column::ends(column.label) && column.kind == ElementKind::Edge {
-                let edges = self.ends(column.label, chunk)?;
-                if edges.iter().any(Option::is_some) {
-                    sealing.column(column, chunk, |out| column::encode_ends(out, &edges))?;
-                }
-                continue;
-            }
-            let cells = self.cells(column, chunk)?;
-            if column == Column::external(column.kind, column.label) {
-                for (place, cell) in (chunk * POSITIONS as u64..).zip(&cells) {
-                    if let Some(id) = external(cell.clone())? {
-                        names.push((names::hash(&id), raw_id(column, place)));
-                    }
-                }
-            }
-            if cells.iter().any(|cell| !cell.is_absent()) {
-                sealing.column(column, chunk, |out| column::encode(out, &cells))?;
-            }
+        for (key, bytes) in marks {
+            tables.columns.put(self.txn_mut(), &key, &bytes).map_err(lmdb)?;
         }
         Ok(())
     }
 
-    /// Calls `f` with the blocks of a chunk, and the position of each.
-    fn each_block(
-        &self,
-        column: Column,
-        chunk: u64,
-        mut f: impl FnMut(usize, &crate::block::Block<'_>) -> Result<()>,
-    ) -> Result<()> {
-        for block in chunk * BLOCKS..(chunk + 1) * BLOCKS {
-            if let Some(cells) = self.reader.block(column, block)? {
-                f((block % BLOCKS) as usize * SLOTS, &cells)?;
+    /// Removes the marks of the dead that a snapshot had, which no segment made of all knows.
+    fn forget_dead(&mut self, snapshot: &HotSnapshot) -> Result<()> {
+        for kind in KINDS {
+            for label in labels(&snapshot.reader(), kind) {
+                let column = Column::dead(kind, label);
+                let end = snapshot.segments().end(kind, label) / SLOTS as u64;
+                let (mut blocks, mut next) = (snapshot.reader().column(column), 0);
+                while let Some((block, then)) = blocks.block_from(next)?.filter(|(block, _)| *block < end) {
+                    let marked = self.reader().block_bytes(column, block)?.map_or(Ok(0), Block::presence)?;
+                    let forgotten = crate::block::slots(marked & then.present).map(|slot| (slot, mangrove_graph::Cell::Absent));
+                    let forgotten: Vec<_> = forgotten.collect();
+                    self.edit_block(column, block, forgotten)?;
+                    next = block + 1;
+                }
             }
         }
         Ok(())
-    }
-
-    fn cells(&self, column: Column, chunk: u64) -> Result<Vec<Cell>> {
-        let mut all = vec![Cell::Absent; self.positions(column.kind, column.label, chunk)];
-        self.each_block(column, chunk, |first, cells| {
-            slots(cells.present).try_for_each(|slot| {
-                all[first + slot] = cells.cell(slot)?;
-                Ok(())
-            })
-        })?;
-        Ok(all)
-    }
-
-    fn ends(&self, label: LabelId, chunk: u64) -> Result<Vec<Option<EdgeRef>>> {
-        let mut all = vec![None; self.positions(ElementKind::Edge, label, chunk)];
-        self.each_block(Column::ends(label), chunk, |first, cells| {
-            slots(cells.present).try_for_each(|slot| {
-                all[first + slot] = cells.edge(EdgeId(0), slot)?;
-                Ok(())
-            })
-        })?;
-        Ok(all)
-    }
-
-    fn positions(&self, kind: ElementKind, label: LabelId, chunk: u64) -> usize {
-        let rest = self.contents.end(kind, label) - chunk * POSITIONS as u64;
-        usize::try_from(rest).unwrap_or(usize::MAX).min(POSITIONS)
-    }
-
-    fn may_join(&self, outgoing: bool, vertices: LabelId, edges: LabelId) -> bool {
-        let ends = &self.reader.schema.edge_labels[usize::from(edges.0)].ends;
-        ends.iter().any(|(source, target)| vertices == if outgoing { *source } else { *target })
-    }
-
-    fn lists(&self, sealing: &mut Sealing, outgoing: bool, vertices: LabelId, edges: LabelId) -> Result<()> {
-        let direction = if outgoing { Direction::Out } else { Direction::In };
-        let wants = Wants { rows: true, neighbors: true, edges: true };
-        let hop = Hop { direction, labels: Some(vec![edges]), limit: None, wants };
-        let mut found = Adjacency::default();
-        for chunk in 0..self.chunks(ElementKind::Vertex, vertices) {
-            self.check()?;
-            let first = chunk * POSITIONS as u64;
-            let n = self.positions(ElementKind::Vertex, vertices, chunk);
-            let from: Vec<VertexId> = (first..first + n as u64).map(|place| vertex_at(vertices, place)).collect();
-            found.clear();
-            self.reader.neighbors(&from, &hop, &mut found)?;
-            if found.rows.is_empty() {
-                continue;
-            }
-            if u32::try_from(found.rows.len()).is_err() {
-                let what = format!("edges of one label of {POSITIONS} vertices in a row that are sealed");
-                return Err(GraphError::Limit { what, limit: u32::MAX.into() });
-            }
-            let mut lists: Vec<Vec<Entry>> = vec![Vec::new(); n];
-            for (at, row) in found.rows.iter().enumerate() {
-                lists[*row as usize].push(Entry { neighbor: found.neighbors[at], edge: place(found.edges[at].id.0) });
-            }
-            sealing.lists(outgoing, vertices, edges, chunk, |out| adjacency::encode(out, &lists))?;
-        }
-        Ok(())
-    }
-}
-
-fn raw_id(column: Column, place: u64) -> u64 {
-    match column.kind {
-        ElementKind::Vertex => vertex_at(column.label, place).0,
-        ElementKind::Edge => edge_at(column.label, place).0,
     }
 }
 
@@ -278,8 +332,29 @@ mod tests {
         t.add_vertices(label, &[None], &mut Vec::new()).expect("a vertex");
         t.commit().expect("a commit");
         hot.compact(Writer::this_thread(), Patience::ENDLESS).expect("a compaction");
-        assert_eq!(format(), Some(2u32.to_le_bytes().to_vec()));
+        assert_eq!(format(), Some(3u32.to_le_bytes().to_vec()));
         let counts = hot.snapshot().and_then(|view| view.statistics()).expect("counts");
         assert_eq!(counts, Statistics { vertices: vec![1], edges: vec![] });
+    }
+
+    #[test]
+    fn segments_are_merged_so_that_each_is_much_larger_than_all_newer_ones() {
+        assert_eq!(due(&[]), None);
+        assert_eq!(due(&[7]), None);
+        assert_eq!(due(&[100, 10]), None);
+        assert_eq!(due(&[100, 10, 10]), Some(1..3));
+        assert_eq!(due(&[100, 30, 20]), Some(0..3));
+        // Whatever is sealed, there are few, and each takes part in few merges.
+        let (mut sizes, mut merged) = (Vec::new(), 0);
+        for _ in 0..10_000 {
+            sizes.push(1);
+            while let Some(range) = due(&sizes) {
+                let sum = sizes[range.clone()].iter().sum::<u64>();
+                merged += sum;
+                sizes.splice(range, [sum]);
+            }
+            assert!(sizes.len() <= 10, "{sizes:?}");
+        }
+        assert!(merged < 10_000 * 14, "{merged}");
     }
 }

@@ -1,20 +1,25 @@
-//! The segment under the tables: what was sealed.
+//! The segments under the tables: what was sealed.
 //!
 //! ```text
 //!   <number>.seg    parts by key: what · kind · label · column or edge label · chunk of 65,536 places
-//!     0 contents    of every kind and label the end of its sealed places; how many chunks of names there are
+//!     0 contents    of every kind and label where its own places begin and end; how many chunks of names there are
 //!     1 column      cells
 //!     2, 3 lists    of edges that go out of, or come into, the vertices of a label
 //!     4 names       elements by the ids users know them by
+//!     5 patched     the blocks of older segments that this one says anew: a bit each
 //! ```
-//! Places below the *end* of their label are sealed. What the tables say of a sealed block of a column takes the place of all
-//! that the segment says of it; edges of sealed vertices that are not sealed themselves are in the tables; a sealed element that
-//! was removed is in the column of the dead. Ends are multiples of a block.
+//! Segments are in order of age. Each has *places of its own*, from where the older ones end, and beyond them what was said later of
+//! places of older ones: whole blocks of columns, which take the place of older blocks, and further edges of vertices. What the
+//! tables say of a sealed block takes the place of all that segments say of it; a sealed element that was removed is in the column of the
+//! dead. Places below the *end* of their label are sealed; ends are multiples of a block.
 
 use std::collections::BTreeMap;
 use std::io;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use hashbrown::HashSet;
 use mangrove_graph::{Direction, ElementKind, ExternalId, KeyId, LabelId, Result};
 use mangrove_segment::adjacency::Lists;
 use mangrove_segment::column::{Chunk, POSITIONS};
@@ -30,6 +35,7 @@ const COLUMN: u8 = 1;
 const OUT: u8 = 2;
 const IN: u8 = 3;
 const NAMES: u8 = 4;
+const PATCHED: u8 = 5;
 
 /// Blocks of a chunk.
 pub const BLOCKS: u64 = (POSITIONS / SLOTS) as u64;
@@ -41,7 +47,15 @@ pub struct Segment {
     pub number: u64,
     file: SegmentFile,
     contents: Contents,
-    /// As in the contents, by kind and number of the label.
+    /// The chunks in which blocks of older segments are said anew.
+    patched: HashSet<PartKey>,
+}
+
+/// The segments a snapshot stands on, from the oldest to the newest.
+#[derive(Default)]
+pub struct Segments {
+    list: Vec<Arc<Segment>>,
+    /// Of the newest, by kind and number of the label.
     ends: [Vec<u64>; 2],
 }
 
@@ -70,29 +84,30 @@ pub enum Part {
 /// What a segment says of itself.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Contents {
-    /// Of every label that has sealed places, where they end.
-    ends: BTreeMap<(ElementKind, LabelId), u64>,
+    /// Of every label that has sealed places, which are its own. Older segments have those before.
+    places: BTreeMap<(ElementKind, LabelId), Range<u64>>,
     /// By kind, how many bits of a name's hash say its chunk; nothing if nobody has a name.
     name_bits: BTreeMap<ElementKind, u32>,
 }
 
 impl Contents {
-    pub fn set_end(&mut self, kind: ElementKind, label: LabelId, end: u64) {
-        self.ends.insert((kind, label), end);
+    pub fn new(places: BTreeMap<(ElementKind, LabelId), Range<u64>>) -> Self {
+        Self { places, name_bits: BTreeMap::new() }
     }
 
-    /// The first place of a label that is not sealed.
-    pub fn end(&self, kind: ElementKind, label: LabelId) -> u64 {
-        self.ends.get(&(kind, label)).copied().unwrap_or(0)
+    /// The places of a label that are its own; those from their end on are not sealed.
+    pub fn places(&self, kind: ElementKind, label: LabelId) -> Range<u64> {
+        self.places.get(&(kind, label)).cloned().unwrap_or(0..0)
     }
 
     fn bytes(&self) -> Vec<u8> {
         let mut out = Vec::new();
-        out.extend_from_slice(&(self.ends.len() as u32).to_le_bytes());
-        for ((kind, label), end) in &self.ends {
+        out.extend_from_slice(&(self.places.len() as u32).to_le_bytes());
+        for ((kind, label), places) in &self.places {
             out.push(*kind as u8);
             out.extend_from_slice(&label.0.to_le_bytes());
-            out.extend_from_slice(&end.to_le_bytes());
+            out.extend_from_slice(&places.start.to_le_bytes());
+            out.extend_from_slice(&places.end.to_le_bytes());
         }
         for (kind, bits) in &self.name_bits {
             out.extend_from_slice(&[*kind as u8, *bits as u8]);
@@ -100,13 +115,18 @@ impl Contents {
         out
     }
 
-    fn parse(bytes: &[u8]) -> Option<Self> {
+    /// Format 1 has no beginnings: all places were a segment's own.
+    fn parse(bytes: &[u8], format: u32) -> Option<Self> {
         let mut contents = Self::default();
         let (n, rest) = bytes.split_first_chunk()?;
-        let (ends, names) = rest.split_at_checked(u32::from_le_bytes(*n) as usize * 11)?;
-        for entry in ends.as_chunks::<11>().0 {
-            let [kind, a, b, end @ ..] = *entry;
-            contents.ends.insert((kind_of(kind)?, LabelId(u16::from_le_bytes([a, b]))), u64::from_le_bytes(end));
+        let entry = if format == 1 { 11 } else { 19 };
+        let (labels, names) = rest.split_at_checked((u32::from_le_bytes(*n) as usize).checked_mul(entry)?)?;
+        for label in labels.chunks_exact(entry) {
+            let (kind, label) = label.split_first()?;
+            let (label, places) = label.split_first_chunk()?;
+            let (start, end) = places.split_at(places.len() - 8);
+            let places = start.first_chunk().map_or(0, |start| u64::from_le_bytes(*start))..u64::from_le_bytes(*end.first_chunk()?);
+            contents.places.insert((kind_of(*kind)?, LabelId(u16::from_le_bytes(*label))), places);
         }
         for [kind, bits] in names.as_chunks::<2>().0 {
             contents.name_bits.insert(kind_of(*kind)?, u32::from(*bits).min(40));
@@ -133,12 +153,12 @@ pub fn is_file_name(name: &Path) -> bool {
     name.extension().is_some_and(|extension| extension == EXTENSION || extension == UNFINISHED)
 }
 
-/// Removes the files of segments other than `number`: of those that were replaced, and of what was not finished.
-pub fn remove_others(directory: &Path, number: Option<u64>) -> io::Result<()> {
-    let keep = number.map(|number| path(directory, number));
+/// Removes the files of segments other than those of these numbers: of those that were replaced, and of what was not finished.
+pub fn remove_others(directory: &Path, numbers: &[u64]) -> io::Result<()> {
+    let keep: Vec<PathBuf> = numbers.iter().map(|number| path(directory, *number)).collect();
     for entry in std::fs::read_dir(directory)? {
         let path = entry?.path();
-        if is_file_name(&path) && Some(&path) != keep.as_ref() {
+        if is_file_name(&path) && !keep.contains(&path) {
             if path.is_dir() { std::fs::remove_dir_all(path)? } else { std::fs::remove_file(path)? }
         }
     }
@@ -151,14 +171,10 @@ impl Segment {
     pub fn open(directory: &Path, number: u64) -> Result<Self> {
         let file = SegmentFile::open(&path(directory, number))?;
         let contents = file.get(PartKey { part: CONTENTS, kind: 0, label: 0, sub: 0, chunk: 0 })?;
-        let contents = contents.and_then(Contents::parse).ok_or_else(|| corrupt("a segment without its contents"))?;
-        let mut ends = [Vec::new(), Vec::new()];
-        for ((kind, label), end) in &contents.ends {
-            let ends = &mut ends[*kind as usize];
-            ends.resize(ends.len().max(usize::from(label.0) + 1), 0);
-            ends[usize::from(label.0)] = *end;
-        }
-        Ok(Self { number, file, contents, ends })
+        let contents = contents.and_then(|bytes| Contents::parse(bytes, file.format()));
+        let contents = contents.ok_or_else(|| corrupt("a segment without its contents"))?;
+        let patched = file.sizes().map(|(key, _)| key).filter(|key| key.part == PATCHED).collect();
+        Ok(Self { number, file, contents, patched })
     }
 
     pub fn bytes(&self) -> u64 {
@@ -170,7 +186,7 @@ impl Segment {
     }
 
     /// What its columns, lists and names take.
-    pub fn sizes(&self) -> Result<Vec<PartStats>> {
+    fn sizes(&self) -> Result<Vec<PartStats>> {
         let mut all: Vec<PartStats> = Vec::new();
         let mut last = None;
         for (key, bytes) in self.file.sizes().filter(|(key, _)| key.part != CONTENTS) {
@@ -191,6 +207,7 @@ impl Segment {
             COLUMN => Column::named(kind, label, key.sub).map_or_else(Part::BuiltIn, Part::Property),
             OUT => Part::Lists(Direction::Out, edges),
             IN => Part::Lists(Direction::In, edges),
+            PATCHED => Part::BuiltIn("changed blocks"),
             _ => Part::Names,
         };
         let form = match (key.part, self.file.get(key)?) {
@@ -205,6 +222,102 @@ impl Segment {
         self.file.copy_to(&path(directory, self.number))
     }
 
+    /// The places of a label that are its own.
+    #[inline]
+    pub fn places(&self, kind: ElementKind, label: LabelId) -> Range<u64> {
+        self.contents.places(kind, label)
+    }
+
+    /// Whether it says anything of a block of a column: of a place of its own, or anew of one of an older segment.
+    pub fn says(&self, column: Column, block: u64) -> Result<bool> {
+        let own = self.places(column.kind, column.label);
+        let place = block * SLOTS as u64;
+        if place >= own.start {
+            return Ok(place < own.end);
+        }
+        let key = PartKey { part: PATCHED, ..column_key(column, block / BLOCKS) };
+        if !self.patched.contains(&key) {
+            return Ok(false);
+        }
+        let bits = self.file.get(key)?.unwrap_or_default();
+        let at = (block % BLOCKS) as usize;
+        Ok(bits.get(at / 8).is_some_and(|byte| byte >> (at % 8) & 1 != 0))
+    }
+
+    /// The chunk of a column that blocks from `chunk` × 512 on are in.
+    pub fn chunk(&self, column: Column, chunk: u64) -> Result<Option<Chunk<'_>>> {
+        self.file.get(column_key(column, chunk))?.map(Chunk::parse).transpose()
+    }
+
+    /// The chunks of a column of which it says anything.
+    pub fn column_chunks(&self, column: Column) -> impl Iterator<Item = u64> {
+        let patched = PartKey { part: PATCHED, ..column_key(column, 0) };
+        self.file.chunks(column_key(column, 0)).chain(self.file.chunks(patched))
+    }
+
+    /// The lists of edges of one label, of the vertices of a label from place `chunk` × 65,536 on.
+    pub fn lists(&self, outgoing: bool, vertices: LabelId, edges: LabelId, chunk: u64) -> Result<Option<Lists<'_>>> {
+        self.file.get(lists_key(outgoing, vertices, edges, chunk))?.map(Lists::parse).transpose()
+    }
+
+    /// The chunks of such lists.
+    pub fn list_chunks(&self, outgoing: bool, vertices: LabelId, edges: LabelId) -> impl Iterator<Item = u64> {
+        self.file.chunks(lists_key(outgoing, vertices, edges, 0))
+    }
+
+    /// The raw id of the element with this name for which `is_it` holds.
+    fn find(&self, kind: ElementKind, id: &ExternalId, is_it: impl FnMut(u64) -> Result<bool>) -> Result<Option<u64>> {
+        let Some(bits) = self.contents.name_bits.get(&kind) else { return Ok(None) };
+        let hash = names::hash(id);
+        match self.file.get(names_key(kind, names::chunk_of(hash, *bits)))? {
+            Some(chunk) => Names::parse(chunk)?.find(hash, is_it),
+            None => Ok(None),
+        }
+    }
+}
+
+impl Segments {
+    /// Segments from the oldest to the newest.
+    pub fn new(list: Vec<Arc<Segment>>) -> Self {
+        let mut ends = [Vec::new(), Vec::new()];
+        for ((kind, label), places) in list.iter().flat_map(|segment| &segment.contents.places) {
+            let ends: &mut Vec<u64> = &mut ends[*kind as usize];
+            ends.resize(ends.len().max(usize::from(label.0) + 1), 0);
+            ends[usize::from(label.0)] = places.end.max(ends[usize::from(label.0)]);
+        }
+        Self { list, ends }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    pub fn list(&self) -> &[Arc<Segment>] {
+        &self.list
+    }
+
+    pub fn numbers(&self) -> Vec<u64> {
+        self.list.iter().map(|segment| segment.number).collect()
+    }
+
+    pub fn bytes(&self) -> u64 {
+        self.list.iter().map(|segment| segment.bytes()).sum()
+    }
+
+    /// What their columns, lists and names take, those of all segments together.
+    pub fn sizes(&self) -> Result<Vec<PartStats>> {
+        let mut all: Vec<PartStats> = Vec::new();
+        for stats in self.list.iter().map(|segment| segment.sizes()) {
+            for stats in stats? {
+                match all.iter_mut().find(|known| (known.kind, known.label, known.part) == (stats.kind, stats.label, stats.part)) {
+                    Some(known) => known.bytes += stats.bytes,
+                    None => all.push(stats),
+                }
+            }
+        }
+        Ok(all)
+    }
+
     /// The first place of a label that is not sealed.
     #[inline]
     pub fn end(&self, kind: ElementKind, label: LabelId) -> u64 {
@@ -213,27 +326,39 @@ impl Segment {
 
     /// The labels that have sealed places.
     pub fn labels(&self) -> impl Iterator<Item = (ElementKind, LabelId, u64)> {
-        self.contents.ends.iter().map(|((kind, label), end)| (*kind, *label, *end))
+        let of_kind = |kind: ElementKind| {
+            self.ends[kind as usize].iter().enumerate().map(move |(at, end)| (kind, LabelId(at as u16), *end))
+        };
+        of_kind(ElementKind::Vertex).chain(of_kind(ElementKind::Edge)).filter(|(.., end)| *end > 0)
     }
 
-    /// The chunk of a column that blocks from `chunk` × 512 on are in.
-    pub fn chunk(&self, column: Column, chunk: u64) -> Result<Option<Chunk<'_>>> {
-        self.file.get(column_key(column, chunk))?.map(Chunk::parse).transpose()
+    /// The newest that says anything of a block of a column, which is sealed. O(segments).
+    #[inline]
+    pub fn of_block(&self, column: Column, block: u64) -> Result<Option<&Segment>> {
+        if let [only] = &self.list[..] {
+            return Ok(Some(only));
+        }
+        for segment in self.list.iter().rev() {
+            if segment.says(column, block)? {
+                return Ok(Some(segment));
+            }
+        }
+        Ok(None)
     }
 
-    /// The lists of edges of one label, of the vertices of a label from place `chunk` × 65,536 on.
-    pub fn lists(&self, outgoing: bool, vertices: LabelId, edges: LabelId, chunk: u64) -> Result<Option<Lists<'_>>> {
-        self.file.get(lists_key(outgoing, vertices, edges, chunk))?.map(Lists::parse).transpose()
+    /// Whether any has cells in a chunk of a column.
+    pub fn has_chunk(&self, column: Column, chunk: u64) -> bool {
+        self.list.iter().any(|segment| segment.file.find(column_key(column, chunk)).is_some())
     }
 
     /// The raw id of the element with this name for which `is_it` holds.
-    pub fn find(&self, kind: ElementKind, id: &ExternalId, is_it: impl FnMut(u64) -> Result<bool>) -> Result<Option<u64>> {
-        let Some(bits) = self.contents.name_bits.get(&kind) else { return Ok(None) };
-        let hash = names::hash(id);
-        match self.file.get(names_key(kind, names::chunk_of(hash, *bits)))? {
-            Some(chunk) => Names::parse(chunk)?.find(hash, is_it),
-            None => Ok(None),
+    pub fn find(&self, kind: ElementKind, id: &ExternalId, mut is_it: impl FnMut(u64) -> Result<bool>) -> Result<Option<u64>> {
+        for segment in self.list.iter().rev() {
+            if let Some(found) = segment.find(kind, id, &mut is_it)? {
+                return Ok(Some(found));
+            }
         }
+        Ok(None)
     }
 }
 
@@ -263,6 +388,12 @@ impl Sealing {
 
     pub fn column(&mut self, column: Column, chunk: u64, encode: impl FnOnce(&mut Vec<u8>)) -> Result<()> {
         self.put(column_key(column, chunk), encode)
+    }
+
+    /// Notes which of the blocks of a chunk, that older segments have too, are said anew: a bit each.
+    pub fn patched(&mut self, column: Column, chunk: u64, blocks: &[u8; BLOCKS as usize / 8]) -> Result<()> {
+        let key = PartKey { part: PATCHED, ..column_key(column, chunk) };
+        self.put(key, |out| out.extend_from_slice(blocks))
     }
 
     pub fn lists(
@@ -310,11 +441,13 @@ mod tests {
 
     #[test]
     fn contents_come_back() {
-        let mut contents = Contents::default();
-        contents.set_end(ElementKind::Vertex, LabelId(3), 1 << 40);
-        contents.set_end(ElementKind::Edge, LabelId(0), 128);
+        let places = [((ElementKind::Vertex, LabelId(3)), 128..1 << 40), ((ElementKind::Edge, LabelId(0)), 0..128)];
+        let mut contents = Contents::new(BTreeMap::from(places));
         contents.name_bits.insert(ElementKind::Vertex, 5);
-        assert_eq!(Contents::parse(&contents.bytes()), Some(contents));
-        assert_eq!(Contents::parse(&[1, 0, 0, 0, 9]), None);
+        assert_eq!(Contents::parse(&contents.bytes(), 2), Some(contents));
+        assert_eq!(Contents::parse(&[1, 0, 0, 0, 9], 2), None);
+        let first = [&[1, 0, 0, 0, 1, 7, 0][..], &256u64.to_le_bytes()].concat();
+        let places = [((ElementKind::Edge, LabelId(7)), 0..256)];
+        assert_eq!(Contents::parse(&first, 1), Some(Contents::new(BTreeMap::from(places))));
     }
 }

@@ -3,12 +3,13 @@
 use std::ffi::OsString;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 use std::{fs, io};
 
 use heed::types::Bytes;
-use heed::{CommitOrAbort, CompactionOption, Database, Env, EnvFlags, EnvOpenOptions, RwTxn, WithoutTls};
+use heed::{AnyTls, CommitOrAbort, CompactionOption, Database, Env, EnvFlags, EnvOpenOptions, RoTxn, RwTxn, WithoutTls};
 use mangrove_graph::{GraphError, IdSpace, Result, Schema};
 
 use crate::catalog;
@@ -16,7 +17,8 @@ use crate::check::{self, CheckReport};
 use crate::fault::{self, corrupt, lmdb};
 use crate::identity::{FileId, Own, Process};
 use crate::read::HotSnapshot;
-use crate::segment::{self, PartStats, Segment};
+use crate::keeper::Keeper;
+use crate::segment::{self, PartStats, Segment, Segments};
 use crate::turn::{MyTurn, Patience, Turn, Writer};
 use crate::write::HotTransaction;
 
@@ -35,7 +37,7 @@ pub enum Durability {
 }
 
 /// How a store is opened.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct HotOptions {
     /// Only read. Works beside a writing process, and where nothing may be written.
     pub read_only: bool,
@@ -44,7 +46,19 @@ pub struct HotOptions {
     pub must_exist: bool,
     /// The id space of a store that is made; that of an existing one stays as it is.
     pub id_space: IdSpace,
+    /// Once the tables take more bytes than this, they are sealed in the background; never if it is 0.
+    pub seal_bytes: u64,
 }
+
+impl Default for HotOptions {
+    fn default() -> Self {
+        let (durability, id_space) = (Durability::default(), IdSpace::default());
+        Self { read_only: false, durability, must_exist: false, id_space, seal_bytes: SEAL_BYTES }
+    }
+}
+
+/// What the tables may take before they are sealed, unless told otherwise.
+pub const SEAL_BYTES: u64 = 64 << 20;
 
 /// An open store. Handles of one directory share it within a process; it closes with the last of its handles, snapshots and
 /// transactions.
@@ -52,6 +66,16 @@ pub struct HotOptions {
 pub struct Hot {
     shared: Arc<Shared>,
     read_only: bool,
+    _closing: Arc<Closing>,
+}
+
+/// Ends work in the background with the last handle.
+struct Closing(Arc<Shared>);
+
+impl Drop for Closing {
+    fn drop(&mut self) {
+        self.0.keeper.stop(self.0.process);
+    }
 }
 
 /// What handles, snapshots and transactions of one store share.
@@ -66,9 +90,14 @@ pub(crate) struct Shared {
     process: Process,
     /// The last schema read, with its version.
     pub schema: Mutex<(u64, Arc<Schema>)>,
-    /// The last segment opened.
-    segment: Mutex<Option<Arc<Segment>>>,
+    /// The last segments opened.
+    segments: Mutex<Arc<Segments>>,
+    /// The number the next segment gets.
+    next_segment: AtomicU64,
     pub turn: Turn,
+    /// Whose turn it is to seal and merge.
+    sealing: Turn,
+    pub keeper: Keeper,
 }
 
 /// The tables, by the names they have in LMDB.
@@ -127,7 +156,7 @@ impl Hot {
 
     /// A new store of which nothing lasts: it is removed when it is closed.
     pub(crate) fn scratch(dir: &Path, id_space: IdSpace) -> Result<Self> {
-        let options = HotOptions { durability: Durability::Relaxed, id_space, ..HotOptions::default() };
+        let options = HotOptions { durability: Durability::Relaxed, id_space, seal_bytes: 0, ..HotOptions::default() };
         Self::open_as(dir, &options, true)
     }
 
@@ -152,7 +181,8 @@ impl Hot {
                 shared
             }
         };
-        Ok(Self { shared, read_only: options.read_only })
+        let _closing = Arc::new(Closing(shared.clone()));
+        Ok(Self { shared, read_only: options.read_only, _closing })
     }
 
     /// Whether what is in `dir` is a store nothing was ever written to, such as a crash leaves while one is made.
@@ -200,7 +230,7 @@ impl Hot {
                 _ => {}
             }
         }
-        segment::remove_others(dir, None)?;
+        segment::remove_others(dir, &[])?;
         fs::remove_dir(dir)
     }
 
@@ -233,6 +263,10 @@ impl Hot {
         self.read_only
     }
 
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
     /// Makes every commit so far durable, whatever the [`Durability`].
     pub fn sync(&self) -> Result<()> {
         self.shared.process.must_be_this()?;
@@ -259,25 +293,21 @@ impl Hot {
         copy().inspect_err(|_| {
             // What is there is no whole copy; the error that matters is the first one.
             let _ =
-                segment::remove_others(dir, None).and_then(|()| fs::remove_file(&path)).and_then(|()| fs::remove_dir(dir));
+                segment::remove_others(dir, &[]).and_then(|()| fs::remove_file(&path)).and_then(|()| fs::remove_dir(dir));
         })
     }
 
-    /// Copies the tables, and the segment under them. Returns false if that was replaced meanwhile.
+    /// Copies the tables, and the segments under them. Returns false if those were replaced meanwhile.
     fn copy_once(&self, dir: &Path) -> Result<bool> {
-        segment::remove_others(dir, None).map_err(GraphError::storage)?;
-        let before = self.snapshot()?;
-        let segment = before.segment().cloned();
-        drop(before);
+        segment::remove_others(dir, &[]).map_err(GraphError::storage)?;
+        let segments = self.snapshot()?.segments().clone();
         let mut file = fs::File::create(dir.join(DATA)).map_err(GraphError::storage)?;
         self.shared.env.copy_to_file(&mut file, CompactionOption::Enabled).map_err(lmdb)?;
         file.sync_all().map_err(|error| lmdb(error.into()))?;
-        if let Some(segment) = &segment {
+        for segment in segments.list() {
             segment.copy_to(dir)?;
         }
-        let after = self.snapshot()?;
-        let number = |segment: Option<&Arc<Segment>>| segment.map(|segment| segment.number);
-        Ok(number(segment.as_ref()) == number(after.segment()))
+        Ok(segments.numbers() == self.snapshot()?.segments().numbers())
     }
 
     /// Verifies every invariant across the tables. O(size of the store).
@@ -302,9 +332,11 @@ impl Hot {
             });
         }
         let snapshot = self.snapshot()?;
-        let segment_bytes = snapshot.segment().map_or(0, |segment| segment.bytes());
-        let segment = snapshot.segment().map_or(Ok(Vec::new()), |segment| segment.sizes())?;
-        Ok(StoreStats { tables, file_bytes: self.shared.env.real_disk_size().map_err(lmdb)?, segment_bytes, segment })
+        let sealed = snapshot.segments();
+        let segments = sealed.list().iter().map(|segment| segment.bytes()).collect();
+        let file_bytes = self.shared.env.real_disk_size().map_err(lmdb)?;
+        let sealing_error = self.shared.keeper.last_error();
+        Ok(StoreStats { tables, file_bytes, segments, parts: sealed.sizes()?, sealing_error })
     }
 
     pub fn path(&self) -> PathBuf {
@@ -342,35 +374,70 @@ impl Shared {
         let txn = env.read_txn().map_err(lmdb)?;
         catalog::check_format(&tables, &txn)?;
         let schema = Mutex::new(catalog::load_schema(&tables, &txn)?);
-        let number = catalog::segment(&tables, &txn)?;
+        let numbers = catalog::segments(&tables, &txn)?;
         drop(txn);
         if !options.read_only {
-            segment::remove_others(env.path(), number).map_err(GraphError::storage)?;
+            segment::remove_others(env.path(), &numbers).map_err(GraphError::storage)?;
         }
         let file = FileId::at(&env.path().join(DATA)).map_err(GraphError::storage)?;
-        let (process, turn) = (Process::this(), Turn::default());
-        let HotOptions { read_only, durability, .. } = *options;
-        let segment = Mutex::new(None);
-        Ok(Arc::new(Self { env, tables, read_only, durability, scratch, file, process, schema, segment, turn }))
+        let HotOptions { read_only, durability, seal_bytes, .. } = *options;
+        Ok(Arc::new(Self {
+            env,
+            tables,
+            read_only,
+            durability,
+            scratch,
+            file,
+            process: Process::this(),
+            schema,
+            segments: Mutex::default(),
+            next_segment: AtomicU64::new(numbers.into_iter().max().unwrap_or(0) + 1),
+            turn: Turn::default(),
+            sealing: Turn::default(),
+            keeper: Keeper::new(seal_bytes),
+        }))
     }
 
     pub(crate) fn process(&self) -> Process {
         self.process
     }
 
-    /// The segment of this number, opened.
-    pub fn segment(&self, number: Option<u64>) -> Result<Option<Arc<Segment>>> {
-        let Some(number) = number else { return Ok(None) };
-        let mut last = locked(&self.segment);
-        if let Some(segment) = last.as_ref().filter(|segment| segment.number == number) {
-            return Ok(Some(segment.clone()));
+    /// The segments of these numbers, opened.
+    pub fn segments(&self, numbers: &[u64]) -> Result<Arc<Segments>> {
+        let mut last = locked(&self.segments);
+        if last.numbers() == numbers {
+            return Ok(last.clone());
         }
-        let opened = Arc::new(Segment::open(self.env.path(), number)?);
-        // One that is older is for a reader that is late; the next will want the newer one.
-        if last.as_ref().is_none_or(|last| last.number < number) {
-            *last = Some(opened.clone());
+        let open = |number: &u64| match last.list().iter().find(|segment| segment.number == *number) {
+            Some(segment) => Ok(segment.clone()),
+            None => Segment::open(self.env.path(), *number).map(Arc::new),
+        };
+        let opened = Arc::new(Segments::new(numbers.iter().map(open).collect::<Result<_>>()?));
+        // Older ones are for a reader that is late; the next will want the newer ones.
+        if numbers.iter().max() >= last.numbers().iter().max() {
+            *last = opened.clone();
         }
-        Ok(Some(opened))
+        Ok(opened)
+    }
+
+    /// What the tables take of what is sealed sooner or later.
+    pub fn table_bytes(&self, txn: &RoTxn<'_, AnyTls>) -> Result<u64> {
+        let Tables { ids, edge_ids, out, incoming, columns, .. } = self.tables;
+        let mut bytes = 0;
+        for table in [ids, edge_ids, out, incoming, columns] {
+            let stat = table.stat(txn).map_err(lmdb)?;
+            bytes += (stat.branch_pages + stat.leaf_pages + stat.overflow_pages) as u64 * u64::from(stat.page_size);
+        }
+        Ok(bytes)
+    }
+
+    /// A number no segment has had since the store was opened.
+    pub fn new_segment(&self) -> u64 {
+        self.next_segment.fetch_add(1, Ordering::Relaxed)
+    }
+
+    pub fn turn_to_seal(self: &Arc<Self>, writer: Writer, patience: Patience<'_>) -> Result<MyTurn> {
+        MyTurn::wait(self, |shared| &shared.sealing, writer, patience)
     }
 
     fn verified(self: Arc<Self>) -> Result<Arc<Self>> {
@@ -426,16 +493,23 @@ pub struct StoreStats {
     pub tables: Vec<TableStats>,
     /// Of the whole file, pages free for reuse included.
     pub file_bytes: u64,
-    /// Of the segment under the tables.
-    pub segment_bytes: u64,
+    /// The bytes of each segment under the tables, from the oldest on.
+    pub segments: Vec<u64>,
     /// What takes them.
-    pub segment: Vec<PartStats>,
+    pub parts: Vec<PartStats>,
+    /// Why sealing in the background last failed, if it did.
+    pub sealing_error: Option<String>,
 }
 
 impl StoreStats {
     /// Of all files.
     pub fn disk_bytes(&self) -> u64 {
-        self.file_bytes + self.segment_bytes
+        self.file_bytes + self.segment_bytes()
+    }
+
+    /// Of all segments.
+    pub fn segment_bytes(&self) -> u64 {
+        self.segments.iter().sum()
     }
 }
 
@@ -589,7 +663,7 @@ pub(crate) struct OwnedTxn {
 impl OwnedTxn {
     pub fn begin(shared: &Arc<Shared>, writer: Writer, patience: Patience<'_>) -> Result<Self> {
         shared.process.must_be_this()?;
-        let turn = MyTurn::wait(shared, writer, patience)?;
+        let turn = MyTurn::wait(shared, |shared| &shared.turn, writer, patience)?;
         shared.must_be_in_place()?;
         let txn = shared.env.write_txn().map_err(lmdb)?;
         // SAFETY: the transaction borrows the environment inside `shared`, whose address is that of the Arc's heap

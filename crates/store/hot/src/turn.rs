@@ -55,12 +55,17 @@ pub(crate) struct Turn {
 }
 
 /// The turn of one writer; ends when dropped.
-pub(crate) struct MyTurn(Arc<Shared>);
+pub(crate) struct MyTurn {
+    shared: Arc<Shared>,
+    at: fn(&Shared) -> &Turn,
+}
 
 impl MyTurn {
-    pub fn wait(shared: &Arc<Shared>, me: Writer, patience: Patience<'_>) -> Result<Self> {
+    /// Waits for a turn at what only one may do at a time.
+    pub fn wait(shared: &Arc<Shared>, at: fn(&Shared) -> &Turn, me: Writer, patience: Patience<'_>) -> Result<Self> {
         let started = Instant::now();
-        let mut writing = locked(&shared.turn.writing);
+        let turn = at(shared);
+        let mut writing = locked(&turn.writing);
         while let Some((other, since)) = &*writing {
             if other.thread == me.thread {
                 return Err(GraphError::OpenAlready);
@@ -73,26 +78,23 @@ impl MyTurn {
                 let (holder, held) = busy;
                 return Err(GraphError::Busy { holder, held, waited: started.elapsed(), timed_out });
             }
-            writing = locked(&shared.turn.writing);
+            writing = locked(&turn.writing);
             if writing.is_some() {
                 let left = patience.timeout.map_or(ASKING_INTERVAL, |timeout| timeout.saturating_sub(started.elapsed()));
-                let (guard, _) = shared
-                    .turn
-                    .free
-                    .wait_timeout(writing, left.min(ASKING_INTERVAL))
-                    .unwrap_or_else(PoisonError::into_inner);
-                writing = guard;
+                let waited = turn.free.wait_timeout(writing, left.min(ASKING_INTERVAL));
+                writing = waited.unwrap_or_else(PoisonError::into_inner).0;
             }
         }
         *writing = Some((me, Instant::now()));
         drop(writing);
-        Ok(Self(shared.clone()))
+        Ok(Self { shared: shared.clone(), at })
     }
 }
 
 impl Drop for MyTurn {
     fn drop(&mut self) {
-        *locked(&self.0.turn.writing) = None;
-        self.0.turn.free.notify_one();
+        let turn = (self.at)(&self.shared);
+        *locked(&turn.writing) = None;
+        turn.free.notify_one();
     }
 }

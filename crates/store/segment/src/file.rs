@@ -21,8 +21,8 @@ use memmap2::Mmap;
 use xxhash_rust::xxh3::{Xxh3Default, xxh3_64};
 
 const MAGIC: [u8; 8] = *b"MGRVSEG1";
-/// The format this code reads and writes.
-pub const FORMAT: u32 = 1;
+/// The format this code writes. It reads those before it too.
+pub const FORMAT: u32 = 2;
 const ALIGN: usize = 64;
 const KEY: usize = 16;
 const ENTRY: usize = 40;
@@ -67,6 +67,7 @@ impl PartKey {
 pub struct SegmentFile {
     path: PathBuf,
     map: Mmap,
+    format: u32,
     /// Where the directory begins.
     directory: usize,
     /// Of every part, whether its checksum was verified.
@@ -96,9 +97,9 @@ impl SegmentFile {
             return Err(damaged("it is no segment, or was cut short"));
         }
         let format = u32::from_le_bytes([footer[24], footer[25], footer[26], footer[27]]);
-        if format != FORMAT {
+        if !(1..=FORMAT).contains(&format) {
             return Err(GraphError::Invalid(format!(
-                "{} has segment format {format}, and this version of Mangrove reads format {FORMAT}",
+                "{} has segment format {format}, and this version of Mangrove reads formats up to {FORMAT}",
                 path.display()
             )));
         }
@@ -109,7 +110,7 @@ impl SegmentFile {
             return Err(damaged("its directory is damaged"));
         }
         let segment =
-            Self { path: path.into(), map, directory, verified: (0..parts).map(|_| AtomicBool::new(false)).collect() };
+            Self { path: path.into(), map, format, directory, verified: (0..parts).map(|_| AtomicBool::new(false)).collect() };
         for at in 0..parts {
             let (start, len) = segment.range(at);
             if start.checked_add(len).and_then(|end| end.checked_next_multiple_of(ALIGN)).is_none_or(|end| end > directory) {
@@ -142,12 +143,18 @@ impl SegmentFile {
     /// The place of a part in the directory. O(log parts).
     pub fn find(&self, key: PartKey) -> Option<usize> {
         let key = key.bytes();
+        let at = self.lower_bound(&key);
+        (at < self.parts() && self.entry(at)[..KEY] == key).then_some(at)
+    }
+
+    /// The first place in the directory whose key is not before this one.
+    fn lower_bound(&self, key: &[u8; KEY]) -> usize {
         let (mut low, mut high) = (0, self.parts());
         while low < high {
             let middle = low.midpoint(high);
             if self.entry(middle)[..KEY] < key[..] { low = middle + 1 } else { high = middle }
         }
-        (low < self.parts() && self.entry(low)[..KEY] == key).then_some(low)
+        low
     }
 
     /// A part's bytes, verified.
@@ -165,6 +172,16 @@ impl SegmentFile {
             self.verified[at].store(true, Ordering::Relaxed);
         }
         Ok(&filled[..len])
+    }
+
+    /// The chunks there are of a part: those with the key's other fields.
+    pub fn chunks(&self, key: PartKey) -> impl Iterator<Item = u64> {
+        let first = PartKey { chunk: 0, ..key };
+        let at = self.lower_bound(&first.bytes());
+        (at..self.parts())
+            .map(|at| PartKey::parse(&self.entry(at)[..KEY]))
+            .take_while(move |found| PartKey { chunk: 0, ..*found } == first)
+            .map(|found| found.chunk)
     }
 
     /// A part's bytes by its key, if there is such a part.
@@ -185,6 +202,11 @@ impl SegmentFile {
 
     pub fn bytes(&self) -> u64 {
         self.map.len() as u64
+    }
+
+    /// The format it was written in.
+    pub fn format(&self) -> u32 {
+        self.format
     }
 
     pub fn path(&self) -> &Path {

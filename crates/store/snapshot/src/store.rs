@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use mangrove_graph::{GraphError, GraphView, IdSpace, Result};
-use mangrove_hot::{CheckReport, Durability, Hot, HotOptions, Patience, StoreStats, Writer};
+use mangrove_hot::{CheckReport, Durability, Hot, HotOptions, Patience, SEAL_BYTES, StoreStats, Writer};
 
 use crate::directory::{self, Found, HOT};
 use crate::error::OpenError;
@@ -22,11 +22,13 @@ pub struct OpenOptions {
     pub durability: Durability,
     /// The id space of a database that is made (by default `graph`); one that is there must have it.
     pub id_space: Option<IdSpace>,
+    /// Once the tables take more bytes than this, what is in them is sealed in the background; never if it is 0.
+    pub seal_bytes: u64,
 }
 
 impl Default for OpenOptions {
     fn default() -> Self {
-        Self { read_only: false, create: true, durability: Durability::Full, id_space: None }
+        Self { read_only: false, create: true, durability: Durability::Full, id_space: None, seal_bytes: SEAL_BYTES }
     }
 }
 
@@ -67,8 +69,8 @@ impl Store {
         if let Some(wanted) = options.id_space.filter(|wanted| *wanted != id_space) {
             return Err(OpenError::IdSpace { path: path.into(), found: id_space, wanted });
         }
-        let OpenOptions { read_only, durability, .. } = *options;
-        let hot = open_hot(path, HotOptions { read_only, durability, must_exist: true, id_space })?;
+        let OpenOptions { read_only, durability, seal_bytes, .. } = *options;
+        let hot = open_hot(path, HotOptions { read_only, durability, must_exist: true, id_space, seal_bytes })?;
         Ok(Self { path: path.into(), hot, _lock: lock })
     }
 
@@ -112,10 +114,20 @@ impl Store {
         })
     }
 
-    /// Moves all that is stored into one compressed segment, which is read in place, and gives its size in bytes. Others read
-    /// meanwhile; whoever wants to write waits.
+    /// Moves all that is stored into one compressed segment, which is read in place, and gives its size in bytes. Others read and
+    /// write meanwhile.
     pub fn compact(&self, writer: Writer, patience: Patience<'_>) -> Result<u64> {
         self.hot.compact(writer, patience)
+    }
+
+    /// Moves what was changed of late into a segment of its own. Others read and write meanwhile.
+    pub fn seal(&self, writer: Writer, patience: Patience<'_>) -> Result<()> {
+        self.hot.seal(writer, patience)
+    }
+
+    /// Merges segments, as far as their sizes ask for it, and gives how many there were less. Others read and write meanwhile.
+    pub fn merge(&self, writer: Writer, patience: Patience<'_>) -> Result<usize> {
+        self.hot.merge(writer, patience)
     }
 
     /// Verifies that all parts of the database agree with each other.

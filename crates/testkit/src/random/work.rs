@@ -7,6 +7,7 @@ use proptest::prelude::*;
 
 use super::values::{SIMPLE_TYPES, cell, external_id};
 use super::{EDGE_LABELS, KEYS, Op, OpEdge, Pick, VERTEX_LABELS};
+use crate::suite::Condensing;
 
 /// Up to `length` operations that end a transaction now and then.
 pub fn work(length: usize) -> impl Strategy<Value = Vec<Op>> {
@@ -19,9 +20,18 @@ pub fn work(length: usize) -> impl Strategy<Value = Vec<Op>> {
         8 => Just(Op::Commit),
         2 => Just(Op::Abort),
         3 => Just(Op::Reopen),
-        4 => Just(Op::Compact),
+        7 => condensing(),
     ];
     vec(op, 1..length)
+}
+
+fn condensing() -> impl Strategy<Value = Op> {
+    let how = prop_oneof![
+        5 => Just(Condensing::Seal),
+        2 => Just(Condensing::Merge),
+        2 => Just(Condensing::Compact),
+    ];
+    (how, [0u8..30, 0u8..90], option::weighted(0.2, 0u8..60)).prop_map(|(how, at, stop)| Op::Condense { how, at, stop })
 }
 
 fn adding() -> impl Strategy<Value = Op> {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use mangrove_graph::{GraphError, GraphView, GraphWrite, IdSpace, Result};
 use mangrove_snapshot::{Bulk, OpenError, OpenOptions, Patience, Store, Writer};
-use mangrove_testkit::suite::{StoreUnderTest, Transaction};
+use mangrove_testkit::suite::{Condensing, StoreUnderTest, Transaction};
 use tempfile::TempDir;
 
 pub struct StoreInDir {
@@ -62,7 +62,7 @@ impl StoreInDir {
 impl StoreUnderTest for StoreInDir {
     fn snapshot(&self) -> Result<Box<dyn GraphView + '_>> {
         if self.compacting && self.changed.get() {
-            match self.compact() {
+            match self.condense(Condensing::Compact, &|| false) {
                 // A transaction is open, and what it changed is not to be seen.
                 Err(GraphError::OpenAlready) => {}
                 outcome => {
@@ -95,8 +95,13 @@ impl StoreUnderTest for StoreInDir {
         Ok(())
     }
 
-    fn compact(&self) -> Result<()> {
-        self.store().compact(Writer::this_thread(), Patience::ENDLESS).map(|_| ())
+    fn condense(&self, how: Condensing, meanwhile: &dyn Fn() -> bool) -> Result<()> {
+        let (writer, patience) = (Writer::this_thread(), Patience { timeout: None, cancelled: meanwhile });
+        match how {
+            Condensing::Seal => self.store().seal(writer, patience),
+            Condensing::Merge => self.store().merge(writer, patience).map(|_| ()),
+            Condensing::Compact => self.store().compact(writer, patience).map(|_| ()),
+        }
     }
 
     fn check(&self) -> Result<Vec<String>> {

@@ -82,19 +82,17 @@ impl<'t> Reader<'t> {
 
     /// The sealed vertex with an id that is not in the tables.
     pub fn sealed_vertex(&self, space: Option<LabelId>, id: &ExternalId) -> Result<Option<VertexId>> {
-        let Some(segment) = self.segment else { return Ok(None) };
         let is_it = |raw| {
             let vertex = VertexId(raw);
             Ok(space.is_none_or(|label| label == vertex.label()) && self.vertex_name(vertex)?.as_ref() == Some(id))
         };
-        Ok(segment.find(ElementKind::Vertex, id, is_it)?.map(VertexId))
+        Ok(self.segments.find(ElementKind::Vertex, id, is_it)?.map(VertexId))
     }
 
     /// The sealed edge with an id its user gave it that is not in the tables.
     pub fn sealed_edge(&self, id: &ExternalId) -> Result<Option<EdgeId>> {
-        let Some(segment) = self.segment else { return Ok(None) };
         let is_it = |raw| Ok(self.edge_external_id(EdgeId(raw))?.as_ref() == Some(id));
-        Ok(segment.find(ElementKind::Edge, id, is_it)?.map(EdgeId))
+        Ok(self.segments.find(ElementKind::Edge, id, is_it)?.map(EdgeId))
     }
 
     /// The edge whose user gave it this id.

@@ -22,7 +22,7 @@ use crate::catalog;
 use crate::fault::lmdb;
 use crate::identity::Own;
 use crate::key::{Column, block_slot, place};
-use crate::segment::Segment;
+use crate::segment::Segments;
 use crate::store::{Shared, Table, Tables, locked};
 use crate::walk::Walk;
 
@@ -32,20 +32,20 @@ pub struct HotSnapshot {
     // The transaction owns a handle of the environment; `shared` keeps the tables and the last sync.
     txn: OwnTxn,
     schema: Arc<Schema>,
-    segment: Option<Arc<Segment>>,
+    segments: Arc<Segments>,
     clean: Clean,
     shared: Arc<Shared>,
 }
 
 type OwnTxn = Own<RoTxn<'static, WithoutTls>>;
 
-/// How often a snapshot is taken anew because the segment it needs has just been replaced.
+/// How often a snapshot is taken anew because a segment it needs has just been replaced.
 const TRIES: usize = 100;
 
 impl HotSnapshot {
     pub(crate) fn new(shared: &Arc<Shared>) -> Result<Self> {
         shared.process().must_be_this()?;
-        let (txn, segment) = Self::begin(shared)?;
+        let (txn, segments) = Self::begin(shared)?;
         let version = catalog::schema_version(&shared.tables, &txn)?;
         let cached = Some(locked(&shared.schema).clone()).filter(|(cached, _)| *cached == version);
         let schema = match cached {
@@ -56,17 +56,17 @@ impl HotSnapshot {
                 loaded.1
             }
         };
-        Ok(Self { txn, schema, segment, clean: Clean::default(), shared: shared.clone() })
+        Ok(Self { txn, schema, segments, clean: Clean::default(), shared: shared.clone() })
     }
 
-    /// A transaction, and the segment under the tables it sees. The file is there, unless a later commit has replaced it.
-    fn begin(shared: &Arc<Shared>) -> Result<(OwnTxn, Option<Arc<Segment>>)> {
+    /// A transaction, and the segments under the tables it sees. Their files are there, unless a later commit has replaced them.
+    fn begin(shared: &Arc<Shared>) -> Result<(OwnTxn, Arc<Segments>)> {
         let mut last = None;
         for _ in 0..TRIES {
             let txn = Own::new(shared.env.clone().static_read_txn().map_err(lmdb)?);
-            let number = catalog::segment(&shared.tables, &txn)?;
-            match shared.segment(number) {
-                Ok(segment) => return Ok((txn, segment)),
+            let numbers = catalog::segments(&shared.tables, &txn)?;
+            match shared.segments(&numbers) {
+                Ok(segments) => return Ok((txn, segments)),
                 Err(error) if last == Some(txn.id()) => return Err(error),
                 Err(_) => last = Some(txn.id()),
             }
@@ -78,17 +78,22 @@ impl HotSnapshot {
     pub fn fork(&self) -> Result<Option<Self>> {
         let txn = Own::new(self.shared.env.clone().static_read_txn().map_err(lmdb)?);
         let same = txn.id() == self.txn.id();
-        let (schema, segment, shared) = (self.schema.clone(), self.segment.clone(), self.shared.clone());
-        Ok(same.then(|| Self { txn, schema, segment, clean: Clean::default(), shared }))
+        let (schema, segments, shared) = (self.schema.clone(), self.segments.clone(), self.shared.clone());
+        Ok(same.then(|| Self { txn, schema, segments, clean: Clean::default(), shared }))
     }
 
-    pub(crate) fn segment(&self) -> Option<&Arc<Segment>> {
-        self.segment.as_ref()
+    pub(crate) fn segments(&self) -> &Arc<Segments> {
+        &self.segments
+    }
+
+    /// Which commit it is of.
+    pub(crate) fn commit_number(&self) -> usize {
+        self.txn.id()
     }
 
     pub(crate) fn reader(&self) -> Reader<'_> {
-        let segment = self.segment.as_deref();
-        Reader { tables: &self.shared.tables, txn: &self.txn, schema: &self.schema, segment, clean: Some(&self.clean) }
+        let (tables, clean) = (&self.shared.tables, Some(&self.clean));
+        Reader { tables, txn: &self.txn, schema: &self.schema, segments: &self.segments, clean }
     }
 
     fn counts(&self) -> Result<Statistics> {
@@ -104,7 +109,7 @@ pub(crate) struct Reader<'t> {
     pub txn: &'t RoTxn<'t, AnyTls>,
     pub schema: &'t Schema,
     /// What is under the tables.
-    pub segment: Option<&'t Segment>,
+    pub segments: &'t Segments,
     /// Of a snapshot, which does not change.
     pub clean: Option<&'t Clean>,
 }

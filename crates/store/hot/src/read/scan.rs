@@ -133,8 +133,8 @@ pub struct ColumnWalk<'t> {
     column: Column,
     reader: Reader<'t>,
     walk: Walk<'t>,
-    /// The last chunk of the segment met, if it is there, and its number.
-    chunk: Option<(u64, Option<Chunk<'t>>)>,
+    /// The last chunk met, if it is there, its number and that of its segment.
+    chunk: Option<(u64, u64, Option<Chunk<'t>>)>,
     /// Whether the tables say nothing of what is sealed of the column, and nothing sealed of its label was removed, once asked.
     clean: Option<bool>,
     all_alive: Option<bool>,
@@ -167,30 +167,35 @@ impl<'t> ColumnWalk<'t> {
         Ok((found.0, self.reader.parse(self.column, found.0, found.1)?))
     }
 
-    /// The first block of the segment from `block` on and before `end`.
+    /// The first sealed block from `block` on and before `end`.
     fn sealed_from(&mut self, mut block: u64, end: u64) -> Result<Option<(u64, Block<'t>)>> {
-        let Some(segment) = self.reader.segment else { return Ok(None) };
         while block < end {
-            let number = block / BLOCKS;
-            let chunk = match self.chunk {
-                Some((known, chunk)) if known == number => chunk,
-                _ => {
-                    let chunk = segment.chunk(self.column, number)?;
-                    self.chunk = Some((number, chunk));
-                    chunk
+            match self.chunk_of(block)? {
+                Some(chunk) => {
+                    let all_alive = self.all_alive()?;
+                    if let Some(found) = self.reader.block_of(&chunk, self.column, block, all_alive)? {
+                        return Ok(Some((block, found)));
+                    }
+                    block += 1;
                 }
-            };
-            let Some(chunk) = chunk else {
-                block = (number + 1) * BLOCKS;
-                continue;
-            };
-            let all_alive = self.all_alive()?;
-            if let Some(found) = self.reader.block_of(&chunk, self.column, block, all_alive)? {
-                return Ok(Some((block, found)));
+                None if self.reader.segments.has_chunk(self.column, block / BLOCKS) => block += 1,
+                None => block = (block / BLOCKS + 1) * BLOCKS,
             }
-            block += 1;
         }
         Ok(None)
+    }
+
+    /// The chunk that has the newest of a sealed block.
+    fn chunk_of(&mut self, block: u64) -> Result<Option<Chunk<'t>>> {
+        let Some(segment) = self.reader.segments.of_block(self.column, block)? else { return Ok(None) };
+        match self.chunk {
+            Some((chunk, number, known)) if (chunk, number) == (block / BLOCKS, segment.number) => Ok(known),
+            _ => {
+                let found = segment.chunk(self.column, block / BLOCKS)?;
+                self.chunk = Some((block / BLOCKS, segment.number, found));
+                Ok(found)
+            }
+        }
     }
 
     pub fn block_at(&mut self, block: u64) -> Result<Option<Block<'t>>> {

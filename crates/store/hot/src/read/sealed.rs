@@ -10,7 +10,7 @@ use super::Reader;
 use crate::block::{Block, SLOTS};
 use crate::fault::lmdb;
 use crate::key::{AdjacencyKey, Column, place, vertex_at};
-use crate::segment::{BLOCKS, Segment};
+use crate::segment::BLOCKS;
 use crate::store::locked;
 
 /// Where the tables say nothing of what is sealed, as far as a snapshot has asked.
@@ -22,29 +22,38 @@ pub struct Clean {
 }
 
 impl<'t> Reader<'t> {
-    /// The segment, if it has the element at a place, or had.
+    /// Whether the element at a place is sealed, or was.
     #[inline]
-    pub fn sealed(&self, kind: ElementKind, label: LabelId, place: u64) -> Option<&'t Segment> {
-        self.segment.filter(|segment| place < segment.end(kind, label))
+    pub fn is_sealed(&self, kind: ElementKind, label: LabelId, place: u64) -> bool {
+        place < self.segments.end(kind, label)
     }
 
-    /// The segment, if it has a block of a column, or could.
+    /// Whether a block is sealed: then what the tables have of it takes its place, even if that is nothing.
     #[inline]
-    fn sealed_column(&self, column: Column, block: u64) -> Option<&'t Segment> {
-        let segment = self.sealed(column.kind, column.label, block * SLOTS as u64)?;
-        (column != Column::dead(column.kind, column.label)).then_some(segment)
+    pub fn is_covered(&self, column: Column, block: u64) -> bool {
+        self.is_sealed(column.kind, column.label, block * SLOTS as u64) && column != Column::dead(column.kind, column.label)
     }
 
     /// The cells of a block, wherever they are; nothing if there are none.
     pub fn block(&self, column: Column, block: u64) -> Result<Option<Block<'t>>> {
-        let Some(segment) = self.sealed_column(column, block) else { return self.table_block(column, block) };
+        if !self.is_covered(column, block) {
+            return self.table_block(column, block);
+        }
         if !self.is_clean(column)?
             && let Some(found) = self.table_block(column, block)?
         {
             return Ok(Some(found).filter(|block| block.present != 0));
         }
-        match segment.chunk(column, block / BLOCKS)? {
+        match self.chunk(column, block)? {
             Some(chunk) => self.block_of(&chunk, column, block, false),
+            None => Ok(None),
+        }
+    }
+
+    /// The chunk that has the newest of a sealed block.
+    fn chunk(&self, column: Column, block: u64) -> Result<Option<Chunk<'t>>> {
+        match self.segments.of_block(column, block)? {
+            Some(segment) => segment.chunk(column, block / BLOCKS),
             None => Ok(None),
         }
     }
@@ -66,30 +75,23 @@ impl<'t> Reader<'t> {
         self.block_bytes(column, block)?.map(|bytes| self.parse(column, block, bytes)).transpose()
     }
 
-    /// Whether a block is sealed: then what the tables have of it takes its place, even if that is nothing.
-    pub fn is_covered(&self, column: Column, block: u64) -> bool {
-        self.sealed_column(column, block).is_some()
-    }
-
     /// The first block of a column that is not sealed.
     pub fn covered_blocks(&self, column: Column) -> u64 {
-        match self.segment {
-            Some(segment) if column != Column::dead(column.kind, column.label) => {
-                segment.end(column.kind, column.label).div_ceil(SLOTS as u64)
-            }
-            _ => 0,
+        if column == Column::dead(column.kind, column.label) {
+            return 0;
         }
+        self.segments.end(column.kind, column.label).div_ceil(SLOTS as u64)
     }
 
     /// The slots of a block whose elements are alive.
     pub fn alive(&self, kind: ElementKind, label: LabelId, block: u64) -> Result<u128> {
         let column = Column::alive(kind, label);
-        match self.sealed_column(column, block) {
-            None => self.block_bytes(column, block)?.map_or(Ok(0), Block::presence),
-            Some(segment) => match segment.chunk(column, block / BLOCKS)? {
-                Some(chunk) => Ok(chunk.present((block % BLOCKS) as usize) & !self.dead(kind, label, block)?),
-                None => Ok(0),
-            },
+        if !self.is_covered(column, block) {
+            return self.block_bytes(column, block)?.map_or(Ok(0), Block::presence);
+        }
+        match self.chunk(column, block)? {
+            Some(chunk) => Ok(chunk.present((block % BLOCKS) as usize) & !self.dead(kind, label, block)?),
+            None => Ok(0),
         }
     }
 
@@ -104,7 +106,9 @@ impl<'t> Reader<'t> {
 
     /// Whether the tables are known to say nothing of the sealed blocks of a column.
     pub fn is_clean(&self, column: Column) -> Result<bool> {
-        let Some(segment) = self.segment else { return Ok(column == Column::dead(column.kind, column.label)) };
+        if self.segments.is_empty() {
+            return Ok(column == Column::dead(column.kind, column.label));
+        }
         if column.is_fixed() {
             return Ok(true);
         }
@@ -112,7 +116,7 @@ impl<'t> Reader<'t> {
         if let Some(known) = locked(&clean.columns).get(&column) {
             return Ok(*known);
         }
-        let end = segment.end(column.kind, column.label).div_ceil(SLOTS as u64);
+        let end = self.segments.end(column.kind, column.label).div_ceil(SLOTS as u64);
         let first = self.tables.columns.get_greater_than_or_equal_to(self.txn, &column.key(0)).map_err(lmdb)?;
         let is_clean = match first {
             Some((key, _)) => Column::parse(key).map(|(found, block)| found != column || block >= end).unwrap_or(false),
@@ -124,7 +128,7 @@ impl<'t> Reader<'t> {
 
     /// Whether the tables are known to have no edges of the sealed vertices of a label.
     pub fn has_clean_lists(&self, outgoing: bool, label: LabelId) -> Result<bool> {
-        let (Some(segment), Some(clean)) = (self.segment, self.clean) else { return Ok(false) };
+        let Some(clean) = self.clean.filter(|_| !self.segments.is_empty()) else { return Ok(false) };
         if let Some(known) = locked(&clean.lists).get(&(outgoing, label)) {
             return Ok(*known);
         }
@@ -133,7 +137,7 @@ impl<'t> Reader<'t> {
         let is_clean = match first {
             Some((key, _)) => {
                 let vertex = AdjacencyKey::parse(key)?.vertex;
-                vertex.label() != label || place(vertex.0) >= segment.end(ElementKind::Vertex, label)
+                vertex.label() != label || !self.is_sealed(ElementKind::Vertex, label, place(vertex.0))
             }
             None => true,
         };

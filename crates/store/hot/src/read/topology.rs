@@ -5,9 +5,8 @@ use mangrove_segment::adjacency::Lists;
 
 use super::Reader;
 use crate::adjacency::{self, AdjacencyBlock, Entry};
-use crate::block::SLOTS;
-use crate::key::{Column, KeyBytes, block_slot, edge_at, label_prefix, place, vertex_prefix};
-use crate::segment::Segment;
+use crate::key::{AdjacencyKey, Column, KeyBytes, block_slot, edge_at, label_prefix, place, vertex_prefix};
+use crate::layers::CHUNK;
 use crate::walk::{Pair, Walk};
 
 /// From a vertex to one whose id is at most so much greater, blocks are stepped over rather than searched for.
@@ -20,13 +19,14 @@ impl<'t> Reader<'t> {
             let mut gather = Gather { row: row as u32, wants: hop.wants, room: hop.limit.unwrap_or(usize::MAX), out };
             for side in &mut sides {
                 let outgoing = side.outgoing;
-                match self.sealed(ElementKind::Vertex, vertex.label(), place(vertex.0)) {
-                    Some(segment) => self.sealed_lists(segment, side, *vertex, &mut gather)?,
-                    None => side.each_block(*vertex, |(key, value)| {
-                        let block = AdjacencyBlock::parse(key, value)?;
-                        Ok(gather.block(&block, outgoing))
-                    })?,
+                if self.is_sealed(ElementKind::Vertex, vertex.label(), place(vertex.0)) {
+                    self.sealed_lists(side, *vertex, &mut gather)?;
+                    continue;
                 }
+                side.each_block(*vertex, |(key, value)| {
+                    let block = AdjacencyBlock::parse(key, value)?;
+                    Ok(gather.block(&block, outgoing))
+                })?;
             }
         }
         Ok(())
@@ -37,14 +37,15 @@ impl<'t> Reader<'t> {
         for vertex in from {
             let mut degree = 0;
             for side in &mut sides {
-                if let Some(segment) = self.sealed(ElementKind::Vertex, vertex.label(), place(vertex.0)) {
-                    degree += self.sealed_degree(segment, side, *vertex)?;
+                let is_sealed = self.is_sealed(ElementKind::Vertex, vertex.label(), place(vertex.0));
+                if is_sealed {
+                    degree += self.sealed_degree(side, *vertex)?;
                     if self.has_clean_lists(side.outgoing, vertex.label())? {
                         continue;
                     }
                 }
-                side.each_block(*vertex, |(_, value)| {
-                    degree += adjacency::len(value)? as u64;
+                side.each_block(*vertex, |(key, value)| {
+                    degree += if is_sealed { self.unsealed_edges(key, value)? } else { adjacency::len(value)? as u64 };
                     Ok(true)
                 })?;
             }
@@ -53,16 +54,31 @@ impl<'t> Reader<'t> {
         Ok(())
     }
 
-    fn sealed_degree(&self, segment: &'t Segment, side: &mut Side<'t>, vertex: VertexId) -> Result<u64> {
+    /// The edges of a block of the tables that are not sealed. What is may still stand there just after it was sealed.
+    fn unsealed_edges(&self, key: &[u8], value: &[u8]) -> Result<u64> {
+        let at = AdjacencyKey::parse(key)?;
+        let end = self.segments.end(ElementKind::Edge, at.label);
+        // Without times a block begins with its oldest edge.
+        if at.time.is_none() && at.edge >= end {
+            return adjacency::len(value).map(|n| n as u64);
+        }
+        let block = AdjacencyBlock::parse(key, value)?;
+        Ok((0..block.len()).filter(|at| block.entry(*at).edge >= end).count() as u64)
+    }
+
+    fn sealed_degree(&self, side: &mut Side<'t>, vertex: VertexId) -> Result<u64> {
         let mut degree = 0;
         for at in 0..side.label_count(self) {
             let label = side.label(at);
-            let Some((lists, position)) = side.lists(segment, vertex, label)? else { continue };
-            let list = lists.list(position);
-            degree += list.len() as u64;
-            if !self.is_clean(Column::dead(ElementKind::Edge, label))? {
-                for at in list {
-                    degree -= u64::from(self.is_dead(label, lists.edge(at))?);
+            let all_alive = self.is_clean(Column::dead(ElementKind::Edge, label))?;
+            let (found, position) = side.lists(self, vertex, label)?;
+            for lists in found {
+                let list = lists.list(position);
+                degree += list.len() as u64;
+                if !all_alive {
+                    for at in list {
+                        degree -= u64::from(self.is_dead(label, lists.edge(at))?);
+                    }
                 }
             }
         }
@@ -70,75 +86,87 @@ impl<'t> Reader<'t> {
     }
 
     /// The edges of a sealed vertex, of each label first or, where they have a time, in its order.
-    fn sealed_lists(
-        &self,
-        segment: &'t Segment,
-        side: &mut Side<'t>,
-        vertex: VertexId,
-        gather: &mut Gather<'_>,
-    ) -> Result<()> {
+    fn sealed_lists(&self, side: &mut Side<'t>, vertex: VertexId, gather: &mut Gather<'_>) -> Result<()> {
         let all_sealed = self.has_clean_lists(side.outgoing, vertex.label())?;
         for at in 0..side.label_count(self) {
             if gather.room == 0 {
                 break;
             }
             let label = side.label(at);
-            let found = side.lists(segment, vertex, label)?;
+            let outgoing = side.outgoing;
             let all_alive = self.is_clean(Column::dead(ElementKind::Edge, label))?;
-            if all_sealed && all_alive {
-                if let Some((lists, position)) = found {
-                    gather.list(&lists, position, vertex, label, side.outgoing);
-                }
+            let (found, position) = side.lists(self, vertex, label)?;
+            if all_sealed && all_alive && self.are_in_order(found, position, label) {
+                found.iter().for_each(|lists| gather.list(lists, position, vertex, label, outgoing));
                 continue;
             }
-            let mut entries = match found {
-                Some((lists, position)) => self.living(&lists, position, label)?,
-                None => Vec::new(),
-            };
+            let (mut entries, mut sources) = (Vec::new(), 0);
+            for lists in found {
+                let before = entries.len();
+                self.living(lists, position, label, &mut entries)?;
+                sources += usize::from(entries.len() > before);
+            }
             let sealed = entries.len();
             each_with_prefix(&mut side.walk, label_prefix(vertex, label), 0, &mut |(key, value)| {
                 AdjacencyBlock::parse(key, value)?.entries(&mut entries);
                 Ok(true)
             })?;
-            if entries.len() > sealed && entries[sealed].time.is_some() {
-                for entry in &mut entries[..sealed] {
-                    entry.time = Some(self.time_of(label, entry.edge)?);
-                }
-                entries.sort_by_key(Entry::order);
+            let end = self.segments.end(ElementKind::Edge, label);
+            let unsealed = entries.split_off(sealed).into_iter().filter(|entry| entry.edge >= end);
+            entries.extend(unsealed);
+            sources += usize::from(entries.len() > sealed);
+            if sources > 1 {
+                self.put_in_order(label, &mut entries, sealed)?;
             }
             entries.iter().for_each(|entry| gather.entry(entry, vertex, label, side.outgoing));
         }
         Ok(())
     }
 
-    /// The edges of a sealed list that are alive; their times are left out.
-    pub fn living(&self, lists: &Lists<'t>, position: usize, label: LabelId) -> Result<Vec<Entry>> {
-        let mut living = Vec::new();
-        for at in lists.list(position) {
-            let edge = lists.edge(at);
-            if !self.is_dead(label, edge)? {
-                living.push(Entry { neighbor: lists.neighbor(at), time: None, edge });
+    /// Whether lists one after the other are in order: by time if edges have one, else by age, as segments are.
+    fn are_in_order(&self, found: &[Lists<'t>], position: usize, label: LabelId) -> bool {
+        found.len() < 2
+            || !self.is_timed(label)
+            || found.iter().filter(|lists| !lists.list(position).is_empty()).count() < 2
+    }
+
+    pub fn is_timed(&self, label: LabelId) -> bool {
+        self.schema.label_schema(ElementKind::Edge, label).is_some_and(|label| label.time.is_some())
+    }
+
+    /// Sorts edges of several sources, of which the first `sealed` lack their times.
+    pub fn put_in_order(&self, label: LabelId, entries: &mut [Entry], sealed: usize) -> Result<()> {
+        if self.is_timed(label) {
+            for entry in &mut entries[..sealed] {
+                entry.time = Some(self.time_of(label, entry.edge)?);
+            }
+            entries.sort_by_key(Entry::order);
+        }
+        Ok(())
+    }
+
+    /// The edges of a sealed vertex that are alive and sealed, with their times if the label has such.
+    pub fn sealed_edges(&self, outgoing: bool, vertex: VertexId, label: LabelId) -> Result<Vec<Entry>> {
+        let (place, mut living) = (place(vertex.0), Vec::new());
+        for segment in self.segments.list() {
+            if let Some(lists) = segment.lists(outgoing, vertex.label(), label, place / CHUNK)? {
+                self.living(&lists, (place % CHUNK) as usize, label, &mut living)?;
             }
         }
+        let sealed = living.len();
+        self.put_in_order(label, &mut living, sealed)?;
         Ok(living)
     }
 
-    /// The living edges of a sealed vertex that are sealed themselves, with their times if the label has such.
-    pub fn sealed_list(
-        &self,
-        segment: &'t Segment,
-        outgoing: bool,
-        vertex: VertexId,
-        label: LabelId,
-        timed: bool,
-    ) -> Result<Vec<Entry>> {
-        let place = place(vertex.0);
-        let Some(lists) = segment.lists(outgoing, vertex.label(), label, place / CHUNK)? else { return Ok(Vec::new()) };
-        let mut living = self.living(&lists, (place % CHUNK) as usize, label)?;
-        for entry in living.iter_mut().filter(|_| timed) {
-            entry.time = Some(self.time_of(label, entry.edge)?);
+    /// Appends the edges of a sealed list that are alive; their times are left out.
+    pub fn living(&self, lists: &Lists<'t>, position: usize, label: LabelId, out: &mut Vec<Entry>) -> Result<()> {
+        for at in lists.list(position) {
+            let edge = lists.edge(at);
+            if !self.is_dead(label, edge)? {
+                out.push(Entry { neighbor: lists.neighbor(at), time: None, edge });
+            }
         }
-        Ok(living)
+        Ok(())
     }
 
     fn is_dead(&self, label: LabelId, place: u64) -> Result<bool> {
@@ -234,6 +262,9 @@ fn joined(vertex: VertexId, neighbor: VertexId, label: LabelId, place: u64, outg
     EdgeRef { id: edge_at(label, place), source, target }
 }
 
+/// Which lists: label of the vertices, label of the edges, number of the chunk.
+type ListsKey = (LabelId, LabelId, u64);
+
 /// The edges of one direction.
 struct Side<'t> {
     outgoing: bool,
@@ -241,8 +272,8 @@ struct Side<'t> {
     /// Sorted; `None` for all.
     labels: Option<Vec<LabelId>>,
     last: VertexId,
-    /// The chunks of lists met: label of the vertices, label of the edges, number.
-    chunks: Vec<((LabelId, LabelId, u64), Option<Lists<'t>>)>,
+    /// The chunks of lists met, of every segment that has one, from the oldest.
+    chunks: Vec<(ListsKey, Vec<Lists<'t>>)>,
 }
 
 /// Chunks of lists a hop remembers.
@@ -257,20 +288,27 @@ impl<'t> Side<'t> {
         self.labels.as_ref().map_or(LabelId(at as u16), |labels| labels[at])
     }
 
-    /// The lists that the sealed one of a vertex is among, and its place there.
-    fn lists(&mut self, segment: &'t Segment, vertex: VertexId, label: LabelId) -> Result<Option<(Lists<'t>, usize)>> {
+    /// The lists that the sealed ones of a vertex are among, from the oldest segment on, and its place there.
+    fn lists(&mut self, reader: &Reader<'t>, vertex: VertexId, label: LabelId) -> Result<(&[Lists<'t>], usize)> {
         let place = place(vertex.0);
         let (chunk, position) = (place / CHUNK, (place % CHUNK) as usize);
         let key = (vertex.label(), label, chunk);
-        if let Some((_, lists)) = self.chunks.iter().find(|(known, _)| *known == key) {
-            return Ok(lists.map(|lists| (lists, position)));
-        }
-        let lists = segment.lists(self.outgoing, vertex.label(), label, chunk)?;
-        if self.chunks.len() == CHUNKS_MAX {
-            self.chunks.clear();
-        }
-        self.chunks.push((key, lists));
-        Ok(lists.map(|lists| (lists, position)))
+        let known = self.chunks.iter().position(|(known, _)| *known == key);
+        let at = match known {
+            Some(at) => at,
+            None => {
+                let mut found = Vec::with_capacity(1);
+                for segment in reader.segments.list() {
+                    found.extend(segment.lists(self.outgoing, vertex.label(), label, chunk)?);
+                }
+                if self.chunks.len() == CHUNKS_MAX {
+                    self.chunks.clear();
+                }
+                self.chunks.push((key, found));
+                self.chunks.len() - 1
+            }
+        };
+        Ok((&self.chunks[at].1, position))
     }
 
     /// Calls `f` with the blocks of a vertex until it returns false.
@@ -291,8 +329,6 @@ impl<'t> Side<'t> {
         }
     }
 }
-
-const CHUNK: u64 = crate::segment::BLOCKS * SLOTS as u64;
 
 /// Returns false if `f` did.
 fn each_with_prefix<'t>(

@@ -59,7 +59,7 @@ impl HotTransaction {
         }
         if !bytes.is_empty() {
             self.put_block(column, block, &bytes, &far)
-        } else if was_there && self.reader().is_covered(column, block) {
+        } else if was_there && self.outlives_its_cells(column, block)? {
             self.put_block(column, block, &encode::EMPTY, &[])
         } else if was_there {
             table.delete(self.owned.txn_mut(), &column.key(block)).map(|_| ()).map_err(lmdb)
@@ -81,7 +81,8 @@ impl HotTransaction {
     pub fn clear_cells(&mut self, column: Column, places: &[u64]) -> Result<()> {
         for group in places.chunk_by(|a, b| block_slot(*a).0 == block_slot(*b).0) {
             let (block, _) = block_slot(group[0]);
-            if self.reader().block_bytes(column, block)?.is_some() {
+            let is_sealed = column.is_fixed() && self.reader().is_covered(column, block);
+            if !is_sealed && self.reader().block_bytes(column, block)?.is_some() {
                 self.edit_block(column, block, group.iter().map(|place| (block_slot(*place).1, Cell::Absent)))?;
             }
         }

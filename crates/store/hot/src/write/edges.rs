@@ -197,8 +197,9 @@ impl HotTransaction {
     fn delete_edges_of(&mut self, label: LabelId, gone: &[Gone]) -> Result<()> {
         let tables = self.owned.shared().tables;
         let places: Vec<u64> = gone.iter().map(|gone| place(gone.edge.id.0)).collect();
-        let end = self.reader().segment.map_or(0, |segment| segment.end(ElementKind::Edge, label));
-        let (sealed, in_tables) = gone.split_at(places.partition_point(|place| *place < end));
+        let before = |end| places.partition_point(|place| *place < end);
+        let to_be_sealed = before(self.sealed_end(ElementKind::Edge, label)?);
+        let (sealed, in_tables) = gone.split_at(before(self.segments.end(ElementKind::Edge, label)));
         self.unlink_all(tables.out, label, in_tables, |edge| edge.source)?;
         self.unlink_all(tables.incoming, label, in_tables, |edge| edge.target)?;
         for gone in gone {
@@ -213,7 +214,7 @@ impl HotTransaction {
         self.clear_cells(Column::external(ElementKind::Edge, label), &places)?;
         self.clear_cells(Column::time(label), &places)?;
         self.clear_ends(label, &places[sealed.len()..])?;
-        self.bury(ElementKind::Edge, label, &places[..sealed.len()])?;
+        self.bury(ElementKind::Edge, label, &places[..to_be_sealed])?;
         self.counter_mut(ElementKind::Edge, label)?.live -= gone.len() as u64;
         Ok(())
     }

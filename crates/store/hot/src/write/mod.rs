@@ -23,9 +23,11 @@ use mangrove_graph::{
 
 use crate::catalog::{self, Counter};
 use crate::fault;
-use crate::key::no_such;
+use crate::block::SLOTS;
+use crate::keeper::Keeper;
+use crate::key::{Column, no_such};
 use crate::read::{Reader, read_through_reader};
-use crate::segment::Segment;
+use crate::segment::Segments;
 use crate::store::{OwnedTxn, Shared, locked};
 use crate::turn::{Patience, Writer};
 
@@ -41,7 +43,7 @@ pub struct HotTransaction {
     /// Of the labels this transaction has changed.
     counters: HashMap<(ElementKind, LabelId), Counter>,
     /// What is under the tables.
-    segment: Option<Arc<Segment>>,
+    segments: Arc<Segments>,
     spoilt: bool,
 }
 
@@ -54,8 +56,8 @@ impl HotTransaction {
             Some((_, schema)) => schema,
             None => catalog::load_schema(&shared.tables, owned.txn())?.1,
         };
-        let segment = shared.segment(catalog::segment(&shared.tables, owned.txn())?)?;
-        Ok(Self { owned, first_schema: schema.clone(), schema, counters: HashMap::new(), segment, spoilt: false })
+        let segments = shared.segments(&catalog::segments(&shared.tables, owned.txn())?)?;
+        Ok(Self { owned, first_schema: schema.clone(), schema, counters: HashMap::new(), segments, spoilt: false })
     }
 
     /// Makes the changes last. With [`Durability::Full`](crate::Durability) they are on the disk when this returns.
@@ -75,10 +77,12 @@ impl HotTransaction {
             let version = catalog::store_schema(tables, self.owned.txn_mut(), &self.first_schema, &self.schema)?;
             changed = Some((version, self.schema));
         }
+        let table_bytes = shared.table_bytes(self.owned.txn())?;
         self.owned.commit()?;
         if let Some(changed) = changed {
             *locked(&shared.schema) = changed;
         }
+        Keeper::keep_up(&shared, table_bytes);
         Ok(())
     }
 
@@ -106,8 +110,7 @@ impl HotTransaction {
 
     pub(crate) fn reader(&self) -> Reader<'_> {
         let tables = &self.owned.shared().tables;
-        let segment = self.segment.as_deref();
-        Reader { tables, txn: self.owned.txn(), schema: &self.schema, segment, clean: None }
+        Reader { tables, txn: self.owned.txn(), schema: &self.schema, segments: &self.segments, clean: None }
     }
 
     #[cfg(test)]
@@ -132,7 +135,7 @@ impl HotTransaction {
         self.reader().statistics(|kind, label| self.counter(kind, label))
     }
 
-    fn counter(&self, kind: ElementKind, label: LabelId) -> Result<Counter> {
+    pub(crate) fn counter(&self, kind: ElementKind, label: LabelId) -> Result<Counter> {
         match self.counters.get(&(kind, label)) {
             Some(counter) => Ok(*counter),
             None => catalog::counter(&self.owned.shared().tables, self.owned.txn(), kind, label),
@@ -142,6 +145,17 @@ impl HotTransaction {
     pub(crate) fn counter_mut(&mut self, kind: ElementKind, label: LabelId) -> Result<&mut Counter> {
         let counter = self.counter(kind, label)?;
         Ok(self.counters.entry((kind, label)).or_insert(counter))
+    }
+
+    /// The first place of a label that is not sealed, nor to be.
+    fn sealed_end(&self, kind: ElementKind, label: LabelId) -> Result<u64> {
+        Ok(self.counter(kind, label)?.sealed.max(self.segments.end(kind, label)))
+    }
+
+    /// Whether a block that comes to be empty is kept, as segments have it, or may soon.
+    fn outlives_its_cells(&self, column: Column, block: u64) -> Result<bool> {
+        let may_be_sealed = column != Column::dead(column.kind, column.label) && !column.is_fixed();
+        Ok(may_be_sealed && block * (SLOTS as u64) < self.sealed_end(column.kind, column.label)?)
     }
 
     fn label_mut(&mut self, kind: ElementKind, label: LabelId) -> &mut LabelSchema {

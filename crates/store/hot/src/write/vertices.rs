@@ -145,7 +145,7 @@ impl HotTransaction {
         }
         self.clear_cells(Column::further(label), &places)?;
         self.clear_cells(Column::external(ElementKind::Vertex, label), &places)?;
-        let end = self.reader().segment.map_or(0, |segment| segment.end(ElementKind::Vertex, label));
+        let end = self.sealed_end(ElementKind::Vertex, label)?;
         self.bury(ElementKind::Vertex, label, &places[..places.partition_point(|place| *place < end)])?;
         self.counter_mut(ElementKind::Vertex, label)?.live -= vertices.len() as u64;
         Ok(())

@@ -1,0 +1,296 @@
+//! What a new segment is made of: the tables, some segments next to each other in age, or both.
+//!
+//! Whatever is the newest word on a block is what the new segment says of it; lists of edges are put together from all layers. Elements
+//! that were removed are left out.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use mangrove_graph::{Cell, EdgeId, EdgeRef, ElementKind, GraphError, LabelId, Result};
+use mangrove_segment::adjacency;
+use mangrove_segment::column::{self, POSITIONS};
+use mangrove_segment::names;
+
+use crate::adjacency::{AdjacencyBlock, Entry};
+use crate::block::{Block, SLOTS, slots};
+use crate::fault::lmdb;
+use crate::key::{AdjacencyKey, Column, element_at, place, vertex_at};
+use crate::read::{Reader, external};
+use crate::segment::{BLOCKS, Contents, Sealing, Segment};
+
+pub const KINDS: [ElementKind; 2] = [ElementKind::Vertex, ElementKind::Edge];
+/// Places of a chunk.
+pub const CHUNK: u64 = POSITIONS as u64;
+
+/// The layers of one new segment.
+pub struct Layers<'t> {
+    pub reader: Reader<'t>,
+    /// From the oldest on.
+    pub segments: &'t [Arc<Segment>],
+    /// Whether the tables are one.
+    pub tables: bool,
+    /// The places that will be the new segment's own.
+    pub contents: Contents,
+    pub cancelled: &'t dyn Fn() -> bool,
+}
+
+/// The labels of a kind.
+pub fn labels(reader: &Reader<'_>, kind: ElementKind) -> impl Iterator<Item = LabelId> + use<> {
+    (0..reader.schema.labels(kind).len()).map(|label| LabelId(label as u16))
+}
+
+/// The columns of a label that are sealed.
+pub fn columns(reader: &Reader<'_>, kind: ElementKind, label: LabelId) -> Vec<Column> {
+    let mut columns = vec![Column::external(kind, label)];
+    match kind {
+        ElementKind::Vertex => columns.push(Column::further(label)),
+        ElementKind::Edge => columns.extend([Column::ends(label), Column::time(label)]),
+    }
+    let properties = reader.schema.label_schema(kind, label).into_iter().flat_map(|label| &label.properties);
+    columns.extend(properties.map(|property| Column::property(kind, label, property.key)));
+    columns
+}
+
+/// Edges of the vertices of a chunk, by label of the edges and position.
+type Linked = BTreeMap<LabelId, Vec<Vec<Entry>>>;
+
+impl<'t> Layers<'t> {
+    /// Writes the new segment. O(size of the layers), with memory for one chunk and for the names.
+    ///
+    /// # Errors
+    /// [`GraphError::Cancelled`], and those of reading and writing.
+    pub fn write(&self, mut sealing: Sealing) -> Result<()> {
+        for kind in KINDS {
+            let mut names = Vec::new();
+            for label in labels(&self.reader, kind) {
+                for column in columns(&self.reader, kind, label) {
+                    self.column(&mut sealing, column, &mut names)?;
+                }
+            }
+            sealing.names(kind, names)?;
+        }
+        for outgoing in [true, false] {
+            for vertices in labels(&self.reader, ElementKind::Vertex) {
+                for chunk in self.list_chunks(outgoing, vertices)? {
+                    self.lists(&mut sealing, outgoing, vertices, chunk)?;
+                }
+            }
+        }
+        sealing.finish()
+    }
+
+    /// Fails if the work is to stop.
+    fn check(&self) -> Result<()> {
+        if (self.cancelled)() { Err(GraphError::Cancelled) } else { Ok(()) }
+    }
+
+    fn end(&self, kind: ElementKind, label: LabelId) -> u64 {
+        self.contents.places(kind, label).end
+    }
+
+    fn positions(&self, kind: ElementKind, label: LabelId, chunk: u64) -> usize {
+        usize::try_from(self.end(kind, label).saturating_sub(chunk * CHUNK)).unwrap_or(usize::MAX).min(POSITIONS)
+    }
+
+    /// The chunks of a column of which a layer says anything.
+    fn column_chunks(&self, column: Column) -> Result<BTreeSet<u64>> {
+        let mut chunks: BTreeSet<u64> = self.segments.iter().flat_map(|segment| segment.column_chunks(column)).collect();
+        let mut block = 0;
+        while self.tables {
+            let key = column.key(block);
+            let found = self.reader.tables.columns.get_greater_than_or_equal_to(self.reader.txn, &key).map_err(lmdb)?;
+            let Some((key, _)) = found else { break };
+            let (of, at) = Column::parse(key.get(..12).unwrap_or(key))?;
+            if of != column {
+                break;
+            }
+            chunks.insert(at / BLOCKS);
+            block = (at / BLOCKS + 1) * BLOCKS;
+        }
+        chunks.retain(|chunk| chunk * CHUNK < self.end(column.kind, column.label));
+        Ok(chunks)
+    }
+
+    /// The newest word on a block: its cells, or that there are none. Nothing if no layer says anything.
+    fn block(&self, column: Column, block: u64) -> Result<Option<Option<Block<'t>>>> {
+        let is_left_over = column.is_fixed() && self.reader.is_covered(column, block);
+        if self.tables
+            && !is_left_over
+            && let Some(found) = self.reader.table_block(column, block)?
+        {
+            return Ok(Some(Some(found).filter(|block| block.present != 0)));
+        }
+        for segment in self.segments.iter().rev() {
+            if segment.says(column, block)? {
+                let chunk = segment.chunk(column, block / BLOCKS)?;
+                let found = chunk.map(|chunk| self.reader.block_of(&chunk, column, block, false)).transpose()?;
+                return Ok(Some(found.flatten()));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Calls `f` with the blocks of a chunk that have cells, and the position of each; notes those that older segments have too.
+    fn each_block(
+        &self,
+        sealing: &mut Sealing,
+        column: Column,
+        chunk: u64,
+        mut f: impl FnMut(usize, &Block<'t>) -> Result<()>,
+    ) -> Result<()> {
+        let own = self.contents.places(column.kind, column.label);
+        let mut patched = [0; BLOCKS as usize / 8];
+        for at in 0..BLOCKS {
+            let block = chunk * BLOCKS + at;
+            if block * SLOTS as u64 >= own.end {
+                break;
+            }
+            let Some(said) = self.block(column, block)? else { continue };
+            if block * (SLOTS as u64) < own.start {
+                patched[at as usize / 8] |= 1 << (at % 8);
+            }
+            if let Some(cells) = said {
+                f(at as usize * SLOTS, &cells)?;
+            }
+        }
+        if patched.iter().any(|byte| *byte != 0) {
+            sealing.patched(column, chunk, &patched)?;
+        }
+        Ok(())
+    }
+
+    /// Seals a column, and gathers the names that are in it.
+    fn column(&self, sealing: &mut Sealing, column: Column, names: &mut Vec<(u64, u64)>) -> Result<()> {
+        for chunk in self.column_chunks(column)? {
+            self.check()?;
+            if column.kind == ElementKind::Edge && column == Column::ends(column.label) {
+                let edges = self.ends(sealing, column, chunk)?;
+                if edges.iter().any(Option::is_some) {
+                    sealing.column(column, chunk, |out| column::encode_ends(out, &edges))?;
+                }
+                continue;
+            }
+            let cells = self.cells(sealing, column, chunk)?;
+            if column == Column::external(column.kind, column.label) {
+                for (place, cell) in (chunk * CHUNK..).zip(&cells) {
+                    if let Some(id) = external(cell.clone())? {
+                        names.push((names::hash(&id), element_at(column.kind, column.label, place).raw()));
+                    }
+                }
+            }
+            if cells.iter().any(|cell| !cell.is_absent()) {
+                sealing.column(column, chunk, |out| column::encode(out, &cells))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn cells(&self, sealing: &mut Sealing, column: Column, chunk: u64) -> Result<Vec<Cell>> {
+        let mut all = vec![Cell::Absent; self.positions(column.kind, column.label, chunk)];
+        self.each_block(sealing, column, chunk, |first, cells| {
+            slots(cells.present).try_for_each(|slot| {
+                all[first + slot] = cells.cell(slot)?;
+                Ok(())
+            })
+        })?;
+        Ok(all)
+    }
+
+    fn ends(&self, sealing: &mut Sealing, column: Column, chunk: u64) -> Result<Vec<Option<EdgeRef>>> {
+        let mut all = vec![None; self.positions(column.kind, column.label, chunk)];
+        self.each_block(sealing, column, chunk, |first, cells| {
+            slots(cells.present).try_for_each(|slot| {
+                all[first + slot] = cells.edge(EdgeId(0), slot)?;
+                Ok(())
+            })
+        })?;
+        Ok(all)
+    }
+
+    /// The chunks in which a layer has edges of vertices of a label.
+    fn list_chunks(&self, outgoing: bool, vertices: LabelId) -> Result<BTreeSet<u64>> {
+        let mut chunks = BTreeSet::new();
+        for edges in labels(&self.reader, ElementKind::Edge) {
+            chunks.extend(self.segments.iter().flat_map(|segment| segment.list_chunks(outgoing, vertices, edges)));
+        }
+        let table = if outgoing { self.reader.tables.out } else { self.reader.tables.incoming };
+        let mut next = 0;
+        while self.tables {
+            let key = vertex_at(vertices, next).0.to_be_bytes();
+            let found = table.get_greater_than_or_equal_to(self.reader.txn, &key).map_err(lmdb)?;
+            let Some((key, _)) = found else { break };
+            let vertex = AdjacencyKey::parse(key)?.vertex;
+            if vertex.label() != vertices {
+                break;
+            }
+            chunks.insert(place(vertex.0) / CHUNK);
+            next = (place(vertex.0) / CHUNK + 1) * CHUNK;
+        }
+        chunks.retain(|chunk| chunk * CHUNK < self.end(ElementKind::Vertex, vertices));
+        Ok(chunks)
+    }
+
+    /// Seals the edges of the vertices of a chunk, those of one direction.
+    fn lists(&self, sealing: &mut Sealing, outgoing: bool, vertices: LabelId, chunk: u64) -> Result<()> {
+        let mut in_tables = if self.tables { self.linked(outgoing, vertices, chunk)? } else { Linked::new() };
+        for edges in labels(&self.reader, ElementKind::Edge) {
+            self.check()?;
+            let mut found = Vec::new();
+            for segment in self.segments {
+                found.extend(segment.lists(outgoing, vertices, edges, chunk)?);
+            }
+            let new = in_tables.remove(&edges);
+            if found.is_empty() && new.is_none() {
+                continue;
+            }
+            let mut new = new.unwrap_or_default().into_iter();
+            let mut lists = Vec::with_capacity(self.positions(ElementKind::Vertex, vertices, chunk));
+            let (mut entries, mut edges_total) = (Vec::new(), 0);
+            for position in 0..lists.capacity() {
+                let mut sources = 0;
+                for lists in &found {
+                    let before = entries.len();
+                    self.reader.living(lists, position, edges, &mut entries)?;
+                    sources += usize::from(entries.len() > before);
+                }
+                let (sealed, new) = (entries.len(), new.next().unwrap_or_default());
+                sources += usize::from(!new.is_empty());
+                entries.extend(new);
+                if sources > 1 {
+                    self.reader.put_in_order(edges, &mut entries, sealed)?;
+                }
+                edges_total += entries.len();
+                let sealed = |entry: Entry| adjacency::Entry { neighbor: entry.neighbor, edge: entry.edge };
+                lists.push(entries.drain(..).map(sealed).collect::<Vec<_>>());
+            }
+            if u32::try_from(edges_total).is_err() {
+                let what = format!("edges of one label of {POSITIONS} vertices in a row that are sealed");
+                return Err(GraphError::Limit { what, limit: u32::MAX.into() });
+            }
+            if edges_total > 0 {
+                sealing.lists(outgoing, vertices, edges, chunk, |out| adjacency::encode(out, &lists))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The edges in the tables of the vertices of a chunk, as far as they are to be sealed.
+    fn linked(&self, outgoing: bool, vertices: LabelId, chunk: u64) -> Result<Linked> {
+        let (table, mut linked) = (if outgoing { self.reader.tables.out } else { self.reader.tables.incoming }, Linked::new());
+        let positions = self.positions(ElementKind::Vertex, vertices, chunk);
+        let at = |position: usize| vertex_at(vertices, chunk * CHUNK + position as u64).0.to_be_bytes();
+        let range = (std::ops::Bound::Included(&at(0)[..]), std::ops::Bound::Excluded(&at(positions)[..]));
+        let mut entries = Vec::new();
+        for record in table.range(self.reader.txn, &range).map_err(lmdb)? {
+            let (key, value) = record.map_err(lmdb)?;
+            let key_at = AdjacencyKey::parse(key)?;
+            entries.clear();
+            AdjacencyBlock::parse(key, value)?.entries(&mut entries);
+            let wanted = self.reader.segments.end(ElementKind::Edge, key_at.label)..self.end(ElementKind::Edge, key_at.label);
+            let lists = linked.entry(key_at.label).or_insert_with(|| vec![Vec::new(); positions]);
+            let position = (place(key_at.vertex.0) % CHUNK) as usize;
+            lists[position].extend(entries.iter().filter(|entry| wanted.contains(&entry.edge)));
+        }
+        Ok(linked)
+    }
+}
