@@ -274,6 +274,7 @@ def open(
     durability: str = "full",
     id_space: str | None = None,
     *,
+    seal_mb: float = 64,
     workers: int | None = None,
     region_workers: int = 4,
     pin: bool = False,

@@ -29,6 +29,8 @@ use crate::transaction::Transaction;
 ///   ones and damage the database. For data that can be loaded again.
 /// * `id_space` — of a new database: `"graph"` (an id names one vertex; so it is if nothing is said) or `"label"` (an id is
 ///   unique within its label, and `T.id` is `Label/id`). One that is there must have the id space asked for.
+/// * `seal_mb` — once what was changed takes so many megabytes, it is compressed in the background, while others read and
+///   write; 0 for never. What failed there is told by `stats()["sealing_error"]`, and is tried again later.
 /// * `workers` — threads that help heavy queries, beside the threads that ask them; by default one less than there are cores,
 ///   but at least one. They belong to regions of `region_workers`, each to a core of its own with `pin`, and take work of
 ///   other regions unless `steal` is false.
@@ -517,7 +519,7 @@ impl Database {
     }
 
     /// Moves all that is stored into one compressed segment, which is queried in place, and returns its size in bytes. Others
-    /// read meanwhile; whoever wants to write waits.
+    /// read and write meanwhile.
     ///
     /// >>> db.compact() > 0
     /// True

@@ -312,7 +312,9 @@ fn apply(op: &Op, alive: &Alive, graph: &mut dyn GraphWrite) -> Result<Vec<u64>>
             let (label, key) = (ensure_label(graph, ElementKind::Vertex, *label)?, ensure_key(graph, *key)?);
             graph.drop_index(label, key).map(|dropped| vec![u64::from(dropped)])
         }
-        Op::Look | Op::Commit | Op::Abort | Op::Reopen | Op::Condense { .. } => unreachable!("the transaction sees to these"),
+        Op::Look | Op::Commit | Op::Abort | Op::Reopen | Op::Condense { .. } => {
+            unreachable!("the transaction sees to these")
+        }
     }
 }
 

@@ -190,7 +190,9 @@ fn listen(pipe: impl BufRead) -> LastWords {
         match line.split_once(' ') {
             None if line == "opened" => words.opened = true,
             None if line == "condensed" => words.condensing = None,
-            Some(("condensing", how)) => words.condensing = CONDENSINGS.into_iter().find(|known| format!("{known:?}") == how),
+            Some(("condensing", how)) => {
+                words.condensing = CONDENSINGS.into_iter().find(|known| format!("{known:?}") == how)
+            }
             Some(("batch", n)) => words.batch = n.parse().ok(),
             Some(("bulk", n)) => words.bulk = n.parse().ok(),
             _ => {

@@ -21,6 +21,8 @@
 //! A block is empty only where it takes the place of one that is sealed; else it is removed instead. A block of a segment is read as
 //! one of these: some consecutive cells of a chunk.
 
+use std::borrow::Cow;
+
 use heed::{AnyTls, RoTxn};
 use mangrove_graph::{Cell, EdgeId, EdgeRef, Result, Uuid, Value, ValueType, VertexId};
 use mangrove_segment::column::{Chunk, count_value, is_count};
@@ -178,8 +180,8 @@ impl<'a> Block<'a> {
             Body::Float32(values) => Value::Float32(f32::from_le_bytes(values[rank])),
             Body::Float64(values) => Value::Float64(f64::from_le_bytes(values[rank])),
             Body::Uuids(values) => Value::Uuid(Uuid::from_bytes(values[rank])),
-            Body::Heap(ValueType::String, _) => Value::String(value::text(self.bytes_at(rank)?)?.into()),
-            Body::Heap(..) => Value::Bytes(self.bytes_at(rank)?.into()),
+            Body::Heap(ValueType::String, _) => Value::String(value::text(&self.bytes_at(rank)?)?.into()),
+            Body::Heap(..) => Value::Bytes(self.bytes_at(rank)?.as_ref().into()),
             Body::Cells(heap) => {
                 return value::cell(match self.far_at(rank)? {
                     Some(cell) => cell,
@@ -213,15 +215,15 @@ impl<'a> Block<'a> {
     }
 
     /// The string or bytes at a rank, where all cells are such.
-    pub fn bytes_at(&self, rank: usize) -> Result<&'a [u8]> {
+    pub fn bytes_at(&self, rank: usize) -> Result<Cow<'a, [u8]>> {
         let heap = match self.body {
             Body::Heap(_, heap) => heap,
             Body::Sealed(chunk, first) => return chunk.bytes_at(first + rank),
             _ => return Err(corrupt("a block of another form than strings")),
         };
         match self.far_at(rank)? {
-            Some(cell) => value::plain_bytes(cell),
-            None => heap.get(rank),
+            Some(cell) => value::plain_bytes(cell).map(Cow::Borrowed),
+            None => heap.get(rank).map(Cow::Borrowed),
         }
     }
 

@@ -18,9 +18,9 @@ use crate::catalog::{self, Counter};
 use crate::fault::lmdb;
 use crate::index;
 use crate::key::{AdjacencyKey, Column, element_at, place};
+use crate::layers::{CHUNK, columns, labels};
 use crate::names;
 use crate::read::{HotSnapshot, Reader, external, further, word};
-use crate::layers::{CHUNK, columns, labels};
 use crate::segment::Segment;
 use crate::store::Table;
 

@@ -102,9 +102,15 @@ impl<'a> Work<'a> {
         HotTransaction::new(self.shared, self.writer.clone(), self.patience)
     }
 
-    /// Seals the tables, and merges as is due.
-    pub fn keep_up(&self) -> Result<()> {
-        self.make(Of::Tables)?;
+    /// Seals the tables if they take so many bytes, and merges as is due.
+    pub fn keep_up(&self, seal_bytes: u64) -> Result<()> {
+        // What another waited for may have been done meanwhile.
+        let txn = self.shared.env.read_txn().map_err(lmdb)?;
+        let is_due = self.shared.table_bytes(&txn)? >= seal_bytes;
+        drop(txn);
+        if is_due {
+            self.make(Of::Tables)?;
+        }
         while let Some(range) = self.due()? {
             self.make(Of::Segments(range))?;
         }
@@ -113,7 +119,8 @@ impl<'a> Work<'a> {
 
     /// The segments that are to be merged.
     fn due(&self) -> Result<Option<Range<usize>>> {
-        let sizes: Vec<u64> = HotSnapshot::new(self.shared)?.segments().list().iter().map(|segment| segment.bytes()).collect();
+        let sizes: Vec<u64> =
+            HotSnapshot::new(self.shared)?.segments().list().iter().map(|segment| segment.bytes()).collect();
         Ok(due(&sizes))
     }
 
@@ -124,7 +131,7 @@ impl<'a> Work<'a> {
                 let mut t = self.begin()?;
                 t.end_labels()?;
                 let number = t.txn().id();
-                t.commit()?;
+                t.commit_alone()?;
                 Some(number)
             }
         };
@@ -132,7 +139,8 @@ impl<'a> Work<'a> {
         let number = self.shared.new_segment();
         let named = self.write(&snapshot, &of, number).and_then(|()| self.name(&snapshot, &of, number, ended));
         // What cannot be removed now is when the database is next opened for writing.
-        let _ = HotSnapshot::new(self.shared).map(|now| segment::remove_others(self.shared.env.path(), &now.segments().numbers()));
+        let _ = HotSnapshot::new(self.shared)
+            .map(|now| segment::remove_others(self.shared.env.path(), &now.segments().numbers()));
         let swept = named?;
         if !swept && !matches!(of, Of::Segments(_)) {
             self.trim(&snapshot)?;
@@ -186,7 +194,7 @@ impl<'a> Work<'a> {
             t.empty()?;
         }
         catalog::put_segments(&tables, t.txn_mut(), &numbers)?;
-        t.commit()?;
+        t.commit_alone()?;
         // With relaxed durability too: what the commit before names is about to be removed.
         self.shared.env.force_sync().map_err(lmdb)?;
         Ok(is_quiet)
@@ -198,7 +206,7 @@ impl<'a> Work<'a> {
         loop {
             let mut t = self.begin()?;
             let goes_on = trim.step(&mut t)?;
-            t.commit()?;
+            t.commit_alone()?;
             if !goes_on {
                 return Ok(());
             }
@@ -257,7 +265,7 @@ impl HotTransaction {
         let outcome = sealed.and_then(|()| {
             self.empty()?;
             catalog::put_segments(&shared.tables, self.txn_mut(), &[number])?;
-            self.commit()?;
+            self.commit_alone()?;
             shared.env.force_sync().map_err(lmdb)
         });
         let named = if outcome.is_ok() { &[number][..] } else { &[] };
@@ -300,7 +308,8 @@ impl HotTransaction {
                 let (mut blocks, mut next) = (snapshot.reader().column(column), 0);
                 while let Some((block, then)) = blocks.block_from(next)?.filter(|(block, _)| *block < end) {
                     let marked = self.reader().block_bytes(column, block)?.map_or(Ok(0), Block::presence)?;
-                    let forgotten = crate::block::slots(marked & then.present).map(|slot| (slot, mangrove_graph::Cell::Absent));
+                    let forgotten =
+                        crate::block::slots(marked & then.present).map(|slot| (slot, mangrove_graph::Cell::Absent));
                     let forgotten: Vec<_> = forgotten.collect();
                     self.edit_block(column, block, forgotten)?;
                     next = block + 1;

@@ -294,7 +294,7 @@ fn floats(values: impl Iterator<Item = f64>, comparison: Comparison, operand: f6
 fn byte_matches(block: &Block, test: impl Fn(&[u8]) -> bool) -> Result<u128> {
     let mut passing = 0;
     for rank in 0..block.len() {
-        passing |= u128::from(test(block.bytes_at(rank)?)) << rank;
+        passing |= u128::from(test(&block.bytes_at(rank)?)) << rank;
     }
     Ok(passing)
 }
@@ -302,7 +302,7 @@ fn byte_matches(block: &Block, test: impl Fn(&[u8]) -> bool) -> Result<u128> {
 fn text_matches(block: &Block, test: impl Fn(&str) -> bool) -> Result<u128> {
     let mut passing = 0;
     for rank in 0..block.len() {
-        passing |= u128::from(test(value::text(block.bytes_at(rank)?)?)) << rank;
+        passing |= u128::from(test(value::text(&block.bytes_at(rank)?)?)) << rank;
     }
     Ok(passing)
 }

@@ -55,7 +55,7 @@ impl Keeper {
     fn work(shared: &Arc<Shared>) -> Result<()> {
         let stopped = || shared.keeper.stopped.load(Ordering::Relaxed);
         let patience = Patience { timeout: None, cancelled: &stopped };
-        Work::new(shared, Writer::this_thread(), patience)?.keep_up()
+        Work::new(shared, Writer::this_thread(), patience)?.keep_up(shared.keeper.seal_bytes)
     }
 
     /// Why the last work failed, if it did.

@@ -276,7 +276,8 @@ impl<'t> Layers<'t> {
 
     /// The edges in the tables of the vertices of a chunk, as far as they are to be sealed.
     fn linked(&self, outgoing: bool, vertices: LabelId, chunk: u64) -> Result<Linked> {
-        let (table, mut linked) = (if outgoing { self.reader.tables.out } else { self.reader.tables.incoming }, Linked::new());
+        let (table, mut linked) =
+            (if outgoing { self.reader.tables.out } else { self.reader.tables.incoming }, Linked::new());
         let positions = self.positions(ElementKind::Vertex, vertices, chunk);
         let at = |position: usize| vertex_at(vertices, chunk * CHUNK + position as u64).0.to_be_bytes();
         let range = (std::ops::Bound::Included(&at(0)[..]), std::ops::Bound::Excluded(&at(positions)[..]));
@@ -286,7 +287,8 @@ impl<'t> Layers<'t> {
             let key_at = AdjacencyKey::parse(key)?;
             entries.clear();
             AdjacencyBlock::parse(key, value)?.entries(&mut entries);
-            let wanted = self.reader.segments.end(ElementKind::Edge, key_at.label)..self.end(ElementKind::Edge, key_at.label);
+            let wanted =
+                self.reader.segments.end(ElementKind::Edge, key_at.label)..self.end(ElementKind::Edge, key_at.label);
             let lists = linked.entry(key_at.label).or_insert_with(|| vec![Vec::new(); positions]);
             let position = (place(key_at.vertex.0) % CHUNK) as usize;
             lists[position].extend(entries.iter().filter(|entry| wanted.contains(&entry.edge)));

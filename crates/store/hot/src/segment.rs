@@ -125,7 +125,8 @@ impl Contents {
             let (kind, label) = label.split_first()?;
             let (label, places) = label.split_first_chunk()?;
             let (start, end) = places.split_at(places.len() - 8);
-            let places = start.first_chunk().map_or(0, |start| u64::from_le_bytes(*start))..u64::from_le_bytes(*end.first_chunk()?);
+            let places =
+                start.first_chunk().map_or(0, |start| u64::from_le_bytes(*start))..u64::from_le_bytes(*end.first_chunk()?);
             contents.places.insert((kind_of(*kind)?, LabelId(u16::from_le_bytes(*label))), places);
         }
         for [kind, bits] in names.as_chunks::<2>().0 {
@@ -309,7 +310,10 @@ impl Segments {
         let mut all: Vec<PartStats> = Vec::new();
         for stats in self.list.iter().map(|segment| segment.sizes()) {
             for stats in stats? {
-                match all.iter_mut().find(|known| (known.kind, known.label, known.part) == (stats.kind, stats.label, stats.part)) {
+                match all
+                    .iter_mut()
+                    .find(|known| (known.kind, known.label, known.part) == (stats.kind, stats.label, stats.part))
+                {
                     Some(known) => known.bytes += stats.bytes,
                     None => all.push(stats),
                 }
@@ -352,7 +356,12 @@ impl Segments {
     }
 
     /// The raw id of the element with this name for which `is_it` holds.
-    pub fn find(&self, kind: ElementKind, id: &ExternalId, mut is_it: impl FnMut(u64) -> Result<bool>) -> Result<Option<u64>> {
+    pub fn find(
+        &self,
+        kind: ElementKind,
+        id: &ExternalId,
+        mut is_it: impl FnMut(u64) -> Result<bool>,
+    ) -> Result<Option<u64>> {
         for segment in self.list.iter().rev() {
             if let Some(found) = segment.find(kind, id, &mut is_it)? {
                 return Ok(Some(found));

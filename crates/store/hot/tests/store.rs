@@ -10,7 +10,7 @@ use mangrove_graph::{
     Adjacency, Cell, Direction, EdgeId, EdgeRef, ElementId, ElementKind, Elements, ExternalId, GraphError, GraphView,
     GraphWrite, Hop, KeyId, LabelId, NewEdge, Predicate, PropertyColumn, Scan, ScanCursor, Value, VertexId, Wants,
 };
-use mangrove_hot::{Durability, Hot, HotOptions, HotSnapshot, HotTransaction};
+use mangrove_hot::{Durability, Hot, HotOptions, HotSnapshot, HotTransaction, Patience, Writer};
 use tempfile::TempDir;
 
 fn new_store() -> (TempDir, Hot) {
@@ -431,4 +431,90 @@ fn pages_that_were_never_written_do_not_make_a_store_look_cut_short() {
         let opened = Hot::open(dir.path(), &HotOptions { read_only, ..HotOptions::default() });
         assert!(matches!(opened, Err(GraphError::Corrupt(_))), "a file that was cut short is refused");
     }
+}
+
+/// Writes go on while a thread seals and merges, and nobody sees anything but the graph.
+#[test]
+fn what_was_written_is_sealed_in_the_background() {
+    const BATCH: i64 = 400;
+    let dir = tempfile::tempdir().unwrap();
+    let options = HotOptions { durability: Durability::Relaxed, seal_bytes: 200_000, ..HotOptions::default() };
+    let hot = Hot::open(dir.path(), &options).unwrap();
+    let (mut batches, started) = (0, Instant::now());
+    let sealed = |hot: &Hot| hot.stats().unwrap().parts.iter().any(|part| part.part == mangrove_hot::Part::Names);
+    while batches < 60 || !sealed(&hot) {
+        assert!(started.elapsed() < Duration::from_secs(100), "nothing was sealed: {:?}", hot.stats());
+        let mut t = hot.begin().unwrap();
+        let Names { person, knows, name } = names(&mut t);
+        let mut made = Vec::new();
+        let ids: Vec<_> = (batches * BATCH..(batches + 1) * BATCH).map(|id| Some(ExternalId::Int(id))).collect();
+        t.add_vertices(person, &ids, &mut made).unwrap();
+        let texts = made.iter().map(|vertex| Some(format!("the name of vertex {}", vertex.0)));
+        let texts: ArrayRef = Arc::new(texts.collect::<StringArray>());
+        t.set_properties(Elements::Vertices(&made), name, &PropertyColumn::Typed(texts)).unwrap();
+        let mut first = Vec::new();
+        t.find_vertices(None, &[ExternalId::Int(0)], &mut first).unwrap();
+        let edges: Vec<_> = made.iter().map(|vertex| edge(first[0].unwrap(), *vertex)).collect();
+        t.add_edges(knows, &edges, &mut Vec::new()).unwrap();
+        t.set_cell(ElementId::Vertex(first[0].unwrap()), name, Cell::One(Value::from(batches))).unwrap();
+        t.commit().unwrap();
+        batches += 1;
+        let view = hot.snapshot().unwrap();
+        let all = (batches * BATCH) as u64;
+        assert_eq!(view.statistics().unwrap().vertices, [all]);
+        assert_eq!(view.cell(ElementId::Vertex(first[0].unwrap()), name).unwrap(), Cell::One(Value::from(batches - 1)));
+        let mut degrees = Vec::new();
+        view.degrees(&[first[0].unwrap()], &hop(Direction::Out), &mut degrees).unwrap();
+        assert_eq!(degrees, [all]);
+        assert_eq!(followed(&view, first[0].unwrap(), Direction::Out).neighbors.len() as u64, all);
+    }
+    assert_eq!(hot.stats().unwrap().sealing_error, None);
+    drop(hot);
+    let hot = open(dir.path());
+    let report = hot.check().unwrap();
+    assert!(report.is_clean(), "{report}");
+    assert_eq!((report.vertices, report.edges), ((batches * BATCH) as u64, (batches * BATCH) as u64));
+}
+
+/// Edges with a time stand in its order, wherever they are kept.
+#[test]
+fn edges_of_several_segments_are_in_the_order_of_their_times() {
+    let (_dir, hot) = new_store();
+    let mut t = hot.begin().unwrap();
+    let Names { person, knows, name: at } = names(&mut t);
+    t.declare_time(knows, at).unwrap();
+    let ids = people(&mut t, person, 40);
+    t.commit().unwrap();
+    let add = |times: &[i64]| {
+        let mut t = hot.begin().unwrap();
+        let edges: Vec<_> =
+            times.iter().map(|time| NewEdge { time: Some(*time), ..edge(ids[0], ids[*time as usize]) }).collect();
+        t.add_edges(knows, &edges, &mut Vec::new()).unwrap();
+        t.commit().unwrap();
+    };
+    let in_order = |n: usize| {
+        let found = followed(&hot.snapshot().unwrap(), ids[0], Direction::Out).neighbors;
+        let mut expected = found.clone();
+        expected.sort();
+        assert_eq!(found.len(), n);
+        assert_eq!(found, expected);
+        assert!(hot.check().unwrap().is_clean());
+    };
+    let (writer, patience) = (Writer::this_thread, Patience::ENDLESS);
+    add(&[9, 3, 27]);
+    hot.seal(writer(), patience).unwrap();
+    add(&[30, 1, 12]);
+    in_order(6);
+    hot.seal(writer(), patience).unwrap();
+    add(&[14, 2]);
+    in_order(8);
+    hot.seal(writer(), patience).unwrap();
+    assert_eq!(hot.stats().unwrap().segments.len(), 3);
+    in_order(8);
+    assert!(hot.merge(writer(), patience).unwrap() > 0);
+    in_order(8);
+    add(&[5, 33]);
+    hot.compact(writer(), patience).unwrap();
+    in_order(10);
+    assert_eq!(hot.stats().unwrap().segments.len(), 1);
 }

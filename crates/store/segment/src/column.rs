@@ -15,10 +15,12 @@
 //! | 6 cells | any | a heap; each is a cell as `value` describes |
 //! | 7 dictionary | any of the above | codes, a sequence of integers; then a chunk of the distinct cells, sorted |
 //! | 8 ends | | sources, then targets, each a sequence of integers |
+//! | 9 symbols | string, bytes | a table of symbols, and a heap of strings by it |
 //!
 //! A heap is a sequence of integers, one more than there are cells, that says where each begins, and the bytes. The form is the
 //! one that takes the fewest bytes; a dictionary has to save a tenth, since it is read in two steps.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::hash::Hash;
 use std::ops::Range;
@@ -30,12 +32,15 @@ use crate::bits::{self, Bits};
 use crate::corrupt;
 use crate::heap::{self, Heap};
 use crate::ints::{self, Ints};
+use crate::symbols::{self, Symbols};
 use crate::value;
 
 /// Places of a chunk.
 pub const POSITIONS: usize = 1 << 16;
 const HEADER: usize = 12;
 const DICTIONARY_WORTH: f64 = 0.9;
+/// Fewer bytes of strings are not worth a table of symbols.
+const SYMBOLS_FROM: usize = 4096;
 /// Beyond so many digits after the point a float is not taken for a decimal.
 const EXPONENT_MAX: u8 = 14;
 
@@ -47,6 +52,7 @@ const BYTES: u8 = 5;
 const CELLS: u8 = 6;
 const DICTIONARY: u8 = 7;
 const ENDS: u8 = 8;
+const SYMBOLS: u8 = 9;
 
 #[derive(Clone, Copy, Debug)]
 pub struct Chunk<'a> {
@@ -69,6 +75,7 @@ enum Body<'a> {
     Uuids(&'a [[u8; 16]]),
     Bools(Bits<'a>),
     Bytes(Heap<'a>),
+    Symbols(Symbols<'a>, Heap<'a>),
     Cells(Heap<'a>),
     Ends(Ints<'a>, Ints<'a>),
 }
@@ -132,6 +139,7 @@ impl<'a> Chunk<'a> {
             Body::Float32(_) | Body::Float64(_) | Body::Uuids(_) => "plain",
             Body::Bools(_) => "bits",
             Body::Bytes(_) => "bytes",
+            Body::Symbols(..) => "symbols",
             Body::Cells(_) => "cells",
             Body::Ends(..) => "ends",
         }
@@ -195,10 +203,8 @@ impl<'a> Chunk<'a> {
             },
             Body::Uuids(values) => Value::Uuid(Uuid::from_bytes(values[at])),
             Body::Bools(bits) => Value::Bool(bits.rank(at).is_some()),
-            Body::Bytes(heap) => match of_type()? {
-                ValueType::String => value::text(heap.get(at)?)?.into(),
-                _ => Value::Bytes(heap.get(at)?.into()),
-            },
+            Body::Bytes(heap) => string(of_type()?, heap.get(at)?)?,
+            Body::Symbols(symbols, heap) => string(of_type()?, &symbols.decode(heap.get(at)?)?)?,
             Body::Cells(heap) => return value::cell(heap.get(at)?),
             Body::Ends(..) => return Err(corrupt("ends of edges are no cells")),
         }))
@@ -244,9 +250,10 @@ impl<'a> Chunk<'a> {
 
     /// The bytes at a rank; the chunk is one of strings or bytes.
     #[inline]
-    pub fn bytes_at(&self, rank: usize) -> Result<&'a [u8]> {
+    pub fn bytes_at(&self, rank: usize) -> Result<Cow<'a, [u8]>> {
         match self.body {
-            Body::Bytes(heap) => heap.get(self.at(rank)?),
+            Body::Bytes(heap) => heap.get(self.at(rank)?).map(Cow::Borrowed),
+            Body::Symbols(symbols, heap) => symbols.decode(heap.get(self.at(rank)?)?).map(Cow::Owned),
             _ => Err(other_form()),
         }
     }
@@ -280,6 +287,10 @@ impl<'a> Body<'a> {
             (PLAIN, Some(ValueType::Uuid)) => Body::Uuids(plain(16)?.as_chunks().0),
             (BITS, Some(ValueType::Bool)) => Body::Bools(Bits::split(data)?.0),
             (BYTES, Some(ValueType::String | ValueType::Bytes)) => Body::Bytes(Heap::split(data)?),
+            (SYMBOLS, Some(ValueType::String | ValueType::Bytes)) => {
+                let (symbols, rest) = Symbols::split(data)?;
+                Body::Symbols(symbols, Heap::split(rest)?)
+            }
             (CELLS, None) => Body::Cells(Heap::split(data)?),
             (ENDS, None) => {
                 let (sources, rest) = Ints::split(data)?;
@@ -297,10 +308,15 @@ impl<'a> Body<'a> {
             Body::Float64(values) => values.len(),
             Body::Uuids(values) => values.len(),
             Body::Bools(bits) => bits.len(),
-            Body::Bytes(heap) | Body::Cells(heap) => heap.len(),
+            Body::Bytes(heap) | Body::Symbols(_, heap) | Body::Cells(heap) => heap.len(),
             Body::Ends(sources, targets) => return (sources.len() == targets.len()).then_some(sources.len()),
         })
     }
+}
+
+/// A value of a type that is kept as bytes.
+fn string(t: ValueType, bytes: &[u8]) -> Result<Value> {
+    Ok(if t == ValueType::String { value::text(bytes)?.into() } else { Value::Bytes(bytes.into()) })
 }
 
 fn other_form() -> mangrove_graph::GraphError {
@@ -402,6 +418,32 @@ fn header(out: &mut Vec<u8>, content: &Content, positions: usize, cells: usize) 
     out.extend_from_slice(&(cells as u32).to_le_bytes());
 }
 
+/// The bytes of a value that is kept as such.
+fn raw_bytes(value: &Value) -> &[u8] {
+    match value {
+        Value::Bytes(bytes) => bytes,
+        value => value.as_str().unwrap_or_default().as_bytes(),
+    }
+}
+
+/// Byte strings as they are, or by symbols, if that saves a tenth: it is slower to read.
+fn strings(all: &Vec<&[u8]>) -> (u8, Vec<u8>) {
+    let plain = heap::bytes(all.iter().copied());
+    if all.iter().map(|string| string.len()).sum::<usize>() < SYMBOLS_FROM {
+        return (BYTES, plain);
+    }
+    let (mut bytes, encoded) = symbols::encode(all);
+    let table_len = bytes.len();
+    bytes.extend(heap::bytes(encoded.iter().map(|string| &string[..])));
+    let pays = (bytes.len() as f64) < DICTIONARY_WORTH * plain.len() as f64;
+    // What cannot be read back must never be stored, whatever a library does.
+    let table = Symbols::split(&bytes[..table_len]).map(|(table, _)| table);
+    let is_read_back = |table: &Symbols<'_>| {
+        encoded.iter().zip(all).all(|(codes, string)| table.decode(codes).is_ok_and(|decoded| decoded == *string))
+    };
+    if pays && table.is_ok_and(|table| is_read_back(&table)) { (SYMBOLS, bytes) } else { (BYTES, plain) }
+}
+
 impl Content {
     /// Without a dictionary.
     fn of(cells: &[&Cell]) -> Self {
@@ -436,11 +478,9 @@ impl Content {
                 let uuid = |value: &Value| if let Value::Uuid(uuid) = value { *uuid.as_bytes() } else { [0; 16] };
                 content(PLAIN, 0, values().flat_map(uuid).collect())
             }
-            ValueType::String => content(BYTES, 0, heap::bytes(values().map(|v| v.as_str().unwrap_or_default().as_bytes()))),
-            ValueType::Bytes => {
-                let bytes = |value: &'_ Value| if let Value::Bytes(bytes) = value { bytes.to_vec() } else { Vec::new() };
-                let all: Vec<Vec<u8>> = values().map(bytes).collect();
-                content(BYTES, 0, heap::bytes(all.iter().map(|bytes| &bytes[..])))
+            ValueType::String | ValueType::Bytes => {
+                let (form, bytes) = strings(&values().map(raw_bytes).collect());
+                content(form, 0, bytes)
             }
             _ => None,
         }
@@ -481,7 +521,7 @@ fn dictionary(cells: &[&Cell], content: &Content) -> Option<Content> {
         SCALED | PLAIN if content.value_type != Some(ValueType::Uuid) => {
             codes_of(&values().map(|value| value.as_f64().map(f64::to_bits)).collect::<Vec<_>>(), content)
         }
-        BYTES if content.value_type == Some(ValueType::String) => {
+        BYTES | SYMBOLS if content.value_type == Some(ValueType::String) => {
             codes_of(&values().map(Value::as_str).collect::<Vec<_>>(), content)
         }
         BITS => None,
@@ -565,7 +605,8 @@ mod tests {
             Value::Int64(v) => Value::Int64(v.wrapping_add(i64::from(n))),
             Value::Float64(v) => Value::Float64(v + f64::from(n % 100) / 4.0),
             Value::Float32(v) => Value::Float32(v + f32::from(n % 100) / 10.0),
-            Value::String(s) => Value::string(format!("{s}{}", n % 30)),
+            Value::String(s) if s.len() % 2 == 0 => Value::string(format!("{s}{}", n % 30)),
+            Value::String(s) => Value::string(format!("lantern {s} of meadow {n}")),
             Value::Bool(_) => Value::Bool(n.is_multiple_of(2)),
             other => other.clone(),
         }
@@ -638,6 +679,23 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn the_form_is_what_takes_least() {
+        let form = |values: &mut dyn Iterator<Item = Value>| {
+            let mut bytes = Vec::new();
+            encode(&mut bytes, &values.map(Cell::One).collect::<Vec<_>>());
+            (Chunk::parse(&bytes).unwrap().form(), bytes.len())
+        };
+        let text = |n: u32| format!("the lantern of meadow {n}");
+        let (kept, bytes) = form(&mut (0..2000).map(|n| Value::string(text(n))));
+        let raw: usize = (0..2000).map(|n| text(n).len()).sum();
+        assert!(kept == "symbols" && bytes * 3 < raw, "{kept}, {bytes} of {raw}");
+        assert_eq!(form(&mut (0..2000).map(|n| Value::Bytes(text(n).into_bytes().into()))).0, "symbols");
+        assert_eq!(form(&mut (0..2000).map(|n| Value::string(text(n % 5)))).0, "dictionary");
+        assert_eq!(form(&mut (0..20).map(|n| Value::string(text(n)))).0, "bytes");
+        assert_eq!(form(&mut (0..2000).map(|n| Value::from(i64::from(n)))).0, "integers");
     }
 
     #[test]

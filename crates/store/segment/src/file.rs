@@ -109,8 +109,13 @@ impl SegmentFile {
         if !fits || xxh3_64(&map[directory..body + 16]) != word(&footer[16..24]) {
             return Err(damaged("its directory is damaged"));
         }
-        let segment =
-            Self { path: path.into(), map, format, directory, verified: (0..parts).map(|_| AtomicBool::new(false)).collect() };
+        let segment = Self {
+            path: path.into(),
+            map,
+            format,
+            directory,
+            verified: (0..parts).map(|_| AtomicBool::new(false)).collect(),
+        };
         for at in 0..parts {
             let (start, len) = segment.range(at);
             if start.checked_add(len).and_then(|end| end.checked_next_multiple_of(ALIGN)).is_none_or(|end| end > directory) {

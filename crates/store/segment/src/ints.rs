@@ -3,9 +3,11 @@
 //! ```text
 //!   form 1 | width 1 | zeros 2 | len 4 | base 8 | slope 8 | bits, eight zero bytes                    a line
 //!   form 1 | zeros 3          | len 4 | of every 128: base 8, width 1, start 7 | bits, eight zero bytes       blocks
+//!   form 1 | zeros 3          | len 4 | of every 128: base 8, slope 3, width 1, start 4 | bits, eight zero bytes    lines
 //! ```
 //! On a line, integer i is base + (slope · i >> 32) + the i-th bits: ids and times that grow evenly take few bits, or none. In
-//! blocks, it is the base of its block + its bits there; so a few large ones do not widen all. Arithmetic wraps at 64 bits.
+//! blocks, it is the base of its block + its bits there; so a few large ones do not widen all. Lines are blocks that are each on a line
+//! of their own, whose slope is in 256ths: as the beginnings of texts are. Arithmetic wraps at 64 bits.
 //! Bits are packed least significant first; widths are 0 to 56, or 64. `start` counts bytes from the first block's bits.
 
 use std::ops::Range;
@@ -14,6 +16,7 @@ use mangrove_graph::{GraphError, Result};
 
 const LINE: u8 = 0;
 const BLOCKS: u8 = 1;
+const LINES: u8 = 2;
 const BLOCK: usize = 128;
 const LINE_HEADER: usize = 24;
 const BLOCKS_HEADER: usize = 8;
@@ -22,6 +25,8 @@ const BLOCK_HEADER: usize = 16;
 const PADDING: usize = 8;
 /// Blocks are read in two steps, so they have to save more than a twentieth.
 const BLOCKS_WORTH: f64 = 0.95;
+/// The steepest line of a block.
+const BLOCK_SLOPE_MAX: i64 = (1 << 24) - 1;
 
 #[derive(Clone, Copy, Debug)]
 pub struct Ints<'a> {
@@ -31,8 +36,18 @@ pub struct Ints<'a> {
 
 #[derive(Clone, Copy, Debug)]
 enum Form<'a> {
-    Line { base: u64, slope: u64, width: u32, bits: &'a [u8] },
-    Blocks { headers: &'a [[u8; BLOCK_HEADER]], bits: &'a [u8] },
+    Line {
+        base: u64,
+        slope: u64,
+        width: u32,
+        bits: &'a [u8],
+    },
+    /// Each on a line of its own, if they are `sloped`.
+    Blocks {
+        headers: &'a [[u8; BLOCK_HEADER]],
+        bits: &'a [u8],
+        sloped: bool,
+    },
 }
 
 /// The bits an offset up to `max` takes.
@@ -127,6 +142,18 @@ impl Fit {
         if sloped.width < flat.width { sloped } else { flat }
     }
 
+    /// That of a block: the flat one, or one with a slope in 256ths.
+    fn of_block(values: &[i64]) -> Self {
+        let flat = Self::new(values, 0);
+        let (Some(first), Some(last), steps @ 1..) = (values.first(), values.last(), values.len().saturating_sub(1)) else {
+            return flat;
+        };
+        let Some(rise) = last.checked_sub(*first).filter(|rise| (1..1 << 40).contains(rise)) else { return flat };
+        let slope = ((rise << 8) / steps as i64).min(BLOCK_SLOPE_MAX) as u64;
+        let sloped = Self::new(values, slope << 24);
+        if sloped.width < flat.width { sloped } else { flat }
+    }
+
     fn bits(&self, at: usize, value: i64) -> u64 {
         (value as u64).wrapping_sub(self.base).wrapping_sub(on_line(self.slope, at))
     }
@@ -143,8 +170,13 @@ impl Fit {
 pub fn encode(out: &mut Vec<u8>, values: &[i64]) {
     let len = u32::try_from(values.len()).expect("fewer than 2^32 integers");
     let line = Fit::best(values);
-    let blocks: Vec<Fit> = values.chunks(BLOCK).map(|block| Fit::new(block, 0)).collect();
-    let in_blocks = blocks.iter().map(|fit| BLOCK_HEADER + block_bytes(fit.width)).sum::<usize>();
+    let mut blocks: Vec<Fit> = values.chunks(BLOCK).map(Fit::of_block).collect();
+    let mut in_blocks = blocks.iter().map(|fit| BLOCK_HEADER + block_bytes(fit.width)).sum::<usize>();
+    let sloped = u32::try_from(in_blocks).is_ok();
+    if !sloped {
+        blocks = values.chunks(BLOCK).map(|block| Fit::new(block, 0)).collect();
+        in_blocks = blocks.iter().map(|fit| BLOCK_HEADER + block_bytes(fit.width)).sum();
+    }
     if (BLOCKS_HEADER + in_blocks + PADDING) as f64 >= BLOCKS_WORTH * line.bytes(values.len()) as f64 {
         out.extend_from_slice(&[LINE, line.width as u8, 0, 0]);
         out.extend_from_slice(&len.to_le_bytes());
@@ -152,17 +184,19 @@ pub fn encode(out: &mut Vec<u8>, values: &[i64]) {
         out.extend_from_slice(&line.slope.to_le_bytes());
         pack(out, values.iter().enumerate().map(|(at, value)| line.bits(at, *value)), line.width);
     } else {
-        out.extend_from_slice(&[BLOCKS, 0, 0, 0]);
+        out.extend_from_slice(&[if sloped { LINES } else { BLOCKS }, 0, 0, 0]);
         out.extend_from_slice(&len.to_le_bytes());
         let mut start = 0u64;
         for fit in &blocks {
+            let width = u64::from(fit.width);
+            let word = if sloped { start << 32 | width << 24 | fit.slope >> 24 } else { start << 8 | width };
             out.extend_from_slice(&fit.base.to_le_bytes());
-            out.extend_from_slice(&(start << 8 | u64::from(fit.width)).to_le_bytes());
+            out.extend_from_slice(&word.to_le_bytes());
             start += block_bytes(fit.width) as u64;
         }
         for (fit, block) in blocks.iter().zip(values.chunks(BLOCK)) {
             let first = out.len();
-            pack(out, block.iter().map(|value| fit.bits(0, *value)), fit.width);
+            pack(out, block.iter().enumerate().map(|(at, value)| fit.bits(at, *value)), fit.width);
             out.resize(first + block_bytes(fit.width), 0);
         }
     }
@@ -184,22 +218,22 @@ impl<'a> Ints<'a> {
                 let (bits, rest) = rest.split_at_checked((len * width as usize).div_ceil(8) + PADDING).ok_or_else(early)?;
                 (Form::Line { base: u64::from_le_bytes(*base), slope: u64::from_le_bytes(*slope), width, bits }, rest)
             }
-            BLOCKS => Self::split_blocks(len, rest)?,
+            BLOCKS | LINES => Self::split_blocks(len, rest, form == LINES)?,
             _ => return Err(GraphError::corrupt("integers of an unknown form")),
         };
         Ok((Self { len, form }, rest))
     }
 
-    fn split_blocks(len: usize, data: &'a [u8]) -> Result<(Form<'a>, &'a [u8])> {
+    fn split_blocks(len: usize, data: &'a [u8], sloped: bool) -> Result<(Form<'a>, &'a [u8])> {
         let early = || GraphError::corrupt("a sequence of integers ends early");
         let (headers, rest) = data.split_at_checked(len.div_ceil(BLOCK) * BLOCK_HEADER).ok_or_else(early)?;
         let headers = headers.as_chunks::<BLOCK_HEADER>().0;
-        let end = match headers.last().map(block) {
-            Some((_, width, start)) => start.checked_add(block_bytes(valid(width as u8)?)).ok_or_else(early)?,
+        let end = match headers.last().map(|header| block(header, sloped)) {
+            Some((_, _, width, start)) => start.checked_add(block_bytes(valid(width as u8)?)).ok_or_else(early)?,
             None => 0,
         };
         let (bits, rest) = rest.split_at_checked(end.saturating_add(PADDING)).ok_or_else(early)?;
-        Ok((Form::Blocks { headers, bits }, rest))
+        Ok((Form::Blocks { headers, bits, sloped }, rest))
     }
 
     pub fn len(&self) -> usize {
@@ -220,12 +254,13 @@ impl<'a> Ints<'a> {
             Form::Line { base, slope, width, bits } => {
                 base.wrapping_add(on_line(slope, at)).wrapping_add(packed(bits, width, at)) as i64
             }
-            Form::Blocks { headers, bits } => {
-                let (base, width, start) = block(&headers[at / BLOCK]);
+            Form::Blocks { headers, bits, sloped } => {
+                let (base, slope, width, start) = block(&headers[at / BLOCK], sloped);
                 // Whatever the bytes, within them.
                 let width = width.min(64);
                 let Some(last) = bits.len().checked_sub(block_bytes(width) + PADDING) else { return base as i64 };
-                base.wrapping_add(packed(&bits[start.min(last)..], width, at % BLOCK)) as i64
+                let on_line = base.wrapping_add((slope * (at % BLOCK) as u64) >> 8);
+                on_line.wrapping_add(packed(&bits[start.min(last)..], width, at % BLOCK)) as i64
             }
         }
     }
@@ -271,12 +306,16 @@ fn valid(width: u8) -> Result<u32> {
     if width <= 56 || width == 64 { Ok(width.into()) } else { Err(GraphError::corrupt("integers of an impossible width")) }
 }
 
-/// Base, width and start of a block.
+/// Base, slope, width and start of a block.
 #[inline]
-fn block(header: &[u8; BLOCK_HEADER]) -> (u64, u32, usize) {
+fn block(header: &[u8; BLOCK_HEADER], sloped: bool) -> (u64, u64, u32, usize) {
     let (words, _) = header.as_chunks::<8>();
-    let word = u64::from_le_bytes(words[1]);
-    (u64::from_le_bytes(words[0]), (word & 0xFF) as u32, (word >> 8) as usize)
+    let (base, word) = (u64::from_le_bytes(words[0]), u64::from_le_bytes(words[1]));
+    if sloped {
+        (base, word & BLOCK_SLOPE_MAX as u64, (word >> 24) as u32 & 0xFF, (word >> 32) as usize)
+    } else {
+        (base, 0, (word & 0xFF) as u32, (word >> 8) as usize)
+    }
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 //!   column      the cells of 65,536 places under one key       ─┐
 //!   adjacency   the edges of 65,536 vertices, of one label      ├─ chunks: parts that are read without unpacking
 //!   names       elements by the ids users know                 ─┘
-//!   ints, bits, heap   sequences of integers, sets of positions, byte strings: what chunks are made of
+//!   ints, bits, heap, symbols   sequences of integers, sets of positions, byte strings, compressed ones: what chunks are made of
 //!   value       values and cells as bytes
 //! ```
 //! Invariants
@@ -23,6 +23,7 @@ pub mod file;
 mod heap;
 pub mod ints;
 pub mod names;
+mod symbols;
 pub mod value;
 
 use mangrove_graph::GraphError;

@@ -72,7 +72,7 @@ fn describing() -> impl Strategy<Value = Op> {
     prop_oneof![
         3 => (vertex_label(), key()).prop_map(|(label, key)| Op::CreateIndex { label, key }),
         1 => (vertex_label(), key()).prop_map(|(label, key)| Op::DropIndex { label, key }),
-        1 => Just(Op::DeclareTime),
+        3 => Just(Op::DeclareTime),
         1 => (kind(), vertex_label(), key(), declared, cardinality).prop_map(
             |(kind, label, key, value_type, cardinality)| Op::DeclareProperty { kind, label, key, value_type, cardinality }
         ),

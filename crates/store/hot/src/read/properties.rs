@@ -220,7 +220,7 @@ impl<'t> Gathered<'t> {
         let mut builder = StringBuilder::with_capacity(self.rows, 16 * self.rows);
         for cell in self.all_cells() {
             let bytes = cell.map(|(block, rank)| block.bytes_at(rank)).transpose()?;
-            builder.append_option(bytes.map(value::text).transpose()?);
+            builder.append_option(bytes.as_deref().map(value::text).transpose()?);
         }
         Ok(Arc::new(builder.finish()))
     }

@@ -125,9 +125,7 @@ impl<'t> Reader<'t> {
 
     /// Whether lists one after the other are in order: by time if edges have one, else by age, as segments are.
     fn are_in_order(&self, found: &[Lists<'t>], position: usize, label: LabelId) -> bool {
-        found.len() < 2
-            || !self.is_timed(label)
-            || found.iter().filter(|lists| !lists.list(position).is_empty()).count() < 2
+        found.len() < 2 || !self.is_timed(label) || found.iter().filter(|lists| !lists.list(position).is_empty()).count() < 2
     }
 
     pub fn is_timed(&self, label: LabelId) -> bool {

@@ -21,9 +21,9 @@ use mangrove_graph::{
     Schema, Statistics, ValueType, VertexId,
 };
 
+use crate::block::SLOTS;
 use crate::catalog::{self, Counter};
 use crate::fault;
-use crate::block::SLOTS;
 use crate::keeper::Keeper;
 use crate::key::{Column, no_such};
 use crate::read::{Reader, read_through_reader};
@@ -65,7 +65,15 @@ impl HotTransaction {
     /// # Errors
     /// Nothing is kept then. [`GraphError::DiskFull`] and [`GraphError::Storage`] if it could not be written;
     /// [`GraphError::Invalid`] if a call before failed halfway.
-    pub fn commit(mut self) -> Result<()> {
+    pub fn commit(self) -> Result<()> {
+        let shared = self.owned.shared().clone();
+        let table_bytes = self.commit_alone()?;
+        Keeper::keep_up(&shared, table_bytes);
+        Ok(())
+    }
+
+    /// Commits, and begins no work in the background. Gives what the tables take.
+    pub(crate) fn commit_alone(mut self) -> Result<u64> {
         self.must_be_sound()?;
         let shared = self.owned.shared().clone();
         let tables = &shared.tables;
@@ -82,8 +90,7 @@ impl HotTransaction {
         if let Some(changed) = changed {
             *locked(&shared.schema) = changed;
         }
-        Keeper::keep_up(&shared, table_bytes);
-        Ok(())
+        Ok(table_bytes)
     }
 
     pub(crate) fn must_be_sound(&self) -> Result<()> {
