@@ -227,6 +227,18 @@ impl<'a> Block<'a> {
         }
     }
 
+    /// Calls `f` with the rank and the bytes of every cell, where all are strings or bytes.
+    pub fn each_bytes(&self, mut f: impl FnMut(usize, &[u8]) -> Result<()>) -> Result<()> {
+        if let Body::Sealed(chunk, first) = self.body {
+            let mut rank = 0;
+            return chunk.each_bytes(first..first + self.len(), |bytes| {
+                rank += 1;
+                f(rank - 1, bytes)
+            });
+        }
+        (0..self.len()).try_for_each(|rank| f(rank, &self.bytes_at(rank)?))
+    }
+
     /// The far cell at a rank, if it is one.
     fn far_at(&self, rank: usize) -> Result<Option<&'a [u8]>> {
         if self.far == 0 {

@@ -152,10 +152,33 @@ fn sealed(
         },
         ValueType::String if operand.value_type() == block_type => {
             let operand = operand.as_str().unwrap_or_default().as_bytes();
-            Some(byte_matches(block, |bytes| comparison.accepts(bytes.cmp(operand)))?)
+            let ranks = first..first + block.len();
+            Some(match chunk.codes_equal(operand)? {
+                Some((ints, equal)) => against_codes(&Run { ints, ranks }, comparison, equal),
+                None => {
+                    let mut passing = 0;
+                    for (at, rank) in ranks.enumerate() {
+                        let passes = comparison.accepts(chunk.compare_bytes(rank, operand)?);
+                        passing |= u128::from(passes) << at;
+                    }
+                    passing
+                }
+            })
         }
         _ => None,
     })
+}
+
+/// Codes of a sorted dictionary, of which those in a range, one or none, are equal to the operand.
+fn against_codes(codes: &Run<'_>, comparison: Comparison, equal: Range<i64>) -> u128 {
+    match comparison {
+        Comparison::Eq => bits(codes, |code| equal.contains(&code)),
+        Comparison::Neq => bits(codes, |code| !equal.contains(&code)),
+        Comparison::Lt => against(codes, Comparison::Lt, equal.start),
+        Comparison::Lte => against(codes, Comparison::Lt, equal.end),
+        Comparison::Gt => against(codes, Comparison::Gte, equal.end),
+        Comparison::Gte => against(codes, Comparison::Gte, equal.start),
+    }
 }
 
 /// Of integers, and of what is kept as such and compared with its like.
@@ -293,17 +316,19 @@ fn floats(values: impl Iterator<Item = f64>, comparison: Comparison, operand: f6
 
 fn byte_matches(block: &Block, test: impl Fn(&[u8]) -> bool) -> Result<u128> {
     let mut passing = 0;
-    for rank in 0..block.len() {
-        passing |= u128::from(test(&block.bytes_at(rank)?)) << rank;
-    }
+    block.each_bytes(|rank, bytes| {
+        passing |= u128::from(test(bytes)) << rank;
+        Ok(())
+    })?;
     Ok(passing)
 }
 
 fn text_matches(block: &Block, test: impl Fn(&str) -> bool) -> Result<u128> {
     let mut passing = 0;
-    for rank in 0..block.len() {
-        passing |= u128::from(test(value::text(&block.bytes_at(rank)?)?)) << rank;
-    }
+    block.each_bytes(|rank, bytes| {
+        passing |= u128::from(test(value::text(bytes)?)) << rank;
+        Ok(())
+    })?;
     Ok(passing)
 }
 

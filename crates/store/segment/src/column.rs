@@ -258,6 +258,49 @@ impl<'a> Chunk<'a> {
         }
     }
 
+    /// Calls `f` with the bytes at consecutive ranks, one after the other; the chunk is one of strings or bytes.
+    pub fn each_bytes(&self, ranks: Range<usize>, mut f: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        let mut decoded = Vec::new();
+        for rank in ranks {
+            let at = self.at(rank)?;
+            match self.body {
+                Body::Bytes(heap) => f(heap.get(at)?)?,
+                Body::Symbols(symbols, heap) => {
+                    let len = symbols.decode_into(heap.get(at)?, &mut decoded)?;
+                    f(&decoded[..len])?;
+                }
+                _ => return Err(other_form()),
+            }
+        }
+        Ok(())
+    }
+
+    /// How the bytes at a rank compare with others; the chunk is one of strings or bytes.
+    pub fn compare_bytes(&self, rank: usize, with: &[u8]) -> Result<Ordering> {
+        self.compare_at(self.at(rank)?, with)
+    }
+
+    fn compare_at(&self, at: usize, with: &[u8]) -> Result<Ordering> {
+        match self.body {
+            Body::Bytes(heap) => Ok(heap.get(at)?.cmp(with)),
+            Body::Symbols(symbols, heap) => symbols.compare(heap.get(at)?, with),
+            _ => Err(other_form()),
+        }
+    }
+
+    /// The codes of strings in a dictionary, by rank, and those of strings equal to a given one: smaller codes are of smaller strings,
+    /// greater ones of greater. Nothing if there is no dictionary. O(log distinct).
+    pub fn codes_equal(&self, to: &[u8]) -> Result<Option<(Ints<'a>, Range<i64>)>> {
+        let Some(codes) = self.codes else { return Ok(None) };
+        let (mut low, mut high) = (0, self.body.len().unwrap_or(0));
+        while low < high {
+            let middle = low.midpoint(high);
+            if self.compare_at(middle, to)? == Ordering::Less { low = middle + 1 } else { high = middle }
+        }
+        let is_there = low < self.body.len().unwrap_or(0) && self.compare_at(low, to)? == Ordering::Equal;
+        Ok(Some((codes, low as i64..low as i64 + i64::from(is_there))))
+    }
+
     /// Source and target of the edge at a position.
     pub fn edge(&self, id: EdgeId, position: usize) -> Result<Option<EdgeRef>> {
         self.rank(position).map(|rank| self.edge_at(id, rank)).transpose()

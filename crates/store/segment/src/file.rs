@@ -16,6 +16,7 @@ use std::io::{BufWriter, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use hashbrown::HashMap;
 use mangrove_graph::{GraphError, Result};
 use memmap2::Mmap;
 use xxhash_rust::xxh3::{Xxh3Default, xxh3_64};
@@ -70,6 +71,8 @@ pub struct SegmentFile {
     format: u32,
     /// Where the directory begins.
     directory: usize,
+    /// The places of the parts in the directory.
+    places: HashMap<PartKey, u32>,
     /// Of every part, whether its checksum was verified.
     verified: Box<[AtomicBool]>,
 }
@@ -109,14 +112,17 @@ impl SegmentFile {
         if !fits || xxh3_64(&map[directory..body + 16]) != word(&footer[16..24]) {
             return Err(damaged("its directory is damaged"));
         }
-        let segment = Self {
+        let mut segment = Self {
             path: path.into(),
             map,
             format,
             directory,
+            places: HashMap::new(),
             verified: (0..parts).map(|_| AtomicBool::new(false)).collect(),
         };
+        segment.places.reserve(parts);
         for at in 0..parts {
+            segment.places.insert(PartKey::parse(&segment.entry(at)[..KEY]), at as u32);
             let (start, len) = segment.range(at);
             if start.checked_add(len).and_then(|end| end.checked_next_multiple_of(ALIGN)).is_none_or(|end| end > directory) {
                 return Err(damaged("a part beyond its end"));
@@ -145,11 +151,10 @@ impl SegmentFile {
         self.verified.len()
     }
 
-    /// The place of a part in the directory. O(log parts).
+    /// The place of a part in the directory. O(1).
+    #[inline]
     pub fn find(&self, key: PartKey) -> Option<usize> {
-        let key = key.bytes();
-        let at = self.lower_bound(&key);
-        (at < self.parts() && self.entry(at)[..KEY] == key).then_some(at)
+        self.places.get(&key).map(|at| *at as usize)
     }
 
     /// The first place in the directory whose key is not before this one.

@@ -6,6 +6,8 @@
 //! Every byte of a string stands for the symbol of that number, of up to eight bytes; after 255 a byte stands for itself. So any string
 //! is read without those beside it.
 
+use std::cmp::Ordering;
+
 use fsst::Compressor;
 use mangrove_graph::Result;
 
@@ -33,24 +35,53 @@ impl<'a> Symbols<'a> {
 
     /// The string that `codes` stand for. O(its length).
     pub fn decode(&self, codes: &[u8]) -> Result<Vec<u8>> {
-        // Whole symbols are copied, and what is beyond their lengths is written over.
-        let mut out = vec![0; codes.len() * SYMBOL];
-        let (mut end, mut codes) = (0, codes.iter());
-        while let Some(code) = codes.next() {
-            if *code == ESCAPE {
-                out[end] = *codes.next().ok_or_else(|| corrupt("a string ends early"))?;
-                end += 1;
-                continue;
-            }
-            let code = usize::from(*code);
-            let (Some(symbol), Some(length)) = (self.symbols.get(code), self.lengths.get(code)) else {
-                return Err(corrupt("a symbol beyond its table"));
-            };
-            out[end..end + SYMBOL].copy_from_slice(symbol);
-            end += usize::from(*length).min(SYMBOL);
-        }
+        let mut out = Vec::new();
+        let end = self.decode_into(codes, &mut out)?;
         out.truncate(end);
         Ok(out)
+    }
+
+    /// Writes the string that `codes` stand for to the front of `out`, and gives its length. What follows it means nothing.
+    pub fn decode_into(&self, codes: &[u8], out: &mut Vec<u8>) -> Result<usize> {
+        // Whole symbols are copied, and what is beyond their lengths is written over.
+        if out.len() < codes.len() * SYMBOL {
+            out.resize(codes.len() * SYMBOL, 0);
+        }
+        let (mut end, mut codes) = (0, codes.iter());
+        while let Some(symbol) = self.next(&mut codes)? {
+            out[end..end + SYMBOL].copy_from_slice(&symbol.0);
+            end += symbol.1;
+        }
+        Ok(end)
+    }
+
+    /// How the string that `codes` stand for compares with another. O(what they have in common).
+    pub fn compare(&self, codes: &[u8], mut with: &[u8]) -> Result<Ordering> {
+        let mut codes = codes.iter();
+        while let Some((symbol, length)) = self.next(&mut codes)? {
+            let n = length.min(with.len());
+            let (here, rest) = with.split_at(n);
+            match symbol[..n].cmp(here) {
+                Ordering::Equal if n < length => return Ok(Ordering::Greater),
+                Ordering::Equal => with = rest,
+                differs => return Ok(differs),
+            }
+        }
+        Ok(if with.is_empty() { Ordering::Equal } else { Ordering::Less })
+    }
+
+    /// The bytes the next code stands for, and how many of them.
+    #[inline]
+    fn next(&self, codes: &mut std::slice::Iter<'_, u8>) -> Result<Option<([u8; SYMBOL], usize)>> {
+        let Some(code) = codes.next() else { return Ok(None) };
+        if *code == ESCAPE {
+            let byte = codes.next().ok_or_else(|| corrupt("a string ends early"))?;
+            return Ok(Some((u64::from(*byte).to_le_bytes(), 1)));
+        }
+        match (self.symbols.get(usize::from(*code)), self.lengths.get(usize::from(*code))) {
+            (Some(symbol), Some(length)) => Ok(Some((*symbol, usize::from(*length).min(SYMBOL)))),
+            _ => Err(corrupt("a symbol beyond its table")),
+        }
     }
 }
 
@@ -72,7 +103,7 @@ mod tests {
 
     fn strings() -> impl Strategy<Value = Vec<Vec<u8>>> {
         let text = prop_oneof!["[a-c]{0,40}".prop_map(String::into_bytes), prop::collection::vec(any::<u8>(), 0..20)];
-        prop::collection::vec(text, 0..200)
+        prop::collection::vec(text, 0..60)
     }
 
     proptest! {
@@ -84,13 +115,16 @@ mod tests {
             prop_assert_eq!(rest, &[7]);
             for (string, codes) in strings.iter().zip(&encoded) {
                 prop_assert_eq!(&symbols.decode(codes).unwrap(), string);
+                for other in &strings {
+                    prop_assert_eq!(symbols.compare(codes, other).unwrap(), string.cmp(other));
+                }
             }
         }
 
         #[test]
         fn damaged_tables_are_refused_or_read(data in prop::collection::vec(any::<u8>(), 0..600), codes in prop::collection::vec(any::<u8>(), 0..50)) {
             if let Ok((symbols, _)) = Symbols::split(&data) {
-                let _ = symbols.decode(&codes);
+                let _ = (symbols.decode(&codes), symbols.compare(&codes, b"lantern"));
             }
         }
     }

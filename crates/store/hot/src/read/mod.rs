@@ -131,6 +131,9 @@ impl<'t> Reader<'t> {
     /// The cell at a place of a column.
     pub fn cell_at(&self, column: Column, place: u64) -> Result<Cell> {
         let (block, slot) = block_slot(place);
+        if self.is_covered(column, block) && self.is_clean(column)? {
+            return self.sealed_cell(column, place);
+        }
         self.block(column, block)?.map_or(Ok(Cell::Absent), |block| block.cell(slot))
     }
 

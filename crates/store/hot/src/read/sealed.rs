@@ -1,24 +1,39 @@
 //! What is sealed, under what the tables say since.
 
-use std::sync::Mutex;
+use std::sync::{Mutex, OnceLock};
 
 use hashbrown::HashMap;
-use mangrove_graph::{ElementKind, LabelId, Result};
+use mangrove_graph::{Cell, ElementKind, LabelId, Result};
 use mangrove_segment::column::Chunk;
 
 use super::Reader;
 use crate::block::{Block, SLOTS};
 use crate::fault::lmdb;
-use crate::key::{AdjacencyKey, Column, place, vertex_at};
+use crate::key::{AdjacencyKey, Column, block_slot, place, vertex_at};
+use crate::layers::CHUNK;
 use crate::segment::BLOCKS;
 use crate::store::locked;
 
 /// Where the tables say nothing of what is sealed, as far as a snapshot has asked.
 #[derive(Default)]
 pub struct Clean {
+    /// The tables have no columns at all.
+    no_columns: OnceLock<bool>,
     columns: Mutex<HashMap<Column, bool>>,
     /// By direction (outgoing) and label of the vertices.
     lists: Mutex<HashMap<(bool, LabelId), bool>>,
+}
+
+impl Clean {
+    fn no_columns(&self, reader: &Reader<'_>) -> Result<bool> {
+        match self.no_columns.get() {
+            Some(known) => Ok(*known),
+            None => {
+                let is_so = reader.tables.columns.is_empty(reader.txn).map_err(lmdb)?;
+                Ok(*self.no_columns.get_or_init(|| is_so))
+            }
+        }
+    }
 }
 
 impl<'t> Reader<'t> {
@@ -47,6 +62,17 @@ impl<'t> Reader<'t> {
         match self.chunk(column, block)? {
             Some(chunk) => self.block_of(&chunk, column, block, false),
             None => Ok(None),
+        }
+    }
+
+    /// The sealed cell at a place, of which the tables say nothing.
+    pub fn sealed_cell(&self, column: Column, place: u64) -> Result<Cell> {
+        let (block, slot) = block_slot(place);
+        match self.chunk(column, block)? {
+            Some(chunk) if self.dead(column.kind, column.label, block)? >> slot & 1 == 0 => {
+                chunk.cell((place % CHUNK) as usize)
+            }
+            _ => Ok(Cell::Absent),
         }
     }
 
@@ -113,6 +139,9 @@ impl<'t> Reader<'t> {
             return Ok(true);
         }
         let Some(clean) = self.clean else { return Ok(false) };
+        if clean.no_columns(self)? {
+            return Ok(true);
+        }
         if let Some(known) = locked(&clean.columns).get(&column) {
             return Ok(*known);
         }
