@@ -29,7 +29,7 @@ pub use error::{GraphError, Result};
 pub use id::{Direction, EdgeId, EdgeRef, ElementId, ElementKind, ExternalId, IdSpace, KeyId, LabelId, VertexId};
 pub use options::{Members, Options};
 pub use predicate::{Comparison, Predicate, TextTest};
-pub use schema::{Cardinality, IndexSchema, LabelSchema, PropertySchema, Schema, TypeSet};
+pub use schema::{Cardinality, Encoding, IndexSchema, LabelSchema, PropertySchema, Schema, TypeSet};
 pub use time::{Date, DateTime, Duration};
 pub use value::{Map, Path, Property, PropertyOwner, Subgraph, Token, Tree, Value, ValueType, VertexProperty};
 pub use view::{Adjacency, Elements, Filter, GraphView, GraphWrite, Hop, NewEdge, Scan, ScanCursor, Statistics, Wants};

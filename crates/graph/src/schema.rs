@@ -59,11 +59,93 @@ pub struct PropertySchema {
     pub has_meta: bool,
     /// The type writers must keep to.
     pub declared: Option<ValueType>,
+    /// How it is kept where it is compressed.
+    pub encoding: Encoding,
 }
 
 impl PropertySchema {
     pub fn new(key: KeyId) -> Self {
-        Self { key, types: TypeSet::default(), cardinality: Cardinality::Single, has_meta: false, declared: None }
+        Self {
+            key,
+            types: TypeSet::default(),
+            cardinality: Cardinality::Single,
+            has_meta: false,
+            declared: None,
+            encoding: Encoding::Auto,
+        }
+    }
+}
+
+/// How values of a property are kept where they are compressed.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Encoding {
+    /// As takes the least room, and is read in place.
+    #[default]
+    Auto,
+    /// Each value by itself.
+    Plain,
+    /// Distinct values once, in order.
+    Dictionary,
+    /// Text by a table of frequent parts.
+    Symbols,
+    /// Text as a compressed suffix array: any part of it is found without an index. Of one position in 2^`sampling_log2` is kept where
+    /// it is: more of them are quicker and take more room.
+    Searchable { sampling_log2: u8 },
+}
+
+impl Encoding {
+    /// What it is called, and its other names with a sampling: `searchable:64`.
+    pub const NAMES: [&'static str; 5] = ["auto", "plain", "dictionary", "symbols", "searchable"];
+    const SAMPLING_LOG2: u8 = 5;
+    const SAMPLING_LOG2_MAX: u8 = 15;
+
+    /// The encoding of a name; nothing if there is none.
+    pub fn parse(name: &str) -> Option<Self> {
+        Some(match name {
+            "auto" => Encoding::Auto,
+            "plain" => Encoding::Plain,
+            "dictionary" => Encoding::Dictionary,
+            "symbols" => Encoding::Symbols,
+            "searchable" => Encoding::Searchable { sampling_log2: Self::SAMPLING_LOG2 },
+            other => {
+                let sampling: u64 = other.strip_prefix("searchable:")?.parse().ok()?;
+                let is_possible = sampling.is_power_of_two() && sampling.ilog2() <= u32::from(Self::SAMPLING_LOG2_MAX);
+                is_possible.then(|| Encoding::Searchable { sampling_log2: sampling.ilog2() as u8 })?
+            }
+        })
+    }
+
+    /// As a number of a byte, for stores.
+    pub fn code(self) -> u8 {
+        match self {
+            Encoding::Auto => 0,
+            Encoding::Plain => 1,
+            Encoding::Dictionary => 2,
+            Encoding::Symbols => 3,
+            Encoding::Searchable { sampling_log2 } => 4 | sampling_log2.min(Self::SAMPLING_LOG2_MAX) << 3,
+        }
+    }
+
+    pub fn from_code(code: u8) -> Option<Self> {
+        match (code & 7, code >> 3) {
+            (0, 0) => Some(Encoding::Auto),
+            (1, 0) => Some(Encoding::Plain),
+            (2, 0) => Some(Encoding::Dictionary),
+            (3, 0) => Some(Encoding::Symbols),
+            (4, sampling_log2 @ 0..=Self::SAMPLING_LOG2_MAX) => Some(Encoding::Searchable { sampling_log2 }),
+            _ => None,
+        }
+    }
+}
+
+impl std::fmt::Display for Encoding {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Encoding::Searchable { sampling_log2 } if *sampling_log2 != Self::SAMPLING_LOG2 => {
+                write!(f, "searchable:{}", 1u64 << sampling_log2)
+            }
+            other => f.write_str(Self::NAMES[usize::from(other.code() & 7)]),
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use crate::cell::{Cell, PropertyColumn};
 use crate::error::Result;
 use crate::id::{Direction, EdgeId, EdgeRef, ElementId, ElementKind, ExternalId, KeyId, LabelId, VertexId};
 use crate::predicate::Predicate;
-use crate::schema::{Cardinality, Schema};
+use crate::schema::{Cardinality, Encoding, Schema};
 use crate::value::ValueType;
 
 /// Counts the optimiser and `stats` read.
@@ -244,6 +244,9 @@ pub trait GraphWrite: GraphView {
 
     /// Makes `key` the time of edges of `label`; only while there are none.
     fn declare_time(&mut self, label: LabelId, key: KeyId) -> Result<()>;
+
+    /// Says how what elements of `label` have under `key` is kept where it is compressed, from the next time it is on.
+    fn set_encoding(&mut self, kind: ElementKind, label: LabelId, key: KeyId, encoding: Encoding) -> Result<()>;
 
     /// Builds an index over the vertices of `label` and keeps it from now on. Returns false if there was one already.
     fn create_index(&mut self, label: LabelId, key: KeyId) -> Result<bool>;

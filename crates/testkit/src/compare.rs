@@ -192,7 +192,7 @@ fn label_picture(view: &dyn GraphView, label: &LabelSchema) -> String {
     let time = label.time.map(|key| schema.key_name(key));
     let property = |p: &PropertySchema| {
         let types: Vec<_> = p.types.iter().map(|t| t.name()).collect();
-        (schema.key_name(p.key), (types, p.cardinality, p.has_meta, p.declared))
+        (schema.key_name(p.key), (types, p.cardinality, p.has_meta, p.declared, p.encoding))
     };
     let properties: BTreeMap<_, _> = label.properties.iter().map(property).collect();
     format!("further {further:?}, ends {ends:?}, time {time:?}, properties {properties:?}")
@@ -208,7 +208,15 @@ fn assert_same_filters(left: &dyn GraphView, right: &dyn GraphView) {
                 for predicate in telling_predicates(left, kind, LabelId(at as u16), &key) {
                     let what = format!("scan of {kind:?} label {} where {key} is {predicate:?}", label.name);
                     let ours = filtered(left, kind, &label.name, &key, &predicate);
-                    assert_equal(&what, &ours, &filtered(right, kind, &label.name, &key, &predicate));
+                    let theirs = filtered(right, kind, &label.name, &key, &predicate);
+                    assert_equal(&what, &ours, &theirs);
+                    if kind == ElementKind::Vertex
+                        && let Some(found) = left.search(LabelId(at as u16), property.key, &predicate).expect("search")
+                    {
+                        let mut found: Vec<_> = found.iter().map(|vertex| format!("{:?}", name(left, *vertex))).collect();
+                        found.sort();
+                        assert_equal(&format!("search instead of a {what}"), &found, &theirs);
+                    }
                 }
             }
         }
@@ -235,7 +243,12 @@ fn telling_predicates(view: &dyn GraphView, kind: ElementKind, label: LabelId, k
         }
         if let Some(text) = value.as_str() {
             let start: String = text.chars().take(2).collect();
-            predicates.push(Predicate::Text(TextTest::StartsWith, start.into()));
+            let end: String = text.chars().skip(1).collect();
+            predicates.push(Predicate::Text(TextTest::StartsWith, start.as_str().into()));
+            predicates.push(Predicate::Text(TextTest::EndsWith, end.as_str().into()));
+            let part = Predicate::Text(TextTest::Contains, end.chars().take(2).collect::<String>().into());
+            predicates.push(Predicate::And(vec![part.clone(), Predicate::Compare(Comparison::Neq, start.into())]));
+            predicates.push(Predicate::Or(vec![part, Predicate::eq(value.clone())]));
         }
         predicates.push(Predicate::Within(vec![value, Value::Int64(1)].into()));
     }

@@ -13,8 +13,9 @@ use std::cell::{Cell as Counter, RefCell};
 use std::mem::discriminant;
 
 use mangrove_graph::{
-    Cardinality, Cell, Direction, EdgeRef, ElementId, ElementKind, Elements, ExternalId, GraphError, GraphView, GraphWrite,
-    Hop, IdSpace, KeyId, NewEdge, PropertyColumn, PropertyValue, Result, Scan, Value, ValueType, VertexId, Wants,
+    Cardinality, Cell, Direction, EdgeRef, ElementId, ElementKind, Elements, Encoding, ExternalId, GraphError, GraphView,
+    GraphWrite, Hop, IdSpace, KeyId, NewEdge, PropertyColumn, PropertyValue, Result, Scan, Value, ValueType, VertexId,
+    Wants,
 };
 
 use crate::compare::{assert_same, scan_edges, scan_vertices};
@@ -87,6 +88,12 @@ pub enum Op {
         key: usize,
         value_type: Option<ValueType>,
         cardinality: Cardinality,
+    },
+    SetEncoding {
+        kind: ElementKind,
+        label: usize,
+        key: usize,
+        encoding: Encoding,
     },
     DeclareTime,
     CreateIndex {
@@ -298,6 +305,10 @@ fn apply(op: &Op, alive: &Alive, graph: &mut dyn GraphWrite) -> Result<Vec<u64>>
         Op::DeclareProperty { kind, label, key, value_type, cardinality } => {
             let (label, key) = (ensure_label(graph, *kind, *label)?, ensure_key(graph, *key)?);
             graph.declare_property(*kind, label, key, *value_type, *cardinality).map(|()| Vec::new())
+        }
+        Op::SetEncoding { kind, label, key, encoding } => {
+            let (label, key) = (ensure_label(graph, *kind, *label)?, ensure_key(graph, *key)?);
+            graph.set_encoding(*kind, label, key, *encoding).map(|()| Vec::new())
         }
         Op::DeclareTime => {
             let label = ensure_label(graph, ElementKind::Edge, EDGE_LABELS.len() - 1)?;

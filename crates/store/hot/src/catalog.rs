@@ -16,8 +16,8 @@ use std::sync::Arc;
 
 use heed::{AnyTls, RoTxn, RwTxn};
 use mangrove_graph::{
-    Cardinality, ElementKind, GraphError, IdSpace, IndexSchema, KeyId, LabelId, LabelSchema, PropertySchema, Result, Schema,
-    TypeSet, ValueType,
+    Cardinality, ElementKind, Encoding, GraphError, IdSpace, IndexSchema, KeyId, LabelId, LabelSchema, PropertySchema,
+    Result, Schema, TypeSet, ValueType,
 };
 
 use crate::fault::{corrupt, lmdb};
@@ -212,7 +212,7 @@ fn label_record(label: &LabelSchema) -> Vec<u8> {
         out.extend_from_slice(&property.key.0.to_le_bytes());
         out.extend_from_slice(&property.types.0.to_le_bytes());
         out.push(property.cardinality as u8);
-        out.push(u8::from(property.has_meta));
+        out.push(u8::from(property.has_meta) | property.encoding.code() << 1);
         out.push(property.declared.map_or(UNDECLARED, |t| t as u8));
     }
     out.extend_from_slice(&(label.further.len() as u32).to_le_bytes());
@@ -283,7 +283,9 @@ impl<'a> Fields<'a> {
             2 => Cardinality::Set,
             _ => return Err(corrupt("a cardinality that is none")),
         };
-        property.has_meta = self.u8()? != 0;
+        let flags = self.u8()?;
+        property.has_meta = flags & 1 != 0;
+        property.encoding = Encoding::from_code(flags >> 1).ok_or_else(|| corrupt("an encoding that is none"))?;
         property.declared = match self.u8()? {
             UNDECLARED => None,
             code => Some(ValueType::from_code(code).ok_or_else(|| corrupt("a declared type that is none"))?),

@@ -5,13 +5,69 @@
 use std::cmp::Ordering;
 use std::ops::Range;
 
-use mangrove_graph::{Comparison, Predicate, Result, Value, ValueType};
+use mangrove_graph::{Comparison, Predicate, Result, TextTest, Value, ValueType};
 use mangrove_segment::column::{Chunk, is_count};
 use mangrove_segment::ints::Ints;
+use mangrove_segment::text::Mode;
 use mangrove_segment::value;
 
 use crate::block::{Block, Body, SLOTS, slots};
 use crate::packed::Packed;
+
+/// What to look for in searchable text, so that all values that match are found; and whether nothing else is.
+struct Patterns<'p> {
+    any: Vec<(Mode, &'p [u8])>,
+    is_exact: bool,
+}
+
+impl<'p> Patterns<'p> {
+    fn of(mode: Mode, text: &'p str) -> Self {
+        Self { any: vec![(mode, text.as_bytes())], is_exact: true }
+    }
+}
+
+/// Nothing if searching does not answer the predicate.
+fn patterns(predicate: &Predicate) -> Option<Patterns<'_>> {
+    match predicate {
+        Predicate::Compare(Comparison::Eq, Value::String(text)) => Some(Patterns::of(Mode::Equal, text)),
+        Predicate::Text(TextTest::StartsWith, text) => Some(Patterns::of(Mode::Prefix, text)),
+        Predicate::Text(TextTest::EndsWith, text) => Some(Patterns::of(Mode::Suffix, text)),
+        Predicate::Text(TextTest::Contains, text) => Some(Patterns::of(Mode::Contains, text)),
+        Predicate::Within(options) => {
+            let any = options.iter().map(|option| option.as_str().map(|text| (Mode::Equal, text.as_bytes())));
+            Some(Patterns { any: any.collect::<Option<_>>()?, is_exact: true })
+        }
+        Predicate::And(parts) => parts.iter().find_map(patterns).map(|found| Patterns { is_exact: false, ..found }),
+        Predicate::Or(parts) => {
+            let parts: Vec<Patterns<'_>> = parts.iter().map(patterns).collect::<Option<_>>()?;
+            let is_exact = parts.iter().all(|part| part.is_exact);
+            Some(Patterns { any: parts.into_iter().flat_map(|part| part.any).collect(), is_exact })
+        }
+        _ => None,
+    }
+}
+
+/// Whether what matches is found in searchable text without reading all of it.
+pub fn is_found(predicate: &Predicate) -> bool {
+    patterns(predicate).is_some()
+}
+
+/// The positions of a searchable chunk whose cells match, a bit each in blocks of 128; nothing if they cannot be found so.
+pub fn found(chunk: &Chunk, predicate: &Predicate) -> Result<Option<Vec<u128>>> {
+    let Some(patterns) = patterns(predicate).filter(|_| chunk.is_searchable()) else { return Ok(None) };
+    let mut blocks = vec![0; chunk.positions().div_ceil(SLOTS)];
+    for (mode, pattern) in patterns.any {
+        chunk.find_text(pattern, mode, &mut blocks)?;
+    }
+    for (at, found) in blocks.iter_mut().enumerate().filter(|_| !patterns.is_exact) {
+        for slot in slots(*found) {
+            if !chunk.cell(at * SLOTS + slot)?.values().any(|value| predicate.matches(value)) {
+                *found &= !(1 << slot);
+            }
+        }
+    }
+    Ok(Some(blocks))
+}
 
 /// The slots `among` those present of which some value matches.
 pub fn passing(block: &Block, predicate: &Predicate, among: u128) -> Result<u128> {
@@ -334,7 +390,7 @@ fn text_matches(block: &Block, test: impl Fn(&str) -> bool) -> Result<u128> {
 
 #[cfg(test)]
 mod tests {
-    use mangrove_graph::{Cell, Date, DateTime, TextTest};
+    use mangrove_graph::{Cell, Date, DateTime};
 
     use super::*;
     use crate::encode;

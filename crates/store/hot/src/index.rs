@@ -142,7 +142,10 @@ struct Part {
 
 impl<'t> Reader<'t> {
     pub fn search(&self, label: LabelId, key: KeyId, predicate: &Predicate) -> Result<Option<Vec<VertexId>>> {
-        let Some(parts) = self.parts(label, key, predicate) else { return Ok(None) };
+        let Some(parts) = self.parts(label, key, predicate) else {
+            let is_text = self.finds_text(label, key, predicate);
+            return is_text.then(|| self.search_text(label, key, predicate)).transpose();
+        };
         let mut found = Vec::new();
         for part in parts.iter().filter(|part| part.from < part.to) {
             self.search_part(label, key, predicate, part, &mut found)?;
@@ -153,7 +156,7 @@ impl<'t> Reader<'t> {
     }
 
     pub fn is_searchable(&self, label: LabelId, key: KeyId, predicate: &Predicate) -> bool {
-        self.parts(label, key, predicate).is_some()
+        self.parts(label, key, predicate).is_some() || self.finds_text(label, key, predicate)
     }
 
     /// The parts of the index that hold all matches; nothing if there is none, or it does not answer this.

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use mangrove_graph::{Cell, EdgeId, EdgeRef, ElementKind, GraphError, LabelId, Result};
+use mangrove_graph::{Cell, EdgeId, EdgeRef, ElementKind, Encoding, GraphError, LabelId, Result};
 use mangrove_segment::adjacency;
 use mangrove_segment::column::{self, POSITIONS};
 use mangrove_segment::names;
@@ -179,10 +179,17 @@ impl<'t> Layers<'t> {
                 }
             }
             if cells.iter().any(|cell| !cell.is_absent()) {
-                sealing.column(column, chunk, |out| column::encode(out, &cells))?;
+                sealing.column(column, chunk, |out| column::encode(out, &cells, self.encoding(column)))?;
             }
         }
         Ok(())
+    }
+
+    /// How the users want it kept.
+    fn encoding(&self, column: Column) -> Encoding {
+        let label = self.reader.schema.label_schema(column.kind, column.label);
+        let property = column.property_key().and_then(|key| label.and_then(|label| label.property(key)));
+        property.map(|property| property.encoding).unwrap_or_default()
     }
 
     fn cells(&self, sealing: &mut Sealing, column: Column, chunk: u64) -> Result<Vec<Cell>> {

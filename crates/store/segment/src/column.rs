@@ -16,6 +16,7 @@
 //! | 7 dictionary | any of the above | codes, a sequence of integers; then a chunk of the distinct cells, sorted |
 //! | 8 ends | | sources, then targets, each a sequence of integers |
 //! | 9 symbols | string, bytes | a table of symbols, and a heap of strings by it |
+//! | 10 searchable | string | a compressed suffix array, as `text` describes |
 //!
 //! A heap is a sequence of integers, one more than there are cells, that says where each begins, and the bytes. The form is the
 //! one that takes the fewest bytes; a dictionary has to save a tenth, since it is read in two steps.
@@ -26,13 +27,14 @@ use std::hash::Hash;
 use std::ops::Range;
 
 use hashbrown::HashMap;
-use mangrove_graph::{Cell, Date, DateTime, Duration, EdgeId, EdgeRef, Result, Uuid, Value, ValueType, VertexId};
+use mangrove_graph::{Cell, Date, DateTime, Duration, EdgeId, EdgeRef, Encoding, Result, Uuid, Value, ValueType, VertexId};
 
 use crate::bits::{self, Bits};
 use crate::corrupt;
 use crate::heap::{self, Heap};
 use crate::ints::{self, Ints};
 use crate::symbols::{self, Symbols};
+use crate::text::{self, Mode, Text};
 use crate::value;
 
 /// Places of a chunk.
@@ -53,6 +55,7 @@ const CELLS: u8 = 6;
 const DICTIONARY: u8 = 7;
 const ENDS: u8 = 8;
 const SYMBOLS: u8 = 9;
+const SEARCHABLE: u8 = 10;
 
 #[derive(Clone, Copy, Debug)]
 pub struct Chunk<'a> {
@@ -76,6 +79,8 @@ enum Body<'a> {
     Bools(Bits<'a>),
     Bytes(Heap<'a>),
     Symbols(Symbols<'a>, Heap<'a>),
+    /// A text of so many strings.
+    Searchable(&'a [u8], usize),
     Cells(Heap<'a>),
     Ends(Ints<'a>, Ints<'a>),
 }
@@ -140,6 +145,7 @@ impl<'a> Chunk<'a> {
             Body::Bools(_) => "bits",
             Body::Bytes(_) => "bytes",
             Body::Symbols(..) => "symbols",
+            Body::Searchable(..) => "searchable",
             Body::Cells(_) => "cells",
             Body::Ends(..) => "ends",
         }
@@ -205,6 +211,7 @@ impl<'a> Chunk<'a> {
             Body::Bools(bits) => Value::Bool(bits.rank(at).is_some()),
             Body::Bytes(heap) => string(of_type()?, heap.get(at)?)?,
             Body::Symbols(symbols, heap) => string(of_type()?, &symbols.decode(heap.get(at)?)?)?,
+            Body::Searchable(text, _) => string(of_type()?, &whole_text(text, at)?)?,
             Body::Cells(heap) => return value::cell(heap.get(at)?),
             Body::Ends(..) => return Err(corrupt("ends of edges are no cells")),
         }))
@@ -254,6 +261,7 @@ impl<'a> Chunk<'a> {
         match self.body {
             Body::Bytes(heap) => heap.get(self.at(rank)?).map(Cow::Borrowed),
             Body::Symbols(symbols, heap) => symbols.decode(heap.get(self.at(rank)?)?).map(Cow::Owned),
+            Body::Searchable(text, _) => whole_text(text, self.at(rank)?).map(Cow::Owned),
             _ => Err(other_form()),
         }
     }
@@ -261,6 +269,14 @@ impl<'a> Chunk<'a> {
     /// Calls `f` with the bytes at consecutive ranks, one after the other; the chunk is one of strings or bytes.
     pub fn each_bytes(&self, ranks: Range<usize>, mut f: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
         let mut decoded = Vec::new();
+        if let Body::Searchable(text, _) = self.body {
+            let text = Text::parse(text).map_err(damaged)?;
+            return ranks.into_iter().try_for_each(|rank| {
+                decoded.clear();
+                text.value_into(self.at(rank)?, &mut decoded).map_err(damaged)?;
+                f(&decoded)
+            });
+        }
         for rank in ranks {
             let at = self.at(rank)?;
             match self.body {
@@ -284,6 +300,7 @@ impl<'a> Chunk<'a> {
         match self.body {
             Body::Bytes(heap) => Ok(heap.get(at)?.cmp(with)),
             Body::Symbols(symbols, heap) => symbols.compare(heap.get(at)?, with),
+            Body::Searchable(text, _) => Ok(whole_text(text, at)?[..].cmp(with)),
             _ => Err(other_form()),
         }
     }
@@ -299,6 +316,35 @@ impl<'a> Chunk<'a> {
         }
         let is_there = low < self.body.len().unwrap_or(0) && self.compare_at(low, to)? == Ordering::Equal;
         Ok(Some((codes, low as i64..low as i64 + i64::from(is_there))))
+    }
+
+    /// Whether any part of its strings is found without reading them.
+    pub fn is_searchable(&self) -> bool {
+        matches!(self.body, Body::Searchable(..))
+    }
+
+    /// Adds the positions whose string matches a pattern, a bit each in blocks of 128; nothing is done if it is not searchable.
+    /// About α steps for each hit (see [`text`](crate::text)).
+    pub fn find_text(&self, pattern: &[u8], mode: Mode, blocks: &mut [u128]) -> Result<()> {
+        let Body::Searchable(text, _) = self.body else { return Ok(()) };
+        let mut ranks = Vec::new();
+        Text::parse(text).and_then(|text| text.find(pattern, mode, &mut ranks)).map_err(damaged)?;
+        // Ranks are in order; so are the positions of those that are there.
+        let (mut ranks, mut first) = (ranks.into_iter().map(|rank| rank as usize).peekable(), 0);
+        for (at, found) in blocks.iter_mut().enumerate() {
+            let mut present = self.present(at);
+            let end = first + present.count_ones() as usize;
+            while let Some(rank) = ranks.next_if(|rank| *rank < end) {
+                // The positions of ranks before it are done with.
+                while first < rank {
+                    present &= present - 1;
+                    first += 1;
+                }
+                *found |= present & present.wrapping_neg();
+            }
+            first = end;
+        }
+        Ok(())
     }
 
     /// Source and target of the edge at a position.
@@ -334,6 +380,7 @@ impl<'a> Body<'a> {
                 let (symbols, rest) = Symbols::split(data)?;
                 Body::Symbols(symbols, Heap::split(rest)?)
             }
+            (SEARCHABLE, Some(ValueType::String)) => Body::Searchable(data, Text::parse(data).map_err(damaged)?.len()),
             (CELLS, None) => Body::Cells(Heap::split(data)?),
             (ENDS, None) => {
                 let (sources, rest) = Ints::split(data)?;
@@ -352,9 +399,20 @@ impl<'a> Body<'a> {
             Body::Uuids(values) => values.len(),
             Body::Bools(bits) => bits.len(),
             Body::Bytes(heap) | Body::Symbols(_, heap) | Body::Cells(heap) => heap.len(),
+            Body::Searchable(_, len) => *len,
             Body::Ends(sources, targets) => return (sources.len() == targets.len()).then_some(sources.len()),
         })
     }
+}
+
+fn damaged(error: text::Corrupt) -> mangrove_graph::GraphError {
+    corrupt(&error.to_string())
+}
+
+fn whole_text(text: &[u8], at: usize) -> Result<Vec<u8>> {
+    let mut out = Vec::new();
+    Text::parse(text).and_then(|text| text.value_into(at, &mut out)).map_err(damaged)?;
+    Ok(out)
 }
 
 /// A value of a type that is kept as bytes.
@@ -413,15 +471,26 @@ fn scaled(float: f64, exponent: u8) -> Option<i64> {
     (fits && unscaled(count as i64, exponent).to_bits() == float.to_bits()).then_some(count as i64)
 }
 
-/// Appends the chunk of these cells, by position.
+/// Appends the chunk of these cells, by position. Where an encoding does not suit them they are kept as by [`Encoding::Auto`].
 ///
 /// # Panics
 /// If there are more than [`POSITIONS`].
-pub fn encode(out: &mut Vec<u8>, cells: &[Cell]) {
+pub fn encode(out: &mut Vec<u8>, cells: &[Cell], encoding: Encoding) {
     assert!(cells.len() <= POSITIONS);
     let there: Vec<&Cell> = cells.iter().filter(|cell| !cell.is_absent()).collect();
-    let content = Content::of(&there);
-    let content = dictionary(&there, &content).unwrap_or(content);
+    let content = match encoding {
+        Encoding::Searchable { sampling_log2 } => searchable(&there, sampling_log2),
+        _ => None,
+    };
+    let content = content.unwrap_or_else(|| {
+        let content = Content::of(&there, encoding);
+        let worth = match encoding {
+            Encoding::Plain | Encoding::Symbols => return content,
+            Encoding::Dictionary => f64::INFINITY,
+            _ => DICTIONARY_WORTH,
+        };
+        dictionary(&there, &content, worth).unwrap_or(content)
+    });
     header(out, &content, cells.len(), there.len());
     if there.len() < cells.len() {
         let flags: Vec<bool> = cells.iter().map(|cell| !cell.is_absent()).collect();
@@ -470,15 +539,17 @@ fn raw_bytes(value: &Value) -> &[u8] {
 }
 
 /// Byte strings as they are, or by symbols, if that saves a tenth: it is slower to read.
-fn strings(all: &Vec<&[u8]>) -> (u8, Vec<u8>) {
+fn strings(all: &Vec<&[u8]>, encoding: Encoding) -> (u8, Vec<u8>) {
     let plain = heap::bytes(all.iter().copied());
-    if all.iter().map(|string| string.len()).sum::<usize>() < SYMBOLS_FROM {
+    let wanted = encoding == Encoding::Symbols;
+    let is_short = all.iter().map(|string| string.len()).sum::<usize>() < SYMBOLS_FROM;
+    if encoding == Encoding::Plain || is_short && !wanted {
         return (BYTES, plain);
     }
     let (mut bytes, encoded) = symbols::encode(all);
     let table_len = bytes.len();
     bytes.extend(heap::bytes(encoded.iter().map(|string| &string[..])));
-    let pays = (bytes.len() as f64) < DICTIONARY_WORTH * plain.len() as f64;
+    let pays = wanted || (bytes.len() as f64) < DICTIONARY_WORTH * plain.len() as f64;
     // What cannot be read back must never be stored, whatever a library does.
     let table = Symbols::split(&bytes[..table_len]).map(|(table, _)| table);
     let is_read_back = |table: &Symbols<'_>| {
@@ -487,20 +558,36 @@ fn strings(all: &Vec<&[u8]>) -> (u8, Vec<u8>) {
     if pays && table.is_ok_and(|table| is_read_back(&table)) { (SYMBOLS, bytes) } else { (BYTES, plain) }
 }
 
+/// Strings as a searchable text; nothing if not all cells are strings, or they are too many for one.
+fn searchable(cells: &[&Cell], sampling_log2: u8) -> Option<Content> {
+    let string = |cell: &&Cell| match cell {
+        Cell::One(Value::String(text)) => Some(text.as_bytes().len() + 1),
+        _ => None,
+    };
+    let symbols: usize = cells.iter().map(string).sum::<Option<usize>>()?;
+    if symbols > text::SYMBOLS_MAX {
+        return None;
+    }
+    let values: Vec<&[u8]> = cells.iter().flat_map(|cell| cell.values()).map(raw_bytes).collect();
+    let mut bytes = Vec::new();
+    text::encode(&values, text::Options { sampling: 1 << sampling_log2 }, &mut bytes);
+    Some(Content { form: SEARCHABLE, value_type: Some(ValueType::String), exponent: 0, bytes })
+}
+
 impl Content {
     /// Without a dictionary.
-    fn of(cells: &[&Cell]) -> Self {
+    fn of(cells: &[&Cell], encoding: Encoding) -> Self {
         let plain = |cell: &&Cell| if let Cell::One(value) = cell { Some(value.value_type()) } else { None };
         let first = cells.first().and_then(plain);
         let common = first.filter(|t| cells.iter().all(|cell| plain(cell) == Some(*t)));
-        common.and_then(|t| Self::typed(t, cells)).unwrap_or_else(|| {
+        common.and_then(|t| Self::typed(t, cells, encoding)).unwrap_or_else(|| {
             let bytes: Vec<Vec<u8>> = cells.iter().map(|cell| value::cell_bytes(cell)).collect();
             Self { form: CELLS, bytes: heap::bytes(bytes.iter().map(|bytes| &bytes[..])), ..Self::default() }
         })
     }
 
     /// Nothing if a value would lose something.
-    fn typed(t: ValueType, cells: &[&Cell]) -> Option<Self> {
+    fn typed(t: ValueType, cells: &[&Cell], encoding: Encoding) -> Option<Self> {
         let values = || cells.iter().filter_map(|cell| cell.values().next());
         let content = |form, exponent, bytes| Some(Self { form, value_type: Some(t), exponent, bytes });
         match t {
@@ -522,7 +609,7 @@ impl Content {
                 content(PLAIN, 0, values().flat_map(uuid).collect())
             }
             ValueType::String | ValueType::Bytes => {
-                let (form, bytes) = strings(&values().map(raw_bytes).collect());
+                let (form, bytes) = strings(&values().map(raw_bytes).collect(), encoding);
                 content(form, 0, bytes)
             }
             _ => None,
@@ -557,18 +644,18 @@ impl Content {
 }
 
 /// The cells by code, if that takes less.
-fn dictionary(cells: &[&Cell], content: &Content) -> Option<Content> {
+fn dictionary(cells: &[&Cell], content: &Content, worth: f64) -> Option<Content> {
     let values = || cells.iter().filter_map(|cell| cell.values().next());
     let (codes, firsts) = match content.form {
-        INTS => codes_of(&values().map(count_of).collect::<Vec<_>>(), content),
+        INTS => codes_of(&values().map(count_of).collect::<Vec<_>>(), content, worth),
         SCALED | PLAIN if content.value_type != Some(ValueType::Uuid) => {
-            codes_of(&values().map(|value| value.as_f64().map(f64::to_bits)).collect::<Vec<_>>(), content)
+            codes_of(&values().map(|value| value.as_f64().map(f64::to_bits)).collect::<Vec<_>>(), content, worth)
         }
         BYTES | SYMBOLS if content.value_type == Some(ValueType::String) => {
-            codes_of(&values().map(Value::as_str).collect::<Vec<_>>(), content)
+            codes_of(&values().map(Value::as_str).collect::<Vec<_>>(), content, worth)
         }
         BITS => None,
-        _ => codes_of(&cells.iter().map(|cell| value::cell_bytes(cell)).collect::<Vec<_>>(), content),
+        _ => codes_of(&cells.iter().map(|cell| value::cell_bytes(cell)).collect::<Vec<_>>(), content, worth),
     }?;
     let mut order: Vec<usize> = (0..firsts.len()).collect();
     order.sort_by(|a, b| sort_order(cells[firsts[*a]], cells[firsts[*b]]).then(firsts[*a].cmp(&firsts[*b])));
@@ -577,25 +664,25 @@ fn dictionary(cells: &[&Cell], content: &Content) -> Option<Content> {
     let mut bytes = Vec::new();
     ints::encode(&mut bytes, &codes.iter().map(|code| place[*code as usize]).collect::<Vec<_>>());
     let sorted: Vec<&Cell> = order.iter().map(|code| cells[firsts[*code]]).collect();
-    let inner = Content::of(&sorted);
+    let inner = Content::of(&sorted, Encoding::Auto);
     header(&mut bytes, &inner, sorted.len(), sorted.len());
     bytes.extend_from_slice(&inner.bytes);
-    let pays = (bytes.len() as f64) < DICTIONARY_WORTH * content.bytes.len() as f64;
+    let pays = (bytes.len() as f64) < worth * content.bytes.len() as f64;
     pays.then_some(Content { form: DICTIONARY, value_type: content.value_type, exponent: 0, bytes })
 }
 
 /// Of each key the number of the first one equal to it, and where those are; nothing if it is clear that their codes save nothing.
-fn codes_of<K: Eq + Hash>(keys: &[K], content: &Content) -> Option<(Vec<u32>, Vec<usize>)> {
+fn codes_of<K: Eq + Hash>(keys: &[K], content: &Content, worth: f64) -> Option<(Vec<u32>, Vec<usize>)> {
     let mut known: HashMap<&K, u32> = HashMap::new();
     let (mut codes, mut firsts) = (Vec::with_capacity(keys.len()), Vec::new());
-    let worth = DICTIONARY_WORTH * 8.0 * content.bytes.len() as f64;
+    let worth = worth * 8.0 * content.bytes.len() as f64;
     for (at, key) in keys.iter().enumerate() {
         let code = *known.entry(key).or_insert(firsts.len() as u32);
         if code as usize == firsts.len() {
             firsts.push(at);
             // The bits of the codes alone, once they grow by one; and with this many distinct keys it never pays.
             let too_wide = firsts.len().is_power_of_two() && f64::from(firsts.len().ilog2()) * keys.len() as f64 > worth;
-            if too_wide || firsts.len() * 2 > keys.len() {
+            if too_wide || worth.is_finite() && firsts.len() * 2 > keys.len() {
                 return None;
             }
         }
@@ -669,6 +756,11 @@ mod tests {
         prop_oneof![2 => uniform, 1 => prop::collection::vec(any_cell, 0..100)]
     }
 
+    fn encoding() -> impl Strategy<Value = Encoding> {
+        const NAMES: [&str; 6] = ["auto", "plain", "dictionary", "symbols", "searchable", "searchable:4"];
+        prop::sample::select(&NAMES[..]).prop_map(|name| Encoding::parse(name).unwrap())
+    }
+
     /// Equal to the bit: NaN is itself, and zero is not minus zero.
     fn same(a: &Cell, b: &Cell) -> bool {
         value::cell_bytes(a) == value::cell_bytes(b)
@@ -676,9 +768,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn chunks_give_back_their_cells(cells in cells()) {
+        fn chunks_give_back_their_cells(cells in cells(), encoding in encoding()) {
             let mut bytes = Vec::new();
-            encode(&mut bytes, &cells);
+            encode(&mut bytes, &cells, encoding);
             let chunk = Chunk::parse(&bytes).unwrap();
             prop_assert_eq!(chunk.positions(), cells.len());
             prop_assert_eq!(chunk.len(), cells.iter().filter(|cell| !cell.is_absent()).count());
@@ -705,11 +797,11 @@ mod tests {
 
         #[test]
         fn damaged_chunks_are_refused_or_read(
-            cells in cells(), flips in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4),
+            cells in cells(), encoding in encoding(), flips in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4),
             cut in any::<prop::sample::Index>(),
         ) {
             let mut bytes = Vec::new();
-            encode(&mut bytes, &cells);
+            encode(&mut bytes, &cells, encoding);
             for (at, byte) in flips {
                 let at = at.index(bytes.len());
                 bytes[at] = byte;
@@ -728,7 +820,7 @@ mod tests {
     fn the_form_is_what_takes_least() {
         let form = |values: &mut dyn Iterator<Item = Value>| {
             let mut bytes = Vec::new();
-            encode(&mut bytes, &values.map(Cell::One).collect::<Vec<_>>());
+            encode(&mut bytes, &values.map(Cell::One).collect::<Vec<_>>(), Encoding::Auto);
             (Chunk::parse(&bytes).unwrap().form(), bytes.len())
         };
         let text = |n: u32| format!("the lantern of meadow {n}");
@@ -742,10 +834,56 @@ mod tests {
     }
 
     #[test]
+    fn the_form_can_be_chosen() {
+        let texts: Vec<Cell> = (0..300).map(|n| Cell::One(Value::string(format!("lantern {}", n % 200)))).collect();
+        let numbers: Vec<Cell> = (0..300).map(|n| Cell::One(Value::from(n))).collect();
+        for (encoding, of_texts, of_numbers) in [
+            (Encoding::Auto, "bytes", "integers"),
+            (Encoding::Plain, "bytes", "integers"),
+            (Encoding::Dictionary, "dictionary", "dictionary"),
+            (Encoding::Symbols, "symbols", "integers"),
+            (Encoding::Searchable { sampling_log2: 5 }, "searchable", "integers"),
+        ] {
+            for (cells, form) in [(&texts, of_texts), (&numbers, of_numbers)] {
+                let mut bytes = Vec::new();
+                encode(&mut bytes, cells, encoding);
+                assert_eq!(Chunk::parse(&bytes).unwrap().form(), form, "{encoding}");
+            }
+        }
+    }
+
+    #[test]
+    fn parts_of_texts_are_found() {
+        let text = |n: usize| (n % 3 != 1).then(|| format!("{} lantern {}", ["red", "green"][n % 2], n * n));
+        let cells: Vec<Cell> =
+            (0..1000).map(|n| text(n).map_or(Cell::Absent, |text| Cell::One(Value::string(text)))).collect();
+        let mut bytes = Vec::new();
+        encode(&mut bytes, &cells, Encoding::parse("searchable").unwrap());
+        let chunk = Chunk::parse(&bytes).unwrap();
+        type Test = fn(&str, &str) -> bool;
+        let modes: [(Mode, Test); 4] = [
+            (Mode::Equal, |text, part| text == part),
+            (Mode::Prefix, |text, part| text.starts_with(part)),
+            (Mode::Suffix, |text, part| text.ends_with(part)),
+            (Mode::Contains, |text, part| text.contains(part)),
+        ];
+        for pattern in ["red", "lantern 4", "16", "red lantern 16", "green lantern 81", "blue", ""] {
+            for (mode, test) in modes {
+                let mut blocks = [0u128; 8];
+                chunk.find_text(pattern.as_bytes(), mode, &mut blocks).unwrap();
+                for n in 0..1000 {
+                    let expected = text(n).is_some_and(|text| test(&text, pattern));
+                    assert_eq!(blocks[n / 128] >> (n % 128) & 1 == 1, expected, "{pattern} {mode:?} {n}");
+                }
+            }
+        }
+    }
+
+    #[test]
     fn what_repeats_or_is_regular_takes_little() {
         let size = |cells: Vec<Cell>| {
             let mut bytes = Vec::new();
-            encode(&mut bytes, &cells);
+            encode(&mut bytes, &cells, Encoding::Auto);
             bytes.len()
         };
         let n = 10_000usize;

@@ -6,6 +6,7 @@
 //!   adjacency   the edges of 65,536 vertices, of one label      ├─ chunks: parts that are read without unpacking
 //!   names       elements by the ids users know                 ─┘
 //!   ints, bits, heap, symbols   sequences of integers, sets of positions, byte strings, compressed ones: what chunks are made of
+//!   text        strings as a compressed suffix array
 //!   value       values and cells as bytes
 //! ```
 //! Invariants
@@ -24,6 +25,7 @@ mod heap;
 pub mod ints;
 pub mod names;
 mod symbols;
+pub mod text;
 pub mod value;
 
 use mangrove_graph::GraphError;

@@ -1,8 +1,9 @@
 //! Snapshots and transactions over the tiers; today there is one.
 
 use mangrove_graph::{
-    Adjacency, Cardinality, Cell, EdgeId, EdgeRef, ElementId, ElementKind, Elements, ExternalId, GraphView, GraphWrite, Hop,
-    KeyId, LabelId, NewEdge, Predicate, PropertyColumn, Result, Scan, ScanCursor, Schema, Statistics, ValueType, VertexId,
+    Adjacency, Cardinality, Cell, EdgeId, EdgeRef, ElementId, ElementKind, Elements, Encoding, ExternalId, GraphView,
+    GraphWrite, Hop, KeyId, LabelId, NewEdge, Predicate, PropertyColumn, Result, Scan, ScanCursor, Schema, Statistics,
+    ValueType, VertexId,
 };
 use mangrove_hot::{Bulk, HotSnapshot, HotTransaction};
 
@@ -115,6 +116,7 @@ impl GraphWrite for Transaction {
             kind: ElementKind, label: LabelId, key: KeyId, value_type: Option<ValueType>, cardinality: Cardinality
         ) -> Result<()>;
         declare_time(label: LabelId, key: KeyId) -> Result<()>;
+        set_encoding(kind: ElementKind, label: LabelId, key: KeyId, encoding: Encoding) -> Result<()>;
         create_index(label: LabelId, key: KeyId) -> Result<bool>;
         drop_index(label: LabelId, key: KeyId) -> Result<bool>;
     }

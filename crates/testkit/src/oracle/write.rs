@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use mangrove_graph::{
-    Cardinality, Cell, EdgeId, EdgeRef, ElementId, ElementKind, Elements, ExternalId, GraphError, GraphView, GraphWrite,
-    IndexSchema, KeyId, LabelId, LabelSchema, NewEdge, PropertyColumn, PropertySchema, PropertyValue, Result, Value,
-    ValueType, VertexId,
+    Cardinality, Cell, EdgeId, EdgeRef, ElementId, ElementKind, Elements, Encoding, ExternalId, GraphError, GraphView,
+    GraphWrite, IndexSchema, KeyId, LabelId, LabelSchema, NewEdge, PropertyColumn, PropertySchema, PropertyValue, Result,
+    Value, ValueType, VertexId,
 };
 
 use super::{Edge, Oracle, Vertex};
@@ -153,6 +153,13 @@ impl GraphWrite for Oracle {
             return Err(GraphError::Invalid(format!("{name} has edges already, so its time can no longer be declared")));
         }
         self.label_mut(ElementKind::Edge, label).time = Some(key);
+        Ok(())
+    }
+
+    fn set_encoding(&mut self, kind: ElementKind, label: LabelId, key: KeyId, encoding: Encoding) -> Result<()> {
+        self.label_exists(kind, label)?;
+        self.key_exists(key)?;
+        self.label_mut(kind, label).property_mut(key).encoding = encoding;
         Ok(())
     }
 

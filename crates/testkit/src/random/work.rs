@@ -1,6 +1,6 @@
 //! Random lists of operations.
 
-use mangrove_graph::{Cardinality, ElementKind};
+use mangrove_graph::{Cardinality, ElementKind, Encoding};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
@@ -66,6 +66,8 @@ fn removing() -> impl Strategy<Value = Op> {
     ]
 }
 
+const ENCODINGS: [&str; 6] = ["searchable", "searchable:2", "dictionary", "symbols", "plain", "auto"];
+
 fn describing() -> impl Strategy<Value = Op> {
     let declared = option::of(prop::sample::select(&SIMPLE_TYPES[..7]));
     let cardinality = prop::sample::select(&[Cardinality::Single, Cardinality::List, Cardinality::Set][..]);
@@ -73,6 +75,9 @@ fn describing() -> impl Strategy<Value = Op> {
         3 => (vertex_label(), key()).prop_map(|(label, key)| Op::CreateIndex { label, key }),
         1 => (vertex_label(), key()).prop_map(|(label, key)| Op::DropIndex { label, key }),
         3 => Just(Op::DeclareTime),
+        4 => (kind(), vertex_label(), key(), prop::sample::select(&ENCODINGS[..])).prop_map(
+            |(kind, label, key, name)| Op::SetEncoding { kind, label, key, encoding: Encoding::parse(name).unwrap_or_default() }
+        ),
         1 => (kind(), vertex_label(), key(), declared, cardinality).prop_map(
             |(kind, label, key, value_type, cardinality)| Op::DeclareProperty { kind, label, key, value_type, cardinality }
         ),

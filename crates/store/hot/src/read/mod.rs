@@ -4,6 +4,7 @@ mod find;
 mod properties;
 mod scan;
 mod sealed;
+mod search;
 mod topology;
 
 pub(crate) use find::{external, labels as further, word};

@@ -4,7 +4,7 @@ use mangrove_graph::{EdgeRef, ElementKind, LabelId, Predicate, Result, Scan, Sca
 use mangrove_segment::column::Chunk;
 
 use super::Reader;
-use crate::block::{Block, SLOTS, slots};
+use crate::block::{Block, Body, SLOTS, slots};
 use crate::encode::ones;
 use crate::filter;
 use crate::key::{Column, KeyBytes, block_slot, edge_at, vertex_at};
@@ -100,7 +100,7 @@ impl<'t> Reader<'t> {
         let mut filters = Vec::with_capacity(scan.filters.len());
         for filter in &scan.filters {
             schema.property(filter.key)?;
-            filters.push((self.column(Column::property(kind, label, filter.key)), &filter.predicate));
+            filters.push(ColumnFilter::new(self.column(Column::property(kind, label, filter.key)), &filter.predicate));
         }
         let further = (members == Members::Carriers)
             .then(|| (self.column(Column::further(label)), scan.labels.as_deref().unwrap_or_default()));
@@ -161,6 +161,11 @@ impl<'t> ColumnWalk<'t> {
         let Some((key, bytes)) = self.walk.seek(KeyBytes::new(&[&self.column.key(block)]), 2)? else { return Ok(None) };
         let (column, at) = Column::parse(key)?;
         Ok((column == self.column).then_some((at, bytes)))
+    }
+
+    /// The first block of the tables from `block` on, whatever is sealed of it.
+    pub fn table_block_from(&mut self, block: u64) -> Result<Option<(u64, Block<'t>)>> {
+        self.table_from(block)?.map(|found| self.parsed(found)).transpose()
     }
 
     fn parsed(&self, found: (u64, &'t [u8])) -> Result<(u64, Block<'t>)> {
@@ -235,9 +240,40 @@ impl<'t> ColumnWalk<'t> {
     }
 }
 
+/// What the cells of a column are to match.
+struct ColumnFilter<'s, 't> {
+    column: ColumnWalk<'t>,
+    predicate: &'s Predicate,
+    /// Of the last searchable chunk met, its number and that of its segment, what matches in it, if that can be told so.
+    found: Option<(u64, u64, Option<Vec<u128>>)>,
+}
+
+impl<'s, 't> ColumnFilter<'s, 't> {
+    fn new(column: ColumnWalk<'t>, predicate: &'s Predicate) -> Self {
+        Self { column, predicate, found: None }
+    }
+
+    /// The slots of a block that pass.
+    fn passing(&mut self, block: u64, among: u128) -> Result<u128> {
+        let Some(cells) = self.column.block_at(block)? else { return Ok(0) };
+        if let (Body::Sealed(chunk, _), Some((number, segment, _))) = (cells.body, self.column.chunk)
+            && chunk.is_searchable()
+        {
+            if self.found.as_ref().is_none_or(|(n, s, _)| (*n, *s) != (number, segment)) {
+                self.found = Some((number, segment, filter::found(&chunk, self.predicate)?));
+            }
+            if let Some((_, _, Some(found))) = &self.found {
+                let here = found.get((block % BLOCKS) as usize).copied().unwrap_or(0);
+                return Ok(here & cells.present & among);
+            }
+        }
+        filter::passing(&cells, self.predicate, among)
+    }
+}
+
 struct LabelScanner<'s, 't> {
     alive: ColumnWalk<'t>,
-    filters: Vec<(ColumnWalk<'t>, &'s Predicate)>,
+    filters: Vec<ColumnFilter<'s, 't>>,
     further: Option<(ColumnWalk<'t>, &'s [LabelId])>,
 }
 
@@ -250,14 +286,11 @@ impl<'t> LabelScanner<'_, 't> {
         if block == first {
             passing &= !ones(slot);
         }
-        for (column, predicate) in &mut self.filters {
+        for filter in &mut self.filters {
             if passing == 0 {
                 break;
             }
-            passing = match column.block_at(block)? {
-                Some(cells) => filter::passing(&cells, predicate, passing)?,
-                None => 0,
-            };
+            passing = filter.passing(block, passing)?;
         }
         if let Some((column, wanted)) = &mut self.further
             && passing != 0

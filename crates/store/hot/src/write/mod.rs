@@ -16,9 +16,9 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 use mangrove_graph::{
-    Adjacency, Cardinality, Cell, EdgeId, EdgeRef, ElementId, ElementKind, Elements, ExternalId, GraphError, GraphView,
-    GraphWrite, Hop, IdSpace, KeyId, LabelId, LabelSchema, NewEdge, Predicate, PropertyColumn, Result, Scan, ScanCursor,
-    Schema, Statistics, ValueType, VertexId,
+    Adjacency, Cardinality, Cell, EdgeId, EdgeRef, ElementId, ElementKind, Elements, Encoding, ExternalId, GraphError,
+    GraphView, GraphWrite, Hop, IdSpace, KeyId, LabelId, LabelSchema, NewEdge, Predicate, PropertyColumn, Result, Scan,
+    ScanCursor, Schema, Statistics, ValueType, VertexId,
 };
 
 use crate::block::SLOTS;
@@ -261,6 +261,13 @@ impl GraphWrite for HotTransaction {
 
     fn declare_time(&mut self, label: LabelId, key: KeyId) -> Result<()> {
         self.fix_time(label, key)
+    }
+
+    fn set_encoding(&mut self, kind: ElementKind, label: LabelId, key: KeyId, encoding: Encoding) -> Result<()> {
+        self.label_exists(kind, label)?;
+        self.key_exists(key)?;
+        self.label_mut(kind, label).property_mut(key).encoding = encoding;
+        Ok(())
     }
 
     fn create_index(&mut self, label: LabelId, key: KeyId) -> Result<bool> {
