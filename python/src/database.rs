@@ -5,7 +5,7 @@ use std::sync::{PoisonError, RwLock};
 
 use mangrove::graph::{GraphView, LabelId, LabelSchema, Schema};
 use mangrove::ingest::IngestOptions;
-use mangrove::{Cardinality, CrewOptions, Durability, ElementKind, ExportFormat, IdSpace, OpenOptions, ValueType};
+use mangrove::{Cardinality, CrewOptions, Durability, ElementKind, Encoding, ExportFormat, IdSpace, OpenOptions, ValueType};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
@@ -299,6 +299,8 @@ impl Database {
     /// * `on_error` — `"fail"`, or `"skip"`: load the rest and write the rows left out to `rejects` (`rejects.csv`).
     /// * `compact` — whether what was loaded is compressed into a segment, as `compact()` does; by default if it is more than
     ///   16 MB, and all there is.
+    /// * `searchable` — properties whose text is kept so that any part of it is found without an index, as
+    ///   `set_encoding(…, "searchable")` does: a list of `"Label.key"`, or `["all"]`.
     /// * `progress` — a callable that is told (rows, bytes done, bytes in all) now and then; by default a line on a terminal,
     ///   with `False` nothing.
     ///
@@ -313,7 +315,7 @@ impl Database {
     /// 358
     #[pyo3(signature = (
         *files, nodes=None, edges=None, format="auto", mapping=None, edge_time=None, on_error="fail", rejects=None, compact=None,
-        progress=None
+        searchable=None, progress=None
     ))]
     #[allow(clippy::too_many_arguments)] // Python's keyword arguments are a struct with defaults
     fn load<'py>(
@@ -328,6 +330,7 @@ impl Database {
         on_error: &str,
         rejects: Option<PathBuf>,
         compact: Option<bool>,
+        searchable: Option<Vec<String>>,
         progress: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let inner = self.handle()?;
@@ -336,6 +339,7 @@ impl Database {
         options.edge_time = edge_time;
         options.on_error = load::on_error(on_error, rejects)?;
         options.compact = compact;
+        options.searchable = searchable.unwrap_or_default();
         let line = progress_line(py, progress)?;
         let mut listening = Listening::new(line.as_ref().map(|line| line.clone().unbind()));
         let outcome = raised(py.detach(|| inner.load(&options, &mut listening)));
@@ -371,6 +375,23 @@ impl Database {
     fn drop_index(&self, py: Python<'_>, label: &str, key: &str) -> PyResult<bool> {
         let inner = self.handle()?;
         raised(py.detach(|| inner.drop_index(label, key)))
+    }
+
+    /// Says how what vertices or edges of `label` have under `key` is kept where it is compressed, from the next time it is
+    /// (`compact()` does it at once): `"auto"` (what takes least), `"plain"`, `"dictionary"`, `"symbols"` (text by its frequent
+    /// parts), or `"searchable"`: text of which any part is found without an index; `"searchable:8"` is faster and larger,
+    /// `"searchable:128"` smaller and slower than the 32 meant otherwise.
+    ///
+    /// >>> db.set_encoding("airport", "code", "searchable")
+    /// >>> _ = db.compact()
+    /// >>> db.query("g.V().has('airport', 'code', containing('F')).values('code')").to_list()
+    /// ['DFW']
+    fn set_encoding(&self, py: Python<'_>, label: &str, key: &str, encoding: &str) -> PyResult<()> {
+        let inner = self.handle()?;
+        let Some(parsed) = Encoding::parse(encoding) else {
+            return Err(choice("encoding", encoding, &Encoding::NAMES));
+        };
+        raised(py.detach(|| inner.set_encoding(label, key, parsed)))
     }
 
     /// Lets queries run `function(params, value)` with `call(name)`: `params` is the dict of the call's parameters, `value` what

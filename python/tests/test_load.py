@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import threading
+import time
 
 import numpy as np
 import pandas as pd
@@ -175,6 +176,34 @@ def test_a_load_is_compressed_on_request(empty, tmp_path):
     assert empty.query("g.V(7).values('born')").one() == 1807
     empty.query("g.V(7).property('born', 5)")
     assert empty.query("g.V().values('born').sum()").one() == sum(range(1800, 2100)) - 1807 + 5
+
+
+def test_text_can_be_searchable_and_sealing_is_told(tmp_path):
+    with pytest.raises(ValueError, match="seal_mb"):
+        mg.open(tmp_path / "wrong.mg", seal_mb=-1)
+    with mg.open(tmp_path / "texts.mg", seal_mb=0.1) as db:
+        (tmp_path / "note.csv").write_text("id,text\n" + "".join(f"{i},the lantern {i * i} of meadow {i % 7}\n" for i in range(3000)))
+        db.load(nodes={"note": tmp_path / "note.csv"}, searchable=["note.text"], compact=True)
+        found = db.query("g.V().has('note', 'text', containing('rn 1444 of')).id()").to_list()
+        assert found == [38]
+        with pytest.raises(ValueError, match="encoding is one of"):
+            db.set_encoding("note", "text", "zip")
+        db.set_encoding("note", "text", "symbols")
+        db.compact()
+        assert db.query("g.V().has('note', 'text', containing('rn 1444 of')).id()").to_list() == [38]
+        for batch in range(200):
+            db.query("g.inject(range).unfold().as('i').addV('more').property(id, select('i'))", range=list(range(10_000 + 100 * batch, 10_100 + 100 * batch)))
+            if len(db.stats()["segments"]) > 1:
+                break
+        for _ in range(1000):
+            stats = db.stats()
+            if len(stats["segments"]) > 1 or stats["sealing_error"]:
+                break
+            time.sleep(0.05)
+        assert stats["sealing_error"] is None
+        assert len(stats["segments"]) > 1
+        assert sum(stats["segments"]) == stats["segment_bytes"]
+        assert db.check() == []
 
 
 def test_progress_is_told_and_control_c_stops_a_load(empty, tmp_path):

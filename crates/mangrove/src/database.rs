@@ -12,6 +12,7 @@ use mangrove_query::gremlin::error::suggest;
 use mangrove_query::{CancelToken, Crew, CrewOptions, Explanation, Graph, Parameters, Procedure, Profile, Query};
 use mangrove_snapshot::{Bulk, CheckReport, Patience, Snapshot, StoreStats, Writer};
 
+use crate::encode;
 use crate::error::{ExportError, LoadError, OpenError, QueryError, StoreError};
 use crate::guard::{self, Bug};
 use crate::ingestion::Ingestion;
@@ -19,7 +20,7 @@ use crate::memory::Memory;
 use crate::open::{self, Shared};
 use crate::stream::{ResultStream, Rows};
 use crate::transaction::Transaction;
-use crate::{OpenOptions, QueryOptions};
+use crate::{Encoding, OpenOptions, QueryOptions};
 
 /// A property graph in a directory.
 ///
@@ -205,6 +206,7 @@ impl Database {
         progress: &mut dyn Progress,
     ) -> Result<LoadReport, LoadError> {
         let report = mangrove_ingest::load(bulk.graph(), options, progress)?;
+        encode::make_searchable(bulk.graph(), &options.searchable)?;
         progress.update(&compacting(&report));
         bulk.commit(&|| self.cancel.is_cancelled() || progress.cancelled())?;
         Ok(report)
@@ -217,6 +219,7 @@ impl Database {
         progress: &mut dyn Progress,
     ) -> Result<LoadReport, LoadError> {
         let report = mangrove_ingest::load(&mut transaction, options, progress)?;
+        encode::make_searchable(&mut transaction, &options.searchable)?;
         transaction.commit()?;
         if options.compact == Some(true) {
             progress.update(&compacting(&report));
@@ -263,6 +266,12 @@ impl Database {
             let key = graph.ensure_key(key)?;
             Ok(graph.declare_property(kind, label, key, value_type, cardinality)?)
         })
+    }
+
+    /// Says how what vertices or edges of `label` have under `key` is kept where it is compressed, from the next time it is: at the
+    /// latest by [`compact`](Self::compact). With [`Encoding::Searchable`], any part of a text is found without an index.
+    pub fn set_encoding(&self, label: &str, key: &str, encoding: Encoding) -> Result<(), StoreError> {
+        self.writing("setting an encoding", |graph| encode::set(graph, label, key, encoding))
     }
 
     /// Makes `key` the time of edges of `label`: a vertex's edges of that label come in its order. Only while there are none.
@@ -327,7 +336,7 @@ impl Database {
     }
 
     /// Moves all that is stored into one compressed segment, which is queried in place, and gives its size in bytes. Others read
-    /// meanwhile; whoever wants to write waits. A crash leaves the database as it was, or compacted.
+    /// and write meanwhile. A crash leaves the database as it was, or compacted.
     pub fn compact(&self) -> Result<u64, StoreError> {
         let patience = Patience { timeout: None, cancelled: &|| self.cancel.is_cancelled() };
         self.guarded(&|| "compacting the database".into(), || {

@@ -30,7 +30,9 @@
 pub mod arrow;
 pub mod cli;
 mod database;
+
 pub mod describe;
+mod encode;
 pub mod error;
 pub mod guard;
 mod ingestion;
@@ -48,7 +50,7 @@ pub use mangrove_graph as graph;
 
 pub use database::Database;
 pub use error::{Bug, ExportError, LoadError, OpenError, QueryError, QueryErrorKind, StoreError};
-pub use graph::{Cardinality, ElementKind, GraphError, IdSpace, Schema, Value, ValueType};
+pub use graph::{Cardinality, ElementKind, Encoding, GraphError, IdSpace, Schema, Value, ValueType};
 pub use ingestion::Ingestion;
 pub use mangrove_ingest as ingest;
 pub use mangrove_ingest::{ExportFormat, ExportReport, LoadOptions, LoadReport, Progress};

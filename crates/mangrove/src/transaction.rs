@@ -97,7 +97,11 @@ impl Transaction {
     /// Loads files and tables as part of the transaction.
     pub fn load(&mut self, options: &LoadOptions, progress: &mut dyn Progress) -> Result<LoadReport, LoadError> {
         let inner = self.inner.as_mut().ok_or(LoadError::Aborted)?;
-        let load = || Ok(mangrove_ingest::load(inner, options, progress)?);
+        let load = || {
+            let report = mangrove_ingest::load(inner, options, progress)?;
+            crate::encode::make_searchable(inner, &options.searchable)?;
+            Ok(report)
+        };
         let outcome = guard::run(&self.shared.reports, &|| "loading in a transaction".into(), load);
         self.abort_on_error(outcome)
     }

@@ -285,6 +285,16 @@ fn a_large_load_is_compressed_unless_told_otherwise() {
     for db in ["asked.mg", "large.mg"] {
         place.mangrove(&["check", db]).succeeded();
     }
+    place.mangrove(&["compact", "large.mg", "--encode", "thing.text=searchable:64"]).succeeded();
+    let part = "g.V().has('thing', 'text', containing('ng lo')).count()";
+    assert_eq!(place.json("large.mg", part), ["9000"]);
+    assert!(place.mangrove(&["stats", "large.mg"]).succeeded().stdout.contains("searchable"));
+    place.mangrove(&["compact", "large.mg", "--encode", "thing.text=zip"]).failed(2, &["searchable"]);
+    place.mangrove(&["compact", "large.mg", "--encode", "thing.txt=plain"]).failed(1, &["text"]);
+    place.mangrove(&["load", "found.mg", "-q", "large.csv", "--searchable", "thing.text"]).succeeded();
+    assert_eq!(place.json("found.mg", part), ["9000"]);
+    assert!(place.mangrove(&["stats", "found.mg"]).succeeded().stdout.contains("searchable"));
+    place.mangrove(&["compact", "large.mg", "--encode", "thing.text=auto"]).succeeded();
     let table = place.mangrove(&["stats", "large.mg"]).succeeded().stdout;
     let has = |words: [&str; 2]| table.lines().any(|line| words.iter().all(|word| line.contains(word)));
     assert!(has([" text ", "dictionary"]) && has(["(elements by id)", "vertex"]), "{table}");

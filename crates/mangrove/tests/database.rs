@@ -275,6 +275,77 @@ fn what_is_loaded_in_bulk_is_compressed_and_answers_as_the_tables_do() {
     assert_eq!(bulk.query("g.E().count()").unwrap().values().unwrap(), [Value::Int64(1801)]);
 }
 
+/// Text that is searchable answers as text that is not, before and after it is compressed and changed.
+#[test]
+fn parts_of_searchable_text_are_found() {
+    let files = tempfile::tempdir().unwrap();
+    let searchable = vec!["person.name".to_owned(), "all".to_owned()];
+    let graphs = [Vec::new(), searchable].map(|searchable| {
+        let graph = Graph::new();
+        let options = LoadOptions { compact: Some(true), searchable, ..people(files.path()) };
+        graph.db.load(&options, &mut Quiet).unwrap();
+        graph
+    });
+    let [plain, found] = &graphs;
+    let form = |graph: &Graph| {
+        let parts = graph.db.stats().unwrap().parts;
+        let of_name = |part: &&mangrove::PartStats| {
+            matches!(part.part, mangrove::Part::Property(_)) && part.form == Some("searchable")
+        };
+        parts.iter().filter(of_name).count()
+    };
+    assert_eq!((form(plain), form(found)), (0, 2), "names, and ids as they were in the file");
+    let explained = |graph: &Graph| {
+        let text = "g.V().has('person', 'name', containing('me 1'))";
+        graph.db.explain(text, &Parameters::new(), &QueryOptions::default()).unwrap().steps[0].access.clone()
+    };
+    assert_eq!(explained(found).as_deref(), Some("index of name"));
+    assert_ne!(explained(plain), explained(found));
+    let same = || {
+        for test in [
+            "containing('me 1')",
+            "startingWith('name 3')",
+            "endingWith(' 7')",
+            "eq('name 9')",
+            "eq('other')",
+            "within('name 1', 'x')",
+            "containing('zz')",
+            "containing('1').and(neq('name 1'))",
+            "startingWith('other').or(endingWith('39'))",
+            "gt('name 37')",
+            "regex('me .$')",
+            "containing('')",
+        ] {
+            for text in
+                [format!("g.V().has('person', 'name', {test}).id().order()"), format!("g.V().has('name', {test}).count()")]
+            {
+                let [found, expected] = [found, plain].map(|graph| graph.query(&text).unwrap().values().unwrap());
+                assert_eq!(found, expected, "{text}");
+            }
+        }
+    };
+    same();
+    for graph in &graphs {
+        graph.query("g.V('p3').property('name', 'other 17')").unwrap();
+        graph.query("g.V('p8').drop()").unwrap();
+        graph.query("g.V('p9').properties('name').drop()").unwrap();
+        graph.query("g.addV('person').property('name', 'name 12')").unwrap();
+    }
+    same();
+    found.db.compact().unwrap();
+    same();
+    assert_eq!(found.db.check().unwrap().violations.len(), 0);
+    let unknown = found.db.set_encoding("person", "nmae", mangrove::Encoding::Plain).unwrap_err().to_string();
+    assert!(unknown.contains("name"), "{unknown}");
+    assert!(found.db.set_encoding("persn", "name", mangrove::Encoding::Plain).unwrap_err().to_string().contains("person"));
+    let (fresh, searchable) = (Graph::new(), vec!["person.nome".to_owned()]);
+    for compact in [Some(true), Some(false)] {
+        let wrong = LoadOptions { searchable: searchable.clone(), compact, ..people(files.path()) };
+        assert!(fresh.db.load(&wrong, &mut Quiet).unwrap_err().to_string().contains("person.nome"));
+        assert_eq!(fresh.count(), Value::Int64(0), "nothing was loaded");
+    }
+}
+
 #[test]
 fn a_bulk_load_that_fails_or_is_stopped_leaves_nothing() {
     struct Stopping(u32);

@@ -47,6 +47,9 @@ pub struct Load {
     /// Whether what was loaded is compressed into a segment; auto: if it is more than 16 MB, and all there is
     #[arg(long, value_enum, default_value = "auto")]
     compact: Compact,
+    /// Keep this text so that any part of it is found without an index: LABEL.KEY, or all
+    #[arg(long, value_name = "LABEL.KEY")]
+    searchable: Vec<String>,
     /// Show no progress
     #[arg(long, short)]
     quiet: bool,
@@ -146,6 +149,7 @@ impl Load {
                 Compact::Yes => Some(true),
                 Compact::No => Some(false),
             },
+            searchable: self.searchable.clone(),
             on_error: match self.on_error {
                 OnError::Fail => ingest::OnError::Fail,
                 OnError::Skip => ingest::OnError::Skip { rejects: self.rejects_file() },

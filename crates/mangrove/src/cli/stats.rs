@@ -8,7 +8,7 @@ use mangrove_graph::{Direction, ElementKind, GraphView, LabelId, LabelSchema, Pr
 use serde_json::{Value as Json, json};
 
 use super::{Failure, grouped, open_reading, output};
-use crate::{Database, IdSpace, Part, PartStats, StoreError};
+use crate::{Database, Encoding, IdSpace, Part, PartStats, StoreError};
 
 /// Show counts by label, properties, indexes and sizes
 #[derive(Args)]
@@ -170,12 +170,15 @@ fn types(property: &PropertySchema) -> String {
 }
 
 fn notes(label: &LabelSchema, property: &PropertySchema) -> String {
-    let mut notes = vec![property.cardinality.name()];
+    let mut notes = vec![property.cardinality.name().to_owned()];
     if property.has_meta {
-        notes.push("with properties");
+        notes.push("with properties".into());
     }
     if label.time == Some(property.key) {
-        notes.push("orders the edges");
+        notes.push("orders the edges".into());
+    }
+    if property.encoding != Encoding::Auto {
+        notes.push(format!("kept {}", property.encoding));
     }
     notes.join(", ")
 }

@@ -17,6 +17,7 @@ use crate::fault::lmdb;
 use crate::key::{AdjacencyKey, Column, element_at, place, vertex_at};
 use crate::read::{Reader, external};
 use crate::segment::{BLOCKS, Contents, Sealing, Segment};
+use crate::store::Table;
 
 pub const KINDS: [ElementKind; 2] = [ElementKind::Vertex, ElementKind::Edge];
 /// Places of a chunk.
@@ -95,20 +96,34 @@ impl<'t> Layers<'t> {
     /// The chunks of a column of which a layer says anything.
     fn column_chunks(&self, column: Column) -> Result<BTreeSet<u64>> {
         let mut chunks: BTreeSet<u64> = self.segments.iter().flat_map(|segment| segment.column_chunks(column)).collect();
-        let mut block = 0;
-        while self.tables {
-            let key = column.key(block);
-            let found = self.reader.tables.columns.get_greater_than_or_equal_to(self.reader.txn, &key).map_err(lmdb)?;
-            let Some((key, _)) = found else { break };
-            let (of, at) = Column::parse(key.get(..12).unwrap_or(key))?;
-            if of != column {
-                break;
-            }
-            chunks.insert(at / BLOCKS);
-            block = (at / BLOCKS + 1) * BLOCKS;
-        }
+        let table = self.reader.tables.columns;
+        let first = |chunk: u64| column.key(chunk * BLOCKS).to_vec();
+        let chunk_of = |key: &[u8]| -> Result<Option<u64>> {
+            let (of, block) = Column::parse(key.get(..12).unwrap_or(key))?;
+            Ok((of == column).then_some(block / BLOCKS))
+        };
+        self.table_chunks(table, first, chunk_of, &mut chunks)?;
         chunks.retain(|chunk| chunk * CHUNK < self.end(column.kind, column.label));
         Ok(chunks)
+    }
+
+    /// Adds the chunks of a table in which there are rows: `first` gives the first key of a chunk, `chunk_of` the chunk of a key,
+    /// or nothing if it is beyond all.
+    fn table_chunks(
+        &self,
+        table: Table,
+        first: impl Fn(u64) -> Vec<u8>,
+        chunk_of: impl Fn(&[u8]) -> Result<Option<u64>>,
+        out: &mut BTreeSet<u64>,
+    ) -> Result<()> {
+        let mut next = Some(0).filter(|_| self.tables);
+        while let Some(chunk) = next {
+            let found = table.get_greater_than_or_equal_to(self.reader.txn, &first(chunk)).map_err(lmdb)?;
+            let chunk = found.map_or(Ok(None), |(key, _)| chunk_of(key))?;
+            out.extend(chunk);
+            next = chunk.map(|chunk| chunk + 1);
+        }
+        Ok(())
     }
 
     /// The newest word on a block: its cells, or that there are none. Nothing if no layer says anything.
@@ -221,18 +236,12 @@ impl<'t> Layers<'t> {
             chunks.extend(self.segments.iter().flat_map(|segment| segment.list_chunks(outgoing, vertices, edges)));
         }
         let table = if outgoing { self.reader.tables.out } else { self.reader.tables.incoming };
-        let mut next = 0;
-        while self.tables {
-            let key = vertex_at(vertices, next).0.to_be_bytes();
-            let found = table.get_greater_than_or_equal_to(self.reader.txn, &key).map_err(lmdb)?;
-            let Some((key, _)) = found else { break };
+        let first = |chunk: u64| vertex_at(vertices, chunk * CHUNK).0.to_be_bytes().to_vec();
+        let chunk_of = |key: &[u8]| -> Result<Option<u64>> {
             let vertex = AdjacencyKey::parse(key)?.vertex;
-            if vertex.label() != vertices {
-                break;
-            }
-            chunks.insert(place(vertex.0) / CHUNK);
-            next = (place(vertex.0) / CHUNK + 1) * CHUNK;
-        }
+            Ok((vertex.label() == vertices).then(|| place(vertex.0) / CHUNK))
+        };
+        self.table_chunks(table, first, chunk_of, &mut chunks)?;
         chunks.retain(|chunk| chunk * CHUNK < self.end(ElementKind::Vertex, vertices));
         Ok(chunks)
     }

@@ -37,15 +37,18 @@ enum Fate {
     Becomes(Vec<u8>, Vec<u8>),
 }
 
-const STEPS: [(fn(&Tables) -> Table, Judge); 5] = [
-    (|tables| tables.columns, block_row),
-    (|tables| tables.out, list_row),
-    (|tables| tables.incoming, list_row),
-    (|tables| tables.ids, |t, _, _, value| name_row(t, ElementKind::Vertex, value)),
-    (|tables| tables.edge_ids, |t, _, _, value| name_row(t, ElementKind::Edge, value)),
-];
-
+/// What becomes of a row of a table, given its key and value.
 type Judge = fn(&HotTransaction, &HotSnapshot, &[u8], &[u8]) -> Result<Fate>;
+
+fn steps(tables: &Tables) -> [(Table, Judge); 5] {
+    [
+        (tables.columns, block_row),
+        (tables.out, list_row),
+        (tables.incoming, list_row),
+        (tables.ids, |t, _, _, value| name_row(t, ElementKind::Vertex, value)),
+        (tables.edge_ids, |t, _, _, value| name_row(t, ElementKind::Edge, value)),
+    ]
+}
 
 impl<'s> Trim<'s> {
     pub fn new(snapshot: &'s HotSnapshot) -> Self {
@@ -54,7 +57,8 @@ impl<'s> Trim<'s> {
 
     /// Looks at some rows. Returns whether there are more.
     pub fn step(&mut self, t: &mut HotTransaction) -> Result<bool> {
-        let (table, judge) = (STEPS[self.at].0(&t.shared().tables), STEPS[self.at].1);
+        let steps = steps(&t.shared().tables);
+        let (table, judge) = steps[self.at];
         let mut fates = Vec::new();
         let mut rows = 0;
         let from = (if self.last.is_empty() { Bound::Unbounded } else { Bound::Excluded(&self.last[..]) }, Bound::Unbounded);
@@ -86,7 +90,7 @@ impl<'s> Trim<'s> {
             self.last.clear();
         }
         self.rows = ROWS_MAX.min(2 * self.rows);
-        Ok(self.at < STEPS.len())
+        Ok(self.at < steps.len())
     }
 }
 

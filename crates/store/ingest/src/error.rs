@@ -165,7 +165,8 @@ impl LoadError {
         LoadError::Format { place, reason: reason.into() }
     }
 
-    pub(crate) fn options(reason: impl Into<String>) -> Self {
+    /// Options that cannot be meant.
+    pub fn options(reason: impl Into<String>) -> Self {
         LoadError::Options(reason.into())
     }
 }

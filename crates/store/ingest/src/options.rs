@@ -29,6 +29,8 @@ pub struct LoadOptions {
     pub on_error: OnError,
     /// Whether what was loaded is compressed into a segment; `None`: if it is large, and all there is.
     pub compact: Option<bool>,
+    /// Properties whose text is to be searchable where it is compressed: each `LABEL.KEY`, or `all` for whatever has text.
+    pub searchable: Vec<String>,
     /// Of CSV files; `None` finds it out, file by file.
     pub delimiter: Option<u8>,
     /// Of CSV files; `None`: quotes are characters like any other.
@@ -50,6 +52,7 @@ impl Default for LoadOptions {
             edge_time: None,
             on_error: OnError::Fail,
             compact: None,
+            searchable: Vec::new(),
             delimiter: None,
             quote: Some(b'"'),
             id_type: IdType::Auto,

@@ -561,7 +561,7 @@ fn strings(all: &Vec<&[u8]>, encoding: Encoding) -> (u8, Vec<u8>) {
 /// Strings as a searchable text; nothing if not all cells are strings, or they are too many for one.
 fn searchable(cells: &[&Cell], sampling_log2: u8) -> Option<Content> {
     let string = |cell: &&Cell| match cell {
-        Cell::One(Value::String(text)) => Some(text.as_bytes().len() + 1),
+        Cell::One(Value::String(text)) => Some(text.len() + 1),
         _ => None,
     };
     let symbols: usize = cells.iter().map(string).sum::<Option<usize>>()?;
