@@ -261,20 +261,16 @@ impl<'t> Layers<'t> {
             }
             let mut new = new.unwrap_or_default().into_iter();
             let mut lists = Vec::with_capacity(self.positions(ElementKind::Vertex, vertices, chunk));
-            let (mut entries, mut edges_total) = (Vec::new(), 0);
+            let (mut entries, mut runs, mut edges_total) = (Vec::new(), Vec::new(), 0);
             for position in 0..lists.capacity() {
-                let mut sources = 0;
+                runs.clear();
                 for lists in &found {
-                    let before = entries.len();
+                    runs.push(entries.len());
                     self.reader.living(lists, position, edges, &mut entries)?;
-                    sources += usize::from(entries.len() > before);
                 }
-                let (sealed, new) = (entries.len(), new.next().unwrap_or_default());
-                sources += usize::from(!new.is_empty());
-                entries.extend(new);
-                if sources > 1 {
-                    self.reader.put_in_order(edges, &mut entries, sealed)?;
-                }
+                let sealed = entries.len();
+                entries.extend(new.next().unwrap_or_default());
+                self.reader.put_in_order(edges, &mut entries, sealed, &runs)?;
                 edges_total += entries.len();
                 let sealed = |entry: Entry| adjacency::Entry { neighbor: entry.neighbor, edge: entry.edge };
                 lists.push(entries.drain(..).map(sealed).collect::<Vec<_>>());

@@ -18,6 +18,11 @@ impl Snapshot {
     pub(crate) fn new(hot: HotSnapshot) -> Self {
         Self { hot }
     }
+
+    /// How many parts of the database hold something of a vertex: the compressed segments, and what was changed since.
+    pub fn fragments(&self, vertex: VertexId) -> Result<usize> {
+        self.hot.fragments(vertex)
+    }
 }
 
 /// A graph being changed. Dropping it undoes everything. Bound to its thread.

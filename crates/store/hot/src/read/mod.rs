@@ -1,6 +1,7 @@
 //! Reading: one reader over an LMDB transaction and a schema, which snapshots and write transactions lend themselves to.
 
 mod find;
+mod fragments;
 mod properties;
 mod scan;
 mod sealed;
@@ -95,6 +96,18 @@ impl HotSnapshot {
     pub(crate) fn reader(&self) -> Reader<'_> {
         let (tables, clean) = (&self.shared.tables, Some(&self.clean));
         Reader { tables, txn: &self.txn, schema: &self.schema, segments: &self.segments, clean }
+    }
+
+    /// How many parts of the store hold something of a vertex: segments, and the tables. At most one more than there are segments.
+    ///
+    /// What is kept by blocks counts for all vertices of a block: a changed one lets each of its 127 neighbours have another fragment.
+    pub fn fragments(&self, vertex: VertexId) -> Result<usize> {
+        let reader = self.reader();
+        let mut fragments = 0;
+        for segment in self.segments.list() {
+            fragments += usize::from(reader.is_in_segment(segment, vertex)?);
+        }
+        Ok(fragments + usize::from(reader.is_in_tables(vertex)?))
     }
 
     fn counts(&self) -> Result<Statistics> {

@@ -1,6 +1,6 @@
 //! What is sealed, under what the tables say since.
 
-use std::sync::{Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use hashbrown::HashMap;
 use mangrove_graph::{Cell, ElementKind, LabelId, Result};
@@ -22,7 +22,22 @@ pub struct Clean {
     columns: Mutex<HashMap<Column, bool>>,
     /// By direction (outgoing) and label of the vertices.
     lists: Mutex<HashMap<(bool, LabelId), bool>>,
+    /// Of edges, by label.
+    dead: Mutex<HashMap<LabelId, Dead>>,
 }
+
+/// Who is dead, as far as a snapshot has asked.
+enum Dead {
+    /// How many edges were looked for in the tables.
+    Asked(u64),
+    /// All, by block.
+    Known(Arc<DeadBlocks>),
+}
+
+type DeadBlocks = HashMap<u64, u128>;
+
+/// As many edges are looked for, each for itself, as take the time in which so many blocks are read one after the other.
+const BLOCKS_A_LOOK: u64 = 4;
 
 impl Clean {
     fn no_columns(&self, reader: &Reader<'_>) -> Result<bool> {
@@ -128,6 +143,55 @@ impl<'t> Reader<'t> {
             return Ok(0);
         }
         self.block_bytes(column, block)?.map_or(Ok(0), Block::presence)
+    }
+
+    /// Calls `f` with those of the edges of a label, given by their places, that are alive.
+    pub fn each_living(
+        &self,
+        label: LabelId,
+        places: impl ExactSizeIterator<Item = u64>,
+        mut f: impl FnMut(usize),
+    ) -> Result<()> {
+        let column = Column::dead(ElementKind::Edge, label);
+        if self.is_clean(column)? {
+            (0..places.len()).for_each(f);
+            return Ok(());
+        }
+        let known = self.dead_edges(column, places.len() as u64)?;
+        for (at, place) in places.enumerate() {
+            let (block, slot) = block_slot(place);
+            let dead = match &known {
+                Some(known) => known.get(&block).copied().unwrap_or(0),
+                None => self.block_bytes(column, block)?.map_or(Ok(0), Block::presence)?,
+            };
+            if dead >> slot & 1 == 0 {
+                f(at);
+            }
+        }
+        Ok(())
+    }
+
+    /// All dead edges of a label, once so many have been asked for that reading all costs no more. Nothing before.
+    fn dead_edges(&self, column: Column, asked: u64) -> Result<Option<Arc<DeadBlocks>>> {
+        let Some(clean) = self.clean else { return Ok(None) };
+        let mut all = locked(&clean.dead);
+        let dead = all.entry(column.label).or_insert(Dead::Asked(0));
+        match dead {
+            Dead::Known(known) => return Ok(Some(known.clone())),
+            Dead::Asked(before) => *before += asked,
+        }
+        let blocks = self.segments.end(column.kind, column.label) / SLOTS as u64;
+        if matches!(dead, Dead::Asked(asked) if *asked * BLOCKS_A_LOOK < blocks) {
+            return Ok(None);
+        }
+        let (mut known, mut walk, mut next) = (DeadBlocks::new(), self.column(column), 0);
+        while let Some((block, marks)) = walk.block_from(next)? {
+            known.insert(block, marks.present);
+            next = block + 1;
+        }
+        let known = Arc::new(known);
+        *dead = Dead::Known(known.clone());
+        Ok(Some(known))
     }
 
     /// Whether the tables are known to say nothing of the sealed blocks of a column.

@@ -5,7 +5,7 @@ use mangrove_segment::adjacency::Lists;
 
 use super::Reader;
 use crate::adjacency::{self, AdjacencyBlock, Entry};
-use crate::key::{AdjacencyKey, Column, KeyBytes, block_slot, edge_at, label_prefix, place, vertex_prefix};
+use crate::key::{AdjacencyKey, Column, KeyBytes, edge_at, label_prefix, place, vertex_prefix};
 use crate::layers::CHUNK;
 use crate::walk::{Pair, Walk};
 
@@ -74,11 +74,9 @@ impl<'t> Reader<'t> {
             let (found, position) = side.lists(self, vertex, label)?;
             for lists in found {
                 let list = lists.list(position);
-                degree += list.len() as u64;
-                if !all_alive {
-                    for at in list {
-                        degree -= u64::from(self.is_dead(label, lists.edge(at))?);
-                    }
+                match all_alive {
+                    true => degree += list.len() as u64,
+                    false => self.each_living(label, list.map(|at| lists.edge(at)), |_| degree += 1)?,
                 }
             }
         }
@@ -96,15 +94,14 @@ impl<'t> Reader<'t> {
             let outgoing = side.outgoing;
             let all_alive = self.is_clean(Column::dead(ElementKind::Edge, label))?;
             let (found, position) = side.lists(self, vertex, label)?;
-            if all_sealed && all_alive && self.are_in_order(found, position, label) {
+            if all_sealed && all_alive && self.are_in_order(found, position, label)? {
                 found.iter().for_each(|lists| gather.list(lists, position, vertex, label, outgoing));
                 continue;
             }
-            let (mut entries, mut sources) = (Vec::new(), 0);
+            let (mut entries, mut runs) = (Vec::new(), vec![0]);
             for lists in found {
-                let before = entries.len();
                 self.living(lists, position, label, &mut entries)?;
-                sources += usize::from(entries.len() > before);
+                runs.push(entries.len());
             }
             let sealed = entries.len();
             each_with_prefix(&mut side.walk, label_prefix(vertex, label), 0, &mut |(key, value)| {
@@ -114,62 +111,86 @@ impl<'t> Reader<'t> {
             let end = self.segments.end(ElementKind::Edge, label);
             let unsealed = entries.split_off(sealed).into_iter().filter(|entry| entry.edge >= end);
             entries.extend(unsealed);
-            sources += usize::from(entries.len() > sealed);
-            if sources > 1 {
-                self.put_in_order(label, &mut entries, sealed)?;
-            }
+            self.put_in_order(label, &mut entries, sealed, &runs)?;
             entries.iter().for_each(|entry| gather.entry(entry, vertex, label, side.outgoing));
         }
         Ok(())
     }
 
     /// Whether lists one after the other are in order: by time if edges have one, else by age, as segments are.
-    fn are_in_order(&self, found: &[Lists<'t>], position: usize, label: LabelId) -> bool {
-        found.len() < 2 || !self.is_timed(label) || found.iter().filter(|lists| !lists.list(position).is_empty()).count() < 2
+    fn are_in_order(&self, found: &[Lists<'t>], position: usize, label: LabelId) -> Result<bool> {
+        if found.len() < 2 || !self.is_timed(label) {
+            return Ok(true);
+        }
+        let mut last = None;
+        for lists in found {
+            let list = lists.list(position);
+            if list.is_empty() {
+                continue;
+            }
+            let order = |at| self.time_of(label, lists.edge(at)).map(|time| (time, lists.edge(at)));
+            if last > Some(order(list.start)?) {
+                return Ok(false);
+            }
+            last = Some(order(list.end - 1)?);
+        }
+        Ok(true)
     }
 
     pub fn is_timed(&self, label: LabelId) -> bool {
         self.schema.label_schema(ElementKind::Edge, label).is_some_and(|label| label.time.is_some())
     }
 
-    /// Sorts edges of several sources, of which the first `sealed` lack their times.
-    pub fn put_in_order(&self, label: LabelId, entries: &mut [Entry], sealed: usize) -> Result<()> {
-        if self.is_timed(label) {
-            for entry in &mut entries[..sealed] {
-                entry.time = Some(self.time_of(label, entry.edge)?);
-            }
+    /// Puts edges of several sources, each in order, in the order of all. The first `sealed` of them lack their times, and `runs`
+    /// says where sources begin; what is after `sealed` is of another.
+    pub fn put_in_order(&self, label: LabelId, entries: &mut [Entry], sealed: usize, runs: &[usize]) -> Result<()> {
+        if !self.is_timed(label) {
+            return Ok(()); // older segments have older edges
+        }
+        let order = |at: usize| -> Result<(Option<i64>, u64)> {
+            let Entry { time, edge, .. } = entries[at];
+            Ok((if at < sealed { Some(self.time_of(label, edge)?) } else { time }, edge))
+        };
+        let mut in_order = true;
+        for start in runs.iter().chain([&sealed]).filter(|start| (1..entries.len()).contains(*start)) {
+            in_order = in_order && order(start - 1)? <= order(*start)?;
+        }
+        if !in_order {
+            self.fill_times(label, &mut entries[..sealed])?;
             entries.sort_by_key(Entry::order);
+        }
+        Ok(())
+    }
+
+    fn fill_times(&self, label: LabelId, entries: &mut [Entry]) -> Result<()> {
+        for entry in entries {
+            entry.time = Some(self.time_of(label, entry.edge)?);
         }
         Ok(())
     }
 
     /// The edges of a sealed vertex that are alive and sealed, with their times if the label has such.
     pub fn sealed_edges(&self, outgoing: bool, vertex: VertexId, label: LabelId) -> Result<Vec<Entry>> {
-        let (place, mut living) = (place(vertex.0), Vec::new());
+        let (place, mut living, mut runs) = (place(vertex.0), Vec::new(), Vec::new());
         for segment in self.segments.list() {
             if let Some(lists) = segment.lists(outgoing, vertex.label(), label, place / CHUNK)? {
+                runs.push(living.len());
                 self.living(&lists, (place % CHUNK) as usize, label, &mut living)?;
             }
         }
         let sealed = living.len();
-        self.put_in_order(label, &mut living, sealed)?;
+        self.put_in_order(label, &mut living, sealed, &runs)?;
+        if self.is_timed(label) {
+            self.fill_times(label, &mut living)?;
+        }
         Ok(living)
     }
 
     /// Appends the edges of a sealed list that are alive; their times are left out.
     pub fn living(&self, lists: &Lists<'t>, position: usize, label: LabelId, out: &mut Vec<Entry>) -> Result<()> {
-        for at in lists.list(position) {
-            let edge = lists.edge(at);
-            if !self.is_dead(label, edge)? {
-                out.push(Entry { neighbor: lists.neighbor(at), time: None, edge });
-            }
-        }
-        Ok(())
-    }
-
-    fn is_dead(&self, label: LabelId, place: u64) -> Result<bool> {
-        let (block, slot) = block_slot(place);
-        Ok(self.dead(ElementKind::Edge, label, block)? >> slot & 1 != 0)
+        let list = lists.list(position);
+        let entry = |at| Entry { neighbor: lists.neighbor(at), time: None, edge: lists.edge(at) };
+        self.each_living(label, list.clone().map(|at| lists.edge(at)), |at| out.push(entry(list.start + at)))
     }
 
     /// What an edge whose label has a time is ordered by.
