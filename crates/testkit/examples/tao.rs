@@ -60,6 +60,11 @@ fn main() -> Result<()> {
     }
     time("a school, scan", &asked.values, |values| graph.find(&[(graph.school, &values.school)]));
     time("a part of a text, scan", &asked.values, |values| graph.find(&[(graph.bio, &values.part)]));
+    // With `mangrove compact DB --encode User.bio=searchable`.
+    if asked.values.iter().any(|values| graph.view.is_searchable(graph.label, graph.bio, &values.part)) {
+        time("a part of a text, by search", &asked.values, |values| graph.search(graph.bio, &values.part));
+        time("a rare part of a text, by search", &asked.values, |values| graph.search(graph.bio, &values.rare));
+    }
     Ok(())
 }
 
@@ -99,6 +104,8 @@ struct Values {
     employer: Predicate,
     school: Predicate,
     part: Predicate,
+    /// Of few users, or one.
+    rare: Predicate,
 }
 
 struct Asked {
@@ -341,6 +348,7 @@ fn values(graph: &Users<'_>, user: VertexId, random: &mut Random) -> Result<Valu
         interest: equal(graph.interest)?,
         employer: equal(graph.employer)?,
         school: equal(graph.school)?,
+        rare: Predicate::Text(TextTest::Contains, bio.chars().take(24).collect::<String>().into()),
         part: Predicate::Text(TextTest::Contains, part.into()),
     })
 }

@@ -59,7 +59,7 @@ impl Hot {
     /// # Errors
     /// As those of [`compact`](Self::compact).
     pub fn seal(&self, writer: Writer, patience: Patience<'_>) -> Result<()> {
-        self.work(writer, patience)?.make(Of::Tables)
+        self.work(writer, patience)?.seal(0)
     }
 
     /// Merges segments, as far as their sizes ask for it; gives how many there were less. Others read and write meanwhile.
@@ -67,13 +67,7 @@ impl Hot {
     /// # Errors
     /// As those of [`compact`](Self::compact).
     pub fn merge(&self, writer: Writer, patience: Patience<'_>) -> Result<usize> {
-        let work = self.work(writer, patience)?;
-        let mut merged = 0;
-        while let Some(range) = work.due()? {
-            merged += range.len() - 1;
-            work.make(Of::Segments(range))?;
-        }
-        Ok(merged)
+        self.work(writer, patience)?.merge()
     }
 
     fn work<'a>(&'a self, writer: Writer, patience: Patience<'a>) -> Result<Work<'a>> {
@@ -104,17 +98,25 @@ impl<'a> Work<'a> {
 
     /// Seals the tables if they take so many bytes, and merges as is due.
     pub fn keep_up(&self, seal_bytes: u64) -> Result<()> {
-        // What another waited for may have been done meanwhile.
+        self.seal(seal_bytes)?;
+        self.merge().map(|_| ())
+    }
+
+    fn seal(&self, from_bytes: u64) -> Result<()> {
         let txn = self.shared.env.read_txn().map_err(lmdb)?;
-        let is_due = self.shared.table_bytes(&txn)? >= seal_bytes;
+        let bytes = self.shared.table_bytes(&txn)?;
         drop(txn);
-        if is_due {
-            self.make(Of::Tables)?;
-        }
+        if bytes < from_bytes { Ok(()) } else { self.make(Of::Tables) }
+    }
+
+    /// Merges as is due, and gives how many segments there were less.
+    fn merge(&self) -> Result<usize> {
+        let mut merged = 0;
         while let Some(range) = self.due()? {
+            merged += range.len() - 1;
             self.make(Of::Segments(range))?;
         }
-        Ok(())
+        Ok(merged)
     }
 
     /// The segments that are to be merged.
