@@ -66,8 +66,9 @@ lint: ## formatting, clippy, dependency directions, licences
 doc: ## Rust documentation, warnings as errors
 	RUSTDOCFLAGS='-D warnings' cargo doc --release --no-deps --workspace
 
-bench: install ## Mangrove beside other engines on this machine: RMAT, Grasper's queries, LDBC's reads, TAO's operations
+bench: install ## Mangrove beside other engines on this machine: RMAT, Grasper's queries, LDBC's reads, TAO's operations, updates over segments
 	$(BIN)/python benches/compare/run.py --ablate
+	$(BIN)/python benches/compare/fragments.py
 
 fuzz: ## fuzz every target for FUZZ_SECONDS (60); needs a nightly Rust and cargo-fuzz
 	@.ci/fuzz $(FUZZ_SECONDS)

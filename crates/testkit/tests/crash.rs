@@ -21,6 +21,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use mangrove_snapshot::OpenOptions;
 use mangrove_testkit::graphs::Random;
 use mangrove_testkit::suite::{Condensing, StoreUnderTest};
 use mangrove_testkit::{Oracle, compare, ledger};
@@ -54,7 +55,9 @@ fn main() {
 // ---- the writer ----
 
 fn write_for_ever(dir: &Path, seed: u64) {
-    let store = StoreInDir::open(dir);
+    // Every other writer also seals in the background, and much more often than one would.
+    let seal_bytes = if std::process::id().is_multiple_of(2) { 150_000 } else { 0 };
+    let store = StoreInDir::try_open(dir, OpenOptions { seal_bytes, ..OpenOptions::default() }).expect("it opens");
     println!("opened");
     let mut n = ledger::last_transaction(&*store.snapshot().expect("snapshot"));
     if n == 0
