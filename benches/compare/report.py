@@ -217,7 +217,8 @@ def markdown(suite, results):
 
 def markers(suite):
     name = "compare" if suite == "rmat" else f"compare {suite}"
-    return f"<!-- {name}: begin; written by benches/compare/run.py, do not edit -->", f"<!-- {name}: end -->"
+    writer = "fragments.py" if suite == "fragments" else "run.py"
+    return f"<!-- {name}: begin; written by benches/compare/{writer}, do not edit -->", f"<!-- {name}: end -->"
 
 
 def insert(path, suite, shown):

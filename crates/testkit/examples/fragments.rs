@@ -92,7 +92,7 @@ fn beside(vertices: u64) -> Result<()> {
         reads(name, &|| started.elapsed() > Duration::from_secs(3))
     };
     alone("nothing")?;
-    for (name, sealing) in [("a writer", false), ("a writer, sealing and merging", true)] {
+    for (name, sealing) in [("a writer", false), ("a writer that seals and merges", true)] {
         let done = AtomicBool::new(false);
         std::thread::scope(|scope| -> Result<()> {
             let writer = scope.spawn(|| -> std::result::Result<(), String> {

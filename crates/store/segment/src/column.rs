@@ -268,27 +268,22 @@ impl<'a> Chunk<'a> {
 
     /// Calls `f` with the bytes at consecutive ranks, one after the other; the chunk is one of strings or bytes.
     pub fn each_bytes(&self, ranks: Range<usize>, mut f: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
-        let mut decoded = Vec::new();
-        if let Body::Searchable(text, _) = self.body {
-            let text = Text::parse(text).map_err(damaged)?;
-            return ranks.into_iter().try_for_each(|rank| {
-                decoded.clear();
-                text.value_into(self.at(rank)?, &mut decoded).map_err(damaged)?;
-                f(&decoded)
-            });
-        }
-        for rank in ranks {
-            let at = self.at(rank)?;
-            match self.body {
-                Body::Bytes(heap) => f(heap.get(at)?)?,
-                Body::Symbols(symbols, heap) => {
-                    let len = symbols.decode_into(heap.get(at)?, &mut decoded)?;
-                    f(&decoded[..len])?;
-                }
-                _ => return Err(other_form()),
+        match self.body {
+            Body::Bytes(heap) => ranks.into_iter().try_for_each(|rank| f(heap.get(self.at(rank)?)?)),
+            Body::Symbols(symbols, heap) => {
+                let mut decoder = symbols.decoder();
+                ranks.into_iter().try_for_each(|rank| f(decoder.decode(heap.get(self.at(rank)?)?)?))
             }
+            Body::Searchable(text, _) => {
+                let (text, mut decoded) = (Text::parse(text).map_err(damaged)?, Vec::new());
+                ranks.into_iter().try_for_each(|rank| {
+                    decoded.clear();
+                    text.value_into(self.at(rank)?, &mut decoded).map_err(damaged)?;
+                    f(&decoded)
+                })
+            }
+            _ => Err(other_form()),
         }
-        Ok(())
     }
 
     /// How the bytes at a rank compare with others; the chunk is one of strings or bytes.
@@ -551,11 +546,13 @@ fn strings(all: &Vec<&[u8]>, encoding: Encoding) -> (u8, Vec<u8>) {
     bytes.extend(heap::bytes(encoded.iter().map(|string| &string[..])));
     let pays = wanted || (bytes.len() as f64) < DICTIONARY_WORTH * plain.len() as f64;
     // What cannot be read back must never be stored, whatever a library does.
-    let table = Symbols::split(&bytes[..table_len]).map(|(table, _)| table);
-    let is_read_back = |table: &Symbols<'_>| {
-        encoded.iter().zip(all).all(|(codes, string)| table.decode(codes).is_ok_and(|decoded| decoded == *string))
+    let is_read_back = || {
+        let (table, _) = Symbols::split(&bytes[..table_len]).ok()?;
+        let mut decoder = table.decoder();
+        let mut strings = encoded.iter().zip(all);
+        strings.all(|(codes, string)| decoder.decode(codes).is_ok_and(|decoded| decoded == *string)).then_some(())
     };
-    if pays && table.is_ok_and(|table| is_read_back(&table)) { (SYMBOLS, bytes) } else { (BYTES, plain) }
+    if pays && is_read_back().is_some() { (SYMBOLS, bytes) } else { (BYTES, plain) }
 }
 
 /// Strings as a searchable text; nothing if not all cells are strings, or they are too many for one.

@@ -35,24 +35,24 @@ impl<'a> Symbols<'a> {
 
     /// The string that `codes` stand for. O(its length).
     pub fn decode(&self, codes: &[u8]) -> Result<Vec<u8>> {
-        let mut out = Vec::new();
-        let end = self.decode_into(codes, &mut out)?;
-        out.truncate(end);
-        Ok(out)
-    }
-
-    /// Writes the string that `codes` stand for to the front of `out`, and gives its length. What follows it means nothing.
-    pub fn decode_into(&self, codes: &[u8], out: &mut Vec<u8>) -> Result<usize> {
         // Whole symbols are copied, and what is beyond their lengths is written over.
-        if out.len() < codes.len() * SYMBOL {
-            out.resize(codes.len() * SYMBOL, 0);
-        }
+        let mut out = vec![0; codes.len() * SYMBOL];
         let (mut end, mut codes) = (0, codes.iter());
         while let Some(symbol) = self.next(&mut codes)? {
             out[end..end + SYMBOL].copy_from_slice(&symbol.0);
             end += symbol.1;
         }
-        Ok(end)
+        out.truncate(end);
+        Ok(out)
+    }
+
+    /// What decodes many strings one after the other.
+    pub fn decoder(&self) -> Decoder {
+        let mut decoder = Decoder { lengths: [0; 256], symbols: [[0; SYMBOL]; 256], out: Vec::new() };
+        for (code, (symbol, length)) in self.symbols.iter().zip(self.lengths).enumerate() {
+            (decoder.symbols[code], decoder.lengths[code]) = (*symbol, (*length).min(SYMBOL as u8));
+        }
+        decoder
     }
 
     /// How the string that `codes` stand for compares with another. O(what they have in common).
@@ -82,6 +82,37 @@ impl<'a> Symbols<'a> {
             (Some(symbol), Some(length)) => Ok(Some((*symbol, usize::from(*length).min(SYMBOL)))),
             _ => Err(corrupt("a symbol beyond its table")),
         }
+    }
+}
+
+/// A table of symbols taken out of its chunk, and room for a string.
+pub struct Decoder {
+    /// 0 where there is no symbol.
+    lengths: [u8; 256],
+    symbols: [[u8; SYMBOL]; 256],
+    out: Vec<u8>,
+}
+
+impl Decoder {
+    /// The string that `codes` stand for.
+    pub fn decode(&mut self, codes: &[u8]) -> Result<&[u8]> {
+        if self.out.len() < codes.len() * SYMBOL {
+            self.out.resize(codes.len() * SYMBOL, 0);
+        }
+        let (mut end, mut at, mut known) = (0, 0, true);
+        while let Some(code) = codes.get(at) {
+            at += 1;
+            if *code == ESCAPE {
+                self.out[end] = *codes.get(at).ok_or_else(|| corrupt("a string ends early"))?;
+                (at, end) = (at + 1, end + 1);
+                continue;
+            }
+            let length = self.lengths[usize::from(*code)];
+            self.out[end..end + SYMBOL].copy_from_slice(&self.symbols[usize::from(*code)]);
+            end += usize::from(length);
+            known &= length > 0;
+        }
+        if known { Ok(&self.out[..end]) } else { Err(corrupt("a symbol beyond its table")) }
     }
 }
 
@@ -115,6 +146,8 @@ mod tests {
             prop_assert_eq!(rest, &[7]);
             for (string, codes) in strings.iter().zip(&encoded) {
                 prop_assert_eq!(&symbols.decode(codes).unwrap(), string);
+                let mut decoder = symbols.decoder();
+                prop_assert_eq!(decoder.decode(codes).unwrap(), &string[..]);
                 for other in &strings {
                     prop_assert_eq!(symbols.compare(codes, other).unwrap(), string.cmp(other));
                 }
@@ -124,7 +157,7 @@ mod tests {
         #[test]
         fn damaged_tables_are_refused_or_read(data in prop::collection::vec(any::<u8>(), 0..600), codes in prop::collection::vec(any::<u8>(), 0..50)) {
             if let Ok((symbols, _)) = Symbols::split(&data) {
-                let _ = (symbols.decode(&codes), symbols.compare(&codes, b"lantern"));
+                let _ = (symbols.decode(&codes), symbols.compare(&codes, b"lantern"), symbols.decoder().decode(&codes).is_ok());
             }
         }
     }
