@@ -34,7 +34,9 @@ impl HotTransaction {
         }
         let shared = self.shared().clone();
         let directory = segment::scratch(shared.env.path());
-        segment::remove_others(shared.env.path(), &[]).map_err(GraphError::storage)?;
+        if directory.exists() {
+            std::fs::remove_dir_all(&directory).map_err(GraphError::storage)?;
+        }
         let hot = Hot::scratch(&directory, self.reader().schema.id_space)?;
         let mut begun = hot.begin_for(Writer::this_thread(), Patience::ENDLESS)?;
         copy(&self, &mut begun, |tables| tables.meta, |_| true)?;
@@ -64,14 +66,22 @@ impl Bulk {
     pub fn commit(self, cancelled: &dyn Fn() -> bool) -> Result<u64> {
         let Self { mut scratch, mut target } = self;
         scratch.must_be_sound()?;
-        let (directory, number) = (target.shared().env.path().to_owned(), target.shared().new_segment());
-        let sealed = scratch.seal(&directory, number, cancelled).and_then(|()| {
+        let shared = target.shared().clone();
+        let (directory, new) = (shared.env.path().to_owned(), shared.new_segment());
+        let taken = scratch.seal(&directory, new.number, cancelled).and_then(|()| {
             target.take_over(&mut scratch);
             copy(&scratch, &mut target, |tables| tables.meta, |key| key.starts_with(catalog::AUTO))?;
-            copy(&scratch, &mut target, |tables| tables.index, |_| true)
+            copy(&scratch, &mut target, |tables| tables.index, |_| true)?;
+            target.empty()
         });
         drop(scratch);
-        target.stand_on(number, sealed)
+        let outcome = taken.and_then(|()| target.stand_on(&[new.number]));
+        let number = new.number;
+        drop(new);
+        // What cannot be removed now is when the store is next opened for writing.
+        let _ = shared.remove_unnamed();
+        outcome?;
+        Ok(shared.segments(&[number])?.bytes())
     }
 }
 

@@ -119,9 +119,14 @@ pub fn segments(tables: &Tables, txn: &RoTxn<'_, AnyTls>) -> Result<Vec<u64>> {
     Ok(numbers.iter().map(|number| u64::from_le_bytes(*number)).collect())
 }
 
+/// Says that there are segments, or marks of what was to be sealed.
+pub fn put_format(tables: &Tables, txn: &mut RwTxn<'_>) -> Result<()> {
+    tables.meta.put(txn, b"format", &FORMAT_SEALED.to_le_bytes()).map_err(lmdb)
+}
+
 pub fn put_segments(tables: &Tables, txn: &mut RwTxn<'_>, numbers: &[u64]) -> Result<()> {
     let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
-    tables.meta.put(txn, b"format", &FORMAT_SEALED.to_le_bytes()).map_err(lmdb)?;
+    put_format(tables, txn)?;
     tables.meta.put(txn, b"segments", &bytes).map_err(lmdb)?;
     tables.meta.delete(txn, b"segment").map(|_| ()).map_err(lmdb)
 }

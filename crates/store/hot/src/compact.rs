@@ -21,7 +21,7 @@ use crate::fault::lmdb;
 use crate::key::Column;
 use crate::layers::{KINDS, Layers, labels};
 use crate::read::{HotSnapshot, Reader};
-use crate::segment::{self, Contents, Sealing};
+use crate::segment::{Contents, Sealing};
 use crate::store::{Hot, Shared};
 use crate::trim::Trim;
 use crate::turn::{Patience, Writer};
@@ -47,7 +47,8 @@ impl Hot {
     /// Seals everything in one segment, whose size in bytes is given. Others read and write meanwhile. O(size of the graph).
     ///
     /// # Errors
-    /// As those of a commit; then nothing is lost, and the segments are as they were.
+    /// As those of a commit, and [`GraphError::OpenAlready`] if this writer has a transaction open. Then nothing is lost, and the
+    /// segments are as they were.
     pub fn compact(&self, writer: Writer, patience: Patience<'_>) -> Result<u64> {
         let work = self.work(writer, patience)?;
         work.make(Of::All)?;
@@ -88,6 +89,9 @@ pub(crate) struct Work<'a> {
 
 impl<'a> Work<'a> {
     pub fn new(shared: &'a Arc<Shared>, writer: Writer, patience: Patience<'a>) -> Result<Self> {
+        if shared.turn.is_of(&writer) {
+            return Err(GraphError::OpenAlready); // whoever works on segments may wait for it to end
+        }
         let _alone = shared.turn_to_seal(writer.clone(), patience)?;
         Ok(Self { shared, writer, patience, _alone })
     }
@@ -127,30 +131,26 @@ impl<'a> Work<'a> {
     }
 
     fn make(&self, of: Of) -> Result<()> {
-        let ended = match of {
-            Of::Segments(_) => None,
-            _ => {
-                let mut t = self.begin()?;
-                t.end_labels()?;
-                let number = t.txn().id();
-                t.commit_alone()?;
-                Some(number)
-            }
-        };
+        if !matches!(of, Of::Segments(_)) {
+            let mut t = self.begin()?;
+            t.end_labels()?;
+            t.commit_alone()?;
+        }
         let snapshot = HotSnapshot::new(self.shared)?;
-        let number = self.shared.new_segment();
-        let named = self.write(&snapshot, &of, number).and_then(|()| self.name(&snapshot, &of, number, ended));
-        // What cannot be removed now is when the database is next opened for writing.
-        let _ = HotSnapshot::new(self.shared)
-            .map(|now| segment::remove_others(self.shared.env.path(), &now.segments().numbers()));
-        let swept = named?;
-        if !swept && !matches!(of, Of::Segments(_)) {
+        let new = self.shared.new_segment();
+        let named =
+            self.write(&snapshot, &of, new.number).and_then(|contents| self.name(&snapshot, &of, new.number, &contents));
+        drop(new);
+        // What cannot be removed now is when the store is next opened for writing.
+        let _ = self.shared.remove_unnamed();
+        let is_empty = named?;
+        if !is_empty && !matches!(of, Of::Segments(_)) {
             self.trim(&snapshot)?;
         }
         Ok(())
     }
 
-    fn write(&self, snapshot: &HotSnapshot, of: &Of, number: u64) -> Result<()> {
+    fn write(&self, snapshot: &HotSnapshot, of: &Of, number: u64) -> Result<Contents> {
         let (reader, list) = (snapshot.reader(), snapshot.segments().list());
         let of_list = match of {
             Of::Tables => list.len()..list.len(),
@@ -170,12 +170,14 @@ impl<'a> Work<'a> {
         let contents = contents(&reader, own)?;
         let sealing = Sealing::create(self.shared.env.path(), number, contents.clone())?;
         let tables = !matches!(of, Of::Segments(_));
-        Layers { reader, segments, tables, contents, cancelled: self.patience.cancelled }.write(sealing)
+        let layers = Layers { reader, segments, tables, contents, cancelled: self.patience.cancelled };
+        layers.write(sealing)?;
+        Ok(layers.contents)
     }
 
     /// Names the new segment in place of those it is made of. Returns whether the tables were emptied at once: if nothing was written
-    /// since the commit that ended the labels.
-    fn name(&self, snapshot: &HotSnapshot, of: &Of, number: u64, ended: Option<usize>) -> Result<bool> {
+    /// since the snapshot, and it had nothing that is not in the new segment.
+    fn name(&self, snapshot: &HotSnapshot, of: &Of, number: u64, contents: &Contents) -> Result<bool> {
         let mut t = self.begin()?;
         let (tables, mut numbers) = (self.shared.tables, snapshot.segments().numbers());
         if catalog::segments(&tables, t.txn())? != numbers {
@@ -191,15 +193,13 @@ impl<'a> Work<'a> {
         if has_all {
             t.forget_dead(snapshot)?;
         }
-        let is_quiet = ended.is_some_and(|ended| snapshot.commit_number() == ended && t.txn().id() == ended + 1);
-        if is_quiet {
+        let is_quiet = t.txn().id() == snapshot.commit_number() + 1;
+        let is_all = is_quiet && !matches!(of, Of::Segments(_)) && t.has_nothing_beyond(contents)?;
+        if is_all {
             t.empty()?;
         }
-        catalog::put_segments(&tables, t.txn_mut(), &numbers)?;
-        t.commit_alone()?;
-        // With relaxed durability too: what the commit before names is about to be removed.
-        self.shared.env.force_sync().map_err(lmdb)?;
-        Ok(is_quiet)
+        t.stand_on(&numbers)?;
+        Ok(is_all)
     }
 
     /// Removes from the tables what is sealed, in small commits.
@@ -213,7 +213,7 @@ impl<'a> Work<'a> {
                 return Ok(());
             }
             if (self.patience.cancelled)() {
-                return Err(GraphError::Cancelled);
+                return Ok(()); // what is left over goes another time
             }
             std::thread::sleep(PAUSE);
         }
@@ -249,7 +249,20 @@ impl HotTransaction {
                 counter.sealed = counter.next;
             }
         }
-        Ok(())
+        let tables = self.shared().tables;
+        catalog::put_format(&tables, self.txn_mut())
+    }
+
+    /// Whether no label has had more elements than are in a segment of these contents.
+    fn has_nothing_beyond(&self, contents: &Contents) -> Result<bool> {
+        for kind in KINDS {
+            for label in labels(&self.reader(), kind) {
+                if self.counter(kind, label)?.next > contents.places(kind, label).end {
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
     }
 
     /// Writes all there is to a segment in some directory; what comes next begins new blocks. There is no segment yet.
@@ -261,24 +274,19 @@ impl HotTransaction {
         Layers { reader: self.reader(), segments: &[], tables: true, contents, cancelled }.write(sealing)
     }
 
-    /// Makes the segment of this number all there is, if it was sealed, and gives its size in bytes.
-    pub fn stand_on(mut self, number: u64, sealed: Result<()>) -> Result<u64> {
+    /// Commits, and makes these segments all there are.
+    pub fn stand_on(mut self, numbers: &[u64]) -> Result<()> {
         let shared = self.shared().clone();
-        let outcome = sealed.and_then(|()| {
-            self.empty()?;
-            catalog::put_segments(&shared.tables, self.txn_mut(), &[number])?;
-            self.commit_alone()?;
-            shared.env.force_sync().map_err(lmdb)
-        });
-        let named = if outcome.is_ok() { &[number][..] } else { &[] };
-        // What cannot be removed now is when the database is next opened for writing.
-        let _ = segment::remove_others(shared.env.path(), named);
-        outcome?;
-        Ok(shared.segments(&[number])?.bytes())
+        // They can be opened, or it is known before the commit.
+        shared.segments(numbers)?;
+        catalog::put_segments(&shared.tables, self.txn_mut(), numbers)?;
+        self.commit_alone()?;
+        // With relaxed durability too: what the commit before names is about to be removed.
+        shared.env.force_sync().map_err(lmdb)
     }
 
     /// Empties the tables of all that is sealed, if everything is; the dead stay marked.
-    fn empty(&mut self) -> Result<()> {
+    pub fn empty(&mut self) -> Result<()> {
         let tables = self.shared().tables;
         let mut marks = Vec::new();
         for kind in KINDS {

@@ -7,7 +7,8 @@ use std::thread::JoinHandle;
 use mangrove_graph::{GraphError, Result};
 
 use crate::compact::Work;
-use crate::identity::Process;
+use crate::fault::lmdb;
+use crate::identity::Own;
 use crate::store::{Shared, locked};
 use crate::turn::{Patience, Writer};
 
@@ -15,64 +16,81 @@ use crate::turn::{Patience, Writer};
 pub struct Keeper {
     /// From so many bytes in the tables on; never if 0.
     seal_bytes: u64,
-    /// After a failure: only from so many on.
+    /// Only from so many on: what stays there is not tried again at every commit, nor is what failed.
     not_before: AtomicU64,
-    stopped: AtomicBool,
-    at_work: Mutex<Option<JoinHandle<()>>>,
+    job: Mutex<Option<Job>>,
     error: Mutex<Option<String>>,
+}
+
+/// A forked child has no such thread.
+struct Job {
+    thread: Own<JoinHandle<()>>,
+    stopped: Arc<AtomicBool>,
 }
 
 impl Keeper {
     pub fn new(seal_bytes: u64) -> Self {
-        let (not_before, stopped) = (AtomicU64::new(0), AtomicBool::new(false));
-        Self { seal_bytes, not_before, stopped, at_work: Mutex::default(), error: Mutex::default() }
+        Self { seal_bytes, not_before: AtomicU64::new(0), job: Mutex::default(), error: Mutex::default() }
     }
 
     /// Begins to seal if the tables have grown enough, and nobody does so yet.
     pub fn keep_up(shared: &Arc<Shared>, table_bytes: u64) {
         let keeper = &shared.keeper;
         let limit = keeper.seal_bytes.max(keeper.not_before.load(Ordering::Relaxed));
-        if keeper.seal_bytes == 0 || table_bytes < limit {
+        if keeper.seal_bytes == 0 || table_bytes < limit || !shared.is_open() {
             return;
         }
-        let mut at_work = locked(&keeper.at_work);
-        if at_work.as_ref().is_some_and(|thread| !thread.is_finished()) {
+        let mut job = locked(&keeper.job);
+        if job.as_ref().is_some_and(|job| !job.thread.is_finished()) {
             return;
         }
-        keeper.stopped.store(false, Ordering::Relaxed);
-        let shared = shared.clone();
+        let stopped = Arc::new(AtomicBool::new(false));
+        let (shared, is_stopped) = (shared.clone(), stopped.clone());
+        // Should it end without a word, it is not begun again at every commit.
+        keeper.not_before.store(2 * table_bytes, Ordering::Relaxed);
+        *locked(&keeper.error) = Some("sealing ended unexpectedly".into());
         let work = move || {
-            let outcome = Self::work(&shared);
-            let failed = !matches!(outcome, Ok(()) | Err(GraphError::Cancelled | GraphError::Busy { .. }));
-            // Not again at every commit.
-            shared.keeper.not_before.store(if failed { 2 * table_bytes } else { 0 }, Ordering::Relaxed);
-            *locked(&shared.keeper.error) = outcome.err().filter(|_| failed).map(|error| error.to_string());
+            let outcome = Self::work(&shared, &|| is_stopped.load(Ordering::Relaxed));
+            let keeper = &shared.keeper;
+            *locked(&keeper.error) = match outcome {
+                Ok(left) => {
+                    keeper.not_before.store(left.saturating_add(keeper.seal_bytes), Ordering::Relaxed);
+                    None
+                }
+                Err(GraphError::Cancelled | GraphError::Busy { .. }) => {
+                    keeper.not_before.store(0, Ordering::Relaxed);
+                    None
+                }
+                Err(error) => Some(error.to_string()),
+            };
         };
-        // Without a thread the tables grow on, and the next commit tries again.
-        *at_work = std::thread::Builder::new().name("mangrove-sealing".into()).spawn(work).ok();
+        // Without a thread the tables grow on, and a later commit tries again.
+        let thread = std::thread::Builder::new().name("mangrove-sealing".into()).spawn(work);
+        *job = thread.ok().map(|thread| Job { thread: Own::new(thread), stopped });
     }
 
-    fn work(shared: &Arc<Shared>) -> Result<()> {
-        let stopped = || shared.keeper.stopped.load(Ordering::Relaxed);
-        let patience = Patience { timeout: None, cancelled: &stopped };
-        Work::new(shared, Writer::this_thread(), patience)?.keep_up(shared.keeper.seal_bytes)
+    /// Seals and merges, and gives what the tables take then.
+    fn work(shared: &Arc<Shared>, stopped: &dyn Fn() -> bool) -> Result<u64> {
+        let patience = Patience { timeout: None, cancelled: stopped };
+        Work::new(shared, Writer::this_thread(), patience)?.keep_up(shared.keeper.seal_bytes)?;
+        let txn = shared.env.read_txn().map_err(lmdb)?;
+        shared.table_bytes(&txn)
     }
 
-    /// Why the last work failed, if it did.
+    /// Why the last work failed, if it did. Nothing while it goes on.
     pub fn last_error(&self) -> Option<String> {
-        locked(&self.error).clone()
+        let is_at_work = locked(&self.job).as_ref().is_some_and(|job| !job.thread.is_finished());
+        locked(&self.error).clone().filter(|_| !is_at_work)
     }
 
     /// Stops the thread, if there is one, and waits until it has.
-    pub fn stop(&self, owner: Process) {
-        if !owner.is_this() {
-            return; // a forked child has no such thread
-        }
-        self.stopped.store(true, Ordering::Relaxed);
-        let thread = locked(&self.at_work).take();
-        if let Some(thread) = thread.filter(|thread| thread.thread().id() != std::thread::current().id()) {
+    pub fn stop(&self) {
+        let job = locked(&self.job).take();
+        let Some(job) = job else { return };
+        job.stopped.store(true, Ordering::Relaxed);
+        if job.thread.thread().id() != std::thread::current().id() {
             // It ends with what it does in between; a panic of it has been printed.
-            let _ = thread.join();
+            let _ = job.thread.take().map(JoinHandle::join);
         }
     }
 }

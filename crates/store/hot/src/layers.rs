@@ -260,9 +260,10 @@ impl<'t> Layers<'t> {
                 continue;
             }
             let mut new = new.unwrap_or_default().into_iter();
-            let mut lists = Vec::with_capacity(self.positions(ElementKind::Vertex, vertices, chunk));
+            let positions = self.positions(ElementKind::Vertex, vertices, chunk);
+            let mut lists = Vec::with_capacity(positions);
             let (mut entries, mut runs, mut edges_total) = (Vec::new(), Vec::new(), 0);
-            for position in 0..lists.capacity() {
+            for position in 0..positions {
                 runs.clear();
                 for lists in &found {
                     runs.push(entries.len());

@@ -39,6 +39,8 @@ const PATCHED: u8 = 5;
 
 /// Blocks of a chunk.
 pub const BLOCKS: u64 = (POSITIONS / SLOTS) as u64;
+/// Places a label has at most.
+const PLACES_MAX: u64 = 1 << 48;
 const EXTENSION: &str = "seg";
 const UNFINISHED: &str = "unfinished";
 
@@ -127,6 +129,11 @@ impl Contents {
             let (start, end) = places.split_at(places.len() - 8);
             let places =
                 start.first_chunk().map_or(0, |start| u64::from_le_bytes(*start))..u64::from_le_bytes(*end.first_chunk()?);
+            let are_blocks =
+                places.start <= places.end && places.end <= PLACES_MAX && (places.start | places.end) % SLOTS as u64 == 0;
+            if !are_blocks {
+                return None;
+            }
             contents.places.insert((kind_of(*kind)?, LabelId(u16::from_le_bytes(*label))), places);
         }
         for [kind, bits] in names.as_chunks::<2>().0 {
@@ -154,13 +161,22 @@ pub fn is_file_name(name: &Path) -> bool {
     name.extension().is_some_and(|extension| extension == EXTENSION || extension == UNFINISHED)
 }
 
-/// Removes the files of segments other than those of these numbers: of those that were replaced, and of what was not finished.
+/// Removes the files of segments, whole or not, but for those of these numbers, and the tables of a bulk load. Nobody is at work.
 pub fn remove_others(directory: &Path, numbers: &[u64]) -> io::Result<()> {
-    let keep: Vec<PathBuf> = numbers.iter().map(|number| path(directory, *number)).collect();
+    let scratch = scratch(directory);
+    if scratch.exists() {
+        std::fs::remove_dir_all(scratch)?;
+    }
+    remove_if(directory, |number| !numbers.contains(&number))
+}
+
+/// Removes the files of segments, whole or not, whose numbers are so.
+pub fn remove_if(directory: &Path, is_gone: impl Fn(u64) -> bool) -> io::Result<()> {
     for entry in std::fs::read_dir(directory)? {
         let path = entry?.path();
-        if is_file_name(&path) && !keep.contains(&path) {
-            if path.is_dir() { std::fs::remove_dir_all(path)? } else { std::fs::remove_file(path)? }
+        let number = path.file_stem().and_then(|stem| stem.to_str()).and_then(|stem| stem.parse().ok());
+        if is_file_name(&path) && number.is_some_and(&is_gone) {
+            std::fs::remove_file(path)?;
         }
     }
     Ok(())
@@ -174,6 +190,10 @@ impl Segment {
         let contents = file.get(PartKey { part: CONTENTS, kind: 0, label: 0, sub: 0, chunk: 0 })?;
         let contents = contents.and_then(|bytes| Contents::parse(bytes, file.format()));
         let contents = contents.ok_or_else(|| corrupt("a segment without its contents"))?;
+        let is_possible = |key: PartKey| key.part == NAMES || key.chunk < PLACES_MAX / POSITIONS as u64;
+        if !file.sizes().all(|(key, _)| is_possible(key)) {
+            return Err(corrupt("a chunk of places that cannot be"));
+        }
         let patched = file.sizes().map(|(key, _)| key).filter(|key| key.part == PATCHED).collect();
         Ok(Self { number, file, contents, patched })
     }

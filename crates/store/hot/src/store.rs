@@ -1,9 +1,10 @@
 //! Opening the environment, its tables, and whose turn it is to write.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 use std::{fs, io};
@@ -69,12 +70,33 @@ pub struct Hot {
     _closing: Arc<Closing>,
 }
 
-/// Ends work in the background with the last handle.
+/// An opening of a store, with the clones of its handle. The last to go ends work in the background.
 struct Closing(Arc<Shared>);
+
+impl Closing {
+    fn new(shared: &Arc<Shared>) -> Self {
+        shared.handles.fetch_add(1, Ordering::SeqCst);
+        Self(shared.clone())
+    }
+}
 
 impl Drop for Closing {
     fn drop(&mut self) {
-        self.0.keeper.stop(self.0.process);
+        if self.0.handles.fetch_sub(1, Ordering::SeqCst) == 1 && self.0.process.is_this() {
+            self.0.keeper.stop();
+        }
+    }
+}
+
+/// The number of a segment that is written. Until this goes, or it is named, nobody removes its file.
+pub(crate) struct NewSegment {
+    pub number: u64,
+    shared: Arc<Shared>,
+}
+
+impl Drop for NewSegment {
+    fn drop(&mut self) {
+        locked(&self.shared.in_work).remove(&self.number);
     }
 }
 
@@ -94,6 +116,10 @@ pub(crate) struct Shared {
     segments: Mutex<Arc<Segments>>,
     /// The number the next segment gets.
     next_segment: AtomicU64,
+    /// Of segments that are written, and not named yet.
+    in_work: Mutex<BTreeSet<u64>>,
+    /// Handles that are open.
+    handles: AtomicUsize,
     pub turn: Turn,
     /// Whose turn it is to seal and merge.
     sealing: Turn,
@@ -123,6 +149,8 @@ const READERS_MAX: u32 = 1024;
 /// How long to wait for another thread to finish closing a store.
 const CLOSING_MAX: Duration = Duration::from_secs(10);
 
+/// How often a copy is begun anew because segments were replaced by another process.
+const COPY_TRIES: u32 = 20;
 /// How often, and how long apart, a reader looks whether a writer has filled the file up.
 const FILLING_TRIES: u32 = 20;
 const FILLING_WAIT: Duration = Duration::from_millis(10);
@@ -181,7 +209,7 @@ impl Hot {
                 shared
             }
         };
-        let _closing = Arc::new(Closing(shared.clone()));
+        let _closing = Arc::new(Closing::new(&shared));
         Ok(Self { shared, read_only: options.read_only, _closing })
     }
 
@@ -286,9 +314,19 @@ impl Hot {
         fs::create_dir_all(dir).map_err(GraphError::storage)?;
         let path = dir.join(DATA);
         fs::File::create_new(&path).map_err(GraphError::storage)?;
+        // No segment is replaced meanwhile by this process, unless this very thread is writing.
+        let me = Writer::this_thread();
+        let _alone = match self.read_only || self.shared.turn.is_of(&me) {
+            true => None,
+            false => Some(self.shared.turn_to_seal(me, Patience::ENDLESS)?),
+        };
         let copy = || -> Result<()> {
-            while !self.copy_once(dir)? {}
-            sync_directory(dir).map_err(GraphError::storage)
+            for _ in 0..COPY_TRIES {
+                if self.copy_once(dir)? {
+                    return sync_directory(dir).map_err(GraphError::storage);
+                }
+            }
+            Err(GraphError::Invalid("the database was compressed anew during every try to copy it: try it later".into()))
         };
         copy().inspect_err(|_| {
             // What is there is no whole copy; the error that matters is the first one.
@@ -392,6 +430,8 @@ impl Shared {
             schema,
             segments: Mutex::default(),
             next_segment: AtomicU64::new(numbers.into_iter().max().unwrap_or(0) + 1),
+            in_work: Mutex::default(),
+            handles: AtomicUsize::new(0),
             turn: Turn::default(),
             sealing: Turn::default(),
             keeper: Keeper::new(seal_bytes),
@@ -431,9 +471,32 @@ impl Shared {
         Ok(bytes)
     }
 
+    /// Whether there is a handle still; transactions may outlive all.
+    pub fn is_open(&self) -> bool {
+        self.handles.load(Ordering::SeqCst) > 0
+    }
+
     /// A number no segment has had since the store was opened.
-    pub fn new_segment(&self) -> u64 {
-        self.next_segment.fetch_add(1, Ordering::Relaxed)
+    pub fn new_segment(self: &Arc<Self>) -> NewSegment {
+        let mut in_work = locked(&self.in_work);
+        let number = self.next_segment.fetch_add(1, Ordering::SeqCst);
+        in_work.insert(number);
+        NewSegment { number, shared: self.clone() }
+    }
+
+    /// Removes the files of segments that are neither named nor in work. What cannot be removed now is when the store is next
+    /// opened for writing.
+    pub fn remove_unnamed(&self) -> Result<()> {
+        // In this order: one that is named meanwhile was in work, and one that is begun meanwhile has a greater number.
+        let (next, in_work) = {
+            let in_work = locked(&self.in_work);
+            (self.next_segment.load(Ordering::SeqCst), in_work.clone())
+        };
+        let txn = self.env.read_txn().map_err(lmdb)?;
+        let named = catalog::segments(&self.tables, &txn)?;
+        drop(txn);
+        let is_gone = |number: u64| number < next && !in_work.contains(&number) && !named.contains(&number);
+        segment::remove_if(self.env.path(), is_gone).map_err(GraphError::storage)
     }
 
     pub fn turn_to_seal(self: &Arc<Self>, writer: Writer, patience: Patience<'_>) -> Result<MyTurn> {

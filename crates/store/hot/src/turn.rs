@@ -1,6 +1,7 @@
 //! Whose turn it is to write: one thread's at a time.
 
 use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
@@ -9,6 +10,8 @@ use mangrove_graph::{GraphError, Result};
 
 use crate::store::{Shared, locked};
 
+/// What one who comes leaves to those who wait already.
+const COURTESY: Duration = Duration::from_micros(300);
 /// How often one who waits asks whether to go on.
 const ASKING_INTERVAL: Duration = Duration::from_millis(20);
 
@@ -52,6 +55,31 @@ impl fmt::Debug for Patience<'_> {
 pub(crate) struct Turn {
     writing: Mutex<Option<(Writer, Instant)>>,
     free: Condvar,
+    /// How many wait.
+    waiting: AtomicUsize,
+}
+
+impl Turn {
+    /// Whether it is the turn of this one.
+    pub fn is_of(&self, writer: &Writer) -> bool {
+        locked(&self.writing).as_ref().is_some_and(|(other, _)| other.thread == writer.thread)
+    }
+}
+
+/// Counts who waits.
+struct Waiting<'a>(&'a AtomicUsize);
+
+impl<'a> Waiting<'a> {
+    fn new(waiting: &'a AtomicUsize) -> Self {
+        waiting.fetch_add(1, Ordering::Relaxed);
+        Self(waiting)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 /// The turn of one writer; ends when dropped.
@@ -65,13 +93,19 @@ impl MyTurn {
     pub fn wait(shared: &Arc<Shared>, at: fn(&Shared) -> &Turn, me: Writer, patience: Patience<'_>) -> Result<Self> {
         let started = Instant::now();
         let turn = at(shared);
+        if turn.waiting.load(Ordering::Relaxed) > 0 && !turn.is_of(&me) {
+            // Who has waited goes first: it has been woken, and needs a moment.
+            thread::sleep(COURTESY);
+        }
         let mut writing = locked(&turn.writing);
+        let mut waiting = None;
         while let Some((other, since)) = &*writing {
             if other.thread == me.thread {
                 return Err(GraphError::OpenAlready);
             }
             let timed_out = patience.timeout.is_some_and(|timeout| started.elapsed() >= timeout);
             let busy = (other.name.clone(), since.elapsed());
+            waiting.get_or_insert_with(|| Waiting::new(&turn.waiting));
             // Asked without the lock: what is asked may take time, or a lock of its own.
             drop(writing);
             if timed_out || (patience.cancelled)() {
@@ -87,6 +121,7 @@ impl MyTurn {
         }
         *writing = Some((me, Instant::now()));
         drop(writing);
+        drop(waiting);
         Ok(Self { shared: shared.clone(), at })
     }
 }

@@ -518,3 +518,126 @@ fn edges_of_several_segments_are_in_the_order_of_their_times() {
     in_order(10);
     assert_eq!(hot.stats().unwrap().segments.len(), 1);
 }
+
+/// Whatever is committed while everything is compacted over and over stays.
+#[test]
+fn nothing_committed_beside_compactions_is_lost() {
+    const COMMITS: i64 = 400;
+    let (_dir, hot) = new_store();
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let work = scope.spawn(|| {
+            let mut turns = 0;
+            while !done.load(Ordering::Relaxed) {
+                hot.compact(Writer::this_thread(), Patience::ENDLESS).unwrap();
+                hot.seal(Writer::this_thread(), Patience::ENDLESS).unwrap();
+                turns += 1;
+            }
+            turns
+        });
+        for n in 0..COMMITS {
+            let mut t = hot.begin().unwrap();
+            let Names { person, knows, .. } = names(&mut t);
+            let mut made = Vec::new();
+            t.add_vertices(person, &[Some(ExternalId::Int(n))], &mut made).unwrap();
+            t.add_edges(knows, &[edge(made[0], made[0])], &mut Vec::new()).unwrap();
+            t.commit().unwrap();
+        }
+        done.store(true, Ordering::Relaxed);
+        assert!(work.join().unwrap() > 0);
+    });
+    let report = hot.check().unwrap();
+    assert!(report.is_clean(), "{report}");
+    assert_eq!((report.vertices, report.edges), (COMMITS as u64, COMMITS as u64));
+}
+
+/// Loads that fail, and compactions of a store with nothing in it, leave each other's files alone.
+#[test]
+fn failed_bulk_loads_beside_compactions_leave_a_store_that_opens() {
+    let (dir, hot) = new_store();
+    std::thread::scope(|scope| {
+        let work = scope.spawn(|| (0..60).for_each(|_| _ = hot.compact(Writer::this_thread(), Patience::ENDLESS).unwrap()));
+        while !work.is_finished() {
+            let t = hot.begin().unwrap();
+            if !t.is_unused().unwrap() {
+                break;
+            }
+            let mut bulk = t.into_bulk().unwrap();
+            let person = bulk.graph().ensure_label(ElementKind::Vertex, "person").unwrap();
+            people(bulk.graph(), person, 10);
+            drop(bulk);
+        }
+    });
+    assert_eq!(hot.snapshot().unwrap().statistics().unwrap().vertices, [] as [u64; 0]);
+    drop(hot);
+    assert!(open(dir.path()).check().unwrap().is_clean());
+}
+
+#[test]
+fn who_has_a_transaction_open_is_refused_a_compaction_even_while_another_waits() {
+    let (_dir, hot) = new_store();
+    let t = hot.begin().unwrap();
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let other = scope.spawn(|| {
+            let cancelled = || stop.load(Ordering::Relaxed);
+            hot.compact(Writer::this_thread(), Patience { timeout: None, cancelled: &cancelled })
+        });
+        for _ in 0..20 {
+            let refused = hot.compact(Writer::this_thread(), Patience::ENDLESS);
+            assert!(matches!(refused, Err(GraphError::OpenAlready)), "{refused:?}");
+            std::thread::yield_now();
+        }
+        stop.store(true, Ordering::Relaxed);
+        drop(t);
+        let ended = other.join().unwrap();
+        assert!(matches!(ended, Ok(_) | Err(GraphError::Busy { .. } | GraphError::Cancelled)), "{ended:?}");
+    });
+}
+
+/// Edges that were sealed, are not yet out of the tables, and are removed are in nobody's way.
+#[test]
+fn a_time_can_be_declared_over_what_was_left_of_sealed_edges() {
+    let (_dir, hot) = new_store();
+    let mut t = hot.begin().unwrap();
+    let Names { person, knows, name: at } = names(&mut t);
+    let ids = people(&mut t, person, 300);
+    let edges: Vec<_> = ids.iter().map(|id| edge(ids[0], *id)).chain(ids.iter().map(|id| edge(*id, ids[1]))).collect();
+    t.add_edges(knows, &edges, &mut Vec::new()).unwrap();
+    t.commit().unwrap();
+    let held = hot.begin().unwrap();
+    drop(held);
+    let named = || !hot.stats().unwrap().segments.is_empty();
+    let writing = AtomicBool::new(false);
+    let cancelled = || {
+        // A commit in between, so that the tables are not emptied at once; and an end once the segment is named.
+        if !writing.swap(true, Ordering::Relaxed) {
+            let mut t = hot.begin().unwrap();
+            t.set_cell(ElementId::Vertex(ids[7]), at, Cell::One(7.into())).unwrap();
+            t.commit().unwrap();
+        }
+        named()
+    };
+    hot.seal(Writer::this_thread(), Patience { timeout: None, cancelled: &cancelled }).unwrap();
+    assert!(named() && hot.stats().unwrap().tables.iter().any(|table| table.name == "out" && table.entries > 0));
+    let mut t = hot.begin().unwrap();
+    let all = followed(t.as_view(), ids[0], Direction::Both)
+        .edges
+        .into_iter()
+        .chain(followed(t.as_view(), ids[1], Direction::In).edges);
+    t.remove_edges(&all.collect::<Vec<_>>()).unwrap();
+    t.declare_time(knows, at).unwrap();
+    let mut made = Vec::new();
+    let timed = |time| NewEdge { time: Some(time), ..edge(ids[0], ids[time as usize]) };
+    t.add_edges(knows, &[timed(9), timed(4), timed(6)], &mut made).unwrap();
+    t.commit().unwrap();
+    let order = || followed(&hot.snapshot().unwrap(), ids[0], Direction::Out).neighbors;
+    assert_eq!(order(), [ids[4], ids[6], ids[9]]);
+    let mut t = hot.begin().unwrap();
+    t.remove_edges(&[EdgeRef { id: made[2], source: ids[0], target: ids[6] }]).unwrap();
+    t.commit().unwrap();
+    hot.compact(Writer::this_thread(), Patience::ENDLESS).unwrap();
+    assert_eq!(order(), [ids[4], ids[9]]);
+    let report = hot.check().unwrap();
+    assert!(report.is_clean(), "{report}");
+}

@@ -103,8 +103,11 @@ impl<'a> Chunk<'a> {
         let missing = || corrupt("a column chunk with cells missing");
         if form == DICTIONARY {
             let (codes, content) = Ints::split(content)?;
+            if content.first() == Some(&DICTIONARY) {
+                return Err(corrupt("a dictionary in a dictionary"));
+            }
             let distinct = Self::parse(content)?;
-            if codes.len() != cells || distinct.codes.is_some() || distinct.present.is_some() {
+            if codes.len() != cells || distinct.present.is_some() {
                 return Err(missing());
             }
             return Ok(Self { positions, cells, present, codes: Some(codes), ..distinct });

@@ -138,7 +138,8 @@ impl Fit {
         };
         // A line only up, and not so steep that it would wrap.
         let Some(rise) = last.checked_sub(*first).filter(|rise| (1..1 << 56).contains(rise)) else { return flat };
-        let sloped = Self::new(values, ((rise as u128) << 32) as u64 / steps as u64);
+        let Ok(slope) = u64::try_from(((rise as u128) << 32) / steps as u128) else { return flat };
+        let sloped = Self::new(values, slope);
         if sloped.width < flat.width { sloped } else { flat }
     }
 

@@ -69,11 +69,12 @@ impl HotSnapshot {
             let numbers = catalog::segments(&shared.tables, &txn)?;
             match shared.segments(&numbers) {
                 Ok(segments) => return Ok((txn, segments)),
-                Err(error) if last == Some(txn.id()) => return Err(error),
-                Err(_) => last = Some(txn.id()),
+                Err(error) if last.as_ref().is_some_and(|(id, _)| *id == txn.id()) => return Err(error),
+                Err(error) => last = Some((txn.id(), error)),
             }
         }
-        Err(mangrove_graph::GraphError::Invalid("segments are replaced faster than they can be opened".into()))
+        let too_fast = || mangrove_graph::GraphError::Invalid("segments are replaced faster than they can be opened".into());
+        Err(last.map_or_else(too_fast, |(_, error)| error))
     }
 
     /// Another snapshot of the same commit, unless there has been a later one.

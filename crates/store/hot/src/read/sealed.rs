@@ -8,7 +8,7 @@ use mangrove_segment::column::Chunk;
 
 use super::Reader;
 use crate::block::{Block, SLOTS};
-use crate::fault::lmdb;
+use crate::fault::{corrupt, lmdb};
 use crate::key::{AdjacencyKey, Column, block_slot, place, vertex_at};
 use crate::layers::CHUNK;
 use crate::segment::BLOCKS;
@@ -106,9 +106,13 @@ impl<'t> Reader<'t> {
         if stored == 0 {
             return Ok(None);
         }
+        let first = chunk.before(at * SLOTS);
+        if first + stored.count_ones() as usize > chunk.len() {
+            return Err(corrupt("a chunk with fewer cells than it says"));
+        }
         let dead = if all_alive { 0 } else { self.dead(column.kind, column.label, block)? };
         let present = stored & !dead;
-        Ok((present != 0).then(|| Block::sealed(*chunk, chunk.before(at * SLOTS), stored, present)))
+        Ok((present != 0).then(|| Block::sealed(*chunk, first, stored, present)))
     }
 
     /// What takes the place of a sealed block of this column, or is in the tables alone; it may be empty.

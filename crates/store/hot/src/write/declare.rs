@@ -8,7 +8,7 @@ use super::HotTransaction;
 use crate::block::{SLOTS, slots};
 use crate::fault::lmdb;
 use crate::index;
-use crate::key::{Column, after_prefix, vertex_at};
+use crate::key::{AdjacencyKey, Column, after_prefix, vertex_at};
 
 impl HotTransaction {
     pub(super) fn fix_property(
@@ -51,7 +51,29 @@ impl HotTransaction {
             let what = format!("{name} has edges already, so its time can no longer be declared");
             return Err(GraphError::Invalid(what));
         }
+        self.change(|t| t.forget_edges_of(label))?;
         self.label_mut(ElementKind::Edge, label).time = Some(key);
+        Ok(())
+    }
+
+    /// Removes what the tables still have of sealed edges of a label, none of which is alive.
+    fn forget_edges_of(&mut self, label: LabelId) -> Result<()> {
+        if self.sealed_end(ElementKind::Edge, label)? == 0 {
+            return Ok(());
+        }
+        let tables = self.owned.shared().tables;
+        for table in [tables.out, tables.incoming] {
+            let mut gone = Vec::new();
+            for row in table.iter(self.owned.txn()).map_err(lmdb)? {
+                let (key, _) = row.map_err(lmdb)?;
+                if AdjacencyKey::parse(key)?.label == label {
+                    gone.push(key.to_vec());
+                }
+            }
+            for key in gone {
+                table.delete(self.owned.txn_mut(), &key).map_err(lmdb)?;
+            }
+        }
         Ok(())
     }
 

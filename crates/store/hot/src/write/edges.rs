@@ -36,7 +36,7 @@ impl HotTransaction {
     pub(super) fn put_edges(&mut self, label: LabelId, edges: &[NewEdge], out: &mut Vec<EdgeId>) -> Result<()> {
         self.label_exists(ElementKind::Edge, label)?;
         let first = self.counter(ElementKind::Edge, label)?.next;
-        if edges.len() as u64 > LOCAL_MAX - first {
+        if edges.len() as u64 > LOCAL_MAX.saturating_sub(first) {
             return Err(GraphError::Limit { what: "edges of a label".into(), limit: LOCAL_MAX });
         }
         let time_key = self.time_key(label, edges)?;

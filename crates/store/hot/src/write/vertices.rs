@@ -26,7 +26,7 @@ impl HotTransaction {
     ) -> Result<()> {
         self.label_exists(ElementKind::Vertex, label)?;
         let counter = self.counter(ElementKind::Vertex, label)?;
-        if ids.len() as u64 > LOCAL_MAX - counter.next {
+        if ids.len() as u64 > LOCAL_MAX.saturating_sub(counter.next) {
             return Err(GraphError::Limit { what: "vertices of a label".into(), limit: LOCAL_MAX });
         }
         let (ids, next_auto) = self.complete_ids(label, ids)?;
