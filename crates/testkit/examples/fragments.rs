@@ -105,7 +105,7 @@ fn beside(vertices: u64) -> Result<()> {
         })?;
     }
     // The same graph again: vertices often written have more edges by now.
-    alone("nothing, afterwards")
+    alone("nothing any more")
 }
 
 fn write(work: &mut Work, sealing: bool) -> Result<()> {
