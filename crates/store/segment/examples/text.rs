@@ -1,4 +1,4 @@
-//! Size, time to read and time to search of three kinds of text: `cargo run --release --example measure [α]`. Times are of the
+//! Size, time to read and time to search of three kinds of text: `cargo run --release -p mangrove-segment --example text [α]`. Times are of the
 //! processor where the system tells them (Linux), as machines are shared.
 
 use std::hint::black_box;

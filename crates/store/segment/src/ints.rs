@@ -90,7 +90,8 @@ fn unpack(bits: &[u8], width: u32, range: Range<usize>, mut f: impl FnMut(u64)) 
     (at..range.end).for_each(|at| f(packed(bits, width, at)));
 }
 
-fn pack(out: &mut Vec<u8>, values: impl Iterator<Item = u64>, width: u32) {
+/// Appends integers below `1 << width`, least significant bits first, and fills the last byte up.
+pub(crate) fn pack(out: &mut Vec<u8>, values: impl Iterator<Item = u64>, width: u32) {
     let (mut pending, mut filled) = (0u128, 0);
     for value in values {
         pending |= u128::from(value) << filled;

@@ -4,6 +4,7 @@
 //! from the data are checked when they are followed.
 
 use super::Corrupt;
+use crate::ints;
 
 /// Bytes after bit-packed integers, so that any of them is one eight-byte load.
 const PADDING: usize = 8;
@@ -23,20 +24,8 @@ pub struct BitPacked<'a> {
 
 /// Appends integers below `1 << width`; `width` is 32 at most.
 pub fn pack(out: &mut Vec<u8>, values: impl Iterator<Item = u64>, width: u32) {
-    let (mut pending, mut filled) = (0u64, 0);
-    for value in values {
-        debug_assert!(width <= 32 && value >> width == 0);
-        pending |= value << filled;
-        filled += width;
-        while filled >= 8 {
-            out.push(pending as u8);
-            pending >>= 8;
-            filled -= 8;
-        }
-    }
-    if filled > 0 {
-        out.push(pending as u8);
-    }
+    debug_assert!(width <= 32);
+    ints::pack(out, values, width);
     out.extend_from_slice(&[0; PADDING]);
 }
 

@@ -35,7 +35,7 @@
 //! # Why this one
 //! Succinct keeps Ψ, the step the other way, as gap codes between samples (Agarwal, Khandelwal and Stoica, NSDI 2015;
 //! Sadakane, J. Algorithms 2003). A transform in blocks (FM-index: Ferragina and Manzini, J. ACM 2005) was smaller and
-//! faster here. On a busy core (AMD EPYC) at α = 32, by the texts of `examples/measure.rs`: size of raw, and ns of the
+//! faster here. On a busy core (AMD EPYC) at α = 32, by the texts of `examples/text.rs`: size of raw, and ns of the
 //! processor a step. The alternatives were measured in throw-away code.
 //!
 //! | | names, 15 B | hex, 128 B | sentences, 58 B |
