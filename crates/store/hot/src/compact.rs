@@ -357,6 +357,31 @@ mod tests {
     }
 
     #[test]
+    fn files_in_work_and_named_ones_stay() {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let hot = Hot::open(directory.path(), &HotOptions::default()).expect("a store");
+        let bytes = hot.compact(Writer::this_thread(), Patience::ENDLESS).expect("a compaction");
+        assert!(bytes > 0);
+        let file = |number: u64, extension: &str| hot.path().join(format!("{number}.{extension}"));
+        let (first, second) = (hot.shared().new_segment(), hot.shared().new_segment());
+        let later = second.number + 1;
+        for (number, extension) in [(first.number, "seg"), (second.number, "unfinished"), (later, "unfinished")] {
+            std::fs::write(file(number, extension), b"in work").expect("a file");
+        }
+        let paths = [file(first.number, "seg"), file(second.number, "unfinished"), file(later, "unfinished")];
+        let there = || {
+            hot.shared().remove_unnamed().expect("files are removed");
+            paths.each_ref().map(|path| path.exists())
+        };
+        assert_eq!(there(), [true, true, true]);
+        drop(first);
+        assert_eq!(there(), [false, true, true]);
+        drop(second);
+        assert_eq!(there(), [false, false, true]);
+        assert!(hot.check().expect("a check").is_clean());
+    }
+
+    #[test]
     fn segments_are_merged_so_that_each_is_much_larger_than_all_newer_ones() {
         assert_eq!(due(&[]), None);
         assert_eq!(due(&[7]), None);
