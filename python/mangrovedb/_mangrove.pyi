@@ -276,7 +276,7 @@ def open(
     durability: str = "full",
     id_space: str | None = None,
     *,
-    seal_mb: float = 64,
+    seal_mb: float = 64.0,
     workers: int | None = None,
     region_workers: int = 4,
     pin: bool = False,
