@@ -389,7 +389,8 @@ impl Database {
     fn set_encoding(&self, py: Python<'_>, label: &str, key: &str, encoding: &str) -> PyResult<()> {
         let inner = self.handle()?;
         let Some(parsed) = Encoding::parse(encoding) else {
-            return Err(choice("encoding", encoding, &Encoding::NAMES));
+            let names = [&Encoding::NAMES[..], &["searchable:N with N a power of two up to 32768"]].concat();
+            return Err(choice("encoding", encoding, &names));
         };
         raised(py.detach(|| inner.set_encoding(label, key, parsed)))
     }

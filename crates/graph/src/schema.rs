@@ -76,6 +76,14 @@ impl PropertySchema {
     }
 }
 
+impl Schema {
+    /// Whether some property of vertices is indexed, or searchable where it is compressed.
+    pub fn finds_vertices(&self) -> bool {
+        let is_searchable = |property: &PropertySchema| matches!(property.encoding, Encoding::Searchable { .. });
+        !self.indexes.is_empty() || self.vertex_labels.iter().flat_map(|label| &label.properties).any(is_searchable)
+    }
+}
+
 /// How values of a property are kept where they are compressed.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Encoding {

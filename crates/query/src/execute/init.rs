@@ -83,7 +83,7 @@ impl ScanOp {
     fn indexed(&mut self, cx: &mut Context<'_, '_>) -> Result<Option<Vec<VertexId>>> {
         let fresh = self.cursor.label == 0 && self.cursor.local == 0;
         let off = cx.shared.index_off;
-        if off || self.kind == ElementKind::Edge || self.ids.is_some() || !fresh || cx.view().schema().indexes.is_empty() {
+        if off || self.kind == ElementKind::Edge || self.ids.is_some() || !fresh || !cx.view().schema().finds_vertices() {
             return Ok(None);
         }
         let scan = self.prepare(cx);
