@@ -159,6 +159,7 @@ fn part_name(schema: &Schema, part: &PartStats) -> String {
         Part::Lists(Direction::Out, edges) => format!("({} out)", schema.label_name(ElementKind::Edge, edges)),
         Part::Lists(_, edges) => format!("({} in)", schema.label_name(ElementKind::Edge, edges)),
         Part::Names => "(elements by id)".into(),
+        Part::Index(key) => format!("(index on {})", schema.key_name(key)),
     }
 }
 

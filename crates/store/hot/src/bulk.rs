@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   load ──▶ scratch (an LMDB environment, never committed) ── sealed ──▶ 1.seg
-//!   tables ◀── schema, counters, indexes, the segment's number: one commit
+//!   tables ◀── schema, counters, the segment's number: one commit
 //! ```
 //! So the tables stay as small as what was changed since, and a load costs the disk what it takes there in the end. LMDB's tree does the
 //! sorting; what does not fit in memory it spills into the scratch file, which is removed with the transaction, or, after a
@@ -71,7 +71,6 @@ impl Bulk {
         let taken = scratch.seal(&directory, new.number, cancelled).and_then(|()| {
             target.take_over(&mut scratch);
             copy(&scratch, &mut target, |tables| tables.meta, |key| key.starts_with(catalog::AUTO))?;
-            copy(&scratch, &mut target, |tables| tables.index, |_| true)?;
             target.empty()
         });
         drop(scratch);

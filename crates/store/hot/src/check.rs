@@ -17,7 +17,7 @@ use crate::block::{Block, Body, SLOTS, slots};
 use crate::catalog::{self, Counter};
 use crate::fault::lmdb;
 use crate::index;
-use crate::key::{AdjacencyKey, Column, element_at, place};
+use crate::key::{AdjacencyKey, Column, block_slot, element_at, place, vertex_at};
 use crate::layers::{CHUNK, columns, labels};
 use crate::names;
 use crate::read::{HotSnapshot, Reader, external, further, word};
@@ -93,6 +93,7 @@ pub fn check(snapshot: &HotSnapshot) -> Result<CheckReport> {
     check.adjacency("out", check.reader.tables.out, true)?;
     check.adjacency("in", check.reader.tables.incoming, false)?;
     check.indexes()?;
+    check.sealed_indexes()?;
     check.values_are_indexed()?;
     Ok(check.report)
 }
@@ -475,6 +476,38 @@ impl<'t> Check<'t> {
         })
     }
 
+    /// What a segment's index says and nothing newer says anew is of a value its vertex has.
+    fn sealed_indexes(&mut self) -> Result<()> {
+        for (at, segment) in self.reader.segments.list().iter().enumerate() {
+            for indexed in &self.reader.schema.indexes {
+                for chunk in 0..segment.index_chunks(indexed.label, indexed.key) {
+                    let pairs = segment.index(indexed.label, indexed.key, chunk).and_then(|index| index.pairs());
+                    let Some(pairs) = self.noting("index", &segment.number, pairs)? else { continue };
+                    for (value, place) in pairs {
+                        self.sealed_pair(at, vertex_at(indexed.label, place), indexed.key, &value)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn sealed_pair(&mut self, at: usize, vertex: VertexId, key: KeyId, value: &[u8]) -> Result<()> {
+        let (column, (block, slot)) =
+            (Column::property(ElementKind::Vertex, vertex.label(), key), block_slot(place(vertex.0)));
+        let standing = self.reader.standing(at, column, block)?;
+        if standing.is_none_or(|alive| alive >> slot & 1 == 0) {
+            return Ok(());
+        }
+        self.report.index_entries += 1;
+        let cell = self.reader.cell_at(column, place(vertex.0));
+        let Some(cell) = self.noting("columns", &vertex, cell)? else { return Ok(()) };
+        if !index::encoded(&cell).iter().any(|now| now == value) {
+            self.violation("index", format!("a segment has {value:?} of {vertex:?}, which does not have it"));
+        }
+        Ok(())
+    }
+
     /// Every value of an indexed key has its entry.
     fn values_are_indexed(&mut self) -> Result<()> {
         for indexed in &self.reader.schema.indexes {
@@ -484,7 +517,7 @@ impl<'t> Check<'t> {
             while let Ok(Some((block, cells))) = column.block_from(next) {
                 next = block + 1;
                 for slot in slots(cells.present) {
-                    let vertex = crate::key::vertex_at(indexed.label, block * SLOTS as u64 + slot as u64);
+                    let vertex = vertex_at(indexed.label, block * SLOTS as u64 + slot as u64);
                     self.is_indexed(vertex, indexed.key, &cells.cell(slot).unwrap_or_default())?;
                 }
             }
@@ -494,7 +527,13 @@ impl<'t> Check<'t> {
 
     fn is_indexed(&mut self, vertex: VertexId, key: KeyId, cell: &Cell) -> Result<()> {
         for entry in index::entries(vertex, key, cell) {
-            if self.reader.tables.index.get(self.reader.txn, &entry).map_err(lmdb)?.is_none() {
+            let mut is_there = self.reader.tables.index.get(self.reader.txn, &entry).map_err(lmdb)?.is_some();
+            for segment in self.reader.segments.list() {
+                // What cannot be read was noted with the segments' indexes.
+                let had = segment.had(vertex.label(), key, index::value_of(&entry), place(vertex.0));
+                is_there = is_there || had.unwrap_or(true);
+            }
+            if !is_there {
                 self.violation("index", format!("{vertex:?} has a value under key {} that is not in it", key.0));
             }
         }

@@ -300,7 +300,7 @@ impl HotTransaction {
                 }
             }
         }
-        for table in [tables.columns, tables.out, tables.incoming, tables.ids, tables.edge_ids] {
+        for table in [tables.columns, tables.out, tables.incoming, tables.ids, tables.edge_ids, tables.index] {
             table.clear(self.txn_mut()).map_err(lmdb)?;
         }
         for (key, bytes) in marks {

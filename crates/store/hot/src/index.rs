@@ -15,15 +15,13 @@
 //! | 8 uuid | 16 bytes |
 //! | 9 everything else | |
 //!
-//! Where the encoding may hold more than the predicate asks for, what is found is tested against the cells.
-
-use std::ops::Bound;
+//! Of sealed vertices, segments have pairs of a value and a place; an entry is in one of them or in the table, and what a segment has may no longer be so
+//! (see `read/index.rs`). Where the encoding may hold more than the predicate asks for, what is found is tested against the cells.
 
 use mangrove_graph::{Cell, Comparison, KeyId, LabelId, Predicate, Result, TextTest, TypeSet, Value, ValueType, VertexId};
 
-use crate::fault::{corrupt, lmdb};
-use crate::key::{Column, after_prefix, flip, place};
-use crate::read::Reader;
+use crate::fault::corrupt;
+use crate::key::{after_prefix, flip};
 
 const NULL: u8 = 1;
 const BOOL: u8 = 2;
@@ -35,6 +33,7 @@ const BYTES: u8 = 7;
 const UUID: u8 = 8;
 const OTHER: u8 = 9;
 
+const PREFIX: usize = 4;
 /// Encoded bytes of text at most; a key of LMDB has room for 511 in all.
 const TEXT_MAX: usize = 460;
 const NAN: u64 = u64::MAX;
@@ -48,18 +47,26 @@ pub fn prefix(label: LabelId, key: KeyId) -> Vec<u8> {
 
 /// The entries of a cell, sorted and distinct.
 pub fn entries(vertex: VertexId, key: KeyId, cell: &Cell) -> Vec<Vec<u8>> {
-    let mut entries: Vec<Vec<u8>> = cell
-        .values()
-        .map(|value| {
-            let mut entry = prefix(vertex.label(), key);
-            put_value(&mut entry, value);
-            entry.extend_from_slice(&vertex.0.to_be_bytes());
-            entry
-        })
-        .collect();
-    entries.sort_unstable();
-    entries.dedup();
-    entries
+    let (prefix, vertex) = (prefix(vertex.label(), key), vertex.0.to_be_bytes());
+    encoded(cell).into_iter().map(|value| [&prefix[..], &value, &vertex].concat()).collect()
+}
+
+/// The values of a cell as entries have them, sorted and distinct.
+pub fn encoded(cell: &Cell) -> Vec<Vec<u8>> {
+    let encoded = cell.values().map(|value| {
+        let mut bytes = Vec::new();
+        put_value(&mut bytes, value);
+        bytes
+    });
+    let mut values: Vec<Vec<u8>> = encoded.collect();
+    values.sort_unstable();
+    values.dedup();
+    values
+}
+
+/// The value of an entry.
+pub fn value_of(entry: &[u8]) -> &[u8] {
+    entry.get(PREFIX..entry.len().saturating_sub(8)).unwrap_or_default()
 }
 
 /// The vertex an entry names.
@@ -133,68 +140,16 @@ fn put_escaped(out: &mut Vec<u8>, text: &[u8]) -> bool {
 
 /// A part of an index, and whether all in it matches.
 #[derive(Clone, Debug)]
-struct Part {
-    from: Vec<u8>,
+pub struct Part {
+    pub from: Vec<u8>,
     /// Excluded.
-    to: Vec<u8>,
-    is_exact: bool,
-}
-
-impl<'t> Reader<'t> {
-    pub fn search(&self, label: LabelId, key: KeyId, predicate: &Predicate) -> Result<Option<Vec<VertexId>>> {
-        let Some(parts) = self.parts(label, key, predicate) else {
-            let is_text = self.finds_text(label, key, predicate);
-            return is_text.then(|| self.search_text(label, key, predicate)).transpose();
-        };
-        let mut found = Vec::new();
-        for part in parts.iter().filter(|part| part.from < part.to) {
-            self.search_part(label, key, predicate, part, &mut found)?;
-        }
-        found.sort_unstable();
-        found.dedup();
-        Ok(Some(found))
-    }
-
-    pub fn is_searchable(&self, label: LabelId, key: KeyId, predicate: &Predicate) -> bool {
-        self.parts(label, key, predicate).is_some() || self.finds_text(label, key, predicate)
-    }
-
-    /// The parts of the index that hold all matches; nothing if there is none, or it does not answer this.
-    fn parts(&self, label: LabelId, key: KeyId, predicate: &Predicate) -> Option<Vec<Part>> {
-        self.schema.index(label, key)?;
-        let property = self.schema.vertex_labels.get(usize::from(label.0)).and_then(|label| label.property(key));
-        parts(predicate, property.map(|property| property.types).unwrap_or_default())
-    }
-
-    fn search_part(
-        &self,
-        label: LabelId,
-        key: KeyId,
-        predicate: &Predicate,
-        part: &Part,
-        found: &mut Vec<VertexId>,
-    ) -> Result<()> {
-        let prefix = prefix(label, key);
-        let (from, to) = ([&prefix[..], &part.from].concat(), [&prefix[..], &part.to].concat());
-        let bounds = (Bound::Included(&from[..]), Bound::Excluded(&to[..]));
-        for entry in self.tables.index.range(self.txn, &bounds).map_err(lmdb)? {
-            let vertex = vertex_of(entry.map_err(lmdb)?.0)?;
-            if part.is_exact || self.has_match(vertex, key, predicate)? {
-                found.push(vertex);
-            }
-        }
-        Ok(())
-    }
-
-    fn has_match(&self, vertex: VertexId, key: KeyId, predicate: &Predicate) -> Result<bool> {
-        let column = Column::property(mangrove_graph::ElementKind::Vertex, vertex.label(), key);
-        Ok(self.cell_at(column, place(vertex.0))?.values().any(|value| predicate.matches(value)))
-    }
+    pub to: Vec<u8>,
+    pub is_exact: bool,
 }
 
 /// The parts of an index that hold all matches; nothing if it does not answer this predicate. `types` are those of the
 /// values indexed.
-fn parts(predicate: &Predicate, types: TypeSet) -> Option<Vec<Part>> {
+pub fn parts(predicate: &Predicate, types: TypeSet) -> Option<Vec<Part>> {
     match predicate {
         Predicate::Compare(comparison, operand) => compared(*comparison, operand, types),
         Predicate::Within(options) => {

@@ -3,6 +3,8 @@
 //! Whatever is the newest word on a block is what the new segment says of it; lists of edges are put together from all layers. Elements
 //! that were removed are left out.
 
+mod index;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -69,6 +71,9 @@ impl<'t> Layers<'t> {
                 }
             }
             sealing.names(kind, names)?;
+        }
+        for index in &self.reader.schema.indexes {
+            self.index(&mut sealing, index.label, index.key)?;
         }
         for outgoing in [true, false] {
             for vertices in labels(&self.reader, ElementKind::Vertex) {

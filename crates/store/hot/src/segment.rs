@@ -7,6 +7,7 @@
 //!     2, 3 lists    of edges that go out of, or come into, the vertices of a label
 //!     4 names       elements by the ids users know them by
 //!     5 patched     the blocks of older segments that this one says anew: a bit each
+//!     6 index       values of a key of vertices of a label, and the places that had them when it was written
 //! ```
 //! Segments are in order of age. Each has *places of its own*, from where the older ones end, and beyond them what was said later of
 //! places of older ones: whole blocks of columns, which take the place of older blocks, and further edges of vertices. What the
@@ -19,11 +20,12 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use hashbrown::HashSet;
+use hashbrown::{HashMap, HashSet};
 use mangrove_graph::{Direction, ElementKind, ExternalId, KeyId, LabelId, Result};
 use mangrove_segment::adjacency::Lists;
 use mangrove_segment::column::{Chunk, POSITIONS};
 use mangrove_segment::file::{PartKey, SegmentFile, SegmentWriter};
+use mangrove_segment::index::{self, Index, Pair};
 use mangrove_segment::names::{self, Names};
 
 use crate::block::SLOTS;
@@ -36,6 +38,7 @@ const OUT: u8 = 2;
 const IN: u8 = 3;
 const NAMES: u8 = 4;
 const PATCHED: u8 = 5;
+const INDEX: u8 = 6;
 
 /// Blocks of a chunk.
 pub const BLOCKS: u64 = (POSITIONS / SLOTS) as u64;
@@ -51,6 +54,8 @@ pub struct Segment {
     contents: Contents,
     /// The chunks in which blocks of older segments are said anew.
     patched: HashSet<PartKey>,
+    /// The chunks of each index.
+    indexes: HashMap<(LabelId, KeyId), u64>,
 }
 
 /// The segments a snapshot stands on, from the oldest to the newest.
@@ -81,6 +86,7 @@ pub enum Part {
     /// Lists of edges of a label, that go out or come in.
     Lists(Direction, LabelId),
     Names,
+    Index(KeyId),
 }
 
 /// What a segment says of itself.
@@ -195,7 +201,11 @@ impl Segment {
             return Err(corrupt("a chunk of places that cannot be"));
         }
         let patched = file.sizes().map(|(key, _)| key).filter(|key| key.part == PATCHED).collect();
-        Ok(Self { number, file, contents, patched })
+        let mut indexes = HashMap::new();
+        for (key, _) in file.sizes().filter(|(key, _)| key.part == INDEX) {
+            *indexes.entry((LabelId(key.label), KeyId(key.sub as u16))).or_default() += 1;
+        }
+        Ok(Self { number, file, contents, patched, indexes })
     }
 
     pub fn bytes(&self) -> u64 {
@@ -229,6 +239,7 @@ impl Segment {
             OUT => Part::Lists(Direction::Out, edges),
             IN => Part::Lists(Direction::In, edges),
             PATCHED => Part::BuiltIn("changed blocks"),
+            INDEX => Part::Index(KeyId(key.sub as u16)),
             _ => Part::Names,
         };
         let form = match (key.part, self.file.get(key)?) {
@@ -284,6 +295,53 @@ impl Segment {
     /// The chunks of such lists.
     pub fn list_chunks(&self, outgoing: bool, vertices: LabelId, edges: LabelId) -> impl Iterator<Item = u64> {
         self.file.chunks(lists_key(outgoing, vertices, edges, 0))
+    }
+
+    /// How many chunks an index has.
+    pub fn index_chunks(&self, label: LabelId, key: KeyId) -> u64 {
+        self.indexes.get(&(label, key)).copied().unwrap_or(0)
+    }
+
+    /// A chunk of an index, of those there are.
+    pub fn index(&self, label: LabelId, key: KeyId, chunk: u64) -> Result<Index<'_>> {
+        let part = self.file.get(index_key(label, key, chunk))?;
+        Index::parse(part.ok_or_else(|| corrupt("an index without one of its chunks"))?)
+    }
+
+    /// Appends the places that had a value from `from` on and before `to`, encoded, when it was written. O(log pairs + found).
+    pub fn places_with(&self, label: LabelId, key: KeyId, from: &[u8], to: &[u8], out: &mut Vec<u64>) -> Result<()> {
+        for chunk in self.first_index_chunk(label, key, from)?..self.index_chunks(label, key) {
+            let index = self.index(label, key, chunk)?;
+            if index.first()? >= to {
+                break;
+            }
+            index.search(from, to, out)?;
+        }
+        Ok(())
+    }
+
+    /// Whether a place had this value, encoded, when it was written. O(log pairs + chunks that begin with the value).
+    pub fn had(&self, label: LabelId, key: KeyId, value: &[u8], place: u64) -> Result<bool> {
+        for chunk in self.first_index_chunk(label, key, value)?..self.index_chunks(label, key) {
+            let index = self.index(label, key, chunk)?;
+            if index.first()? > value {
+                break;
+            }
+            if index.contains(value, place)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// The first chunk of an index that may have pairs from this value on.
+    fn first_index_chunk(&self, label: LabelId, key: KeyId, from: &[u8]) -> Result<u64> {
+        let (mut low, mut high) = (0, self.index_chunks(label, key));
+        while low < high {
+            let middle = low.midpoint(high);
+            if self.index(label, key, middle)?.first()? < from { low = middle + 1 } else { high = middle }
+        }
+        Ok(low.saturating_sub(1)) // it may end with what is looked for
     }
 
     /// The raw id of the element with this name for which `is_it` holds.
@@ -399,6 +457,10 @@ fn lists_key(outgoing: bool, vertices: LabelId, edges: LabelId, chunk: u64) -> P
     PartKey { part: if outgoing { OUT } else { IN }, kind: 0, label: vertices.0, sub: edges.0.into(), chunk }
 }
 
+fn index_key(label: LabelId, key: KeyId, chunk: u64) -> PartKey {
+    PartKey { part: INDEX, kind: ElementKind::Vertex as u8, label: label.0, sub: key.0.into(), chunk }
+}
+
 fn names_key(kind: ElementKind, chunk: u64) -> PartKey {
     PartKey { part: NAMES, kind: kind as u8, label: 0, sub: 0, chunk }
 }
@@ -448,6 +510,11 @@ impl Sealing {
             self.put(names_key(kind, names::chunk_of(chunk[0].0, bits)), |out| names::encode(out, chunk))?;
         }
         Ok(())
+    }
+
+    /// A chunk of an index: pairs of values and places, in order, all before those of the next.
+    pub fn index(&mut self, label: LabelId, key: KeyId, chunk: u64, pairs: &[Pair]) -> Result<()> {
+        self.put(index_key(label, key, chunk), |out| index::encode(out, pairs))
     }
 
     fn put(&mut self, key: PartKey, encode: impl FnOnce(&mut Vec<u8>)) -> Result<()> {

@@ -462,9 +462,9 @@ impl Shared {
 
     /// What the tables take of what is sealed sooner or later.
     pub fn table_bytes(&self, txn: &RoTxn<'_, AnyTls>) -> Result<u64> {
-        let Tables { ids, edge_ids, out, incoming, columns, .. } = self.tables;
+        let Tables { ids, edge_ids, out, incoming, columns, index, .. } = self.tables;
         let mut bytes = 0;
-        for table in [ids, edge_ids, out, incoming, columns] {
+        for table in [ids, edge_ids, out, incoming, columns, index] {
             let stat = table.stat(txn).map_err(lmdb)?;
             bytes += (stat.branch_pages + stat.leaf_pages + stat.overflow_pages) as u64 * u64::from(stat.page_size);
         }

@@ -9,6 +9,7 @@ use mangrove_graph::{ElementKind, Result};
 
 use crate::adjacency::{self, AdjacencyBlock};
 use crate::fault::lmdb;
+use crate::index;
 use crate::key::{AdjacencyKey, Column, place};
 use crate::read::{HotSnapshot, word};
 use crate::store::{Table, Tables};
@@ -40,13 +41,14 @@ enum Fate {
 /// What becomes of a row of a table, given its key and value.
 type Judge = fn(&HotTransaction, &HotSnapshot, &[u8], &[u8]) -> Result<Fate>;
 
-fn steps(tables: &Tables) -> [(Table, Judge); 5] {
+fn steps(tables: &Tables) -> [(Table, Judge); 6] {
     [
         (tables.columns, block_row),
         (tables.out, list_row),
         (tables.incoming, list_row),
         (tables.ids, |t, _, _, value| name_row(t, ElementKind::Vertex, value)),
         (tables.edge_ids, |t, _, _, value| name_row(t, ElementKind::Edge, value)),
+        (tables.index, index_row),
     ]
 }
 
@@ -138,4 +140,12 @@ fn name_row(t: &HotTransaction, kind: ElementKind, value: &[u8]) -> Result<Fate>
     let raw = word(value)?;
     let is_sealed = t.reader().is_sealed(kind, mangrove_graph::EdgeId(raw).label(), place(raw));
     Ok(if is_sealed { Fate::Goes(Vec::new()) } else { Fate::Stays })
+}
+
+/// Of `index`: what the snapshot had of sealed vertices, a segment has now.
+fn index_row(t: &HotTransaction, then: &HotSnapshot, key: &[u8], _: &[u8]) -> Result<Fate> {
+    let (vertex, then) = (index::vertex_of(key)?, then.reader());
+    let is_sealed = t.reader().is_sealed(ElementKind::Vertex, vertex.label(), place(vertex.0));
+    let goes = is_sealed && then.tables.index.get(then.txn, key).map_err(lmdb)?.is_some();
+    Ok(if goes { Fate::Goes(Vec::new()) } else { Fate::Stays })
 }

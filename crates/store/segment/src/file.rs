@@ -23,7 +23,7 @@ use xxhash_rust::xxh3::{Xxh3Default, xxh3_64};
 
 const MAGIC: [u8; 8] = *b"MGRVSEG1";
 /// The format this code writes. It reads those before it too.
-pub const FORMAT: u32 = 2;
+pub const FORMAT: u32 = 3;
 const ALIGN: usize = 64;
 const KEY: usize = 16;
 const ENTRY: usize = 40;

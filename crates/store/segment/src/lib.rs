@@ -4,8 +4,10 @@
 //!   file        parts by key, each with a checksum; mapped into memory
 //!   column      the cells of 65,536 places under one key       ─┐
 //!   adjacency   the edges of 65,536 vertices, of one label      ├─ chunks: parts that are read without unpacking
-//!   names       elements by the ids users know                 ─┘
-//!   ints, bits, heap, symbols   sequences of integers, sets of positions, byte strings, compressed ones: what chunks are made of
+//!   names       elements by the ids users know                  │
+//!   index       values, and the places that have them          ─┘
+//!   ints, bits, heap, sorted, symbols   sequences of integers, sets of positions, byte strings, sorted and compressed ones:
+//!                                       what chunks are made of
 //!   text        strings as a compressed suffix array
 //!   value       values and cells as bytes
 //! ```
@@ -22,8 +24,10 @@ mod bits;
 pub mod column;
 pub mod file;
 mod heap;
+pub mod index;
 pub mod ints;
 pub mod names;
+mod sorted;
 mod symbols;
 pub mod text;
 pub mod value;

@@ -2,6 +2,7 @@
 
 mod find;
 mod fragments;
+mod index;
 mod properties;
 mod scan;
 mod sealed;

@@ -3,11 +3,15 @@
 //! Whatever the bytes, reading stays within them: lengths are checked when a structure is split off, and positions that come
 //! from the data are checked when they are followed.
 
+use std::ops::Range;
+
 use super::Corrupt;
 use crate::ints;
 
 /// Bytes after bit-packed integers, so that any of them is one eight-byte load.
 const PADDING: usize = 8;
+/// The widest integers that are one load wherever they begin.
+const WIDTH_MAX: u32 = 56;
 
 /// Bits to hold any value up to `max`.
 pub fn bits_of(max: u64) -> u32 {
@@ -22,9 +26,9 @@ pub struct BitPacked<'a> {
     data: &'a [u8],
 }
 
-/// Appends integers below `1 << width`; `width` is 32 at most.
+/// Appends integers below `1 << width`; `width` is [`WIDTH_MAX`] at most.
 pub fn pack(out: &mut Vec<u8>, values: impl Iterator<Item = u64>, width: u32) {
-    debug_assert!(width <= 32);
+    debug_assert!(width <= WIDTH_MAX);
     ints::pack(out, values, width);
     out.extend_from_slice(&[0; PADDING]);
 }
@@ -32,7 +36,7 @@ pub fn pack(out: &mut Vec<u8>, values: impl Iterator<Item = u64>, width: u32) {
 impl<'a> BitPacked<'a> {
     /// Takes `len` integers off the front of `data`.
     pub fn split(width: u32, len: usize, data: &'a [u8]) -> Result<(Self, &'a [u8]), Corrupt> {
-        if width > 32 {
+        if width > WIDTH_MAX {
             return Err(Corrupt("integers of an impossible width"));
         }
         let size = (len as u64 * u64::from(width)).div_ceil(8) + PADDING as u64;
@@ -151,10 +155,10 @@ fn low_width(len: usize, bound: usize) -> u32 {
 }
 
 /// Appends increasing integers below `bound`.
-pub fn pack_increasing(out: &mut Vec<u8>, values: &[u32], bound: usize) {
+pub fn pack_increasing(out: &mut Vec<u8>, values: impl ExactSizeIterator<Item = u64> + Clone, bound: usize) {
     let width = low_width(values.len(), bound);
     let mut high = vec![0u64; (values.len() + (bound >> width) + 1).div_ceil(64)];
-    for (k, &value) in values.iter().enumerate() {
+    for (k, value) in values.clone().enumerate() {
         let at = (value as usize >> width) + k;
         high[at / 64] |= 1 << (at % 64);
         if k % HINT == 0 {
@@ -162,7 +166,7 @@ pub fn pack_increasing(out: &mut Vec<u8>, values: &[u32], bound: usize) {
         }
     }
     out.extend(high.iter().flat_map(|word| word.to_le_bytes()));
-    pack(out, values.iter().map(|&value| u64::from(value) & ((1 << width) - 1)), width);
+    pack(out, values.map(|value| value & ((1 << width) - 1)), width);
 }
 
 impl<'a> EliasFano<'a> {
@@ -183,6 +187,45 @@ impl<'a> EliasFano<'a> {
         let one = self.select(k).ok_or(Corrupt("the end of a value is missing"))?;
         let high = one.checked_sub(k).ok_or(Corrupt("the ends of values do not increase"))?;
         Ok(high << self.low_width | self.low.get(k) as usize)
+    }
+
+    pub fn len(&self) -> usize {
+        self.low.len
+    }
+
+    /// How many are below `bound`. O(log len).
+    pub fn below(&self, bound: u64) -> Result<usize, Corrupt> {
+        let (mut low, mut high) = (0, self.len());
+        while low < high {
+            let middle = low.midpoint(high);
+            if (self.get(middle)? as u64) < bound { low = middle + 1 } else { high = middle }
+        }
+        Ok(low)
+    }
+
+    /// Calls `f` with the integers of a range, in order. O(range).
+    ///
+    /// # Panics
+    /// If the range goes beyond the length.
+    pub fn each(&self, range: Range<usize>, mut f: impl FnMut(u64)) -> Result<(), Corrupt> {
+        let beyond = || Corrupt("an increasing sequence that ends early");
+        if range.is_empty() {
+            return Ok(());
+        }
+        let start = self.select(range.start).ok_or_else(beyond)?;
+        let mut word_at = start / 64;
+        let mut word = self.high.get(word_at).map_or(0, |word| u64::from_le_bytes(*word)) & !low_bits(start % 64);
+        for k in range {
+            while word == 0 {
+                word_at += 1;
+                word = u64::from_le_bytes(*self.high.get(word_at).ok_or_else(beyond)?);
+            }
+            let one = word_at * 64 + word.trailing_zeros() as usize;
+            word &= word - 1;
+            let high = one.checked_sub(k).ok_or_else(beyond)?;
+            f((high << self.low_width) as u64 | self.low.get(k));
+        }
+        Ok(())
     }
 
     /// The position of the `k`-th one of `high`.
@@ -221,17 +264,25 @@ mod tests {
         }
 
         #[test]
-        fn increasing_integers_come_back(gaps in prop::collection::vec(1u32..2000, 0..400), dense in any::<bool>()) {
-            let values: Vec<u32> = gaps.iter().scan(0, |sum, gap| {
-                *sum += if dense { 1 + gap / 1500 } else { *gap };
+        fn increasing_integers_come_back(gaps in prop::collection::vec(1u64..2000, 0..400), step in 0u32..4,
+                                         asked in any::<[prop::sample::Index; 2]>()) {
+            let values: Vec<u64> = gaps.iter().scan(0, |sum, gap| {
+                *sum += [1 + gap / 1500, *gap, gap << 20, gap << 40][step as usize];
                 Some(*sum - 1)
             }).collect();
             let bound = values.last().map_or(0, |&last| last as usize + 1);
             let mut bytes = Vec::new();
-            pack_increasing(&mut bytes, &values, bound);
+            pack_increasing(&mut bytes, values.iter().copied(), bound);
             let (packed, rest) = EliasFano::split(values.len(), bound, &bytes).unwrap();
             prop_assert!(rest.is_empty());
             prop_assert!((0..values.len()).all(|k| packed.get(k) == Ok(values[k] as usize)));
+            let [from, to] = asked.map(|at| at.index(values.len() + 1));
+            let mut found = Vec::new();
+            packed.each(from.min(to)..to, |value| found.push(value)).unwrap();
+            prop_assert_eq!(&found[..], &values[from.min(to)..to]);
+            for bound in values.get(from).into_iter().flat_map(|value| [*value, value + 1]) {
+                prop_assert_eq!(packed.below(bound), Ok(values.partition_point(|value| *value < bound)));
+            }
         }
 
         #[test]
@@ -256,7 +307,7 @@ mod tests {
     #[test]
     fn short_data_is_refused() {
         assert!(BitPacked::split(3, 8, &[0; 10]).is_err());
-        assert!(BitPacked::split(33, 1, &[0; 100]).is_err());
+        assert!(BitPacked::split(57, 1, &[0; 100]).is_err());
         assert!(EliasFano::split(8, 100, &[0; 10]).is_err());
     }
 }

@@ -121,7 +121,7 @@ fn write(values: &[&[u8]], sorted: &Sorted, alphabet: &Alphabet, sampling_log2: 
     let firsts = (0..layout.symbols).filter(|&k| usize::from(sorted.before[k]) == END);
     pack(out, firsts.map(|k| sorted.row(sorted.suffixes[k] as usize) as u64), row_bits);
     if sampled {
-        pack_increasing(out, &sorted.ends, layout.symbols);
+        pack_increasing(out, sorted.ends.iter().map(|end| u64::from(*end)), layout.symbols);
         let places = (0..layout.samples()).map(|k| layout.sample_place(k));
         pack(out, places.map(|k| sorted.suffixes.get(k).map_or(0, |&at| sorted.row(at as usize) as u64)), row_bits);
     }

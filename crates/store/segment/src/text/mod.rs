@@ -48,7 +48,7 @@
 //! Where a chunk outgrows the processor's own cache, steps wait for memory: 8,000 of the hex values take 69 ns a step,
 //! 50,000 of them two to five times that, by what else the machine does. A megabyte or two of text make a good chunk.
 
-mod bits;
+pub(crate) mod bits;
 mod code;
 mod encode;
 mod sequence;

@@ -1,0 +1,101 @@
+//! Indexes of a new segment: the pairs of value and place that its layers have, as far as they are still so, merged in order.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::ops::Bound;
+
+use mangrove_graph::{Cell, ElementKind, KeyId, LabelId, Result};
+use mangrove_segment::index::{PAIRS_MAX, Pair, VALUE_BYTES};
+
+use super::Layers;
+use crate::block::SLOTS;
+use crate::fault::lmdb;
+use crate::index;
+use crate::key::{Column, after_prefix, block_slot, place};
+use crate::segment::Sealing;
+
+type Pairs<'a> = Box<dyn Iterator<Item = Result<Pair>> + 'a>;
+
+impl Layers<'_> {
+    /// Seals an index. O(pairs · log(layers)), with memory for a chunk of each layer.
+    pub(super) fn index(&self, sealing: &mut Sealing, label: LabelId, key: KeyId) -> Result<()> {
+        let mut sources = Vec::new();
+        if self.tables {
+            sources.push(self.tabled(label, key)?);
+        }
+        sources.extend((0..self.segments.len()).map(|at| self.of_segment(at, label, key)));
+        let (mut next, mut chunk, mut bytes, mut chunks) = (BinaryHeap::new(), Vec::new(), 0, 0);
+        for (at, source) in sources.iter_mut().enumerate() {
+            next.extend(source.next().transpose()?.map(|pair| Reverse((pair, at))));
+        }
+        while let Some(Reverse((pair, at))) = next.pop() {
+            next.extend(sources[at].next().transpose()?.map(|pair| Reverse((pair, at))));
+            let last: Option<&Pair> = chunk.last();
+            if last == Some(&pair) {
+                continue;
+            }
+            if last.is_none_or(|(value, _)| *value != pair.0) {
+                bytes += pair.0.len();
+            }
+            chunk.push(pair);
+            if chunk.len() == PAIRS_MAX || bytes > VALUE_BYTES {
+                self.check()?;
+                sealing.index(label, key, chunks, &chunk)?;
+                (bytes, chunks) = (0, chunks + 1);
+                chunk.clear();
+            }
+        }
+        if chunk.is_empty() { Ok(()) } else { sealing.index(label, key, chunks, &chunk) }
+    }
+
+    /// The pairs of the table, of what will be sealed.
+    fn tabled(&self, label: LabelId, key: KeyId) -> Result<Pairs<'_>> {
+        let prefix = index::prefix(label, key);
+        let end = after_prefix(&prefix);
+        let range = (Bound::Included(&prefix[..]), end.as_deref().map_or(Bound::Unbounded, Bound::Excluded));
+        let rows = self.reader.tables.index.range(self.reader.txn, &range).map_err(lmdb)?;
+        let end = self.end(ElementKind::Vertex, label);
+        let pairs = rows.map(|row| {
+            let (entry, _) = row.map_err(lmdb)?;
+            Ok((index::value_of(entry).into(), place(index::vertex_of(entry)?.0)))
+        });
+        Ok(Box::new(pairs.filter(move |pair: &Result<Pair>| pair.as_ref().map_or(true, |(_, place)| *place < end))))
+    }
+
+    /// The pairs of a segment that are still so.
+    fn of_segment(&self, at: usize, label: LabelId, key: KeyId) -> Pairs<'_> {
+        let segment = &self.segments[at];
+        let chunks = (0..segment.index_chunks(label, key)).flat_map(move |chunk| {
+            match segment.index(label, key, chunk).and_then(|index| index.pairs()) {
+                Ok(pairs) => pairs.into_iter().map(Ok).collect(),
+                Err(error) => vec![Err(error)],
+            }
+        });
+        let column = Column::property(ElementKind::Vertex, label, key);
+        Box::new(chunks.filter_map(move |pair| {
+            let is_still = pair.as_ref().map_or(Ok(true), |pair| self.is_still(at, column, pair));
+            match is_still {
+                Ok(is_still) => is_still.then_some(pair),
+                Err(error) => Some(Err(error)),
+            }
+        }))
+    }
+
+    /// Whether a pair of the segment at `at` is so by all layers, of a vertex that is alive.
+    fn is_still(&self, at: usize, column: Column, (value, place): &Pair) -> Result<bool> {
+        let (block, slot) = block_slot(*place);
+        if self.reader.dead(column.kind, column.label, block)? >> slot & 1 != 0 {
+            return Ok(false);
+        }
+        let mut is_anew = self.tables && !self.reader.is_clean(column)? && self.reader.block_bytes(column, block)?.is_some();
+        for newer in &self.segments[at + 1..] {
+            is_anew = is_anew || newer.says(column, *place / SLOTS as u64)?;
+        }
+        if !is_anew {
+            return Ok(true);
+        }
+        let cells = self.block(column, block)?.flatten().filter(|cells| cells.present >> slot & 1 != 0);
+        let cell = cells.map_or(Ok(Cell::Absent), |cells| cells.cell(slot))?;
+        Ok(index::encoded(&cell).iter().any(|now| now[..] == **value))
+    }
+}

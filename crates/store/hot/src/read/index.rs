@@ -1,0 +1,123 @@
+//! Finding vertices by a property index.
+//!
+//! Every value a vertex has is in the table of the indexes or in a segment's index. The table is exact. A segment says what was so when it was
+//! written: its word stands unless a newer segment or the tables say the block of the cell anew, or the vertex has been
+//! removed; where it does not stand, the cell is looked at.
+
+use std::ops::Bound;
+
+use mangrove_graph::{ElementKind, KeyId, LabelId, Predicate, Result, VertexId};
+
+use super::Reader;
+use crate::block::SLOTS;
+use crate::fault::lmdb;
+use crate::index::{self, Part};
+use crate::key::{Column, block_slot, vertex_at};
+
+impl Reader<'_> {
+    pub fn search(&self, label: LabelId, key: KeyId, predicate: &Predicate) -> Result<Option<Vec<VertexId>>> {
+        let Some(parts) = self.index_parts(label, key, predicate) else {
+            let is_text = self.finds_text(label, key, predicate);
+            return is_text.then(|| self.search_text(label, key, predicate)).transpose();
+        };
+        let mut places = Vec::new();
+        for part in parts.iter().filter(|part| part.from < part.to) {
+            let is_match = |place| self.has_match(label, key, place, predicate);
+            self.tabled(label, key, part, is_match, &mut places)?;
+            for at in 0..self.segments.list().len() {
+                self.sealed(at, label, key, part, is_match, &mut places)?;
+            }
+        }
+        places.sort_unstable();
+        places.dedup();
+        Ok(Some(places.into_iter().map(|place| vertex_at(label, place)).collect()))
+    }
+
+    pub fn is_searchable(&self, label: LabelId, key: KeyId, predicate: &Predicate) -> bool {
+        self.index_parts(label, key, predicate).is_some() || self.finds_text(label, key, predicate)
+    }
+
+    /// The parts of the index that hold all matches; nothing if there is none, or it does not answer this.
+    fn index_parts(&self, label: LabelId, key: KeyId, predicate: &Predicate) -> Option<Vec<Part>> {
+        self.schema.index(label, key)?;
+        let property = self.schema.vertex_labels.get(usize::from(label.0)).and_then(|label| label.property(key));
+        index::parts(predicate, property.map(|property| property.types).unwrap_or_default())
+    }
+
+    /// Appends the places that match by the table.
+    fn tabled(
+        &self,
+        label: LabelId,
+        key: KeyId,
+        part: &Part,
+        is_match: impl Fn(u64) -> Result<bool>,
+        found: &mut Vec<u64>,
+    ) -> Result<()> {
+        let prefix = index::prefix(label, key);
+        let (from, to) = ([&prefix[..], &part.from].concat(), [&prefix[..], &part.to].concat());
+        let bounds = (Bound::Included(&from[..]), Bound::Excluded(&to[..]));
+        for entry in self.tables.index.range(self.txn, &bounds).map_err(lmdb)? {
+            let place = crate::key::place(index::vertex_of(entry.map_err(lmdb)?.0)?.0);
+            if part.is_exact || is_match(place)? {
+                found.push(place);
+            }
+        }
+        Ok(())
+    }
+
+    /// Appends the places that match by the segment at `at`.
+    fn sealed(
+        &self,
+        at: usize,
+        label: LabelId,
+        key: KeyId,
+        part: &Part,
+        is_match: impl Fn(u64) -> Result<bool>,
+        found: &mut Vec<u64>,
+    ) -> Result<()> {
+        let (column, mut places) = (Column::property(ElementKind::Vertex, label, key), Vec::new());
+        self.segments.list()[at].places_with(label, key, &part.from, &part.to, &mut places)?;
+        if part.is_exact && at + 1 == self.segments.list().len() && self.is_unchanged(column)? {
+            found.append(&mut places);
+            return Ok(());
+        }
+        places.sort_unstable();
+        for places in places.chunk_by(|a, b| a / SLOTS as u64 == b / SLOTS as u64) {
+            let standing = self.standing(at, column, places[0] / SLOTS as u64)?;
+            for place in places {
+                let is_so = match standing {
+                    Some(alive) if part.is_exact => alive >> block_slot(*place).1 & 1 != 0,
+                    _ => is_match(*place)?,
+                };
+                found.extend(is_so.then_some(*place));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether neither the tables nor marks of the dead say anything of what is sealed of a column of vertices.
+    fn is_unchanged(&self, column: Column) -> Result<bool> {
+        Ok(self.is_clean(column)? && self.is_clean(Column::dead(column.kind, column.label))?)
+    }
+
+    /// The vertices of a block that are alive, if what the index of the segment at `at` says of their cells stands. Nothing if something newer says
+    /// them anew.
+    pub fn standing(&self, at: usize, column: Column, block: u64) -> Result<Option<u128>> {
+        let is_in_tables =
+            !self.is_covered(column, block) || !self.is_clean(column)? && self.block_bytes(column, block)?.is_some();
+        if is_in_tables {
+            return Ok(None);
+        }
+        for newer in &self.segments.list()[at + 1..] {
+            if newer.says(column, block)? {
+                return Ok(None);
+            }
+        }
+        Ok(Some(!self.dead(column.kind, column.label, block)?))
+    }
+
+    fn has_match(&self, label: LabelId, key: KeyId, place: u64, predicate: &Predicate) -> Result<bool> {
+        let column = Column::property(ElementKind::Vertex, label, key);
+        Ok(self.cell_at(column, place)?.values().any(|value| predicate.matches(value)))
+    }
+}
