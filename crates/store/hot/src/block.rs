@@ -18,8 +18,13 @@
 //! A cell that would take more than 256 bytes is kept *far* from its block, under the block's key and its slot (1 byte), as
 //! `value` describes cells; in the content it has no bytes. The high bit of the form says that some are, and a bit set which.
 //!
-//! A block is empty only where it takes the place of one that is sealed; else it is removed instead. A block of a segment is read as
-//! one of these: some consecutive cells of a chunk.
+//! Over a sealed block, one that was changed in part says which slots it speaks of; of the others the sealed one does:
+//!
+//! ```text
+//!   66 | said 16 | a block as above, of slots that are said
+//! ```
+//! A slot that is said and not present has no cell any more. A block is empty only where it takes the place of what is sealed; else it is
+//! removed instead. A block of a segment is read as one of these: some consecutive cells of a chunk.
 
 use std::borrow::Cow;
 
@@ -36,13 +41,17 @@ use crate::store::Table;
 pub const SLOTS: usize = 128;
 pub const FORM_CELLS: u8 = 64;
 pub const FORM_ENDS: u8 = 65;
+/// What a block begins with that speaks of some slots only.
+pub const FORM_PARTIAL: u8 = 66;
 /// Set in the form of blocks with far cells.
 pub const FORM_FAR: u8 = 128;
 /// Bytes of a cell that is kept in its block, at most.
 pub const NEAR_MAX: usize = 256;
 
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub struct Block<'a> {
+    /// The slots it speaks of. Of others it has no cells, and says nothing of what is under it.
+    pub said: u128,
     /// A bit for every slot.
     pub present: u128,
     /// The slots that have a cell in the body: those present, and in a sealed block those of elements that were removed.
@@ -69,7 +78,7 @@ pub fn far_key(block: &[u8; 12], slot: usize) -> [u8; 13] {
     key
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone)]
 pub enum Body<'a> {
     Bools(&'a [u8]),
     /// Integers, and the types that are counts: dates, date-times, durations.
@@ -83,6 +92,8 @@ pub enum Body<'a> {
     Ends(Packed<'a>, Packed<'a>),
     /// A part of a chunk of a segment, from a rank on.
     Sealed(Chunk<'a>, usize),
+    /// A block, and what is under it of slots it does not speak of.
+    Mixed(Box<(Block<'a>, Block<'a>)>),
 }
 
 /// Byte strings one after the other.
@@ -104,7 +115,11 @@ impl<'a> Heap<'a> {
 impl<'a> Block<'a> {
     /// Reads a block; its far cells cannot be read without its home.
     pub fn parse(bytes: &'a [u8], home: Option<Home<'a>>) -> Result<Self> {
+        let (said, bytes) = Self::said(bytes)?;
         let (present, n, content) = Self::header(bytes)?;
+        if present & !said != 0 {
+            return Err(corrupt("a block with cells it does not speak of"));
+        }
         let (far, content) = match content.split_first_chunk() {
             _ if bytes[0] & FORM_FAR == 0 => (0, content),
             Some((far, content)) => (u128::from_le_bytes(*far), content),
@@ -126,17 +141,45 @@ impl<'a> Block<'a> {
                 _ => return Err(corrupt("a block of an unknown form")),
             },
         };
-        Ok(Self { present, stored: present, far, body, home })
+        Ok(Self { said, present, stored: present, far, body, home })
     }
 
-    /// A block of a chunk: its cells from a rank on, which are in the slots `stored`, and of which `present` count.
-    pub fn sealed(chunk: Chunk<'a>, rank: usize, stored: u128, present: u128) -> Self {
-        Self { present, stored, far: 0, body: Body::Sealed(chunk, rank), home: None }
+    /// The slots the bytes of a block speak of, and the block without that.
+    pub fn said(bytes: &[u8]) -> Result<(u128, &[u8])> {
+        match bytes.split_first() {
+            Some((&FORM_PARTIAL, rest)) => {
+                let (said, block) = rest.split_first_chunk().ok_or_else(|| corrupt("a block ends early"))?;
+                Ok((u128::from_le_bytes(*said), block))
+            }
+            _ => Ok((u128::MAX, bytes)),
+        }
+    }
+
+    /// This block, and where it says nothing the one under it. Nothing if there are no cells.
+    pub fn over(self, under: Option<Self>) -> Option<Self> {
+        let Some(under) = under.and_then(|under| under.without(self.said)) else { return self.without(0) };
+        if self.present == 0 {
+            return Some(under);
+        }
+        let (said, present) = (self.said | under.said, self.present | under.present);
+        Some(Self { said, present, stored: present, far: 0, body: Body::Mixed(Box::new((self, under))), home: None })
+    }
+
+    /// The block without the cells of some slots; nothing if there are no others.
+    pub fn without(self, slots: u128) -> Option<Self> {
+        let present = self.present & !slots;
+        (present != 0).then_some(Self { present, ..self })
+    }
+
+    /// A block of a chunk that speaks of slots `said`: its cells from a rank on, which are in the slots `stored`, and of which `present`
+    /// count.
+    pub fn sealed(chunk: Chunk<'a>, rank: usize, said: u128, stored: u128, present: u128) -> Self {
+        Self { said, present, stored, far: 0, body: Body::Sealed(chunk, rank), home: None }
     }
 
     /// Which slots are present, without looking at the cells.
     pub fn presence(bytes: &'a [u8]) -> Result<u128> {
-        Self::header(bytes).map(|(present, _, _)| present)
+        Self::header(Self::said(bytes)?.1).map(|(present, _, _)| present)
     }
 
     fn header(bytes: &'a [u8]) -> Result<(u128, usize, &'a [u8])> {
@@ -172,11 +215,19 @@ impl<'a> Block<'a> {
         self.rank(slot).map_or(Ok(Cell::Absent), |rank| self.cell_at(rank))
     }
 
+    /// Of a mixed block, which of its two has the cell at a rank, and at what rank there.
+    fn mixed<'m>(&self, (over, under): &'m (Self, Self), rank: usize) -> Result<(&'m Self, usize)> {
+        let missing = || corrupt("a cell that is in no layer");
+        let slot = slots(self.stored).nth(rank).ok_or_else(missing)?;
+        let block = if over.said >> slot & 1 != 0 { over } else { under };
+        Ok((block, block.rank(slot).ok_or_else(missing)?))
+    }
+
     /// The cell at a rank.
     pub fn cell_at(&self, rank: usize) -> Result<Cell> {
-        Ok(Cell::One(match self.body {
+        Ok(Cell::One(match &self.body {
             Body::Bools(bits) => Value::Bool(bits[rank / 8] >> (rank % 8) & 1 != 0),
-            Body::Ints(t, packed) => count_value(t, packed.get(rank) as i64),
+            Body::Ints(t, packed) => count_value(*t, packed.get(rank) as i64),
             Body::Float32(values) => Value::Float32(f32::from_le_bytes(values[rank])),
             Body::Float64(values) => Value::Float64(f64::from_le_bytes(values[rank])),
             Body::Uuids(values) => Value::Uuid(Uuid::from_bytes(values[rank])),
@@ -190,15 +241,20 @@ impl<'a> Block<'a> {
             }
             Body::Ends(..) => return Err(corrupt("edge ends in place of values")),
             Body::Sealed(chunk, first) => return chunk.cell_at(first + rank),
+            Body::Mixed(layers) => {
+                let (block, rank) = self.mixed(layers, rank)?;
+                return block.cell_at(rank);
+            }
         }))
     }
 
     /// The integer a cell is kept as; the block is one of integers, or of what is kept so.
     #[inline]
     pub fn count_at(&self, rank: usize) -> Result<i64> {
-        match self.body {
+        match &self.body {
             Body::Ints(_, packed) => Ok(packed.get(rank) as i64),
             Body::Sealed(chunk, first) => chunk.count_at(first + rank),
+            Body::Mixed(layers) => self.mixed(layers, rank).and_then(|(block, rank)| block.count_at(rank)),
             _ => Err(corrupt("a block of another form than integers")),
         }
     }
@@ -206,19 +262,21 @@ impl<'a> Block<'a> {
     /// The float at a rank, exactly; the block is one of floats or doubles.
     #[inline]
     pub fn float_at(&self, rank: usize) -> Result<f64> {
-        match self.body {
+        match &self.body {
             Body::Float32(values) => Ok(f64::from(f32::from_le_bytes(values[rank]))),
             Body::Float64(values) => Ok(f64::from_le_bytes(values[rank])),
             Body::Sealed(chunk, first) => chunk.float_at(first + rank),
+            Body::Mixed(layers) => self.mixed(layers, rank).and_then(|(block, rank)| block.float_at(rank)),
             _ => Err(corrupt("a block of another form than floats")),
         }
     }
 
     /// The string or bytes at a rank, where all cells are such.
     pub fn bytes_at(&self, rank: usize) -> Result<Cow<'a, [u8]>> {
-        let heap = match self.body {
+        let heap = match &self.body {
             Body::Heap(_, heap) => heap,
             Body::Sealed(chunk, first) => return chunk.bytes_at(first + rank),
+            Body::Mixed(layers) => return self.mixed(layers, rank).and_then(|(block, rank)| block.bytes_at(rank)),
             _ => return Err(corrupt("a block of another form than strings")),
         };
         match self.far_at(rank)? {
@@ -229,8 +287,8 @@ impl<'a> Block<'a> {
 
     /// Calls `f` with the rank and the bytes of every cell, where all are strings or bytes.
     pub fn each_bytes(&self, mut f: impl FnMut(usize, &[u8]) -> Result<()>) -> Result<()> {
-        if let Body::Sealed(chunk, first) = self.body {
-            let mut rank = 0;
+        if let Body::Sealed(chunk, first) = &self.body {
+            let (first, mut rank) = (*first, 0);
             return chunk.each_bytes(first..first + self.len(), |bytes| {
                 rank += 1;
                 f(rank - 1, bytes)
@@ -262,20 +320,21 @@ impl<'a> Block<'a> {
 
     /// The type of all cells, where they are of one.
     pub fn value_type(&self) -> Option<ValueType> {
-        match self.body {
+        match &self.body {
             Body::Bools(_) => Some(ValueType::Bool),
-            Body::Ints(t, _) | Body::Heap(t, _) => Some(t),
+            Body::Ints(t, _) | Body::Heap(t, _) => Some(*t),
             Body::Float32(_) => Some(ValueType::Float32),
             Body::Float64(_) => Some(ValueType::Float64),
             Body::Uuids(_) => Some(ValueType::Uuid),
             Body::Cells(_) | Body::Ends(..) => None,
             Body::Sealed(chunk, _) => chunk.value_type(),
+            Body::Mixed(layers) => layers.0.value_type().filter(|t| layers.1.value_type() == Some(*t)),
         }
     }
 
     /// Whether it holds the ends of edges, and not cells.
     pub fn is_of_ends(&self) -> bool {
-        match self.body {
+        match &self.body {
             Body::Sealed(chunk, _) => chunk.is_of_ends(),
             body => matches!(body, Body::Ends(..)),
         }
@@ -284,7 +343,7 @@ impl<'a> Block<'a> {
     /// The edge of a slot, if there is one; the block is one of ends.
     pub fn edge(&self, id: EdgeId, slot: usize) -> Result<Option<EdgeRef>> {
         let Some(rank) = self.rank(slot) else { return Ok(None) };
-        match self.body {
+        match &self.body {
             Body::Ends(sources, targets) => {
                 Ok(Some(EdgeRef { id, source: VertexId(sources.get(rank)), target: VertexId(targets.get(rank)) }))
             }

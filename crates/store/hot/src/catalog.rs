@@ -24,9 +24,9 @@ use crate::fault::{corrupt, lmdb};
 use crate::store::Tables;
 
 /// The version of the tables' format: of those that hold all there is, and of those over segments, which whoever knows the first
-/// alone would take for empty. Format 2 has one segment.
+/// alone would take for empty. Format 2 has one segment, and in format 3 blocks over sealed ones speak of all their slots.
 const FORMAT: u32 = 1;
-const FORMAT_SEALED: u32 = 3;
+const FORMAT_SEALED: u32 = 4;
 const TIMELESS: u32 = u32::MAX;
 const UNDECLARED: u8 = u8::MAX;
 
@@ -119,9 +119,13 @@ pub fn segments(tables: &Tables, txn: &RoTxn<'_, AnyTls>) -> Result<Vec<u64>> {
     Ok(numbers.iter().map(|number| u64::from_le_bytes(*number)).collect())
 }
 
-/// Says that there are segments, or marks of what was to be sealed.
+/// Says that there are segments, or marks of what was to be sealed, unless it is said.
 pub fn put_format(tables: &Tables, txn: &mut RwTxn<'_>) -> Result<()> {
-    tables.meta.put(txn, b"format", &FORMAT_SEALED.to_le_bytes()).map_err(lmdb)
+    let format = FORMAT_SEALED.to_le_bytes();
+    if tables.meta.get(txn, b"format").map_err(lmdb)? == Some(&format[..]) {
+        return Ok(());
+    }
+    tables.meta.put(txn, b"format", &format).map_err(lmdb)
 }
 
 pub fn put_segments(tables: &Tables, txn: &mut RwTxn<'_>, numbers: &[u64]) -> Result<()> {

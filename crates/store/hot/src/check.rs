@@ -13,7 +13,7 @@ use mangrove_graph::{
 };
 
 use crate::adjacency::{AdjacencyBlock, Entry};
-use crate::block::{Block, Body, SLOTS, slots};
+use crate::block::{Block, SLOTS, slots};
 use crate::catalog::{self, Counter};
 use crate::fault::lmdb;
 use crate::index;
@@ -154,7 +154,8 @@ impl<'t> Check<'t> {
                 return Ok(()); // it was sealed a moment ago, and is passed over
             }
             let may_be_sealed = block * (SLOTS as u64) < check.sealed_end(column.kind, column.label)?;
-            if cells.present == 0 && !may_be_sealed {
+            let is_partial = cells.said != u128::MAX && !check.reader.is_covered(column, block);
+            if cells.present == 0 && !may_be_sealed || is_partial {
                 check.violation("columns", format!("{column:?} has a block {block} it cannot have"));
             }
             if column == Column::dead(column.kind, column.label) {
@@ -181,11 +182,10 @@ impl<'t> Check<'t> {
             }
             for column in columns(&self.reader, kind, label) {
                 for block in 0..end.div_ceil(SLOTS as u64) {
-                    let found = self.reader.block(column, block);
-                    let Some(Some(cells)) = self.noting("segment", &(column, block), found)? else { continue };
-                    if !matches!(cells.body, Body::Sealed(..)) {
-                        continue; // of the tables
-                    }
+                    let found = self.reader.sealed_block(column, block, false);
+                    let Some(found) = self.noting("segment", &(column, block), found)? else { continue };
+                    let in_tables = self.reader.said_by_tables(column, block).unwrap_or(0); // damage was noted with the tables
+                    let Some(cells) = found.and_then(|found| found.without(in_tables)) else { continue };
                     self.living_cells(column, block, &cells)?;
                     if column == Column::external(kind, label) {
                         self.sealed_names(column, block, &cells)?;
@@ -495,8 +495,7 @@ impl<'t> Check<'t> {
     fn sealed_pair(&mut self, at: usize, vertex: VertexId, key: KeyId, value: &[u8]) -> Result<()> {
         let (column, (block, slot)) =
             (Column::property(ElementKind::Vertex, vertex.label(), key), block_slot(place(vertex.0)));
-        let standing = self.reader.standing(at, column, block)?;
-        if standing.is_none_or(|alive| alive >> slot & 1 == 0) {
+        if self.reader.standing(at, column, block)? >> slot & 1 == 0 {
             return Ok(());
         }
         self.report.index_entries += 1;

@@ -351,7 +351,7 @@ mod tests {
         t.add_vertices(label, &[None], &mut Vec::new()).expect("a vertex");
         t.commit().expect("a commit");
         hot.compact(Writer::this_thread(), Patience::ENDLESS).expect("a compaction");
-        assert_eq!(format(), Some(3u32.to_le_bytes().to_vec()));
+        assert_eq!(format(), Some(4u32.to_le_bytes().to_vec()));
         let counts = hot.snapshot().and_then(|view| view.statistics()).expect("counts");
         assert_eq!(counts, Statistics { vertices: vec![1], edges: vec![] });
     }

@@ -10,7 +10,7 @@ use arrow_array::{Array, ArrowPrimitiveType};
 use arrow_schema::{DataType, TimeUnit};
 use mangrove_graph::{Cell, DateTime, Duration, EdgeRef, ExternalId, Value, ValueType, column};
 
-use crate::block::{FORM_CELLS, FORM_ENDS, FORM_FAR, NEAR_MAX, SLOTS, slots};
+use crate::block::{FORM_CELLS, FORM_ENDS, FORM_FAR, FORM_PARTIAL, NEAR_MAX, SLOTS, slots};
 use crate::packed::{pack, width_of};
 use mangrove_segment::value;
 
@@ -307,6 +307,14 @@ impl Rows for CountRows<'_> {
 
     fn cell(&self, row: usize) -> Cell {
         self.0[row].map_or(Cell::Absent, |i| Cell::One(Value::Int64(i)))
+    }
+}
+
+/// Appends what a block begins with that speaks of these slots: nothing if of all.
+pub fn said(out: &mut Vec<u8>, slots: u128) {
+    if slots != u128::MAX {
+        out.push(FORM_PARTIAL);
+        out.extend_from_slice(&slots.to_le_bytes());
     }
 }
 

@@ -75,6 +75,10 @@ pub fn passing(block: &Block, predicate: &Predicate, among: u128) -> Result<u128
     if among == 0 {
         return Ok(0);
     }
+    if let Body::Mixed(layers) = &block.body {
+        let (over, under) = &**layers;
+        return Ok(passing(over, predicate, among & over.said)? | passing(under, predicate, among & !over.said)?);
+    }
     match whole(block, predicate)? {
         Some(ranks) => Ok(expand(ranks, block.stored()) & among),
         None => {
@@ -153,10 +157,10 @@ fn any_equal(block: &Block, block_type: ValueType, options: &[Value]) -> Result<
 }
 
 fn compared(block: &Block, block_type: ValueType, comparison: Comparison, operand: &Value) -> Result<Option<u128>> {
-    Ok(match block.body {
-        Body::Ints(t, packed) if t.is_integer() => integers(&packed, comparison, operand),
-        Body::Ints(t, packed) if t == operand.value_type() => {
-            counted(operand).map(|operand| against(&packed, comparison, operand))
+    Ok(match &block.body {
+        Body::Ints(t, packed) if t.is_integer() => integers(packed, comparison, operand),
+        Body::Ints(t, packed) if *t == operand.value_type() => {
+            counted(operand).map(|operand| against(packed, comparison, operand))
         }
         Body::Float32(values) => {
             float_operand(operand).map(|f| floats(values.iter().map(|v| f64::from(f32::from_le_bytes(*v))), comparison, f))
@@ -164,11 +168,11 @@ fn compared(block: &Block, block_type: ValueType, comparison: Comparison, operan
         Body::Float64(values) => {
             float_operand(operand).map(|f| floats(values.iter().map(|v| f64::from_le_bytes(*v)), comparison, f))
         }
-        Body::Heap(t @ ValueType::String, _) if operand.value_type() == t => {
+        Body::Heap(t @ ValueType::String, _) if operand.value_type() == *t => {
             let operand = operand.as_str().unwrap_or_default().as_bytes();
             Some(byte_matches(block, |bytes| comparison.accepts(bytes.cmp(operand)))?)
         }
-        Body::Sealed(chunk, first) => sealed(block, &chunk, first, block_type, comparison, operand)?,
+        Body::Sealed(chunk, first) => sealed(block, chunk, *first, block_type, comparison, operand)?,
         Body::Bools(_) | Body::Uuids(_) | Body::Heap(..) => None,
         // What is of another kind is equal to nothing here; otherwise the two cannot be compared.
         _ if unlike(block_type, operand.value_type()) => match comparison {

@@ -1,6 +1,6 @@
 //! What a new segment is made of: the tables, some segments next to each other in age, or both.
 //!
-//! Whatever is the newest word on a block is what the new segment says of it; lists of edges are put together from all layers. Elements
+//! Whatever is the newest word on a cell is what the new segment says of it; lists of edges are put together from all layers. Elements
 //! that were removed are left out.
 
 mod index;
@@ -131,26 +131,15 @@ impl<'t> Layers<'t> {
         Ok(())
     }
 
-    /// The newest word on a block: its cells, or that there are none. Nothing if no layer says anything.
-    fn block(&self, column: Column, block: u64) -> Result<Option<Option<Block<'t>>>> {
+    /// What all layers say of a block: the slots they speak of, and its cells.
+    fn block(&self, column: Column, block: u64) -> Result<(u128, Option<Block<'t>>)> {
         let is_left_over = column.is_fixed() && self.reader.is_covered(column, block);
-        if self.tables
-            && !is_left_over
-            && let Some(found) = self.reader.table_block(column, block)?
-        {
-            return Ok(Some(Some(found).filter(|block| block.present != 0)));
-        }
-        for segment in self.segments.iter().rev() {
-            if segment.says(column, block)? {
-                let chunk = segment.chunk(column, block / BLOCKS)?;
-                let found = chunk.map(|chunk| self.reader.block_of(&chunk, column, block, false)).transpose()?;
-                return Ok(Some(found.flatten()));
-            }
-        }
-        Ok(None)
+        let is_in_tables = self.tables && !is_left_over;
+        let found = if is_in_tables { self.reader.table_block(column, block)? } else { None };
+        self.reader.over_segments(found, self.segments, column, block, false)
     }
 
-    /// Calls `f` with the blocks of a chunk that have cells, and the position of each; notes those that older segments have too.
+    /// Calls `f` with the blocks of a chunk that have cells, and the position of each; notes the cells that older segments have too.
     fn each_block(
         &self,
         sealing: &mut Sealing,
@@ -159,21 +148,21 @@ impl<'t> Layers<'t> {
         mut f: impl FnMut(usize, &Block<'t>) -> Result<()>,
     ) -> Result<()> {
         let own = self.contents.places(column.kind, column.label);
-        let mut patched = [0; BLOCKS as usize / 8];
+        let mut patched = Vec::new();
         for at in 0..BLOCKS {
             let block = chunk * BLOCKS + at;
             if block * SLOTS as u64 >= own.end {
                 break;
             }
-            let Some(said) = self.block(column, block)? else { continue };
-            if block * (SLOTS as u64) < own.start {
-                patched[at as usize / 8] |= 1 << (at % 8);
+            let (said, cells) = self.block(column, block)?;
+            if said != 0 && block * (SLOTS as u64) < own.start {
+                patched.push((at as usize, said));
             }
-            if let Some(cells) = said {
+            if let Some(cells) = cells {
                 f(at as usize * SLOTS, &cells)?;
             }
         }
-        if patched.iter().any(|byte| *byte != 0) {
+        if !patched.is_empty() {
             sealing.patched(column, chunk, &patched)?;
         }
         Ok(())

@@ -6,12 +6,12 @@
 //!     1 column      cells
 //!     2, 3 lists    of edges that go out of, or come into, the vertices of a label
 //!     4 names       elements by the ids users know them by
-//!     5 patched     the blocks of older segments that this one says anew: a bit each
+//!     5 patched     the cells of older segments that this one says anew: by block
 //!     6 index       values of a key of vertices of a label, and the places that had them when it was written
 //! ```
 //! Segments are in order of age. Each has *places of its own*, from where the older ones end, and beyond them what was said later of
-//! places of older ones: whole blocks of columns, which take the place of older blocks, and further edges of vertices. What the
-//! tables say of a sealed block takes the place of all that segments say of it; a sealed element that was removed is in the column of the
+//! places of older ones: cells, which take the place of older ones even if they are absent, and further edges of vertices. What the
+//! tables say of a sealed cell takes the place of all that segments say of it; a sealed element that was removed is in the column of the
 //! dead. Places below the *end* of their label are sealed; ends are multiples of a block.
 
 use std::collections::BTreeMap;
@@ -52,7 +52,7 @@ pub struct Segment {
     pub number: u64,
     file: SegmentFile,
     contents: Contents,
-    /// The chunks in which blocks of older segments are said anew.
+    /// The chunks in which cells of older segments are said anew.
     patched: HashSet<PartKey>,
     /// The chunks of each index.
     indexes: HashMap<(LabelId, KeyId), u64>,
@@ -260,20 +260,20 @@ impl Segment {
         self.contents.places(kind, label)
     }
 
-    /// Whether it says anything of a block of a column: of a place of its own, or anew of one of an older segment.
-    pub fn says(&self, column: Column, block: u64) -> Result<bool> {
+    /// The slots of a block of a column it speaks of: all of places of its own, those it says anew of an older segment's.
+    #[inline]
+    pub fn says(&self, column: Column, block: u64) -> Result<u128> {
         let own = self.places(column.kind, column.label);
         let place = block * SLOTS as u64;
         if place >= own.start {
-            return Ok(place < own.end);
+            return Ok(if place < own.end { u128::MAX } else { 0 });
         }
         let key = PartKey { part: PATCHED, ..column_key(column, block / BLOCKS) };
         if !self.patched.contains(&key) {
-            return Ok(false);
+            return Ok(0);
         }
-        let bits = self.file.get(key)?.unwrap_or_default();
-        let at = (block % BLOCKS) as usize;
-        Ok(bits.get(at / 8).is_some_and(|byte| byte >> (at % 8) & 1 != 0))
+        let patched = Patched::parse(self.file.get(key)?.unwrap_or_default(), self.file.format());
+        patched.map(|patched| patched.said((block % BLOCKS) as usize))
     }
 
     /// The chunk of a column that blocks from `chunk` × 512 on are in.
@@ -355,6 +355,42 @@ impl Segment {
     }
 }
 
+/// The cells of a chunk that are said anew: a bit for every block, then the slots of each that has some.
+struct Patched<'a> {
+    blocks: &'a [u8; BLOCKS as usize / 8],
+    /// Nothing if whole blocks are, as in formats before 3.
+    slots: Option<&'a [[u8; 16]]>,
+}
+
+impl<'a> Patched<'a> {
+    fn parse(bytes: &'a [u8], format: u32) -> Result<Self> {
+        let (blocks, rest) = bytes.split_first_chunk().ok_or_else(|| corrupt("changed cells that end early"))?;
+        let slots = (format >= 3).then_some(rest.as_chunks().0);
+        let n: u32 = blocks.iter().map(|byte: &u8| byte.count_ones()).sum();
+        if slots.is_some_and(|slots| slots.len() != n as usize) {
+            return Err(corrupt("changed cells that count wrong"));
+        }
+        Ok(Self { blocks, slots })
+    }
+
+    fn encode(out: &mut Vec<u8>, said: &[(usize, u128)]) {
+        let mut blocks = [0; BLOCKS as usize / 8];
+        said.iter().for_each(|(at, _)| blocks[at / 8] |= 1 << (at % 8));
+        out.extend_from_slice(&blocks);
+        said.iter().for_each(|(_, slots)| out.extend_from_slice(&slots.to_le_bytes()));
+    }
+
+    fn said(&self, at: usize) -> u128 {
+        if self.blocks[at / 8] >> (at % 8) & 1 == 0 {
+            return 0;
+        }
+        let Some(slots) = self.slots else { return u128::MAX };
+        let before: u32 = self.blocks[..at / 8].iter().map(|byte| byte.count_ones()).sum();
+        let within = self.blocks[at / 8] & ((1 << (at % 8)) - 1);
+        u128::from_le_bytes(slots[(before + within.count_ones()) as usize])
+    }
+}
+
 impl Segments {
     /// Segments from the oldest to the newest.
     pub fn new(list: Vec<Arc<Segment>>) -> Self {
@@ -414,18 +450,24 @@ impl Segments {
         of_kind(ElementKind::Vertex).chain(of_kind(ElementKind::Edge)).filter(|(.., end)| *end > 0)
     }
 
-    /// The newest that says anything of a block of a column, which is sealed. O(segments).
+    /// The newest of the first `n` that speaks of a block of a column, which is sealed: its position, and the slots. O(segments).
     #[inline]
-    pub fn of_block(&self, column: Column, block: u64) -> Result<Option<&Segment>> {
-        if let [only] = &self.list[..] {
-            return Ok(Some(only));
+    pub fn newest(&self, column: Column, block: u64, n: usize) -> Result<Option<(usize, u128)>> {
+        if self.list.len() == 1 && n == 1 {
+            return Ok(Some((0, u128::MAX)));
         }
-        for segment in self.list.iter().rev() {
-            if segment.says(column, block)? {
-                return Ok(Some(segment));
+        for at in (0..n).rev() {
+            let said = self.list[at].says(column, block)?;
+            if said != 0 {
+                return Ok(Some((at, said)));
             }
         }
         Ok(None)
+    }
+
+    /// The slots of a block of a column that those newer than the one at `at` speak of.
+    pub fn said_since(&self, at: usize, column: Column, block: u64) -> Result<u128> {
+        self.list[at + 1..].iter().try_fold(0, |said, newer| Ok(said | newer.says(column, block)?))
     }
 
     /// Whether any has cells in a chunk of a column.
@@ -481,10 +523,10 @@ impl Sealing {
         self.put(column_key(column, chunk), encode)
     }
 
-    /// Notes which of the blocks of a chunk, that older segments have too, are said anew: a bit each.
-    pub fn patched(&mut self, column: Column, chunk: u64, blocks: &[u8; BLOCKS as usize / 8]) -> Result<()> {
+    /// Notes which cells of a chunk, that older segments have too, are said anew: the slots of blocks, in order, each of which has some.
+    pub fn patched(&mut self, column: Column, chunk: u64, said: &[(usize, u128)]) -> Result<()> {
         let key = PartKey { part: PATCHED, ..column_key(column, chunk) };
-        self.put(key, |out| out.extend_from_slice(blocks))
+        self.put(key, |out| Patched::encode(out, said))
     }
 
     pub fn lists(

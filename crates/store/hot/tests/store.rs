@@ -649,6 +649,38 @@ fn with_value(hot: &Hot, label: LabelId, key: KeyId, value: i64) -> Vec<u64> {
     found.into_iter().map(|vertex| vertex.local()).collect()
 }
 
+/// What is written while a segment is made stays in the tables, and in the index, when the rest is removed from them.
+#[test]
+fn indexes_keep_what_is_written_while_they_are_sealed() {
+    let (_dir, hot) = new_store();
+    let mut t = hot.begin().unwrap();
+    let Names { person, .. } = names(&mut t);
+    let number = t.ensure_key("number").unwrap();
+    t.create_index(person, number).unwrap();
+    let ids = people(&mut t, person, 300);
+    t.set_cell(ElementId::Vertex(ids[1]), number, Cell::One(1.into())).unwrap();
+    t.set_cell(ElementId::Vertex(ids[2]), number, Cell::One(1.into())).unwrap();
+    t.commit().unwrap();
+    let done = std::cell::Cell::new(false);
+    let write = || {
+        if !done.replace(true) {
+            let mut t = hot.begin().unwrap();
+            t.set_cell(ElementId::Vertex(ids[2]), number, Cell::One(2.into())).unwrap();
+            t.set_cell(ElementId::Vertex(ids[3]), number, Cell::One(1.into())).unwrap();
+            t.commit().unwrap();
+        }
+        false
+    };
+    hot.seal(Writer::this_thread(), Patience { timeout: None, cancelled: &write }).unwrap();
+    assert!(done.get());
+    for _ in 0..2 {
+        assert_eq!(with_value(&hot, person, number, 1), [1, 3]);
+        assert_eq!(with_value(&hot, person, number, 2), [2]);
+        assert_clean(&hot);
+        hot.seal(Writer::this_thread(), Patience::ENDLESS).unwrap();
+    }
+}
+
 #[test]
 fn indexes_of_what_is_sealed_are_in_the_segments() {
     const PEOPLE: u64 = 70_000; // more pairs than a chunk has
@@ -666,7 +698,7 @@ fn indexes_of_what_is_sealed_are_in_the_segments() {
         what(Writer::this_thread(), Patience::ENDLESS);
         assert_clean(&hot);
     };
-    let compact = || work(&|writer, patience| drop(hot.compact(writer, patience).unwrap()));
+    let compact = || work(&|writer, patience| assert!(hot.compact(writer, patience).unwrap() > 0));
     assert_eq!(in_table(), PEOPLE);
     compact();
     assert_eq!(in_table(), 0);
@@ -707,4 +739,50 @@ fn indexes_of_what_is_sealed_are_in_the_segments() {
     work(&|writer, patience| hot.seal(writer, patience).unwrap());
     assert_eq!(in_table(), 0);
     assert_eq!(with_value(&hot, person, number, 5)[..2], [7, 2005]);
+}
+
+#[test]
+fn a_changed_cell_brings_no_others_along() {
+    const PEOPLE: usize = 4000;
+    let (_dir, hot) = new_store();
+    let mut t = hot.begin().unwrap();
+    let Names { person, name, .. } = names(&mut t);
+    let ids = people(&mut t, person, PEOPLE as i64);
+    let mut expected: Vec<Cell> =
+        (0..PEOPLE).map(|at| Cell::One(format!("{at:x} of {}", at * at * 7919).repeat(9).into())).collect();
+    let texts: ArrayRef = Arc::new(
+        expected.iter().map(|cell| cell.values().next().and_then(Value::as_str).map(str::to_owned)).collect::<StringArray>(),
+    );
+    t.set_properties(Elements::Vertices(&ids), name, &PropertyColumn::Typed(texts)).unwrap();
+    t.commit().unwrap();
+    let bytes = || hot.snapshot().unwrap().statistics().map(|_| hot.stats().unwrap().segment_bytes()).unwrap();
+    let seal = || hot.seal(Writer::this_thread(), Patience::ENDLESS).unwrap();
+    let is_right = |expected: &[Cell]| {
+        let view = hot.snapshot().unwrap();
+        let column = view.properties(Elements::Vertices(&ids), name).unwrap();
+        for (at, id) in ids.iter().enumerate() {
+            assert_eq!(column.cell(at), expected[at], "{at}");
+            assert_eq!(view.cell(ElementId::Vertex(*id), name).unwrap(), expected[at], "{at}");
+        }
+        assert_clean(&hot);
+    };
+    seal();
+    let whole = bytes();
+    // A cell of every block three times over: as it was, changed to something long, to another type, and to nothing.
+    for round in 0..3 {
+        let mut t = hot.begin().unwrap();
+        for at in (round..PEOPLE).step_by(150) {
+            let cell =
+                [Cell::One("far ".repeat(100).into()), Cell::One((at as i64).into()), Cell::Absent][round % 3].clone();
+            t.set_cell(ElementId::Vertex(ids[at]), name, cell.clone()).unwrap();
+            expected[at] = cell;
+        }
+        t.commit().unwrap();
+        is_right(&expected);
+        seal();
+        is_right(&expected);
+    }
+    assert!(bytes() < whole + whole / 4, "{} after {whole}", bytes());
+    hot.compact(Writer::this_thread(), Patience::ENDLESS).unwrap();
+    is_right(&expected);
 }

@@ -8,7 +8,6 @@ use mangrove_graph::{Cell, ElementKind, KeyId, LabelId, Result};
 use mangrove_segment::index::{PAIRS_MAX, Pair, VALUE_BYTES};
 
 use super::Layers;
-use crate::block::SLOTS;
 use crate::fault::lmdb;
 use crate::index;
 use crate::key::{Column, after_prefix, block_slot, place};
@@ -87,15 +86,14 @@ impl Layers<'_> {
         if self.reader.dead(column.kind, column.label, block)? >> slot & 1 != 0 {
             return Ok(false);
         }
-        let mut is_anew = self.tables && !self.reader.is_clean(column)? && self.reader.block_bytes(column, block)?.is_some();
+        let mut said = if self.tables { self.reader.said_by_tables(column, block)? } else { 0 };
         for newer in &self.segments[at + 1..] {
-            is_anew = is_anew || newer.says(column, *place / SLOTS as u64)?;
+            said |= newer.says(column, block)?;
         }
-        if !is_anew {
+        if said >> slot & 1 == 0 {
             return Ok(true);
         }
-        let cells = self.block(column, block)?.flatten().filter(|cells| cells.present >> slot & 1 != 0);
-        let cell = cells.map_or(Ok(Cell::Absent), |cells| cells.cell(slot))?;
+        let cell = self.block(column, block)?.1.map_or(Ok(Cell::Absent), |cells| cells.cell(slot))?;
         Ok(index::encoded(&cell).iter().any(|now| now[..] == **value))
     }
 }

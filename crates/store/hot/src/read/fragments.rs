@@ -3,20 +3,22 @@
 use mangrove_graph::{ElementKind, Result, VertexId};
 
 use super::Reader;
+use crate::block::Block;
 use crate::fault::lmdb;
 use crate::key::{block_slot, place, vertex_prefix};
 use crate::layers::{CHUNK, columns, labels};
 use crate::segment::Segment;
 
 impl Reader<'_> {
-    /// Whether a segment has a list of edges of a vertex, or the block of one of its columns.
+    /// Whether a segment has a list of edges of a vertex, or speaks of one of its cells.
     pub fn is_in_segment(&self, segment: &Segment, vertex: VertexId) -> Result<bool> {
         let (label, place) = (vertex.label(), place(vertex.0));
         if segment.places(ElementKind::Vertex, label).contains(&place) {
             return Ok(true);
         }
+        let (block, slot) = block_slot(place);
         for column in columns(self, ElementKind::Vertex, label) {
-            if segment.says(column, block_slot(place).0)? {
+            if segment.says(column, block)? >> slot & 1 != 0 {
                 return Ok(true);
             }
         }
@@ -31,12 +33,14 @@ impl Reader<'_> {
         Ok(false)
     }
 
-    /// Whether the tables have an edge of a vertex, or the block of one of its columns.
+    /// Whether the tables have an edge of a vertex, or speak of one of its cells.
     pub fn is_in_tables(&self, vertex: VertexId) -> Result<bool> {
-        let block = block_slot(place(vertex.0)).0;
+        let (block, slot) = block_slot(place(vertex.0));
         for column in columns(self, ElementKind::Vertex, vertex.label()) {
             let may_be = !self.is_covered(column, block) || !column.is_fixed();
-            if may_be && self.block_bytes(column, block)?.is_some() {
+            let found = if may_be { self.block_bytes(column, block)? } else { None };
+            let said = found.map(Block::said).transpose()?.map_or(0, |(said, _)| said);
+            if said >> slot & 1 != 0 {
                 return Ok(true);
             }
         }

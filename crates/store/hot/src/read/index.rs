@@ -1,8 +1,8 @@
 //! Finding vertices by a property index.
 //!
 //! Every value a vertex has is in the table of the indexes or in a segment's index. The table is exact. A segment says what was so when it was
-//! written: its word stands unless a newer segment or the tables say the block of the cell anew, or the vertex has been
-//! removed; where it does not stand, the cell is looked at.
+//! written: its word stands unless a newer segment or the tables say the cell anew, or the vertex has been
+//! removed; where something is said anew, the cell is looked at.
 
 use std::ops::Bound;
 
@@ -85,11 +85,10 @@ impl Reader<'_> {
         for places in places.chunk_by(|a, b| a / SLOTS as u64 == b / SLOTS as u64) {
             let standing = self.standing(at, column, places[0] / SLOTS as u64)?;
             for place in places {
-                let is_so = match standing {
-                    Some(alive) if part.is_exact => alive >> block_slot(*place).1 & 1 != 0,
-                    _ => is_match(*place)?,
-                };
-                found.extend(is_so.then_some(*place));
+                let stands = part.is_exact && standing >> block_slot(*place).1 & 1 != 0;
+                if stands || is_match(*place)? {
+                    found.push(*place);
+                }
             }
         }
         Ok(())
@@ -100,20 +99,13 @@ impl Reader<'_> {
         Ok(self.is_clean(column)? && self.is_clean(Column::dead(column.kind, column.label))?)
     }
 
-    /// The vertices of a block that are alive, if what the index of the segment at `at` says of their cells stands. Nothing if something newer says
-    /// them anew.
-    pub fn standing(&self, at: usize, column: Column, block: u64) -> Result<Option<u128>> {
-        let is_in_tables =
-            !self.is_covered(column, block) || !self.is_clean(column)? && self.block_bytes(column, block)?.is_some();
-        if is_in_tables {
-            return Ok(None);
+    /// The slots of a block of vertices that are alive, and of whose cells nothing newer than the segment at `at` speaks.
+    pub fn standing(&self, at: usize, column: Column, block: u64) -> Result<u128> {
+        if !self.is_covered(column, block) {
+            return Ok(0);
         }
-        for newer in &self.segments.list()[at + 1..] {
-            if newer.says(column, block)? {
-                return Ok(None);
-            }
-        }
-        Ok(Some(!self.dead(column.kind, column.label, block)?))
+        let said = self.said_by_tables(column, block)? | self.segments.said_since(at, column, block)?;
+        Ok(!said & !self.dead(column.kind, column.label, block)?)
     }
 
     fn has_match(&self, label: LabelId, key: KeyId, place: u64, predicate: &Predicate) -> Result<bool> {

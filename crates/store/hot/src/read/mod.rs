@@ -101,8 +101,6 @@ impl HotSnapshot {
     }
 
     /// How many parts of the store hold something of a vertex: segments, and the tables. At most one more than there are segments.
-    ///
-    /// What is kept by blocks counts for all vertices of a block: a changed one lets each of its 127 neighbours have another fragment.
     pub fn fragments(&self, vertex: VertexId) -> Result<usize> {
         let reader = self.reader();
         let mut fragments = 0;
@@ -147,10 +145,13 @@ impl<'t> Reader<'t> {
     /// The cell at a place of a column.
     pub fn cell_at(&self, column: Column, place: u64) -> Result<Cell> {
         let (block, slot) = block_slot(place);
-        if self.is_covered(column, block) && self.is_clean(column)? {
-            return self.sealed_cell(column, place);
+        let is_sealed = self.is_covered(column, block);
+        let found = if is_sealed && self.is_clean(column)? { None } else { self.table_block(column, block)? };
+        match found {
+            Some(found) if found.said >> slot & 1 != 0 => found.cell(slot),
+            _ if is_sealed => self.sealed_cell(column, place),
+            _ => Ok(Cell::Absent),
         }
-        self.block(column, block)?.map_or(Ok(Cell::Absent), |block| block.cell(slot))
     }
 
     pub fn cell(&self, element: ElementId, key: KeyId) -> Result<Cell> {

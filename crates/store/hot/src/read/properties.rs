@@ -183,7 +183,7 @@ impl<'t> Gathered<'t> {
         let mut values: Vec<T::Native> = Vec::with_capacity(self.rows);
         for run in &self.runs {
             let block = run.block.map(|block| &self.blocks[block as usize]);
-            match block.map(|block| (block.present, block.body)) {
+            match block.map(|block| (block.present, &block.body)) {
                 // The first slots are present, and no others: ranks are slots.
                 Some((present, Body::Ints(_, packed))) if self.full && present & present.wrapping_add(1) == 0 => {
                     packed.extend(run.slots(), &mut values, |v| narrow(v as i64));

@@ -1,5 +1,7 @@
 //! Scans: the blocks of a label one after the other, each filter as a set of 128 bits.
 
+use hashbrown::HashMap;
+use hashbrown::hash_map::Entry;
 use mangrove_graph::{EdgeRef, ElementKind, LabelId, Predicate, Result, Scan, ScanCursor, VertexId};
 use mangrove_segment::column::Chunk;
 
@@ -133,8 +135,8 @@ pub struct ColumnWalk<'t> {
     column: Column,
     reader: Reader<'t>,
     walk: Walk<'t>,
-    /// The last chunk met, if it is there, its number and that of its segment.
-    chunk: Option<(u64, u64, Option<Chunk<'t>>)>,
+    /// The last chunk met that has all of a block, if it is there, its number and the position of its segment.
+    chunk: Option<(u64, usize, Option<Chunk<'t>>)>,
     /// Whether the tables say nothing of what is sealed of the column, and nothing sealed of its label was removed, once asked.
     clean: Option<bool>,
     all_alive: Option<bool>,
@@ -175,32 +177,39 @@ impl<'t> ColumnWalk<'t> {
     /// The first sealed block from `block` on and before `end`.
     fn sealed_from(&mut self, mut block: u64, end: u64) -> Result<Option<(u64, Block<'t>)>> {
         while block < end {
-            match self.chunk_of(block)? {
-                Some(chunk) => {
-                    let all_alive = self.all_alive()?;
-                    if let Some(found) = self.reader.block_of(&chunk, self.column, block, all_alive)? {
-                        return Ok(Some((block, found)));
-                    }
-                    block += 1;
-                }
-                None if self.reader.segments.has_chunk(self.column, block / BLOCKS) => block += 1,
-                None => block = (block / BLOCKS + 1) * BLOCKS,
+            if let Some(found) = self.sealed_at(block)? {
+                return Ok(Some((block, found)));
             }
+            let has_chunk = self.reader.segments.has_chunk(self.column, block / BLOCKS);
+            block = if has_chunk { block + 1 } else { (block / BLOCKS + 1) * BLOCKS };
         }
         Ok(None)
     }
 
-    /// The chunk that has the newest of a sealed block.
-    fn chunk_of(&mut self, block: u64) -> Result<Option<Chunk<'t>>> {
-        let Some(segment) = self.reader.segments.of_block(self.column, block)? else { return Ok(None) };
-        match self.chunk {
-            Some((chunk, number, known)) if (chunk, number) == (block / BLOCKS, segment.number) => Ok(known),
-            _ => {
-                let found = segment.chunk(self.column, block / BLOCKS)?;
-                self.chunk = Some((block / BLOCKS, segment.number, found));
-                Ok(found)
-            }
+    /// A block as segments have it.
+    fn sealed_at(&mut self, block: u64) -> Result<Option<Block<'t>>> {
+        let (all_alive, segments) = (self.all_alive()?, self.reader.segments.list());
+        let Some((at, said)) = self.reader.segments.newest(self.column, block, segments.len())? else { return Ok(None) };
+        if said != u128::MAX {
+            return self.reader.sealed_block(self.column, block, all_alive);
         }
+        let chunk = match self.chunk {
+            Some((number, of, known)) if (number, of) == (block / BLOCKS, at) => known,
+            _ => {
+                let found = segments[at].chunk(self.column, block / BLOCKS)?;
+                self.chunk = Some((block / BLOCKS, at, found));
+                found
+            }
+        };
+        chunk.map_or(Ok(None), |chunk| self.reader.block_of(&chunk, self.column, block, said, all_alive))
+    }
+
+    /// A block as the tables have it, over what segments have.
+    fn over_sealed(&mut self, (block, bytes): (u64, &'t [u8])) -> Result<Option<Block<'t>>> {
+        let found = self.parsed((block, bytes))?.1;
+        let all_alive = self.all_alive()?;
+        let segments = self.reader.segments.list();
+        Ok(self.reader.over_segments(Some(found), segments, self.column, block, all_alive)?.1)
     }
 
     pub fn block_at(&mut self, block: u64) -> Result<Option<Block<'t>>> {
@@ -211,9 +220,9 @@ impl<'t> ColumnWalk<'t> {
         if !self.is_clean()?
             && let Some(found) = self.table_from(block)?.filter(|(at, _)| *at == block)
         {
-            return Ok(Some(self.parsed(found)?.1).filter(|block| block.present != 0));
+            return self.over_sealed(found);
         }
-        Ok(self.sealed_from(block, block + 1)?.map(|(_, block)| block))
+        self.sealed_at(block)
     }
 
     /// The first block with a cell from `block` on.
@@ -229,10 +238,9 @@ impl<'t> ColumnWalk<'t> {
                 return Ok(Some(sealed));
             }
             let Some(found) = found else { break };
-            // What the tables have takes the place of what is sealed, even if it is nothing.
-            let found = self.parsed(found)?;
-            if found.1.present != 0 {
-                return Ok(Some(found));
+            // What the tables say takes the place of what is sealed, even if it is nothing.
+            if let Some(cells) = self.over_sealed(found)? {
+                return Ok(Some((found.0, cells)));
             }
             block = found.0 + 1;
         }
@@ -244,30 +252,53 @@ impl<'t> ColumnWalk<'t> {
 struct ColumnFilter<'s, 't> {
     column: ColumnWalk<'t>,
     predicate: &'s Predicate,
-    /// Of the last searchable chunk met, its number and that of its segment, what matches in it, if that can be told so.
-    found: Option<(u64, u64, Option<Vec<u128>>)>,
+    /// What matches in the searchable chunks from one place on, by where they begin, as far as that can be told so.
+    found: HashMap<usize, Option<Vec<u128>>>,
+    /// The number of these chunks.
+    number: u64,
 }
 
 impl<'s, 't> ColumnFilter<'s, 't> {
     fn new(column: ColumnWalk<'t>, predicate: &'s Predicate) -> Self {
-        Self { column, predicate, found: None }
+        Self { column, predicate, found: HashMap::new(), number: 0 }
     }
 
     /// The slots of a block that pass.
     fn passing(&mut self, block: u64, among: u128) -> Result<u128> {
-        let Some(cells) = self.column.block_at(block)? else { return Ok(0) };
-        if let (Body::Sealed(chunk, _), Some((number, segment, _))) = (cells.body, self.column.chunk)
-            && chunk.is_searchable()
-        {
-            if self.found.as_ref().is_none_or(|(n, s, _)| (*n, *s) != (number, segment)) {
-                self.found = Some((number, segment, filter::found(&chunk, self.predicate)?));
-            }
-            if let Some((_, _, Some(found))) = &self.found {
-                let here = found.get((block % BLOCKS) as usize).copied().unwrap_or(0);
-                return Ok(here & cells.present & among);
-            }
+        match self.column.block_at(block)? {
+            Some(cells) => self.passing_of(&cells, block, among),
+            None => Ok(0),
         }
-        filter::passing(&cells, self.predicate, among)
+    }
+
+    fn passing_of(&mut self, cells: &Block<'t>, block: u64, among: u128) -> Result<u128> {
+        match &cells.body {
+            Body::Mixed(layers) => {
+                let (over, under) = &**layers;
+                let over_passing = self.passing_of(over, block, among & over.said)?;
+                Ok(over_passing | self.passing_of(under, block, among & !over.said)?)
+            }
+            Body::Sealed(chunk, _) if chunk.is_searchable() => match self.found(chunk, block / BLOCKS)? {
+                Some(found) => {
+                    let here = found.get((block % BLOCKS) as usize).copied().unwrap_or(0);
+                    Ok(here & cells.present & among)
+                }
+                None => filter::passing(cells, self.predicate, among),
+            },
+            _ => filter::passing(cells, self.predicate, among),
+        }
+    }
+
+    /// What matches in a searchable chunk, if that can be told so.
+    fn found(&mut self, chunk: &Chunk<'t>, number: u64) -> Result<Option<&Vec<u128>>> {
+        if self.number != number {
+            self.found.clear();
+            self.number = number;
+        }
+        Ok(match self.found.entry(chunk.address()) {
+            Entry::Occupied(known) => known.into_mut().as_ref(),
+            Entry::Vacant(new) => new.insert(filter::found(chunk, self.predicate)?).as_ref(),
+        })
     }
 }
 

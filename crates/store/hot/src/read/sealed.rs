@@ -11,7 +11,7 @@ use crate::block::{Block, SLOTS};
 use crate::fault::{corrupt, lmdb};
 use crate::key::{AdjacencyKey, Column, block_slot, place, vertex_at};
 use crate::layers::CHUNK;
-use crate::segment::BLOCKS;
+use crate::segment::{BLOCKS, Segment};
 use crate::store::locked;
 
 /// Where the tables say nothing of what is sealed, as far as a snapshot has asked.
@@ -58,7 +58,7 @@ impl<'t> Reader<'t> {
         place < self.segments.end(kind, label)
     }
 
-    /// Whether a block is sealed: then what the tables have of it takes its place, even if that is nothing.
+    /// Whether a block is sealed: then what the tables say of it takes its place, even if that is nothing.
     #[inline]
     pub fn is_covered(&self, column: Column, block: u64) -> bool {
         self.is_sealed(column.kind, column.label, block * SLOTS as u64) && column != Column::dead(column.kind, column.label)
@@ -69,38 +69,88 @@ impl<'t> Reader<'t> {
         if !self.is_covered(column, block) {
             return self.table_block(column, block);
         }
-        if !self.is_clean(column)?
-            && let Some(found) = self.table_block(column, block)?
-        {
-            return Ok(Some(found).filter(|block| block.present != 0));
+        let found = if self.is_clean(column)? { None } else { self.table_block(column, block)? };
+        match found {
+            None => self.sealed_block(column, block, false),
+            found => Ok(self.over_segments(found, self.segments.list(), column, block, false)?.1),
         }
-        match self.chunk(column, block)? {
-            Some(chunk) => self.block_of(&chunk, column, block, false),
-            None => Ok(None),
+    }
+
+    /// What the tables have of a block, if they do, over what these segments have: the slots they all speak of, and the cells.
+    pub fn over_segments(
+        &self,
+        found: Option<Block<'t>>,
+        segments: &'t [Arc<Segment>],
+        column: Column,
+        block: u64,
+        all_alive: bool,
+    ) -> Result<(u128, Option<Block<'t>>)> {
+        let (mut said, mut layers) = (found.as_ref().map_or(0, |found| found.said), Vec::new());
+        for segment in segments.iter().rev() {
+            if said == u128::MAX {
+                break;
+            }
+            let here = segment.says(column, block)? & !said;
+            if here != 0
+                && let Some(chunk) = segment.chunk(column, block / BLOCKS)?
+            {
+                layers.extend(self.block_of(&chunk, column, block, here, all_alive)?);
+            }
+            said |= here;
         }
+        let sealed = layers.into_iter().rev().fold(None, |under, layer: Block<'t>| layer.over(under));
+        Ok((said, if let Some(found) = found { found.over(sealed) } else { sealed }))
     }
 
     /// The sealed cell at a place, of which the tables say nothing.
     pub fn sealed_cell(&self, column: Column, place: u64) -> Result<Cell> {
         let (block, slot) = block_slot(place);
-        match self.chunk(column, block)? {
-            Some(chunk) if self.dead(column.kind, column.label, block)? >> slot & 1 == 0 => {
-                chunk.cell((place % CHUNK) as usize)
+        let mut n = self.segments.list().len();
+        while let Some((at, said)) = self.segments.newest(column, block, n)? {
+            if said >> slot & 1 == 0 {
+                n = at;
+                continue;
             }
-            _ => Ok(Cell::Absent),
+            return match self.segments.list()[at].chunk(column, block / BLOCKS)? {
+                Some(chunk) if self.dead(column.kind, column.label, block)? >> slot & 1 == 0 => {
+                    chunk.cell((place % CHUNK) as usize)
+                }
+                _ => Ok(Cell::Absent),
+            };
         }
+        Ok(Cell::Absent)
     }
 
-    /// The chunk that has the newest of a sealed block.
-    fn chunk(&self, column: Column, block: u64) -> Result<Option<Chunk<'t>>> {
-        match self.segments.of_block(column, block)? {
-            Some(segment) => segment.chunk(column, block / BLOCKS),
+    /// A sealed block as segments have it.
+    pub fn sealed_block(&self, column: Column, block: u64, all_alive: bool) -> Result<Option<Block<'t>>> {
+        let segments = self.segments.list();
+        match self.segments.newest(column, block, segments.len())? {
+            Some((at, u128::MAX)) => match segments[at].chunk(column, block / BLOCKS)? {
+                Some(chunk) => self.block_of(&chunk, column, block, u128::MAX, all_alive),
+                None => Ok(None),
+            },
+            Some(_) => Ok(self.over_segments(None, segments, column, block, all_alive)?.1),
             None => Ok(None),
         }
     }
 
-    /// A block of its chunk, without the dead, unless it is known that there are none.
-    pub fn block_of(&self, chunk: &Chunk<'t>, column: Column, block: u64, all_alive: bool) -> Result<Option<Block<'t>>> {
+    /// The slots of a sealed block of which the tables speak.
+    pub fn said_by_tables(&self, column: Column, block: u64) -> Result<u128> {
+        if self.is_clean(column)? {
+            return Ok(0);
+        }
+        Ok(self.block_bytes(column, block)?.map(Block::said).transpose()?.map_or(0, |(said, _)| said))
+    }
+
+    /// A block of a chunk that speaks of slots `said`, without the dead, unless it is known that there are none.
+    pub fn block_of(
+        &self,
+        chunk: &Chunk<'t>,
+        column: Column,
+        block: u64,
+        said: u128,
+        all_alive: bool,
+    ) -> Result<Option<Block<'t>>> {
         let at = (block % BLOCKS) as usize;
         let stored = chunk.present(at);
         if stored == 0 {
@@ -111,11 +161,11 @@ impl<'t> Reader<'t> {
             return Err(corrupt("a chunk with fewer cells than it says"));
         }
         let dead = if all_alive { 0 } else { self.dead(column.kind, column.label, block)? };
-        let present = stored & !dead;
-        Ok((present != 0).then(|| Block::sealed(*chunk, first, stored, present)))
+        let present = stored & said & !dead;
+        Ok((present != 0).then(|| Block::sealed(*chunk, first, said, stored, present)))
     }
 
-    /// What takes the place of a sealed block of this column, or is in the tables alone; it may be empty.
+    /// What takes the place of cells of a sealed block of this column, or is in the tables alone; it may be empty.
     pub fn table_block(&self, column: Column, block: u64) -> Result<Option<Block<'t>>> {
         self.block_bytes(column, block)?.map(|bytes| self.parse(column, block, bytes)).transpose()
     }
@@ -134,7 +184,9 @@ impl<'t> Reader<'t> {
         if !self.is_covered(column, block) {
             return self.block_bytes(column, block)?.map_or(Ok(0), Block::presence);
         }
-        match self.chunk(column, block)? {
+        let newest = self.segments.newest(column, block, self.segments.list().len())?;
+        let chunk = newest.map(|(at, _)| self.segments.list()[at].chunk(column, block / BLOCKS)).transpose()?.flatten();
+        match chunk {
             Some(chunk) => Ok(chunk.present((block % BLOCKS) as usize) & !self.dead(kind, label, block)?),
             None => Ok(0),
         }

@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use mangrove_graph::{ElementKind, Encoding, KeyId, LabelId, Predicate, Result, VertexId};
 
 use super::Reader;
-use crate::block::{Body, SLOTS, slots};
+use crate::block::{SLOTS, slots};
 use crate::filter;
 use crate::key::{Column, vertex_at};
-use crate::segment::{BLOCKS, Segment};
+use crate::segment::BLOCKS;
 
 impl Reader<'_> {
     /// Whether values of a property are searchable for this where they are sealed.
@@ -23,10 +23,10 @@ impl Reader<'_> {
     pub fn search_text(&self, label: LabelId, key: KeyId, predicate: &Predicate) -> Result<Vec<VertexId>> {
         let column = Column::property(ElementKind::Vertex, label, key);
         let mut found = BTreeSet::new();
-        for segment in self.segments.list() {
+        for (at, segment) in self.segments.list().iter().enumerate() {
             let chunks: BTreeSet<u64> = segment.column_chunks(column).collect();
             for chunk in chunks {
-                self.search_chunk(segment, column, chunk, predicate, &mut found)?;
+                self.search_chunk(at, column, chunk, predicate, &mut found)?;
             }
         }
         let mut walk = self.column(column);
@@ -38,32 +38,28 @@ impl Reader<'_> {
         Ok(found.into_iter().map(|place| vertex_at(label, place)).collect())
     }
 
-    /// Adds the places that match of a chunk of a segment, as far as it has the newest word on them.
+    /// Adds the places that match of a chunk of the segment at `at`, as far as it has the newest word on them.
     fn search_chunk(
         &self,
-        segment: &Segment,
+        at: usize,
         column: Column,
         number: u64,
         predicate: &Predicate,
         out: &mut BTreeSet<u64>,
     ) -> Result<()> {
+        let segment = &self.segments.list()[at];
         let Some(chunk) = segment.chunk(column, number)? else { return Ok(()) };
         let matching = filter::found(&chunk, predicate)?;
-        for at in 0..BLOCKS {
-            let found = matching.as_ref().map(|matching| matching.get(at as usize).copied().unwrap_or(0));
+        for block in number * BLOCKS..(number + 1) * BLOCKS {
+            let found = matching.as_ref().map(|found| found.get((block % BLOCKS) as usize).copied().unwrap_or(0));
             if found == Some(0) {
                 continue;
             }
-            let block = number * BLOCKS + at;
-            if self.segments.of_block(column, block)?.is_none_or(|newest| newest.number != segment.number) {
-                continue;
-            }
-            let Some(cells) = self.block(column, block)?.filter(|cells| matches!(cells.body, Body::Sealed(..))) else {
-                continue;
-            };
-            let passing = match found {
-                Some(found) => found & cells.present,
-                None => filter::passing(&cells, predicate, u128::MAX)?,
+            let standing = segment.says(column, block)? & self.standing(at, column, block)?;
+            let passing = match (found, self.block_of(&chunk, column, block, standing, true)?) {
+                (Some(found), Some(cells)) => found & cells.present,
+                (None, Some(cells)) => filter::passing(&cells, predicate, u128::MAX)?,
+                (_, None) => 0,
             };
             out.extend(places(block, passing));
         }

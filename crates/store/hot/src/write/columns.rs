@@ -36,9 +36,11 @@ impl HotTransaction {
         Ok(())
     }
 
-    /// Replaces cells of one block.
+    /// Replaces cells of one block. Over a sealed one the tables come to speak of these.
     pub fn edit_block(&mut self, column: Column, block: u64, changes: impl IntoIterator<Item = Change>) -> Result<()> {
-        let old = self.reader().block(column, block)?;
+        let old = self.reader().table_block(column, block)?;
+        let is_over = self.reader().is_covered(column, block);
+        let mut said = old.as_ref().map_or(if is_over { 0 } else { u128::MAX }, |old| old.said);
         let (mut cells, mut kept) = (vec![Cell::Absent; SLOTS], Kept::default());
         if let Some(old) = &old {
             cells = old.near_cells()?;
@@ -47,9 +49,12 @@ impl HotTransaction {
         for (slot, cell) in changes {
             cells[slot] = cell;
             kept.slots &= !(1 << slot);
+            said |= 1 << slot;
         }
         let (was_there, old_far) = (old.is_some(), old.map_or(0, |old| old.far));
         let mut bytes = Vec::with_capacity(1024);
+        encode::said(&mut bytes, said);
+        let empty = bytes.len();
         let far = encode::cells(&mut bytes, &cells, kept);
         let table = self.owned.shared().tables.columns;
         for slot in slots(old_far & !kept.slots) {
@@ -57,15 +62,21 @@ impl HotTransaction {
                 table.delete(self.owned.txn_mut(), &far_key(&column.key(block), slot)).map_err(lmdb)?;
             }
         }
-        if !bytes.is_empty() {
+        if bytes.len() > empty {
             self.put_block(column, block, &bytes, &far)
-        } else if was_there && self.outlives_its_cells(column, block)? {
-            self.put_block(column, block, &encode::EMPTY, &[])
+        } else if was_there && self.outlives_its_cells(column, block)? || is_over && self.hides(column, block, said)? {
+            bytes.extend_from_slice(&encode::EMPTY);
+            self.put_block(column, block, &bytes, &[])
         } else if was_there {
             table.delete(self.owned.txn_mut(), &column.key(block)).map(|_| ()).map_err(lmdb)
         } else {
             Ok(())
         }
+    }
+
+    /// Whether segments have cells in these slots of a block.
+    fn hides(&self, column: Column, block: u64, slots: u128) -> Result<bool> {
+        Ok(self.reader().sealed_block(column, block, false)?.is_some_and(|under| under.present & slots != 0))
     }
 
     /// Marks sealed elements, sorted by place, as removed.

@@ -80,6 +80,9 @@ impl HotTransaction {
         for ((kind, label), counter) in &self.counters {
             catalog::put_counter(tables, self.owned.txn_mut(), *kind, *label, *counter)?;
         }
+        if !self.reader().segments.is_empty() {
+            catalog::put_format(tables, self.owned.txn_mut())?;
+        }
         let mut changed = None;
         if self.schema != self.first_schema {
             let version = catalog::store_schema(tables, self.owned.txn_mut(), &self.first_schema, &self.schema)?;

@@ -61,6 +61,7 @@ pub struct Chunk<'a> {
     positions: usize,
     cells: usize,
     present: Option<Bits<'a>>,
+    address: usize,
     /// The type of all cells, if they are plain values of one.
     value_type: Option<ValueType>,
     /// Where each cell is in the body, if that is a dictionary.
@@ -88,6 +89,7 @@ impl<'a> Chunk<'a> {
     /// Reads a chunk. O(1).
     pub fn parse(data: &'a [u8]) -> Result<Self> {
         let (header, rest) = data.split_first_chunk::<HEADER>().ok_or_else(|| corrupt("a column chunk ends early"))?;
+        let address = data.as_ptr().addr();
         let [form, type_code, presence, exponent, a, b, c, d, e, f, g, h] = *header;
         let (positions, cells) = (u32::from_le_bytes([a, b, c, d]) as usize, u32::from_le_bytes([e, f, g, h]) as usize);
         let (present, content) = match presence {
@@ -109,13 +111,18 @@ impl<'a> Chunk<'a> {
             if codes.len() != cells || distinct.present.is_some() {
                 return Err(missing());
             }
-            return Ok(Self { positions, cells, present, codes: Some(codes), ..distinct });
+            return Ok(Self { positions, cells, present, address, codes: Some(codes), ..distinct });
         }
         let body = Body::parse(form, value_type, exponent, cells, content)?;
         if body.len() != Some(cells) {
             return Err(missing());
         }
-        Ok(Self { positions, cells, present, value_type, codes: None, body })
+        Ok(Self { positions, cells, present, address, value_type, codes: None, body })
+    }
+
+    /// Where it begins in memory, by which chunks can be told apart.
+    pub fn address(&self) -> usize {
+        self.address
     }
 
     /// The number of places it covers.
