@@ -92,7 +92,7 @@ pub enum Body<'a> {
     Ends(Packed<'a>, Packed<'a>),
     /// A part of a chunk of a segment, from a rank on.
     Sealed(Chunk<'a>, usize),
-    /// A block, and what is under it of slots it does not speak of.
+    /// A block, and what is under it, without the slots it speaks of.
     Mixed(Box<(Block<'a>, Block<'a>)>),
 }
 

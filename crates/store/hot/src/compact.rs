@@ -21,7 +21,8 @@ use crate::fault::lmdb;
 use crate::key::Column;
 use crate::layers::{KINDS, Layers, labels};
 use crate::read::{HotSnapshot, Reader};
-use crate::segment::{Contents, Sealing};
+use crate::sealing::{self, Sealing};
+use crate::segment::Contents;
 use crate::store::{Hot, Shared};
 use crate::trim::Trim;
 use crate::turn::{Patience, Writer};
@@ -75,7 +76,7 @@ impl Hot {
         if self.is_read_only() {
             return Err(GraphError::ReadOnly);
         }
-        Work::new(self.shared(), writer, patience)
+        Work::new(self.shared(), writer, patience, sealing::threads())
     }
 }
 
@@ -84,16 +85,18 @@ pub(crate) struct Work<'a> {
     shared: &'a Arc<Shared>,
     writer: Writer,
     patience: Patience<'a>,
+    /// Threads that help.
+    threads: usize,
     _alone: crate::turn::MyTurn,
 }
 
 impl<'a> Work<'a> {
-    pub fn new(shared: &'a Arc<Shared>, writer: Writer, patience: Patience<'a>) -> Result<Self> {
+    pub fn new(shared: &'a Arc<Shared>, writer: Writer, patience: Patience<'a>, threads: usize) -> Result<Self> {
         if shared.turn.is_of(&writer) {
             return Err(GraphError::OpenAlready); // whoever works on segments may wait for it to end
         }
         let _alone = shared.turn_to_seal(writer.clone(), patience)?;
-        Ok(Self { shared, writer, patience, _alone })
+        Ok(Self { shared, writer, patience, threads, _alone })
     }
 
     fn begin(&self) -> Result<HotTransaction> {
@@ -168,7 +171,7 @@ impl<'a> Work<'a> {
             })
         };
         let contents = contents(&reader, own)?;
-        let sealing = Sealing::create(self.shared.env.path(), number, contents.clone())?;
+        let sealing = Sealing::create(self.shared.env.path(), number, contents.clone(), self.threads)?;
         let tables = !matches!(of, Of::Segments(_));
         let layers = Layers { reader, segments, tables, contents, cancelled: self.patience.cancelled };
         layers.write(sealing)?;
@@ -270,7 +273,7 @@ impl HotTransaction {
         self.end_labels()?;
         let ends = |kind, label| Ok(0..self.counter(kind, label)?.sealed);
         let contents = contents(&self.reader(), ends)?;
-        let sealing = Sealing::create(directory, number, contents.clone())?;
+        let sealing = Sealing::create(directory, number, contents.clone(), sealing::threads())?;
         Layers { reader: self.reader(), segments: &[], tables: true, contents, cancelled }.write(sealing)
     }
 

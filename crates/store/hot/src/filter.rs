@@ -77,7 +77,7 @@ pub fn passing(block: &Block, predicate: &Predicate, among: u128) -> Result<u128
     }
     if let Body::Mixed(layers) = &block.body {
         let (over, under) = &**layers;
-        return Ok(passing(over, predicate, among & over.said)? | passing(under, predicate, among & !over.said)?);
+        return Ok(passing(over, predicate, among)? | passing(under, predicate, among)?);
     }
     match whole(block, predicate)? {
         Some(ranks) => Ok(expand(ranks, block.stored()) & among),

@@ -72,7 +72,8 @@ impl Keeper {
     /// Seals and merges, and gives what the tables take then.
     fn work(shared: &Arc<Shared>, stopped: &dyn Fn() -> bool) -> Result<u64> {
         let patience = Patience { timeout: None, cancelled: stopped };
-        Work::new(shared, Writer::this_thread(), patience)?.keep_up(shared.keeper.seal_bytes)?;
+        // Nobody waits for it, so no other thread helps.
+        Work::new(shared, Writer::this_thread(), patience, 0)?.keep_up(shared.keeper.seal_bytes)?;
         let txn = shared.env.read_txn().map_err(lmdb)?;
         shared.table_bytes(&txn)
     }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use mangrove_graph::{Cell, EdgeId, EdgeRef, ElementKind, Encoding, GraphError, LabelId, Result};
 use mangrove_segment::adjacency;
-use mangrove_segment::column::{self, POSITIONS};
+use mangrove_segment::column::POSITIONS;
 use mangrove_segment::names;
 
 use crate::adjacency::{AdjacencyBlock, Entry};
@@ -18,7 +18,8 @@ use crate::block::{Block, SLOTS, slots};
 use crate::fault::lmdb;
 use crate::key::{AdjacencyKey, Column, element_at, place, vertex_at};
 use crate::read::{Reader, external};
-use crate::segment::{BLOCKS, Contents, Sealing, Segment};
+use crate::sealing::Sealing;
+use crate::segment::{BLOCKS, Contents, Segment};
 use crate::store::Table;
 
 pub const KINDS: [ElementKind; 2] = [ElementKind::Vertex, ElementKind::Edge];
@@ -163,7 +164,7 @@ impl<'t> Layers<'t> {
             }
         }
         if !patched.is_empty() {
-            sealing.patched(column, chunk, &patched)?;
+            sealing.patched(column, chunk, patched)?;
         }
         Ok(())
     }
@@ -175,7 +176,7 @@ impl<'t> Layers<'t> {
             if column.kind == ElementKind::Edge && column == Column::ends(column.label) {
                 let edges = self.ends(sealing, column, chunk)?;
                 if edges.iter().any(Option::is_some) {
-                    sealing.column(column, chunk, |out| column::encode_ends(out, &edges))?;
+                    sealing.ends(column, chunk, edges)?;
                 }
                 continue;
             }
@@ -188,7 +189,7 @@ impl<'t> Layers<'t> {
                 }
             }
             if cells.iter().any(|cell| !cell.is_absent()) {
-                sealing.column(column, chunk, |out| column::encode(out, &cells, self.encoding(column)))?;
+                sealing.column(column, chunk, cells, self.encoding(column))?;
             }
         }
         Ok(())
@@ -275,7 +276,7 @@ impl<'t> Layers<'t> {
                 return Err(GraphError::Limit { what, limit: u32::MAX.into() });
             }
             if edges_total > 0 {
-                sealing.lists(outgoing, vertices, edges, chunk, |out| adjacency::encode(out, &lists))?;
+                sealing.lists(outgoing, vertices, edges, chunk, lists)?;
             }
         }
         Ok(())

@@ -49,6 +49,7 @@ mod layers;
 mod names;
 mod packed;
 mod read;
+mod sealing;
 mod segment;
 mod store;
 mod trim;

@@ -24,8 +24,8 @@ use hashbrown::{HashMap, HashSet};
 use mangrove_graph::{Direction, ElementKind, ExternalId, KeyId, LabelId, Result};
 use mangrove_segment::adjacency::Lists;
 use mangrove_segment::column::{Chunk, POSITIONS};
-use mangrove_segment::file::{PartKey, SegmentFile, SegmentWriter};
-use mangrove_segment::index::{self, Index, Pair};
+use mangrove_segment::file::{PartKey, SegmentFile};
+use mangrove_segment::index::Index;
 use mangrove_segment::names::{self, Names};
 
 use crate::block::SLOTS;
@@ -108,7 +108,11 @@ impl Contents {
         self.places.get(&(kind, label)).cloned().unwrap_or(0..0)
     }
 
-    fn bytes(&self) -> Vec<u8> {
+    pub fn set_name_bits(&mut self, kind: ElementKind, bits: u32) {
+        self.name_bits.insert(kind, bits);
+    }
+
+    pub fn bytes(&self) -> Vec<u8> {
         let mut out = Vec::new();
         out.extend_from_slice(&(self.places.len() as u32).to_le_bytes());
         for ((kind, label), places) in &self.places {
@@ -193,7 +197,7 @@ impl Segment {
     /// As those of [`SegmentFile::open`].
     pub fn open(directory: &Path, number: u64) -> Result<Self> {
         let file = SegmentFile::open(&path(directory, number))?;
-        let contents = file.get(PartKey { part: CONTENTS, kind: 0, label: 0, sub: 0, chunk: 0 })?;
+        let contents = file.get(contents_key())?;
         let contents = contents.and_then(|bytes| Contents::parse(bytes, file.format()));
         let contents = contents.ok_or_else(|| corrupt("a segment without its contents"))?;
         let is_possible = |key: PartKey| key.part == NAMES || key.chunk < PLACES_MAX / POSITIONS as u64;
@@ -268,7 +272,7 @@ impl Segment {
         if place >= own.start {
             return Ok(if place < own.end { u128::MAX } else { 0 });
         }
-        let key = PartKey { part: PATCHED, ..column_key(column, block / BLOCKS) };
+        let key = patched_key(column, block / BLOCKS);
         if !self.patched.contains(&key) {
             return Ok(0);
         }
@@ -283,8 +287,7 @@ impl Segment {
 
     /// The chunks of a column of which it says anything.
     pub fn column_chunks(&self, column: Column) -> impl Iterator<Item = u64> {
-        let patched = PartKey { part: PATCHED, ..column_key(column, 0) };
-        self.file.chunks(column_key(column, 0)).chain(self.file.chunks(patched))
+        self.file.chunks(column_key(column, 0)).chain(self.file.chunks(patched_key(column, 0)))
     }
 
     /// The lists of edges of one label, of the vertices of a label from place `chunk` × 65,536 on.
@@ -356,7 +359,7 @@ impl Segment {
 }
 
 /// The cells of a chunk that are said anew: a bit for every block, then the slots of each that has some.
-struct Patched<'a> {
+pub struct Patched<'a> {
     blocks: &'a [u8; BLOCKS as usize / 8],
     /// Nothing if whole blocks are, as in formats before 3.
     slots: Option<&'a [[u8; 16]]>,
@@ -373,7 +376,7 @@ impl<'a> Patched<'a> {
         Ok(Self { blocks, slots })
     }
 
-    fn encode(out: &mut Vec<u8>, said: &[(usize, u128)]) {
+    pub fn encode(out: &mut Vec<u8>, said: &[(usize, u128)]) {
         let mut blocks = [0; BLOCKS as usize / 8];
         said.iter().for_each(|(at, _)| blocks[at / 8] |= 1 << (at % 8));
         out.extend_from_slice(&blocks);
@@ -491,86 +494,28 @@ impl Segments {
     }
 }
 
-fn column_key(column: Column, chunk: u64) -> PartKey {
+pub fn contents_key() -> PartKey {
+    PartKey { part: CONTENTS, kind: 0, label: 0, sub: 0, chunk: 0 }
+}
+
+pub fn patched_key(column: Column, chunk: u64) -> PartKey {
+    PartKey { part: PATCHED, ..column_key(column, chunk) }
+}
+
+pub fn column_key(column: Column, chunk: u64) -> PartKey {
     PartKey { part: COLUMN, kind: column.kind as u8, label: column.label.0, sub: column.number(), chunk }
 }
 
-fn lists_key(outgoing: bool, vertices: LabelId, edges: LabelId, chunk: u64) -> PartKey {
+pub fn lists_key(outgoing: bool, vertices: LabelId, edges: LabelId, chunk: u64) -> PartKey {
     PartKey { part: if outgoing { OUT } else { IN }, kind: 0, label: vertices.0, sub: edges.0.into(), chunk }
 }
 
-fn index_key(label: LabelId, key: KeyId, chunk: u64) -> PartKey {
+pub fn index_key(label: LabelId, key: KeyId, chunk: u64) -> PartKey {
     PartKey { part: INDEX, kind: ElementKind::Vertex as u8, label: label.0, sub: key.0.into(), chunk }
 }
 
-fn names_key(kind: ElementKind, chunk: u64) -> PartKey {
+pub fn names_key(kind: ElementKind, chunk: u64) -> PartKey {
     PartKey { part: NAMES, kind: kind as u8, label: 0, sub: 0, chunk }
-}
-
-/// A segment being written. Its file has its name when it is whole.
-pub struct Sealing {
-    writer: SegmentWriter,
-    contents: Contents,
-    bytes: Vec<u8>,
-}
-
-impl Sealing {
-    pub fn create(directory: &Path, number: u64, contents: Contents) -> Result<Self> {
-        Ok(Self { writer: SegmentWriter::create(&path(directory, number))?, contents, bytes: Vec::new() })
-    }
-
-    pub fn column(&mut self, column: Column, chunk: u64, encode: impl FnOnce(&mut Vec<u8>)) -> Result<()> {
-        self.put(column_key(column, chunk), encode)
-    }
-
-    /// Notes which cells of a chunk, that older segments have too, are said anew: the slots of blocks, in order, each of which has some.
-    pub fn patched(&mut self, column: Column, chunk: u64, said: &[(usize, u128)]) -> Result<()> {
-        let key = PartKey { part: PATCHED, ..column_key(column, chunk) };
-        self.put(key, |out| Patched::encode(out, said))
-    }
-
-    pub fn lists(
-        &mut self,
-        outgoing: bool,
-        vertices: LabelId,
-        edges: LabelId,
-        chunk: u64,
-        encode: impl FnOnce(&mut Vec<u8>),
-    ) -> Result<()> {
-        self.put(lists_key(outgoing, vertices, edges, chunk), encode)
-    }
-
-    /// Adds all names of a kind: their hashes, and whose they are.
-    pub fn names(&mut self, kind: ElementKind, mut names: Vec<(u64, u64)>) -> Result<()> {
-        if names.is_empty() {
-            return Ok(());
-        }
-        let bits = names::chunk_bits(names.len() as u64);
-        self.contents.name_bits.insert(kind, bits);
-        names.sort_unstable();
-        for chunk in names.chunk_by(|a, b| names::chunk_of(a.0, bits) == names::chunk_of(b.0, bits)) {
-            self.put(names_key(kind, names::chunk_of(chunk[0].0, bits)), |out| names::encode(out, chunk))?;
-        }
-        Ok(())
-    }
-
-    /// A chunk of an index: pairs of values and places, in order, all before those of the next.
-    pub fn index(&mut self, label: LabelId, key: KeyId, chunk: u64, pairs: &[Pair]) -> Result<()> {
-        self.put(index_key(label, key, chunk), |out| index::encode(out, pairs))
-    }
-
-    fn put(&mut self, key: PartKey, encode: impl FnOnce(&mut Vec<u8>)) -> Result<()> {
-        self.bytes.clear();
-        encode(&mut self.bytes);
-        self.writer.put(key, &self.bytes)
-    }
-
-    /// Makes the file whole and durable.
-    pub fn finish(mut self) -> Result<()> {
-        let contents = self.contents.bytes();
-        self.writer.put(PartKey { part: CONTENTS, kind: 0, label: 0, sub: 0, chunk: 0 }, &contents)?;
-        self.writer.finish()
-    }
 }
 
 #[cfg(test)]

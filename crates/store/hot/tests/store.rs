@@ -7,8 +7,9 @@ use std::time::{Duration, Instant};
 
 use arrow_array::{ArrayRef, Int64Array, StringArray};
 use mangrove_graph::{
-    Adjacency, Cell, Direction, EdgeId, EdgeRef, ElementId, ElementKind, Elements, ExternalId, GraphError, GraphView,
-    GraphWrite, Hop, KeyId, LabelId, NewEdge, Predicate, PropertyColumn, Scan, ScanCursor, Value, VertexId, Wants,
+    Adjacency, Cell, Direction, EdgeId, EdgeRef, ElementId, ElementKind, Elements, Encoding, ExternalId, Filter, GraphError,
+    GraphView, GraphWrite, Hop, KeyId, LabelId, NewEdge, Predicate, PropertyColumn, Scan, ScanCursor, TextTest, Value,
+    VertexId, Wants,
 };
 use mangrove_hot::{Durability, Hot, HotOptions, HotSnapshot, HotTransaction, Patience, Writer};
 use tempfile::TempDir;
@@ -743,10 +744,17 @@ fn indexes_of_what_is_sealed_are_in_the_segments() {
 
 #[test]
 fn a_changed_cell_brings_no_others_along() {
+    for encoding in [Encoding::Auto, Encoding::Searchable { sampling_log2: 5 }] {
+        change_some_cells(encoding);
+    }
+}
+
+fn change_some_cells(encoding: Encoding) {
     const PEOPLE: usize = 4000;
     let (_dir, hot) = new_store();
     let mut t = hot.begin().unwrap();
     let Names { person, name, .. } = names(&mut t);
+    t.set_encoding(ElementKind::Vertex, person, name, encoding).unwrap();
     let ids = people(&mut t, person, PEOPLE as i64);
     let mut expected: Vec<Cell> =
         (0..PEOPLE).map(|at| Cell::One(format!("{at:x} of {}", at * at * 7919).repeat(9).into())).collect();
@@ -763,6 +771,18 @@ fn a_changed_cell_brings_no_others_along() {
         for (at, id) in ids.iter().enumerate() {
             assert_eq!(column.cell(at), expected[at], "{at}");
             assert_eq!(view.cell(ElementId::Vertex(*id), name).unwrap(), expected[at], "{at}");
+        }
+        for part in ["1c of", "far", "96"] {
+            let predicate = Predicate::Text(TextTest::Contains, part.into());
+            let has_part = |at: &usize| expected[*at].values().any(|value| predicate.matches(value));
+            let wanted: Vec<_> = (0..PEOPLE).filter(has_part).map(|at| ids[at]).collect();
+            let filters = vec![Filter { key: name, predicate: predicate.clone() }];
+            let scan = Scan { labels: Some(vec![person]), filters };
+            let mut found = Vec::new();
+            view.scan_vertices(&scan, &mut ScanCursor::default(), PEOPLE, &mut found).unwrap();
+            assert_eq!(found, wanted, "{part}");
+            let searched = view.search(person, name, &predicate).unwrap();
+            assert_eq!(searched, (encoding != Encoding::Auto).then_some(wanted), "{part}");
         }
         assert_clean(&hot);
     };

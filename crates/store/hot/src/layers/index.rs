@@ -11,7 +11,7 @@ use super::Layers;
 use crate::fault::lmdb;
 use crate::index;
 use crate::key::{Column, after_prefix, block_slot, place};
-use crate::segment::Sealing;
+use crate::sealing::Sealing;
 
 type Pairs<'a> = Box<dyn Iterator<Item = Result<Pair>> + 'a>;
 
@@ -39,12 +39,11 @@ impl Layers<'_> {
             chunk.push(pair);
             if chunk.len() == PAIRS_MAX || bytes > VALUE_BYTES {
                 self.check()?;
-                sealing.index(label, key, chunks, &chunk)?;
+                sealing.index(label, key, chunks, std::mem::take(&mut chunk))?;
                 (bytes, chunks) = (0, chunks + 1);
-                chunk.clear();
             }
         }
-        if chunk.is_empty() { Ok(()) } else { sealing.index(label, key, chunks, &chunk) }
+        if chunk.is_empty() { Ok(()) } else { sealing.index(label, key, chunks, chunk) }
     }
 
     /// The pairs of the table, of what will be sealed.

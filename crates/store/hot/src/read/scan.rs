@@ -275,8 +275,7 @@ impl<'s, 't> ColumnFilter<'s, 't> {
         match &cells.body {
             Body::Mixed(layers) => {
                 let (over, under) = &**layers;
-                let over_passing = self.passing_of(over, block, among & over.said)?;
-                Ok(over_passing | self.passing_of(under, block, among & !over.said)?)
+                Ok(self.passing_of(over, block, among)? | self.passing_of(under, block, among)?)
             }
             Body::Sealed(chunk, _) if chunk.is_searchable() => match self.found(chunk, block / BLOCKS)? {
                 Some(found) => {
