@@ -232,6 +232,7 @@ class Database:
         rejects: _Files | None = None,
         compact: bool | None = None,
         searchable: Sequence[str] | None = None,
+        indexes: Sequence[str] | None = None,
         progress: bool | Callable[[int, int, int], Any] | None = None,
     ) -> dict[str, Any]: ...
     def traversal(self) -> Any: ...

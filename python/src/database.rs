@@ -301,6 +301,8 @@ impl Database {
     ///   16 MB, and all there is.
     /// * `searchable` — properties whose text is kept so that any part of it is found without an index, as
     ///   `set_encoding(…, "searchable")` does: a list of `"Label.key"`, or `["all"]`.
+    /// * `indexes` — properties of vertices that get an index, as `create_index` makes: a list of `"Label.key"`. Made with the load
+    ///   it is compressed with the rest.
     /// * `progress` — a callable that is told (rows, bytes done, bytes in all) now and then; by default a line on a terminal,
     ///   with `False` nothing.
     ///
@@ -315,7 +317,7 @@ impl Database {
     /// 358
     #[pyo3(signature = (
         *files, nodes=None, edges=None, format="auto", mapping=None, edge_time=None, on_error="fail", rejects=None, compact=None,
-        searchable=None, progress=None
+        searchable=None, indexes=None, progress=None
     ))]
     #[allow(clippy::too_many_arguments)] // Python's keyword arguments are a struct with defaults
     fn load<'py>(
@@ -331,6 +333,7 @@ impl Database {
         rejects: Option<PathBuf>,
         compact: Option<bool>,
         searchable: Option<Vec<String>>,
+        indexes: Option<Vec<String>>,
         progress: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let inner = self.handle()?;
@@ -340,6 +343,7 @@ impl Database {
         options.on_error = load::on_error(on_error, rejects)?;
         options.compact = compact;
         options.searchable = searchable.unwrap_or_default();
+        options.indexes = indexes.unwrap_or_default();
         let line = progress_line(py, progress)?;
         let mut listening = Listening::new(line.as_ref().map(|line| line.clone().unbind()));
         let outcome = raised(py.detach(|| inner.load(&options, &mut listening)));

@@ -28,17 +28,15 @@ class Mangrove(Engine):
 
     def load(self, path, graph):
         database = mg.open(str(path), id_space="label" if graph.shared_ids else "graph")
+        indexes = [f"{table.label}.{key}" for table in graph.vertices for key in table.indexed]
+        if graph.shared_ids or len(graph.vertices) > 1:  # else a person's id is the vertex's, which needs no index
+            indexes += [f"{table.label}.{table.header()[0]}" for table in graph.vertices]
         database.load(
             nodes={table.label: str(graph.path(table)) for table in graph.vertices},
             edges={(table.source, table.label, table.target): str(graph.path(table)) for table in graph.edges},
             edge_time=graph.time or None,
+            indexes=indexes,
         )
-        if graph.shared_ids or len(graph.vertices) > 1:  # else a person's id is the vertex's, which needs no index
-            for table in graph.vertices:
-                database.create_index(table.label, table.header()[0])
-        for table in graph.vertices:
-            for key in table.indexed:
-                database.create_index(table.label, key)
         database.close()
 
     def open(self, path, **options):

@@ -4,15 +4,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use mangrove_graph::{
-    Cardinality, ElementKind, GraphError, GraphView, GraphWrite, KeyId, LabelId, Schema, Value, ValueType,
-};
+use mangrove_graph::{Cardinality, ElementKind, GraphError, GraphView, GraphWrite, Schema, Value, ValueType};
 use mangrove_ingest::{ExportFormat, ExportReport, IngestOptions, LoadOptions, LoadReport, Phase, Progress, Status};
-use mangrove_query::gremlin::error::suggest;
 use mangrove_query::{CancelToken, Crew, CrewOptions, Explanation, Graph, Parameters, Procedure, Profile, Query};
 use mangrove_snapshot::{Bulk, CheckReport, Patience, Snapshot, StoreStats, Writer};
 
-use crate::encode;
+use crate::declare;
 use crate::error::{ExportError, LoadError, OpenError, QueryError, StoreError};
 use crate::guard::{self, Bug};
 use crate::ingestion::Ingestion;
@@ -206,7 +203,7 @@ impl Database {
         progress: &mut dyn Progress,
     ) -> Result<LoadReport, LoadError> {
         let report = mangrove_ingest::load(bulk.graph(), options, progress)?;
-        encode::make_searchable(bulk.graph(), &options.searchable)?;
+        declare::after_load(bulk.graph(), options)?;
         progress.update(&compacting(&report));
         bulk.commit(&|| self.cancel.is_cancelled() || progress.cancelled())?;
         Ok(report)
@@ -219,7 +216,7 @@ impl Database {
         progress: &mut dyn Progress,
     ) -> Result<LoadReport, LoadError> {
         let report = mangrove_ingest::load(&mut transaction, options, progress)?;
-        encode::make_searchable(&mut transaction, &options.searchable)?;
+        declare::after_load(&mut transaction, options)?;
         transaction.commit()?;
         if options.compact == Some(true) {
             progress.update(&compacting(&report));
@@ -237,16 +234,13 @@ impl Database {
     /// Makes `has(label, key, …)` fast: builds an index over the vertices of `label` and keeps it from now on. Returns false if
     /// there was one already. Takes time in proportion to the number of those vertices.
     pub fn create_index(&self, label: &str, key: &str) -> Result<bool, StoreError> {
-        self.writing("creating an index", |graph| {
-            let (label, key) = known(graph.schema(), label, key)?;
-            Ok(graph.create_index(label, key)?)
-        })
+        self.writing("creating an index", |graph| declare::create_index(graph, label, key))
     }
 
     /// Lets go of an index. Returns false if there was none.
     pub fn drop_index(&self, label: &str, key: &str) -> Result<bool, StoreError> {
         self.writing("dropping an index", |graph| {
-            let (label, key) = known(graph.schema(), label, key)?;
+            let (label, key) = declare::known(graph.schema(), label, key)?;
             Ok(graph.drop_index(label, key)?)
         })
     }
@@ -271,7 +265,7 @@ impl Database {
     /// Says how what vertices or edges of `label` have under `key` is kept where it is compressed, from the next time it is: at the
     /// latest by [`compact`](Self::compact). With [`Encoding::Searchable`], any part of a text is found without an index.
     pub fn set_encoding(&self, label: &str, key: &str, encoding: Encoding) -> Result<(), StoreError> {
-        self.writing("setting an encoding", |graph| encode::set(graph, label, key, encoding))
+        self.writing("setting an encoding", |graph| declare::set(graph, label, key, encoding))
     }
 
     /// Makes `key` the time of edges of `label`: a vertex's edges of that label come in its order. Only while there are none.
@@ -392,22 +386,9 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
     Value::Bytes(bytes.into()).to_string()
 }
 
-fn known(schema: &Schema, label: &str, key: &str) -> Result<(LabelId, KeyId), StoreError> {
-    let labels = || schema.vertex_labels.iter().map(|l| &*l.name);
-    let keys = || schema.keys.iter().map(|k| &**k);
-    let label_id = schema.label(ElementKind::Vertex, label).ok_or_else(|| unknown("vertex label", label, labels()))?;
-    let key_id = schema.key(key).ok_or_else(|| unknown("property key", key, keys()))?;
-    Ok((label_id, key_id))
-}
-
 fn compacting(report: &LoadReport) -> Status {
     let rows = report.vertex_count() + report.edge_count();
     Status { phase: Phase::Compacting, rows, ..Status::default() }
-}
-
-fn unknown<'a>(what: &'static str, name: &str, known: impl Iterator<Item = &'a str>) -> StoreError {
-    let near = suggest(name, known).map(str::to_owned);
-    StoreError::Unknown { what, name: name.to_owned(), near }
 }
 
 #[cfg(test)]

@@ -30,9 +30,8 @@
 pub mod arrow;
 pub mod cli;
 mod database;
-
+mod declare;
 pub mod describe;
-mod encode;
 pub mod error;
 pub mod guard;
 mod ingestion;

@@ -99,7 +99,7 @@ impl Transaction {
         let inner = self.inner.as_mut().ok_or(LoadError::Aborted)?;
         let load = || {
             let report = mangrove_ingest::load(inner, options, progress)?;
-            crate::encode::make_searchable(inner, &options.searchable)?;
+            crate::declare::after_load(inner, options)?;
             Ok(report)
         };
         let outcome = guard::run(&self.shared.reports, &|| "loading in a transaction".into(), load);

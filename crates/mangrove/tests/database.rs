@@ -346,6 +346,38 @@ fn parts_of_searchable_text_are_found() {
     }
 }
 
+/// An index made with a load is compressed with the rest, and answers as one that is made later.
+#[test]
+fn indexes_can_be_made_with_a_load() {
+    let files = tempfile::tempdir().unwrap();
+    let graphs = [Some(true), Some(false)].map(|compact| {
+        let graph = Graph::new();
+        let options = LoadOptions { compact, indexes: vec!["person.name".to_owned()], ..people(files.path()) };
+        graph.db.load(&options, &mut Quiet).unwrap();
+        graph
+    });
+    for (graph, is_sealed) in graphs.iter().zip([true, false]) {
+        let stats = graph.db.stats().unwrap();
+        let in_tables = stats.tables.iter().find(|table| table.name == "index").unwrap().entries;
+        let in_segment = stats.parts.iter().filter(|part| matches!(part.part, mangrove::Part::Index(_))).count();
+        assert_eq!((in_tables == 0, in_segment), (is_sealed, usize::from(is_sealed)));
+        let name = graph.query("g.V().hasLabel('person').values('name').limit(1)").unwrap().values().unwrap().remove(0);
+        let parameters = Parameters::from([("name".to_owned(), name)]);
+        let text = "g.V().has('person', 'name', name).values('name')";
+        let access = graph.db.explain(text, &parameters, &QueryOptions::default()).unwrap().steps[0].access.clone();
+        assert!(access.as_deref().unwrap_or_default().contains("index"), "{access:?}");
+        assert_eq!(graph.db.check().unwrap().violations.len(), 0);
+        assert!(!graph.db.create_index("person", "name").unwrap(), "there is one");
+    }
+    let fresh = Graph::new();
+    for (wrong, reason) in [("person", "LABEL.KEY"), ("persn.name", "person"), ("person.nmae", "name")] {
+        let options = LoadOptions { indexes: vec![wrong.to_owned()], ..people(files.path()) };
+        let error = fresh.db.load(&options, &mut Quiet).unwrap_err().to_string();
+        assert!(error.contains(wrong) && error.contains(reason), "{error}");
+        assert_eq!(fresh.count(), Value::Int64(0), "nothing was loaded");
+    }
+}
+
 #[test]
 fn a_bulk_load_that_fails_or_is_stopped_leaves_nothing() {
     struct Stopping(u32);

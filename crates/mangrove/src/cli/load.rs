@@ -50,6 +50,9 @@ pub struct Load {
     /// Keep this text so that any part of it is found without an index: LABEL.KEY, or all
     #[arg(long, value_name = "LABEL.KEY")]
     searchable: Vec<String>,
+    /// Make an index on a property of vertices once it is loaded: LABEL.KEY
+    #[arg(long, value_name = "LABEL.KEY")]
+    index: Vec<String>,
     /// Show no progress
     #[arg(long, short)]
     quiet: bool,
@@ -150,6 +153,7 @@ impl Load {
                 Compact::No => Some(false),
             },
             searchable: self.searchable.clone(),
+            indexes: self.index.clone(),
             on_error: match self.on_error {
                 OnError::Fail => ingest::OnError::Fail,
                 OnError::Skip => ingest::OnError::Skip { rejects: self.rejects_file() },

@@ -31,6 +31,8 @@ pub struct LoadOptions {
     pub compact: Option<bool>,
     /// Properties whose text is to be searchable where it is compressed: each `LABEL.KEY`, or `all` for whatever has text.
     pub searchable: Vec<String>,
+    /// Properties of vertices that get an index: each `LABEL.KEY`.
+    pub indexes: Vec<String>,
     /// Of CSV files; `None` finds it out, file by file.
     pub delimiter: Option<u8>,
     /// Of CSV files; `None`: quotes are characters like any other.
@@ -53,6 +55,7 @@ impl Default for LoadOptions {
             on_error: OnError::Fail,
             compact: None,
             searchable: Vec::new(),
+            indexes: Vec::new(),
             delimiter: None,
             quote: Some(b'"'),
             id_type: IdType::Auto,

@@ -10,6 +10,9 @@ use crate::fault::lmdb;
 use crate::index;
 use crate::key::{AdjacencyKey, Column, after_prefix, vertex_at};
 
+/// Entries of a new index that are sorted at once, in memory.
+const ENTRIES_MAX: usize = 1 << 20;
+
 impl HotTransaction {
     pub(super) fn fix_property(
         &mut self,
@@ -83,24 +86,35 @@ impl HotTransaction {
         if self.schema.index(label, key).is_some() {
             return Ok(false);
         }
+        self.change(|t| {
+            let (table, mut next) = (t.owned.shared().tables.index, Some(0));
+            while let Some(block) = next {
+                let mut entries;
+                (entries, next) = t.entries_from(label, key, block)?;
+                entries.sort_unstable();
+                t.put_sorted(table, entries.iter().map(|entry| (&entry[..], &[][..])))?;
+            }
+            Ok(())
+        })?;
+        Arc::make_mut(&mut self.schema).indexes.push(IndexSchema { label, key });
+        Ok(true)
+    }
+
+    /// Some of the entries an index is to have, those of the vertices from a block on, and the block at which to go on.
+    fn entries_from(&self, label: LabelId, key: KeyId, mut block: u64) -> Result<(Vec<Vec<u8>>, Option<u64>)> {
         let mut entries = Vec::new();
         let mut column = self.reader().column(Column::property(ElementKind::Vertex, label, key));
-        let mut block = 0;
         while let Some((at, cells)) = column.block_from(block)? {
             for slot in slots(cells.present) {
                 let vertex = vertex_at(label, at * SLOTS as u64 + slot as u64);
                 entries.extend(index::entries(vertex, key, &cells.cell(slot)?));
             }
             block = at + 1;
+            if entries.len() > ENTRIES_MAX {
+                return Ok((entries, Some(block)));
+            }
         }
-        entries.sort_unstable();
-        drop(column);
-        self.change(|t| {
-            let table = t.owned.shared().tables.index;
-            t.put_sorted(table, entries.iter().map(|entry| (&entry[..], &[][..])))
-        })?;
-        Arc::make_mut(&mut self.schema).indexes.push(IndexSchema { label, key });
-        Ok(true)
+        Ok((entries, None))
     }
 
     pub(super) fn delete_index(&mut self, label: LabelId, key: KeyId) -> Result<bool> {

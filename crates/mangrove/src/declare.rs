@@ -1,6 +1,7 @@
-//! Choosing how properties are kept where they are compressed.
+//! What is said of properties by the names of label and key: how they are kept where they are compressed, and which have an index.
 
 use mangrove_graph::{ElementKind, Encoding, GraphWrite, KeyId, LabelId, Schema, ValueType};
+use mangrove_ingest::LoadOptions;
 use mangrove_query::gremlin::error::suggest;
 
 use crate::error::{LoadError, StoreError};
@@ -17,8 +18,24 @@ pub fn set(graph: &mut dyn GraphWrite, label: &str, key: &str, encoding: Encodin
     Ok(())
 }
 
+/// What a load is to declare once everything is there.
+pub fn after_load(graph: &mut dyn GraphWrite, options: &LoadOptions) -> Result<(), LoadError> {
+    make_searchable(graph, &options.searchable)?;
+    for wanted in &options.indexes {
+        let (label, key) = split("index", wanted, "")?;
+        create_index(graph, label, key).map_err(|error| wrong(format!("index {wanted}: {error}")))?;
+    }
+    Ok(())
+}
+
+/// Makes an index over the vertices of a label, unless there is one.
+pub fn create_index(graph: &mut dyn GraphWrite, label: &str, key: &str) -> Result<bool, StoreError> {
+    let (label, key) = known(graph.schema(), label, key)?;
+    Ok(graph.create_index(label, key)?)
+}
+
 /// Makes properties searchable: each `LABEL.KEY`, or `all` for whatever has text.
-pub fn make_searchable(graph: &mut dyn GraphWrite, wanted: &[String]) -> Result<(), LoadError> {
+fn make_searchable(graph: &mut dyn GraphWrite, wanted: &[String]) -> Result<(), LoadError> {
     let encoding = Encoding::parse("searchable").unwrap_or_default();
     for wanted in wanted {
         if wanted == ALL {
@@ -27,12 +44,14 @@ pub fn make_searchable(graph: &mut dyn GraphWrite, wanted: &[String]) -> Result<
             }
             continue;
         }
-        let (label, key) = wanted
-            .split_once('.')
-            .ok_or_else(|| wrong(format!("searchable {wanted}: expected LABEL.KEY, as in Person.name, or {ALL}")))?;
+        let (label, key) = split("searchable", wanted, ", or all")?;
         set(graph, label, key, encoding).map_err(|error| wrong(format!("searchable {wanted}: {error}")))?;
     }
     Ok(())
+}
+
+fn split<'a>(what: &str, wanted: &'a str, or: &str) -> Result<(&'a str, &'a str), LoadError> {
+    wanted.split_once('.').ok_or_else(|| wrong(format!("{what} {wanted}: expected LABEL.KEY, as in Person.name{or}")))
 }
 
 fn wrong(reason: String) -> LoadError {
@@ -50,14 +69,10 @@ fn texts(schema: &Schema) -> Vec<(ElementKind, LabelId, KeyId)> {
 }
 
 fn named(schema: &Schema, label: &str, key: &str) -> Result<Vec<(ElementKind, LabelId, KeyId)>, StoreError> {
-    let unknown = |what, name: &str, known: &mut dyn Iterator<Item = &str>| {
-        let near = suggest(name, known).map(str::to_owned);
-        StoreError::Unknown { what, name: name.to_owned(), near }
-    };
     let labels: Vec<_> = KINDS.into_iter().filter_map(|kind| Some((kind, schema.label(kind, label)?))).collect();
     if labels.is_empty() {
         let known = KINDS.into_iter().flat_map(|kind| schema.labels(kind)).map(|label| &*label.name);
-        return Err(unknown("label", label, &mut known.into_iter()));
+        return Err(unknown("label", label, known));
     }
     let has = |(kind, id): &(ElementKind, LabelId)| {
         let key = schema.key(key)?;
@@ -68,7 +83,21 @@ fn named(schema: &Schema, label: &str, key: &str) -> Result<Vec<(ElementKind, La
         let keys =
             labels.iter().filter_map(|(kind, id)| schema.label_schema(*kind, *id)).flat_map(|label| &label.properties);
         let names: Vec<_> = keys.map(|property| schema.key_name(property.key)).collect();
-        return Err(unknown("property", key, &mut names.iter().map(|name| &**name)));
+        return Err(unknown("property", key, names.iter().map(|name| &**name)));
     }
     Ok(found)
+}
+
+/// A label of vertices, and a key.
+pub fn known(schema: &Schema, label: &str, key: &str) -> Result<(LabelId, KeyId), StoreError> {
+    let labels = || schema.vertex_labels.iter().map(|l| &*l.name);
+    let keys = || schema.keys.iter().map(|k| &**k);
+    let label_id = schema.label(ElementKind::Vertex, label).ok_or_else(|| unknown("vertex label", label, labels()))?;
+    let key_id = schema.key(key).ok_or_else(|| unknown("property key", key, keys()))?;
+    Ok((label_id, key_id))
+}
+
+fn unknown<'a>(what: &'static str, name: &str, known: impl Iterator<Item = &'a str>) -> StoreError {
+    let near = suggest(name, known).map(str::to_owned);
+    StoreError::Unknown { what, name: name.to_owned(), near }
 }
