@@ -505,8 +505,8 @@ impl Database {
         Ok(out)
     }
 
-    /// How much the graph holds: counts of vertices and edges by label, the bytes on disk, and how many
-    /// of them are compressed.
+    /// How much the graph holds: counts of vertices and edges by label, the bytes on disk, how many
+    /// of them are compressed, and what takes them: each column, list of edges and index, and how it is kept.
     ///
     /// >>> stats = db.stats()
     /// >>> stats["vertices"], stats["edges"], stats["disk_bytes"] > 0
@@ -530,6 +530,17 @@ impl Database {
         out.set_item("disk_bytes", stats.disk_bytes())?;
         out.set_item("segment_bytes", stats.segment_bytes())?;
         out.set_item("segments", &stats.segments)?;
+        let compressed = PyList::empty(py);
+        for part in mangrove::compressed::compressed(&schema, &stats.parts) {
+            let entry = PyDict::new(py);
+            entry.set_item("of", part.of)?;
+            entry.set_item("label", part.label)?;
+            entry.set_item("part", part.part)?;
+            entry.set_item("bytes", part.bytes)?;
+            entry.set_item("form", part.form)?;
+            compressed.append(entry)?;
+        }
+        out.set_item("compressed", compressed)?;
         out.set_item("sealing_error", &stats.sealing_error)?;
         Ok(out)
     }

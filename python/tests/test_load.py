@@ -170,9 +170,15 @@ def test_missing_files_and_words_that_are_no_option(empty):
 
 def test_a_load_is_compressed_on_request(empty, tmp_path):
     (tmp_path / "person.csv").write_text("id,born:int\n" + "".join(f"{i},{1800 + i}\n" for i in range(300)))
-    report = empty.load(nodes={"person": tmp_path / "person.csv"}, compact=True)
+    report = empty.load(nodes={"person": tmp_path / "person.csv"}, compact=True, indexes=["person.born"])
     assert report["vertices"] == {"person": 300}
-    assert empty.stats()["segment_bytes"] > 0
+    stats = empty.stats()
+    assert stats["segment_bytes"] > 0
+    parts = {part["part"]: part for part in stats["compressed"]}
+    assert parts["born"]["form"] == "integers" and parts["(index on born)"]["bytes"] > 0
+    assert empty.schema()["indexes"] == [("person", "born")]
+    with pytest.raises(mg.LoadError, match="LABEL.KEY"):
+        empty.load([{"id": 1}], indexes=["born"])
     assert empty.query("g.V(7).values('born')").one() == 1807
     empty.query("g.V(7).property('born', 5)")
     assert empty.query("g.V().values('born').sum()").one() == sum(range(1800, 2100)) - 1807 + 5

@@ -150,6 +150,12 @@ pub trait GraphView {
     /// What a batch of elements of one kind has under one key.
     fn properties(&self, elements: Elements<'_>, key: KeyId) -> Result<PropertyColumn>;
 
+    /// Which elements of a batch have anything under a key.
+    fn have(&self, elements: Elements<'_>, key: KeyId) -> Result<Vec<bool>> {
+        let column = self.properties(elements, key)?;
+        Ok((0..column.len()).map(|row| !column.cell(row).is_absent()).collect())
+    }
+
     /// Another view of the very same graph, for another thread; `None` where there can be none: of a graph that is being
     /// changed, or one that has changed since the view was taken.
     fn fork(&self) -> Result<Option<Box<dyn GraphView + Send>>> {

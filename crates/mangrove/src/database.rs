@@ -184,6 +184,7 @@ impl Database {
     pub fn load(&self, options: &LoadOptions, progress: &mut dyn Progress) -> Result<LoadReport, LoadError> {
         self.guarded(&|| "loading files".into(), || {
             let started = Instant::now();
+            declare::before_load(options)?;
             let cancelled = || self.cancel.is_cancelled() || progress.cancelled();
             let patience = Patience { timeout: None, cancelled: &cancelled };
             let transaction = self.begin_for(Writer::this_thread(), patience)?;

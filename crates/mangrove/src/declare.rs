@@ -1,6 +1,6 @@
 //! What is said of properties by the names of label and key: how they are kept where they are compressed, and which have an index.
 
-use mangrove_graph::{ElementKind, Encoding, GraphWrite, KeyId, LabelId, Schema, ValueType};
+use mangrove_graph::{ElementKind, Encoding, GraphError, GraphWrite, KeyId, LabelId, Schema, ValueType};
 use mangrove_ingest::LoadOptions;
 use mangrove_query::gremlin::error::suggest;
 
@@ -12,10 +12,25 @@ const ALL: &str = "all";
 
 /// Sets the encoding of a key of a label, of vertices and of edges if there are both.
 pub fn set(graph: &mut dyn GraphWrite, label: &str, key: &str, encoding: Encoding) -> Result<(), StoreError> {
-    for (kind, label, key) in named(graph.schema(), label, key)? {
-        graph.set_encoding(kind, label, key, encoding)?;
+    for (kind, label_id, key_id) in named(graph.schema(), label, key)? {
+        let property = graph.schema().label_schema(kind, label_id).and_then(|label| label.property(key_id));
+        let types: Vec<_> = property.into_iter().flat_map(|property| property.types.iter()).collect();
+        let is_for_text = matches!(encoding, Encoding::Symbols | Encoding::Searchable { .. });
+        if is_for_text && !types.is_empty() && !types.iter().any(|t| matches!(t, ValueType::String | ValueType::Bytes)) {
+            let types: Vec<_> = types.iter().map(|t| t.name()).collect();
+            let what = format!("{label}.{key} holds {}, and {encoding} is for text", types.join(", "));
+            return Err(GraphError::Invalid(what).into());
+        }
+        graph.set_encoding(kind, label_id, key_id, encoding)?;
     }
     Ok(())
+}
+
+/// Fails if what a load is to declare is not said as it should be.
+pub fn before_load(options: &LoadOptions) -> Result<(), LoadError> {
+    options.indexes.iter().try_for_each(|wanted| split("index", wanted, "").map(|_| ()))?;
+    let properties = options.searchable.iter().filter(|wanted| *wanted != ALL);
+    properties.into_iter().try_for_each(|wanted| split("searchable", wanted, ", or all").map(|_| ()))
 }
 
 /// What a load is to declare once everything is there.
@@ -23,7 +38,8 @@ pub fn after_load(graph: &mut dyn GraphWrite, options: &LoadOptions) -> Result<(
     make_searchable(graph, &options.searchable)?;
     for wanted in &options.indexes {
         let (label, key) = split("index", wanted, "")?;
-        create_index(graph, label, key).map_err(|error| wrong(format!("index {wanted}: {error}")))?;
+        let made = has_property(graph.schema(), label, key).and_then(|()| create_index(graph, label, key));
+        made.map_err(|error| wrong(format!("index {wanted}: {error}")))?;
     }
     Ok(())
 }
@@ -86,6 +102,17 @@ fn named(schema: &Schema, label: &str, key: &str) -> Result<Vec<(ElementKind, La
         return Err(unknown("property", key, names.iter().map(|name| &**name)));
     }
     Ok(found)
+}
+
+/// Fails if no vertex of the label has had the property.
+fn has_property(schema: &Schema, label: &str, key: &str) -> Result<(), StoreError> {
+    let (id, _) = known(schema, label, key)?;
+    let properties = schema.label_schema(ElementKind::Vertex, id).into_iter().flat_map(|label| &label.properties);
+    let names: Vec<_> = properties.map(|property| schema.key_name(property.key)).collect();
+    match names.iter().any(|name| **name == *key) {
+        true => Ok(()),
+        false => Err(unknown("property", key, names.iter().map(|name| &**name))),
+    }
 }
 
 /// A label of vertices, and a key.

@@ -29,6 +29,7 @@
 
 pub mod arrow;
 pub mod cli;
+pub mod compressed;
 mod database;
 mod declare;
 pub mod describe;

@@ -98,6 +98,7 @@ impl Transaction {
     pub fn load(&mut self, options: &LoadOptions, progress: &mut dyn Progress) -> Result<LoadReport, LoadError> {
         let inner = self.inner.as_mut().ok_or(LoadError::Aborted)?;
         let load = || {
+            crate::declare::before_load(options)?;
             let report = mangrove_ingest::load(inner, options, progress)?;
             crate::declare::after_load(inner, options)?;
             Ok(report)

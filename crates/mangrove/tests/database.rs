@@ -338,6 +338,8 @@ fn parts_of_searchable_text_are_found() {
     let unknown = found.db.set_encoding("person", "nmae", mangrove::Encoding::Plain).unwrap_err().to_string();
     assert!(unknown.contains("name"), "{unknown}");
     assert!(found.db.set_encoding("persn", "name", mangrove::Encoding::Plain).unwrap_err().to_string().contains("person"));
+    let number = found.db.set_encoding("person", "age", mangrove::Encoding::Symbols).unwrap_err().to_string();
+    assert!(number.contains("person.age holds int64") && number.contains("symbols is for text"), "{number}");
     let (fresh, searchable) = (Graph::new(), vec!["person.nome".to_owned()]);
     for compact in [Some(true), Some(false)] {
         let wrong = LoadOptions { searchable: searchable.clone(), compact, ..people(files.path()) };
@@ -370,7 +372,9 @@ fn indexes_can_be_made_with_a_load() {
         assert!(!graph.db.create_index("person", "name").unwrap(), "there is one");
     }
     let fresh = Graph::new();
-    for (wrong, reason) in [("person", "LABEL.KEY"), ("persn.name", "person"), ("person.nmae", "name")] {
+    for (wrong, reason) in
+        [("person", "LABEL.KEY"), ("persn.name", "person"), ("person.nmae", "name"), ("person.since", "property")]
+    {
         let options = LoadOptions { indexes: vec![wrong.to_owned()], ..people(files.path()) };
         let error = fresh.db.load(&options, &mut Quiet).unwrap_err().to_string();
         assert!(error.contains(wrong) && error.contains(reason), "{error}");

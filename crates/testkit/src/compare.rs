@@ -248,7 +248,9 @@ fn telling_predicates(view: &dyn GraphView, kind: ElementKind, label: LabelId, k
             predicates.push(Predicate::Text(TextTest::EndsWith, end.as_str().into()));
             let part = Predicate::Text(TextTest::Contains, end.chars().take(2).collect::<String>().into());
             predicates.push(Predicate::And(vec![part.clone(), Predicate::Compare(Comparison::Neq, start.into())]));
-            predicates.push(Predicate::Or(vec![part, Predicate::eq(value.clone())]));
+            predicates.push(Predicate::Or(vec![part.clone(), Predicate::eq(value.clone())]));
+            predicates.push(Predicate::Not(Box::new(part)));
+            predicates.push(Predicate::Without(vec![value.clone()].into()));
         }
         predicates.push(Predicate::Within(vec![value, Value::Int64(1)].into()));
     }
@@ -398,8 +400,10 @@ fn assert_columns_agree(view: &dyn GraphView, vertices: &[VertexId], edges: &[Ed
         for elements in [Elements::Vertices(vertices), Elements::Edges(edges)] {
             let column = view.properties(elements, key).expect("properties");
             assert_eq!(column.len(), elements.len(), "a column has a row an element");
+            let have = view.have(elements, key).expect("presence");
             for at in 0..elements.len() {
                 let cell: Cell = view.cell(elements.get(at), key).expect("cell");
+                assert_eq!(have[at], !cell.is_absent(), "{:?} has {cell:?} under key {}", elements.get(at), key.0);
                 let same = format!("{:?}", column.cell(at)) == format!("{cell:?}");
                 assert!(same, "{:?} has {cell:?} under key {}, its column {:?}", elements.get(at), key.0, column.cell(at));
             }

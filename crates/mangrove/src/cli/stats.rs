@@ -4,11 +4,12 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use comfy_table::{Cell, CellAlignment};
-use mangrove_graph::{Direction, ElementKind, GraphView, LabelId, LabelSchema, PropertySchema, Schema, Statistics};
+use mangrove_graph::{ElementKind, GraphView, LabelId, LabelSchema, PropertySchema, Schema, Statistics};
 use serde_json::{Value as Json, json};
 
 use super::{Failure, grouped, open_reading, output};
-use crate::{Database, Encoding, IdSpace, Part, PartStats, StoreError};
+use crate::compressed::{compressed, of};
+use crate::{Database, Encoding, IdSpace, StoreError};
 
 /// Show counts by label, properties, indexes and sizes
 #[derive(Args)]
@@ -48,9 +49,9 @@ pub fn summary(database: &Database) -> Result<String, Failure> {
     table.set_header(["", "label", "count"]);
     for kind in KINDS {
         for (label, count) in labels(&schema, &counts, kind) {
-            table.add_row([Cell::new(name(kind)), Cell::new(&label.name), number(count)]);
+            table.add_row([Cell::new(of(kind)), Cell::new(&label.name), number(count)]);
         }
-        table.add_row([Cell::new(name(kind)), Cell::new("(all)"), number(total(&schema, &counts, kind))]);
+        table.add_row([Cell::new(of(kind)), Cell::new("(all)"), number(total(&schema, &counts, kind))]);
     }
     let stats = database.stats()?;
     let disk = indicatif::HumanBytes(stats.disk_bytes());
@@ -72,7 +73,7 @@ pub fn schema(database: &Database) -> Result<String, Failure> {
             for property in &label.properties {
                 let indexed = kind == ElementKind::Vertex && schema.index(LabelId(at as u16), property.key).is_some();
                 table.add_row([
-                    name(kind).to_owned(),
+                    of(kind).to_owned(),
                     label.name.to_string(),
                     schema.key_name(property.key).to_string(),
                     types(property),
@@ -114,13 +115,6 @@ fn total(schema: &Schema, counts: &Statistics, kind: ElementKind) -> u64 {
     labels(schema, counts, kind).map(|(_, count)| count).sum()
 }
 
-fn name(kind: ElementKind) -> &'static str {
-    match kind {
-        ElementKind::Vertex => "vertex",
-        ElementKind::Edge => "edge",
-    }
-}
-
 fn number(count: u64) -> Cell {
     Cell::new(grouped(count)).set_alignment(CellAlignment::Right)
 }
@@ -134,33 +128,16 @@ fn segment(database: &Database) -> Result<String, Failure> {
     }
     let mut table = output::drawing();
     table.set_header(["", "label", "compressed", "bytes", "as"]);
-    for part in &parts {
-        let label = part.label.map(|label| schema.label_name(of_label(part), label).to_string());
+    for part in compressed(&schema, &parts) {
         table.add_row([
-            Cell::new(name(part.kind)),
-            Cell::new(label.unwrap_or_default()),
-            Cell::new(part_name(&schema, part)),
+            Cell::new(part.of),
+            Cell::new(part.label.unwrap_or_default()),
+            Cell::new(part.part),
             number(part.bytes),
             Cell::new(part.form.unwrap_or_default()),
         ]);
     }
     Ok(format!("{table}\n"))
-}
-
-/// What the label of a part is one of: lists of edges are those of vertices.
-fn of_label(part: &PartStats) -> ElementKind {
-    if let Part::Lists(..) = part.part { ElementKind::Vertex } else { part.kind }
-}
-
-fn part_name(schema: &Schema, part: &PartStats) -> String {
-    match part.part {
-        Part::Property(key) => schema.key_name(key).to_string(),
-        Part::BuiltIn(name) => format!("({name})"),
-        Part::Lists(Direction::Out, edges) => format!("({} out)", schema.label_name(ElementKind::Edge, edges)),
-        Part::Lists(_, edges) => format!("({} in)", schema.label_name(ElementKind::Edge, edges)),
-        Part::Names => "(elements by id)".into(),
-        Part::Index(key) => format!("(index on {})", schema.key_name(key)),
-    }
 }
 
 fn types(property: &PropertySchema) -> String {
@@ -210,10 +187,10 @@ fn as_json(database: &Database) -> Result<Json, Failure> {
         "diskBytes": stats.disk_bytes(),
         "segmentBytes": stats.segment_bytes(),
         "segments": stats.segments,
-        "segment": stats.parts.iter().map(|part| json!({
-            "of": name(part.kind),
-            "label": part.label.map(|label| schema.label_name(of_label(part), label).to_string()),
-            "part": part_name(&schema, part),
+        "segment": compressed(&schema, &stats.parts).iter().map(|part| json!({
+            "of": part.of,
+            "label": part.label,
+            "part": part.part,
             "bytes": part.bytes,
             "form": part.form,
         })).collect::<Vec<_>>(),
@@ -225,5 +202,6 @@ fn as_json_property(property: &PropertySchema) -> Json {
         "types": property.types.iter().map(|t| t.name()).collect::<Vec<_>>(),
         "declared": property.declared.map(|t| t.name()),
         "cardinality": property.cardinality.name(),
+        "encoding": property.encoding.to_string(),
     })
 }

@@ -83,13 +83,18 @@ impl MapBatch for TokenStep {
     }
 }
 
+/// The elements of a batch, if it is one of vertices or of edges.
+pub fn elements(batch: &Batch) -> Option<Elements<'_>> {
+    match &batch.items {
+        Items::Vertices(ids) => Some(Elements::Vertices(ids)),
+        Items::Edges(edges) => Some(Elements::Edges(edges)),
+        Items::Values(_) => None,
+    }
+}
+
 /// What a batch of elements has under a key.
 pub fn column(cx: &Context<'_, '_>, batch: &Batch, key: KeyId) -> Result<Option<PropertyColumn>> {
-    let elements = match &batch.items {
-        Items::Vertices(ids) => Elements::Vertices(ids),
-        Items::Edges(edges) => Elements::Edges(edges),
-        Items::Values(_) => return Ok(None),
-    };
+    let Some(elements) = elements(batch) else { return Ok(None) };
     // One element is read without an array around it.
     if elements.len() == 1 {
         return Ok(Some(PropertyColumn::Cells(vec![cx.view().cell(elements.get(0), key)?])));

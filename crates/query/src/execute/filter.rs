@@ -148,24 +148,27 @@ pub struct HasPropertyOp {
 
 impl MapBatch for HasPropertyOp {
     fn map(&mut self, cx: &mut Context<'_, '_>, batch: Batch) -> Result<Batch> {
-        let mut keep = Vec::with_capacity(batch.len());
-        if matches!(batch.items, Items::Values(_)) {
-            for row in 0..batch.len() {
-                let owner = batch.value(row);
-                let found = element::properties_of(cx, &owner, std::slice::from_mut(&mut self.key), "has()")?;
-                keep.push(found.is_empty() != self.present);
-            }
-            return Ok(batch.filter(&keep));
-        }
-        let column = match self.key.id(cx) {
-            Some(id) => element::column(cx, &batch, id)?,
-            None => None,
+        let mut keep = match element::elements(&batch) {
+            Some(elements) => match self.key.id(cx) {
+                Some(key) => cx.view().have(elements, key)?,
+                None => vec![false; batch.len()],
+            },
+            None => self.have(cx, &batch)?,
         };
-        for row in 0..batch.len() {
-            let absent = column.as_ref().is_none_or(|c| c.cell(row).is_absent());
-            keep.push(absent != self.present);
-        }
+        keep.iter_mut().for_each(|has| *has = *has == self.present);
         Ok(batch.filter(&keep))
+    }
+}
+
+impl HasPropertyOp {
+    /// Which of a batch of values, elements among them, have the property.
+    fn have(&mut self, cx: &mut Context<'_, '_>, batch: &Batch) -> Result<Vec<bool>> {
+        let has = |row| {
+            let owner = batch.value(row);
+            let found = element::properties_of(cx, &owner, std::slice::from_mut(&mut self.key), "has()")?;
+            Ok(!found.is_empty())
+        };
+        (0..batch.len()).map(has).collect()
     }
 }
 

@@ -47,6 +47,16 @@ fn patterns(predicate: &Predicate) -> Option<Patterns<'_>> {
     }
 }
 
+/// What matches exactly the strings the predicate does not, if that can be told by its form.
+fn contrary(predicate: &Predicate) -> Option<Predicate> {
+    match predicate {
+        Predicate::Compare(Comparison::Neq, operand) => Some(Predicate::eq(operand.clone())),
+        Predicate::Without(options) => Some(Predicate::Within(options.clone())),
+        Predicate::Not(part) => Some((**part).clone()),
+        _ => None,
+    }
+}
+
 /// Whether what matches is found in searchable text without reading all of it.
 pub fn is_found(predicate: &Predicate) -> bool {
     patterns(predicate).is_some()
@@ -54,6 +64,11 @@ pub fn is_found(predicate: &Predicate) -> bool {
 
 /// The positions of a searchable chunk whose cells match, a bit each in blocks of 128; nothing if they cannot be found so.
 pub fn found(chunk: &Chunk, predicate: &Predicate) -> Result<Option<Vec<u128>>> {
+    if let Some(contrary) = contrary(predicate) {
+        let Some(mut blocks) = found(chunk, &contrary)? else { return Ok(None) };
+        blocks.iter_mut().enumerate().for_each(|(at, found)| *found = chunk.present(at) & !*found);
+        return Ok(Some(blocks));
+    }
     let Some(patterns) = patterns(predicate).filter(|_| chunk.is_searchable()) else { return Ok(None) };
     let mut blocks = vec![0; chunk.positions().div_ceil(SLOTS)];
     for (mode, pattern) in patterns.any {

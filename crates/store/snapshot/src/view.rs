@@ -91,6 +91,7 @@ macro_rules! view_through_hot {
                 degrees(from: &[VertexId], hop: &Hop, out: &mut Vec<u64>) -> Result<()>;
                 cell(element: ElementId, key: KeyId) -> Result<Cell>;
                 properties(elements: Elements<'_>, key: KeyId) -> Result<PropertyColumn>;
+                have(elements: Elements<'_>, key: KeyId) -> Result<Vec<bool>>;
                 search(label: LabelId, key: KeyId, predicate: &Predicate) -> Result<Option<Vec<VertexId>>>;
                 is_searchable(label: LabelId, key: KeyId, predicate: &Predicate) -> bool;
             }

@@ -248,6 +248,10 @@ macro_rules! read_through_reader {
                 self.reader().properties(elements, key)
             }
 
+            fn have(&self, elements: Elements<'_>, key: KeyId) -> Result<Vec<bool>> {
+                self.reader().have(elements, key)
+            }
+
             fn search(&self, label: LabelId, key: KeyId, predicate: &Predicate) -> Result<Option<Vec<VertexId>>> {
                 self.reader().search(label, key, predicate)
             }

@@ -45,16 +45,25 @@ impl Run {
 
 impl<'t> Reader<'t> {
     pub fn properties(&self, elements: Elements<'_>, key: KeyId) -> Result<PropertyColumn> {
-        let gathered = match elements {
-            Elements::Vertices(ids) => self.gather(ids.iter().map(|id| id.0), elements, key)?,
-            Elements::Edges(edges) => self.gather(edges.iter().map(|edge| edge.id.0), elements, key)?,
-        };
+        let gathered = self.gathered(elements, key)?;
         if gathered.blocks.is_empty() {
             return Ok(PropertyColumn::Absent(elements.len()));
         }
         match gathered.common_type() {
             Some(t) => gathered.array(t).map(PropertyColumn::Typed),
             None => gathered.cells().map(PropertyColumn::Cells),
+        }
+    }
+
+    /// Which of a batch have something under a key. No value is read.
+    pub fn have(&self, elements: Elements<'_>, key: KeyId) -> Result<Vec<bool>> {
+        Ok(self.gathered(elements, key)?.all_cells().map(|cell| cell.is_some()).collect())
+    }
+
+    fn gathered(&self, elements: Elements<'_>, key: KeyId) -> Result<Gathered<'t>> {
+        match elements {
+            Elements::Vertices(ids) => self.gather(ids.iter().map(|id| id.0), elements, key),
+            Elements::Edges(edges) => self.gather(edges.iter().map(|edge| edge.id.0), elements, key),
         }
     }
 
