@@ -13,9 +13,9 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mangrove_graph::{ElementKind, GraphError, LabelId, Result};
+use mangrove_graph::{Cell, ElementKind, GraphError, LabelId, Result};
 
-use crate::block::{Block, SLOTS};
+use crate::block::{Block, SLOTS, slots};
 use crate::catalog;
 use crate::fault::lmdb;
 use crate::key::Column;
@@ -25,7 +25,7 @@ use crate::sealing::{self, Sealing};
 use crate::segment::Contents;
 use crate::store::{Hot, Shared};
 use crate::trim::Trim;
-use crate::turn::{Patience, Writer};
+use crate::turn::{MyTurn, Patience, Writer};
 use crate::write::HotTransaction;
 
 /// A segment is merged with the newer ones while it is not larger than so many times all of them. So each is at least three times
@@ -42,6 +42,22 @@ enum Of {
     /// Segments next to each other, by their number in order of age.
     Segments(Range<usize>),
     All,
+}
+
+impl Of {
+    /// The segments it takes the place of, by their positions among `n`.
+    fn replaced(&self, n: usize) -> Range<usize> {
+        match self {
+            Of::Tables => n..n,
+            Of::Segments(range) => range.clone(),
+            Of::All => 0..n,
+        }
+    }
+
+    /// Whether the tables are in it.
+    fn has_tables(&self) -> bool {
+        !matches!(self, Of::Segments(_))
+    }
 }
 
 impl Hot {
@@ -87,7 +103,7 @@ pub(crate) struct Work<'a> {
     patience: Patience<'a>,
     /// Threads that help.
     threads: usize,
-    _alone: crate::turn::MyTurn,
+    _alone: MyTurn,
 }
 
 impl<'a> Work<'a> {
@@ -134,7 +150,7 @@ impl<'a> Work<'a> {
     }
 
     fn make(&self, of: Of) -> Result<()> {
-        if !matches!(of, Of::Segments(_)) {
+        if of.has_tables() {
             let mut t = self.begin()?;
             t.end_labels()?;
             t.commit_alone()?;
@@ -147,7 +163,7 @@ impl<'a> Work<'a> {
         // What cannot be removed now is when the store is next opened for writing.
         let _ = self.shared.remove_unnamed();
         let is_empty = named?;
-        if !is_empty && !matches!(of, Of::Segments(_)) {
+        if !is_empty && of.has_tables() {
             self.trim(&snapshot)?;
         }
         Ok(())
@@ -155,12 +171,7 @@ impl<'a> Work<'a> {
 
     fn write(&self, snapshot: &HotSnapshot, of: &Of, number: u64) -> Result<Contents> {
         let (reader, list) = (snapshot.reader(), snapshot.segments().list());
-        let of_list = match of {
-            Of::Tables => list.len()..list.len(),
-            Of::Segments(range) => range.clone(),
-            Of::All => 0..list.len(),
-        };
-        let segments = &list[of_list];
+        let segments = &list[of.replaced(list.len())];
         let own = |kind, label| -> Result<Range<u64>> {
             let sealed = reader.segments.end(kind, label);
             let to_be = || Ok(catalog::counter(reader.tables, reader.txn, kind, label)?.sealed.max(sealed));
@@ -172,8 +183,7 @@ impl<'a> Work<'a> {
         };
         let contents = contents(&reader, own)?;
         let sealing = Sealing::create(self.shared.env.path(), number, contents.clone(), self.threads)?;
-        let tables = !matches!(of, Of::Segments(_));
-        let layers = Layers { reader, segments, tables, contents, cancelled: self.patience.cancelled };
+        let layers = Layers { reader, segments, tables: of.has_tables(), contents, cancelled: self.patience.cancelled };
         layers.write(sealing)?;
         Ok(layers.contents)
     }
@@ -186,18 +196,14 @@ impl<'a> Work<'a> {
         if catalog::segments(&tables, t.txn())? != numbers {
             return Err(GraphError::Invalid("the segments were replaced by another while they were worked on".into()));
         }
-        let replaced = match of {
-            Of::Tables => numbers.len()..numbers.len(),
-            Of::Segments(range) => range.clone(),
-            Of::All => 0..numbers.len(),
-        };
+        let replaced = of.replaced(numbers.len());
         let has_all = replaced == (0..numbers.len()) && !numbers.is_empty();
         numbers.splice(replaced, [number]);
         if has_all {
             t.forget_dead(snapshot)?;
         }
         let is_quiet = t.txn().id() == snapshot.commit_number() + 1;
-        let is_all = is_quiet && !matches!(of, Of::Segments(_)) && t.has_nothing_beyond(contents)?;
+        let is_all = is_quiet && of.has_tables() && t.has_nothing_beyond(contents)?;
         if is_all {
             t.empty()?;
         }
@@ -295,8 +301,7 @@ impl HotTransaction {
         for kind in KINDS {
             for label in labels(&self.reader(), kind) {
                 let column = Column::dead(kind, label);
-                let mut blocks = self.reader().column(column);
-                let mut next = 0;
+                let (mut blocks, mut next) = (self.reader().column(column), 0);
                 while let Some((block, _)) = blocks.block_from(next)? {
                     marks.extend(self.reader().block_bytes(column, block)?.map(|bytes| (column.key(block), bytes.to_vec())));
                     next = block + 1;
@@ -321,9 +326,7 @@ impl HotTransaction {
                 let (mut blocks, mut next) = (snapshot.reader().column(column), 0);
                 while let Some((block, then)) = blocks.block_from(next)?.filter(|(block, _)| *block < end) {
                     let marked = self.reader().block_bytes(column, block)?.map_or(Ok(0), Block::presence)?;
-                    let forgotten =
-                        crate::block::slots(marked & then.present).map(|slot| (slot, mangrove_graph::Cell::Absent));
-                    let forgotten: Vec<_> = forgotten.collect();
+                    let forgotten = slots(marked & then.present).map(|slot| (slot, Cell::Absent));
                     self.edit_block(column, block, forgotten)?;
                     next = block + 1;
                 }

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use mangrove_graph::{Cell, EdgeId, EdgeRef, ElementKind, Encoding, GraphError, LabelId, Result};
-use mangrove_segment::adjacency;
+use mangrove_segment::adjacency::{self, Lists};
 use mangrove_segment::column::POSITIONS;
 use mangrove_segment::names;
 
@@ -254,32 +254,38 @@ impl<'t> Layers<'t> {
             if found.is_empty() && new.is_none() {
                 continue;
             }
-            let mut new = new.unwrap_or_default().into_iter();
             let positions = self.positions(ElementKind::Vertex, vertices, chunk);
-            let mut lists = Vec::with_capacity(positions);
-            let (mut entries, mut runs, mut edges_total) = (Vec::new(), Vec::new(), 0);
-            for position in 0..positions {
-                runs.clear();
-                for lists in &found {
-                    runs.push(entries.len());
-                    self.reader.living(lists, position, edges, &mut entries)?;
-                }
-                let sealed = entries.len();
-                entries.extend(new.next().unwrap_or_default());
-                self.reader.put_in_order(edges, &mut entries, sealed, &runs)?;
-                edges_total += entries.len();
-                let sealed = |entry: Entry| adjacency::Entry { neighbor: entry.neighbor, edge: entry.edge };
-                lists.push(entries.drain(..).map(sealed).collect::<Vec<_>>());
-            }
-            if u32::try_from(edges_total).is_err() {
-                let what = format!("edges of one label of {POSITIONS} vertices in a row that are sealed");
-                return Err(GraphError::Limit { what, limit: u32::MAX.into() });
-            }
-            if edges_total > 0 {
-                sealing.lists(outgoing, vertices, edges, chunk, lists)?;
+            let (ends, joined) = self.joined(edges, &found, new.unwrap_or_default(), positions)?;
+            if !joined.is_empty() {
+                sealing.lists(outgoing, vertices, edges, chunk, ends, joined)?;
             }
         }
         Ok(())
+    }
+
+    /// The lists of a chunk, of which segments and the tables have `found` and `new`: where each ends, and the edges of all.
+    fn joined(
+        &self,
+        label: LabelId,
+        found: &[Lists<'t>],
+        new: Vec<Vec<Entry>>,
+        positions: usize,
+    ) -> Result<(Vec<u32>, Vec<adjacency::Entry>)> {
+        let (mut ends, mut edges, mut new) = (Vec::with_capacity(positions), Vec::new(), new.into_iter());
+        let (mut entries, mut runs) = (Vec::new(), Vec::new());
+        for position in 0..positions {
+            runs.clear();
+            for lists in found {
+                runs.push(entries.len());
+                self.reader.living(lists, position, label, &mut entries)?;
+            }
+            let sealed = entries.len();
+            entries.append(&mut new.next().unwrap_or_default());
+            self.reader.put_in_order(label, &mut entries, sealed, &runs)?;
+            edges.extend(entries.drain(..).map(|entry| adjacency::Entry { neighbor: entry.neighbor, edge: entry.edge }));
+            ends.push(u32::try_from(edges.len()).map_err(|_| too_many_edges())?);
+        }
+        Ok((ends, edges))
     }
 
     /// The edges in the tables of the vertices of a chunk, as far as they are to be sealed.
@@ -303,4 +309,9 @@ impl<'t> Layers<'t> {
         }
         Ok(linked)
     }
+}
+
+fn too_many_edges() -> GraphError {
+    let what = format!("edges of one label of {POSITIONS} vertices in a row that are sealed");
+    GraphError::Limit { what, limit: u32::MAX.into() }
 }

@@ -72,9 +72,10 @@ impl Sealing {
         vertices: LabelId,
         edges: LabelId,
         chunk: u64,
-        lists: Vec<Vec<Entry>>,
+        ends: Vec<u32>,
+        entries: Vec<Entry>,
     ) -> Result<()> {
-        self.put(lists_key(outgoing, vertices, edges, chunk), move |out| adjacency::encode(out, &lists))
+        self.put(lists_key(outgoing, vertices, edges, chunk), move |out| adjacency::encode(out, &ends, &entries))
     }
 
     /// Adds all names of a kind: their hashes, and whose they are.

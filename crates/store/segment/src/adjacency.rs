@@ -168,20 +168,22 @@ fn label(entry: &[u8; LABEL]) -> (u64, LabelId) {
     (u64::from_le_bytes([a, b, c, d, e, f, g, h]), LabelId(u16::from_le_bytes([l0, l1])))
 }
 
-/// Appends the chunk of these lists, by position.
+/// Appends the chunk of lists that end so among their edges, by position.
 ///
 /// # Panics
-/// If there are more than [`POSITIONS`], or 2^32 edges or more.
-pub fn encode(out: &mut Vec<u8>, lists: &[Vec<Entry>]) {
-    assert!(lists.len() <= POSITIONS);
-    let edges: Vec<Entry> = lists.iter().flatten().copied().collect();
-    let count = u32::try_from(edges.len()).expect("fewer than 2^32 edges in a chunk");
-    let labels = code_ranges(&edges);
+/// If there are more than [`POSITIONS`].
+pub fn encode(out: &mut Vec<u8>, ends: &[u32], edges: &[Entry]) {
+    assert!(ends.len() <= POSITIONS);
+    let count = ends.last().copied().unwrap_or(0);
+    assert_eq!(edges.len(), count as usize);
+    let labels = code_ranges(edges);
     let consecutive = edges.windows(2).all(|pair| pair[1].edge == pair[0].edge + 1);
-    let sparse = lists.iter().any(Vec::is_empty);
+    let starts = || std::iter::once(0).chain(ends.iter().copied());
+    let there: Vec<bool> = starts().zip(ends).map(|(start, end)| start < *end).collect();
+    let sparse = !there.iter().all(|there| *there);
     out.extend_from_slice(&[u8::from(sparse), u8::from(consecutive)]);
     out.extend_from_slice(&(labels.len() as u16).to_le_bytes());
-    out.extend_from_slice(&(lists.len() as u32).to_le_bytes());
+    out.extend_from_slice(&(ends.len() as u32).to_le_bytes());
     out.extend_from_slice(&count.to_le_bytes());
     out.extend_from_slice(&[0; 4]);
     for (label, start) in &labels {
@@ -190,13 +192,9 @@ pub fn encode(out: &mut Vec<u8>, lists: &[Vec<Entry>]) {
         out.extend_from_slice(&[0; 6]);
     }
     if sparse {
-        bits::encode(out, &lists.iter().map(|list| !list.is_empty()).collect::<Vec<_>>());
+        bits::encode(out, &there);
     }
-    let mut end = 0;
-    let ends = lists.iter().filter(|list| !sparse || !list.is_empty()).map(|list| {
-        end += list.len() as i64;
-        end
-    });
+    let ends = there.iter().zip(ends).filter(|(there, _)| !sparse || **there).map(|(_, end)| i64::from(*end));
     ints::encode(out, &std::iter::once(0).chain(ends).collect::<Vec<i64>>());
     let code = |entry: &Entry| (labels[&entry.neighbor.label()] + place(entry.neighbor)) as i64;
     ints::encode(out, &edges.iter().map(code).collect::<Vec<_>>());
@@ -247,11 +245,22 @@ mod tests {
         })
     }
 
+    fn encode_lists(out: &mut Vec<u8>, lists: &[Vec<Entry>]) {
+        let ends: Vec<u32> = lists
+            .iter()
+            .scan(0, |end, list| {
+                *end += list.len() as u32;
+                Some(*end)
+            })
+            .collect();
+        encode(out, &ends, &lists.concat());
+    }
+
     proptest! {
         #[test]
         fn lists_come_back(lists in lists()) {
             let mut bytes = Vec::new();
-            encode(&mut bytes, &lists);
+            encode_lists(&mut bytes, &lists);
             let chunk = Lists::parse(&bytes).unwrap();
             prop_assert_eq!((chunk.positions(), chunk.len()), (lists.len(), lists.iter().map(Vec::len).sum()));
             for (position, list) in lists.iter().enumerate() {
@@ -275,7 +284,7 @@ mod tests {
             cut in any::<prop::sample::Index>(),
         ) {
             let mut bytes = Vec::new();
-            encode(&mut bytes, &lists);
+            encode_lists(&mut bytes, &lists);
             for (at, byte) in flips {
                 let at = at.index(bytes.len());
                 bytes[at] = byte;
