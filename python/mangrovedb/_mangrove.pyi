@@ -231,8 +231,8 @@ class Database:
         on_error: str = "fail",
         rejects: _Files | None = None,
         compact: bool | None = None,
-        searchable: Sequence[str] | None = None,
-        indexes: Sequence[str] | None = None,
+        searchable: str | Sequence[str] | None = None,
+        indexes: str | Sequence[str] | None = None,
         progress: bool | Callable[[int, int, int], Any] | None = None,
     ) -> dict[str, Any]: ...
     def traversal(self) -> Any: ...

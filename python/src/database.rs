@@ -16,7 +16,7 @@ use crate::interrupt::{self, Listening};
 use crate::load;
 use crate::plan::{Explanation, Profile};
 use crate::procedure;
-use crate::query::{self, Bytecode, Limits, Request, RuleNames, Written};
+use crate::query::{self, Bytecode, Limits, Names, Request, Written};
 use crate::result::{self, QueryResult};
 use crate::stream::Stream;
 use crate::transaction::Transaction;
@@ -163,7 +163,7 @@ impl Database {
         params: Option<&Bound<'_, PyDict>>,
         timeout: Option<f64>,
         memory_mb: Option<i64>,
-        rules_off: Option<RuleNames>,
+        rules_off: Option<Names>,
         named: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<QueryResult> {
         self.run(py, &Request::new(text, params, named, Limits { timeout, memory_mb, rules_off })?)
@@ -183,7 +183,7 @@ impl Database {
         params: Option<&Bound<'_, PyDict>>,
         timeout: Option<f64>,
         memory_mb: Option<i64>,
-        rules_off: Option<RuleNames>,
+        rules_off: Option<Names>,
         named: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Stream> {
         let (inner, request) =
@@ -228,7 +228,7 @@ impl Database {
         py: Python<'_>,
         text: &str,
         params: Option<&Bound<'_, PyDict>>,
-        rules_off: Option<RuleNames>,
+        rules_off: Option<Names>,
         named: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Explanation> {
         let limits = Limits { rules_off, ..Limits::default() };
@@ -251,7 +251,7 @@ impl Database {
         params: Option<&Bound<'_, PyDict>>,
         timeout: Option<f64>,
         memory_mb: Option<i64>,
-        rules_off: Option<RuleNames>,
+        rules_off: Option<Names>,
         named: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Profile> {
         let limits = Limits { timeout, memory_mb, rules_off };
@@ -332,8 +332,8 @@ impl Database {
         on_error: &str,
         rejects: Option<PathBuf>,
         compact: Option<bool>,
-        searchable: Option<Vec<String>>,
-        indexes: Option<Vec<String>>,
+        searchable: Option<Names>,
+        indexes: Option<Names>,
         progress: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let inner = self.handle()?;
@@ -342,8 +342,8 @@ impl Database {
         options.edge_time = edge_time;
         options.on_error = load::on_error(on_error, rejects)?;
         options.compact = compact;
-        options.searchable = searchable.unwrap_or_default();
-        options.indexes = indexes.unwrap_or_default();
+        options.searchable = searchable.map(Vec::from).unwrap_or_default();
+        options.indexes = indexes.map(Vec::from).unwrap_or_default();
         let line = progress_line(py, progress)?;
         let mut listening = Listening::new(line.as_ref().map(|line| line.clone().unbind()));
         let outcome = raised(py.detach(|| inner.load(&options, &mut listening)));

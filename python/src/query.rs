@@ -43,13 +43,22 @@ pub struct Request<'a> {
     pub options: QueryOptions,
 }
 
-/// Rules of the optimiser.
+/// A name, or several.
 #[derive(Clone, FromPyObject)]
-pub enum RuleNames {
+pub enum Names {
     #[pyo3(annotation = "str")]
     One(String),
     #[pyo3(annotation = "list of str")]
     Many(Vec<String>),
+}
+
+impl From<Names> for Vec<String> {
+    fn from(names: Names) -> Self {
+        match names {
+            Names::One(name) => vec![name],
+            Names::Many(names) => names,
+        }
+    }
 }
 
 /// What a query may take.
@@ -60,7 +69,7 @@ pub struct Limits {
     /// In megabytes.
     pub memory_mb: Option<i64>,
     /// Rules of the optimiser to do without.
-    pub rules_off: Option<RuleNames>,
+    pub rules_off: Option<Names>,
 }
 
 impl Limits {
@@ -71,11 +80,7 @@ impl Limits {
             Some(Ok(mb)) if mb > 0 => mb.saturating_mul(1 << 20),
             Some(_) => return Err(PyValueError::new_err("memory_mb is a number of megabytes, at least 1")),
         };
-        let rules_off = match self.rules_off {
-            None => Vec::new(),
-            Some(RuleNames::One(name)) => vec![name],
-            Some(RuleNames::Many(names)) => names,
-        };
+        let rules_off = self.rules_off.map(Vec::from).unwrap_or_default();
         if let Some(unknown) = rules_off.iter().find(|name| !RULES.iter().any(|rule| rule.name == **name)) {
             let known = RULES.map(|rule| rule.name).join(", ");
             return Err(PyValueError::new_err(format!("rules_off: there is no rule {unknown:?}, only {known}")));

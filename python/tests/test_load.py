@@ -170,7 +170,7 @@ def test_missing_files_and_words_that_are_no_option(empty):
 
 def test_a_load_is_compressed_on_request(empty, tmp_path):
     (tmp_path / "person.csv").write_text("id,born:int\n" + "".join(f"{i},{1800 + i}\n" for i in range(300)))
-    report = empty.load(nodes={"person": tmp_path / "person.csv"}, compact=True, indexes=["person.born"])
+    report = empty.load(nodes={"person": tmp_path / "person.csv"}, compact=True, indexes="person.born")
     assert report["vertices"] == {"person": 300}
     stats = empty.stats()
     assert stats["segment_bytes"] > 0

@@ -168,6 +168,11 @@ pub trait GraphView {
 
     /// Whether [`search`](Self::search) answers this, without doing it.
     fn is_searchable(&self, label: LabelId, key: KeyId, predicate: &Predicate) -> bool;
+
+    /// About how many vertices [`search`](Self::search) looks at; where that takes long to tell, that they are many.
+    fn candidates(&self, _: LabelId, _: KeyId, _: &Predicate) -> Result<u64> {
+        Ok(u64::from(u32::MAX))
+    }
 }
 
 /// A batch of elements of one kind.

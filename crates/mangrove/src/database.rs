@@ -204,9 +204,10 @@ impl Database {
         progress: &mut dyn Progress,
     ) -> Result<LoadReport, LoadError> {
         let report = mangrove_ingest::load(bulk.graph(), options, progress)?;
-        declare::after_load(bulk.graph(), options)?;
         progress.update(&compacting(&report));
-        bulk.commit(&|| self.cancel.is_cancelled() || progress.cancelled())?;
+        let cancelled = || self.cancel.is_cancelled() || progress.cancelled();
+        declare::after_load(bulk.graph(), options, &cancelled)?;
+        bulk.commit(&cancelled)?;
         Ok(report)
     }
 
@@ -217,7 +218,7 @@ impl Database {
         progress: &mut dyn Progress,
     ) -> Result<LoadReport, LoadError> {
         let report = mangrove_ingest::load(&mut transaction, options, progress)?;
-        declare::after_load(&mut transaction, options)?;
+        declare::after_load(&mut transaction, options, &|| self.cancel.is_cancelled() || progress.cancelled())?;
         transaction.commit()?;
         if options.compact == Some(true) {
             progress.update(&compacting(&report));

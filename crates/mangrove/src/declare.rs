@@ -33,15 +33,28 @@ pub fn before_load(options: &LoadOptions) -> Result<(), LoadError> {
     properties.into_iter().try_for_each(|wanted| split("searchable", wanted, ", or all").map(|_| ()))
 }
 
-/// What a load is to declare once everything is there.
-pub fn after_load(graph: &mut dyn GraphWrite, options: &LoadOptions) -> Result<(), LoadError> {
+/// What a load is to declare once everything is there, unless it is `cancelled`.
+pub fn after_load(graph: &mut dyn GraphWrite, options: &LoadOptions, cancelled: &dyn Fn() -> bool) -> Result<(), LoadError> {
     make_searchable(graph, &options.searchable)?;
     for wanted in &options.indexes {
         let (label, key) = split("index", wanted, "")?;
         let made = has_property(graph.schema(), label, key).and_then(|()| create_index(graph, label, key));
-        made.map_err(|error| wrong(format!("index {wanted}: {error}")))?;
+        made.map_err(|error| of_wanted("index", wanted, error))?;
+        if cancelled() {
+            return Err(GraphError::Cancelled.into());
+        }
     }
     Ok(())
+}
+
+/// An error of a name is one of the options.
+fn of_wanted(what: &str, wanted: &str, error: StoreError) -> LoadError {
+    match error {
+        StoreError::Unknown { .. } => wrong(format!("{what} {wanted}: {error}")),
+        StoreError::Graph(error) => error.into(),
+        StoreError::Bug(bug) => bug.into(),
+        StoreError::Aborted => LoadError::Aborted,
+    }
 }
 
 /// Makes an index over the vertices of a label, unless there is one.
@@ -61,7 +74,7 @@ fn make_searchable(graph: &mut dyn GraphWrite, wanted: &[String]) -> Result<(), 
             continue;
         }
         let (label, key) = split("searchable", wanted, ", or all")?;
-        set(graph, label, key, encoding).map_err(|error| wrong(format!("searchable {wanted}: {error}")))?;
+        set(graph, label, key, encoding).map_err(|error| of_wanted("searchable", wanted, error))?;
     }
     Ok(())
 }

@@ -100,7 +100,7 @@ impl Transaction {
         let load = || {
             crate::declare::before_load(options)?;
             let report = mangrove_ingest::load(inner, options, progress)?;
-            crate::declare::after_load(inner, options)?;
+            crate::declare::after_load(inner, options, &|| progress.cancelled())?;
             Ok(report)
         };
         let outcome = guard::run(&self.shared.reports, &|| "loading in a transaction".into(), load);

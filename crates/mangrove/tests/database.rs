@@ -382,6 +382,28 @@ fn indexes_can_be_made_with_a_load() {
     }
 }
 
+/// Of several indexes the one with the fewest candidates is asked, in whatever order filters were written.
+#[test]
+fn the_narrowest_index_is_asked() {
+    let graph = Graph::new();
+    graph.query("g.inject(0).repeat(addV('thing').constant(0)).times(50)").unwrap();
+    graph.query("g.V().property('all', true)").unwrap();
+    graph.query("g.V().limit(1).property('one', 'x')").unwrap();
+    graph.db.create_index("thing", "all").unwrap();
+    graph.db.create_index("thing", "one").unwrap();
+    for sealed in [false, true] {
+        if sealed {
+            graph.db.compact().unwrap();
+        }
+        for filters in ["has('all', true).has('one', 'x')", "has('one', 'x').has('all', true)"] {
+            let text = format!("g.V().hasLabel('thing').{filters}.count()");
+            let explained = graph.db.explain(&text, &Parameters::new(), &QueryOptions::default()).unwrap();
+            assert_eq!(explained.steps[0].access.as_deref(), Some("index of one"), "{text}");
+            assert_eq!(graph.query(&text).unwrap().values().unwrap(), [Value::Int64(1)]);
+        }
+    }
+}
+
 #[test]
 fn a_bulk_load_that_fails_or_is_stopped_leaves_nothing() {
     struct Stopping(u32);

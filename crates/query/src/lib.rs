@@ -10,6 +10,7 @@
 //! through a chain of operators over a [`GraphView`], so that `limit` stops work early and nothing is collected that a barrier
 //! does not need. This crate knows no store: it reads and writes through the traits of `mangrove_graph`.
 
+mod access;
 pub mod crew;
 mod documentation;
 pub mod error;

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use mangrove_graph::{Cell, ElementId, ElementKind, ExternalId, Value};
 use mangrove_snapshot::{OpenError, OpenOptions};
 use mangrove_testkit::suite::StoreUnderTest;
 use mangrove_testkit::{Oracle, compare, ledger};
@@ -24,6 +25,7 @@ fn child() {
     match role.as_str() {
         "reader" => read_until_the_end(Path::new(&dir)),
         "holder" => hold(Path::new(&dir)),
+        "pinner" => pin(Path::new(&dir)),
         other => panic!("no role {other:?}"),
     }
 }
@@ -134,4 +136,46 @@ fn a_second_writer_is_told_who_is_the_first() {
     holder.kill().unwrap();
     holder.wait().unwrap();
     StoreInDir::try_open(home.path(), OpenOptions::default()).expect("a dead process holds no lock");
+}
+
+/// Has a snapshot until it is killed.
+fn pin(dir: &Path) {
+    let store = StoreInDir::try_open(dir, OpenOptions { read_only: true, ..OpenOptions::default() }).expect("open");
+    let view = store.snapshot().expect("snapshot");
+    println!("\npinned");
+    std::io::stdin().read_line(&mut String::new()).expect("a line");
+    drop(view);
+}
+
+#[test]
+fn a_reader_that_was_killed_keeps_no_pages() {
+    const COMMITS: u64 = 500;
+    let home = tempfile::tempdir().unwrap();
+    let store = StoreInDir::open(home.path());
+    let write = || {
+        for n in 0..COMMITS {
+            let mut transaction = store.begin().unwrap();
+            let graph = transaction.graph();
+            let label = graph.ensure_label(ElementKind::Vertex, "counter").unwrap();
+            let key = graph.ensure_key("n").unwrap();
+            let mut found = Vec::new();
+            graph.find_vertices(None, &[ExternalId::Int(1)], &mut found).unwrap();
+            let mut made = Vec::from_iter(found[0]);
+            if made.is_empty() {
+                graph.add_vertices(label, &[Some(ExternalId::Int(1))], &mut made).unwrap();
+            }
+            graph.set_cell(ElementId::Vertex(made[0]), key, Cell::One(Value::from(n as i64))).unwrap();
+            transaction.commit().unwrap();
+        }
+        let data = home.path().join("hot/data.mdb");
+        std::fs::metadata(data).unwrap().len()
+    };
+    let before = write();
+    let mut reader = start("pinner", home.path());
+    let mut lines = BufReader::new(reader.stdout.take().unwrap()).lines();
+    assert!(lines.any(|line| line.unwrap() == "pinned"), "the reader has its snapshot");
+    reader.kill().unwrap();
+    reader.wait().unwrap();
+    let after = write();
+    assert!(after < before + before / 2 + 1_000_000, "{after} bytes after {before}");
 }

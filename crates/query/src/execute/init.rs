@@ -8,6 +8,7 @@ use super::batch::{Batch, Items};
 use super::chain::{Input, Op};
 use super::context::{Context, Key};
 use super::reduce::{counted, per_scope};
+use crate::access::{narrowest, with_key};
 use crate::error::Result;
 use crate::plan::Name;
 
@@ -93,23 +94,18 @@ impl ScanOp {
             Some(labels) => labels.clone(),
             None => (0..schema.vertex_labels.len() as u16).map(LabelId).collect(),
         };
-        // Vertices that carry one of the labels beside their own are in no index of it.
-        if labels.iter().any(|label| schema.carriers(*label).next().is_some()) {
-            return Ok(None);
-        }
-        for (at, filter) in scan.filters.iter().enumerate() {
-            let Some(found) = search(view, &labels, filter)? else { continue };
-            let others = scan.filters.iter().enumerate().filter(|(other, _)| *other != at).map(|(_, f)| f);
-            let others: Vec<&Filter> = others.collect();
-            let mut passed = Vec::with_capacity(found.len());
-            for vertex in found {
-                if passes(view, vertex, &others)? {
-                    passed.push(vertex);
-                }
+        let filters: Vec<_> = scan.filters.iter().map(|filter| (filter.key, &filter.predicate)).collect();
+        let Some(at) = narrowest(view, &labels, &filters)? else { return Ok(None) };
+        let Some(found) = search(view, &labels, &scan.filters[at])? else { return Ok(None) };
+        let others = scan.filters.iter().enumerate().filter(|(other, _)| *other != at).map(|(_, f)| f);
+        let others: Vec<&Filter> = others.collect();
+        let mut passed = Vec::with_capacity(found.len());
+        for vertex in found {
+            if passes(view, vertex, &others)? {
+                passed.push(vertex);
             }
-            return Ok(Some(passed));
         }
-        Ok(None)
+        Ok(Some(passed))
     }
 
     fn next_of_row(&mut self, cx: &mut Context<'_, '_>) -> Result<Option<Items>> {
@@ -151,12 +147,8 @@ impl ScanOp {
 /// What indexes say of one filter over several labels; `None` if one of the labels has the key and no index of it that answers.
 fn search(view: &dyn GraphView, labels: &[LabelId], filter: &Filter) -> Result<Option<Vec<VertexId>>> {
     let mut all = Vec::new();
-    for label in labels {
-        let known = view.schema().label_schema(ElementKind::Vertex, *label).and_then(|l| l.property(filter.key));
-        if known.is_none() {
-            continue;
-        }
-        match view.search(*label, filter.key, &filter.predicate)? {
+    for label in with_key(view, labels, filter.key) {
+        match view.search(label, filter.key, &filter.predicate)? {
             Some(mut found) => all.append(&mut found),
             None => return Ok(None),
         }

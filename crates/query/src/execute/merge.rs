@@ -1,8 +1,8 @@
 //! `mergeV`, `mergeE`: find by a map, or make.
 
 use mangrove_graph::{
-    Adjacency, Direction, EdgeRef, ElementId, ElementKind, Filter, Hop, LabelId, Map, Predicate, Scan, ScanCursor, Token,
-    Value, VertexId, Wants, compare, record,
+    Adjacency, Direction, EdgeRef, ElementId, ElementKind, Filter, Hop, Map, Predicate, Scan, ScanCursor, Token, Value,
+    VertexId, Wants, compare, record,
 };
 
 use super::batch::{Batch, Items, Moves};
@@ -10,6 +10,7 @@ use super::chain::MapBatch;
 use super::context::Context;
 use super::mutate::{PropertyToSet, create_edge, create_vertex, label_name, set_property};
 use super::text::OperandOp;
+use crate::access::narrowest;
 use crate::error::{QueryError, Result};
 use crate::plan::{Name, PartitionStrategy, split_cardinality};
 
@@ -340,19 +341,16 @@ fn find_vertices(cx: &Context<'_, '_>, map: &Map) -> Result<Vec<VertexId>> {
 
 fn by_index(cx: &Context<'_, '_>, scan: &Scan) -> Result<Option<Vec<VertexId>>> {
     let Some([label]) = scan.labels.as_deref() else { return Ok(None) };
-    let label: LabelId = *label;
-    for filter in &scan.filters {
-        if let Some(mut found) = cx.view().search(label, filter.key, &filter.predicate)? {
-            let mut kept = Vec::with_capacity(found.len());
-            for vertex in found.drain(..) {
-                if meets(cx, ElementId::Vertex(vertex), scan)? {
-                    kept.push(vertex);
-                }
-            }
-            return Ok(Some(kept));
+    let filters: Vec<_> = scan.filters.iter().map(|filter| (filter.key, &filter.predicate)).collect();
+    let Some(at) = narrowest(cx.view(), &[*label], &filters)? else { return Ok(None) };
+    let Some(found) = cx.view().search(*label, filters[at].0, filters[at].1)? else { return Ok(None) };
+    let mut kept = Vec::with_capacity(found.len());
+    for vertex in found {
+        if meets(cx, ElementId::Vertex(vertex), scan)? {
+            kept.push(vertex);
         }
     }
-    Ok(None)
+    Ok(Some(kept))
 }
 
 fn find_edges(cx: &Context<'_, '_>, map: &Map) -> Result<Vec<EdgeRef>> {

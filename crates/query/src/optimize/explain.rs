@@ -6,7 +6,8 @@ use mangrove_graph::{ElementKind, GraphView, LabelId, Predicate, Result};
 use serde_json::json;
 
 use super::{RULES, RuleContext, apply};
-use crate::plan::outline::{indented, outline};
+use crate::access::narrowest;
+use crate::plan::outline::{Row, indented, outline};
 use crate::plan::{self, Name, Plan, Step};
 
 #[derive(Clone, Debug)]
@@ -80,47 +81,48 @@ pub fn explain(plan: &mut Plan, view: &dyn GraphView, rules_off: &[String]) -> R
     plan::estimate(plan, view)?;
     // Where indexes are looked for.
     let view = (!plan.source.index_off).then_some(view);
-    let steps = outline(&plan.traversal).into_iter().map(|row| ExplainedStep {
-        step: row.node.step.title().to_string(),
-        depth: row.depth,
-        first: row.first,
-        access: access(&row.node.step, view),
-        expected: row.node.estimate.unwrap_or_default(),
-    });
-    Ok(Explanation { original, rules, steps: steps.collect() })
+    let explained = |row: Row<'_>| {
+        Ok(ExplainedStep {
+            step: row.node.step.title().to_string(),
+            depth: row.depth,
+            first: row.first,
+            access: access(&row.node.step, view)?,
+            expected: row.node.estimate.unwrap_or_default(),
+        })
+    };
+    let steps = outline(&plan.traversal).into_iter().map(explained).collect::<Result<_>>()?;
+    Ok(Explanation { original, rules, steps })
 }
 
-fn access(step: &Step, view: Option<&dyn GraphView>) -> Option<String> {
+fn access(step: &Step, view: Option<&dyn GraphView>) -> Result<Option<String>> {
     let (kind, labels, filters) = match step {
-        Step::Scan { ids: Some(_), .. } => return Some("by id".into()),
+        Step::Scan { ids: Some(_), .. } => return Ok(Some("by id".into())),
         Step::Scan { kind, labels, filters, .. } | Step::CountScan { kind, labels, filters } => (kind, labels, filters),
-        _ => return None,
+        _ => return Ok(None),
     };
-    let by_index = |(key, predicate): &&(Name, Predicate)| {
-        let answers = |view| is_searchable(view, labels.as_deref(), key, predicate);
-        *kind == ElementKind::Vertex && view.is_some_and(answers)
+    let found = match view {
+        Some(view) if *kind == ElementKind::Vertex => by_index(view, labels.as_deref(), filters)?,
+        _ => None,
     };
-    Some(match (filters.iter().find(by_index), labels) {
-        (Some((key, _)), _) => format!("index of {key}"),
+    Ok(Some(match (found, labels) {
+        (Some(key), _) => format!("index of {key}"),
         (_, Some(labels)) => format!("scan of {}", labels.join(", ")),
         (_, None) => "scan of all".into(),
-    })
+    }))
 }
 
-/// Whether every label that has the key has an index of it that answers the predicate. Vertices that carry one of the labels
-/// beside their own are in no index of it.
-fn is_searchable(view: &dyn GraphView, labels: Option<&[Name]>, key: &str, predicate: &Predicate) -> bool {
+/// The key of the filter an index is asked for.
+fn by_index<'f>(
+    view: &dyn GraphView,
+    labels: Option<&[Name]>,
+    filters: &'f [(Name, Predicate)],
+) -> Result<Option<&'f Name>> {
     let schema = view.schema();
-    let Some(key) = schema.key(key) else { return false };
-    let wanted: Vec<LabelId> = match labels {
+    let labels: Vec<LabelId> = match labels {
         Some(names) => names.iter().filter_map(|name| schema.label(ElementKind::Vertex, name)).collect(),
         None => (0..schema.vertex_labels.len() as u16).map(LabelId).collect(),
     };
-    if wanted.iter().any(|label| schema.carriers(*label).next().is_some()) {
-        return false;
-    }
-    let has_key =
-        |label: &LabelId| schema.label_schema(ElementKind::Vertex, *label).is_some_and(|l| l.property(key).is_some());
-    let mut with_key = wanted.into_iter().filter(has_key).peekable();
-    with_key.peek().is_some() && with_key.all(|label| view.is_searchable(label, key, predicate))
+    let known = filters.iter().filter_map(|(name, predicate)| Some((name, (schema.key(name)?, predicate))));
+    let (names, filters): (Vec<_>, Vec<_>) = known.unzip();
+    Ok(narrowest(view, &labels, &filters)?.map(|at| names[at]))
 }

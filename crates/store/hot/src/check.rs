@@ -495,7 +495,8 @@ impl<'t> Check<'t> {
     fn sealed_pair(&mut self, at: usize, vertex: VertexId, key: KeyId, value: &[u8]) -> Result<()> {
         let (column, (block, slot)) =
             (Column::property(ElementKind::Vertex, vertex.label(), key), block_slot(place(vertex.0)));
-        if self.reader.standing(at, column, block)? >> slot & 1 == 0 {
+        let standing = self.reader.standing(at, column, block);
+        if self.noting("index", &vertex, standing)?.unwrap_or(0) >> slot & 1 == 0 {
             return Ok(());
         }
         self.report.index_entries += 1;

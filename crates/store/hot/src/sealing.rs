@@ -5,7 +5,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex};
 use std::thread::{Builder, JoinHandle};
 
-use mangrove_graph::{Cell, EdgeRef, ElementKind, Encoding, GraphError, KeyId, LabelId, Result};
+use mangrove_graph::{Cell, EdgeRef, ElementKind, Encoding, GraphError, KeyId, LabelId, Result, Value};
 use mangrove_segment::adjacency::{self, Entry};
 use mangrove_segment::file::{PartKey, SegmentWriter};
 use mangrove_segment::index::{self, Pair};
@@ -16,6 +16,8 @@ use crate::key::Column;
 use crate::segment::{Contents, Patched, column_key, contents_key, index_key, lists_key, names_key, patched_key, path};
 use crate::store::locked;
 
+/// Bytes of a chunk that threads take; a larger one is encoded by itself, so that they hold so many each at most.
+const BYTES_MAX: usize = 64 << 20;
 /// With more threads their chunks would take more memory than they save time: reading them is a third of the work.
 const THREADS_MAX: usize = 4;
 
@@ -53,17 +55,19 @@ impl Sealing {
     }
 
     pub fn column(&mut self, column: Column, chunk: u64, cells: Vec<Cell>, encoding: Encoding) -> Result<()> {
-        self.put(column_key(column, chunk), move |out| column::encode(out, &cells, encoding))
+        let bytes = cells.iter().map(bytes_of).sum();
+        self.put(column_key(column, chunk), bytes, move |out| column::encode(out, &cells, encoding))
     }
 
     /// A chunk of the column of the ends of edges.
     pub fn ends(&mut self, column: Column, chunk: u64, edges: Vec<Option<EdgeRef>>) -> Result<()> {
-        self.put(column_key(column, chunk), move |out| column::encode_ends(out, &edges))
+        let bytes = size_of_val(&edges[..]);
+        self.put(column_key(column, chunk), bytes, move |out| column::encode_ends(out, &edges))
     }
 
     /// Notes which cells of a chunk, that older segments have too, are said anew: the slots of blocks, in order, each of which has some.
     pub fn patched(&mut self, column: Column, chunk: u64, said: Vec<(usize, u128)>) -> Result<()> {
-        self.put(patched_key(column, chunk), move |out| Patched::encode(out, &said))
+        self.put(patched_key(column, chunk), size_of_val(&said[..]), move |out| Patched::encode(out, &said))
     }
 
     pub fn lists(
@@ -75,7 +79,8 @@ impl Sealing {
         ends: Vec<u32>,
         entries: Vec<Entry>,
     ) -> Result<()> {
-        self.put(lists_key(outgoing, vertices, edges, chunk), move |out| adjacency::encode(out, &ends, &entries))
+        let (key, bytes) = (lists_key(outgoing, vertices, edges, chunk), size_of_val(&entries[..]));
+        self.put(key, bytes, move |out| adjacency::encode(out, &ends, &entries))
     }
 
     /// Adds all names of a kind: their hashes, and whose they are.
@@ -88,23 +93,27 @@ impl Sealing {
         names.sort_unstable();
         for chunk in names.chunk_by(|a, b| names::chunk_of(a.0, bits) == names::chunk_of(b.0, bits)) {
             let (number, chunk) = (names::chunk_of(chunk[0].0, bits), chunk.to_vec());
-            self.put(names_key(kind, number), move |out| names::encode(out, &chunk))?;
+            self.put(names_key(kind, number), size_of_val(&chunk[..]), move |out| names::encode(out, &chunk))?;
         }
         Ok(())
     }
 
     /// A chunk of an index: pairs of values and places, in order, all before those of the next.
     pub fn index(&mut self, label: LabelId, key: KeyId, chunk: u64, pairs: Vec<Pair>) -> Result<()> {
-        self.put(index_key(label, key, chunk), move |out| index::encode(out, &pairs))
+        self.put(index_key(label, key, chunk), size_of_val(&pairs[..]), move |out| index::encode(out, &pairs))
     }
 
-    fn put(&mut self, key: PartKey, encode: impl FnOnce(&mut Vec<u8>) + Send + 'static) -> Result<()> {
+    /// Has a part encoded that takes so many bytes until it is.
+    fn put(&mut self, key: PartKey, bytes: usize, encode: impl FnOnce(&mut Vec<u8>) + Send + 'static) -> Result<()> {
+        if self.encoders.as_ref().is_some_and(Encoders::has_ended) {
+            self.end();
+        }
         match &self.encoders {
-            Some(encoders) => {
-                // Nobody takes it only if all have panicked, which is told at the end.
+            Some(encoders) if bytes <= BYTES_MAX => {
+                // Nobody takes it only if all have just panicked, which is told with the next.
                 let _ = encoders.jobs.send((key, Box::new(encode)));
             }
-            None => write(&self.out, key, encode),
+            _ => write(&self.out, key, encode),
         }
         match &mut *locked(&self.out) {
             Err(error) => Err(error.take().unwrap_or_else(|| corrupt("a segment that could not be written"))),
@@ -114,15 +123,30 @@ impl Sealing {
 
     /// Makes the file whole and durable.
     pub fn finish(mut self) -> Result<()> {
-        if let Some(panic) = self.encoders.take().and_then(Encoders::end) {
-            std::panic::resume_unwind(panic);
-        }
+        self.end();
         let gone = || Err(Some(corrupt("a segment that was finished before")));
         let out = std::mem::replace(&mut *locked(&self.out), gone());
         let mut writer = out.map_err(|error| error.unwrap_or_else(|| corrupt("a segment that could not be written")))?;
         writer.put(contents_key(), &self.contents.bytes())?;
         writer.finish()
     }
+
+    /// Waits for the threads; a panic of one goes on here.
+    fn end(&mut self) {
+        if let Some(panic) = self.encoders.take().and_then(Encoders::end) {
+            std::panic::resume_unwind(panic);
+        }
+    }
+}
+
+/// About what a cell takes in memory.
+fn bytes_of(cell: &Cell) -> usize {
+    let of_value = |value: &Value| match value {
+        Value::String(text) => text.len(),
+        Value::Bytes(bytes) => bytes.len(),
+        _ => 0,
+    };
+    cell.values().map(|value| size_of::<Cell>() + of_value(value)).sum()
 }
 
 impl Drop for Sealing {
@@ -140,10 +164,15 @@ impl Encoders {
         let waiting = Arc::new(Mutex::new(waiting));
         let start = |_| {
             let (waiting, out) = (waiting.clone(), out.clone());
-            Builder::new().name("mangrove-encoding".into()).spawn(move || encode_all(&waiting, &out)).ok()
+            Builder::new().name("mangrove encoding".into()).spawn(move || encode_all(&waiting, &out)).ok()
         };
         let threads: Vec<_> = (0..threads).filter_map(start).collect();
         (!threads.is_empty()).then_some(Self { jobs, threads })
+    }
+
+    /// Whether a thread has, which is by a panic.
+    fn has_ended(&self) -> bool {
+        self.threads.iter().any(JoinHandle::is_finished)
     }
 
     /// Waits until all is written. Gives what a thread panicked with.
@@ -175,7 +204,6 @@ fn write(out: &Mutex<Out>, key: PartKey, encode: impl FnOnce(&mut Vec<u8>)) {
 
 #[cfg(test)]
 mod tests {
-    use mangrove_graph::Value;
     use mangrove_segment::column::Chunk;
 
     use super::*;
@@ -210,9 +238,10 @@ mod tests {
     fn a_panic_of_a_thread_is_that_of_who_waits() {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let mut sealing = Sealing::create(directory.path(), 1, Contents::default(), 2).expect("a file");
-        let _ = sealing.put(contents_key(), |_| panic!("as chunks do that cannot be encoded"));
+        let _ = sealing.put(contents_key(), 0, |_| panic!("as chunks do that cannot be encoded"));
         let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| sealing.finish()));
-        assert!(outcome.is_err());
+        let panic = outcome.expect_err("a panic");
+        assert_eq!(panic.downcast_ref::<&str>(), Some(&"as chunks do that cannot be encoded"));
         assert!(!path(directory.path(), 1).exists());
     }
 }

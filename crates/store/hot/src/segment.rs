@@ -323,6 +323,19 @@ impl Segment {
         Ok(())
     }
 
+    /// How many pairs there are of values from `from` on and before `to`, encoded. O(log pairs · chunks).
+    pub fn count_with(&self, label: LabelId, key: KeyId, from: &[u8], to: &[u8]) -> Result<u64> {
+        let mut count = 0;
+        for chunk in self.first_index_chunk(label, key, from)?..self.index_chunks(label, key) {
+            let index = self.index(label, key, chunk)?;
+            if index.first()? >= to {
+                break;
+            }
+            count += index.count(from, to)? as u64;
+        }
+        Ok(count)
+    }
+
     /// Whether a place had this value, encoded, when it was written. O(log pairs + chunks that begin with the value).
     pub fn had(&self, label: LabelId, key: KeyId, value: &[u8], place: u64) -> Result<bool> {
         for chunk in self.first_index_chunk(label, key, value)?..self.index_chunks(label, key) {

@@ -714,6 +714,9 @@ pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// A write transaction that keeps its environment alive, and its turn to write.
+/// Every so many commits it is looked which readers have died without a word.
+const COMMITS_A_LOOK: usize = 64;
+
 pub(crate) struct OwnedTxn {
     // Fields drop in this order: the transaction ends before the turn does, and before the environment can close.
     txn: Own<RwTxn<'static>>,
@@ -729,6 +732,10 @@ impl OwnedTxn {
         let turn = MyTurn::wait(shared, |shared| &shared.turn, writer, patience)?;
         shared.must_be_in_place()?;
         let txn = shared.env.write_txn().map_err(lmdb)?;
+        if txn.id().is_multiple_of(COMMITS_A_LOOK) {
+            // Pages that only a process which was killed could still read are used again. Else the next look will do.
+            let _ = shared.env.clear_stale_readers();
+        }
         // SAFETY: the transaction borrows the environment inside `shared`, whose address is that of the Arc's heap
         // allocation and does not change. The Arc is kept beside it and, by the order of the fields, dropped after it.
         let txn = unsafe { std::mem::transmute::<RwTxn<'_>, RwTxn<'static>>(txn) };

@@ -81,8 +81,17 @@ impl<'a> Index<'a> {
 
     /// Appends the places that have a value from `from` on and before `to`, by value. O(log pairs + found).
     pub fn search(&self, from: &[u8], to: &[u8], out: &mut Vec<u64>) -> Result<()> {
-        let range = self.starts_at(self.values.below(from)?)?..self.starts_at(self.values.below(to)?)?;
-        self.places(range, out)
+        let mask = (1 << self.place_bits) - 1;
+        self.pairs.each(self.range(from, to)?, |pair| out.push(pair & mask)).map_err(damaged)
+    }
+
+    /// How many pairs have a value from `from` on and before `to`. O(log pairs).
+    pub fn count(&self, from: &[u8], to: &[u8]) -> Result<usize> {
+        self.range(from, to).map(|range| range.len())
+    }
+
+    fn range(&self, from: &[u8], to: &[u8]) -> Result<Range<usize>> {
+        Ok(self.starts_at(self.values.below(from)?)?..self.starts_at(self.values.below(to)?)?)
     }
 
     /// Whether there is such a pair. O(log pairs).
@@ -99,11 +108,6 @@ impl<'a> Index<'a> {
     /// Where the pairs of a value begin, or would.
     fn starts_at(&self, value: usize) -> Result<usize> {
         self.pairs.below((value as u64) << self.place_bits).map_err(damaged)
-    }
-
-    fn places(&self, range: Range<usize>, out: &mut Vec<u64>) -> Result<()> {
-        let mask = (1 << self.place_bits) - 1;
-        self.pairs.each(range, |pair| out.push(pair & mask)).map_err(damaged)
     }
 
     /// All pairs, in order. O(pairs).
@@ -146,6 +150,7 @@ mod tests {
             index.search(&from, &to, &mut found).unwrap();
             let expected: Vec<u64> =
                 pairs.iter().filter(|(value, _)| value[..] >= from[..] && value[..] < to[..]).map(|(_, place)| *place).collect();
+            prop_assert_eq!(index.count(&from, &to).unwrap(), expected.len());
             prop_assert_eq!(found, expected);
             for (value, place) in &pairs {
                 for (value, place) in [(&value[..], *place), (&value[..], place ^ 1), (&from, *place)] {

@@ -94,6 +94,7 @@ macro_rules! view_through_hot {
                 have(elements: Elements<'_>, key: KeyId) -> Result<Vec<bool>>;
                 search(label: LabelId, key: KeyId, predicate: &Predicate) -> Result<Option<Vec<VertexId>>>;
                 is_searchable(label: LabelId, key: KeyId, predicate: &Predicate) -> bool;
+                candidates(label: LabelId, key: KeyId, predicate: &Predicate) -> Result<u64>;
             }
         }
     };

@@ -24,21 +24,21 @@ impl Layers<'_> {
         }
         sources.extend((0..self.segments.len()).map(|at| self.of_segment(at, label, key)));
         let (mut next, mut chunk, mut bytes, mut chunks) = (BinaryHeap::new(), Vec::new(), 0, 0);
+        let mut last: Option<Pair> = None;
         for (at, source) in sources.iter_mut().enumerate() {
             next.extend(source.next().transpose()?.map(|pair| Reverse((pair, at))));
         }
         while let Some(Reverse((pair, at))) = next.pop() {
             next.extend(sources[at].next().transpose()?.map(|pair| Reverse((pair, at))));
-            let last: Option<&Pair> = chunk.last();
-            if last == Some(&pair) {
+            if last.as_ref() == Some(&pair) {
                 continue;
             }
-            if last.is_none_or(|(value, _)| *value != pair.0) {
+            if last.as_ref().is_none_or(|(value, _)| *value != pair.0) {
                 bytes += pair.0.len();
             }
+            last = Some(pair.clone());
             chunk.push(pair);
             if chunk.len() == PAIRS_MAX || bytes > VALUE_BYTES {
-                self.check()?;
                 sealing.index(label, key, chunks, std::mem::take(&mut chunk))?;
                 (bytes, chunks) = (0, chunks + 1);
             }
@@ -64,7 +64,8 @@ impl Layers<'_> {
     fn of_segment(&self, at: usize, label: LabelId, key: KeyId) -> Pairs<'_> {
         let segment = &self.segments[at];
         let chunks = (0..segment.index_chunks(label, key)).flat_map(move |chunk| {
-            match segment.index(label, key, chunk).and_then(|index| index.pairs()) {
+            let index = self.check().and_then(|()| segment.index(label, key, chunk));
+            match index.and_then(|index| index.pairs()) {
                 Ok(pairs) => pairs.into_iter().map(Ok).collect(),
                 Err(error) => vec![Err(error)],
             }

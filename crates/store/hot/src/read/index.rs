@@ -6,6 +6,8 @@
 
 use std::ops::Bound;
 
+use heed::RoRange;
+use heed::types::Bytes;
 use mangrove_graph::{ElementKind, KeyId, LabelId, Predicate, Result, VertexId};
 
 use super::Reader;
@@ -14,7 +16,10 @@ use crate::fault::lmdb;
 use crate::index::{self, Part};
 use crate::key::{Column, block_slot, vertex_at};
 
-impl Reader<'_> {
+/// Entries of the table that are counted, at most.
+const COUNTED_MAX: usize = 1000;
+
+impl<'t> Reader<'t> {
     pub fn search(&self, label: LabelId, key: KeyId, predicate: &Predicate) -> Result<Option<Vec<VertexId>>> {
         let Some(parts) = self.index_parts(label, key, predicate) else {
             let is_text = self.finds_text(label, key, predicate);
@@ -37,6 +42,28 @@ impl Reader<'_> {
         self.index_parts(label, key, predicate).is_some() || self.finds_text(label, key, predicate)
     }
 
+    /// How many entries of an index a search looks at: of segments all, of the table [`COUNTED_MAX`] a part at most. Texts that are
+    /// searched for otherwise count for many.
+    pub fn candidates(&self, label: LabelId, key: KeyId, predicate: &Predicate) -> Result<u64> {
+        let Some(parts) = self.index_parts(label, key, predicate) else { return Ok(u64::from(u32::MAX)) };
+        let mut count = 0;
+        for part in parts.iter().filter(|part| part.from < part.to) {
+            count += self.entries(label, key, part)?.take(COUNTED_MAX).count() as u64;
+            for segment in self.segments.list() {
+                count += segment.count_with(label, key, &part.from, &part.to)?;
+            }
+        }
+        Ok(count)
+    }
+
+    /// The entries of a part of the table.
+    fn entries(&self, label: LabelId, key: KeyId, part: &Part) -> Result<RoRange<'t, Bytes, Bytes>> {
+        let prefix = index::prefix(label, key);
+        let (from, to) = ([&prefix[..], &part.from].concat(), [&prefix[..], &part.to].concat());
+        let bounds = (Bound::Included(&from[..]), Bound::Excluded(&to[..]));
+        self.tables.index.range(self.txn, &bounds).map_err(lmdb)
+    }
+
     /// The parts of the index that hold all matches; nothing if there is none, or it does not answer this.
     fn index_parts(&self, label: LabelId, key: KeyId, predicate: &Predicate) -> Option<Vec<Part>> {
         self.schema.index(label, key)?;
@@ -53,10 +80,7 @@ impl Reader<'_> {
         is_match: impl Fn(u64) -> Result<bool>,
         found: &mut Vec<u64>,
     ) -> Result<()> {
-        let prefix = index::prefix(label, key);
-        let (from, to) = ([&prefix[..], &part.from].concat(), [&prefix[..], &part.to].concat());
-        let bounds = (Bound::Included(&from[..]), Bound::Excluded(&to[..]));
-        for entry in self.tables.index.range(self.txn, &bounds).map_err(lmdb)? {
+        for entry in self.entries(label, key, part)? {
             let place = crate::key::place(index::vertex_of(entry.map_err(lmdb)?.0)?.0);
             if part.is_exact || is_match(place)? {
                 found.push(place);

@@ -259,6 +259,10 @@ macro_rules! read_through_reader {
             fn is_searchable(&self, label: LabelId, key: KeyId, predicate: &Predicate) -> bool {
                 self.reader().is_searchable(label, key, predicate)
             }
+
+            fn candidates(&self, label: LabelId, key: KeyId, predicate: &Predicate) -> Result<u64> {
+                self.reader().candidates(label, key, predicate)
+            }
         }
     };
 }

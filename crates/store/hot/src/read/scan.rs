@@ -272,6 +272,7 @@ impl<'s, 't> ColumnFilter<'s, 't> {
     }
 
     fn passing_of(&mut self, cells: &Block<'t>, block: u64, among: u128) -> Result<u128> {
+        let among = among & cells.present;
         match &cells.body {
             Body::Mixed(layers) => {
                 let (over, under) = &**layers;
@@ -280,7 +281,7 @@ impl<'s, 't> ColumnFilter<'s, 't> {
             Body::Sealed(chunk, _) if chunk.is_searchable() => match self.found(chunk, block / BLOCKS)? {
                 Some(found) => {
                     let here = found.get((block % BLOCKS) as usize).copied().unwrap_or(0);
-                    Ok(here & cells.present & among)
+                    Ok(here & among)
                 }
                 None => filter::passing(cells, self.predicate, among),
             },

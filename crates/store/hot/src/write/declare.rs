@@ -10,8 +10,8 @@ use crate::fault::lmdb;
 use crate::index;
 use crate::key::{AdjacencyKey, Column, after_prefix, vertex_at};
 
-/// Entries of a new index that are sorted at once, in memory.
-const ENTRIES_MAX: usize = 1 << 20;
+/// Bytes of entries of a new index that are sorted at once, in memory.
+const RUN_BYTES: usize = 64 << 20;
 
 impl HotTransaction {
     pub(super) fn fix_property(
@@ -102,15 +102,17 @@ impl HotTransaction {
 
     /// Some of the entries an index is to have, those of the vertices from a block on, and the block at which to go on.
     fn entries_from(&self, label: LabelId, key: KeyId, mut block: u64) -> Result<(Vec<Vec<u8>>, Option<u64>)> {
-        let mut entries = Vec::new();
+        let (mut entries, mut bytes) = (Vec::new(), 0);
         let mut column = self.reader().column(Column::property(ElementKind::Vertex, label, key));
         while let Some((at, cells)) = column.block_from(block)? {
             for slot in slots(cells.present) {
                 let vertex = vertex_at(label, at * SLOTS as u64 + slot as u64);
-                entries.extend(index::entries(vertex, key, &cells.cell(slot)?));
+                let of_cell = index::entries(vertex, key, &cells.cell(slot)?);
+                bytes += of_cell.iter().map(|entry| size_of::<Vec<u8>>() + entry.len()).sum::<usize>();
+                entries.extend(of_cell);
             }
             block = at + 1;
-            if entries.len() > ENTRIES_MAX {
+            if bytes > RUN_BYTES {
                 return Ok((entries, Some(block)));
             }
         }
