@@ -178,9 +178,10 @@ fn many_queries_share_a_crew() {
 
 #[test]
 fn a_helped_query_keeps_to_its_memory() {
+    const BUDGET: usize = 1_000_000;
     let graph = people();
     let text = "g.V().out('knows').out('knows').path().fold()";
-    let small = |options: Options| Options { memory_bytes_max: 200_000, ..options };
+    let small = |options: Options| Options { memory_bytes_max: BUDGET, ..options };
     for options in [small(Options::default()), small(helped(3))] {
         assert_eq!(run(&graph, text, &options).expect_err(text).kind, QueryErrorKind::Memory);
         // The crew serves on, and what is given out as it comes need not fit all at once.
@@ -191,6 +192,6 @@ fn a_helped_query_keeps_to_its_memory() {
         while let Some(values) = execution.next(&mut graph).unwrap() {
             given += values.len();
         }
-        assert!(given * size_of::<Value>() > 200_000, "{given}");
+        assert!(given * size_of::<Value>() > BUDGET, "{given}");
     }
 }

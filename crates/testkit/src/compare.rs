@@ -399,11 +399,12 @@ fn assert_columns_agree(view: &dyn GraphView, vertices: &[VertexId], edges: &[Ed
     for key in (0..view.schema().keys.len()).map(|at| mangrove_graph::KeyId(at as u16)) {
         for elements in [Elements::Vertices(vertices), Elements::Edges(edges)] {
             let column = view.properties(elements, key).expect("properties");
-            assert_eq!(column.len(), elements.len(), "a column has a row an element");
             let have = view.have(elements, key).expect("presence");
-            for at in 0..elements.len() {
+            assert_eq!(column.len(), elements.len(), "a column has a row an element");
+            assert_eq!(have.len(), elements.len());
+            for (at, has) in have.into_iter().enumerate() {
                 let cell: Cell = view.cell(elements.get(at), key).expect("cell");
-                assert_eq!(have[at], !cell.is_absent(), "{:?} has {cell:?} under key {}", elements.get(at), key.0);
+                assert_eq!(has, !cell.is_absent(), "{:?} has {cell:?} under key {}", elements.get(at), key.0);
                 let same = format!("{:?}", column.cell(at)) == format!("{cell:?}");
                 assert!(same, "{:?} has {cell:?} under key {}, its column {:?}", elements.get(at), key.0, column.cell(at));
             }
