@@ -68,7 +68,7 @@ doc: ## Rust documentation, warnings as errors
 
 bench: install ## Mangrove beside other engines on this machine: RMAT, Grasper's queries, LDBC's reads, TAO's operations, updates over segments
 	$(BIN)/python benches/compare/run.py --ablate
-	$(BIN)/python benches/compare/fragments.py
+	$(BIN)/python benches/compare/fragments.py --plot benches/compare/.cache/fragments.svg
 
 fuzz: ## fuzz every target for FUZZ_SECONDS (60); needs a nightly Rust and cargo-fuzz
 	@.ci/fuzz $(FUZZ_SECONDS)

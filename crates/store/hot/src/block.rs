@@ -218,7 +218,7 @@ impl<'a> Block<'a> {
     /// Of a mixed block, which of its two has the cell at a rank, and at what rank there.
     fn mixed<'m>(&self, (over, under): &'m (Self, Self), rank: usize) -> Result<(&'m Self, usize)> {
         let missing = || corrupt("a cell that is in no layer");
-        let slot = slots(self.stored).nth(rank).ok_or_else(missing)?;
+        let slot = nth(self.stored, rank).ok_or_else(missing)?;
         let block = if over.said >> slot & 1 != 0 { over } else { under };
         Ok((block, block.rank(slot).ok_or_else(missing)?))
     }
@@ -302,7 +302,7 @@ impl<'a> Block<'a> {
         if self.far == 0 {
             return Ok(None);
         }
-        let slot = slots(self.stored).nth(rank).filter(|slot| self.far >> slot & 1 != 0);
+        let slot = nth(self.stored, rank).filter(|slot| self.far >> slot & 1 != 0);
         let Some(slot) = slot else { return Ok(None) };
         let missing = || corrupt("a far cell is missing");
         let home = self.home.as_ref().ok_or_else(missing)?;
@@ -353,6 +353,21 @@ impl<'a> Block<'a> {
     }
 }
 
+/// The slot of a bit set before which there are `rank` others.
+fn nth(bits: u128, rank: usize) -> Option<usize> {
+    let (mut slot, mut rest) = (0, rank as u32);
+    if rest >= bits.count_ones() {
+        return None;
+    }
+    for half in [64, 32, 16, 8, 4, 2, 1] {
+        let within = (bits >> slot & ((1 << half) - 1)).count_ones();
+        if within <= rest {
+            (slot, rest) = (slot + half, rest - within);
+        }
+    }
+    Some(slot)
+}
+
 /// The slots of a bit set, in order.
 #[inline]
 pub fn slots(mut bits: u128) -> impl Iterator<Item = usize> + Clone {
@@ -377,4 +392,21 @@ fn heap(n: usize, content: &[u8]) -> Result<Heap<'_>> {
     let (width, rest) = content.split_first().ok_or_else(|| corrupt("a block ends early"))?;
     let (ends, bytes) = Packed::split(0, usize::from(*width), n, rest)?;
     Ok(Heap { ends, bytes })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn slots_are_counted_through(a in any::<u128>(), b in any::<u128>(), dense in any::<bool>()) {
+            let bits = if dense { a | b } else { a & b & b.rotate_left(7) };
+            for rank in 0..=SLOTS {
+                prop_assert_eq!(nth(bits, rank), slots(bits).nth(rank));
+            }
+        }
+    }
 }

@@ -36,7 +36,12 @@ pub struct Layers<'t> {
     /// The places that will be the new segment's own.
     pub contents: Contents,
     pub cancelled: &'t dyn Fn() -> bool,
+    /// Chunks of names that are gathered at a time: [`NAME_CHUNKS`], or fewer in a test.
+    pub name_chunks: usize,
 }
+
+/// Chunks of names, of 65,536 about, that are held in memory at once.
+pub const NAME_CHUNKS: usize = 128;
 
 /// The labels of a kind.
 pub fn labels(reader: &Reader<'_>, kind: ElementKind) -> impl Iterator<Item = LabelId> + use<> {
@@ -59,19 +64,20 @@ pub fn columns(reader: &Reader<'_>, kind: ElementKind, label: LabelId) -> Vec<Co
 type Linked = BTreeMap<LabelId, Vec<Vec<Entry>>>;
 
 impl<'t> Layers<'t> {
-    /// Writes the new segment. O(size of the layers), with memory for one chunk and for the names.
+    /// Writes the new segment. O(size of the layers), with memory for a few chunks: their cells, or the edges of their vertices.
     ///
     /// # Errors
     /// [`GraphError::Cancelled`], and those of reading and writing.
     pub fn write(&self, mut sealing: Sealing) -> Result<()> {
         for kind in KINDS {
-            let mut names = Vec::new();
+            let mut named = 0;
             for label in labels(&self.reader, kind) {
                 for column in columns(&self.reader, kind, label) {
-                    self.column(&mut sealing, column, &mut names)?;
+                    let cells = self.column(&mut sealing, column)?;
+                    named += if column == Column::external(kind, label) { cells } else { 0 };
                 }
             }
-            sealing.names(kind, names)?;
+            self.names(&mut sealing, kind, named)?;
         }
         for index in &self.reader.schema.indexes {
             self.index(&mut sealing, index.label, index.key)?;
@@ -169,8 +175,9 @@ impl<'t> Layers<'t> {
         Ok(())
     }
 
-    /// Seals a column, and gathers the names that are in it.
-    fn column(&self, sealing: &mut Sealing, column: Column, names: &mut Vec<(u64, u64)>) -> Result<()> {
+    /// Seals a column; gives how many cells it has, if they are not the ends of edges.
+    fn column(&self, sealing: &mut Sealing, column: Column) -> Result<u64> {
+        let mut total = 0;
         for chunk in self.column_chunks(column)? {
             self.check()?;
             if column.kind == ElementKind::Edge && column == Column::ends(column.label) {
@@ -181,15 +188,49 @@ impl<'t> Layers<'t> {
                 continue;
             }
             let cells = self.cells(sealing, column, chunk)?;
-            if column == Column::external(column.kind, column.label) {
-                for (place, cell) in (chunk * CHUNK..).zip(&cells) {
-                    if let Some(id) = external(cell.clone())? {
-                        names.push((names::hash(&id), element_at(column.kind, column.label, place).raw()));
+            let present = cells.iter().filter(|cell| !cell.is_absent()).count();
+            if present > 0 {
+                sealing.column(column, chunk, cells, self.encoding(column))?;
+            }
+            total += present as u64;
+        }
+        Ok(total)
+    }
+
+    /// Seals the names of a kind, of which there are so many: as many at a time as are held in memory, by their hashes.
+    fn names(&self, sealing: &mut Sealing, kind: ElementKind, total: u64) -> Result<()> {
+        if total == 0 {
+            return Ok(());
+        }
+        let bits = names::chunk_bits(total);
+        for first in (0..1u64 << bits).step_by(self.name_chunks) {
+            let mut found = Vec::new();
+            for label in labels(&self.reader, kind) {
+                self.names_of(Column::external(kind, label), |name| {
+                    let chunk = names::chunk_of(name.0, bits);
+                    found.extend((first..first + self.name_chunks as u64).contains(&chunk).then_some(name));
+                })?;
+            }
+            sealing.names(kind, bits, found)?;
+        }
+        Ok(())
+    }
+
+    /// Calls `f` with the hash of every name in a column, and whose it is.
+    fn names_of(&self, column: Column, mut f: impl FnMut((u64, u64))) -> Result<()> {
+        for chunk in self.column_chunks(column)? {
+            self.check()?;
+            for block in chunk * BLOCKS..(chunk + 1) * BLOCKS {
+                let first = block * SLOTS as u64;
+                if first >= self.end(column.kind, column.label) {
+                    break;
+                }
+                let Some(cells) = self.block(column, block)?.1 else { continue };
+                for slot in slots(cells.present) {
+                    if let Some(id) = external(cells.cell(slot)?)? {
+                        f((names::hash(&id), element_at(column.kind, column.label, first + slot as u64).raw()));
                     }
                 }
-            }
-            if cells.iter().any(|cell| !cell.is_absent()) {
-                sealing.column(column, chunk, cells, self.encoding(column))?;
             }
         }
         Ok(())
@@ -314,4 +355,38 @@ impl<'t> Layers<'t> {
 fn too_many_edges() -> GraphError {
     let what = format!("edges of one label of {POSITIONS} vertices in a row that are sealed");
     GraphError::Limit { what, limit: u32::MAX.into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use mangrove_graph::{ExternalId, GraphWrite};
+
+    use super::*;
+    use crate::segment::Segments;
+    use crate::store::{Durability, Hot, HotOptions};
+
+    /// More names than a chunk holds, a chunk of them at a time.
+    #[test]
+    fn names_that_are_gathered_in_parts_are_all_found() {
+        const NAMED: i64 = 70_000;
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let options = HotOptions { durability: Durability::Relaxed, ..HotOptions::default() };
+        let hot = Hot::open(directory.path(), &options).expect("a store");
+        let mut t = hot.begin().expect("a transaction");
+        let label = t.ensure_label(ElementKind::Vertex, "person").expect("a label");
+        let ids: Vec<_> = (0..NAMED).map(|id| Some(ExternalId::Int(id * 31))).collect();
+        let mut made = Vec::new();
+        t.add_vertices(label, &ids, &mut made).expect("vertices");
+        let places = BTreeMap::from([((ElementKind::Vertex, label), 0..(NAMED as u64).next_multiple_of(SLOTS as u64))]);
+        let contents = Contents::new(places);
+        let sealing = Sealing::create(directory.path(), 1, contents.clone(), 0).expect("a file");
+        let layers =
+            Layers { reader: t.reader(), segments: &[], tables: true, contents, cancelled: &|| false, name_chunks: 1 };
+        layers.write(sealing).expect("a segment");
+        let segments = Segments::new(vec![Arc::new(Segment::open(directory.path(), 1).expect("a segment"))]);
+        for (id, vertex) in ids.iter().flatten().zip(&made) {
+            let found = segments.find(ElementKind::Vertex, id, |raw| Ok(raw == vertex.0)).expect("a look");
+            assert_eq!(found, Some(vertex.0), "{id}");
+        }
+    }
 }

@@ -23,12 +23,11 @@
 //!    for elements that are not alive.
 //! 3. `ids` and the external-id column are each other's inverse.
 //! 4. Ids are never reused: the counters only grow.
-//! 5. The index has one entry for every distinct value of every indexed cell, and no other.
+//! 5. The index has entries of distinct values of indexed cells, and no others; every such value is in it or in a segment's index.
 //! 6. Whatever bytes a block holds, decoding it gives a value or [`GraphError::Corrupt`](mangrove_graph::GraphError), never
 //!    a panic.
-//!
-//! 7. What the tables have of a sealed block takes the place of what the segment has of it, as a whole; what they do not have is in the
-//!    segment.
+//! 7. What the tables say of a sealed cell takes the place of what segments say, and a newer segment's word that of older ones'; where
+//!    neither says anything, it is as it was sealed.
 //!
 //! This crate knows no query language and no file format of others.
 

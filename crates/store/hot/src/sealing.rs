@@ -83,12 +83,8 @@ impl Sealing {
         self.put(key, bytes, move |out| adjacency::encode(out, &ends, &entries))
     }
 
-    /// Adds all names of a kind: their hashes, and whose they are.
-    pub fn names(&mut self, kind: ElementKind, mut names: Vec<(u64, u64)>) -> Result<()> {
-        if names.is_empty() {
-            return Ok(());
-        }
-        let bits = names::chunk_bits(names.len() as u64);
+    /// Adds names of a kind, all those of some chunks: their hashes, of which so many bits say the chunk, and whose they are.
+    pub fn names(&mut self, kind: ElementKind, bits: u32, mut names: Vec<(u64, u64)>) -> Result<()> {
         self.contents.set_name_bits(kind, bits);
         names.sort_unstable();
         for chunk in names.chunk_by(|a, b| names::chunk_of(a.0, bits) == names::chunk_of(b.0, bits)) {

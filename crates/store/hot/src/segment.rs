@@ -20,7 +20,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use hashbrown::{HashMap, HashSet};
+use hashbrown::HashMap;
 use mangrove_graph::{Direction, ElementKind, ExternalId, KeyId, LabelId, Result};
 use mangrove_segment::adjacency::Lists;
 use mangrove_segment::column::{Chunk, POSITIONS};
@@ -52,8 +52,10 @@ pub struct Segment {
     pub number: u64,
     file: SegmentFile,
     contents: Contents,
-    /// The chunks in which cells of older segments are said anew.
-    patched: HashSet<PartKey>,
+    /// The places that are its own, by kind and number of the label.
+    own: [Vec<Range<u64>>; 2],
+    /// Whether it says cells of older segments anew.
+    is_patching: bool,
     /// The chunks of each index.
     indexes: HashMap<(LabelId, KeyId), u64>,
 }
@@ -204,12 +206,18 @@ impl Segment {
         if !file.sizes().all(|(key, _)| is_possible(key)) {
             return Err(corrupt("a chunk of places that cannot be"));
         }
-        let patched = file.sizes().map(|(key, _)| key).filter(|key| key.part == PATCHED).collect();
+        let is_patching = file.sizes().any(|(key, _)| key.part == PATCHED);
+        let mut own = [Vec::new(), Vec::new()];
+        for ((kind, label), places) in &contents.places {
+            let own: &mut Vec<Range<u64>> = &mut own[*kind as usize];
+            own.resize(own.len().max(usize::from(label.0) + 1), 0..0);
+            own[usize::from(label.0)] = places.clone();
+        }
         let mut indexes = HashMap::new();
         for (key, _) in file.sizes().filter(|(key, _)| key.part == INDEX) {
             *indexes.entry((LabelId(key.label), KeyId(key.sub as u16))).or_default() += 1;
         }
-        Ok(Self { number, file, contents, patched, indexes })
+        Ok(Self { number, file, contents, own, is_patching, indexes })
     }
 
     pub fn bytes(&self) -> u64 {
@@ -242,7 +250,7 @@ impl Segment {
             COLUMN => Column::named(kind, label, key.sub).map_or_else(Part::BuiltIn, Part::Property),
             OUT => Part::Lists(Direction::Out, edges),
             IN => Part::Lists(Direction::In, edges),
-            PATCHED => Part::BuiltIn("changed blocks"),
+            PATCHED => Part::BuiltIn("changed cells"),
             INDEX => Part::Index(KeyId(key.sub as u16)),
             _ => Part::Names,
         };
@@ -261,7 +269,7 @@ impl Segment {
     /// The places of a label that are its own.
     #[inline]
     pub fn places(&self, kind: ElementKind, label: LabelId) -> Range<u64> {
-        self.contents.places(kind, label)
+        self.own[kind as usize].get(usize::from(label.0)).cloned().unwrap_or(0..0)
     }
 
     /// The slots of a block of a column it speaks of: all of places of its own, those it says anew of an older segment's.
@@ -272,12 +280,13 @@ impl Segment {
         if place >= own.start {
             return Ok(if place < own.end { u128::MAX } else { 0 });
         }
-        let key = patched_key(column, block / BLOCKS);
-        if !self.patched.contains(&key) {
+        if !self.is_patching {
             return Ok(0);
         }
-        let patched = Patched::parse(self.file.get(key)?.unwrap_or_default(), self.file.format());
-        patched.map(|patched| patched.said((block % BLOCKS) as usize))
+        match self.file.get(patched_key(column, block / BLOCKS))? {
+            Some(bytes) => Patched::parse(bytes, self.file.format())?.said((block % BLOCKS) as usize),
+            None => Ok(0),
+        }
     }
 
     /// The chunk of a column that blocks from `chunk` × 512 on are in.
@@ -381,12 +390,7 @@ pub struct Patched<'a> {
 impl<'a> Patched<'a> {
     fn parse(bytes: &'a [u8], format: u32) -> Result<Self> {
         let (blocks, rest) = bytes.split_first_chunk().ok_or_else(|| corrupt("changed cells that end early"))?;
-        let slots = (format >= 3).then_some(rest.as_chunks().0);
-        let n: u32 = blocks.iter().map(|byte: &u8| byte.count_ones()).sum();
-        if slots.is_some_and(|slots| slots.len() != n as usize) {
-            return Err(corrupt("changed cells that count wrong"));
-        }
-        Ok(Self { blocks, slots })
+        Ok(Self { blocks, slots: (format >= 3).then_some(rest.as_chunks().0) })
     }
 
     pub fn encode(out: &mut Vec<u8>, said: &[(usize, u128)]) {
@@ -396,14 +400,17 @@ impl<'a> Patched<'a> {
         said.iter().for_each(|(_, slots)| out.extend_from_slice(&slots.to_le_bytes()));
     }
 
-    fn said(&self, at: usize) -> u128 {
-        if self.blocks[at / 8] >> (at % 8) & 1 == 0 {
-            return 0;
+    fn said(&self, at: usize) -> Result<u128> {
+        let words = self.blocks.as_chunks::<8>().0;
+        let word = u64::from_le_bytes(words[at / 64]);
+        if word >> (at % 64) & 1 == 0 {
+            return Ok(0);
         }
-        let Some(slots) = self.slots else { return u128::MAX };
-        let before: u32 = self.blocks[..at / 8].iter().map(|byte| byte.count_ones()).sum();
-        let within = self.blocks[at / 8] & ((1 << (at % 8)) - 1);
-        u128::from_le_bytes(slots[(before + within.count_ones()) as usize])
+        let Some(slots) = self.slots else { return Ok(u128::MAX) };
+        let before: u32 = words[..at / 64].iter().map(|word| u64::from_le_bytes(*word).count_ones()).sum();
+        let within = (word & ((1 << (at % 64)) - 1)).count_ones();
+        let slots = slots.get((before + within) as usize).ok_or_else(|| corrupt("changed cells that count wrong"))?;
+        Ok(u128::from_le_bytes(*slots))
     }
 }
 

@@ -22,13 +22,13 @@ pub struct Clean {
     columns: Mutex<HashMap<Column, bool>>,
     /// By direction (outgoing) and label of the vertices.
     lists: Mutex<HashMap<(bool, LabelId), bool>>,
-    /// Of edges, by label.
-    dead: Mutex<HashMap<LabelId, Dead>>,
+    /// By the column of the marks.
+    dead: Mutex<HashMap<Column, Dead>>,
 }
 
 /// Who is dead, as far as a snapshot has asked.
 enum Dead {
-    /// How many edges were looked for in the tables.
+    /// How many elements were looked for in the tables.
     Asked(u64),
     /// All, by block.
     Known(Arc<DeadBlocks>),
@@ -36,7 +36,7 @@ enum Dead {
 
 type DeadBlocks = HashMap<u64, u128>;
 
-/// As many edges are looked for, each for itself, as take the time in which so many blocks are read one after the other.
+/// As many elements are looked for, each for itself, as take the time in which so many blocks are read one after the other.
 const BLOCKS_A_LOOK: u64 = 4;
 
 impl Clean {
@@ -85,21 +85,26 @@ impl<'t> Reader<'t> {
         block: u64,
         all_alive: bool,
     ) -> Result<(u128, Option<Block<'t>>)> {
-        let (mut said, mut layers) = (found.as_ref().map_or(0, |found| found.said), Vec::new());
-        for segment in segments.iter().rev() {
-            if said == u128::MAX {
-                break;
-            }
-            let here = segment.says(column, block)? & !said;
-            if here != 0
-                && let Some(chunk) = segment.chunk(column, block / BLOCKS)?
-            {
-                layers.extend(self.block_of(&chunk, column, block, here, all_alive)?);
-            }
-            said |= here;
-        }
-        let sealed = layers.into_iter().rev().fold(None, |under, layer: Block<'t>| layer.over(under));
+        let said = found.as_ref().map_or(0, |found| found.said);
+        let (said, sealed) = self.under(said, segments, column, block, all_alive)?;
         Ok((said, if let Some(found) = found { found.over(sealed) } else { sealed }))
+    }
+
+    /// What segments have of the slots of a block of which nothing newer speaks, and the slots of which anything does.
+    fn under(
+        &self,
+        said: u128,
+        segments: &'t [Arc<Segment>],
+        column: Column,
+        block: u64,
+        all_alive: bool,
+    ) -> Result<(u128, Option<Block<'t>>)> {
+        let Some((segment, older)) = segments.split_last().filter(|_| said != u128::MAX) else { return Ok((said, None)) };
+        let here = segment.says(column, block)? & !said;
+        let (all, under) = self.under(said | here, older, column, block, all_alive)?;
+        let chunk = if here != 0 { segment.chunk(column, block / BLOCKS)? } else { None };
+        let found = chunk.map_or(Ok(None), |chunk| self.block_of(&chunk, column, block, here, all_alive))?;
+        Ok((all, if let Some(found) = found { found.over(under) } else { under }))
     }
 
     /// The sealed cell at a place, of which the tables say nothing.
@@ -198,7 +203,10 @@ impl<'t> Reader<'t> {
         if self.is_clean(column)? {
             return Ok(0);
         }
-        self.block_bytes(column, block)?.map_or(Ok(0), Block::presence)
+        match self.all_dead(column, 1)? {
+            Some(known) => Ok(known.get(&block).copied().unwrap_or(0)),
+            None => self.block_bytes(column, block)?.map_or(Ok(0), Block::presence),
+        }
     }
 
     /// Calls `f` with those of the edges of a label, given by their places, that are alive.
@@ -213,7 +221,7 @@ impl<'t> Reader<'t> {
             (0..places.len()).for_each(f);
             return Ok(());
         }
-        let known = self.dead_edges(column, places.len() as u64)?;
+        let known = self.all_dead(column, places.len() as u64)?;
         for (at, place) in places.enumerate() {
             let (block, slot) = block_slot(place);
             let dead = match &known {
@@ -227,11 +235,11 @@ impl<'t> Reader<'t> {
         Ok(())
     }
 
-    /// All dead edges of a label, once so many have been asked for that reading all costs no more. Nothing before.
-    fn dead_edges(&self, column: Column, asked: u64) -> Result<Option<Arc<DeadBlocks>>> {
+    /// All dead elements of a label, once so many have been asked for that reading all costs no more. Nothing before.
+    fn all_dead(&self, column: Column, asked: u64) -> Result<Option<Arc<DeadBlocks>>> {
         let Some(clean) = self.clean else { return Ok(None) };
         let mut all = locked(&clean.dead);
-        let dead = all.entry(column.label).or_insert(Dead::Asked(0));
+        let dead = all.entry(column).or_insert(Dead::Asked(0));
         match dead {
             Dead::Known(known) => return Ok(Some(known.clone())),
             Dead::Asked(before) => *before += asked,
