@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use mangrove_graph::{Cell, ElementId, ElementKind, ExternalId, Value};
 use mangrove_snapshot::{OpenError, OpenOptions};
-use mangrove_testkit::suite::StoreUnderTest;
+use mangrove_testkit::suite::{Condensing, StoreUnderTest};
 use mangrove_testkit::{Oracle, compare, ledger};
 use support::StoreInDir;
 
@@ -75,6 +75,10 @@ fn readers_in_other_processes_see_whole_transactions() {
         let mut transaction = store.begin().unwrap();
         ledger::transaction(transaction.graph(), SEED, n).unwrap();
         transaction.commit().unwrap();
+        if n % 10 == 0 {
+            let how = [Condensing::Seal, Condensing::Seal, Condensing::Merge, Condensing::Compact][n as usize / 10 % 4];
+            store.condense(how, &|| false).unwrap();
+        }
         std::thread::sleep(Duration::from_millis(5));
     }
     for reader in readers {

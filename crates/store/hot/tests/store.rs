@@ -806,3 +806,65 @@ fn change_some_cells(encoding: Encoding) {
     hot.compact(Writer::this_thread(), Patience::ENDLESS).unwrap();
     is_right(&expected);
 }
+
+/// What a store has of 200 people, as text.
+fn all_of(hot: &Hot) -> mangrove_graph::Result<String> {
+    let view = hot.snapshot()?;
+    let (person, name) = (LabelId(0), KeyId(0));
+    let mut ids = Vec::new();
+    view.scan_vertices(&Scan::default(), &mut ScanCursor::default(), 1000, &mut ids)?;
+    let names = view.properties(Elements::Vertices(&ids), name)?;
+    let mut out = Adjacency::default();
+    view.neighbors(&ids, &hop(Direction::Out), &mut out)?;
+    view.neighbors(&ids, &hop(Direction::In), &mut out)?;
+    let found = view.search(person, name, &Predicate::eq("name 7"))?;
+    let mut named = Vec::new();
+    let wanted: Vec<_> = (0..200).map(ExternalId::Int).collect();
+    view.find_vertices(None, &wanted, &mut named)?;
+    let cells: Vec<_> = (0..names.len()).map(|at| names.cell(at)).collect();
+    Ok(format!("{ids:?} {cells:?} {:?} {:?} {found:?} {named:?}", out.neighbors, out.edges))
+}
+
+#[test]
+fn a_damaged_segment_is_never_read_as_data() {
+    const STEP: usize = 41;
+    let (dir, hot) = new_store();
+    let mut t = hot.begin().unwrap();
+    let Names { person, knows, name } = names(&mut t);
+    let ids = people(&mut t, person, 200);
+    let texts: ArrayRef = Arc::new((0..200).map(|at| Some(format!("name {}", at % 50))).collect::<StringArray>());
+    t.set_properties(Elements::Vertices(&ids), name, &PropertyColumn::Typed(texts)).unwrap();
+    t.create_index(person, name).unwrap();
+    let edges: Vec<_> = (0..200).map(|at| edge(ids[at], ids[at * 7 % 200])).collect();
+    t.add_edges(knows, &edges, &mut Vec::new()).unwrap();
+    t.commit().unwrap();
+    hot.compact(Writer::this_thread(), Patience::ENDLESS).unwrap();
+    let whole = all_of(&hot).unwrap();
+    drop(hot);
+    let segment = std::fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().path());
+    let segment = segment.into_iter().find(|path| path.extension().is_some_and(|of| of == "seg")).unwrap();
+    let bytes = std::fs::read(&segment).unwrap();
+    let mut refused = 0;
+    for at in (0..bytes.len()).step_by(STEP) {
+        let mut damaged = bytes.clone();
+        damaged[at] ^= 0x20;
+        // Another file: the old one may be mapped still.
+        std::fs::remove_file(&segment).unwrap();
+        std::fs::write(&segment, damaged).unwrap();
+        let opened = Hot::open(dir.path(), &HotOptions { read_only: true, ..HotOptions::default() });
+        let read = opened.and_then(|hot| {
+            assert!(!hot.check().is_ok_and(|report| report.is_clean()), "a check says nothing of byte {at}");
+            drop(hot);
+            all_of(&Hot::open(dir.path(), &HotOptions { read_only: true, ..HotOptions::default() })?)
+        });
+        match read {
+            Ok(read) => assert_eq!(read, whole, "byte {at}"), // it is of a part that was not asked for
+            Err(error) => {
+                assert!(matches!(error, GraphError::Corrupt(_)), "byte {at}: {error}");
+                assert!(error.to_string().contains(".seg"), "byte {at}: {error}");
+                refused += 1;
+            }
+        }
+    }
+    assert!(refused * STEP > bytes.len() / 2, "{refused}");
+}
