@@ -294,6 +294,13 @@ fn a_large_load_is_compressed_unless_told_otherwise() {
     place.mangrove(&["load", "found.mg", "-q", "large.csv", "--searchable", "thing.text"]).succeeded();
     assert_eq!(place.json("found.mg", part), ["9000"]);
     assert!(place.mangrove(&["stats", "found.mg"]).succeeded().stdout.contains("searchable"));
+    let all = ["load", "all.mg", "-q", "large.csv", "--searchable", "all", "--index", "thing.text"];
+    place.mangrove(&all).succeeded();
+    assert_eq!(place.json("all.mg", part), ["9000"]);
+    let stats = place.mangrove(&["stats", "all.mg"]).succeeded().stdout;
+    assert!(stats.contains("kept searchable") && stats.contains("(index on text)"), "{stats}");
+    place.mangrove(&["load", "none.mg", "-q", "large.csv", "--index", "text"]).failed(1, &["LABEL.KEY"]);
+    place.mangrove(&["load", "none.mg", "-q", "large.csv", "--index", "thing.txt"]).failed(1, &["text"]);
     place.mangrove(&["compact", "large.mg", "--encode", "thing.text=auto"]).succeeded();
     let table = place.mangrove(&["stats", "large.mg"]).succeeded().stdout;
     let has = |words: [&str; 2]| table.lines().any(|line| words.iter().all(|word| line.contains(word)));

@@ -868,3 +868,33 @@ fn a_damaged_segment_is_never_read_as_data() {
     }
     assert!(refused * STEP > bytes.len() / 2, "{refused}");
 }
+
+#[test]
+fn edges_of_several_segments_are_in_order_of_time_whoever_is_dead() {
+    let (_dir, hot) = new_store();
+    let mut t = hot.begin().unwrap();
+    let Names { person, knows, name } = names(&mut t);
+    t.declare_time(knows, name).unwrap();
+    let ids = people(&mut t, person, 2);
+    t.commit().unwrap();
+    let mut made = Vec::new();
+    for times in [[5, 6], [1, 2], [3, 7]] {
+        let mut t = hot.begin().unwrap();
+        let edges: Vec<_> = times.iter().map(|at| NewEdge { time: Some(*at), ..edge(ids[0], ids[1]) }).collect();
+        t.add_edges(knows, &edges, &mut made).unwrap();
+        t.commit().unwrap();
+        hot.seal(Writer::this_thread(), Patience::ENDLESS).unwrap();
+    }
+    let places = |hot: &Hot| {
+        let edges = followed(&hot.snapshot().unwrap(), ids[0], Direction::Out).edges;
+        edges.into_iter().map(|edge| made.iter().position(|id| *id == edge.id).unwrap()).collect::<Vec<_>>()
+    };
+    assert_eq!(places(&hot), [2, 3, 4, 0, 1, 5]);
+    for (gone, rest) in [(0, vec![2, 3, 4, 1, 5]), (3, vec![2, 4, 1, 5]), (5, vec![2, 4, 1])] {
+        let mut t = hot.begin().unwrap();
+        t.remove_edges(&[EdgeRef { id: made[gone], source: ids[0], target: ids[1] }]).unwrap();
+        t.commit().unwrap();
+        assert_eq!(places(&hot), rest);
+        assert_clean(&hot);
+    }
+}

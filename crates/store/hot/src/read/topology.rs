@@ -94,13 +94,9 @@ impl<'t> Reader<'t> {
             let outgoing = side.outgoing;
             let all_alive = self.is_clean(Column::dead(ElementKind::Edge, label))?;
             let (found, position) = side.lists(self, vertex, label)?;
-            if all_sealed && self.are_in_order(found, position, label)? {
-                for lists in found {
-                    match all_alive {
-                        true => gather.list(lists, position, vertex, label, outgoing),
-                        false => self.gather_living(lists, position, vertex, label, outgoing, gather)?,
-                    }
-                }
+            // Of the dead no time is known.
+            if all_sealed && all_alive && self.are_in_order(found, position, label)? {
+                found.iter().for_each(|lists| gather.list(lists, position, vertex, label, outgoing));
                 continue;
             }
             let (mut entries, mut runs) = (Vec::new(), vec![0]);
@@ -120,24 +116,6 @@ impl<'t> Reader<'t> {
             entries.iter().for_each(|entry| gather.entry(entry, vertex, label, side.outgoing));
         }
         Ok(())
-    }
-
-    /// Gathers the edges of a sealed list that are alive.
-    fn gather_living(
-        &self,
-        lists: &Lists<'t>,
-        position: usize,
-        vertex: VertexId,
-        label: LabelId,
-        outgoing: bool,
-        gather: &mut Gather<'_>,
-    ) -> Result<()> {
-        let list = lists.list(position);
-        let first = list.start;
-        self.each_living(label, list.map(|at| lists.edge(at)), |at| {
-            let entry = Entry { neighbor: lists.neighbor(first + at), time: None, edge: lists.edge(first + at) };
-            gather.entry(&entry, vertex, label, outgoing);
-        })
     }
 
     /// Whether lists one after the other are in order: by time if edges have one, else by age, as segments are.
