@@ -178,7 +178,7 @@ def test_a_load_is_compressed_on_request(empty, tmp_path):
     assert parts["born"]["form"] == "integers" and parts["(index on born)"]["bytes"] > 0
     assert empty.schema()["indexes"] == [("person", "born")]
     with pytest.raises(mg.LoadError, match="LABEL.KEY"):
-        empty.load([{"id": 1}], indexes=["born"])
+        empty.load(nodes={"person": [{"id": 1000}]}, indexes=["born"])
     assert empty.query("g.V(7).values('born')").one() == 1807
     empty.query("g.V(7).property('born', 5)")
     assert empty.query("g.V().values('born').sum()").one() == sum(range(1800, 2100)) - 1807 + 5
