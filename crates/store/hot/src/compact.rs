@@ -19,7 +19,7 @@ use crate::block::{Block, SLOTS, slots};
 use crate::catalog;
 use crate::fault::lmdb;
 use crate::key::Column;
-use crate::layers::{KINDS, Layers, NAME_CHUNKS, labels};
+use crate::layers::{KINDS, Layers, labels};
 use crate::read::{HotSnapshot, Reader};
 use crate::sealing::{self, Sealing};
 use crate::segment::Contents;
@@ -183,14 +183,7 @@ impl<'a> Work<'a> {
         };
         let contents = contents(&reader, own)?;
         let sealing = Sealing::create(self.shared.env.path(), number, contents.clone(), self.threads)?;
-        let layers = Layers {
-            reader,
-            segments,
-            tables: of.has_tables(),
-            contents,
-            cancelled: self.patience.cancelled,
-            name_chunks: NAME_CHUNKS,
-        };
+        let layers = Layers { reader, segments, tables: of.has_tables(), contents, cancelled: self.patience.cancelled };
         layers.write(sealing)?;
         Ok(layers.contents)
     }
@@ -287,8 +280,7 @@ impl HotTransaction {
         let ends = |kind, label| Ok(0..self.counter(kind, label)?.sealed);
         let contents = contents(&self.reader(), ends)?;
         let sealing = Sealing::create(directory, number, contents.clone(), sealing::threads())?;
-        Layers { reader: self.reader(), segments: &[], tables: true, contents, cancelled, name_chunks: NAME_CHUNKS }
-            .write(sealing)
+        Layers { reader: self.reader(), segments: &[], tables: true, contents, cancelled }.write(sealing)
     }
 
     /// Commits, and makes these segments all there are.

@@ -36,12 +36,10 @@ pub struct Layers<'t> {
     /// The places that will be the new segment's own.
     pub contents: Contents,
     pub cancelled: &'t dyn Fn() -> bool,
-    /// Chunks of names that are gathered at a time: [`NAME_CHUNKS`], or fewer in a test.
-    pub name_chunks: usize,
 }
 
 /// Chunks of names, of 65,536 about, that are held in memory at once.
-pub const NAME_CHUNKS: usize = 128;
+const NAME_CHUNKS: usize = if cfg!(test) { 1 } else { 128 };
 
 /// The labels of a kind.
 pub fn labels(reader: &Reader<'_>, kind: ElementKind) -> impl Iterator<Item = LabelId> + use<> {
@@ -203,12 +201,12 @@ impl<'t> Layers<'t> {
             return Ok(());
         }
         let bits = names::chunk_bits(total);
-        for first in (0..1u64 << bits).step_by(self.name_chunks) {
+        for first in (0..1u64 << bits).step_by(NAME_CHUNKS) {
             let mut found = Vec::new();
             for label in labels(&self.reader, kind) {
                 self.names_of(Column::external(kind, label), |name| {
                     let chunk = names::chunk_of(name.0, bits);
-                    found.extend((first..first + self.name_chunks as u64).contains(&chunk).then_some(name));
+                    found.extend((first..first + NAME_CHUNKS as u64).contains(&chunk).then_some(name));
                 })?;
             }
             sealing.names(kind, bits, found)?;
@@ -380,8 +378,7 @@ mod tests {
         let places = BTreeMap::from([((ElementKind::Vertex, label), 0..(NAMED as u64).next_multiple_of(SLOTS as u64))]);
         let contents = Contents::new(places);
         let sealing = Sealing::create(directory.path(), 1, contents.clone(), 0).expect("a file");
-        let layers =
-            Layers { reader: t.reader(), segments: &[], tables: true, contents, cancelled: &|| false, name_chunks: 1 };
+        let layers = Layers { reader: t.reader(), segments: &[], tables: true, contents, cancelled: &|| false };
         layers.write(sealing).expect("a segment");
         let segments = Segments::new(vec![Arc::new(Segment::open(directory.path(), 1).expect("a segment"))]);
         for (id, vertex) in ids.iter().flatten().zip(&made) {

@@ -14,10 +14,23 @@ use super::Reader;
 use crate::block::SLOTS;
 use crate::fault::lmdb;
 use crate::index::{self, Part};
-use crate::key::{Column, block_slot, vertex_at};
+use crate::key::{Column, block_slot, place, vertex_at};
 
 /// Entries of the table that are counted, at most.
 const COUNTED_MAX: usize = 1000;
+
+/// What is looked for by an index.
+struct Sought<'p> {
+    label: LabelId,
+    key: KeyId,
+    predicate: &'p Predicate,
+}
+
+impl Sought<'_> {
+    fn column(&self) -> Column {
+        Column::property(ElementKind::Vertex, self.label, self.key)
+    }
+}
 
 impl<'t> Reader<'t> {
     pub fn search(&self, label: LabelId, key: KeyId, predicate: &Predicate) -> Result<Option<Vec<VertexId>>> {
@@ -25,12 +38,11 @@ impl<'t> Reader<'t> {
             let is_text = self.finds_text(label, key, predicate);
             return is_text.then(|| self.search_text(label, key, predicate)).transpose();
         };
-        let mut places = Vec::new();
+        let (sought, mut places) = (Sought { label, key, predicate }, Vec::new());
         for part in parts.iter().filter(|part| part.from < part.to) {
-            let is_match = |place| self.has_match(label, key, place, predicate);
-            self.tabled(label, key, part, is_match, &mut places)?;
+            self.tabled(&sought, part, &mut places)?;
             for at in 0..self.segments.list().len() {
-                self.sealed(at, label, key, part, is_match, &mut places)?;
+                self.sealed(at, &sought, part, &mut places)?;
             }
         }
         places.sort_unstable();
@@ -72,17 +84,10 @@ impl<'t> Reader<'t> {
     }
 
     /// Appends the places that match by the table.
-    fn tabled(
-        &self,
-        label: LabelId,
-        key: KeyId,
-        part: &Part,
-        is_match: impl Fn(u64) -> Result<bool>,
-        found: &mut Vec<u64>,
-    ) -> Result<()> {
-        for entry in self.entries(label, key, part)? {
-            let place = crate::key::place(index::vertex_of(entry.map_err(lmdb)?.0)?.0);
-            if part.is_exact || is_match(place)? {
+    fn tabled(&self, sought: &Sought<'_>, part: &Part, found: &mut Vec<u64>) -> Result<()> {
+        for entry in self.entries(sought.label, sought.key, part)? {
+            let place = place(index::vertex_of(entry.map_err(lmdb)?.0)?.0);
+            if part.is_exact || self.has_match(sought, place)? {
                 found.push(place);
             }
         }
@@ -90,17 +95,9 @@ impl<'t> Reader<'t> {
     }
 
     /// Appends the places that match by the segment at `at`.
-    fn sealed(
-        &self,
-        at: usize,
-        label: LabelId,
-        key: KeyId,
-        part: &Part,
-        is_match: impl Fn(u64) -> Result<bool>,
-        found: &mut Vec<u64>,
-    ) -> Result<()> {
-        let (column, mut places) = (Column::property(ElementKind::Vertex, label, key), Vec::new());
-        self.segments.list()[at].places_with(label, key, &part.from, &part.to, &mut places)?;
+    fn sealed(&self, at: usize, sought: &Sought<'_>, part: &Part, found: &mut Vec<u64>) -> Result<()> {
+        let (column, mut places) = (sought.column(), Vec::new());
+        self.segments.list()[at].places_with(sought.label, sought.key, &part.from, &part.to, &mut places)?;
         if part.is_exact && at + 1 == self.segments.list().len() && self.is_unchanged(column)? {
             found.append(&mut places);
             return Ok(());
@@ -110,7 +107,7 @@ impl<'t> Reader<'t> {
             let standing = self.standing(at, column, places[0] / SLOTS as u64)?;
             for place in places {
                 let stands = part.is_exact && standing >> block_slot(*place).1 & 1 != 0;
-                if stands || is_match(*place)? {
+                if stands || self.has_match(sought, *place)? {
                     found.push(*place);
                 }
             }
@@ -132,8 +129,7 @@ impl<'t> Reader<'t> {
         Ok(!said & !self.dead(column.kind, column.label, block)?)
     }
 
-    fn has_match(&self, label: LabelId, key: KeyId, place: u64, predicate: &Predicate) -> Result<bool> {
-        let column = Column::property(ElementKind::Vertex, label, key);
-        Ok(self.cell_at(column, place)?.values().any(|value| predicate.matches(value)))
+    fn has_match(&self, sought: &Sought<'_>, place: u64) -> Result<bool> {
+        Ok(self.cell_at(sought.column(), place)?.values().any(|value| sought.predicate.matches(value)))
     }
 }
