@@ -80,6 +80,10 @@ fn degree(call: &Invocation<'_>) -> Result<Values, Failure> {
         _ => Direction::In,
     };
     let mut degrees = Vec::new();
-    call.graph.degrees(&[*vertex], &Hop { direction, labels: None, limit: None, wants: Wants::default() }, &mut degrees)?;
+    call.graph.degrees(
+        &[*vertex],
+        &Hop { direction, labels: None, filter: None, limit: None, wants: Wants::default() },
+        &mut degrees,
+    )?;
     Ok(Box::new(degrees.into_iter().map(|n| Ok(Value::Int64(n as i64)))))
 }

@@ -23,6 +23,7 @@ pub mod schema;
 pub mod time;
 pub mod value;
 pub mod view;
+pub mod window;
 
 pub use cell::{Cell, PropertyColumn, PropertyValue};
 pub use error::{GraphError, Result};

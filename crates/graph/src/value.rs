@@ -479,6 +479,15 @@ impl Value {
         }
     }
 
+    /// What edges are ordered by whose time this is: an integer as it is, a date or date-time in microseconds since 1970.
+    pub fn as_time(&self) -> Option<i64> {
+        match self {
+            Value::Date(date) => Some(i64::from(date.0).saturating_mul(86_400_000_000)),
+            Value::DateTime(time) => Some(time.micros()),
+            other => other.as_i64(),
+        }
+    }
+
     /// The nearest double of any number.
     pub fn as_f64(&self) -> Option<f64> {
         match self {

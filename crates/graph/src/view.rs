@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::id::{Direction, EdgeId, EdgeRef, ElementId, ElementKind, ExternalId, KeyId, LabelId, VertexId};
 use crate::predicate::Predicate;
 use crate::schema::{Cardinality, Encoding, Schema};
-use crate::value::ValueType;
+use crate::value::{Value, ValueType};
 
 /// Counts the optimiser and `stats` read.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -61,6 +61,8 @@ pub struct Hop {
     pub direction: Direction,
     /// Edge labels; `None` follows all. An empty list follows none.
     pub labels: Option<Vec<LabelId>>,
+    /// Only edges that have a matching value under the key. Where it is the time of their label, comparisons are halved to.
+    pub filter: Option<Filter>,
     /// At most so many edges of each vertex.
     pub limit: Option<usize>,
     /// Which of [`Adjacency`]'s vectors to fill.
@@ -138,7 +140,7 @@ pub trait GraphView {
     fn further_labels(&self, vertex: VertexId) -> Result<Vec<LabelId>>;
 
     /// Follows `hop` from every vertex of `from` and appends to `out` what it reaches. A vertex may stand in `from` more
-    /// than once. O(edges followed + log n per vertex).
+    /// than once. O(edges followed + log n per vertex); with a filter that is not on their time, of all edges.
     fn neighbors(&self, from: &[VertexId], hop: &Hop, out: &mut Adjacency) -> Result<()>;
 
     /// Appends the number of edges each vertex has of `hop` (its limit aside), without visiting them.
@@ -209,8 +211,9 @@ pub struct NewEdge {
     pub target: VertexId,
     /// An id of the user's own, unique among all edges.
     pub id: Option<ExternalId>,
-    /// Orders the edge among those of its vertex and label; only for edge labels declared with a time key.
-    pub time: Option<i64>,
+    /// Orders the edge among those of its vertex and label, and is its property under the label's time key from then on: an
+    /// integer, a date or a date-time. Only for edge labels declared with a time key.
+    pub time: Option<Value>,
 }
 
 /// A graph being changed: reads see the changes made so far. Nothing is kept unless the transaction it belongs to commits.
@@ -228,7 +231,8 @@ pub trait GraphWrite: GraphView {
     /// Adds edges of one label and appends their ids, in the order given.
     fn add_edges(&mut self, label: LabelId, edges: &[NewEdge], out: &mut Vec<EdgeId>) -> Result<()>;
 
-    /// Replaces what an element has under a key; edges take no [`Cell::Many`]. Keeps schema and indexes in step.
+    /// Replaces what an element has under a key; edges take no [`Cell::Many`]. Keeps schema and indexes in step. Fails if it would
+    /// change the time of an edge, which is its place among the others.
     fn set_cell(&mut self, element: ElementId, key: KeyId, cell: Cell) -> Result<()>;
 
     /// Sets one plain value each under `key` for a batch of elements of one kind; Arrow nulls and absent cells leave the

@@ -61,3 +61,46 @@ fn tables_of_format_3_over_segments_of_format_2() {
     let stats = db.stats().unwrap();
     assert_eq!((stats.segments.len(), stats.tables.iter().find(|table| table.name == "index").unwrap().entries), (1, 0));
 }
+
+/// Written with tables of format 4: person 0 knows others since 0, 10, … 390, compacted. Then, as could be done before times were their
+/// edges' properties alone, 30 became 395 and a new edge's 5 became 77, each where it stood; another came with 400, and 200 was removed.
+const TIMES_4: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/formats/times-4.mg");
+
+#[test]
+fn times_that_were_changed_while_edges_stayed_in_their_order() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("old.mg");
+    copy(Path::new(TIMES_4), &path);
+    let expected = [
+        ("gte(390)", "[395, 390, 400]"),
+        ("between(20, 50)", "[20, 40]"),
+        ("lt(20)", "[0, 10]"),
+        ("inside(70, 80)", "[77]"),
+        ("within(30, 395, 200)", "[395]"),
+        ("5", "[]"),
+    ];
+    let is_as_expected = |db: &Database| {
+        for (predicate, times) in &expected {
+            let edges = format!("g.V(0).outE('knows').has('since', {predicate})");
+            assert_eq!(one(db, &format!("{edges}.values('since').fold()")).to_string(), *times, "{edges}");
+            assert_eq!(one(db, &format!("{edges}.count()")), one(db, &format!("{edges}.fold().count(local)")), "{edges}");
+        }
+        assert_eq!(db.check().unwrap().violations, []);
+    };
+    let db = Database::open(&path).unwrap();
+    is_as_expected(&db);
+    for changed in [395, 77] {
+        let edge = format!("g.V(0).outE('knows').has('since', {changed})");
+        let changed = format!("{edge}.property('since', 1)");
+        let changed = db.query(&changed, &Parameters::new(), &QueryOptions::default()).and_then(|mut results| results.values());
+        assert!(changed.unwrap_err().to_string().contains("`since` is the time"));
+    }
+    one(&db, "g.V(0).addE('knows').to(__.V(1)).property('since', 35).count()");
+    one(&db, "g.V(0).outE('knows').has('since', 35).sideEffect(drop()).count()");
+    is_as_expected(&db);
+    db.compact().unwrap();
+    is_as_expected(&db);
+    one(&db, "g.V(0).outE('knows').has('since', within(395, 77)).sideEffect(drop()).count()");
+    assert_eq!(one(&db, "g.V(0).outE('knows').has('since', gt(380)).values('since').sum()"), Value::Int64(790));
+    assert_eq!(db.check().unwrap().violations, []);
+}

@@ -161,7 +161,7 @@ impl Work {
         self.now += 1;
         let n = self.vertices.len() as u64;
         let mut end = || self.vertices[draw(&mut self.random, n) as usize];
-        NewEdge { source: end(), target: end(), id: None, time: Some(self.now) }
+        NewEdge { source: end(), target: end(), id: None, time: Some(Value::Int64(self.now)) }
     }
 
     fn add_edges(&mut self, graph: &mut dyn GraphWrite, edges: &[NewEdge]) -> Result<()> {
@@ -240,7 +240,11 @@ fn skewed(random: &mut Random, n: u64) -> u64 {
 fn edges_of(graph: &dyn GraphView, vertex: VertexId) -> Result<Vec<EdgeRef>> {
     let wants = Wants { edges: true, ..Wants::default() };
     let mut found = Adjacency::default();
-    graph.neighbors(&[vertex], &Hop { direction: Direction::Out, labels: None, limit: None, wants }, &mut found)?;
+    graph.neighbors(
+        &[vertex],
+        &Hop { direction: Direction::Out, labels: None, filter: None, limit: None, wants },
+        &mut found,
+    )?;
     Ok(found.edges)
 }
 

@@ -154,7 +154,7 @@ impl<'g> Users<'g> {
     /// The edges out of a user, of one label or of all; of each label the latest last.
     fn out(&self, user: &ExternalId, label: Option<LabelId>, wants: Wants) -> Result<Adjacency> {
         let labels = Some(label.map_or_else(|| self.types.clone(), |label| vec![label]));
-        let hop = Hop { direction: Direction::Out, labels, limit: None, wants };
+        let hop = Hop { direction: Direction::Out, labels, filter: None, limit: None, wants };
         let mut found = Adjacency::default();
         self.view.neighbors(&[self.vertex(user)?], &hop, &mut found)?;
         Ok(found)
@@ -212,7 +212,13 @@ impl<'g> Users<'g> {
     }
 
     fn assoc_count(&self, list: &List) -> Result<usize> {
-        let hop = Hop { direction: Direction::Out, labels: Some(vec![list.label]), limit: None, wants: Wants::default() };
+        let hop = Hop {
+            direction: Direction::Out,
+            labels: Some(vec![list.label]),
+            filter: None,
+            limit: None,
+            wants: Wants::default(),
+        };
         let mut found = Vec::new();
         self.view.degrees(&[self.vertex(&list.user)?], &hop, &mut found)?;
         Ok(found[0] as usize)

@@ -9,7 +9,7 @@ use std::fmt::Debug;
 
 use mangrove_graph::{
     Adjacency, Cell, Comparison, Direction, EdgeRef, ElementId, ElementKind, Elements, ExternalId, Filter, GraphView, Hop,
-    IndexSchema, LabelId, LabelSchema, Predicate, PropertySchema, Scan, ScanCursor, TextTest, Value, VertexId, Wants,
+    IndexSchema, KeyId, LabelId, LabelSchema, Predicate, PropertySchema, Scan, ScanCursor, TextTest, Value, VertexId, Wants,
 };
 
 /// Compares two graphs completely, schema and indexes included.
@@ -88,7 +88,7 @@ pub fn hop(view: &dyn GraphView, from: &[VertexId], direction: Direction, labels
 }
 
 fn whole_hop(direction: Direction, labels: Option<Vec<LabelId>>, limit: Option<usize>) -> Hop {
-    Hop { direction, labels, limit, wants: Wants { rows: true, neighbors: true, edges: true } }
+    Hop { direction, labels, filter: None, limit, wants: Wants { rows: true, neighbors: true, edges: true } }
 }
 
 fn assert_equal<T: PartialEq + Debug>(what: &str, left: &T, right: &T) {
@@ -366,6 +366,49 @@ fn assert_hops_agree(view: &dyn GraphView, vertices: &[VertexId], edges: &[EdgeR
     let step = vertices.len() / 50 + 1;
     for vertex in vertices.iter().step_by(step) {
         assert_hops_of_one_agree(view, *vertex);
+    }
+    for (at, label) in view.schema().edge_labels.iter().enumerate() {
+        if let Some(key) = label.time.or(label.properties.first().map(|property| property.key)) {
+            let some: Vec<VertexId> = vertices.iter().step_by(step).copied().collect();
+            assert_filtered_hops_agree(view, &some, LabelId(at as u16), key);
+        }
+    }
+}
+
+/// Hops with a filter give those edges of hops without that match, and degrees count them.
+fn assert_filtered_hops_agree(view: &dyn GraphView, from: &[VertexId], label: LabelId, key: KeyId) {
+    let name = view.schema().key_name(key).to_string();
+    let mut predicates = telling_predicates(view, ElementKind::Edge, label, &name);
+    let windows: Vec<Predicate> =
+        predicates.iter().zip(predicates.iter().skip(5)).map(|(a, b)| Predicate::And(vec![a.clone(), b.clone()])).collect();
+    predicates.extend(windows);
+    for (direction, labels) in [(Direction::Out, Some(vec![label])), (Direction::Both, None)] {
+        let whole = hop(view, from, direction, labels.clone());
+        let cells = view.properties(Elements::Edges(&whole.edges), key).expect("properties");
+        for predicate in &predicates {
+            let filter = Filter { key, predicate: predicate.clone() };
+            let filtered = Hop { filter: Some(filter), ..whole_hop(direction, labels.clone(), None) };
+            let mut found = Adjacency::default();
+            view.neighbors(from, &filtered, &mut found).expect("neighbors");
+            let matching: Vec<usize> =
+                (0..whole.edges.len()).filter(|at| cells.cell(*at).values().any(|value| predicate.matches(value))).collect();
+            let edges: Vec<(u32, EdgeRef)> = matching.iter().map(|at| (whole.rows[*at], whole.edges[*at])).collect();
+            let met: Vec<(u32, EdgeRef)> = found.rows.iter().copied().zip(found.edges.iter().copied()).collect();
+            assert_eq!(met, edges, "{direction:?} edges whose {name} is {predicate}");
+            let mut degrees = Vec::new();
+            view.degrees(from, &filtered, &mut degrees).expect("degrees");
+            let counted: Vec<u64> =
+                (0..from.len()).map(|row| edges.iter().filter(|(of, _)| *of as usize == row).count() as u64).collect();
+            assert_eq!(degrees, counted, "how many {direction:?} edges have a {name} that is {predicate}");
+            let mut first = Adjacency::default();
+            view.neighbors(from, &Hop { limit: Some(2), ..filtered }, &mut first).expect("neighbors");
+            let mut taken = vec![0; from.len()];
+            let firsts = edges.iter().filter(|(row, _)| {
+                taken[*row as usize] += 1;
+                taken[*row as usize] <= 2
+            });
+            assert_eq!(first.edges, firsts.map(|(_, edge)| *edge).collect::<Vec<_>>(), "the first two of each vertex");
+        }
     }
 }
 

@@ -123,7 +123,7 @@ fn pay(graph: &mut dyn GraphWrite, names: &Names, opened: &[VertexId], n: u64, r
         let Some(from) = vertex(graph.as_view(), account(from_n, random.below(ACCOUNTS_EACH))) else { continue };
         let amount = random.below(50) as i64;
         let id = random.below(3).eq(&0).then(|| ExternalId::from(&*format!("payment {n} {at}")));
-        let edge = NewEdge { source: from, target: *to, id, time: Some((n * 10 + random.below(20)) as i64) };
+        let edge = NewEdge { source: from, target: *to, id, time: Some(Value::Int64((n * 10 + random.below(20)) as i64)) };
         let mut made = Vec::new();
         graph.add_edges(names.paid, &[edge], &mut made)?;
         graph.set_cell(ElementId::Edge(made[0]), names.total, Cell::One(amount.into()))?;

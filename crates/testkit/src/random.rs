@@ -13,9 +13,9 @@ use std::cell::{Cell as Counter, RefCell};
 use std::mem::discriminant;
 
 use mangrove_graph::{
-    Cardinality, Cell, Direction, EdgeRef, ElementId, ElementKind, Elements, Encoding, ExternalId, GraphError, GraphView,
-    GraphWrite, Hop, IdSpace, KeyId, NewEdge, PropertyColumn, PropertyValue, Result, Scan, Value, ValueType, VertexId,
-    Wants,
+    Cardinality, Cell, Date, DateTime, Direction, EdgeRef, ElementId, ElementKind, Elements, Encoding, ExternalId,
+    GraphError, GraphView, GraphWrite, Hop, IdSpace, KeyId, NewEdge, PropertyColumn, PropertyValue, Result, Scan, Value,
+    ValueType, VertexId, Wants,
 };
 
 use crate::compare::{assert_same, scan_edges, scan_vertices};
@@ -349,15 +349,32 @@ fn add_vertices(graph: &mut dyn GraphWrite, label: usize, ids: &[Option<External
 
 fn add_edges(graph: &mut dyn GraphWrite, label: usize, edges: &[OpEdge], alive: &Alive) -> Result<Vec<u64>> {
     let label = ensure_label(graph, ElementKind::Edge, label)?;
-    let timed = graph.schema().edge_labels[usize::from(label.0)].time.is_some();
+    let schema = &graph.schema().edge_labels[usize::from(label.0)];
+    let timed = schema.time.is_some();
+    let types = schema.time.and_then(|key| schema.property(key)).map(|property| property.types).unwrap_or_default();
+    // The first edge of a label says what its times are.
+    let instants = match types.iter().next() {
+        Some(_) => types.contains(ValueType::DateTime),
+        None => edges.first().and_then(|edge| edge.time).is_some_and(|time| time % 2 != 0),
+    };
     let new_edge = |edge: &OpEdge| {
         let (source, target) = (alive.vertex(edge.source)?, alive.vertex(edge.target)?);
-        Some(NewEdge { source, target, id: edge.id.clone(), time: edge.time.filter(|_| timed) })
+        Some(NewEdge { source, target, id: edge.id.clone(), time: edge.time.filter(|_| timed).map(|at| time(at, instants)) })
     };
     let edges: Vec<NewEdge> = edges.iter().filter_map(new_edge).collect();
     let mut made = Vec::new();
     graph.add_edges(label, &edges, &mut made)?;
     Ok(made.into_iter().map(|id| id.0).collect())
+}
+
+/// A time: of instants several within a microsecond, and of both now and then another type.
+fn time(at: i64, instants: bool) -> Value {
+    match (instants, at.rem_euclid(32)) {
+        (true, 5) => Value::Date(Date(at as i32 / 32)),
+        (true, _) => Value::DateTime(DateTime { seconds: 0, nanos: at.rem_euclid(64) as u32 * 300, offset_seconds: 0 }),
+        (false, 5) => Value::Int32(at as i32),
+        (false, _) => Value::Int64(at),
+    }
 }
 
 fn many_edges(count: u16, spread: u16, seed: u64) -> Vec<OpEdge> {
@@ -438,7 +455,11 @@ fn remove_edges_of(graph: &mut dyn GraphWrite, vertex: Option<VertexId>, keep: u
     let Some(vertex) = vertex else { return Ok(Vec::new()) };
     let wants = Wants { rows: false, neighbors: false, edges: true };
     let mut reached = mangrove_graph::Adjacency::default();
-    graph.neighbors(&[vertex], &Hop { direction: Direction::Both, labels: None, limit: None, wants }, &mut reached)?;
+    graph.neighbors(
+        &[vertex],
+        &Hop { direction: Direction::Both, labels: None, filter: None, limit: None, wants },
+        &mut reached,
+    )?;
     let gone: Vec<EdgeRef> =
         reached.edges.into_iter().enumerate().filter(|(at, _)| keep == 0 || at % keep > 0).map(|(_, edge)| edge).collect();
     graph.remove_edges(&gone).map(|()| gone.iter().map(|edge| edge.id.0).collect())

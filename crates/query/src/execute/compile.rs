@@ -12,7 +12,7 @@ use super::date::{AsDateOp, DateAddOp, DateDiffOp};
 use super::element::{ElementMapOp, ElementOp, PropertiesOp, PropertyMapOp, TokenStep, ValuesOp};
 use super::filter::*;
 use super::group::{GroupCountOp, GroupOp, GroupValueOp};
-use super::hop::{DegreeOp, EndOp, HopOp};
+use super::hop::{DegreeOp, EndOp, Followed, HopOp};
 use super::init::{CountScanOp, InjectOp, ScanOp};
 use super::list::ListOp;
 use super::map::{ConstantOp, FlatMapOp, IdentityOp, IndexOp, LocalOp, MapOp, SpreadOp};
@@ -229,11 +229,14 @@ fn compile(step: &Step, place: Place) -> Result<Box<dyn Op>> {
             };
             Box::new(CallOp::new(call.name.clone(), parameters, place.start))
         }
-        Step::Hop { direction, labels, to_edges, any_order, limit } => {
-            Box::new(HopOp::new(*direction, labels.clone(), *to_edges, *any_order, *limit))
+        Step::Hop { direction, labels, to_edges, filter, any_order, limit } => {
+            let followed = Followed::new(labels.clone(), filter.clone());
+            Box::new(HopOp::new(*direction, followed, *to_edges, *any_order, *limit))
         }
         Step::End(which) => mapping(EndOp(*which)),
-        Step::Degree { direction, labels } => mapping(DegreeOp::new(*direction, labels.clone())),
+        Step::Degree { direction, labels, filter } => {
+            mapping(DegreeOp::new(*direction, Followed::new(labels.clone(), filter.clone())))
+        }
         Step::Union(traversals) => {
             let branches = traversals
                 .iter()

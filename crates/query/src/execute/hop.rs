@@ -1,6 +1,6 @@
 //! Along edges: `out`, `inE`, `inV`, … and the counting of edges without visiting them.
 
-use mangrove_graph::{Adjacency, Direction, EdgeRef, Hop, Value, VertexId, Wants};
+use mangrove_graph::{Adjacency, Direction, EdgeRef, Filter, Hop, Predicate, Value, VertexId, Wants};
 
 use super::batch::{Batch, Items};
 use super::chain::{Input, MapBatch, Op};
@@ -13,9 +13,31 @@ use crate::plan::{EndOf, Name};
 const BATCH_TARGET: usize = 16_384;
 const FIRST_ROWS: usize = 64;
 
+/// Which edges are followed, by the names of the query.
+pub struct Followed {
+    labels: EdgeLabels,
+    filter: Option<(Name, Predicate)>,
+}
+
+impl Followed {
+    pub fn new(labels: Vec<Name>, filter: Option<(Name, Predicate)>) -> Self {
+        Self { labels: EdgeLabels::new(labels), filter }
+    }
+
+    /// Looks the names up in the schema, which may have grown.
+    fn look_up(&mut self, cx: &mut Context<'_, '_>, hop: &mut Hop) {
+        hop.labels = self.labels.ids(cx);
+        let Some((key, predicate)) = self.filter.as_ref().filter(|_| hop.filter.is_none()) else { return };
+        match cx.view().schema().key(key) {
+            Some(key) => hop.filter = Some(Filter { key, predicate: predicate.clone() }),
+            None => hop.labels = Some(Vec::new()), // no edge has it
+        }
+    }
+}
+
 pub struct HopOp {
     hop: Hop,
-    labels: EdgeLabels,
+    followed: Followed,
     to_edges: bool,
     /// Rows may be followed in the order their vertices are stored.
     any_order: bool,
@@ -27,11 +49,12 @@ pub struct HopOp {
 }
 
 impl HopOp {
-    pub fn new(direction: Direction, labels: Vec<Name>, to_edges: bool, any_order: bool, limit: Option<u64>) -> Self {
+    pub fn new(direction: Direction, followed: Followed, to_edges: bool, any_order: bool, limit: Option<u64>) -> Self {
+        let limit = limit.and_then(|limit| usize::try_from(limit).ok());
         let wants = Wants { rows: true, neighbors: !to_edges, edges: to_edges };
         Self {
-            hop: Hop { direction, labels: None, limit: limit.and_then(|limit| usize::try_from(limit).ok()), wants },
-            labels: EdgeLabels::new(labels),
+            hop: Hop { direction, labels: None, filter: None, limit, wants },
+            followed,
             to_edges,
             any_order,
             pending: None,
@@ -82,7 +105,7 @@ impl Op for HopOp {
                     Some(batch) => {
                         let batch = if self.any_order { as_stored(batch) } else { batch };
                         self.at = 0;
-                        self.hop.labels = self.labels.ids(cx);
+                        self.followed.look_up(cx, &mut self.hop);
                         batch
                     }
                     None => return Ok(None),
@@ -186,18 +209,18 @@ fn other_end(batch: &Batch, row: usize, edge: &EdgeRef) -> Result<VertexId> {
 /// headers tell.
 pub struct DegreeOp {
     hop: Hop,
-    labels: EdgeLabels,
+    followed: Followed,
 }
 
 impl DegreeOp {
-    pub fn new(direction: Direction, labels: Vec<Name>) -> Self {
-        Self { hop: Hop { direction, labels: None, limit: None, wants: Wants::default() }, labels: EdgeLabels::new(labels) }
+    pub fn new(direction: Direction, followed: Followed) -> Self {
+        Self { hop: Hop { direction, labels: None, filter: None, limit: None, wants: Wants::default() }, followed }
     }
 }
 
 impl MapBatch for DegreeOp {
     fn map(&mut self, cx: &mut Context<'_, '_>, mut batch: Batch) -> Result<Batch> {
-        self.hop.labels = self.labels.ids(cx);
+        self.followed.look_up(cx, &mut self.hop);
         let ids = vertices_of(&batch, 0..batch.len(), "a hop along edges")?;
         let mut degrees = Vec::with_capacity(ids.len());
         cx.view().degrees(&ids, &self.hop, &mut degrees)?;

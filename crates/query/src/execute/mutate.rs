@@ -146,29 +146,33 @@ pub fn create_edge(
     source: VertexId,
     target: VertexId,
     id: Option<&Value>,
-    properties: Vec<PropertyToSet>,
+    mut properties: Vec<PropertyToSet>,
 ) -> Result<EdgeRef> {
     let id = id.map(external_id).transpose()?;
     let graph = cx.write()?;
     let label = graph.ensure_label(ElementKind::Edge, label)?;
     let schema = graph.schema();
-    let time_key = schema.label_schema(ElementKind::Edge, label).and_then(|l| l.time).map(|key| schema.key_name(key));
-    let time = time_key.and_then(|key| properties.iter().find(|p| p.key == key)).and_then(|p| time_of(&p.value));
+    let time_key =
+        schema.label_schema(ElementKind::Edge, label).and_then(|l| l.time).map(|key| schema.key_name(key).to_string());
+    // The edge is made with its time: of several values the last.
+    let time = time_key.and_then(|key| Some((properties.iter().rposition(|p| *p.key == key)?, key)));
+    let time = time.map(|(at, key)| {
+        let last = properties.remove(at);
+        properties.retain(|property| *property.key != key);
+        last
+    });
+    let mut new = NewEdge { source, target, id, time: None };
+    match time {
+        Some(time) if time.value.as_time().is_some() => new.time = Some(time.value),
+        other => properties.extend(other),
+    }
     let mut made = Vec::with_capacity(1);
-    graph.add_edges(label, &[NewEdge { source, target, id, time }], &mut made)?;
+    graph.add_edges(label, &[new], &mut made)?;
     let edge = EdgeRef { id: made[0], source, target };
     for property in properties {
         set_edge_property(cx, edge, &property.key, property.value)?;
     }
     Ok(edge)
-}
-
-fn time_of(value: &Value) -> Option<i64> {
-    match value {
-        Value::DateTime(t) => Some(t.micros()),
-        Value::Date(d) => Some(i64::from(d.0)),
-        other => other.as_i64(),
-    }
 }
 
 pub fn set_edge_property(cx: &mut Context<'_, '_>, edge: EdgeRef, key: &str, value: Value) -> Result<()> {

@@ -25,16 +25,17 @@ fn rewrite(traversal: &mut Traversal, _: Place, cx: &RuleContext<'_>) {
 
 fn adjacent(traversal: &Traversal, at: usize) -> Option<Step> {
     let (edge, end) = (&traversal.steps[at], &traversal.steps[at + 1]);
-    let Step::Hop { direction, labels, to_edges: true, any_order, limit: None } = &edge.step else { return None };
-    let (direction, labels, any_order) = (*direction, labels.clone(), *any_order);
-    let hop = Step::Hop { direction, labels, to_edges: false, any_order, limit: None };
+    let Step::Hop { direction, to_edges: true, limit: None, .. } = edge.step else { return None };
     if !edge.labels.is_empty() {
         return None;
     }
-    match (direction, &end.step) {
-        (Direction::Out, Step::End(EndOf::In)) | (Direction::In, Step::End(EndOf::Out)) | (_, Step::End(EndOf::Other)) => {
-            Some(hop)
-        }
-        _ => None,
+    let is_other_end = matches!(
+        (direction, &end.step),
+        (Direction::Out, Step::End(EndOf::In)) | (Direction::In, Step::End(EndOf::Out)) | (_, Step::End(EndOf::Other))
+    );
+    let mut hop = edge.step.clone();
+    if let Step::Hop { to_edges, .. } = &mut hop {
+        *to_edges = false;
     }
+    is_other_end.then_some(hop)
 }

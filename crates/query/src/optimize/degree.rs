@@ -13,8 +13,8 @@ fn rewrite(traversal: &mut Traversal, _: Place, _: &RuleContext<'_>) {
     for at in 1..traversal.steps.len() {
         let counted = matches!(traversal.steps[at].step, Step::Reduce { reduction: Reduction::Count, scope: Scope::Global });
         let hop = &mut traversal.steps[at - 1];
-        if let (true, true, Step::Hop { direction, labels, .. }) = (counted, hop.labels.is_empty(), &hop.step) {
-            hop.step = Step::Degree { direction: *direction, labels: labels.clone() };
+        if let (true, true, Step::Hop { direction, labels, filter, .. }) = (counted, hop.labels.is_empty(), &hop.step) {
+            hop.step = Step::Degree { direction: *direction, labels: labels.clone(), filter: filter.clone() };
         }
     }
     for node in &mut traversal.steps {
@@ -29,9 +29,9 @@ fn rewrite(traversal: &mut Traversal, _: Place, _: &RuleContext<'_>) {
 /// Of a child that is asked whether it gives anything: whether there is an edge, the number of edges tells.
 fn ask_whether(child: &mut Traversal) {
     if let Some(last) = child.steps.last_mut()
-        && let Step::Hop { direction, labels, .. } = &last.step
+        && let Step::Hop { direction, labels, filter, .. } = &last.step
         && last.labels.is_empty()
     {
-        last.step = Step::Degree { direction: *direction, labels: labels.clone() };
+        last.step = Step::Degree { direction: *direction, labels: labels.clone(), filter: filter.clone() };
     }
 }

@@ -11,6 +11,7 @@ mod combine_filters;
 mod count;
 mod dedup;
 mod degree;
+mod edge_filters;
 mod explain;
 mod limit;
 mod reorder_filters;
@@ -68,12 +69,13 @@ pub enum Place {
     Child,
 }
 
-pub const RULES: [Rule; 14] = [
+pub const RULES: [Rule; 15] = [
     switches::PATHS,
     switches::INDEX,
     combine_filters::RULE,
     reorder_filters::RULE,
     scan_filters::RULE,
+    edge_filters::RULE,
     adjacency::RULE,
     count::RULE,
     degree::RULE,

@@ -48,8 +48,9 @@ impl Estimator<'_> {
                 rows * filters.iter().fold(found, |found, (_, predicate)| found * selectivity(predicate))
             }
             Step::Inject(values) => rows + values.len() as f64,
-            Step::Hop { direction, labels, .. } | Step::Degree { direction, labels } => {
-                rows * self.degree(*direction, labels)
+            Step::Hop { direction, labels, filter, .. } | Step::Degree { direction, labels, filter } => {
+                let passing = filter.as_ref().map_or(1.0, |(_, predicate)| selectivity(predicate));
+                rows * self.degree(*direction, labels) * passing
             }
             Step::End(EndOf::Both) => rows * 2.0,
             Step::Has(tests) => tests.iter().fold(rows, |rows, test| rows * selectivity(&test.predicate)),

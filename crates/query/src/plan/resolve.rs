@@ -113,19 +113,13 @@ impl Resolver<'_> {
                     "in" => Direction::In,
                     _ => Direction::Both,
                 };
-                Step::Hop {
-                    direction,
-                    labels: self.names(args)?,
-                    to_edges: name.ends_with('E'),
-                    any_order: false,
-                    limit: None,
-                }
+                Step::hop(direction, self.names(args)?, name.ends_with('E'))
             }
             "to" | "toE" => {
                 let (first, rest) = args.split_first().ok_or_else(|| arity(call, "a direction and labels"))?;
                 let direction = constant(first, "Direction").and_then(argument::direction);
                 let direction = direction.ok_or_else(|| arity(call, "a direction and labels"))?;
-                Step::Hop { direction, labels: self.names(rest)?, to_edges: name == "toE", any_order: false, limit: None }
+                Step::hop(direction, self.names(rest)?, name == "toE")
             }
             "outV" => Step::End(EndOf::Out),
             "inV" => Step::End(EndOf::In),

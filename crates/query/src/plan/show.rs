@@ -51,13 +51,15 @@ fn write_title(f: &mut fmt::Formatter<'_>, step: &Step) -> fmt::Result {
             write_scan(f, "Scan", *kind, ids.as_deref(), labels.as_deref(), filters)?;
         }
         Step::CountScan { kind, labels, filters } => write_scan(f, "CountScan", *kind, None, labels.as_deref(), filters)?,
-        Step::Hop { direction, labels, to_edges, any_order, limit } => {
+        Step::Hop { direction, labels, to_edges, filter, any_order, limit } => {
             let to = if *to_edges { "edges" } else { "vertices" };
             let order = if *any_order { ", any order" } else { "" };
             let limit = limit.map(|limit| format!(", at most {limit} each")).unwrap_or_default();
-            write!(f, "Hop({direction:?}, {to}{}{order}{limit})", listed(labels))?;
+            write!(f, "Hop({direction:?}, {to}{}{}{order}{limit})", listed(labels), filtered(filter))?;
         }
-        Step::Degree { direction, labels } => write!(f, "Degree({direction:?}{})", listed(labels))?,
+        Step::Degree { direction, labels, filter } => {
+            write!(f, "Degree({direction:?}{}{})", listed(labels), filtered(filter))?;
+        }
         Step::Has(tests) => {
             f.write_str("Has(")?;
             for (at, test) in tests.iter().enumerate() {
@@ -97,6 +99,10 @@ fn write_title(f: &mut fmt::Formatter<'_>, step: &Step) -> fmt::Result {
         }
     }
     Ok(())
+}
+
+fn filtered(filter: &Option<(Name, Predicate)>) -> String {
+    filter.as_ref().map(|(key, predicate)| format!(", {key} {predicate}")).unwrap_or_default()
 }
 
 /// Takes what is written up to the end of the first word, and then no more.

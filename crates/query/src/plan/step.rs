@@ -311,6 +311,8 @@ pub enum Step {
         /// Empty follows all.
         labels: Vec<Name>,
         to_edges: bool,
+        /// Only edges of which a property matches; set by the optimiser.
+        filter: Option<(Name, Predicate)>,
         /// Nobody can tell in which order it is done; set by the optimiser.
         any_order: bool,
         /// More edges of a vertex than so many are of no use; set by the optimiser.
@@ -321,6 +323,7 @@ pub enum Step {
     Degree {
         direction: Direction,
         labels: Vec<Name>,
+        filter: Option<(Name, Predicate)>,
     },
 
     // ---- filters
@@ -646,6 +649,10 @@ pub enum MathOp {
 }
 
 impl Step {
+    pub fn hop(direction: Direction, labels: Vec<Name>, to_edges: bool) -> Self {
+        Step::Hop { direction, labels, to_edges, filter: None, any_order: false, limit: None }
+    }
+
     /// Whether the step changes the graph.
     pub fn mutates(&self) -> bool {
         matches!(

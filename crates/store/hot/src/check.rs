@@ -440,10 +440,8 @@ impl<'t> Check<'t> {
             None => {}
         }
         if entry.time.is_some() {
-            let cell = self.reader.cell_at(Column::time(at.label), place(id.0));
-            let cell = self.noting("columns", &id, cell)?.unwrap_or_default();
-            let time = cell.values().next().and_then(|value| value.as_i64()).unwrap_or(i64::MIN);
-            if entry.time != Some(time) {
+            let time = self.reader.time_of(at.label, place(id.0));
+            if let Some(time) = self.noting("columns", &id, time)?.filter(|time| entry.time != Some(*time)) {
                 self.violation(name, format!("{id:?} stands at {:?}, but its time is {time}", entry.time));
             }
         }

@@ -292,24 +292,6 @@ impl Rows for IdRows<'_> {
     }
 }
 
-/// Integers of one type as rows; `None` has no cell.
-pub struct CountRows<'a>(pub &'a [Option<i64>]);
-
-impl Rows for CountRows<'_> {
-    fn encode(&self, rows: Range<usize>, slot: usize, out: &mut Vec<u8>) -> FarCells {
-        let present = bits(self.0[rows.clone()].iter().map(Option::is_some));
-        if present != 0 {
-            header(out, ValueType::Int64 as u8, present << slot, 0);
-            counts(out, self.0[rows].iter().flatten().copied());
-        }
-        Vec::new()
-    }
-
-    fn cell(&self, row: usize) -> Cell {
-        self.0[row].map_or(Cell::Absent, |i| Cell::One(Value::Int64(i)))
-    }
-}
-
 /// Appends what a block begins with that speaks of these slots: nothing if of all.
 pub fn said(out: &mut Vec<u8>, slots: u128) {
     if slots != u128::MAX {

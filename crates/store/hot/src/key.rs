@@ -41,7 +41,7 @@ impl Column {
         Self { kind: ElementKind::Edge, label, number: 2 }
     }
 
-    /// Times of edges.
+    /// Times of edges, of databases of before they were properties alone.
     pub fn time(label: LabelId) -> Self {
         Self { kind: ElementKind::Edge, label, number: 3 }
     }

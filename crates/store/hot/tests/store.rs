@@ -50,7 +50,7 @@ fn edge(source: VertexId, target: VertexId) -> NewEdge {
 
 fn hop(direction: Direction) -> Hop {
     let wants = Wants { neighbors: true, edges: true, rows: false };
-    Hop { direction, labels: None, limit: None, wants }
+    Hop { direction, labels: None, filter: None, limit: None, wants }
 }
 
 fn followed(view: &dyn GraphView, from: VertexId, direction: Direction) -> Adjacency {
@@ -148,7 +148,8 @@ fn edges_with_a_time_stand_in_its_order_however_they_come() {
                 (time % 11 != 0).then_some(time % 200 - 100)
             })
             .collect();
-        let new: Vec<NewEdge> = times.iter().map(|time| NewEdge { time: *time, ..edge(ids[0], ids[1]) }).collect();
+        let new: Vec<NewEdge> =
+            times.iter().map(|time| NewEdge { time: time.map(Value::Int64), ..edge(ids[0], ids[1]) }).collect();
         let mut edges = Vec::new();
         t.add_edges(knows, &new, &mut edges).unwrap();
         expected.extend(times.into_iter().zip(edges));
@@ -488,8 +489,10 @@ fn edges_of_several_segments_are_in_the_order_of_their_times() {
     t.commit().unwrap();
     let add = |times: &[i64]| {
         let mut t = hot.begin().unwrap();
-        let edges: Vec<_> =
-            times.iter().map(|time| NewEdge { time: Some(*time), ..edge(ids[0], ids[*time as usize]) }).collect();
+        let edges: Vec<_> = times
+            .iter()
+            .map(|time| NewEdge { time: Some(Value::Int64(*time)), ..edge(ids[0], ids[*time as usize]) })
+            .collect();
         t.add_edges(knows, &edges, &mut Vec::new()).unwrap();
         t.commit().unwrap();
     };
@@ -629,7 +632,7 @@ fn a_time_can_be_declared_over_what_was_left_of_sealed_edges() {
     t.remove_edges(&all.collect::<Vec<_>>()).unwrap();
     t.declare_time(knows, at).unwrap();
     let mut made = Vec::new();
-    let timed = |time| NewEdge { time: Some(time), ..edge(ids[0], ids[time as usize]) };
+    let timed = |time| NewEdge { time: Some(Value::Int64(time)), ..edge(ids[0], ids[time as usize]) };
     t.add_edges(knows, &[timed(9), timed(4), timed(6)], &mut made).unwrap();
     t.commit().unwrap();
     let order = || followed(&hot.snapshot().unwrap(), ids[0], Direction::Out).neighbors;
@@ -880,7 +883,8 @@ fn edges_of_several_segments_are_in_order_of_time_whoever_is_dead() {
     let mut made = Vec::new();
     for times in [[5, 6], [1, 2], [3, 7]] {
         let mut t = hot.begin().unwrap();
-        let edges: Vec<_> = times.iter().map(|at| NewEdge { time: Some(*at), ..edge(ids[0], ids[1]) }).collect();
+        let edges: Vec<_> =
+            times.iter().map(|at| NewEdge { time: Some(Value::Int64(*at)), ..edge(ids[0], ids[1]) }).collect();
         t.add_edges(knows, &edges, &mut made).unwrap();
         t.commit().unwrap();
         hot.seal(Writer::this_thread(), Patience::ENDLESS).unwrap();

@@ -36,6 +36,9 @@ pub struct EdgeBatch {
     pub sources: Vec<VertexId>,
     pub targets: Vec<VertexId>,
     pub ids: Option<Vec<Option<ExternalId>>>,
+    /// The key of their times, if the label has one.
+    pub time_key: Option<KeyId>,
+    /// By what they are ordered; the value itself is in a column, unless it is this integer.
     pub times: Option<Vec<Option<i64>>>,
     pub columns: Vec<(KeyId, Values)>,
 }
@@ -47,6 +50,7 @@ pub struct Run {
     targets: Vec<VertexId>,
     /// As long as the run once any edge has one.
     ids: Vec<Option<ExternalId>>,
+    time_key: Option<KeyId>,
     times: Vec<Option<i64>>,
     columns: Vec<RunColumn>,
     bytes: usize,
@@ -76,6 +80,7 @@ impl Run {
             self.ids.resize(start, None);
             self.ids.extend(ids);
         }
+        self.time_key = self.time_key.or(batch.time_key);
         if let Some(times) = batch.times {
             self.times.resize(start, None);
             self.times.extend(times);
@@ -102,7 +107,9 @@ impl Run {
         run.ids.resize(if run.ids.is_empty() { 0 } else { count }, None);
         run.times.resize(if run.times.is_empty() { 0 } else { count }, None);
         let order = run.order();
-        let edges = run.new_edges(&order);
+        let (times, columns) = run.columns.drain(..).partition(|column| Some(column.key) == run.time_key);
+        run.columns = columns;
+        let edges = run.new_edges(order.as_deref(), times);
         (run.sources, run.targets, run.ids, run.times) = Default::default();
         let mut added = Vec::with_capacity(count);
         graph.add_edges(label, &edges, &mut added)?;
@@ -137,17 +144,21 @@ impl Run {
         Some(keys.into_iter().map(|(_, _, row)| row).collect())
     }
 
-    fn new_edges(&mut self, order: &Option<Vec<u32>>) -> Vec<NewEdge> {
-        let edge = |row: usize| NewEdge {
-            source: self.sources[row],
-            target: self.targets[row],
-            id: self.ids.get_mut(row).and_then(Option::take),
-            time: self.times.get(row).copied().flatten(),
+    /// The edges in the order of writing; `times` has those that are no integers.
+    fn new_edges(&mut self, order: Option<&[u32]>, times: Vec<RunColumn>) -> Vec<NewEdge> {
+        let count = self.sources.len();
+        let times: Vec<PropertyColumn> = times.into_iter().flat_map(|column| column.in_order(count, order)).collect();
+        let edge = |at: usize| {
+            let row = order.map_or(at, |order| order[at] as usize);
+            let time = times.iter().find_map(|column| column.cell(at).values().next().cloned());
+            NewEdge {
+                source: self.sources[row],
+                target: self.targets[row],
+                id: self.ids.get_mut(row).and_then(Option::take),
+                time: time.or_else(|| self.times.get(row).copied().flatten().map(Value::Int64)),
+            }
         };
-        match order {
-            Some(order) => order.iter().map(|row| *row as usize).map(edge).collect(),
-            None => (0..self.sources.len()).map(edge).collect(),
-        }
+        (0..count).map(edge).collect()
     }
 }
 

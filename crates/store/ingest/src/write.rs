@@ -294,14 +294,14 @@ impl<'g> Writer<'g> {
         let rows = rows.without(&dropped);
         let time_key = self.time_key(label, &rows)?;
         let Rows { body: Body::Edges { ids, .. }, columns, places, count, .. } = rows else { unreachable!("rows of edges") };
-        let mut batch = EdgeBatch { sources, targets, ids, times: None, columns: Vec::new() };
+        let mut batch = EdgeBatch { sources, targets, ids, time_key, times: None, columns: Vec::new() };
         for column in columns {
             let key = self.key(&column.name)?;
             self.retyping.saw(ElementKind::Edge, label, key, &column, &places.file);
             self.report.properties += column.values.present();
             if Some(key) == time_key {
                 batch.times = Some(times_of(&column, &places)?);
-                // The store keeps an integer time as the property it is.
+                // An integer says all of the time it is.
                 if matches!(&column.values, Values::Typed(array) if *array.data_type() == DataType::Int64) {
                     continue;
                 }

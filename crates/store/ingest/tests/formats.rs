@@ -304,7 +304,7 @@ fn the_time_of_edges_comes_back_from_csv() {
     graph.declare_time(paid, at).unwrap();
     let mut v = Vec::new();
     graph.add_vertices(label, &[Some(1.into()), Some(2.into())], &mut v).unwrap();
-    let edge = |time| NewEdge { source: v[0], target: v[1], id: None, time: Some(time) };
+    let edge = |time| NewEdge { source: v[0], target: v[1], id: None, time: Some(Value::Int64(time)) };
     graph.add_edges(paid, &[edge(30), edge(10), edge(20)], &mut Vec::new()).unwrap();
     let back = round_trip(&graph, ExportFormat::Csv, IdSpace::Graph);
     compare::assert_same_content(&graph, &back);
@@ -351,7 +351,8 @@ fn random_graph() -> impl Strategy<Value = Oracle> {
             let label = graph.ensure_label(ElementKind::Edge, ["knows", "at; from"][label]).unwrap();
             let _ = graph.declare_time(label, at); // fails for all but the first
             let id = Some(ExternalId::Int(1000 + n as i64));
-            let new = NewEdge { source: *source.get(&made), target: *target.get(&made), id, time: Some(n as i64) };
+            let new =
+                NewEdge { source: *source.get(&made), target: *target.get(&made), id, time: Some(Value::Int64(n as i64)) };
             let mut ids = Vec::new();
             graph.add_edges(label, &[new], &mut ids).unwrap();
             if let Some((key, value)) = property {

@@ -160,6 +160,13 @@ impl Oracle {
             for (label, _, id) in places {
                 if hop.labels.as_ref().is_none_or(|labels| labels.contains(label)) {
                     let edge = self.edge_ref(*id).expect("invariant 2");
+                    if !hop
+                        .filter
+                        .as_ref()
+                        .is_none_or(|filter| self.passes(ElementId::Edge(*id), std::slice::from_ref(filter)))
+                    {
+                        continue;
+                    }
                     reached.push((edge, other_end(&edge)));
                 }
             }

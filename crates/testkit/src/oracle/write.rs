@@ -76,6 +76,7 @@ impl GraphWrite for Oracle {
         let cell = Cell::from_entries(cell.into_entries());
         self.element_exists(element)?;
         self.cell_fits(element, key, &cell)?;
+        self.keeps_its_time(element, key, &cell)?;
         self.store(element, key, cell);
         Ok(())
     }
@@ -91,6 +92,7 @@ impl GraphWrite for Oracle {
         for (element, cell) in &cells {
             self.element_exists(*element)?;
             self.cell_fits(*element, key, cell)?;
+            self.keeps_its_time(*element, key, cell)?;
         }
         for (element, cell) in cells {
             self.store(element, key, cell);
@@ -216,10 +218,26 @@ impl Oracle {
     }
 
     fn time_fits(&self, label: LabelId, edge: &NewEdge) -> Result<()> {
-        let timed = self.schema.edge_labels[usize::from(label.0)].time.is_some();
-        if edge.time.is_some() && !timed {
-            let name = self.schema.label_name(ElementKind::Edge, label);
-            return Err(GraphError::Invalid(format!("edges of {name} have no time: declare its key first")));
+        let schema = &self.schema.edge_labels[usize::from(label.0)];
+        let Some(time) = &edge.time else { return Ok(()) };
+        let Some(key) = schema.time else {
+            return Err(GraphError::Invalid(format!("edges of {} have no time: declare its key first", schema.name)));
+        };
+        if time.as_time().is_none() {
+            return Err(GraphError::Invalid("a time is an integer, a date or a date-time".into()));
+        }
+        let Some(property) = schema.property(key) else { return Ok(()) };
+        let cell = Cell::One(time.clone());
+        self.keeps_to(ElementKind::Edge, label, property, &cell, property.declared.is_some())
+    }
+
+    /// The time of an edge is its place among the others, and stays.
+    fn keeps_its_time(&self, element: ElementId, key: KeyId, cell: &Cell) -> Result<()> {
+        let ElementId::Edge(id) = element else { return Ok(()) };
+        let is_time = self.schema.edge_labels[usize::from(id.label().0)].time == Some(key);
+        let time = cell.values().next().and_then(Value::as_time).unwrap_or(i64::MIN);
+        if is_time && self.edges[&id].time != Some(time) {
+            return Err(GraphError::Invalid("the time of an edge stays".into()));
         }
         Ok(())
     }
@@ -307,7 +325,7 @@ impl Oracle {
         let schema = self.label_mut(ElementKind::Edge, label);
         schema.ends.insert((edge.source.label(), edge.target.label()));
         let time_key = schema.time;
-        let time = time_key.map(|_| edge.time.unwrap_or(i64::MIN));
+        let time = time_key.map(|_| edge.time.as_ref().and_then(Value::as_time).unwrap_or(i64::MIN));
         let (source, target, external) = (edge.source, edge.target, edge.id.clone());
         self.edges.insert(id, Edge { source, target, external, time, cells: BTreeMap::new() });
         self.vertices.get_mut(&source).expect("checked").out.insert((label, time, id));
@@ -315,18 +333,10 @@ impl Oracle {
         if let Some(external) = &edge.id {
             self.edge_names.insert(external.clone(), id);
         }
-        if let (Some(key), Some(time)) = (time_key, edge.time) {
-            self.store_time(id, key, time);
+        if let (Some(key), Some(time)) = (time_key, &edge.time) {
+            self.store(ElementId::Edge(id), key, Cell::One(time.clone()));
         }
         id
-    }
-
-    /// Enters a time as the property it is, unless another type is declared for it.
-    fn store_time(&mut self, edge: EdgeId, key: KeyId, time: i64) {
-        let declared = self.schema.edge_labels[usize::from(edge.label().0)].property(key).and_then(|p| p.declared);
-        if declared.is_none_or(|declared| declared == ValueType::Int64) {
-            self.store(ElementId::Edge(edge), key, Cell::One(Value::Int64(time)));
-        }
     }
 
     fn remove_edge(&mut self, id: EdgeId) {

@@ -126,7 +126,7 @@ impl Writer<'_> {
             .into()
     }
 
-    fn number_test(&mut self) -> String {
+    pub fn number_test(&mut self) -> String {
         let (a, b) = (self.number(), self.number());
         match self.below(14) {
             0 | 1 => a,

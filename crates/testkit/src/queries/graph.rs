@@ -18,6 +18,8 @@ pub struct SmallGraph {
     edges: Vec<SmallEdge>,
     /// Labels and keys, by their places.
     indexes: Vec<(usize, usize)>,
+    /// Whether `at` is the time of edges of the first labels.
+    timed: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -77,7 +79,7 @@ impl SmallGraph {
         let mut indexes: Vec<(usize, usize)> = (0..if indexed { 5 } else { 0 }).map(index).collect();
         indexes.sort_unstable();
         indexes.dedup();
-        Self { vertices, edges, indexes }
+        Self { vertices, edges, indexes, timed: random.below(3) == 0 }
     }
 
     pub fn write(&self, graph: &mut dyn GraphWrite) -> Result<()> {
@@ -86,6 +88,10 @@ impl SmallGraph {
             VERTEX_LABELS.iter().map(|name| graph.ensure_label(ElementKind::Vertex, name)).collect::<Result<Vec<_>>>()?;
         for (label, key) in &self.indexes {
             graph.create_index(labels[*label], keys[*key])?;
+        }
+        for name in EDGE_LABELS.iter().take(if self.timed { 2 } else { 0 }) {
+            let label = graph.ensure_label(ElementKind::Edge, name)?;
+            graph.declare_time(label, keys[AT])?;
         }
         let mut made: Vec<VertexId> = Vec::new();
         for vertex in &self.vertices {
@@ -110,7 +116,9 @@ impl SmallGraph {
             let (source, target) = (*source, *target);
             let label = graph.ensure_label(ElementKind::Edge, EDGE_LABELS[edge.label])?;
             let mut edges: Vec<EdgeId> = Vec::new();
-            graph.add_edges(label, &[NewEdge { source, target, id: edge.id.clone(), time: None }], &mut edges)?;
+            let is_timed = graph.schema().edge_labels[usize::from(label.0)].time.is_some();
+            let time = edge.properties.iter().find(|(key, _)| is_timed && *key == AT).map(|(_, value)| value.clone());
+            graph.add_edges(label, &[NewEdge { source, target, id: edge.id.clone(), time }], &mut edges)?;
             for (key, value) in &edge.properties {
                 graph.set_cell(ElementId::Edge(edges[0]), keys[*key], Cell::One(value.clone()))?;
             }
@@ -144,6 +152,9 @@ impl SmallGraph {
             });
         });
         (0..self.edges.len()).for_each(|at| without(&|graph| drop(graph.edges.remove(at))));
+        if self.timed {
+            without(&|graph| graph.timed = false);
+        }
         (0..self.indexes.len()).for_each(|at| {
             without(&|graph| {
                 graph.indexes.remove(at);
@@ -255,6 +266,9 @@ impl fmt::Display for SmallGraph {
             edge.id.iter().try_for_each(|id| write!(f, " {id:?}"))?;
             edge.properties.iter().try_for_each(|(key, value)| write!(f, " {}={value:?}", KEYS[*key]))?;
             writeln!(f, "-> {target}")?;
+        }
+        if self.timed {
+            writeln!(f, "  time {} of {}", KEYS[AT], EDGE_LABELS[..2].join(", "))?;
         }
         for (label, key) in &self.indexes {
             writeln!(f, "  index {}.{}", VERTEX_LABELS[*label], KEYS[*key])?;

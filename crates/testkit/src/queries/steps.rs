@@ -82,7 +82,11 @@ impl Writer<'_> {
             }
             9..12 => {
                 state.spread(Kind::Edge { entered: true });
-                format!(".{}({labels})", self.pick(&["outE", "inE", "bothE"]))
+                let to_edges = self.pick_text(&["outE", "inE", "bothE"]);
+                match self.below(2) {
+                    0 => format!(".{to_edges}({labels})"),
+                    _ => format!(".{to_edges}({labels}).has('at', {})", self.number_test()),
+                }
             }
             12 | 13 => match self.below(5) {
                 0 => spread(state, ".values('tags')", Kind::Text),

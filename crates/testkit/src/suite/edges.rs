@@ -43,11 +43,11 @@ fn edges_come_by_time_then_by_age(make: Make<'_>) {
         graph.declare_time(saw, at).unwrap();
         let v = add_vertices(graph, thing, 0..9);
         for (number, time) in times.iter().enumerate() {
-            let edge = NewEdge { source: v[0], target: v[number + 1], id: None, time: Some(*time) };
+            let edge = NewEdge { source: v[0], target: v[number + 1], id: None, time: Some(Value::Int64(*time)) };
             graph.add_edges(saw, &[edge], &mut Vec::new()).unwrap();
         }
         let batch: Vec<_> = (0..1000)
-            .map(|i| NewEdge { source: v[i % 3], target: v[8], id: None, time: Some((i as i64 * 37) % 501) })
+            .map(|i| NewEdge { source: v[i % 3], target: v[8], id: None, time: Some(Value::Int64((i as i64 * 37) % 501)) })
             .collect();
         graph.add_edges(saw, &batch, &mut Vec::new()).unwrap();
     });
@@ -72,7 +72,7 @@ fn time_belongs_to_labels_that_declare_it(make: Make<'_>) {
     let graph = transaction.graph();
     let (thing, knows, at) = (vertex_label(graph, "thing"), edge_label(graph, "knows"), key(graph, "at"));
     let v = add_vertices(graph, thing, 0..2);
-    let timed = NewEdge { source: v[0], target: v[1], id: None, time: Some(3) };
+    let timed = NewEdge { source: v[0], target: v[1], id: None, time: Some(Value::Int64(3)) };
     let error = graph.add_edges(knows, &[timed], &mut Vec::new()).unwrap_err();
     assert!(matches!(error, GraphError::Invalid(_)), "{error}");
     add_edges(graph, knows, [(v[0], v[1])]);

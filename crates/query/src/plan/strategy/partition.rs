@@ -63,10 +63,7 @@ fn partition_step(partition: &PartitionStrategy, mut node: StepNode, out: &mut V
         Step::Hop { to_edges: false, direction, labels, .. } => {
             let (direction, edge_labels) = (*direction, std::mem::take(labels));
             let names = std::mem::take(&mut node.labels);
-            out.push(StepNode {
-                step: Step::Hop { direction, labels: edge_labels, to_edges: true, any_order: false, limit: None },
-                ..node
-            });
+            out.push(StepNode { step: Step::hop(direction, edge_labels, true), ..node });
             out.push(visible().into());
             out.push(end_of(direction).into());
             out.push(StepNode { labels: names, ..visible().into() });

@@ -78,10 +78,7 @@ impl<'a> Criteria<'a> {
             Step::Hop { direction, labels, to_edges: false, .. } if self.edge.is_some() => {
                 let (direction, edge_labels) = (*direction, std::mem::take(labels));
                 let names = std::mem::take(&mut node.labels);
-                out.push(StepNode {
-                    step: Step::Hop { direction, labels: edge_labels, to_edges: true, any_order: false, limit: None },
-                    ..node
-                });
+                out.push(StepNode { step: Step::hop(direction, edge_labels, true), ..node });
                 out.extend(self.edge.clone().map(StepNode::from));
                 out.push(end_of(direction).into());
                 out.extend(self.vertex.clone().map(StepNode::from));

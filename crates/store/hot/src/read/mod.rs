@@ -7,10 +7,12 @@ mod properties;
 mod scan;
 mod sealed;
 mod search;
+mod time;
 mod topology;
 
 pub(crate) use find::{external, labels as further, word};
 pub(crate) use sealed::Clean;
+pub(crate) use time::order;
 
 use std::sync::Arc;
 

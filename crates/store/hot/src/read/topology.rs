@@ -14,6 +14,9 @@ const NEAR: u64 = 8;
 
 impl<'t> Reader<'t> {
     pub fn neighbors(&self, from: &[VertexId], hop: &Hop, out: &mut Adjacency) -> Result<()> {
+        if let Some(filter) = &hop.filter {
+            return self.matching_neighbors(from, hop, filter, out);
+        }
         let mut sides = self.sides(hop);
         for (row, vertex) in from.iter().enumerate() {
             let mut gather = Gather { row: row as u32, wants: hop.wants, room: hop.limit.unwrap_or(usize::MAX), out };
@@ -33,6 +36,9 @@ impl<'t> Reader<'t> {
     }
 
     pub fn degrees(&self, from: &[VertexId], hop: &Hop, out: &mut Vec<u64>) -> Result<()> {
+        if let Some(filter) = &hop.filter {
+            return self.matching_degrees(from, hop, filter, out);
+        }
         let mut sides = self.sides(hop);
         for vertex in from {
             let mut degree = 0;
@@ -138,10 +144,6 @@ impl<'t> Reader<'t> {
         Ok(true)
     }
 
-    pub fn is_timed(&self, label: LabelId) -> bool {
-        self.schema.label_schema(ElementKind::Edge, label).is_some_and(|label| label.time.is_some())
-    }
-
     /// Puts edges of several sources, each in order, in the order of all. The first `sealed` of them lack their times, and `runs`
     /// says where sources begin; what is after `sealed` is of another.
     pub fn put_in_order(&self, label: LabelId, entries: &mut [Entry], sealed: usize, runs: &[usize]) -> Result<()> {
@@ -194,13 +196,7 @@ impl<'t> Reader<'t> {
         self.each_living(label, list.clone().map(|at| lists.edge(at)), |at| out.push(entry(list.start + at)))
     }
 
-    /// What an edge whose label has a time is ordered by.
-    pub fn time_of(&self, label: LabelId, place: u64) -> Result<i64> {
-        let cell = self.cell_at(Column::time(label), place)?;
-        Ok(cell.values().next().and_then(|time| time.as_i64()).unwrap_or(i64::MIN))
-    }
-
-    fn sides(&self, hop: &Hop) -> Vec<Side<'t>> {
+    pub(super) fn sides(&self, hop: &Hop) -> Vec<Side<'t>> {
         let labels = hop.labels.as_ref().map(|labels| {
             let mut labels = labels.clone();
             labels.sort_unstable();
@@ -221,12 +217,12 @@ impl<'t> Reader<'t> {
 }
 
 /// Where what one row leads to is put.
-struct Gather<'o> {
-    row: u32,
-    wants: Wants,
+pub(super) struct Gather<'o> {
+    pub(super) row: u32,
+    pub(super) wants: Wants,
     /// For so many more.
-    room: usize,
-    out: &'o mut Adjacency,
+    pub(super) room: usize,
+    pub(super) out: &'o mut Adjacency,
 }
 
 impl Gather<'_> {
@@ -263,7 +259,7 @@ impl Gather<'_> {
         }
     }
 
-    fn entry(&mut self, entry: &Entry, vertex: VertexId, label: LabelId, outgoing: bool) {
+    pub(super) fn entry(&mut self, entry: &Entry, vertex: VertexId, label: LabelId, outgoing: bool) {
         if self.room == 0 {
             return;
         }
@@ -286,9 +282,9 @@ fn joined(vertex: VertexId, neighbor: VertexId, label: LabelId, place: u64, outg
 type ListsKey = (LabelId, LabelId, u64);
 
 /// The edges of one direction.
-struct Side<'t> {
-    outgoing: bool,
-    walk: Walk<'t>,
+pub(super) struct Side<'t> {
+    pub(super) outgoing: bool,
+    pub(super) walk: Walk<'t>,
     /// Sorted; `None` for all.
     labels: Option<Vec<LabelId>>,
     last: VertexId,
@@ -300,16 +296,16 @@ struct Side<'t> {
 const CHUNKS_MAX: usize = 32;
 
 impl<'t> Side<'t> {
-    fn label_count(&self, reader: &Reader<'t>) -> usize {
+    pub(super) fn label_count(&self, reader: &Reader<'t>) -> usize {
         self.labels.as_ref().map_or(reader.schema.edge_labels.len(), Vec::len)
     }
 
-    fn label(&self, at: usize) -> LabelId {
+    pub(super) fn label(&self, at: usize) -> LabelId {
         self.labels.as_ref().map_or(LabelId(at as u16), |labels| labels[at])
     }
 
     /// The lists that the sealed ones of a vertex are among, from the oldest segment on, and its place there.
-    fn lists(&mut self, reader: &Reader<'t>, vertex: VertexId, label: LabelId) -> Result<(&[Lists<'t>], usize)> {
+    pub(super) fn lists(&mut self, reader: &Reader<'t>, vertex: VertexId, label: LabelId) -> Result<(&[Lists<'t>], usize)> {
         let place = place(vertex.0);
         let (chunk, position) = (place / CHUNK, (place % CHUNK) as usize);
         let key = (vertex.label(), label, chunk);

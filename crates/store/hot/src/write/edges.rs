@@ -1,8 +1,8 @@
 //! Adding and removing edges.
 
 use mangrove_graph::{
-    Cell, EdgeId, EdgeRef, ElementId, ElementKind, ExternalId, GraphError, KeyId, LabelId, NewEdge, Result, ValueType,
-    VertexId, id::LOCAL_MAX,
+    Cell, EdgeId, EdgeRef, ElementId, ElementKind, ExternalId, GraphError, KeyId, LabelId, NewEdge, Result, Value,
+    ValueType, VertexId, column, id::LOCAL_MAX,
 };
 
 use super::HotTransaction;
@@ -10,7 +10,7 @@ use super::links::Linker;
 use super::sort;
 use super::vertices::NameBatch;
 use crate::adjacency::Entry;
-use crate::encode::CountRows;
+use crate::encode::ArrayRows;
 use crate::fault::lmdb;
 use crate::key::{Column, block_slot, edge_at, flip, no_such, place};
 use crate::names;
@@ -22,7 +22,8 @@ struct Batch<'a> {
     edges: &'a [NewEdge],
     /// The local id of the first.
     first: u64,
-    timed: bool,
+    /// By what they are ordered, of labels with a time.
+    times: Option<Vec<i64>>,
 }
 
 /// An edge to be removed, with all that is needed to find its traces.
@@ -39,8 +40,9 @@ impl HotTransaction {
         if edges.len() as u64 > LOCAL_MAX.saturating_sub(first) {
             return Err(GraphError::Limit { what: "edges of a label".into(), limit: LOCAL_MAX });
         }
-        let time_key = self.time_key(label, edges)?;
-        let batch = Batch { label, edges, first, timed: time_key.is_some() };
+        let time_key = self.schema.edge_labels[usize::from(label.0)].time;
+        let times = self.times(label, time_key, edges)?;
+        let batch = Batch { label, edges, first, times };
         let by_source = self.by_end(&batch, |edge| edge.source)?;
         let by_target = self.by_end(&batch, |edge| edge.target)?;
         let named: Vec<usize> = (0..edges.len()).filter(|at| edges[*at].id.is_some()).collect();
@@ -70,22 +72,34 @@ impl HotTransaction {
         Ok(())
     }
 
-    /// The time key of the label; fails if edges have a time and the label has none.
-    fn time_key(&self, label: LabelId, edges: &[NewEdge]) -> Result<Option<KeyId>> {
-        let key = self.schema.edge_labels[usize::from(label.0)].time;
-        if key.is_none() && edges.iter().any(|edge| edge.time.is_some()) {
-            let name = self.schema.label_name(ElementKind::Edge, label);
-            return Err(GraphError::Invalid(format!("edges of {name} have no time: declare its key first")));
+    /// By what edges are ordered, if they are. Fails if one has a time and the label none, or it cannot be one.
+    fn times(&self, label: LabelId, key: Option<KeyId>, edges: &[NewEdge]) -> Result<Option<Vec<i64>>> {
+        let name = || self.schema.label_name(ElementKind::Edge, label);
+        let time = |edge: &NewEdge| match &edge.time {
+            None => Ok(i64::MIN),
+            Some(time) => time.as_time().ok_or_else(|| {
+                GraphError::Invalid(format!("the time of {} is an integer, a date or a date-time, not {time:?}", name()))
+            }),
+        };
+        match key {
+            Some(key) => {
+                let times = edges.iter().map(time).collect::<Result<_>>()?;
+                for time in edges.iter().filter_map(|edge| edge.time.as_ref()) {
+                    self.cell_fits(ElementKind::Edge, label, key, &Cell::One(time.clone()))?;
+                }
+                Ok(Some(times))
+            }
+            None if edges.iter().all(|edge| edge.time.is_none()) => Ok(None),
+            None => Err(GraphError::Invalid(format!("edges of {} have no time: declare its key first", name()))),
         }
-        Ok(key)
     }
 
     /// The order of the edges by one of their ends, then time, then age. Fails if an end is not there.
     fn by_end(&self, batch: &Batch, end: fn(&NewEdge) -> VertexId) -> Result<Vec<u32>> {
         let edges = batch.edges;
         let mut order: Vec<u32> = (0..edges.len() as u32).collect();
-        if batch.timed {
-            let times: Vec<u64> = edges.iter().map(|edge| flip(edge.time.unwrap_or(i64::MIN))).collect();
+        if let Some(times) = &batch.times {
+            let times: Vec<u64> = times.iter().map(|time| flip(*time)).collect();
             sort::sort(&times, &mut order);
         }
         let ends: Vec<u64> = edges.iter().map(|edge| end(edge).0).collect();
@@ -125,7 +139,7 @@ impl HotTransaction {
             group.clear();
             group.extend(same.iter().map(|at| Entry {
                 neighbor: ends_at(*at).1,
-                time: batch.timed.then(|| batch.edges[*at as usize].time.unwrap_or(i64::MIN)),
+                time: batch.times.as_ref().map(|times| times[*at as usize]),
                 edge: batch.first + u64::from(*at),
             }));
             linker.link(self, ends_at(same[0]).0, &group)?;
@@ -144,14 +158,22 @@ impl HotTransaction {
         Ok(())
     }
 
-    /// Enters the times into the built-in column, and as the property they are.
+    /// Enters the times of new edges as the property they are.
     fn put_times(&mut self, label: LabelId, first: u64, edges: &[NewEdge], key: KeyId) -> Result<()> {
-        let times: Vec<Option<i64>> = edges.iter().map(|edge| edge.time).collect();
-        self.put_run(Column::time(label), first, &CountRows(&times), times.len(), true)?;
-        let declared = self.schema.edge_labels[usize::from(label.0)].property(key).and_then(|p| p.declared);
-        if declared.is_none_or(|declared| declared == ValueType::Int64) && times.iter().any(Option::is_some) {
-            self.label_mut(ElementKind::Edge, label).property_mut(key).types.insert(ValueType::Int64);
-            self.put_run(Column::property(ElementKind::Edge, label, key), first, &CountRows(&times), times.len(), true)?;
+        let times: Vec<Option<&Value>> = edges.iter().map(|edge| edge.time.as_ref()).collect();
+        let column = Column::property(ElementKind::Edge, label, key);
+        for t in ValueType::ALL_STORABLE {
+            if times.iter().flatten().any(|time| time.value_type() == t) {
+                self.infer_type(ElementKind::Edge, label, key, t);
+            }
+        }
+        if let Some(array) = column::array_of(&times) {
+            return self.put_run(column, first, &ArrayRows(&array), times.len(), true);
+        }
+        let rows: Vec<(u64, &Value)> = (first..).zip(times).filter_map(|(place, time)| Some((place, time?))).collect();
+        for group in rows.chunk_by(|a, b| block_slot(a.0).0 == block_slot(b.0).0) {
+            let changes = group.iter().map(|(place, time)| (block_slot(*place).1, Cell::One((*time).clone())));
+            self.edit_block(column, block_slot(group[0].0).0, changes)?;
         }
         Ok(())
     }

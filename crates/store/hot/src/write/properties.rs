@@ -12,6 +12,7 @@ use crate::block::SLOTS;
 use crate::encode::{self, ArrayRows};
 use crate::index;
 use crate::key::{Column, block_slot, no_such, place};
+use crate::read::order;
 use mangrove_segment::value;
 
 impl HotTransaction {
@@ -20,6 +21,7 @@ impl HotTransaction {
         self.element_exists(element)?;
         self.key_exists(key)?;
         self.cell_fits(element.kind(), element.label(), key, &cell)?;
+        self.keeps_its_time(element, key, &cell)?;
         self.change(|t| {
             let column = Column::property(element.kind(), element.label(), key);
             t.infer(element.kind(), element.label(), key, &cell);
@@ -63,6 +65,10 @@ impl HotTransaction {
             let sample = Cell::One(mangrove_graph::column::value_at(array, at));
             self.cell_fits(kind, label, key, &sample)?;
         }
+        for at in (0..n).filter(|at| self.is_time(kind, label, key) && array.is_valid(*at)) {
+            let cell = Cell::One(mangrove_graph::column::value_at(array, at));
+            self.keeps_its_time(elements.get(at), key, &cell)?;
+        }
         debug_assert_eq!(last.raw() - first.raw() + 1, n as u64);
         self.change(|t| {
             t.infer_type(kind, label, key, form);
@@ -104,6 +110,7 @@ impl HotTransaction {
         for (element, cell) in &rows {
             self.element_exists(*element)?;
             self.cell_fits(element.kind(), element.label(), key, cell)?;
+            self.keeps_its_time(*element, key, cell)?;
         }
         rows.sort_by_key(|(element, _)| element.raw()); // stable: of one element the last value stays
         self.change(|t| {
@@ -145,7 +152,7 @@ impl HotTransaction {
     }
 
     /// Fails if the cell cannot stand under this key of this label.
-    fn cell_fits(&self, kind: ElementKind, label: LabelId, key: KeyId, cell: &Cell) -> Result<()> {
+    pub(super) fn cell_fits(&self, kind: ElementKind, label: LabelId, key: KeyId, cell: &Cell) -> Result<()> {
         match cell {
             Cell::Absent => return Ok(()),
             Cell::One(value) => value::check_storable(value)?,
@@ -166,6 +173,23 @@ impl HotTransaction {
             Some(property) => self.keeps_to(kind, label, property, cell, property.declared.is_some()),
             None => Ok(()),
         }
+    }
+
+    fn is_time(&self, kind: ElementKind, label: LabelId, key: KeyId) -> bool {
+        kind == ElementKind::Edge && self.schema.label_schema(kind, label).is_some_and(|label| label.time == Some(key))
+    }
+
+    /// Fails if the cell would change the time of an edge, by which it is found among others.
+    fn keeps_its_time(&self, element: ElementId, key: KeyId, cell: &Cell) -> Result<()> {
+        let (kind, label) = (element.kind(), element.label());
+        if !self.is_time(kind, label, key) || self.reader().time_of(label, place(element.raw()))? == order(cell) {
+            return Ok(());
+        }
+        let (key, label) = (self.schema.key_name(key), self.schema.label_name(kind, label));
+        Err(GraphError::Invalid(format!(
+            "`{key}` is the time edges of {label} are ordered by, which is given when an edge is made and stays: to change it, \
+             remove the edge and make it anew"
+        )))
     }
 
     /// Fails if the cell does not keep to what is declared; the cardinality counts only if it is `fixed`.
@@ -219,7 +243,7 @@ impl HotTransaction {
         }
     }
 
-    fn infer_type(&mut self, kind: ElementKind, label: LabelId, key: KeyId, t: ValueType) {
+    pub(super) fn infer_type(&mut self, kind: ElementKind, label: LabelId, key: KeyId, t: ValueType) {
         let known = self.schema.labels(kind)[usize::from(label.0)].property(key);
         if !known.is_some_and(|known| known.types.contains(t)) {
             self.label_mut(kind, label).property_mut(key).types.insert(t);

@@ -1,0 +1,193 @@
+//! What a predicate on the times of edges says of their order.
+
+use std::ops::RangeInclusive;
+
+use crate::predicate::{Comparison, Predicate};
+use crate::schema::TypeSet;
+use crate::value::{Value, ValueType};
+
+/// Times as [`Value::as_time`] has them. No value of a time outside `may` matches, and every one within `must` does.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Window {
+    pub may: RangeInclusive<i64>,
+    pub must: RangeInclusive<i64>,
+}
+
+/// Values that are compared with each other as their times are.
+#[derive(Clone, Copy)]
+enum Family {
+    /// Of which no two have the same time.
+    Integers,
+    /// Dates and date-times, which may be finer than microseconds.
+    Instants,
+}
+
+const INTEGERS: [ValueType; 4] = [ValueType::Int8, ValueType::Int16, ValueType::Int32, ValueType::Int64];
+const INSTANTS: [ValueType; 2] = [ValueType::Date, ValueType::DateTime];
+
+/// Edges without a time stand at the first, instants far from 1970 at the last.
+const SURE: RangeInclusive<i64> = i64::MIN + 1..=i64::MAX - 1;
+
+impl Window {
+    /// Nothing if values of these types are not in the order of their times.
+    pub fn of(predicate: &Predicate, types: TypeSet) -> Option<Self> {
+        let all_are = |family: &[ValueType]| types.iter().all(|t| family.contains(&t));
+        let family = match (all_are(&INTEGERS), all_are(&INSTANTS)) {
+            (true, _) => Family::Integers,
+            (_, true) => Family::Instants,
+            _ => return None,
+        };
+        Some(Self::within(predicate, family))
+    }
+
+    /// Of what says nothing of times.
+    pub fn unknown() -> Self {
+        Self { may: i64::MIN..=i64::MAX, must: empty() }
+    }
+
+    fn within(predicate: &Predicate, family: Family) -> Self {
+        match predicate {
+            Predicate::Compare(comparison, operand) => family.compared(*comparison, operand),
+            Predicate::Within(options) => {
+                let any = options.iter().map(|option| family.compared(Comparison::Eq, option));
+                any.reduce(Self::or).unwrap_or(Self { may: empty(), must: empty() })
+            }
+            Predicate::And(parts) => {
+                let whole = Self { may: i64::MIN..=i64::MAX, must: SURE };
+                parts.iter().map(|part| Self::within(part, family)).fold(whole, Self::and)
+            }
+            Predicate::Or(parts) => {
+                let any = parts.iter().map(|part| Self::within(part, family));
+                any.reduce(Self::or).unwrap_or(Self { may: empty(), must: empty() })
+            }
+            _ => Self::unknown(),
+        }
+    }
+
+    fn and(self, other: Self) -> Self {
+        Self { may: common(&self.may, &other.may), must: common(&self.must, &other.must) }
+    }
+
+    fn or(self, other: Self) -> Self {
+        let may = match (self.may.is_empty(), other.may.is_empty()) {
+            (true, _) => other.may,
+            (_, true) => self.may,
+            _ => *self.may.start().min(other.may.start())..=*self.may.end().max(other.may.end()),
+        };
+        Self { may, must: if self.must.is_empty() { other.must } else { self.must } }
+    }
+}
+
+impl Family {
+    fn compared(self, comparison: Comparison, operand: &Value) -> Window {
+        let types: &[ValueType] = match self {
+            Family::Integers => &INTEGERS,
+            Family::Instants => &INSTANTS,
+        };
+        let Some(time) = operand.as_time().filter(|_| types.contains(&operand.value_type())) else {
+            return Window::unknown();
+        };
+        let (before, after) = (time.checked_sub(1), time.checked_add(1));
+        let to = |last: Option<i64>| last.map_or(empty(), |last| i64::MIN..=last);
+        let from = |first: Option<i64>| first.map_or(empty(), |first| first..=i64::MAX);
+        let (may, must) = match (self, comparison) {
+            (_, Comparison::Neq) => return Window::unknown(),
+            (Family::Integers, Comparison::Eq) => (time..=time, time..=time),
+            (Family::Integers, Comparison::Lt) => (to(before), to(before)),
+            (Family::Integers, Comparison::Lte) => (to(Some(time)), to(Some(time))),
+            (Family::Integers, Comparison::Gt) => (from(after), from(after)),
+            (Family::Integers, Comparison::Gte) => (from(Some(time)), from(Some(time))),
+            (Family::Instants, Comparison::Eq) => (time..=time, empty()),
+            (Family::Instants, Comparison::Lt | Comparison::Lte) => (to(Some(time)), to(before)),
+            (Family::Instants, Comparison::Gt | Comparison::Gte) => (from(Some(time)), from(after)),
+        };
+        Window { may, must: common(&must, &SURE) }
+    }
+}
+
+fn empty() -> RangeInclusive<i64> {
+    RangeInclusive::new(1, 0)
+}
+
+fn common(a: &RangeInclusive<i64>, b: &RangeInclusive<i64>) -> RangeInclusive<i64> {
+    *a.start().max(b.start())..=*a.end().min(b.end())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::Options;
+    use crate::time::{Date, DateTime};
+
+    const TIMES: [i64; 9] = [i64::MIN, i64::MIN + 1, -2_000_001, -1, 0, 1, 86_400_000_000, i64::MAX - 1, i64::MAX];
+
+    fn instants() -> Vec<Value> {
+        let exact = TIMES.iter().map(|time| Value::DateTime(DateTime::from_micros(*time)));
+        let finer = TIMES.iter().map(|time| {
+            let exact = DateTime::from_micros(*time);
+            Value::DateTime(DateTime { nanos: exact.nanos / 1000 * 1000 + 7, offset_seconds: 3600, ..exact })
+        });
+        let far = [i64::MIN, i64::MAX].map(|seconds| Value::DateTime(DateTime { seconds, nanos: 1, offset_seconds: 0 }));
+        exact.chain(finer).chain(far).chain([i32::MIN, -1, 0, 1, i32::MAX].map(|days| Value::Date(Date(days)))).collect()
+    }
+
+    fn predicates(operands: &[Value]) -> Vec<Predicate> {
+        use Comparison::*;
+        let compare = |comparison, operand: &Value| Predicate::Compare(comparison, operand.clone());
+        let plain = operands.iter().flat_map(|operand| [Eq, Neq, Lt, Lte, Gt, Gte].map(|c| compare(c, operand)));
+        let mut all: Vec<Predicate> = plain.collect();
+        for pair in operands.windows(2) {
+            all.push(Predicate::And(vec![compare(Gte, &pair[0]), compare(Lt, &pair[1])]));
+            all.push(Predicate::Or(vec![compare(Lt, &pair[0]), compare(Gt, &pair[1])]));
+            all.push(Predicate::Or(vec![
+                compare(Eq, &pair[1]),
+                Predicate::And(vec![compare(Gt, &pair[1]), compare(Lt, &pair[0])]),
+            ]));
+            all.push(Predicate::Within(Options::from(pair.to_vec())));
+            all.push(Predicate::Without(Options::from(pair.to_vec())));
+        }
+        all.extend([Predicate::And(Vec::new()), Predicate::Or(Vec::new()), Predicate::Within(Options::from(Vec::new()))]);
+        let negated: Vec<Predicate> = all.iter().map(|part| Predicate::Not(Box::new(part.clone()))).collect();
+        all.extend(negated);
+        all
+    }
+
+    /// Every predicate on every value, with operands of the other family and of none among them.
+    #[test]
+    fn what_a_window_says_is_so_of_every_value() {
+        let integers: Vec<Value> =
+            TIMES.iter().map(|time| Value::Int64(*time)).chain([Value::Int8(-1), Value::Int32(7)]).collect();
+        let others = [Value::Float64(0.5), Value::Float64(f64::NAN), Value::from("1"), Value::Null];
+        let operands: Vec<Value> = integers.iter().cloned().chain(instants()).chain(others).collect();
+        for (values, family) in [(integers, Family::Integers), (instants(), Family::Instants)] {
+            for predicate in predicates(&operands) {
+                let window = Window::within(&predicate, family);
+                for value in &values {
+                    let time = value.as_time().expect("a time");
+                    let matches = predicate.matches(value);
+                    assert!(
+                        !matches || window.may.contains(&time),
+                        "{predicate} matches {value}, which {window:?} is beyond"
+                    );
+                    assert!(
+                        matches || !window.must.contains(&time),
+                        "{predicate} does not match {value}, which {window:?} has"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn comparisons_of_integers_leave_nothing_to_be_looked_at() {
+        let between = Predicate::And(vec![
+            Predicate::Compare(Comparison::Gte, Value::Int64(3)),
+            Predicate::Compare(Comparison::Lt, Value::Int32(9)),
+        ]);
+        let mut types = TypeSet::default();
+        types.insert(ValueType::Int64);
+        assert_eq!(Window::of(&between, types), Some(Window { may: 3..=8, must: 3..=8 }));
+        types.insert(ValueType::DateTime);
+        assert_eq!(Window::of(&between, types), None);
+    }
+}

@@ -1,0 +1,54 @@
+//! `outE(label).has(time, …)` follows only the edges whose time matches, which the store halves to.
+
+use mangrove_graph::{Predicate, Schema};
+
+use super::{Place, Rule, RuleContext, Way};
+use crate::plan::{HasKey, Name, Step, Traversal};
+
+pub(super) const RULE: Rule = Rule {
+    name: "edge-filters",
+    description: "a hop to edges reads only those in the window that has() asks of their time",
+    way: Way::Rewrite(rewrite),
+};
+
+fn rewrite(traversal: &mut Traversal, _: Place, cx: &RuleContext<'_>) {
+    for at in 1..traversal.steps.len() {
+        let (before, after) = traversal.steps.split_at_mut(at);
+        let (hop, next) = (&mut before[at - 1], &mut after[0]);
+        if let (Step::Hop { labels, to_edges: true, filter: filter @ None, .. }, Step::Has(tests)) =
+            (&mut hop.step, &mut next.step)
+            && let Some(key) = tests.iter().find_map(|test| time_of(cx.view.schema(), labels, &test.key))
+        {
+            let on_time = tests.extract_if(.., |test| matches!(&test.key, HasKey::Property(of) if *of == key));
+            let predicate = on_time.map(|test| test.predicate).reduce(both);
+            *filter = predicate.map(|predicate| (key, predicate));
+        }
+    }
+    // A filter of which nothing is left gives its names to the hop.
+    for at in (1..traversal.steps.len()).rev() {
+        let is_empty = matches!(&traversal.steps[at].step, Step::Has(tests) if tests.is_empty());
+        if is_empty && matches!(traversal.steps[at - 1].step, Step::Hop { filter: Some(_), .. }) {
+            let gone = traversal.steps.remove(at);
+            traversal.steps[at - 1].labels.extend(gone.labels);
+        }
+    }
+}
+
+fn both(a: Predicate, b: Predicate) -> Predicate {
+    match a {
+        Predicate::And(mut parts) => {
+            parts.push(b);
+            Predicate::And(parts)
+        }
+        a => Predicate::And(vec![a, b]),
+    }
+}
+
+/// The key, if edges of one of these labels are ordered by it.
+fn time_of(schema: &Schema, labels: &[Name], key: &HasKey) -> Option<Name> {
+    let HasKey::Property(name) = key else { return None };
+    let is_followed = |label: &str| labels.is_empty() || labels.iter().any(|followed| **followed == *label);
+    let is_time = |time| *schema.key_name(time) == **name;
+    let of_time = schema.edge_labels.iter().any(|label| is_followed(&label.name) && label.time.is_some_and(is_time));
+    of_time.then(|| name.clone())
+}

@@ -1,0 +1,256 @@
+//! Edges by their time: what orders them, and those that match a filter, halved to where it is on their time.
+
+use std::ops::{Range, RangeInclusive};
+
+use mangrove_graph::window::Window;
+use mangrove_graph::{Adjacency, Cell, ElementKind, Filter, Hop, KeyId, LabelId, Result, Value, VertexId};
+use mangrove_segment::adjacency::Lists;
+
+use super::Reader;
+use super::topology::{Gather, Side};
+use crate::adjacency::{AdjacencyBlock, Entry};
+use crate::fault::lmdb;
+use crate::key::{AdjacencyKey, Column, KeyBytes, label_prefix, place};
+use crate::layers::CHUNK;
+
+/// What an edge is ordered by whose time this is; those without one come first.
+pub fn order(cell: &Cell) -> i64 {
+    cell.values().next().and_then(Value::as_time).unwrap_or(i64::MIN)
+}
+
+/// Which edges of a label are looked for.
+struct Wanted<'f> {
+    label: LabelId,
+    filter: &'f Filter,
+    window: Window,
+}
+
+impl Wanted<'_> {
+    fn column(&self) -> Column {
+        Column::property(ElementKind::Edge, self.label, self.filter.key)
+    }
+}
+
+impl<'t> Reader<'t> {
+    pub fn is_timed(&self, label: LabelId) -> bool {
+        self.time_key(label).is_some()
+    }
+
+    fn time_key(&self, label: LabelId) -> Option<KeyId> {
+        self.schema.label_schema(ElementKind::Edge, label).and_then(|label| label.time)
+    }
+
+    /// What an edge whose label has a time is ordered by.
+    pub fn time_of(&self, label: LabelId, place: u64) -> Result<i64> {
+        let old = self.cell_at(Column::time(label), place)?;
+        match self.time_key(label).filter(|_| old.is_absent()) {
+            Some(key) => self.cell_at(Column::property(ElementKind::Edge, label, key), place).map(|cell| order(&cell)),
+            None => Ok(order(&old)),
+        }
+    }
+
+    /// Whether there are times of before they were properties alone, which could be changed while edges stayed in their order.
+    fn has_old_times(&self, label: LabelId) -> Result<bool> {
+        let column = Column::time(label);
+        if self.segments.list().iter().any(|segment| segment.column_chunks(column).next().is_some()) {
+            return Ok(true);
+        }
+        let first = self.tables.columns.get_greater_than_or_equal_to(self.txn, &column.key(0)).map_err(lmdb)?;
+        Ok(first.is_some_and(|(key, _)| Column::parse(key).is_ok_and(|(found, _)| found == column)))
+    }
+
+    /// Follows the edges that match.
+    pub fn matching_neighbors(&self, from: &[VertexId], hop: &Hop, filter: &Filter, out: &mut Adjacency) -> Result<()> {
+        let mut sides = self.sides(hop);
+        let (wanted, mut entries) = (self.wanted(&sides[0], filter)?, Vec::new());
+        for (row, vertex) in from.iter().enumerate() {
+            let mut gather = Gather { row: row as u32, wants: hop.wants, room: hop.limit.unwrap_or(usize::MAX), out };
+            for side in &mut sides {
+                for wanted in &wanted {
+                    if gather.room > 0 {
+                        self.matching(side, *vertex, wanted, &mut entries)?;
+                        let gather = |entry: &Entry| gather.entry(entry, *vertex, wanted.label, side.outgoing);
+                        entries.iter().for_each(gather);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Counts the edges that match: by halving alone where the filter is a comparison of integer times and nothing has changed since.
+    pub fn matching_degrees(&self, from: &[VertexId], hop: &Hop, filter: &Filter, out: &mut Vec<u64>) -> Result<()> {
+        let mut sides = self.sides(hop);
+        let (wanted, mut entries) = (self.wanted(&sides[0], filter)?, Vec::new());
+        for vertex in from {
+            let mut degree = 0;
+            for side in &mut sides {
+                for wanted in &wanted {
+                    degree += match self.sealed_matches(side, *vertex, wanted)? {
+                        Some(n) => n,
+                        None => {
+                            self.matching(side, *vertex, wanted, &mut entries)?;
+                            entries.len() as u64
+                        }
+                    };
+                }
+            }
+            out.push(degree);
+        }
+        Ok(())
+    }
+
+    /// The labels of a hop that have the key at all, with what the filter says of the order of their edges.
+    fn wanted<'f>(&self, side: &Side<'t>, filter: &'f Filter) -> Result<Vec<Wanted<'f>>> {
+        let mut wanted = Vec::new();
+        for label in (0..side.label_count(self)).map(|at| side.label(at)) {
+            let schema = self.schema.label_schema(ElementKind::Edge, label);
+            let Some(property) = schema.and_then(|label| label.property(filter.key)) else { continue };
+            let is_time = self.time_key(label) == Some(filter.key) && !self.has_old_times(label)?;
+            let window = if is_time { Window::of(&filter.predicate, property.types) } else { None };
+            wanted.push(Wanted { label, filter, window: window.unwrap_or_else(Window::unknown) });
+        }
+        Ok(wanted)
+    }
+
+    /// The edges of a vertex that are looked for, in their order.
+    fn matching(&self, side: &mut Side<'t>, vertex: VertexId, wanted: &Wanted<'_>, out: &mut Vec<Entry>) -> Result<()> {
+        out.clear();
+        let (label, mut runs, mut end) = (wanted.label, Vec::new(), 0);
+        let is_sealed = self.is_sealed(ElementKind::Vertex, vertex.label(), place(vertex.0));
+        if is_sealed {
+            let (found, position) = side.lists(self, vertex, label)?;
+            for lists in found {
+                runs.push(out.len());
+                let (may, must) = self.halved(lists, position, wanted)?;
+                let mut living = Vec::new();
+                self.each_living(label, may.clone().map(|at| lists.edge(at)), |at| living.push(may.start + at))?;
+                for at in living {
+                    let edge = lists.edge(at);
+                    if must.contains(&at) || self.matches(wanted, edge)? {
+                        out.push(Entry { neighbor: lists.neighbor(at), time: None, edge });
+                    }
+                }
+            }
+            end = self.segments.end(ElementKind::Edge, label);
+        }
+        let sealed = out.len();
+        if !is_sealed || !self.has_clean_lists(side.outgoing, vertex.label())? {
+            self.matching_in_tables(side, vertex, wanted, end, out)?;
+        }
+        self.put_in_order(label, out, sealed, &runs)
+    }
+
+    /// Appends the edges that are looked for which the tables have, of places from `end` on.
+    fn matching_in_tables(
+        &self,
+        side: &mut Side<'t>,
+        vertex: VertexId,
+        wanted: &Wanted<'_>,
+        end: u64,
+        out: &mut Vec<Entry>,
+    ) -> Result<()> {
+        let prefix = label_prefix(vertex, wanted.label);
+        let mut at = side.walk.seek(self.block_before(side, vertex, wanted, prefix)?, 0)?;
+        while let Some((key, value)) = at.filter(|(key, _)| key.starts_with(&prefix)) {
+            if AdjacencyKey::parse(key)?.time.is_some_and(|time| time > *wanted.window.may.end()) {
+                break;
+            }
+            let block = AdjacencyBlock::parse(key, value)?;
+            for entry in (0..block.len()).map(|at| block.entry(at)).filter(|entry| entry.edge >= end) {
+                let is_in = |window: &RangeInclusive<i64>| entry.time.is_none_or(|time| window.contains(&time));
+                let is_sure = entry.time.is_some() && is_in(&wanted.window.must);
+                if is_in(&wanted.window.may) && (is_sure || self.matches(wanted, entry.edge)?) {
+                    out.push(entry);
+                }
+            }
+            side.walk.step()?;
+            at = side.walk.current();
+        }
+        Ok(())
+    }
+
+    /// From where on the tables may have edges that are looked for: the block in which the first time would be.
+    fn block_before(&self, side: &Side<'t>, vertex: VertexId, wanted: &Wanted<'_>, prefix: KeyBytes) -> Result<KeyBytes> {
+        let first = *wanted.window.may.start();
+        if first == i64::MIN {
+            return Ok(prefix);
+        }
+        let table = if side.outgoing { self.tables.out } else { self.tables.incoming };
+        let at = AdjacencyKey { vertex, label: wanted.label, time: Some(first), edge: 0 };
+        let block = table.get_lower_than_or_equal_to(self.txn, &at.bytes()).map_err(lmdb)?;
+        Ok(block.filter(|(key, _)| key.starts_with(&prefix)).map_or(prefix, |(key, _)| KeyBytes::new(&[key])))
+    }
+
+    /// How many edges of a sealed vertex match, if times alone tell. O(segments · log n).
+    fn sealed_matches(&self, side: &mut Side<'t>, vertex: VertexId, wanted: &Wanted<'_>) -> Result<Option<u64>> {
+        let times_tell = wanted.window.may == wanted.window.must
+            && self.is_sealed(ElementKind::Vertex, vertex.label(), place(vertex.0))
+            && self.has_clean_lists(side.outgoing, vertex.label())?
+            && self.is_clean(Column::dead(ElementKind::Edge, wanted.label))?;
+        if !times_tell {
+            return Ok(None);
+        }
+        let (found, position) = side.lists(self, vertex, wanted.label)?;
+        let mut n = 0;
+        for lists in found {
+            n += self.halved(lists, position, wanted)?.0.len() as u64;
+        }
+        Ok(Some(n))
+    }
+
+    /// The edges of a sealed list that may match, and those of them that do.
+    fn halved(&self, lists: &Lists<'t>, position: usize, wanted: &Wanted<'_>) -> Result<(Range<usize>, Range<usize>)> {
+        let (list, window) = (lists.list(position), &wanted.window);
+        if *window == Window::unknown() {
+            return Ok((list.clone(), list.start..list.start));
+        }
+        let may = self.within(lists, list, wanted, &window.may)?;
+        let must =
+            if window.must == window.may { may.clone() } else { self.within(lists, may.clone(), wanted, &window.must)? };
+        Ok((may, must))
+    }
+
+    /// The edges of a part of a sealed list whose times are of a range.
+    fn within(
+        &self,
+        lists: &Lists<'t>,
+        list: Range<usize>,
+        wanted: &Wanted<'_>,
+        times: &RangeInclusive<i64>,
+    ) -> Result<Range<usize>> {
+        if times.is_empty() {
+            return Ok(list.start..list.start);
+        }
+        let start = self.first_from(lists, list.clone(), wanted, Some(*times.start()))?;
+        let end = self.first_from(lists, start..list.end, wanted, times.end().checked_add(1))?;
+        Ok(start..end)
+    }
+
+    /// The first edge of a part of a sealed list whose time is not before this. O(log n).
+    fn first_from(&self, lists: &Lists<'t>, list: Range<usize>, wanted: &Wanted<'_>, time: Option<i64>) -> Result<usize> {
+        let Some(time) = time else { return Ok(list.end) };
+        let (mut low, mut high) = (list.start, if time == i64::MIN { list.start } else { list.end });
+        while low < high {
+            let middle = low.midpoint(high);
+            if self.sealed_time(wanted, lists.edge(middle))? < time { low = middle + 1 } else { high = middle }
+        }
+        Ok(low)
+    }
+
+    /// The time of a sealed edge, dead or alive: as it was when it was sealed, since it never changes.
+    fn sealed_time(&self, wanted: &Wanted<'_>, place: u64) -> Result<i64> {
+        let own =
+            self.segments.list().iter().find(|segment| segment.places(ElementKind::Edge, wanted.label).contains(&place));
+        match own.map_or(Ok(None), |segment| segment.chunk(wanted.column(), place / CHUNK))? {
+            Some(chunk) => chunk.cell((place % CHUNK) as usize).map(|cell| order(&cell)),
+            None => Ok(i64::MIN),
+        }
+    }
+
+    /// Whether an edge has a value that matches.
+    fn matches(&self, wanted: &Wanted<'_>, place: u64) -> Result<bool> {
+        let cell = self.cell_at(wanted.column(), place)?;
+        Ok(cell.values().any(|value| wanted.filter.predicate.matches(value)))
+    }
+}

@@ -1,0 +1,86 @@
+"""Edges that have a time stand in its order, and are found by it."""
+
+from datetime import datetime, timedelta, timezone
+
+import pytest
+
+import mangrovedb as mg
+
+START = datetime(2020, 1, 1, tzinfo=timezone.utc)
+PREDICATES = {
+    "int": ["500", "gte(2990)", "lt(20)", "between(700, 720)", "inside(-5, 3)", "within(1, 2500, 9999)", "neq(3)", "gt(10.5).and(lt(11.5))",
+            "gt('text')", "outside(5, 2994)", "P.not(lt(2995))"],
+    "datetime": ["datetime('2020-01-01T00:08:20Z')", "gte(datetime('2020-01-01T00:49:50Z'))", "lt(datetime('2020-01-01T00:00:20Z'))",
+                 "between(datetime('2020-01-01T00:11:40Z'), datetime('2020-01-01T00:12:00Z'))", "gt(3)"],
+}
+
+
+def load(path, kind, **options):
+    """Vertex 0 knows vertex 0 to 99 in turn, later ones first; every fifth edge has no time."""
+    db = mg.open(path, seal_mb=0)
+    time = (lambda i: i) if kind == "int" else (lambda i: START + timedelta(seconds=i))
+    edges = [{"from": 0, "to": i % 100, "n": i, "since": None if i % 5 == 3 else time(i)} for i in reversed(range(3000))]
+    db.load(nodes={"person": [{"id": i} for i in range(100)]}, edges={("person", "knows", "person"): edges}, edge_time="since", **options)
+    return db
+
+
+def windows(db, kind):
+    """What every predicate finds, which has to be the same without the rule; the whole of it for comparison."""
+    found = []
+    for direction, start in (("out", 0), ("in", 0), ("in", 7), ("both", 0)):
+        for predicate in PREDICATES[kind]:
+            edges = f"g.V({start}).{direction}E('knows').has('since', {predicate})"
+            for text in (f"{edges}.values('n')", f"{edges}.count()", f"{edges}.limit(3).values('n')", f"{edges}.otherV().id()"):
+                answer = db.query(text).to_list()
+                assert answer == db.query(text, rules_off=["edge-filters"]).to_list(), text
+                found.append(answer)
+    return found
+
+
+@pytest.mark.parametrize("kind", ["int", "datetime"])
+def test_windows_of_time_are_those_of_a_filter(tmp_path, kind):
+    with load(tmp_path / "hot.mg", kind, compact=False) as db:
+        loaded = windows(db, kind)
+        assert any(loaded)
+    with load(tmp_path / "sealed.mg", kind, compact=True) as db:
+        assert len(db.stats()["segments"]) == 1
+        assert windows(db, kind) == loaded
+        # Some go, and others come before, among and after those that are sealed.
+        for n in (-3, 11, 705, 705, 2995, 5000):
+            time = n if kind == "int" else START + timedelta(seconds=n)
+            db.query("g.V(0).addE('knows').to(__.V(7)).property('since', time).property('n', n)", time=time, n=n)
+        db.query("g.V(0).outE('knows').has('n', within(11, 700, 2992, 2994)).drop()")
+        changed = windows(db, kind)
+        assert changed != loaded
+        db.compact()
+        assert windows(db, kind) == changed
+        assert db.check() == []
+
+
+def test_a_window_is_read_by_the_hop(tmp_path):
+    with load(tmp_path / "g.mg", "int") as db:
+        steps = db.explain("g.V(0).outE('knows').has('since', between(5, 9)).has('n', gt(2)).inV()").to_dict()["steps"]
+        assert [step["step"].split("(")[0] for step in steps] == ["Scan", "Hop", "Has", "End"]
+        assert "since" in steps[1]["step"] and "since" not in steps[2]["step"]
+        counted = db.explain("g.V(0).outE('knows').has('since', gt(5)).count()").to_dict()["steps"]
+        assert any(step["step"].startswith("Degree(Out, knows, since > 5") for step in counted)
+        # Of a key that orders nothing the filter stays one.
+        plain = db.explain("g.V(0).outE('knows').has('n', gt(5))").to_dict()["steps"]
+        assert plain[-1]["step"].startswith("Has")
+
+
+def test_the_time_of_an_edge_is_given_with_it_and_stays(tmp_path):
+    with load(tmp_path / "g.mg", "int") as db:
+        edge = "g.V(0).outE('knows').has('n', 500)"
+        for change in ("property('since', 501)", "properties('since').drop()", "property('since', 'then')"):
+            with pytest.raises(mg.MangroveError, match="`since` is the time edges of knows are ordered by.*remove the edge"):
+                db.query(f"{edge}.{change}").to_list()
+        assert db.query(f"{edge}.property('since', 500).property('n', 1).values('n')").to_list() == [1]
+        # Of several the last holds; what is no time can change.
+        made = "g.V(0).addE('knows').to(__.V(1)).property('since', 7).property('since', 5000).values('since')"
+        assert db.query(made).to_list() == [5000]
+        db.query("g.V(0).addE('knows').to(__.V(1)).property('since', 'once').property('n', -1)")
+        assert db.query("g.V(0).outE('knows').has('n', -1).property('since', 'then').values('since')").to_list() == ["then"]
+        assert db.query("g.V(0).outE('knows').has('since', gte(2998)).values('since')").to_list() == [2999, 5000]
+        assert db.query("g.V(0).outE('knows').has('since', 'then').values('n')").to_list() == [-1]
+        assert db.check() == []
