@@ -92,7 +92,8 @@ fn times_that_were_changed_while_edges_stayed_in_their_order() {
     for changed in [395, 77] {
         let edge = format!("g.V(0).outE('knows').has('since', {changed})");
         let changed = format!("{edge}.property('since', 1)");
-        let changed = db.query(&changed, &Parameters::new(), &QueryOptions::default()).and_then(|mut results| results.values());
+        let changed =
+            db.query(&changed, &Parameters::new(), &QueryOptions::default()).and_then(|mut results| results.values());
         assert!(changed.unwrap_err().to_string().contains("`since` is the time"));
     }
     one(&db, "g.V(0).addE('knows').to(__.V(1)).property('since', 35).count()");

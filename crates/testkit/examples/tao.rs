@@ -18,8 +18,8 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use mangrove_graph::{
-    Adjacency, Cell, Direction, EdgeRef, ElementId, ElementKind, Elements, ExternalId, Filter, GraphView, Hop, KeyId,
-    LabelId, Predicate, Scan, ScanCursor, TextTest, Value, VertexId, Wants,
+    Adjacency, Cell, Comparison, Direction, EdgeRef, ElementId, ElementKind, Elements, ExternalId, Filter, GraphView, Hop,
+    KeyId, LabelId, Predicate, Scan, ScanCursor, TextTest, Value, VertexId, Wants,
 };
 use mangrove_snapshot::{OpenOptions, Store};
 
@@ -46,6 +46,7 @@ fn main() -> Result<()> {
     time("assoc_get", &asked.lists, |list| graph.assoc_get(list));
     time("assoc_count", &asked.lists, |list| graph.assoc_count(list));
     time("assoc_time_range, ten", &asked.lists, |list| graph.assoc_time_range(list));
+    time("assoc_count of a window", &asked.lists, |list| graph.assoc_time_count(list));
     time("GS1, names of all friends", &asked.lists, |list| graph.friends_with_names(&list.user));
     time("GS1, ids alone", &asked.lists, |list| graph.friends(&list.user, None));
     time("GS2, friends in a city", &asked.lists, |list| graph.friends_in(&list.user, &list.city));
@@ -224,25 +225,25 @@ impl<'g> Users<'g> {
         Ok(found[0] as usize)
     }
 
-    /// The edges are in the order of their times, so that the window's ends are found by halving.
     fn assoc_time_range(&self, list: &List) -> Result<usize> {
-        let edges = self.edges(&list.user, Some(list.label))?;
-        let (from, to) = (self.place(&edges, list.from)?, self.place(&edges, list.to)?);
-        self.read(&edges[from.max(to.saturating_sub(LATEST))..to])
+        let wants = Wants { edges: true, ..Wants::default() };
+        let mut found = Adjacency::default();
+        self.view.neighbors(&[self.vertex(&list.user)?], &self.window(list, wants), &mut found)?;
+        self.read(&found.edges[found.edges.len().saturating_sub(LATEST)..])
     }
 
-    /// How many edges are before a moment.
-    fn place(&self, edges: &[EdgeRef], moment: i64) -> Result<usize> {
-        let (mut low, mut high) = (0, edges.len());
-        while low < high {
-            let middle = low.midpoint(high);
-            if self.time_of(&edges[middle])? < moment {
-                low = middle + 1;
-            } else {
-                high = middle;
-            }
-        }
-        Ok(low)
+    fn assoc_time_count(&self, list: &List) -> Result<usize> {
+        let mut found = Vec::new();
+        self.view.degrees(&[self.vertex(&list.user)?], &self.window(list, Wants::default()), &mut found)?;
+        Ok(found[0] as usize)
+    }
+
+    /// The edges of one label in a window of their times.
+    fn window(&self, list: &List, wants: Wants) -> Hop {
+        let bound = |comparison, time| Predicate::Compare(comparison, Value::Int64(time));
+        let within = Predicate::And(vec![bound(Comparison::Gte, list.from), bound(Comparison::Lt, list.to)]);
+        let filter = Some(Filter { key: self.ts, predicate: within });
+        Hop { direction: Direction::Out, labels: Some(vec![list.label]), filter, limit: None, wants }
     }
 
     fn friends(&self, user: &ExternalId, label: Option<LabelId>) -> Result<usize> {

@@ -6,9 +6,13 @@
 mod index;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::iter::Peekable;
+use std::ops::Bound;
 use std::sync::Arc;
 
-use mangrove_graph::{Cell, EdgeId, EdgeRef, ElementKind, Encoding, GraphError, LabelId, Result};
+use heed::RoRange;
+use heed::types::Bytes;
+use mangrove_graph::{Cell, EdgeId, EdgeRef, ElementKind, Encoding, GraphError, LabelId, Result, VertexId};
 use mangrove_segment::adjacency::{self, Lists};
 use mangrove_segment::column::POSITIONS;
 use mangrove_segment::names;
@@ -21,6 +25,7 @@ use crate::read::{Reader, external};
 use crate::sealing::Sealing;
 use crate::segment::{BLOCKS, Contents, Segment};
 use crate::store::Table;
+use crate::walk::Pair;
 
 pub const KINDS: [ElementKind; 2] = [ElementKind::Vertex, ElementKind::Edge];
 /// Places of a chunk.
@@ -58,8 +63,25 @@ pub fn columns(reader: &Reader<'_>, kind: ElementKind, label: LabelId) -> Vec<Co
     columns
 }
 
-/// Edges of the vertices of a chunk, by label of the edges and position.
-type Linked = BTreeMap<LabelId, Vec<Vec<Entry>>>;
+/// What is left of a walk through blocks of edges; nothing where the tables are not sealed.
+type Linked<'t> = Option<Peekable<RoRange<'t, Bytes, Bytes>>>;
+type Row<'t> = heed::Result<Pair<'t>>;
+
+/// The lists of a chunk, of one edge label, as far as they are joined.
+#[derive(Default)]
+struct Joined<'t> {
+    /// From the oldest segment on.
+    sealed: Vec<Lists<'t>>,
+    /// Where each ends.
+    ends: Vec<u32>,
+    edges: Vec<adjacency::Entry>,
+    /// Those of the vertex at hand, and where each segment's begin.
+    entries: Vec<Entry>,
+    runs: Vec<usize>,
+}
+
+/// How many vertices are gone through before it is asked whether to go on.
+const POSITIONS_A_LOOK: usize = 4096;
 
 impl<'t> Layers<'t> {
     /// Writes the new segment. O(size of the layers), with memory for a few chunks: their cells, or the edges of their vertices.
@@ -280,73 +302,84 @@ impl<'t> Layers<'t> {
         Ok(chunks)
     }
 
-    /// Seals the edges of the vertices of a chunk, those of one direction.
+    /// Seals the edges of the vertices of a chunk, those of one direction: 16 bytes of memory for each.
     fn lists(&self, sealing: &mut Sealing, outgoing: bool, vertices: LabelId, chunk: u64) -> Result<()> {
-        let mut in_tables = if self.tables { self.linked(outgoing, vertices, chunk)? } else { Linked::new() };
+        let mut joined = BTreeMap::new();
         for edges in labels(&self.reader, ElementKind::Edge) {
-            self.check()?;
-            let mut found = Vec::new();
+            let mut sealed = Vec::new();
             for segment in self.segments {
-                found.extend(segment.lists(outgoing, vertices, edges, chunk)?);
+                sealed.extend(segment.lists(outgoing, vertices, edges, chunk)?);
             }
-            let new = in_tables.remove(&edges);
-            if found.is_empty() && new.is_none() {
-                continue;
+            if !sealed.is_empty() {
+                joined.insert(edges, Joined { sealed, ..Joined::default() });
             }
-            let positions = self.positions(ElementKind::Vertex, vertices, chunk);
-            let (ends, joined) = self.joined(edges, &found, new.unwrap_or_default(), positions)?;
-            if !joined.is_empty() {
-                sealing.lists(outgoing, vertices, edges, chunk, ends, joined)?;
+        }
+        let positions = self.positions(ElementKind::Vertex, vertices, chunk);
+        let mut in_tables = self.linked(outgoing, vertices, chunk, positions)?;
+        let mut new: BTreeMap<LabelId, Vec<Entry>> = BTreeMap::new();
+        for position in 0..positions {
+            if position % POSITIONS_A_LOOK == 0 {
+                self.check()?;
+            }
+            self.linked_of(&mut in_tables, vertex_at(vertices, chunk * CHUNK + position as u64), &mut new)?;
+            for label in new.keys() {
+                joined.entry(*label).or_default();
+            }
+            for (label, joined) in &mut joined {
+                self.join(*label, joined, new.entry(*label).or_default(), position)?;
+            }
+        }
+        for (edges, mut joined) in joined {
+            if !joined.edges.is_empty() {
+                joined.ends.resize(positions, joined.edges.len() as u32);
+                sealing.lists(outgoing, vertices, edges, chunk, joined.ends, joined.edges)?;
             }
         }
         Ok(())
     }
 
-    /// The lists of a chunk, of which segments and the tables have `found` and `new`: where each ends, and the edges of all.
-    fn joined(
-        &self,
-        label: LabelId,
-        found: &[Lists<'t>],
-        new: Vec<Vec<Entry>>,
-        positions: usize,
-    ) -> Result<(Vec<u32>, Vec<adjacency::Entry>)> {
-        let (mut ends, mut edges, mut new) = (Vec::with_capacity(positions), Vec::new(), new.into_iter());
-        let (mut entries, mut runs) = (Vec::new(), Vec::new());
-        for position in 0..positions {
-            runs.clear();
-            for lists in found {
-                runs.push(entries.len());
-                self.reader.living(lists, position, label, &mut entries)?;
-            }
-            let sealed = entries.len();
-            entries.append(&mut new.next().unwrap_or_default());
-            self.reader.put_in_order(label, &mut entries, sealed, &runs)?;
-            edges.extend(entries.drain(..).map(|entry| adjacency::Entry { neighbor: entry.neighbor, edge: entry.edge }));
-            ends.push(u32::try_from(edges.len()).map_err(|_| too_many_edges())?);
+    /// Appends the list of a vertex, of which the tables have `new`, and empties that.
+    fn join(&self, label: LabelId, joined: &mut Joined<'t>, new: &mut Vec<Entry>, position: usize) -> Result<()> {
+        let Joined { sealed, entries, runs, ends, edges } = joined;
+        runs.clear();
+        for lists in sealed.iter() {
+            runs.push(entries.len());
+            self.reader.living(lists, position, label, entries)?;
         }
-        Ok((ends, edges))
+        let in_segments = entries.len();
+        entries.append(new);
+        self.reader.put_in_order(label, entries, in_segments, runs)?;
+        // A label met late has no edges of the vertices before.
+        ends.resize(position, edges.len() as u32);
+        edges.extend(entries.drain(..).map(|entry| adjacency::Entry { neighbor: entry.neighbor, edge: entry.edge }));
+        ends.push(u32::try_from(edges.len()).map_err(|_| too_many_edges())?);
+        Ok(())
     }
 
-    /// The edges in the tables of the vertices of a chunk, as far as they are to be sealed.
-    fn linked(&self, outgoing: bool, vertices: LabelId, chunk: u64) -> Result<Linked> {
-        let (table, mut linked) =
-            (if outgoing { self.reader.tables.out } else { self.reader.tables.incoming }, Linked::new());
-        let positions = self.positions(ElementKind::Vertex, vertices, chunk);
-        let at = |position: usize| vertex_at(vertices, chunk * CHUNK + position as u64).0.to_be_bytes();
-        let range = (std::ops::Bound::Included(&at(0)[..]), std::ops::Bound::Excluded(&at(positions)[..]));
-        let mut entries = Vec::new();
-        for record in table.range(self.reader.txn, &range).map_err(lmdb)? {
-            let (key, value) = record.map_err(lmdb)?;
-            let key_at = AdjacencyKey::parse(key)?;
-            entries.clear();
-            AdjacencyBlock::parse(key, value)?.entries(&mut entries);
-            let wanted =
-                self.reader.segments.end(ElementKind::Edge, key_at.label)..self.end(ElementKind::Edge, key_at.label);
-            let lists = linked.entry(key_at.label).or_insert_with(|| vec![Vec::new(); positions]);
-            let position = (place(key_at.vertex.0) % CHUNK) as usize;
-            lists[position].extend(entries.iter().filter(|entry| wanted.contains(&entry.edge)));
+    /// A walk through what the tables have of the vertices of a chunk.
+    fn linked(&self, outgoing: bool, vertices: LabelId, chunk: u64, positions: usize) -> Result<Linked<'t>> {
+        if !self.tables {
+            return Ok(None);
         }
-        Ok(linked)
+        let table = if outgoing { self.reader.tables.out } else { self.reader.tables.incoming };
+        let at = |position: usize| vertex_at(vertices, chunk * CHUNK + position as u64).0.to_be_bytes();
+        let range = (Bound::Included(&at(0)[..]), Bound::Excluded(&at(positions)[..]));
+        Ok(Some(table.range(self.reader.txn, &range).map_err(lmdb)?.peekable()))
+    }
+
+    /// Appends the edges a walk has of a vertex, as far as they are to be sealed. It stands at the vertex, or beyond.
+    fn linked_of(&self, linked: &mut Linked<'t>, vertex: VertexId, out: &mut BTreeMap<LabelId, Vec<Entry>>) -> Result<()> {
+        let Some(walk) = linked else { return Ok(()) };
+        let is_of = |row: &Row<'t>| row.as_ref().map_or(true, |(key, _)| key.starts_with(&vertex.0.to_be_bytes()));
+        while let Some(row) = walk.next_if(is_of) {
+            let (key, value) = row.map_err(lmdb)?;
+            let label = AdjacencyKey::parse(key)?.label;
+            let block = AdjacencyBlock::parse(key, value)?;
+            let wanted = self.reader.segments.end(ElementKind::Edge, label)..self.end(ElementKind::Edge, label);
+            let entries = (0..block.len()).map(|at| block.entry(at)).filter(|entry| wanted.contains(&entry.edge));
+            out.entry(label).or_default().extend(entries);
+        }
+        Ok(())
     }
 }
 

@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 
 use arrow_array::{ArrayRef, Int64Array, StringArray};
 use mangrove_graph::{
-    Adjacency, Cell, Direction, EdgeId, EdgeRef, ElementId, ElementKind, Elements, Encoding, ExternalId, Filter, GraphError,
-    GraphView, GraphWrite, Hop, KeyId, LabelId, NewEdge, Predicate, PropertyColumn, Scan, ScanCursor, TextTest, Value,
-    VertexId, Wants,
+    Adjacency, Cell, Comparison, Direction, EdgeId, EdgeRef, ElementId, ElementKind, Elements, Encoding, ExternalId, Filter,
+    GraphError, GraphView, GraphWrite, Hop, KeyId, LabelId, NewEdge, Predicate, PropertyColumn, Scan, ScanCursor, TextTest,
+    Value, VertexId, Wants,
 };
 use mangrove_hot::{Durability, Hot, HotOptions, HotSnapshot, HotTransaction, Patience, Writer};
 use tempfile::TempDir;
@@ -600,6 +600,60 @@ fn who_has_a_transaction_open_is_refused_a_compaction_even_while_another_waits()
 }
 
 /// Edges that were sealed, are not yet out of the tables, and are removed are in nobody's way.
+/// Seals everything; what was sealed stays in the tables, as after a crash.
+fn seal_and_leave_rows(hot: &Hot, changed: VertexId, key: KeyId) {
+    let named = || !hot.stats().unwrap().segments.is_empty();
+    let writing = AtomicBool::new(false);
+    let cancelled = || {
+        // A commit in between, so that the tables are not emptied at once; and an end once the segment is named.
+        if !writing.swap(true, Ordering::Relaxed) {
+            let mut t = hot.begin().unwrap();
+            t.set_cell(ElementId::Vertex(changed), key, Cell::One(7.into())).unwrap();
+            t.commit().unwrap();
+        }
+        named()
+    };
+    hot.seal(Writer::this_thread(), Patience { timeout: None, cancelled: &cancelled }).unwrap();
+    assert!(named() && hot.stats().unwrap().tables.iter().any(|table| table.name == "out" && table.entries > 0));
+}
+
+#[test]
+fn windows_of_time_pass_over_what_was_left_of_sealed_edges() {
+    let (_dir, hot) = new_store();
+    let mut t = hot.begin().unwrap();
+    let Names { person, knows, name: at } = names(&mut t);
+    t.declare_time(knows, at).unwrap();
+    let ids = people(&mut t, person, 300);
+    let since = |time: usize| NewEdge { time: Some(Value::Int64(time as i64)), ..edge(ids[0], ids[time]) };
+    t.add_edges(knows, &(0..300).map(since).collect::<Vec<_>>(), &mut Vec::new()).unwrap();
+    t.commit().unwrap();
+    seal_and_leave_rows(&hot, ids[7], at);
+    let mut t = hot.begin().unwrap();
+    t.add_edges(knows, &[since(250), since(3)], &mut Vec::new()).unwrap();
+    t.commit().unwrap();
+    let bound = |comparison, time| Predicate::Compare(comparison, Value::Int64(time));
+    let window = Predicate::And(vec![bound(Comparison::Gte, 249), bound(Comparison::Lt, 252)]);
+    let filter = Some(Filter { key: at, predicate: window });
+    let window = Hop { filter, ..hop(Direction::Out) };
+    let finds = |expected: &[usize]| {
+        let (snapshot, mut found, mut degrees) = (hot.snapshot().unwrap(), Adjacency::default(), Vec::new());
+        snapshot.neighbors(&[ids[0], ids[1]], &window, &mut found).unwrap();
+        snapshot.degrees(&[ids[0], ids[1]], &window, &mut degrees).unwrap();
+        assert_eq!(found.neighbors, expected.iter().map(|at| ids[*at]).collect::<Vec<_>>());
+        assert_eq!(degrees, [expected.len() as u64, 0]);
+        assert_clean(&hot);
+    };
+    finds(&[249, 250, 250, 251]);
+    // Of what is all sealed the dead do not count, though the tables have no edges.
+    hot.compact(Writer::this_thread(), Patience::ENDLESS).unwrap();
+    finds(&[249, 250, 250, 251]);
+    let mut t = hot.begin().unwrap();
+    let gone = followed(t.as_view(), ids[251], Direction::In).edges;
+    t.remove_edges(&gone).unwrap();
+    t.commit().unwrap();
+    finds(&[249, 250, 250]);
+}
+
 #[test]
 fn a_time_can_be_declared_over_what_was_left_of_sealed_edges() {
     let (_dir, hot) = new_store();
@@ -609,21 +663,7 @@ fn a_time_can_be_declared_over_what_was_left_of_sealed_edges() {
     let edges: Vec<_> = ids.iter().map(|id| edge(ids[0], *id)).chain(ids.iter().map(|id| edge(*id, ids[1]))).collect();
     t.add_edges(knows, &edges, &mut Vec::new()).unwrap();
     t.commit().unwrap();
-    let held = hot.begin().unwrap();
-    drop(held);
-    let named = || !hot.stats().unwrap().segments.is_empty();
-    let writing = AtomicBool::new(false);
-    let cancelled = || {
-        // A commit in between, so that the tables are not emptied at once; and an end once the segment is named.
-        if !writing.swap(true, Ordering::Relaxed) {
-            let mut t = hot.begin().unwrap();
-            t.set_cell(ElementId::Vertex(ids[7]), at, Cell::One(7.into())).unwrap();
-            t.commit().unwrap();
-        }
-        named()
-    };
-    hot.seal(Writer::this_thread(), Patience { timeout: None, cancelled: &cancelled }).unwrap();
-    assert!(named() && hot.stats().unwrap().tables.iter().any(|table| table.name == "out" && table.entries > 0));
+    seal_and_leave_rows(&hot, ids[7], at);
     let mut t = hot.begin().unwrap();
     let all = followed(t.as_view(), ids[0], Direction::Both)
         .edges
