@@ -1,6 +1,8 @@
 //! Edges: order, parallel ones, loops, hubs, and what goes when a vertex goes.
 
-use mangrove_graph::{Direction, EdgeRef, ExternalId, GraphError, IdSpace, LabelId, Value};
+use mangrove_graph::{
+    Date, DateTime, Direction, EdgeRef, Elements, ExternalId, GraphError, IdSpace, LabelId, PropertyColumn, Value, column,
+};
 
 use super::*;
 use crate::compare::hop;
@@ -9,6 +11,7 @@ pub(super) const CASES: &[Case] = &[
     ("parallel edges and loops", parallel_edges_and_loops),
     ("edges come by time, then by age", edges_come_by_time_then_by_age),
     ("time belongs to labels that declare it", time_belongs_to_labels_that_declare_it),
+    ("the time of an edge is its place and stays", the_time_of_an_edge_is_its_place_and_stays),
     ("a hub grows and shrinks", a_hub_grows_and_shrinks),
     ("edges come in small and large batches", edges_come_in_small_and_large_batches),
     ("edge ids of the user's own", edge_ids_of_the_users_own),
@@ -78,6 +81,53 @@ fn time_belongs_to_labels_that_declare_it(make: Make<'_>) {
     add_edges(graph, knows, [(v[0], v[1])]);
     let error = graph.declare_time(knows, at).unwrap_err();
     assert!(matches!(error, GraphError::Invalid(_)), "only while there are no edges: {error}");
+}
+
+fn the_time_of_an_edge_is_its_place_and_stays(make: Make<'_>) {
+    let store = make(IdSpace::Graph);
+    let (v, edges) = committed(&*store, |graph| {
+        let (thing, saw, at) = (vertex_label(graph, "thing"), edge_label(graph, "saw"), key(graph, "at"));
+        graph.declare_time(saw, at).unwrap();
+        let v = add_vertices(graph, thing, 0..2);
+        let times = [Some(Value::Int32(7)), None, Some(Value::DateTime(DateTime::from_micros(7)))];
+        let new = times.map(|time| NewEdge { source: v[0], target: v[1], id: None, time });
+        let mut made = Vec::new();
+        graph.add_edges(saw, &new, &mut made).unwrap();
+        let refused = NewEdge { time: Some(Value::from("then")), ..new[0].clone() };
+        assert!(matches!(graph.add_edges(saw, &[refused], &mut Vec::new()), Err(GraphError::Invalid(_))));
+        (v, made)
+    });
+    let mut transaction = store.begin().unwrap();
+    let graph = transaction.graph();
+    let at = key(graph, "at");
+    for (edge, cell, stays) in [
+        (0, Cell::One(Value::Int64(8)), false),
+        (0, Cell::Absent, false),
+        (0, Cell::One(Value::from("then")), false),
+        (1, Cell::One(Value::Int64(7)), false),
+        (2, Cell::One(Value::Date(Date(0))), false),
+        // The same time, and what is none.
+        (0, Cell::One(Value::Int64(7)), true),
+        (1, Cell::One(Value::from("then")), true),
+        (1, Cell::Absent, true),
+        (2, Cell::One(Value::DateTime(DateTime { nanos: 7_999, ..DateTime::from_micros(7) })), true),
+    ] {
+        let (element, refs) = (ElementId::Edge(edges[edge]), [EdgeRef { id: edges[edge], source: v[0], target: v[1] }]);
+        let before = graph.cell(element, at).unwrap();
+        let outcome = graph.set_cell(element, at, cell.clone());
+        assert_eq!(outcome.is_ok(), stays, "{cell:?} for {before:?}: {outcome:?}");
+        assert_eq!(graph.cell(element, at).unwrap(), if stays { cell.clone() } else { before });
+        // An absent cell of a batch leaves the element as it is.
+        if let Some(value) = cell.values().next() {
+            let columns = [
+                Some(PropertyColumn::Cells(vec![cell.clone()])),
+                column::array_of(&[Some(value)]).map(PropertyColumn::Typed),
+            ];
+            for column in columns.iter().flatten() {
+                assert_eq!(graph.set_properties(Elements::Edges(&refs), at, column).is_ok(), stays, "{column:?}");
+            }
+        }
+    }
 }
 
 fn a_hub_grows_and_shrinks(make: Make<'_>) {
