@@ -40,6 +40,7 @@ fn main() -> Result<()> {
     let asked = Asked::draw(&graph, runs.parse()?)?;
     println!("{:36} {:>10} {:>10} {:>10} {:>8} {:>12}", "", "median µs", "p95 µs", "mean CPU", "runs", "answers");
 
+    time("a user by id", &asked.users, |user| graph.vertex(user).map(|vertex| usize::from(black_box(vertex).0 > 0)));
     time("obj_get", &asked.users, |user| graph.obj_get(user));
     time("one property (email)", &asked.users, |user| graph.property(user, graph.email));
     time("assoc_range, latest ten", &asked.lists, |list| graph.assoc_range(list));
