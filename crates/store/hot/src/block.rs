@@ -91,7 +91,7 @@ pub enum Body<'a> {
     Cells(Heap<'a>),
     Ends(Packed<'a>, Packed<'a>),
     /// A part of a chunk of a segment, from a rank on.
-    Sealed(Chunk<'a>, usize),
+    Sealed(&'a Chunk<'a>, usize),
     /// A block, and what is under it, without the slots it speaks of.
     Mixed(Box<(Block<'a>, Block<'a>)>),
 }
@@ -173,7 +173,7 @@ impl<'a> Block<'a> {
 
     /// A block of a chunk that speaks of slots `said`: its cells from a rank on, which are in the slots `stored`, and of which `present`
     /// count.
-    pub fn sealed(chunk: Chunk<'a>, rank: usize, said: u128, stored: u128, present: u128) -> Self {
+    pub fn sealed(chunk: &'a Chunk<'a>, rank: usize, said: u128, stored: u128, present: u128) -> Self {
         Self { said, present, stored, far: 0, body: Body::Sealed(chunk, rank), home: None }
     }
 

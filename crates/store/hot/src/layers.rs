@@ -71,7 +71,7 @@ type Row<'t> = heed::Result<Pair<'t>>;
 #[derive(Default)]
 struct Joined<'t> {
     /// From the oldest segment on.
-    sealed: Vec<Lists<'t>>,
+    sealed: Vec<&'t Lists<'t>>,
     /// Where each ends.
     ends: Vec<u32>,
     edges: Vec<adjacency::Entry>,

@@ -224,7 +224,7 @@ mod tests {
             sealing.finish().expect("a segment");
             let segment = Segment::open(directory.path(), number).expect("a segment");
             for chunk in 0..20 {
-                let found: Chunk = segment.chunk(column, chunk).expect("a chunk").expect("a chunk");
+                let found: &Chunk = segment.chunk(column, chunk).expect("a chunk").expect("a chunk");
                 assert_eq!((0..1000).map(|at| found.cell(at).expect("a cell")).collect::<Vec<_>>(), cells(chunk));
             }
         }

@@ -26,7 +26,7 @@ use mangrove_segment::adjacency::Lists;
 use mangrove_segment::column::{Chunk, POSITIONS};
 use mangrove_segment::file::{PartKey, SegmentFile};
 use mangrove_segment::index::Index;
-use mangrove_segment::names::{self, Names};
+use mangrove_segment::names;
 
 use crate::block::SLOTS;
 use crate::fault::corrupt;
@@ -254,10 +254,8 @@ impl Segment {
             INDEX => Part::Index(KeyId(key.sub as u16)),
             _ => Part::Names,
         };
-        let form = match (key.part, self.file.get(key)?) {
-            (COLUMN, Some(bytes)) => Some(Chunk::parse(bytes)?.form()),
-            _ => None,
-        };
+        let chunk = if key.part == COLUMN { self.file.column(key)? } else { None };
+        let form = chunk.map(Chunk::form);
         Ok(PartStats { kind, label: (key.part != NAMES).then_some(label), part, bytes, form })
     }
 
@@ -290,8 +288,9 @@ impl Segment {
     }
 
     /// The chunk of a column that blocks from `chunk` × 512 on are in.
-    pub fn chunk(&self, column: Column, chunk: u64) -> Result<Option<Chunk<'_>>> {
-        self.file.get(column_key(column, chunk))?.map(Chunk::parse).transpose()
+    #[inline]
+    pub fn chunk(&self, column: Column, chunk: u64) -> Result<Option<&Chunk<'_>>> {
+        self.file.column(column_key(column, chunk))
     }
 
     /// The chunks of a column of which it says anything.
@@ -300,8 +299,8 @@ impl Segment {
     }
 
     /// The lists of edges of one label, of the vertices of a label from place `chunk` × 65,536 on.
-    pub fn lists(&self, outgoing: bool, vertices: LabelId, edges: LabelId, chunk: u64) -> Result<Option<Lists<'_>>> {
-        self.file.get(lists_key(outgoing, vertices, edges, chunk))?.map(Lists::parse).transpose()
+    pub fn lists(&self, outgoing: bool, vertices: LabelId, edges: LabelId, chunk: u64) -> Result<Option<&Lists<'_>>> {
+        self.file.lists(lists_key(outgoing, vertices, edges, chunk))
     }
 
     /// The chunks of such lists.
@@ -373,8 +372,8 @@ impl Segment {
     fn find(&self, kind: ElementKind, id: &ExternalId, is_it: impl FnMut(u64) -> Result<bool>) -> Result<Option<u64>> {
         let Some(bits) = self.contents.name_bits.get(&kind) else { return Ok(None) };
         let hash = names::hash(id);
-        match self.file.get(names_key(kind, names::chunk_of(hash, *bits)))? {
-            Some(chunk) => Names::parse(chunk)?.find(hash, is_it),
+        match self.file.names(names_key(kind, names::chunk_of(hash, *bits)))? {
+            Some(names) => names.find(hash, is_it),
             None => Ok(None),
         }
     }

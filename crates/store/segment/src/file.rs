@@ -14,12 +14,18 @@
 use std::fs::File;
 use std::io::{BufWriter, Seek, Write};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use hashbrown::HashMap;
 use mangrove_graph::{GraphError, Result};
 use memmap2::Mmap;
 use xxhash_rust::xxh3::{Xxh3Default, xxh3_64};
+
+use crate::adjacency::Lists;
+use crate::column::Chunk;
+use crate::corrupt;
+use crate::names::Names;
 
 const MAGIC: [u8; 8] = *b"MGRVSEG1";
 /// The format this code writes. It reads those before it too.
@@ -75,6 +81,16 @@ pub struct SegmentFile {
     places: HashMap<PartKey, u32>,
     /// Of every part, whether its checksum was verified.
     verified: Box<[AtomicBool]>,
+    /// Parts as they are read, each from when it is first asked for. They refer to the map.
+    parsed: Box<[OnceLock<Box<Parsed<'static>>>]>,
+}
+
+/// A part of a form that is read in place.
+#[derive(Debug)]
+enum Parsed<'a> {
+    Column(Chunk<'a>),
+    Lists(Lists<'a>),
+    Names(Names<'a>),
 }
 
 impl SegmentFile {
@@ -119,6 +135,7 @@ impl SegmentFile {
             directory,
             places: HashMap::new(),
             verified: (0..parts).map(|_| AtomicBool::new(false)).collect(),
+            parsed: (0..parts).map(|_| OnceLock::new()).collect(),
         };
         segment.places.reserve(parts);
         for at in 0..parts {
@@ -199,6 +216,50 @@ impl SegmentFile {
         self.find(key).map(|at| self.part(at)).transpose()
     }
 
+    /// A chunk of a column; nothing if there is no part of that key.
+    pub fn column(&self, key: PartKey) -> Result<Option<&Chunk<'_>>> {
+        match self.parsed(key, |bytes| Chunk::parse(bytes).map(Parsed::Column))? {
+            Some(Parsed::Column(chunk)) => Ok(Some(chunk)),
+            found => found.map_or(Ok(None), |_| Err(other_form())),
+        }
+    }
+
+    /// A chunk of lists of edges; nothing if there is no part of that key.
+    pub fn lists(&self, key: PartKey) -> Result<Option<&Lists<'_>>> {
+        match self.parsed(key, |bytes| Lists::parse(bytes).map(Parsed::Lists))? {
+            Some(Parsed::Lists(lists)) => Ok(Some(lists)),
+            found => found.map_or(Ok(None), |_| Err(other_form())),
+        }
+    }
+
+    /// A chunk of names; nothing if there is no part of that key.
+    pub fn names(&self, key: PartKey) -> Result<Option<&Names<'_>>> {
+        match self.parsed(key, |bytes| Names::parse(bytes).map(Parsed::Names))? {
+            Some(Parsed::Names(names)) => Ok(Some(names)),
+            found => found.map_or(Ok(None), |_| Err(other_form())),
+        }
+    }
+
+    /// A part as it was first parsed: a reader of single cells would otherwise spend most of its time on beginnings of parts.
+    #[inline]
+    fn parsed(&self, key: PartKey, parse: fn(&'static [u8]) -> Result<Parsed<'static>>) -> Result<Option<&Parsed<'_>>> {
+        let Some(at) = self.find(key) else { return Ok(None) };
+        match self.parsed[at].get() {
+            Some(parsed) => Ok(Some(parsed)),
+            None => self.parse(at, parse).map(Some),
+        }
+    }
+
+    #[cold]
+    fn parse(&self, at: usize, parse: fn(&'static [u8]) -> Result<Parsed<'static>>) -> Result<&Parsed<'_>> {
+        let bytes = self.part(at)?;
+        // SAFETY: the map stays where it is, unchanged, until this is dropped, whatever becomes of this before; and what is parsed
+        // is private to this, and handed out for no longer than this is borrowed.
+        let bytes = unsafe { std::mem::transmute::<&[u8], &'static [u8]>(bytes) };
+        let parsed = parse(bytes)?;
+        Ok(self.parsed[at].get_or_init(|| Box::new(parsed)))
+    }
+
     /// Verifies every part.
     pub fn verify(&self) -> Result<()> {
         (0..self.parts()).try_for_each(|at| self.part(at).map(|_| ()))
@@ -222,6 +283,10 @@ impl SegmentFile {
     pub fn path(&self) -> &Path {
         &self.path
     }
+}
+
+fn other_form() -> GraphError {
+    corrupt("a part that was read as one of another form")
 }
 
 fn word(bytes: &[u8]) -> u64 {

@@ -136,7 +136,7 @@ pub struct ColumnWalk<'t> {
     reader: Reader<'t>,
     walk: Walk<'t>,
     /// The last chunk met that has all of a block, if it is there, its number and the position of its segment.
-    chunk: Option<(u64, usize, Option<Chunk<'t>>)>,
+    chunk: Option<(u64, usize, Option<&'t Chunk<'t>>)>,
     /// Whether the tables say nothing of what is sealed of the column, and nothing sealed of its label was removed, once asked.
     clean: Option<bool>,
     all_alive: Option<bool>,
@@ -201,7 +201,7 @@ impl<'t> ColumnWalk<'t> {
                 found
             }
         };
-        chunk.map_or(Ok(None), |chunk| self.reader.block_of(&chunk, self.column, block, said, all_alive))
+        chunk.map_or(Ok(None), |chunk| self.reader.block_of(chunk, self.column, block, said, all_alive))
     }
 
     /// A block as the tables have it, over what segments have.

@@ -103,7 +103,7 @@ impl<'t> Reader<'t> {
         let here = segment.says(column, block)? & !said;
         let (all, under) = self.under(said | here, older, column, block, all_alive)?;
         let chunk = if here != 0 { segment.chunk(column, block / BLOCKS)? } else { None };
-        let found = chunk.map_or(Ok(None), |chunk| self.block_of(&chunk, column, block, here, all_alive))?;
+        let found = chunk.map_or(Ok(None), |chunk| self.block_of(chunk, column, block, here, all_alive))?;
         Ok((all, if let Some(found) = found { found.over(under) } else { under }))
     }
 
@@ -131,7 +131,7 @@ impl<'t> Reader<'t> {
         let segments = self.segments.list();
         match self.segments.newest(column, block, segments.len())? {
             Some((at, u128::MAX)) => match segments[at].chunk(column, block / BLOCKS)? {
-                Some(chunk) => self.block_of(&chunk, column, block, u128::MAX, all_alive),
+                Some(chunk) => self.block_of(chunk, column, block, u128::MAX, all_alive),
                 None => Ok(None),
             },
             Some(_) => Ok(self.over_segments(None, segments, column, block, all_alive)?.1),
@@ -150,7 +150,7 @@ impl<'t> Reader<'t> {
     /// A block of a chunk that speaks of slots `said`, without the dead, unless it is known that there are none.
     pub fn block_of(
         &self,
-        chunk: &Chunk<'t>,
+        chunk: &'t Chunk<'t>,
         column: Column,
         block: u64,
         said: u128,
@@ -167,7 +167,7 @@ impl<'t> Reader<'t> {
         }
         let dead = if all_alive { 0 } else { self.dead(column.kind, column.label, block)? };
         let present = stored & said & !dead;
-        Ok((present != 0).then(|| Block::sealed(*chunk, first, said, stored, present)))
+        Ok((present != 0).then(|| Block::sealed(chunk, first, said, stored, present)))
     }
 
     /// What takes the place of cells of a sealed block of this column, or is in the tables alone; it may be empty.

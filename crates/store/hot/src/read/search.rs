@@ -49,14 +49,14 @@ impl Reader<'_> {
     ) -> Result<()> {
         let segment = &self.segments.list()[at];
         let Some(chunk) = segment.chunk(column, number)? else { return Ok(()) };
-        let matching = filter::found(&chunk, predicate)?;
+        let matching = filter::found(chunk, predicate)?;
         for block in number * BLOCKS..(number + 1) * BLOCKS {
             let found = matching.as_ref().map(|found| found.get((block % BLOCKS) as usize).copied().unwrap_or(0));
             if found == Some(0) {
                 continue;
             }
             let standing = segment.says(column, block)? & self.standing(at, column, block)?;
-            let passing = match (found, self.block_of(&chunk, column, block, standing, true)?) {
+            let passing = match (found, self.block_of(chunk, column, block, standing, true)?) {
                 (Some(found), Some(cells)) => found & cells.present,
                 (None, Some(cells)) => filter::passing(&cells, predicate, u128::MAX)?,
                 (_, None) => 0,

@@ -125,7 +125,7 @@ impl<'t> Reader<'t> {
     }
 
     /// Whether lists one after the other are in order: by time if edges have one, else by age, as segments are.
-    fn are_in_order(&self, found: &[Lists<'t>], position: usize, label: LabelId) -> Result<bool> {
+    fn are_in_order(&self, found: &[&'t Lists<'t>], position: usize, label: LabelId) -> Result<bool> {
         if found.len() < 2 || !self.is_timed(label) {
             return Ok(true);
         }
@@ -178,7 +178,7 @@ impl<'t> Reader<'t> {
         for segment in self.segments.list() {
             if let Some(lists) = segment.lists(outgoing, vertex.label(), label, place / CHUNK)? {
                 runs.push(living.len());
-                self.living(&lists, (place % CHUNK) as usize, label, &mut living)?;
+                self.living(lists, (place % CHUNK) as usize, label, &mut living)?;
             }
         }
         let sealed = living.len();
@@ -289,7 +289,7 @@ pub(super) struct Side<'t> {
     labels: Option<Vec<LabelId>>,
     last: VertexId,
     /// The chunks of lists met, of every segment that has one, from the oldest.
-    chunks: Vec<(ListsKey, Vec<Lists<'t>>)>,
+    chunks: Vec<(ListsKey, Vec<&'t Lists<'t>>)>,
 }
 
 /// Chunks of lists a hop remembers.
@@ -305,7 +305,12 @@ impl<'t> Side<'t> {
     }
 
     /// The lists that the sealed ones of a vertex are among, from the oldest segment on, and its place there.
-    pub(super) fn lists(&mut self, reader: &Reader<'t>, vertex: VertexId, label: LabelId) -> Result<(&[Lists<'t>], usize)> {
+    pub(super) fn lists(
+        &mut self,
+        reader: &Reader<'t>,
+        vertex: VertexId,
+        label: LabelId,
+    ) -> Result<(&[&'t Lists<'t>], usize)> {
         let place = place(vertex.0);
         let (chunk, position) = (place / CHUNK, (place % CHUNK) as usize);
         let key = (vertex.label(), label, chunk);
