@@ -84,3 +84,32 @@ def test_the_time_of_an_edge_is_given_with_it_and_stays(tmp_path):
         assert db.query("g.V(0).outE('knows').has('since', gte(2998)).values('since')").to_list() == [2999, 5000]
         assert db.query("g.V(0).outE('knows').has('since', 'then').values('n')").to_list() == [-1]
         assert db.check() == []
+
+
+def test_a_map_of_properties_brings_the_time_with_it(tmp_path):
+    with load(tmp_path / "g.mg", "int") as db:
+        db.query("g.V(0).addE('knows').to(__.V(1)).property([since: 4000, n: 4000])")
+        assert db.query("g.V(0).outE('knows').has('since', gt(3000)).values('n')").to_list() == [4000]
+
+
+def test_times_of_several_types_load_and_come_back(tmp_path):
+    """Dates beside date-times become those; integers beside dates stay what they are."""
+    people = tmp_path / "people.csv"
+    people.write_text("id\n" + "\n".join(map(str, range(4))))
+    times = {"a": ["2020-05-01", "2020-04-01"], "b": ["2020-04-15T12:00:00Z"], "c": ["7"]}
+    for name, values in times.items():
+        (tmp_path / f"{name}.csv").write_text("from,to,since\n" + "".join(f"0,1,{value}\n" for value in values))
+    for files, months in (("ab", [4, 4, 5]), ("ac", [None, 4, 5])):
+        with mg.open(tmp_path / f"{files}.mg") as db:
+            edges = {("p", "knows", "p"): [tmp_path / f"{name}.csv" for name in files]}
+            db.load(nodes={"p": people}, edges=edges, edge_time="since")
+            found = db.query("g.V(0).outE('knows').values('since')").to_list()
+            assert [getattr(value, "month", None) for value in found] == months
+            after = "g.V(0).outE('knows').has('since', gt(datetime('2020-04-10T00:00:00Z'))).count()"
+            assert db.query(after).one() == len(found) - 1 if files == "ab" else db.query(after).one() == 1
+            assert db.check() == []
+            db.export(tmp_path / f"{files}-out", format="csv")
+            with mg.open(tmp_path / f"{files}-back.mg") as back:
+                out = tmp_path / f"{files}-out"
+                back.load(nodes=sorted(out.glob("nodes*")) or sorted(out.glob("p*")), edges=sorted(out.glob("*knows*")), edge_time="since")
+                assert back.query("g.V(0).outE('knows').values('since')").to_list() == found

@@ -34,7 +34,7 @@ impl DateTime {
 
     /// Microseconds since the epoch; what Arrow columns carry.
     pub fn micros(&self) -> i64 {
-        self.seconds.saturating_mul(1_000_000).saturating_add(i64::from(self.nanos / 1000))
+        micros(self.seconds, self.nanos)
     }
 
     /// Milliseconds since the epoch.
@@ -222,8 +222,14 @@ impl Duration {
     }
 
     pub fn micros(&self) -> i64 {
-        self.seconds.saturating_mul(1_000_000).saturating_add(i64::from(self.nanos / 1000))
+        micros(self.seconds, self.nanos)
     }
+}
+
+/// The nearest there is to so many seconds and nanoseconds, rounded down.
+fn micros(seconds: i64, nanos: u32) -> i64 {
+    let exact = i128::from(seconds) * 1_000_000 + i128::from(nanos / 1000);
+    exact.clamp(i64::MIN.into(), i64::MAX.into()) as i64
 }
 
 impl fmt::Display for Duration {

@@ -25,9 +25,6 @@ enum Family {
 const INTEGERS: [ValueType; 4] = [ValueType::Int8, ValueType::Int16, ValueType::Int32, ValueType::Int64];
 const INSTANTS: [ValueType; 2] = [ValueType::Date, ValueType::DateTime];
 
-/// Edges without a time stand at the first, instants far from 1970 at the last.
-const SURE: RangeInclusive<i64> = i64::MIN + 1..=i64::MAX - 1;
-
 impl Window {
     /// Nothing if values of these types are not in the order of their times.
     pub fn of(predicate: &Predicate, types: TypeSet) -> Option<Self> {
@@ -53,7 +50,7 @@ impl Window {
                 any.reduce(Self::or).unwrap_or(Self { may: empty(), must: empty() })
             }
             Predicate::And(parts) => {
-                let whole = Self { may: i64::MIN..=i64::MAX, must: SURE };
+                let whole = Self { may: i64::MIN..=i64::MAX, must: family.sure() };
                 parts.iter().map(|part| Self::within(part, family)).fold(whole, Self::and)
             }
             Predicate::Or(parts) => {
@@ -79,6 +76,14 @@ impl Window {
 }
 
 impl Family {
+    /// The times that say what their edges' values are: at the least are edges without one, and instants far from 1970 at both ends.
+    fn sure(self) -> RangeInclusive<i64> {
+        match self {
+            Family::Integers => i64::MIN + 1..=i64::MAX,
+            Family::Instants => i64::MIN + 1..=i64::MAX - 1,
+        }
+    }
+
     fn compared(self, comparison: Comparison, operand: &Value) -> Window {
         let types: &[ValueType] = match self {
             Family::Integers => &INTEGERS,
@@ -101,7 +106,7 @@ impl Family {
             (Family::Instants, Comparison::Lt | Comparison::Lte) => (to(Some(time)), to(before)),
             (Family::Instants, Comparison::Gt | Comparison::Gte) => (from(Some(time)), from(after)),
         };
-        Window { may, must: common(&must, &SURE) }
+        Window { may, must: common(&must, &self.sure()) }
     }
 }
 
@@ -127,7 +132,8 @@ mod tests {
             let exact = DateTime::from_micros(*time);
             Value::DateTime(DateTime { nanos: exact.nanos / 1000 * 1000 + 7, offset_seconds: 3600, ..exact })
         });
-        let far = [i64::MIN, i64::MAX].map(|seconds| Value::DateTime(DateTime { seconds, nanos: 1, offset_seconds: 0 }));
+        let far =
+            [i64::MIN, i64::MAX].map(|seconds| Value::DateTime(DateTime { seconds, nanos: 999_999_999, offset_seconds: 0 }));
         exact.chain(finer).chain(far).chain([i32::MIN, -1, 0, 1, i32::MAX].map(|days| Value::Date(Date(days)))).collect()
     }
 
@@ -187,6 +193,8 @@ mod tests {
         let mut types = TypeSet::default();
         types.insert(ValueType::Int64);
         assert_eq!(Window::of(&between, types), Some(Window { may: 3..=8, must: 3..=8 }));
+        let from = Predicate::Compare(Comparison::Gte, Value::Int64(3));
+        assert_eq!(Window::of(&from, types), Some(Window { may: 3..=i64::MAX, must: 3..=i64::MAX }));
         types.insert(ValueType::DateTime);
         assert_eq!(Window::of(&between, types), None);
     }

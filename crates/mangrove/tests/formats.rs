@@ -62,8 +62,9 @@ fn tables_of_format_3_over_segments_of_format_2() {
     assert_eq!((stats.segments.len(), stats.tables.iter().find(|table| table.name == "index").unwrap().entries), (1, 0));
 }
 
-/// Written with tables of format 4: person 0 knows others since 0, 10, … 390, compacted. Then, as could be done before times were their
-/// edges' properties alone, 30 became 395 and a new edge's 5 became 77, each where it stood; another came with 400, and 200 was removed.
+/// Written with tables of format 4: person 0 knows others since 0, 10, … 390, and one without a time that later got 345; it likes ten,
+/// four of which got 300 so; compacted. Then, as could be done before times were their edges' properties alone, 30 became 395 and a new
+/// edge's 5 became 77, each where it stood; another came with 400, and one without that then got 346, and 200 was removed.
 const TIMES_4: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/formats/times-4.mg");
 
 #[test]
@@ -77,6 +78,7 @@ fn times_that_were_changed_while_edges_stayed_in_their_order() {
         ("lt(20)", "[0, 10]"),
         ("inside(70, 80)", "[77]"),
         ("within(30, 395, 200)", "[395]"),
+        ("between(340, 350)", "[345, 346, 340]"),
         ("5", "[]"),
     ];
     let is_as_expected = |db: &Database| {
@@ -85,23 +87,29 @@ fn times_that_were_changed_while_edges_stayed_in_their_order() {
             assert_eq!(one(db, &format!("{edges}.values('since').fold()")).to_string(), *times, "{edges}");
             assert_eq!(one(db, &format!("{edges}.count()")), one(db, &format!("{edges}.fold().count(local)")), "{edges}");
         }
+        assert_eq!(one(db, "g.V(0).outE('likes').has('since', gte(300)).count()"), Value::Int64(4));
         assert_eq!(db.check().unwrap().violations, []);
     };
     let db = Database::open(&path).unwrap();
     is_as_expected(&db);
-    for changed in [395, 77] {
+    for changed in [395, 77, 345, 346] {
         let edge = format!("g.V(0).outE('knows').has('since', {changed})");
-        let changed = format!("{edge}.property('since', 1)");
-        let changed =
-            db.query(&changed, &Parameters::new(), &QueryOptions::default()).and_then(|mut results| results.values());
-        assert!(changed.unwrap_err().to_string().contains("`since` is the time"));
+        let refused = format!("{edge}.property('since', 1)");
+        let refused =
+            db.query(&refused, &Parameters::new(), &QueryOptions::default()).and_then(|mut results| results.values());
+        assert!(refused.unwrap_err().to_string().contains("`since` is the time"));
+        one(&db, &format!("{edge}.property('since', {changed}).count()"));
     }
     one(&db, "g.V(0).addE('knows').to(__.V(1)).property('since', 35).count()");
     one(&db, "g.V(0).outE('knows').has('since', 35).sideEffect(drop()).count()");
     is_as_expected(&db);
     db.compact().unwrap();
     is_as_expected(&db);
-    one(&db, "g.V(0).outE('knows').has('since', within(395, 77)).sideEffect(drop()).count()");
+    // Edges that came since are found among those of before, and each kind is removed where it stands.
+    one(&db, "g.V(0).addE('knows').to(__.V(1)).property('since', 35).count()");
+    assert_eq!(one(&db, "g.V(0).outE('knows').has('since', between(30, 50)).values('since').sum()"), Value::Int64(75));
+    db.compact().unwrap();
+    one(&db, "g.V(0).outE('knows').has('since', within(395, 77, 345, 346, 35)).sideEffect(drop()).count()");
     assert_eq!(one(&db, "g.V(0).outE('knows').has('since', gt(380)).values('since').sum()"), Value::Int64(790));
     assert_eq!(db.check().unwrap().violations, []);
 }

@@ -120,6 +120,44 @@ fn every_rule_shows_in_an_explanation() {
     }
 }
 
+/// One vertex, and edges to itself since 0, 10, … 90.
+fn timed() -> Oracle {
+    let mut graph = Oracle::default();
+    let (thing, knows) =
+        (graph.ensure_label(ElementKind::Vertex, "thing").unwrap(), graph.ensure_label(ElementKind::Edge, "knows").unwrap());
+    let since = graph.ensure_key("since").unwrap();
+    graph.declare_time(knows, since).unwrap();
+    let mut made = Vec::new();
+    graph.add_vertices(thing, &[None], &mut made).unwrap();
+    let edge = |at: i64| NewEdge { source: made[0], target: made[0], id: None, time: Some(Value::Int64(10 * at)) };
+    graph.add_edges(knows, &(0..10).map(edge).collect::<Vec<_>>(), &mut Vec::new()).unwrap();
+    graph
+}
+
+#[test]
+fn windows_of_time_are_read_by_hops() {
+    let graph = timed();
+    for (text, plan, expected) in [
+        ("outE('knows').has('since', gt(70)).count()", "Degree(Out, knows, since > 70)", 2),
+        ("outE().has('since', gte(20)).has('since', lt(50)).has('since', neq(30)).count()", "Has(since", 2),
+        ("inE('knows').has('since', between(20, 40)).outV().count()", "since", 2),
+        ("where(outE('knows').has('since', 40)).count()", "Degree(Out, knows, since = 40)", 1),
+        ("where(outE('knows').has('since', 45)).count()", "Degree(Out, knows, since = 45)", 0),
+        ("local(outE('knows').has('since', gt(10)).limit(3)).count()", "at most 3 each", 3),
+    ] {
+        let text = format!("g.V().{text}");
+        let explanation = Query::parse(&text).unwrap().explain(&graph, &Parameters::new(), &Options::default()).unwrap();
+        assert!(explanation.rules.iter().any(|(name, _)| *name == "edge-filters"), "{explanation}");
+        assert!(explanation.last().contains(plan), "{explanation}");
+        assert_eq!(one(&graph, &text), Value::Int64(expected), "{text}");
+    }
+    // What the order of times says nothing of stays a filter.
+    let text = "g.V().outE('knows').has('since', without(10, 20)).count()";
+    let explanation = Query::parse(text).unwrap().explain(&graph, &Parameters::new(), &Options::default()).unwrap();
+    assert!(explanation.rules.iter().all(|(name, _)| *name != "edge-filters"), "{explanation}");
+    assert_eq!(one(&graph, text), Value::Int64(8));
+}
+
 #[test]
 fn the_first_of_an_order_are_those_of_the_whole_order() {
     let graph = hubs();

@@ -12,6 +12,8 @@ use crate::plan::{EndOf, Name};
 /// A batch of results is about this large, a single vertex with more edges aside.
 const BATCH_TARGET: usize = 16_384;
 const FIRST_ROWS: usize = 64;
+/// Vertices whose edges are filtered before it is asked whether to go on.
+const FILTERED_ROWS_MAX: usize = 4096;
 
 /// Which edges are followed, by the names of the query.
 pub struct Followed {
@@ -92,7 +94,9 @@ impl HopOp {
 
     fn adapt(&mut self, rows: usize) {
         let found = self.found.rows.len().max(1);
-        self.rows = (rows * BATCH_TARGET / found).clamp(1, 4 * self.rows.max(16)).min(1 << 20);
+        // Of a filter it is not known how many edges were looked at.
+        let most = if self.hop.filter.is_some() { FILTERED_ROWS_MAX } else { 1 << 20 };
+        self.rows = (rows * BATCH_TARGET / found).clamp(1, 4 * self.rows.max(16)).min(most);
     }
 }
 
@@ -223,7 +227,10 @@ impl MapBatch for DegreeOp {
         self.followed.look_up(cx, &mut self.hop);
         let ids = vertices_of(&batch, 0..batch.len(), "a hop along edges")?;
         let mut degrees = Vec::with_capacity(ids.len());
-        cx.view().degrees(&ids, &self.hop, &mut degrees)?;
+        for ids in ids.chunks(if self.hop.filter.is_some() { FILTERED_ROWS_MAX } else { usize::MAX }) {
+            cx.check()?;
+            cx.view().degrees(ids, &self.hop, &mut degrees)?;
+        }
         if let Some(bulk) = &batch.bulk {
             degrees.iter_mut().zip(bulk).for_each(|(degree, bulk)| *degree = degree.saturating_mul(*bulk));
         }

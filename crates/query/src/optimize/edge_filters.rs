@@ -1,13 +1,14 @@
 //! `outE(label).has(time, …)` follows only the edges whose time matches, which the store halves to.
 
-use mangrove_graph::{Predicate, Schema};
+use mangrove_graph::window::Window;
+use mangrove_graph::{LabelSchema, Predicate, Schema};
 
 use super::{Place, Rule, RuleContext, Way};
-use crate::plan::{HasKey, Name, Step, Traversal};
+use crate::plan::{Has, HasKey, Name, Step, Traversal};
 
 pub(super) const RULE: Rule = Rule {
     name: "edge-filters",
-    description: "a hop to edges reads only those in the window that has() asks of their time",
+    description: "a hop to edges reads only those in the window of their time that has() asks for",
     way: Way::Rewrite(rewrite),
 };
 
@@ -17,9 +18,9 @@ fn rewrite(traversal: &mut Traversal, _: Place, cx: &RuleContext<'_>) {
         let (hop, next) = (&mut before[at - 1], &mut after[0]);
         if let (Step::Hop { labels, to_edges: true, filter: filter @ None, .. }, Step::Has(tests)) =
             (&mut hop.step, &mut next.step)
-            && let Some(key) = tests.iter().find_map(|test| time_of(cx.view.schema(), labels, &test.key))
+            && let Some(key) = tests.iter().find_map(|test| windowed(cx.view.schema(), labels, test))
         {
-            let on_time = tests.extract_if(.., |test| matches!(&test.key, HasKey::Property(of) if *of == key));
+            let on_time = tests.extract_if(.., |test| windowed(cx.view.schema(), labels, test).as_ref() == Some(&key));
             let predicate = on_time.map(|test| test.predicate).reduce(both);
             *filter = predicate.map(|predicate| (key, predicate));
         }
@@ -44,11 +45,15 @@ fn both(a: Predicate, b: Predicate) -> Predicate {
     }
 }
 
-/// The key, if edges of one of these labels are ordered by it.
-fn time_of(schema: &Schema, labels: &[Name], key: &HasKey) -> Option<Name> {
-    let HasKey::Property(name) = key else { return None };
-    let is_followed = |label: &str| labels.is_empty() || labels.iter().any(|followed| **followed == *label);
-    let is_time = |time| *schema.key_name(time) == **name;
-    let of_time = schema.edge_labels.iter().any(|label| is_followed(&label.name) && label.time.is_some_and(is_time));
-    of_time.then(|| name.clone())
+/// The key of a test, if edges of one of these labels are ordered by it, and their order says something of what passes.
+fn windowed(schema: &Schema, labels: &[Name], test: &Has) -> Option<Name> {
+    let HasKey::Property(name) = &test.key else { return None };
+    let is_followed = |label: &LabelSchema| labels.is_empty() || labels.iter().any(|followed| **followed == *label.name);
+    let mut with_time =
+        schema.edge_labels.iter().filter(|label| is_followed(label)).filter_map(|label| label.property(label.time?));
+    let says_something = with_time.any(|time| {
+        let window = Window::of(&test.predicate, time.types);
+        *schema.key_name(time.key) == **name && window.is_some_and(|window| window != Window::unknown())
+    });
+    says_something.then(|| name.clone())
 }

@@ -69,7 +69,7 @@ impl Bulk {
         let shared = target.shared().clone();
         let (directory, new) = (shared.env.path().to_owned(), shared.new_segment());
         let taken = scratch.seal(&directory, new.number, cancelled).and_then(|()| {
-            target.take_over(&mut scratch);
+            target.take_over(&mut scratch)?;
             copy(&scratch, &mut target, |tables| tables.meta, |key| key.starts_with(catalog::AUTO))?;
             target.empty()
         });

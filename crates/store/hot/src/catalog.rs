@@ -4,6 +4,7 @@
 //!   meta    "format" -> version 4          "space" -> 0 graph, 1 label      "schema" -> version 8
 //!           "auto", label 2 -> next integer id 8 (label 0 where ids are unique in the graph)
 //!           "segments" -> numbers of the segments under the tables, from the oldest on, 8 each   ("segment" in format 2: of the one)
+//!           "times" -> edge label 2 | place 8 ...: of every label that had a time before format 5, the first whose time is its property
 //!           "count", kind 1, label 2 -> next local 8 | live 8 | end of those that are, or were to be, sealed 8
 //!   schema  0 kind 1 label 2 -> name | time | properties | further | ends
 //!           1 key 2 -> name
@@ -24,9 +25,11 @@ use crate::fault::{corrupt, lmdb};
 use crate::store::Tables;
 
 /// The version of the tables' format: of those that hold all there is, and of those over segments, which whoever knows the first
-/// alone would take for empty. Format 2 has one segment, and in format 3 blocks over sealed ones speak of all their slots.
+/// alone would take for empty. Format 2 has one segment, and in format 3 blocks over sealed ones speak of all their slots. From format 5
+/// on there are edges whose time is their property alone.
 const FORMAT: u32 = 1;
 const FORMAT_SEALED: u32 = 4;
+const FORMAT_TIMES: u32 = 5;
 const TIMELESS: u32 = u32::MAX;
 const UNDECLARED: u8 = u8::MAX;
 
@@ -49,15 +52,60 @@ pub fn first_meta(id_space: IdSpace) -> [(&'static [u8], Vec<u8>); 3] {
 }
 
 pub fn check_format(tables: &Tables, txn: &RoTxn<'_, AnyTls>) -> Result<()> {
-    let found = tables.meta.get(txn, b"format").map_err(lmdb)?;
-    match found.and_then(|bytes| bytes.try_into().ok()).map(u32::from_le_bytes) {
-        Some(FORMAT..=FORMAT_SEALED) => Ok(()),
-        Some(version) => Err(GraphError::Invalid(format!(
-            "the store's tables have format {version}, and this version of Mangrove reads formats {FORMAT} to {FORMAT_SEALED}: use the version \
+    match format(tables, txn)? {
+        FORMAT..=FORMAT_TIMES => Ok(()),
+        version => Err(GraphError::Invalid(format!(
+            "the store's tables have format {version}, and this version of Mangrove reads formats {FORMAT} to {FORMAT_TIMES}: use the version \
              of Mangrove that wrote it"
         ))),
-        None => Err(corrupt("it says no format")),
     }
+}
+
+fn format(tables: &Tables, txn: &RoTxn<'_, AnyTls>) -> Result<u32> {
+    let found = tables.meta.get(txn, b"format").map_err(lmdb)?.and_then(|bytes| bytes.try_into().ok());
+    found.map(u32::from_le_bytes).ok_or_else(|| corrupt("it says no format"))
+}
+
+/// From which places on the times of edges are the properties they are; before, they are in a column of their own.
+#[derive(Clone, PartialEq, Default)]
+pub enum Times {
+    /// Nowhere.
+    #[default]
+    Old,
+    /// Everywhere, but in these labels.
+    From(Vec<(LabelId, u64)>),
+}
+
+impl Times {
+    #[inline]
+    pub fn first(&self, label: LabelId) -> u64 {
+        match self {
+            Times::Old => u64::MAX,
+            Times::From(old) => old.iter().find(|(of, _)| *of == label).map_or(0, |(_, place)| *place),
+        }
+    }
+
+    fn load(tables: &Tables, txn: &RoTxn<'_, AnyTls>) -> Result<Self> {
+        let Some(bytes) = tables.meta.get(txn, b"times").map_err(lmdb)? else { return Ok(Times::Old) };
+        let (entries, rest) = bytes.as_chunks::<10>();
+        if !rest.is_empty() {
+            return Err(corrupt("places of times of the wrong length"));
+        }
+        let mut old = Vec::with_capacity(entries.len());
+        for entry in entries {
+            let mut fields = Fields(entry);
+            old.push((LabelId(fields.u16()?), u64::from_le_bytes(fields.array()?)));
+        }
+        Ok(Times::From(old))
+    }
+}
+
+/// Says from where on times are properties.
+pub fn put_times(tables: &Tables, txn: &mut RwTxn<'_>, old: &[(LabelId, u64)]) -> Result<()> {
+    let bytes: Vec<u8> =
+        old.iter().flat_map(|(label, place)| [&label.0.to_le_bytes()[..], &place.to_le_bytes()].concat()).collect();
+    tables.meta.put(txn, b"times", &bytes).map_err(lmdb)?;
+    tables.meta.put(txn, b"format", &FORMAT_TIMES.to_le_bytes()).map_err(lmdb)
 }
 
 pub fn count_key(kind: ElementKind, label: LabelId) -> [u8; 8] {
@@ -121,11 +169,10 @@ pub fn segments(tables: &Tables, txn: &RoTxn<'_, AnyTls>) -> Result<Vec<u64>> {
 
 /// Says that there are segments, or marks of what was to be sealed, unless it is said.
 pub fn put_format(tables: &Tables, txn: &mut RwTxn<'_>) -> Result<()> {
-    let format = FORMAT_SEALED.to_le_bytes();
-    if tables.meta.get(txn, b"format").map_err(lmdb)? == Some(&format[..]) {
+    if format(tables, txn)? >= FORMAT_SEALED {
         return Ok(());
     }
-    tables.meta.put(txn, b"format", &format).map_err(lmdb)
+    tables.meta.put(txn, b"format", &FORMAT_SEALED.to_le_bytes()).map_err(lmdb)
 }
 
 pub fn put_segments(tables: &Tables, txn: &mut RwTxn<'_>, numbers: &[u64]) -> Result<()> {
@@ -135,13 +182,36 @@ pub fn put_segments(tables: &Tables, txn: &mut RwTxn<'_>, numbers: &[u64]) -> Re
     tables.meta.delete(txn, b"segment").map(|_| ()).map_err(lmdb)
 }
 
-pub fn schema_version(tables: &Tables, txn: &RoTxn<'_, AnyTls>) -> Result<u64> {
+fn schema_version(tables: &Tables, txn: &RoTxn<'_, AnyTls>) -> Result<u64> {
     let found = tables.meta.get(txn, b"schema").map_err(lmdb)?.and_then(|bytes| bytes.try_into().ok());
     found.map(u64::from_le_bytes).ok_or_else(|| corrupt("it has no schema version"))
 }
 
-/// The schema with its version.
-pub fn load_schema(tables: &Tables, txn: &RoTxn<'_, AnyTls>) -> Result<(u64, Arc<Schema>)> {
+/// What rarely changes, with its version.
+#[derive(Clone)]
+pub struct Catalog {
+    version: u64,
+    pub schema: Arc<Schema>,
+    pub times: Arc<Times>,
+}
+
+impl Catalog {
+    pub fn new(version: u64, schema: Arc<Schema>, times: Arc<Times>) -> Self {
+        Self { version, schema, times }
+    }
+
+    pub fn load(tables: &Tables, txn: &RoTxn<'_, AnyTls>) -> Result<Self> {
+        let times = Arc::new(Times::load(tables, txn)?);
+        Ok(Self { version: schema_version(tables, txn)?, schema: Arc::new(load_schema(tables, txn)?), times })
+    }
+
+    /// That of a transaction: this one, if it is of its version.
+    pub fn refreshed(&self, tables: &Tables, txn: &RoTxn<'_, AnyTls>) -> Result<Self> {
+        if schema_version(tables, txn)? == self.version { Ok(self.clone()) } else { Self::load(tables, txn) }
+    }
+}
+
+fn load_schema(tables: &Tables, txn: &RoTxn<'_, AnyTls>) -> Result<Schema> {
     let id_space = match tables.meta.get(txn, b"space").map_err(lmdb)? {
         Some([0]) => IdSpace::Graph,
         Some([1]) => IdSpace::Label,
@@ -162,7 +232,7 @@ pub fn load_schema(tables: &Tables, txn: &RoTxn<'_, AnyTls>) -> Result<(u64, Arc
             _ => return Err(corrupt("a record of an unknown kind in its schema")),
         }
     }
-    Ok((schema_version(tables, txn)?, Arc::new(schema)))
+    Ok(schema)
 }
 
 fn push_at<T>(list: &mut Vec<T>, at: &[u8], item: T) -> Result<()> {

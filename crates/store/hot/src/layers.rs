@@ -302,18 +302,34 @@ impl<'t> Layers<'t> {
         Ok(chunks)
     }
 
-    /// Seals the edges of the vertices of a chunk, those of one direction: 16 bytes of memory for each.
+    /// Seals the edges of the vertices of a chunk, those of one direction: with 16 bytes of memory for each, of all labels where the
+    /// tables are a layer, which have them by vertex, else of one at a time.
     fn lists(&self, sealing: &mut Sealing, outgoing: bool, vertices: LabelId, chunk: u64) -> Result<()> {
-        let mut joined = BTreeMap::new();
+        let mut all = BTreeMap::new();
         for edges in labels(&self.reader, ElementKind::Edge) {
             let mut sealed = Vec::new();
             for segment in self.segments {
                 sealed.extend(segment.lists(outgoing, vertices, edges, chunk)?);
             }
             if !sealed.is_empty() {
-                joined.insert(edges, Joined { sealed, ..Joined::default() });
+                all.insert(edges, Joined { sealed, ..Joined::default() });
             }
         }
+        if self.tables {
+            return self.join_all(sealing, outgoing, vertices, chunk, all);
+        }
+        all.into_iter().try_for_each(|one| self.join_all(sealing, outgoing, vertices, chunk, BTreeMap::from([one])))
+    }
+
+    fn join_all(
+        &self,
+        sealing: &mut Sealing,
+        outgoing: bool,
+        vertices: LabelId,
+        chunk: u64,
+        mut joined: BTreeMap<LabelId, Joined<'t>>,
+    ) -> Result<()> {
+        joined.values_mut().for_each(|joined| joined.edges.reserve(joined.sealed.iter().map(|lists| lists.len()).sum()));
         let positions = self.positions(ElementKind::Vertex, vertices, chunk);
         let mut in_tables = self.linked(outgoing, vertices, chunk, positions)?;
         let mut new: BTreeMap<LabelId, Vec<Entry>> = BTreeMap::new();

@@ -11,9 +11,9 @@ use std::{fs, io};
 
 use heed::types::Bytes;
 use heed::{AnyTls, CommitOrAbort, CompactionOption, Database, Env, EnvFlags, EnvOpenOptions, RoTxn, RwTxn, WithoutTls};
-use mangrove_graph::{GraphError, IdSpace, Result, Schema};
+use mangrove_graph::{GraphError, IdSpace, Result};
 
-use crate::catalog;
+use crate::catalog::{self, Catalog};
 use crate::check::{self, CheckReport};
 use crate::fault::{self, corrupt, lmdb};
 use crate::identity::{FileId, Own, Process};
@@ -110,8 +110,8 @@ pub(crate) struct Shared {
     scratch: bool,
     file: FileId,
     process: Process,
-    /// The last schema read, with its version.
-    pub schema: Mutex<(u64, Arc<Schema>)>,
+    /// The last one read.
+    pub catalog: Mutex<Catalog>,
     /// The last segments opened.
     segments: Mutex<Arc<Segments>>,
     /// The number the next segment gets.
@@ -231,7 +231,7 @@ impl Hot {
             None => Ok(env.unnamed_database_stat().entries == 0),
             Some(tables) => {
                 let txn = env.read_txn().map_err(lmdb)?;
-                Ok(catalog::load_schema(&tables, &txn)?.1.vertex_labels.is_empty())
+                Ok(Catalog::load(&tables, &txn)?.schema.vertex_labels.is_empty())
             }
         }
     }
@@ -411,7 +411,7 @@ impl Shared {
         };
         let txn = env.read_txn().map_err(lmdb)?;
         catalog::check_format(&tables, &txn)?;
-        let schema = Mutex::new(catalog::load_schema(&tables, &txn)?);
+        let catalog = Mutex::new(Catalog::load(&tables, &txn)?);
         let numbers = catalog::segments(&tables, &txn)?;
         drop(txn);
         if !options.read_only {
@@ -427,7 +427,7 @@ impl Shared {
             scratch,
             file,
             process: Process::this(),
-            schema,
+            catalog,
             segments: Mutex::default(),
             next_segment: AtomicU64::new(numbers.into_iter().max().unwrap_or(0) + 1),
             in_work: Mutex::default(),

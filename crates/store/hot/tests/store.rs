@@ -599,7 +599,6 @@ fn who_has_a_transaction_open_is_refused_a_compaction_even_while_another_waits()
     });
 }
 
-/// Edges that were sealed, are not yet out of the tables, and are removed are in nobody's way.
 /// Seals everything; what was sealed stays in the tables, as after a crash.
 fn seal_and_leave_rows(hot: &Hot, changed: VertexId, key: KeyId) {
     let named = || !hot.stats().unwrap().segments.is_empty();
@@ -654,6 +653,7 @@ fn windows_of_time_pass_over_what_was_left_of_sealed_edges() {
     finds(&[249, 250, 250]);
 }
 
+/// Edges that were sealed, are not yet out of the tables, and are removed are in nobody's way.
 #[test]
 fn a_time_can_be_declared_over_what_was_left_of_sealed_edges() {
     let (_dir, hot) = new_store();

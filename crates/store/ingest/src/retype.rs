@@ -60,6 +60,12 @@ impl Retyping {
         let mut mixed: Vec<_> = self.seen.drain().filter(|(_, seen)| seen.mixed).collect();
         mixed.sort_by_key(|(of, _)| *of);
         for ((kind, label, key), seen) in mixed {
+            let label_schema = graph.schema().label_schema(kind, label);
+            let is_time = kind == ElementKind::Edge && label_schema.is_some_and(|label| label.time == Some(key));
+            // Integers among dates are times, and no text is.
+            if is_time && !matches!(seen.wide, Inferred::Date | Inferred::DateTime) {
+                continue;
+            }
             let first = self.first.get(&(kind, label)).copied().unwrap_or(0);
             rewrite(graph, kind, label, key, seen.wide, first)?;
             let schema = graph.schema();

@@ -144,7 +144,7 @@ impl Run {
         Some(keys.into_iter().map(|(_, _, row)| row).collect())
     }
 
-    /// The edges in the order of writing; `times` has those that are no integers.
+    /// The edges in the order of writing; `times` are the columns of their times, if these are no 64-bit integers.
     fn new_edges(&mut self, order: Option<&[u32]>, times: Vec<RunColumn>) -> Vec<NewEdge> {
         let count = self.sources.len();
         let times: Vec<PropertyColumn> = times.into_iter().flat_map(|column| column.in_order(count, order)).collect();

@@ -488,7 +488,6 @@ fn repeated(ids: &Ids) -> Vec<bool> {
 
 /// The times a column holds: integers as they are, dates and date-times in microseconds since 1970.
 fn times_of(column: &Column, places: &Places) -> Result<Vec<Option<i64>>, LoadError> {
-    const DAY: i64 = 86_400_000_000;
     let wrong = |found: &str| {
         LoadError::options(format!(
             "{}: the time column `{}` holds {found}; a time is an integer, a date or a date-time",
@@ -502,7 +501,9 @@ fn times_of(column: &Column, places: &Places) -> Result<Vec<Option<i64>>, LoadEr
             DataType::Int32 => Ok(longs::<Int32Type>(array, i64::from)),
             DataType::Int16 => Ok(longs::<Int16Type>(array, i64::from)),
             DataType::Int8 => Ok(longs::<Int8Type>(array, i64::from)),
-            DataType::Date32 => Ok(longs::<Date32Type>(array, |days| i64::from(days) * DAY)),
+            DataType::Date32 => {
+                Ok(longs::<Date32Type>(array, |days| Value::Date(mangrove_graph::Date(days)).as_time().unwrap_or_default()))
+            }
             DataType::Timestamp(_, _) => Ok(longs::<TimestampMicrosecondType>(array, |v| v)),
             other => Err(wrong(&other.to_string())),
         },
@@ -510,8 +511,7 @@ fn times_of(column: &Column, places: &Places) -> Result<Vec<Option<i64>>, LoadEr
             .iter()
             .map(|cell| match cell {
                 RawCell::Absent => Ok(None),
-                RawCell::One(Value::DateTime(time)) => Ok(Some(time.micros())),
-                RawCell::One(value) => value.as_i64().map(Some).ok_or_else(|| wrong(value.value_type().name())),
+                RawCell::One(value) => value.as_time().map(Some).ok_or_else(|| wrong(value.value_type().name())),
                 RawCell::Many(_) => Err(wrong("several values")),
             })
             .collect(),

@@ -72,6 +72,8 @@ impl PartKey {
 
 /// An open segment file.
 pub struct SegmentFile {
+    /// Parts as they are read, each from when it is first asked for. They refer to the map, and are dropped before it.
+    parsed: Box<[OnceLock<Box<Parsed<'static>>>]>,
     path: PathBuf,
     map: Mmap,
     format: u32,
@@ -81,8 +83,6 @@ pub struct SegmentFile {
     places: HashMap<PartKey, u32>,
     /// Of every part, whether its checksum was verified.
     verified: Box<[AtomicBool]>,
-    /// Parts as they are read, each from when it is first asked for. They refer to the map.
-    parsed: Box<[OnceLock<Box<Parsed<'static>>>]>,
 }
 
 /// A part of a form that is read in place.
@@ -253,8 +253,8 @@ impl SegmentFile {
     #[cold]
     fn parse(&self, at: usize, parse: fn(&'static [u8]) -> Result<Parsed<'static>>) -> Result<&Parsed<'_>> {
         let bytes = self.part(at)?;
-        // SAFETY: the map stays where it is, unchanged, until this is dropped, whatever becomes of this before; and what is parsed
-        // is private to this, and handed out for no longer than this is borrowed.
+        // SAFETY: the map stays where it is, unchanged, until this is dropped, wherever this is moved before; what is parsed is private
+        // to this, handed out for no longer than this is borrowed, and dropped before the map.
         let bytes = unsafe { std::mem::transmute::<&[u8], &'static [u8]>(bytes) };
         let parsed = parse(bytes)?;
         Ok(self.parsed[at].get_or_init(|| Box::new(parsed)))

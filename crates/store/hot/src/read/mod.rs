@@ -23,7 +23,7 @@ use mangrove_graph::{
 };
 
 use crate::block::{Block, Home};
-use crate::catalog;
+use crate::catalog::{self, Catalog, Times};
 use crate::fault::lmdb;
 use crate::identity::Own;
 use crate::key::{Column, block_slot, place};
@@ -37,6 +37,7 @@ pub struct HotSnapshot {
     // The transaction owns a handle of the environment; `shared` keeps the tables and the last sync.
     txn: OwnTxn,
     schema: Arc<Schema>,
+    times: Arc<Times>,
     segments: Arc<Segments>,
     clean: Clean,
     shared: Arc<Shared>,
@@ -51,17 +52,13 @@ impl HotSnapshot {
     pub(crate) fn new(shared: &Arc<Shared>) -> Result<Self> {
         shared.process().must_be_this()?;
         let (txn, segments) = Self::begin(shared)?;
-        let version = catalog::schema_version(&shared.tables, &txn)?;
-        let cached = Some(locked(&shared.schema).clone()).filter(|(cached, _)| *cached == version);
-        let schema = match cached {
-            Some((_, schema)) => schema,
-            None => {
-                let loaded = catalog::load_schema(&shared.tables, &txn)?;
-                *locked(&shared.schema) = loaded.clone();
-                loaded.1
-            }
+        let known = locked(&shared.catalog).clone();
+        let Catalog { schema, times, .. } = {
+            let current = known.refreshed(&shared.tables, &txn)?;
+            *locked(&shared.catalog) = current.clone();
+            current
         };
-        Ok(Self { txn, schema, segments, clean: Clean::default(), shared: shared.clone() })
+        Ok(Self { txn, schema, times, segments, clean: Clean::default(), shared: shared.clone() })
     }
 
     /// A transaction, and the segments under the tables it sees. Their files are there, unless a later commit has replaced them.
@@ -84,8 +81,9 @@ impl HotSnapshot {
     pub fn fork(&self) -> Result<Option<Self>> {
         let txn = Own::new(self.shared.env.clone().static_read_txn().map_err(lmdb)?);
         let same = txn.id() == self.txn.id();
-        let (schema, segments, shared) = (self.schema.clone(), self.segments.clone(), self.shared.clone());
-        Ok(same.then(|| Self { txn, schema, segments, clean: Clean::default(), shared }))
+        let (schema, times) = (self.schema.clone(), self.times.clone());
+        let (segments, shared) = (self.segments.clone(), self.shared.clone());
+        Ok(same.then(|| Self { txn, schema, times, segments, clean: Clean::default(), shared }))
     }
 
     pub(crate) fn segments(&self) -> &Arc<Segments> {
@@ -99,7 +97,7 @@ impl HotSnapshot {
 
     pub(crate) fn reader(&self) -> Reader<'_> {
         let (tables, clean) = (&self.shared.tables, Some(&self.clean));
-        Reader { tables, txn: &self.txn, schema: &self.schema, segments: &self.segments, clean }
+        Reader { tables, txn: &self.txn, schema: &self.schema, times: &self.times, segments: &self.segments, clean }
     }
 
     /// How many parts of the store hold something of a vertex: segments, and the tables. At most one more than there are segments.
@@ -124,6 +122,7 @@ pub(crate) struct Reader<'t> {
     pub tables: &'t Tables,
     pub txn: &'t RoTxn<'t, AnyTls>,
     pub schema: &'t Schema,
+    pub times: &'t Times,
     /// What is under the tables.
     pub segments: &'t Segments,
     /// Of a snapshot, which does not change.

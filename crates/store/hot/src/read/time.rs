@@ -3,14 +3,16 @@
 use std::ops::{Range, RangeInclusive};
 
 use mangrove_graph::window::Window;
-use mangrove_graph::{Adjacency, Cell, ElementKind, Filter, Hop, KeyId, LabelId, Result, Value, VertexId};
+use mangrove_graph::{
+    Adjacency, Cell, EdgeRef, ElementKind, Elements, Filter, Hop, KeyId, LabelId, Result, Value, VertexId,
+};
 use mangrove_segment::adjacency::Lists;
 
 use super::Reader;
 use super::topology::{Gather, Side};
 use crate::adjacency::{AdjacencyBlock, Entry};
 use crate::fault::lmdb;
-use crate::key::{AdjacencyKey, Column, KeyBytes, label_prefix, place};
+use crate::key::{AdjacencyKey, Column, KeyBytes, edge_at, label_prefix, place};
 use crate::layers::CHUNK;
 
 /// What an edge is ordered by whose time this is; those without one come first.
@@ -42,21 +44,11 @@ impl<'t> Reader<'t> {
 
     /// What an edge whose label has a time is ordered by.
     pub fn time_of(&self, label: LabelId, place: u64) -> Result<i64> {
-        let old = self.cell_at(Column::time(label), place)?;
-        match self.time_key(label).filter(|_| old.is_absent()) {
-            Some(key) => self.cell_at(Column::property(ElementKind::Edge, label, key), place).map(|cell| order(&cell)),
-            None => Ok(order(&old)),
-        }
-    }
-
-    /// Whether there are times of before they were properties alone, which could be changed while edges stayed in their order.
-    fn has_old_times(&self, label: LabelId) -> Result<bool> {
-        let column = Column::time(label);
-        if self.segments.list().iter().any(|segment| segment.column_chunks(column).next().is_some()) {
-            return Ok(true);
-        }
-        let first = self.tables.columns.get_greater_than_or_equal_to(self.txn, &column.key(0)).map_err(lmdb)?;
-        Ok(first.is_some_and(|(key, _)| Column::parse(key).is_ok_and(|(found, _)| found == column)))
+        let column = match self.time_key(label) {
+            Some(key) if place >= self.times.first(label) => Column::property(ElementKind::Edge, label, key),
+            _ => Column::time(label),
+        };
+        self.cell_at(column, place).map(|cell| order(&cell))
     }
 
     /// Follows the edges that match.
@@ -78,7 +70,7 @@ impl<'t> Reader<'t> {
         Ok(())
     }
 
-    /// Counts the edges that match: by halving alone where the filter is a comparison of integer times and nothing has changed since.
+    /// Counts the edges that match: by halving alone where the filter is a comparison of integer times and all is sealed.
     pub fn matching_degrees(&self, from: &[VertexId], hop: &Hop, filter: &Filter, out: &mut Vec<u64>) -> Result<()> {
         let mut sides = self.sides(hop);
         let (wanted, mut entries) = (self.wanted(&sides[0], filter)?, Vec::new());
@@ -106,7 +98,8 @@ impl<'t> Reader<'t> {
         for label in (0..side.label_count(self)).map(|at| side.label(at)) {
             let schema = self.schema.label_schema(ElementKind::Edge, label);
             let Some(property) = schema.and_then(|label| label.property(filter.key)) else { continue };
-            let is_time = self.time_key(label) == Some(filter.key) && !self.has_old_times(label)?;
+            // Old times did not change with the property.
+            let is_time = self.time_key(label) == Some(filter.key) && self.times.first(label) == 0;
             let window = if is_time { Window::of(&filter.predicate, property.types) } else { None };
             wanted.push(Wanted { label, filter, window: window.unwrap_or_else(Window::unknown) });
         }
@@ -117,38 +110,58 @@ impl<'t> Reader<'t> {
     fn matching(&self, side: &mut Side<'t>, vertex: VertexId, wanted: &Wanted<'_>, out: &mut Vec<Entry>) -> Result<()> {
         out.clear();
         let (label, mut runs, mut end) = (wanted.label, Vec::new(), 0);
+        // Those of which the time does not tell whether they match.
+        let mut open = Vec::new();
         let is_sealed = self.is_sealed(ElementKind::Vertex, vertex.label(), place(vertex.0));
         if is_sealed {
             let (found, position) = side.lists(self, vertex, label)?;
             for lists in found {
                 runs.push(out.len());
                 let (may, must) = self.halved(lists, position, wanted)?;
-                let mut living = Vec::new();
-                self.each_living(label, may.clone().map(|at| lists.edge(at)), |at| living.push(may.start + at))?;
-                for at in living {
-                    let edge = lists.edge(at);
-                    if must.contains(&at) || self.matches(wanted, edge)? {
-                        out.push(Entry { neighbor: lists.neighbor(at), time: None, edge });
-                    }
-                }
+                self.each_living(label, may.clone().map(|at| lists.edge(at)), |at| {
+                    let at = may.start + at;
+                    open.extend((!must.contains(&at)).then_some(out.len()));
+                    out.push(Entry { neighbor: lists.neighbor(at), time: None, edge: lists.edge(at) });
+                })?;
             }
             end = self.segments.end(ElementKind::Edge, label);
         }
-        let sealed = out.len();
+        let mut sealed = out.len();
         if !is_sealed || !self.has_clean_lists(side.outgoing, vertex.label())? {
-            self.matching_in_tables(side, vertex, wanted, end, out)?;
+            self.matching_in_tables(side, vertex, wanted, end, (out, &mut open))?;
+        }
+        if !open.is_empty() {
+            let gone = self.unmatched(wanted, out, &open)?;
+            let gone_before = |at: usize| gone.partition_point(|gone| *gone < at);
+            runs.iter_mut().for_each(|run| *run -= gone_before(*run));
+            sealed -= gone_before(sealed);
+            let (mut at, mut gone) = (0, gone.iter().peekable());
+            out.retain(|_| {
+                at += 1;
+                gone.next_if(|gone| **gone == at - 1).is_none()
+            });
         }
         self.put_in_order(label, out, sealed, &runs)
     }
 
-    /// Appends the edges that are looked for which the tables have, of places from `end` on.
+    /// Those of the `open` ones, which are in order, that have no value that matches.
+    fn unmatched(&self, wanted: &Wanted<'_>, entries: &[Entry], open: &[usize]) -> Result<Vec<usize>> {
+        let nowhere = VertexId(0);
+        let edge = |at: &usize| EdgeRef { id: edge_at(wanted.label, entries[*at].edge), source: nowhere, target: nowhere };
+        let edges: Vec<EdgeRef> = open.iter().map(edge).collect();
+        let column = self.properties(Elements::Edges(&edges), wanted.filter.key)?;
+        let matches = |row: usize| column.cell(row).values().any(|value| wanted.filter.predicate.matches(value));
+        Ok(open.iter().enumerate().filter(|(row, _)| !matches(*row)).map(|(_, at)| *at).collect())
+    }
+
+    /// Appends the edges the tables have that may match, of places from `end` on, and the positions of those that are `open`.
     fn matching_in_tables(
         &self,
         side: &mut Side<'t>,
         vertex: VertexId,
         wanted: &Wanted<'_>,
         end: u64,
-        out: &mut Vec<Entry>,
+        (out, open): (&mut Vec<Entry>, &mut Vec<usize>),
     ) -> Result<()> {
         let prefix = label_prefix(vertex, wanted.label);
         let mut at = side.walk.seek(self.block_before(side, vertex, wanted, prefix)?, 0)?;
@@ -158,9 +171,9 @@ impl<'t> Reader<'t> {
             }
             let block = AdjacencyBlock::parse(key, value)?;
             for entry in (0..block.len()).map(|at| block.entry(at)).filter(|entry| entry.edge >= end) {
-                let is_in = |window: &RangeInclusive<i64>| entry.time.is_none_or(|time| window.contains(&time));
-                let is_sure = entry.time.is_some() && is_in(&wanted.window.must);
-                if is_in(&wanted.window.may) && (is_sure || self.matches(wanted, entry.edge)?) {
+                let is_in = |window: &RangeInclusive<i64>| entry.time.is_some_and(|time| window.contains(&time));
+                if entry.time.is_none() || is_in(&wanted.window.may) {
+                    open.extend((!is_in(&wanted.window.must)).then_some(out.len()));
                     out.push(entry);
                 }
             }
@@ -246,11 +259,5 @@ impl<'t> Reader<'t> {
             Some(chunk) => chunk.cell((place % CHUNK) as usize).map(|cell| order(&cell)),
             None => Ok(i64::MIN),
         }
-    }
-
-    /// Whether an edge has a value that matches.
-    fn matches(&self, wanted: &Wanted<'_>, place: u64) -> Result<bool> {
-        let cell = self.cell_at(wanted.column(), place)?;
-        Ok(cell.values().any(|value| wanted.filter.predicate.matches(value)))
     }
 }

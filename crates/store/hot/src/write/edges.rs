@@ -1,8 +1,8 @@
 //! Adding and removing edges.
 
 use mangrove_graph::{
-    Cell, EdgeId, EdgeRef, ElementId, ElementKind, ExternalId, GraphError, KeyId, LabelId, NewEdge, Result, Value,
-    ValueType, VertexId, column, id::LOCAL_MAX,
+    Cell, EdgeId, EdgeRef, ElementId, ElementKind, ExternalId, GraphError, KeyId, LabelId, NewEdge, Result, TypeSet, Value,
+    VertexId, column, id::LOCAL_MAX,
 };
 
 use super::HotTransaction;
@@ -60,7 +60,8 @@ impl HotTransaction {
             names.put(t, |at| edge_at(label, first + named[at] as u64).0)?;
             t.put_edge_ids(label, first, &named, &ids)?;
             if let Some(key) = time_key {
-                t.put_times(label, first, edges, key)?;
+                t.have_times_as_properties()?;
+                t.put_times_of(label, first, edges, key)?;
             }
             t.widen_ends(label, edges);
             let counter = t.counter_mut(ElementKind::Edge, label)?;
@@ -84,8 +85,13 @@ impl HotTransaction {
         match key {
             Some(key) => {
                 let times = edges.iter().map(time).collect::<Result<_>>()?;
-                for time in edges.iter().filter_map(|edge| edge.time.as_ref()) {
-                    self.cell_fits(ElementKind::Edge, label, key, &Cell::One(time.clone()))?;
+                let property = self.schema.edge_labels[usize::from(label.0)].property(key);
+                if let Some(declared) = property.and_then(|property| property.declared)
+                    && types_of(edges).iter().any(|t| t != declared)
+                {
+                    for time in edges.iter().filter_map(|edge| edge.time.as_ref()) {
+                        self.cell_fits(ElementKind::Edge, label, key, &Cell::One(time.clone()))?;
+                    }
                 }
                 Ok(Some(times))
             }
@@ -159,13 +165,11 @@ impl HotTransaction {
     }
 
     /// Enters the times of new edges as the property they are.
-    fn put_times(&mut self, label: LabelId, first: u64, edges: &[NewEdge], key: KeyId) -> Result<()> {
+    fn put_times_of(&mut self, label: LabelId, first: u64, edges: &[NewEdge], key: KeyId) -> Result<()> {
         let times: Vec<Option<&Value>> = edges.iter().map(|edge| edge.time.as_ref()).collect();
         let column = Column::property(ElementKind::Edge, label, key);
-        for t in ValueType::ALL_STORABLE {
-            if times.iter().flatten().any(|time| time.value_type() == t) {
-                self.infer_type(ElementKind::Edge, label, key, t);
-            }
+        for t in types_of(edges).iter() {
+            self.infer_type(ElementKind::Edge, label, key, t);
         }
         if let Some(array) = column::array_of(&times) {
             return self.put_run(column, first, &ArrayRows(&array), times.len(), true);
@@ -252,4 +256,11 @@ impl HotTransaction {
         }
         Ok(())
     }
+}
+
+/// The types of the times of edges.
+fn types_of(edges: &[NewEdge]) -> TypeSet {
+    let mut types = TypeSet::default();
+    edges.iter().filter_map(|edge| edge.time.as_ref()).for_each(|time| types.insert(time.value_type()));
+    types
 }

@@ -22,7 +22,7 @@ use mangrove_graph::{
 };
 
 use crate::block::SLOTS;
-use crate::catalog::{self, Counter};
+use crate::catalog::{self, Catalog, Counter, Times};
 use crate::fault;
 use crate::keeper::Keeper;
 use crate::key::{Column, no_such};
@@ -40,6 +40,8 @@ pub struct HotTransaction {
     schema: Arc<Schema>,
     /// As it was when the transaction began.
     first_schema: Arc<Schema>,
+    times: Arc<Times>,
+    first_times: Arc<Times>,
     /// Of the labels this transaction has changed.
     counters: HashMap<(ElementKind, LabelId), Counter>,
     /// What is under the tables.
@@ -50,14 +52,11 @@ pub struct HotTransaction {
 impl HotTransaction {
     pub(crate) fn new(shared: &Arc<Shared>, writer: Writer, patience: Patience<'_>) -> Result<Self> {
         let owned = OwnedTxn::begin(shared, writer, patience)?;
-        let version = catalog::schema_version(&shared.tables, owned.txn())?;
-        let cached = Some(locked(&shared.schema).clone()).filter(|(cached, _)| *cached == version);
-        let schema = match cached {
-            Some((_, schema)) => schema,
-            None => catalog::load_schema(&shared.tables, owned.txn())?.1,
-        };
+        let known = locked(&shared.catalog).clone();
+        let Catalog { schema, times, .. } = known.refreshed(&shared.tables, owned.txn())?;
         let segments = shared.segments(&catalog::segments(&shared.tables, owned.txn())?)?;
-        Ok(Self { owned, first_schema: schema.clone(), schema, counters: HashMap::new(), segments, spoilt: false })
+        let (first_schema, first_times) = (schema.clone(), times.clone());
+        Ok(Self { owned, schema, first_schema, times, first_times, counters: HashMap::new(), segments, spoilt: false })
     }
 
     /// Makes the changes last. With [`Durability::Full`](crate::Durability) they are on the disk when this returns.
@@ -84,14 +83,14 @@ impl HotTransaction {
             catalog::put_format(tables, self.owned.txn_mut())?;
         }
         let mut changed = None;
-        if self.schema != self.first_schema {
+        if self.schema != self.first_schema || self.times != self.first_times {
             let version = catalog::store_schema(tables, self.owned.txn_mut(), &self.first_schema, &self.schema)?;
-            changed = Some((version, self.schema));
+            changed = Some(Catalog::new(version, self.schema, self.times));
         }
         let table_bytes = shared.table_bytes(self.owned.txn())?;
         self.owned.commit()?;
         if let Some(changed) = changed {
-            *locked(&shared.schema) = changed;
+            *locked(&shared.catalog) = changed;
         }
         Ok(table_bytes)
     }
@@ -106,13 +105,37 @@ impl HotTransaction {
     }
 
     pub(crate) fn is_unchanged(&self) -> bool {
-        self.counters.is_empty() && self.schema == self.first_schema && !self.spoilt
+        self.counters.is_empty() && self.schema == self.first_schema && self.times == self.first_times && !self.spoilt
     }
 
-    /// Makes schema and counters those of another transaction, whose own they are no more.
-    pub(crate) fn take_over(&mut self, other: &mut Self) {
+    /// Makes schema and counters of an empty store those of another transaction, whose own they are no more.
+    pub(crate) fn take_over(&mut self, other: &mut Self) -> Result<()> {
         self.schema = other.schema.clone();
         self.counters = std::mem::take(&mut other.counters);
+        if let Times::From(old) = &*other.times {
+            self.put_times(old.clone())?;
+        }
+        Ok(())
+    }
+
+    /// Has times of edges be their properties from now on, where they are not so yet.
+    fn have_times_as_properties(&mut self) -> Result<()> {
+        if *self.times != Times::Old {
+            return Ok(());
+        }
+        let mut old = Vec::new();
+        for (at, label) in self.schema.edge_labels.iter().enumerate() {
+            let next = self.counter(ElementKind::Edge, LabelId(at as u16))?.next;
+            old.extend((label.time.is_some() && next > 0).then_some((LabelId(at as u16), next)));
+        }
+        self.put_times(old)
+    }
+
+    fn put_times(&mut self, old: Vec<(LabelId, u64)>) -> Result<()> {
+        let tables = self.owned.shared().tables;
+        catalog::put_times(&tables, self.owned.txn_mut(), &old)?;
+        self.times = Arc::new(Times::From(old));
+        Ok(())
     }
 
     /// Undoes everything, as dropping does.
@@ -120,7 +143,8 @@ impl HotTransaction {
 
     pub(crate) fn reader(&self) -> Reader<'_> {
         let tables = &self.owned.shared().tables;
-        Reader { tables, txn: self.owned.txn(), schema: &self.schema, segments: &self.segments, clean: None }
+        let (schema, times, segments) = (&*self.schema, &*self.times, &*self.segments);
+        Reader { tables, txn: self.owned.txn(), schema, times, segments, clean: None }
     }
 
     #[cfg(test)]

@@ -182,13 +182,16 @@ impl HotTransaction {
     /// Fails if the cell would change the time of an edge, by which it is found among others.
     fn keeps_its_time(&self, element: ElementId, key: KeyId, cell: &Cell) -> Result<()> {
         let (kind, label) = (element.kind(), element.label());
-        if !self.is_time(kind, label, key) || self.reader().time_of(label, place(element.raw()))? == order(cell) {
+        if !self.is_time(kind, label, key)
+            || self.reader().time_of(label, place(element.raw()))? == order(cell)
+            || self.reader().cell(element, key)? == *cell
+        {
             return Ok(());
         }
         let (key, label) = (self.schema.key_name(key), self.schema.label_name(kind, label));
         Err(GraphError::Invalid(format!(
-            "`{key}` is the time edges of {label} are ordered by, which is given when an edge is made and stays: to change it, \
-             remove the edge and make it anew"
+            "`{key}` is the time edges of {label} are ordered by, which is given with addE() and stays: to change it, remove \
+             the edge and make it anew"
         )))
     }
 
