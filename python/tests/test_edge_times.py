@@ -92,6 +92,7 @@ def test_a_map_of_properties_brings_the_time_with_it(tmp_path):
         assert db.query("g.V(0).outE('knows').has('since', gt(3000)).values('n')").to_list() == [4000]
 
 
+@pytest.mark.filterwarnings("ignore::mangrovedb.QueryWarning")
 def test_times_of_several_types_load_and_come_back(tmp_path):
     """Dates beside date-times become those; integers beside dates stay what they are."""
     people = tmp_path / "people.csv"
@@ -106,10 +107,10 @@ def test_times_of_several_types_load_and_come_back(tmp_path):
             found = db.query("g.V(0).outE('knows').values('since')").to_list()
             assert [getattr(value, "month", None) for value in found] == months
             after = "g.V(0).outE('knows').has('since', gt(datetime('2020-04-10T00:00:00Z'))).count()"
-            assert db.query(after).one() == len(found) - 1 if files == "ab" else db.query(after).one() == 1
+            assert db.query(after).one() == (2 if files == "ab" else 1)
             assert db.check() == []
-            db.export(tmp_path / f"{files}-out", format="csv")
-            with mg.open(tmp_path / f"{files}-back.mg") as back:
-                out = tmp_path / f"{files}-out"
-                back.load(nodes=sorted(out.glob("nodes*")) or sorted(out.glob("p*")), edges=sorted(out.glob("*knows*")), edge_time="since")
-                assert back.query("g.V(0).outE('knows').values('since')").to_list() == found
+            out = tmp_path / f"{files}-out"
+            db.export(out, format="csv")
+        with mg.open(tmp_path / f"{files}-back.mg") as back:
+            back.load(nodes={"p": out / "vertices_p.csv"}, edges={("p", "knows", "p"): out / "edges_knows.csv"}, edge_time="since")
+            assert back.query("g.V(0).outE('knows').values('since')").to_list() == found
