@@ -123,35 +123,36 @@ impl<'t> Reader<'t> {
                     open.extend((!must.contains(&at)).then_some(out.len()));
                     out.push(Entry { neighbor: lists.neighbor(at), time: None, edge: lists.edge(at) });
                 })?;
+                self.keep_matching(wanted, &mut open, out)?;
             }
             end = self.segments.end(ElementKind::Edge, label);
         }
-        let mut sealed = out.len();
-        if !is_sealed || !self.has_clean_lists(side.outgoing, vertex.label())? {
+        let sealed = out.len();
+        if !is_sealed || self.has_rows(side, vertex, label)? {
             self.matching_in_tables(side, vertex, wanted, end, (out, &mut open))?;
-        }
-        if !open.is_empty() {
-            let gone = self.unmatched(wanted, out, &open)?;
-            let gone_before = |at: usize| gone.partition_point(|gone| *gone < at);
-            runs.iter_mut().for_each(|run| *run -= gone_before(*run));
-            sealed -= gone_before(sealed);
-            let (mut at, mut gone) = (0, gone.iter().peekable());
-            out.retain(|_| {
-                at += 1;
-                gone.next_if(|gone| **gone == at - 1).is_none()
-            });
+            self.keep_matching(wanted, &mut open, out)?;
         }
         self.put_in_order(label, out, sealed, &runs)
     }
 
-    /// Those of the `open` ones, which are in order, that have no value that matches.
-    fn unmatched(&self, wanted: &Wanted<'_>, entries: &[Entry], open: &[usize]) -> Result<Vec<usize>> {
+    /// Removes those of the `open` ones, which are in order, that have no value that matches.
+    fn keep_matching(&self, wanted: &Wanted<'_>, open: &mut Vec<usize>, entries: &mut Vec<Entry>) -> Result<()> {
+        let Some(first) = open.first().copied() else { return Ok(()) };
         let nowhere = VertexId(0);
         let edge = |at: &usize| EdgeRef { id: edge_at(wanted.label, entries[*at].edge), source: nowhere, target: nowhere };
         let edges: Vec<EdgeRef> = open.iter().map(edge).collect();
         let column = self.properties(Elements::Edges(&edges), wanted.filter.key)?;
-        let matches = |row: usize| column.cell(row).values().any(|value| wanted.filter.predicate.matches(value));
-        Ok(open.iter().enumerate().filter(|(row, _)| !matches(*row)).map(|(_, at)| *at).collect())
+        let mut open = open.drain(..).enumerate().peekable();
+        let (mut kept, all) = (first, entries.len());
+        for at in first..all {
+            let matches = open
+                .next_if(|(_, open)| *open == at)
+                .is_none_or(|(row, _)| column.cell(row).values().any(|value| wanted.filter.predicate.matches(value)));
+            entries[kept] = entries[at];
+            kept += usize::from(matches);
+        }
+        entries.truncate(kept);
+        Ok(())
     }
 
     /// Appends the edges the tables have that may match, of places from `end` on, and the positions of those that are `open`.
@@ -199,8 +200,8 @@ impl<'t> Reader<'t> {
     fn sealed_matches(&self, side: &mut Side<'t>, vertex: VertexId, wanted: &Wanted<'_>) -> Result<Option<u64>> {
         let times_tell = wanted.window.may == wanted.window.must
             && self.is_sealed(ElementKind::Vertex, vertex.label(), place(vertex.0))
-            && self.has_clean_lists(side.outgoing, vertex.label())?
-            && self.is_clean(Column::dead(ElementKind::Edge, wanted.label))?;
+            && self.is_clean(Column::dead(ElementKind::Edge, wanted.label))?
+            && !self.has_rows(side, vertex, wanted.label)?;
         if !times_tell {
             return Ok(None);
         }

@@ -91,13 +91,13 @@ impl<'t> Reader<'t> {
 
     /// The edges of a sealed vertex, of each label first or, where they have a time, in its order.
     fn sealed_lists(&self, side: &mut Side<'t>, vertex: VertexId, gather: &mut Gather<'_>) -> Result<()> {
-        let all_sealed = self.has_clean_lists(side.outgoing, vertex.label())?;
         for at in 0..side.label_count(self) {
             if gather.room == 0 {
                 break;
             }
             let label = side.label(at);
             let outgoing = side.outgoing;
+            let all_sealed = !self.has_rows(side, vertex, label)?;
             let all_alive = self.is_clean(Column::dead(ElementKind::Edge, label))?;
             let (found, position) = side.lists(self, vertex, label)?;
             // Of the dead no time is known.
@@ -122,6 +122,15 @@ impl<'t> Reader<'t> {
             entries.iter().for_each(|entry| gather.entry(entry, vertex, label, side.outgoing));
         }
         Ok(())
+    }
+
+    /// Whether the tables have edges of a sealed vertex: where they have some of its label, a look each.
+    pub(super) fn has_rows(&self, side: &mut Side<'t>, vertex: VertexId, label: LabelId) -> Result<bool> {
+        if self.has_clean_lists(side.outgoing, vertex.label())? {
+            return Ok(false);
+        }
+        let prefix = label_prefix(vertex, label);
+        Ok(side.walk.seek(prefix, 0)?.is_some_and(|(key, _)| key.starts_with(&prefix)))
     }
 
     /// Whether lists one after the other are in order: by time if edges have one, else by age, as segments are.
