@@ -114,3 +114,15 @@ def test_times_of_several_types_load_and_come_back(tmp_path):
         with mg.open(tmp_path / f"{files}-back.mg") as back:
             back.load(nodes={"p": out / "vertices_p.csv"}, edges={("p", "knows", "p"): out / "edges_knows.csv"}, edge_time="since")
             assert back.query("g.V(0).outE('knows').values('since')").to_list() == found
+
+
+def test_a_time_at_the_end_of_the_calendar_comes_back(tmp_path):
+    end = datetime(9999, 12, 31, 23, 59, 59, tzinfo=timezone.utc)
+    with mg.open(tmp_path / "g.mg") as db:
+        edges = {("p", "knows", "p"): [{"from": 0, "to": 0, "until": end}]}
+        db.load(nodes={"p": [{"id": 0}]}, edges=edges, edge_time="until")
+        for format in ("csv", "graphson"):
+            db.export(tmp_path / format, format=format)
+            with mg.open(tmp_path / f"{format}.mg") as back:
+                back.load(tmp_path / format, edge_time="until")
+                assert back.query("g.V(0).outE().has('until', end).values('until')", end=end).to_list() == [end]

@@ -51,9 +51,14 @@ impl DateTime {
         Timestamp::new(self.seconds, self.nanos as i32).ok()
     }
 
-    /// Reads `2024-02-29T10:11:12.5+02:00`, `…Z`, without an offset (UTC), without seconds, or a bare date (midnight UTC).
+    /// Reads `2024-02-29T10:11:12.5+02:00`, `…Z`, without an offset (UTC), without seconds, or a bare date (midnight UTC); and what
+    /// [`Display`](fmt::Display) writes for instants beyond 9999-12-30T22:00Z, and as far before our era.
     pub fn parse(text: &str) -> Option<Self> {
         let text = text.trim();
+        if let Some((seconds, nanos)) = text.strip_prefix('@').and_then(|far| far.split_once('.')) {
+            let nanos = Some(nanos).filter(|nanos| nanos.len() == 9 && nanos.bytes().all(|digit| digit.is_ascii_digit()))?;
+            return Some(Self { seconds: seconds.parse().ok()?, nanos: nanos.parse().ok()?, offset_seconds: 0 });
+        }
         if let Ok(t) = text.parse::<Timestamp>() {
             return Some(Self::from_timestamp(t, written_offset(text)));
         }
@@ -270,6 +275,11 @@ mod tests {
         let odd = "1890-01-01T00:00:00+00:19:32";
         assert_eq!(DateTime::parse(odd).unwrap().to_string(), odd);
         assert!(DateTime::parse("yesterday").is_none());
+        for (seconds, nanos) in [(253_402_300_799, 999_999_999), (i64::MIN, 7), (i64::MAX, 0)] {
+            let far = DateTime { seconds, nanos, offset_seconds: 0 };
+            assert_eq!(DateTime::parse(&far.to_string()), Some(far), "beyond what a calendar reaches");
+        }
+        assert!(["@", "@1", "@1.5", "@x.000000000"].iter().all(|text| DateTime::parse(text).is_none()));
     }
 
     #[test]
