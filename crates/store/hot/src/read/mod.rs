@@ -53,11 +53,11 @@ impl HotSnapshot {
         shared.process().must_be_this()?;
         let (txn, segments) = Self::begin(shared)?;
         let known = locked(&shared.catalog).clone();
-        let Catalog { schema, times, .. } = {
-            let current = known.refreshed(&shared.tables, &txn)?;
+        let current = known.refreshed(&shared.tables, &txn)?;
+        if !Arc::ptr_eq(&known.schema, &current.schema) {
             *locked(&shared.catalog) = current.clone();
-            current
-        };
+        }
+        let Catalog { schema, times, .. } = current;
         Ok(Self { txn, schema, times, segments, clean: Clean::default(), shared: shared.clone() })
     }
 
