@@ -167,9 +167,36 @@ impl<'t> Reader<'t> {
         for start in runs.iter().chain([&sealed]).filter(|start| (1..entries.len()).contains(*start)) {
             in_order = in_order && order(start - 1)? <= order(*start)?;
         }
-        if !in_order {
-            self.fill_times(label, &mut entries[..sealed])?;
-            entries.sort_by_key(Entry::order);
+        if in_order {
+            return Ok(());
+        }
+        let first = runs.iter().copied().chain([sealed]).find(|start| *start > 0).unwrap_or(entries.len());
+        let halvings = (usize::BITS - first.leading_zeros()) as usize;
+        if (entries.len() - first) * halvings < first {
+            return self.put_in_place(label, entries, sealed, first);
+        }
+        self.fill_times(label, &mut entries[..sealed])?;
+        entries.sort_by_key(Entry::order);
+        Ok(())
+    }
+
+    /// Puts a few edges from `first` on among many before, which are in order. O(few · log many), and a move of the many.
+    fn put_in_place(&self, label: LabelId, entries: &mut [Entry], sealed: usize, first: usize) -> Result<()> {
+        let mut few = entries[first..].to_vec();
+        self.fill_times(label, &mut few[..sealed - first])?;
+        few.sort_by_key(Entry::order);
+        let (mut many, mut end) = (first, entries.len());
+        for entry in few.into_iter().rev() {
+            let (mut low, mut high) = (0, many);
+            while low < high {
+                let middle = low.midpoint(high);
+                let time = self.time_of(label, entries[middle].edge)?;
+                if (Some(time), entries[middle].edge) < entry.order() { low = middle + 1 } else { high = middle }
+            }
+            let after = end - (many - low);
+            entries.copy_within(low..many, after);
+            entries[after - 1] = entry;
+            (many, end) = (low, after - 1);
         }
         Ok(())
     }
