@@ -643,6 +643,12 @@ fn windows_of_time_pass_over_what_was_left_of_sealed_edges() {
         assert_clean(&hot);
     };
     finds(&[249, 250, 250, 251]);
+    let mut times: Vec<usize> = (0..300).chain([250, 3]).collect();
+    times.sort_unstable();
+    let all = followed(&hot.snapshot().unwrap(), ids[0], Direction::Out);
+    assert_eq!(all.neighbors, times.iter().map(|at| ids[*at]).collect::<Vec<_>>());
+    let places: Vec<u64> = all.edges.iter().filter(|edge| edge.target == ids[250]).map(|edge| edge.id.local()).collect();
+    assert!(places.len() == 2 && places.is_sorted(), "of one time the older first: {places:?}");
     // Of what is all sealed the dead do not count, though the tables have no edges.
     hot.compact(Writer::this_thread(), Patience::ENDLESS).unwrap();
     finds(&[249, 250, 250, 251]);
