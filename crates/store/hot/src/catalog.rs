@@ -67,10 +67,9 @@ fn format(tables: &Tables, txn: &RoTxn<'_, AnyTls>) -> Result<u32> {
 }
 
 /// From which places on the times of edges are the properties they are; before, they are in a column of their own.
-#[derive(Clone, PartialEq, Default)]
+#[derive(PartialEq)]
 pub enum Times {
     /// Nowhere.
-    #[default]
     Old,
     /// Everywhere, but in these labels.
     From(Vec<(LabelId, u64)>),

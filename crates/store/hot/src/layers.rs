@@ -302,7 +302,7 @@ impl<'t> Layers<'t> {
         Ok(chunks)
     }
 
-    /// Seals the edges of the vertices of a chunk, those of one direction: with 16 bytes of memory for each, of all labels where the
+    /// Seals the edges of the vertices of a chunk, those of one direction: with 16 to 32 bytes of memory for each, of all labels where the
     /// tables are a layer, which have them by vertex, else of one at a time.
     fn lists(&self, sealing: &mut Sealing, outgoing: bool, vertices: LabelId, chunk: u64) -> Result<()> {
         let mut all = BTreeMap::new();

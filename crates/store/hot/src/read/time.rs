@@ -54,7 +54,7 @@ impl<'t> Reader<'t> {
     /// Follows the edges that match.
     pub fn matching_neighbors(&self, from: &[VertexId], hop: &Hop, filter: &Filter, out: &mut Adjacency) -> Result<()> {
         let mut sides = self.sides(hop);
-        let (wanted, mut entries) = (self.wanted(&sides[0], filter)?, Vec::new());
+        let (wanted, mut entries) = (self.wanted(&sides[0], filter), Vec::new());
         for (row, vertex) in from.iter().enumerate() {
             let mut gather = Gather { row: row as u32, wants: hop.wants, room: hop.limit.unwrap_or(usize::MAX), out };
             for side in &mut sides {
@@ -73,7 +73,7 @@ impl<'t> Reader<'t> {
     /// Counts the edges that match: by halving alone where the filter is a comparison of integer times and all is sealed.
     pub fn matching_degrees(&self, from: &[VertexId], hop: &Hop, filter: &Filter, out: &mut Vec<u64>) -> Result<()> {
         let mut sides = self.sides(hop);
-        let (wanted, mut entries) = (self.wanted(&sides[0], filter)?, Vec::new());
+        let (wanted, mut entries) = (self.wanted(&sides[0], filter), Vec::new());
         for vertex in from {
             let mut degree = 0;
             for side in &mut sides {
@@ -93,7 +93,7 @@ impl<'t> Reader<'t> {
     }
 
     /// The labels of a hop that have the key at all, with what the filter says of the order of their edges.
-    fn wanted<'f>(&self, side: &Side<'t>, filter: &'f Filter) -> Result<Vec<Wanted<'f>>> {
+    fn wanted<'f>(&self, side: &Side<'t>, filter: &'f Filter) -> Vec<Wanted<'f>> {
         let mut wanted = Vec::new();
         for label in (0..side.label_count(self)).map(|at| side.label(at)) {
             let schema = self.schema.label_schema(ElementKind::Edge, label);
@@ -103,7 +103,7 @@ impl<'t> Reader<'t> {
             let window = if is_time { Window::of(&filter.predicate, property.types) } else { None };
             wanted.push(Wanted { label, filter, window: window.unwrap_or_else(Window::unknown) });
         }
-        Ok(wanted)
+        wanted
     }
 
     /// The edges of a vertex that are looked for, in their order.
