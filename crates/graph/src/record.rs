@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::cell::{Cell, PropertyValue};
+use crate::cell::PropertyValue;
 use crate::error::Result;
 use crate::id::{EdgeId, EdgeRef, ElementId, ElementKind, ExternalId, IdSpace, KeyId, LabelId, VertexId};
 use crate::value::Value;
@@ -82,18 +82,11 @@ pub struct PropertyRecord {
 pub fn properties(view: &dyn GraphView, element: ElementId) -> Result<Vec<PropertyRecord>> {
     let schema = view.schema();
     let Some(label) = schema.label_schema(element.kind(), element.label()) else { return Ok(Vec::new()) };
-    let mut out = Vec::with_capacity(label.properties.len());
-    for property in &label.properties {
-        match view.cell(element, property.key)? {
-            Cell::Absent => {}
-            cell => out.push(PropertyRecord {
-                key: property.key,
-                name: schema.key_name(property.key),
-                values: cell.into_entries(),
-            }),
-        }
-    }
-    Ok(out)
+    let keys: Vec<KeyId> = label.properties.iter().map(|property| property.key).collect();
+    let mut cells = Vec::with_capacity(keys.len());
+    view.cells(element, &keys, &mut cells)?;
+    let there = keys.into_iter().zip(cells).filter(|(_, cell)| !cell.is_absent());
+    Ok(there.map(|(key, cell)| PropertyRecord { key, name: schema.key_name(key), values: cell.into_entries() }).collect())
 }
 
 /// The name of an element's (primary) label.

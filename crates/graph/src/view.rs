@@ -149,6 +149,11 @@ pub trait GraphView {
     /// What one element has under one key.
     fn cell(&self, element: ElementId, key: KeyId) -> Result<Cell>;
 
+    /// Appends what one element has under each of these keys.
+    fn cells(&self, element: ElementId, keys: &[KeyId], out: &mut Vec<Cell>) -> Result<()> {
+        keys.iter().try_for_each(|key| self.cell(element, *key).map(|cell| out.push(cell)))
+    }
+
     /// What a batch of elements of one kind has under one key.
     fn properties(&self, elements: Elements<'_>, key: KeyId) -> Result<PropertyColumn>;
 

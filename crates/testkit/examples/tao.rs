@@ -189,11 +189,9 @@ impl<'g> Users<'g> {
 
     fn obj_get(&self, user: &ExternalId) -> Result<usize> {
         let vertex = ElementId::Vertex(self.vertex(user)?);
-        let mut found = 0;
-        for key in &self.keys {
-            found += usize::from(!black_box(self.view.cell(vertex, *key)?).is_absent());
-        }
-        Ok(found)
+        let mut cells = Vec::with_capacity(self.keys.len());
+        self.view.cells(vertex, &self.keys, &mut cells)?;
+        Ok(black_box(cells).iter().filter(|cell| !cell.is_absent()).count())
     }
 
     fn property(&self, user: &ExternalId, key: KeyId) -> Result<usize> {

@@ -6,6 +6,8 @@
 
 use mangrove_graph::{GraphError, Result};
 
+use crate::memory::ask_for;
+
 const RUN: usize = 512;
 
 #[derive(Clone, Copy, Debug)]
@@ -71,6 +73,13 @@ impl<'a> Bits<'a> {
         assert!(at < self.len);
         let word = self.word(at / 64);
         (word >> (at % 64) & 1 == 1).then(|| self.before(at))
+    }
+
+    /// Asks for what the rank of a position is told by.
+    #[inline]
+    pub fn ask_for(&self, at: usize) {
+        ask_for(self.words, at / 64);
+        ask_for(self.before, at / RUN);
     }
 
     /// The number of positions in the set before `at`, which is at most `len()`. Never more than `ones()`, whatever the bytes.

@@ -12,6 +12,7 @@
 //! for by a process; so what a file gives was in it when it was written. Integers outside keys are little-endian.
 
 use std::fs::File;
+use std::hash::{Hash, Hasher};
 use std::io::{BufWriter, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -36,7 +37,7 @@ const ENTRY: usize = 40;
 const FOOTER: usize = 40;
 
 /// What a part is.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct PartKey {
     pub part: u8,
     pub kind: u8,
@@ -44,6 +45,16 @@ pub struct PartKey {
     /// The column, or the label of edges.
     pub sub: u32,
     pub chunk: u64,
+}
+
+/// By two words: parts are looked up for every cell that is read.
+impl Hash for PartKey {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let [part, kind, label, sub] =
+            [self.part.into(), self.kind.into(), self.label.into(), self.sub.into()].map(|n: u64| n);
+        state.write_u64(part << 56 | kind << 48 | label << 32 | sub);
+        state.write_u64(self.chunk);
+    }
 }
 
 impl PartKey {

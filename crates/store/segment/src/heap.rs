@@ -24,6 +24,11 @@ impl<'a> Heap<'a> {
         self.starts.len() - 1
     }
 
+    /// Asks for where a string begins.
+    pub fn ask_for_start(&self, at: usize) {
+        self.starts.ask_for(at);
+    }
+
     pub fn get(&self, at: usize) -> Result<&'a [u8]> {
         let (start, end) = (self.starts.get(at) as usize, self.starts.get(at + 1) as usize);
         self.bytes.get(start..end).ok_or_else(|| corrupt("text beyond the end of its chunk"))

@@ -14,6 +14,8 @@ use std::ops::Range;
 
 use mangrove_graph::{GraphError, Result};
 
+use crate::memory::ask_for;
+
 const LINE: u8 = 0;
 const BLOCKS: u8 = 1;
 const LINES: u8 = 2;
@@ -264,6 +266,15 @@ impl<'a> Ints<'a> {
                 let on_line = base.wrapping_add((slope * (at % BLOCK) as u64) >> 8);
                 on_line.wrapping_add(packed(&bits[start.min(last)..], width, at % BLOCK)) as i64
             }
+        }
+    }
+
+    /// Asks for the memory an integer is read from: of one in a block, for the header of that.
+    #[inline]
+    pub fn ask_for(&self, at: usize) {
+        match self.form {
+            Form::Line { width, bits, .. } => ask_for(bits, at * width as usize / 8),
+            Form::Blocks { headers, .. } => ask_for(headers, at / BLOCK),
         }
     }
 

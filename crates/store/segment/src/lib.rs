@@ -10,6 +10,7 @@
 //!                                       what chunks are made of
 //!   text        strings as a compressed suffix array
 //!   value       values and cells as bytes
+//!   memory      asking for memory before it is read
 //! ```
 //! Invariants
 //! 1. A file never changes once it has its name.
@@ -26,6 +27,7 @@ pub mod file;
 mod heap;
 pub mod index;
 pub mod ints;
+mod memory;
 pub mod names;
 mod sorted;
 mod symbols;

@@ -33,16 +33,25 @@ impl<'a> Symbols<'a> {
         Ok((Self { lengths, symbols: symbols.as_chunks().0 }, rest))
     }
 
-    /// The string that `codes` stand for. O(its length).
-    pub fn decode(&self, codes: &[u8]) -> Result<Vec<u8>> {
+    /// The string that `codes` stand for, in a buffer, which grows as needed. O(its length).
+    pub fn decode<'b>(&self, codes: &[u8], buffer: &'b mut Vec<u8>) -> Result<&'b [u8]> {
         // Whole symbols are copied, and what is beyond their lengths is written over.
-        let mut out = vec![0; codes.len() * SYMBOL];
+        if buffer.len() < codes.len() * SYMBOL {
+            buffer.resize(codes.len() * SYMBOL, 0);
+        }
         let (mut end, mut codes) = (0, codes.iter());
         while let Some(symbol) = self.next(&mut codes)? {
-            out[end..end + SYMBOL].copy_from_slice(&symbol.0);
+            buffer[end..end + SYMBOL].copy_from_slice(&symbol.0);
             end += symbol.1;
         }
-        out.truncate(end);
+        Ok(&buffer[..end])
+    }
+
+    /// The string that `codes` stand for.
+    pub fn decoded(&self, codes: &[u8]) -> Result<Vec<u8>> {
+        let mut out = Vec::new();
+        let len = self.decode(codes, &mut out)?.len();
+        out.truncate(len);
         Ok(out)
     }
 
@@ -144,8 +153,10 @@ mod tests {
             let bytes = [&table[..], &[7]].concat();
             let (symbols, rest) = Symbols::split(&bytes).unwrap();
             prop_assert_eq!(rest, &[7]);
+            let mut buffer = vec![7; 3];
             for (string, codes) in strings.iter().zip(&encoded) {
-                prop_assert_eq!(&symbols.decode(codes).unwrap(), string);
+                prop_assert_eq!(&symbols.decoded(codes).unwrap(), string);
+                prop_assert_eq!(symbols.decode(codes, &mut buffer).unwrap(), &string[..]);
                 let mut decoder = symbols.decoder();
                 prop_assert_eq!(decoder.decode(codes).unwrap(), &string[..]);
                 for other in &strings {
@@ -157,7 +168,7 @@ mod tests {
         #[test]
         fn damaged_tables_are_refused_or_read(data in prop::collection::vec(any::<u8>(), 0..600), codes in prop::collection::vec(any::<u8>(), 0..50)) {
             if let Ok((symbols, _)) = Symbols::split(&data) {
-                let _ = (symbols.decode(&codes), symbols.compare(&codes, b"lantern"), symbols.decoder().decode(&codes).is_ok());
+                let _ = (symbols.decoded(&codes), symbols.compare(&codes, b"lantern"), symbols.decoder().decode(&codes).is_ok());
             }
         }
     }

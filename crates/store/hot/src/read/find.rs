@@ -25,14 +25,10 @@ impl<'t> Reader<'t> {
             Some(integers) => self.find_integers(space, &integers, out)?,
             None => {
                 let mut key = Vec::with_capacity(32);
+                let all_sealed = self.has_no_ids()?;
                 for id in ids {
-                    key.clear();
-                    names::put(&mut key, space, id);
-                    let found = self.tables.ids.get(self.txn, &key).map_err(lmdb)?.map(vertex).transpose()?;
-                    out.push(match self.verified(found, id)? {
-                        None => self.sealed_vertex(space, id)?,
-                        found => found,
-                    });
+                    let found = if all_sealed { None } else { self.vertex_in_tables(space, id, &mut key)? };
+                    out.push(found.map_or_else(|| self.sealed_vertex(space, id), |found| Ok(Some(found)))?);
                 }
             }
         }
@@ -40,6 +36,14 @@ impl<'t> Reader<'t> {
             out[first..].iter_mut().for_each(|found| *found = found.filter(|vertex| vertex.label() == label));
         }
         Ok(())
+    }
+
+    /// The vertex of an id that is in the tables; `key` is a buffer.
+    fn vertex_in_tables(&self, space: Option<LabelId>, id: &ExternalId, key: &mut Vec<u8>) -> Result<Option<VertexId>> {
+        key.clear();
+        names::put(key, space, id);
+        let found = self.tables.ids.get(self.txn, key).map_err(lmdb)?.map(vertex).transpose()?;
+        self.verified(found, id)
     }
 
     /// Looks many integer ids up in one walk.

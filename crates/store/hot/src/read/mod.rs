@@ -1,5 +1,6 @@
 //! Reading: one reader over an LMDB transaction and a schema, which snapshots and write transactions lend themselves to.
 
+mod cells;
 mod find;
 mod fragments;
 mod index;
@@ -26,7 +27,7 @@ use crate::block::{Block, Home};
 use crate::catalog::{self, Catalog, Times};
 use crate::fault::lmdb;
 use crate::identity::Own;
-use crate::key::{Column, block_slot, place};
+use crate::key::Column;
 use crate::segment::Segments;
 use crate::store::{Shared, Table, Tables, locked};
 use crate::walk::Walk;
@@ -143,26 +144,6 @@ impl<'t> Reader<'t> {
         Block::parse(bytes, Some(Home { table: self.tables.columns, txn: self.txn, key: column.key(block) }))
     }
 
-    /// The cell at a place of a column.
-    pub fn cell_at(&self, column: Column, place: u64) -> Result<Cell> {
-        let (block, slot) = block_slot(place);
-        let is_sealed = self.is_covered(column, block);
-        let found = if is_sealed && self.is_clean(column)? { None } else { self.table_block(column, block)? };
-        match found {
-            Some(found) if found.said >> slot & 1 != 0 => found.cell(slot),
-            _ if is_sealed => self.sealed_cell(column, place),
-            _ => Ok(Cell::Absent),
-        }
-    }
-
-    pub fn cell(&self, element: ElementId, key: KeyId) -> Result<Cell> {
-        let (kind, label) = (element.kind(), element.label());
-        match self.schema.label_schema(kind, label).and_then(|label| label.property(key)) {
-            Some(_) => self.cell_at(Column::property(kind, label, key), place(element.raw())),
-            None => Ok(Cell::Absent),
-        }
-    }
-
     pub fn statistics(&self, counter: impl Fn(ElementKind, LabelId) -> Result<catalog::Counter>) -> Result<Statistics> {
         let live = |kind| {
             let labels = 0..self.schema.labels(kind).len();
@@ -243,6 +224,10 @@ macro_rules! read_through_reader {
 
             fn cell(&self, element: ElementId, key: KeyId) -> Result<Cell> {
                 self.reader().cell(element, key)
+            }
+
+            fn cells(&self, element: ElementId, keys: &[KeyId], out: &mut Vec<Cell>) -> Result<()> {
+                self.reader().cells(element, keys, out)
             }
 
             fn properties(&self, elements: Elements<'_>, key: KeyId) -> Result<PropertyColumn> {

@@ -3,22 +3,23 @@
 use std::sync::{Arc, Mutex, OnceLock};
 
 use hashbrown::HashMap;
-use mangrove_graph::{Cell, ElementKind, LabelId, Result};
+use mangrove_graph::{ElementKind, LabelId, Result};
 use mangrove_segment::column::Chunk;
 
 use super::Reader;
 use crate::block::{Block, SLOTS};
 use crate::fault::{corrupt, lmdb};
 use crate::key::{AdjacencyKey, Column, block_slot, place, vertex_at};
-use crate::layers::CHUNK;
 use crate::segment::{BLOCKS, Segment};
-use crate::store::locked;
+use crate::store::{Table, locked};
 
 /// Where the tables say nothing of what is sealed, as far as a snapshot has asked.
 #[derive(Default)]
 pub struct Clean {
     /// The tables have no columns at all.
     no_columns: OnceLock<bool>,
+    /// They have no ids of vertices.
+    no_ids: OnceLock<bool>,
     columns: Mutex<HashMap<Column, bool>>,
     /// By direction (outgoing) and label of the vertices.
     lists: Mutex<HashMap<(bool, LabelId), bool>>,
@@ -39,15 +40,11 @@ type DeadBlocks = HashMap<u64, u128>;
 /// As many elements are looked for, each for itself, as take the time in which so many blocks are read one after the other.
 const BLOCKS_A_LOOK: u64 = 4;
 
-impl Clean {
-    fn no_columns(&self, reader: &Reader<'_>) -> Result<bool> {
-        match self.no_columns.get() {
-            Some(known) => Ok(*known),
-            None => {
-                let is_so = reader.tables.columns.is_empty(reader.txn).map_err(lmdb)?;
-                Ok(*self.no_columns.get_or_init(|| is_so))
-            }
-        }
+/// Whether a table is empty, as it was when it was first asked.
+fn is_empty(known: &OnceLock<bool>, table: Table, reader: &Reader<'_>) -> Result<bool> {
+    match known.get() {
+        Some(known) => Ok(*known),
+        None => table.is_empty(reader.txn).map(|is_empty| *known.get_or_init(|| is_empty)).map_err(lmdb),
     }
 }
 
@@ -107,23 +104,17 @@ impl<'t> Reader<'t> {
         Ok((all, if let Some(found) = found { found.over(under) } else { under }))
     }
 
-    /// The sealed cell at a place, of which the tables say nothing.
-    pub fn sealed_cell(&self, column: Column, place: u64) -> Result<Cell> {
+    /// The chunk that has the newest word on a sealed cell of which the tables say nothing; nothing if that is that there is none.
+    pub fn sealed_chunk(&self, column: Column, place: u64) -> Result<Option<&'t Chunk<'t>>> {
         let (block, slot) = block_slot(place);
         let mut n = self.segments.list().len();
         while let Some((at, said)) = self.segments.newest(column, block, n)? {
-            if said >> slot & 1 == 0 {
-                n = at;
-                continue;
+            if said >> slot & 1 != 0 {
+                return self.segments.list()[at].chunk(column, block / BLOCKS);
             }
-            return match self.segments.list()[at].chunk(column, block / BLOCKS)? {
-                Some(chunk) if self.dead(column.kind, column.label, block)? >> slot & 1 == 0 => {
-                    chunk.cell((place % CHUNK) as usize)
-                }
-                _ => Ok(Cell::Absent),
-            };
+            n = at;
         }
-        Ok(Cell::Absent)
+        Ok(None)
     }
 
     /// A sealed block as segments have it.
@@ -267,7 +258,7 @@ impl<'t> Reader<'t> {
             return Ok(true);
         }
         let Some(clean) = self.clean else { return Ok(false) };
-        if clean.no_columns(self)? {
+        if is_empty(&clean.no_columns, self.tables.columns, self)? {
             return Ok(true);
         }
         if let Some(known) = locked(&clean.columns).get(&column) {
@@ -281,6 +272,11 @@ impl<'t> Reader<'t> {
         };
         locked(&clean.columns).insert(column, is_clean);
         Ok(is_clean)
+    }
+
+    /// Whether the tables are known to have no ids of vertices.
+    pub fn has_no_ids(&self) -> Result<bool> {
+        self.clean.map_or(Ok(false), |clean| is_empty(&clean.no_ids, self.tables.ids, self))
     }
 
     /// Whether the tables are known to have no edges of the sealed vertices of a label.

@@ -21,6 +21,7 @@
 //! A heap is a sequence of integers, one more than there are cells, that says where each begins, and the bytes. The form is the
 //! one that takes the fewest bytes; a dictionary has to save a tenth, since it is read in two steps.
 
+mod across;
 mod encode;
 
 use std::borrow::Cow;
@@ -37,6 +38,7 @@ use crate::symbols::Symbols;
 use crate::text::{self, Mode, Text};
 use crate::value;
 
+pub use across::cells_across;
 pub use encode::{encode, encode_ends};
 
 /// Places of a chunk.
@@ -206,22 +208,27 @@ impl<'a> Chunk<'a> {
 
     /// The cell at a rank, which is below `len()`.
     pub fn cell_at(&self, rank: usize) -> Result<Cell> {
-        let of_type = || self.value_type.ok_or_else(|| corrupt("a chunk of no type"));
         let at = self.at(rank)?;
-        Ok(Cell::One(match self.body {
+        self.cell_in_body(at, self.body.bytes(at)?, &mut Vec::new())
+    }
+
+    /// The cell at a place in the body, which has these bytes in its heap; decoding takes a buffer, which may hold anything.
+    fn cell_in_body(&self, at: usize, bytes: &[u8], buffer: &mut Vec<u8>) -> Result<Cell> {
+        let of_type = || self.value_type.ok_or_else(|| corrupt("a chunk of no type"));
+        Ok(Cell::One(match &self.body {
             Body::Ints(ints) => count_value(of_type()?, ints.get(at)),
-            Body::Float32(_) => Value::Float32(self.float_at(rank)? as f32),
-            Body::Float64(_) => Value::Float64(self.float_at(rank)?),
-            Body::Scaled(..) => match of_type()? {
-                ValueType::Float32 => Value::Float32(self.float_at(rank)? as f32),
-                _ => Value::Float64(self.float_at(rank)?),
+            Body::Float32(values) => Value::Float32(f32::from_le_bytes(values[at])),
+            Body::Float64(values) => Value::Float64(f64::from_le_bytes(values[at])),
+            Body::Scaled(ints, exponent) => match of_type()? {
+                ValueType::Float32 => Value::Float32(unscaled(ints.get(at), *exponent) as f32),
+                _ => Value::Float64(unscaled(ints.get(at), *exponent)),
             },
             Body::Uuids(values) => Value::Uuid(Uuid::from_bytes(values[at])),
             Body::Bools(bits) => Value::Bool(bits.rank(at).is_some()),
-            Body::Bytes(heap) => string(of_type()?, heap.get(at)?)?,
-            Body::Symbols(symbols, heap) => string(of_type()?, &symbols.decode(heap.get(at)?)?)?,
+            Body::Bytes(_) => string(of_type()?, bytes)?,
+            Body::Symbols(symbols, _) => string(of_type()?, symbols.decode(bytes, buffer)?)?,
             Body::Searchable(text, _) => string(of_type()?, &whole_text(text, at)?)?,
-            Body::Cells(heap) => return value::cell(heap.get(at)?),
+            Body::Cells(_) => return value::cell(bytes),
             Body::Ends(..) => return Err(corrupt("ends of edges are no cells")),
         }))
     }
@@ -269,7 +276,7 @@ impl<'a> Chunk<'a> {
     pub fn bytes_at(&self, rank: usize) -> Result<Cow<'a, [u8]>> {
         match self.body {
             Body::Bytes(heap) => heap.get(self.at(rank)?).map(Cow::Borrowed),
-            Body::Symbols(symbols, heap) => symbols.decode(heap.get(self.at(rank)?)?).map(Cow::Owned),
+            Body::Symbols(symbols, heap) => symbols.decoded(heap.get(self.at(rank)?)?).map(Cow::Owned),
             Body::Searchable(text, _) => whole_text(text, self.at(rank)?).map(Cow::Owned),
             _ => Err(other_form()),
         }
@@ -392,6 +399,15 @@ impl<'a> Body<'a> {
             }
             _ => return Err(corrupt("a column chunk of an unknown form")),
         })
+    }
+
+    /// What the heap has of a cell; nothing if there is no heap.
+    #[inline]
+    fn bytes(&self, at: usize) -> Result<&'a [u8]> {
+        match self {
+            Body::Bytes(heap) | Body::Symbols(_, heap) | Body::Cells(heap) => heap.get(at),
+            _ => Ok(&[]),
+        }
     }
 
     /// The number of cells; nothing if its parts differ.

@@ -77,6 +77,29 @@ proptest! {
     }
 
     #[test]
+    fn cells_across_chunks_are_those_of_each(
+        columns in prop::collection::vec(prop::option::of((cells(), encoding())), 0..6), position in 0usize..120,
+    ) {
+        let encoded: Vec<Option<Vec<u8>>> = columns
+            .iter()
+            .map(|column| column.as_ref().map(|(cells, encoding)| {
+                let mut bytes = Vec::new();
+                encode(&mut bytes, cells, *encoding);
+                bytes
+            }))
+            .collect();
+        let chunks: Vec<Option<Chunk>> =
+            encoded.iter().map(|bytes| bytes.as_ref().map(|bytes| Chunk::parse(bytes).unwrap())).collect();
+        let asked: Vec<Option<&Chunk>> = chunks.iter().map(Option::as_ref).collect();
+        let mut found = vec![Cell::Absent; columns.len()];
+        cells_across(&asked, position, |number, cell| found[number] = cell).unwrap();
+        for (column, found) in columns.iter().zip(&found) {
+            let cell = column.as_ref().and_then(|(cells, _)| cells.get(position)).unwrap_or(&Cell::Absent);
+            prop_assert!(same(found, cell), "{:?} for {:?}", found, cell);
+        }
+    }
+
+    #[test]
     fn ends_come_back(ends in prop::collection::vec(prop::option::of((any::<u64>(), any::<u64>())), 0..200)) {
         let edges: Vec<Option<EdgeRef>> = ends.iter().map(|ends| {
             ends.map(|(s, t)| EdgeRef { id: EdgeId(9), source: VertexId(s >> 20), target: VertexId(t) })

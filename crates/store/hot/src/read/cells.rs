@@ -1,0 +1,81 @@
+//! Single cells, wherever they are.
+
+use mangrove_graph::{Cell, ElementId, KeyId, Result};
+use mangrove_segment::column::{Chunk, cells_across};
+
+use super::Reader;
+use crate::key::{Column, block_slot, place};
+use crate::layers::CHUNK;
+
+/// Where the newest word on a cell is.
+enum Kept<'t> {
+    InTables(Cell),
+    /// In a chunk; whether its element was removed since, that does not say.
+    Sealed(&'t Chunk<'t>),
+}
+
+impl<'t> Reader<'t> {
+    pub fn cell(&self, element: ElementId, key: KeyId) -> Result<Cell> {
+        match self.property_of(element, key) {
+            Some(column) => self.cell_at(column, place(element.raw())),
+            None => Ok(Cell::Absent),
+        }
+    }
+
+    /// Appends what an element has under each of these keys.
+    pub fn cells(&self, element: ElementId, keys: &[KeyId], out: &mut Vec<Cell>) -> Result<()> {
+        let (first, place) = (out.len(), place(element.raw()));
+        out.resize(first + keys.len(), Cell::Absent);
+        let mut chunks = Vec::with_capacity(keys.len());
+        for (at, key) in keys.iter().enumerate() {
+            let kept = self.property_of(element, *key).map(|column| self.kept_at(column, place)).transpose()?;
+            chunks.push(match kept {
+                Some(Kept::Sealed(chunk)) => Some(chunk),
+                Some(Kept::InTables(cell)) => {
+                    out[first + at] = cell;
+                    None
+                }
+                None => None,
+            });
+        }
+        if !self.is_dead(element)? {
+            cells_across(&chunks, (place % CHUNK) as usize, |at, cell| out[first + at] = cell)?;
+        }
+        Ok(())
+    }
+
+    /// The column of a property, if elements of that label have it.
+    fn property_of(&self, element: ElementId, key: KeyId) -> Option<Column> {
+        let (kind, label) = (element.kind(), element.label());
+        self.schema.label_schema(kind, label)?.property(key).map(|_| Column::property(kind, label, key))
+    }
+
+    /// The cell at a place of a column.
+    pub fn cell_at(&self, column: Column, place: u64) -> Result<Cell> {
+        match self.kept_at(column, place)? {
+            Kept::InTables(cell) => Ok(cell),
+            Kept::Sealed(chunk) => {
+                let (block, slot) = block_slot(place);
+                let is_dead = self.dead(column.kind, column.label, block)? >> slot & 1 != 0;
+                if is_dead { Ok(Cell::Absent) } else { chunk.cell((place % CHUNK) as usize) }
+            }
+        }
+    }
+
+    fn kept_at(&self, column: Column, place: u64) -> Result<Kept<'t>> {
+        let (block, slot) = block_slot(place);
+        let is_sealed = self.is_covered(column, block);
+        let found = if is_sealed && self.is_clean(column)? { None } else { self.table_block(column, block)? };
+        match found {
+            Some(found) if found.said >> slot & 1 != 0 => found.cell(slot).map(Kept::InTables),
+            _ if is_sealed => Ok(self.sealed_chunk(column, place)?.map_or(Kept::InTables(Cell::Absent), Kept::Sealed)),
+            _ => Ok(Kept::InTables(Cell::Absent)),
+        }
+    }
+
+    /// Whether an element was sealed, and then removed.
+    fn is_dead(&self, element: ElementId) -> Result<bool> {
+        let (block, slot) = block_slot(place(element.raw()));
+        Ok(self.dead(element.kind(), element.label(), block)? >> slot & 1 != 0)
+    }
+}
