@@ -33,7 +33,9 @@ pub use predicate::{Comparison, Predicate, TextTest};
 pub use schema::{Cardinality, Encoding, IndexSchema, LabelSchema, PropertySchema, Schema, TypeSet};
 pub use time::{Date, DateTime, Duration};
 pub use value::{Map, Path, Property, PropertyOwner, Subgraph, Token, Tree, Value, ValueType, VertexProperty};
-pub use view::{Adjacency, Elements, Filter, GraphView, GraphWrite, Hop, NewEdge, Scan, ScanCursor, Statistics, Wants};
+pub use view::{
+    Adjacency, Elements, Filter, GraphView, GraphWrite, Hop, Latest, NewEdge, Scan, ScanCursor, Statistics, Wants,
+};
 
 pub use bigdecimal::BigDecimal;
 pub use num_bigint::BigInt;

@@ -65,8 +65,18 @@ pub struct Hop {
     pub filter: Option<Filter>,
     /// At most so many edges of each vertex.
     pub limit: Option<usize>,
+    /// Edges that are not among the latest of their vertex may be left out.
+    pub latest: Option<Latest>,
     /// Which of [`Adjacency`]'s vectors to fill.
     pub wants: Wants,
+}
+
+/// What makes edges of no use: so many others of the same vertex that have a greater value under a key. A view that cannot tell gives
+/// all; where the key is the time of their label, others are not visited.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Latest {
+    pub key: KeyId,
+    pub count: usize,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -37,6 +37,23 @@ impl Window {
         Some(Self::within(predicate, family))
     }
 
+    /// Of all times there are.
+    pub fn whole() -> Self {
+        Self { may: i64::MIN..=i64::MAX, must: i64::MIN..=i64::MAX }
+    }
+
+    /// The part from a time on.
+    pub fn from(&self, time: i64) -> Self {
+        let from = |times: &RangeInclusive<i64>| time.max(*times.start())..=*times.end();
+        Self { may: from(&self.may), must: from(&self.must) }
+    }
+
+    /// Whether of two values of these types, one of which is greater, that has no smaller time.
+    pub fn keeps_order(types: TypeSet) -> bool {
+        let all_are = |family: &[ValueType]| types.iter().all(|t| family.contains(&t));
+        all_are(&INTEGERS) || all_are(&[ValueType::Date]) || all_are(&[ValueType::DateTime])
+    }
+
     /// Of what says nothing of times.
     pub fn unknown() -> Self {
         Self { may: i64::MIN..=i64::MAX, must: empty() }

@@ -242,7 +242,7 @@ fn edges_of(graph: &dyn GraphView, vertex: VertexId) -> Result<Vec<EdgeRef>> {
     let mut found = Adjacency::default();
     graph.neighbors(
         &[vertex],
-        &Hop { direction: Direction::Out, labels: None, filter: None, limit: None, wants },
+        &Hop { direction: Direction::Out, labels: None, filter: None, limit: None, latest: None, wants },
         &mut found,
     )?;
     Ok(found.edges)

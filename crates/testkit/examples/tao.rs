@@ -156,7 +156,7 @@ impl<'g> Users<'g> {
     /// The edges out of a user, of one label or of all; of each label the latest last.
     fn out(&self, user: &ExternalId, label: Option<LabelId>, wants: Wants) -> Result<Adjacency> {
         let labels = Some(label.map_or_else(|| self.types.clone(), |label| vec![label]));
-        let hop = Hop { direction: Direction::Out, labels, filter: None, limit: None, wants };
+        let hop = Hop { direction: Direction::Out, labels, filter: None, limit: None, latest: None, wants };
         let mut found = Adjacency::default();
         self.view.neighbors(&[self.vertex(user)?], &hop, &mut found)?;
         Ok(found)
@@ -242,7 +242,7 @@ impl<'g> Users<'g> {
         let bound = |comparison, time| Predicate::Compare(comparison, Value::Int64(time));
         let within = Predicate::And(vec![bound(Comparison::Gte, list.from), bound(Comparison::Lt, list.to)]);
         let filter = Some(Filter { key: self.ts, predicate: within });
-        Hop { direction: Direction::Out, labels: Some(vec![list.label]), filter, limit: None, wants }
+        Hop { direction: Direction::Out, labels: Some(vec![list.label]), filter, limit: None, latest: None, wants }
     }
 
     fn friends(&self, user: &ExternalId, label: Option<LabelId>) -> Result<usize> {

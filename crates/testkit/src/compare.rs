@@ -9,7 +9,8 @@ use std::fmt::Debug;
 
 use mangrove_graph::{
     Adjacency, Cell, Comparison, Direction, EdgeRef, ElementId, ElementKind, Elements, ExternalId, Filter, GraphView, Hop,
-    IndexSchema, KeyId, LabelId, LabelSchema, Predicate, PropertySchema, Scan, ScanCursor, TextTest, Value, VertexId, Wants,
+    IndexSchema, KeyId, LabelId, LabelSchema, Latest, Predicate, PropertySchema, Scan, ScanCursor, TextTest, Value,
+    VertexId, Wants,
 };
 
 /// Compares two graphs completely, schema and indexes included.
@@ -88,7 +89,7 @@ pub fn hop(view: &dyn GraphView, from: &[VertexId], direction: Direction, labels
 }
 
 fn whole_hop(direction: Direction, labels: Option<Vec<LabelId>>, limit: Option<usize>) -> Hop {
-    Hop { direction, labels, filter: None, limit, wants: Wants { rows: true, neighbors: true, edges: true } }
+    Hop { direction, labels, filter: None, limit, latest: None, wants: Wants { rows: true, neighbors: true, edges: true } }
 }
 
 fn assert_equal<T: PartialEq + Debug>(what: &str, left: &T, right: &T) {
@@ -404,14 +405,41 @@ fn assert_filtered_hops_agree(view: &dyn GraphView, from: &[VertexId], label: La
                 (0..from.len()).map(|row| edges.iter().filter(|(of, _)| *of as usize == row).count() as u64).collect();
             assert_eq!(degrees, counted, "how many {direction:?} edges have a {name} that is {predicate}");
             let mut first = Adjacency::default();
-            view.neighbors(from, &Hop { limit: Some(2), ..filtered }, &mut first).expect("neighbors");
+            view.neighbors(from, &Hop { limit: Some(2), ..filtered.clone() }, &mut first).expect("neighbors");
             let mut taken = vec![0; from.len()];
             let firsts = edges.iter().filter(|(row, _)| {
                 taken[*row as usize] += 1;
                 taken[*row as usize] <= 2
             });
             assert_eq!(first.edges, firsts.map(|(_, edge)| *edge).collect::<Vec<_>>(), "the first two of each vertex");
+            assert_latest_agree(view, from, &filtered, &edges, key);
         }
+        let all: Vec<(u32, EdgeRef)> = whole.rows.iter().copied().zip(whole.edges.iter().copied()).collect();
+        assert_latest_agree(view, from, &whole_hop(direction, labels, None), &all, key);
+    }
+}
+
+/// A hop that wants the latest leaves out none of its `edges` but those of a vertex that has so many later ones.
+fn assert_latest_agree(view: &dyn GraphView, from: &[VertexId], whole: &Hop, edges: &[(u32, EdgeRef)], key: KeyId) {
+    let value = |edge: &EdgeRef| view.cell(ElementId::Edge(edge.id), key).expect("a cell").values().next().cloned();
+    for count in [1, 3] {
+        let mut found = Adjacency::default();
+        let latest = Some(Latest { key, count });
+        view.neighbors(from, &Hop { latest, ..whole.clone() }, &mut found).expect("neighbors");
+        let mut met = found.rows.iter().copied().zip(found.edges.iter().copied()).peekable();
+        for (row, edge) in edges {
+            if met.next_if_eq(&(*row, *edge)).is_some() {
+                continue;
+            }
+            let left_out = value(edge);
+            let is_later = |other: &Value| {
+                left_out.as_ref().is_none_or(|left_out| mangrove_graph::compare::order(other, left_out).is_gt())
+            };
+            let of_vertex = edges.iter().filter(|(of, _)| of == row);
+            let later = of_vertex.filter(|(_, other)| value(other).as_ref().is_some_and(is_later)).count();
+            assert!(later >= count, "{edge:?} is left out of the latest {count}, and {later} are later");
+        }
+        assert_eq!(met.next(), None, "all of the latest are among the edges, in their order");
     }
 }
 

@@ -457,7 +457,7 @@ fn remove_edges_of(graph: &mut dyn GraphWrite, vertex: Option<VertexId>, keep: u
     let mut reached = mangrove_graph::Adjacency::default();
     graph.neighbors(
         &[vertex],
-        &Hop { direction: Direction::Both, labels: None, filter: None, limit: None, wants },
+        &Hop { direction: Direction::Both, labels: None, filter: None, limit: None, latest: None, wants },
         &mut reached,
     )?;
     let gone: Vec<EdgeRef> =

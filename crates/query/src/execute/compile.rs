@@ -229,8 +229,8 @@ fn compile(step: &Step, place: Place) -> Result<Box<dyn Op>> {
             };
             Box::new(CallOp::new(call.name.clone(), parameters, place.start))
         }
-        Step::Hop { direction, labels, to_edges, filter, any_order, limit } => {
-            let followed = Followed::new(labels.clone(), filter.clone());
+        Step::Hop { direction, labels, to_edges, filter, any_order, limit, latest } => {
+            let followed = Followed::new(labels.clone(), filter.clone()).latest(latest.clone());
             Box::new(HopOp::new(*direction, followed, *to_edges, *any_order, *limit))
         }
         Step::End(which) => mapping(EndOp(*which)),

@@ -1,6 +1,6 @@
 //! Along edges: `out`, `inE`, `inV`, … and the counting of edges without visiting them.
 
-use mangrove_graph::{Adjacency, Direction, EdgeRef, Filter, Hop, Predicate, Value, VertexId, Wants};
+use mangrove_graph::{Adjacency, Direction, EdgeRef, Filter, Hop, Latest, Predicate, Value, VertexId, Wants};
 
 use super::batch::{Batch, Items};
 use super::chain::{Input, MapBatch, Op};
@@ -19,16 +19,25 @@ const FILTERED_ROWS_MAX: usize = 4096;
 pub struct Followed {
     labels: EdgeLabels,
     filter: Option<(Name, Predicate)>,
+    latest: Option<(Name, u64)>,
 }
 
 impl Followed {
     pub fn new(labels: Vec<Name>, filter: Option<(Name, Predicate)>) -> Self {
-        Self { labels: EdgeLabels::new(labels), filter }
+        Self { labels: EdgeLabels::new(labels), filter, latest: None }
+    }
+
+    /// Of each vertex so many edges with the greatest values of a property, and perhaps others.
+    pub fn latest(self, latest: Option<(Name, u64)>) -> Self {
+        Self { latest, ..self }
     }
 
     /// Looks the names up in the schema, which may have grown.
     fn look_up(&mut self, cx: &mut Context<'_, '_>, hop: &mut Hop) {
         hop.labels = self.labels.ids(cx);
+        hop.latest = self.latest.as_ref().and_then(|(key, count)| {
+            Some(Latest { key: cx.view().schema().key(key)?, count: usize::try_from(*count).ok()? })
+        });
         let Some((key, predicate)) = self.filter.as_ref().filter(|_| hop.filter.is_none()) else { return };
         match cx.view().schema().key(key) {
             Some(key) => hop.filter = Some(Filter { key, predicate: predicate.clone() }),
@@ -55,7 +64,7 @@ impl HopOp {
         let limit = limit.and_then(|limit| usize::try_from(limit).ok());
         let wants = Wants { rows: true, neighbors: !to_edges, edges: to_edges };
         Self {
-            hop: Hop { direction, labels: None, filter: None, limit, wants },
+            hop: Hop { direction, labels: None, filter: None, limit, latest: None, wants },
             followed,
             to_edges,
             any_order,
@@ -218,7 +227,10 @@ pub struct DegreeOp {
 
 impl DegreeOp {
     pub fn new(direction: Direction, followed: Followed) -> Self {
-        Self { hop: Hop { direction, labels: None, filter: None, limit: None, wants: Wants::default() }, followed }
+        Self {
+            hop: Hop { direction, labels: None, filter: None, limit: None, latest: None, wants: Wants::default() },
+            followed,
+        }
     }
 }
 

@@ -13,6 +13,7 @@ mod dedup;
 mod degree;
 mod edge_filters;
 mod explain;
+mod latest;
 mod limit;
 mod reorder_filters;
 mod scan_filters;
@@ -69,7 +70,7 @@ pub enum Place {
     Child,
 }
 
-pub const RULES: [Rule; 15] = [
+pub const RULES: [Rule; 16] = [
     switches::PATHS,
     switches::INDEX,
     combine_filters::RULE,
@@ -84,6 +85,7 @@ pub const RULES: [Rule; 15] = [
     bulking::RULE,
     any_order::RULE,
     top::RULE,
+    latest::RULE,
     limit::RULE,
 ];
 

@@ -51,11 +51,15 @@ fn write_title(f: &mut fmt::Formatter<'_>, step: &Step) -> fmt::Result {
             write_scan(f, "Scan", *kind, ids.as_deref(), labels.as_deref(), filters)?;
         }
         Step::CountScan { kind, labels, filters } => write_scan(f, "CountScan", *kind, None, labels.as_deref(), filters)?,
-        Step::Hop { direction, labels, to_edges, filter, any_order, limit } => {
+        Step::Hop { direction, labels, to_edges, filter, any_order, limit, latest } => {
             let to = if *to_edges { "edges" } else { "vertices" };
             let order = if *any_order { ", any order" } else { "" };
             let limit = limit.map(|limit| format!(", at most {limit} each")).unwrap_or_default();
-            write!(f, "Hop({direction:?}, {to}{}{}{order}{limit})", listed(labels), filtered(filter))?;
+            write!(f, "Hop({direction:?}, {to}{}{}{order}{limit}", listed(labels), filtered(filter))?;
+            if let Some((key, count)) = latest {
+                write!(f, ", the {count} of each with the greatest {key}")?;
+            }
+            f.write_str(")")?;
         }
         Step::Degree { direction, labels, filter } => {
             write!(f, "Degree({direction:?}{}{})", listed(labels), filtered(filter))?;

@@ -317,6 +317,8 @@ pub enum Step {
         any_order: bool,
         /// More edges of a vertex than so many are of no use; set by the optimiser.
         limit: Option<u64>,
+        /// Nor are edges of a vertex that has so many with a greater value of a property; set by the optimiser.
+        latest: Option<(Name, u64)>,
     },
     End(EndOf),
     /// The number of edges, without visiting them.
@@ -650,7 +652,7 @@ pub enum MathOp {
 
 impl Step {
     pub fn hop(direction: Direction, labels: Vec<Name>, to_edges: bool) -> Self {
-        Step::Hop { direction, labels, to_edges, filter: None, any_order: false, limit: None }
+        Step::Hop { direction, labels, to_edges, filter: None, any_order: false, limit: None, latest: None }
     }
 
     /// Whether the step changes the graph.

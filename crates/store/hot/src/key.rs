@@ -13,7 +13,8 @@ use crate::block::SLOTS;
 use crate::fault::corrupt;
 
 const PLACE_BITS: u32 = 48;
-const PLACE_MASK: u64 = (1 << PLACE_BITS) - 1;
+/// The greatest place there can be.
+pub const PLACE_MASK: u64 = (1 << PLACE_BITS) - 1;
 
 /// A column of a label. Those below [`Column::KEYS`] are built in, and others hold the property key's number above it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]

@@ -50,7 +50,7 @@ fn edge(source: VertexId, target: VertexId) -> NewEdge {
 
 fn hop(direction: Direction) -> Hop {
     let wants = Wants { neighbors: true, edges: true, rows: false };
-    Hop { direction, labels: None, filter: None, limit: None, wants }
+    Hop { direction, labels: None, filter: None, limit: None, latest: None, wants }
 }
 
 fn followed(view: &dyn GraphView, from: VertexId, direction: Direction) -> Adjacency {

@@ -1,10 +1,10 @@
-//! Edges by their time: what orders them, and those that match a filter, halved to where it is on their time.
+//! Edges by their time: what orders them, those that match a filter, halved to where it is on their time, and the latest of them.
 
 use std::ops::{Range, RangeInclusive};
 
 use mangrove_graph::window::Window;
 use mangrove_graph::{
-    Adjacency, Cell, EdgeRef, ElementKind, Elements, Filter, Hop, KeyId, LabelId, Result, Value, VertexId,
+    Adjacency, Cell, EdgeRef, ElementKind, Elements, Filter, Hop, KeyId, LabelId, Latest, Result, Value, VertexId,
 };
 use mangrove_segment::adjacency::Lists;
 
@@ -12,7 +12,7 @@ use super::Reader;
 use super::topology::{Gather, Side};
 use crate::adjacency::{AdjacencyBlock, Entry};
 use crate::fault::lmdb;
-use crate::key::{AdjacencyKey, Column, KeyBytes, edge_at, label_prefix, place};
+use crate::key::{AdjacencyKey, Column, KeyBytes, PLACE_MASK, edge_at, label_prefix, place};
 use crate::layers::CHUNK;
 
 /// What an edge is ordered by whose time this is; those without one come first.
@@ -23,14 +23,10 @@ pub fn order(cell: &Cell) -> i64 {
 /// Which edges of a label are looked for.
 struct Wanted<'f> {
     label: LabelId,
-    filter: &'f Filter,
+    filter: Option<&'f Filter>,
     window: Window,
-}
-
-impl Wanted<'_> {
-    fn column(&self) -> Column {
-        Column::property(ElementKind::Edge, self.label, self.filter.key)
-    }
+    /// No more than so many of the latest.
+    latest: Option<usize>,
 }
 
 impl<'t> Reader<'t> {
@@ -51,16 +47,19 @@ impl<'t> Reader<'t> {
         self.cell_at(column, place).map(|cell| order(&cell))
     }
 
-    /// Follows the edges that match.
-    pub fn matching_neighbors(&self, from: &[VertexId], hop: &Hop, filter: &Filter, out: &mut Adjacency) -> Result<()> {
+    /// Follows the edges that match, or the latest of them.
+    pub fn matching_neighbors(&self, from: &[VertexId], hop: &Hop, out: &mut Adjacency) -> Result<()> {
         let mut sides = self.sides(hop);
-        let (wanted, mut entries) = (self.wanted(&sides[0], filter), Vec::new());
+        // A limit is of the first, and these are among all.
+        let latest = hop.latest.filter(|_| hop.limit.is_none());
+        let (wanted, mut entries) = (self.wanted(&sides[0], hop.filter.as_ref(), latest), Vec::new());
         for (row, vertex) in from.iter().enumerate() {
             let mut gather = Gather { row: row as u32, wants: hop.wants, room: hop.limit.unwrap_or(usize::MAX), out };
             for side in &mut sides {
                 for wanted in &wanted {
                     if gather.room > 0 {
-                        self.matching(side, *vertex, wanted, &mut entries)?;
+                        let window = self.latest_window(side, *vertex, wanted)?;
+                        self.matching(side, *vertex, &Wanted { window, ..*wanted }, &mut entries)?;
                         let gather = |entry: &Entry| gather.entry(entry, *vertex, wanted.label, side.outgoing);
                         entries.iter().for_each(gather);
                     }
@@ -73,7 +72,7 @@ impl<'t> Reader<'t> {
     /// Counts the edges that match: by halving alone where the filter is a comparison of integer times and all is sealed.
     pub fn matching_degrees(&self, from: &[VertexId], hop: &Hop, filter: &Filter, out: &mut Vec<u64>) -> Result<()> {
         let mut sides = self.sides(hop);
-        let (wanted, mut entries) = (self.wanted(&sides[0], filter), Vec::new());
+        let (wanted, mut entries) = (self.wanted(&sides[0], Some(filter), None), Vec::new());
         for vertex in from {
             let mut degree = 0;
             for side in &mut sides {
@@ -92,18 +91,89 @@ impl<'t> Reader<'t> {
         Ok(())
     }
 
-    /// The labels of a hop that have the key at all, with what the filter says of the order of their edges.
-    fn wanted<'f>(&self, side: &Side<'t>, filter: &'f Filter) -> Vec<Wanted<'f>> {
-        let mut wanted = Vec::new();
-        for label in (0..side.label_count(self)).map(|at| side.label(at)) {
-            let schema = self.schema.label_schema(ElementKind::Edge, label);
-            let Some(property) = schema.and_then(|label| label.property(filter.key)) else { continue };
+    /// The labels of a hop that have what is filtered by, with what filter and order say of their edges' times.
+    fn wanted<'f>(&self, side: &Side<'t>, filter: Option<&'f Filter>, latest: Option<Latest>) -> Vec<Wanted<'f>> {
+        let wanted = |label| {
+            let schema = self.schema.label_schema(ElementKind::Edge, label)?;
             // Old times did not change with the property.
-            let is_time = self.time_key(label) == Some(filter.key) && self.times.first(label) == 0;
-            let window = if is_time { Window::of(&filter.predicate, property.types) } else { None };
-            wanted.push(Wanted { label, filter, window: window.unwrap_or_else(Window::unknown) });
+            let time = schema.time.filter(|_| self.times.first(label) == 0).and_then(|time| schema.property(time));
+            let window = match filter {
+                None => Some(Window::whole()),
+                Some(filter) => {
+                    schema.property(filter.key)?;
+                    let time = time.filter(|time| time.key == filter.key);
+                    time.and_then(|time| Window::of(&filter.predicate, time.types))
+                }
+            };
+            let is_in_order =
+                |latest: &Latest| time.is_some_and(|time| time.key == latest.key && Window::keeps_order(time.types));
+            let latest = latest.filter(is_in_order).map(|latest| latest.count.max(1));
+            Some(Wanted { label, filter, window: window.unwrap_or_else(Window::unknown), latest })
+        };
+        (0..side.label_count(self)).filter_map(|at| wanted(side.label(at))).collect()
+    }
+
+    /// The window of the edges that are looked for, without those before the latest so many.
+    fn latest_window(&self, side: &mut Side<'t>, vertex: VertexId, wanted: &Wanted<'_>) -> Result<Window> {
+        let Some(count) = wanted.latest else { return Ok(wanted.window.clone()) };
+        let (mut since, mut end) = (None, 0);
+        let is_sealed = self.is_sealed(ElementKind::Vertex, vertex.label(), place(vertex.0));
+        if is_sealed {
+            let (found, position) = side.lists(self, vertex, wanted.label)?;
+            for lists in found {
+                since = since.max(self.since_in_list(lists, position, wanted, count)?);
+            }
+            end = self.segments.end(ElementKind::Edge, wanted.label);
         }
-        wanted
+        if !is_sealed || self.has_rows(side, vertex, wanted.label)? {
+            since = since.max(self.since_in_tables(side, vertex, wanted, end, count)?);
+        }
+        Ok(since.map_or_else(|| wanted.window.clone(), |since| wanted.window.from(since)))
+    }
+
+    /// A time from which on a sealed list has so many edges that are alive and match; nothing if that would be most of it.
+    fn since_in_list(&self, lists: &Lists<'t>, position: usize, wanted: &Wanted<'_>, count: usize) -> Result<Option<i64>> {
+        let (_, matching) = self.halved(lists, position, wanted)?;
+        let mut tail = count;
+        while tail < matching.len() {
+            let (start, mut living) = (matching.end - tail, 0);
+            self.each_living(wanted.label, (start..matching.end).map(|at| lists.edge(at)), |_| living += 1)?;
+            if living >= count {
+                return self.sealed_time(wanted, lists.edge(start)).map(Some);
+            }
+            tail *= 2;
+        }
+        Ok(None)
+    }
+
+    /// A time from which on the tables have so many edges of places from `end` on that match, if they do.
+    fn since_in_tables(
+        &self,
+        side: &Side<'t>,
+        vertex: VertexId,
+        wanted: &Wanted<'_>,
+        end: u64,
+        mut count: usize,
+    ) -> Result<Option<i64>> {
+        let table = if side.outgoing { self.tables.out } else { self.tables.incoming };
+        let (prefix, times) = (label_prefix(vertex, wanted.label), &wanted.window.must);
+        let last = AdjacencyKey { vertex, label: wanted.label, time: Some(*times.end()), edge: PLACE_MASK };
+        let mut at = table.get_lower_than_or_equal_to(self.txn, &last.bytes()).map_err(lmdb)?;
+        while let Some((key, value)) = at.filter(|(key, _)| key.starts_with(&prefix)) {
+            let block = AdjacencyBlock::parse(key, value)?;
+            let entries = (0..block.len()).rev().map(|at| block.entry(at)).filter(|entry| entry.edge >= end);
+            for time in entries.filter_map(|entry| entry.time).filter(|time| times.contains(time)) {
+                count -= 1;
+                if count == 0 {
+                    return Ok(Some(time));
+                }
+            }
+            if AdjacencyKey::parse(key)?.time < Some(*times.start()) {
+                break;
+            }
+            at = table.get_lower_than(self.txn, key).map_err(lmdb)?;
+        }
+        Ok(None)
     }
 
     /// The edges of a vertex that are looked for, in their order.
@@ -137,17 +207,20 @@ impl<'t> Reader<'t> {
 
     /// Removes those of the `open` ones, which are in order, that have no value that matches.
     fn keep_matching(&self, wanted: &Wanted<'_>, open: &mut Vec<usize>, entries: &mut Vec<Entry>) -> Result<()> {
-        let Some(first) = open.first().copied() else { return Ok(()) };
+        let (Some(first), Some(filter)) = (open.first().copied(), wanted.filter) else {
+            open.clear();
+            return Ok(());
+        };
         let nowhere = VertexId(0);
         let edge = |at: &usize| EdgeRef { id: edge_at(wanted.label, entries[*at].edge), source: nowhere, target: nowhere };
         let edges: Vec<EdgeRef> = open.iter().map(edge).collect();
-        let column = self.properties(Elements::Edges(&edges), wanted.filter.key)?;
+        let column = self.properties(Elements::Edges(&edges), filter.key)?;
         let mut open = open.drain(..).enumerate().peekable();
         let (mut kept, all) = (first, entries.len());
         for at in first..all {
             let matches = open
                 .next_if(|(_, open)| *open == at)
-                .is_none_or(|(row, _)| column.cell(row).values().any(|value| wanted.filter.predicate.matches(value)));
+                .is_none_or(|(row, _)| column.cell(row).values().any(|value| filter.predicate.matches(value)));
             entries[kept] = entries[at];
             kept += usize::from(matches);
         }
@@ -256,7 +329,9 @@ impl<'t> Reader<'t> {
     fn sealed_time(&self, wanted: &Wanted<'_>, place: u64) -> Result<i64> {
         let own =
             self.segments.list().iter().find(|segment| segment.places(ElementKind::Edge, wanted.label).contains(&place));
-        match own.map_or(Ok(None), |segment| segment.chunk(wanted.column(), place / CHUNK))? {
+        let Some(key) = self.time_key(wanted.label) else { return Ok(i64::MIN) };
+        let column = Column::property(ElementKind::Edge, wanted.label, key);
+        match own.map_or(Ok(None), |segment| segment.chunk(column, place / CHUNK))? {
             Some(chunk) => chunk.cell((place % CHUNK) as usize).map(|cell| order(&cell)),
             None => Ok(i64::MIN),
         }

@@ -14,8 +14,8 @@ const NEAR: u64 = 8;
 
 impl<'t> Reader<'t> {
     pub fn neighbors(&self, from: &[VertexId], hop: &Hop, out: &mut Adjacency) -> Result<()> {
-        if let Some(filter) = &hop.filter {
-            return self.matching_neighbors(from, hop, filter, out);
+        if hop.filter.is_some() || hop.latest.is_some() {
+            return self.matching_neighbors(from, hop, out);
         }
         let mut sides = self.sides(hop);
         for (row, vertex) in from.iter().enumerate() {
