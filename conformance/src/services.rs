@@ -80,10 +80,6 @@ fn degree(call: &Invocation<'_>) -> Result<Values, Failure> {
         _ => Direction::In,
     };
     let mut degrees = Vec::new();
-    call.graph.degrees(
-        &[*vertex],
-        &Hop { direction, labels: None, filter: None, limit: None, wants: Wants::default() },
-        &mut degrees,
-    )?;
+    call.graph.degrees(&[*vertex], &Hop::along(direction, None, Wants::default()), &mut degrees)?;
     Ok(Box::new(degrees.into_iter().map(|n| Ok(Value::Int64(n as i64)))))
 }

@@ -65,14 +65,22 @@ pub struct Hop {
     pub filter: Option<Filter>,
     /// At most so many edges of each vertex.
     pub limit: Option<usize>,
-    /// Edges that are not among the latest of their vertex may be left out.
+    /// Which edges may be left out.
     pub latest: Option<Latest>,
     /// Which of [`Adjacency`]'s vectors to fill.
     pub wants: Wants,
 }
 
-/// What makes edges of no use: so many others of the same vertex that have a greater value under a key. A view that cannot tell gives
-/// all; where the key is the time of their label, others are not visited.
+impl Hop {
+    /// Along all edges of a direction that have one of these labels.
+    pub fn along(direction: Direction, labels: Option<Vec<LabelId>>, wants: Wants) -> Self {
+        Self { direction, labels, filter: None, limit: None, latest: None, wants }
+    }
+}
+
+/// What makes an edge of no use: at least so many others of its vertex, among those that match the hop's filter, that have a greater value
+/// under a key. A view that cannot tell gives all, as does one that is given a limit; where the key is the time of their label, the
+/// store does not visit the others. `count` is 1 or more.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Latest {
     pub key: KeyId,

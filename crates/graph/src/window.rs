@@ -28,8 +28,7 @@ const INSTANTS: [ValueType; 2] = [ValueType::Date, ValueType::DateTime];
 impl Window {
     /// Nothing if values of these types are not in the order of their times.
     pub fn of(predicate: &Predicate, types: TypeSet) -> Option<Self> {
-        let all_are = |family: &[ValueType]| types.iter().all(|t| family.contains(&t));
-        let family = match (all_are(&INTEGERS), all_are(&INSTANTS)) {
+        let family = match (all_are(types, &INTEGERS), all_are(types, &INSTANTS)) {
             (true, _) => Family::Integers,
             (_, true) => Family::Instants,
             _ => return None,
@@ -43,15 +42,15 @@ impl Window {
     }
 
     /// The part from a time on.
-    pub fn from(&self, time: i64) -> Self {
-        let from = |times: &RangeInclusive<i64>| time.max(*times.start())..=*times.end();
-        Self { may: from(&self.may), must: from(&self.must) }
+    pub fn since(&self, time: i64) -> Self {
+        let since = |times: &RangeInclusive<i64>| time.max(*times.start())..=*times.end();
+        Self { may: since(&self.may), must: since(&self.must) }
     }
 
-    /// Whether of two values of these types, one of which is greater, that has no smaller time.
+    /// Whether values of these types are in the order of their times, so that of a greater value the time is not smaller. Dates among
+    /// date-times are not: sorted, they stand by themselves.
     pub fn keeps_order(types: TypeSet) -> bool {
-        let all_are = |family: &[ValueType]| types.iter().all(|t| family.contains(&t));
-        all_are(&INTEGERS) || all_are(&[ValueType::Date]) || all_are(&[ValueType::DateTime])
+        all_are(types, &INTEGERS) || all_are(types, &[ValueType::Date]) || all_are(types, &[ValueType::DateTime])
     }
 
     /// Of what says nothing of times.
@@ -90,6 +89,10 @@ impl Window {
         };
         Self { may, must: if self.must.is_empty() { other.must } else { self.must } }
     }
+}
+
+fn all_are(types: TypeSet, family: &[ValueType]) -> bool {
+    types.iter().all(|t| family.contains(&t))
 }
 
 impl Family {
@@ -198,6 +201,34 @@ mod tests {
                     );
                 }
             }
+        }
+    }
+
+    #[test]
+    fn the_part_since_a_time_is_of_both_ranges() {
+        let window = Window { may: -5..=9, must: 0..=7 };
+        assert_eq!(window.since(-9), window);
+        assert_eq!(window.since(3), Window { may: 3..=9, must: 3..=7 });
+        assert_eq!(Window::whole().since(3), Window { may: 3..=i64::MAX, must: 3..=i64::MAX });
+        let unknown = Window::unknown().since(-3);
+        assert!(unknown.must.is_empty() && unknown.may == (-3..=i64::MAX));
+    }
+
+    #[test]
+    fn values_are_in_the_order_of_their_times_only_within_a_family() {
+        use ValueType::*;
+        for (types, expected) in [
+            (&[Int8, Int64][..], true),
+            (&[Date], true),
+            (&[DateTime], true),
+            (&[Date, DateTime], false),
+            (&[Int64, Date], false),
+            (&[Int64, Null], false),
+            (&[Float64], false),
+        ] {
+            let mut all = TypeSet::default();
+            types.iter().for_each(|t| all.insert(*t));
+            assert_eq!(Window::keeps_order(all), expected, "{types:?}");
         }
     }
 

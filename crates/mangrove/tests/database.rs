@@ -64,14 +64,7 @@ fn queries_call_what_the_program_registers() {
     graph.query("g.addV('person').property('name', 'Ada').addE('knows').to(__.addV('person'))").unwrap();
     let degree = Procedure::new(|call| {
         let Some(Value::Vertex(vertex)) = call.input else { return Err("degree() is of a vertex".into()) };
-        let hop = Hop {
-            direction: Direction::Out,
-            labels: None,
-            filter: None,
-            limit: None,
-            latest: None,
-            wants: Wants::default(),
-        };
+        let hop = Hop::along(Direction::Out, None, Wants::default());
         let mut degrees = Vec::new();
         call.graph.degrees(&[*vertex], &hop, &mut degrees)?;
         Ok(Box::new(degrees.into_iter().map(|n| Ok(Value::Int64(n as i64)))))

@@ -153,7 +153,10 @@ fn windows_of_time_are_read_by_hops() {
     }
     let latest = "g.V().outE('knows').order().by('since', desc).limit(2).values('since').fold()";
     let explanation = Query::parse(latest).unwrap().explain(&graph, &Parameters::new(), &Options::default()).unwrap();
-    assert!(explanation.last().contains("the 2 of each with the greatest since) → Order(first 2)"), "{explanation}");
+    assert!(
+        explanation.last().contains("the 2 of each with the greatest since at least) → Order(first 2)"),
+        "{explanation}"
+    );
     assert_eq!(one(&graph, latest), Value::List(vec![90i64.into(), 80i64.into()].into()));
     // What the order of times says nothing of stays a filter.
     let text = "g.V().outE('knows').has('since', without(10, 20)).count()";

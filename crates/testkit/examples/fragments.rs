@@ -240,11 +240,7 @@ fn skewed(random: &mut Random, n: u64) -> u64 {
 fn edges_of(graph: &dyn GraphView, vertex: VertexId) -> Result<Vec<EdgeRef>> {
     let wants = Wants { edges: true, ..Wants::default() };
     let mut found = Adjacency::default();
-    graph.neighbors(
-        &[vertex],
-        &Hop { direction: Direction::Out, labels: None, filter: None, limit: None, latest: None, wants },
-        &mut found,
-    )?;
+    graph.neighbors(&[vertex], &Hop::along(Direction::Out, None, wants), &mut found)?;
     Ok(found.edges)
 }
 

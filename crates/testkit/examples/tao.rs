@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 
 use mangrove_graph::{
     Adjacency, Cell, Comparison, Direction, EdgeRef, ElementId, ElementKind, Elements, ExternalId, Filter, GraphView, Hop,
-    KeyId, LabelId, Predicate, Scan, ScanCursor, TextTest, Value, VertexId, Wants,
+    KeyId, LabelId, Latest, Predicate, Scan, ScanCursor, TextTest, Value, VertexId, Wants,
 };
 use mangrove_snapshot::{OpenOptions, Store};
 
@@ -156,7 +156,7 @@ impl<'g> Users<'g> {
     /// The edges out of a user, of one label or of all; of each label the latest last.
     fn out(&self, user: &ExternalId, label: Option<LabelId>, wants: Wants) -> Result<Adjacency> {
         let labels = Some(label.map_or_else(|| self.types.clone(), |label| vec![label]));
-        let hop = Hop { direction: Direction::Out, labels, filter: None, limit: None, latest: None, wants };
+        let hop = Hop::along(Direction::Out, labels, wants);
         let mut found = Adjacency::default();
         self.view.neighbors(&[self.vertex(user)?], &hop, &mut found)?;
         Ok(found)
@@ -200,8 +200,8 @@ impl<'g> Users<'g> {
     }
 
     fn assoc_range(&self, list: &List) -> Result<usize> {
-        let edges = self.edges(&list.user, Some(list.label))?;
-        self.read(&edges[edges.len().saturating_sub(LATEST)..])
+        let wants = Wants { edges: true, ..Wants::default() };
+        self.latest(list, Hop::along(Direction::Out, Some(vec![list.label]), wants))
     }
 
     fn assoc_get(&self, list: &List) -> Result<usize> {
@@ -212,22 +212,20 @@ impl<'g> Users<'g> {
     }
 
     fn assoc_count(&self, list: &List) -> Result<usize> {
-        let hop = Hop {
-            direction: Direction::Out,
-            labels: Some(vec![list.label]),
-            filter: None,
-            limit: None,
-            wants: Wants::default(),
-        };
+        let hop = Hop::along(Direction::Out, Some(vec![list.label]), Wants::default());
         let mut found = Vec::new();
         self.view.degrees(&[self.vertex(&list.user)?], &hop, &mut found)?;
         Ok(found[0] as usize)
     }
 
     fn assoc_time_range(&self, list: &List) -> Result<usize> {
-        let wants = Wants { edges: true, ..Wants::default() };
+        self.latest(list, self.window(list, Wants { edges: true, ..Wants::default() }))
+    }
+
+    fn latest(&self, list: &List, hop: Hop) -> Result<usize> {
+        let latest = Some(Latest { key: self.ts, count: LATEST });
         let mut found = Adjacency::default();
-        self.view.neighbors(&[self.vertex(&list.user)?], &self.window(list, wants), &mut found)?;
+        self.view.neighbors(&[self.vertex(&list.user)?], &Hop { latest, ..hop }, &mut found)?;
         self.read(&found.edges[found.edges.len().saturating_sub(LATEST)..])
     }
 
@@ -242,7 +240,7 @@ impl<'g> Users<'g> {
         let bound = |comparison, time| Predicate::Compare(comparison, Value::Int64(time));
         let within = Predicate::And(vec![bound(Comparison::Gte, list.from), bound(Comparison::Lt, list.to)]);
         let filter = Some(Filter { key: self.ts, predicate: within });
-        Hop { direction: Direction::Out, labels: Some(vec![list.label]), filter, limit: None, latest: None, wants }
+        Hop { filter, ..Hop::along(Direction::Out, Some(vec![list.label]), wants) }
     }
 
     fn friends(&self, user: &ExternalId, label: Option<LabelId>) -> Result<usize> {

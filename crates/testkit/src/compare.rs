@@ -427,17 +427,16 @@ fn assert_latest_agree(view: &dyn GraphView, from: &[VertexId], whole: &Hop, edg
         let latest = Some(Latest { key, count });
         view.neighbors(from, &Hop { latest, ..whole.clone() }, &mut found).expect("neighbors");
         let mut met = found.rows.iter().copied().zip(found.edges.iter().copied()).peekable();
-        for (row, edge) in edges {
-            if met.next_if_eq(&(*row, *edge)).is_some() {
-                continue;
+        for of_vertex in edges.chunk_by(|(a, _), (b, _)| a == b) {
+            let (given, left_out): (Vec<(u32, EdgeRef)>, Vec<_>) =
+                of_vertex.iter().partition(|edge| met.next_if_eq(*edge).is_some());
+            let mut given: Vec<Value> = given.iter().filter_map(|(_, edge)| value(edge)).collect();
+            given.sort_by(|a, b| mangrove_graph::compare::order(b, a));
+            for (_, edge) in left_out {
+                let last = given.get(count - 1).unwrap_or_else(|| panic!("{edge:?} is left out, and too few are not"));
+                let is_earlier = value(&edge).is_none_or(|value| mangrove_graph::compare::order(&value, last).is_lt());
+                assert!(is_earlier, "{edge:?} is left out, and is not earlier than the latest {count}");
             }
-            let left_out = value(edge);
-            let is_later = |other: &Value| {
-                left_out.as_ref().is_none_or(|left_out| mangrove_graph::compare::order(other, left_out).is_gt())
-            };
-            let of_vertex = edges.iter().filter(|(of, _)| of == row);
-            let later = of_vertex.filter(|(_, other)| value(other).as_ref().is_some_and(is_later)).count();
-            assert!(later >= count, "{edge:?} is left out of the latest {count}, and {later} are later");
         }
         assert_eq!(met.next(), None, "all of the latest are among the edges, in their order");
     }

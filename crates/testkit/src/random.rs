@@ -455,11 +455,7 @@ fn remove_edges_of(graph: &mut dyn GraphWrite, vertex: Option<VertexId>, keep: u
     let Some(vertex) = vertex else { return Ok(Vec::new()) };
     let wants = Wants { rows: false, neighbors: false, edges: true };
     let mut reached = mangrove_graph::Adjacency::default();
-    graph.neighbors(
-        &[vertex],
-        &Hop { direction: Direction::Both, labels: None, filter: None, limit: None, latest: None, wants },
-        &mut reached,
-    )?;
+    graph.neighbors(&[vertex], &Hop::along(Direction::Both, None, wants), &mut reached)?;
     let gone: Vec<EdgeRef> =
         reached.edges.into_iter().enumerate().filter(|(at, _)| keep == 0 || at % keep > 0).map(|(_, edge)| edge).collect();
     graph.remove_edges(&gone).map(|()| gone.iter().map(|edge| edge.id.0).collect())

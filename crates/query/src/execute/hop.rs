@@ -103,8 +103,8 @@ impl HopOp {
 
     fn adapt(&mut self, rows: usize) {
         let found = self.found.rows.len().max(1);
-        // Of a filter it is not known how many edges were looked at.
-        let most = if self.hop.filter.is_some() { FILTERED_ROWS_MAX } else { 1 << 20 };
+        // Where not all are given, it is not known how many edges were looked at.
+        let most = if self.hop.filter.is_some() || self.hop.latest.is_some() { FILTERED_ROWS_MAX } else { 1 << 20 };
         self.rows = (rows * BATCH_TARGET / found).clamp(1, 4 * self.rows.max(16)).min(most);
     }
 }
@@ -227,10 +227,7 @@ pub struct DegreeOp {
 
 impl DegreeOp {
     pub fn new(direction: Direction, followed: Followed) -> Self {
-        Self {
-            hop: Hop { direction, labels: None, filter: None, limit: None, latest: None, wants: Wants::default() },
-            followed,
-        }
+        Self { hop: Hop::along(direction, None, Wants::default()), followed }
     }
 }
 

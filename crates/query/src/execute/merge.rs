@@ -371,7 +371,7 @@ fn find_edges(cx: &Context<'_, '_>, map: &Map) -> Result<Vec<EdgeRef>> {
         candidates.extend(record::find_edge(cx.view(), id)?);
     } else if let Some((from, direction)) = source.map(|v| (v, Direction::Out)).or(target.map(|v| (v, Direction::In))) {
         let wants = Wants { edges: true, ..Wants::default() };
-        let hop = Hop { direction, labels: scan.labels.clone(), filter: None, limit: None, latest: None, wants };
+        let hop = Hop::along(direction, scan.labels.clone(), wants);
         let mut found = Adjacency::default();
         cx.view().neighbors(&[from], &hop, &mut found)?;
         candidates = found.edges;

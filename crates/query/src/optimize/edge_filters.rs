@@ -48,12 +48,16 @@ fn both(a: Predicate, b: Predicate) -> Predicate {
 /// The key of a test, if edges of one of these labels are ordered by it, and their order says something of what passes.
 fn windowed(schema: &Schema, labels: &[Name], test: &Has) -> Option<Name> {
     let HasKey::Property(name) = &test.key else { return None };
-    let is_followed = |label: &LabelSchema| labels.is_empty() || labels.iter().any(|followed| **followed == *label.name);
     let mut with_time =
-        schema.edge_labels.iter().filter(|label| is_followed(label)).filter_map(|label| label.property(label.time?));
+        schema.edge_labels.iter().filter(|label| is_followed(labels, label)).filter_map(|label| label.property(label.time?));
     let says_something = with_time.any(|time| {
         let window = Window::of(&test.predicate, time.types);
         *schema.key_name(time.key) == **name && window.is_some_and(|window| window != Window::unknown())
     });
     says_something.then(|| name.clone())
+}
+
+/// Whether a hop along these labels, or all if there are none, follows edges of this one.
+pub(super) fn is_followed(labels: &[Name], label: &LabelSchema) -> bool {
+    labels.is_empty() || labels.iter().any(|followed| **followed == *label.name)
 }

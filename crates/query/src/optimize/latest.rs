@@ -1,7 +1,11 @@
 //! `outE(label).order().by(key, desc).limit(n)` follows the latest n edges of each vertex, where they are in the order of that key.
 
+use mangrove_graph::window::Window;
+use mangrove_graph::{LabelSchema, Schema};
+
+use super::edge_filters::is_followed;
 use super::{Place, Rule, RuleContext, Way};
-use crate::plan::{By, Scope, SortOrder, Step, Traversal};
+use crate::plan::{By, Name, Scope, SortOrder, Step, Traversal};
 
 pub(super) const RULE: Rule = Rule {
     name: "latest",
@@ -10,19 +14,34 @@ pub(super) const RULE: Rule = Rule {
 };
 
 fn rewrite(traversal: &mut Traversal, _: Place, cx: &RuleContext<'_>) {
-    let is_time = |key: &str| {
-        let schema = cx.view.schema();
-        schema.edge_labels.iter().filter_map(|label| label.time).any(|time| *schema.key_name(time) == *key)
-    };
     for at in 1..traversal.steps.len() {
-        if let Step::Order { by, limit: Some(count @ 1..), scope: Scope::Global } = &traversal.steps[at].step
-            && let [(By::Key(key), SortOrder::Descending)] = &by[..]
-            && is_time(key)
+        let (before, after) = traversal.steps.split_at_mut(at);
+        if let (Step::Hop { labels, to_edges: true, limit: None, latest, .. }, Some((key, count))) =
+            (&mut before[at - 1].step, greatest(&after[0].step))
+            && are_in_order(cx.view.schema(), labels, key)
         {
-            let wanted = Some((key.clone(), *count));
-            if let Step::Hop { to_edges: true, limit: None, latest, .. } = &mut traversal.steps[at - 1].step {
-                *latest = wanted;
-            }
+            *latest = Some((key.clone(), count));
         }
     }
+}
+
+/// The property of which a step gives the elements with the greatest values, and how many. What ties are told apart by must leave none
+/// of them out, as ids and labels do.
+fn greatest(step: &Step) -> Option<(&Name, u64)> {
+    let Step::Order { by, limit: Some(count @ 1..), scope: Scope::Global } = step else { return None };
+    match &by[..] {
+        [(By::Key(key), SortOrder::Descending), ties @ ..] if ties.iter().all(|(by, _)| matches!(by, By::Token(_))) => {
+            Some((key, *count))
+        }
+        _ => None,
+    }
+}
+
+/// Whether edges of one of these labels are in the order of a property.
+fn are_in_order(schema: &Schema, labels: &[Name], key: &str) -> bool {
+    let is_in_order = |label: &LabelSchema| {
+        let time = label.time.and_then(|time| label.property(time));
+        time.is_some_and(|time| *schema.key_name(time.key) == *key && Window::keeps_order(time.types))
+    };
+    schema.edge_labels.iter().any(|label| is_followed(labels, label) && is_in_order(label))
 }

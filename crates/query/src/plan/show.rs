@@ -57,7 +57,7 @@ fn write_title(f: &mut fmt::Formatter<'_>, step: &Step) -> fmt::Result {
             let limit = limit.map(|limit| format!(", at most {limit} each")).unwrap_or_default();
             write!(f, "Hop({direction:?}, {to}{}{}{order}{limit}", listed(labels), filtered(filter))?;
             if let Some((key, count)) = latest {
-                write!(f, ", the {count} of each with the greatest {key}")?;
+                write!(f, ", the {count} of each with the greatest {key} at least")?;
             }
             f.write_str(")")?;
         }

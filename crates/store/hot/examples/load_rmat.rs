@@ -203,7 +203,7 @@ fn reads(hot: &Hot, ids: &[VertexId], starts: &[VertexId]) -> Result<()> {
 
 fn hops(view: &impl GraphView, vertices: usize, starts: &[VertexId]) -> Result<()> {
     let wants = Wants { neighbors: true, ..Wants::default() };
-    let hop = Hop { direction: Direction::Out, labels: None, filter: None, limit: None, latest: None, wants };
+    let hop = Hop::along(Direction::Out, None, wants);
     for depth in 1..=3 {
         let (mut times, mut sizes, mut followed) = (Vec::new(), Vec::new(), 0);
         for start in starts {

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use arrow_array::{ArrayRef, Int64Array, StringArray};
 use mangrove_graph::{
     Adjacency, Cell, Comparison, Direction, EdgeId, EdgeRef, ElementId, ElementKind, Elements, Encoding, ExternalId, Filter,
-    GraphError, GraphView, GraphWrite, Hop, KeyId, LabelId, NewEdge, Predicate, PropertyColumn, Scan, ScanCursor, TextTest,
-    Value, VertexId, Wants,
+    GraphError, GraphView, GraphWrite, Hop, KeyId, LabelId, Latest, NewEdge, Predicate, PropertyColumn, Scan, ScanCursor,
+    TextTest, Value, VertexId, Wants,
 };
 use mangrove_hot::{Durability, Hot, HotOptions, HotSnapshot, HotTransaction, Patience, Writer};
 use tempfile::TempDir;
@@ -50,7 +50,7 @@ fn edge(source: VertexId, target: VertexId) -> NewEdge {
 
 fn hop(direction: Direction) -> Hop {
     let wants = Wants { neighbors: true, edges: true, rows: false };
-    Hop { direction, labels: None, filter: None, limit: None, latest: None, wants }
+    Hop::along(direction, None, wants)
 }
 
 fn followed(view: &dyn GraphView, from: VertexId, direction: Direction) -> Adjacency {
@@ -657,6 +657,50 @@ fn windows_of_time_pass_over_what_was_left_of_sealed_edges() {
     t.remove_edges(&gone).unwrap();
     t.commit().unwrap();
     finds(&[249, 250, 250]);
+}
+
+/// Of very many edges few are read, wherever they are: in the tables, sealed, both, after others that were removed.
+#[test]
+fn the_latest_edges_are_read_from_the_end() {
+    let (_dir, hot) = new_store();
+    let mut t = hot.begin().unwrap();
+    let Names { person, knows, name: at } = names(&mut t);
+    t.declare_time(knows, at).unwrap();
+    let ids = people(&mut t, person, 2);
+    let since = |time: i64| NewEdge { time: Some(Value::Int64(time)), ..edge(ids[0], ids[1]) };
+    t.add_edges(knows, &(0..2000).map(since).collect::<Vec<_>>(), &mut Vec::new()).unwrap();
+    t.commit().unwrap();
+    let latest_of = |count: usize, at_most: usize| {
+        let (snapshot, mut found) = (hot.snapshot().unwrap(), Adjacency::default());
+        let latest = Some(Latest { key: at, count });
+        snapshot.neighbors(&ids[..1], &Hop { latest, ..hop(Direction::Out) }, &mut found).unwrap();
+        assert!((count..=at_most).contains(&found.edges.len()), "{} for the latest {count}", found.edges.len());
+        let all = followed(&snapshot, ids[0], Direction::Out).edges;
+        assert_eq!(found.edges, all[all.len() - found.edges.len()..]);
+    };
+    latest_of(3, 3);
+    latest_of(300, 300);
+    let add = |times: &[i64]| {
+        let mut t = hot.begin().unwrap();
+        t.add_edges(knows, &times.iter().map(|time| since(*time)).collect::<Vec<_>>(), &mut Vec::new()).unwrap();
+        t.commit().unwrap();
+    };
+    seal_and_leave_rows(&hot, ids[1], at);
+    latest_of(3, 3);
+    add(&[5, 1998, 3000]);
+    latest_of(3, 5);
+    hot.seal(Writer::this_thread(), Patience::ENDLESS).unwrap();
+    latest_of(3, 5);
+    add(&[3001, 3002, 3003]);
+    latest_of(3, 3);
+    latest_of(5, 10);
+    hot.compact(Writer::this_thread(), Patience::ENDLESS).unwrap();
+    let mut t = hot.begin().unwrap();
+    let all = followed(t.as_view(), ids[0], Direction::Out).edges;
+    t.remove_edges(&all[all.len() - 20..]).unwrap();
+    t.commit().unwrap();
+    latest_of(3, 28);
+    assert_clean(&hot);
 }
 
 /// Edges that were sealed, are not yet out of the tables, and are removed are in nobody's way.

@@ -50,9 +50,8 @@ pub struct PartKey {
 /// By two words: parts are looked up for every cell that is read.
 impl Hash for PartKey {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        let [part, kind, label, sub] =
-            [self.part.into(), self.kind.into(), self.label.into(), self.sub.into()].map(|n: u64| n);
-        state.write_u64(part << 56 | kind << 48 | label << 32 | sub);
+        let what = u64::from(self.part) << 56 | u64::from(self.kind) << 48;
+        state.write_u64(what | u64::from(self.label) << 32 | u64::from(self.sub));
         state.write_u64(self.chunk);
     }
 }

@@ -63,11 +63,7 @@ impl Interpreter<'_> {
         let labels: Option<Vec<LabelId>> = (!labels.is_empty()).then(|| labels.iter().filter_map(known).collect());
         let wants = Wants { rows: false, neighbors: true, edges: true };
         let mut found = Adjacency::default();
-        self.view.neighbors(
-            &[*vertex],
-            &Hop { direction, labels, filter: None, limit: None, latest: None, wants },
-            &mut found,
-        )?;
+        self.view.neighbors(&[*vertex], &Hop::along(direction, labels, wants), &mut found)?;
         Ok(match to_edges {
             true => found.edges.into_iter().map(Value::Edge).collect(),
             false => found.neighbors.into_iter().map(Value::Vertex).collect(),

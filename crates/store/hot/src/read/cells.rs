@@ -1,16 +1,16 @@
 //! Single cells, wherever they are.
 
-use mangrove_graph::{Cell, ElementId, KeyId, Result};
+use mangrove_graph::{Cell, ElementId, ElementKind, KeyId, LabelId, Result};
 use mangrove_segment::column::{Chunk, cells_across};
 
 use super::Reader;
 use crate::key::{Column, block_slot, place};
 use crate::layers::CHUNK;
 
-/// Where the newest word on a cell is.
+/// The newest word on a cell.
 enum Kept<'t> {
-    InTables(Cell),
-    /// In a chunk; whether its element was removed since, that does not say.
+    Cell(Cell),
+    /// It is in a chunk, which does not say whether the element was removed since.
     Sealed(&'t Chunk<'t>),
 }
 
@@ -31,14 +31,14 @@ impl<'t> Reader<'t> {
             let kept = self.property_of(element, *key).map(|column| self.kept_at(column, place)).transpose()?;
             chunks.push(match kept {
                 Some(Kept::Sealed(chunk)) => Some(chunk),
-                Some(Kept::InTables(cell)) => {
+                Some(Kept::Cell(cell)) => {
                     out[first + at] = cell;
                     None
                 }
                 None => None,
             });
         }
-        if !self.is_dead(element)? {
+        if chunks.iter().any(Option::is_some) && !self.is_dead(element.kind(), element.label(), place)? {
             cells_across(&chunks, (place % CHUNK) as usize, |at, cell| out[first + at] = cell)?;
         }
         Ok(())
@@ -53,12 +53,9 @@ impl<'t> Reader<'t> {
     /// The cell at a place of a column.
     pub fn cell_at(&self, column: Column, place: u64) -> Result<Cell> {
         match self.kept_at(column, place)? {
-            Kept::InTables(cell) => Ok(cell),
-            Kept::Sealed(chunk) => {
-                let (block, slot) = block_slot(place);
-                let is_dead = self.dead(column.kind, column.label, block)? >> slot & 1 != 0;
-                if is_dead { Ok(Cell::Absent) } else { chunk.cell((place % CHUNK) as usize) }
-            }
+            Kept::Cell(cell) => Ok(cell),
+            Kept::Sealed(_) if self.is_dead(column.kind, column.label, place)? => Ok(Cell::Absent),
+            Kept::Sealed(chunk) => chunk.cell((place % CHUNK) as usize),
         }
     }
 
@@ -67,15 +64,15 @@ impl<'t> Reader<'t> {
         let is_sealed = self.is_covered(column, block);
         let found = if is_sealed && self.is_clean(column)? { None } else { self.table_block(column, block)? };
         match found {
-            Some(found) if found.said >> slot & 1 != 0 => found.cell(slot).map(Kept::InTables),
-            _ if is_sealed => Ok(self.sealed_chunk(column, place)?.map_or(Kept::InTables(Cell::Absent), Kept::Sealed)),
-            _ => Ok(Kept::InTables(Cell::Absent)),
+            Some(found) if found.said >> slot & 1 != 0 => found.cell(slot).map(Kept::Cell),
+            _ if is_sealed => Ok(self.sealed_chunk(column, place)?.map_or(Kept::Cell(Cell::Absent), Kept::Sealed)),
+            _ => Ok(Kept::Cell(Cell::Absent)),
         }
     }
 
     /// Whether an element was sealed, and then removed.
-    fn is_dead(&self, element: ElementId) -> Result<bool> {
-        let (block, slot) = block_slot(place(element.raw()));
-        Ok(self.dead(element.kind(), element.label(), block)? >> slot & 1 != 0)
+    fn is_dead(&self, kind: ElementKind, label: LabelId, place: u64) -> Result<bool> {
+        let (block, slot) = block_slot(place);
+        Ok(self.dead(kind, label, block)? >> slot & 1 != 0)
     }
 }

@@ -25,9 +25,9 @@ impl<'t> Reader<'t> {
             Some(integers) => self.find_integers(space, &integers, out)?,
             None => {
                 let mut key = Vec::with_capacity(32);
-                let all_sealed = self.has_no_ids()?;
+                let has_no_ids = self.has_no_ids()?;
                 for id in ids {
-                    let found = if all_sealed { None } else { self.vertex_in_tables(space, id, &mut key)? };
+                    let found = if has_no_ids { None } else { self.vertex_in_tables(space, id, &mut key)? };
                     out.push(found.map_or_else(|| self.sealed_vertex(space, id), |found| Ok(Some(found)))?);
                 }
             }

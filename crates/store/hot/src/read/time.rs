@@ -1,6 +1,6 @@
 //! Edges by their time: what orders them, those that match a filter, halved to where it is on their time, and the latest of them.
 
-use std::ops::{Range, RangeInclusive};
+use std::ops::{Bound, Range, RangeInclusive};
 
 use mangrove_graph::window::Window;
 use mangrove_graph::{
@@ -107,7 +107,7 @@ impl<'t> Reader<'t> {
             };
             let is_in_order =
                 |latest: &Latest| time.is_some_and(|time| time.key == latest.key && Window::keeps_order(time.types));
-            let latest = latest.filter(is_in_order).map(|latest| latest.count.max(1));
+            let latest = latest.filter(is_in_order).map(|latest| latest.count);
             Some(Wanted { label, filter, window: window.unwrap_or_else(Window::unknown), latest })
         };
         (0..side.label_count(self)).filter_map(|at| wanted(side.label(at))).collect()
@@ -126,9 +126,9 @@ impl<'t> Reader<'t> {
             end = self.segments.end(ElementKind::Edge, wanted.label);
         }
         if !is_sealed || self.has_rows(side, vertex, wanted.label)? {
-            since = since.max(self.since_in_tables(side, vertex, wanted, end, count)?);
+            since = since.max(self.since_in_tables(side, vertex, wanted, (end, since), count)?);
         }
-        Ok(since.map_or_else(|| wanted.window.clone(), |since| wanted.window.from(since)))
+        Ok(since.map_or_else(|| wanted.window.clone(), |since| wanted.window.since(since)))
     }
 
     /// A time from which on a sealed list has so many edges that are alive and match; nothing if that would be most of it.
@@ -146,32 +146,32 @@ impl<'t> Reader<'t> {
         Ok(None)
     }
 
-    /// A time from which on the tables have so many edges of places from `end` on that match, if they do.
+    /// A time from which on the tables have so many edges of places from `end` on that match, if they do. Before `enough` nobody looks.
     fn since_in_tables(
         &self,
         side: &Side<'t>,
         vertex: VertexId,
         wanted: &Wanted<'_>,
-        end: u64,
-        mut count: usize,
+        (end, enough): (u64, Option<i64>),
+        count: usize,
     ) -> Result<Option<i64>> {
         let table = if side.outgoing { self.tables.out } else { self.tables.incoming };
         let (prefix, times) = (label_prefix(vertex, wanted.label), &wanted.window.must);
-        let last = AdjacencyKey { vertex, label: wanted.label, time: Some(*times.end()), edge: PLACE_MASK };
-        let mut at = table.get_lower_than_or_equal_to(self.txn, &last.bytes()).map_err(lmdb)?;
-        while let Some((key, value)) = at.filter(|(key, _)| key.starts_with(&prefix)) {
+        let last = AdjacencyKey { vertex, label: wanted.label, time: Some(*times.end()), edge: PLACE_MASK }.bytes();
+        let (first, mut counted) = (enough.unwrap_or(i64::MIN).max(*times.start()), 0);
+        for row in table.rev_range(self.txn, &(Bound::Included(&prefix[..]), Bound::Included(&last[..]))).map_err(lmdb)? {
+            let (key, value) = row.map_err(lmdb)?;
             let block = AdjacencyBlock::parse(key, value)?;
             let entries = (0..block.len()).rev().map(|at| block.entry(at)).filter(|entry| entry.edge >= end);
             for time in entries.filter_map(|entry| entry.time).filter(|time| times.contains(time)) {
-                count -= 1;
-                if count == 0 {
+                counted += 1;
+                if counted == count {
                     return Ok(Some(time));
                 }
             }
-            if AdjacencyKey::parse(key)?.time < Some(*times.start()) {
+            if AdjacencyKey::parse(key)?.time < Some(first) {
                 break;
             }
-            at = table.get_lower_than(self.txn, key).map_err(lmdb)?;
         }
         Ok(None)
     }

@@ -118,7 +118,7 @@ impl HotTransaction {
 
     fn edges_of(&self, vertices: &[VertexId]) -> Result<Vec<EdgeId>> {
         let wants = Wants { edges: true, ..Wants::default() };
-        let hop = Hop { direction: Direction::Both, labels: None, filter: None, limit: None, latest: None, wants };
+        let hop = Hop::along(Direction::Both, None, wants);
         let mut adjacency = Adjacency::default();
         self.reader().neighbors(vertices, &hop, &mut adjacency)?;
         Ok(adjacency.edges.iter().map(|edge| edge.id).collect())

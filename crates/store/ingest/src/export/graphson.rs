@@ -58,11 +58,7 @@ impl Edges {
     fn of(walk: &Walk<'_>, page: &[VertexId], direction: Direction) -> Result<Self, ExportError> {
         let wants = Wants { rows: true, neighbors: false, edges: true };
         let mut adjacency = Adjacency::default();
-        walk.view.neighbors(
-            page,
-            &Hop { direction, labels: None, filter: None, limit: None, latest: None, wants },
-            &mut adjacency,
-        )?;
+        walk.view.neighbors(page, &Hop::along(direction, None, wants), &mut adjacency)?;
         let starts = (0..=page.len()).map(|row| adjacency.rows.partition_point(|r| (*r as usize) < row)).collect();
         let mut by_label: HashMap<LabelId, Vec<usize>> = HashMap::new();
         for (at, edge) in adjacency.edges.iter().enumerate() {

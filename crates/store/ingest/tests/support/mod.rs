@@ -105,8 +105,7 @@ pub fn labels(graph: &Oracle, id: impl Into<ExternalId>) -> Vec<String> {
 pub fn out_edges(graph: &Oracle, from: VertexId, key: &str) -> Vec<(String, String, Option<Value>)> {
     let mut found = mangrove_graph::Adjacency::default();
     let wants = Wants { rows: false, neighbors: false, edges: true };
-    let hop =
-        Hop { direction: mangrove_graph::Direction::Out, labels: None, filter: None, limit: None, latest: None, wants };
+    let hop = Hop::along(mangrove_graph::Direction::Out, None, wants);
     graph.neighbors(&[from], &hop, &mut found).unwrap();
     let edge = |edge: &mangrove_graph::EdgeRef| {
         let label = graph.schema().label_name(ElementKind::Edge, edge.id.label()).to_string();
