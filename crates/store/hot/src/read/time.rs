@@ -51,7 +51,7 @@ impl<'t> Reader<'t> {
     pub fn matching_neighbors(&self, from: &[VertexId], hop: &Hop, out: &mut Adjacency) -> Result<()> {
         let mut sides = self.sides(hop);
         // A limit is of the first, and these are among all.
-        let latest = hop.latest.filter(|_| hop.limit.is_none());
+        let latest = hop.latest.filter(|latest| hop.limit.is_none() && latest.count > 0);
         let (wanted, mut entries) = (self.wanted(&sides[0], hop.filter.as_ref(), latest), Vec::new());
         for (row, vertex) in from.iter().enumerate() {
             let mut gather = Gather { row: row as u32, wants: hop.wants, room: hop.limit.unwrap_or(usize::MAX), out };
