@@ -20,6 +20,9 @@ pub fn order(cell: &Cell) -> i64 {
     cell.values().next().and_then(Value::as_time).unwrap_or(i64::MIN)
 }
 
+/// A sealed list is read whole if it is no longer than so many times what is wanted of it.
+const SHORT: usize = 4;
+
 /// Which edges of a label are looked for.
 struct Wanted<'f> {
     label: LabelId,
@@ -131,8 +134,11 @@ impl<'t> Reader<'t> {
         Ok(since.map_or_else(|| wanted.window.clone(), |since| wanted.window.since(since)))
     }
 
-    /// A time from which on a sealed list has so many edges that are alive and match; nothing if that would be most of it.
+    /// A time from which on a sealed list has so many edges that are alive and match; nothing if that would be most of it, or it is short.
     fn since_in_list(&self, lists: &Lists<'t>, position: usize, wanted: &Wanted<'_>, count: usize) -> Result<Option<i64>> {
+        if lists.list(position).len() / SHORT <= count {
+            return Ok(None);
+        }
         let (_, matching) = self.halved(lists, position, wanted)?;
         let mut tail = count;
         while tail < matching.len() {
