@@ -78,15 +78,26 @@ impl Writer<'_> {
             }
             0..9 => {
                 state.spread(Kind::Vertex);
-                format!(".{}({labels})", self.pick(&["out", "out", "in", "both"]))
+                let hop = format!(".{}({labels})", self.pick(&["out", "out", "in", "both"]));
+                if state.place != Place::Top || state.bags || !self.one_in(20) {
+                    return Some(Unit::text(hop));
+                }
+                state.forget_past();
+                format!("{hop}.{}({labels}).dedup()", self.pick(&["out", "in"]))
             }
             9..12 => {
                 state.spread(Kind::Edge { entered: true });
                 let to_edges = self.pick_text(&["outE", "inE", "bothE"]);
-                match self.below(2) {
+                let edges = match self.below(2) {
                     0 => format!(".{to_edges}({labels})"),
                     _ => format!(".{to_edges}({labels}).has('at', {})", self.number_test()),
+                };
+                if state.place != Place::Top || !self.one_in(4) {
+                    return Some(Unit::text(edges));
                 }
+                state.ordered = true;
+                state.forget_past();
+                format!("{edges}.order().by('at', desc).by(id).limit({})", 1 + self.below(4))
             }
             12 | 13 => match self.below(5) {
                 0 => spread(state, ".values('tags')", Kind::Text),
