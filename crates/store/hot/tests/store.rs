@@ -659,6 +659,29 @@ fn windows_of_time_pass_over_what_was_left_of_sealed_edges() {
     finds(&[249, 250, 250]);
 }
 
+#[test]
+fn an_element_that_was_removed_after_it_was_sealed_has_nothing() {
+    let (_dir, hot) = new_store();
+    let mut t = hot.begin().unwrap();
+    let Names { person, name, .. } = names(&mut t);
+    let ids = people(&mut t, person, 2);
+    for id in &ids {
+        t.set_cell(ElementId::Vertex(*id), name, Cell::One(7.into())).unwrap();
+    }
+    t.commit().unwrap();
+    hot.compact(Writer::this_thread(), Patience::ENDLESS).unwrap();
+    let mut t = hot.begin().unwrap();
+    t.remove_vertices(&ids[..1]).unwrap();
+    t.commit().unwrap();
+    let snapshot = hot.snapshot().unwrap();
+    for (id, expected) in ids.iter().zip([Cell::Absent, Cell::One(7.into())]) {
+        let (element, mut cells) = (ElementId::Vertex(*id), Vec::new());
+        snapshot.cells(element, &[name, name], &mut cells).unwrap();
+        assert_eq!(cells, [expected.clone(), expected.clone()]);
+        assert_eq!(snapshot.cell(element, name).unwrap(), expected);
+    }
+}
+
 /// Of very many edges few are read, wherever they are: in the tables, sealed, both, after others that were removed.
 #[test]
 fn the_latest_edges_are_read_from_the_end() {
