@@ -120,8 +120,10 @@ impl Ingest {
         traceback: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<bool> {
         let _ = (error, traceback);
-        let outcome = if kind.is_none() { self.commit(py) } else { Ok(()) };
-        *self.slot()? = None;
-        outcome.map(|()| false)
+        let ingest = self.slot()?.take();
+        if kind.is_none() {
+            raised(py.detach(|| ingest.map_or(Ok(()), mangrove::Ingestion::finish)))?;
+        }
+        Ok(false)
     }
 }

@@ -479,6 +479,25 @@ def test_a_compacted_database_is_read_and_changed_as_before(db, tmp_path):
         assert everything(copy) == changed and copy.check() == []
 
 
+def test_a_missing_segment_is_named(tmp_path):
+    with mg.open(tmp_path / "g.mg") as db:
+        db.load(nodes={"p": [{"id": 0}]}, compact=True)
+    (segment,) = (tmp_path / "g.mg" / "hot").glob("*.seg")
+    moved = segment.rename(tmp_path / "elsewhere")
+    with pytest.raises(mg.MangroveError, match=r"1\.seg is missing.*restore a backup"), mg.open(tmp_path / "g.mg") as db:
+        db.query("g.V().count()").one()
+    moved.rename(segment)
+    with mg.open(tmp_path / "g.mg") as db:
+        assert db.query("g.V().count()").one() == 1
+
+
+def test_names_that_nothing_has_are_told(db):
+    with pytest.raises(mg.StorageError, match='no vertex label named "airprt"; did you mean "airport"'):
+        db.create_index("airprt", "code")
+    with pytest.raises(mg.StorageError, match='no vertex label named "ship": names come with the first data'):
+        db.create_index("ship", "code")
+
+
 def test_check_backup_export_and_stats(db, tmp_path):
     assert db.check() == []
     assert db.stats()["edges"] == {"route": 5, "in": 1}

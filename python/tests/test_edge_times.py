@@ -136,3 +136,31 @@ def test_a_time_at_the_end_of_the_calendar_comes_back(tmp_path):
             with mg.open(tmp_path / f"{format}.mg") as back:
                 back.load(tmp_path / format, edge_time="until")
                 assert back.query("g.V(0).outE().has('until', end).values('until')", end=end).to_list() == [end]
+
+
+def test_a_text_where_a_time_should_be_is_told_with_its_line(tmp_path):
+    (tmp_path / "p.csv").write_text("id\n0\n1\n")
+    (tmp_path / "e.csv").write_text("from,to,since\n0,1,\n1,0,last year\n0,0,\n")
+    tables = {"nodes": {"p": tmp_path / "p.csv"}, "edges": {("p", "knows", "p"): tmp_path / "e.csv"}}
+    with mg.open(tmp_path / "g.mg") as db:
+        with pytest.raises(mg.LoadError, match=r"e.csv:3:1: `last year` – no time \(column `since`\)"):
+            db.load(**tables, edge_time="since")
+        assert db.query("g.V().count()").one() == 0
+        done = db.load(**tables, edge_time="since", on_error="skip", rejects=tmp_path / "bad.csv")
+        assert done["edges"] == {"knows": 2}
+        assert "last year" in (tmp_path / "bad.csv").read_text()
+
+
+def test_a_time_that_no_edges_have_is_told_when_the_ingest_ends(tmp_path):
+    knows = [{"from": 0, "to": 1, "since": 7}]
+    with mg.open(tmp_path / "g.mg") as db:
+        with pytest.raises(mg.LoadError, match="no edges have the column `sinse`.*there are: since"):
+            with db.ingest(edge_time="sinse") as w:
+                w.add_vertices("p", [{"id": 0}, {"id": 1}])
+                w.add_edges(("p", "knows", "p"), knows)
+        assert db.query("g.V().count()").one() == 0
+        with db.ingest(edge_time="since") as w:  # of some edges it is enough
+            w.add_vertices("p", [{"id": 0}, {"id": 1}])
+            w.add_edges(("p", "likes", "p"), [{"from": 0, "to": 1}])
+            w.add_edges(("p", "knows", "p"), knows)
+        assert db.query("g.E().values('since')").to_list() == [7]

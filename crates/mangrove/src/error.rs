@@ -83,7 +83,7 @@ pub enum ExportError {
 pub enum StoreError {
     #[error(transparent)]
     Graph(#[from] GraphError),
-    #[error("there is no {what} named {name:?}{}", did_you_mean(near))]
+    #[error("there is no {what} named {name:?}{}", near.as_deref().map_or(WHERE_NAMES_COME_FROM.to_owned(), did_you_mean))]
     Unknown { what: &'static str, name: String, near: Option<String> },
     #[error("{}", ABORTED)]
     Aborted,
@@ -94,6 +94,8 @@ pub enum StoreError {
 const ABORTED: &str = "an earlier operation of this transaction failed midway, so the transaction was rolled back and nothing of it \
                        was stored; begin a new one";
 
-fn did_you_mean(near: &Option<String>) -> String {
-    near.as_ref().map(|name| format!("; did you mean {name:?}?")).unwrap_or_default()
+const WHERE_NAMES_COME_FROM: &str = ": names come with the first data that has them, or by declaring a property";
+
+fn did_you_mean(name: &str) -> String {
+    format!("; did you mean {name:?}?")
 }

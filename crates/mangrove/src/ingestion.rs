@@ -21,30 +21,32 @@ impl Ingestion {
 
     /// Takes rows; commits if enough have gathered.
     pub fn add(&mut self, rows: TableInput) -> Result<(), LoadError> {
-        self.committing(|ingest, commit| ingest.add(rows, commit))
+        committing(&self.database, |commit| self.ingest.add(rows, commit))
     }
 
     /// Commits what has gathered.
     pub fn flush(&mut self) -> Result<(), LoadError> {
-        self.committing(|ingest, commit| ingest.flush(commit))
+        committing(&self.database, |commit| self.ingest.flush(commit))
+    }
+
+    /// Ends it: commits what has gathered. Fails, and commits nothing, if there were edges to be ordered by a column that none of them
+    /// had; [`flush`](Self::flush) does not ask, since others may follow.
+    pub fn finish(self) -> Result<(), LoadError> {
+        committing(&self.database, |commit| self.ingest.finish(commit))
     }
 
     /// What was committed so far.
     pub fn report(&self) -> &LoadReport {
         self.ingest.report()
     }
+}
 
-    fn committing(
-        &mut self,
-        work: impl FnOnce(&mut Ingest, &mut Commit<'_>) -> Result<(), IngestError>,
-    ) -> Result<(), LoadError> {
-        let Self { database, ingest } = self;
-        database.guarded(&|| "ingesting".into(), || {
-            Ok(work(ingest, &mut |batch| {
-                let mut transaction = database.begin()?;
-                batch(&mut transaction)?;
-                Ok(transaction.commit()?)
-            })?)
-        })
-    }
+fn committing(database: &Database, work: impl FnOnce(&mut Commit<'_>) -> Result<(), IngestError>) -> Result<(), LoadError> {
+    database.guarded(&|| "ingesting".into(), || {
+        Ok(work(&mut |batch| {
+            let mut transaction = database.begin()?;
+            batch(&mut transaction)?;
+            Ok(transaction.commit()?)
+        })?)
+    })
 }

@@ -13,7 +13,7 @@ use crate::options::LoadOptions;
 use crate::report::LoadReport;
 use crate::rows::IdType;
 use crate::table::TableInput;
-use crate::write::Writer;
+use crate::write::{TimeColumn, Writer};
 
 /// What is done within one transaction.
 pub type Work<'w> = dyn FnMut(&mut dyn GraphWrite) -> Result<(), LoadError> + 'w;
@@ -45,6 +45,7 @@ pub struct Ingest {
     vertices: Vec<TableInput>,
     edges: Vec<TableInput>,
     waiting: usize,
+    times: TimeColumn,
     report: LoadReport,
 }
 
@@ -55,13 +56,24 @@ impl Ingest {
 
     /// Takes rows of vertices or edges; commits if enough have gathered.
     pub fn add(&mut self, input: TableInput, commit: &mut Commit<'_>) -> Result<(), LoadError> {
-        input.plan(self.options.id_type)?; // what is wrong with its columns shows at once
+        let plan = input.plan(self.options.id_type)?; // what is wrong with its columns shows at once
+        if let (ElementKind::Edge, Some(name)) = (input.kind, &self.options.edge_time) {
+            self.times.saw(name, plan.columns.iter().flatten().map(|column| &column.name));
+        }
         self.waiting += input.len();
         match input.kind {
             ElementKind::Vertex => self.vertices.push(input),
             ElementKind::Edge => self.edges.push(input),
         }
         if self.waiting >= self.options.batch_rows { self.flush(commit) } else { Ok(()) }
+    }
+
+    /// Ends it: commits what has gathered, unless there were edges, but none with the column their times were to come from.
+    pub fn finish(mut self, commit: &mut Commit<'_>) -> Result<(), LoadError> {
+        if let Some(name) = &self.options.edge_time {
+            self.times.check(name)?;
+        }
+        self.flush(commit)
     }
 
     /// Commits what has gathered.

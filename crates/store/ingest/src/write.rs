@@ -18,7 +18,7 @@ use crate::options::LoadOptions;
 use crate::report::{LoadReport, Rejects};
 use crate::resolve::{Candidates, Found, Resolver};
 use crate::retype::Retyping;
-use crate::rows::{Body, Column, Event, Ids, Labels, Part, Places, RawCell, RawValue, Rows, Scope, Values};
+use crate::rows::{Body, Event, Ids, Labels, Part, RawCell, RawValue, Rows, Scope, Values};
 use crate::runs::{EdgeBatch, MemoryLimits, Run};
 
 pub struct Writer<'g> {
@@ -36,9 +36,7 @@ pub struct Writer<'g> {
     /// Ids of edges that wait in a run.
     waiting_ids: HashSet<ExternalId>,
     edge_time: Option<Arc<str>>,
-    /// Of the column for times: whether some table had it, and the columns of one that had not.
-    time_found: bool,
-    time_missed: Option<Vec<Arc<str>>>,
+    times: TimeColumn,
     rows: u64,
 }
 
@@ -59,8 +57,7 @@ impl<'g> Writer<'g> {
             limits: options.memory,
             waiting_ids: HashSet::new(),
             edge_time: None,
-            time_found: false,
-            time_missed: None,
+            times: TimeColumn::default(),
             rows: 0,
         })
     }
@@ -104,13 +101,7 @@ impl<'g> Writer<'g> {
 
     /// Fails if no table of edges had the column their times were to come from.
     pub fn check_time(&self, name: &str) -> Result<(), LoadError> {
-        match &self.time_missed {
-            Some(columns) if !self.time_found => Err(LoadError::options(format!(
-                "no edges have the column `{name}`, which was to give their time; there are: {}",
-                columns.join(", ")
-            ))),
-            _ => Ok(()),
-        }
+        self.times.check(name)
     }
 
     pub fn finish(mut self) -> Result<LoadReport, LoadError> {
@@ -289,10 +280,11 @@ impl<'g> Writer<'g> {
     fn edges(&mut self, rows: Rows) -> Result<(), LoadError> {
         let name = rows.labels.of(0).primary.clone();
         let label = self.label(ElementKind::Edge, &name)?;
+        let time_key = self.time_key(label, &rows)?;
+        let rows = self.with_times(rows, time_key)?;
         let (mut sources, mut targets) = (Vec::with_capacity(rows.count), Vec::with_capacity(rows.count));
         let dropped = self.resolve_ends(&rows, &mut sources, &mut targets)?;
         let rows = rows.without(&dropped);
-        let time_key = self.time_key(label, &rows)?;
         let Rows { body: Body::Edges { ids, .. }, columns, places, count, .. } = rows else { unreachable!("rows of edges") };
         let mut batch = EdgeBatch { sources, targets, ids, time_key, times: None, columns: Vec::new() };
         for column in columns {
@@ -300,7 +292,7 @@ impl<'g> Writer<'g> {
             self.retyping.saw(ElementKind::Edge, label, key, &column, &places.file);
             self.report.properties += column.values.present();
             if Some(key) == time_key {
-                batch.times = Some(times_of(&column, &places)?);
+                batch.times = times_of(&column.values);
                 // An integer says all of the time it is.
                 if matches!(&column.values, Values::Typed(array) if *array.data_type() == DataType::Int64) {
                     continue;
@@ -311,6 +303,24 @@ impl<'g> Writer<'g> {
         self.rows += count as u64;
         *self.report.edges.entry(name).or_default() += count as u64;
         self.add_to_run(label, batch)
+    }
+
+    /// Without the rows whose time could not be one, being text or such.
+    fn with_times(&mut self, rows: Rows, time_key: Option<KeyId>) -> Result<Rows, LoadError> {
+        let name = time_key.map(|key| self.graph.schema().key_name(key));
+        let Some(column) = rows.columns.iter().find(|column| Some(&column.name) == name.as_ref()) else { return Ok(rows) };
+        if times_of(&column.values).is_some() {
+            return Ok(rows);
+        }
+        let mut dropped = Vec::new();
+        for row in 0..rows.count {
+            if let RawCell::One(value) = column.values.cell(row) {
+                let fault = Fault::NoTime { column: column.name.clone() };
+                self.rejects.add(rows.places.bad_row(row, Part::Id, value.to_string(), fault))?;
+                dropped.push(row as u32);
+            }
+        }
+        Ok(rows.without(&dropped))
     }
 
     fn add_to_run(&mut self, label: LabelId, batch: EdgeBatch) -> Result<(), LoadError> {
@@ -437,16 +447,9 @@ impl<'g> Writer<'g> {
     /// The key whose value is the time of these edges, declared if need be.
     fn time_key(&mut self, label: LabelId, rows: &Rows) -> Result<Option<KeyId>, LoadError> {
         let declared = self.graph.schema().label_schema(ElementKind::Edge, label).and_then(|l| l.time);
-        let wanted = match &self.edge_time {
-            Some(name) if rows.columns.iter().any(|c| c.name == *name) => {
-                self.time_found = true;
-                Some(self.key(&name.clone())?)
-            }
-            Some(_) => {
-                self.time_missed.get_or_insert_with(|| rows.columns.iter().map(|c| c.name.clone()).collect());
-                None
-            }
-            None => None,
+        let wanted = match self.edge_time.clone() {
+            Some(name) if self.times.saw(&name, rows.columns.iter().map(|column| &column.name)) => Some(self.key(&name)?),
+            _ => None,
         };
         match (declared, wanted) {
             (None, Some(key)) => {
@@ -463,6 +466,36 @@ impl<'g> Writer<'g> {
                 )))
             }
             (declared, _) => Ok(declared),
+        }
+    }
+}
+
+/// Of the column edges are to have their times in: whether some table had it, and else the columns of one that had not.
+#[derive(Default)]
+pub(crate) struct TimeColumn {
+    found: bool,
+    missed: Option<Vec<Arc<str>>>,
+}
+
+impl TimeColumn {
+    /// Takes note of a table of edges with these columns; whether the one of this name is among them.
+    pub fn saw<'c>(&mut self, name: &str, columns: impl Iterator<Item = &'c Arc<str>> + Clone) -> bool {
+        let here = columns.clone().any(|column| **column == *name);
+        self.found |= here;
+        if !here && self.missed.is_none() {
+            self.missed = Some(columns.cloned().collect());
+        }
+        here
+    }
+
+    /// Fails if there were edges, and never that column.
+    pub fn check(&self, name: &str) -> Result<(), LoadError> {
+        match &self.missed {
+            Some(columns) if !self.found => Err(LoadError::options(format!(
+                "no edges have the column `{name}`, which was to give their time; there are: {}",
+                columns.join(", ")
+            ))),
+            _ => Ok(()),
         }
     }
 }
@@ -486,35 +519,26 @@ fn repeated(ids: &Ids) -> Vec<bool> {
     }
 }
 
-/// The times a column holds: integers as they are, dates and date-times in microseconds since 1970.
-fn times_of(column: &Column, places: &Places) -> Result<Vec<Option<i64>>, LoadError> {
-    let wrong = |found: &str| {
-        LoadError::options(format!(
-            "{}: the time column `{}` holds {found}; a time is an integer, a date or a date-time",
-            places.file, column.name
-        ))
-    };
-    match &column.values {
-        Values::Absent(n) => Ok(vec![None; *n]),
+/// The times a column holds: integers as they are, dates and date-times in microseconds since 1970. `None` if nothing in a column of
+/// its type could be one; among values of several types, what is none is a time that is missing.
+fn times_of(values: &Values) -> Option<Vec<Option<i64>>> {
+    match values {
+        Values::Absent(n) => Some(vec![None; *n]),
         Values::Typed(array) => match array.data_type() {
-            DataType::Int64 => Ok(longs::<Int64Type>(array, |v| v)),
-            DataType::Int32 => Ok(longs::<Int32Type>(array, i64::from)),
-            DataType::Int16 => Ok(longs::<Int16Type>(array, i64::from)),
-            DataType::Int8 => Ok(longs::<Int8Type>(array, i64::from)),
-            DataType::Date32 => {
-                Ok(longs::<Date32Type>(array, |days| Value::Date(mangrove_graph::Date(days)).as_time().unwrap_or_default()))
-            }
-            DataType::Timestamp(_, _) => Ok(longs::<TimestampMicrosecondType>(array, |v| v)),
-            other => Err(wrong(&other.to_string())),
+            DataType::Int64 => Some(longs::<Int64Type>(array, |v| v)),
+            DataType::Int32 => Some(longs::<Int32Type>(array, i64::from)),
+            DataType::Int16 => Some(longs::<Int16Type>(array, i64::from)),
+            DataType::Int8 => Some(longs::<Int8Type>(array, i64::from)),
+            DataType::Date32 => Some(longs::<Date32Type>(array, |days| {
+                Value::Date(mangrove_graph::Date(days)).as_time().unwrap_or_default()
+            })),
+            DataType::Timestamp(_, _) => Some(longs::<TimestampMicrosecondType>(array, |v| v)),
+            _ => None,
         },
-        Values::Cells(cells) => cells
-            .iter()
-            .map(|cell| match cell {
-                RawCell::Absent => Ok(None),
-                RawCell::One(value) => value.as_time().map(Some).ok_or_else(|| wrong(value.value_type().name())),
-                RawCell::Many(_) => Err(wrong("several values")),
-            })
-            .collect(),
+        Values::Cells(cells) => {
+            let time = |cell: &RawCell| if let RawCell::One(value) = cell { value.as_time() } else { None };
+            Some(cells.iter().map(time).collect())
+        }
     }
 }
 

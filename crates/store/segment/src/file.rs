@@ -13,7 +13,7 @@
 
 use std::fs::File;
 use std::hash::{Hash, Hasher};
-use std::io::{BufWriter, Seek, Write};
+use std::io::{BufWriter, ErrorKind, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -110,9 +110,12 @@ impl SegmentFile {
     /// [`GraphError::Storage`] if it cannot be read, [`GraphError::Corrupt`] if it is damaged, [`GraphError::Invalid`] if a newer
     /// version wrote it.
     pub fn open(path: &Path) -> Result<Self> {
-        let unreadable = |error: std::io::Error| GraphError::Storage {
-            message: format!("{}: {error}", path.display()),
-            source: Some(Box::new(error)),
+        let unreadable = |error: std::io::Error| match error.kind() {
+            ErrorKind::NotFound => GraphError::corrupt(format!(
+                "{} is missing, which holds a part of the graph: put it back, or restore a backup",
+                path.display()
+            )),
+            _ => GraphError::Storage { message: format!("{}: {error}", path.display()), source: Some(Box::new(error)) },
         };
         let file = File::open(path).map_err(unreadable)?;
         // SAFETY: segment files are never changed once they have their name; one that is cut short or written over by others while

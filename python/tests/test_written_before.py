@@ -1,0 +1,51 @@
+"""Databases that earlier versions wrote are read as they were written, changed, and compacted into what is written today."""
+
+import importlib.util
+import tarfile
+from pathlib import Path
+
+import pytest
+
+import mangrovedb as mg
+
+FOLDER = Path(__file__).parent / "written_before"
+
+
+def the_graph():
+    spec = importlib.util.spec_from_file_location("graph", FOLDER / "graph.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def expected(tmp_path_factory):
+    """The same graph as this version writes it; and after some more changes."""
+    graph, path = the_graph(), tmp_path_factory.mktemp("today") / "graph.mg"
+    graph.make(path)
+    with mg.open(path) as db:
+        before = graph.seen(db)
+        assert all(before.values())
+        graph.change(db, graph.CHANGES)
+        after = graph.seen(db)
+        assert after != before
+        return before, after
+
+
+# The formats of segments and of tables, by the commit that wrote them.
+@pytest.mark.parametrize("name", ["segments-1-65b5bd0", "segments-2-21cf326", "tables-4-fbb41d5"])
+def test_a_database_of_before(tmp_path, expected, name):
+    graph, (before, after) = the_graph(), expected
+    with tarfile.open(FOLDER / f"{name}.tar.xz") as archive:
+        archive.extractall(tmp_path, filter="data")
+    with mg.open(tmp_path / "graph.mg", read_only=True) as db:
+        assert graph.seen(db) == before
+    with mg.open(tmp_path / "graph.mg", seal_mb=0) as db:
+        assert len(db.stats()["segments"]) >= 1
+        assert graph.seen(db) == before
+        assert db.check() == []
+        graph.change(db, graph.CHANGES)
+        assert graph.seen(db) == after
+        db.compact()
+        assert graph.seen(db) == after
+        assert db.check() == []
