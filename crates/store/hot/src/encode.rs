@@ -2,15 +2,16 @@
 //!
 //! All cells plain and of one type give a block of that type; anything else gives a block of cells.
 
+use std::convert::Infallible;
 use std::ops::Range;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::*;
 use arrow_array::{Array, ArrowPrimitiveType};
 use arrow_schema::{DataType, TimeUnit};
-use mangrove_graph::{Cell, DateTime, Duration, EdgeRef, ExternalId, Value, ValueType, column};
+use mangrove_graph::{Cell, DateTime, Duration, EdgeRef, ExternalId, Result, Value, ValueType, column};
 
-use crate::block::{FORM_CELLS, FORM_ENDS, FORM_FAR, FORM_PARTIAL, NEAR_MAX, SLOTS, slots};
+use crate::block::{Block, Body, FORM_CELLS, FORM_ENDS, FORM_FAR, FORM_PARTIAL, NEAR_MAX, SLOTS, slots};
 use crate::packed::{pack, width_of};
 use mangrove_segment::value;
 
@@ -57,19 +58,61 @@ pub fn cells(out: &mut Vec<u8>, cells: &[Cell], kept: Kept) -> FarCells {
 
 /// A block whose content is bytes: of strings and bytes themselves, of others as cells.
 fn byte_cells(out: &mut Vec<u8>, form: u8, cells: &[Cell], present: u128, kept: Kept) -> FarCells {
+    let Ok(far) = byte_block(out, form, present, kept.slots, |slot, bytes, far| {
+        put_near(bytes, form, slot, &cells[slot], far);
+        Ok::<_, Infallible>(())
+    });
+    far
+}
+
+/// Appends a block of strings, or one of bytes, with other cells in some slots, of the same type or absent; `None`, and nothing, if it
+/// or one of those is of another type. What is kept is copied, without making values of it. Nothing is appended if all are absent.
+pub fn spliced(out: &mut Vec<u8>, old: &Block<'_>, changes: &[(usize, Cell)], kept: Kept) -> Result<Option<FarCells>> {
+    let Body::Heap(form, heap) = &old.body else { return Ok(None) };
+    let (mut changed, mut present) = ([None; SLOTS], old.present);
+    for (slot, cell) in changes {
+        match cell {
+            Cell::Absent => present &= !(1 << slot),
+            Cell::One(value) if form_of(value) == Some(*form) => present |= 1 << slot,
+            _ => return Ok(None),
+        }
+        changed[*slot] = Some(cell);
+    }
+    if present == 0 {
+        return Ok(Some(Vec::new()));
+    }
+    byte_block(out, *form as u8, present, kept.slots, |slot, bytes, far| {
+        match (changed[slot], old.rank(slot)) {
+            (Some(cell), _) => put_near(bytes, *form as u8, slot, cell, far),
+            (None, Some(rank)) => bytes.extend_from_slice(heap.get(rank)?),
+            (None, None) => unreachable!("a slot that is present was there before, or is changed"),
+        }
+        Ok(())
+    })
+    .map(Some)
+}
+
+/// A block whose content is the bytes that `put` gives for the slots that are present, but those `kept` far.
+fn byte_block<E>(
+    out: &mut Vec<u8>,
+    form: u8,
+    present: u128,
+    kept: u128,
+    mut put: impl FnMut(usize, &mut Vec<u8>, &mut FarCells) -> Result<(), E>,
+) -> Result<FarCells, E> {
     let (mut bytes, mut ends, mut far) = (Vec::new(), Vec::new(), Vec::new());
     for slot in slots(present) {
-        if kept.slots >> slot & 1 == 0 {
-            put_near(&mut bytes, form, slot, &cells[slot], &mut far);
+        if kept >> slot & 1 == 0 {
+            put(slot, &mut bytes, &mut far)?;
         }
         ends.push(bytes.len() as u64);
     }
-    header(out, form, present, far.iter().fold(kept.slots, |bits, (slot, _)| bits | 1 << slot));
+    header(out, form, present, far.iter().fold(kept, |bits, (slot, _)| bits | 1 << slot));
     let width = width_of(bytes.len() as u64);
     out.push(width as u8);
     pack(out, ends.into_iter(), 0, width);
     out.extend_from_slice(&bytes);
-    far
+    Ok(far)
 }
 
 fn put_near(bytes: &mut Vec<u8>, form: u8, slot: usize, cell: &Cell, far: &mut FarCells) {
@@ -384,7 +427,6 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::block::Block;
 
     fn value() -> impl Strategy<Value = Value> {
         let leaf = prop_oneof![
@@ -453,6 +495,16 @@ mod tests {
         prop_oneof![uniform, prop::collection::vec(cell(), 1..=SLOTS)]
     }
 
+    /// A string, now and then one too long for its block.
+    fn text() -> impl Strategy<Value = Cell> {
+        prop_oneof![4 => ".{0,12}".prop_map(Value::from), 1 => (240usize..300).prop_map(|n| Value::string("x".repeat(n)))]
+            .prop_map(Cell::One)
+    }
+
+    fn texts() -> impl Strategy<Value = Vec<Cell>> {
+        prop::collection::vec(prop_oneof![1 => Just(Cell::Absent), 3 => text()], 1..=SLOTS)
+    }
+
     proptest! {
         #[test]
         fn blocks_give_back_their_cells(cells in block()) {
@@ -473,6 +525,33 @@ mod tests {
                     }
                 }
                 prop_assert_eq!(block.far >> slot & 1 != 0, far.iter().any(|(at, _)| *at == slot));
+            }
+        }
+
+        #[test]
+        fn splicing_gives_the_block_of_the_changed_cells(
+            cells in prop_oneof![block(), texts()],
+            changes in prop::collection::vec((0..SLOTS, prop_oneof![text(), text(), Just(Cell::Absent), cell()]), 1..4),
+        ) {
+            let mut bytes = Vec::new();
+            super::cells(&mut bytes, &cells, Kept::default());
+            if bytes.is_empty() {
+                return Ok(());
+            }
+            let old = Block::parse(&bytes, None).unwrap();
+            let (mut kept, mut changed) = (Kept { slots: old.far, of_type: old.value_type() }, old.near_cells().unwrap());
+            for (slot, cell) in &changes {
+                kept.slots &= !(1 << slot);
+                changed[*slot] = cell.clone();
+            }
+            let (mut spliced, mut whole) = (Vec::new(), Vec::new());
+            let is_text = |cell: &Cell| matches!(cell, Cell::Absent | Cell::One(Value::String(_)));
+            match super::spliced(&mut spliced, &old, &changes, kept).unwrap() {
+                Some(far) => {
+                    prop_assert_eq!(far, super::cells(&mut whole, &changed, kept));
+                    prop_assert_eq!(spliced, whole);
+                }
+                None => prop_assert!(spliced.is_empty() && !(cells.iter().all(is_text) && changes.iter().all(|(_, cell)| is_text(cell)))),
             }
         }
 

@@ -41,21 +41,25 @@ impl HotTransaction {
         let old = self.reader().table_block(column, block)?;
         let is_over = self.reader().is_covered(column, block);
         let mut said = old.as_ref().map_or(if is_over { 0 } else { u128::MAX }, |old| old.said);
-        let (mut cells, mut kept) = (vec![Cell::Absent; SLOTS], Kept::default());
-        if let Some(old) = &old {
-            cells = old.near_cells()?;
-            kept = Kept { slots: old.far, of_type: old.value_type() };
-        }
-        for (slot, cell) in changes {
-            cells[slot] = cell;
+        let changes: Vec<Change> = changes.into_iter().collect();
+        let mut kept = old.as_ref().map_or(Kept::default(), |old| Kept { slots: old.far, of_type: old.value_type() });
+        for (slot, _) in &changes {
             kept.slots &= !(1 << slot);
             said |= 1 << slot;
         }
-        let (was_there, old_far) = (old.is_some(), old.map_or(0, |old| old.far));
+        let (was_there, old_far) = (old.is_some(), old.as_ref().map_or(0, |old| old.far));
         let mut bytes = Vec::with_capacity(1024);
         encode::said(&mut bytes, said);
         let empty = bytes.len();
-        let far = encode::cells(&mut bytes, &cells, kept);
+        let spliced = old.as_ref().map_or(Ok(None), |old| encode::spliced(&mut bytes, old, &changes, kept))?;
+        let far = match spliced {
+            Some(far) => far,
+            None => {
+                let mut cells = old.map_or_else(|| Ok(vec![Cell::Absent; SLOTS]), |old| old.near_cells())?;
+                changes.into_iter().for_each(|(slot, cell)| cells[slot] = cell);
+                encode::cells(&mut bytes, &cells, kept)
+            }
+        };
         let table = self.owned.shared().tables.columns;
         for slot in slots(old_far & !kept.slots) {
             if !far.iter().any(|(at, _)| *at == slot) {
