@@ -13,6 +13,7 @@ LOAD = (
     ("load", "disk_bytes", "on disk, MB", 1e-6, False),
 )
 RMAT = (
+    ("memory", "rss_bytes", "held after the queries, MB", 1e-6, False),
     ("point", "cpu_us", "point lookup with properties, µs", 1, False),
     ("hop1", "cpu_us", "1-hop neighbours, µs", 1, False),
     ("hop2", "cpu_us", "2-hop distinct, µs", 1, False),

@@ -32,7 +32,7 @@ EMBEDDED = ("mangrove", "kuzu", "ladybug", "neug", "grafeo")
 SUITES = {
     suite.name: suite
     for suite in (
-        Suite("rmat", rmat, (*EMBEDDED, "duckdb", "neo4j", "networkx"), 15.0),
+        Suite("rmat", rmat, (*EMBEDDED, "duckdb", "neo4j", "networkx", "tables"), 15.0),
         Suite("grasper", citations, (*EMBEDDED, "duckdb", *JVM), 4.0),
         Suite("snb", snb, (*EMBEDDED, *JVM), 4.0),
         Suite("tao", tao, ("mangrove", "kuzu", "ladybug", "duckdb", "neo4j"), 4.0),

@@ -28,7 +28,7 @@ WARM_SECONDS, WARM_SECONDS_MAX = 2.0, 60.0
 ABLATE_SECONDS = 1.0
 TRIALS, TRIAL_SECONDS = 10, 2.0  # to find the fastest form of a query
 REPEAT_SECONDS = 0.002  # short queries are repeated for so long
-SINGLES_SECONDS = 5.0
+SINGLES_SECONDS, WARM_SINGLES = 5.0, 200
 CHANGES, CHANGES_SECONDS = 200, 3.0
 MIX_SECONDS, MIX_OPERATIONS = 4.0, 200_000  # no engine does more
 MIX_WARM_UPS = 15
@@ -219,7 +219,7 @@ def write(suite, engine, source, database, report, ops):
 
 def single_edges(engine, vertices, report):
     columns = (column.tolist() for column in rmat.new_edges(vertices, rmat.SINGLES, seed=1))
-    edges, first = list(zip(*columns)), CHANGES if engine.warms_up else 0  # these are not counted
+    edges, first = list(zip(*columns)), WARM_SINGLES if engine.warms_up else 0  # these are not counted
     for edge in edges[:first]:
         engine.insert_edge(*edge)
     count, timer = 0, Timer()
@@ -276,7 +276,7 @@ def change(suite, engine, source, database, report, ops):
 
 
 def spent(engine, seconds):
-    """CPU µs of this process, which says something if the engine works in it."""
+    """The CPU seconds of this process as a measurement in µs, if the engine works in it."""
     return {"cpu_us": seconds * 1e6} if engine.process_id == "self" else {}
 
 

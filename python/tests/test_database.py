@@ -491,6 +491,22 @@ def test_a_missing_segment_is_named(tmp_path):
         assert db.query("g.V().count()").one() == 1
 
 
+def test_a_damaged_segment_is_not_backed_up(tmp_path):
+    with mg.open(tmp_path / "g.mg") as db:
+        db.load(nodes={"p": [{"id": 0, "name": "damaged soon"}]}, compact=True)
+    (segment,) = (tmp_path / "g.mg" / "hot").glob("*.seg")
+    whole = segment.read_bytes()
+    segment.write_bytes(whole.replace(b"damaged soon", b"damaged SOON"))
+    with mg.open(tmp_path / "g.mg") as db, pytest.raises(mg.MangroveError, match=r"1\.seg.*damaged"):
+        db.backup(tmp_path / "copy.mg")
+    assert list((tmp_path / "copy.mg").iterdir()) == []
+    segment.write_bytes(whole)
+    with mg.open(tmp_path / "g.mg") as db:
+        db.backup(tmp_path / "copy.mg")
+    with mg.open(tmp_path / "copy.mg") as copy:
+        assert copy.query("g.V().values('name')").one() == "damaged soon"
+
+
 def test_names_that_nothing_has_are_told(db):
     with pytest.raises(mg.StorageError, match='no vertex label named "airprt"; did you mean "airport"'):
         db.create_index("airprt", "code")

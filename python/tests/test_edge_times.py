@@ -1,5 +1,6 @@
 """Edges that have a time stand in its order, and are found by it."""
 
+import json
 from datetime import datetime, timedelta, timezone
 
 import pytest
@@ -86,13 +87,17 @@ def test_the_time_of_an_edge_is_given_with_it_and_stays(tmp_path):
             with pytest.raises(mg.MangroveError, match="`since` is the time edges of knows are ordered by.*remove the edge"):
                 db.query(f"{edge}.{change}").to_list()
         assert db.query(f"{edge}.property('since', 500).property('n', 1).values('n')").to_list() == [1]
-        # Of several the last holds; what is no time can change.
+        # Of several the last holds.
         made = "g.V(0).addE('knows').to(__.V(1)).property('since', 7).property('since', 5000).values('since')"
         assert db.query(made).to_list() == [5000]
-        db.query("g.V(0).addE('knows').to(__.V(1)).property('since', 'once').property('n', -1)")
-        assert db.query("g.V(0).outE('knows').has('n', -1).property('since', 'then').values('since')").to_list() == ["then"]
+        # What is no time cannot be one, neither with the edge nor later; none at all can.
+        with pytest.raises(mg.MangroveError, match="the time of knows is an integer, a date or a date-time, not the string once"):
+            db.query("g.V(0).addE('knows').to(__.V(1)).property('since', 'once')")
+        db.query("g.V(0).addE('knows').to(__.V(1)).property('n', -1)")
+        with pytest.raises(mg.MangroveError, match="`since` is the time"):
+            db.query("g.V(0).outE('knows').has('n', -1).property('since', 'then')")
         assert db.query("g.V(0).outE('knows').has('since', gte(2998)).values('since')").to_list() == [2999, 5000]
-        assert db.query("g.V(0).outE('knows').has('since', 'then').values('n')").to_list() == [-1]
+        assert db.query("g.V(0).outE('knows').has('n', -1).values('since')").to_list() == []
         assert db.check() == []
 
 
@@ -138,17 +143,78 @@ def test_a_time_at_the_end_of_the_calendar_comes_back(tmp_path):
                 assert back.query("g.V(0).outE().has('until', end).values('until')", end=end).to_list() == [end]
 
 
-def test_a_text_where_a_time_should_be_is_told_with_its_line(tmp_path):
+NO_TIME = r"not a time, which is an integer, a date or a date-time \(column `since`\)"
+
+
+@pytest.mark.parametrize("bad", ["last year", "7.5", "007", "2020-13-01", "true"])
+@pytest.mark.parametrize("row", [0, 3, 40_000])
+def test_what_is_no_time_is_a_bad_row_and_others_are_loaded(tmp_path, bad, row):
+    """Wherever it stands: in the sample the types of columns are found by, at its beginning, or beyond."""
+    times = [str(at) for at in range(50_000)]
+    times[row] = bad
     (tmp_path / "p.csv").write_text("id\n0\n1\n")
-    (tmp_path / "e.csv").write_text("from,to,since\n0,1,\n1,0,last year\n0,0,\n")
-    tables = {"nodes": {"p": tmp_path / "p.csv"}, "edges": {("p", "knows", "p"): tmp_path / "e.csv"}}
+    (tmp_path / "e.csv").write_text("from,to,since\n" + "".join(f"0,1,{time}\n" for time in times))
+    tables = {"nodes": {"p": tmp_path / "p.csv"}, "edges": {("p", "knows", "p"): tmp_path / "e.csv"}, "edge_time": "since"}
     with mg.open(tmp_path / "g.mg") as db:
-        with pytest.raises(mg.LoadError, match=r"e.csv:3:1: `last year` – no time \(column `since`\)"):
-            db.load(**tables, edge_time="since")
+        with pytest.raises(mg.LoadError, match=f"e.csv:{row + 2}:5: `{bad}` – {NO_TIME}"):
+            db.load(**tables)
         assert db.query("g.V().count()").one() == 0
-        done = db.load(**tables, edge_time="since", on_error="skip", rejects=tmp_path / "bad.csv")
-        assert done["edges"] == {"knows": 2}
-        assert "last year" in (tmp_path / "bad.csv").read_text()
+        done = db.load(**tables, on_error="skip", rejects=tmp_path / "bad.csv")
+        assert (done["edges"], done["rejects"]) == ({"knows": 49_999}, 1)
+        assert bad in (tmp_path / "bad.csv").read_text()
+        assert db.query("g.V(0).outE('knows').values('since')").to_list() == [at for at in range(50_000) if at != row]
+
+
+def test_times_of_several_types_may_stand_in_one_file(tmp_path):
+    (tmp_path / "p.csv").write_text("id\n0\n1\n")
+    (tmp_path / "e.csv").write_text("from,to,since\n0,1,2020-01-02\n0,1,\n0,1,7\n0,1,2020-01-01T12:00:00Z\n")
+    with mg.open(tmp_path / "g.mg") as db:
+        db.load(nodes={"p": tmp_path / "p.csv"}, edges={("p", "knows", "p"): tmp_path / "e.csv"}, edge_time="since")
+        found = db.query("g.V(0).outE('knows').valueMap('since')").to_list()
+        assert [str(edge.get("since", ""))[:10] for edge in found] == ["", "7", "2020-01-01", "2020-01-02"]
+
+
+@pytest.mark.parametrize("bad", ["soon", 2.5, [7], 2**70])
+def test_values_that_are_no_times_are_bad_rows(tmp_path, bad):
+    edges = [{"from": 0, "to": 1, "since": since} for since in (5, None, bad, 3)]
+    people = [{"id": 0}, {"id": 1}]
+    lines = tmp_path / "knows.jsonl"
+    lines.write_text("".join(json.dumps(edge) + "\n" for edge in edges))
+    for table, place in ((edges, "row 3"), (lines, "knows.jsonl:3")):
+        with mg.open(tmp_path / f"{place[:3]}.mg") as db:
+            tables = {"nodes": {"p": people}, "edges": {("p", "knows", "p"): table}, "edge_time": "since"}
+            with pytest.raises(mg.LoadError, match=f"{place}.*{NO_TIME}"):
+                db.load(**tables)
+            assert db.load(**tables, on_error="skip", rejects=tmp_path / "bad.csv")["edges"] == {"knows": 3}
+            assert db.query("g.V(0).outE('knows').values('since')").to_list() == [3, 5]
+    with mg.open(tmp_path / "ingested.mg") as db:
+        with pytest.raises(mg.LoadError, match=f"row 3.*{NO_TIME}"), db.ingest(edge_time="since") as w:
+            w.add_vertices("p", people)
+            w.add_edges(("p", "knows", "p"), edges)
+        assert db.query("g.V().count()").one() == 0
+
+
+def test_whole_doubles_are_the_integers_they_are(tmp_path):
+    """As pandas keeps integers of which some are missing."""
+    pd = pytest.importorskip("pandas")
+    knows = pd.DataFrame({"from": [0, 0, 0], "to": [1, 1, 1], "since": [7, None, 5]})
+    assert knows["since"].dtype == "float64"
+    with mg.open(tmp_path / "g.mg") as db:
+        db.load(nodes={"p": [{"id": 0}, {"id": 1}]}, edges={("p", "knows", "p"): knows}, edge_time="since")
+        found = db.query("g.V(0).outE('knows').values('since')").to_list()
+        assert found == [5, 7] and {type(time) for time in found} == {int}
+
+
+def test_a_column_that_cannot_be_of_times_is_refused(tmp_path):
+    (tmp_path / "p.csv").write_text("id\n0\n1\n")
+    (tmp_path / "e.csv").write_text("from,to,since:string\n0,1,7\n")
+    (tmp_path / "load.yaml").write_text("nodes: [{file: p.csv, label: p}]\nedges: [{file: e.csv, label: knows, time: sinse}]\n")
+    with mg.open(tmp_path / "g.mg") as db:
+        with pytest.raises(mg.LoadError, match="e.csv: the column `since` is one of type string.*as in `since:long`"):
+            db.load(nodes={"p": tmp_path / "p.csv"}, edges={("p", "knows", "p"): tmp_path / "e.csv"}, edge_time="since")
+        with pytest.raises(mg.LoadError, match="e.csv: there is no property `sinse`, which the mapping says"):
+            db.load(mapping=tmp_path / "load.yaml")
+        assert db.query("g.V().count()").one() == 0
 
 
 def test_a_time_that_no_edges_have_is_told_when_the_ingest_ends(tmp_path):
@@ -164,3 +230,10 @@ def test_a_time_that_no_edges_have_is_told_when_the_ingest_ends(tmp_path):
             w.add_edges(("p", "likes", "p"), [{"from": 0, "to": 1}])
             w.add_edges(("p", "knows", "p"), knows)
         assert db.query("g.E().values('since')").to_list() == [7]
+        with pytest.raises(mg.LoadError, match="no edges have the column `sinse`"):
+            with db.ingest(edge_time="sinse") as w:
+                w.add_vertices("q", [{"id": "there"}])
+                w.commit()  # what is committed stays
+                w.add_edges(("p", "sees", "p"), knows)
+        assert db.query("g.V().hasLabel('q').count()").one() == 1
+        assert db.schema()["edges"].keys() == {"likes", "knows"}

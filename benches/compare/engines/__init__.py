@@ -112,7 +112,8 @@ class Engine:
         raise NotImplementedError
 
     def insert_batch(self, source, target, ts, weight):
-        """Adds edges given as NumPy arrays, in one transaction; wall and CPU seconds, where the engine is in another process."""
+        """Adds edges given as NumPy arrays, in one transaction. Returns wall and CPU seconds where the engine is in another process, else
+        nothing."""
         raise NotImplementedError
 
     def edge_count(self):

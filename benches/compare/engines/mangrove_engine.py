@@ -22,6 +22,7 @@ class Mangrove(Engine):
     name = "mangrovedb"
     languages = ("gremlin",)
     options = {}  # of every query
+    loading = {}  # further options of the load
 
     def version(self):
         return mg.__version__
@@ -36,6 +37,7 @@ class Mangrove(Engine):
             edges={(table.source, table.label, table.target): str(graph.path(table)) for table in graph.edges},
             edge_time=graph.time or None,
             indexes=indexes,
+            **self.loading,
         )
         database.close()
 

@@ -29,8 +29,8 @@ impl Ingestion {
         committing(&self.database, |commit| self.ingest.flush(commit))
     }
 
-    /// Ends it: commits what has gathered. Fails, and commits nothing, if there were edges to be ordered by a column that none of them
-    /// had; [`flush`](Self::flush) does not ask, since others may follow.
+    /// Ends it: commits what has gathered. Fails, and commits nothing of that, if there were edges to be ordered by a column that none of
+    /// them had; what was committed before stays. [`flush`](Self::flush) does not ask, since others may follow.
     pub fn finish(self) -> Result<(), LoadError> {
         committing(&self.database, |commit| self.ingest.finish(commit))
     }

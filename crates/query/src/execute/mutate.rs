@@ -163,7 +163,7 @@ pub fn create_edge(
     });
     let mut new = NewEdge { source, target, id, time: None };
     match time {
-        Some(time) if time.value.as_time().is_some() => new.time = Some(time.value),
+        Some(time) if !time.value.is_null() => new.time = Some(time.value),
         other => properties.extend(other),
     }
     let mut made = Vec::with_capacity(1);

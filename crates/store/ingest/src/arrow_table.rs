@@ -262,8 +262,8 @@ fn cast(column: &ArrayRef, to: &DataType) -> ArrayRef {
 
 fn property_values(column: &Input, plan: &PropertyPlan, on_edges: bool, bad: &mut BadRows<'_>) -> Values {
     match (&plan.column_type, column) {
-        (ColumnType::Inferred(_) | ColumnType::Cells, Input::Array(array)) => values_of(array),
-        (ColumnType::Inferred(_) | ColumnType::Cells, Input::Values(_)) => cells_of(column),
+        (ColumnType::Inferred(_) | ColumnType::Time(_) | ColumnType::Cells, Input::Array(array)) => values_of(array),
+        (ColumnType::Inferred(_) | ColumnType::Time(_) | ColumnType::Cells, Input::Values(_)) => cells_of(column),
         (ColumnType::Declared(t), Input::Array(array)) if arrow_type(*t).as_ref() == Some(array.data_type()) => {
             Values::of_array(array.clone())
         }

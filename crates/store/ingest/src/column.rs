@@ -20,6 +20,8 @@ use crate::rows::{RawCell, RawValue, Values};
 pub enum ColumnType {
     /// Inferred from the sample so far.
     Inferred(Inferred),
+    /// Times of edges: integers, dates and date-times, inferred among these, and nothing else.
+    Time(Inferred),
     Declared(ValueType),
     /// Several values in one field: the values of a vertex's property, or a list as the value of an edge's.
     Array {
@@ -30,11 +32,32 @@ pub enum ColumnType {
     Cells,
 }
 
+/// How messages call what edges are ordered by.
+pub const A_TIME: &str = "time, which is an integer, a date or a date-time";
+
 impl ColumnType {
+    /// Whether it may still widen.
+    pub fn is_inferred(&self) -> bool {
+        matches!(self, ColumnType::Inferred(_) | ColumnType::Time(_))
+    }
+
+    /// Whether what it holds can be the time of edges.
+    pub fn may_be_time(&self) -> bool {
+        match self {
+            ColumnType::Inferred(_) | ColumnType::Time(_) | ColumnType::Cells => true,
+            ColumnType::Declared(t) => {
+                use ValueType::{Date, DateTime, Int8, Int16, Int32, Int64};
+                matches!(t, Int8 | Int16 | Int32 | Int64 | Date | DateTime)
+            }
+            ColumnType::Array { .. } => false,
+        }
+    }
+
     /// How messages call it.
     pub fn name(&self) -> String {
         match self {
             ColumnType::Inferred(t) => t.value_type().name().into(),
+            ColumnType::Time(_) => A_TIME.into(),
             ColumnType::Declared(t) => t.name().into(),
             ColumnType::Array { item, .. } => format!("{}[]", item.name()),
             ColumnType::Cells => "graphson property".into(),
@@ -97,6 +120,7 @@ impl ColumnBuilder {
         }
         match self.column_type {
             ColumnType::Inferred(_) => self.push_inferred(field),
+            ColumnType::Time(_) => self.push_time(field),
             ColumnType::Declared(t) => self.push_declared(t, field),
             ColumnType::Array { item, cardinality } => self.push_array(item, cardinality, field),
             ColumnType::Cells => self.push_cell(field),
@@ -109,7 +133,7 @@ impl ColumnBuilder {
         loop {
             // The quick types in loops of their own; what does not fit drops out to the general way.
             let odd = match (&mut self.store, &self.column_type) {
-                (Store::Int64(b), ColumnType::Inferred(_) | ColumnType::Declared(_)) => {
+                (Store::Int64(b), ColumnType::Inferred(_) | ColumnType::Time(_) | ColumnType::Declared(_)) => {
                     append_while(&mut fields, &mut row, |field| infer::parse_int(field.bytes).map(|v| b.append_value(v)))
                 }
                 (Store::Float64(b), ColumnType::Inferred(_)) => {
@@ -178,8 +202,33 @@ impl ColumnBuilder {
         self.store.append(wide.value_type(), kept)
     }
 
+    /// Adds a time. Where there are integers beside dates, each stays what it is.
+    fn push_time(&mut self, field: Text<'_>) -> Result<(), Misfit> {
+        let trimmed = field.bytes.trim_ascii();
+        let (&ColumnType::Time(now), found) = (&self.column_type, Inferred::of(trimmed)) else { return Err(Misfit::Type) };
+        let wide = now.join(found);
+        match found {
+            Inferred::Nothing => self.push_absent(),
+            Inferred::Int | Inferred::Date | Inferred::DateTime => {
+                if wide == Inferred::Text || matches!(self.store, Store::Cells(_)) {
+                    self.store.cells().push(RawCell::One(parse_value(found.value_type(), trimmed)?));
+                    return Ok(());
+                }
+                if wide != now || matches!(self.store, Store::Nothing(_)) {
+                    self.widen(wide);
+                }
+                self.store.append(wide.value_type(), trimmed)?;
+            }
+            _ => return Err(Misfit::Type),
+        }
+        Ok(())
+    }
+
     fn widen(&mut self, wide: Inferred) {
-        self.column_type = ColumnType::Inferred(wide);
+        self.column_type = match self.column_type {
+            ColumnType::Time(_) => ColumnType::Time(wide),
+            _ => ColumnType::Inferred(wide),
+        };
         let old = std::mem::replace(&mut self.store, Store::of_type(wide.value_type()));
         match old {
             Store::Nothing(n) => (0..n).for_each(|_| self.push_absent()),
@@ -225,9 +274,9 @@ impl ColumnBuilder {
     pub fn finish(&mut self) -> Values {
         let rows = self.store.len();
         let next = match &self.column_type {
-            ColumnType::Inferred(Inferred::Int) | ColumnType::Declared(ValueType::Int64) => {
-                Store::Int64(Int64Builder::with_capacity(rows))
-            }
+            ColumnType::Inferred(Inferred::Int)
+            | ColumnType::Time(Inferred::Int)
+            | ColumnType::Declared(ValueType::Int64) => Store::Int64(Int64Builder::with_capacity(rows)),
             ColumnType::Inferred(Inferred::Double) | ColumnType::Declared(ValueType::Float64) => {
                 Store::Float64(Float64Builder::with_capacity(rows))
             }
@@ -256,8 +305,8 @@ fn append_while<'t>(
 impl Store {
     fn of(column_type: &ColumnType) -> Self {
         match column_type {
-            ColumnType::Inferred(Inferred::Nothing) => Store::Nothing(0),
-            ColumnType::Inferred(t) => Self::of_type(t.value_type()),
+            ColumnType::Inferred(Inferred::Nothing) | ColumnType::Time(Inferred::Nothing) => Store::Nothing(0),
+            ColumnType::Inferred(t) | ColumnType::Time(t) => Self::of_type(t.value_type()),
             ColumnType::Declared(t) => Self::of_type(*t),
             ColumnType::Array { .. } | ColumnType::Cells => Store::Cells(Vec::new()),
         }

@@ -357,7 +357,7 @@ impl<'a> Assembler<'a> {
         };
         let columns = self.slots.iter_mut().zip(&plan.columns).filter_map(|(slot, property)| {
             let (builder, property) = (slot.property.as_mut()?, property.as_ref()?);
-            let inferred = matches!(builder.column_type(), ColumnType::Inferred(_));
+            let inferred = builder.column_type().is_inferred();
             Some(Column { name: property.name.clone(), values: builder.finish(), inferred })
         });
         let kind = PlaceKind::Text {

@@ -48,8 +48,6 @@ impl fmt::Display for Place {
 pub enum Fault {
     #[error("not {} {expected} (column `{column}`)", article(.expected))]
     Misfit { column: Arc<str>, expected: Arc<str> },
-    #[error("no time (column `{column}`): a time is an integer, a date or a date-time")]
-    NoTime { column: Arc<str> },
     #[error("{found} fields where the header has {expected}")]
     FieldCount { found: usize, expected: usize },
     #[error("a quote inside a field that does not begin with one: quote the whole field and double the quotes in it")]

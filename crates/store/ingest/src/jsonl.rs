@@ -206,7 +206,7 @@ impl Reader<'_, '_> {
     fn cell(&self, property: &PropertyPlan, json: &Json<'_>) -> Option<RawCell> {
         let value = value_of(json);
         match &property.column_type {
-            ColumnType::Inferred(_) | ColumnType::Cells => Some(RawCell::One(value)),
+            ColumnType::Inferred(_) | ColumnType::Time(_) | ColumnType::Cells => Some(RawCell::One(value)),
             ColumnType::Declared(t) => as_type(&value, *t).map(RawCell::One),
             ColumnType::Array { item, cardinality } => {
                 let items = value.items().unwrap_or_else(|| vec![value]);

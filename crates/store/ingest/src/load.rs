@@ -18,14 +18,15 @@ use std::time::Instant;
 
 use mangrove_graph::{ElementKind, GraphWrite, Schema};
 
-use crate::column::ColumnType;
+use crate::column::{A_TIME, ColumnType};
 use crate::csv_table::{CsvTable, DialectHints, plan_csv, read_csv};
 use crate::elements::Pass;
-use crate::error::LoadError;
+use crate::error::{LoadError, Place};
 use crate::format::{self, Format};
+use crate::infer::Inferred;
 use crate::mapping;
 use crate::options::LoadOptions;
-use crate::plan::{LabelRule, TableHints, TablePlan};
+use crate::plan::{TableHints, TablePlan};
 use crate::progress::{Meter, Phase, Progress, Status};
 use crate::report::LoadReport;
 use crate::rows::{Event, Sink};
@@ -256,14 +257,38 @@ fn plan_job(
             plan.id_type = options.id_type;
         }
         keep_to_declarations(plan, schema);
+        if let Some(name) = mapping.and_then(|entry| entry.table.time.as_deref())
+            && !plan.columns.iter().flatten().any(|property| *property.name == *name)
+        {
+            let reason = format!("there is no property `{name}`, which the mapping says is the time of its edges");
+            return Err(LoadError::format(Place::file(&source.name), reason));
+        }
+        let ordered_by = plan.fixed_label(schema).and_then(|label| Some(schema.key_name(label.time?)));
+        if let Some(name) = edge_time.as_deref().or(ordered_by.as_deref()).filter(|_| plan.kind == ElementKind::Edge) {
+            keep_to_times(plan, name, &source)?;
+        }
     }
     Ok(Job { source, reader, edge_time })
 }
 
+/// The column edges have their times in takes nothing else. Fails if it is declared to be of what none can be.
+fn keep_to_times(plan: &mut TablePlan, name: &str, source: &Source) -> Result<(), LoadError> {
+    let Some(property) = plan.columns.iter_mut().flatten().find(|property| *property.name == *name) else { return Ok(()) };
+    if !property.column_type.may_be_time() {
+        let found = property.column_type.name();
+        let reason = format!("the column `{name}` is one of type {found}, and is to be a {A_TIME}, as in `{name}:long`");
+        return Err(LoadError::format(Place::file(&source.name), reason));
+    }
+    if let ColumnType::Inferred(sampled) = property.column_type {
+        let is_time = matches!(sampled, Inferred::Int | Inferred::Date | Inferred::DateTime);
+        property.column_type = ColumnType::Time(if is_time { sampled } else { Inferred::Nothing });
+    }
+    Ok(())
+}
+
 /// Columns whose type would be inferred take the type declared in the graph.
 fn keep_to_declarations(plan: &mut TablePlan, schema: &Schema) {
-    let LabelRule::Fixed(label) = &plan.label else { return };
-    let Some(label) = schema.label(plan.kind, label).and_then(|id| schema.label_schema(plan.kind, id)) else { return };
+    let Some(label) = plan.fixed_label(schema) else { return };
     for property in plan.columns.iter_mut().flatten() {
         let key = schema.key(&property.name);
         let declared = key.and_then(|key| label.property(key)).and_then(|p| p.declared);

@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use mangrove_graph::ElementKind;
+use mangrove_graph::{ElementKind, LabelSchema, Schema};
 
 use crate::column::ColumnType;
 use crate::error::{LoadError, Place};
@@ -34,6 +34,14 @@ pub struct TablePlan {
     pub array_delimiter: u8,
     /// The property the header marks as the time of edges.
     pub edge_time: Option<String>,
+}
+
+impl TablePlan {
+    /// What the graph knows of the label all rows have, if it is one.
+    pub fn fixed_label<'s>(&self, schema: &'s Schema) -> Option<&'s LabelSchema> {
+        let LabelRule::Fixed(label) = &self.label else { return None };
+        schema.label(self.kind, label).and_then(|id| schema.label_schema(self.kind, id))
+    }
 }
 
 #[derive(Clone, Debug, PartialEq)]

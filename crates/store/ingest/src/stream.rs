@@ -57,7 +57,7 @@ impl Ingest {
     /// Takes rows of vertices or edges; commits if enough have gathered.
     pub fn add(&mut self, input: TableInput, commit: &mut Commit<'_>) -> Result<(), LoadError> {
         let plan = input.plan(self.options.id_type)?; // what is wrong with its columns shows at once
-        if let (ElementKind::Edge, Some(name)) = (input.kind, &self.options.edge_time) {
+        if let (ElementKind::Edge, Some(name), 1..) = (input.kind, &self.options.edge_time, input.len()) {
             self.times.saw(name, plan.columns.iter().flatten().map(|column| &column.name));
         }
         self.waiting += input.len();

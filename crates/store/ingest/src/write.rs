@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Date32Type, Int8Type, Int16Type, Int32Type, Int64Type, TimestampMicrosecondType};
-use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, PrimitiveArray};
+use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, Float64Array, Int64Array, PrimitiveArray};
 use arrow_schema::DataType;
 use hashbrown::{HashMap, HashSet};
 use mangrove_graph::{
@@ -13,6 +13,7 @@ use mangrove_graph::{
     Value, VertexId,
 };
 
+use crate::column::A_TIME;
 use crate::error::{Fault, LoadError};
 use crate::options::LoadOptions;
 use crate::report::{LoadReport, Rejects};
@@ -292,7 +293,7 @@ impl<'g> Writer<'g> {
             self.retyping.saw(ElementKind::Edge, label, key, &column, &places.file);
             self.report.properties += column.values.present();
             if Some(key) == time_key {
-                batch.times = times_of(&column.values);
+                batch.times = times_of(&column.values).ok();
                 // An integer says all of the time it is.
                 if matches!(&column.values, Values::Typed(array) if *array.data_type() == DataType::Int64) {
                     continue;
@@ -305,22 +306,26 @@ impl<'g> Writer<'g> {
         self.add_to_run(label, batch)
     }
 
-    /// Without the rows whose time could not be one, being text or such.
+    /// Without the rows whose time cannot be one. Whole doubles, as tables keep integers of which some are missing, become integers.
     fn with_times(&mut self, rows: Rows, time_key: Option<KeyId>) -> Result<Rows, LoadError> {
         let name = time_key.map(|key| self.graph.schema().key_name(key));
-        let Some(column) = rows.columns.iter().find(|column| Some(&column.name) == name.as_ref()) else { return Ok(rows) };
-        if times_of(&column.values).is_some() {
-            return Ok(rows);
+        let Some(at) = rows.columns.iter().position(|column| Some(&column.name) == name.as_ref()) else { return Ok(rows) };
+        let column = &rows.columns[at];
+        let bad = times_of(&column.values).err().unwrap_or_default();
+        for row in &bad {
+            let value = match column.values.cell(*row as usize) {
+                RawCell::One(value) => value.to_string(),
+                _ => "several values".into(),
+            };
+            let fault = Fault::Misfit { column: column.name.clone(), expected: A_TIME.into() };
+            self.rejects.add(rows.places.bad_row(*row as usize, Part::Id, value, fault))?;
         }
-        let mut dropped = Vec::new();
-        for row in 0..rows.count {
-            if let RawCell::One(value) = column.values.cell(row) {
-                let fault = Fault::NoTime { column: column.name.clone() };
-                self.rejects.add(rows.places.bad_row(row, Part::Id, value.to_string(), fault))?;
-                dropped.push(row as u32);
-            }
+        let mut rows = rows.without(&bad);
+        let values = &mut rows.columns[at].values;
+        if matches!(values, Values::Typed(array) if *array.data_type() == DataType::Float64) {
+            *values = Values::of_array(Arc::new(Int64Array::from(times_of(values).unwrap_or_default())));
         }
-        Ok(rows.without(&dropped))
+        Ok(rows)
     }
 
     fn add_to_run(&mut self, label: LabelId, batch: EdgeBatch) -> Result<(), LoadError> {
@@ -519,28 +524,40 @@ fn repeated(ids: &Ids) -> Vec<bool> {
     }
 }
 
-/// The times a column holds: integers as they are, dates and date-times in microseconds since 1970. `None` if nothing in a column of
-/// its type could be one; among values of several types, what is none is a time that is missing.
-fn times_of(values: &Values) -> Option<Vec<Option<i64>>> {
+/// The times a column holds: integers as they are, dates and date-times in microseconds since 1970; or the rows of what is none.
+fn times_of(values: &Values) -> Result<Vec<Option<i64>>, Vec<u32>> {
+    let days = |days| Value::Date(mangrove_graph::Date(days)).as_time().unwrap_or_default();
+    let all = |is_bad: &dyn Fn(usize) -> bool, time: &dyn Fn(usize) -> Option<i64>| {
+        let bad: Vec<u32> = (0..values.len() as u32).filter(|row| is_bad(*row as usize)).collect();
+        if bad.is_empty() { Ok((0..values.len()).map(time).collect()) } else { Err(bad) }
+    };
     match values {
-        Values::Absent(n) => Some(vec![None; *n]),
+        Values::Absent(n) => Ok(vec![None; *n]),
         Values::Typed(array) => match array.data_type() {
-            DataType::Int64 => Some(longs::<Int64Type>(array, |v| v)),
-            DataType::Int32 => Some(longs::<Int32Type>(array, i64::from)),
-            DataType::Int16 => Some(longs::<Int16Type>(array, i64::from)),
-            DataType::Int8 => Some(longs::<Int8Type>(array, i64::from)),
-            DataType::Date32 => Some(longs::<Date32Type>(array, |days| {
-                Value::Date(mangrove_graph::Date(days)).as_time().unwrap_or_default()
-            })),
-            DataType::Timestamp(_, _) => Some(longs::<TimestampMicrosecondType>(array, |v| v)),
-            _ => None,
+            DataType::Int64 => Ok(longs::<Int64Type>(array, |v| v)),
+            DataType::Int32 => Ok(longs::<Int32Type>(array, i64::from)),
+            DataType::Int16 => Ok(longs::<Int16Type>(array, i64::from)),
+            DataType::Int8 => Ok(longs::<Int8Type>(array, i64::from)),
+            DataType::Date32 => Ok(longs::<Date32Type>(array, days)),
+            DataType::Timestamp(_, _) => Ok(longs::<TimestampMicrosecondType>(array, |v| v)),
+            DataType::Float64 => {
+                let doubles: &Float64Array = array.as_primitive();
+                let double = |row: usize| doubles.is_valid(row).then(|| doubles.value(row)).filter(|v| !v.is_nan());
+                let time = |row| double(row).filter(|v| v.fract() == 0.0 && v.abs() <= WHOLE_MAX).map(|v| v as i64);
+                all(&|row| double(row).is_some() && time(row).is_none(), &time)
+            }
+            _ => all(&|row| array.is_valid(row), &|_| None),
         },
         Values::Cells(cells) => {
-            let time = |cell: &RawCell| if let RawCell::One(value) = cell { value.as_time() } else { None };
-            Some(cells.iter().map(time).collect())
+            let time = |row: usize| if let RawCell::One(value) = &cells[row] { value.as_time() } else { None };
+            let is_absent = |row: usize| matches!(cells[row], RawCell::Absent | RawCell::One(Value::Null));
+            all(&|row| !is_absent(row) && time(row).is_none(), &time)
         }
     }
 }
+
+/// Up to here a double is no other integer's.
+const WHOLE_MAX: f64 = (1u64 << 53) as f64;
 
 fn longs<T: ArrowPrimitiveType>(array: &ArrayRef, of: impl Fn(T::Native) -> i64) -> Vec<Option<i64>> {
     let array: &PrimitiveArray<T> = array.as_primitive();

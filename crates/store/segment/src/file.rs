@@ -278,8 +278,10 @@ impl SegmentFile {
         (0..self.parts()).try_for_each(|at| self.part(at).map(|_| ()))
     }
 
-    /// Writes a durable copy of the file, which is as it was when it was opened even if it has been removed since.
+    /// Writes a durable copy of the file, which is as it was when it was opened even if it has been removed since. A damaged one is not
+    /// copied.
     pub fn copy_to(&self, path: &Path) -> Result<()> {
+        self.verify()?;
         let mut copy = File::create(path).map_err(written)?;
         copy.write_all(&self.map).and_then(|()| copy.sync_all()).map_err(written)
     }

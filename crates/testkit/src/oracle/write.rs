@@ -236,7 +236,8 @@ impl Oracle {
         let ElementId::Edge(id) = element else { return Ok(()) };
         let is_time = self.schema.edge_labels[usize::from(id.label().0)].time == Some(key);
         let time = cell.values().next().and_then(Value::as_time).unwrap_or(i64::MIN);
-        if is_time && self.edges[&id].time != Some(time) {
+        let is_text = cell.values().any(|value| !value.is_null() && value.as_time().is_none());
+        if is_time && (is_text || self.edges[&id].time != Some(time)) {
             return Err(GraphError::Invalid("the time of an edge stays".into()));
         }
         Ok(())

@@ -74,8 +74,8 @@ impl HotSnapshot {
                 Err(error) => last = Some((txn.id(), error)),
             }
         }
-        let too_fast = || mangrove_graph::GraphError::Invalid("segments are replaced faster than they can be opened".into());
-        Err(last.map_or_else(too_fast, |(_, error)| error))
+        let last = last.map_or_else(String::new, |(_, error)| format!(" (the last: {error})"));
+        Err(mangrove_graph::GraphError::Invalid(format!("segments are replaced faster than they can be opened{last}")))
     }
 
     /// Another snapshot of the same commit, unless there has been a later one.

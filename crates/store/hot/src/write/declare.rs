@@ -51,7 +51,9 @@ impl HotTransaction {
         self.key_exists(key)?;
         if self.counter(ElementKind::Edge, label)?.live > 0 {
             let name = self.schema.label_name(ElementKind::Edge, label);
-            let what = format!("{name} has edges already, so its time can no longer be declared");
+            let what = format!(
+                "{name} has edges already, so its time can no longer be declared: load it into a new database, or under another label"
+            );
             return Err(GraphError::Invalid(what));
         }
         self.change(|t| t.forget_edges_of(label))?;

@@ -79,7 +79,11 @@ impl HotTransaction {
         let time = |edge: &NewEdge| match &edge.time {
             None => Ok(i64::MIN),
             Some(time) => time.as_time().ok_or_else(|| {
-                GraphError::Invalid(format!("the time of {} is an integer, a date or a date-time, not {time:?}", name()))
+                GraphError::Invalid(format!(
+                    "the time of {} is an integer, a date or a date-time, not the {} {time}",
+                    name(),
+                    time.value_type()
+                ))
             }),
         };
         match key {

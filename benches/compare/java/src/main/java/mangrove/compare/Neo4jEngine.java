@@ -97,6 +97,8 @@ final class Neo4jEngine implements Engine {
     public void open(String path) {
         service = new DatabaseManagementServiceBuilder(Path.of(path))
             .setConfig(GraphDatabaseSettings.pagecache_memory, ByteUnit.gibiBytes(1))
+            .setConfig(GraphDatabaseSettings.keep_logical_logs, "keep_none")
+            .setConfig(GraphDatabaseSettings.preallocate_logical_logs, false)
             .build();
         database = service.database("neo4j");
     }

@@ -20,7 +20,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
  * Puts an engine that runs on a JVM behind lines of JSON: one request a line on standard input, one answer a line on standard output.
- * It keeps its own clock, so that the pipe is in no figure; `engines/java_engine.py` is the other end.
+ * It keeps its own clock, so that the pipe is in none but those of single writes, of some milliseconds each; `engines/java_engine.py` is the other end.
  */
 public final class Peer {
     private static final ObjectMapper JSON = new ObjectMapper();
