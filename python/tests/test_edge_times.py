@@ -237,3 +237,14 @@ def test_a_time_that_no_edges_have_is_told_when_the_ingest_ends(tmp_path):
                 w.add_edges(("p", "sees", "p"), knows)
         assert db.query("g.V().hasLabel('q').count()").one() == 1
         assert db.schema()["edges"].keys() == {"likes", "knows"}
+
+
+def test_a_time_that_comes_late_in_json_lines_is_one(tmp_path):
+    """Beyond the lines a table's columns are told by."""
+    (tmp_path / "p.csv").write_text("id\n0\n1\n")
+    edges = [{"from": 0, "to": 1, "n": at} | ({"since": 2000 - at} if at >= 1500 else {}) for at in range(1600)]
+    (tmp_path / "e.jsonl").write_text("".join(json.dumps(edge) + "\n" for edge in edges))
+    (tmp_path / "load.yaml").write_text("nodes: [{file: p.csv, label: p}]\nedges: [{file: e.jsonl, label: knows, time: since}]\n")
+    with mg.open(tmp_path / "g.mg") as db:
+        db.load(mapping=tmp_path / "load.yaml")
+        assert db.query("g.V(0).outE('knows').values('n')").to_list() == [*range(1500), *reversed(range(1500, 1600))]

@@ -245,6 +245,8 @@ fn plan_job(
             Reader::Csv(Box::new(plan_csv(&mut content, given, &hints, &source)?))
         }
     };
+    // In JSON Lines some may come later.
+    let all_columns_are_known = matches!(reader, Reader::Csv(_) | Reader::Parquet(_));
     let plan = match &mut reader {
         Reader::Csv(table) => Some(&mut table.plan),
         Reader::Jsonl(plan) | Reader::Parquet(plan) => Some(&mut **plan),
@@ -257,11 +259,8 @@ fn plan_job(
             plan.id_type = options.id_type;
         }
         keep_to_declarations(plan, schema);
-        if let Some(name) = mapping.and_then(|entry| entry.table.time.as_deref())
-            && !plan.columns.iter().flatten().any(|property| *property.name == *name)
-        {
-            let reason = format!("there is no property `{name}`, which the mapping says is the time of its edges");
-            return Err(LoadError::format(Place::file(&source.name), reason));
+        if let Some(name) = mapping.and_then(|entry| entry.table.time.as_deref()).filter(|_| all_columns_are_known) {
+            has_property(plan, name, &source)?;
         }
         let ordered_by = plan.fixed_label(schema).and_then(|label| Some(schema.key_name(label.time?)));
         if let Some(name) = edge_time.as_deref().or(ordered_by.as_deref()).filter(|_| plan.kind == ElementKind::Edge) {
@@ -269,6 +268,15 @@ fn plan_job(
         }
     }
     Ok(Job { source, reader, edge_time })
+}
+
+/// Fails if a table has no column for the property its mapping says is the time of its edges.
+fn has_property(plan: &TablePlan, name: &str, source: &Source) -> Result<(), LoadError> {
+    if plan.columns.iter().flatten().any(|property| *property.name == *name) {
+        return Ok(());
+    }
+    let reason = format!("there is no property `{name}`, which the mapping says is the time of its edges");
+    Err(LoadError::format(Place::file(&source.name), reason))
 }
 
 /// The column edges have their times in takes nothing else. Fails if it is declared to be of what none can be.
