@@ -1,6 +1,6 @@
 //! Results with their elements read whole: ids and labels as users know them, and properties.
 //!
-//! A traversal carries elements as internal ids; only the graph they came from knows what users call them. [`describe`] reads
+//! A traversal carries elements as internal ids; only the graph they came from knows what users call them. `describe` reads
 //! that once, and every form of output (JSON, tables, Arrow, Python objects) is made of a [`Described`].
 
 use std::sync::Arc;

@@ -1,10 +1,10 @@
 //! A graph in memory, too simple to be wrong: what every store is compared with.
 //!
-//! It answers each call of [`GraphView`] and [`GraphWrite`] as their documentation says, from ordered maps and without any
+//! It answers each call of [`mangrove_graph::GraphView`] and [`mangrove_graph::GraphWrite`] as their documentation says, from ordered maps and without any
 //! shortcut. A transaction is a clone that is kept or thrown away. Where the contract leaves a choice, the oracle settles it:
 //!
 //! 1. a hop lists, of each input row, outgoing edges before incoming, each by (edge label id, time, edge id), whatever the
-//!    order of the labels asked for; a loop is met once each way by [`Direction::Both`];
+//!    order of the labels asked for; a loop is met once each way by `Direction::Both`;
 //! 2. a vertex or edge that is not there has no properties, labels or edges when read, and cannot be written to;
 //! 3. an inferred schema only ever widens: removing a value takes no type, cardinality or end away;
 //! 4. null fits every declared type; a declared type, and with it the cardinality, is kept to exactly;

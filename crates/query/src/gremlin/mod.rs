@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Invariants:
-//! 1. Input is hostile: whatever it is, the readers give a tree or a [`SyntaxError`](error::SyntaxError), in memory
+//! 1. Input is hostile: whatever it is, the readers give a tree or a [`error::SyntaxError`], in memory
 //!    proportional to its length and with bounded recursion.
 //! 2. A tree of the readers is bounded in depth too, so walking it recursively is safe.
 //! 3. `parse(print(tree))` is `tree`, spans aside.

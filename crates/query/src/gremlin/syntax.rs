@@ -1,6 +1,6 @@
 //! The syntax tree of a Gremlin traversal: calls and their arguments, names not yet resolved.
 //!
-//! Both readers give this tree, [`parse`](super::parse) from gremlin-lang text and [`bytecode`](super::bytecode) from
+//! Both readers give this tree, [`parse`](mod@super::parse) from gremlin-lang text and [`bytecode`](super::bytecode) from
 //! GraphSON step lists; [`plan`](crate::plan) resolves names and argument forms into steps. The grammar of the language is
 //! small once names are not part of it: a chain of calls over arguments.
 

@@ -5,7 +5,7 @@ use mangrove_graph::{GraphView, Value, record};
 use crate::error::{QueryError, QueryErrorKind, Result};
 use crate::gremlin::syntax::{Argument, ArgumentKind, PredicateSyntax, Traversal};
 
-/// Whether a query refers to elements. Takes it mutably for [`walk`]'s sake, and changes nothing.
+/// Whether a query refers to elements. Takes it mutably for `walk`'s sake, and changes nothing.
 pub fn refers(traversal: &mut Traversal) -> bool {
     let mut found = false;
     let noting = &mut |_: &str, _: &Argument| {

@@ -1,7 +1,7 @@
 //! Procedures: what a query runs with `call('name')`, beside the steps of the language.
 //!
 //! A [`Procedure`] is a function from parameters and what a traverser stands on to values; [`Procedures`] are those a query may
-//! call. Some are built in ([`built_in`]), others are the host's own. They read the graph and do not change it.
+//! call. Some are built in (`built_in`), others are the host's own. They read the graph and do not change it.
 
 mod built_in;
 

@@ -261,7 +261,7 @@ impl Ids {
 /// What the text of an id column stands for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum IdType {
-    /// An integer where it reads as one ([`infer::parse_int`]), else a string; value by value, so that files agree.
+    /// An integer where it reads as one, else a string; value by value, so that files agree.
     #[default]
     Auto,
     Int,

@@ -335,7 +335,7 @@ impl<'a> Chunk<'a> {
     }
 
     /// Adds the positions whose string matches a pattern, a bit each in blocks of 128; nothing is done if it is not searchable.
-    /// About α steps for each hit (see [`text`](crate::text)).
+    /// About α steps for each hit (see [`crate::text`]).
     pub fn find_text(&self, pattern: &[u8], mode: Mode, blocks: &mut [u128]) -> Result<()> {
         let Body::Searchable(text, _) = self.body else { return Ok(()) };
         let mut ranks = Vec::new();
