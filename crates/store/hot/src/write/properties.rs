@@ -182,9 +182,9 @@ impl HotTransaction {
     /// Fails if the cell would change the time of an edge, by which it is found among others.
     fn keeps_its_time(&self, element: ElementId, key: KeyId, cell: &Cell) -> Result<()> {
         let (kind, label) = (element.kind(), element.label());
-        let is_time = || cell.values().all(|value| value.is_null() || value.as_time().is_some());
+        let may_be_time = || cell.values().all(|value| value.is_null() || value.as_time().is_some());
         if !self.is_time(kind, label, key)
-            || self.reader().time_of(label, place(element.raw()))? == order(cell) && is_time()
+            || self.reader().time_of(label, place(element.raw()))? == order(cell) && may_be_time()
             || self.reader().cell(element, key)? == *cell
         {
             return Ok(());
