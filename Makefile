@@ -80,7 +80,7 @@ equivalence: ## random queries with the optimiser, without it and one traverser 
 	MANGROVE_EQUIVALENCE_PAIRS=$(PAIRS) MANGROVE_EQUIVALENCE_SEED=$(SEED) \
 	  cargo test --release --workspace --test equivalence -- --nocapture
 
-crash: ## kill a writing process 200 times; no acknowledged commit may be lost
+crash: ## kill a writer 1,000 times beside readers; no acknowledged commit may be lost
 	cargo test --release -p mangrove-testkit --test crash -- --ignored
 
 wheel: $(VENV)/.build-tools ## a wheel for distribution, in target/wheels

@@ -74,12 +74,9 @@ impl Bulk {
             target.empty()
         });
         drop(scratch);
-        let outcome = taken.and_then(|()| target.stand_on(&[new.number]));
+        taken?;
         let number = new.number;
-        drop(new);
-        // What cannot be removed now is when the store is next opened for writing.
-        let _ = shared.remove_unnamed();
-        outcome?;
+        target.stand_on(new, &[number])?;
         Ok(shared.segments(&[number])?.bytes())
     }
 }

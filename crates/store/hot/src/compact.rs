@@ -6,8 +6,9 @@
 //!   3  a commit: the new segment is named, and those it takes the place of are not
 //!   4  small commits: what the tables hold as the segment does is removed from them
 //! ```
-//! The new file is whole and durable before the commit that names it. A crash before that leaves the old state, and a file nobody names,
-//! which the next opening for writing removes; one after it leaves rows in the tables which say what the segment says, or are passed over.
+//! The new file is whole and durable before the commit that names it. A crash before that commit leaves the old state, and a file
+//! no commit names. A crash after it leaves the files it replaced, and rows in the tables which repeat the segment. The next
+//! opening for writing removes such files, by the rules in docs/format/hot.md; the next sealing removes such rows.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -22,8 +23,8 @@ use crate::key::Column;
 use crate::layers::{KINDS, Layers, labels};
 use crate::read::{HotSnapshot, Reader};
 use crate::sealing::{self, Sealing};
-use crate::segment::Contents;
-use crate::store::{Hot, Shared};
+use crate::segment::{self, Contents};
+use crate::store::{Hot, NewSegment, Shared};
 use crate::trim::Trim;
 use crate::turn::{MyTurn, Patience, Writer};
 use crate::write::HotTransaction;
@@ -157,12 +158,8 @@ impl<'a> Work<'a> {
         }
         let snapshot = HotSnapshot::new(self.shared)?;
         let new = self.shared.new_segment();
-        let named =
-            self.write(&snapshot, &of, new.number).and_then(|contents| self.name(&snapshot, &of, new.number, &contents));
-        drop(new);
-        // What cannot be removed now is when the store is next opened for writing.
-        let _ = self.shared.remove_unnamed();
-        let is_empty = named?;
+        let contents = self.write(&snapshot, &of, new.number)?;
+        let is_empty = self.name(&snapshot, &of, new, &contents)?;
         if !is_empty && of.has_tables() {
             self.trim(&snapshot)?;
         }
@@ -190,7 +187,7 @@ impl<'a> Work<'a> {
 
     /// Names the new segment in place of those it is made of. Returns whether the tables were emptied at once: if nothing was written
     /// since the snapshot, and it had nothing that is not in the new segment.
-    fn name(&self, snapshot: &HotSnapshot, of: &Of, number: u64, contents: &Contents) -> Result<bool> {
+    fn name(&self, snapshot: &HotSnapshot, of: &Of, new: NewSegment, contents: &Contents) -> Result<bool> {
         let mut t = self.begin()?;
         let (tables, mut numbers) = (self.shared.tables, snapshot.segments().numbers());
         if catalog::segments(&tables, t.txn())? != numbers {
@@ -198,7 +195,7 @@ impl<'a> Work<'a> {
         }
         let replaced = of.replaced(numbers.len());
         let has_all = replaced == (0..numbers.len()) && !numbers.is_empty();
-        numbers.splice(replaced, [number]);
+        numbers.splice(replaced, [new.number]);
         if has_all {
             t.forget_dead(snapshot)?;
         }
@@ -207,7 +204,7 @@ impl<'a> Work<'a> {
         if is_all {
             t.empty()?;
         }
-        t.stand_on(&numbers)?;
+        t.stand_on(new, &numbers)?;
         Ok(is_all)
     }
 
@@ -283,15 +280,19 @@ impl HotTransaction {
         Layers { reader: self.reader(), segments: &[], tables: true, contents, cancelled }.write(sealing)
     }
 
-    /// Commits, and makes these segments all there are.
-    pub fn stand_on(mut self, numbers: &[u64]) -> Result<()> {
+    /// Commits, and makes these segments, of which one is new, all there are. Then it removes the files of those that were
+    /// there before and are not any more.
+    pub(crate) fn stand_on(mut self, mut new: NewSegment, numbers: &[u64]) -> Result<()> {
         let shared = self.shared().clone();
         // They can be opened, or it is known before the commit.
         shared.segments(numbers)?;
+        let before = catalog::segments(&shared.tables, self.txn())?;
         catalog::put_segments(&shared.tables, self.txn_mut(), numbers)?;
-        self.commit_alone()?;
+        new.offer();
         // With relaxed durability too: what the commit before names is about to be removed.
-        shared.env.force_sync().map_err(lmdb)
+        self.commit_alone().and_then(|_| shared.env.force_sync().map_err(lmdb)).inspect_err(|_| new.withdraw())?;
+        before.iter().filter(|number| !numbers.contains(number)).for_each(|gone| segment::remove(shared.env.path(), *gone));
+        Ok(())
     }
 
     /// Empties the tables of all that is sealed, if everything is; the dead stay marked.
@@ -363,27 +364,27 @@ mod tests {
     }
 
     #[test]
-    fn files_in_work_and_named_ones_stay() {
+    fn only_the_file_of_a_segment_no_commit_may_name_is_removed() {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let hot = Hot::open(directory.path(), &HotOptions::default()).expect("a store");
-        let bytes = hot.compact(Writer::this_thread(), Patience::ENDLESS).expect("a compaction");
-        assert!(bytes > 0);
-        let file = |number: u64, extension: &str| hot.path().join(format!("{number}.{extension}"));
-        let (first, second) = (hot.shared().new_segment(), hot.shared().new_segment());
-        let later = second.number + 1;
-        for (number, extension) in [(first.number, "seg"), (second.number, "unfinished"), (later, "unfinished")] {
-            std::fs::write(file(number, extension), b"in work").expect("a file");
-        }
-        let paths = [file(first.number, "seg"), file(second.number, "unfinished"), file(later, "unfinished")];
-        let there = || {
-            hot.shared().remove_unnamed().expect("files are removed");
-            paths.each_ref().map(|path| path.exists())
+        hot.compact(Writer::this_thread(), Patience::ENDLESS).expect("a compaction");
+        let made = |new: &NewSegment| {
+            let path = segment::path(&hot.path(), new.number);
+            std::fs::write(&path, b"in work").expect("a file");
+            path
         };
-        assert_eq!(there(), [true, true, true]);
-        drop(first);
-        assert_eq!(there(), [false, true, true]);
-        drop(second);
-        assert_eq!(there(), [false, false, true]);
+        let (given_up, mut withdrawn, mut offered) =
+            (hot.shared().new_segment(), hot.shared().new_segment(), hot.shared().new_segment());
+        let paths = [&given_up, &withdrawn, &offered].map(made);
+        withdrawn.offer();
+        withdrawn.withdraw();
+        offered.offer();
+        drop((given_up, withdrawn, offered));
+        assert_eq!(paths.each_ref().map(|path| path.exists()), [false, false, true]);
+        let at = hot.path();
+        drop(hot);
+        let hot = Hot::open(&at, &HotOptions::default()).expect("the store again");
+        assert!(!paths[2].exists(), "opening for writing knows that no commit named it");
         assert!(hot.check().expect("a check").is_clean());
     }
 

@@ -173,25 +173,32 @@ pub fn is_file_name(name: &Path) -> bool {
     name.extension().is_some_and(|extension| extension == EXTENSION || extension == UNFINISHED)
 }
 
-/// Removes the files of segments, whole or not, but for those of these numbers, and the tables of a bulk load. Nobody is at work.
-pub fn remove_others(directory: &Path, numbers: &[u64]) -> io::Result<()> {
-    let scratch = scratch(directory);
-    if scratch.exists() {
-        std::fs::remove_dir_all(scratch)?;
-    }
-    remove_if(directory, |number| !numbers.contains(&number))
-}
-
-/// Removes the files of segments, whole or not, whose numbers are so.
-pub fn remove_if(directory: &Path, is_gone: impl Fn(u64) -> bool) -> io::Result<()> {
+/// The files of segments, whole or not, but for those of these numbers, and the tables of a bulk load.
+pub fn others(directory: &Path, numbers: &[u64]) -> io::Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
     for entry in std::fs::read_dir(directory)? {
         let path = entry?.path();
         let number = path.file_stem().and_then(|stem| stem.to_str()).and_then(|stem| stem.parse().ok());
-        if is_file_name(&path) && number.is_some_and(&is_gone) {
-            std::fs::remove_file(path)?;
+        // One that is named and not whole was begun again under a number that was given twice.
+        let is_other =
+            number.is_some_and(|number: u64| !numbers.contains(&number) || path.extension() != Some(EXTENSION.as_ref()));
+        if is_file_name(&path) && is_other || path == scratch(directory) {
+            found.push(path);
         }
     }
-    Ok(())
+    Ok(found)
+}
+
+/// Removes what [`others`] found.
+pub fn remove_all(paths: &[PathBuf]) -> io::Result<()> {
+    paths.iter().try_for_each(|path| if path.is_dir() { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) })
+}
+
+/// Removes the file of a segment, whole or not. If that fails, the next opening for writing does it.
+pub fn remove(directory: &Path, number: u64) {
+    let path = path(directory, number);
+    let _ = std::fs::remove_file(path.with_extension(UNFINISHED));
+    let _ = std::fs::remove_file(path);
 }
 
 impl Segment {

@@ -1,6 +1,5 @@
 //! Opening the environment, its tables, and whose turn it is to write.
 
-use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -88,15 +87,36 @@ impl Drop for Closing {
     }
 }
 
-/// The number of a segment that is written. Until this goes, or it is named, nobody removes its file.
+/// The number of a segment that is being written. Dropping it removes the file, unless a commit was to name it: whether one
+/// that failed did is known only when the store is next opened.
 pub(crate) struct NewSegment {
     pub number: u64,
     shared: Arc<Shared>,
+    offered: bool,
+}
+
+impl NewSegment {
+    /// A commit is about to name it.
+    pub fn offer(&mut self) {
+        self.offered = true;
+    }
+
+    /// The commit failed. Unless it is certain that it does not name the segment, the file stays.
+    pub fn withdraw(&mut self) {
+        let is_named = || -> Result<bool> {
+            let Shared { env, tables, .. } = &*self.shared;
+            let txn = env.write_txn().map_err(lmdb)?;
+            Ok(env.info().last_txn_id + 1 != txn.id() || catalog::segments(tables, &txn)?.contains(&self.number))
+        };
+        self.offered = is_named().unwrap_or(true);
+    }
 }
 
 impl Drop for NewSegment {
     fn drop(&mut self) {
-        locked(&self.shared.in_work).remove(&self.number);
+        if !self.offered {
+            segment::remove(self.shared.env.path(), self.number);
+        }
     }
 }
 
@@ -116,8 +136,6 @@ pub(crate) struct Shared {
     segments: Mutex<Arc<Segments>>,
     /// The number the next segment gets.
     next_segment: AtomicU64,
-    /// Of segments that are written, and not named yet.
-    in_work: Mutex<BTreeSet<u64>>,
     /// Handles that are open.
     handles: AtomicUsize,
     pub turn: Turn,
@@ -258,7 +276,7 @@ impl Hot {
                 _ => {}
             }
         }
-        segment::remove_others(dir, &[])?;
+        remove_segments(dir)?;
         fs::remove_dir(dir)
     }
 
@@ -330,14 +348,13 @@ impl Hot {
         };
         copy().inspect_err(|_| {
             // What is there is no whole copy; the error that matters is the first one.
-            let _ =
-                segment::remove_others(dir, &[]).and_then(|()| fs::remove_file(&path)).and_then(|()| fs::remove_dir(dir));
+            let _ = remove_segments(dir).and_then(|()| fs::remove_file(&path)).and_then(|()| fs::remove_dir(dir));
         })
     }
 
     /// Copies the tables, and the segments under them. Returns false if those were replaced meanwhile.
     fn copy_once(&self, dir: &Path) -> Result<bool> {
-        segment::remove_others(dir, &[]).map_err(GraphError::storage)?;
+        remove_segments(dir).map_err(GraphError::storage)?;
         let segments = self.snapshot()?.segments().clone();
         let mut file = fs::File::create(dir.join(DATA)).map_err(GraphError::storage)?;
         self.shared.env.copy_to_file(&mut file, CompactionOption::Enabled).map_err(lmdb)?;
@@ -415,7 +432,7 @@ impl Shared {
         let numbers = catalog::segments(&tables, &txn)?;
         drop(txn);
         if !options.read_only {
-            segment::remove_others(env.path(), &numbers).map_err(GraphError::storage)?;
+            sweep(&env, &tables)?;
         }
         let file = FileId::at(&env.path().join(DATA)).map_err(GraphError::storage)?;
         let HotOptions { read_only, durability, seal_bytes, .. } = *options;
@@ -430,7 +447,6 @@ impl Shared {
             catalog,
             segments: Mutex::default(),
             next_segment: AtomicU64::new(numbers.into_iter().max().unwrap_or(0) + 1),
-            in_work: Mutex::default(),
             handles: AtomicUsize::new(0),
             turn: Turn::default(),
             sealing: Turn::default(),
@@ -478,25 +494,7 @@ impl Shared {
 
     /// A number no segment has had since the store was opened.
     pub fn new_segment(self: &Arc<Self>) -> NewSegment {
-        let mut in_work = locked(&self.in_work);
-        let number = self.next_segment.fetch_add(1, Ordering::SeqCst);
-        in_work.insert(number);
-        NewSegment { number, shared: self.clone() }
-    }
-
-    /// Removes the files of segments that are neither named nor in work. What cannot be removed now is when the store is next
-    /// opened for writing.
-    pub fn remove_unnamed(&self) -> Result<()> {
-        // In this order: one that is named meanwhile was in work, and one that is begun meanwhile has a greater number.
-        let (next, in_work) = {
-            let in_work = locked(&self.in_work);
-            (self.next_segment.load(Ordering::SeqCst), in_work.clone())
-        };
-        let txn = self.env.read_txn().map_err(lmdb)?;
-        let named = catalog::segments(&self.tables, &txn)?;
-        drop(txn);
-        let is_gone = |number: u64| number < next && !in_work.contains(&number) && !named.contains(&number);
-        segment::remove_if(self.env.path(), is_gone).map_err(GraphError::storage)
+        NewSegment { number: self.next_segment.fetch_add(1, Ordering::SeqCst), shared: self.clone(), offered: false }
     }
 
     pub fn turn_to_seal(self: &Arc<Self>, writer: Writer, patience: Patience<'_>) -> Result<MyTurn> {
@@ -616,7 +614,13 @@ fn open_env(dir: &Path, options: &HotOptions) -> Result<Env<WithoutTls>> {
             // The last handle is gone, but not done with closing.
             Err(heed::Error::EnvAlreadyOpened)
                 if heed::env_closing_event(dir).is_none_or(|closing| closing.wait_timeout(CLOSING_MAX)) => {}
-            result => return result.map_err(lmdb),
+            result => {
+                let env = result.map_err(lmdb)?;
+                if !options.read_only {
+                    recover(&env)?;
+                }
+                return Ok(env);
+            }
         }
     }
 }
@@ -671,6 +675,30 @@ fn wait_until_filled(env: &Env<WithoutTls>) -> Result<()> {
     Err(corrupt("its file is too short, as after a crash or after being cut: open it for writing once to have it verified"))
 }
 
+/// Lets LMDB recover from a writer that was killed. Such a writer may have written a meta page, and not yet noted its commit
+/// in `lock.mdb`, from where read transactions take the last commit. While any other process has the store open, only the
+/// begin of the next write transaction repairs that.
+fn recover(env: &Env<WithoutTls>) -> Result<()> {
+    env.write_txn().map(drop).map_err(lmdb)
+}
+
+/// Removes the files of segments that a crash left over: those the last commit does not name. docs/format/hot.md says why this
+/// is safe, and why nothing less is.
+fn sweep(env: &Env<WithoutTls>, tables: &Tables) -> Result<()> {
+    let txn = env.write_txn().map_err(lmdb)?;
+    let named = catalog::segments(tables, &txn)?;
+    let left_over = segment::others(env.path(), &named).map_err(GraphError::storage)?;
+    if left_over.is_empty() {
+        return Ok(());
+    }
+    if env.info().last_txn_id + 1 != txn.id() {
+        return Err(corrupt("LMDB follows another commit than the last one in its file"));
+    }
+    // A writer that was killed may not have waited for the disk. The commit must be there before what it replaced goes.
+    env.force_sync().map_err(lmdb)?;
+    segment::remove_all(&left_over).map_err(GraphError::storage)
+}
+
 fn open_tables(env: &Env<WithoutTls>) -> Result<Option<Tables>> {
     let txn = env.read_txn().map_err(lmdb)?;
     let opened = env.open_databases_and_commit(txn, |open, txn| -> heed::Result<_> {
@@ -702,6 +730,11 @@ fn create_tables(env: &Env<WithoutTls>, id_space: IdSpace) -> Result<Tables> {
     });
     let tables = created.map_err(lmdb)?.commit().ok_or_else(|| corrupt("its tables could not be made"))?;
     Ok(Tables::new(tables))
+}
+
+/// Removes the files of all segments in a directory that is no store: a copy that failed, or one nothing was written to.
+fn remove_segments(dir: &Path) -> io::Result<()> {
+    segment::remove_all(&segment::others(dir, &[])?)
 }
 
 /// Makes entries of a directory durable.

@@ -38,6 +38,9 @@ pub fn look(path: &Path) -> Result<Found, OpenError> {
     }
     for entry in fs::read_dir(path).map_err(OpenError::io("read", path))? {
         let name = entry.map_err(OpenError::io("read", path))?.file_name();
+        if name == MANIFEST {
+            return Ok(Found::Database); // another process has just made it
+        }
         if ![HOT, LOCK, NEW_MANIFEST].iter().any(|ours| name == *ours) {
             return Err(not_ours(path, Path::new(&name)));
         }
