@@ -33,7 +33,7 @@ def expected(tmp_path_factory):
 
 
 # The formats of segments and of tables, by the commit that wrote them.
-@pytest.mark.parametrize("name", ["segments-1-65b5bd0", "segments-2-21cf326", "tables-4-fbb41d5"])
+@pytest.mark.parametrize("name", ["segments-1-65b5bd0", "segments-2-21cf326", "tables-4-fbb41d5", "tables-5-be0b325"])
 def test_a_database_of_before(tmp_path, expected, name):
     graph, (before, after) = the_graph(), expected
     with tarfile.open(FOLDER / f"{name}.tar.xz") as archive:

@@ -10,7 +10,7 @@ use std::fs;
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Output};
 
 use mangrove_graph::{Cell, ElementId, ElementKind, ExternalId, GraphError, GraphView, GraphWrite, Result};
@@ -295,7 +295,7 @@ fn read_all(dir: &Path) -> Outcome {
     same.map_err(|_| "it reads as another graph".into())
 }
 
-fn data_file(dir: &Path) -> std::path::PathBuf {
+fn data_file(dir: &Path) -> PathBuf {
     dir.join("hot/data.mdb")
 }
 
@@ -356,6 +356,60 @@ fn flipped_bits_are_never_a_panic() {
     assert!(refused > 0, "some of it is noticed");
 }
 
+/// The only segment of a store that was compacted.
+fn segment_file(dir: &Path) -> PathBuf {
+    let files = fs::read_dir(dir.join("hot")).unwrap().map(|entry| entry.unwrap().path());
+    let segments: Vec<_> = files.filter(|path| path.extension().is_some_and(|extension| extension == "seg")).collect();
+    let [segment] = &segments[..] else { panic!("one segment, not {segments:?}") };
+    segment.clone()
+}
+
+/// Each of these segments is whole and has the right name. Opening the database says that it is not the right one.
+#[test]
+fn a_segment_in_the_place_of_another_is_refused_at_open() {
+    let home = tempfile::tempdir().unwrap();
+    let [one, other, backup] = ["one", "other", "backup"].map(|name| home.path().join(name));
+    let condense = |dir: &Path, how| StoreInDir::open(dir).condense(how, &|| false).unwrap();
+    make_ledger(&one);
+    make_ledger(&other);
+    [&one, &other].into_iter().for_each(|dir| condense(dir, Condensing::Compact));
+    let foreign = fs::read(segment_file(&other)).unwrap();
+    assert!(refusal(&segment_file(&one), &foreign).contains("belongs to another database"));
+
+    StoreInDir::open(&one).store().backup(&backup).unwrap();
+    for dir in [&one, &backup] {
+        grow_store(&StoreInDir::open(dir), 1).unwrap();
+        condense(dir, Condensing::Compact);
+    }
+    let (newer, of_backup) = (segment_file(&one), segment_file(&backup));
+    assert_eq!(newer.file_name(), of_backup.file_name(), "both went on with the same number");
+    assert!(refusal(&newer, &fs::read(of_backup).unwrap()).contains("an older or a swapped one"));
+
+    grow_store(&StoreInDir::open(&one), 2).unwrap();
+    condense(&one, Condensing::Seal);
+    let first = fs::read(&newer).unwrap();
+    let sealed = fs::read_dir(one.join("hot")).unwrap().map(|entry| entry.unwrap().path());
+    let sealed: Vec<_> = sealed.filter(|path| path.extension() == newer.extension() && *path != newer).collect();
+    assert!(refusal(&sealed[0], &first).contains("an older or a swapped one"));
+}
+
+/// What opening a database says if a segment has these bytes instead of its own, which it has again then.
+fn refusal(segment: &Path, bytes: &[u8]) -> String {
+    let dir = segment.parent().and_then(Path::parent).unwrap();
+    let kept = fs::read(segment).unwrap();
+    fs::write(segment, bytes).unwrap();
+    let refusals = [false, true].map(|read_only| {
+        let refused = StoreInDir::try_open(dir, OpenOptions { read_only, ..OpenOptions::default() });
+        refused.err().expect("it is refused").to_string()
+    });
+    fs::write(segment, kept).unwrap();
+    assert!(StoreInDir::open(dir).check().unwrap().is_empty(), "the right one is back");
+    let [writing, reading] = refusals;
+    assert_eq!(writing, reading);
+    assert!(writing.contains(segment.to_str().unwrap()), "{writing}");
+    writing
+}
+
 /// Every byte of a segment is in a checksum: one that was damaged is found and named, and nothing of it is given as data.
 #[test]
 fn flipped_bits_of_a_segment_are_always_found() {
@@ -363,9 +417,7 @@ fn flipped_bits_of_a_segment_are_always_found() {
     let dir = home.path().join("store");
     make_ledger(&dir);
     StoreInDir::open(&dir).condense(Condensing::Compact, &|| false).unwrap();
-    let files = fs::read_dir(dir.join("hot")).unwrap().map(|entry| entry.unwrap().path());
-    let segments: Vec<_> = files.filter(|path| path.extension().is_some_and(|extension| extension == "seg")).collect();
-    let [segment] = &segments[..] else { panic!("one segment, not {segments:?}") };
+    let segment = &segment_file(&dir);
     read_all(&dir).expect("it is whole");
     let whole = fs::read(segment).unwrap();
     let mut random = Random::new(support::number_from_env("MANGROVE_SEED").unwrap_or(1));

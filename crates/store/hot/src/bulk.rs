@@ -8,11 +8,13 @@
 //! sorting; what does not fit in memory it spills into the scratch file, which is removed with the transaction, or, after a
 //! crash, when the database is next opened for writing.
 
+use std::sync::Arc;
+
 use mangrove_graph::{GraphError, Result};
 
 use crate::catalog;
 use crate::fault::lmdb;
-use crate::segment;
+use crate::segment::{self, Segments};
 use crate::store::{Hot, Table, Tables};
 use crate::turn::{Patience, Writer};
 use crate::write::HotTransaction;
@@ -67,17 +69,18 @@ impl Bulk {
         let Self { mut scratch, mut target } = self;
         scratch.must_be_sound()?;
         let shared = target.shared().clone();
-        let (directory, new) = (shared.env.path().to_owned(), shared.new_segment());
-        let taken = scratch.seal(&directory, new.number, cancelled).and_then(|()| {
+        let new = shared.new_segment();
+        let taken = scratch.seal(&new, cancelled).and_then(|()| {
             target.take_over(&mut scratch)?;
             copy(&scratch, &mut target, |tables| tables.meta, |key| key.starts_with(catalog::AUTO))?;
             target.empty()
         });
         drop(scratch);
         taken?;
-        let number = new.number;
-        target.stand_on(new, &[number])?;
-        Ok(shared.segments(&[number])?.bytes())
+        let segment = new.opened()?;
+        let bytes = segment.bytes();
+        target.stand_on(new, Segments::new(vec![Arc::new(segment)]))?;
+        Ok(bytes)
     }
 }
 

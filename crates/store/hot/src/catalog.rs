@@ -1,9 +1,10 @@
 //! What the tables `meta` and `schema` hold.
 //!
 //! ```text
-//!   meta    "format" -> version 4          "space" -> 0 graph, 1 label      "schema" -> version 8
+//!   meta    "format" -> version 4          "space" -> 0 graph, 1 label      "schema" -> version 8      "database" -> its id 16
 //!           "auto", label 2 -> next integer id 8 (label 0 where ids are unique in the graph)
-//!           "segments" -> numbers of the segments under the tables, from the oldest on, 8 each   ("segment" in format 2: of the one)
+//!           "segments" -> of the segments under the tables, from the oldest on: number 8 | its own id 16 | checksum of its directory 8
+//!               (before format 6: numbers alone; "segment" in format 2: of the one)
 //!           "times" -> edge label 2 | place 8 ...: of every label that had a time before format 5, the first whose time is its property
 //!           "count", kind 1, label 2 -> next local 8 | live 8 | end of those that are, or were to be, sealed 8
 //!   schema  0 kind 1 label 2 -> name | time | properties | further | ends
@@ -20,16 +21,19 @@ use mangrove_graph::{
     Cardinality, ElementKind, Encoding, GraphError, IdSpace, IndexSchema, KeyId, LabelId, LabelSchema, PropertySchema,
     Result, Schema, TypeSet, ValueType,
 };
+use uuid::Uuid;
 
 use crate::fault::{corrupt, lmdb};
+use crate::segment::{Fingerprint, Named, Segments};
 use crate::store::Tables;
 
 /// The version of the tables' format: of those that hold all there is, and of those over segments, which whoever knows the first
 /// alone would take for empty. Format 2 has one segment, and in format 3 blocks over sealed ones speak of all their slots. From format 5
-/// on there are edges whose time is their property alone.
+/// on there are edges whose time is their property alone, and from format 6 on segments are named by more than numbers.
 const FORMAT: u32 = 1;
 const FORMAT_SEALED: u32 = 4;
 const FORMAT_TIMES: u32 = 5;
+const FORMAT_IDENTIFIED: u32 = 6;
 const TIMELESS: u32 = u32::MAX;
 const UNDECLARED: u8 = u8::MAX;
 
@@ -43,20 +47,24 @@ pub struct Counter {
     pub sealed: u64,
 }
 
-pub fn first_meta(id_space: IdSpace) -> [(&'static [u8], Vec<u8>); 3] {
+const DATABASE: &[u8] = b"database";
+
+pub fn first_meta(id_space: IdSpace) -> [(&'static [u8], Vec<u8>); 4] {
     let space = match id_space {
         IdSpace::Graph => 0,
         IdSpace::Label => 1,
     };
-    [(b"format", FORMAT.to_le_bytes().to_vec()), (b"space", vec![space]), (b"schema", 0u64.to_le_bytes().to_vec())]
+    let database = Uuid::new_v4().into_bytes().to_vec();
+    let (format, schema) = (FORMAT.to_le_bytes().to_vec(), 0u64.to_le_bytes().to_vec());
+    [(b"format", format), (b"space", vec![space]), (b"schema", schema), (DATABASE, database)]
 }
 
 pub fn check_format(tables: &Tables, txn: &RoTxn<'_, AnyTls>) -> Result<()> {
     match format(tables, txn)? {
-        FORMAT..=FORMAT_TIMES => Ok(()),
+        FORMAT..=FORMAT_IDENTIFIED => Ok(()),
         version => Err(GraphError::Invalid(format!(
-            "the store's tables have format {version}, and this version of Mangrove reads formats {FORMAT} to {FORMAT_TIMES}: use the version \
-             of Mangrove that wrote it"
+            "the store's tables have format {version}, and this version of Mangrove reads formats {FORMAT} to {FORMAT_IDENTIFIED}: use the \
+             version of Mangrove that wrote it"
         ))),
     }
 }
@@ -104,7 +112,7 @@ pub fn put_times(tables: &Tables, txn: &mut RwTxn<'_>, old: &[(LabelId, u64)]) -
     let bytes: Vec<u8> =
         old.iter().flat_map(|(label, place)| [&label.0.to_le_bytes()[..], &place.to_le_bytes()].concat()).collect();
     tables.meta.put(txn, b"times", &bytes).map_err(lmdb)?;
-    tables.meta.put(txn, b"format", &FORMAT_TIMES.to_le_bytes()).map_err(lmdb)
+    raise_format(tables, txn, FORMAT_TIMES)
 }
 
 pub fn count_key(kind: ElementKind, label: LabelId) -> [u8; 8] {
@@ -153,32 +161,62 @@ pub fn put_next_auto(tables: &Tables, txn: &mut RwTxn<'_>, space: LabelId, next:
     tables.meta.put(txn, &auto_key(space), &next.to_le_bytes()).map_err(lmdb)
 }
 
-/// The numbers of the segments under the tables, from the oldest on.
-pub fn segments(tables: &Tables, txn: &RoTxn<'_, AnyTls>) -> Result<Vec<u64>> {
+/// The segments under the tables, from the oldest on.
+pub fn segments(tables: &Tables, txn: &RoTxn<'_, AnyTls>) -> Result<Vec<Named>> {
     let found = match tables.meta.get(txn, b"segments").map_err(lmdb)? {
         None => tables.meta.get(txn, b"segment").map_err(lmdb)?,
         found => found,
     };
-    let (numbers, rest) = found.unwrap_or_default().as_chunks::<8>();
-    if !rest.is_empty() {
-        return Err(corrupt("numbers of segments of the wrong length"));
-    }
-    Ok(numbers.iter().map(|number| u64::from_le_bytes(*number)).collect())
+    let entry = if format(tables, txn)? < FORMAT_IDENTIFIED { 8 } else { 32 };
+    let entries = found.unwrap_or_default().chunks(entry);
+    entries.map(|entry| named(entry).ok_or_else(|| corrupt("names of segments of the wrong length"))).collect()
+}
+
+fn named(entry: &[u8]) -> Option<Named> {
+    let (number, rest) = entry.split_first_chunk()?;
+    let fingerprint = match rest.split_first_chunk() {
+        Some((own, checksum)) => {
+            Some(Fingerprint { own: Uuid::from_bytes(*own), checksum: u64::from_le_bytes(checksum.try_into().ok()?) })
+        }
+        None if rest.is_empty() => None,
+        None => return None,
+    };
+    Some(Named { number: u64::from_le_bytes(*number), fingerprint })
 }
 
 /// Says that there are segments, or marks of what was to be sealed, unless it is said.
 pub fn put_format(tables: &Tables, txn: &mut RwTxn<'_>) -> Result<()> {
-    if format(tables, txn)? >= FORMAT_SEALED {
-        return Ok(());
-    }
-    tables.meta.put(txn, b"format", &FORMAT_SEALED.to_le_bytes()).map_err(lmdb)
+    raise_format(tables, txn, FORMAT_SEALED)
 }
 
-pub fn put_segments(tables: &Tables, txn: &mut RwTxn<'_>, numbers: &[u64]) -> Result<()> {
-    let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
-    put_format(tables, txn)?;
+fn raise_format(tables: &Tables, txn: &mut RwTxn<'_>, to: u32) -> Result<()> {
+    if format(tables, txn)? >= to {
+        return Ok(());
+    }
+    tables.meta.put(txn, b"format", &to.to_le_bytes()).map_err(lmdb)
+}
+
+pub fn put_segments(tables: &Tables, txn: &mut RwTxn<'_>, opened: &Segments) -> Result<()> {
+    let mut bytes = Vec::new();
+    for segment in opened.list() {
+        let Fingerprint { own, checksum } = segment.fingerprint();
+        bytes.extend_from_slice(&segment.number.to_le_bytes());
+        bytes.extend_from_slice(own.as_bytes());
+        bytes.extend_from_slice(&checksum.to_le_bytes());
+    }
+    raise_format(tables, txn, FORMAT_IDENTIFIED)?;
     tables.meta.put(txn, b"segments", &bytes).map_err(lmdb)?;
     tables.meta.delete(txn, b"segment").map(|_| ()).map_err(lmdb)
+}
+
+/// The id of the database; nil if it was made before there were any.
+pub fn database(tables: &Tables, txn: &RoTxn<'_, AnyTls>) -> Result<Uuid> {
+    let found = tables.meta.get(txn, DATABASE).map_err(lmdb)?;
+    found.map_or(Ok(Uuid::nil()), |bytes| Uuid::from_slice(bytes).map_err(|_| corrupt("an id of the wrong length")))
+}
+
+pub fn put_database(tables: &Tables, txn: &mut RwTxn<'_>, id: Uuid) -> Result<()> {
+    tables.meta.put(txn, DATABASE, id.as_bytes()).map_err(lmdb)
 }
 
 fn schema_version(tables: &Tables, txn: &RoTxn<'_, AnyTls>) -> Result<u64> {

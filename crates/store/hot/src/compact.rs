@@ -23,7 +23,7 @@ use crate::key::Column;
 use crate::layers::{KINDS, Layers, labels};
 use crate::read::{HotSnapshot, Reader};
 use crate::sealing::{self, Sealing};
-use crate::segment::{self, Contents};
+use crate::segment::{self, Contents, Named, Segments};
 use crate::store::{Hot, NewSegment, Shared};
 use crate::trim::Trim;
 use crate::turn::{MyTurn, Patience, Writer};
@@ -158,7 +158,7 @@ impl<'a> Work<'a> {
         }
         let snapshot = HotSnapshot::new(self.shared)?;
         let new = self.shared.new_segment();
-        let contents = self.write(&snapshot, &of, new.number)?;
+        let contents = self.write(&snapshot, &of, &new)?;
         let is_empty = self.name(&snapshot, &of, new, &contents)?;
         if !is_empty && of.has_tables() {
             self.trim(&snapshot)?;
@@ -166,7 +166,7 @@ impl<'a> Work<'a> {
         Ok(())
     }
 
-    fn write(&self, snapshot: &HotSnapshot, of: &Of, number: u64) -> Result<Contents> {
+    fn write(&self, snapshot: &HotSnapshot, of: &Of, new: &NewSegment) -> Result<Contents> {
         let (reader, list) = (snapshot.reader(), snapshot.segments().list());
         let segments = &list[of.replaced(list.len())];
         let own = |kind, label| -> Result<Range<u64>> {
@@ -179,7 +179,7 @@ impl<'a> Work<'a> {
             })
         };
         let contents = contents(&reader, own)?;
-        let sealing = Sealing::create(self.shared.env.path(), number, contents.clone(), self.threads)?;
+        let sealing = Sealing::create(&new.path(), new.identity, contents.clone(), self.threads)?;
         let layers = Layers { reader, segments, tables: of.has_tables(), contents, cancelled: self.patience.cancelled };
         layers.write(sealing)?;
         Ok(layers.contents)
@@ -189,13 +189,13 @@ impl<'a> Work<'a> {
     /// since the snapshot, and it had nothing that is not in the new segment.
     fn name(&self, snapshot: &HotSnapshot, of: &Of, new: NewSegment, contents: &Contents) -> Result<bool> {
         let mut t = self.begin()?;
-        let (tables, mut numbers) = (self.shared.tables, snapshot.segments().numbers());
-        if catalog::segments(&tables, t.txn())? != numbers {
+        let mut list = snapshot.segments().list().to_vec();
+        if !snapshot.segments().are(&catalog::segments(&self.shared.tables, t.txn())?) {
             return Err(GraphError::Invalid("the segments were replaced by another while they were worked on".into()));
         }
-        let replaced = of.replaced(numbers.len());
-        let has_all = replaced == (0..numbers.len()) && !numbers.is_empty();
-        numbers.splice(replaced, [new.number]);
+        let replaced = of.replaced(list.len());
+        let has_all = replaced == (0..list.len()) && !list.is_empty();
+        list.splice(replaced, [Arc::new(new.opened()?)]);
         if has_all {
             t.forget_dead(snapshot)?;
         }
@@ -204,7 +204,7 @@ impl<'a> Work<'a> {
         if is_all {
             t.empty()?;
         }
-        t.stand_on(new, &numbers)?;
+        t.stand_on(new, Segments::new(list))?;
         Ok(is_all)
     }
 
@@ -271,27 +271,27 @@ impl HotTransaction {
         Ok(true)
     }
 
-    /// Writes all there is to a segment in some directory; what comes next begins new blocks. There is no segment yet.
-    pub fn seal(&mut self, directory: &std::path::Path, number: u64, cancelled: &dyn Fn() -> bool) -> Result<()> {
+    /// Writes all there is to the first segment of a store, this one or another; what comes next begins new blocks.
+    pub(crate) fn seal(&mut self, new: &NewSegment, cancelled: &dyn Fn() -> bool) -> Result<()> {
         self.end_labels()?;
         let ends = |kind, label| Ok(0..self.counter(kind, label)?.sealed);
         let contents = contents(&self.reader(), ends)?;
-        let sealing = Sealing::create(directory, number, contents.clone(), sealing::threads())?;
+        let sealing = Sealing::create(&new.path(), new.identity, contents.clone(), sealing::threads())?;
         Layers { reader: self.reader(), segments: &[], tables: true, contents, cancelled }.write(sealing)
     }
 
     /// Commits, and makes these segments, of which one is new, all there are. Then it removes the files of those that were
     /// there before and are not any more.
-    pub(crate) fn stand_on(mut self, mut new: NewSegment, numbers: &[u64]) -> Result<()> {
+    pub(crate) fn stand_on(mut self, mut new: NewSegment, segments: Segments) -> Result<()> {
         let shared = self.shared().clone();
-        // They can be opened, or it is known before the commit.
-        shared.segments(numbers)?;
         let before = catalog::segments(&shared.tables, self.txn())?;
-        catalog::put_segments(&shared.tables, self.txn_mut(), numbers)?;
+        catalog::put_segments(&shared.tables, self.txn_mut(), &segments)?;
         new.offer();
         // With relaxed durability too: what the commit before names is about to be removed.
         self.commit_alone().and_then(|_| shared.env.force_sync().map_err(lmdb)).inspect_err(|_| new.withdraw())?;
-        before.iter().filter(|number| !numbers.contains(number)).for_each(|gone| segment::remove(shared.env.path(), *gone));
+        let is_kept = |named: &Named| segments.list().iter().any(|segment| segment.number == named.number);
+        let gone = before.iter().filter(|named| !is_kept(named));
+        gone.for_each(|named| segment::remove(shared.env.path(), named.number));
         Ok(())
     }
 
@@ -358,7 +358,7 @@ mod tests {
         t.add_vertices(label, &[None], &mut Vec::new()).expect("a vertex");
         t.commit().expect("a commit");
         hot.compact(Writer::this_thread(), Patience::ENDLESS).expect("a compaction");
-        assert_eq!(format(), Some(4u32.to_le_bytes().to_vec()));
+        assert_eq!(format(), Some(6u32.to_le_bytes().to_vec()));
         let counts = hot.snapshot().and_then(|view| view.statistics()).expect("counts");
         assert_eq!(counts, Statistics { vertices: vec![1], edges: vec![] });
     }

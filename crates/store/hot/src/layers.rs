@@ -409,7 +409,9 @@ mod tests {
     use mangrove_graph::{ExternalId, GraphWrite};
 
     use super::*;
-    use crate::segment::Segments;
+    use mangrove_segment::file::Identity;
+
+    use crate::segment::{Segments, path};
     use crate::store::{Durability, Hot, HotOptions};
 
     /// More names than a chunk holds, a chunk of them at a time.
@@ -426,10 +428,10 @@ mod tests {
         t.add_vertices(label, &ids, &mut made).expect("vertices");
         let places = BTreeMap::from([((ElementKind::Vertex, label), 0..(NAMED as u64).next_multiple_of(SLOTS as u64))]);
         let contents = Contents::new(places);
-        let sealing = Sealing::create(directory.path(), 1, contents.clone(), 0).expect("a file");
+        let sealing = Sealing::create(&path(directory.path(), 1), Identity::default(), contents.clone(), 0).expect("a file");
         let layers = Layers { reader: t.reader(), segments: &[], tables: true, contents, cancelled: &|| false };
         layers.write(sealing).expect("a segment");
-        let segments = Segments::new(vec![Arc::new(Segment::open(directory.path(), 1).expect("a segment"))]);
+        let segments = Segments::new(vec![Arc::new(Segment::found(directory.path(), 1).expect("a segment"))]);
         for (id, vertex) in ids.iter().flatten().zip(&made) {
             let found = segments.find(ElementKind::Vertex, id, |raw| Ok(raw == vertex.0)).expect("a look");
             assert_eq!(found, Some(vertex.0), "{id}");

@@ -7,13 +7,13 @@ use std::thread::{Builder, JoinHandle};
 
 use mangrove_graph::{Cell, EdgeRef, ElementKind, Encoding, GraphError, KeyId, LabelId, Result, Value};
 use mangrove_segment::adjacency::{self, Entry};
-use mangrove_segment::file::{PartKey, SegmentWriter};
+use mangrove_segment::file::{Identity, PartKey, SegmentWriter};
 use mangrove_segment::index::{self, Pair};
 use mangrove_segment::{column, names};
 
 use crate::fault::corrupt;
 use crate::key::Column;
-use crate::segment::{Contents, Patched, column_key, contents_key, index_key, lists_key, names_key, patched_key, path};
+use crate::segment::{Contents, Patched, column_key, contents_key, index_key, lists_key, names_key, patched_key};
 use crate::store::locked;
 
 /// Bytes of a chunk that threads take; a larger one is encoded by itself, so that they hold so many each at most.
@@ -49,8 +49,8 @@ struct Encoders {
 
 impl Sealing {
     /// Begins a file; with no threads of its own, chunks are encoded by the calling one.
-    pub fn create(directory: &Path, number: u64, contents: Contents, threads: usize) -> Result<Self> {
-        let out: Arc<Mutex<Out>> = Arc::new(Mutex::new(Ok(SegmentWriter::create(&path(directory, number))?)));
+    pub fn create(path: &Path, identity: Identity, contents: Contents, threads: usize) -> Result<Self> {
+        let out: Arc<Mutex<Out>> = Arc::new(Mutex::new(Ok(SegmentWriter::create(path, identity)?)));
         Ok(Self { encoders: Encoders::start(threads, &out), out, contents })
     }
 
@@ -203,7 +203,7 @@ mod tests {
     use mangrove_segment::column::Chunk;
 
     use super::*;
-    use crate::segment::Segment;
+    use crate::segment::{Segment, path};
 
     const LABEL: LabelId = LabelId(0);
 
@@ -217,12 +217,14 @@ mod tests {
         let column = Column::property(ElementKind::Vertex, LABEL, KeyId(1));
         for threads in 0..4 {
             let number = threads as u64 + 1;
-            let mut sealing = Sealing::create(directory.path(), number, Contents::default(), threads).expect("a file");
+            let mut sealing =
+                Sealing::create(&path(directory.path(), number), Identity::default(), Contents::default(), threads)
+                    .expect("a file");
             for chunk in 0..20 {
                 sealing.column(column, chunk, cells(chunk), Encoding::Auto).expect("a chunk");
             }
             sealing.finish().expect("a segment");
-            let segment = Segment::open(directory.path(), number).expect("a segment");
+            let segment = Segment::found(directory.path(), number).expect("a segment");
             for chunk in 0..20 {
                 let found: &Chunk = segment.chunk(column, chunk).expect("a chunk").expect("a chunk");
                 assert_eq!((0..1000).map(|at| found.cell(at).expect("a cell")).collect::<Vec<_>>(), cells(chunk));
@@ -233,7 +235,8 @@ mod tests {
     #[test]
     fn a_panic_of_a_thread_is_that_of_who_waits() {
         let directory = tempfile::tempdir().expect("a temporary directory");
-        let mut sealing = Sealing::create(directory.path(), 1, Contents::default(), 2).expect("a file");
+        let mut sealing =
+            Sealing::create(&path(directory.path(), 1), Identity::default(), Contents::default(), 2).expect("a file");
         let _ = sealing.put(contents_key(), 0, |_| panic!("as chunks do that cannot be encoded"));
         let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| sealing.finish()));
         let panic = outcome.expect_err("a panic");

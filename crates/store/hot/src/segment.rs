@@ -21,12 +21,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hashbrown::HashMap;
-use mangrove_graph::{Direction, ElementKind, ExternalId, KeyId, LabelId, Result};
+use mangrove_graph::{Direction, ElementKind, ExternalId, GraphError, KeyId, LabelId, Result};
 use mangrove_segment::adjacency::Lists;
 use mangrove_segment::column::{Chunk, POSITIONS};
-use mangrove_segment::file::{PartKey, SegmentFile};
+use mangrove_segment::file::{Identity, PartKey, SegmentFile};
 use mangrove_segment::index::Index;
 use mangrove_segment::names;
+use uuid::Uuid;
 
 use crate::block::SLOTS;
 use crate::fault::corrupt;
@@ -46,6 +47,21 @@ pub const BLOCKS: u64 = (POSITIONS / SLOTS) as u64;
 const PLACES_MAX: u64 = 1 << 48;
 const EXTENSION: &str = "seg";
 const UNFINISHED: &str = "unfinished";
+
+/// A segment as the tables name it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Named {
+    pub number: u64,
+    /// Which file of that number it is. Tables before format 6 do not say.
+    pub fingerprint: Option<Fingerprint>,
+}
+
+/// What tells a segment's file from all others: its own id, nil if it was written before format 4 of segments, and the checksum of its directory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Fingerprint {
+    pub own: Uuid,
+    pub checksum: u64,
+}
 
 /// An open segment.
 pub struct Segment {
@@ -173,15 +189,15 @@ pub fn is_file_name(name: &Path) -> bool {
     name.extension().is_some_and(|extension| extension == EXTENSION || extension == UNFINISHED)
 }
 
-/// The files of segments, whole or not, but for those of these numbers, and the tables of a bulk load.
-pub fn others(directory: &Path, numbers: &[u64]) -> io::Result<Vec<PathBuf>> {
+/// The files of segments, whole or not, but for those named, and the tables of a bulk load.
+pub fn others(directory: &Path, named: &[Named]) -> io::Result<Vec<PathBuf>> {
+    let is_named = |number: u64| named.iter().any(|named| named.number == number);
     let mut found = Vec::new();
     for entry in std::fs::read_dir(directory)? {
         let path = entry?.path();
         let number = path.file_stem().and_then(|stem| stem.to_str()).and_then(|stem| stem.parse().ok());
         // One that is named and not whole was begun again under a number that was given twice.
-        let is_other =
-            number.is_some_and(|number: u64| !numbers.contains(&number) || path.extension() != Some(EXTENSION.as_ref()));
+        let is_other = number.is_some_and(|number| !is_named(number) || path.extension() != Some(EXTENSION.as_ref()));
         if is_file_name(&path) && is_other || path == scratch(directory) {
             found.push(path);
         }
@@ -202,9 +218,31 @@ pub fn remove(directory: &Path, number: u64) {
 }
 
 impl Segment {
+    /// Opens the segment that the tables of a database name. A nil id of a database, or of a segment, is not compared: those of
+    /// older formats have none.
+    ///
     /// # Errors
-    /// As those of [`SegmentFile::open`].
-    pub fn open(directory: &Path, number: u64) -> Result<Self> {
+    /// As those of [`SegmentFile::open`]. [`GraphError::Corrupt`] if the file is another database's, or another one of this database.
+    pub fn open(directory: &Path, named: Named, database: Uuid) -> Result<Self> {
+        let segment = Self::found(directory, named.number)?;
+        let Identity { database: owner, .. } = segment.file.identity();
+        let wrong = |what: &str| {
+            let path = segment.file.path().display();
+            GraphError::corrupt(format!("{path} {what}: put the right file back, or restore a backup"))
+        };
+        if !owner.is_nil() && !database.is_nil() && owner != database {
+            return Err(wrong("belongs to another database"));
+        }
+        if named.fingerprint.is_some_and(|known| known != segment.fingerprint()) {
+            return Err(wrong(
+                "is not the file that the database wrote last under this name, but an older or a swapped one",
+            ));
+        }
+        Ok(segment)
+    }
+
+    /// Opens a segment, whichever it is.
+    pub fn found(directory: &Path, number: u64) -> Result<Self> {
         let file = SegmentFile::open(&path(directory, number))?;
         let contents = file.get(contents_key())?;
         let contents = contents.and_then(|bytes| Contents::parse(bytes, file.format()));
@@ -225,6 +263,20 @@ impl Segment {
             *indexes.entry((LabelId(key.label), KeyId(key.sub as u16))).or_default() += 1;
         }
         Ok(Self { number, file, contents, own, is_patching, indexes })
+    }
+
+    pub fn fingerprint(&self) -> Fingerprint {
+        Fingerprint { own: self.file.identity().own, checksum: self.file.checksum() }
+    }
+
+    /// Whether it is the one the tables name so.
+    pub fn is(&self, named: &Named) -> bool {
+        self.number == named.number && named.fingerprint.is_none_or(|known| known == self.fingerprint())
+    }
+
+    /// How the tables are to name it.
+    pub fn named(&self) -> Named {
+        Named { number: self.number, fingerprint: Some(self.fingerprint()) }
     }
 
     pub fn bytes(&self) -> u64 {
@@ -440,8 +492,19 @@ impl Segments {
         &self.list
     }
 
-    pub fn numbers(&self) -> Vec<u64> {
-        self.list.iter().map(|segment| segment.number).collect()
+    /// How the tables are to name them.
+    pub fn named(&self) -> Vec<Named> {
+        self.list.iter().map(|segment| segment.named()).collect()
+    }
+
+    /// The greatest of their numbers.
+    pub fn newest_number(&self) -> Option<u64> {
+        self.list.iter().map(|segment| segment.number).max()
+    }
+
+    /// Whether these are the segments that the tables name so.
+    pub fn are(&self, named: &[Named]) -> bool {
+        self.list.len() == named.len() && self.list.iter().zip(named).all(|(segment, named)| segment.is(named))
     }
 
     pub fn bytes(&self) -> u64 {

@@ -11,6 +11,8 @@ use std::{fs, io};
 use heed::types::Bytes;
 use heed::{AnyTls, CommitOrAbort, CompactionOption, Database, Env, EnvFlags, EnvOpenOptions, RoTxn, RwTxn, WithoutTls};
 use mangrove_graph::{GraphError, IdSpace, Result};
+use mangrove_segment::file::Identity;
+use uuid::Uuid;
 
 use crate::catalog::{self, Catalog};
 use crate::check::{self, CheckReport};
@@ -18,7 +20,7 @@ use crate::fault::{self, corrupt, lmdb};
 use crate::identity::{FileId, Own, Process};
 use crate::keeper::Keeper;
 use crate::read::HotSnapshot;
-use crate::segment::{self, PartStats, Segment, Segments};
+use crate::segment::{self, Named, PartStats, Segment, Segments};
 use crate::turn::{MyTurn, Patience, Turn, Writer};
 use crate::write::HotTransaction;
 
@@ -87,15 +89,29 @@ impl Drop for Closing {
     }
 }
 
-/// The number of a segment that is being written. Dropping it removes the file, unless a commit was to name it: whether one
+/// The number and the ids of a segment that is being written. Dropping it removes the file, unless a commit was to name it: whether one
 /// that failed did is known only when the store is next opened.
 pub(crate) struct NewSegment {
     pub number: u64,
+    pub identity: Identity,
     shared: Arc<Shared>,
     offered: bool,
 }
 
 impl NewSegment {
+    pub fn path(&self) -> PathBuf {
+        segment::path(self.shared.env.path(), self.number)
+    }
+
+    /// Opens it, once it is whole.
+    pub fn opened(&self) -> Result<Segment> {
+        let segment = Segment::found(self.shared.env.path(), self.number)?;
+        if segment.file().identity() != self.identity {
+            return Err(corrupt("another segment is in the place of the one just written"));
+        }
+        Ok(segment)
+    }
+
     /// A commit is about to name it.
     pub fn offer(&mut self) {
         self.offered = true;
@@ -106,7 +122,8 @@ impl NewSegment {
         let is_named = || -> Result<bool> {
             let Shared { env, tables, .. } = &*self.shared;
             let txn = env.write_txn().map_err(lmdb)?;
-            Ok(env.info().last_txn_id + 1 != txn.id() || catalog::segments(tables, &txn)?.contains(&self.number))
+            let named = catalog::segments(tables, &txn)?;
+            Ok(env.info().last_txn_id + 1 != txn.id() || named.iter().any(|named| named.number == self.number))
         };
         self.offered = is_named().unwrap_or(true);
     }
@@ -129,6 +146,8 @@ pub(crate) struct Shared {
     /// It goes with its last handle.
     scratch: bool,
     file: FileId,
+    /// The database's id.
+    id: Uuid,
     process: Process,
     /// The last one read.
     pub catalog: Mutex<Catalog>,
@@ -362,7 +381,7 @@ impl Hot {
         for segment in segments.list() {
             segment.copy_to(dir)?;
         }
-        Ok(segments.numbers() == self.snapshot()?.segments().numbers())
+        Ok(segments.named() == self.snapshot()?.segments().named())
     }
 
     /// Verifies every invariant across the tables. O(size of the store).
@@ -401,6 +420,13 @@ impl Hot {
 
 impl Shared {
     fn open(dir: &Path, options: &HotOptions, scratch: bool) -> Result<Arc<Self>> {
+        let shared = Self::open_tables(dir, options, scratch)?;
+        // Its segments can be opened, and are the ones its tables name, or it is known now.
+        HotSnapshot::new(&shared)?;
+        Ok(shared)
+    }
+
+    fn open_tables(dir: &Path, options: &HotOptions, scratch: bool) -> Result<Arc<Self>> {
         let env = open_env(dir, options)?;
         if options.read_only {
             wait_until_filled(&env)?;
@@ -429,8 +455,10 @@ impl Shared {
         let txn = env.read_txn().map_err(lmdb)?;
         catalog::check_format(&tables, &txn)?;
         let catalog = Mutex::new(Catalog::load(&tables, &txn)?);
-        let numbers = catalog::segments(&tables, &txn)?;
+        let id = catalog::database(&tables, &txn)?;
+        let newest = catalog::segments(&tables, &txn)?.into_iter().map(|named| named.number).max();
         drop(txn);
+        let id = if options.read_only || !id.is_nil() { id } else { identify(&env, &tables)? };
         if !options.read_only {
             sweep(&env, &tables)?;
         }
@@ -443,10 +471,11 @@ impl Shared {
             durability,
             scratch,
             file,
+            id,
             process: Process::this(),
             catalog,
             segments: Mutex::default(),
-            next_segment: AtomicU64::new(numbers.into_iter().max().unwrap_or(0) + 1),
+            next_segment: AtomicU64::new(newest.unwrap_or(0) + 1),
             handles: AtomicUsize::new(0),
             turn: Turn::default(),
             sealing: Turn::default(),
@@ -458,19 +487,19 @@ impl Shared {
         self.process
     }
 
-    /// The segments of these numbers, opened.
-    pub fn segments(&self, numbers: &[u64]) -> Result<Arc<Segments>> {
+    /// The segments that the tables name so, opened.
+    pub fn segments(&self, named: &[Named]) -> Result<Arc<Segments>> {
         let mut last = locked(&self.segments);
-        if last.numbers() == numbers {
+        if last.are(named) {
             return Ok(last.clone());
         }
-        let open = |number: &u64| match last.list().iter().find(|segment| segment.number == *number) {
+        let open = |named: &Named| match last.list().iter().find(|segment| segment.is(named)) {
             Some(segment) => Ok(segment.clone()),
-            None => Segment::open(self.env.path(), *number).map(Arc::new),
+            None => Segment::open(self.env.path(), *named, self.id).map(Arc::new),
         };
-        let opened = Arc::new(Segments::new(numbers.iter().map(open).collect::<Result<_>>()?));
+        let opened = Arc::new(Segments::new(named.iter().map(open).collect::<Result<_>>()?));
         // Older ones are for a reader that is late; the next will want the newer ones.
-        if numbers.iter().max() >= last.numbers().iter().max() {
+        if opened.newest_number() >= last.newest_number() {
             *last = opened.clone();
         }
         Ok(opened)
@@ -494,7 +523,9 @@ impl Shared {
 
     /// A number no segment has had since the store was opened.
     pub fn new_segment(self: &Arc<Self>) -> NewSegment {
-        NewSegment { number: self.next_segment.fetch_add(1, Ordering::SeqCst), shared: self.clone(), offered: false }
+        let number = self.next_segment.fetch_add(1, Ordering::SeqCst);
+        let identity = Identity { database: self.id, own: Uuid::new_v4() };
+        NewSegment { number, identity, shared: self.clone(), offered: false }
     }
 
     pub fn turn_to_seal(self: &Arc<Self>, writer: Writer, patience: Patience<'_>) -> Result<MyTurn> {
@@ -680,6 +711,15 @@ fn wait_until_filled(env: &Env<WithoutTls>) -> Result<()> {
 /// begin of the next write transaction repairs that.
 fn recover(env: &Env<WithoutTls>) -> Result<()> {
     env.write_txn().map(drop).map_err(lmdb)
+}
+
+/// Gives an id to a database that was made before databases had one.
+fn identify(env: &Env<WithoutTls>, tables: &Tables) -> Result<Uuid> {
+    let mut txn = env.write_txn().map_err(lmdb)?;
+    let id = Uuid::new_v4();
+    catalog::put_database(tables, &mut txn, id)?;
+    txn.commit().map_err(lmdb)?;
+    Ok(id)
 }
 
 /// Removes the files of segments that a crash left over: those the last commit does not name. docs/format/hot.md says why this

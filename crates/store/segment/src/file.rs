@@ -1,15 +1,17 @@
 //! A segment's file: parts, each found by its key, and a directory of them. It is written once, and mapped into memory.
 //!
 //! ```text
-//!   magic 8 "MGRVSEG1", zeros 56 | parts, each filled up with zeros to a multiple of 64 | directory | footer
+//!   magic 8 "MGRVSEG1" | its database 16 | its own id 16 | zeros 24 | parts, each filled up with zeros to a multiple of 64
+//!   | directory | footer
 //!
 //!   directory   of every part, by key: key 16 | offset 8 | length 8 | checksum 8
 //!   key         part 1 | kind 1 | label 2 | sub 4 | chunk 8; big-endian, so that the order of bytes is the order of keys
-//!   footer      offset of the directory 8 | number of parts 8 | checksum of the directory and the 16 bytes before 8
-//!               | format 4 | zeros 4 | magic 8
+//!   footer      offset of the directory 8 | number of parts 8 | checksum of the first 64 bytes, the directory and the 16 bytes
+//!               before 8 | format 4 | zeros 4 | magic 8
 //! ```
-//! Checksums are XXH3 of 64 bits; that of a part is over the zeros after it too, so that no byte of a file is in none. That of the directory is verified when a file is opened, that of a part when it is first asked
-//! for by a process; so what a file gives was in it when it was written. Integers outside keys are little-endian.
+//! Checksums are XXH3 of 64 bits. That of a part covers the zeros after it too, so every byte of a file is in one. The directory's is
+//! verified when the file is opened. A part's is verified when a process first asks for the part. Before format 4 the first 64
+//! bytes have no ids, and the directory's checksum does not cover them. Integers outside keys are little-endian.
 
 use std::fs::File;
 use std::hash::{Hash, Hasher};
@@ -21,6 +23,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use hashbrown::HashMap;
 use mangrove_graph::{GraphError, Result};
 use memmap2::Mmap;
+use uuid::Uuid;
 use xxhash_rust::xxh3::{Xxh3Default, xxh3_64};
 
 use crate::adjacency::Lists;
@@ -30,7 +33,9 @@ use crate::names::Names;
 
 const MAGIC: [u8; 8] = *b"MGRVSEG1";
 /// The format this code writes. It reads those before it too.
-pub const FORMAT: u32 = 3;
+pub const FORMAT: u32 = 4;
+/// From this format on a file says whose it is.
+const FORMAT_IDENTIFIED: u32 = 4;
 const ALIGN: usize = 64;
 const KEY: usize = 16;
 const ENTRY: usize = 40;
@@ -80,6 +85,29 @@ impl PartKey {
     }
 }
 
+/// Whose a segment is, and which one. Both ids are random. Files of formats before 4 have neither: both are nil.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Identity {
+    pub database: Uuid,
+    pub own: Uuid,
+}
+
+impl Identity {
+    /// The first bytes of a file.
+    fn header(self) -> [u8; ALIGN] {
+        let mut header = [0; ALIGN];
+        header[..8].copy_from_slice(&MAGIC);
+        header[8..24].copy_from_slice(self.database.as_bytes());
+        header[24..40].copy_from_slice(self.own.as_bytes());
+        header
+    }
+
+    fn parse(header: &[u8; ALIGN]) -> Self {
+        let id = |at: usize| Uuid::from_slice(&header[at..at + 16]).unwrap_or_default();
+        Self { database: id(8), own: id(24) }
+    }
+}
+
 /// An open segment file.
 pub struct SegmentFile {
     /// Parts as they are read, each from when it is first asked for. They refer to the map, and are dropped before it.
@@ -87,6 +115,7 @@ pub struct SegmentFile {
     path: PathBuf,
     map: Mmap,
     format: u32,
+    identity: Identity,
     /// Where the directory begins.
     directory: usize,
     /// The places of the parts in the directory.
@@ -125,9 +154,10 @@ impl SegmentFile {
         let body = map.len().checked_sub(FOOTER).ok_or_else(|| damaged("it is too short for a segment"))?;
         let footer = &map[body..];
         let zeros = |bytes: &[u8]| bytes.iter().all(|byte| *byte == 0);
-        if footer[32..] != MAGIC || !zeros(&footer[28..32]) || map[..8] != MAGIC || !zeros(&map[8..map.len().min(ALIGN)]) {
+        let header = map.first_chunk::<ALIGN>().filter(|header| header[..8] == MAGIC);
+        let Some(header) = header.filter(|_| footer[32..] == MAGIC && zeros(&footer[28..32])) else {
             return Err(damaged("it is no segment, or was cut short"));
-        }
+        };
         let format = u32::from_le_bytes([footer[24], footer[25], footer[26], footer[27]]);
         if !(1..=FORMAT).contains(&format) {
             return Err(GraphError::Invalid(format!(
@@ -138,13 +168,17 @@ impl SegmentFile {
         let directory = usize::try_from(word(&footer[..8])).unwrap_or(usize::MAX);
         let parts = usize::try_from(word(&footer[8..16])).unwrap_or(usize::MAX);
         let fits = parts.checked_mul(ENTRY).and_then(|bytes| bytes.checked_add(directory)) == Some(body);
-        if !fits || xxh3_64(&map[directory..body + 16]) != word(&footer[16..24]) {
+        let covered = if format < FORMAT_IDENTIFIED { &[] } else { &header[..] };
+        let is_whole = |directory: &[u8]| checksum(&[covered, directory]) == word(&footer[16..24]);
+        if !fits || !is_whole(&map[directory..body + 16]) || format < FORMAT_IDENTIFIED && !zeros(&header[8..]) {
             return Err(damaged("its directory is damaged"));
         }
+        let identity = Identity::parse(header);
         let mut segment = Self {
             path: path.into(),
             map,
             format,
+            identity,
             directory,
             places: HashMap::new(),
             verified: (0..parts).map(|_| AtomicBool::new(false)).collect(),
@@ -295,9 +329,25 @@ impl SegmentFile {
         self.format
     }
 
+    pub fn identity(&self) -> Identity {
+        self.identity
+    }
+
+    /// The checksum of its directory, and so of all that is in it.
+    pub fn checksum(&self) -> u64 {
+        word(&self.map[self.map.len() - FOOTER + 16..])
+    }
+
     pub fn path(&self) -> &Path {
         &self.path
     }
+}
+
+/// The checksum of these bytes, one after the other.
+fn checksum(parts: &[&[u8]]) -> u64 {
+    let mut checksum = Xxh3Default::new();
+    parts.iter().for_each(|part| checksum.update(part));
+    checksum.digest()
 }
 
 fn other_form() -> GraphError {
@@ -313,30 +363,27 @@ pub struct SegmentWriter {
     path: PathBuf,
     unfinished: PathBuf,
     out: BufWriter<File>,
+    header: [u8; ALIGN],
     entries: Vec<(PartKey, u64, u64, u64)>,
     end: u64,
 }
 
 impl SegmentWriter {
     /// Begins a file that is not there yet.
-    pub fn create(path: &Path) -> Result<Self> {
+    pub fn create(path: &Path, identity: Identity) -> Result<Self> {
         let unfinished = path.with_extension("unfinished");
         let mut out = BufWriter::with_capacity(1 << 20, File::create(&unfinished).map_err(GraphError::storage)?);
-        let mut first = [0; ALIGN];
-        first[..MAGIC.len()].copy_from_slice(&MAGIC);
-        out.write_all(&first).map_err(written)?;
-        Ok(Self { path: path.into(), unfinished, out, entries: Vec::new(), end: ALIGN as u64 })
+        let header = identity.header();
+        out.write_all(&header).map_err(written)?;
+        Ok(Self { path: path.into(), unfinished, out, header, entries: Vec::new(), end: ALIGN as u64 })
     }
 
     /// Adds a part. Parts may come in any order, each key once.
     pub fn put(&mut self, key: PartKey, bytes: &[u8]) -> Result<()> {
         let filling = &[0; ALIGN][..bytes.len().next_multiple_of(ALIGN) - bytes.len()];
-        let mut checksum = Xxh3Default::new();
-        for written_now in [bytes, filling] {
-            checksum.update(written_now);
-            self.out.write_all(written_now).map_err(written)?;
-        }
-        self.entries.push((key, self.end, bytes.len() as u64, checksum.digest()));
+        let filled = [bytes, filling];
+        filled.iter().try_for_each(|bytes| self.out.write_all(bytes)).map_err(written)?;
+        self.entries.push((key, self.end, bytes.len() as u64, checksum(&filled)));
         self.end += (bytes.len() + filling.len()) as u64;
         Ok(())
     }
@@ -351,7 +398,7 @@ impl SegmentWriter {
         }
         tail.extend_from_slice(&self.end.to_le_bytes());
         tail.extend_from_slice(&(self.entries.len() as u64).to_le_bytes());
-        let checksum = xxh3_64(&tail);
+        let checksum = checksum(&[&self.header, &tail]);
         tail.extend_from_slice(&checksum.to_le_bytes());
         tail.extend_from_slice(&FORMAT.to_le_bytes());
         tail.extend_from_slice(&[0; 4]);
@@ -378,13 +425,15 @@ fn written(error: std::io::Error) -> GraphError {
 mod tests {
     use super::*;
 
+    const IDENTITY: Identity = Identity { database: Uuid::from_u128(7), own: Uuid::from_u128(11) };
+
     fn key(part: u8, chunk: u64) -> PartKey {
         PartKey { part, kind: 1, label: 3, sub: 77, chunk }
     }
 
     fn written_file(directory: &Path) -> PathBuf {
         let path = directory.join("1.seg");
-        let mut writer = SegmentWriter::create(&path).unwrap();
+        let mut writer = SegmentWriter::create(&path, IDENTITY).unwrap();
         for (key, bytes) in [(key(2, 5), &b"lists"[..]), (key(1, 300), b""), (key(1, 2), b"cells and more cells")] {
             writer.put(key, bytes).unwrap();
         }
@@ -399,6 +448,7 @@ mod tests {
         let path = written_file(directory.path());
         let file = SegmentFile::open(&path).unwrap();
         assert_eq!(file.parts(), 3);
+        assert_eq!(file.identity(), IDENTITY);
         assert_eq!(file.get(key(1, 2)).unwrap(), Some(&b"cells and more cells"[..]));
         assert_eq!(file.get(key(1, 300)).unwrap(), Some(&b""[..]));
         assert_eq!(file.get(key(2, 5)).unwrap(), Some(&b"lists"[..]));
