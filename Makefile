@@ -14,7 +14,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 BIN = $(VENV)/bin
 say = @printf '\n==> %s\n' "$(1)"
 
-.PHONY: help demo test test-rust test-python install lint doc bench fuzz conformance equivalence crash wheel
+.PHONY: help demo test test-rust test-python install lint doc bench fuzz conformance equivalence crash damage wheel
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -82,6 +82,9 @@ equivalence: ## random queries with the optimiser, without it and one traverser 
 
 crash: ## kill a writer 1,000 times beside readers; no acknowledged commit may be lost
 	cargo test --release -p mangrove-testkit --test crash -- --ignored
+
+damage: ## damage a database 10,000 times; it must be refused, or be whole
+	cargo test --release -p mangrove-testkit --test damage -- --ignored
 
 wheel: $(VENV)/.build-tools ## a wheel for distribution, in target/wheels
 	$(BIN)/maturin build --profile dist

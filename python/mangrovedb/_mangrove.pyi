@@ -278,6 +278,7 @@ def open(
     id_space: str | None = None,
     *,
     seal_mb: float = 64.0,
+    verify_mb: float = 256.0,
     workers: int | None = None,
     region_workers: int = 4,
     pin: bool = False,

@@ -31,6 +31,8 @@ use crate::transaction::Transaction;
 ///   unique within its label, and `T.id` is `Label/id`). One that is there must have the id space asked for.
 /// * `seal_mb` — once what was changed takes so many megabytes, it is compressed in the background, while others read and
 ///   write; 0 for never. What failed there is told by `stats()["sealing_error"]`, and is tried again later.
+/// * `verify_mb` — the file of what was changed is verified while the database is opened if it has no more megabytes than this; 0 for
+///   never. `check()` always verifies it. It takes about 0.2 s for 256 MB.
 /// * `workers` — threads that help heavy queries, beside the threads that ask them; by default one less than there are cores,
 ///   but at least one. They belong to regions of `region_workers`, each to a core of its own with `pin`, and take work of
 ///   other regions unless `steal` is false.
@@ -41,7 +43,7 @@ use crate::transaction::Transaction;
 /// >>> mg.open("fresh.mg", read_only=True).query("g.V().count()").one()
 /// 1
 #[pyfunction]
-#[pyo3(signature = (path, read_only=false, durability="full", id_space=None, *, seal_mb=64.0, workers=None, region_workers=4, pin=false, steal=true))]
+#[pyo3(signature = (path, read_only=false, durability="full", id_space=None, *, seal_mb=64.0, verify_mb=256.0, workers=None, region_workers=4, pin=false, steal=true))]
 #[expect(clippy::too_many_arguments, reason = "they are Python's keyword arguments")]
 pub fn open(
     py: Python<'_>,
@@ -50,6 +52,7 @@ pub fn open(
     durability: &str,
     id_space: Option<&str>,
     seal_mb: f64,
+    verify_mb: f64,
     workers: Option<i64>,
     region_workers: i64,
     pin: bool,
@@ -70,6 +73,7 @@ pub fn open(
             Some(other) => return Err(choice("id_space", other, &["graph", "label"])),
         },
         seal_bytes: megabytes("seal_mb", seal_mb)?,
+        verify_bytes: megabytes("verify_mb", verify_mb)?,
     };
     let region_workers = threads("region_workers", region_workers, 1)?;
     let workers = workers.map(|workers| threads("workers", workers, 0)).transpose()?;

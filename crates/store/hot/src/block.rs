@@ -35,7 +35,7 @@ use mangrove_segment::value;
 
 use crate::fault::{corrupt, lmdb};
 use crate::packed::Packed;
-use crate::store::Table;
+use crate::table::Table;
 
 /// Elements a block covers.
 pub const SLOTS: usize = 128;

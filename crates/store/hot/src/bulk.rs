@@ -15,7 +15,8 @@ use mangrove_graph::{GraphError, Result};
 use crate::catalog;
 use crate::fault::lmdb;
 use crate::segment::{self, Segments};
-use crate::store::{Hot, Table, Tables};
+use crate::store::Hot;
+use crate::table::{SUMS, Table, Tables};
 use crate::turn::{Patience, Writer};
 use crate::write::HotTransaction;
 
@@ -41,7 +42,7 @@ impl HotTransaction {
         }
         let hot = Hot::scratch(&directory, self.reader().schema.id_space)?;
         let mut begun = hot.begin_for(Writer::this_thread(), Patience::ENDLESS)?;
-        copy(&self, &mut begun, |tables| tables.meta, |_| true)?;
+        copy(&self, &mut begun, |tables| tables.meta, |key| key != SUMS)?;
         copy(&self, &mut begun, |tables| tables.schema, |_| true)?;
         begun.commit()?;
         Ok(Bulk { scratch: hot.begin_for(Writer::this_thread(), Patience::ENDLESS)?, target: self })
@@ -95,7 +96,7 @@ fn copy(
     for record in source.iter(from.txn()).map_err(lmdb)? {
         let (key, value) = record.map_err(lmdb)?;
         if wanted(key) {
-            target.put(to.txn_mut(), key, value).map_err(lmdb)?;
+            target.put(to.txn_mut(), key, value)?;
         }
     }
     Ok(())

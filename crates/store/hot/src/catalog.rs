@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!   meta    "format" -> version 4          "space" -> 0 graph, 1 label      "schema" -> version 8      "database" -> its id 16
+//!           "sums" -> of the tables: see there
 //!           "auto", label 2 -> next integer id 8 (label 0 where ids are unique in the graph)
 //!           "segments" -> of the segments under the tables, from the oldest on: number 8 | its own id 16 | checksum of its directory 8
 //!               (before format 6: numbers alone; "segment" in format 2: of the one)
@@ -16,7 +17,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use heed::{AnyTls, RoTxn, RwTxn};
+use heed::{AnyTls, RoTxn};
 use mangrove_graph::{
     Cardinality, ElementKind, Encoding, GraphError, IdSpace, IndexSchema, KeyId, LabelId, LabelSchema, PropertySchema,
     Result, Schema, TypeSet, ValueType,
@@ -25,15 +26,16 @@ use uuid::Uuid;
 
 use crate::fault::{corrupt, lmdb};
 use crate::segment::{Fingerprint, Named, Segments};
-use crate::store::Tables;
+use crate::table::{Tables, Writing};
 
-/// The version of the tables' format: of those that hold all there is, and of those over segments, which whoever knows the first
-/// alone would take for empty. Format 2 has one segment, and in format 3 blocks over sealed ones speak of all their slots. From format 5
-/// on there are edges whose time is their property alone, and from format 6 on segments are named by more than numbers.
-const FORMAT: u32 = 1;
-const FORMAT_SEALED: u32 = 4;
-const FORMAT_TIMES: u32 = 5;
-const FORMAT_IDENTIFIED: u32 = 6;
+/// The version of the tables' format. Older ones are read, and brought to this one when they are opened for writing:
+///
+/// * Format 1 has no segments, format 2 one.
+/// * In format 3 blocks over sealed ones speak of all their slots.
+/// * Before format 5 the times of edges are in a column of their own.
+/// * Before format 6 a segment is named by its number alone, and there are no sums and no id of the database.
+const FORMAT: u32 = 6;
+pub const FORMAT_KEY: &[u8] = b"format";
 const TIMELESS: u32 = u32::MAX;
 const UNDECLARED: u8 = u8::MAX;
 
@@ -56,22 +58,41 @@ pub fn first_meta(id_space: IdSpace) -> [(&'static [u8], Vec<u8>); 4] {
     };
     let database = Uuid::new_v4().into_bytes().to_vec();
     let (format, schema) = (FORMAT.to_le_bytes().to_vec(), 0u64.to_le_bytes().to_vec());
-    [(b"format", format), (b"space", vec![space]), (b"schema", schema), (DATABASE, database)]
+    [(FORMAT_KEY, format), (b"space", vec![space]), (b"schema", schema), (DATABASE, database)]
 }
 
 pub fn check_format(tables: &Tables, txn: &RoTxn<'_, AnyTls>) -> Result<()> {
     match format(tables, txn)? {
-        FORMAT..=FORMAT_IDENTIFIED => Ok(()),
+        1..=FORMAT => Ok(()),
         version => Err(GraphError::Invalid(format!(
-            "the store's tables have format {version}, and this version of Mangrove reads formats {FORMAT} to {FORMAT_IDENTIFIED}: use the \
+            "the store's tables have format {version}, and this version of Mangrove reads formats up to {FORMAT}: use the \
              version of Mangrove that wrote it"
         ))),
     }
 }
 
 fn format(tables: &Tables, txn: &RoTxn<'_, AnyTls>) -> Result<u32> {
-    let found = tables.meta.get(txn, b"format").map_err(lmdb)?.and_then(|bytes| bytes.try_into().ok());
+    let found = tables.meta.get(txn, FORMAT_KEY).map_err(lmdb)?.and_then(|bytes| bytes.try_into().ok());
     found.map(u32::from_le_bytes).ok_or_else(|| corrupt("it says no format"))
+}
+
+/// Whether the value of [`FORMAT_KEY`] is of a format that has no sums.
+pub fn is_before_sums(value: &[u8]) -> bool {
+    value.try_into().is_ok_and(|bytes| u32::from_le_bytes(bytes) < FORMAT)
+}
+
+/// Whether an older version wrote the tables.
+pub fn is_old(tables: &Tables, txn: &RoTxn<'_, AnyTls>) -> Result<bool> {
+    Ok(format(tables, txn)? < FORMAT)
+}
+
+/// Brings tables of an older format to this one.
+pub fn upgrade(tables: &Tables, t: &mut Writing<'_>, segments: &Segments) -> Result<()> {
+    if !segments.is_empty() {
+        put_segments(tables, t, segments)?;
+    }
+    tables.meta.put(t, DATABASE, Uuid::new_v4().as_bytes())?;
+    tables.meta.put(t, FORMAT_KEY, &FORMAT.to_le_bytes())
 }
 
 /// From which places on the times of edges are the properties they are; before, they are in a column of their own.
@@ -108,11 +129,10 @@ impl Times {
 }
 
 /// Says from where on times are properties.
-pub fn put_times(tables: &Tables, txn: &mut RwTxn<'_>, old: &[(LabelId, u64)]) -> Result<()> {
+pub fn put_times(tables: &Tables, t: &mut Writing<'_>, old: &[(LabelId, u64)]) -> Result<()> {
     let bytes: Vec<u8> =
         old.iter().flat_map(|(label, place)| [&label.0.to_le_bytes()[..], &place.to_le_bytes()].concat()).collect();
-    tables.meta.put(txn, b"times", &bytes).map_err(lmdb)?;
-    raise_format(tables, txn, FORMAT_TIMES)
+    tables.meta.put(t, b"times", &bytes)
 }
 
 pub fn count_key(kind: ElementKind, label: LabelId) -> [u8; 8] {
@@ -134,11 +154,11 @@ pub fn counter(tables: &Tables, txn: &RoTxn<'_, AnyTls>, kind: ElementKind, labe
     Ok(Counter { next, live, sealed })
 }
 
-pub fn put_counter(tables: &Tables, txn: &mut RwTxn<'_>, kind: ElementKind, label: LabelId, counter: Counter) -> Result<()> {
+pub fn put_counter(tables: &Tables, t: &mut Writing<'_>, kind: ElementKind, label: LabelId, counter: Counter) -> Result<()> {
     // As before segments were, while there are none.
     let words = [counter.next, counter.live, counter.sealed].map(u64::to_le_bytes);
     let words = if counter.sealed == 0 { &words[..2] } else { &words };
-    tables.meta.put(txn, &count_key(kind, label), words.as_flattened()).map_err(lmdb)
+    tables.meta.put(t, &count_key(kind, label), words.as_flattened())
 }
 
 /// What the keys of next integer ids begin with.
@@ -157,8 +177,8 @@ pub fn next_auto(tables: &Tables, txn: &RoTxn<'_, AnyTls>, space: LabelId) -> Re
     found.map_or(Ok(0), |bytes| bytes.try_into().map(i64::from_le_bytes).map_err(wrong))
 }
 
-pub fn put_next_auto(tables: &Tables, txn: &mut RwTxn<'_>, space: LabelId, next: i64) -> Result<()> {
-    tables.meta.put(txn, &auto_key(space), &next.to_le_bytes()).map_err(lmdb)
+pub fn put_next_auto(tables: &Tables, t: &mut Writing<'_>, space: LabelId, next: i64) -> Result<()> {
+    tables.meta.put(t, &auto_key(space), &next.to_le_bytes())
 }
 
 /// The segments under the tables, from the oldest on.
@@ -167,7 +187,7 @@ pub fn segments(tables: &Tables, txn: &RoTxn<'_, AnyTls>) -> Result<Vec<Named>> 
         None => tables.meta.get(txn, b"segment").map_err(lmdb)?,
         found => found,
     };
-    let entry = if format(tables, txn)? < FORMAT_IDENTIFIED { 8 } else { 32 };
+    let entry = if is_old(tables, txn)? { 8 } else { 32 };
     let entries = found.unwrap_or_default().chunks(entry);
     entries.map(|entry| named(entry).ok_or_else(|| corrupt("names of segments of the wrong length"))).collect()
 }
@@ -184,19 +204,7 @@ fn named(entry: &[u8]) -> Option<Named> {
     Some(Named { number: u64::from_le_bytes(*number), fingerprint })
 }
 
-/// Says that there are segments, or marks of what was to be sealed, unless it is said.
-pub fn put_format(tables: &Tables, txn: &mut RwTxn<'_>) -> Result<()> {
-    raise_format(tables, txn, FORMAT_SEALED)
-}
-
-fn raise_format(tables: &Tables, txn: &mut RwTxn<'_>, to: u32) -> Result<()> {
-    if format(tables, txn)? >= to {
-        return Ok(());
-    }
-    tables.meta.put(txn, b"format", &to.to_le_bytes()).map_err(lmdb)
-}
-
-pub fn put_segments(tables: &Tables, txn: &mut RwTxn<'_>, opened: &Segments) -> Result<()> {
+pub fn put_segments(tables: &Tables, t: &mut Writing<'_>, opened: &Segments) -> Result<()> {
     let mut bytes = Vec::new();
     for segment in opened.list() {
         let Fingerprint { own, checksum } = segment.fingerprint();
@@ -204,19 +212,14 @@ pub fn put_segments(tables: &Tables, txn: &mut RwTxn<'_>, opened: &Segments) -> 
         bytes.extend_from_slice(own.as_bytes());
         bytes.extend_from_slice(&checksum.to_le_bytes());
     }
-    raise_format(tables, txn, FORMAT_IDENTIFIED)?;
-    tables.meta.put(txn, b"segments", &bytes).map_err(lmdb)?;
-    tables.meta.delete(txn, b"segment").map(|_| ()).map_err(lmdb)
+    tables.meta.put(t, b"segments", &bytes)?;
+    tables.meta.delete(t, b"segment").map(|_| ())
 }
 
 /// The id of the database; nil if it was made before there were any.
 pub fn database(tables: &Tables, txn: &RoTxn<'_, AnyTls>) -> Result<Uuid> {
     let found = tables.meta.get(txn, DATABASE).map_err(lmdb)?;
     found.map_or(Ok(Uuid::nil()), |bytes| Uuid::from_slice(bytes).map_err(|_| corrupt("an id of the wrong length")))
-}
-
-pub fn put_database(tables: &Tables, txn: &mut RwTxn<'_>, id: Uuid) -> Result<()> {
-    tables.meta.put(txn, DATABASE, id.as_bytes()).map_err(lmdb)
 }
 
 fn schema_version(tables: &Tables, txn: &RoTxn<'_, AnyTls>) -> Result<u64> {
@@ -282,30 +285,30 @@ fn push_at<T>(list: &mut Vec<T>, at: &[u8], item: T) -> Result<()> {
 }
 
 /// Writes the records in which `new` differs from `old`, and the next version.
-pub fn store_schema(tables: &Tables, txn: &mut RwTxn<'_>, old: &Schema, new: &Schema) -> Result<u64> {
+pub fn store_schema(tables: &Tables, t: &mut Writing<'_>, old: &Schema, new: &Schema) -> Result<u64> {
     for (kind, old, new) in [(0, &old.vertex_labels, &new.vertex_labels), (1, &old.edge_labels, &new.edge_labels)] {
         for (at, label) in changed(old, new) {
             let [a, b] = at.to_be_bytes();
-            tables.schema.put(txn, &[0, kind, a, b], &label_record(label)).map_err(lmdb)?;
+            tables.schema.put(t, &[0, kind, a, b], &label_record(label))?;
         }
     }
     for (at, name) in changed(&old.keys, &new.keys) {
         let [a, b] = at.to_be_bytes();
         let mut record = Vec::new();
         put_name(&mut record, name);
-        tables.schema.put(txn, &[1, a, b], &record).map_err(lmdb)?;
+        tables.schema.put(t, &[1, a, b], &record)?;
     }
     for (at, index) in changed(&old.indexes, &new.indexes) {
         let [a, b] = at.to_be_bytes();
         let record = [index.label.0.to_le_bytes(), index.key.0.to_le_bytes()].concat();
-        tables.schema.put(txn, &[2, a, b], &record).map_err(lmdb)?;
+        tables.schema.put(t, &[2, a, b], &record)?;
     }
     for gone in new.indexes.len()..old.indexes.len() {
         let [a, b] = (gone as u16).to_be_bytes();
-        tables.schema.delete(txn, &[2, a, b]).map_err(lmdb)?;
+        tables.schema.delete(t, &[2, a, b])?;
     }
-    let version = schema_version(tables, txn)? + 1;
-    tables.meta.put(txn, b"schema", &version.to_le_bytes()).map_err(lmdb)?;
+    let version = schema_version(tables, t)? + 1;
+    tables.meta.put(t, b"schema", &version.to_le_bytes())?;
     Ok(version)
 }
 

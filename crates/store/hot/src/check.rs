@@ -22,7 +22,7 @@ use crate::layers::{CHUNK, columns, labels};
 use crate::names;
 use crate::read::{HotSnapshot, Reader, external, further, word};
 use crate::segment::Segment;
-use crate::store::Table;
+use crate::table::Table;
 
 /// Violations a report lists; more are only counted.
 const LISTED_MAX: usize = 100;

@@ -255,8 +255,7 @@ impl HotTransaction {
                 counter.sealed = counter.next;
             }
         }
-        let tables = self.shared().tables;
-        catalog::put_format(&tables, self.txn_mut())
+        Ok(())
     }
 
     /// Whether no label has had more elements than are in a segment of these contents.
@@ -310,10 +309,10 @@ impl HotTransaction {
             }
         }
         for table in [tables.columns, tables.out, tables.incoming, tables.ids, tables.edge_ids, tables.index] {
-            table.clear(self.txn_mut()).map_err(lmdb)?;
+            table.clear(self.txn_mut())?;
         }
         for (key, bytes) in marks {
-            tables.columns.put(self.txn_mut(), &key, &bytes).map_err(lmdb)?;
+            tables.columns.put(self.txn_mut(), &key, &bytes)?;
         }
         Ok(())
     }
@@ -339,29 +338,8 @@ impl HotTransaction {
 
 #[cfg(test)]
 mod tests {
-    use mangrove_graph::{GraphView, GraphWrite, Statistics};
-
     use super::*;
     use crate::store::HotOptions;
-
-    #[test]
-    fn who_knows_no_segments_refuses_what_stands_on_one() {
-        let directory = tempfile::tempdir().expect("a temporary directory");
-        let hot = Hot::open(directory.path(), &HotOptions::default()).expect("a store");
-        let format = || {
-            let t = hot.begin().expect("a transaction");
-            t.table("meta").get(t.txn(), b"format").expect("meta").map(<[u8]>::to_vec)
-        };
-        assert_eq!(format(), Some(1u32.to_le_bytes().to_vec()));
-        let mut t = hot.begin().expect("a transaction");
-        let label = t.ensure_label(ElementKind::Vertex, "person").expect("a label");
-        t.add_vertices(label, &[None], &mut Vec::new()).expect("a vertex");
-        t.commit().expect("a commit");
-        hot.compact(Writer::this_thread(), Patience::ENDLESS).expect("a compaction");
-        assert_eq!(format(), Some(6u32.to_le_bytes().to_vec()));
-        let counts = hot.snapshot().and_then(|view| view.statistics()).expect("counts");
-        assert_eq!(counts, Statistics { vertices: vec![1], edges: vec![] });
-    }
 
     #[test]
     fn only_the_file_of_a_segment_no_commit_may_name_is_removed() {

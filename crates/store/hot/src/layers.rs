@@ -24,7 +24,7 @@ use crate::key::{AdjacencyKey, Column, element_at, place, vertex_at};
 use crate::read::{Reader, external};
 use crate::sealing::Sealing;
 use crate::segment::{BLOCKS, Contents, Segment};
-use crate::store::Table;
+use crate::table::Table;
 use crate::walk::Pair;
 
 pub const KINDS: [ElementKind; 2] = [ElementKind::Vertex, ElementKind::Edge];

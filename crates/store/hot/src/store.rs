@@ -1,30 +1,27 @@
 //! Opening the environment, its tables, and whose turn it is to write.
 
 use std::ffi::OsString;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::time::Duration;
 use std::{fs, io};
 
-use heed::types::Bytes;
-use heed::{AnyTls, CommitOrAbort, CompactionOption, Database, Env, EnvFlags, EnvOpenOptions, RoTxn, RwTxn, WithoutTls};
+use heed::{AnyTls, CompactionOption, Env, RoTxn, RwTxn, WithoutTls};
 use mangrove_graph::{GraphError, IdSpace, Result};
 use mangrove_segment::file::Identity;
 use uuid::Uuid;
 
 use crate::catalog::{self, Catalog};
 use crate::check::{self, CheckReport};
+use crate::env;
 use crate::fault::{self, corrupt, lmdb};
 use crate::identity::{FileId, Own, Process};
 use crate::keeper::Keeper;
 use crate::read::HotSnapshot;
 use crate::segment::{self, Named, PartStats, Segment, Segments};
+use crate::table::{Tables, Writing};
 use crate::turn::{MyTurn, Patience, Turn, Writer};
 use crate::write::HotTransaction;
-
-pub type Table = Database<'static, Bytes, Bytes>;
 
 /// What a commit promises.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -50,17 +47,23 @@ pub struct HotOptions {
     pub id_space: IdSpace,
     /// Once the tables take more bytes than this, they are sealed in the background; never if it is 0.
     pub seal_bytes: u64,
+    /// The file of the tables is verified while it is opened if it has no more bytes than this.
+    pub verify_bytes: u64,
 }
 
 impl Default for HotOptions {
     fn default() -> Self {
         let (durability, id_space) = (Durability::default(), IdSpace::default());
-        Self { read_only: false, durability, must_exist: false, id_space, seal_bytes: SEAL_BYTES }
+        let (seal_bytes, verify_bytes) = (SEAL_BYTES, VERIFY_BYTES);
+        Self { read_only: false, durability, must_exist: false, id_space, seal_bytes, verify_bytes }
     }
 }
 
 /// What the tables may take before they are sealed, unless told otherwise.
 pub const SEAL_BYTES: u64 = 64 << 20;
+
+/// How large a file may be and still be verified whenever it is opened, unless told otherwise.
+pub const VERIFY_BYTES: u64 = 256 << 20;
 
 /// An open store. Handles of one directory share it within a process; it closes with the last of its handles, snapshots and
 /// transactions.
@@ -163,49 +166,15 @@ pub(crate) struct Shared {
     pub keeper: Keeper,
 }
 
-/// The tables, by the names they have in LMDB.
-#[derive(Clone, Copy)]
-pub(crate) struct Tables {
-    pub meta: Table,
-    pub schema: Table,
-    pub ids: Table,
-    pub edge_ids: Table,
-    pub out: Table,
-    pub incoming: Table,
-    pub columns: Table,
-    pub index: Table,
-}
-
-const DATA: &str = "data.mdb";
+pub const DATA: &str = "data.mdb";
 /// What a store consists of: LMDB's two files, and what is there while it is seen whether the disk is full.
 const FILES: [&str; 3] = [DATA, "lock.mdb", fault::PROBE];
-const NAMES: [&str; 8] = ["meta", "schema", "ids", "edge_ids", "out", "in", "columns", "index"];
-/// Address space reserved for the map. Only the part that holds data takes memory or disk, so it never has to be moved.
-const MAP_BYTES: usize = 1 << 40;
-const READERS_MAX: u32 = 1024;
-/// How long to wait for another thread to finish closing a store.
-const CLOSING_MAX: Duration = Duration::from_secs(10);
 
 /// How often a copy is begun anew because segments were replaced by another process.
 const COPY_TRIES: u32 = 20;
-/// How often, and how long apart, a reader looks whether a writer has filled the file up.
-const FILLING_TRIES: u32 = 20;
-const FILLING_WAIT: Duration = Duration::from_millis(10);
 
 /// The stores this process has open.
 static OPEN: Mutex<Vec<(PathBuf, Weak<Shared>)>> = Mutex::new(Vec::new());
-
-impl Tables {
-    fn new(tables: [Table; NAMES.len()]) -> Self {
-        let [meta, schema, ids, edge_ids, out, incoming, columns, index] = tables;
-        Self { meta, schema, ids, edge_ids, out, incoming, columns, index }
-    }
-
-    pub fn named(&self) -> [(&'static str, Table); NAMES.len()] {
-        let tables = [self.meta, self.schema, self.ids, self.edge_ids, self.out, self.incoming, self.columns, self.index];
-        std::array::from_fn(|at| (NAMES[at], tables[at]))
-    }
-}
 
 impl Hot {
     /// Opens the store in the directory `dir`, which is made, and filled, if there is none and neither `read_only` nor
@@ -230,7 +199,7 @@ impl Hot {
         let mut open = locked(&OPEN);
         open.retain(|(_, shared)| shared.strong_count() > 0);
         if options.must_exist || options.read_only {
-            expect_data(dir)?;
+            env::expect_data(dir)?;
         } else {
             fs::create_dir_all(dir).map_err(GraphError::storage)?;
         }
@@ -262,9 +231,8 @@ impl Hot {
             Ok(found) if found.len() == 0 => return Ok(true),
             Ok(_) => {}
         }
-        let env = open_env(dir, &HotOptions::default())?;
-        fill_up(&env)?;
-        match open_tables(&env)? {
+        let env = env::open(dir, &HotOptions::default())?;
+        match env::open_tables(&env)? {
             None => Ok(env.unnamed_database_stat().entries == 0),
             Some(tables) => {
                 let txn = env.read_txn().map_err(lmdb)?;
@@ -384,8 +352,12 @@ impl Hot {
         Ok(segments.named() == self.snapshot()?.segments().named())
     }
 
-    /// Verifies every invariant across the tables. O(size of the store).
+    /// Verifies every page of the tables' file, and then every invariant across the tables. O(size of the store).
+    ///
+    /// # Errors
+    /// [`GraphError::Corrupt`] if pages are damaged: then no invariant can be looked at.
     pub fn check(&self) -> Result<CheckReport> {
+        env::verify(&self.shared.env, u64::MAX)?;
         check::check(&self.snapshot()?)
     }
 
@@ -393,7 +365,7 @@ impl Hot {
     pub fn stats(&self) -> Result<StoreStats> {
         self.shared.process.must_be_this()?;
         let txn = self.shared.env.read_txn().map_err(lmdb)?;
-        let mut tables = Vec::with_capacity(NAMES.len());
+        let mut tables = Vec::new();
         for (name, table) in self.shared.tables.named() {
             let stat = table.stat(&txn).map_err(lmdb)?;
             let pages = (stat.branch_pages + stat.leaf_pages + stat.overflow_pages) as u64;
@@ -427,41 +399,24 @@ impl Shared {
     }
 
     fn open_tables(dir: &Path, options: &HotOptions, scratch: bool) -> Result<Arc<Self>> {
-        let env = open_env(dir, options)?;
-        if options.read_only {
-            wait_until_filled(&env)?;
-            return Self::with_env(env, options, scratch);
-        }
-        env.clear_stale_readers().map_err(lmdb)?;
-        let length = env.real_disk_size().map_err(lmdb)?;
-        if missing_bytes(&env)? == 0 {
-            return Self::with_env(env, options, scratch);
-        }
-        fill_up(&env)?;
-        Self::with_env(env, options, scratch).and_then(Self::verified).or_else(|_| {
-            // As it was, so that it is refused the next time too.
-            let file = fs::File::options().write(true).open(dir.join(DATA)).map_err(GraphError::storage)?;
-            file.set_len(length).map_err(GraphError::storage)?;
-            Err(corrupt("its file was cut short"))
-        })
-    }
-
-    fn with_env(env: Env<WithoutTls>, options: &HotOptions, scratch: bool) -> Result<Arc<Self>> {
-        let tables = match open_tables(&env)? {
+        let env = env::open(dir, options)?;
+        let tables = match env::open_tables(&env)? {
             Some(tables) => tables,
             None if options.read_only || options.must_exist => return Err(corrupt("its tables are missing")),
-            None => create_tables(&env, options.id_space)?,
+            None => env::create_tables(&env, options.id_space)?,
         };
         let txn = env.read_txn().map_err(lmdb)?;
         catalog::check_format(&tables, &txn)?;
+        drop(txn);
+        if !options.read_only {
+            env::upgrade(&env, &tables)?;
+            env::sweep(&env, &tables)?;
+        }
+        let txn = env.read_txn().map_err(lmdb)?;
         let catalog = Mutex::new(Catalog::load(&tables, &txn)?);
         let id = catalog::database(&tables, &txn)?;
         let newest = catalog::segments(&tables, &txn)?.into_iter().map(|named| named.number).max();
         drop(txn);
-        let id = if options.read_only || !id.is_nil() { id } else { identify(&env, &tables)? };
-        if !options.read_only {
-            sweep(&env, &tables)?;
-        }
         let file = FileId::at(&env.path().join(DATA)).map_err(GraphError::storage)?;
         let HotOptions { read_only, durability, seal_bytes, .. } = *options;
         Ok(Arc::new(Self {
@@ -530,11 +485,6 @@ impl Shared {
 
     pub fn turn_to_seal(self: &Arc<Self>, writer: Writer, patience: Patience<'_>) -> Result<MyTurn> {
         MyTurn::wait(self, |shared| &shared.sealing, writer, patience)
-    }
-
-    fn verified(self: Arc<Self>) -> Result<Arc<Self>> {
-        let report = check::check(&HotSnapshot::new(&self)?)?;
-        if report.is_clean() { Ok(self) } else { Err(corrupt("its tables do not agree")) }
     }
 
     /// Fails if the file was deleted or replaced: what is written to it then goes with the last handle.
@@ -615,163 +565,6 @@ pub struct TableStats {
     pub depth: u32,
 }
 
-fn open_env(dir: &Path, options: &HotOptions) -> Result<Env<WithoutTls>> {
-    let file_bytes = fs::metadata(dir.join(DATA)).map(|m| m.len() as usize).unwrap_or(0);
-    let mut flags = EnvFlags::empty();
-    if options.read_only {
-        flags |= EnvFlags::READ_ONLY;
-    }
-    if options.durability == Durability::Relaxed {
-        flags |= EnvFlags::NO_SYNC;
-    }
-    let mut map_bytes = MAP_BYTES;
-    loop {
-        match open_mapped(dir, flags, map_bytes) {
-            Err(heed::Error::Io(error)) if error.kind() == io::ErrorKind::OutOfMemory => {
-                map_bytes /= 2;
-                if map_bytes < (2 * file_bytes).max(1 << 26) {
-                    return Err(GraphError::storage(error));
-                }
-            }
-            // The lock file cannot be written, so LMDB cannot tell a writer which pages are read. Nobody but a user with more
-            // rights can be that writer.
-            Err(heed::Error::Io(error))
-                if error.kind() == io::ErrorKind::PermissionDenied
-                    && options.read_only
-                    && !flags.contains(EnvFlags::NO_LOCK) =>
-            {
-                flags |= EnvFlags::NO_LOCK;
-            }
-            // The last handle is gone, but not done with closing.
-            Err(heed::Error::EnvAlreadyOpened)
-                if heed::env_closing_event(dir).is_none_or(|closing| closing.wait_timeout(CLOSING_MAX)) => {}
-            result => {
-                let env = result.map_err(lmdb)?;
-                if !options.read_only {
-                    recover(&env)?;
-                }
-                return Ok(env);
-            }
-        }
-    }
-}
-
-fn open_mapped(dir: &Path, flags: EnvFlags, map_bytes: usize) -> heed::Result<Env<WithoutTls>> {
-    let mut open = EnvOpenOptions::new().read_txn_without_tls();
-    open.map_size(map_bytes).max_readers(READERS_MAX).max_dbs(NAMES.len() as u32);
-    // SAFETY: the flags hand safety over to two promises. NO_LOCK is set only for read-only environments in places this
-    // process cannot write. The file is changed by nothing but LMDB: it is the database's own, which is said where its
-    // format is described.
-    unsafe { open.flags(flags).open(dir) }
-}
-
-/// Fails if there is no store to open: LMDB would make one, and so hide that the data is gone.
-fn expect_data(dir: &Path) -> Result<()> {
-    let path = dir.join(DATA);
-    match fs::metadata(&path) {
-        Ok(found) if found.len() > 0 => Ok(()),
-        Ok(_) => Err(corrupt(&format!("{} is empty", path.display()))),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Err(corrupt(&format!("{} is missing", path.display()))),
-        Err(error) => Err(GraphError::storage(error)),
-    }
-}
-
-/// How many bytes the file is short of the pages LMDB counts. Pages beyond its end would end the process with a signal when
-/// they are read. A file that was cut short is short, but so is a sound one for a moment: pages taken and given back within
-/// one transaction are counted, and never written.
-fn missing_bytes(env: &Env<WithoutTls>) -> Result<u64> {
-    let pages = env.info().last_page_number as u64 + 1;
-    let wanted = pages * u64::from(env.unnamed_database_stat().page_size);
-    Ok(wanted.saturating_sub(env.real_disk_size().map_err(lmdb)?))
-}
-
-/// Makes the file as long as LMDB counts, by zeros at its end: whatever another process writes there meanwhile stays.
-fn fill_up(env: &Env<WithoutTls>) -> Result<()> {
-    let missing = missing_bytes(env)?;
-    if missing > 0 {
-        let mut file = fs::File::options().append(true).open(env.path().join(DATA)).map_err(GraphError::storage)?;
-        io::copy(&mut io::repeat(0).take(missing), &mut file).map_err(|error| lmdb(error.into()))?;
-    }
-    Ok(())
-}
-
-/// Waits for a writer that has just committed to fill the file up.
-fn wait_until_filled(env: &Env<WithoutTls>) -> Result<()> {
-    for _ in 0..FILLING_TRIES {
-        if missing_bytes(env)? == 0 {
-            return Ok(());
-        }
-        std::thread::sleep(FILLING_WAIT);
-    }
-    Err(corrupt("its file is too short, as after a crash or after being cut: open it for writing once to have it verified"))
-}
-
-/// Lets LMDB recover from a writer that was killed. Such a writer may have written a meta page, and not yet noted its commit
-/// in `lock.mdb`, from where read transactions take the last commit. While any other process has the store open, only the
-/// begin of the next write transaction repairs that.
-fn recover(env: &Env<WithoutTls>) -> Result<()> {
-    env.write_txn().map(drop).map_err(lmdb)
-}
-
-/// Gives an id to a database that was made before databases had one.
-fn identify(env: &Env<WithoutTls>, tables: &Tables) -> Result<Uuid> {
-    let mut txn = env.write_txn().map_err(lmdb)?;
-    let id = Uuid::new_v4();
-    catalog::put_database(tables, &mut txn, id)?;
-    txn.commit().map_err(lmdb)?;
-    Ok(id)
-}
-
-/// Removes the files of segments that a crash left over: those the last commit does not name. docs/format/hot.md says why this
-/// is safe, and why nothing less is.
-fn sweep(env: &Env<WithoutTls>, tables: &Tables) -> Result<()> {
-    let txn = env.write_txn().map_err(lmdb)?;
-    let named = catalog::segments(tables, &txn)?;
-    let left_over = segment::others(env.path(), &named).map_err(GraphError::storage)?;
-    if left_over.is_empty() {
-        return Ok(());
-    }
-    if env.info().last_txn_id + 1 != txn.id() {
-        return Err(corrupt("LMDB follows another commit than the last one in its file"));
-    }
-    // A writer that was killed may not have waited for the disk. The commit must be there before what it replaced goes.
-    env.force_sync().map_err(lmdb)?;
-    segment::remove_all(&left_over).map_err(GraphError::storage)
-}
-
-fn open_tables(env: &Env<WithoutTls>) -> Result<Option<Tables>> {
-    let txn = env.read_txn().map_err(lmdb)?;
-    let opened = env.open_databases_and_commit(txn, |open, txn| -> heed::Result<_> {
-        let mut tables = Vec::with_capacity(NAMES.len());
-        for name in NAMES {
-            match open.open_database::<Bytes, Bytes>(txn, Some(name))? {
-                Some(table) => tables.push(table),
-                None => return Ok(CommitOrAbort::Abort(())),
-            }
-        }
-        let tables: [_; NAMES.len()] = tables.try_into().map_err(|_| heed::MdbError::NotFound)?;
-        Ok(CommitOrAbort::Commit(tables))
-    });
-    Ok(opened.map_err(lmdb)?.commit().map(Tables::new))
-}
-
-fn create_tables(env: &Env<WithoutTls>, id_space: IdSpace) -> Result<Tables> {
-    let txn = env.write_txn().map_err(lmdb)?;
-    let created = env.create_databases_and_commit(txn, |create, txn| -> heed::Result<_> {
-        let mut tables = Vec::with_capacity(NAMES.len());
-        for name in NAMES {
-            tables.push(create.create_database::<Bytes, Bytes>(txn, Some(name))?);
-        }
-        let tables: [_; NAMES.len()] = tables.try_into().map_err(|_| heed::MdbError::NotFound)?;
-        for (key, value) in catalog::first_meta(id_space) {
-            tables[0].put(txn, key, &value)?;
-        }
-        Ok(CommitOrAbort::<_, ()>::Commit(tables))
-    });
-    let tables = created.map_err(lmdb)?.commit().ok_or_else(|| corrupt("its tables could not be made"))?;
-    Ok(Tables::new(tables))
-}
-
 /// Removes the files of all segments in a directory that is no store: a copy that failed, or one nothing was written to.
 fn remove_segments(dir: &Path) -> io::Result<()> {
     segment::remove_all(&segment::others(dir, &[])?)
@@ -792,7 +585,7 @@ const COMMITS_A_LOOK: usize = 64;
 
 pub(crate) struct OwnedTxn {
     // Fields drop in this order: the transaction ends before the turn does, and before the environment can close.
-    txn: Own<RwTxn<'static>>,
+    txn: Own<Writing<'static>>,
     _turn: MyTurn,
     shared: Arc<Shared>,
     /// LMDB binds a write transaction to its thread.
@@ -812,6 +605,7 @@ impl OwnedTxn {
         // SAFETY: the transaction borrows the environment inside `shared`, whose address is that of the Arc's heap
         // allocation and does not change. The Arc is kept beside it and, by the order of the fields, dropped after it.
         let txn = unsafe { std::mem::transmute::<RwTxn<'_>, RwTxn<'static>>(txn) };
+        let txn = if shared.scratch { Writing::without_sums(txn) } else { Writing::new(txn, &shared.tables)? };
         Ok(Self { txn: Own::new(txn), _turn: turn, shared: shared.clone(), _thread: std::marker::PhantomData })
     }
 
@@ -819,7 +613,7 @@ impl OwnedTxn {
         &self.txn
     }
 
-    pub fn txn_mut(&mut self) -> &mut RwTxn<'static> {
+    pub fn txn_mut(&mut self) -> &mut Writing<'static> {
         &mut self.txn
     }
 
@@ -829,9 +623,6 @@ impl OwnedTxn {
 
     pub fn commit(self) -> Result<()> {
         let Self { txn, shared, _turn, .. } = self;
-        txn.take()?.commit().map_err(|error| fault::of_write(lmdb(error), shared.env.path()))?;
-        // What was committed is there; if the disk is too full for this, opening the store will see to it.
-        let _ = fill_up(&shared.env);
-        Ok(())
+        txn.take()?.commit(&shared.tables).map_err(|error| fault::of_write(lmdb(error), shared.env.path()))
     }
 }

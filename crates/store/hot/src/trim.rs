@@ -12,7 +12,7 @@ use crate::fault::lmdb;
 use crate::index;
 use crate::key::{AdjacencyKey, Column, place};
 use crate::read::{HotSnapshot, word};
-use crate::store::{Table, Tables};
+use crate::table::{Table, Tables};
 use crate::write::HotTransaction;
 
 /// Rows looked at in the first transaction, and at most: twice as many each time, so that the first ends soon.
@@ -76,15 +76,15 @@ impl<'s> Trim<'s> {
         }
         self.last = last.unwrap_or_default().to_vec();
         for (key, fate) in fates {
-            table.delete(t.txn_mut(), &key).map_err(lmdb)?;
+            table.delete(t.txn_mut(), &key)?;
             match fate {
                 Fate::Stays => {}
                 Fate::Goes(others) => {
                     for key in others {
-                        table.delete(t.txn_mut(), &key).map_err(lmdb)?;
+                        table.delete(t.txn_mut(), &key)?;
                     }
                 }
-                Fate::Becomes(key, value) => table.put(t.txn_mut(), &key, &value).map_err(lmdb)?,
+                Fate::Becomes(key, value) => table.put(t.txn_mut(), &key, &value)?,
             }
         }
         if rows < self.rows {

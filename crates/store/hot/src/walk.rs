@@ -8,7 +8,7 @@ use mangrove_graph::Result;
 
 use crate::fault::lmdb;
 use crate::key::KeyBytes;
-use crate::store::Table;
+use crate::table::Table;
 
 /// A key and its value.
 pub type Pair<'t> = (&'t [u8], &'t [u8]);

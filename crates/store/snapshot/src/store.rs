@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use mangrove_graph::{GraphError, GraphView, IdSpace, Result};
-use mangrove_hot::{CheckReport, Durability, Hot, HotOptions, Patience, SEAL_BYTES, StoreStats, Writer};
+use mangrove_hot::{CheckReport, Durability, Hot, HotOptions, Patience, SEAL_BYTES, StoreStats, VERIFY_BYTES, Writer};
 
 use crate::directory::{self, Found, HOT};
 use crate::error::OpenError;
@@ -24,11 +24,14 @@ pub struct OpenOptions {
     pub id_space: Option<IdSpace>,
     /// Once the tables take more bytes than this, what is in them is sealed in the background; never if it is 0.
     pub seal_bytes: u64,
+    /// The file of the tables is verified while it is opened if it has no more bytes than this.
+    pub verify_bytes: u64,
 }
 
 impl Default for OpenOptions {
     fn default() -> Self {
-        Self { read_only: false, create: true, durability: Durability::Full, id_space: None, seal_bytes: SEAL_BYTES }
+        let (seal_bytes, verify_bytes) = (SEAL_BYTES, VERIFY_BYTES);
+        Self { read_only: false, create: true, durability: Durability::Full, id_space: None, seal_bytes, verify_bytes }
     }
 }
 
@@ -69,8 +72,9 @@ impl Store {
         if let Some(wanted) = options.id_space.filter(|wanted| *wanted != id_space) {
             return Err(OpenError::IdSpace { path: path.into(), found: id_space, wanted });
         }
-        let OpenOptions { read_only, durability, seal_bytes, .. } = *options;
-        let hot = open_hot(path, HotOptions { read_only, durability, must_exist: true, id_space, seal_bytes })?;
+        let OpenOptions { read_only, durability, seal_bytes, verify_bytes, .. } = *options;
+        let options = HotOptions { read_only, durability, must_exist: true, id_space, seal_bytes, verify_bytes };
+        let hot = open_hot(path, options)?;
         Ok(Self { path: path.into(), hot, _lock: lock })
     }
 

@@ -29,7 +29,8 @@ use crate::fault::lmdb;
 use crate::identity::Own;
 use crate::key::Column;
 use crate::segment::Segments;
-use crate::store::{Shared, Table, Tables, locked};
+use crate::store::{Shared, locked};
+use crate::table::{Table, Tables};
 use crate::walk::Walk;
 
 /// The graph as it was when the snapshot was taken. It holds old pages in the file as long as it lives, so keep it short.

@@ -11,7 +11,8 @@ use crate::block::{Block, SLOTS};
 use crate::fault::{corrupt, lmdb};
 use crate::key::{AdjacencyKey, Column, block_slot, place, vertex_at};
 use crate::segment::{BLOCKS, Segment};
-use crate::store::{Table, locked};
+use crate::store::locked;
+use crate::table::Table;
 
 /// Where the tables say nothing of what is sealed, as far as a snapshot has asked.
 #[derive(Default)]

@@ -2,7 +2,6 @@
 
 use std::ops::Range;
 
-use heed::PutFlags;
 use mangrove_graph::{Cell, EdgeId, EdgeRef, ElementKind, LabelId, Result, Value};
 
 use super::HotTransaction;
@@ -10,7 +9,7 @@ use crate::block::{SLOTS, far_key, slots};
 use crate::encode::{self, Kept, Rows};
 use crate::fault::lmdb;
 use crate::key::{Column, block_slot};
-use crate::store::Table;
+use crate::table::Table;
 
 /// Cells to be changed at a slot of a block.
 pub type Change = (usize, Cell);
@@ -63,7 +62,7 @@ impl HotTransaction {
         let table = self.owned.shared().tables.columns;
         for slot in slots(old_far & !kept.slots) {
             if !far.iter().any(|(at, _)| *at == slot) {
-                table.delete(self.owned.txn_mut(), &far_key(&column.key(block), slot)).map_err(lmdb)?;
+                table.delete(self.owned.txn_mut(), &far_key(&column.key(block), slot))?;
             }
         }
         if bytes.len() > empty {
@@ -72,7 +71,7 @@ impl HotTransaction {
             bytes.extend_from_slice(&encode::EMPTY);
             self.put_block(column, block, &bytes, &[])
         } else if was_there {
-            table.delete(self.owned.txn_mut(), &column.key(block)).map(|_| ()).map_err(lmdb)
+            table.delete(self.owned.txn_mut(), &column.key(block)).map(|_| ())
         } else {
             Ok(())
         }
@@ -131,7 +130,7 @@ impl HotTransaction {
             encode::ends(&mut bytes, &ends);
             if bytes.is_empty() {
                 let table = self.owned.shared().tables.columns;
-                table.delete(self.owned.txn_mut(), &Column::ends(label).key(block)).map_err(lmdb)?;
+                table.delete(self.owned.txn_mut(), &Column::ends(label).key(block))?;
             } else {
                 self.put_block(Column::ends(label), block, &bytes, &[])?;
             }
@@ -151,9 +150,9 @@ impl HotTransaction {
 
     fn put_block(&mut self, column: Column, block: u64, bytes: &[u8], far: &[(usize, Vec<u8>)]) -> Result<()> {
         let (table, key) = (self.owned.shared().tables.columns, column.key(block));
-        table.put(self.owned.txn_mut(), &key, bytes).map_err(lmdb)?;
+        table.put(self.owned.txn_mut(), &key, bytes)?;
         for (slot, cell) in far {
-            table.put(self.owned.txn_mut(), &far_key(&key, *slot), cell).map_err(lmdb)?;
+            table.put(self.owned.txn_mut(), &far_key(&key, *slot), cell)?;
         }
         Ok(())
     }
@@ -164,10 +163,10 @@ impl HotTransaction {
         for (key, value) in entries {
             let txn = self.owned.txn_mut();
             if last.as_deref().is_none_or(|last| last < key) {
-                table.put_with_flags(txn, PutFlags::APPEND, key, value).map_err(lmdb)?;
+                table.append(txn, key, value)?;
                 last = None; // from here on every key is beyond the last
             } else {
-                table.put(txn, key, value).map_err(lmdb)?;
+                table.put(txn, key, value)?;
             }
         }
         Ok(())

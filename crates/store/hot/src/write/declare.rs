@@ -76,7 +76,7 @@ impl HotTransaction {
                 }
             }
             for key in gone {
-                table.delete(self.owned.txn_mut(), &key).map_err(lmdb)?;
+                table.delete(self.owned.txn_mut(), &key)?;
             }
         }
         Ok(())
@@ -131,7 +131,7 @@ impl HotTransaction {
             let end = after_prefix(&prefix);
             let end = end.as_deref().map_or(std::ops::Bound::Unbounded, std::ops::Bound::Excluded);
             let range = (std::ops::Bound::Included(&prefix[..]), end);
-            table.delete_range(t.owned.txn_mut(), &range).map_err(lmdb)
+            table.delete_range(t.owned.txn_mut(), &range)
         })?;
         Arc::make_mut(&mut self.schema).indexes.retain(|index| (index.label, index.key) != (label, key));
         Ok(true)

@@ -11,10 +11,9 @@ use super::sort;
 use super::vertices::NameBatch;
 use crate::adjacency::Entry;
 use crate::encode::ArrayRows;
-use crate::fault::lmdb;
 use crate::key::{Column, block_slot, edge_at, flip, no_such, place};
 use crate::names;
-use crate::store::Table;
+use crate::table::Table;
 
 /// New edges of one label, which get consecutive ids.
 struct Batch<'a> {
@@ -234,7 +233,7 @@ impl HotTransaction {
         self.unlink_all(tables.incoming, label, in_tables, |edge| edge.target)?;
         for gone in gone {
             if let Some(id) = self.reader().edge_external_id(gone.edge.id)? {
-                tables.edge_ids.delete(self.owned.txn_mut(), &names::key(None, &id)).map_err(lmdb)?;
+                tables.edge_ids.delete(self.owned.txn_mut(), &names::key(None, &id))?;
             }
         }
         let keys: Vec<KeyId> = self.schema.edge_labels[usize::from(label.0)].properties.iter().map(|p| p.key).collect();

@@ -1,13 +1,12 @@
 //! Changing adjacency: edges enter and leave the blocks of `out` and `in` in sorted batches.
 
-use heed::PutFlags;
 use mangrove_graph::{GraphError, LabelId, Result, VertexId};
 
 use super::HotTransaction;
 use crate::adjacency::{self, AdjacencyBlock, EDGES_MAX, Entry};
 use crate::fault::lmdb;
 use crate::key::{AdjacencyKey, KeyBytes, label_prefix};
-use crate::store::Table;
+use crate::table::Table;
 use crate::walk::Pair;
 
 /// Changes one table by groups of edges, each of one vertex and label, in the order of their keys.
@@ -31,12 +30,12 @@ impl Linker {
     pub fn link(&mut self, t: &mut HotTransaction, vertex: VertexId, new: &[Entry]) -> Result<()> {
         let prefix = label_prefix(vertex, self.label);
         if self.last.is_none_or(|last| last[..] < prefix[..]) {
-            return self.put_all(t, vertex, new, EDGES_MAX, PutFlags::APPEND);
+            return self.put_all(t, vertex, new, EDGES_MAX, true);
         }
         let mut rest = new;
         while let Some(first) = rest.first() {
             let Some((key, next)) = self.place_for(t, vertex, first)? else {
-                return self.put_all(t, vertex, rest, EDGES_MAX, PutFlags::empty());
+                return self.put_all(t, vertex, rest, EDGES_MAX, false);
             };
             let n = next.map_or(rest.len(), |next| rest.partition_point(|e| e.order() < (next.time, next.edge)));
             let (here, later) = rest.split_at(n);
@@ -89,30 +88,31 @@ impl Linker {
             merged.sort_by_key(Entry::order);
         }
         if merged[0].order() != (key.time, key.edge) {
-            self.table.delete(t.owned.txn_mut(), &key.bytes()).map_err(lmdb)?;
+            self.table.delete(t.owned.txn_mut(), &key.bytes())?;
         }
         // Edges that come in order leave full blocks behind, others room for more of them.
         let blocks = merged.len().div_ceil(EDGES_MAX);
         let size = if in_order { EDGES_MAX } else { merged.len().div_ceil(blocks) };
-        self.put_all(t, key.vertex, &merged, size, PutFlags::empty())?;
+        self.put_all(t, key.vertex, &merged, size, false)?;
         self.merged = merged;
         Ok(())
     }
 
-    /// Writes blocks of `size` entries.
+    /// Writes blocks of `size` entries, which may come behind all in the table.
     fn put_all(
         &mut self,
         t: &mut HotTransaction,
         vertex: VertexId,
         entries: &[Entry],
         size: usize,
-        flags: PutFlags,
+        is_behind_all: bool,
     ) -> Result<()> {
         for block in entries.chunks(size) {
             self.bytes.clear();
             adjacency::encode(&mut self.bytes, block);
             let key = block[0].key(vertex, self.label).bytes();
-            self.table.put_with_flags(t.owned.txn_mut(), flags, &key, &self.bytes).map_err(lmdb)?;
+            let (txn, table) = (t.owned.txn_mut(), self.table);
+            if is_behind_all { table.append(txn, &key, &self.bytes)? } else { table.put(txn, &key, &self.bytes)? }
         }
         Ok(())
     }
@@ -137,9 +137,9 @@ impl Linker {
                 return Err(missing());
             }
             if kept.first().is_none_or(|first| first.key(vertex, self.label).bytes()[..] != key[..]) {
-                self.table.delete(t.owned.txn_mut(), &key).map_err(lmdb)?;
+                self.table.delete(t.owned.txn_mut(), &key)?;
             }
-            self.put_all(t, vertex, &kept, EDGES_MAX, PutFlags::empty())?;
+            self.put_all(t, vertex, &kept, EDGES_MAX, false)?;
             self.merged = kept;
             rest = later;
         }

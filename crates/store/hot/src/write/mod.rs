@@ -29,6 +29,7 @@ use crate::key::{Column, no_such};
 use crate::read::{Reader, read_through_reader};
 use crate::segment::Segments;
 use crate::store::{OwnedTxn, Shared, locked};
+use crate::table::Writing;
 use crate::turn::{Patience, Writer};
 
 const NAMES_MAX: usize = 1 << 16;
@@ -78,9 +79,6 @@ impl HotTransaction {
         let tables = &shared.tables;
         for ((kind, label), counter) in &self.counters {
             catalog::put_counter(tables, self.owned.txn_mut(), *kind, *label, *counter)?;
-        }
-        if !self.reader().segments.is_empty() {
-            catalog::put_format(tables, self.owned.txn_mut())?;
         }
         let mut changed = None;
         if self.schema != self.first_schema || self.times != self.first_times {
@@ -148,7 +146,7 @@ impl HotTransaction {
     }
 
     #[cfg(test)]
-    pub(crate) fn table(&self, name: &str) -> crate::store::Table {
+    pub(crate) fn table(&self, name: &str) -> crate::table::Table {
         let named = self.owned.shared().tables.named();
         named.into_iter().find(|(of, _)| *of == name).expect("a table").1
     }
@@ -157,7 +155,7 @@ impl HotTransaction {
         self.owned.txn()
     }
 
-    pub(crate) fn txn_mut(&mut self) -> &mut heed::RwTxn<'static> {
+    pub(crate) fn txn_mut(&mut self) -> &mut Writing<'static> {
         self.owned.txn_mut()
     }
 

@@ -143,10 +143,10 @@ impl HotTransaction {
         let table = self.owned.shared().tables.index;
         let (before, after) = (index::entries(vertex, key, old), index::entries(vertex, key, new));
         for gone in before.iter().filter(|entry| after.binary_search(entry).is_err()) {
-            table.delete(self.owned.txn_mut(), gone).map_err(crate::fault::lmdb)?;
+            table.delete(self.owned.txn_mut(), gone)?;
         }
         for come in after.iter().filter(|entry| before.binary_search(entry).is_err()) {
-            table.put(self.owned.txn_mut(), come, &[]).map_err(crate::fault::lmdb)?;
+            table.put(self.owned.txn_mut(), come, &[])?;
         }
         Ok(())
     }

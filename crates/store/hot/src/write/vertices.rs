@@ -129,7 +129,7 @@ impl HotTransaction {
         let (ids, space) = (self.owned.shared().tables.ids, self.id_space(label));
         for vertex in vertices {
             let id = self.reader().external_id(*vertex)?;
-            ids.delete(self.owned.txn_mut(), &names::key(space, &id)).map_err(lmdb)?;
+            ids.delete(self.owned.txn_mut(), &names::key(space, &id))?;
         }
         let keys: Vec<KeyId> = self.schema.vertex_labels[usize::from(label.0)].properties.iter().map(|p| p.key).collect();
         let places: Vec<u64> = vertices.iter().map(|vertex| place(vertex.0)).collect();
@@ -217,7 +217,7 @@ impl<'a> NameBatch<'a> {
         Self { is_of_edges: true, ..Self::new(ids, None) }
     }
 
-    fn table(&self, t: &HotTransaction) -> crate::store::Table {
+    fn table(&self, t: &HotTransaction) -> crate::table::Table {
         let tables = &t.owned.shared().tables;
         if self.is_of_edges { tables.edge_ids } else { tables.ids }
     }
@@ -260,10 +260,10 @@ impl<'a> NameBatch<'a> {
             let value = id(*at as usize).to_le_bytes();
             let txn = t.owned.txn_mut();
             if last.as_ref().is_none_or(|last| *last < key) {
-                table.put_with_flags(txn, heed::PutFlags::APPEND, &key, &value).map_err(lmdb)?;
+                table.append(txn, &key, &value)?;
                 last.get_or_insert_default().clone_from(&key);
             } else {
-                table.put(txn, &key, &value).map_err(lmdb)?;
+                table.put(txn, &key, &value)?;
             }
         }
         Ok(())

@@ -1,0 +1,183 @@
+//! Opening LMDB's environment: its file is verified, and what a killed writer left is put in order.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+use std::{fs, io};
+
+use heed::types::Bytes;
+use heed::{CommitOrAbort, Env, EnvFlags, EnvOpenOptions, WithoutTls};
+use mangrove_graph::{GraphError, IdSpace, Result};
+
+use crate::catalog;
+use crate::fault::{corrupt, lmdb};
+use crate::pages::{MAP_BYTES_MAX, Pages};
+use crate::segment::{self, Named, Segment, Segments};
+use crate::store::{DATA, Durability, HotOptions};
+use crate::table::{self, NAMES, Tables, Writing};
+
+/// Address space reserved for the map. Only the part that holds data takes memory or disk, so it never has to be moved.
+const MAP_BYTES: usize = MAP_BYTES_MAX as usize;
+const READERS_MAX: u32 = 1024;
+/// How long to wait for another thread to finish closing a store.
+const CLOSING_MAX: Duration = Duration::from_secs(10);
+/// How often a file is verified anew, because a writer has written over the meta page of the transaction it was verified in.
+const VERIFY_TRIES: u32 = 20;
+
+/// Opens the environment in a directory, and verifies its file: the meta pages before LMDB reads them, and all other pages before LMDB
+/// follows them, if they take no more than [`HotOptions::verify_bytes`] or the file is shorter than they are.
+///
+/// # Errors
+/// [`GraphError::Corrupt`] with what is damaged; [`GraphError::Storage`] if it cannot be opened.
+pub fn open(dir: &Path, options: &HotOptions) -> Result<Env<WithoutTls>> {
+    let data = dir.join(DATA);
+    if fs::metadata(&data).is_ok_and(|found| found.len() > 0) {
+        Pages::open(&data)?;
+    }
+    let env = open_env(dir, options)?;
+    if !options.read_only {
+        recover(&env)?;
+        env.clear_stale_readers().map_err(lmdb)?;
+    }
+    verify(&env, options.verify_bytes)?;
+    Ok(env)
+}
+
+/// Verifies the last commit, if its pages take no more bytes than these, or more than there are.
+pub fn verify(env: &Env<WithoutTls>, bytes_max: u64) -> Result<()> {
+    for _ in 0..VERIFY_TRIES {
+        // No page of this commit is used again while the transaction lasts.
+        let txn = env.read_txn().map_err(lmdb)?;
+        let pages = Pages::open(&env.path().join(DATA))?;
+        let Some(meta) = pages.meta_of(txn.id() as u64) else { continue };
+        let is_wanted = meta.bytes() <= bytes_max || pages.is_short_of(&meta)?;
+        return if is_wanted { table::verify(&pages, &meta) } else { Ok(()) };
+    }
+    Err(GraphError::Invalid("the database is written to so fast that it could not be verified: try again".into()))
+}
+
+fn open_env(dir: &Path, options: &HotOptions) -> Result<Env<WithoutTls>> {
+    let file_bytes = fs::metadata(dir.join(DATA)).map(|m| m.len() as usize).unwrap_or(0);
+    let mut flags = EnvFlags::empty();
+    if options.read_only {
+        flags |= EnvFlags::READ_ONLY;
+    }
+    if options.durability == Durability::Relaxed {
+        flags |= EnvFlags::NO_SYNC;
+    }
+    let mut map_bytes = MAP_BYTES;
+    loop {
+        match open_mapped(dir, flags, map_bytes) {
+            Err(heed::Error::Io(error)) if error.kind() == io::ErrorKind::OutOfMemory => {
+                map_bytes /= 2;
+                if map_bytes < (2 * file_bytes).max(1 << 26) {
+                    return Err(GraphError::storage(error));
+                }
+            }
+            // The lock file cannot be written, so LMDB cannot tell a writer which pages are read. Nobody but a user with more
+            // rights can be that writer.
+            Err(heed::Error::Io(error))
+                if error.kind() == io::ErrorKind::PermissionDenied
+                    && options.read_only
+                    && !flags.contains(EnvFlags::NO_LOCK) =>
+            {
+                flags |= EnvFlags::NO_LOCK;
+            }
+            // The last handle is gone, but not done with closing.
+            Err(heed::Error::EnvAlreadyOpened)
+                if heed::env_closing_event(dir).is_none_or(|closing| closing.wait_timeout(CLOSING_MAX)) => {}
+            result => return result.map_err(lmdb),
+        }
+    }
+}
+
+fn open_mapped(dir: &Path, flags: EnvFlags, map_bytes: usize) -> heed::Result<Env<WithoutTls>> {
+    let mut open = EnvOpenOptions::new().read_txn_without_tls();
+    open.map_size(map_bytes).max_readers(READERS_MAX).max_dbs(NAMES.len() as u32);
+    // SAFETY: the flags hand safety over to two promises. NO_LOCK is set only for read-only environments in places this
+    // process cannot write. The file is changed by nothing but LMDB: it is the database's own, which is said where its
+    // format is described.
+    unsafe { open.flags(flags).open(dir) }
+}
+
+/// Fails if there is no store to open: LMDB would make one, and so hide that the data is gone.
+pub fn expect_data(dir: &Path) -> Result<()> {
+    let path = dir.join(DATA);
+    match fs::metadata(&path) {
+        Ok(found) if found.len() > 0 => Ok(()),
+        Ok(_) => Err(corrupt(&format!("{} is empty", path.display()))),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Err(corrupt(&format!("{} is missing", path.display()))),
+        Err(error) => Err(GraphError::storage(error)),
+    }
+}
+
+/// Lets LMDB recover from a writer that was killed. Such a writer may have written a meta page, and not yet noted its commit
+/// in `lock.mdb`, from where read transactions take the last commit. While any other process has the store open, only the
+/// begin of the next write transaction repairs that.
+fn recover(env: &Env<WithoutTls>) -> Result<()> {
+    env.write_txn().map(drop).map_err(lmdb)
+}
+
+/// Brings tables that an older version wrote to the format of this one. O(size of the tables), once.
+pub fn upgrade(env: &Env<WithoutTls>, tables: &Tables) -> Result<()> {
+    let txn = env.write_txn().map_err(lmdb)?;
+    if !catalog::is_old(tables, &txn)? {
+        return Ok(());
+    }
+    let open = |named: Named| Segment::found(env.path(), named.number).map(Arc::new);
+    let segments = catalog::segments(tables, &txn)?.into_iter().map(open).collect::<Result<_>>()?;
+    let mut t = Writing::with_first_sums(txn, tables)?;
+    catalog::upgrade(tables, &mut t, &Segments::new(segments))?;
+    t.commit(tables).map_err(lmdb)
+}
+
+/// Removes the files of segments that a crash left over: those the last commit does not name. docs/format/hot.md says why this
+/// is safe, and why nothing less is.
+pub fn sweep(env: &Env<WithoutTls>, tables: &Tables) -> Result<()> {
+    let txn = env.write_txn().map_err(lmdb)?;
+    let named = catalog::segments(tables, &txn)?;
+    let left_over = segment::others(env.path(), &named).map_err(GraphError::storage)?;
+    if left_over.is_empty() {
+        return Ok(());
+    }
+    if env.info().last_txn_id + 1 != txn.id() {
+        return Err(corrupt("LMDB follows another commit than the last one in its file"));
+    }
+    // A writer that was killed may not have waited for the disk. The commit must be there before what it replaced goes.
+    env.force_sync().map_err(lmdb)?;
+    segment::remove_all(&left_over).map_err(GraphError::storage)
+}
+
+pub fn open_tables(env: &Env<WithoutTls>) -> Result<Option<Tables>> {
+    let txn = env.read_txn().map_err(lmdb)?;
+    let opened = env.open_databases_and_commit(txn, |open, txn| -> heed::Result<_> {
+        let mut tables = Vec::with_capacity(NAMES.len());
+        for name in NAMES {
+            match open.open_database::<Bytes, Bytes>(txn, Some(name))? {
+                Some(table) => tables.push(table),
+                None => return Ok(CommitOrAbort::Abort(())),
+            }
+        }
+        let tables: [_; NAMES.len()] = tables.try_into().map_err(|_| heed::MdbError::NotFound)?;
+        Ok(CommitOrAbort::Commit(tables))
+    });
+    Ok(opened.map_err(lmdb)?.commit().map(Tables::new))
+}
+
+pub fn create_tables(env: &Env<WithoutTls>, id_space: IdSpace) -> Result<Tables> {
+    let txn = env.write_txn().map_err(lmdb)?;
+    let created = env.create_databases_and_commit(txn, |create, txn| -> heed::Result<_> {
+        let mut tables = Vec::with_capacity(NAMES.len());
+        for name in NAMES {
+            tables.push(create.create_database::<Bytes, Bytes>(txn, Some(name))?);
+        }
+        let tables: [_; NAMES.len()] = tables.try_into().map_err(|_| heed::MdbError::NotFound)?;
+        let first = catalog::first_meta(id_space);
+        for (key, value) in &first {
+            tables[0].put(txn, key, value)?;
+        }
+        tables[0].put(txn, table::SUMS, &table::first_sums(&first))?;
+        Ok(CommitOrAbort::<_, ()>::Commit(tables))
+    });
+    created.map_err(lmdb)?.commit().map(Tables::new).ok_or_else(|| corrupt("its tables could not be made"))
+}

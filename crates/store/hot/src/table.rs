@@ -1,0 +1,261 @@
+//! The tables, and the sum of what each holds.
+//!
+//! The sum of a table adds up a hash of each of its entries. So it tells whether any entry is missing, changed or one too many, in whatever
+//! order they came. A transaction keeps the sums as it writes, and its commit puts them into `meta`:
+//!
+//! ```text
+//!   "sums" -> of every table, in the order of their names here, a sum 8 | checksum of these 8
+//!   sum    the hashes of its entries, added with wrap-around; that of `meta` is without this entry
+//!   hash   XXH3 of the value, whose seed is XXH3 of the key, whose seed is the number of the table
+//! ```
+
+use std::ops::{Deref, RangeBounds};
+
+use heed::types::Bytes;
+use heed::{AnyTls, Database, PutFlags, RoTxn, RwTxn};
+use mangrove_graph::Result;
+use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
+
+use crate::catalog;
+use crate::fault::{corrupt, lmdb};
+use crate::pages::{Meta, Pages};
+
+/// The tables by the names they have in LMDB.
+pub const NAMES: [&str; 8] = ["meta", "schema", "ids", "edge_ids", "out", "in", "columns", "index"];
+/// The entry of `meta` that has the sums.
+pub const SUMS: &[u8] = b"sums";
+
+/// The tables of a store.
+#[derive(Clone, Copy)]
+pub struct Tables {
+    pub meta: Table,
+    pub schema: Table,
+    pub ids: Table,
+    pub edge_ids: Table,
+    pub out: Table,
+    pub incoming: Table,
+    pub columns: Table,
+    pub index: Table,
+}
+
+impl Tables {
+    pub fn new(tables: [Database<'static, Bytes, Bytes>; NAMES.len()]) -> Self {
+        let mut at = 0..;
+        let [meta, schema, ids, edge_ids, out, incoming, columns, index] =
+            tables.map(|database| Table { database, number: at.next().unwrap_or(0) });
+        Self { meta, schema, ids, edge_ids, out, incoming, columns, index }
+    }
+
+    pub fn named(&self) -> [(&'static str, Table); NAMES.len()] {
+        let tables = [self.meta, self.schema, self.ids, self.edge_ids, self.out, self.incoming, self.columns, self.index];
+        std::array::from_fn(|at| (NAMES[at], tables[at]))
+    }
+}
+
+/// One of the tables. It is read as LMDB's database, and changed in a [`Writing`] only, which keeps its sum.
+#[derive(Clone, Copy)]
+pub struct Table {
+    database: Database<'static, Bytes, Bytes>,
+    number: usize,
+}
+
+impl Deref for Table {
+    type Target = Database<'static, Bytes, Bytes>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.database
+    }
+}
+
+impl Table {
+    /// Puts an entry in the place of that with the same key, if there is one.
+    pub fn put(&self, t: &mut Writing<'_>, key: &[u8], value: &[u8]) -> Result<()> {
+        if t.sums.is_none() {
+            return self.database.put(&mut t.txn, key, value).map_err(lmdb);
+        }
+        match self.database.get_or_put(&mut t.txn, key, value).map_err(lmdb)? {
+            None => t.add(self.number, key, value),
+            Some(old) if old == value => {}
+            Some(old) => {
+                let old = hash(self.number, key, old);
+                self.database.put(&mut t.txn, key, value).map_err(lmdb)?;
+                t.subtract(self.number, old);
+                t.add(self.number, key, value);
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts an entry behind all there are.
+    pub fn append(&self, t: &mut Writing<'_>, key: &[u8], value: &[u8]) -> Result<()> {
+        self.database.put_with_flags(&mut t.txn, PutFlags::APPEND, key, value).map_err(lmdb)?;
+        t.add(self.number, key, value);
+        Ok(())
+    }
+
+    /// Removes an entry. Returns whether there was one.
+    pub fn delete(&self, t: &mut Writing<'_>, key: &[u8]) -> Result<bool> {
+        let old = match t.sums {
+            Some(_) => self.database.get(&t.txn, key).map_err(lmdb)?.map(|old| hash(self.number, key, old)),
+            None => None,
+        };
+        old.into_iter().for_each(|old| t.subtract(self.number, old));
+        self.database.delete(&mut t.txn, key).map_err(lmdb)
+    }
+
+    /// Removes the entries whose keys are in a range. Returns how many there were.
+    pub fn delete_range(&self, t: &mut Writing<'_>, range: &impl RangeBounds<[u8]>) -> Result<usize> {
+        if t.sums.is_some() {
+            let mut gone = 0u64;
+            for entry in self.database.range(&t.txn, range).map_err(lmdb)? {
+                let (key, value) = entry.map_err(lmdb)?;
+                gone = gone.wrapping_add(hash(self.number, key, value));
+            }
+            t.subtract(self.number, gone);
+        }
+        self.database.delete_range(&mut t.txn, range).map_err(lmdb)
+    }
+
+    /// Removes all entries.
+    pub fn clear(&self, t: &mut Writing<'_>) -> Result<()> {
+        t.sums.iter_mut().for_each(|sums| sums.0[self.number] = 0);
+        self.database.clear(&mut t.txn).map_err(lmdb)
+    }
+}
+
+fn hash(table: usize, key: &[u8], value: &[u8]) -> u64 {
+    xxh3_64_with_seed(value, key_hash(table, key))
+}
+
+fn key_hash(table: usize, key: &[u8]) -> u64 {
+    xxh3_64_with_seed(key, table as u64)
+}
+
+/// The sums of all tables.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+struct Sums([u64; NAMES.len()]);
+
+impl Sums {
+    const BYTES: usize = 8 * NAMES.len();
+
+    fn parse(bytes: &[u8]) -> Option<Self> {
+        let (sums, checksum) = bytes.split_at_checked(Self::BYTES)?;
+        if checksum != xxh3_64(sums).to_le_bytes() {
+            return None;
+        }
+        let (words, _) = sums.as_chunks::<8>();
+        Some(Self(std::array::from_fn(|at| u64::from_le_bytes(words[at]))))
+    }
+
+    fn bytes(self) -> Vec<u8> {
+        let mut bytes = self.0.map(u64::to_le_bytes).as_flattened().to_vec();
+        bytes.extend_from_slice(&xxh3_64(&bytes).to_le_bytes());
+        bytes
+    }
+
+    /// Those a transaction finds; nothing if the store was written before there were any.
+    fn load(tables: &Tables, txn: &RoTxn<'_, AnyTls>) -> Result<Option<Self>> {
+        let found = tables.meta.get(txn, SUMS).map_err(lmdb)?;
+        found.map(|bytes| Self::parse(bytes).ok_or_else(|| corrupt("the sums of its tables are damaged"))).transpose()
+    }
+
+    /// Adds up all that is in the tables. O(size of the tables).
+    fn count(tables: &Tables, txn: &RoTxn<'_, AnyTls>) -> Result<Self, heed::Error> {
+        let mut sums = Self::default();
+        for (_, table) in tables.named() {
+            for entry in table.iter(txn)? {
+                let (key, value) = entry?;
+                if (table.number, key) != (0, SUMS) {
+                    sums.0[table.number] = sums.0[table.number].wrapping_add(hash(table.number, key, value));
+                }
+            }
+        }
+        Ok(sums)
+    }
+}
+
+/// A write transaction, and the sums of the tables as it leaves them.
+pub struct Writing<'e> {
+    txn: RwTxn<'e>,
+    /// Nothing where sums are not kept.
+    sums: Option<Sums>,
+    first: Option<Sums>,
+}
+
+impl<'e> Deref for Writing<'e> {
+    type Target = RwTxn<'e>;
+
+    fn deref(&self) -> &RwTxn<'e> {
+        &self.txn
+    }
+}
+
+impl<'e> Writing<'e> {
+    pub fn new(txn: RwTxn<'e>, tables: &Tables) -> Result<Self> {
+        let sums = Sums::load(tables, &txn)?.ok_or_else(|| corrupt("the sums of its tables are missing"))?;
+        Ok(Self { txn, sums: Some(sums), first: Some(sums) })
+    }
+
+    /// Writes to tables that do without sums: nobody will open them again.
+    pub fn without_sums(txn: RwTxn<'e>) -> Self {
+        Self { txn, sums: None, first: None }
+    }
+
+    /// Writes to tables that have no sums yet, and are to have some. O(size of the tables).
+    pub fn with_first_sums(txn: RwTxn<'e>, tables: &Tables) -> Result<Self> {
+        let sums = Sums::count(tables, &txn).map_err(lmdb)?;
+        Ok(Self { txn, sums: Some(sums), first: None })
+    }
+
+    fn add(&mut self, table: usize, key: &[u8], value: &[u8]) {
+        if let Some(sums) = &mut self.sums {
+            sums.0[table] = sums.0[table].wrapping_add(hash(table, key, value));
+        }
+    }
+
+    fn subtract(&mut self, table: usize, hash: u64) {
+        self.sums.iter_mut().for_each(|sums| sums.0[table] = sums.0[table].wrapping_sub(hash));
+    }
+
+    pub fn commit(mut self, tables: &Tables) -> Result<(), heed::Error> {
+        if let Some(sums) = self.sums.filter(|_| self.sums != self.first) {
+            tables.meta.database.put(&mut self.txn, SUMS, &sums.bytes())?;
+        }
+        self.txn.commit()
+    }
+}
+
+/// The first value of [`SUMS`], where `meta` has these entries and all other tables are empty.
+pub fn first_sums(meta: &[(&[u8], Vec<u8>)]) -> Vec<u8> {
+    let mut sums = Sums::default();
+    sums.0[0] = meta.iter().fold(0, |sum, (key, value)| sum.wrapping_add(hash(0, key, value)));
+    sums.bytes()
+}
+
+/// Verifies the pages of LMDB's file as a commit left them, and the sums of the tables. O(size of the file).
+///
+/// # Errors
+/// [`GraphError::Corrupt`](mangrove_graph::GraphError::Corrupt) with what is damaged.
+pub fn verify(pages: &Pages, meta: &Meta) -> Result<()> {
+    let (mut found, mut expected, mut is_old) = (Sums::default(), None, false);
+    pages.verify(meta, &mut |table, entry| {
+        let number = NAMES.iter().position(|name| name.as_bytes() == table);
+        let number = number.ok_or_else(|| corrupt("it has a table that no store has"))?;
+        if (number, entry.key) == (0, SUMS) {
+            expected = Some(Sums::parse(&entry.value()?));
+        } else {
+            is_old |= (number, entry.key) == (0, catalog::FORMAT_KEY) && catalog::is_before_sums(&entry.value()?);
+            found.0[number] = found.0[number].wrapping_add(entry.hash(key_hash(number, entry.key))?);
+        }
+        Ok(())
+    })?;
+    if expected.is_none() && (is_old || meta.has_no_tables()) {
+        return Ok(());
+    }
+    let damaged = || corrupt("the sums of its tables are damaged: restore a backup");
+    let expected = expected.flatten().ok_or_else(damaged)?;
+    match (0..NAMES.len()).find(|at| found.0[*at] != expected.0[*at]) {
+        Some(at) => Err(corrupt(&format!("the table \"{}\" does not hold what was written: restore a backup", NAMES[at]))),
+        None => Ok(()),
+    }
+}
