@@ -32,7 +32,7 @@ test: test-rust test-python ## every test: Rust, Python, examples, and Gremlin c
 
 test-rust:
 	$(call say,Rust tests (the first build compiles about 170 crates: some 10 minutes on 2 cores))
-	cargo test --release --workspace
+	cargo test --release --workspace --config 'target."cfg(unix)".runner=["env", "RUST_MIN_STACK=262144"]'
 
 test-python: install $(VENV)/.test-tools
 	$(call say,Python tests: API · doctests · type stubs · examples)

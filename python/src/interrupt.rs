@@ -2,13 +2,18 @@
 //!
 //! Python runs signal handlers on its main thread, and only when asked to. A query or load asks now and then, from the thread
 //! it runs on; what the handler raises (`KeyboardInterrupt`, as a rule) stops the work and is raised once it has stopped.
+//!
+//! A long query may go on with a stack of its own. CPython compares addresses with the bounds of its thread's stack from 3.14 on, and
+//! ends the process where they do not fit. So there a handler waits until the work has stopped, and other Python code runs on another
+//! thread: [`with_python`].
 
 use std::cell::{Cell, RefCell};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use mangrove::{CancelToken, Progress};
+use mangrove::{CancelToken, Progress, stack};
 use mangrove_ingest::Status;
+use pyo3::ffi;
 use pyo3::prelude::*;
 
 /// Asking takes the interpreter's lock, so it is not done at every opportunity.
@@ -17,6 +22,8 @@ pub const INTERVAL: Duration = Duration::from_millis(20);
 thread_local! {
     static ASKED: Cell<Option<Instant>> = const { Cell::new(None) };
     static RAISED: RefCell<Option<PyErr>> = const { RefCell::new(None) };
+    /// A signal came whose handler could not run yet.
+    static IS_WAITING: Cell<bool> = const { Cell::new(false) };
 }
 
 /// A token that is cancelled when a signal handler raises.
@@ -30,9 +37,13 @@ pub fn token() -> CancelToken {
 pub fn interrupted() -> bool {
     let now = Instant::now();
     if ASKED.get().is_some_and(|asked| now.duration_since(asked) < INTERVAL) {
-        return RAISED.with_borrow(Option::is_some);
+        return IS_WAITING.get() || RAISED.with_borrow(Option::is_some);
     }
     ASKED.set(Some(now));
+    if stack::is_moved() {
+        IS_WAITING.set(IS_WAITING.get() || Python::attach(is_interrupt_waiting));
+        return IS_WAITING.get();
+    }
     Python::attach(|py| match py.check_signals() {
         Ok(()) => false,
         Err(raised) => {
@@ -42,9 +53,33 @@ pub fn interrupted() -> bool {
     })
 }
 
+/// Whether SIGINT came, whose handler is left to run later.
+fn is_interrupt_waiting(_: Python<'_>) -> bool {
+    // SAFETY: both only read and set flags, and the interpreter's lock is held.
+    unsafe {
+        let has_come = ffi::PyOS_InterruptOccurred() != 0;
+        if has_come {
+            ffi::PyErr_SetInterrupt();
+        }
+        has_come
+    }
+}
+
 /// What a signal handler raised during the last work on this thread.
 pub fn take() -> Option<PyErr> {
+    if IS_WAITING.take() {
+        return Python::attach(|py| py.check_signals().err());
+    }
     RAISED.take()
+}
+
+/// Runs Python code in the middle of a query.
+pub fn with_python<T: Send>(work: impl FnOnce(Python<'_>) -> T + Send) -> T {
+    if !stack::is_moved() {
+        return Python::attach(work);
+    }
+    let outcome = std::thread::scope(|scope| scope.spawn(|| Python::attach(work)).join());
+    outcome.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 /// A progress report for a load that Ctrl-C stops, told to a Python callable if there is one.

@@ -7,6 +7,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyIterator, PyString};
 
+use crate::interrupt::with_python;
 use crate::{convert, parameters};
 
 /// The procedure that calls `function(params, value)` and goes on with what it yields.
@@ -33,7 +34,7 @@ pub fn first_line(function: &Bound<'_, PyAny>) -> Option<String> {
 fn call_function(function: &Py<PyAny>, call: &Invocation<'_>) -> Result<Values, Failure> {
     let parameters = describe_alone(call.graph, &Value::map(call.parameters.clone()))?;
     let input = describe_alone(call.graph, call.input.unwrap_or(&Value::Null))?;
-    let results = Python::attach(|py| results(function.bind(py), &parameters, &input))?;
+    let results = with_python(|py| results(function.bind(py), &parameters, &input))?;
     Ok(match results {
         Some(iterator) => Box::new(Results { iterator }),
         None => Box::new(std::iter::empty()),
@@ -62,7 +63,7 @@ impl Iterator for Results {
     type Item = Result<Value, Failure>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        Python::attach(|py| {
+        with_python(|py| {
             let next = self.iterator.bind(py).clone().next()?;
             Some(next.and_then(|object| parameters::value(&object)).map_err(Failure::from))
         })

@@ -56,6 +56,7 @@ pub use mangrove_ingest as ingest;
 pub use mangrove_ingest::{ExportFormat, ExportReport, LoadOptions, LoadReport, Progress};
 pub use mangrove_query::optimize::RULES;
 pub use mangrove_query::procedure::{self, Procedure};
+pub use mangrove_query::stack;
 pub use mangrove_query::{
     CancelToken, CrewOptions, ExplainedStep, Explanation, Messages, Options as QueryOptions, Parameters, Profile,
     StepProfile,

@@ -20,6 +20,7 @@ mod machine;
 pub mod optimize;
 pub mod plan;
 pub mod procedure;
+pub mod stack;
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -7,10 +7,12 @@ use mangrove_graph::Value;
 use super::batch::{Batch, Items};
 use super::context::Context;
 use super::memory::Held;
+use super::nesting;
 use super::path::PathMode;
 use crate::error::Result;
 use crate::gremlin::syntax::Span;
 use crate::plan::Name;
+use crate::stack::deep;
 
 /// Where an operator pulls from.
 pub trait Input {
@@ -116,11 +118,23 @@ impl Chain {
 
 fn pull_from(links: &mut [Link], cx: &mut Context<'_, '_>, start: &mut dyn Input) -> Result<Option<Batch>> {
     let Some((last, before)) = links.split_last_mut() else { return start.pull(cx) };
+    deep(|| pull_last(last, before, cx, start))
+}
+
+fn pull_last(
+    last: &mut Link,
+    before: &mut [Link],
+    cx: &mut Context<'_, '_>,
+    start: &mut dyn Input,
+) -> Result<Option<Batch>> {
     if !last.waiting.is_empty() {
         return Ok(Some(last.waiting.split_front(1)));
     }
     let mut upstream = Upstream { links: before, start };
     let pulled = last.next(cx, &mut upstream).map_err(|e| if last.span.end > 0 { e.at(last.span) } else { e })?;
+    if let Some(batch) = pulled.as_ref().filter(|_| cx.shared.may_go_deep) {
+        nesting::check_batch(batch).map_err(|e| e.at(last.span))?;
+    }
     Ok(pulled.map(|mut batch| {
         if last.forgets {
             batch.paths = None;

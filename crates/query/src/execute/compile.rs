@@ -34,6 +34,7 @@ use super::tree::TreeOp;
 use crate::error::Result;
 use crate::gremlin::syntax::Span;
 use crate::plan::*;
+use crate::stack::deep;
 
 /// The chain of a whole query; `parallel` if others may help with it.
 pub fn root(plan: &Plan, parallel: bool) -> Result<Chain> {
@@ -59,6 +60,10 @@ struct Place {
 }
 
 fn chain(traversal: &Traversal, place: Place) -> Result<Chain> {
+    deep(|| links(traversal, place)).map(Chain::new)
+}
+
+fn links(traversal: &Traversal, place: Place) -> Result<Vec<Link>> {
     let steps = &traversal.steps;
     let mut links = Vec::with_capacity(steps.len());
     let mut at = 0;
@@ -87,7 +92,7 @@ fn chain(traversal: &Traversal, place: Place) -> Result<Chain> {
             link.forgets = (first..at).contains(&last);
         }
     }
-    Ok(Chain::new(links))
+    Ok(links)
 }
 
 /// How many steps from the first on are a run for many threads.

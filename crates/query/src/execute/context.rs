@@ -34,6 +34,8 @@ pub struct Shared {
     pub productive_keys: Vec<Name>,
     pub bulk_off: bool,
     pub index_off: bool,
+    /// Values are held to the bound of nesting after each step.
+    pub may_go_deep: bool,
     /// Batches hold one traverser each, so that side effects are seen as they grow.
     pub one_by_one: bool,
     pub random: Random,
@@ -63,6 +65,7 @@ impl Shared {
             productive_keys: source.strategies.productive_keys.clone(),
             bulk_off: source.bulk_off,
             index_off: source.index_off,
+            may_go_deep: false,
             one_by_one: false,
             random: Random::new(source.strategies.seed),
             counters: None,
@@ -82,7 +85,8 @@ impl Shared {
     pub fn of_helper(&self, source: &SourceConfig, cancel: CancelToken) -> Self {
         let options = Options { cancel, crew: None, ..self.options.clone() };
         let (deadline, budget) = (self.deadline, self.budget.clone());
-        Self { deadline, budget, counters: self.counters.clone(), ..Self::new(source, options, self.mode) }
+        let (counters, may_go_deep) = (self.counters.clone(), self.may_go_deep);
+        Self { deadline, budget, counters, may_go_deep, ..Self::new(source, options, self.mode) }
     }
 
     pub fn cancel(&self) -> &CancelToken {

@@ -71,6 +71,7 @@ use parallel::Help;
 
 pub(crate) use compile::{path_mode, shows_paths};
 pub(crate) use math::parse as parse_math;
+pub(crate) use nesting::check as check_nesting;
 pub use path::PathMode;
 use profile::Counters;
 pub use profile::{Messages, Profile, StepProfile};
@@ -102,6 +103,7 @@ impl Execution {
         compile::gathered(&plan.traversal, &mut gathered);
         gathered.into_iter().for_each(|(name, empty)| shared.side_effects.ensure(name, empty));
         shared.one_by_one = one_by_one;
+        shared.may_go_deep = nesting::may_go_deep(&plan.traversal);
         call::check(&plan.traversal, shared.procedures())?;
         let mut profile = None;
         if profiling {

@@ -2,18 +2,33 @@
 //!
 //! Everything that walks a value (to hash it, compare it, show it, drop it) goes as deep as the value does, and a `repeat` can
 //! put one collection into the next round after round: without a bound a query of a few words would overflow the stack. So
-//! values are held to it where rounds meet, and where side effects take them in. What a step of the query's own text adds is
-//! bounded by that text.
+//! values are held to it where rounds meet, where side effects take them in, and after each step of a query of many steps. What a
+//! few steps add is little.
+
+use std::cell::Cell;
 
 use mangrove_graph::value::NESTING_MAX;
 use mangrove_graph::{Tree, Value};
 
 use super::batch::{Batch, Items};
 use crate::error::{QueryError, QueryErrorKind, Result};
+use crate::plan::Traversal;
 
 /// What collections within a collection may hold in all. Each may be shared by many, so that few in memory are countless to
 /// whoever walks them.
 const INNER_ITEMS_MAX: usize = 1 << 24;
+
+/// A query of more steps is held to the bound after each of them.
+const STEPS_UNCHECKED: usize = 16;
+
+/// Whether the steps of a query are so many that they could put too many collections into one another.
+pub fn may_go_deep(traversal: &Traversal) -> bool {
+    let steps = Cell::new(0);
+    traversal.any(&|_| {
+        steps.set(steps.get() + 1);
+        steps.get() > STEPS_UNCHECKED
+    })
+}
 
 /// Fails if a value of the batch is nested too deep.
 pub fn check_batch(batch: &Batch) -> Result<()> {
@@ -25,11 +40,11 @@ pub fn check_batch(batch: &Batch) -> Result<()> {
 
 /// Fails if the value is nested too deep.
 pub fn check(value: &Value) -> Result<()> {
-    Walk { depth: 0, inner_items: 0 }.value(value)
+    Walk::default().value(value)
 }
 
-/// How deep a tree may be, which is as long as the paths it is made of.
-const TREE_DEPTH_MAX: usize = 1000;
+/// How deep a tree may be, which is as long as the paths it is made of; and how deep trees within trees are together.
+const TREE_DEPTH_MAX: usize = 100;
 
 /// Fails if a path is too long to become a branch of a tree.
 pub fn check_tree_depth(depth: usize) -> Result<()> {
@@ -40,8 +55,11 @@ pub fn check_tree_depth(depth: usize) -> Result<()> {
         .help("path() gives paths of any length; simplePath() leaves out those that go in circles"))
 }
 
+#[derive(Default)]
 struct Walk {
     depth: usize,
+    /// Of the trees the value at hand stands in.
+    branches: usize,
     inner_items: usize,
 }
 
@@ -53,7 +71,12 @@ impl Walk {
             Value::Entry(entry) => self.within(1, [&entry.0, &entry.1].into_iter()),
             Value::Path(path) => self.within(path.objects.len(), path.objects.iter()),
             Value::BulkSet(items) => self.within(items.len(), items.iter().map(|(value, _)| value)),
-            Value::Tree(tree) => self.tree(tree),
+            Value::Tree(tree) => {
+                self.descend(tree.0.len())?;
+                self.branches(tree)?;
+                self.depth -= 1;
+                Ok(())
+            }
             _ => Ok(()),
         }
     }
@@ -65,12 +88,15 @@ impl Walk {
         Ok(())
     }
 
-    /// The branches of a tree are as deep as the paths it was made of; what counts is what its places hold.
-    fn tree(&mut self, tree: &Tree) -> Result<()> {
-        tree.0.iter().try_for_each(|(place, below)| {
+    fn branches(&mut self, tree: &Tree) -> Result<()> {
+        check_tree_depth(self.branches)?;
+        self.branches += 1;
+        for (place, below) in &tree.0 {
             self.value(place)?;
-            self.tree(below)
-        })
+            self.branches(below)?;
+        }
+        self.branches -= 1;
+        Ok(())
     }
 
     fn descend(&mut self, len: usize) -> Result<()> {

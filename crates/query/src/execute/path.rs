@@ -31,10 +31,8 @@ impl Drop for PathNode {
     fn drop(&mut self) {
         let mut next = self.before.take();
         while let Some(node) = next {
-            match Arc::try_unwrap(node) {
-                Ok(mut node) => next = node.before.take(),
-                Err(_) => break,
-            }
+            // Another thread may let go of it at the same time: one of the two gets the node.
+            next = Arc::into_inner(node).and_then(|mut node| node.before.take());
         }
     }
 }

@@ -27,13 +27,14 @@ use super::lex::{Budget, Fault, Input, Parsed, eat, is_word_start, mark, next, n
 use super::literal;
 use super::names;
 use super::syntax::{Argument, ArgumentKind, Call, PredicateSyntax, Span, Traversal};
+use crate::stack::deep;
 
 /// Bytes of a query's text.
 pub const TEXT_BYTES_MAX: usize = 4 << 20;
 /// Arguments within arguments.
 pub const DEPTH_MAX: usize = 100;
 /// Predicates of one query joined by `and`, `or` and `negate`.
-pub const JOINTS_MAX: usize = 1000;
+pub const JOINTS_MAX: usize = 250;
 /// Steps of a query, those of traversals within it too. Each pulls from the one before it, on the stack of whatever thread.
 pub const STEPS_MAX: usize = 2000;
 /// Items of all ranges of a query.
@@ -209,7 +210,7 @@ fn argument(input: &mut Input<'_>, bare: Bare) -> Parsed<Argument> {
         return Fault::new(here(input), format!("arguments are nested too deep: the limit is {DEPTH_MAX}")).cut();
     }
     input.state.depth += 1;
-    let argument = match first {
+    let argument = deep(|| match first {
         '"' | '\'' => string_or_range(input),
         '0'..='9' | '+' | '-' => number_or_range(input),
         '[' => list_or_map(input),
@@ -219,7 +220,7 @@ fn argument(input: &mut Input<'_>, bare: Bare) -> Parsed<Argument> {
             Fault::new(here(input), format!("unexpected `{first}`")).help("quotes are \" or '").cut()
         }
         _ => Fault::expected(input, &["an argument"]).cut(),
-    };
+    });
     input.state.depth -= 1;
     argument
 }

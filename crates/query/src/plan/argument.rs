@@ -7,6 +7,7 @@ use mangrove_graph::{Cardinality, Comparison, Direction, Map, Predicate, TextTes
 use super::{By, Column, LabelPredicate, Name, Operand, Operator, Pop, Scope, SortOrder, Traversal};
 use crate::Parameters;
 use crate::error::{QueryError, QueryErrorKind, Result};
+use crate::execute::check_nesting;
 use crate::gremlin::syntax::{Argument, ArgumentKind, Call, PredicateSyntax};
 
 /// Resolves a traversal's calls, with the parameters at hand.
@@ -21,11 +22,13 @@ fn expected(what: &str, argument: &Argument) -> QueryError {
 impl Resolver<'_> {
     /// The value of a variable.
     fn variable(&self, name: &str, argument: &Argument) -> Result<Value> {
-        self.parameters.get(name).cloned().ok_or_else(|| {
+        let value = self.parameters.get(name).cloned().ok_or_else(|| {
             QueryError::new(QueryErrorKind::Parameter, format!("no value was given for the parameter `{name}`"))
                 .at(argument.span)
                 .help(format!("pass it with the query, as {name}=…; text needs quotes: \"{name}\""))
-        })
+        })?;
+        check_nesting(&value).map_err(|error| error.at(argument.span))?;
+        Ok(value)
     }
 
     pub fn value(&self, argument: &Argument) -> Result<Value> {

@@ -1,6 +1,7 @@
 //! The traversals below a step, for reading and for rewriting: one table serves both.
 
 use super::*;
+use crate::stack::deep;
 
 macro_rules! property_children {
     ($property:ident, $visit:ident $(, $mut:tt)?) => {{
@@ -179,11 +180,11 @@ macro_rules! children {
 
 impl Step {
     pub fn for_each_child<'a>(&'a self, visit: &mut dyn FnMut(&'a Traversal)) {
-        children!(visit, self, for_each_child)
+        deep(|| children!(visit, self, for_each_child))
     }
 
     pub fn for_each_child_mut(&mut self, visit: &mut dyn FnMut(&mut Traversal)) {
-        children!(visit, self, for_each_child_mut, mut)
+        deep(|| children!(visit, self, for_each_child_mut, mut))
     }
 
     /// Visits the step's `by()` modulators.

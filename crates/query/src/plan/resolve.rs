@@ -12,6 +12,7 @@ use crate::error::{QueryError, QueryErrorKind, Result};
 use crate::gremlin::steps::{STEPS, StepKind};
 use crate::gremlin::syntax::{self, Argument, ArgumentKind, Call};
 use crate::procedure::LIST;
+use crate::stack::deep;
 
 /// The plan of a traversal spawned from `g`, with its variables bound.
 pub fn resolve(syntax: &syntax::Traversal, parameters: &Parameters) -> Result<Plan> {
@@ -70,6 +71,10 @@ impl Resolver<'_> {
     }
 
     fn chain(&self, calls: &[Call], spawned: bool) -> Result<Traversal> {
+        deep(|| self.steps(calls, spawned))
+    }
+
+    fn steps(&self, calls: &[Call], spawned: bool) -> Result<Traversal> {
         let mut builder =
             Builder { steps: Vec::with_capacity(calls.len()), connectives: Vec::new(), pending: Pending::default() };
         for call in calls {

@@ -17,15 +17,19 @@ use super::{Budget, Read, argument, problem, single};
 use crate::gremlin::error::SyntaxError;
 use crate::gremlin::syntax::{Argument, ArgumentKind, Call, PredicateSyntax, Span, Traversal};
 use crate::gremlin::{literal, names};
+use crate::stack::with_room;
 
 /// Bytes of bytecode, which is several times as long as the same text.
 pub const BYTECODE_BYTES_MAX: usize = 32 << 20;
 /// Arrays and objects within one another.
 const JSON_DEPTH_MAX: usize = 512;
+/// The stack that reading and dropping JSON of that depth takes, with much to spare.
+const STACK_BYTES: usize = 1 << 20;
 
 /// Reads one traversal.
 pub fn read_bytecode(json: &str) -> Result<Traversal, SyntaxError> {
-    parse_json(json).and_then(|json| Reader::default().query(&json)).map_err(super::Problem::into_error)
+    let read = || parse_json(json).and_then(|json| Reader::default().query(&json));
+    with_room(STACK_BYTES, read).map_err(super::Problem::into_error)
 }
 
 fn parse_json(text: &str) -> Read<Json> {
