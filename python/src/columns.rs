@@ -17,7 +17,8 @@
 use std::sync::Arc;
 
 use arrow_array::builder::{BooleanBuilder, Float64Builder, Int64Builder, StringBuilder};
-use arrow_array::{Array, ArrayRef, NullArray};
+use arrow_array::{Array, ArrayRef, Date32Array, Int64Array, NullArray, make_array};
+use arrow_schema::{DataType, TimeUnit};
 use mangrove_graph::value::exact_double;
 use mangrove_graph::{PropertyColumn, Value, column};
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -123,7 +124,9 @@ fn numpy_numbers(column: &Bound<'_, PyAny>) -> PyResult<Option<ArrayRef>> {
     use arrow_array::{ArrowPrimitiveType, PrimitiveArray};
     use arrow_buffer::Buffer;
 
-    if !column.hasattr("__array_interface__")? || column.getattr("ndim")?.extract::<usize>()? != 1 {
+    // What a masked array holds where it is masked means nothing.
+    let is_masked = || column.hasattr("mask");
+    if !column.hasattr("__array_interface__")? || column.getattr("ndim")?.extract::<usize>()? != 1 || is_masked()? {
         return Ok(None);
     }
     let dtype = column.getattr("dtype")?.getattr("str")?.to_string();
@@ -146,8 +149,44 @@ fn numpy_numbers(column: &Bound<'_, PyAny>) -> PyResult<Option<ArrayRef>> {
         "<u8" => array::<UInt64Type>(bytes()?, length),
         "<f4" => array::<Float32Type>(bytes()?, length),
         "<f8" => array::<Float64Type>(bytes()?, length),
-        _ => return Ok(None),
+        _ => return numpy_times(column),
     }))
+}
+
+/// Dates, instants or durations of a NumPy array of `datetime64` or `timedelta64`.
+pub fn numpy_times(array: &Bound<'_, PyAny>) -> PyResult<Option<ArrayRef>> {
+    let dtype = array.getattr("dtype")?;
+    let (kind, name): (String, String) = (dtype.getattr("kind")?.extract()?, dtype.getattr("name")?.extract()?);
+    if !["M", "m"].contains(&&*kind) {
+        return Ok(None);
+    }
+    let is_instant = kind == "M";
+    let in_unit = |unit: &str| numpy_times(&array.call_method1("astype", (format!("{kind}8[{unit}]"),))?);
+    let of = |unit| if is_instant { DataType::Timestamp(unit, None) } else { DataType::Duration(unit) };
+    let to = match name.split(['[', ']']).nth(1) {
+        Some("D") if is_instant => DataType::Date32,
+        Some("W" | "M" | "Y") if is_instant => return in_unit("D"),
+        Some("W" | "D" | "h" | "m") => return in_unit("s"),
+        Some("s") => of(TimeUnit::Second),
+        Some("ms") => of(TimeUnit::Millisecond),
+        Some("us") => of(TimeUnit::Microsecond),
+        Some("ns") => of(TimeUnit::Nanosecond),
+        _ => {
+            let message = format!("times of NumPy type {name} cannot be stored: cast them, as with astype('{kind}8[ns]')");
+            return Err(PyTypeError::new_err(message));
+        }
+    };
+    let counts: Vec<i64> = array.call_method1("astype", ("i8",))?.call_method0("tolist")?.extract()?;
+    // The least number stands for "not a time".
+    let counts = counts.into_iter().map(|count| (count != i64::MIN).then_some(count));
+    if to == DataType::Date32 {
+        let days: Result<Vec<_>, _> = counts.map(|count| count.map(i32::try_from).transpose()).collect();
+        let days = days.map_err(|_| PyValueError::new_err("a date is more than 2,147,483,647 days from 1970"))?;
+        return Ok(Some(Arc::new(Date32Array::from(days))));
+    }
+    let data = counts.collect::<Int64Array>().into_data().into_builder().data_type(to);
+    let data = data.build().map_err(|error| PyValueError::new_err(error.to_string()))?;
+    Ok(Some(make_array(data)))
 }
 
 fn list_of_rows(rows: &Bound<'_, PyList>, names: Option<Vec<String>>) -> PyResult<Columns> {

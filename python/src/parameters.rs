@@ -4,6 +4,8 @@
 //! floats doubles; NumPy's scalars their Python equivalents, and its one-dimensional arrays of floats vectors. A datetime
 //! without a time zone is taken as UTC.
 
+use arrow_array::Array;
+use mangrove_graph::column::value_at;
 use mangrove_graph::value::NESTING_MAX;
 use mangrove_graph::{BigInt, Date, DateTime, Duration, Map, Uuid, Value, number};
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
@@ -13,7 +15,7 @@ use pyo3::types::{
     PyString, PyTuple,
 };
 
-use crate::{convert, elements};
+use crate::{columns, convert, elements};
 
 /// The value a Python object stands for.
 ///
@@ -89,13 +91,17 @@ fn container(object: &Bound<'_, PyAny>, levels: usize) -> PyResult<Value> {
 fn rarer(object: &Bound<'_, PyAny>, levels: usize) -> PyResult<Value> {
     // A datetime is a date too, so it goes first.
     if let Ok(time) = object.cast::<PyDateTime>() {
-        return date_time(time);
+        let is_none = object.get_type().name()? == "NaTType";
+        return if is_none { Ok(Value::Null) } else { date_time(time) };
     }
     if let Ok(date) = object.cast::<PyDate>() {
         return self::date(date).map(Value::Date);
     }
     if let Ok(delta) = object.cast::<PyDelta>() {
-        return Ok(Value::Duration(duration(delta)));
+        return Ok(Value::Duration(Duration {
+            nanos: duration(delta).nanos + finer(object, "nanoseconds")?,
+            ..duration(delta)
+        }));
     }
     if let Some(element) = elements::element_value(object) {
         return Ok(element);
@@ -121,6 +127,10 @@ fn by_class(object: &Bound<'_, PyAny>, levels: usize) -> PyResult<Value> {
             convert::token_named(&name, &member).map(Value::Token).ok_or_else(|| unsupported(object))
         }
         ("numpy", "ndarray") => array(object, levels),
+        ("numpy", "datetime64" | "timedelta64") => {
+            let one = columns::numpy_times(&object.call_method1("reshape", (1,))?)?;
+            one.map(|array| value_at(&array, 0)).ok_or_else(|| unsupported(object))
+        }
         ("numpy", _) if object.hasattr("item")? => {
             // Of an object of NumPy's own this may be one again.
             let below = levels.checked_sub(1).ok_or_else(|| unsupported(object))?;
@@ -143,12 +153,24 @@ fn unsupported(object: &Bound<'_, PyAny>) -> PyErr {
 fn array(object: &Bound<'_, PyAny>, levels: usize) -> PyResult<Value> {
     let dtype = object.getattr("dtype")?.getattr("str")?.to_string();
     let dimensions: usize = object.getattr("ndim")?.extract()?;
+    if ["<M", "<m", ">M", ">m"].iter().any(|kind| dtype.starts_with(kind)) {
+        return times(object, dimensions, levels);
+    }
     let list = object.call_method0("tolist")?;
     if dimensions == 1 && dtype.ends_with("f4") {
         let items: Vec<f32> = list.extract()?;
         return Ok(Value::Vector(items.into()));
     }
     nested(&list, levels)
+}
+
+fn times(object: &Bound<'_, PyAny>, dimensions: usize, levels: usize) -> PyResult<Value> {
+    if dimensions != 1 {
+        let below = levels.checked_sub(1).ok_or_else(|| unsupported(object))?;
+        return Ok(Value::list(object.try_iter()?.map(|row| nested(&row?, below)).collect::<PyResult<_>>()?));
+    }
+    let times = columns::numpy_times(object)?.ok_or_else(|| unsupported(object))?;
+    Ok(Value::list((0..times.len()).map(|at| value_at(&times, at)).collect()))
 }
 
 fn date(date: &Bound<'_, PyDate>) -> PyResult<Date> {
@@ -167,8 +189,13 @@ fn date_time(time: &Bound<'_, PyDateTime>) -> PyResult<Value> {
     let days = i64::from(date(time.cast::<PyDate>()?)?.0);
     let clock = |name: &str| -> PyResult<i64> { time.getattr(name)?.extract() };
     let seconds = days * 86_400 + clock("hour")? * 3600 + clock("minute")? * 60 + clock("second")?;
-    let nanos = time.getattr("microsecond")?.extract::<u32>()? * 1000;
+    let nanos = time.getattr("microsecond")?.extract::<u32>()? * 1000 + finer(time, "nanosecond")?;
     Ok(Value::DateTime(DateTime { seconds: seconds - i64::from(offset_seconds), nanos, offset_seconds }))
+}
+
+/// The nanoseconds beyond microseconds, of the times of pandas.
+fn finer(time: &Bound<'_, PyAny>, name: &str) -> PyResult<u32> {
+    time.getattr_opt(name)?.map_or(Ok(0), |nanos| nanos.extract())
 }
 
 fn duration(delta: &Bound<'_, PyDelta>) -> Duration {

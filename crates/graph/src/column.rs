@@ -19,7 +19,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::*;
 use arrow_array::{
     Array, ArrayRef, BinaryArray, BooleanArray, Date32Array, DurationMicrosecondArray, Float32Array, Float64Array,
-    Int8Array, Int16Array, Int32Array, Int64Array, TimestampMicrosecondArray,
+    Int8Array, Int16Array, Int32Array, Int64Array, StructArray, TimestampMicrosecondArray,
 };
 use arrow_schema::{DataType, TimeUnit};
 
@@ -47,7 +47,8 @@ pub fn arrow_type(t: ValueType) -> Option<DataType> {
 }
 
 /// The value at `at`; null where the array has none. Arrow types without a value type of their own give the nearest one
-/// (unsigned integers widen, large and view strings are strings, lists are lists, structs are maps).
+/// (unsigned integers widen, large and view strings are strings, lists are lists, structs are maps). Types that have none, as times
+/// of day, give null: nobody asks for them.
 ///
 /// # Panics
 /// If `at` is out of bounds.
@@ -85,14 +86,24 @@ pub fn value_at(array: &dyn Array, at: usize) -> Value {
         DataType::Date32 => Value::Date(Date(array.as_primitive::<Date32Type>().value(at))),
         DataType::Date64 => Value::DateTime(DateTime::from_millis(array.as_primitive::<Date64Type>().value(at))),
         DataType::Timestamp(unit, _) => Value::DateTime(timestamp_at(array, *unit, at)),
-        DataType::Duration(unit) => Value::Duration(Duration::from_micros(duration_micros(array, *unit, at))),
-        DataType::Decimal128(_, scale) => decimal(array.as_primitive::<Decimal128Type>().value(at), *scale),
+        DataType::Duration(unit) => Value::Duration(duration_at(array, *unit, at)),
+        DataType::Decimal32(_, scale) => decimal(array.as_primitive::<Decimal32Type>().value(at).into(), *scale),
+        DataType::Decimal64(_, scale) => decimal(array.as_primitive::<Decimal64Type>().value(at).into(), *scale),
+        DataType::Decimal128(_, scale) => decimal(array.as_primitive::<Decimal128Type>().value(at).into(), *scale),
+        DataType::Decimal256(_, scale) => {
+            let unscaled = array.as_primitive::<Decimal256Type>().value(at).to_le_bytes();
+            decimal(num_bigint::BigInt::from_signed_bytes_le(&unscaled), *scale)
+        }
         DataType::List(_) => nested(array.as_list::<i32>().value(at)),
         DataType::LargeList(_) => nested(array.as_list::<i64>().value(at)),
-        DataType::FixedSizeList(item, _) if *item.data_type() == DataType::Float32 => {
-            Value::Vector(array.as_fixed_size_list().value(at).as_primitive::<Float32Type>().values().to_vec().into())
+        DataType::FixedSizeList(_, _) => {
+            let items = array.as_fixed_size_list().value(at);
+            match items.as_primitive_opt::<Float32Type>() {
+                Some(floats) if floats.null_count() == 0 => Value::Vector(floats.values().to_vec().into()),
+                _ => nested(items),
+            }
         }
-        DataType::FixedSizeList(_, _) => nested(array.as_fixed_size_list().value(at)),
+        DataType::Map(_, _) => map(&array.as_map().value(at)),
         DataType::Struct(fields) => {
             let entries = fields
                 .iter()
@@ -105,24 +116,6 @@ pub fn value_at(array: &dyn Array, at: usize) -> Value {
             value_at(dictionary.values(), dictionary.normalized_keys()[at])
         }
         _ => Value::Null,
-    }
-}
-
-/// Whether [`value_at`] understands arrays of this type.
-pub fn is_supported(t: &DataType) -> bool {
-    match t {
-        DataType::List(item) | DataType::LargeList(item) | DataType::FixedSizeList(item, _) => {
-            is_supported(item.data_type())
-        }
-        DataType::Struct(fields) => fields.iter().all(|f| is_supported(f.data_type())),
-        DataType::Dictionary(_, values) => is_supported(values),
-        DataType::Null | DataType::Date64 | DataType::Timestamp(_, _) | DataType::Duration(_) => true,
-        DataType::Decimal128(_, _) => true,
-        t if t.is_integer() || t.is_floating() => true,
-        DataType::Boolean | DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => true,
-        DataType::Binary | DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_) => true,
-        DataType::Date32 => true,
-        _ => false,
     }
 }
 
@@ -144,17 +137,32 @@ fn timestamp_at(array: &dyn Array, unit: TimeUnit, at: usize) -> DateTime {
     }
 }
 
-fn duration_micros(array: &dyn Array, unit: TimeUnit, at: usize) -> i64 {
+fn duration_at(array: &dyn Array, unit: TimeUnit, at: usize) -> Duration {
+    let of = |count: i64, per_second: i64| Duration {
+        seconds: count.div_euclid(per_second),
+        nanos: (count.rem_euclid(per_second) * (1_000_000_000 / per_second)) as u32,
+    };
     match unit {
-        TimeUnit::Second => array.as_primitive::<DurationSecondType>().value(at).saturating_mul(1_000_000),
-        TimeUnit::Millisecond => array.as_primitive::<DurationMillisecondType>().value(at).saturating_mul(1000),
-        TimeUnit::Microsecond => array.as_primitive::<DurationMicrosecondType>().value(at),
-        TimeUnit::Nanosecond => array.as_primitive::<DurationNanosecondType>().value(at) / 1000,
+        TimeUnit::Second => of(array.as_primitive::<DurationSecondType>().value(at), 1),
+        TimeUnit::Millisecond => of(array.as_primitive::<DurationMillisecondType>().value(at), 1000),
+        TimeUnit::Microsecond => of(array.as_primitive::<DurationMicrosecondType>().value(at), 1_000_000),
+        TimeUnit::Nanosecond => of(array.as_primitive::<DurationNanosecondType>().value(at), 1_000_000_000),
     }
 }
 
-fn decimal(unscaled: i128, scale: i8) -> Value {
-    bigdecimal::BigDecimal::new(unscaled.into(), i64::from(scale)).into()
+fn decimal(unscaled: num_bigint::BigInt, scale: i8) -> Value {
+    bigdecimal::BigDecimal::new(unscaled, i64::from(scale)).into()
+}
+
+/// The map of these entries; the list of its pairs where a key is there twice, so that nothing is lost.
+fn map(entries: &StructArray) -> Value {
+    let part = |column: usize, at: usize| value_at(entries.column(column), at);
+    let pairs: Vec<_> = (0..entries.len()).map(|at| (part(0, at), part(1, at))).collect();
+    let distinct: crate::value::Map = pairs.iter().cloned().collect();
+    if distinct.len() == pairs.len() {
+        return Value::map(distinct);
+    }
+    Value::list(pairs.into_iter().map(|(key, value)| Value::list(vec![key, value])).collect())
 }
 
 /// An array of `values` (`None` gives an Arrow null), or nothing if they are not all of one type that has an array form.

@@ -3,16 +3,13 @@
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{
-    Date64Type, Int64Type, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType,
-    UInt64Type,
-};
-use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, RecordBatch};
-use arrow_cast::{CastOptions, cast_with_options};
+use arrow_array::types::{DurationMicrosecondType, Int64Type, TimestampMicrosecondType, UInt64Type};
+use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Schema as ArrowSchema, TimeUnit};
-use mangrove_graph::column::{arrow_type, is_supported, value_at};
-use mangrove_graph::{Cardinality, ElementKind, ExternalId, Value, ValueType};
+use mangrove_graph::column::{arrow_type, value_at};
+use mangrove_graph::{Cardinality, ElementKind, ExternalId, Value, ValueType, number};
 
+use crate::arrow_type::{Purpose, cast, read_as};
 use crate::column::{ColumnType, cell_of_values, parse_value};
 use crate::error::{BadRow, Fault, LoadError, Place, Spot};
 use crate::infer::Inferred;
@@ -28,13 +25,29 @@ pub fn plan_arrow(schema: &ArrowSchema, hints: &TableHints, name: &Arc<str>) -> 
         return Err(LoadError::format(Place::file(name), "the table has no columns"));
     }
     let plan = plan_typed(&names, hints, name)?;
-    for (field, property) in schema.fields().iter().zip(&plan.columns) {
-        if property.is_some() && !is_supported(field.data_type()) {
-            let reason = format!("column `{}`: values of Arrow type {} cannot be stored", field.name(), field.data_type());
-            return Err(LoadError::format(Place::file(name), reason));
+    for (at, field) in schema.fields().iter().enumerate() {
+        if let Some(purpose) = plan.purpose(at)
+            && let Err(why) = read_as(field, purpose)
+        {
+            return Err(LoadError::format(Place::file(name), format!("column `{}`: {why}", field.name())));
         }
     }
     Ok(plan)
+}
+
+impl TablePlan {
+    /// What a column is for; nothing if it is passed over.
+    fn purpose(&self, at: usize) -> Option<Purpose> {
+        if [self.parts.id, self.parts.source, self.parts.target].contains(&Some(at)) {
+            return Some(Purpose::Id);
+        }
+        let is_label = matches!(&self.label, LabelRule::Column { index, .. } if *index == at);
+        match &self.columns[at] {
+            Some(property) if property.column_type == ColumnType::Declared(ValueType::Uuid) => Some(Purpose::Id),
+            Some(_) => Some(Purpose::Value),
+            None => is_label.then_some(Purpose::Value),
+        }
+    }
 }
 
 /// Plans a table whose columns have types of their own: a type counts that a header or mapping says, not one it implies.
@@ -90,7 +103,16 @@ pub fn send_batch(
     first_row: u64,
     sink: &mut Sink<'_>,
 ) -> Result<(), LoadError> {
-    let columns: Vec<Input> = batch.columns().iter().cloned().map(Input::Array).collect();
+    let schema = batch.schema_ref();
+    let plain = |(at, column): (usize, &ArrayRef)| {
+        let Some(purpose) = plan.purpose(at) else { return Ok(Input::Array(column.clone())) };
+        let plain = read_as(schema.field(at), purpose).and_then(|t| {
+            cast(column, &t).ok_or_else(|| format!("rows {first_row} and the next: not all of its values fit into {t}"))
+        });
+        let failed = |why| LoadError::format(Place::file(name), format!("column `{}`: {why}", schema.field(at).name()));
+        plain.map(Input::Array).map_err(failed)
+    };
+    let columns = batch.columns().iter().enumerate().map(plain).collect::<Result<Vec<_>, _>>()?;
     send_columns(&columns, batch.num_rows(), plan, name, first_row, sink)
 }
 
@@ -124,6 +146,9 @@ pub fn send_columns(
     let mut columns = Vec::new();
     for (index, property) in plan.columns.iter().enumerate() {
         if let Some(property) = property {
+            for row in too_large(&inputs[index]) {
+                bad.add(row, None, Fault::TooLarge { column: property.name.clone(), limit: VALUE_BYTES_MAX });
+            }
             let values = property_values(&inputs[index], property, plan.kind == ElementKind::Edge, &mut bad);
             columns.push(Column { name: property.name.clone(), values, inferred: false });
         }
@@ -132,6 +157,26 @@ pub fn send_columns(
     let rows = Rows { count, labels, body, columns, places };
     let dropped = bad.send(sink)?;
     sink(Event::Rows(Box::new(rows.without(&dropped))))
+}
+
+/// What a value may take in memory.
+const VALUE_BYTES_MAX: usize = 128 << 20;
+
+/// The rows whose values take more than they may.
+fn too_large(column: &Input) -> Vec<usize> {
+    let Input::Array(array) = column else { return Vec::new() };
+    if array.get_array_memory_size() <= VALUE_BYTES_MAX {
+        return Vec::new();
+    }
+    let bytes: &dyn Fn(usize) -> usize = match array.data_type() {
+        t if t.is_primitive() => return Vec::new(),
+        DataType::Utf8 => &|row| array.as_string::<i32>().value_length(row) as usize,
+        DataType::LargeUtf8 => &|row| array.as_string::<i64>().value_length(row) as usize,
+        DataType::Binary => &|row| array.as_binary::<i32>().value_length(row) as usize,
+        DataType::LargeBinary => &|row| array.as_binary::<i64>().value_length(row) as usize,
+        _ => &|row| value_at(array, row).memory_bytes(VALUE_BYTES_MAX + 1),
+    };
+    (0..array.len()).filter(|row| bytes(*row) > VALUE_BYTES_MAX).collect()
 }
 
 /// The rows of a batch that cannot be loaded.
@@ -192,10 +237,14 @@ fn ids_of(column: &Input, name: &Arc<str>, id_type: IdType, bad: &mut BadRows<'_
     if let Some(array) = column.full_array() {
         let t = array.data_type();
         if matches!(id_type, IdType::Auto | IdType::Int) && t.is_integer() && *t != DataType::UInt64 {
-            return Ids::Ints(cast(array, &DataType::Int64).as_primitive::<Int64Type>().values().to_vec());
-        }
-        if matches!(id_type, IdType::Auto | IdType::String) && is_text(t) {
-            return Ids::Strings(cast(array, &DataType::Utf8).as_string::<i32>().clone());
+            if let Some(ints) = cast(array, &DataType::Int64) {
+                return Ids::Ints(ints.as_primitive::<Int64Type>().values().to_vec());
+            }
+        } else if matches!(id_type, IdType::Auto | IdType::String)
+            && is_text(t)
+            && let Some(texts) = cast(array, &DataType::Utf8)
+        {
+            return Ids::Strings(texts.as_string::<i32>().clone());
         }
     }
     let mut ids = IdBuilder::new(IdType::Auto);
@@ -245,19 +294,7 @@ fn id_at(column: &Input, row: usize, id_type: IdType) -> Result<Option<ExternalI
 }
 
 fn is_text(t: &DataType) -> bool {
-    match t {
-        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => true,
-        DataType::Dictionary(_, values) => is_text(values),
-        _ => false,
-    }
-}
-
-fn cast(column: &ArrayRef, to: &DataType) -> ArrayRef {
-    if column.data_type() == to {
-        return column.clone();
-    }
-    let options = CastOptions { safe: true, ..CastOptions::default() };
-    cast_with_options(column, to, &options).expect("only casts Arrow knows are asked for")
+    matches!(t, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)
 }
 
 fn property_values(column: &Input, plan: &PropertyPlan, on_edges: bool, bad: &mut BadRows<'_>) -> Values {
@@ -308,10 +345,15 @@ pub fn as_type(value: &Value, t: ValueType) -> Option<Value> {
         return Some(value.clone());
     }
     match (value, t) {
+        (Value::Null, _) => None,
         (Value::String(text), _) => parse_value(t, text.trim().as_bytes()).ok(),
         (value, ValueType::String) => Some(Value::string(value.to_string())),
-        (value, ValueType::Float64) => value.as_f64().map(Value::Float64),
-        (value, ValueType::Float32) => value.as_f64().map(|v| Value::Float32(v as f32)),
+        (value, ValueType::Float64) => as_double(value).map(Value::Float64),
+        (value, ValueType::Float32) => {
+            let double = as_double(value)?;
+            let float = double as f32;
+            (float.is_finite() || !double.is_finite()).then_some(Value::Float32(float))
+        }
         (Value::Float64(v), t) if t.is_integer() && v.fract() == 0.0 => as_type(&Value::string(format!("{v:.0}")), t),
         (value, t) if value.is_number() && t.is_number() => parse_value(t, value.to_string().as_bytes()).ok(),
         (Value::Date(v), ValueType::DateTime) => {
@@ -319,6 +361,19 @@ pub fn as_type(value: &Value, t: ValueType) -> Option<Value> {
         }
         _ => None,
     }
+}
+
+/// A number as a double. Fractions are rounded, as those of text are; whole numbers and what is too large are not.
+fn as_double(value: &Value) -> Option<f64> {
+    let double = value.as_f64()?;
+    let is_kept = match value {
+        Value::Float32(_) | Value::Float64(_) => true,
+        _ if value.value_type().is_integer() => {
+            number::big_int(&format!("{double:.0}")).ok()?.to_string() == value.to_string()
+        }
+        _ => double.is_finite(),
+    };
+    is_kept.then_some(double)
 }
 
 /// A column as property values: the same array where its type has one, else the nearest type that loses nothing.
@@ -332,10 +387,9 @@ pub fn values_of(column: &ArrayRef) -> Values {
         DataType::Float16 => DataType::Float32,
         t if is_text(t) => DataType::Utf8,
         DataType::LargeBinary | DataType::BinaryView => DataType::Binary,
-        DataType::Date64 | DataType::Timestamp(_, _) => {
-            return instants(column).unwrap_or_else(|| cells_of(&Input::Array(column.clone())));
+        DataType::Date64 | DataType::Timestamp(_, _) | DataType::Duration(_) => {
+            return in_micros(column).unwrap_or_else(|| cells_of(&Input::Array(column.clone())));
         }
-        DataType::Duration(unit) if *unit != TimeUnit::Nanosecond => DataType::Duration(TimeUnit::Microsecond),
         t @ (DataType::Boolean
         | DataType::Int8
         | DataType::Int16
@@ -348,29 +402,34 @@ pub fn values_of(column: &ArrayRef) -> Values {
         | DataType::FixedSizeBinary(16)) => t.clone(),
         _ => return cells_of(&Input::Array(column.clone())),
     };
-    Values::of_array(cast(column, &to))
+    cast(column, &to).map_or_else(|| cells_of(&Input::Array(column.clone())), Values::of_array)
 }
 
-/// Instants in microseconds, if that loses nothing. What zone they were to be shown in does not travel.
-fn instants(column: &ArrayRef) -> Option<Values> {
-    fn micros<T: ArrowPrimitiveType<Native = i64>>(column: &ArrayRef, factor: i64) -> Option<Values> {
-        let column = column.as_primitive::<T>();
-        let fits = column.iter().flatten().all(|v| v.checked_mul(factor).is_some());
-        let made = || column.unary::<_, TimestampMicrosecondType>(|v| v.wrapping_mul(factor)).with_timezone("UTC");
-        fits.then(|| Values::of_array(Arc::new(made())))
+/// Instants or durations in microseconds, if that loses nothing. What zone instants were to be shown in does not travel.
+fn in_micros(column: &ArrayRef) -> Option<Values> {
+    let (is_duration, unit) = match column.data_type() {
+        DataType::Date64 => (false, TimeUnit::Millisecond),
+        DataType::Timestamp(unit, _) => (false, *unit),
+        DataType::Duration(unit) => (true, *unit),
+        _ => return None,
+    };
+    let counts = cast(column, &DataType::Int64)?;
+    let counts = counts.as_primitive::<Int64Type>();
+    let micros = |count: i64| match unit {
+        TimeUnit::Second => count.checked_mul(1_000_000),
+        TimeUnit::Millisecond => count.checked_mul(1000),
+        TimeUnit::Microsecond => Some(count),
+        TimeUnit::Nanosecond => (count % 1000 == 0).then_some(count / 1000),
+    };
+    if counts.iter().flatten().any(|count| micros(count).is_none()) {
+        return None;
     }
-    match column.data_type() {
-        DataType::Date64 => micros::<Date64Type>(column, 1000),
-        DataType::Timestamp(TimeUnit::Second, _) => micros::<TimestampSecondType>(column, 1_000_000),
-        DataType::Timestamp(TimeUnit::Millisecond, _) => micros::<TimestampMillisecondType>(column, 1000),
-        DataType::Timestamp(TimeUnit::Microsecond, _) => micros::<TimestampMicrosecondType>(column, 1),
-        _ => {
-            let nanos = column.as_primitive_opt::<TimestampNanosecondType>()?;
-            let whole = nanos.iter().flatten().all(|v| v % 1000 == 0);
-            let made = || nanos.unary::<_, TimestampMicrosecondType>(|v| v.div_euclid(1000)).with_timezone("UTC");
-            whole.then(|| Values::of_array(Arc::new(made())))
-        }
-    }
+    // What stands in the place of a null may be anything.
+    let micros = |count| micros(count).unwrap_or(0);
+    Some(Values::of_array(match is_duration {
+        true => Arc::new(counts.unary::<_, DurationMicrosecondType>(micros)),
+        false => Arc::new(counts.unary::<_, TimestampMicrosecondType>(micros).with_timezone("UTC")),
+    }))
 }
 
 fn fits_int64(column: &ArrayRef) -> bool {

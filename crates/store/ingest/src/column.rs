@@ -518,7 +518,7 @@ fn parse_declared_bool(text: &str) -> Option<bool> {
 fn parse_float(text: &str) -> Option<f32> {
     match infer::parse_double(text.as_bytes())? {
         special if !special.is_finite() => Some(special as f32),
-        _ => fast_float2::parse(text).ok(),
+        _ => fast_float2::parse(text).ok().filter(|float: &f32| float.is_finite()),
     }
 }
 

@@ -48,6 +48,8 @@ impl fmt::Display for Place {
 pub enum Fault {
     #[error("not {} {expected} (column `{column}`)", article(.expected))]
     Misfit { column: Arc<str>, expected: Arc<str> },
+    #[error("a value of more than {} MB (column `{column}`)", .limit >> 20)]
+    TooLarge { column: Arc<str>, limit: usize },
     #[error("{found} fields where the header has {expected}")]
     FieldCount { found: usize, expected: usize },
     #[error("a quote inside a field that does not begin with one: quote the whole field and double the quotes in it")]

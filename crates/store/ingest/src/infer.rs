@@ -136,9 +136,10 @@ pub fn parse_bool(field: &[u8]) -> Option<bool> {
     }
 }
 
+/// The nearest double; nothing if the number is beyond all of them.
 pub fn parse_double(field: &[u8]) -> Option<f64> {
     match field.iter().find(|b| b.is_ascii_alphabetic()) {
-        None | Some(b'e' | b'E') => fast_float2::parse(field).ok(),
+        None | Some(b'e' | b'E') => fast_float2::parse(field).ok().filter(|double: &f64| double.is_finite()),
         Some(_) => parse_special(field),
     }
 }

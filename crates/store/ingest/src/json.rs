@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use mangrove_graph::number::DIGITS_MAX;
+use mangrove_graph::number::{self, DIGITS_MAX};
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Json<'a> {
@@ -138,7 +138,11 @@ impl<'a> Parser<'a> {
         if self.at - start > DIGITS_MAX {
             return Err(JsonError { at: start, reason: format!("a number of more than {DIGITS_MAX} digits") });
         }
-        Ok(Json::Number(&self.text[start..self.at]))
+        let text = &self.text[start..self.at];
+        if text.parse().is_ok_and(f64::is_infinite) && number::decimal(text).is_err() {
+            return Err(JsonError { at: start, reason: "a number too large to be kept".into() });
+        }
+        Ok(Json::Number(text))
     }
 
     fn digits(&mut self) -> Result<usize, JsonError> {

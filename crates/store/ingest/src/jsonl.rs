@@ -234,8 +234,10 @@ fn number(text: &str) -> Value {
     if let Ok(int) = text.parse::<i64>() {
         return Value::Int64(int);
     }
-    match number::big_int(text) {
-        Ok(int) => int.into(),
-        Err(_) => Value::Float64(text.parse().unwrap_or(f64::NAN)),
+    match (number::big_int(text), text.parse::<f64>()) {
+        (Ok(int), _) => int.into(),
+        (_, Ok(double)) if double.is_finite() => Value::Float64(double),
+        // The parser lets no other number pass.
+        _ => number::decimal(text).map_or(Value::Null, Value::from),
     }
 }

@@ -10,6 +10,7 @@
 //! [`GraphView`](mangrove_graph::GraphView) to export from): no store, no query language, no terminal.
 
 mod arrow_table;
+mod arrow_type;
 pub mod bytes;
 mod column;
 mod csv;

@@ -1,0 +1,78 @@
+//! How the types of Arrow are read. docs/load.md has the table.
+
+use std::sync::Arc;
+
+use arrow_array::ArrayRef;
+use arrow_cast::{CastOptions, can_cast_types, cast_with_options};
+use arrow_schema::{DataType, Field, FieldRef};
+
+/// What a column is for.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Purpose {
+    Id,
+    Value,
+}
+
+/// The type in which the values of a field are read: the nearest one that has a value for each of them.
+///
+/// # Errors
+/// Why there is none.
+pub fn read_as(field: &Field, purpose: Purpose) -> Result<DataType, String> {
+    let plain = plain(field, purpose)?;
+    if can_cast_types(field.data_type(), &plain) {
+        return Ok(plain);
+    }
+    Err(refusal(field.data_type(), "cannot be stored"))
+}
+
+fn plain(field: &Field, purpose: Purpose) -> Result<DataType, String> {
+    let t = field.data_type();
+    let below = |item: &FieldRef| -> Result<FieldRef, String> {
+        let plain = plain(item, Purpose::Value)?;
+        Ok(Arc::new(Field::new(item.name(), plain, item.is_nullable())))
+    };
+    Ok(match (field.extension_type_name(), t) {
+        (Some("arrow.bool8"), DataType::Int8) => DataType::Boolean,
+        (Some("arrow.uuid"), DataType::FixedSizeBinary(16)) => t.clone(),
+        (_, DataType::FixedSizeBinary(16)) if purpose == Purpose::Id => t.clone(),
+        (_, DataType::FixedSizeBinary(_)) => DataType::Binary,
+        (_, DataType::Dictionary(_, values)) => large(plain(&Field::new("", (**values).clone(), true), purpose)?),
+        (_, DataType::RunEndEncoded(_, values)) => large(plain(values, purpose)?),
+        (_, DataType::Utf8View | DataType::BinaryView) => large(t.clone()),
+        (_, DataType::List(item) | DataType::ListView(item)) => DataType::List(below(item)?),
+        (_, DataType::LargeList(item) | DataType::LargeListView(item)) => DataType::LargeList(below(item)?),
+        (_, DataType::FixedSizeList(item, n)) => DataType::FixedSizeList(below(item)?, *n),
+        (_, DataType::Struct(fields)) => DataType::Struct(fields.iter().map(below).collect::<Result<_, _>>()?),
+        (_, DataType::Map(entries, sorted)) => DataType::Map(below(entries)?, *sorted),
+        (_, DataType::Time32(_) | DataType::Time64(_)) => {
+            return Err(refusal(t, "are times of day, which have no type here: give durations or text"));
+        }
+        (_, DataType::Interval(_)) => {
+            return Err(refusal(t, "have months or days of no fixed length: give durations or text"));
+        }
+        (_, DataType::Union(..)) => return Err(refusal(t, "are of several types: give a column for each")),
+        _ => t.clone(),
+    })
+}
+
+/// Texts and bytes written out may take more than offsets of 32 bits reach.
+fn large(t: DataType) -> DataType {
+    match t {
+        DataType::Utf8 | DataType::Utf8View => DataType::LargeUtf8,
+        DataType::Binary | DataType::BinaryView => DataType::LargeBinary,
+        t => t,
+    }
+}
+
+fn refusal(t: &DataType, why: &str) -> String {
+    format!("values of Arrow type {t} {why}")
+}
+
+/// A column in another type, if it fits there as a whole.
+pub fn cast(column: &ArrayRef, to: &DataType) -> Option<ArrayRef> {
+    if column.data_type() == to {
+        return Some(column.clone());
+    }
+    let options = CastOptions { safe: false, ..CastOptions::default() };
+    cast_with_options(column, to, &options).ok()
+}
