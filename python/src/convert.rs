@@ -219,7 +219,7 @@ fn plain_key<'py>(py: Python<'py>, key: &Value) -> Object<'py> {
 }
 
 /// The nearest hashable object.
-fn hashable(object: Bound<'_, PyAny>) -> Object<'_> {
+pub fn hashable(object: Bound<'_, PyAny>) -> Object<'_> {
     static FROZEN_DICT: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let py = object.py();
     if let Ok(list) = object.cast::<PyList>() {

@@ -377,7 +377,7 @@ impl Path {
     }
 
     fn __hash__(&self, py: Python<'_>) -> PyResult<isize> {
-        self.objects.bind(py).to_tuple().hash()
+        convert::hashable(self.objects.bind(py).clone().into_any())?.hash()
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {

@@ -19,8 +19,8 @@ pub enum GraphError {
     NoSuchElement { kind: &'static str, id: String },
     #[error("{label}.{key} is declared {declared} and cannot hold {found}: {value}")]
     TypeMismatch { label: String, key: String, declared: String, found: String, value: String },
-    #[error("a value of type {found} cannot be stored as a property: {value}")]
-    NotStorable { found: &'static str, value: String },
+    #[error("a value of type {found} cannot be stored as a property: store its id, or what it holds")]
+    NotStorable { found: &'static str },
     #[error("{what}: the limit is {limit}")]
     Limit { what: String, limit: u64 },
     #[error("{}", busy(.holder, *.held, *.waited, *.timed_out))]

@@ -141,7 +141,7 @@ const HOLDING: [(&str, &str, &str); 40] = [
     ("match(__.as('a').", ".as('b'))", "nested more than 64"),
     ("and(", ")", ""),
     ("or(", ", out())", ""),
-    ("property('k', ", ")", "cannot be stored"),
+    ("property('k', ", ")", "does not map to a value"),
     ("addV(", ")", "a label must be a string"),
     ("mergeV(", ")", "takes a map"),
     ("aggregate('x').by(", ")", ""),

@@ -252,6 +252,21 @@ fn is_superuser() -> bool {
 }
 
 #[test]
+fn a_file_that_may_not_be_read_is_named() {
+    let home = tempfile::tempdir().unwrap();
+    let dir = home.path().join("store");
+    make_modern(&dir);
+    fs::set_permissions(home.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    allow(&dir, 0o644, 0o755);
+    fs::set_permissions(data_file(&dir), fs::Permissions::from_mode(0)).unwrap();
+    let Some(output) = run_unprivileged("open for reading", &dir) else {
+        return skip("nobody else may run this program: an unreadable file was not tested");
+    };
+    let outcome = outcome_of(&output).unwrap_or_else(|| panic!("{}", text_of(&output)));
+    assert!(outcome.contains("data.mdb: Permission denied"), "{outcome}");
+}
+
+#[test]
 fn a_read_only_file_system_is_told_and_can_be_read() {
     if !can_unshare() {
         return skip("no file system of its own can be mounted: only the permissions of a directory were tested");

@@ -29,7 +29,7 @@ fn as_date(value: &Value) -> Result<DateTime> {
         }
         other => match other.as_i64() {
             Some(millis) => Ok(DateTime::from_millis(millis)),
-            None => Err(QueryError::value(format!("Can't parse {other} as Date."))),
+            None => Err(QueryError::value(format!("Can't parse {} as Date.", super::shown(other)))),
         },
     }
 }

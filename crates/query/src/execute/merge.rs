@@ -213,7 +213,8 @@ fn existing_end(cx: &Context<'_, '_>, map: &Map, direction: Direction) -> Result
     match map.get(&Token::Direction(direction).into()) {
         Some(Value::Vertex(id)) if cx.view().contains(ElementId::Vertex(*id))? => Ok(*id),
         Some(other) => Err(QueryError::value(format!(
-            "Vertex id could not be resolved from mergeE: Vertex with id {other} could not be found and edge could not be created"
+            "Vertex id could not be resolved from mergeE: Vertex with id {} could not be found and edge could not be created",
+            super::shown(other)
         ))),
         None => Err(QueryError::value(format!("{name} Vertex not specified - edge cannot be created"))),
     }
@@ -257,7 +258,8 @@ fn validate(map: &Map, kind: ElementKind, step: &str) -> Result<()> {
                     ElementKind::Edge => "[T.id, T.label, Direction.OUT, Direction.IN] or string keys",
                 };
                 return Err(QueryError::value(format!(
-                    "{step}() and option(onCreate) args expect keys in Map to be either {allowed} - check: {other}"
+                    "{step}() and option(onCreate) args expect keys in Map to be either {allowed} - check: {}",
+                    super::shown(other)
                 )));
             }
         }

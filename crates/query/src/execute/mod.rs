@@ -240,8 +240,17 @@ fn type_error(step: &str, wanted: &str, value: &Value) -> QueryError {
 
 /// A value in an error: the numbers the store knows elements by would say nothing to a user.
 fn described(value: &Value) -> String {
-    match value.element_id() {
-        Some(_) => value.value_type().to_string(),
-        None => format!("{} {value}", value.value_type()),
+    match may_name_elements(value) {
+        true => value.value_type().to_string(),
+        false => format!("{} {value}", value.value_type()),
     }
+}
+
+/// Likewise, where its type goes without saying.
+fn shown(value: &Value) -> String {
+    if may_name_elements(value) { format!("a {}", value.value_type()) } else { value.to_string() }
+}
+
+fn may_name_elements(value: &Value) -> bool {
+    !value.is_storable() && !matches!(value, Value::Token(_))
 }

@@ -61,7 +61,7 @@ fn evaluate(properties: &mut [SetPropertyOp], cx: &mut Context<'_, '_>, batch: &
             metas.push((name.clone(), operand.eval(cx, batch)?));
         }
         for (row, (element, value)) in elements.iter_mut().zip(values).enumerate() {
-            let Some(value) = value else { continue };
+            let value = value.ok_or_else(|| maps_to_nothing(&property.key))?;
             let key = match &property.key {
                 PropertyKeyOp::Id => None,
                 PropertyKeyOp::Label => None,
@@ -94,6 +94,18 @@ fn evaluate(properties: &mut [SetPropertyOp], cx: &mut Context<'_, '_>, batch: &
         }
     }
     Ok(elements)
+}
+
+/// The error of a property whose traversal gives nothing, as TinkerPop words it.
+fn maps_to_nothing(key: &PropertyKeyOp) -> QueryError {
+    let key = match key {
+        PropertyKeyOp::Key(key) => format!("'{key}'"),
+        PropertyKeyOp::Id => "id".into(),
+        PropertyKeyOp::Label => "label".into(),
+        PropertyKeyOp::Child(_) => "a key".into(),
+    };
+    QueryError::value(format!("property(): the traversal for the value of {key} does not map to a value"))
+        .help("coalesce(…, constant(null)) gives a value where there is none; where(…) leaves such traversers out")
 }
 
 pub fn label_name(value: &Value) -> Result<Name> {
@@ -330,7 +342,7 @@ impl EndOp {
                 }
                 other => Err(unknown(QueryError::value(format!(
                     "The value given to addE({label}).{which}() must resolve to a Vertex or the ID of a Vertex present in the graph but {} was specified instead",
-                    other.filter(|v| !v.is_null()).map_or("null".to_owned(), |v| v.to_string())
+                    other.filter(|v| !v.is_null()).map_or("null".to_owned(), |v| super::shown(&v))
                 )))),
             })
             .collect()

@@ -214,7 +214,9 @@ pub fn extreme(wanted: Ordering, a: Value, b: Value) -> Result<Value> {
         }
         None if nan(&a) => Ok(b),
         None if nan(&b) => Ok(a),
-        None => Err(QueryError::value(format!("cannot compare the {} {a} with the {} {b}", a.value_type(), b.value_type()))),
+        None => {
+            Err(QueryError::value(format!("cannot compare the {} with the {}", super::described(&a), super::described(&b))))
+        }
     }
 }
 

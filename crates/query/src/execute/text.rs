@@ -296,7 +296,7 @@ impl MapBatch for AsBoolOp {
 }
 
 fn as_bool(value: &Value) -> Result<Value> {
-    let unparsable = || QueryError::value(format!("Can't parse {value} as Boolean."));
+    let unparsable = || QueryError::value(format!("Can't parse {} as Boolean.", super::shown(value)));
     match value {
         Value::Bool(_) => Ok(value.clone()),
         Value::String(s) if s.eq_ignore_ascii_case("true") => Ok(true.into()),

@@ -10,7 +10,7 @@ use heed::{CommitOrAbort, Env, EnvFlags, EnvOpenOptions, WithoutTls};
 use mangrove_graph::{GraphError, IdSpace, Result};
 
 use crate::catalog;
-use crate::fault::{corrupt, lmdb};
+use crate::fault::{self, corrupt, lmdb};
 use crate::pages::{MAP_BYTES_MAX, Pages};
 use crate::segment::{self, Named, Segment, Segments};
 use crate::store::{DATA, Durability, HotOptions};
@@ -107,7 +107,7 @@ pub fn expect_data(dir: &Path) -> Result<()> {
         Ok(found) if found.len() > 0 => Ok(()),
         Ok(_) => Err(corrupt(&format!("{} is empty", path.display()))),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Err(corrupt(&format!("{} is missing", path.display()))),
-        Err(error) => Err(GraphError::storage(error)),
+        Err(error) => Err(fault::io(&path)(error)),
     }
 }
 
@@ -136,7 +136,7 @@ pub fn upgrade(env: &Env<WithoutTls>, tables: &Tables) -> Result<()> {
 pub fn sweep(env: &Env<WithoutTls>, tables: &Tables) -> Result<()> {
     let txn = env.write_txn().map_err(lmdb)?;
     let named = catalog::segments(tables, &txn)?;
-    let left_over = segment::others(env.path(), &named).map_err(GraphError::storage)?;
+    let left_over = segment::others(env.path(), &named).map_err(fault::io(env.path()))?;
     if left_over.is_empty() {
         return Ok(());
     }
@@ -145,7 +145,7 @@ pub fn sweep(env: &Env<WithoutTls>, tables: &Tables) -> Result<()> {
     }
     // A writer that was killed may not have waited for the disk. The commit must be there before what it replaced goes.
     env.force_sync().map_err(lmdb)?;
-    segment::remove_all(&left_over).map_err(GraphError::storage)
+    segment::remove_all(&left_over).map_err(fault::io(env.path()))
 }
 
 pub fn open_tables(env: &Env<WithoutTls>) -> Result<Option<Tables>> {

@@ -20,6 +20,15 @@ pub fn lmdb(error: heed::Error) -> GraphError {
     }
 }
 
+/// The error of work with a file, which it names.
+pub fn io(path: &Path) -> impl FnOnce(io::Error) -> GraphError {
+    let message = move |error: &io::Error| format!("{}: {error}", path.display());
+    move |error| match is_disk_full(&error) {
+        true => GraphError::DiskFull,
+        false => GraphError::Storage { message: message(&error), source: Some(Box::new(error)) },
+    }
+}
+
 fn is_damage(error: MdbError) -> bool {
     use MdbError::*;
     matches!(error, Corrupted | PageNotFound | Invalid | CursorFull | PageFull | BadValSize | VersionMismatch)

@@ -24,6 +24,8 @@ use std::path::{Path, PathBuf};
 use mangrove_graph::{GraphError, Result};
 use xxhash_rust::xxh3::{Xxh3, xxh3_64_with_seed};
 
+use crate::fault;
+
 const MAGIC: u32 = 0xBEEF_C0DE;
 const VERSION: u32 = 1;
 const HEADER: usize = 16;
@@ -206,7 +208,7 @@ impl Pages {
     /// # Errors
     /// [`GraphError::Corrupt`] if one of them is damaged, [`GraphError::Storage`] if the file cannot be read.
     pub fn open(path: &Path) -> Result<Self> {
-        let file = File::open(path).map_err(|error| unreadable(path, error))?;
+        let file = File::open(path).map_err(fault::io(path))?;
         let metas = metas(path, &file)?;
         Ok(Self { path: path.into(), file, metas })
     }
@@ -218,7 +220,7 @@ impl Pages {
 
     /// Whether pages that the meta page counts lie beyond the end of the file.
     pub fn is_short_of(&self, meta: &Meta) -> Result<bool> {
-        let found = self.file.metadata().map_err(|error| unreadable(&self.path, error))?;
+        let found = self.file.metadata().map_err(fault::io(&self.path))?;
         Ok(found.len() < meta.bytes())
     }
 
@@ -266,7 +268,7 @@ impl Pages {
         let at = page * self.metas[0].page_size as u64 + offset as u64;
         read_at(&self.file, &mut bytes, at).map_err(|error| match error.kind() {
             std::io::ErrorKind::UnexpectedEof => self.damage(page, "it is in use, and beyond the end of the file"),
-            _ => unreadable(&self.path, error),
+            _ => fault::io(&self.path)(error),
         })?;
         Ok(bytes)
     }
@@ -283,7 +285,7 @@ fn metas(path: &Path, file: &File) -> Result<[Meta; 2]> {
         let mut meta = |at: u64, offset: u64| {
             read_at(file, &mut page, offset).map_err(|error| match error.kind() {
                 std::io::ErrorKind::UnexpectedEof => damage(path, at, "the file was cut short"),
-                _ => unreadable(path, error),
+                _ => fault::io(path)(error),
             })?;
             Meta::parse(&page, at).map_err(|what| damage(path, at, what))
         };
@@ -298,10 +300,6 @@ fn metas(path: &Path, file: &File) -> Result<[Meta; 2]> {
         std::thread::sleep(std::time::Duration::from_millis(10));
         read()
     })
-}
-
-fn unreadable(path: &Path, error: std::io::Error) -> GraphError {
-    GraphError::Storage { message: format!("{}: {error}", path.display()), source: Some(Box::new(error)) }
 }
 
 fn damage(path: &Path, page: u64, what: &str) -> GraphError {

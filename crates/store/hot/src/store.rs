@@ -49,13 +49,15 @@ pub struct HotOptions {
     pub seal_bytes: u64,
     /// The file of the tables is verified while it is opened if it has no more bytes than this.
     pub verify_bytes: u64,
+    /// The file, seen from the store's directory, whose lock says which process writes. Without it nothing is written.
+    pub lock: Option<&'static str>,
 }
 
 impl Default for HotOptions {
     fn default() -> Self {
         let (durability, id_space) = (Durability::default(), IdSpace::default());
         let (seal_bytes, verify_bytes) = (SEAL_BYTES, VERIFY_BYTES);
-        Self { read_only: false, durability, must_exist: false, id_space, seal_bytes, verify_bytes }
+        Self { read_only: false, durability, must_exist: false, id_space, seal_bytes, verify_bytes, lock: None }
     }
 }
 
@@ -149,6 +151,8 @@ pub(crate) struct Shared {
     /// It goes with its last handle.
     scratch: bool,
     file: FileId,
+    /// Which must be in their places whenever it is written to.
+    files: Vec<(PathBuf, FileId)>,
     /// The database's id.
     id: Uuid,
     process: Process,
@@ -201,9 +205,9 @@ impl Hot {
         if options.must_exist || options.read_only {
             env::expect_data(dir)?;
         } else {
-            fs::create_dir_all(dir).map_err(GraphError::storage)?;
+            fs::create_dir_all(dir).map_err(fault::io(dir))?;
         }
-        let dir = dir.canonicalize().map_err(GraphError::storage)?;
+        let dir = dir.canonicalize().map_err(fault::io(dir))?;
         let file = FileId::at(&dir.join(DATA)).ok();
         let is_it = |path: &Path, shared: &Shared| path == dir || Some(shared.file) == file;
         let already = open.iter().filter_map(|(path, shared)| shared.upgrade().filter(|shared| is_it(path, shared))).next();
@@ -227,7 +231,7 @@ impl Hot {
         let data = dir.join(DATA);
         match fs::metadata(&data) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(true),
-            Err(error) => return Err(GraphError::storage(error)),
+            Err(error) => return Err(fault::io(&data)(error)),
             Ok(found) if found.len() == 0 => return Ok(true),
             Ok(_) => {}
         }
@@ -316,9 +320,9 @@ impl Hot {
     /// [`GraphError::Storage`] if there is a store in `dir` already, or it cannot be written. Nothing half done is left.
     pub fn copy_to(&self, dir: &Path) -> Result<()> {
         self.shared.process.must_be_this()?;
-        fs::create_dir_all(dir).map_err(GraphError::storage)?;
+        fs::create_dir_all(dir).map_err(fault::io(dir))?;
         let path = dir.join(DATA);
-        fs::File::create_new(&path).map_err(GraphError::storage)?;
+        fs::File::create_new(&path).map_err(fault::io(&path))?;
         // No segment is replaced meanwhile by this process, unless this very thread is writing.
         let me = Writer::this_thread();
         let _alone = match self.read_only || self.shared.turn.is_of(&me) {
@@ -417,7 +421,12 @@ impl Shared {
         let id = catalog::database(&tables, &txn)?;
         let newest = catalog::segments(&tables, &txn)?.into_iter().map(|named| named.number).max();
         drop(txn);
-        let file = FileId::at(&env.path().join(DATA)).map_err(GraphError::storage)?;
+        let bound = |name: &str| {
+            let path = env.path().join(name);
+            FileId::at(&path).map(|id| (path.clone(), id)).map_err(fault::io(&path))
+        };
+        let lock = options.lock.filter(|_| !options.read_only).map(bound).transpose()?;
+        let (data, file) = bound(DATA)?;
         let HotOptions { read_only, durability, seal_bytes, .. } = *options;
         Ok(Arc::new(Self {
             env,
@@ -426,6 +435,7 @@ impl Shared {
             durability,
             scratch,
             file,
+            files: [(data, file)].into_iter().chain(lock).collect(),
             id,
             process: Process::this(),
             catalog,
@@ -487,12 +497,10 @@ impl Shared {
         MyTurn::wait(self, |shared| &shared.sealing, writer, patience)
     }
 
-    /// Fails if the file was deleted or replaced: what is written to it then goes with the last handle.
+    /// Fails if a file was deleted or replaced: what is written then goes with the last handle, or another process writes too.
     pub(crate) fn must_be_in_place(&self) -> Result<()> {
-        let path = self.env.path().join(DATA);
-        if FileId::at(&path).is_ok_and(|found| found == self.file) {
-            return Ok(());
-        }
+        let is_gone = |(path, id): &&(PathBuf, FileId)| FileId::at(path).ok() != Some(*id);
+        let Some((path, _)) = self.files.iter().find(is_gone) else { return Ok(()) };
         Err(GraphError::Invalid(format!(
             "this process still has open the database whose file {} was deleted or replaced, and can neither write to it nor \
              open what is there now: close every handle on it first",

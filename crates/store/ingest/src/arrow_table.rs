@@ -9,7 +9,7 @@ use arrow_schema::{DataType, Schema as ArrowSchema, TimeUnit};
 use mangrove_graph::column::{arrow_type, value_at};
 use mangrove_graph::{Cardinality, ElementKind, ExternalId, Value, ValueType, number};
 
-use crate::arrow_type::{Purpose, cast, read_as};
+use crate::arrow_type::{Purpose, cast, read_as, written_out_bytes};
 use crate::column::{ColumnType, cell_of_values, parse_value};
 use crate::error::{BadRow, Fault, LoadError, Place, Spot};
 use crate::infer::Inferred;
@@ -95,6 +95,9 @@ impl Input {
     }
 }
 
+/// What the columns of a batch may take once they are written out; a larger batch is parted.
+const PIECE_BYTES_MAX: usize = 256 << 20;
+
 /// Sends the rows of a record batch; `first_row` counts from 1.
 pub fn send_batch(
     batch: &RecordBatch,
@@ -103,7 +106,13 @@ pub fn send_batch(
     first_row: u64,
     sink: &mut Sink<'_>,
 ) -> Result<(), LoadError> {
-    let schema = batch.schema_ref();
+    let (schema, rows) = (batch.schema_ref(), batch.num_rows());
+    let bytes: usize = batch.columns().iter().map(|column| written_out_bytes(column)).sum();
+    if bytes > PIECE_BYTES_MAX && rows > 1 {
+        send_batch(&batch.slice(0, rows / 2), plan, name, first_row, sink)?;
+        let rest = batch.slice(rows / 2, rows - rows / 2);
+        return send_batch(&rest, plan, name, first_row + rows as u64 / 2, sink);
+    }
     let plain = |(at, column): (usize, &ArrayRef)| {
         let Some(purpose) = plan.purpose(at) else { return Ok(Input::Array(column.clone())) };
         let plain = read_as(schema.field(at), purpose).and_then(|t| {

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use arrow_array::ArrayRef;
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Int16Type, Int32Type, Int64Type};
+use arrow_array::{Array, ArrayRef, RunArray};
 use arrow_cast::{CastOptions, can_cast_types, cast_with_options};
 use arrow_schema::{DataType, Field, FieldRef};
 
@@ -75,4 +77,25 @@ pub fn cast(column: &ArrayRef, to: &DataType) -> Option<ArrayRef> {
     }
     let options = CastOptions { safe: false, ..CastOptions::default() };
     cast_with_options(column, to, &options).ok()
+}
+
+/// At most so many bytes a column takes, once each row has its own copy of what the column holds but once.
+pub fn written_out_bytes(column: &dyn Array) -> usize {
+    let longest = |values: &dyn Array| {
+        let lengths = cast(&values.slice(0, values.len()), &DataType::LargeBinary);
+        let lengths = lengths.as_ref().map(|values| values.as_binary::<i64>().offsets().lengths().max());
+        lengths.flatten().unwrap_or(0)
+    };
+    match column.data_type() {
+        DataType::Dictionary(_, _) => column.len() * longest(column.as_any_dictionary().values()),
+        DataType::RunEndEncoded(_, _) => {
+            let values = column.as_any().downcast_ref::<RunArray<Int16Type>>().map(RunArray::values);
+            let values = values.or_else(|| column.as_any().downcast_ref::<RunArray<Int32Type>>().map(RunArray::values));
+            let values = values.or_else(|| column.as_any().downcast_ref::<RunArray<Int64Type>>().map(RunArray::values));
+            column.len() * values.map_or(0, |values| longest(values))
+        }
+        DataType::Utf8View => column.as_string_view().lengths().map(|n| n as usize).sum(),
+        DataType::BinaryView => column.as_binary_view().lengths().map(|n| n as usize).sum(),
+        _ => 0,
+    }
 }

@@ -21,7 +21,7 @@ use crate::corrupt;
 /// Fails if the value cannot be stored.
 pub fn check_storable(value: &Value) -> Result<()> {
     if !value.is_storable() {
-        return Err(GraphError::NotStorable { found: value.value_type().name(), value: value.to_string() });
+        return Err(GraphError::NotStorable { found: value.value_type().name() });
     }
     if depth(value) > NESTING_MAX {
         return Err(GraphError::Limit { what: "collections nested in a property".into(), limit: NESTING_MAX as u64 });

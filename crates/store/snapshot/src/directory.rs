@@ -13,6 +13,10 @@ use crate::error::{OpenError, name};
 pub const FORMAT: u64 = 1;
 pub const HOT: &str = "hot";
 pub const LOCK: &str = "writer.lock";
+/// The same, from the directory [`HOT`].
+pub const LOCK_SEEN_FROM_HOT: &str = "../writer.lock";
+/// There while a backup is written into the directory.
+pub const UNFINISHED: &str = "backup.unfinished";
 const MANIFEST: &str = "mangrove.json";
 const NEW_MANIFEST: &str = "mangrove.json.new";
 
@@ -41,7 +45,7 @@ pub fn look(path: &Path) -> Result<Found, OpenError> {
         if name == MANIFEST {
             return Ok(Found::Database); // another process has just made it
         }
-        if ![HOT, LOCK, NEW_MANIFEST].iter().any(|ours| name == *ours) {
+        if ![HOT, LOCK, NEW_MANIFEST, UNFINISHED].iter().any(|ours| name == *ours) {
             return Err(not_ours(path, Path::new(&name)));
         }
     }

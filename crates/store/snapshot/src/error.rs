@@ -14,6 +14,8 @@ pub enum OpenError {
     NotFound { path: PathBuf },
     #[error("{} is a file; a database is a directory", path.display())]
     NotADirectory { path: PathBuf },
+    #[error("nothing can be written into {}: {why}", path.display())]
+    NotEmpty { path: PathBuf, why: String },
     #[error("{} is not a Mangrove database: {why}", path.display())]
     NotADatabase { path: PathBuf, why: String },
     #[error(

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use mangrove_graph::{GraphError, GraphView, IdSpace, Result};
 use mangrove_hot::{CheckReport, Durability, Hot, HotOptions, Patience, SEAL_BYTES, StoreStats, VERIFY_BYTES, Writer};
 
-use crate::directory::{self, Found, HOT};
+use crate::directory::{self, Found, HOT, LOCK_SEEN_FROM_HOT, UNFINISHED};
 use crate::error::OpenError;
 use crate::lock::WriterLock;
 use crate::view::{Snapshot, Transaction};
@@ -56,6 +56,10 @@ impl Store {
         let _opening = OPENING.lock().unwrap_or_else(PoisonError::into_inner);
         let missing = match directory::look(path)? {
             Found::Database => false,
+            Found::Empty if path.join(UNFINISHED).exists() => {
+                let why = "a backup into it was not finished: make it again, or delete the directory".into();
+                return Err(OpenError::NotADatabase { path: path.into(), why });
+            }
             _ if options.read_only || !options.create => return Err(OpenError::NotFound { path: path.into() }),
             Found::Nothing => {
                 directory::make(path).map_err(OpenError::io("make", path))?;
@@ -73,7 +77,15 @@ impl Store {
             return Err(OpenError::IdSpace { path: path.into(), found: id_space, wanted });
         }
         let OpenOptions { read_only, durability, seal_bytes, verify_bytes, .. } = *options;
-        let options = HotOptions { read_only, durability, must_exist: true, id_space, seal_bytes, verify_bytes };
+        let options = HotOptions {
+            read_only,
+            durability,
+            must_exist: true,
+            id_space,
+            seal_bytes,
+            verify_bytes,
+            lock: Some(LOCK_SEEN_FROM_HOT),
+        };
         let hot = open_hot(path, options)?;
         Ok(Self { path: path.into(), hot, _lock: lock })
     }
@@ -99,23 +111,19 @@ impl Store {
     pub fn backup(&self, destination: impl AsRef<Path>) -> Result<()> {
         let destination = destination.as_ref();
         let refused = |error: OpenError| GraphError::Invalid(error.to_string());
-        let found = directory::look(destination).map_err(refused)?;
-        if matches!(found, Found::Database) || destination.join(HOT).exists() {
-            let what =
-                format!("{} holds a database already, or part of one: give an empty directory", destination.display());
-            return Err(GraphError::Invalid(what));
-        }
         let id_space = self.snapshot()?.schema().id_space;
-        directory::make(destination).map_err(OpenError::io("make", destination)).map_err(refused)?;
-        let hot = destination.join(HOT);
-        self.hot.copy_to(&hot)?;
-        let finished = directory::sync(destination)
-            .map_err(OpenError::io("write", destination))
-            .and_then(|()| directory::write_manifest(destination, id_space));
-        finished.map_err(refused).inspect_err(|_| {
+        let hot = make_room_for_backup(destination).map_err(refused)?;
+        let write = || -> Result<()> {
+            self.hot.copy_to(&hot)?;
+            directory::sync(destination).map_err(OpenError::io("write", destination)).map_err(refused)?;
+            directory::write_manifest(destination, id_space).map_err(refused)
+        };
+        let written = write().inspect_err(|_| {
             // So that it can be tried again; the error that matters is the first one.
             let _ = Hot::remove(&hot);
-        })
+        });
+        let _ = fs::remove_file(destination.join(UNFINISHED)); // it means nothing beside a manifest
+        written
     }
 
     /// Moves all that is stored into one compressed segment, which is read in place, and gives its size in bytes. Others read and
@@ -155,6 +163,27 @@ impl Store {
     pub fn path(&self) -> &Path {
         &self.path
     }
+}
+
+/// Makes an empty directory for a backup, or empties one in which a backup was not finished, and says where its tables go.
+fn make_room_for_backup(destination: &Path) -> Result<PathBuf, OpenError> {
+    let (hot, unfinished) = (destination.join(HOT), destination.join(UNFINISHED));
+    let found = directory::look(destination)?;
+    let is_left_over = unfinished.exists();
+    if matches!(found, Found::Database) || (hot.exists() && !is_left_over) {
+        let why = "it holds a database already, or part of one: give an empty directory".into();
+        return Err(OpenError::NotEmpty { path: destination.into(), why });
+    }
+    if hot.exists() {
+        if let Some(foreign) = Hot::foreign(&hot).map_err(OpenError::io("read", &hot))? {
+            return Err(directory::not_ours(destination, &Path::new(HOT).join(foreign)));
+        }
+        Hot::remove(&hot).map_err(OpenError::io("remove", &hot))?;
+    }
+    directory::make(destination).map_err(OpenError::io("make", destination))?;
+    fs::write(&unfinished, "").map_err(OpenError::io("write", &unfinished))?;
+    directory::sync(destination).map_err(OpenError::io("write", destination))?;
+    Ok(hot)
 }
 
 /// Makes a database in a directory that holds none, under the writer's lock.

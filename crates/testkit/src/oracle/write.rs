@@ -257,7 +257,7 @@ impl Oracle {
         }
         for value in cell.values().chain(meta.iter().map(|(_, value)| value)) {
             if !value.is_storable() {
-                return Err(GraphError::NotStorable { found: value.value_type().name(), value: value.to_string() });
+                return Err(GraphError::NotStorable { found: value.value_type().name() });
             }
         }
         let (kind, label) = (element.kind(), element.label());

@@ -75,7 +75,8 @@ impl<'a> Criteria<'a> {
             }
             Step::Scan { kind: ElementKind::Vertex, .. } | Step::End(_) => push_filtered(node, self.vertex.clone(), out),
             Step::Scan { .. } | Step::Hop { to_edges: true, .. } => push_filtered(node, self.edge.clone(), out),
-            Step::Hop { direction, labels, to_edges: false, .. } if self.edge.is_some() => {
+            // Without a criterion for edges the vertices settle which edges are seen, and paths have vertices alone.
+            Step::Hop { direction, labels, to_edges: false, .. } if self.strategy.edges.is_some() => {
                 let (direction, edge_labels) = (*direction, std::mem::take(labels));
                 let names = std::mem::take(&mut node.labels);
                 out.push(StepNode { step: Step::hop(direction, edge_labels, true), ..node });

@@ -47,6 +47,12 @@ pub fn write(walk: &mut Walk<'_>, directory: &Path) -> Result<(), ExportError> {
     for label in walk.labels(ElementKind::Edge) {
         edges(walk, label, id_type, directory, &mut names)?;
     }
+    if walk.report.files.is_empty() {
+        // So that what is exported can be loaded again.
+        let mut empty = walk.create(directory.join(names.make(&["vertices"])))?;
+        empty.write(":ID,:LABEL\n")?;
+        empty.finish()?;
+    }
     Ok(())
 }
 

@@ -1,0 +1,129 @@
+"""What goes wrong around a database: files that are deleted, left over or unreadable; and messages that name things users know."""
+
+import os
+import subprocess
+import sys
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import mangrovedb as mg
+
+
+def test_a_writer_whose_lock_was_deleted_writes_no_more(tmp_path):
+    db = mg.open(tmp_path / "db")
+    db.query("g.addV('n')")
+    (tmp_path / "db" / "writer.lock").unlink()
+    for write in (lambda: db.query("g.addV('n')"), db.compact, lambda: db.transaction().__enter__().query("g.addV('n')")):
+        with pytest.raises(mg.MangroveError, match="writer.lock was deleted or replaced.*close every handle"):
+            write()
+    assert db.query("g.V().count()").one() == 1
+    other = [sys.executable, "-c", f"import mangrovedb as mg; mg.open({str(tmp_path / 'db')!r}).query('g.addV()')"]
+    assert subprocess.run(other).returncode == 0
+    assert db.query("g.V().count()").one() == 2
+    db.close()
+    db = mg.open(tmp_path / "db")
+    db.query("g.addV('n')")
+    assert (db.query("g.V().count()").one(), db.check()) == (3, [])
+
+
+def test_a_backup_that_was_killed_is_named_and_made_again(tmp_path):
+    db = mg.open(tmp_path / "db")
+    db.query("g.addV('n')")
+    db.compact()
+    db.backup(tmp_path / "copy")
+    assert not (tmp_path / "copy" / "backup.unfinished").exists()
+    # As a kill in the middle leaves it.
+    (tmp_path / "copy" / "backup.unfinished").touch()
+    (tmp_path / "copy" / "mangrove.json").unlink()
+    os.truncate(tmp_path / "copy" / "hot" / "data.mdb", 5000)
+    for read_only in (True, False):
+        with pytest.raises(mg.MangroveError, match="a backup into it was not finished: make it again, or delete"):
+            mg.open(tmp_path / "copy", read_only=read_only)
+    db.backup(tmp_path / "copy")
+    assert mg.open(tmp_path / "copy").query("g.V().count()").one() == 1
+    with pytest.raises(mg.MangroveError, match="holds a database already"):
+        db.backup(tmp_path / "copy")
+
+
+def test_a_backup_removes_nothing_that_is_not_its_own(tmp_path):
+    db = mg.open(tmp_path / "db")
+    (tmp_path / "copy" / "hot").mkdir(parents=True)
+    (tmp_path / "copy" / "hot" / "thesis.txt").write_text("mine")
+    (tmp_path / "copy" / "backup.unfinished").touch()
+    with pytest.raises(mg.MangroveError, match="thesis.txt"):
+        db.backup(tmp_path / "copy")
+    assert (tmp_path / "copy" / "hot" / "thesis.txt").read_text() == "mine"
+
+
+def test_an_empty_graph_comes_back_from_an_export(tmp_path):
+    for format in ("csv", "graphson", "graphml"):
+        mg.open(tmp_path / "db").export(tmp_path / format, format)
+        report = mg.open(tmp_path / f"{format}.mg").load(tmp_path / format)
+        assert (report["vertices"], report["edges"]) == ({}, {}), report
+
+
+@pytest.mark.filterwarnings("ignore:no element has")
+@pytest.mark.filterwarnings("ignore:the graph has no")
+def test_a_property_whose_traversal_gives_nothing_is_an_error(db):
+    count = db.query("g.V().count()").one()
+    for query in (
+        "g.V('AUS').property('k', __.values('nothing'))",
+        "g.addV('n').property('k', __.V('nobody').id())",
+        "g.V('AUS').property(__.values('nothing'), 1)",
+    ):
+        with pytest.raises(mg.QueryError, match="does not map to a value|a property key must be a string"):
+            db.query(query)
+    assert db.query("g.V().count()").one() == count
+    assert db.query("g.V('AUS').property('k', coalesce(values('nothing'), constant(5))).values('k')").one() == 5
+
+
+def test_a_subgraph_of_vertices_has_paths_of_vertices(db):
+    path = "withStrategies(new SubgraphStrategy({}: hasLabel('{}'))).V('AUS').out('route').limit(1).path().count(local)"
+    assert db.query("g." + path.format("vertices", "airport")).one() == 2
+    assert db.query("g." + path.format("edges", "route")).one() == 3
+
+
+def test_keys_that_hold_lists_and_paths_can_be_fetched(db):
+    ((path, n),) = db.query("g.inject([1, 2, 2]).path().groupCount()").one().items()
+    assert (path.objects, n, {path: 1}[path]) == ([[1, 2, 2]], 1, 1)
+    (key,) = db.query("g.inject([1: [2]]).path().groupCount()").one()
+    assert key.objects == [{1: [2]}]
+    tree = db.query("g.inject([1, 2]).map(unfold().fold()).tree()").one()
+    assert list(tree) == [(1, 2)] and list(tree[(1, 2)]) == [(1, 2)]
+    (tree,) = db.query("g.inject([1, 2]).tree().groupCount()").one()
+    assert list(tree) == [(1, 2)]
+    result = db.query("g.inject([1, [2]]).path().groupCount()")
+    assert "path" in repr(result.to_list()) and result._repr_html_() and len(result.to_pandas()) == 1
+
+
+def test_messages_name_no_numbers_of_the_store(db):
+    for query in (
+        "g.V().order().by(identity()).fold().max(local).min(local)",
+        "g.V().fold().inject(1).unfold().max()",
+        "g.V('AUS').asDate()",
+        "g.V('AUS').asBool()",
+        "g.V('AUS').property('k', identity())",
+        "g.V('AUS').property('k', identity().fold())",
+        "g.V('AUS').as('v').addE('e').to(__.path())",
+        "g.V('AUS').math('_ + 1')",
+        "g.V('AUS').concat('a')",
+        "g.V('AUS').out().path().unfold().values().sum()",
+    ):
+        try:
+            db.query(query)
+        except mg.MangroveError as error:
+            assert "[0:" not in str(error) and "[1:" not in str(error), error
+        else:
+            assert "max" in query or "sum" in query
+
+
+def test_a_small_file_that_is_large_in_memory_is_loaded_in_pieces(empty, tmp_path):
+    text = "x" * 200_000
+    column = pa.DictionaryArray.from_arrays(pa.array([0] * 2_000, pa.int32()), pa.array([text]))
+    pq.write_table(pa.table({"id": list(range(2_000)), "x": column}), tmp_path / "n.parquet")
+    assert (tmp_path / "n.parquet").stat().st_size < 300_000
+    empty.load(nodes={"n": tmp_path / "n.parquet"}, compact=True)
+    assert empty.query("g.V().count()").one() == 2_000
+    assert empty.query("g.V(1999).values('x')").one() == text
