@@ -258,7 +258,7 @@ fn a_file_that_may_not_be_read_is_named() {
     make_modern(&dir);
     fs::set_permissions(home.path(), fs::Permissions::from_mode(0o755)).unwrap();
     allow(&dir, 0o644, 0o755);
-    fs::set_permissions(data_file(&dir), fs::Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(data_file(&dir), fs::Permissions::from_mode(0o000)).unwrap();
     let Some(output) = run_unprivileged("open for reading", &dir) else {
         return skip("nobody else may run this program: an unreadable file was not tested");
     };
