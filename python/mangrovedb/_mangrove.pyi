@@ -279,6 +279,7 @@ def open(
     *,
     seal_mb: float = 64.0,
     verify_mb: float = 256.0,
+    stream_timeout: float | None = None,
     workers: int | None = None,
     region_workers: int = 4,
     pin: bool = False,

@@ -2,10 +2,13 @@
 
 use std::path::PathBuf;
 use std::sync::{PoisonError, RwLock};
+use std::time::Duration;
 
 use mangrove::graph::{GraphView, LabelId, LabelSchema, Schema};
 use mangrove::ingest::IngestOptions;
-use mangrove::{Cardinality, CrewOptions, Durability, ElementKind, Encoding, ExportFormat, IdSpace, OpenOptions, ValueType};
+use mangrove::{
+    Cardinality, CrewOptions, Durability, ElementKind, Encoding, ExportFormat, IdSpace, OpenOptions, QueryOptions, ValueType,
+};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
@@ -33,6 +36,8 @@ use crate::transaction::Transaction;
 ///   write; 0 for never. What failed there is told by `stats()["sealing_error"]`, and is tried again later.
 /// * `verify_mb` — the file of what was changed is verified while the database is opened if it has no more megabytes than this; 0 for
 ///   never. `check()` always verifies it. It takes about 0.2 s for 256 MB.
+/// * `stream_timeout` — seconds after which an unfinished stream ends that has no timeout of its own, whether it is read or not: then what it
+///   held can be used again.
 /// * `workers` — threads that help heavy queries, beside the threads that ask them; by default one less than there are cores,
 ///   but at least one. They belong to regions of `region_workers`, each to a core of its own with `pin`, and take work of
 ///   other regions unless `steal` is false.
@@ -43,7 +48,7 @@ use crate::transaction::Transaction;
 /// >>> mg.open("fresh.mg", read_only=True).query("g.V().count()").one()
 /// 1
 #[pyfunction]
-#[pyo3(signature = (path, read_only=false, durability="full", id_space=None, *, seal_mb=64.0, verify_mb=256.0, workers=None, region_workers=4, pin=false, steal=true))]
+#[pyo3(signature = (path, read_only=false, durability="full", id_space=None, *, seal_mb=64.0, verify_mb=256.0, stream_timeout=None, workers=None, region_workers=4, pin=false, steal=true))]
 #[expect(clippy::too_many_arguments, reason = "they are Python's keyword arguments")]
 pub fn open(
     py: Python<'_>,
@@ -53,6 +58,7 @@ pub fn open(
     id_space: Option<&str>,
     seal_mb: f64,
     verify_mb: f64,
+    stream_timeout: Option<f64>,
     workers: Option<i64>,
     region_workers: i64,
     pin: bool,
@@ -75,12 +81,13 @@ pub fn open(
         seal_bytes: megabytes("seal_mb", seal_mb)?,
         verify_bytes: megabytes("verify_mb", verify_mb)?,
     };
+    let stream_timeout = query::seconds("stream_timeout", stream_timeout)?;
     let region_workers = threads("region_workers", region_workers, 1)?;
     let workers = workers.map(|workers| threads("workers", workers, 0)).transpose()?;
     let crew = CrewOptions { workers: workers.unwrap_or(CrewOptions::default().workers), region_workers, pin, steal };
     let inner = raised(py.detach(|| mangrove::Database::open_with(&path, &options)))?;
     let inner = if crew == CrewOptions::default() { inner } else { inner.with_crew(crew) };
-    Ok(Database { inner: RwLock::new(Some(inner)), path })
+    Ok(Database { inner: RwLock::new(Some(inner)), path, stream_timeout })
 }
 
 /// Megabytes as bytes.
@@ -112,6 +119,7 @@ pub fn choice(argument: &str, found: &str, choices: &[&str]) -> PyErr {
 pub struct Database {
     inner: RwLock<Option<mangrove::Database>>,
     path: PathBuf,
+    stream_timeout: Option<Duration>,
 }
 
 impl Database {
@@ -192,7 +200,9 @@ impl Database {
     ) -> PyResult<Stream> {
         let (inner, request) =
             (self.handle()?, Request::new(text, params, named, Limits { timeout, memory_mb, rules_off })?);
-        raised(py.detach(|| begun(&inner, &request))).map(Stream::new)
+        let Request { parameters, options, .. } = request;
+        let options = QueryOptions { timeout: options.timeout.or(self.stream_timeout), ..options };
+        raised(py.detach(|| inner.stream(text, &parameters, &options))).map(Stream::new)
     }
 
     /// Runs bytecode, as Gremlin language variants write it: GraphSON 3 if it is a str, GraphBinary 1 if it is bytes. In all else
@@ -273,7 +283,7 @@ impl Database {
     /// 3
     #[pyo3(signature = (timeout=None))]
     fn transaction(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<Transaction> {
-        Transaction::begin(py, self.handle()?, query::seconds(timeout)?)
+        Transaction::begin(py, self.handle()?, query::seconds("timeout", timeout)?)
     }
 
     /// Begins to take vertices and edges in batches: the fast way to write many. See `Ingest`.
@@ -512,6 +522,10 @@ impl Database {
     /// How much the graph holds: counts of vertices and edges by label, the bytes on disk, how many
     /// of them are compressed, and what takes them: each column, list of edges and index, and how it is kept.
     ///
+    /// `oldest_snapshot` tells of the oldest unfinished stream or query of any process, if the graph was changed since: its `process` and
+    /// `command`, for how many seconds at least it has been outdated (`age_seconds`), and how much room cannot be used again as long as it
+    /// is open (`pinned_bytes`, of `free_bytes`).
+    ///
     /// >>> stats = db.stats()
     /// >>> stats["vertices"], stats["edges"], stats["disk_bytes"] > 0
     /// ({'airport': 4, 'country': 1}, {'route': 5, 'in': 1}, True)
@@ -546,6 +560,16 @@ impl Database {
         }
         out.set_item("compressed", compressed)?;
         out.set_item("sealing_error", &stats.sealing_error)?;
+        out.set_item("free_bytes", stats.space.free_bytes)?;
+        let oldest = stats.space.oldest.map(|oldest| {
+            let entry = PyDict::new(py);
+            entry.set_item("process", oldest.process)?;
+            entry.set_item("command", oldest.command)?;
+            entry.set_item("age_seconds", oldest.age.map(|age| age.as_secs_f64()))?;
+            entry.set_item("pinned_bytes", oldest.pinned_bytes)?;
+            Ok::<_, PyErr>(entry)
+        });
+        out.set_item("oldest_snapshot", oldest.transpose()?)?;
         Ok(out)
     }
 

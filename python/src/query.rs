@@ -85,15 +85,15 @@ impl Limits {
             let known = RULES.map(|rule| rule.name).join(", ");
             return Err(PyValueError::new_err(format!("rules_off: there is no rule {unknown:?}, only {known}")));
         }
-        Ok(QueryOptions { timeout: seconds(self.timeout)?, cancel, memory_bytes_max, rules_off, ..defaults })
+        Ok(QueryOptions { timeout: seconds("timeout", self.timeout)?, cancel, memory_bytes_max, rules_off, ..defaults })
     }
 }
 
 /// A time given in seconds; one beyond all clocks is no limit.
-pub fn seconds(timeout: Option<f64>) -> PyResult<Option<Duration>> {
+pub fn seconds(argument: &str, timeout: Option<f64>) -> PyResult<Option<Duration>> {
     match timeout {
         Some(seconds) if seconds.is_nan() || seconds < 0.0 => {
-            Err(PyValueError::new_err(format!("timeout is a number of seconds, not {seconds}")))
+            Err(PyValueError::new_err(format!("{argument} is a number of seconds, not {seconds}")))
         }
         Some(seconds) => Ok(Duration::try_from_secs_f64(seconds).ok()),
         None => Ok(None),

@@ -1,9 +1,8 @@
 //! Results read as they come.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
-use mangrove::ResultStream;
 use mangrove::describe::Described;
 use pyo3::prelude::*;
 
@@ -18,43 +17,24 @@ use crate::{convert, result};
 /// 'AUS'
 #[pyclass(frozen, module = "mangrovedb", weakref)]
 pub struct Stream {
-    state: Mutex<State>,
-}
-
-struct State {
-    /// `None` at the end.
-    stream: Option<ResultStream>,
-    ready: VecDeque<Described>,
-    warnings: Vec<String>,
+    stream: mangrove::Stream,
+    ready: Mutex<VecDeque<Described>>,
 }
 
 impl Stream {
-    pub fn new(stream: ResultStream) -> Self {
-        Self { state: Mutex::new(State { stream: Some(stream), ready: VecDeque::new(), warnings: Vec::new() }) }
+    pub fn new(stream: mangrove::Stream) -> Self {
+        Self { stream, ready: Mutex::default() }
     }
 
-    fn locked(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl State {
-    /// The next result, and the warnings if there is none.
-    fn next(&mut self) -> Result<Option<Described>, mangrove::QueryError> {
-        while self.ready.is_empty() {
-            let Some(stream) = &mut self.stream else { return Ok(None) };
-            match stream.next_batch() {
-                Ok(Some(values)) => {
-                    self.ready = values.iter().map(|value| stream.describe(value)).collect::<Result<_, _>>()?
-                }
-                ended => {
-                    self.warnings = stream.warnings().to_vec();
-                    self.stream = None;
-                    return ended.map(|_| None);
-                }
+    fn next(&self) -> Result<Option<Described>, mangrove::QueryError> {
+        let mut ready = self.ready.lock().unwrap_or_else(PoisonError::into_inner);
+        while ready.is_empty() {
+            match self.stream.next_batch()? {
+                Some(batch) => *ready = batch.into(),
+                None => return Ok(None),
             }
         }
-        Ok(self.ready.pop_front())
+        Ok(ready.pop_front())
     }
 }
 
@@ -65,11 +45,7 @@ impl Stream {
     }
 
     fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let (next, warnings) = py.detach(|| {
-            let mut state = self.locked();
-            let next = state.next();
-            (next, std::mem::take(&mut state.warnings))
-        });
+        let (next, warnings) = py.detach(|| (self.next(), self.stream.take_warnings()));
         result::warn(py, &warnings)?;
         raised(next)?.map(|row| convert::described(py, &row)).transpose()
     }
@@ -82,8 +58,8 @@ impl Stream {
     /// []
     fn close(&self, py: Python<'_>) {
         py.detach(|| {
-            let mut state = self.locked();
-            (state.stream, state.ready) = (None, VecDeque::new());
+            self.stream.close();
+            self.ready.lock().unwrap_or_else(PoisonError::into_inner).clear();
         });
     }
 
@@ -97,6 +73,6 @@ impl Stream {
     }
 
     fn __repr__(&self) -> &'static str {
-        if self.locked().stream.is_some() { "<stream of results>" } else { "<stream of results, at its end>" }
+        if self.stream.is_open() { "<stream of results>" } else { "<stream of results, at its end>" }
     }
 }

@@ -1,14 +1,18 @@
 """What goes wrong around a database: files that are deleted, left over or unreadable; and messages that name things users know."""
 
 import os
+import pathlib
 import subprocess
 import sys
+import time
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import mangrovedb as mg
+
+COMMAND = pathlib.Path(sys.executable).with_name("mangrove")
 
 
 def test_a_writer_whose_lock_was_deleted_writes_no_more(tmp_path):
@@ -127,3 +131,129 @@ def test_a_small_file_that_is_large_in_memory_is_loaded_in_pieces(empty, tmp_pat
     empty.load(nodes={"n": tmp_path / "n.parquet"}, compact=True)
     assert empty.query("g.V().count()").one() == 2_000
     assert empty.query("g.V(1999).values('x')").one() == text
+
+
+READER = """
+import sys, mangrovedb as mg
+stream = mg.open(sys.argv[1], read_only=True).stream("g.V().values('t')")
+next(iter(stream))
+print("reading", flush=True)
+sys.stdin.readline()
+print(sum(1 for _ in stream), flush=True)
+"""
+
+
+def reader_of(path):
+    command = [sys.executable, "-c", READER, path]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "reading\n"
+    return process
+
+
+def fill(db, round, rows=20_000):
+    with db.ingest() as ingest:
+        ingest.add_vertices("n", {"t": [f"{round} {at} " + "x" * 1000 for at in range(rows)]})
+
+
+def rewrite(db, round):
+    db.query("g.V().property(single, 't', concat)", concat=f"{round} " + "y" * 1000)
+
+
+def test_the_oldest_snapshot_is_told_and_its_room_comes_back(tmp_path):
+    db = mg.open(tmp_path / "db", seal_mb=1000)
+    fill(db, 0)
+    small = db.stats()["disk_bytes"]
+    assert db.stats()["oldest_snapshot"] is None
+    with reader_of(tmp_path / "db") as reader:
+        for round in range(5):
+            rewrite(db, round)
+        stats = db.stats()
+        oldest = stats["oldest_snapshot"]
+        assert (oldest["process"], "-c" in oldest["command"]) == (reader.pid, True)
+        assert oldest["age_seconds"] >= 0 and small < oldest["pinned_bytes"] <= stats["free_bytes"]
+        told = subprocess.run([COMMAND, "stats", tmp_path / "db"], capture_output=True, text=True).stdout
+        assert f"the oldest snapshot, of process {reader.pid}" in told
+        # Nothing of what the reader needs is given back, and it reads on.
+        db.compact()
+        reader.stdin.write("\n")
+        reader.stdin.flush()
+        assert reader.stdout.readline() == "19999\n"
+    assert db.stats()["oldest_snapshot"] is None
+    db.compact()
+    stats = db.stats()
+    assert stats["disk_bytes"] - stats["segment_bytes"] < 8 << 20, stats
+    assert (db.query("g.V().count()").one(), db.check()) == (20_000, [])
+
+
+def test_room_comes_back_in_the_background(tmp_path):
+    db = mg.open(tmp_path / "db", seal_mb=1000)
+    fill(db, 0)
+    with reader_of(tmp_path / "db") as reader:
+        for round in range(5):
+            rewrite(db, round)
+        wide = db.stats()["disk_bytes"]
+        reader.kill()
+    deadline = time.monotonic() + 30
+    while db.stats()["disk_bytes"] > wide / 2 and time.monotonic() < deadline:
+        db.query("g.addV('m')")
+        time.sleep(0.05)
+    assert db.stats()["disk_bytes"] < wide / 2
+    assert db.check() == []
+
+
+def test_many_unfinished_streams_stop_nobody(tmp_path):
+    db = mg.open(tmp_path / "db")
+    fill(db, 0, rows=3000)
+    streams = []
+    with pytest.raises(mg.MangroveError, match="streams.*open in this process"):
+        while True:
+            streams.append(db.stream("g.V().values('t')"))
+            next(iter(streams[-1]))
+    assert len(streams) >= 500
+    assert db.query("g.V().count()").one() == 3000
+    db.query("g.addV('m')")
+    other = [sys.executable, "-c", f"import mangrovedb as mg; print(mg.open({str(tmp_path / 'db')!r}, read_only=True).query('g.V().count()').one())"]
+    assert subprocess.run(other, capture_output=True, text=True).stdout == "3001\n"
+    del streams[:]
+    assert len(list(db.stream("g.V()"))) == 3001
+
+
+def test_a_stream_that_nobody_reads_ends_with_its_time(tmp_path):
+    db = mg.open(tmp_path / "db", seal_mb=1000)
+    fill(db, 0, rows=3000)
+    reading = mg.open(tmp_path / "db", stream_timeout=0.3)
+    forgotten, own, endless = reading.stream("g.V()"), reading.stream("g.V()", timeout=60), db.stream("g.V()")
+    for stream in (forgotten, own, endless):
+        next(stream)
+    endless.close()
+    own.close()
+    rewrite(db, 1)
+    assert db.stats()["oldest_snapshot"]["process"] == os.getpid()
+    deadline = time.monotonic() + 10
+    while db.stats()["oldest_snapshot"] is not None and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert db.stats()["oldest_snapshot"] is None
+    with pytest.raises(mg.TimeoutError, match="longer than its timeout of 300ms"):
+        list(forgotten)
+    assert list(own) == list(endless) == []
+    with pytest.raises(ValueError, match="stream_timeout is a number of seconds"):
+        mg.open(tmp_path / "db", stream_timeout=-1)
+
+
+def test_places_of_readers_that_were_killed_are_used_again(tmp_path):
+    db = mg.open(tmp_path / "db")
+    fill(db, 0, rows=100)
+    program = f"""
+import mangrovedb as mg, os, signal
+db = mg.open({str(tmp_path / "db")!r}, read_only=True)
+streams = [db.stream("g.V().values('t')") for _ in range(990)]
+for stream in streams:
+    next(stream)
+print(len(streams), flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+    for _ in range(6):
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+        assert done.stdout == "990\n", done.stderr
+    db.query("g.addV('m')")
+    assert db.query("g.V().count()").one() == 101

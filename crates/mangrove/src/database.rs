@@ -16,6 +16,7 @@ use crate::ingestion::Ingestion;
 use crate::memory::Memory;
 use crate::open::{self, Shared};
 use crate::stream::{ResultStream, Rows};
+use crate::streams::Stream;
 use crate::transaction::Transaction;
 use crate::{Encoding, OpenOptions, QueryOptions};
 
@@ -91,6 +92,20 @@ impl Database {
         })
     }
 
+    /// Runs a query that only reads, as its results are asked for. It holds a snapshot until it ends: with its results, when it is closed or
+    /// dropped, or once the timeout of `options` is over, though nobody reads it. A query that writes has run when this returns.
+    ///
+    /// # Errors
+    /// As [`query`](Self::query), and if a thousand streams of this database are unfinished in this process.
+    pub fn stream(&self, text: &str, parameters: &Parameters, options: &QueryOptions) -> Result<Stream, QueryError> {
+        self.guarded(&|| format!("running {text}"), || {
+            let query = self.shared.prepared.query(text)?;
+            let place = self.shared.streams.enter()?;
+            let results = self.run_helped(&query, parameters, options, place.is_helped())?;
+            Ok(Stream::new(results, place, options.timeout))
+        })
+    }
+
     /// Runs GraphSON 3 bytecode, as Gremlin language variants send it.
     pub fn query_bytecode(
         &self,
@@ -113,18 +128,31 @@ impl Database {
     }
 
     fn run(&self, query: &Query, parameters: &Parameters, options: &QueryOptions) -> Result<ResultStream, QueryError> {
+        self.run_helped(query, parameters, options, true)
+    }
+
+    fn run_helped(
+        &self,
+        query: &Query,
+        parameters: &Parameters,
+        options: &QueryOptions,
+        is_helped: bool,
+    ) -> Result<ResultStream, QueryError> {
         let reports = self.shared.reports.clone();
         let memory = Memory::new(options);
         let options = &self.shared.procedures.options(options);
         if query.writes() {
+            // Should there be no place for a snapshot, that is known before anything is written.
+            let place = self.shared.store.snapshot()?;
             let mut transaction = self.begin_write(options)?;
             let graph = &mut Graph::Write(&mut transaction);
             let rows = Rows::collect(query.execute(graph, parameters, options)?, graph, Memory::new(options))?;
             transaction.commit()?;
+            drop(place);
             return Ok(ResultStream::finished(rows, self.shared.store.snapshot()?, memory, reports));
         }
         let snapshot = self.shared.store.snapshot()?;
-        let options = QueryOptions { crew: Some(self.crew.clone()), ..options.clone() };
+        let options = QueryOptions { crew: is_helped.then(|| self.crew.clone()), ..options.clone() };
         let execution = query.execute(&mut Graph::Read(&snapshot), parameters, &options)?;
         Ok(ResultStream::running(execution, snapshot, memory, reports))
     }

@@ -43,6 +43,7 @@ mod open;
 mod prepared;
 mod procedures;
 mod stream;
+mod streams;
 pub mod table;
 mod transaction;
 
@@ -61,6 +62,9 @@ pub use mangrove_query::{
     CancelToken, CrewOptions, ExplainedStep, Explanation, Messages, Options as QueryOptions, Parameters, Profile,
     StepProfile,
 };
-pub use mangrove_snapshot::{CheckReport, Durability, OpenOptions, Part, PartStats, Snapshot, StoreStats, Writer};
+pub use mangrove_snapshot::{
+    CheckReport, Durability, OldSnapshot, OpenOptions, Part, PartStats, Snapshot, Space, StoreStats, Writer,
+};
 pub use stream::{ResultStream, Rows};
+pub use streams::{STREAMS_MAX, Stream};
 pub use transaction::Transaction;

@@ -13,6 +13,7 @@ use crate::OpenOptions;
 use crate::error::OpenError;
 use crate::prepared::Prepared;
 use crate::procedures::Registry;
+use crate::streams;
 
 /// An open store and what belongs to it.
 pub struct Shared {
@@ -21,6 +22,7 @@ pub struct Shared {
     /// The threads that help all queries.
     pub crew: Arc<Crew>,
     pub procedures: Arc<Registry>,
+    pub streams: Arc<streams::Open>,
     pub path: PathBuf,
     /// Where reports of bugs go: beside the database.
     pub reports: Arc<Path>,
@@ -30,6 +32,6 @@ pub fn open(path: &Path, options: &OpenOptions) -> Result<Arc<Shared>, OpenError
     let store = Store::open(path, options)?;
     let canonical = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let reports = canonical.parent().unwrap_or(&canonical).into();
-    let (prepared, procedures, crew) = (Prepared::default(), Arc::default(), Arc::default());
-    Ok(Arc::new(Shared { store, prepared, procedures, crew, path: path.to_owned(), reports }))
+    let (prepared, procedures, crew, streams) = (Prepared::default(), Arc::default(), Arc::default(), Arc::default());
+    Ok(Arc::new(Shared { store, prepared, procedures, crew, streams, path: path.to_owned(), reports }))
 }

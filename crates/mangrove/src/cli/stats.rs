@@ -9,7 +9,7 @@ use serde_json::{Value as Json, json};
 
 use super::{Failure, grouped, open_reading, output};
 use crate::compressed::{compressed, of};
-use crate::{Database, Encoding, IdSpace, StoreError};
+use crate::{Database, Encoding, IdSpace, OldSnapshot, StoreError};
 
 /// Show counts by label, properties, indexes and sizes
 #[derive(Args)]
@@ -60,7 +60,17 @@ pub fn summary(database: &Database) -> Result<String, Failure> {
         0 | 1 => String::new(),
         n => format!(" in {n} segments"),
     };
-    Ok(format!("{table}\n{disk} on disk, {sealed} of it compressed{segments}\n"))
+    let free = indicatif::HumanBytes(stats.space.free_bytes);
+    let oldest = stats.space.oldest.as_ref().map(old_snapshot).unwrap_or_default();
+    Ok(format!("{table}\n{disk} on disk, {sealed} of it compressed{segments}; {free} of the tables free\n{oldest}"))
+}
+
+/// Who keeps pages from being used again.
+fn old_snapshot(oldest: &OldSnapshot) -> String {
+    let command = oldest.command.as_ref().map(|command| format!(" (`{command}`)")).unwrap_or_default();
+    let age = oldest.age.map_or("a moment".into(), |age| indicatif::HumanDuration(age).to_string());
+    let pinned = indicatif::HumanBytes(oldest.pinned_bytes);
+    format!("the oldest snapshot, of process {}{command}, has been outdated for {age} and holds {pinned}\n", oldest.process)
 }
 
 /// Properties by label, and indexes.
@@ -187,6 +197,13 @@ fn as_json(database: &Database) -> Result<Json, Failure> {
         "diskBytes": stats.disk_bytes(),
         "segmentBytes": stats.segment_bytes(),
         "segments": stats.segments,
+        "freeBytes": stats.space.free_bytes,
+        "oldestSnapshot": stats.space.oldest.map(|oldest| json!({
+            "process": oldest.process,
+            "command": oldest.command,
+            "ageSeconds": oldest.age.map(|age| age.as_secs_f64()),
+            "pinnedBytes": oldest.pinned_bytes,
+        })),
         "segment": compressed(&schema, &stats.parts).iter().map(|part| json!({
             "of": part.of,
             "label": part.label,

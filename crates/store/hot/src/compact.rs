@@ -22,8 +22,10 @@ use crate::fault::lmdb;
 use crate::key::Column;
 use crate::layers::{KINDS, Layers, labels};
 use crate::read::{HotSnapshot, Reader};
+use crate::readers;
 use crate::sealing::{self, Sealing};
 use crate::segment::{self, Contents, Named, Segments};
+use crate::space;
 use crate::store::{Hot, NewSegment, Shared};
 use crate::trim::Trim;
 use crate::turn::{MyTurn, Patience, Writer};
@@ -70,6 +72,7 @@ impl Hot {
     pub fn compact(&self, writer: Writer, patience: Patience<'_>) -> Result<u64> {
         let work = self.work(writer, patience)?;
         work.make(Of::All)?;
+        work.give_back()?;
         Ok(self.snapshot()?.segments().bytes())
     }
 
@@ -126,8 +129,13 @@ impl<'a> Work<'a> {
         self.merge().map(|_| ())
     }
 
+    /// Gives what is free in the file of the tables back to the file system.
+    pub fn give_back(&self) -> Result<()> {
+        space::give_back(self.shared, self.writer.clone(), self.patience).map(drop)
+    }
+
     fn seal(&self, from_bytes: u64) -> Result<()> {
-        let txn = self.shared.env.read_txn().map_err(lmdb)?;
+        let txn = readers::begin(&self.shared.env)?;
         let bytes = self.shared.table_bytes(&txn)?;
         drop(txn);
         if bytes < from_bytes { Ok(()) } else { self.make(Of::Tables) }

@@ -12,13 +12,14 @@ use mangrove_graph::{GraphError, IdSpace, Result};
 use crate::catalog;
 use crate::fault::{self, corrupt, lmdb};
 use crate::pages::{MAP_BYTES_MAX, Pages};
+use crate::readers;
 use crate::segment::{self, Named, Segment, Segments};
 use crate::store::{DATA, Durability, HotOptions};
 use crate::table::{self, NAMES, Tables, Writing};
 
 /// Address space reserved for the map. Only the part that holds data takes memory or disk, so it never has to be moved.
 const MAP_BYTES: usize = MAP_BYTES_MAX as usize;
-const READERS_MAX: u32 = 1024;
+const READERS_MAX: u32 = 4096;
 /// How long to wait for another thread to finish closing a store.
 const CLOSING_MAX: Duration = Duration::from_secs(10);
 /// How often a file is verified anew, because a writer has written over the meta page of the transaction it was verified in.
@@ -47,7 +48,7 @@ pub fn open(dir: &Path, options: &HotOptions) -> Result<Env<WithoutTls>> {
 pub fn verify(env: &Env<WithoutTls>, bytes_max: u64) -> Result<()> {
     for _ in 0..VERIFY_TRIES {
         // No page of this commit is used again while the transaction lasts.
-        let txn = env.read_txn().map_err(lmdb)?;
+        let txn = readers::begin(env)?;
         let pages = Pages::open(&env.path().join(DATA))?;
         let Some(meta) = pages.meta_of(txn.id() as u64) else { continue };
         let is_wanted = meta.bytes() <= bytes_max || pages.is_short_of(&meta)?;
@@ -128,7 +129,7 @@ pub fn upgrade(env: &Env<WithoutTls>, tables: &Tables) -> Result<()> {
     let segments = catalog::segments(tables, &txn)?.into_iter().map(open).collect::<Result<_>>()?;
     let mut t = Writing::with_first_sums(txn, tables)?;
     catalog::upgrade(tables, &mut t, &Segments::new(segments))?;
-    t.commit(tables).map_err(lmdb)
+    t.commit(tables)
 }
 
 /// Removes the files of segments that a crash left over: those the last commit does not name. docs/format/hot.md says why this
@@ -149,7 +150,7 @@ pub fn sweep(env: &Env<WithoutTls>, tables: &Tables) -> Result<()> {
 }
 
 pub fn open_tables(env: &Env<WithoutTls>) -> Result<Option<Tables>> {
-    let txn = env.read_txn().map_err(lmdb)?;
+    let txn = readers::begin(env)?;
     let opened = env.open_databases_and_commit(txn, |open, txn| -> heed::Result<_> {
         let mut tables = Vec::with_capacity(NAMES.len());
         for name in NAMES {

@@ -3,14 +3,21 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use mangrove_graph::{GraphError, Result};
 
 use crate::compact::Work;
-use crate::fault::lmdb;
 use crate::identity::Own;
-use crate::store::{Shared, locked};
+use crate::readers;
+use crate::space::allocated_bytes;
+use crate::store::{DATA, Shared, locked};
 use crate::turn::{Patience, Writer};
+
+/// How often it is looked whether much of the file is free.
+const BETWEEN_LOOKS: Duration = Duration::from_secs(2);
+/// What must be free beside as much as is used.
+const FREE_BYTES_MIN: u64 = 32 << 20;
 
 /// The thread of a store that seals.
 pub struct Keeper {
@@ -18,6 +25,8 @@ pub struct Keeper {
     seal_bytes: u64,
     /// Only from so many on: what stays there is not tried again at every commit, nor is what failed.
     not_before: AtomicU64,
+    /// When room was last given back.
+    gave_back: Mutex<Option<Instant>>,
     job: Mutex<Option<Job>>,
     error: Mutex<Option<String>>,
 }
@@ -30,14 +39,27 @@ struct Job {
 
 impl Keeper {
     pub fn new(seal_bytes: u64) -> Self {
-        Self { seal_bytes, not_before: AtomicU64::new(0), job: Mutex::default(), error: Mutex::default() }
+        let (not_before, gave_back) = (AtomicU64::new(0), Mutex::default());
+        Self { seal_bytes, not_before, gave_back, job: Mutex::default(), error: Mutex::default() }
     }
 
-    /// Begins to seal if the tables have grown enough, and nobody does so yet.
+    /// Whether most of the file is free, as far as can be told without looking at its pages. Asked again after a while only: what is
+    /// free may be held by a snapshot.
+    fn is_wide(&self, shared: &Shared, table_bytes: u64) -> bool {
+        let mut gave_back = locked(&self.gave_back);
+        if gave_back.is_some_and(|then| then.elapsed() < BETWEEN_LOOKS) {
+            return false;
+        }
+        *gave_back = Some(Instant::now());
+        allocated_bytes(&shared.env.path().join(DATA)).is_ok_and(|bytes| bytes > 2 * table_bytes + FREE_BYTES_MIN)
+    }
+
+    /// Begins to seal if the tables have grown enough, and to give room back if much is free, unless that is being done.
     pub fn keep_up(shared: &Arc<Shared>, table_bytes: u64) {
         let keeper = &shared.keeper;
         let limit = keeper.seal_bytes.max(keeper.not_before.load(Ordering::Relaxed));
-        if keeper.seal_bytes == 0 || table_bytes < limit || !shared.is_open() {
+        let is_due = keeper.seal_bytes > 0 && table_bytes >= limit;
+        if keeper.seal_bytes == 0 || !shared.is_open() || !(is_due || keeper.is_wide(shared, table_bytes)) {
             return;
         }
         let mut job = locked(&keeper.job);
@@ -73,8 +95,10 @@ impl Keeper {
     fn work(shared: &Arc<Shared>, stopped: &dyn Fn() -> bool) -> Result<u64> {
         let patience = Patience { timeout: None, cancelled: stopped };
         // Nobody waits for it, so no other thread helps.
-        Work::new(shared, Writer::this_thread(), patience, 0)?.keep_up(shared.keeper.seal_bytes)?;
-        let txn = shared.env.read_txn().map_err(lmdb)?;
+        let work = Work::new(shared, Writer::this_thread(), patience, 0)?;
+        work.keep_up(shared.keeper.seal_bytes)?;
+        work.give_back()?;
+        let txn = readers::begin(&shared.env)?;
         shared.table_bytes(&txn)
     }
 

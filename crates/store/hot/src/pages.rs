@@ -79,6 +79,10 @@ struct Counts {
 }
 
 impl Meta {
+    pub fn page_bytes(&self) -> u64 {
+        self.page_size as u64
+    }
+
     /// The bytes the file has if no page at its end is free.
     pub fn bytes(&self) -> u64 {
         (self.last + 1) * self.page_size as u64
@@ -192,6 +196,12 @@ impl<'a> Entry<'a> {
     }
 }
 
+/// The pages a transaction freed, those at the end of the file first. Whoever reads an earlier commit needs them still.
+pub struct FreeList {
+    pub transaction: u64,
+    pub pages: Vec<u64>,
+}
+
 /// What is done with each entry of a tree.
 type Visit<'v> = &'v mut dyn FnMut(&Entry<'_>) -> Result<()>;
 
@@ -261,6 +271,14 @@ impl Pages {
             Some(page) => Err(self.damage(page, "it is neither in use nor free")),
             None => Ok(()),
         }
+    }
+
+    /// The free pages of a commit. O(free pages).
+    ///
+    /// # Errors
+    /// [`GraphError::Corrupt`] if the tree they are in is damaged.
+    pub fn free(&self, meta: &Meta) -> Result<Vec<FreeList>> {
+        Walk { pages: self, size: meta.page_size, seen: Seen::new(meta.last) }.free_lists(meta)
     }
 
     fn read(&self, page: u64, offset: usize, len: usize) -> Result<Vec<u8>> {
@@ -456,9 +474,18 @@ impl<'p> Walk<'p> {
         Ok(entry(Value::Far(page, len)))
     }
 
-    /// Verifies the tree of free pages: lists of them, by the transaction that freed them. The last is that of the meta page.
+    /// Verifies the tree of free pages. The last list is of the transaction of the meta page.
     fn free_pages(&mut self, meta: &Meta) -> Result<()> {
-        let (pages, mut free, mut last) = (self.pages, Vec::new(), None);
+        let (pages, lists) = (self.pages, self.free_lists(meta)?);
+        if lists.last().map_or(meta.transaction > 1, |last| last.transaction != meta.transaction) {
+            return Err(pages.damage(meta.transaction % 2, "this meta page is of another commit"));
+        }
+        let mut free = lists.iter().flat_map(|list| &list.pages);
+        free.try_for_each(|page| self.seen.mark(*page).map_err(|what| pages.damage(*page, what)))
+    }
+
+    fn free_lists(&mut self, meta: &Meta) -> Result<Vec<FreeList>> {
+        let (pages, mut lists) = (self.pages, Vec::new());
         let wrong = |what| pages.damage(meta.free.root, what);
         self.tree(&Tree { pad: 0, flags: 0, ..meta.free }, Order::Integers, &mut |entry| {
             let list = entry.value()?;
@@ -468,16 +495,14 @@ impl<'p> Walk<'p> {
                 .next()
                 .filter(|n| *n <= words.len() as u64)
                 .ok_or_else(|| wrong("a list of free pages that ends early"))?;
-            let before = free.len();
-            free.extend(words.take(n as usize));
-            let descend = free[before..].windows(2).all(|pair| pair[0] > pair[1]);
-            last = Some(u64_at(entry.key, 0));
-            if descend && entry.flags & IS_TREE == 0 { Ok(()) } else { Err(wrong("a list of free pages that is none")) }
+            let pages: Vec<u64> = words.take(n as usize).collect();
+            if entry.flags & IS_TREE != 0 || pages.windows(2).any(|pair| pair[0] <= pair[1]) {
+                return Err(wrong("a list of free pages that is none"));
+            }
+            lists.push(FreeList { transaction: u64_at(entry.key, 0), pages });
+            Ok(())
         })?;
-        if last.map_or(meta.transaction > 1, |last| last != meta.transaction) {
-            return Err(pages.damage(meta.transaction % 2, "this meta page is of another commit"));
-        }
-        free.into_iter().try_for_each(|page| self.seen.mark(page).map_err(|what| pages.damage(page, what)))
+        Ok(lists)
     }
 }
 

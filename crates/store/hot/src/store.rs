@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant};
 use std::{fs, io};
 
 use heed::{AnyTls, CompactionOption, Env, RoTxn, RwTxn, WithoutTls};
@@ -18,7 +19,9 @@ use crate::fault::{self, corrupt, lmdb};
 use crate::identity::{FileId, Own, Process};
 use crate::keeper::Keeper;
 use crate::read::HotSnapshot;
+use crate::readers;
 use crate::segment::{self, Named, PartStats, Segment, Segments};
+use crate::space::{self, Space};
 use crate::table::{Tables, Writing};
 use crate::turn::{MyTurn, Patience, Turn, Writer};
 use crate::write::HotTransaction;
@@ -168,6 +171,8 @@ pub(crate) struct Shared {
     /// Whose turn it is to seal and merge.
     sealing: Turn,
     pub keeper: Keeper,
+    /// When a writer last looked for readers that have died.
+    looked: Mutex<Option<Instant>>,
 }
 
 pub const DATA: &str = "data.mdb";
@@ -239,7 +244,7 @@ impl Hot {
         match env::open_tables(&env)? {
             None => Ok(env.unnamed_database_stat().entries == 0),
             Some(tables) => {
-                let txn = env.read_txn().map_err(lmdb)?;
+                let txn = readers::begin(&env)?;
                 Ok(Catalog::load(&tables, &txn)?.schema.vertex_labels.is_empty())
             }
         }
@@ -368,7 +373,7 @@ impl Hot {
     /// The size of each table.
     pub fn stats(&self) -> Result<StoreStats> {
         self.shared.process.must_be_this()?;
-        let txn = self.shared.env.read_txn().map_err(lmdb)?;
+        let txn = readers::begin(&self.shared.env)?;
         let mut tables = Vec::new();
         for (name, table) in self.shared.tables.named() {
             let stat = table.stat(&txn).map_err(lmdb)?;
@@ -384,9 +389,10 @@ impl Hot {
         let snapshot = self.snapshot()?;
         let sealed = snapshot.segments();
         let segments = sealed.list().iter().map(|segment| segment.bytes()).collect();
-        let file_bytes = self.shared.env.real_disk_size().map_err(lmdb)?;
+        let file_bytes = space::allocated_bytes(&self.path().join(DATA))?;
         let sealing_error = self.shared.keeper.last_error();
-        Ok(StoreStats { tables, file_bytes, segments, parts: sealed.sizes()?, sealing_error })
+        let space = space::look(&self.shared.env, &self.shared.tables)?;
+        Ok(StoreStats { tables, file_bytes, segments, parts: sealed.sizes()?, sealing_error, space })
     }
 
     pub fn path(&self) -> PathBuf {
@@ -409,14 +415,14 @@ impl Shared {
             None if options.read_only || options.must_exist => return Err(corrupt("its tables are missing")),
             None => env::create_tables(&env, options.id_space)?,
         };
-        let txn = env.read_txn().map_err(lmdb)?;
+        let txn = readers::begin(&env)?;
         catalog::check_format(&tables, &txn)?;
         drop(txn);
         if !options.read_only {
             env::upgrade(&env, &tables)?;
             env::sweep(&env, &tables)?;
         }
-        let txn = env.read_txn().map_err(lmdb)?;
+        let txn = readers::begin(&env)?;
         let catalog = Mutex::new(Catalog::load(&tables, &txn)?);
         let id = catalog::database(&tables, &txn)?;
         let newest = catalog::segments(&tables, &txn)?.into_iter().map(|named| named.number).max();
@@ -445,7 +451,17 @@ impl Shared {
             turn: Turn::default(),
             sealing: Turn::default(),
             keeper: Keeper::new(seal_bytes),
+            looked: Mutex::default(),
         }))
+    }
+
+    /// Lets pages that only a process which was killed could still read be used again.
+    fn look_for_dead_readers(&self) {
+        let mut looked = locked(&self.looked);
+        if looked.is_none_or(|then| then.elapsed() > BETWEEN_LOOKS) {
+            *looked = Some(Instant::now());
+            let _ = self.env.clear_stale_readers(); // else the next look will do
+        }
     }
 
     pub(crate) fn process(&self) -> Process {
@@ -541,7 +557,7 @@ impl Drop for Shared {
 #[derive(Clone, Debug, PartialEq)]
 pub struct StoreStats {
     pub tables: Vec<TableStats>,
-    /// Of the whole file, pages free for reuse included.
+    /// What the file of the tables takes on the disk, pages free for reuse included.
     pub file_bytes: u64,
     /// The bytes of each segment under the tables, from the oldest on.
     pub segments: Vec<u64>,
@@ -549,6 +565,7 @@ pub struct StoreStats {
     pub parts: Vec<PartStats>,
     /// Why sealing in the background last failed, if it did.
     pub sealing_error: Option<String>,
+    pub space: Space,
 }
 
 impl StoreStats {
@@ -587,10 +604,10 @@ pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A write transaction that keeps its environment alive, and its turn to write.
-/// Every so many commits it is looked which readers have died without a word.
-const COMMITS_A_LOOK: usize = 64;
+/// How often a writer looks which readers have died without a word.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
 
+/// A write transaction that keeps its environment alive, and its turn to write.
 pub(crate) struct OwnedTxn {
     // Fields drop in this order: the transaction ends before the turn does, and before the environment can close.
     txn: Own<Writing<'static>>,
@@ -606,10 +623,7 @@ impl OwnedTxn {
         let turn = MyTurn::wait(shared, |shared| &shared.turn, writer, patience)?;
         shared.must_be_in_place()?;
         let txn = shared.env.write_txn().map_err(lmdb)?;
-        if txn.id().is_multiple_of(COMMITS_A_LOOK) {
-            // Pages that only a process which was killed could still read are used again. Else the next look will do.
-            let _ = shared.env.clear_stale_readers();
-        }
+        shared.look_for_dead_readers();
         // SAFETY: the transaction borrows the environment inside `shared`, whose address is that of the Arc's heap
         // allocation and does not change. The Arc is kept beside it and, by the order of the fields, dropped after it.
         let txn = unsafe { std::mem::transmute::<RwTxn<'_>, RwTxn<'static>>(txn) };
@@ -631,6 +645,6 @@ impl OwnedTxn {
 
     pub fn commit(self) -> Result<()> {
         let Self { txn, shared, _turn, .. } = self;
-        txn.take()?.commit(&shared.tables).map_err(|error| fault::of_write(lmdb(error), shared.env.path()))
+        txn.take()?.commit(&shared.tables).map_err(|error| fault::of_write(error, shared.env.path()))
     }
 }

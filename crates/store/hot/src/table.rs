@@ -17,6 +17,7 @@ use mangrove_graph::Result;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 use crate::catalog;
+use crate::clock;
 use crate::fault::{corrupt, lmdb};
 use crate::pages::{Meta, Pages};
 
@@ -217,11 +218,18 @@ impl<'e> Writing<'e> {
         self.sums.iter_mut().for_each(|sums| sums.0[table] = sums.0[table].wrapping_sub(hash));
     }
 
-    pub fn commit(mut self, tables: &Tables) -> Result<(), heed::Error> {
-        if let Some(sums) = self.sums.filter(|_| self.sums != self.first) {
-            tables.meta.database.put(&mut self.txn, SUMS, &sums.bytes())?;
+    /// Has the next commit write something, though nothing changed.
+    pub fn touch(&mut self, tables: &Tables) -> Result<()> {
+        let sums = self.sums.unwrap_or_default();
+        tables.meta.database.put(&mut self.txn, SUMS, &sums.bytes()).map_err(lmdb)
+    }
+
+    pub fn commit(mut self, tables: &Tables) -> Result<()> {
+        if self.sums != self.first {
+            clock::tick(tables, &mut self)?;
+            self.touch(tables)?;
         }
-        self.txn.commit()
+        self.txn.commit().map_err(lmdb)
     }
 }
 

@@ -21,7 +21,7 @@ mod view;
 pub use error::OpenError;
 pub use lock::Holder;
 pub use mangrove_hot::{
-    Bulk, CheckReport, Durability, Part, PartStats, Patience, StoreStats, TableStats, Violation, Writer,
+    Bulk, CheckReport, Durability, OldSnapshot, Part, PartStats, Patience, Space, StoreStats, TableStats, Violation, Writer,
 };
 pub use store::{OpenOptions, Store};
 pub use view::{Snapshot, Transaction};

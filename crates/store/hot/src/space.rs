@@ -1,0 +1,127 @@
+//! The room in the file of the tables: what is free, what old snapshots hold, and giving it back to the file system.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use heed::{Env, WithoutTls};
+use mangrove_graph::Result;
+
+use crate::clock;
+use crate::fault::{self, lmdb};
+use crate::pages::{FreeList, Pages};
+use crate::readers;
+use crate::store::{DATA, OwnedTxn, Shared};
+use crate::table::Tables;
+use crate::turn::{Patience, Writer};
+
+/// What is free in the file of the tables.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Space {
+    /// Of pages no table needs. Those that were given back take no room on the disk.
+    pub free_bytes: u64,
+    /// The oldest snapshot that is open in any process, unless it is of the last commit.
+    pub oldest: Option<OldSnapshot>,
+}
+
+/// A snapshot that keeps pages from being used again.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OldSnapshot {
+    pub process: u32,
+    /// What that process was started with, where the system tells.
+    pub command: Option<String>,
+    /// For how long at least there has been a later commit.
+    pub age: Option<Duration>,
+    /// Of free pages that cannot be used again as long as it is open.
+    pub pinned_bytes: u64,
+}
+
+/// Looks for free pages and the oldest snapshot. O(free pages + snapshots).
+pub fn look(env: &Env<WithoutTls>, tables: &Tables) -> Result<Space> {
+    let txn = readers::begin(env)?;
+    let pages = Pages::open(&env.path().join(DATA))?;
+    // A commit made meanwhile may have written over the meta page of this one.
+    let Some(meta) = pages.meta_of(txn.id() as u64) else { return Ok(Space::default()) };
+    let lists = pages.free(&meta)?;
+    let bytes_from = |transaction: u64| {
+        let lists = lists.iter().filter(|list| list.transaction >= transaction);
+        lists.map(|list| list.pages.len() as u64).sum::<u64>() * meta.page_bytes()
+    };
+    let oldest = readers::all(env)?.into_iter().min_by_key(|reader| reader.commit);
+    let oldest = oldest.filter(|reader| reader.commit < txn.id() as u64);
+    let describe = |reader: readers::Reader| -> Result<OldSnapshot> {
+        Ok(OldSnapshot {
+            process: reader.process,
+            command: readers::command(reader.process),
+            age: clock::outdated_for(tables, &txn, reader.commit)?,
+            pinned_bytes: bytes_from(reader.commit),
+        })
+    };
+    Ok(Space { free_bytes: bytes_from(0), oldest: oldest.map(describe).transpose()? })
+}
+
+/// Neighbouring pages are given back if they take so many bytes at least.
+const RUN_BYTES_MIN: u64 = 1 << 16;
+
+/// Gives free pages back to the file system: the file keeps its length, and takes less room. Snapshots are not disturbed. Returns the
+/// bytes of what was given back, now or before. O(free pages).
+///
+/// A page that transaction `n` freed is needed by whoever sees a commit before `n`. So this holds the writer's lock, takes the
+/// oldest reader from LMDB's own table, and counts the last commit as a reader too: the one before it is what a crash may leave. A
+/// commit that changes nothing goes first, so that what the last one freed is among it.
+pub fn give_back(shared: &Arc<Shared>, writer: Writer, patience: Patience<'_>) -> Result<u64> {
+    let mut t = OwnedTxn::begin(shared, writer.clone(), patience)?;
+    t.txn_mut().touch(&shared.tables)?;
+    t.commit()?;
+    let t = OwnedTxn::begin(shared, writer, patience)?;
+    let (env, last) = (&shared.env, t.txn().id() as u64 - 1);
+    let pages = Pages::open(&env.path().join(DATA))?;
+    let Some(meta) = pages.meta_of(last) else { return Ok(0) };
+    env.force_sync().map_err(lmdb)?;
+    let needed_from = readers::all(env)?.iter().map(|reader| reader.commit).fold(last, u64::min);
+    let lists = pages.free(&meta)?;
+    let mut given: Vec<u64> = lists.iter().filter(|list| list.transaction < needed_from).flat_map(of).collect();
+    given.sort_unstable();
+    punch(&env.path().join(DATA), &given, meta.page_bytes())
+}
+
+/// Makes holes where neighbouring pages are. Returns the bytes of the holes.
+#[cfg(target_os = "linux")]
+fn punch(path: &Path, pages: &[u64], page_bytes: u64) -> Result<u64> {
+    use rustix::fs::{FallocateFlags, fallocate};
+
+    let file = std::fs::File::options().write(true).open(path).map_err(fault::io(path))?;
+    let mut bytes = 0;
+    for run in pages.chunk_by(|a, b| a + 1 == *b) {
+        let (from, len) = (run[0] * page_bytes, run.len() as u64 * page_bytes);
+        if len >= RUN_BYTES_MIN {
+            let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+            fallocate(&file, hole, from, len).map_err(|error| fault::io(path)(error.into()))?;
+            bytes += len;
+        }
+    }
+    Ok(bytes)
+}
+
+/// Other systems have no such call, or one of their own.
+#[cfg(not(target_os = "linux"))]
+fn punch(_: &Path, _: &[u64], _: u64) -> Result<u64> {
+    Ok(0)
+}
+
+/// What a file takes on the disk, holes left out.
+#[cfg(unix)]
+pub fn allocated_bytes(path: &Path) -> Result<u64> {
+    use std::os::unix::fs::MetadataExt;
+    let found = std::fs::metadata(path).map_err(fault::io(path))?;
+    Ok(512 * found.blocks())
+}
+
+#[cfg(not(unix))]
+pub fn allocated_bytes(path: &Path) -> Result<u64> {
+    Ok(std::fs::metadata(path).map_err(fault::io(path))?.len())
+}
+
+fn of(list: &FreeList) -> impl Iterator<Item = u64> + use<'_> {
+    list.pages.iter().copied()
+}
