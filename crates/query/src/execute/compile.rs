@@ -459,18 +459,18 @@ fn compile_map(step: &Step) -> Result<Box<dyn Op>> {
         Step::DateAdd(unit, amount) => mapping(DateAddOp(*unit, *amount)),
         Step::DateDiff(other) => mapping(DateDiffOp(operand(other)?)),
         Step::Unfold => mapping(UnfoldOp),
-        Step::AddVertex { label, properties } => mapping(AddVertexOp {
+        Step::AddVertex { label, properties } => portioned(AddVertexOp {
             label: label.as_ref().map(operand).transpose()?,
             properties: properties.iter().map(set_property).collect::<Result<_>>()?,
         }),
-        Step::AddEdge { label, from, to, properties } => mapping(AddEdgeOp {
+        Step::AddEdge { label, from, to, properties } => portioned(AddEdgeOp {
             label: operand(label)?,
             from: end(from)?,
             to: end(to)?,
             properties: properties.iter().map(set_property).collect::<Result<_>>()?,
         }),
-        Step::SetProperty(property) => mapping(PropertyStep(set_property(property)?)),
-        Step::SetProperties(map, cardinality) => mapping(PropertiesStep(operand(map)?, *cardinality)),
+        Step::SetProperty(property) => portioned(PropertyStep(set_property(property)?)),
+        Step::SetProperties(map, cardinality) => portioned(PropertiesStep(operand(map)?, *cardinality)),
         Step::Merge(merge) => {
             let slot = |slot: &Option<Operand>| slot.as_ref().map(operand).transpose();
             mapping(MergeOp {
@@ -483,7 +483,7 @@ fn compile_map(step: &Step) -> Result<Box<dyn Op>> {
                 partition: merge.partition.clone(),
             })
         }
-        Step::Drop => mapping(DropOp),
+        Step::Drop => portioned(DropOp),
         Step::Fail(message) => mapping(FailOp(message.clone())),
         Step::Identity => mapping(IdentityOp),
         other => unreachable!("a filter, a barrier or a branch, compiled before: {other:?}"),

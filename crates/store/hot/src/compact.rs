@@ -22,7 +22,6 @@ use crate::fault::lmdb;
 use crate::key::Column;
 use crate::layers::{KINDS, Layers, labels};
 use crate::read::{HotSnapshot, Reader};
-use crate::readers;
 use crate::sealing::{self, Sealing};
 use crate::segment::{self, Contents, Named, Segments};
 use crate::space;
@@ -135,7 +134,7 @@ impl<'a> Work<'a> {
     }
 
     fn seal(&self, from_bytes: u64) -> Result<()> {
-        let txn = readers::begin(&self.shared.env)?;
+        let txn = self.shared.readers.begin(&self.shared.env)?;
         let bytes = self.shared.table_bytes(&txn)?;
         drop(txn);
         if bytes < from_bytes { Ok(()) } else { self.make(Of::Tables) }

@@ -12,7 +12,7 @@ use mangrove_graph::{GraphError, IdSpace, Result};
 use crate::catalog;
 use crate::fault::{self, corrupt, lmdb};
 use crate::pages::{MAP_BYTES_MAX, Pages};
-use crate::readers;
+use crate::readers::Readers;
 use crate::segment::{self, Named, Segment, Segments};
 use crate::store::{DATA, Durability, HotOptions};
 use crate::table::{self, NAMES, Tables, Writing};
@@ -30,7 +30,7 @@ const VERIFY_TRIES: u32 = 20;
 ///
 /// # Errors
 /// [`GraphError::Corrupt`] with what is damaged; [`GraphError::Storage`] if it cannot be opened.
-pub fn open(dir: &Path, options: &HotOptions) -> Result<Env<WithoutTls>> {
+pub fn open(dir: &Path, readers: &Readers, options: &HotOptions) -> Result<Env<WithoutTls>> {
     let data = dir.join(DATA);
     if fs::metadata(&data).is_ok_and(|found| found.len() > 0) {
         Pages::open(&data)?;
@@ -40,15 +40,15 @@ pub fn open(dir: &Path, options: &HotOptions) -> Result<Env<WithoutTls>> {
         recover(&env)?;
         env.clear_stale_readers().map_err(lmdb)?;
     }
-    verify(&env, options.verify_bytes)?;
+    verify(&env, readers, options.verify_bytes)?;
     Ok(env)
 }
 
 /// Verifies the last commit, if its pages take no more bytes than these, or more than there are.
-pub fn verify(env: &Env<WithoutTls>, bytes_max: u64) -> Result<()> {
+pub fn verify(env: &Env<WithoutTls>, readers: &Readers, bytes_max: u64) -> Result<()> {
     for _ in 0..VERIFY_TRIES {
         // No page of this commit is used again while the transaction lasts.
-        let txn = readers::begin(env)?;
+        let txn = readers.begin(env)?;
         let pages = Pages::open(&env.path().join(DATA))?;
         let Some(meta) = pages.meta_of(txn.id() as u64) else { continue };
         let is_wanted = meta.bytes() <= bytes_max || pages.is_short_of(&meta)?;
@@ -149,8 +149,8 @@ pub fn sweep(env: &Env<WithoutTls>, tables: &Tables) -> Result<()> {
     segment::remove_all(&left_over).map_err(fault::io(env.path()))
 }
 
-pub fn open_tables(env: &Env<WithoutTls>) -> Result<Option<Tables>> {
-    let txn = readers::begin(env)?;
+pub fn open_tables(env: &Env<WithoutTls>, readers: &Readers) -> Result<Option<Tables>> {
+    let txn = readers.begin(env)?;
     let opened = env.open_databases_and_commit(txn, |open, txn| -> heed::Result<_> {
         let mut tables = Vec::with_capacity(NAMES.len());
         for name in NAMES {

@@ -14,6 +14,11 @@ pub const PROBE: &str = "probe.tmp";
 pub fn lmdb(error: heed::Error) -> GraphError {
     match error {
         heed::Error::Mdb(MdbError::MapFull) => GraphError::DiskFull,
+        heed::Error::Mdb(MdbError::Panic) => {
+            let message = "the disk failed while a commit was written, so nothing more can be read or written through this handle; \
+                           what was committed before is there: close the database and open it again";
+            GraphError::Storage { message: message.into(), source: Some(Box::new(error)) }
+        }
         heed::Error::Mdb(damage) if is_damage(damage) => GraphError::corrupt(damage.to_string()),
         heed::Error::Io(error) if is_disk_full(&error) => GraphError::DiskFull,
         other => GraphError::storage(other),

@@ -9,7 +9,6 @@ use mangrove_graph::{GraphError, Result};
 
 use crate::compact::Work;
 use crate::identity::Own;
-use crate::readers;
 use crate::space::allocated_bytes;
 use crate::store::{DATA, Shared, locked};
 use crate::turn::{Patience, Writer};
@@ -98,7 +97,7 @@ impl Keeper {
         let work = Work::new(shared, Writer::this_thread(), patience, 0)?;
         work.keep_up(shared.keeper.seal_bytes)?;
         work.give_back()?;
-        let txn = readers::begin(&shared.env)?;
+        let txn = shared.readers.begin(&shared.env)?;
         shared.table_bytes(&txn)
     }
 

@@ -573,13 +573,15 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::readers::Readers;
     use crate::store::HotOptions;
     use crate::table::Writing;
 
     /// Tables with branches, values on overflow pages and lists of free pages.
     static SOUND: LazyLock<Vec<u8>> = LazyLock::new(|| {
         let dir = tempfile::tempdir().expect("a temporary directory");
-        let env = crate::env::open(dir.path(), &HotOptions::default()).expect("an environment");
+        let env =
+            crate::env::open(dir.path(), &Readers::map(dir.path(), false), &HotOptions::default()).expect("an environment");
         let tables = crate::env::create_tables(&env, IdSpace::Graph).expect("tables");
         for n in 0..6u32 {
             let mut t = Writing::new(env.write_txn().expect("a transaction"), &tables).expect("a transaction");

@@ -5,19 +5,27 @@
 //!   slot       transaction 8 (all ones: none) | process 4 (0: free) | thread
 //! ```
 //! The same on every 64-bit system: where slots begin follows from the length of the file and how many there are.
+//!
+//! LMDB knows a living process by its lock on this file. A system that goes by POSIX ends such locks when the process closes the file,
+//! however often it has it open. So **nobody may open `lock.mdb` while LMDB has it open**: it is mapped, and closed, before.
 
-use std::fs;
-use std::path::Path;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use heed::{Env, WithoutTls};
 use mangrove_graph::{GraphError, Result};
+use memmap2::{MmapOptions, MmapRaw};
 
 use crate::fault::{self, lmdb};
 
-pub const LOCK: &str = "lock.mdb";
+const LOCK: &str = "lock.mdb";
 const SLOT: usize = 64;
 const USED_AT: usize = 16;
 const MAGIC: u32 = 0xBEEF_C0DE;
+const COMMIT_NONE: u64 = u64::MAX;
+/// What is mapped if the file is shorter, as one is that LMDB has still to make.
+const MAPPED_MIN: usize = 1 << 20;
 
 /// A snapshot that some process has open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,30 +35,96 @@ pub struct Reader {
     pub commit: u64,
 }
 
-/// All snapshots that are open, of processes that live. O(snapshots).
-pub fn all(env: &Env<WithoutTls>) -> Result<Vec<Reader>> {
-    // Those of processes that were killed go. A database on a read-only file system has none.
-    let _ = env.clear_stale_readers();
-    let path = env.path().join(LOCK);
-    let bytes = match fs::read(&path) {
-        Ok(bytes) => bytes,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(fault::io(&path)(error)),
-    };
-    let slots = env.info().maximum_number_of_readers as usize * SLOT;
-    let word = |at: usize| bytes.get(at..at + 4).and_then(|word| word.try_into().ok()).map(u32::from_le_bytes);
-    let (Some(MAGIC), Some(used), Some(begin)) = (word(0), word(USED_AT), bytes.len().checked_sub(slots)) else {
-        return Err(GraphError::corrupt(format!("{} is no lock file of LMDB's", path.display())));
-    };
-    let (slots, _) = bytes[begin..].as_chunks::<SLOT>();
-    Ok(slots.iter().take(used as usize).filter_map(parse).collect())
+/// The readers of a store.
+pub struct Readers {
+    path: PathBuf,
+    /// Nothing where the file may not be read.
+    map: Option<MmapRaw>,
 }
 
-fn parse(slot: &[u8; SLOT]) -> Option<Reader> {
-    let (commit, rest) = slot.split_first_chunk()?;
-    let (process, _) = rest.split_first_chunk()?;
-    let reader = Reader { process: u32::from_le_bytes(*process), commit: u64::from_le_bytes(*commit) };
-    (reader.process != 0 && reader.commit != u64::MAX).then_some(reader)
+impl Readers {
+    /// Maps the table of a store that LMDB has not opened yet.
+    pub fn map(dir: &Path, read_only: bool) -> Self {
+        let path = dir.join(LOCK);
+        let map = open(&path, !read_only).ok().and_then(|file| {
+            let len = file.metadata().ok()?.len() as usize;
+            MmapOptions::new().len(len.max(MAPPED_MIN)).map_raw_read_only(&file).ok()
+        });
+        Self { path, map }
+    }
+
+    /// All snapshots that are open, of processes that live. O(snapshots).
+    ///
+    /// # Errors
+    /// [`GraphError::Storage`] if they cannot be known.
+    pub fn all(&self, env: &Env<WithoutTls>) -> Result<Vec<Reader>> {
+        // Those of processes that were killed go. A database on a read-only file system has none.
+        let _ = env.clear_stale_readers();
+        let unknown = |why: &str| GraphError::Storage { message: format!("{}: {why}", self.path.display()), source: None };
+        let map = self.map.as_ref().ok_or_else(|| unknown("the readers cannot be seen"))?;
+        let len = fs::metadata(&self.path).map_err(fault::io(&self.path))?.len() as usize;
+        let slots = env.info().maximum_number_of_readers as usize;
+        let begin = len.checked_sub(slots * SLOT).filter(|begin| *begin > USED_AT && len <= map.len());
+        let begin = begin.ok_or_else(|| unknown("it is no lock file of LMDB's"))?;
+        let at = |offset: usize| map.as_ptr().wrapping_add(offset).cast_mut();
+        // SAFETY: the offsets lie within the file, so within the map, and are multiples of 8. Other processes change these words, and so
+        // they are atomic here.
+        let (word, long) = unsafe {
+            (
+                |offset| AtomicU32::from_ptr(at(offset).cast()).load(Ordering::Acquire),
+                |offset| AtomicU64::from_ptr(at(offset).cast()).load(Ordering::Acquire),
+            )
+        };
+        if word(0) != MAGIC || !begin.is_multiple_of(8) {
+            return Err(unknown("it is no lock file of LMDB's"));
+        }
+        let used = (word(USED_AT) as usize).min(slots);
+        let readers =
+            (0..used).map(|slot| begin + slot * SLOT).map(|slot| Reader { commit: long(slot), process: word(slot + 8) });
+        Ok(readers.filter(|reader| reader.process != 0 && reader.commit != COMMIT_NONE).collect())
+    }
+
+    /// Begins to read. If there are too many readers, those of processes that were killed are looked for first.
+    ///
+    /// # Errors
+    /// If there are too many still, the processes that have the most are named.
+    pub fn begin(&self, env: &Env<WithoutTls>) -> Result<heed::RoTxn<'static, WithoutTls>> {
+        let is_full = |error: &heed::Error| matches!(error, heed::Error::Mdb(heed::MdbError::ReadersFull));
+        match env.clone().static_read_txn() {
+            Err(error) if is_full(&error) => {}
+            begun => return begun.map_err(lmdb),
+        }
+        env.clear_stale_readers().map_err(lmdb)?;
+        env.clone().static_read_txn().map_err(|error| if is_full(&error) { self.none_left(env) } else { lmdb(error) })
+    }
+
+    fn none_left(&self, env: &Env<WithoutTls>) -> GraphError {
+        let mut holders: Vec<(u32, usize)> = Vec::new();
+        for reader in self.all(env).unwrap_or_default() {
+            match holders.iter_mut().find(|(process, _)| *process == reader.process) {
+                Some((_, n)) => *n += 1,
+                None => holders.push((reader.process, 1)),
+            }
+        }
+        holders.sort_unstable_by_key(|(_, n)| std::cmp::Reverse(*n));
+        let named = holders.iter().take(3).map(|(process, n)| {
+            let command = command(*process).map(|command| format!(" (`{command}`)")).unwrap_or_default();
+            format!("process {process}{command} has {n}")
+        });
+        let named = named.collect::<Vec<_>>().join(", ");
+        let limit = env.info().maximum_number_of_readers;
+        GraphError::Invalid(format!(
+            "{limit} snapshots of the database are open, and there can be no more: {named}; finish or drop streams there, or end it"
+        ))
+    }
+}
+
+/// Opens the lock file; makes it, as LMDB would, for whoever is to write.
+fn open(path: &Path, is_writer: bool) -> std::io::Result<File> {
+    let mut options = File::options();
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.read(true).write(is_writer).create(is_writer).truncate(false).open(path)
 }
 
 /// What a process was started with, where the system tells.
@@ -59,36 +133,4 @@ pub fn command(process: u32) -> Option<String> {
     let words: Vec<_> = arguments.split(|byte| *byte == 0).filter(|word| !word.is_empty()).take(4).collect();
     let words: Vec<_> = words.into_iter().map(String::from_utf8_lossy).collect();
     (!words.is_empty()).then(|| words.join(" "))
-}
-
-/// The error where no snapshot can be taken any more, which names the processes that have the most.
-pub fn none_left(env: &Env<WithoutTls>) -> GraphError {
-    let mut holders: Vec<(u32, usize)> = Vec::new();
-    for reader in all(env).unwrap_or_default() {
-        match holders.iter_mut().find(|(process, _)| *process == reader.process) {
-            Some((_, n)) => *n += 1,
-            None => holders.push((reader.process, 1)),
-        }
-    }
-    holders.sort_unstable_by_key(|(_, n)| std::cmp::Reverse(*n));
-    let named = holders.iter().take(3).map(|(process, n)| {
-        let command = command(*process).map(|command| format!(" (`{command}`)")).unwrap_or_default();
-        format!("process {process}{command} has {n}")
-    });
-    let named = named.collect::<Vec<_>>().join(", ");
-    let limit = env.info().maximum_number_of_readers;
-    GraphError::Invalid(format!(
-        "{limit} snapshots of the database are open, and there can be no more: {named}; finish or drop streams there, or end it"
-    ))
-}
-
-/// Begins to read. If there are too many readers, those of processes that were killed are looked for first.
-pub fn begin(env: &Env<WithoutTls>) -> Result<heed::RoTxn<'static, WithoutTls>> {
-    let is_full = |error: &heed::Error| matches!(error, heed::Error::Mdb(heed::MdbError::ReadersFull));
-    match env.clone().static_read_txn() {
-        Err(error) if is_full(&error) => {}
-        begun => return begun.map_err(lmdb),
-    }
-    env.clear_stale_readers().map_err(lmdb)?;
-    env.clone().static_read_txn().map_err(|error| if is_full(&error) { none_left(env) } else { lmdb(error) })
 }

@@ -4,15 +4,13 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use heed::{Env, WithoutTls};
 use mangrove_graph::Result;
 
 use crate::clock;
 use crate::fault::{self, lmdb};
 use crate::pages::{FreeList, Pages};
-use crate::readers;
+use crate::readers::{Reader, command};
 use crate::store::{DATA, OwnedTxn, Shared};
-use crate::table::Tables;
 use crate::turn::{Patience, Writer};
 
 /// What is free in the file of the tables.
@@ -37,8 +35,9 @@ pub struct OldSnapshot {
 }
 
 /// Looks for free pages and the oldest snapshot. O(free pages + snapshots).
-pub fn look(env: &Env<WithoutTls>, tables: &Tables) -> Result<Space> {
-    let txn = readers::begin(env)?;
+pub fn look(shared: &Shared) -> Result<Space> {
+    let Shared { env, readers, tables, .. } = shared;
+    let txn = readers.begin(env)?;
     let pages = Pages::open(&env.path().join(DATA))?;
     // A commit made meanwhile may have written over the meta page of this one.
     let Some(meta) = pages.meta_of(txn.id() as u64) else { return Ok(Space::default()) };
@@ -47,12 +46,13 @@ pub fn look(env: &Env<WithoutTls>, tables: &Tables) -> Result<Space> {
         let lists = lists.iter().filter(|list| list.transaction >= transaction);
         lists.map(|list| list.pages.len() as u64).sum::<u64>() * meta.page_bytes()
     };
-    let oldest = readers::all(env)?.into_iter().min_by_key(|reader| reader.commit);
+    // In a place that cannot be written the readers may not be known.
+    let oldest = readers.all(env).unwrap_or_default().into_iter().min_by_key(|reader| reader.commit);
     let oldest = oldest.filter(|reader| reader.commit < txn.id() as u64);
-    let describe = |reader: readers::Reader| -> Result<OldSnapshot> {
+    let describe = |reader: Reader| -> Result<OldSnapshot> {
         Ok(OldSnapshot {
             process: reader.process,
-            command: readers::command(reader.process),
+            command: command(reader.process),
             age: clock::outdated_for(tables, &txn, reader.commit)?,
             pinned_bytes: bytes_from(reader.commit),
         })
@@ -78,7 +78,7 @@ pub fn give_back(shared: &Arc<Shared>, writer: Writer, patience: Patience<'_>) -
     let pages = Pages::open(&env.path().join(DATA))?;
     let Some(meta) = pages.meta_of(last) else { return Ok(0) };
     env.force_sync().map_err(lmdb)?;
-    let needed_from = readers::all(env)?.iter().map(|reader| reader.commit).fold(last, u64::min);
+    let needed_from = shared.readers.all(env)?.iter().map(|reader| reader.commit).fold(last, u64::min);
     let lists = pages.free(&meta)?;
     let mut given: Vec<u64> = lists.iter().filter(|list| list.transaction < needed_from).flat_map(of).collect();
     given.sort_unstable();

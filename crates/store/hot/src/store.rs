@@ -19,7 +19,7 @@ use crate::fault::{self, corrupt, lmdb};
 use crate::identity::{FileId, Own, Process};
 use crate::keeper::Keeper;
 use crate::read::HotSnapshot;
-use crate::readers;
+use crate::readers::Readers;
 use crate::segment::{self, Named, PartStats, Segment, Segments};
 use crate::space::{self, Space};
 use crate::table::{Tables, Writing};
@@ -148,6 +148,7 @@ impl Drop for NewSegment {
 /// What handles, snapshots and transactions of one store share.
 pub(crate) struct Shared {
     pub env: Env<WithoutTls>,
+    pub readers: Readers,
     pub tables: Tables,
     read_only: bool,
     durability: Durability,
@@ -240,11 +241,12 @@ impl Hot {
             Ok(found) if found.len() == 0 => return Ok(true),
             Ok(_) => {}
         }
-        let env = env::open(dir, &HotOptions::default())?;
-        match env::open_tables(&env)? {
+        let readers = Readers::map(dir, false);
+        let env = env::open(dir, &readers, &HotOptions::default())?;
+        match env::open_tables(&env, &readers)? {
             None => Ok(env.unnamed_database_stat().entries == 0),
             Some(tables) => {
-                let txn = readers::begin(&env)?;
+                let txn = readers.begin(&env)?;
                 Ok(Catalog::load(&tables, &txn)?.schema.vertex_labels.is_empty())
             }
         }
@@ -366,14 +368,14 @@ impl Hot {
     /// # Errors
     /// [`GraphError::Corrupt`] if pages are damaged: then no invariant can be looked at.
     pub fn check(&self) -> Result<CheckReport> {
-        env::verify(&self.shared.env, u64::MAX)?;
+        env::verify(&self.shared.env, &self.shared.readers, u64::MAX)?;
         check::check(&self.snapshot()?)
     }
 
     /// The size of each table.
     pub fn stats(&self) -> Result<StoreStats> {
         self.shared.process.must_be_this()?;
-        let txn = readers::begin(&self.shared.env)?;
+        let txn = self.shared.readers.begin(&self.shared.env)?;
         let mut tables = Vec::new();
         for (name, table) in self.shared.tables.named() {
             let stat = table.stat(&txn).map_err(lmdb)?;
@@ -391,7 +393,7 @@ impl Hot {
         let segments = sealed.list().iter().map(|segment| segment.bytes()).collect();
         let file_bytes = space::allocated_bytes(&self.path().join(DATA))?;
         let sealing_error = self.shared.keeper.last_error();
-        let space = space::look(&self.shared.env, &self.shared.tables)?;
+        let space = space::look(&self.shared)?;
         Ok(StoreStats { tables, file_bytes, segments, parts: sealed.sizes()?, sealing_error, space })
     }
 
@@ -409,20 +411,21 @@ impl Shared {
     }
 
     fn open_tables(dir: &Path, options: &HotOptions, scratch: bool) -> Result<Arc<Self>> {
-        let env = env::open(dir, options)?;
-        let tables = match env::open_tables(&env)? {
+        let readers = Readers::map(dir, options.read_only);
+        let env = env::open(dir, &readers, options)?;
+        let tables = match env::open_tables(&env, &readers)? {
             Some(tables) => tables,
             None if options.read_only || options.must_exist => return Err(corrupt("its tables are missing")),
             None => env::create_tables(&env, options.id_space)?,
         };
-        let txn = readers::begin(&env)?;
+        let txn = readers.begin(&env)?;
         catalog::check_format(&tables, &txn)?;
         drop(txn);
         if !options.read_only {
             env::upgrade(&env, &tables)?;
             env::sweep(&env, &tables)?;
         }
-        let txn = readers::begin(&env)?;
+        let txn = readers.begin(&env)?;
         let catalog = Mutex::new(Catalog::load(&tables, &txn)?);
         let id = catalog::database(&tables, &txn)?;
         let newest = catalog::segments(&tables, &txn)?.into_iter().map(|named| named.number).max();
@@ -436,6 +439,7 @@ impl Shared {
         let HotOptions { read_only, durability, seal_bytes, .. } = *options;
         Ok(Arc::new(Self {
             env,
+            readers,
             tables,
             read_only,
             durability,

@@ -28,7 +28,6 @@ use crate::catalog::{self, Catalog, Times};
 use crate::fault::lmdb;
 use crate::identity::Own;
 use crate::key::Column;
-use crate::readers;
 use crate::segment::Segments;
 use crate::store::{Shared, locked};
 use crate::table::{Table, Tables};
@@ -68,7 +67,7 @@ impl HotSnapshot {
     fn begin(shared: &Arc<Shared>) -> Result<(OwnTxn, Arc<Segments>)> {
         let mut last = None;
         for _ in 0..TRIES {
-            let txn = Own::new(readers::begin(&shared.env)?);
+            let txn = Own::new(shared.readers.begin(&shared.env)?);
             let numbers = catalog::segments(&shared.tables, &txn)?;
             match shared.segments(&numbers) {
                 Ok(segments) => return Ok((txn, segments)),
@@ -82,7 +81,7 @@ impl HotSnapshot {
 
     /// Another snapshot of the same commit, unless there has been a later one.
     pub fn fork(&self) -> Result<Option<Self>> {
-        let txn = Own::new(readers::begin(&self.shared.env)?);
+        let txn = Own::new(self.shared.readers.begin(&self.shared.env)?);
         let same = txn.id() == self.txn.id();
         let (schema, times) = (self.schema.clone(), self.times.clone());
         let (segments, shared) = (self.segments.clone(), self.shared.clone());

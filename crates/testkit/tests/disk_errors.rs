@@ -1,0 +1,85 @@
+//! A disk that fails while the page is written that makes a commit: LMDB gives its environment up then. What was committed before is
+//! there, the error says what to do, and opening again works.
+//!
+//! This program defines the C library's `pwrite`, which the linker prefers for LMDB too (Linux). While it is told to, it fails the write
+//! of a meta page.
+
+#![cfg(target_os = "linux")]
+
+mod support;
+
+use std::ffi::{c_int, c_void};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use libc::{off_t, size_t, ssize_t};
+use mangrove_graph::GraphView;
+use mangrove_testkit::suite::StoreUnderTest;
+use mangrove_testkit::{Oracle, compare, ledger};
+use support::StoreInDir;
+
+static DISK_FAILS: AtomicBool = AtomicBool::new(false);
+
+/// LMDB's two meta pages come first in its file. It writes less than this of one, and whole pages of all else.
+const META_OFFSET_MAX: i64 = 2 * 4096;
+const META_BYTES_MAX: usize = 512;
+
+fn write_at(fd: c_int, from: *const c_void, n: size_t, at: off_t) -> ssize_t {
+    if at < META_OFFSET_MAX && n < META_BYTES_MAX && DISK_FAILS.load(Ordering::SeqCst) {
+        // SAFETY: the number of the last error is this thread's own.
+        unsafe { *libc::__errno_location() = libc::EIO };
+        return -1;
+    }
+    // SAFETY: the arguments go to the kernel as the caller gave them.
+    unsafe { libc::syscall(libc::SYS_pwrite64, fd, from, n, at) as ssize_t }
+}
+
+/// # Safety
+/// As of the function of this name in the C library.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pwrite(fd: c_int, from: *const c_void, n: size_t, at: off_t) -> ssize_t {
+    write_at(fd, from, n, at)
+}
+
+/// # Safety
+/// As of the function of this name in the C library.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pwrite64(fd: c_int, from: *const c_void, n: size_t, at: off_t) -> ssize_t {
+    write_at(fd, from, n, at)
+}
+
+fn commit(store: &StoreInDir, n: u64) -> mangrove_graph::Result<()> {
+    let mut t = store.begin()?;
+    ledger::transaction(t.graph(), 3, n)?;
+    t.commit()
+}
+
+fn assert_holds(view: &dyn GraphView, transactions: u64) {
+    let mut expected = Oracle::default();
+    (1..=transactions).for_each(|n| ledger::transaction(&mut expected, 3, n).expect("the oracle takes it"));
+    compare::assert_same(view, &expected);
+}
+
+#[test]
+fn a_failed_write_of_a_meta_page_loses_nothing_and_says_what_to_do() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let dir = home.path().join("store");
+    let store = StoreInDir::open(&dir);
+    commit(&store, 1).expect("a commit");
+    let before = store.snapshot().expect("a snapshot");
+    DISK_FAILS.store(true, Ordering::SeqCst);
+    let error = commit(&store, 2).expect_err("the disk fails").to_string();
+    assert!(error.contains("Input/output error"), "{error}");
+    DISK_FAILS.store(false, Ordering::SeqCst);
+    assert_holds(&*before, 1);
+    for error in [commit(&store, 2).expect_err("a write"), store.snapshot().map(drop).expect_err("a read")] {
+        let error = error.to_string();
+        assert!(error.contains("close the database and open it again"), "{error}");
+    }
+    drop(before);
+    drop(store);
+    let store = StoreInDir::open(&dir);
+    assert_holds(&*store.snapshot().expect("a snapshot"), 1);
+    commit(&store, 2).expect("a commit");
+    assert_holds(&*store.snapshot().expect("a snapshot"), 2);
+    assert_eq!(store.check().expect("a check"), [""; 0]);
+}
