@@ -11,7 +11,7 @@ use std::cell::{Cell, RefCell};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use mangrove::{CancelToken, Progress, stack};
+use mangrove::{CancelToken, Progress, Writer, stack};
 use mangrove_ingest::Status;
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -78,7 +78,9 @@ pub fn with_python<T: Send>(work: impl FnOnce(Python<'_>) -> T + Send) -> T {
     if !stack::is_moved() {
         return Python::attach(work);
     }
-    let outcome = std::thread::scope(|scope| scope.spawn(|| Python::attach(work)).join());
+    // What it writes is still refused where this thread has a transaction open.
+    let writer = Writer::this_thread();
+    let outcome = std::thread::scope(|scope| scope.spawn(|| writer.act(|| Python::attach(work))).join());
     outcome.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 

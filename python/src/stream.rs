@@ -72,7 +72,8 @@ impl Stream {
         self.close(py);
     }
 
-    fn __repr__(&self) -> &'static str {
-        if self.stream.is_open() { "<stream of results>" } else { "<stream of results, at its end>" }
+    fn __repr__(&self, py: Python<'_>) -> &'static str {
+        // Whoever reads it just now may wait for the interpreter's lock.
+        if py.detach(|| self.stream.is_open()) { "<stream of results>" } else { "<stream of results, at its end>" }
     }
 }

@@ -82,3 +82,10 @@ except KeyboardInterrupt:
     path.write_text(program)
     done = subprocess.run([sys.executable, path], capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stdout) == (0, "stopped 1\n"), done.stderr
+
+
+def test_a_procedure_that_writes_at_the_bottom_of_a_long_write_is_refused(db, on_a_small_stack):
+    db.register_procedure("writes", lambda params, value: db.query("g.addV('n')").to_list())
+    text = "g.addV('n').call('writes')" + ".coalesce(is(0), identity())" * 600
+    raised = on_a_small_stack(lambda: pytest.raises(mg.QueryError, db.query, text).value)
+    assert isinstance(raised.__cause__, mg.TransactionError), repr(raised.__cause__)

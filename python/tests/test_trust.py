@@ -1,5 +1,6 @@
 """What goes wrong around a database: files that are deleted, left over or unreadable; and messages that name things users know."""
 
+import fcntl
 import os
 import pathlib
 import subprocess
@@ -257,3 +258,21 @@ os.kill(os.getpid(), signal.SIGKILL)
         assert done.stdout == "990\n", done.stderr
     db.query("g.addV('m')")
     assert db.query("g.V().count()").one() == 101
+
+
+def test_two_backups_into_one_place_do_not_mix(tmp_path):
+    db = mg.open(tmp_path / "db")
+    (tmp_path / "copy").mkdir()
+    lock = open(tmp_path / "copy" / "backup.unfinished", "w")
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    with pytest.raises(mg.MangroveError, match="another backup is being made there"):
+        db.backup(tmp_path / "copy")
+    lock.close()
+    db.backup(tmp_path / "copy")
+    assert mg.open(tmp_path / "copy").check() == []
+
+
+def test_results_of_a_write_do_not_expire(db):
+    stream = db.stream("g.addV('n').id()", timeout=0.2)
+    time.sleep(0.5)
+    assert len(list(stream)) == 1

@@ -102,7 +102,8 @@ impl Database {
             let query = self.shared.prepared.query(text)?;
             let place = self.shared.streams.enter()?;
             let results = self.run_helped(&query, parameters, options, place.is_helped())?;
-            Ok(Stream::new(results, place, options.timeout))
+            // What was written is not taken back, so its results do not expire either.
+            Ok(Stream::new(results, place, options.timeout.filter(|_| !query.writes())))
         })
     }
 

@@ -8,6 +8,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
+use mangrove_graph::Value;
+
 use crate::describe::Described;
 use crate::error::QueryError;
 use crate::stream::ResultStream;
@@ -94,13 +96,14 @@ impl Stream {
             State::Ended { .. } => return Ok(None),
             State::Expired(timeout) => return Err(expired(*timeout)),
         };
-        match results.next_batch() {
-            Ok(Some(values)) => values.iter().map(|value| results.describe(value)).collect::<Result<_, _>>().map(Some),
-            ended => {
-                *state = State::Ended { warnings: results.warnings().to_vec() };
-                ended.map(|_| None)
-            }
+        let batch = results.next_batch().and_then(|batch| {
+            let describe = |values: Vec<Value>| values.iter().map(|value| results.describe(value)).collect();
+            batch.map(describe).transpose()
+        });
+        if !matches!(batch, Ok(Some(_))) {
+            *state = State::Ended { warnings: results.warnings().to_vec() };
         }
+        batch
     }
 
     /// What the query wants its author to know, once: complete at the end.

@@ -37,6 +37,8 @@ fn entries(tables: &Tables, txn: &RoTxn<'_, AnyTls>) -> Result<Vec<Entry>> {
 /// Notes that a commit is made now, unless the last was noted a moment ago.
 pub fn tick(tables: &Tables, t: &mut Writing<'_>) -> Result<()> {
     let (mut all, now) = (entries(tables, t)?, now());
+    // In a backup commits are counted anew.
+    all.retain(|entry| entry.commit < t.id() as u64);
     // A clock that was set back counts on from where it is.
     if all.last().is_some_and(|last| now >= last.millis && now - last.millis < MILLIS_BETWEEN) {
         return Ok(());
@@ -52,6 +54,7 @@ pub fn tick(tables: &Tables, t: &mut Writing<'_>) -> Result<()> {
 
 /// For how long at least there has been a later commit than this one; nothing if there is none that is known.
 pub fn outdated_for(tables: &Tables, txn: &RoTxn<'_, AnyTls>, commit: u64) -> Result<Option<Duration>> {
-    let later = entries(tables, txn)?.into_iter().find(|entry| entry.commit > commit);
+    let last = txn.id() as u64;
+    let later = entries(tables, txn)?.into_iter().find(|entry| entry.commit > commit && entry.commit <= last);
     Ok(later.map(|entry| Duration::from_millis(now().saturating_sub(entry.millis))))
 }

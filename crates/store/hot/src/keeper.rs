@@ -14,7 +14,8 @@ use crate::store::{DATA, Shared, locked};
 use crate::turn::{Patience, Writer};
 
 /// How often it is looked whether much of the file is free.
-const BETWEEN_LOOKS: Duration = Duration::from_secs(2);
+const BETWEEN_LOOKS: Duration = Duration::from_secs(1);
+const LOOKS_MAX_APART: Duration = Duration::from_secs(600);
 /// What must be free beside as much as is used.
 const FREE_BYTES_MIN: u64 = 32 << 20;
 
@@ -24,8 +25,8 @@ pub struct Keeper {
     seal_bytes: u64,
     /// Only from so many on: what stays there is not tried again at every commit, nor is what failed.
     not_before: AtomicU64,
-    /// When room was last given back.
-    gave_back: Mutex<Option<Instant>>,
+    /// When it was last looked whether much is free, and when that is done again.
+    looked: Mutex<Option<(Instant, Duration)>>,
     job: Mutex<Option<Job>>,
     error: Mutex<Option<String>>,
 }
@@ -38,19 +39,25 @@ struct Job {
 
 impl Keeper {
     pub fn new(seal_bytes: u64) -> Self {
-        let (not_before, gave_back) = (AtomicU64::new(0), Mutex::default());
-        Self { seal_bytes, not_before, gave_back, job: Mutex::default(), error: Mutex::default() }
+        let (not_before, looked) = (AtomicU64::new(0), Mutex::default());
+        Self { seal_bytes, not_before, looked, job: Mutex::default(), error: Mutex::default() }
     }
 
-    /// Whether most of the file is free, as far as can be told without looking at its pages. Asked again after a while only: what is
-    /// free may be held by a snapshot.
+    /// Whether most of the file is free, as far as can be told without looking at its pages. Asked again after a while only, and after a
+    /// longer one if it still is: what is free may be held by a snapshot.
     fn is_wide(&self, shared: &Shared, table_bytes: u64) -> bool {
-        let mut gave_back = locked(&self.gave_back);
-        if gave_back.is_some_and(|then| then.elapsed() < BETWEEN_LOOKS) {
+        let mut looked = locked(&self.looked);
+        if looked.is_some_and(|(then, wait)| then.elapsed() < wait) {
             return false;
         }
-        *gave_back = Some(Instant::now());
-        allocated_bytes(&shared.env.path().join(DATA)).is_ok_and(|bytes| bytes > 2 * table_bytes + FREE_BYTES_MIN)
+        let bytes = allocated_bytes(&shared.env.path().join(DATA));
+        let is_wide = bytes.is_ok_and(|bytes| bytes > 2 * table_bytes + FREE_BYTES_MIN);
+        let wait = match *looked {
+            Some((_, wait)) if is_wide => (2 * wait).min(LOOKS_MAX_APART),
+            _ => BETWEEN_LOOKS,
+        };
+        *looked = Some((Instant::now(), wait));
+        is_wide
     }
 
     /// Begins to seal if the tables have grown enough, and to give room back if much is free, unless that is being done.
@@ -96,7 +103,8 @@ impl Keeper {
         // Nobody waits for it, so no other thread helps.
         let work = Work::new(shared, Writer::this_thread(), patience, 0)?;
         work.keep_up(shared.keeper.seal_bytes)?;
-        work.give_back()?;
+        // Else the next look will do.
+        let _ = work.give_back();
         let txn = shared.readers.begin(&shared.env)?;
         shared.table_bytes(&txn)
     }

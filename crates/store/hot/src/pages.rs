@@ -48,6 +48,8 @@ const KEY_MAX: usize = 511;
 const EMPTY: u64 = u64::MAX;
 /// No file is mapped at more.
 pub const MAP_BYTES_MAX: u64 = 1 << 40;
+/// How often meta pages are read again that contradict themselves.
+const META_TRIES: u32 = 20;
 /// A large value is hashed this many bytes at a time.
 const HASHED_AT_ONCE: usize = 1 << 16;
 
@@ -228,6 +230,11 @@ impl Pages {
         self.metas.into_iter().find(|meta| meta.transaction == transaction)
     }
 
+    /// The last transaction.
+    pub fn newest(&self) -> u64 {
+        self.metas[0].transaction.max(self.metas[1].transaction)
+    }
+
     /// Whether pages that the meta page counts lie beyond the end of the file.
     pub fn is_short_of(&self, meta: &Meta) -> Result<bool> {
         let found = self.file.metadata().map_err(fault::io(&self.path))?;
@@ -296,7 +303,7 @@ impl Pages {
     }
 }
 
-/// Reads and verifies the meta pages. A commit may be writing one: what is wrong is wrong twice.
+/// Reads and verifies the meta pages. Commits may be writing them: what is wrong is wrong again and again.
 fn metas(path: &Path, file: &File) -> Result<[Meta; 2]> {
     let read = || -> Result<[Meta; 2]> {
         let mut page = [0; META + HEADER];
@@ -314,10 +321,15 @@ fn metas(path: &Path, file: &File) -> Result<[Meta; 2]> {
         }
         Ok([first, second])
     };
-    read().or_else(|_| {
-        std::thread::sleep(std::time::Duration::from_millis(10));
-        read()
-    })
+    let mut metas = read();
+    for _ in 0..META_TRIES {
+        if metas.is_ok() {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(1));
+        metas = read();
+    }
+    metas
 }
 
 fn damage(path: &Path, page: u64, what: &str) -> GraphError {
@@ -580,8 +592,7 @@ mod tests {
     /// Tables with branches, values on overflow pages and lists of free pages.
     static SOUND: LazyLock<Vec<u8>> = LazyLock::new(|| {
         let dir = tempfile::tempdir().expect("a temporary directory");
-        let env =
-            crate::env::open(dir.path(), &Readers::map(dir.path(), false), &HotOptions::default()).expect("an environment");
+        let env = crate::env::open(dir.path(), &Readers::map(dir.path()), &HotOptions::default()).expect("an environment");
         let tables = crate::env::create_tables(&env, IdSpace::Graph).expect("tables");
         for n in 0..6u32 {
             let mut t = Writing::new(env.write_txn().expect("a transaction"), &tables).expect("a transaction");

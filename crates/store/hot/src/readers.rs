@@ -44,9 +44,9 @@ pub struct Readers {
 
 impl Readers {
     /// Maps the table of a store that LMDB has not opened yet.
-    pub fn map(dir: &Path, read_only: bool) -> Self {
+    pub fn map(dir: &Path) -> Self {
         let path = dir.join(LOCK);
-        let map = open(&path, !read_only).ok().and_then(|file| {
+        let map = open(&path, true).or_else(|_| open(&path, false)).ok().and_then(|file| {
             let len = file.metadata().ok()?.len() as usize;
             MmapOptions::new().len(len.max(MAPPED_MIN)).map_raw_read_only(&file).ok()
         });
@@ -75,7 +75,7 @@ impl Readers {
                 |offset| AtomicU64::from_ptr(at(offset).cast()).load(Ordering::Acquire),
             )
         };
-        if word(0) != MAGIC || !begin.is_multiple_of(8) {
+        if word(0) != MAGIC || !begin.is_multiple_of(SLOT) {
             return Err(unknown("it is no lock file of LMDB's"));
         }
         let used = (word(USED_AT) as usize).min(slots);
@@ -119,7 +119,7 @@ impl Readers {
     }
 }
 
-/// Opens the lock file; makes it, as LMDB would, for whoever is to write.
+/// Opens the lock file; makes it, as LMDB would, for whoever may write.
 fn open(path: &Path, is_writer: bool) -> std::io::Result<File> {
     let mut options = File::options();
     #[cfg(unix)]

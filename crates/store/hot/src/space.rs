@@ -69,6 +69,7 @@ const RUN_BYTES_MIN: u64 = 1 << 16;
 /// A page that transaction `n` freed is needed by whoever sees a commit before `n`. So this holds the writer's lock, takes the
 /// oldest reader from LMDB's own table, and counts the last commit as a reader too: the one before it is what a crash may leave. A
 /// commit that changes nothing goes first, so that what the last one freed is among it.
+#[cfg(target_os = "linux")]
 pub fn give_back(shared: &Arc<Shared>, writer: Writer, patience: Patience<'_>) -> Result<u64> {
     let mut t = OwnedTxn::begin(shared, writer.clone(), patience)?;
     t.txn_mut().touch(&shared.tables)?;
@@ -85,28 +86,26 @@ pub fn give_back(shared: &Arc<Shared>, writer: Writer, patience: Patience<'_>) -
     punch(&env.path().join(DATA), &given, meta.page_bytes())
 }
 
-/// Makes holes where neighbouring pages are. Returns the bytes of the holes.
+/// Makes holes where neighbouring pages are. Returns the bytes of the holes; none on a file system that has no such thing.
 #[cfg(target_os = "linux")]
 fn punch(path: &Path, pages: &[u64], page_bytes: u64) -> Result<u64> {
     use rustix::fs::{FallocateFlags, fallocate};
+    use rustix::io::{Errno, retry_on_intr};
 
     let file = std::fs::File::options().write(true).open(path).map_err(fault::io(path))?;
     let mut bytes = 0;
     for run in pages.chunk_by(|a, b| a + 1 == *b) {
         let (from, len) = (run[0] * page_bytes, run.len() as u64 * page_bytes);
-        if len >= RUN_BYTES_MIN {
-            let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-            fallocate(&file, hole, from, len).map_err(|error| fault::io(path)(error.into()))?;
-            bytes += len;
+        if len < RUN_BYTES_MIN {
+            continue;
+        }
+        match retry_on_intr(|| fallocate(&file, FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, from, len)) {
+            Ok(()) => bytes += len,
+            Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::PERM | Errno::INVAL) => return Ok(bytes),
+            Err(error) => return Err(fault::io(path)(error.into())),
         }
     }
     Ok(bytes)
-}
-
-/// Other systems have no such call, or one of their own.
-#[cfg(not(target_os = "linux"))]
-fn punch(_: &Path, _: &[u64], _: u64) -> Result<u64> {
-    Ok(0)
 }
 
 /// What a file takes on the disk, holes left out.
@@ -122,6 +121,13 @@ pub fn allocated_bytes(path: &Path) -> Result<u64> {
     Ok(std::fs::metadata(path).map_err(fault::io(path))?.len())
 }
 
+/// Other systems have no such call, or one of their own.
+#[cfg(not(target_os = "linux"))]
+pub fn give_back(_: &Arc<Shared>, _: Writer, _: Patience<'_>) -> Result<u64> {
+    Ok(0)
+}
+
+#[cfg(target_os = "linux")]
 fn of(list: &FreeList) -> impl Iterator<Item = u64> + use<'_> {
     list.pages.iter().copied()
 }

@@ -241,7 +241,7 @@ impl Hot {
             Ok(found) if found.len() == 0 => return Ok(true),
             Ok(_) => {}
         }
-        let readers = Readers::map(dir, false);
+        let readers = Readers::map(dir);
         let env = env::open(dir, &readers, &HotOptions::default())?;
         match env::open_tables(&env, &readers)? {
             None => Ok(env.unnamed_database_stat().entries == 0),
@@ -411,7 +411,7 @@ impl Shared {
     }
 
     fn open_tables(dir: &Path, options: &HotOptions, scratch: bool) -> Result<Arc<Self>> {
-        let readers = Readers::map(dir, options.read_only);
+        let readers = Readers::map(dir);
         let env = env::open(dir, &readers, options)?;
         let tables = match env::open_tables(&env, &readers)? {
             Some(tables) => tables,

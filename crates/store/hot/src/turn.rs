@@ -1,5 +1,6 @@
 //! Whose turn it is to write: one thread's at a time.
 
+use std::cell::RefCell;
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -22,8 +23,24 @@ pub struct Writer {
     pub name: String,
 }
 
+thread_local! {
+    /// The writer this thread works for, if not for itself.
+    static ACTS_FOR: RefCell<Option<Writer>> = const { RefCell::new(None) };
+}
+
 impl Writer {
+    /// Does work on this thread as this writer, who waits for it on another.
+    pub fn act<T>(self, work: impl FnOnce() -> T) -> T {
+        let before = ACTS_FOR.replace(Some(self));
+        let done = work();
+        ACTS_FOR.set(before);
+        done
+    }
+
     pub fn this_thread() -> Self {
+        if let Some(writer) = ACTS_FOR.with_borrow(Option::clone) {
+            return writer;
+        }
         let thread = thread::current();
         let name = match thread.name() {
             Some(name) => format!("thread {name:?} of this process"),

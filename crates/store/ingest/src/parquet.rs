@@ -9,7 +9,7 @@ use arrow_schema::{DataType, FieldRef, Schema, TimeUnit};
 use parquet::arrow::arrow_reader::{ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
 use parquet::basic::Type as PhysicalType;
 use parquet::errors::ParquetError;
-use parquet::schema::types::TypePtr;
+use parquet::schema::types::{ColumnDescPtr, TypePtr};
 
 use crate::arrow_table::{plan_arrow, send_batch};
 use crate::error::{LoadError, Place};
@@ -23,6 +23,15 @@ const BATCH_ROWS: usize = 32_768;
 fn open(source: &Source) -> Result<ParquetRecordBatchReaderBuilder<File>, LoadError> {
     let file = File::open(&source.path).map_err(|e| source.failed(e))?;
     let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(|e| damaged(source, &e))?;
+    let is_nested =
+        |column: &ColumnDescPtr| column.physical_type() == PhysicalType::INT96 && column.path().parts().len() > 1;
+    if let Some(column) = builder.parquet_schema().columns().iter().find(|column| is_nested(column)) {
+        let why = format!(
+            "column `{}`: times of 96 bits within lists, structs and maps are not read: write them as INT64",
+            column.path().string()
+        );
+        return Err(LoadError::format(Place::file(&source.name), why));
+    }
     let Some(schema) = with_int96_in_micros(&builder) else { return Ok(builder) };
     let options = ArrowReaderOptions::new().with_schema(Arc::new(schema));
     let file = File::open(&source.path).map_err(|e| source.failed(e))?;

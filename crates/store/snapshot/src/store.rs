@@ -1,6 +1,6 @@
 //! Opening and making databases.
 
-use std::fs;
+use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -112,7 +112,7 @@ impl Store {
         let destination = destination.as_ref();
         let refused = |error: OpenError| GraphError::Invalid(error.to_string());
         let id_space = self.snapshot()?.schema().id_space;
-        let hot = make_room_for_backup(destination).map_err(refused)?;
+        let (hot, _being_made) = make_room_for_backup(destination).map_err(refused)?;
         let write = || -> Result<()> {
             self.hot.copy_to(&hot)?;
             directory::sync(destination).map_err(OpenError::io("write", destination)).map_err(refused)?;
@@ -165,14 +165,22 @@ impl Store {
     }
 }
 
-/// Makes an empty directory for a backup, or empties one in which a backup was not finished, and says where its tables go.
-fn make_room_for_backup(destination: &Path) -> Result<PathBuf, OpenError> {
+/// Makes an empty directory for a backup, or empties one in which a backup was not finished. Says where its tables go, and gives the
+/// locked file that tells others of it.
+fn make_room_for_backup(destination: &Path) -> Result<(PathBuf, File), OpenError> {
     let (hot, unfinished) = (destination.join(HOT), destination.join(UNFINISHED));
+    let refused = |why: &str| OpenError::NotEmpty { path: destination.into(), why: why.into() };
     let found = directory::look(destination)?;
     let is_left_over = unfinished.exists();
     if matches!(found, Found::Database) || (hot.exists() && !is_left_over) {
-        let why = "it holds a database already, or part of one: give an empty directory".into();
-        return Err(OpenError::NotEmpty { path: destination.into(), why });
+        return Err(refused("it holds a database already, or part of one: give an empty directory"));
+    }
+    directory::make(destination).map_err(OpenError::io("make", destination))?;
+    let being_made = File::create(&unfinished).map_err(OpenError::io("write", &unfinished))?;
+    match being_made.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => return Err(refused("another backup is being made there")),
+        Err(TryLockError::Error(error)) => return Err(OpenError::io("lock", &unfinished)(error)),
     }
     if hot.exists() {
         if let Some(foreign) = Hot::foreign(&hot).map_err(OpenError::io("read", &hot))? {
@@ -180,10 +188,8 @@ fn make_room_for_backup(destination: &Path) -> Result<PathBuf, OpenError> {
         }
         Hot::remove(&hot).map_err(OpenError::io("remove", &hot))?;
     }
-    directory::make(destination).map_err(OpenError::io("make", destination))?;
-    fs::write(&unfinished, "").map_err(OpenError::io("write", &unfinished))?;
     directory::sync(destination).map_err(OpenError::io("write", destination))?;
-    Ok(hot)
+    Ok((hot, being_made))
 }
 
 /// Makes a database in a directory that holds none, under the writer's lock.

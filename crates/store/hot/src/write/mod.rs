@@ -81,7 +81,7 @@ impl HotTransaction {
             catalog::put_counter(tables, self.owned.txn_mut(), *kind, *label, *counter)?;
         }
         let mut changed = None;
-        if self.schema != self.first_schema || self.times != self.first_times {
+        if self.has_new_schema() || self.times != self.first_times {
             let version = catalog::store_schema(tables, self.owned.txn_mut(), &self.first_schema, &self.schema)?;
             changed = Some(Catalog::new(version, self.schema, self.times));
         }
@@ -103,7 +103,12 @@ impl HotTransaction {
     }
 
     pub(crate) fn is_unchanged(&self) -> bool {
-        self.counters.is_empty() && self.schema == self.first_schema && self.times == self.first_times && !self.spoilt
+        self.counters.is_empty() && !self.has_new_schema() && self.times == self.first_times && !self.spoilt
+    }
+
+    /// Whether names or what is known of them have changed. O(1) if nothing was.
+    fn has_new_schema(&self) -> bool {
+        !Arc::ptr_eq(&self.schema, &self.first_schema) && self.schema != self.first_schema
     }
 
     /// Makes schema and counters of an empty store those of another transaction, whose own they are no more.
