@@ -565,7 +565,7 @@ impl Database {
             let entry = PyDict::new(py);
             entry.set_item("process", oldest.process)?;
             entry.set_item("command", oldest.command)?;
-            entry.set_item("age_seconds", oldest.age.map(|age| age.as_secs_f64()))?;
+            entry.set_item("age_seconds", oldest.age.as_secs_f64())?;
             entry.set_item("pinned_bytes", oldest.pinned_bytes)?;
             Ok::<_, PyErr>(entry)
         });

@@ -68,7 +68,7 @@ pub fn summary(database: &Database) -> Result<String, Failure> {
 /// Who keeps pages from being used again.
 fn old_snapshot(oldest: &OldSnapshot) -> String {
     let command = oldest.command.as_ref().map(|command| format!(" (`{command}`)")).unwrap_or_default();
-    let age = oldest.age.map_or("a moment".into(), |age| indicatif::HumanDuration(age).to_string());
+    let age = indicatif::HumanDuration(oldest.age);
     let pinned = indicatif::HumanBytes(oldest.pinned_bytes);
     format!("the oldest snapshot, of process {}{command}, has been outdated for {age} and holds {pinned}\n", oldest.process)
 }
@@ -201,7 +201,7 @@ fn as_json(database: &Database) -> Result<Json, Failure> {
         "oldestSnapshot": stats.space.oldest.map(|oldest| json!({
             "process": oldest.process,
             "command": oldest.command,
-            "ageSeconds": oldest.age.map(|age| age.as_secs_f64()),
+            "ageSeconds": oldest.age.as_secs_f64(),
             "pinnedBytes": oldest.pinned_bytes,
         })),
         "segment": compressed(&schema, &stats.parts).iter().map(|part| json!({

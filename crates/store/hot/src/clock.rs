@@ -52,9 +52,14 @@ pub fn tick(tables: &Tables, t: &mut Writing<'_>) -> Result<()> {
     tables.meta.put(t, KEY, &bytes)
 }
 
-/// For how long at least there has been a later commit than this one; nothing if there is none that is known.
-pub fn outdated_for(tables: &Tables, txn: &RoTxn<'_, AnyTls>, commit: u64) -> Result<Option<Duration>> {
-    let last = txn.id() as u64;
-    let later = entries(tables, txn)?.into_iter().find(|entry| entry.commit > commit && entry.commit <= last);
-    Ok(later.map(|entry| Duration::from_millis(now().saturating_sub(entry.millis))))
+/// For how long at least this commit has not been the last one any more. It must not be.
+pub fn outdated_for(tables: &Tables, txn: &RoTxn<'_, AnyTls>, commit: u64) -> Result<Duration> {
+    let (mut entries, last) = (entries(tables, txn)?, txn.id() as u64);
+    entries.retain(|entry| entry.commit <= last);
+    let since = match entries.iter().find(|entry| entry.commit > commit) {
+        Some(later) => later.millis,
+        // All later commits came so soon after the last that was noted that they were not.
+        None => entries.last().map_or(u64::MAX, |noted| noted.millis + MILLIS_BETWEEN),
+    };
+    Ok(Duration::from_millis(now().saturating_sub(since)))
 }

@@ -29,7 +29,7 @@ pub struct OldSnapshot {
     /// What that process was started with, where the system tells.
     pub command: Option<String>,
     /// For how long at least there has been a later commit.
-    pub age: Option<Duration>,
+    pub age: Duration,
     /// Of free pages that cannot be used again as long as it is open.
     pub pinned_bytes: u64,
 }
