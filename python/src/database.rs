@@ -695,7 +695,7 @@ fn label_schema<'py>(
     label: &LabelSchema,
 ) -> PyResult<Bound<'py, PyDict>> {
     let properties = PyDict::new(py);
-    for property in &label.properties {
+    for property in label.properties.iter() {
         let entry = PyDict::new(py);
         entry.set_item("types", property.types.iter().map(|t| t.name()).collect::<Vec<_>>())?;
         entry.set_item("cardinality", property.cardinality.name())?;

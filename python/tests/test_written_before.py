@@ -33,7 +33,7 @@ def expected(tmp_path_factory):
 
 
 # The formats of segments and of tables, by the commit that wrote them.
-@pytest.mark.parametrize("name", ["segments-1-65b5bd0", "segments-2-21cf326", "tables-4-fbb41d5", "tables-5-be0b325"])
+@pytest.mark.parametrize("name", ["segments-1-65b5bd0", "segments-2-21cf326", "tables-4-fbb41d5", "tables-5-be0b325", "tables-6-04bba07"])
 def test_a_database_of_before(tmp_path, expected, name):
     graph, (before, after) = the_graph(), expected
     with tarfile.open(FOLDER / f"{name}.tar.xz") as archive:
@@ -49,3 +49,21 @@ def test_a_database_of_before(tmp_path, expected, name):
         db.compact()
         assert graph.seen(db) == after
         assert db.check() == []
+
+
+def test_a_wide_label_of_before(tmp_path):
+    graph = the_graph()
+    graph.make_wide(tmp_path / "today.mg")
+    with tarfile.open(FOLDER / "wide-6-04bba07.tar.xz") as archive:
+        archive.extractall(tmp_path, filter="data")
+    with mg.open(tmp_path / "graph.mg", read_only=True) as old, mg.open(tmp_path / "today.mg", read_only=True) as today:
+        assert graph.seen_wide(old) == graph.seen_wide(today)
+        assert old.check() == []
+    with mg.open(tmp_path / "graph.mg") as old, mg.open(tmp_path / "today.mg") as today:
+        for compact in (False, True):
+            for db in (old, today):
+                graph.change_wide(db, 10 + 20 * compact)
+                if compact:
+                    db.compact()
+                assert db.check() == []
+            assert graph.seen_wide(old) == graph.seen_wide(today)

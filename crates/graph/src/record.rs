@@ -81,8 +81,8 @@ pub struct PropertyRecord {
 /// Every property of an element, by key id.
 pub fn properties(view: &dyn GraphView, element: ElementId) -> Result<Vec<PropertyRecord>> {
     let schema = view.schema();
-    let Some(label) = schema.label_schema(element.kind(), element.label()) else { return Ok(Vec::new()) };
-    let keys: Vec<KeyId> = label.properties.iter().map(|property| property.key).collect();
+    let mut keys = Vec::new();
+    view.keys(element, &mut keys)?;
     let mut cells = Vec::with_capacity(keys.len());
     view.cells(element, &keys, &mut cells)?;
     let there = keys.into_iter().zip(cells).filter(|(_, cell)| !cell.is_absent());

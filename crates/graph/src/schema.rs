@@ -1,20 +1,23 @@
 //! What a graph holds: labels, keys, and the types seen or declared for each.
 //!
 //! The schema grows as data arrives; a declaration fixes the type and cardinality of a label's key. Names are interned: labels
-//! of vertices, labels of edges and property keys are three separate sequences of ids that only ever grow.
+//! of vertices, labels of edges and property keys are three separate sequences of ids that only ever grow. A copy of a schema
+//! takes O(1), a change of one O(log n).
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use rpds::{RedBlackTreeMapSync, RedBlackTreeSetSync};
+
 use crate::id::{ElementKind, IdSpace, KeyId, LabelId};
+use crate::names::{HasName, Names};
 use crate::value::ValueType;
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Schema {
     pub id_space: IdSpace,
-    pub vertex_labels: Vec<LabelSchema>,
-    pub edge_labels: Vec<LabelSchema>,
-    pub keys: Vec<Arc<str>>,
+    pub vertex_labels: Names<LabelSchema>,
+    pub edge_labels: Names<LabelSchema>,
+    pub keys: Names<Arc<str>>,
     pub indexes: Vec<IndexSchema>,
 }
 
@@ -22,31 +25,65 @@ pub struct Schema {
 pub struct LabelSchema {
     pub name: Arc<str>,
     /// Keys of this label, by id.
-    pub properties: Vec<PropertySchema>,
+    pub properties: Properties,
     /// Of a vertex label: further labels some of its vertices carry beside it.
-    pub further: BTreeSet<LabelId>,
+    pub further: RedBlackTreeSetSync<LabelId>,
     /// Of an edge label: the (source, target) labels its edges join.
-    pub ends: BTreeSet<(LabelId, LabelId)>,
+    pub ends: RedBlackTreeSetSync<(LabelId, LabelId)>,
     /// Of an edge label: the key whose value orders a vertex's edges.
     pub time: Option<KeyId>,
 }
 
 impl LabelSchema {
     pub fn new(name: impl Into<Arc<str>>) -> Self {
-        Self { name: name.into(), properties: Vec::new(), further: BTreeSet::new(), ends: BTreeSet::new(), time: None }
+        let (further, ends) = (RedBlackTreeSetSync::new_sync(), RedBlackTreeSetSync::new_sync());
+        Self { name: name.into(), properties: Properties::default(), further, ends, time: None }
     }
 
     pub fn property(&self, key: KeyId) -> Option<&PropertySchema> {
-        self.properties.binary_search_by_key(&key, |p| p.key).ok().map(|at| &self.properties[at])
+        self.properties.0.get(&key)
     }
 
     /// The entry of `key`, made if it is new.
     pub fn property_mut(&mut self, key: KeyId) -> &mut PropertySchema {
-        let at = self.properties.binary_search_by_key(&key, |p| p.key).unwrap_or_else(|at| {
-            self.properties.insert(at, PropertySchema::new(key));
-            at
-        });
-        &mut self.properties[at]
+        let properties = &mut self.properties.0;
+        if !properties.contains_key(&key) {
+            properties.insert_mut(key, PropertySchema::new(key));
+        }
+        properties.get_mut(&key).expect("it was just made")
+    }
+}
+
+impl HasName for LabelSchema {
+    fn name(&self) -> &Arc<str> {
+        &self.name
+    }
+}
+
+/// What is known of the keys of a label, in the order of their ids.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Properties(RedBlackTreeMapSync<KeyId, PropertySchema>);
+
+impl Properties {
+    pub fn len(&self) -> usize {
+        self.0.size()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &PropertySchema> + ExactSizeIterator {
+        self.0.values()
+    }
+
+    pub fn keys(&self) -> impl DoubleEndedIterator<Item = KeyId> + ExactSizeIterator {
+        self.0.keys().copied()
+    }
+
+    /// Makes this what is known of its key.
+    pub fn put(&mut self, property: PropertySchema) {
+        self.0.insert_mut(property.key, property);
     }
 }
 
@@ -80,7 +117,7 @@ impl Schema {
     /// Whether some property of vertices is indexed, or searchable where it is compressed.
     pub fn finds_vertices(&self) -> bool {
         let is_searchable = |property: &PropertySchema| matches!(property.encoding, Encoding::Searchable { .. });
-        !self.indexes.is_empty() || self.vertex_labels.iter().flat_map(|label| &label.properties).any(is_searchable)
+        !self.indexes.is_empty() || self.vertex_labels.iter().flat_map(|label| label.properties.iter()).any(is_searchable)
     }
 }
 
@@ -209,14 +246,14 @@ pub struct IndexSchema {
 }
 
 impl Schema {
-    pub fn labels(&self, kind: ElementKind) -> &[LabelSchema] {
+    pub fn labels(&self, kind: ElementKind) -> &Names<LabelSchema> {
         match kind {
             ElementKind::Vertex => &self.vertex_labels,
             ElementKind::Edge => &self.edge_labels,
         }
     }
 
-    pub fn labels_mut(&mut self, kind: ElementKind) -> &mut Vec<LabelSchema> {
+    pub fn labels_mut(&mut self, kind: ElementKind) -> &mut Names<LabelSchema> {
         match kind {
             ElementKind::Vertex => &mut self.vertex_labels,
             ElementKind::Edge => &mut self.edge_labels,
@@ -224,7 +261,7 @@ impl Schema {
     }
 
     pub fn label(&self, kind: ElementKind, name: &str) -> Option<LabelId> {
-        self.labels(kind).iter().position(|l| &*l.name == name).map(|at| LabelId(at as u16))
+        self.labels(kind).find(name).map(LabelId)
     }
 
     pub fn label_schema(&self, kind: ElementKind, id: LabelId) -> Option<&LabelSchema> {
@@ -237,7 +274,7 @@ impl Schema {
     }
 
     pub fn key(&self, name: &str) -> Option<KeyId> {
-        self.keys.iter().position(|k| &**k == name).map(|at| KeyId(at as u16))
+        self.keys.find(name).map(KeyId)
     }
 
     pub fn key_name(&self, id: KeyId) -> Arc<str> {

@@ -167,6 +167,13 @@ pub trait GraphView {
     /// What one element has under one key.
     fn cell(&self, element: ElementId, key: KeyId) -> Result<Cell>;
 
+    /// Appends, in order, the keys under which one element may have something: all it has, and others of its label.
+    fn keys(&self, element: ElementId, out: &mut Vec<KeyId>) -> Result<()> {
+        let label = self.schema().label_schema(element.kind(), element.label());
+        out.extend(label.into_iter().flat_map(|label| label.properties.keys()));
+        Ok(())
+    }
+
     /// Appends what one element has under each of these keys.
     fn cells(&self, element: ElementId, keys: &[KeyId], out: &mut Vec<Cell>) -> Result<()> {
         keys.iter().try_for_each(|key| self.cell(element, *key).map(|cell| out.push(cell)))

@@ -110,7 +110,7 @@ fn named(schema: &Schema, label: &str, key: &str) -> Result<Vec<(ElementKind, La
     let found: Vec<_> = labels.iter().filter_map(has).collect();
     if found.is_empty() {
         let keys =
-            labels.iter().filter_map(|(kind, id)| schema.label_schema(*kind, *id)).flat_map(|label| &label.properties);
+            labels.iter().filter_map(|(kind, id)| schema.label_schema(*kind, *id)).flat_map(|label| label.properties.iter());
         let names: Vec<_> = keys.map(|property| schema.key_name(property.key)).collect();
         return Err(unknown("property", key, names.iter().map(|name| &**name)));
     }
@@ -120,7 +120,7 @@ fn named(schema: &Schema, label: &str, key: &str) -> Result<Vec<(ElementKind, La
 /// Fails if no vertex of the label has had the property.
 fn has_property(schema: &Schema, label: &str, key: &str) -> Result<(), StoreError> {
     let (id, _) = known(schema, label, key)?;
-    let properties = schema.label_schema(ElementKind::Vertex, id).into_iter().flat_map(|label| &label.properties);
+    let properties = schema.label_schema(ElementKind::Vertex, id).into_iter().flat_map(|label| label.properties.iter());
     let names: Vec<_> = properties.map(|property| schema.key_name(property.key)).collect();
     match names.iter().any(|name| **name == *key) {
         true => Ok(()),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use mangrove_graph::record;
 use mangrove_graph::{
-    Cardinality, Cell, EdgeRef, ElementId, ElementKind, GraphError, GraphView, PropertyValue, Result, Subgraph, Tree, Value,
+    Cardinality, EdgeRef, ElementId, ElementKind, GraphError, GraphView, PropertyValue, Result, Subgraph, Tree, Value,
     VertexId, VertexProperty,
 };
 
@@ -217,14 +217,11 @@ pub fn vertex(view: &dyn GraphView, id: VertexId) -> Result<VertexRecord> {
         let further = view.further_labels(id)?;
         record.further_labels = further.into_iter().map(|l| schema.label_name(ElementKind::Vertex, l)).collect();
     }
-    for property in label.map(|l| &l.properties[..]).unwrap_or_default() {
-        let cell = view.cell(ElementId::Vertex(id), property.key)?;
-        if let Cell::Absent = cell {
-            continue;
-        }
-        let values: Vec<_> = cell.into_entries().into_iter().map(|entry| value_record(view, entry)).collect();
-        let many = property.cardinality != Cardinality::Single || values.len() > 1;
-        record.properties.push(PropertyRecord { key: schema.key_name(property.key), many, values });
+    for property in record::properties(view, ElementId::Vertex(id))? {
+        let cardinality = label.and_then(|label| label.property(property.key)).map(|known| known.cardinality);
+        let many = cardinality.is_some_and(|known| known != Cardinality::Single) || property.values.len() > 1;
+        let values = property.values.into_iter().map(|entry| value_record(view, entry)).collect();
+        record.properties.push(PropertyRecord { key: property.name, many, values });
     }
     Ok(record)
 }
@@ -248,12 +245,8 @@ pub fn edge(view: &dyn GraphView, edge: EdgeRef) -> Result<EdgeRecord> {
         target: end(view, edge.target)?,
         properties: Vec::new(),
     };
-    let Some(label) = view.schema().label_schema(ElementKind::Edge, edge.id.label()) else { return Ok(record) };
-    for property in &label.properties {
-        match gone_is_absent(view.cell(element, property.key))? {
-            Cell::One(value) => record.properties.push((view.schema().key_name(property.key), value)),
-            Cell::Absent | Cell::Many(_) => {}
-        }
+    for property in gone_has_nothing(record::properties(view, element))? {
+        record.properties.extend(property.values.into_iter().next().map(|entry| (property.name, entry.value)));
     }
     Ok(record)
 }
@@ -268,7 +261,7 @@ fn vertex_property(view: &dyn GraphView, property: &VertexProperty) -> Result<Ve
     let label = view.schema().label_schema(ElementKind::Vertex, property.vertex.label());
     let mut meta = Vec::new();
     if label.and_then(|l| l.property(property.key)).is_some_and(has_meta) {
-        let cell = gone_is_absent(view.cell(ElementId::Vertex(property.vertex), property.key))?;
+        let cell = gone_has_nothing(view.cell(ElementId::Vertex(property.vertex), property.key))?;
         let entry = cell.into_entries().into_iter().find(|entry| entry.ordinal == property.ordinal);
         meta = entry.map(|entry| named(view, entry.meta)).unwrap_or_default();
     }
@@ -290,9 +283,10 @@ fn gone_is_null(id: Result<Value>) -> Result<Value> {
     }
 }
 
-fn gone_is_absent(cell: Result<Cell>) -> Result<Cell> {
-    match cell {
-        Err(GraphError::NoSuchElement { .. }) => Ok(Cell::Absent),
+/// An element that is gone has nothing.
+fn gone_has_nothing<T: Default>(found: Result<T>) -> Result<T> {
+    match found {
+        Err(GraphError::NoSuchElement { .. }) => Ok(T::default()),
         other => other,
     }
 }

@@ -204,7 +204,7 @@ fn label_picture(view: &dyn GraphView, label: &LabelSchema) -> String {
 fn assert_same_filters(left: &dyn GraphView, right: &dyn GraphView) {
     for kind in [ElementKind::Vertex, ElementKind::Edge] {
         for (at, label) in left.schema().labels(kind).iter().enumerate() {
-            for property in &label.properties {
+            for property in label.properties.iter() {
                 let key = left.schema().key_name(property.key);
                 for predicate in telling_predicates(left, kind, LabelId(at as u16), &key) {
                     let what = format!("scan of {kind:?} label {} where {key} is {predicate:?}", label.name);
@@ -372,7 +372,7 @@ fn assert_hops_agree(view: &dyn GraphView, vertices: &[VertexId], edges: &[EdgeR
         assert_hops_of_one_agree(view, *vertex);
     }
     for (at, label) in view.schema().edge_labels.iter().enumerate() {
-        if let Some(key) = label.time.or(label.properties.first().map(|property| property.key)) {
+        if let Some(key) = label.time.or(label.properties.keys().next()) {
             let some: Vec<VertexId> = vertices.iter().step_by(step).copied().collect();
             assert_filtered_hops_agree(view, &some, LabelId(at as u16), key);
         }

@@ -67,6 +67,12 @@ pub enum Op {
         value_type: ValueType,
         seed: u64,
     },
+    /// A value under each of so many keys that nothing else uses.
+    SetManyKeys {
+        kind: ElementKind,
+        element: Pick,
+        keys: u16,
+    },
     SetFurtherLabels {
         vertex: Pick,
         labels: Vec<usize>,
@@ -292,6 +298,7 @@ fn apply(op: &Op, alive: &Alive, graph: &mut dyn GraphWrite) -> Result<Vec<u64>>
         Op::SetMany { kind, label, key, value_type, seed } => {
             set_many(graph, alive, (*kind, *label), *key, (*value_type, *seed))
         }
+        Op::SetManyKeys { kind, element, keys } => set_many_keys(graph, alive.element(*kind, *element), *keys),
         Op::SetFurtherLabels { vertex, labels } => set_further_labels(graph, alive.vertex(*vertex), labels),
         Op::RemoveEdges { edges } => {
             let edges: Vec<EdgeRef> = edges.iter().filter_map(|pick| alive.edge(*pick)).collect();
@@ -397,6 +404,15 @@ fn set(graph: &mut dyn GraphWrite, element: Option<ElementId>, key: usize, cell:
     let cell = real_cell(graph, cell)?;
     let Some(element) = element else { return Ok(Vec::new()) };
     graph.set_cell(element, key, cell).map(|()| Vec::new())
+}
+
+fn set_many_keys(graph: &mut dyn GraphWrite, element: Option<ElementId>, keys: u16) -> Result<Vec<u64>> {
+    let Some(element) = element else { return Ok(Vec::new()) };
+    for at in 0..keys {
+        let key = graph.ensure_key(&format!("key {at}"))?;
+        graph.set_cell(element, key, Cell::One(i64::from(at).into()))?;
+    }
+    Ok(Vec::new())
 }
 
 fn real_cell(graph: &mut dyn GraphWrite, cell: &OpCell) -> Result<Cell> {

@@ -1,5 +1,5 @@
 //! A disk that fails while the page is written that makes a commit: LMDB gives its environment up then. What was committed before is
-//! there, the error says what to do, and opening again works.
+//! there and can be read, a write says what to do, and opening again works.
 //!
 //! This program defines the C library's `pwrite`, which the linker prefers for LMDB too (Linux). While it is told to, it fails the write
 //! of a meta page.
@@ -71,11 +71,21 @@ fn a_failed_write_of_a_meta_page_loses_nothing_and_says_what_to_do() {
     assert!(error.contains("Input/output error"), "{error}");
     DISK_FAILS.store(false, Ordering::SeqCst);
     assert_holds(&*before, 1);
-    for error in [commit(&store, 2).expect_err("a write"), store.snapshot().map(drop).expect_err("a read")] {
+    let says_what_to_do = |error: mangrove_graph::GraphError| {
         let error = error.to_string();
         assert!(error.contains("close the database and open it again"), "{error}");
+    };
+    for _ in 0..10 {
+        says_what_to_do(commit(&store, 2).expect_err("a write"));
+        assert_holds(&*store.snapshot().expect("reading goes on"), 1);
     }
+    let snapshots: Vec<_> = (0..4).map(|_| store.snapshot().expect("a few at once")).collect();
+    says_what_to_do(store.snapshot().map(drop).expect_err("one too many"));
+    assert_holds(&*snapshots[3], 1);
+    drop(snapshots);
+    assert_eq!(store.check().expect("a check"), [""; 0]);
     drop(before);
+    assert_holds(&*store.snapshot().expect("one more"), 1);
     drop(store);
     let store = StoreInDir::open(&dir);
     assert_holds(&*store.snapshot().expect("a snapshot"), 1);

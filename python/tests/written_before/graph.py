@@ -1,7 +1,7 @@
 """The graph that is in the databases beside this file, each written by an earlier version of Mangrove.
 
 Each was written by running this file with that version, `python graph.py NAME`, which makes NAME.tar.xz. The same graph made by the version of
-today says what has to be in them.
+today says what has to be in them. `python graph.py NAME wide` makes the one of a label with many keys.
 """
 
 import inspect
@@ -67,6 +67,39 @@ def change(db, at):
     db.query("g.V(i).outE('knows').property('note', 'changed')", i=i + 4)
 
 
+KEYS = 150
+
+
+def make_wide(path):
+    """Vertices and edges that have a few each of many keys: some in a segment, some in tables."""
+    with mg.open(path) as db:
+        db.query("g.addV('thing').property(T.id, 'hub')")
+        for at in range(60):
+            add_wide(db, at)
+        db.compact()
+        for at in range(60, 90):
+            add_wide(db, at)
+        change_wide(db, 0)
+
+
+def add_wide(db, at):
+    keys = "".join(f".property('k{(at * 7 + n) % KEYS}', {n})" for n in range(6))
+    db.query(f"g.addV('thing').property(T.id, 't{at}'){keys}.as('t').V('hub').addE('has').to('t'){keys}")
+
+
+def change_wide(db, at):
+    db.query("g.V(t).property('k1', 'changed').property('k149', at)", t=f"t{at + 3}", at=at)
+    db.query("g.V(t).properties('k14', 'k15').drop()", t=f"t{at + 2}")
+    db.query("g.V(t).drop()", t=f"t{at + 5}")
+    db.query("g.V(t).inE().property('k77', at)", t=f"t{at + 61}", at=at)
+
+
+def seen_wide(db):
+    things = sorted(repr((v.id, sorted(v.properties.items(), key=str))) for v in db.query("g.V()"))
+    return {"things": things, "edges": sorted(map(repr, db.query("g.E().order().by(inV().id()).valueMap()").to_list())),
+            "maps": sorted(map(repr, db.query("g.V().valueMap()").to_list()))}
+
+
 def seen(db):
     """All there is, by several ways, in an order that does not hang on how it is stored. Ids of edges are a version's own."""
     ask = lambda text, **params: db.query(text, params).to_list()
@@ -86,6 +119,6 @@ def seen(db):
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as folder:
-        make(Path(folder) / "graph.mg")
+        (make_wide if "wide" in sys.argv[2:] else make)(Path(folder) / "graph.mg")
         with tarfile.open(Path(__file__).parent / f"{sys.argv[1]}.tar.xz", "w:xz") as archive:
             archive.add(Path(folder) / "graph.mg", "graph.mg", filter=lambda file: None if "lock" in file.name else file)

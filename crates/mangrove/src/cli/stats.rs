@@ -80,7 +80,7 @@ pub fn schema(database: &Database) -> Result<String, Failure> {
     table.set_header(["", "label", "property", "type", "values", "index"]);
     for kind in KINDS {
         for (at, label) in schema.labels(kind).iter().enumerate() {
-            for property in &label.properties {
+            for property in label.properties.iter() {
                 let indexed = kind == ElementKind::Vertex && schema.index(LabelId(at as u16), property.key).is_some();
                 table.add_row([
                     of(kind).to_owned(),

@@ -8,9 +8,10 @@
 //!               (before format 6: numbers alone; "segment" in format 2: of the one)
 //!           "times" -> edge label 2 | place 8 ...: of every label that had a time before format 5, the first whose time is its property
 //!           "count", kind 1, label 2 -> next local 8 | live 8 | end of those that are, or were to be, sealed 8
-//!   schema  0 kind 1 label 2 -> name | time | properties | further | ends
+//!   schema  0 kind 1 label 2 -> name | time | further | ends        (before format 7: name | time | properties | further | ends)
 //!           1 key 2 -> name
 //!           2 number 2 -> label 2 | key 2      the indexes, in the order they were made
+//!           3 kind 1 label 2 key 2 -> a property of a label
 //! ```
 //! Keys are big-endian, values little-endian; a name is its length in two bytes, then UTF-8.
 
@@ -18,9 +19,10 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use heed::{AnyTls, RoTxn};
+use mangrove_graph::names::HasName;
 use mangrove_graph::{
-    Cardinality, ElementKind, Encoding, GraphError, IdSpace, IndexSchema, KeyId, LabelId, LabelSchema, PropertySchema,
-    Result, Schema, TypeSet, ValueType,
+    Cardinality, ElementKind, Encoding, GraphError, IdSpace, IndexSchema, KeyId, LabelId, LabelSchema, Names,
+    PropertySchema, Result, Schema, TypeSet, ValueType,
 };
 use uuid::Uuid;
 
@@ -34,7 +36,10 @@ use crate::table::{Tables, Writing};
 /// * In format 3 blocks over sealed ones speak of all their slots.
 /// * Before format 5 the times of edges are in a column of their own.
 /// * Before format 6 a segment is named by its number alone, and there are no sums and no id of the database.
-const FORMAT: u32 = 6;
+/// * Before format 7 the record of a label has its properties, and nothing says which keys a block of a wide label has.
+const FORMAT: u32 = 7;
+/// The first that has sums, and names segments by more than their number.
+const FORMAT_OF_SUMS: u32 = 6;
 pub const FORMAT_KEY: &[u8] = b"format";
 const TIMELESS: u32 = u32::MAX;
 const UNDECLARED: u8 = u8::MAX;
@@ -78,7 +83,7 @@ fn format(tables: &Tables, txn: &RoTxn<'_, AnyTls>) -> Result<u32> {
 
 /// Whether the value of [`FORMAT_KEY`] is of a format that has no sums.
 pub fn is_before_sums(value: &[u8]) -> bool {
-    value.try_into().is_ok_and(|bytes| u32::from_le_bytes(bytes) < FORMAT)
+    value.try_into().is_ok_and(|bytes| u32::from_le_bytes(bytes) < FORMAT_OF_SUMS)
 }
 
 /// Whether an older version wrote the tables.
@@ -86,13 +91,20 @@ pub fn is_old(tables: &Tables, txn: &RoTxn<'_, AnyTls>) -> Result<bool> {
     Ok(format(tables, txn)? < FORMAT)
 }
 
-/// Brings tables of an older format to this one.
-pub fn upgrade(tables: &Tables, t: &mut Writing<'_>, segments: &Segments) -> Result<()> {
-    if !segments.is_empty() {
-        put_segments(tables, t, segments)?;
+/// Brings tables of an older format to this one, but for the lists of keys. Gives the schema.
+pub fn upgrade(tables: &Tables, t: &mut Writing<'_>, segments: &Segments) -> Result<Schema> {
+    let schema = load_schema(tables, t)?;
+    if format(tables, t)? < FORMAT_OF_SUMS {
+        if !segments.is_empty() {
+            put_segments(tables, t, segments)?;
+        }
+        tables.meta.put(t, DATABASE, Uuid::new_v4().as_bytes())?;
     }
-    tables.meta.put(t, DATABASE, Uuid::new_v4().as_bytes())?;
-    tables.meta.put(t, FORMAT_KEY, &FORMAT.to_le_bytes())
+    for record in Record::all(&schema) {
+        record.put(tables, t, &schema)?;
+    }
+    tables.meta.put(t, FORMAT_KEY, &FORMAT.to_le_bytes())?;
+    Ok(schema)
 }
 
 /// From which places on the times of edges are the properties they are; before, they are in a column of their own.
@@ -187,7 +199,7 @@ pub fn segments(tables: &Tables, txn: &RoTxn<'_, AnyTls>) -> Result<Vec<Named>> 
         None => tables.meta.get(txn, b"segment").map_err(lmdb)?,
         found => found,
     };
-    let entry = if is_old(tables, txn)? { 8 } else { 32 };
+    let entry = if format(tables, txn)? < FORMAT_OF_SUMS { 8 } else { 32 };
     let entries = found.unwrap_or_default().chunks(entry);
     entries.map(|entry| named(entry).ok_or_else(|| corrupt("names of segments of the wrong length"))).collect()
 }
@@ -258,16 +270,27 @@ fn load_schema(tables: &Tables, txn: &RoTxn<'_, AnyTls>) -> Result<Schema> {
         _ => return Err(corrupt("it says no id space")),
     };
     let mut schema = Schema { id_space, ..Schema::default() };
+    let has_properties = is_old(tables, txn)?;
     for record in tables.schema.iter(txn).map_err(lmdb)? {
         let (key, value) = record.map_err(lmdb)?;
         let mut fields = Fields(value);
         match key {
-            [0, 0, at @ ..] => push_at(&mut schema.vertex_labels, at, fields.label()?)?,
-            [0, 1, at @ ..] => push_at(&mut schema.edge_labels, at, fields.label()?)?,
+            [0, 0, at @ ..] => push_at(&mut schema.vertex_labels, at, fields.label(has_properties)?)?,
+            [0, 1, at @ ..] => push_at(&mut schema.edge_labels, at, fields.label(has_properties)?)?,
             [1, at @ ..] => push_at(&mut schema.keys, at, fields.name()?)?,
             [2, at @ ..] => {
                 let index = IndexSchema { label: LabelId(fields.u16()?), key: KeyId(fields.u16()?) };
-                push_at(&mut schema.indexes, at, index)?;
+                must_be_next(at, schema.indexes.len())?;
+                schema.indexes.push(index);
+            }
+            [3, kind, a, b, c, d] => {
+                let kind = if *kind == 0 { ElementKind::Vertex } else { ElementKind::Edge };
+                let labels = schema.labels_mut(kind);
+                let label = usize::from(u16::from_be_bytes([*a, *b]));
+                if label >= labels.len() {
+                    return Err(corrupt("its schema has a property of no label"));
+                }
+                labels[label].properties.put(fields.property(KeyId(u16::from_be_bytes([*c, *d])))?);
             }
             _ => return Err(corrupt("a record of an unknown kind in its schema")),
         }
@@ -275,46 +298,82 @@ fn load_schema(tables: &Tables, txn: &RoTxn<'_, AnyTls>) -> Result<Schema> {
     Ok(schema)
 }
 
-fn push_at<T>(list: &mut Vec<T>, at: &[u8], item: T) -> Result<()> {
-    let at = at.try_into().map(u16::from_be_bytes).ok().map(usize::from);
-    if at != Some(list.len()) {
-        return Err(corrupt("its schema has gaps"));
-    }
+fn push_at<T: HasName>(list: &mut Names<T>, at: &[u8], item: T) -> Result<()> {
+    must_be_next(at, list.len())?;
     list.push(item);
     Ok(())
 }
 
-/// Writes the records in which `new` differs from `old`, and the next version.
-pub fn store_schema(tables: &Tables, t: &mut Writing<'_>, old: &Schema, new: &Schema) -> Result<u64> {
-    for (kind, old, new) in [(0, &old.vertex_labels, &new.vertex_labels), (1, &old.edge_labels, &new.edge_labels)] {
-        for (at, label) in changed(old, new) {
-            let [a, b] = at.to_be_bytes();
-            tables.schema.put(t, &[0, kind, a, b], &label_record(label))?;
+fn must_be_next(at: &[u8], next: usize) -> Result<()> {
+    let at = at.try_into().map(u16::from_be_bytes).ok().map(usize::from);
+    if at == Some(next) { Ok(()) } else { Err(corrupt("its schema has gaps")) }
+}
+
+/// What the table `schema` has a record of.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Record {
+    Label(ElementKind, LabelId),
+    Key(KeyId),
+    Index(u16),
+    Property(ElementKind, LabelId, KeyId),
+}
+
+impl Record {
+    /// Those of a schema.
+    fn all(schema: &Schema) -> Vec<Self> {
+        let mut all: Vec<Self> = (0..schema.keys.len()).map(|at| Record::Key(KeyId(at as u16))).collect();
+        all.extend((0..schema.indexes.len()).map(|at| Record::Index(at as u16)));
+        for kind in [ElementKind::Vertex, ElementKind::Edge] {
+            for (at, label) in schema.labels(kind).iter().enumerate() {
+                let id = LabelId(at as u16);
+                all.push(Record::Label(kind, id));
+                all.extend(label.properties.keys().map(|key| Record::Property(kind, id, key)));
+            }
+        }
+        all
+    }
+
+    fn key(self) -> Vec<u8> {
+        let (first, numbers) = match self {
+            Record::Label(kind, label) => (vec![0, kind as u8], vec![label.0]),
+            Record::Key(key) => (vec![1], vec![key.0]),
+            Record::Index(at) => (vec![2], vec![at]),
+            Record::Property(kind, label, key) => (vec![3, kind as u8], vec![label.0, key.0]),
+        };
+        first.into_iter().chain(numbers.into_iter().flat_map(u16::to_be_bytes)).collect()
+    }
+
+    /// Its value; nothing if the schema has no such thing.
+    fn value(self, schema: &Schema) -> Option<Vec<u8>> {
+        Some(match self {
+            Record::Label(kind, label) => label_record(schema.label_schema(kind, label)?),
+            Record::Key(key) => {
+                let mut out = Vec::new();
+                put_name(&mut out, schema.keys.get(usize::from(key.0))?);
+                out
+            }
+            Record::Index(at) => {
+                let index = schema.indexes.get(usize::from(at))?;
+                [index.label.0.to_le_bytes(), index.key.0.to_le_bytes()].concat()
+            }
+            Record::Property(kind, label, key) => property_record(schema.label_schema(kind, label)?.property(key)?),
+        })
+    }
+
+    fn put(self, tables: &Tables, t: &mut Writing<'_>, schema: &Schema) -> Result<()> {
+        match self.value(schema) {
+            Some(value) => tables.schema.put(t, &self.key(), &value),
+            None => tables.schema.delete(t, &self.key()).map(|_| ()),
         }
     }
-    for (at, name) in changed(&old.keys, &new.keys) {
-        let [a, b] = at.to_be_bytes();
-        let mut record = Vec::new();
-        put_name(&mut record, name);
-        tables.schema.put(t, &[1, a, b], &record)?;
-    }
-    for (at, index) in changed(&old.indexes, &new.indexes) {
-        let [a, b] = at.to_be_bytes();
-        let record = [index.label.0.to_le_bytes(), index.key.0.to_le_bytes()].concat();
-        tables.schema.put(t, &[2, a, b], &record)?;
-    }
-    for gone in new.indexes.len()..old.indexes.len() {
-        let [a, b] = (gone as u16).to_be_bytes();
-        tables.schema.delete(t, &[2, a, b])?;
-    }
+}
+
+/// Writes these records of a schema, and the next version.
+pub fn store_schema(tables: &Tables, t: &mut Writing<'_>, records: &BTreeSet<Record>, schema: &Schema) -> Result<u64> {
+    records.iter().try_for_each(|record| record.put(tables, t, schema))?;
     let version = schema_version(tables, t)? + 1;
     tables.meta.put(t, b"schema", &version.to_le_bytes())?;
     Ok(version)
-}
-
-/// The items of `new` that `old` has not, or has otherwise at the same place.
-fn changed<'a, T: PartialEq>(old: &'a [T], new: &'a [T]) -> impl Iterator<Item = (u16, &'a T)> {
-    new.iter().enumerate().filter(|(at, item)| old.get(*at) != Some(*item)).map(|(at, item)| (at as u16, item))
 }
 
 fn put_name(out: &mut Vec<u8>, name: &str) {
@@ -326,21 +385,21 @@ fn label_record(label: &LabelSchema) -> Vec<u8> {
     let mut out = Vec::new();
     put_name(&mut out, &label.name);
     out.extend_from_slice(&label.time.map_or(TIMELESS, |key| u32::from(key.0)).to_le_bytes());
-    out.extend_from_slice(&(label.properties.len() as u32).to_le_bytes());
-    for property in &label.properties {
-        out.extend_from_slice(&property.key.0.to_le_bytes());
-        out.extend_from_slice(&property.types.0.to_le_bytes());
-        out.push(property.cardinality as u8);
-        out.push(u8::from(property.has_meta) | property.encoding.code() << 1);
-        out.push(property.declared.map_or(UNDECLARED, |t| t as u8));
-    }
-    out.extend_from_slice(&(label.further.len() as u32).to_le_bytes());
+    out.extend_from_slice(&(label.further.size() as u32).to_le_bytes());
     label.further.iter().for_each(|further| out.extend_from_slice(&further.0.to_le_bytes()));
-    out.extend_from_slice(&(label.ends.len() as u32).to_le_bytes());
+    out.extend_from_slice(&(label.ends.size() as u32).to_le_bytes());
     for (source, target) in &label.ends {
         out.extend_from_slice(&source.0.to_le_bytes());
         out.extend_from_slice(&target.0.to_le_bytes());
     }
+    out
+}
+
+fn property_record(property: &PropertySchema) -> Vec<u8> {
+    let mut out = property.types.0.to_le_bytes().to_vec();
+    out.push(property.cardinality as u8);
+    out.push(u8::from(property.has_meta) | property.encoding.code() << 1);
+    out.push(property.declared.map_or(UNDECLARED, |t| t as u8));
     out
 }
 
@@ -372,29 +431,28 @@ impl<'a> Fields<'a> {
         mangrove_segment::value::text(name).map(Arc::from)
     }
 
-    fn label(&mut self) -> Result<LabelSchema> {
+    fn label(&mut self, has_properties: bool) -> Result<LabelSchema> {
         let mut label = LabelSchema::new(self.name()?);
         label.time = match self.u32()? {
             TIMELESS => None,
             key => Some(KeyId(u16::try_from(key).map_err(|_| corrupt("a time key that is none"))?)),
         };
-        for _ in 0..self.u32()? {
-            let property = self.property()?;
-            label.properties.push(property);
+        let properties = if has_properties { self.u32()? } else { 0 };
+        for _ in 0..properties {
+            let key = KeyId(self.u16()?);
+            label.properties.put(self.property(key)?);
         }
         for _ in 0..self.u32()? {
-            label.further.insert(LabelId(self.u16()?));
+            label.further.insert_mut(LabelId(self.u16()?));
         }
-        let mut ends = BTreeSet::new();
         for _ in 0..self.u32()? {
-            ends.insert((LabelId(self.u16()?), LabelId(self.u16()?)));
+            label.ends.insert_mut((LabelId(self.u16()?), LabelId(self.u16()?)));
         }
-        label.ends = ends;
         Ok(label)
     }
 
-    fn property(&mut self) -> Result<PropertySchema> {
-        let mut property = PropertySchema::new(KeyId(self.u16()?));
+    fn property(&mut self, key: KeyId) -> Result<PropertySchema> {
+        let mut property = PropertySchema::new(key);
         property.types = TypeSet(self.u32()?);
         property.cardinality = match self.u8()? {
             0 => Cardinality::Single,

@@ -18,6 +18,7 @@ use crate::catalog::{self, Counter};
 use crate::fault::lmdb;
 use crate::index;
 use crate::key::{AdjacencyKey, Column, block_slot, element_at, place, vertex_at};
+use crate::keys;
 use crate::layers::{CHUNK, columns, labels};
 use crate::names;
 use crate::read::{HotSnapshot, Reader, external, further, word};
@@ -142,8 +143,14 @@ impl<'t> Check<'t> {
                 return check.far_cell(block, *slot);
             }
             let reader = check.reader;
-            let parsed = Column::parse(key)
-                .and_then(|(column, block)| reader.parse(column, block, bytes).map(|cells| ((column, block), cells)));
+            let parsed = Column::parse(key);
+            if let Ok((column, list)) = parsed
+                && column == Column::keys(column.kind, column.label)
+            {
+                return check.noting("columns", &(column, list), keys::parse(bytes)).map(|_| ());
+            }
+            let parsed =
+                parsed.and_then(|(column, block)| reader.parse(column, block, bytes).map(|cells| ((column, block), cells)));
             let Some(((column, block), cells)) = check.noting("columns", &key, parsed)? else { return Ok(()) };
             let known = check.reader.schema.label_schema(column.kind, column.label);
             if known.is_none() {
@@ -164,8 +171,24 @@ impl<'t> Check<'t> {
             if column == Column::external(column.kind, column.label) {
                 *check.named.entry(column.kind).or_default() += cells.len() as u64;
             }
+            check.is_listed(column, block, &cells)?;
             check.living_cells(column, block, &cells)
         })
+    }
+
+    /// The property of a block of a wide label is in its list of keys, with the slots that have it.
+    fn is_listed(&mut self, column: Column, block: u64, cells: &Block) -> Result<()> {
+        let reader = self.reader;
+        let is_listed =
+            keys::is_wide(reader.schema, column.kind, column.label) && !catalog::is_old(reader.tables, reader.txn)?;
+        let Some(key) = column.property_key().filter(|_| is_listed) else { return Ok(()) };
+        let (lists, list) = keys::list_of(column, block, key);
+        let listed = reader.block_bytes(lists, list)?.map_or(Ok(Vec::new()), keys::parse);
+        let Some(listed) = self.noting("columns", &(lists, list), listed)? else { return Ok(()) };
+        if cells.present != 0 && !listed.contains(&(key, cells.present)) {
+            self.violation("columns", format!("{column:?} has a block {block} that its list of keys lacks"));
+        }
+        Ok(())
     }
 
     /// All that is sealed can be read, as far as the tables do not take its place, and whoever has a name is found by it.

@@ -11,6 +11,7 @@ use mangrove_graph::{GraphError, IdSpace, Result};
 
 use crate::catalog;
 use crate::fault::{self, corrupt, lmdb};
+use crate::keys;
 use crate::pages::{MAP_BYTES_MAX, Pages};
 use crate::readers::Readers;
 use crate::segment::{self, Named, Segment, Segments};
@@ -133,7 +134,8 @@ pub fn upgrade(env: &Env<WithoutTls>, tables: &Tables) -> Result<()> {
     let open = |named: Named| Segment::found(env.path(), named.number).map(Arc::new);
     let segments = catalog::segments(tables, &txn)?.into_iter().map(open).collect::<Result<_>>()?;
     let mut t = Writing::with_first_sums(txn, tables)?;
-    catalog::upgrade(tables, &mut t, &Segments::new(segments))?;
+    let schema = catalog::upgrade(tables, &mut t, &Segments::new(segments))?;
+    keys::list_all(tables, &mut t, &schema)?;
     t.commit(tables)
 }
 
@@ -155,7 +157,7 @@ pub fn sweep(env: &Env<WithoutTls>, tables: &Tables) -> Result<()> {
 }
 
 pub fn open_tables(env: &Env<WithoutTls>, readers: &Readers) -> Result<Option<Tables>> {
-    let txn = readers.begin(env)?;
+    let txn = readers.begin(env)?.into_inner()?;
     let opened = env.open_databases_and_commit(txn, |open, txn| -> heed::Result<_> {
         let mut tables = Vec::with_capacity(NAMES.len());
         for name in NAMES {

@@ -15,8 +15,9 @@ pub fn lmdb(error: heed::Error) -> GraphError {
     match error {
         heed::Error::Mdb(MdbError::MapFull) => GraphError::DiskFull,
         heed::Error::Mdb(MdbError::Panic) => {
-            let message = "the disk failed while a commit was written, so nothing more can be read or written through this handle; \
-                           what was committed before is there: close the database and open it again";
+            let message = "the disk failed while a commit was written, so nothing more can be written through this handle, and no more \
+                           than a few results can be read at once; what was committed before is there: close the database and open \
+                           it again";
             GraphError::Storage { message: message.into(), source: Some(Box::new(error)) }
         }
         heed::Error::Mdb(damage) if is_damage(damage) => GraphError::corrupt(damage.to_string()),
@@ -32,6 +33,12 @@ pub fn io(path: &Path) -> impl FnOnce(io::Error) -> GraphError {
         true => GraphError::DiskFull,
         false => GraphError::Storage { message: message(&error), source: Some(Box::new(error)) },
     }
+}
+
+/// Whether LMDB has given up after the disk failed.
+pub fn is_given_up(error: &GraphError) -> bool {
+    let GraphError::Storage { source: Some(source), .. } = error else { return false };
+    matches!(source.downcast_ref(), Some(heed::Error::Mdb(MdbError::Panic)))
 }
 
 fn is_damage(error: MdbError) -> bool {

@@ -52,8 +52,18 @@ impl Column {
         Self { kind, label, number: 4 }
     }
 
+    /// Of a wide label: the keys of which the tables have a block. It comes behind all properties.
+    pub fn keys(kind: ElementKind, label: LabelId) -> Self {
+        Self { kind, label, number: Self::KEYS + (1 << 16) }
+    }
+
     pub fn number(self) -> u32 {
         self.number
+    }
+
+    /// Whether only the tables have it, and segments do not.
+    pub fn is_of_tables(self) -> bool {
+        self == Self::dead(self.kind, self.label) || self == Self::keys(self.kind, self.label)
     }
 
     /// Whether its cells never change as long as their elements live.
@@ -82,6 +92,7 @@ impl Column {
             None if column == Self::further(label) => Err("further labels"),
             None if column == Self::ends(label) => Err("ends"),
             None if column == Self::time(label) => Err("times"),
+            None if column == Self::keys(kind, label) => Err("keys"),
             None => Err("other"),
         }
     }

@@ -15,12 +15,14 @@ use heed::types::Bytes;
 use mangrove_graph::{Cell, EdgeId, EdgeRef, ElementKind, Encoding, GraphError, LabelId, Result, VertexId};
 use mangrove_segment::adjacency::{self, Lists};
 use mangrove_segment::column::POSITIONS;
+use mangrove_segment::keys::KeysOfChunks;
 use mangrove_segment::names;
 
 use crate::adjacency::{AdjacencyBlock, Entry};
 use crate::block::{Block, SLOTS, slots};
 use crate::fault::lmdb;
 use crate::key::{AdjacencyKey, Column, element_at, place, vertex_at};
+use crate::keys::is_wide;
 use crate::read::{Reader, external};
 use crate::sealing::Sealing;
 use crate::segment::{BLOCKS, Contents, Segment};
@@ -58,8 +60,8 @@ pub fn columns(reader: &Reader<'_>, kind: ElementKind, label: LabelId) -> Vec<Co
         ElementKind::Vertex => columns.push(Column::further(label)),
         ElementKind::Edge => columns.extend([Column::ends(label), Column::time(label)]),
     }
-    let properties = reader.schema.label_schema(kind, label).into_iter().flat_map(|label| &label.properties);
-    columns.extend(properties.map(|property| Column::property(kind, label, property.key)));
+    let properties = reader.schema.label_schema(kind, label).into_iter().flat_map(|label| label.properties.keys());
+    columns.extend(properties.map(|key| Column::property(kind, label, key)));
     columns
 }
 
@@ -92,9 +94,13 @@ impl<'t> Layers<'t> {
         for kind in KINDS {
             let mut named = 0;
             for label in labels(&self.reader, kind) {
+                let mut keys = is_wide(self.reader.schema, kind, label).then(KeysOfChunks::default);
                 for column in columns(&self.reader, kind, label) {
-                    let cells = self.column(&mut sealing, column)?;
+                    let cells = self.column(&mut sealing, column, &mut keys)?;
                     named += if column == Column::external(kind, label) { cells } else { 0 };
+                }
+                for (chunk, keys) in keys.into_iter().flatten() {
+                    sealing.keys(kind, label, chunk, keys)?;
                 }
             }
             self.names(&mut sealing, kind, named)?;
@@ -195,8 +201,8 @@ impl<'t> Layers<'t> {
         Ok(())
     }
 
-    /// Seals a column; gives how many cells it has, if they are not the ends of edges.
-    fn column(&self, sealing: &mut Sealing, column: Column) -> Result<u64> {
+    /// Seals a column, and lists its key where keys are; gives how many cells it has, if they are not the ends of edges.
+    fn column(&self, sealing: &mut Sealing, column: Column, keys: &mut Option<KeysOfChunks>) -> Result<u64> {
         let mut total = 0;
         for chunk in self.column_chunks(column)? {
             self.check()?;
@@ -208,11 +214,15 @@ impl<'t> Layers<'t> {
                 continue;
             }
             let cells = self.cells(sealing, column, chunk)?;
-            let present = cells.iter().filter(|cell| !cell.is_absent()).count();
-            if present > 0 {
+            let positions = (0u16..=u16::MAX).zip(&cells).filter(|(_, cell)| !cell.is_absent()).map(|(at, _)| at);
+            let present: Vec<u16> = positions.collect();
+            if !present.is_empty() {
+                if let (Some(keys), Some(key)) = (&mut *keys, column.property_key()) {
+                    keys.entry(chunk).or_default().add(key, present.iter().copied());
+                }
                 sealing.column(column, chunk, cells, self.encoding(column))?;
             }
-            total += present as u64;
+            total += present.len() as u64;
         }
         Ok(total)
     }

@@ -11,6 +11,7 @@
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use heed::{Env, WithoutTls};
@@ -18,6 +19,7 @@ use mangrove_graph::{GraphError, Result};
 use memmap2::{MmapOptions, MmapRaw};
 
 use crate::fault::{self, lmdb};
+use crate::spare::{ReadTxn, Spare};
 
 const LOCK: &str = "lock.mdb";
 const SLOT: usize = 64;
@@ -40,6 +42,7 @@ pub struct Readers {
     path: PathBuf,
     /// Nothing where the file may not be read.
     map: Option<MmapRaw>,
+    pub spare: Arc<Spare>,
 }
 
 impl Readers {
@@ -50,7 +53,7 @@ impl Readers {
             let len = file.metadata().ok()?.len() as usize;
             MmapOptions::new().len(len.max(MAPPED_MIN)).map_raw_read_only(&file).ok()
         });
-        Self { path, map }
+        Self { path, map, spare: Arc::default() }
     }
 
     /// All snapshots that are open, of processes that live. O(snapshots).
@@ -88,14 +91,14 @@ impl Readers {
     ///
     /// # Errors
     /// If there are too many still, the processes that have the most are named.
-    pub fn begin(&self, env: &Env<WithoutTls>) -> Result<heed::RoTxn<'static, WithoutTls>> {
+    pub fn begin(&self, env: &Env<WithoutTls>) -> Result<ReadTxn> {
         let is_full = |error: &heed::Error| matches!(error, heed::Error::Mdb(heed::MdbError::ReadersFull));
-        match env.clone().static_read_txn() {
+        match ReadTxn::begin(env, &self.spare) {
             Err(error) if is_full(&error) => {}
             begun => return begun.map_err(lmdb),
         }
         env.clear_stale_readers().map_err(lmdb)?;
-        env.clone().static_read_txn().map_err(|error| if is_full(&error) { self.none_left(env) } else { lmdb(error) })
+        ReadTxn::begin(env, &self.spare).map_err(|error| if is_full(&error) { self.none_left(env) } else { lmdb(error) })
     }
 
     fn none_left(&self, env: &Env<WithoutTls>) -> GraphError {

@@ -9,11 +9,12 @@ use mangrove_graph::{Cell, EdgeRef, ElementKind, Encoding, GraphError, KeyId, La
 use mangrove_segment::adjacency::{self, Entry};
 use mangrove_segment::file::{Identity, PartKey, SegmentWriter};
 use mangrove_segment::index::{self, Pair};
+use mangrove_segment::keys::KeysOfChunk;
 use mangrove_segment::{column, names};
 
 use crate::fault::corrupt;
 use crate::key::Column;
-use crate::segment::{Contents, Patched, column_key, contents_key, index_key, lists_key, names_key, patched_key};
+use crate::segment::{Contents, Patched, column_key, contents_key, index_key, keys_key, lists_key, names_key, patched_key};
 use crate::store::locked;
 
 /// Bytes of a chunk that threads take; a larger one is encoded by itself, so that they hold so many each at most.
@@ -68,6 +69,11 @@ impl Sealing {
     /// Notes which cells of a chunk, that older segments have too, are said anew: the slots of blocks, in order, each of which has some.
     pub fn patched(&mut self, column: Column, chunk: u64, said: Vec<(usize, u128)>) -> Result<()> {
         self.put(patched_key(column, chunk), size_of_val(&said[..]), move |out| Patched::encode(out, &said))
+    }
+
+    /// The keys of a chunk of a wide label.
+    pub fn keys(&mut self, kind: ElementKind, label: LabelId, chunk: u64, keys: KeysOfChunk) -> Result<()> {
+        self.put(keys_key(kind, label, chunk), keys.bytes(), move |out| keys.encode(out))
     }
 
     pub fn lists(

@@ -8,6 +8,7 @@
 //!     4 names       elements by the ids users know them by
 //!     5 patched     the cells of older segments that this one says anew: by block
 //!     6 index       values of a key of vertices of a label, and the places that had them when it was written
+//!     7 keys        of a wide label: the keys under which its elements have something
 //! ```
 //! Segments are in order of age. Each has *places of its own*, from where the older ones end, and beyond them what was said later of
 //! places of older ones: cells, which take the place of older ones even if they are absent, and further edges of vertices. What the
@@ -18,7 +19,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use hashbrown::HashMap;
 use mangrove_graph::{Direction, ElementKind, ExternalId, GraphError, KeyId, LabelId, Result};
@@ -26,6 +27,7 @@ use mangrove_segment::adjacency::Lists;
 use mangrove_segment::column::{Chunk, POSITIONS};
 use mangrove_segment::file::{Identity, PartKey, SegmentFile};
 use mangrove_segment::index::Index;
+use mangrove_segment::keys::Keys;
 use mangrove_segment::names;
 use uuid::Uuid;
 
@@ -40,6 +42,7 @@ const IN: u8 = 3;
 const NAMES: u8 = 4;
 const PATCHED: u8 = 5;
 const INDEX: u8 = 6;
+const KEYS: u8 = 7;
 
 /// Blocks of a chunk.
 pub const BLOCKS: u64 = (POSITIONS / SLOTS) as u64;
@@ -74,7 +77,11 @@ pub struct Segment {
     is_patching: bool,
     /// The chunks of each index.
     indexes: HashMap<(LabelId, KeyId), u64>,
+    /// The keys of each chunk, once they have been asked for.
+    keys: OnceLock<KeysOfChunks>,
 }
+
+type KeysOfChunks = HashMap<(ElementKind, LabelId, u64), Vec<KeyId>>;
 
 /// The segments a snapshot stands on, from the oldest to the newest.
 #[derive(Default)]
@@ -262,7 +269,7 @@ impl Segment {
         for (key, _) in file.sizes().filter(|(key, _)| key.part == INDEX) {
             *indexes.entry((LabelId(key.label), KeyId(key.sub as u16))).or_default() += 1;
         }
-        Ok(Self { number, file, contents, own, is_patching, indexes })
+        Ok(Self { number, file, contents, own, is_patching, indexes, keys: OnceLock::new() })
     }
 
     pub fn fingerprint(&self) -> Fingerprint {
@@ -310,6 +317,7 @@ impl Segment {
             OUT => Part::Lists(Direction::Out, edges),
             IN => Part::Lists(Direction::In, edges),
             PATCHED => Part::BuiltIn("changed cells"),
+            KEYS => Part::BuiltIn("keys"),
             INDEX => Part::Index(KeyId(key.sub as u16)),
             _ => Part::Names,
         };
@@ -355,6 +363,36 @@ impl Segment {
     /// The chunks of a column of which it says anything.
     pub fn column_chunks(&self, column: Column) -> impl Iterator<Item = u64> {
         self.file.chunks(column_key(column, 0)).chain(self.file.chunks(patched_key(column, 0)))
+    }
+
+    /// Adds the keys under which elements in these slots of a block of a label may have something.
+    pub fn keys(
+        &self,
+        kind: ElementKind,
+        label: LabelId,
+        block: u64,
+        slots: u128,
+        out: &mut impl Extend<KeyId>,
+    ) -> Result<()> {
+        let chunk = block / BLOCKS;
+        if let Some(keys) = self.file.get(keys_key(kind, label, chunk))? {
+            return Keys::parse(keys)?.of_block((block % BLOCKS) as usize, slots, out);
+        }
+        let keys = self.keys.get_or_init(|| self.keys_of_chunks());
+        out.extend(keys.get(&(kind, label, chunk)).into_iter().flatten().copied());
+        Ok(())
+    }
+
+    fn keys_of_chunks(&self) -> KeysOfChunks {
+        let mut keys = KeysOfChunks::new();
+        for (part, _) in self.file.sizes().filter(|(part, _)| part.part == COLUMN) {
+            let kind = if part.kind == ElementKind::Vertex as u8 { ElementKind::Vertex } else { ElementKind::Edge };
+            let label = LabelId(part.label);
+            if let Ok(key) = Column::named(kind, label, part.sub) {
+                keys.entry((kind, label, part.chunk)).or_default().push(key);
+            }
+        }
+        keys
     }
 
     /// The lists of edges of one label, of the vertices of a label from place `chunk` × 65,536 on.
@@ -601,6 +639,10 @@ pub fn lists_key(outgoing: bool, vertices: LabelId, edges: LabelId, chunk: u64) 
 
 pub fn index_key(label: LabelId, key: KeyId, chunk: u64) -> PartKey {
     PartKey { part: INDEX, kind: ElementKind::Vertex as u8, label: label.0, sub: key.0.into(), chunk }
+}
+
+pub fn keys_key(kind: ElementKind, label: LabelId, chunk: u64) -> PartKey {
+    PartKey { part: KEYS, kind: kind as u8, label: label.0, sub: 0, chunk }
 }
 
 pub fn names_key(kind: ElementKind, chunk: u64) -> PartKey {

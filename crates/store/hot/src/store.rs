@@ -22,6 +22,7 @@ use crate::read::HotSnapshot;
 use crate::readers::Readers;
 use crate::segment::{self, Named, PartStats, Segment, Segments};
 use crate::space::{self, Space};
+use crate::spare::Spare;
 use crate::table::{Tables, Writing};
 use crate::turn::{MyTurn, Patience, Turn, Writer};
 use crate::write::HotTransaction;
@@ -649,6 +650,10 @@ impl OwnedTxn {
 
     pub fn commit(self) -> Result<()> {
         let Self { txn, shared, _turn, .. } = self;
-        txn.take()?.commit(&shared.tables).map_err(|error| fault::of_write(error, shared.env.path()))
+        let (txn, spare) = (txn.take()?, Spare::take(&shared.env));
+        txn.commit(&shared.tables).map_err(|error| {
+            shared.readers.spare.keep(spare, &shared.env);
+            fault::of_write(error, shared.env.path())
+        })
     }
 }

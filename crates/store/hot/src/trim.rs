@@ -11,7 +11,8 @@ use crate::adjacency::{self, AdjacencyBlock};
 use crate::fault::lmdb;
 use crate::index;
 use crate::key::{AdjacencyKey, Column, place};
-use crate::read::{HotSnapshot, word};
+use crate::keys;
+use crate::read::{HotSnapshot, Reader, word};
 use crate::table::{Table, Tables};
 use crate::write::HotTransaction;
 
@@ -97,11 +98,14 @@ impl<'s> Trim<'s> {
 }
 
 /// Of `columns`: a block goes with its far cells.
-fn block_row(t: &HotTransaction, then: &HotSnapshot, key: &[u8], _: &[u8]) -> Result<Fate> {
+fn block_row(t: &HotTransaction, then: &HotSnapshot, key: &[u8], value: &[u8]) -> Result<Fate> {
     if key.len() != 12 {
         return Ok(Fate::Stays);
     }
     let ((column, block), reader, then) = (Column::parse(key)?, t.reader(), then.reader());
+    if column == Column::keys(column.kind, column.label) {
+        return keys_row(&reader, column, block, value);
+    }
     if !reader.is_covered(column, block) {
         return Ok(Fate::Stays);
     }
@@ -117,6 +121,22 @@ fn block_row(t: &HotTransaction, then: &HotSnapshot, key: &[u8], _: &[u8]) -> Re
             _ => return Ok(Fate::Stays),
         }
     }
+}
+
+/// Of a list of keys: those stay of which the tables still have a block.
+fn keys_row(reader: &Reader<'_>, column: Column, list: u64, value: &[u8]) -> Result<Fate> {
+    let listed = keys::parse(value)?;
+    let mut left = Vec::with_capacity(listed.len());
+    for (key, slots) in &listed {
+        let of_key = Column::property(column.kind, column.label, *key);
+        let found = reader.block_bytes(of_key, keys::block_of(list))?;
+        left.extend(found.map(|_| (*key, *slots)));
+    }
+    Ok(match left.len() {
+        0 => Fate::Goes(Vec::new()),
+        n if n == listed.len() => Fate::Stays,
+        _ => Fate::Becomes(column.key(list).to_vec(), keys::encode(&left)),
+    })
 }
 
 fn list_row(t: &HotTransaction, _: &HotSnapshot, key: &[u8], value: &[u8]) -> Result<Fate> {

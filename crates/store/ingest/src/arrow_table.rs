@@ -15,7 +15,8 @@ use crate::error::{BadRow, Fault, LoadError, Place, Spot};
 use crate::infer::Inferred;
 use crate::plan::{LabelRule, PropertyPlan, TableHints, TablePlan, plan_table};
 use crate::rows::{
-    Body, Column, Event, IdBuilder, IdType, Ids, LabelSet, Labels, PlaceKind, Places, RawCell, Rows, Sink, Values,
+    Body, Column, Event, IdBuilder, IdType, Ids, LabelSet, Labels, LabelsBuilder, PlaceKind, Places, RawCell, Rows, Sink,
+    Values,
 };
 
 /// Plans a table by its Arrow schema.
@@ -220,25 +221,16 @@ fn labels_of(inputs: &[Input], count: usize, plan: &TablePlan) -> Labels {
         LabelRule::Column { index, delimiter, default } => (*index, *delimiter, default),
     };
     let column = &inputs[index];
-    let mut sets: Vec<LabelSet> = Vec::new();
-    let mut codes = Vec::with_capacity(count);
+    let mut labels = LabelsBuilder::default();
     for row in 0..count {
         let set = match column.value(row) {
             Value::Null => None,
             Value::String(text) => LabelSet::parse(&text, delimiter),
             other => LabelSet::parse(&other.to_string(), delimiter),
         };
-        let set = set.unwrap_or_else(|| LabelSet::one(default));
-        let code = sets.iter().position(|known| *known == set).unwrap_or_else(|| {
-            sets.push(set);
-            sets.len() - 1
-        });
-        codes.push(code as u32);
+        labels.add(&set.unwrap_or_else(|| LabelSet::one(default)));
     }
-    if sets.is_empty() {
-        sets.push(LabelSet::one(default));
-    }
-    Labels { sets, codes: Some(codes) }
+    labels.finish()
 }
 
 /// The ids of a column. Numbers and strings are what they are, whatever they look like, unless another type is asked for.

@@ -10,7 +10,8 @@ use mangrove_graph::{ExternalId, Value};
 
 use crate::error::LoadError;
 use crate::rows::{
-    Body, Column, Event, IdBuilder, IdType, LabelSet, Labels, PlaceKind, Places, RawCell, Rows, Scope, Sink, Values,
+    Body, Column, Event, IdBuilder, IdType, LabelSet, Labels, LabelsBuilder, PlaceKind, Places, RawCell, Rows, Scope, Sink,
+    Values,
 };
 
 /// A vertex as it was read.
@@ -90,8 +91,7 @@ struct Batch {
     columns: Vec<(Arc<str>, Vec<RawCell>)>,
     by_name: HashMap<Arc<str>, usize>,
     /// The different label sets, and which of them each row has.
-    label_sets: Vec<LabelSet>,
-    label_codes: Vec<u32>,
+    labels: LabelsBuilder,
     places: Vec<(u64, u64)>,
 }
 
@@ -105,18 +105,9 @@ impl Batch {
             target: ids(),
             columns: Vec::new(),
             by_name: HashMap::new(),
-            label_sets: Vec::new(),
-            label_codes: Vec::new(),
+            labels: LabelsBuilder::default(),
             places: Vec::new(),
         }
-    }
-
-    fn add_labels(&mut self, labels: LabelSet) {
-        let code = self.label_sets.iter().position(|known| *known == labels).unwrap_or_else(|| {
-            self.label_sets.push(labels);
-            self.label_sets.len() - 1
-        });
-        self.label_codes.push(code as u32);
     }
 
     /// Adds the properties of a row; gives the number of cells the batch has grown by.
@@ -180,7 +171,7 @@ impl<'a, 's> ElementBatches<'a, 's> {
     pub fn vertex(&mut self, vertex: VertexElement, place: (u64, u64)) -> Result<(), LoadError> {
         let bytes = vertex.properties.iter().map(|(_, cell)| cell.bytes()).sum();
         let batch = self.vertices.of(vertex.labels.primary.clone());
-        batch.add_labels(vertex.labels);
+        batch.labels.add(&vertex.labels);
         batch.ids.push_id(vertex.id);
         let cells = batch.finish_row(vertex.properties, place);
         self.added(cells, bytes)
@@ -209,8 +200,7 @@ impl<'a, 's> ElementBatches<'a, 's> {
         (self.rows, self.cells, self.bytes) = (0, 0, 0);
         for (_, mut batch) in self.vertices.take() {
             let ids = batch.ids.finish();
-            let codes = Some(std::mem::take(&mut batch.label_codes));
-            let labels = Labels { sets: std::mem::take(&mut batch.label_sets), codes };
+            let labels = std::mem::take(&mut batch.labels).finish();
             let rows = batch.into_rows(labels, Body::Vertices { ids, space: None }, &self.file, self.inferred);
             (self.sink)(Event::Rows(Box::new(rows)))?;
         }

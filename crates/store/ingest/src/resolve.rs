@@ -34,6 +34,8 @@ pub struct Resolver {
     tables: HashMap<Option<LabelId>, IdTable>,
     entries: usize,
     entries_max: usize,
+    /// Of all tables.
+    text_bytes: usize,
     /// Every vertex of the graph is in the tables.
     complete: bool,
 }
@@ -41,7 +43,7 @@ pub struct Resolver {
 impl Resolver {
     /// For a graph that has vertices already, or has none; keeps so many ids in memory.
     pub fn new(space: IdSpace, graph_is_empty: bool, entries_max: usize) -> Self {
-        Self { space, tables: HashMap::new(), entries: 0, entries_max, complete: graph_is_empty }
+        Self { space, tables: HashMap::new(), entries: 0, entries_max, text_bytes: 0, complete: graph_is_empty }
     }
 
     pub fn space(&self) -> IdSpace {
@@ -54,21 +56,19 @@ impl Resolver {
 
     /// Remembers the vertices of `label` that were just added, if there is room.
     pub fn insert(&mut self, label: LabelId, ids: &[Option<ExternalId>], vertices: &[VertexId]) {
-        if self.entries + ids.len() > self.entries_max || self.text_bytes() > TEXT_BYTES_MAX {
+        if self.entries + ids.len() > self.entries_max || self.text_bytes > TEXT_BYTES_MAX {
             self.complete = false;
             return;
         }
         let table = self.tables.entry(self.key(label)).or_default();
+        let before = table.text.len();
         for (id, vertex) in ids.iter().zip(vertices) {
             if let Some(id) = id {
                 table.insert(id, *vertex);
             }
         }
         self.entries += ids.len();
-    }
-
-    fn text_bytes(&self) -> usize {
-        self.tables.values().map(|t| t.text.len()).sum()
+        self.text_bytes += table.text.len() - before;
     }
 
     /// The vertex each id names, appended to `out`.

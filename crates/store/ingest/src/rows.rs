@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::builder::StringBuilder;
 use arrow_array::{Array, ArrayRef, StringArray, UInt32Array};
+use hashbrown::HashMap;
 use mangrove_graph::column::{array_of, value_at};
 use mangrove_graph::{ExternalId, Value};
 
@@ -87,6 +88,44 @@ impl Labels {
     pub fn of(&self, row: usize) -> &LabelSet {
         let code = self.codes.as_ref().map_or(0, |codes| codes[row] as usize);
         &self.sets[code]
+    }
+
+    /// Those of the rows at these positions; no others. O(rows).
+    fn pick(&self, rows: &[u32]) -> Self {
+        if self.codes.is_none() {
+            return Self { sets: self.sets.clone(), codes: None };
+        }
+        let mut picked = LabelsBuilder::default();
+        rows.iter().for_each(|row| picked.add(self.of(*row as usize)));
+        picked.finish()
+    }
+}
+
+/// Labels of a batch, row by row.
+#[derive(Default)]
+pub struct LabelsBuilder {
+    sets: Vec<LabelSet>,
+    known: HashMap<LabelSet, u32>,
+    codes: Vec<u32>,
+}
+
+impl LabelsBuilder {
+    /// Adds those of the next row. O(1).
+    pub fn add(&mut self, labels: &LabelSet) {
+        let code = match self.known.get(labels) {
+            Some(code) => *code,
+            None => {
+                let code = self.sets.len() as u32;
+                self.sets.push(labels.clone());
+                self.known.insert(labels.clone(), code);
+                code
+            }
+        };
+        self.codes.push(code);
+    }
+
+    pub fn finish(self) -> Labels {
+        Labels { sets: self.sets, codes: Some(self.codes) }
     }
 }
 
@@ -470,11 +509,10 @@ impl Rows {
                 target_scope: target_scope.clone(),
             },
         };
-        let codes = self.labels.codes.as_ref().map(|codes| rows.iter().map(|row| codes[*row as usize]).collect());
         let column = |c: &Column| Column { name: c.name.clone(), values: c.values.take(rows), inferred: c.inferred };
         Self {
             count: rows.len(),
-            labels: Labels { sets: self.labels.sets.clone(), codes },
+            labels: self.labels.pick(rows),
             body,
             columns: self.columns.iter().map(column).collect(),
             places: self.places.pick(rows),

@@ -33,6 +33,10 @@ pub struct Writer<'g> {
     /// The labels of the vertices of each Neo4j ID space.
     spaces: HashMap<Arc<str>, BTreeSet<LabelId>>,
     runs: Vec<(LabelId, Run)>,
+    /// Where in `runs` that of a label is.
+    run_of: HashMap<LabelId, usize>,
+    /// Edges in all runs.
+    waiting: usize,
     limits: MemoryLimits,
     /// Ids of edges that wait in a run.
     waiting_ids: HashSet<ExternalId>,
@@ -55,6 +59,8 @@ impl<'g> Writer<'g> {
             labels: HashMap::new(),
             spaces: HashMap::new(),
             runs: Vec::new(),
+            run_of: HashMap::new(),
+            waiting: 0,
             limits: options.memory,
             waiting_ids: HashSet::new(),
             edge_time: None,
@@ -96,6 +102,8 @@ impl<'g> Writer<'g> {
                 self.retyping.added(ElementKind::Edge, label, first.local());
             }
         }
+        self.waiting = 0;
+        self.run_of.clear();
         self.waiting_ids.clear();
         Ok(())
     }
@@ -114,28 +122,8 @@ impl<'g> Writer<'g> {
 
     /// The rows of each (primary) label on their own, in their order.
     fn rows_of_a_label_each(&mut self, rows: Rows) -> Result<(), LoadError> {
-        let Some(codes) = &rows.labels.codes else { return self.rows_of_one_label(rows) };
-        let mut labels: Vec<&Arc<str>> = Vec::new();
-        let label_of_code: Vec<usize> = rows
-            .labels
-            .sets
-            .iter()
-            .map(|set| match labels.iter().position(|label| **label == set.primary) {
-                Some(at) => at,
-                None => {
-                    labels.push(&set.primary);
-                    labels.len() - 1
-                }
-            })
-            .collect();
-        let mut members: Vec<Vec<u32>> = vec![Vec::new(); labels.len()];
-        for (row, code) in codes.iter().enumerate() {
-            members[label_of_code[*code as usize]].push(row as u32);
-        }
-        if members.iter().any(|rows_of| rows_of.len() == rows.count) {
-            return self.rows_of_one_label(rows);
-        }
-        for rows_of in members.iter().filter(|rows_of| !rows_of.is_empty()) {
+        let Some(members) = rows_by_label(&rows.labels) else { return self.rows_of_one_label(rows) };
+        for rows_of in &members {
             self.rows_of_one_label(rows.pick(rows_of))?;
         }
         Ok(())
@@ -329,17 +317,15 @@ impl<'g> Writer<'g> {
     }
 
     fn add_to_run(&mut self, label: LabelId, batch: EdgeBatch) -> Result<(), LoadError> {
-        let at = match self.runs.iter().position(|(of, _)| *of == label) {
-            Some(at) => at,
-            None => {
-                self.runs.push((label, Run::default()));
-                self.runs.len() - 1
-            }
-        };
-        self.runs[at].1.add(batch);
-        // The limits are those of all runs together.
-        let waiting: usize = self.runs.iter().map(|(_, run)| run.len()).sum();
-        if self.runs.iter().any(|(_, run)| run.is_full(self.limits)) || waiting >= self.limits.run_edges_max {
+        let at = *self.run_of.entry(label).or_insert_with(|| {
+            self.runs.push((label, Run::default()));
+            self.runs.len() - 1
+        });
+        let run = &mut self.runs[at].1;
+        self.waiting += batch.sources.len();
+        run.add(batch);
+        // The limit of edges is that of all runs together.
+        if run.is_full(self.limits) || self.waiting >= self.limits.run_edges_max {
             self.finish_pass()?;
         }
         Ok(())
@@ -503,6 +489,24 @@ impl TimeColumn {
             _ => Ok(()),
         }
     }
+}
+
+/// The rows of each (primary) label; nothing if all are of one.
+fn rows_by_label(labels: &Labels) -> Option<Vec<Vec<u32>>> {
+    let codes = labels.codes.as_ref()?;
+    let mut group_of: HashMap<&Arc<str>, usize> = HashMap::new();
+    let mut group_of_set = vec![None; labels.sets.len()];
+    let mut groups: Vec<Vec<u32>> = Vec::new();
+    for (row, code) in codes.iter().enumerate() {
+        let code = *code as usize;
+        let group = *group_of_set[code].get_or_insert_with(|| {
+            let next = groups.len();
+            *group_of.entry(&labels.sets[code].primary).or_insert(next)
+        });
+        groups.resize(groups.len().max(group + 1), Vec::new());
+        groups[group].push(row as u32);
+    }
+    (groups.len() > 1).then_some(groups)
 }
 
 /// Whether each id stands earlier in the batch.

@@ -27,6 +27,7 @@ pub mod file;
 mod heap;
 pub mod index;
 pub mod ints;
+pub mod keys;
 mod memory;
 pub mod names;
 mod sorted;

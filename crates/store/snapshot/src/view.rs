@@ -90,6 +90,7 @@ macro_rules! view_through_hot {
                 neighbors(from: &[VertexId], hop: &Hop, out: &mut Adjacency) -> Result<()>;
                 degrees(from: &[VertexId], hop: &Hop, out: &mut Vec<u64>) -> Result<()>;
                 cell(element: ElementId, key: KeyId) -> Result<Cell>;
+                keys(element: ElementId, out: &mut Vec<KeyId>) -> Result<()>;
                 cells(element: ElementId, keys: &[KeyId], out: &mut Vec<Cell>) -> Result<()>;
                 properties(elements: Elements<'_>, key: KeyId) -> Result<PropertyColumn>;
                 have(elements: Elements<'_>, key: KeyId) -> Result<Vec<bool>>;

@@ -106,7 +106,8 @@ impl GraphWrite for Oracle {
             self.label_exists(ElementKind::Vertex, *label)?;
         }
         let further: BTreeSet<LabelId> = labels.iter().copied().filter(|label| *label != vertex.label()).collect();
-        self.label_mut(ElementKind::Vertex, vertex.label()).further.extend(&further);
+        let known = &mut self.label_mut(ElementKind::Vertex, vertex.label()).further;
+        further.iter().for_each(|label| known.insert_mut(*label));
         self.vertices.get_mut(&vertex).expect("checked above").further = further;
         Ok(())
     }
@@ -324,7 +325,7 @@ impl Oracle {
     fn add_edge(&mut self, label: LabelId, edge: &NewEdge) -> EdgeId {
         let id = EdgeId::new(label, 0, self.next_local(ElementKind::Edge, label));
         let schema = self.label_mut(ElementKind::Edge, label);
-        schema.ends.insert((edge.source.label(), edge.target.label()));
+        schema.ends.insert_mut((edge.source.label(), edge.target.label()));
         let time_key = schema.time;
         let time = time_key.map(|_| edge.time.as_ref().and_then(Value::as_time).unwrap_or(i64::MIN));
         let (source, target, external) = (edge.source, edge.target, edge.id.clone());

@@ -51,10 +51,11 @@ fn adding() -> impl Strategy<Value = Op> {
 fn setting() -> impl Strategy<Value = Op> {
     let value_type = prop::sample::select(&SIMPLE_TYPES[..]);
     prop_oneof![
-        8 => (kind(), pick(), key(), cell()).prop_map(|(kind, element, key, cell)| Op::Set { kind, element, key, cell }),
-        2 => (kind(), vertex_label(), key(), value_type, any::<u64>())
+        16 => (kind(), pick(), key(), cell()).prop_map(|(kind, element, key, cell)| Op::Set { kind, element, key, cell }),
+        2 => (kind(), pick(), 50u16..90).prop_map(|(kind, element, keys)| Op::SetManyKeys { kind, element, keys }),
+        4 => (kind(), vertex_label(), key(), value_type, any::<u64>())
             .prop_map(|(kind, label, key, value_type, seed)| Op::SetMany { kind, label, key, value_type, seed }),
-        2 => (pick(), vec(vertex_label(), 0..3)).prop_map(|(vertex, labels)| Op::SetFurtherLabels { vertex, labels }),
+        4 => (pick(), vec(vertex_label(), 0..3)).prop_map(|(vertex, labels)| Op::SetFurtherLabels { vertex, labels }),
     ]
 }
 

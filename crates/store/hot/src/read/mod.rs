@@ -17,7 +17,7 @@ pub(crate) use time::order;
 
 use std::sync::Arc;
 
-use heed::{AnyTls, RoTxn, WithoutTls};
+use heed::{AnyTls, RoTxn};
 use mangrove_graph::{
     Adjacency, Cell, EdgeId, EdgeRef, ElementId, ElementKind, Elements, ExternalId, GraphView, Hop, KeyId, LabelId,
     Predicate, PropertyColumn, Result, Scan, ScanCursor, Schema, Statistics, VertexId,
@@ -25,10 +25,11 @@ use mangrove_graph::{
 
 use crate::block::{Block, Home};
 use crate::catalog::{self, Catalog, Times};
-use crate::fault::lmdb;
+use crate::fault::{self, lmdb};
 use crate::identity::Own;
 use crate::key::Column;
 use crate::segment::Segments;
+use crate::spare::ReadTxn;
 use crate::store::{Shared, locked};
 use crate::table::{Table, Tables};
 use crate::walk::Walk;
@@ -45,7 +46,7 @@ pub struct HotSnapshot {
     shared: Arc<Shared>,
 }
 
-type OwnTxn = Own<RoTxn<'static, WithoutTls>>;
+type OwnTxn = Own<ReadTxn>;
 
 /// How often a snapshot is taken anew because a segment it needs has just been replaced.
 const TRIES: usize = 100;
@@ -81,7 +82,12 @@ impl HotSnapshot {
 
     /// Another snapshot of the same commit, unless there has been a later one.
     pub fn fork(&self) -> Result<Option<Self>> {
-        let txn = Own::new(self.shared.readers.begin(&self.shared.env)?);
+        let begun = self.shared.readers.begin(&self.shared.env);
+        let txn = match begun {
+            // The disk has failed: what is left is for other readers.
+            Err(error) if fault::is_given_up(&error) => return Ok(None),
+            begun => Own::new(begun?),
+        };
         let same = txn.id() == self.txn.id();
         let (schema, times) = (self.schema.clone(), self.times.clone());
         let (segments, shared) = (self.segments.clone(), self.shared.clone());
@@ -225,6 +231,12 @@ macro_rules! read_through_reader {
 
             fn cell(&self, element: ElementId, key: KeyId) -> Result<Cell> {
                 self.reader().cell(element, key)
+            }
+
+            fn keys(&self, element: ElementId, out: &mut Vec<KeyId>) -> Result<()> {
+                let places = [crate::key::place(element.raw())];
+                out.extend(self.reader().keys_at(element.kind(), element.label(), &places)?);
+                Ok(())
             }
 
             fn cells(&self, element: ElementId, keys: &[KeyId], out: &mut Vec<Cell>) -> Result<()> {

@@ -59,7 +59,7 @@ impl<'t> Reader<'t> {
     /// Whether a block is sealed: then what the tables say of it takes its place, even if that is nothing.
     #[inline]
     pub fn is_covered(&self, column: Column, block: u64) -> bool {
-        self.is_sealed(column.kind, column.label, block * SLOTS as u64) && column != Column::dead(column.kind, column.label)
+        self.is_sealed(column.kind, column.label, block * SLOTS as u64) && !column.is_of_tables()
     }
 
     /// The cells of a block, wherever they are; nothing if there are none.
@@ -169,7 +169,7 @@ impl<'t> Reader<'t> {
 
     /// The first block of a column that is not sealed.
     pub fn covered_blocks(&self, column: Column) -> u64 {
-        if column == Column::dead(column.kind, column.label) {
+        if column.is_of_tables() {
             return 0;
         }
         self.segments.end(column.kind, column.label).div_ceil(SLOTS as u64)

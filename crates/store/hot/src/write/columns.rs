@@ -5,7 +5,7 @@ use std::ops::Range;
 use mangrove_graph::{Cell, EdgeId, EdgeRef, ElementKind, GraphError, LabelId, Result, Value};
 
 use super::HotTransaction;
-use crate::block::{SLOTS, far_key, slots};
+use crate::block::{Block, SLOTS, far_key, slots};
 use crate::encode::{self, Kept, Rows};
 use crate::fault::lmdb;
 use crate::key::{Column, block_slot};
@@ -74,6 +74,7 @@ impl HotTransaction {
             bytes.extend_from_slice(&encode::EMPTY);
             self.put_block(column, block, &bytes, &[])
         } else if was_there {
+            self.note_key(column, block, 0)?;
             table.delete(self.owned.txn_mut(), &column.key(block)).map(|_| ())
         } else {
             Ok(())
@@ -152,6 +153,7 @@ impl HotTransaction {
     }
 
     fn put_block(&mut self, column: Column, block: u64, bytes: &[u8], far: &[(usize, Vec<u8>)]) -> Result<()> {
+        self.note_key(column, block, Block::presence(bytes)?)?;
         let (table, key) = (self.owned.shared().tables.columns, column.key(block));
         table.put(self.owned.txn_mut(), &key, bytes)?;
         for (slot, cell) in far {

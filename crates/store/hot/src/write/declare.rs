@@ -6,6 +6,7 @@ use mangrove_graph::{Cardinality, ElementKind, GraphError, IndexSchema, KeyId, L
 
 use super::HotTransaction;
 use crate::block::{SLOTS, slots};
+use crate::catalog::Record;
 use crate::fault::lmdb;
 use crate::index;
 use crate::key::{AdjacencyKey, Column, after_prefix, vertex_at};
@@ -41,9 +42,9 @@ impl HotTransaction {
             block = at + 1;
         }
         drop(column);
-        let property = self.label_mut(kind, label).property_mut(key);
-        (property.declared, property.cardinality) = (value_type, cardinality);
-        Ok(())
+        self.change_property(kind, label, key, |property| {
+            (property.declared, property.cardinality) = (value_type, cardinality);
+        })
     }
 
     pub(super) fn fix_time(&mut self, label: LabelId, key: KeyId) -> Result<()> {
@@ -57,6 +58,9 @@ impl HotTransaction {
             return Err(GraphError::Invalid(what));
         }
         self.change(|t| t.forget_edges_of(label))?;
+        if self.schema.edge_labels[usize::from(label.0)].time == Some(key) {
+            return Ok(());
+        }
         self.label_mut(ElementKind::Edge, label).time = Some(key);
         Ok(())
     }
@@ -98,7 +102,7 @@ impl HotTransaction {
             }
             Ok(())
         })?;
-        Arc::make_mut(&mut self.schema).indexes.push(IndexSchema { label, key });
+        self.change_indexes(|indexes| indexes.push(IndexSchema { label, key }));
         Ok(true)
     }
 
@@ -133,7 +137,14 @@ impl HotTransaction {
             let range = (std::ops::Bound::Included(&prefix[..]), end);
             table.delete_range(t.owned.txn_mut(), &range)
         })?;
-        Arc::make_mut(&mut self.schema).indexes.retain(|index| (index.label, index.key) != (label, key));
+        self.change_indexes(|indexes| indexes.retain(|index| (index.label, index.key) != (label, key)));
         Ok(true)
+    }
+
+    fn change_indexes(&mut self, change: impl FnOnce(&mut Vec<IndexSchema>)) {
+        let indexes = &mut Arc::make_mut(&mut self.schema).indexes;
+        let before = indexes.len();
+        change(indexes);
+        self.changed.extend((0..before.max(indexes.len())).map(|at| Record::Index(at as u16)));
     }
 }

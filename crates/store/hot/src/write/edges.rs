@@ -172,7 +172,7 @@ impl HotTransaction {
         let times: Vec<Option<&Value>> = edges.iter().map(|edge| edge.time.as_ref()).collect();
         let column = Column::property(ElementKind::Edge, label, key);
         for t in types_of(edges).iter() {
-            self.infer_type(ElementKind::Edge, label, key, t);
+            self.infer_type(ElementKind::Edge, label, key, t)?;
         }
         if let Some(array) = column::array_of(&times) {
             return self.put_run(column, first, &ArrayRows(&array), times.len(), true);
@@ -191,7 +191,7 @@ impl HotTransaction {
         for edge in edges {
             let ends = (edge.source.label(), edge.target.label());
             if last.replace(ends) != Some(ends) && !self.schema.edge_labels[usize::from(label.0)].ends.contains(&ends) {
-                self.label_mut(ElementKind::Edge, label).ends.insert(ends);
+                self.label_mut(ElementKind::Edge, label).ends.insert_mut(ends);
             }
         }
     }
@@ -236,8 +236,7 @@ impl HotTransaction {
                 tables.edge_ids.delete(self.owned.txn_mut(), &names::key(None, &id))?;
             }
         }
-        let keys: Vec<KeyId> = self.schema.edge_labels[usize::from(label.0)].properties.iter().map(|p| p.key).collect();
-        for key in keys {
+        for key in self.reader().keys_at(ElementKind::Edge, label, &places)? {
             self.clear_cells(Column::property(ElementKind::Edge, label, key), &places)?;
         }
         self.clear_cells(Column::external(ElementKind::Edge, label), &places)?;

@@ -7,22 +7,24 @@
 mod columns;
 mod declare;
 mod edges;
+mod keys;
 mod links;
 mod properties;
 pub(crate) mod sort;
 mod vertices;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use hashbrown::HashMap;
 use mangrove_graph::{
     Adjacency, Cardinality, Cell, EdgeId, EdgeRef, ElementId, ElementKind, Elements, Encoding, ExternalId, GraphError,
-    GraphView, GraphWrite, Hop, IdSpace, KeyId, LabelId, LabelSchema, NewEdge, Predicate, PropertyColumn, Result, Scan,
-    ScanCursor, Schema, Statistics, ValueType, VertexId,
+    GraphView, GraphWrite, Hop, IdSpace, KeyId, LabelId, LabelSchema, NewEdge, Predicate, PropertyColumn, PropertySchema,
+    Result, Scan, ScanCursor, Schema, Statistics, ValueType, VertexId,
 };
 
 use crate::block::SLOTS;
-use crate::catalog::{self, Catalog, Counter, Times};
+use crate::catalog::{self, Catalog, Counter, Record, Times};
 use crate::fault;
 use crate::keeper::Keeper;
 use crate::key::{Column, no_such};
@@ -39,8 +41,8 @@ const NAME_BYTES_MAX: usize = u16::MAX as usize;
 pub struct HotTransaction {
     owned: OwnedTxn,
     schema: Arc<Schema>,
-    /// As it was when the transaction began.
-    first_schema: Arc<Schema>,
+    /// What has changed of it.
+    changed: BTreeSet<Record>,
     times: Arc<Times>,
     first_times: Arc<Times>,
     /// Of the labels this transaction has changed.
@@ -56,8 +58,8 @@ impl HotTransaction {
         let known = locked(&shared.catalog).clone();
         let Catalog { schema, times, .. } = known.refreshed(&shared.tables, owned.txn())?;
         let segments = shared.segments(&catalog::segments(&shared.tables, owned.txn())?)?;
-        let (first_schema, first_times) = (schema.clone(), times.clone());
-        Ok(Self { owned, schema, first_schema, times, first_times, counters: HashMap::new(), segments, spoilt: false })
+        let (changed, counters, first_times) = (BTreeSet::new(), HashMap::new(), times.clone());
+        Ok(Self { owned, schema, changed, times, first_times, counters, segments, spoilt: false })
     }
 
     /// Makes the changes last. With [`Durability::Full`](crate::Durability) they are on the disk when this returns.
@@ -81,8 +83,8 @@ impl HotTransaction {
             catalog::put_counter(tables, self.owned.txn_mut(), *kind, *label, *counter)?;
         }
         let mut changed = None;
-        if self.has_new_schema() || self.times != self.first_times {
-            let version = catalog::store_schema(tables, self.owned.txn_mut(), &self.first_schema, &self.schema)?;
+        if !self.changed.is_empty() || self.times != self.first_times {
+            let version = catalog::store_schema(tables, self.owned.txn_mut(), &self.changed, &self.schema)?;
             changed = Some(Catalog::new(version, self.schema, self.times));
         }
         let table_bytes = shared.table_bytes(self.owned.txn())?;
@@ -103,17 +105,13 @@ impl HotTransaction {
     }
 
     pub(crate) fn is_unchanged(&self) -> bool {
-        self.counters.is_empty() && !self.has_new_schema() && self.times == self.first_times && !self.spoilt
-    }
-
-    /// Whether names or what is known of them have changed. O(1) if nothing was.
-    fn has_new_schema(&self) -> bool {
-        !Arc::ptr_eq(&self.schema, &self.first_schema) && self.schema != self.first_schema
+        self.counters.is_empty() && self.changed.is_empty() && self.times == self.first_times && !self.spoilt
     }
 
     /// Makes schema and counters of an empty store those of another transaction, whose own they are no more.
     pub(crate) fn take_over(&mut self, other: &mut Self) -> Result<()> {
         self.schema = other.schema.clone();
+        self.changed = std::mem::take(&mut other.changed);
         self.counters = std::mem::take(&mut other.counters);
         if let Times::From(old) = &*other.times {
             self.put_times(old.clone())?;
@@ -195,8 +193,30 @@ impl HotTransaction {
         Ok(may_be_sealed && block * (SLOTS as u64) < self.sealed_end(column.kind, column.label)?)
     }
 
+    /// A label of the schema, to change what is not in its properties.
     fn label_mut(&mut self, kind: ElementKind, label: LabelId) -> &mut LabelSchema {
+        self.changed.insert(Record::Label(kind, label));
         &mut Arc::make_mut(&mut self.schema).labels_mut(kind)[usize::from(label.0)]
+    }
+
+    /// What the schema has of a property of a label, to be changed; made if it is new.
+    fn change_property(
+        &mut self,
+        kind: ElementKind,
+        label: LabelId,
+        key: KeyId,
+        change: impl FnOnce(&mut PropertySchema),
+    ) -> Result<()> {
+        let known = self.schema.labels(kind)[usize::from(label.0)].property(key);
+        let mut property = known.cloned().unwrap_or_else(|| PropertySchema::new(key));
+        change(&mut property);
+        if known == Some(&property) {
+            return Ok(());
+        }
+        let is_new = known.is_none();
+        self.changed.insert(Record::Property(kind, label, key));
+        Arc::make_mut(&mut self.schema).labels_mut(kind)[usize::from(label.0)].properties.put(property);
+        if is_new { self.come_to_be_wide(kind, label) } else { Ok(()) }
     }
 
     /// Makes the changes of a call that was checked: if they fail, the transaction is spoilt.
@@ -234,9 +254,9 @@ impl GraphWrite for HotTransaction {
             return Ok(label);
         }
         room_for_a_name("labels", name, self.schema.labels(kind).len())?;
-        let labels = Arc::make_mut(&mut self.schema).labels_mut(kind);
-        labels.push(LabelSchema::new(name));
-        Ok(LabelId((labels.len() - 1) as u16))
+        let label = LabelId(Arc::make_mut(&mut self.schema).labels_mut(kind).push(LabelSchema::new(name)));
+        self.changed.insert(Record::Label(kind, label));
+        Ok(label)
     }
 
     fn ensure_key(&mut self, name: &str) -> Result<KeyId> {
@@ -244,9 +264,9 @@ impl GraphWrite for HotTransaction {
             return Ok(key);
         }
         room_for_a_name("property keys", name, self.schema.keys.len())?;
-        let keys = &mut Arc::make_mut(&mut self.schema).keys;
-        keys.push(name.into());
-        Ok(KeyId((keys.len() - 1) as u16))
+        let key = KeyId(Arc::make_mut(&mut self.schema).keys.push(name.into()));
+        self.changed.insert(Record::Key(key));
+        Ok(key)
     }
 
     fn add_vertices(&mut self, label: LabelId, ids: &[Option<ExternalId>], out: &mut Vec<VertexId>) -> Result<()> {
@@ -296,8 +316,7 @@ impl GraphWrite for HotTransaction {
     fn set_encoding(&mut self, kind: ElementKind, label: LabelId, key: KeyId, encoding: Encoding) -> Result<()> {
         self.label_exists(kind, label)?;
         self.key_exists(key)?;
-        self.label_mut(kind, label).property_mut(key).encoding = encoding;
-        Ok(())
+        self.change_property(kind, label, key, |property| property.encoding = encoding)
     }
 
     fn create_index(&mut self, label: LabelId, key: KeyId) -> Result<bool> {

@@ -24,7 +24,7 @@ impl HotTransaction {
         self.keeps_its_time(element, key, &cell)?;
         self.change(|t| {
             let column = Column::property(element.kind(), element.label(), key);
-            t.infer(element.kind(), element.label(), key, &cell);
+            t.infer(element.kind(), element.label(), key, &cell)?;
             if let ElementId::Vertex(vertex) = element
                 && t.schema.index(vertex.label(), key).is_some()
             {
@@ -71,7 +71,7 @@ impl HotTransaction {
         }
         debug_assert_eq!(last.raw() - first.raw() + 1, n as u64);
         self.change(|t| {
-            t.infer_type(kind, label, key, form);
+            t.infer_type(kind, label, key, form)?;
             let column = Column::property(kind, label, key);
             if kind == ElementKind::Vertex && t.schema.index(label, key).is_some() {
                 for at in (0..n).filter(|at| array.is_valid(*at)) {
@@ -126,7 +126,7 @@ impl HotTransaction {
         let first = group[0].0;
         let (kind, label) = (first.kind(), first.label());
         let column = Column::property(kind, label, key);
-        group.iter().for_each(|(_, cell)| self.infer(kind, label, key, cell));
+        group.iter().try_for_each(|(_, cell)| self.infer(kind, label, key, cell))?;
         if kind == ElementKind::Vertex && self.schema.index(label, key).is_some() {
             for same in group.chunk_by(|a, b| a.0 == b.0) {
                 let vertex = VertexId(same[0].0.raw());
@@ -232,26 +232,29 @@ impl HotTransaction {
     }
 
     /// Widens the schema by what a cell shows.
-    fn infer(&mut self, kind: ElementKind, label: LabelId, key: KeyId, cell: &Cell) {
-        cell.values().for_each(|value| self.infer_type(kind, label, key, value.value_type()));
-        let Cell::Many(entries) = cell else { return };
-        let Some(known) = self.schema.labels(kind)[usize::from(label.0)].property(key) else { return };
+    fn infer(&mut self, kind: ElementKind, label: LabelId, key: KeyId, cell: &Cell) -> Result<()> {
+        cell.values().try_for_each(|value| self.infer_type(kind, label, key, value.value_type()))?;
+        let Cell::Many(entries) = cell else { return Ok(()) };
+        let Some(known) = self.schema.labels(kind)[usize::from(label.0)].property(key) else { return Ok(()) };
         let has_meta = known.has_meta || entries.iter().any(|entry| !entry.meta.is_empty());
         let several = entries.len() > 1 && known.cardinality == Cardinality::Single;
-        if has_meta != known.has_meta || several {
-            let property = self.label_mut(kind, label).property_mut(key);
+        if has_meta == known.has_meta && !several {
+            return Ok(());
+        }
+        self.change_property(kind, label, key, |property| {
             property.has_meta = has_meta;
             if several {
                 property.cardinality = Cardinality::List;
             }
-        }
+        })
     }
 
-    pub(super) fn infer_type(&mut self, kind: ElementKind, label: LabelId, key: KeyId, t: ValueType) {
+    pub(super) fn infer_type(&mut self, kind: ElementKind, label: LabelId, key: KeyId, t: ValueType) -> Result<()> {
         let known = self.schema.labels(kind)[usize::from(label.0)].property(key);
-        if !known.is_some_and(|known| known.types.contains(t)) {
-            self.label_mut(kind, label).property_mut(key).types.insert(t);
+        if known.is_some_and(|known| known.types.contains(t)) {
+            return Ok(());
         }
+        self.change_property(kind, label, key, |property| property.types.insert(t))
     }
 }
 

@@ -5,7 +5,7 @@ use std::ops::Bound;
 
 use heed::types::Bytes;
 use mangrove_graph::{
-    Adjacency, Cell, Direction, EdgeId, ElementId, ElementKind, ExternalId, GraphError, Hop, KeyId, LabelId, Result, Value,
+    Adjacency, Cell, Direction, EdgeId, ElementId, ElementKind, ExternalId, GraphError, Hop, LabelId, Result, Value,
     VertexId, Wants, id::LOCAL_MAX,
 };
 
@@ -83,8 +83,10 @@ impl HotTransaction {
         }
         let further: BTreeSet<LabelId> = labels.iter().copied().filter(|label| *label != vertex.label()).collect();
         let known = &self.schema.vertex_labels[usize::from(vertex.label().0)].further;
-        if !further.is_subset(known) {
-            self.label_mut(ElementKind::Vertex, vertex.label()).further.extend(&further);
+        let new: Vec<LabelId> = further.iter().copied().filter(|label| !known.contains(label)).collect();
+        if !new.is_empty() {
+            let known = &mut self.label_mut(ElementKind::Vertex, vertex.label()).further;
+            new.into_iter().for_each(|label| known.insert_mut(label));
         }
         let bytes: Vec<u8> = further.iter().flat_map(|label| label.0.to_le_bytes()).collect();
         let cell = if bytes.is_empty() { Cell::Absent } else { Cell::One(Value::Bytes(bytes.into())) };
@@ -131,8 +133,8 @@ impl HotTransaction {
             let id = self.reader().external_id(*vertex)?;
             ids.delete(self.owned.txn_mut(), &names::key(space, &id))?;
         }
-        let keys: Vec<KeyId> = self.schema.vertex_labels[usize::from(label.0)].properties.iter().map(|p| p.key).collect();
         let places: Vec<u64> = vertices.iter().map(|vertex| place(vertex.0)).collect();
+        let keys = self.reader().keys_at(ElementKind::Vertex, label, &places)?;
         for key in keys {
             let column = Column::property(ElementKind::Vertex, label, key);
             if self.schema.index(label, key).is_some() {

@@ -129,7 +129,7 @@ fn column_plans(walk: &mut Walk<'_>, kind: ElementKind, label: LabelId) -> Resul
     let Some(of_label) = schema.label_schema(kind, label) else { return Ok(Vec::new()) };
     let (properties, time) = (of_label.properties.clone(), of_label.time);
     let mut plans = Vec::new();
-    for property in &properties {
+    for property in properties.iter() {
         let name = walk.view.schema().key_name(property.key);
         let (type_name, form) = column_form(walk, kind, label, property)?;
         let option = if time == Some(property.key) { "{time}" } else { "" };

@@ -3,6 +3,7 @@
 //! GraphML knows booleans, ints, longs, floats, doubles and strings; other values are written as text and said so. It has no
 //! place for several values of a key or for properties of properties, so a graph with such is refused rather than cut.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use mangrove_graph::{Cell, ElementKind, Elements, KeyId, LabelId, PropertyColumn, TypeSet, Value, ValueType, record};
@@ -37,16 +38,12 @@ struct Key {
 
 /// The keys of all labels of a kind, each with the one type its values have, or string.
 fn declared(walk: &mut Walk<'_>, kind: ElementKind) -> Vec<Key> {
-    let mut types: Vec<(KeyId, TypeSet)> = Vec::new();
+    let mut types: BTreeMap<KeyId, TypeSet> = BTreeMap::new();
     for label in walk.view.schema().labels(kind) {
-        for property in &label.properties {
-            match types.iter_mut().find(|(key, _)| *key == property.key) {
-                Some((_, seen)) => seen.0 |= property.types.0,
-                None => types.push((property.key, property.types)),
-            }
+        for property in label.properties.iter() {
+            types.entry(property.key).or_default().0 |= property.types.0;
         }
     }
-    types.sort_by_key(|(key, _)| *key);
     let key = |(key, types): (KeyId, TypeSet)| {
         let name = walk.view.schema().key_name(key).to_string();
         let value_type = types.single().filter(|t| type_name(*t).is_some()).unwrap_or(ValueType::String);

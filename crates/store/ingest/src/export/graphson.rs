@@ -76,11 +76,11 @@ impl LabelColumns {
     fn of(walk: &Walk<'_>, label: LabelId, positions: &[usize], edges: &[EdgeRef]) -> Result<Self, ExportError> {
         let edges: Vec<EdgeRef> = positions.iter().map(|at| edges[*at]).collect();
         let schema = walk.view.schema();
-        let keys = schema.label_schema(ElementKind::Edge, label).map(|l| &l.properties[..]).unwrap_or_default();
+        let keys = schema.label_schema(ElementKind::Edge, label).into_iter().flat_map(|label| label.properties.keys());
         let mut columns = Vec::new();
-        for property in keys {
-            let column = walk.view.properties(Elements::Edges(&edges), property.key)?;
-            columns.push((schema.key_name(property.key).to_string(), column));
+        for key in keys {
+            let column = walk.view.properties(Elements::Edges(&edges), key)?;
+            columns.push((schema.key_name(key).to_string(), column));
         }
         Ok(Self { at: positions.iter().enumerate().map(|(at, position)| (*position, at)).collect(), columns })
     }

@@ -1,0 +1,146 @@
+//! Which keys the elements of a label have, of labels with many.
+//!
+//! A label with more than [`MANY`] properties is *wide*. The tables and segments list the keys of its elements, so that what one element
+//! has is found without a look at every key of the label. The tables list, for every block and every 512 keys, those of which they have a
+//! block, with the slots that are present in it:
+//!
+//! ```text
+//!   columns   kind 1 | label 2 | a number behind all properties 3 | block · 128 + key / 512, 6  ->  of each key, in order: key 2 | slots 16
+//! ```
+//! A segment has a part for every chunk ([`mangrove_segment::keys`]), if its label was wide when it was written; else its directory tells
+//! the keys.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
+
+use heed::{AnyTls, RoTxn};
+use mangrove_graph::{ElementKind, KeyId, LabelId, Result, Schema};
+
+use crate::block::Block;
+use crate::catalog;
+use crate::fault::{corrupt, lmdb};
+use crate::key::{Column, block_slot};
+use crate::layers::KINDS;
+use crate::read::Reader;
+use crate::table::{Tables, Writing};
+
+/// Properties a label has at most that is not wide.
+pub const MANY: usize = 64;
+
+pub fn is_wide(schema: &Schema, kind: ElementKind, label: LabelId) -> bool {
+    schema.label_schema(kind, label).is_some_and(|label| label.properties.len() > MANY)
+}
+
+/// One key of a list, and the slots that have it.
+pub type Listed = (KeyId, u128);
+
+const LISTED_BYTES: usize = 18;
+/// Of as many keys there is a list.
+const KEYS_A_LIST: u16 = 512;
+const LISTS_A_BLOCK: u64 = (1 << 16) / KEYS_A_LIST as u64;
+
+pub fn parse(bytes: &[u8]) -> Result<Vec<Listed>> {
+    let (listed, []) = bytes.as_chunks::<LISTED_BYTES>() else { return Err(corrupt("a list of keys of the wrong length")) };
+    let listed: Vec<Listed> = listed
+        .iter()
+        .map(|entry| {
+            let [a, b, slots @ ..] = *entry;
+            (KeyId(u16::from_le_bytes([a, b])), u128::from_le_bytes(slots))
+        })
+        .collect();
+    if listed.is_sorted_by(|a, b| a.0 < b.0) { Ok(listed) } else { Err(corrupt("a list of keys that is out of order")) }
+}
+
+pub fn encode(listed: &[Listed]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(LISTED_BYTES * listed.len());
+    for (key, slots) in listed {
+        out.extend_from_slice(&key.0.to_le_bytes());
+        out.extend_from_slice(&slots.to_le_bytes());
+    }
+    out
+}
+
+/// The column of lists, and the number of the one of a block that has a key.
+pub fn list_of(column: Column, block: u64, key: KeyId) -> (Column, u64) {
+    (Column::keys(column.kind, column.label), block * LISTS_A_BLOCK + u64::from(key.0 / KEYS_A_LIST))
+}
+
+/// The block a list is of.
+pub fn block_of(list: u64) -> u64 {
+    list / LISTS_A_BLOCK
+}
+
+impl Reader<'_> {
+    /// Every key under which one of these elements of a label, sorted by place, may have something, in order.
+    /// O(keys of their blocks).
+    pub fn keys_at(&self, kind: ElementKind, label: LabelId, places: &[u64]) -> Result<Vec<KeyId>> {
+        let Some(known) = self.schema.label_schema(kind, label) else { return Ok(Vec::new()) };
+        if known.properties.len() <= MANY || catalog::is_old(self.tables, self.txn)? {
+            return Ok(known.properties.keys().collect());
+        }
+        let mut keys = BTreeSet::from_iter(known.time);
+        for group in places.chunk_by(|a, b| block_slot(*a).0 == block_slot(*b).0) {
+            let slots = group.iter().fold(0, |slots, place| slots | 1 << block_slot(*place).1);
+            let block = block_slot(group[0]).0;
+            self.listed_keys(kind, label, block, slots, &mut keys)?;
+            for segment in self.segments.list() {
+                segment.keys(kind, label, block, slots, &mut keys)?;
+            }
+        }
+        Ok(keys.into_iter().collect())
+    }
+
+    /// Adds the keys the tables list for slots of a block.
+    fn listed_keys(
+        &self,
+        kind: ElementKind,
+        label: LabelId,
+        block: u64,
+        slots: u128,
+        out: &mut BTreeSet<KeyId>,
+    ) -> Result<()> {
+        let at = |block: u64| Column::keys(kind, label).key(block * LISTS_A_BLOCK);
+        let range = (Bound::Included(&at(block)[..]), Bound::Excluded(&at(block + 1)[..]));
+        for row in self.tables.columns.range(self.txn, &range).map_err(lmdb)? {
+            let (_, bytes) = row.map_err(lmdb)?;
+            out.extend(parse(bytes)?.into_iter().filter(|(_, present)| present & slots != 0).map(|(key, _)| key));
+        }
+        Ok(())
+    }
+}
+
+/// Lists the keys of a label. O(blocks of its properties).
+pub fn list(tables: &Tables, t: &mut Writing<'_>, kind: ElementKind, label: LabelId) -> Result<()> {
+    for ((column, list), listed) in found(tables, t, kind, label)? {
+        tables.columns.put(t, &column.key(list), &encode(&listed))?;
+    }
+    Ok(())
+}
+
+/// Lists the keys of all wide labels.
+pub fn list_all(tables: &Tables, t: &mut Writing<'_>, schema: &Schema) -> Result<()> {
+    for kind in KINDS {
+        let mut labels = (0..schema.labels(kind).len()).map(|at| LabelId(at as u16));
+        labels.try_for_each(|label| if is_wide(schema, kind, label) { list(tables, t, kind, label) } else { Ok(()) })?;
+    }
+    Ok(())
+}
+
+/// The lists a label is to have.
+fn found(
+    tables: &Tables,
+    txn: &RoTxn<'_, AnyTls>,
+    kind: ElementKind,
+    label: LabelId,
+) -> Result<BTreeMap<(Column, u64), Vec<Listed>>> {
+    let mut found: BTreeMap<_, Vec<Listed>> = BTreeMap::new();
+    let prefix = Column::keys(kind, label).key(0);
+    for row in tables.columns.prefix_iter(txn, &prefix[..3]).map_err(lmdb)? {
+        let (key, bytes) = row.map_err(lmdb)?;
+        let Ok((column, block)) = Column::parse(key) else { continue }; // it is a far cell
+        if let Some(key) = column.property_key() {
+            found.entry(list_of(column, block, key)).or_default().push((key, Block::presence(bytes)?));
+        }
+    }
+    Ok(found)
+}
