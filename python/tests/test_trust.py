@@ -3,6 +3,7 @@
 import fcntl
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import time
@@ -186,8 +187,9 @@ def test_the_oldest_snapshot_is_told_and_its_room_comes_back(tmp_path):
     assert (db.query("g.V().count()").one(), db.check()) == (20_000, [])
 
 
-def test_room_comes_back_in_the_background(tmp_path):
-    db = mg.open(tmp_path / "db", seal_mb=1000)
+@pytest.mark.parametrize("seal_mb", [0, 1000])
+def test_room_comes_back_in_the_background(tmp_path, seal_mb):
+    db = mg.open(tmp_path / "db", seal_mb=seal_mb)
     fill(db, 0)
     with reader_of(tmp_path / "db") as reader:
         for round in range(5):
@@ -276,3 +278,139 @@ def test_results_of_a_write_do_not_expire(db):
     stream = db.stream("g.addV('n').id()", timeout=0.2)
     time.sleep(0.5)
     assert len(list(stream)) == 1
+
+
+COMPACT = """
+import sys, mangrovedb as mg
+db = mg.open(sys.argv[1], seal_mb=0)
+print("open", flush=True)
+db.compact()
+"""
+
+
+def test_a_writer_whose_lock_was_deleted_removes_no_segment_of_another(tmp_path):
+    path = tmp_path / "db"
+    with mg.open(path, seal_mb=0) as db, db.ingest() as w:
+        w.add_vertices("n", {"id": list(range(200_000)), "t": [f"text {i * 7919}" for i in range(200_000)]})
+    first = subprocess.Popen([sys.executable, "-c", COMPACT, str(path)], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    first.stdout.readline()
+    while not list((path / "hot").glob("*.unfinished")):
+        assert first.poll() is None
+        time.sleep(0.001)
+    first.send_signal(signal.SIGSTOP)
+    try:
+        (path / "writer.lock").unlink()
+        with mg.open(path, seal_mb=0) as db:
+            db.compact()
+            db.query("g.addV('later')")
+    finally:
+        first.send_signal(signal.SIGCONT)
+    assert b"Error" in first.communicate()[1]
+    with mg.open(path) as db:
+        assert (db.query("g.V().count()").one(), db.check()) == (200_001, [])
+
+
+HOLD_A_TRANSACTION = """
+import sys, mangrovedb as mg
+with mg.open(sys.argv[1]).transaction() as tx:
+    tx.query("g.addV('n')")
+    print("begun", flush=True)
+    sys.stdin.readline()
+"""
+
+
+def test_opening_does_not_wait_for_a_writer_without_a_lock(tmp_path):
+    mg.open(tmp_path / "db").close()
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    writer = subprocess.Popen([sys.executable, "-c", HOLD_A_TRANSACTION, str(tmp_path / "db")], **pipes)
+    writer.stdout.readline()
+    (tmp_path / "db" / "writer.lock").unlink()
+    with pytest.raises(mg.MangroveError, match="does not hold the lock of the database, which must have been deleted"):
+        mg.open(tmp_path / "db")
+    writer.communicate(b"\n")
+    with mg.open(tmp_path / "db") as db:
+        assert db.check() == []
+
+
+def peak_mb():
+    """What this process took at most since it was last asked, in MB."""
+    status = pathlib.Path("/proc/self/status").read_text()
+    peak = int(next(line for line in status.splitlines() if line.startswith("VmHWM")).split()[1]) >> 10
+    pathlib.Path("/proc/self/clear_refs").write_text("5")
+    return peak
+
+
+LARGE_WRITES = [
+    "g.V().property(single, 't', p)",
+    "g.V().property(['t': p])",
+    "g.V().addV('m').property('t', p)",
+    "g.V().as('v').addE('e').to('v').property('t', p)",
+    "g.V().as('v').mergeV([(T.label): 'n', 'new': 1]).option(onMatch, ['t': p])",
+    "g.V().addV('m').property('t', constant('a').concat(p))",
+]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is read from /proc")
+@pytest.mark.parametrize("query", LARGE_WRITES)
+def test_a_budget_of_memory_binds_what_a_query_writes(tmp_path, query):
+    db = mg.open(tmp_path / "db", seal_mb=0)
+    with db.ingest() as w:
+        w.add_vertices("n", {"id": list(range(3000)), "new": [1] * 3000})
+    peak_mb()
+    before = peak_mb()
+    with pytest.raises(mg.MemoryLimitError, match="memory budget of 50 MB"):
+        db.query(query, p="x" * 200_000, memory_mb=50)
+    assert peak_mb() - before < 250, "600 MB were to be written"
+    assert db.query("g.V().has('t').count()").one() == 0
+    assert db.query(query + ".limit(1)", p="y", memory_mb=50).to_list()
+
+
+def test_a_timeout_ends_a_query_that_writes(tmp_path):
+    db = mg.open(tmp_path / "db")
+    with db.ingest() as w:
+        w.add_vertices("n", {"id": list(range(2000))})
+    for query in ("g.V().V().addV('m')", "g.V().sideEffect(V().addV('m'))", "g.V().V().property('a', 1)"):
+        began = time.monotonic()
+        with pytest.raises(mg.TimeoutError):
+            db.query(query, timeout=0.3)
+        assert time.monotonic() - began < 20
+    assert db.query("g.V().count()").one() == 2000
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is read from /proc")
+@pytest.mark.parametrize("compact", [False, True])
+def test_a_small_file_of_large_values_takes_no_more_memory_than_they_do(tmp_path, compact):
+    # 800 MB of text in a file of a few kB: each row has the same long value.
+    table = pa.table({"id": list(range(4000)), "t": pa.DictionaryArray.from_arrays([0] * 4000, ["x" * 200_000])})
+    pq.write_table(table.cast(pa.schema({"id": pa.int64(), "t": pa.string()})), tmp_path / "n.parquet")
+    del table
+    pa.default_memory_pool().release_unused()
+    db = mg.open(tmp_path / "db", seal_mb=0)
+    peak_mb()
+    before = peak_mb()
+    db.load(nodes={"n": tmp_path / "n.parquet"}, compact=compact)
+    # In tables the values wait in memory for the commit; in a segment a column is made of them.
+    assert peak_mb() - before < (3000 if compact else 1400)
+    assert db.query("g.V().values('t').dedup().count()").one() == 1
+
+
+def test_values_of_a_row_that_are_large_together_are_a_bad_row(tmp_path):
+    text = pa.array(["x" * (50 << 20)])
+    db = mg.open(tmp_path / "db")
+    with pytest.raises(mg.LoadError, match="row 1.*take more than 128 MB"), db.ingest() as w:
+        w.add_vertices("n", pa.table({"id": [1], "a": text, "b": text, "c": text}))
+    assert db.query("g.V().count()").one() == 0
+
+
+def test_what_maps_to_nothing_is_an_error(tmp_path):
+    db = mg.open(tmp_path / "db")
+    db.query("g.addV('n').property(T.id, 1).property('a', 1)")
+    for query in (
+        "g.V(1).property('k', 1, 'meta', __.values('none'))",
+        "g.V(1).mergeV([(T.id): 1]).option(onMatch, __.values('none'))",
+        "g.mergeV([(T.id): 2]).option(onCreate, __.select('none'))",
+        "g.V(1).mergeV(__.select('none'))",
+    ):
+        with pytest.raises(mg.QueryError, match="does not map to a value"):
+            db.query(query)
+    assert db.query("g.V().valueMap()").to_list() == [{"a": [1]}]

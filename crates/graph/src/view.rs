@@ -298,6 +298,16 @@ pub trait GraphWrite: GraphView {
 
     fn drop_index(&mut self, label: LabelId, key: KeyId) -> Result<bool>;
 
+    /// What the changes made so far take in memory until they are committed, roughly, as far as it grows with them.
+    fn held_bytes(&self) -> u64 {
+        0
+    }
+
+    /// Frees that memory, in a graph whose changes are never undone one by one. Others go on holding it.
+    fn write_out(&mut self) -> Result<()> {
+        Ok(())
+    }
+
     /// The writable graph as a readable one.
     fn as_view(&self) -> &dyn GraphView;
 }

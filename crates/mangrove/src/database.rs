@@ -143,14 +143,11 @@ impl Database {
         let memory = Memory::new(options);
         let options = &self.shared.procedures.options(options);
         if query.writes() {
-            // Should there be no place for a snapshot, that is known before anything is written.
-            let place = self.shared.store.snapshot()?;
             let mut transaction = self.begin_write(options)?;
             let graph = &mut Graph::Write(&mut transaction);
             let rows = Rows::collect(query.execute(graph, parameters, options)?, graph, Memory::new(options))?;
             transaction.commit()?;
-            drop(place);
-            return Ok(ResultStream::finished(rows, self.shared.store.snapshot()?, memory, reports));
+            return Ok(ResultStream::finished(rows, self.shared.store.snapshot(), memory, reports));
         }
         let snapshot = self.shared.store.snapshot()?;
         let options = QueryOptions { crew: is_helped.then(|| self.crew.clone()), ..options.clone() };

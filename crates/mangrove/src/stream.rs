@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use mangrove_graph::{GraphView, Value};
+use mangrove_graph::{GraphError, Value};
 use mangrove_query::{Execution, Graph};
 use mangrove_snapshot::Snapshot;
 
@@ -23,17 +23,21 @@ pub struct ResultStream {
     execution: Option<Execution>,
     ready: VecDeque<Value>,
     warnings: Vec<String>,
-    snapshot: Snapshot,
+    /// Nothing where there was no place for a reader after a write was kept: then why.
+    snapshot: Result<Snapshot, String>,
     memory: Memory,
     reports: Arc<Path>,
 }
 
 impl ResultStream {
     pub(crate) fn running(execution: Execution, snapshot: Snapshot, memory: Memory, reports: Arc<Path>) -> Self {
+        let snapshot = Ok(snapshot);
         Self { execution: Some(execution), ready: VecDeque::new(), warnings: Vec::new(), snapshot, memory, reports }
     }
 
-    pub(crate) fn finished(rows: Rows, snapshot: Snapshot, memory: Memory, reports: Arc<Path>) -> Self {
+    /// The results of a query that has written. Its elements are read from `snapshot`, if there is a place for one.
+    pub(crate) fn finished(rows: Rows, snapshot: Result<Snapshot, GraphError>, memory: Memory, reports: Arc<Path>) -> Self {
+        let snapshot = snapshot.map_err(|error| error.to_string());
         Self { execution: None, ready: rows.values.into(), warnings: rows.warnings, snapshot, memory, reports }
     }
 
@@ -43,7 +47,7 @@ impl ResultStream {
             return Ok(Some(std::mem::take(&mut self.ready).into()));
         }
         let Some(execution) = &mut self.execution else { return Ok(None) };
-        let snapshot = &self.snapshot;
+        let Ok(snapshot) = &self.snapshot else { return Ok(None) };
         let batch = guard::run(&self.reports, &|| "running a query".into(), || {
             execution.next(&mut Graph::Read(snapshot)).map_err(QueryError::from)
         });
@@ -59,11 +63,6 @@ impl ResultStream {
         self.execution.as_ref().map_or(&self.warnings[..], |execution| execution.warnings())
     }
 
-    /// The graph the results are of.
-    pub fn view(&self) -> &dyn GraphView {
-        &self.snapshot
-    }
-
     /// Reads whole the elements of a result.
     pub fn describe(&self, value: &Value) -> Result<Described, QueryError> {
         self.describe_within(value, &mut self.memory.clone())
@@ -71,7 +70,12 @@ impl ResultStream {
 
     fn describe_within(&self, value: &Value, memory: &mut Memory) -> Result<Described, QueryError> {
         guard::run(&self.reports, &|| "reading the elements of a result".into(), || {
-            describe::describe(&self.snapshot, value, memory)
+            let unread = |why: &String| {
+                GraphError::Invalid(format!(
+                    "the query is done and what it changed is kept, but its results cannot be read: {why}"
+                ))
+            };
+            describe::describe(self.snapshot.as_ref().map_err(unread)?, value, memory)
         })
     }
 
@@ -109,7 +113,7 @@ impl ResultStream {
     pub fn to_arrow(&mut self) -> Result<RecordBatch, QueryError> {
         let rows = self.described()?;
         guard::run(&self.reports, &|| "making a record batch of a result".into(), || {
-            arrow::record_batch(rows).map_err(|e| mangrove_graph::GraphError::Invalid(e.to_string()).into())
+            arrow::record_batch(rows).map_err(|e| GraphError::Invalid(e.to_string()).into())
         })
     }
 }

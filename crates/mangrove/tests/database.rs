@@ -453,3 +453,28 @@ fn results_count_against_the_memory_of_their_query() {
     assert_eq!(graph.count(), Value::Int64(2));
     assert_eq!(run("g.V().has('seen', true).count()").unwrap().values().unwrap(), [Value::Int64(0)]);
 }
+
+#[test]
+fn writers_need_no_place_among_readers() {
+    let graph = Graph::new();
+    graph.query("g.addV('person').property(T.id, 'ada')").unwrap();
+    let mut readers = Vec::new();
+    let full = loop {
+        match graph.query("g.V()") {
+            Ok(reader) => readers.push(reader),
+            Err(error) => break error.to_string(),
+        }
+    };
+    let holder = format!("process {}", std::process::id());
+    assert!(full.contains("there can be no more") && full.contains(&holder) && readers.len() > 4000, "{full}");
+
+    let made = graph.query("g.addV('person').property(T.id, 'bob').values('nothing')").unwrap().values().unwrap();
+    assert!(made.is_empty());
+    let made = graph.query("g.addV('person').property(T.id, 'cy').id()").unwrap().values().unwrap();
+    assert_eq!(made, [Value::from("cy")]);
+    let unread = graph.query("g.addV('person').property(T.id, 'di')").unwrap().described().unwrap_err().to_string();
+    assert!(unread.contains("what it changed is kept") && unread.contains("there can be no more"), "{unread}");
+    graph.db.transaction().unwrap().commit().unwrap();
+    drop(readers);
+    assert_eq!(graph.count(), Value::Int64(4));
+}

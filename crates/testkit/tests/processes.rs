@@ -26,6 +26,7 @@ fn child() {
         "reader" => read_until_the_end(Path::new(&dir)),
         "holder" => hold(Path::new(&dir)),
         "pinner" => pin(Path::new(&dir)),
+        "filler" => fill(Path::new(&dir)),
         other => panic!("no role {other:?}"),
     }
 }
@@ -149,6 +150,35 @@ fn pin(dir: &Path) {
     println!("\npinned");
     std::io::stdin().read_line(&mut String::new()).expect("a line");
     drop(view);
+}
+
+/// Takes all places for readers, and has them until it is told to end.
+fn fill(dir: &Path) {
+    let store = StoreInDir::try_open(dir, OpenOptions { read_only: true, ..OpenOptions::default() }).expect("open");
+    let mut all = Vec::new();
+    while let Ok(view) = store.snapshot() {
+        all.push(view);
+    }
+    println!("\nfull");
+    std::io::stdin().read_line(&mut String::new()).expect("a line");
+}
+
+#[test]
+fn no_number_of_readers_keeps_a_writer_from_opening() {
+    let home = tempfile::tempdir().unwrap();
+    drop(StoreInDir::open(home.path()));
+    let mut filler = start("filler", home.path());
+    let mut lines = BufReader::new(filler.stdout.take().unwrap()).lines();
+    assert!(lines.any(|line| line.unwrap() == "full"));
+    let store = StoreInDir::open(home.path());
+    let mut transaction = store.begin().unwrap();
+    transaction.graph().ensure_label(ElementKind::Vertex, "made").unwrap();
+    transaction.commit().unwrap();
+    let told = store.snapshot().map(|_| ()).unwrap_err().to_string();
+    assert!(told.contains(&format!("process {}", filler.id())) && told.contains("there can be no more"), "{told}");
+    filler.kill().unwrap();
+    filler.wait().unwrap();
+    assert_eq!(store.snapshot().unwrap().schema().vertex_labels.len(), 1);
 }
 
 #[test]

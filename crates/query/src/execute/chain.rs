@@ -38,6 +38,11 @@ pub trait Op: Send {
 pub trait MapBatch: Send {
     /// An empty batch is passed over.
     fn map(&mut self, cx: &mut Context<'_, '_>, batch: Batch) -> Result<Batch>;
+
+    /// What it made of the last batch beside traversers, in bytes.
+    fn made_bytes(&self) -> usize {
+        0
+    }
 }
 
 pub struct Mapping<M>(pub M);

@@ -180,6 +180,11 @@ fn mapping<M: MapBatch + 'static>(map: M) -> Box<dyn Op> {
     Box::new(Mapping(map))
 }
 
+/// A step that changes the graph.
+fn making<M: MapBatch + 'static>(map: M) -> Box<dyn Op> {
+    Box::new(Portioned::of_maker(map))
+}
+
 fn portioned<M: MapBatch + 'static>(map: M) -> Box<dyn Op> {
     Box::new(Portioned::new(map))
 }
@@ -459,18 +464,22 @@ fn compile_map(step: &Step) -> Result<Box<dyn Op>> {
         Step::DateAdd(unit, amount) => mapping(DateAddOp(*unit, *amount)),
         Step::DateDiff(other) => mapping(DateDiffOp(operand(other)?)),
         Step::Unfold => mapping(UnfoldOp),
-        Step::AddVertex { label, properties } => portioned(AddVertexOp {
+        Step::AddVertex { label, properties } => making(AddVertexOp {
+            made_bytes: 0,
             label: label.as_ref().map(operand).transpose()?,
             properties: properties.iter().map(set_property).collect::<Result<_>>()?,
         }),
-        Step::AddEdge { label, from, to, properties } => portioned(AddEdgeOp {
+        Step::AddEdge { label, from, to, properties } => making(AddEdgeOp {
+            made_bytes: 0,
             label: operand(label)?,
             from: end(from)?,
             to: end(to)?,
             properties: properties.iter().map(set_property).collect::<Result<_>>()?,
         }),
-        Step::SetProperty(property) => portioned(PropertyStep(set_property(property)?)),
-        Step::SetProperties(map, cardinality) => portioned(PropertiesStep(operand(map)?, *cardinality)),
+        Step::SetProperty(property) => making(PropertyStep { property: set_property(property)?, made_bytes: 0 }),
+        Step::SetProperties(map, cardinality) => {
+            making(PropertiesStep { map: operand(map)?, cardinality: *cardinality, made_bytes: 0 })
+        }
         Step::Merge(merge) => {
             let slot = |slot: &Option<Operand>| slot.as_ref().map(operand).transpose();
             mapping(MergeOp {

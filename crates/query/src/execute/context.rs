@@ -48,6 +48,8 @@ pub struct Shared {
     options: Options,
     deadline: Option<Instant>,
     pub budget: Budget,
+    /// What the transaction held when the query began to change something.
+    held_before: Option<u64>,
     /// What side effects hold, as long as the query does.
     pub kept: Held,
 }
@@ -74,6 +76,7 @@ impl Shared {
             // A time too long to be told on the clock never comes.
             deadline: options.timeout.and_then(|timeout| Instant::now().checked_add(timeout)),
             budget: Budget::new(options.memory_bytes_max),
+            held_before: None,
             kept: Held::default(),
             options,
         }
@@ -105,9 +108,20 @@ impl Context<'_, '_> {
 
     pub fn write(&mut self) -> Result<&mut dyn GraphWrite> {
         match self.graph {
-            Graph::Write(graph) => Ok(*graph),
+            Graph::Write(graph) => {
+                self.shared.held_before.get_or_insert_with(|| graph.held_bytes());
+                Ok(*graph)
+            }
             Graph::Read(_) => Err(QueryError::new(QueryErrorKind::Graph, "the database is open read-only")),
         }
+    }
+
+    /// Fails if what the query has changed takes more memory than it may have. Called after changes.
+    pub fn wrote(&mut self) -> Result<()> {
+        let Graph::Write(graph) = &self.graph else { return Ok(()) };
+        let held = graph.held_bytes();
+        let before = *self.shared.held_before.get_or_insert(held);
+        self.fits(usize::try_from(held.saturating_sub(before)).unwrap_or(usize::MAX))
     }
 
     pub fn procedures(&self) -> &Procedures {

@@ -83,7 +83,7 @@ impl ScanOp {
     /// The vertices an index names for one of the filters and that pass the others; `None` where no index answers.
     fn indexed(&mut self, cx: &mut Context<'_, '_>) -> Result<Option<Vec<VertexId>>> {
         let fresh = self.cursor.label == 0 && self.cursor.local == 0;
-        let off = cx.shared.index_off;
+        let off = cx.shared.index_off || self.filters.is_empty();
         if off || self.kind == ElementKind::Edge || self.ids.is_some() || !fresh || !cx.view().schema().finds_vertices() {
             return Ok(None);
         }

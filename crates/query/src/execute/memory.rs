@@ -60,6 +60,16 @@ impl Held {
         self.add(cx, usize::try_from(n).unwrap_or(usize::MAX).saturating_mul(size_of::<Value>()))
     }
 
+    /// Accounts for values, those that are there.
+    pub fn add_values(&mut self, cx: &Context<'_, '_>, values: &[Option<Value>]) -> Result<()> {
+        self.add(cx, values.iter().flatten().map(value_bytes).sum())
+    }
+
+    /// What is accounted for.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     /// Gives back everything.
     pub fn clear(&mut self) {
         if let Some(held) = &self.budget {

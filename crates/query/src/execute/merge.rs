@@ -50,7 +50,7 @@ impl MergeOp {
     fn merge(&mut self, cx: &mut Context<'_, '_>, one: &Batch) -> Result<Vec<Value>> {
         let step = self.step();
         let search = match &mut self.search {
-            Some(operand) => operand.eval(cx, one)?.pop().flatten(),
+            Some(operand) => Some(given(cx, operand, one, step)?),
             None => Some(one.value(0)),
         };
         let mut search = self.map_of(search, step)?;
@@ -72,10 +72,14 @@ impl MergeOp {
         };
         let found = self.readable(cx, found)?;
         if found.is_empty() {
-            return Ok(vec![self.create(cx, one, search)?]);
+            let made = self.create(cx, one, search)?;
+            cx.wrote()?;
+            return Ok(vec![made]);
         }
         for element in &found {
+            cx.check()?;
             self.matched(cx, one, element)?;
+            cx.wrote()?;
         }
         Ok(found)
     }
@@ -113,8 +117,8 @@ impl MergeOp {
         let Some(on_match) = &mut self.on_match else { return Ok(()) };
         let mut standing = one.clone();
         standing.items = Items::from_values(vec![element.clone()]);
-        let value = on_match.eval(cx, &standing)?.pop().flatten();
-        let map = self.map_of(value, step)?;
+        let value = given(cx, on_match, &standing, "option(onMatch)")?;
+        let map = self.map_of(Some(value), step)?;
         validate_properties(&map, step)?;
         for property in properties(&map) {
             set_property(cx, element, property)?;
@@ -126,8 +130,8 @@ impl MergeOp {
         let step = self.step();
         let mut all = search.clone();
         if let Some(on_create) = &mut self.on_create {
-            let value = on_create.eval(cx, one)?.pop().flatten();
-            let mut extra = self.map_of(value, step)?;
+            let value = given(cx, on_create, one, "option(onCreate)")?;
+            let mut extra = self.map_of(Some(value), step)?;
             extra = self.check_override(cx, one, &search, extra)?;
             extra.iter().for_each(|(key, value)| all.insert(key.clone(), value.clone()));
         }
@@ -172,8 +176,9 @@ impl MergeOp {
             let value = if let Value::Token(Token::MergeEnd(end)) = value {
                 let wants_out = end == Direction::Out;
                 let operand = if wants_out { &mut self.out_vertex } else { &mut self.in_vertex };
+                let which = if wants_out { "option(outV)" } else { "option(inV)" };
                 let given = match operand {
-                    Some(operand) => operand.eval(cx, one)?.pop().flatten(),
+                    Some(operand) => Some(given(cx, operand, one, which)?),
                     None => Some(one.value(0)),
                 };
                 self.end_of(cx, given, wants_out)?
@@ -206,6 +211,14 @@ impl MergeOp {
             None => Ok(Value::Null),
         }
     }
+}
+
+/// What an operand gives. As in TinkerPop, a traversal that gives nothing is an error.
+fn given(cx: &mut Context<'_, '_>, operand: &mut OperandOp, one: &Batch, what: &str) -> Result<Value> {
+    operand.eval(cx, one)?.pop().flatten().ok_or_else(|| {
+        QueryError::value(format!("{what}: the traversal does not map to a value"))
+            .help("on a match the traverser is the element: name what came in, as in .as('row').mergeV(…).option(onMatch, select('row').select('c'))")
+    })
 }
 
 fn existing_end(cx: &Context<'_, '_>, map: &Map, direction: Direction) -> Result<VertexId> {

@@ -10,6 +10,7 @@ use mangrove_graph::{
 use super::batch::{Batch, Items};
 use super::chain::{Child, MapBatch};
 use super::context::Context;
+use super::memory::Held;
 use super::text::OperandOp;
 use crate::error::{QueryError, Result};
 use crate::plan::{Name, Pop, split_cardinality};
@@ -47,18 +48,28 @@ struct NewElement {
     properties: Vec<PropertyToSet>,
 }
 
-/// Evaluates `properties` for every row.
-fn evaluate(properties: &mut [SetPropertyOp], cx: &mut Context<'_, '_>, batch: &Batch) -> Result<Vec<NewElement>> {
+/// Evaluates `properties` for every row; gives what the values take, too.
+///
+/// # Errors
+/// If that is more than the query may hold.
+fn evaluate(properties: &mut [SetPropertyOp], cx: &mut Context<'_, '_>, batch: &Batch) -> Result<(Vec<NewElement>, usize)> {
+    let mut held = Held::default();
     let mut elements: Vec<NewElement> = (0..batch.len()).map(|_| NewElement::default()).collect();
     for property in properties {
         let values = property.value.eval(cx, batch)?;
+        held.add_values(cx, &values)?;
         let keys = match &mut property.key {
             PropertyKeyOp::Child(child) => child.first(cx, batch)?,
             _ => Vec::new(),
         };
         let mut metas = Vec::with_capacity(property.meta.len());
         for (name, operand) in &mut property.meta {
-            metas.push((name.clone(), operand.eval(cx, batch)?));
+            let values = operand.eval(cx, batch)?;
+            held.add_values(cx, &values)?;
+            if values.iter().any(Option::is_none) {
+                return Err(maps_to_nothing(&PropertyKeyOp::Key(name.clone())));
+            }
+            metas.push((name.clone(), values));
         }
         for (row, (element, value)) in elements.iter_mut().zip(values).enumerate() {
             let value = value.ok_or_else(|| maps_to_nothing(&property.key))?;
@@ -93,7 +104,7 @@ fn evaluate(properties: &mut [SetPropertyOp], cx: &mut Context<'_, '_>, batch: &
             }
         }
     }
-    Ok(elements)
+    Ok((elements, held.bytes()))
 }
 
 /// The error of a property whose traversal gives nothing, as TinkerPop words it.
@@ -277,6 +288,7 @@ pub fn set_property(cx: &mut Context<'_, '_>, owner: &Value, property: PropertyT
 pub struct AddVertexOp {
     pub label: Option<OperandOp>,
     pub properties: Vec<SetPropertyOp>,
+    pub made_bytes: usize,
 }
 
 impl MapBatch for AddVertexOp {
@@ -285,7 +297,8 @@ impl MapBatch for AddVertexOp {
             Some(operand) => operand.eval(cx, &batch)?,
             None => vec![Some(Value::string("vertex")); batch.len()],
         };
-        let elements = evaluate(&mut self.properties, cx, &batch)?;
+        let (elements, made_bytes) = evaluate(&mut self.properties, cx, &batch)?;
+        self.made_bytes = made_bytes;
         let mut rows = Vec::with_capacity(batch.len());
         let mut made = Vec::with_capacity(batch.len());
         for (row, (element, label)) in elements.into_iter().zip(labels).enumerate() {
@@ -299,9 +312,14 @@ impl MapBatch for AddVertexOp {
                 made.push(create_vertex(cx, &label, element.id.as_ref(), element.properties.clone())?);
             }
         }
+        cx.wrote()?;
         let mut out = batch.moved(&rows, Items::Vertices(made), cx.mode());
         out.bulk = None;
         Ok(out)
+    }
+
+    fn made_bytes(&self) -> usize {
+        self.made_bytes
     }
 }
 
@@ -355,6 +373,7 @@ pub struct AddEdgeOp {
     pub from: EndOp,
     pub to: EndOp,
     pub properties: Vec<SetPropertyOp>,
+    pub made_bytes: usize,
 }
 
 impl MapBatch for AddEdgeOp {
@@ -363,7 +382,8 @@ impl MapBatch for AddEdgeOp {
         let shown = labels.first().cloned().flatten().unwrap_or_default().to_string();
         let sources = self.from.eval(cx, &batch, "from", &shown)?;
         let targets = self.to.eval(cx, &batch, "to", &shown)?;
-        let elements = evaluate(&mut self.properties, cx, &batch)?;
+        let (elements, made_bytes) = evaluate(&mut self.properties, cx, &batch)?;
+        self.made_bytes = made_bytes;
         let mut rows = Vec::with_capacity(batch.len());
         let mut made = Vec::with_capacity(batch.len());
         for (row, (element, label)) in elements.into_iter().zip(labels).enumerate() {
@@ -375,18 +395,27 @@ impl MapBatch for AddEdgeOp {
                 made.push(create_edge(cx, &label, sources[row], targets[row], element.id.as_ref(), properties)?);
             }
         }
+        cx.wrote()?;
         let mut out = batch.moved(&rows, Items::Edges(made), cx.mode());
         out.bulk = None;
         Ok(out)
     }
+
+    fn made_bytes(&self) -> usize {
+        self.made_bytes
+    }
 }
 
 /// `property(key, value)`.
-pub struct PropertyStep(pub SetPropertyOp);
+pub struct PropertyStep {
+    pub property: SetPropertyOp,
+    pub made_bytes: usize,
+}
 
 impl MapBatch for PropertyStep {
     fn map(&mut self, cx: &mut Context<'_, '_>, batch: Batch) -> Result<Batch> {
-        let elements = evaluate(std::slice::from_mut(&mut self.0), cx, &batch)?;
+        let (elements, made_bytes) = evaluate(std::slice::from_mut(&mut self.property), cx, &batch)?;
+        self.made_bytes = made_bytes;
         for (row, element) in elements.into_iter().enumerate() {
             if element.id.is_some() || element.label.is_some() {
                 return Err(QueryError::value("the id and the label of an element that exists cannot be changed"));
@@ -395,16 +424,28 @@ impl MapBatch for PropertyStep {
                 set_property(cx, &batch.value(row), property)?;
             }
         }
+        cx.wrote()?;
         Ok(batch)
+    }
+
+    fn made_bytes(&self) -> usize {
+        self.made_bytes
     }
 }
 
 /// `property(map)`.
-pub struct PropertiesStep(pub OperandOp, pub Option<Cardinality>);
+pub struct PropertiesStep {
+    pub map: OperandOp,
+    pub cardinality: Option<Cardinality>,
+    pub made_bytes: usize,
+}
 
 impl MapBatch for PropertiesStep {
     fn map(&mut self, cx: &mut Context<'_, '_>, batch: Batch) -> Result<Batch> {
-        for (row, map) in self.0.eval(cx, &batch)?.into_iter().enumerate() {
+        let (maps, mut held) = (self.map.eval(cx, &batch)?, Held::default());
+        held.add_values(cx, &maps)?;
+        self.made_bytes = held.bytes();
+        for (row, map) in maps.into_iter().enumerate() {
             match map {
                 None | Some(Value::Null) => {}
                 Some(Value::Map(map)) => {
@@ -419,7 +460,7 @@ impl MapBatch for PropertiesStep {
                                 )));
                             }
                         };
-                        let cardinality = own.or(self.1);
+                        let cardinality = own.or(self.cardinality);
                         let property = PropertyToSet { cardinality, key, value: value.clone(), meta: Vec::new() };
                         set_property(cx, &batch.value(row), property)?;
                     }
@@ -427,7 +468,12 @@ impl MapBatch for PropertiesStep {
                 Some(other) => return Err(super::type_error("property()", "a map", &other)),
             }
         }
+        cx.wrote()?;
         Ok(batch)
+    }
+
+    fn made_bytes(&self) -> usize {
+        self.made_bytes
     }
 }
 

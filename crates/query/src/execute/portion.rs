@@ -5,9 +5,13 @@ use super::chain::{Input, MapBatch, Op};
 use super::context::Context;
 use crate::error::Result;
 
-/// What is made of a portion is about this much, that of a single traverser aside.
+/// What is made of a portion is about so many traversers, those of a single one aside.
 const GIVEN_TARGET: usize = 65_536;
 const FIRST_ROWS: usize = 1024;
+/// What a portion makes beside traversers takes about so many bytes.
+const MADE_BYTES_TARGET: usize = 16 << 20;
+/// Of steps that make such things: few, as it is not known how large they are.
+const FIRST_ROWS_MADE: usize = 32;
 const ROWS_MAX: usize = 1 << 20;
 
 /// Input in portions of as many rows as earlier ones suggest.
@@ -59,6 +63,12 @@ impl Portions {
         self.rows = fitting.clamp(1, 4 * self.rows).min(ROWS_MAX);
     }
 
+    /// Tells what a portion made beside traversers, after how many rows it became.
+    fn made(&mut self, portion: usize, bytes: usize) {
+        let fitting = portion.saturating_mul(MADE_BYTES_TARGET) / bytes.max(1);
+        self.rows = self.rows.min(fitting.max(1));
+    }
+
     /// Forgets the rest of a batch.
     pub fn clear(&mut self) {
         self.batch = Batch::default();
@@ -76,6 +86,11 @@ impl<M> Portioned<M> {
     pub fn new(map: M) -> Self {
         Self { map, portions: Portions::default() }
     }
+
+    /// Of a step that makes more of a traverser than traversers.
+    pub fn of_maker(map: M) -> Self {
+        Self { map, portions: Portions { rows: FIRST_ROWS_MADE, ..Portions::default() } }
+    }
 }
 
 impl<M: MapBatch> Op for Portioned<M> {
@@ -88,6 +103,7 @@ impl<M: MapBatch> Op for Portioned<M> {
             let rows = portion.len();
             let batch = self.map.map(cx, portion)?;
             self.portions.became(rows, batch.len());
+            self.portions.made(rows, self.map.made_bytes());
             if !batch.is_empty() {
                 return Ok(Some(batch));
             }

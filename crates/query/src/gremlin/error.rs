@@ -53,6 +53,8 @@ pub fn one_of<S: AsRef<str>>(choices: &[S]) -> String {
 /// The known name a misspelt one most likely means. Letters count, their case and underscores do not.
 pub fn suggest<'a>(wrong: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     const LENGTH_MAX: usize = 64;
+    /// Of more names the first are looked at: a hint is not worth more time.
+    const CANDIDATES_MAX: usize = 4096;
     let fold = |name: &str| name.replace('_', "").to_lowercase();
     let folded = fold(wrong);
     if folded.is_empty() || folded.len() > LENGTH_MAX {
@@ -64,6 +66,7 @@ pub fn suggest<'a>(wrong: &str, known: impl Iterator<Item = &'a str>) -> Option<
         letters => letters.div_ceil(3).min(4),
     };
     known
+        .take(CANDIDATES_MAX)
         .filter(|candidate| *candidate != wrong && candidate.len() <= LENGTH_MAX)
         .map(|candidate| {
             (strsim::osa_distance(&folded, &fold(candidate)), strsim::osa_distance(wrong, candidate), candidate)

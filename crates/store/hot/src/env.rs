@@ -1,26 +1,30 @@
 //! Opening LMDB's environment: its file is verified, and what a killed writer left is put in order.
 
-use std::path::Path;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 use std::{fs, io};
 
 use heed::types::Bytes;
-use heed::{CommitOrAbort, Env, EnvFlags, EnvOpenOptions, WithoutTls};
+use heed::{AnyTls, CommitOrAbort, Env, EnvFlags, EnvOpenOptions, RoTxn, RwTxn, WithoutTls};
 use mangrove_graph::{GraphError, IdSpace, Result};
 
 use crate::catalog;
 use crate::fault::{self, corrupt, lmdb};
 use crate::keys;
 use crate::pages::{MAP_BYTES_MAX, Pages};
-use crate::readers::Readers;
+use crate::readers::{LOCK, Readers};
 use crate::segment::{self, Named, Segment, Segments};
+use crate::spare::ReadTxn;
 use crate::store::{DATA, Durability, HotOptions};
 use crate::table::{self, NAMES, Tables, Writing};
 
 /// Address space reserved for the map. Only the part that holds data takes memory or disk, so it never has to be moved.
 const MAP_BYTES: usize = MAP_BYTES_MAX as usize;
-const READERS_MAX: u32 = 4096;
+/// Places for readers: for all processes together, of which each may have a thousand unfinished streams.
+const READERS_MAX: u32 = 16_384;
+/// How long an opening waits for a process that writes and has no right to.
+const INTRUDER_MAX: Duration = Duration::from_secs(5);
 /// How long to wait for another thread to finish closing a store.
 const CLOSING_MAX: Duration = Duration::from_secs(10);
 /// How often a file is verified anew, because a writer has written over the meta page of the transaction it was verified in.
@@ -41,18 +45,48 @@ pub fn open(dir: &Path, readers: &Readers, options: &HotOptions) -> Result<Env<W
         recover(&env)?;
         env.clear_stale_readers().map_err(lmdb)?;
     }
-    verify(&env, readers, options.verify_bytes)?;
+    verify(&env, readers, options.read_only, options.verify_bytes)?;
     Ok(env)
 }
 
+/// A transaction to open a store in: of a writer one that writes, which takes no place in the table of readers.
+pub enum Opening<'e> {
+    Reading(ReadTxn),
+    Writing(RwTxn<'e>),
+}
+
+impl<'e> Opening<'e> {
+    pub fn begin(env: &'e Env<WithoutTls>, readers: &Readers, read_only: bool) -> Result<Self> {
+        match read_only {
+            true => readers.begin(env).map(Self::Reading),
+            false => env.write_txn().map(Self::Writing).map_err(lmdb),
+        }
+    }
+
+    pub fn txn(&self) -> &RoTxn<'_, AnyTls> {
+        match self {
+            Self::Reading(txn) => txn,
+            Self::Writing(txn) => txn,
+        }
+    }
+
+    /// The commit it sees.
+    fn commit(&self) -> u64 {
+        match self {
+            Self::Reading(txn) => txn.id() as u64,
+            Self::Writing(txn) => txn.id() as u64 - 1,
+        }
+    }
+}
+
 /// Verifies the last commit, if its pages take no more bytes than these, or more than there are.
-pub fn verify(env: &Env<WithoutTls>, readers: &Readers, bytes_max: u64) -> Result<()> {
+pub fn verify(env: &Env<WithoutTls>, readers: &Readers, read_only: bool, bytes_max: u64) -> Result<()> {
     let data = env.path().join(DATA);
     for _ in 0..VERIFY_TRIES {
         // No page of this commit is used again while the transaction lasts.
-        let txn = readers.begin(env)?;
+        let begun = Opening::begin(env, readers, read_only)?;
         let pages = Pages::open(&data)?;
-        let Some(meta) = pages.meta_of(txn.id() as u64) else { continue };
+        let Some(meta) = pages.meta_of(begun.commit()) else { continue };
         let is_wanted = meta.bytes() <= bytes_max || pages.is_short_of(&meta)?;
         match if is_wanted { table::verify(&pages, &meta) } else { Ok(()) } {
             // A reader LMDB does not know of, as one who may not write the lock file, may lose its pages to later commits.
@@ -93,9 +127,16 @@ fn open_env(dir: &Path, options: &HotOptions) -> Result<Env<WithoutTls>> {
             // The last handle is gone, but not done with closing.
             Err(heed::Error::EnvAlreadyOpened)
                 if heed::env_closing_event(dir).is_none_or(|closing| closing.wait_timeout(CLOSING_MAX)) => {}
+            Err(heed::Error::Io(error)) => return Err(fault::io(&unopened(dir, options.read_only))(error)),
             result => return result.map_err(lmdb),
         }
     }
+}
+
+/// The file of the environment that cannot be opened; the directory if both can. LMDB does not tell. It has neither open.
+fn unopened(dir: &Path, read_only: bool) -> PathBuf {
+    let cannot = |path: &PathBuf| fs::File::options().read(true).write(!read_only).open(path).is_err();
+    [DATA, LOCK].map(|name| dir.join(name)).into_iter().find(cannot).unwrap_or_else(|| dir.into())
 }
 
 fn open_mapped(dir: &Path, flags: EnvFlags, map_bytes: usize) -> heed::Result<Env<WithoutTls>> {
@@ -121,8 +162,27 @@ pub fn expect_data(dir: &Path) -> Result<()> {
 /// Lets LMDB recover from a writer that was killed. Such a writer may have written a meta page, and not yet noted its commit
 /// in `lock.mdb`, from where read transactions take the last commit. While any other process has the store open, only the
 /// begin of the next write transaction repairs that.
+///
+/// The caller holds `writer.lock`, so nobody else should be writing. A process whose lock was deleted still may, and LMDB would wait for it
+/// without end. So another thread waits.
+///
+/// # Errors
+/// [`GraphError::Invalid`] if another process writes all the time.
 fn recover(env: &Env<WithoutTls>) -> Result<()> {
-    env.write_txn().map(drop).map_err(lmdb)
+    let (done, outcome) = mpsc::channel();
+    let waiting = env.clone();
+    let wait = move || {
+        // Nobody is left to be told once the opening has given up.
+        let _ = done.send(waiting.write_txn().map(drop).map_err(lmdb));
+    };
+    std::thread::Builder::new().name("mangrove opening".into()).spawn(wait).map_err(GraphError::storage)?;
+    outcome.recv_timeout(INTRUDER_MAX).unwrap_or_else(|_| {
+        Err(GraphError::Invalid(format!(
+            "another process is writing to {} and does not hold the lock of the database, which must have been deleted: end that \
+             process, then open again",
+            env.path().display()
+        )))
+    })
 }
 
 /// Brings tables that an older version wrote to the format of this one. O(size of the tables), once.
@@ -156,20 +216,30 @@ pub fn sweep(env: &Env<WithoutTls>, tables: &Tables) -> Result<()> {
     segment::remove_all(&left_over).map_err(fault::io(env.path()))
 }
 
-pub fn open_tables(env: &Env<WithoutTls>, readers: &Readers) -> Result<Option<Tables>> {
-    let txn = readers.begin(env)?.into_inner()?;
-    let opened = env.open_databases_and_commit(txn, |open, txn| -> heed::Result<_> {
-        let mut tables = Vec::with_capacity(NAMES.len());
-        for name in NAMES {
-            match open.open_database::<Bytes, Bytes>(txn, Some(name))? {
-                Some(table) => tables.push(table),
-                None => return Ok(CommitOrAbort::Abort(())),
-            }
-        }
-        let tables: [_; NAMES.len()] = tables.try_into().map_err(|_| heed::MdbError::NotFound)?;
-        Ok(CommitOrAbort::Commit(tables))
-    });
+/// The tables, if there are any.
+pub fn open_tables(env: &Env<WithoutTls>, begun: Opening<'_>) -> Result<Option<Tables>> {
+    let opened = match begun {
+        Opening::Reading(txn) => env.open_databases_and_commit(txn.into_inner()?, |open, txn| named(open, txn)),
+        Opening::Writing(txn) => env.create_databases_and_commit(txn, |open, txn| named(open, txn)),
+    };
     Ok(opened.map_err(lmdb)?.commit().map(Tables::new))
+}
+
+type OpenTables<'e> = [heed::Database<'e, Bytes, Bytes>; NAMES.len()];
+
+fn named<'e>(
+    open: &heed::DatabaseOpener<'e, WithoutTls>,
+    txn: &RoTxn<'e>,
+) -> heed::Result<CommitOrAbort<OpenTables<'e>, ()>> {
+    let mut tables = Vec::with_capacity(NAMES.len());
+    for name in NAMES {
+        match open.open_database::<Bytes, Bytes>(txn, Some(name))? {
+            Some(table) => tables.push(table),
+            None => return Ok(CommitOrAbort::Abort(())),
+        }
+    }
+    let tables: OpenTables = tables.try_into().map_err(|_| heed::MdbError::NotFound)?;
+    Ok(CommitOrAbort::Commit(tables))
 }
 
 pub fn create_tables(env: &Env<WithoutTls>, id_space: IdSpace) -> Result<Tables> {

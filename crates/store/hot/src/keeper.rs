@@ -1,4 +1,5 @@
-//! Sealing in the background: once the tables have grown, a thread seals them and merges segments, and ends when that is done.
+//! Work in the background: once the tables have grown, a thread seals them and merges segments; once much of their file is free, it gives
+//! that back to the file system. It ends when that is done.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -65,7 +66,7 @@ impl Keeper {
         let keeper = &shared.keeper;
         let limit = keeper.seal_bytes.max(keeper.not_before.load(Ordering::Relaxed));
         let is_due = keeper.seal_bytes > 0 && table_bytes >= limit;
-        if keeper.seal_bytes == 0 || !shared.is_open() || !(is_due || keeper.is_wide(shared, table_bytes)) {
+        if shared.is_scratch() || !shared.is_open() || !(is_due || keeper.is_wide(shared, table_bytes)) {
             return;
         }
         let mut job = locked(&keeper.job);
@@ -102,7 +103,9 @@ impl Keeper {
         let patience = Patience { timeout: None, cancelled: stopped };
         // Nobody waits for it, so no other thread helps.
         let work = Work::new(shared, Writer::this_thread(), patience, 0)?;
-        work.keep_up(shared.keeper.seal_bytes)?;
+        if shared.keeper.seal_bytes > 0 {
+            work.keep_up(shared.keeper.seal_bytes)?;
+        }
         // Else the next look will do.
         let _ = work.give_back();
         let txn = shared.readers.begin(&shared.env)?;

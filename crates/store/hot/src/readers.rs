@@ -21,13 +21,15 @@ use memmap2::{MmapOptions, MmapRaw};
 use crate::fault::{self, lmdb};
 use crate::spare::{ReadTxn, Spare};
 
-const LOCK: &str = "lock.mdb";
+/// How much of a command is shown.
+const COMMAND_CHARS: usize = 80;
+pub const LOCK: &str = "lock.mdb";
 const SLOT: usize = 64;
 const USED_AT: usize = 16;
 const MAGIC: u32 = 0xBEEF_C0DE;
 const COMMIT_NONE: u64 = u64::MAX;
 /// What is mapped if the file is shorter, as one is that LMDB has still to make.
-const MAPPED_MIN: usize = 1 << 20;
+const MAPPED_MIN: usize = 2 << 20;
 
 /// A snapshot that some process has open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -135,5 +137,7 @@ pub fn command(process: u32) -> Option<String> {
     let arguments = fs::read(Path::new("/proc").join(process.to_string()).join("cmdline")).ok()?;
     let words: Vec<_> = arguments.split(|byte| *byte == 0).filter(|word| !word.is_empty()).take(4).collect();
     let words: Vec<_> = words.into_iter().map(String::from_utf8_lossy).collect();
-    (!words.is_empty()).then(|| words.join(" "))
+    let command = words.join(" ").replace(['\n', '\r'], " ");
+    let shown = command.char_indices().nth(COMMAND_CHARS).map_or(&command[..], |(end, _)| &command[..end]);
+    (!words.is_empty()).then(|| shown.to_owned())
 }

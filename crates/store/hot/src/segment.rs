@@ -50,6 +50,7 @@ pub const BLOCKS: u64 = (POSITIONS / SLOTS) as u64;
 const PLACES_MAX: u64 = 1 << 48;
 const EXTENSION: &str = "seg";
 const UNFINISHED: &str = "unfinished";
+const SCRATCH: &str = "load";
 
 /// A segment as the tables name it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -186,9 +187,22 @@ pub fn path(directory: &Path, number: u64) -> PathBuf {
     directory.join(number.to_string()).with_extension(EXTENSION)
 }
 
-/// Where the tables of a bulk load are.
+/// A new place for the tables of a bulk load. No other process makes one of this name.
 pub fn scratch(directory: &Path) -> PathBuf {
-    directory.join("load").with_extension(UNFINISHED)
+    directory.join(format!("{SCRATCH}{}", Uuid::new_v4().simple())).with_extension(UNFINISHED)
+}
+
+/// Whether a path is the place of the tables of a bulk load.
+pub fn is_scratch(path: &Path) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    name.starts_with(SCRATCH) && path.extension().is_some_and(|extension| extension == UNFINISHED)
+}
+
+/// A number that is greater than that of any segment there is, and that no other process gives: half of its bits are random. A process
+/// whose lock was deleted may still write a segment, and must not meet another's file.
+pub fn next_number(newest: u64) -> u64 {
+    let ordinal = if newest >> 32 == 0 { newest } else { newest >> 32 };
+    (ordinal + 1) << 32 | Uuid::new_v4().as_u128() as u64 & u64::from(u32::MAX)
 }
 
 /// Whether a file of this name is one of a segment, whole or not.
@@ -205,7 +219,7 @@ pub fn others(directory: &Path, named: &[Named]) -> io::Result<Vec<PathBuf>> {
         let number = path.file_stem().and_then(|stem| stem.to_str()).and_then(|stem| stem.parse().ok());
         // One that is named and not whole was begun again under a number that was given twice.
         let is_other = number.is_some_and(|number| !is_named(number) || path.extension() != Some(EXTENSION.as_ref()));
-        if is_file_name(&path) && is_other || path == scratch(directory) {
+        if is_file_name(&path) && is_other || is_scratch(&path) {
             found.push(path);
         }
     }
@@ -217,7 +231,7 @@ pub fn remove_all(paths: &[PathBuf]) -> io::Result<()> {
     paths.iter().try_for_each(|path| if path.is_dir() { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) })
 }
 
-/// Removes the file of a segment, whole or not. If that fails, the next opening for writing does it.
+/// Removes the file of a segment that this process wrote, whole or not. If that fails, the next opening for writing does it.
 pub fn remove(directory: &Path, number: u64) {
     let path = path(directory, number);
     let _ = std::fs::remove_file(path.with_extension(UNFINISHED));

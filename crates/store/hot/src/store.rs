@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 use std::{fs, io};
@@ -165,8 +165,8 @@ pub(crate) struct Shared {
     pub catalog: Mutex<Catalog>,
     /// The last segments opened.
     segments: Mutex<Arc<Segments>>,
-    /// The number the next segment gets.
-    next_segment: AtomicU64,
+    /// The greatest number that a segment has, or that this process gave to one.
+    newest_segment: Mutex<u64>,
     /// Handles that are open.
     handles: AtomicUsize,
     pub turn: Turn,
@@ -244,7 +244,7 @@ impl Hot {
         }
         let readers = Readers::map(dir);
         let env = env::open(dir, &readers, &HotOptions::default())?;
-        match env::open_tables(&env, &readers)? {
+        match env::open_tables(&env, env::Opening::begin(&env, &readers, true)?)? {
             None => Ok(env.unnamed_database_stat().entries == 0),
             Some(tables) => {
                 let txn = readers.begin(&env)?;
@@ -259,7 +259,7 @@ impl Hot {
             let entry = entry?;
             let name = entry.file_name();
             let is_ours = FILES.iter().any(|ours| name == *ours) || segment::is_file_name(Path::new(&name));
-            let is_kept = entry.file_type()?.is_file() || entry.path() == segment::scratch(dir);
+            let is_kept = entry.file_type()?.is_file() || segment::is_scratch(&entry.path());
             if !is_ours || !is_kept {
                 return Ok(Some(entry.file_name()));
             }
@@ -369,7 +369,7 @@ impl Hot {
     /// # Errors
     /// [`GraphError::Corrupt`] if pages are damaged: then no invariant can be looked at.
     pub fn check(&self) -> Result<CheckReport> {
-        env::verify(&self.shared.env, &self.shared.readers, u64::MAX)?;
+        env::verify(&self.shared.env, &self.shared.readers, true, u64::MAX)?;
         check::check(&self.snapshot()?)
     }
 
@@ -407,30 +407,37 @@ impl Shared {
     fn open(dir: &Path, options: &HotOptions, scratch: bool) -> Result<Arc<Self>> {
         let shared = Self::open_tables(dir, options, scratch)?;
         // Its segments can be opened, and are the ones its tables name, or it is known now.
-        HotSnapshot::new(&shared)?;
+        match options.read_only {
+            true => drop(HotSnapshot::new(&shared)?),
+            false => {
+                let txn = shared.env.write_txn().map_err(lmdb)?;
+                let named = catalog::segments(&shared.tables, &txn)?;
+                shared.segments(&named)?;
+            }
+        }
         Ok(shared)
     }
 
     fn open_tables(dir: &Path, options: &HotOptions, scratch: bool) -> Result<Arc<Self>> {
         let readers = Readers::map(dir);
         let env = env::open(dir, &readers, options)?;
-        let tables = match env::open_tables(&env, &readers)? {
+        // Who may write reads in write transactions here: then opening needs no place in the table of readers, which may be full.
+        let opening = || env::Opening::begin(&env, &readers, options.read_only);
+        let tables = match env::open_tables(&env, opening()?)? {
             Some(tables) => tables,
             None if options.read_only || options.must_exist => return Err(corrupt("its tables are missing")),
             None => env::create_tables(&env, options.id_space)?,
         };
-        let txn = readers.begin(&env)?;
-        catalog::check_format(&tables, &txn)?;
-        drop(txn);
+        catalog::check_format(&tables, opening()?.txn())?;
         if !options.read_only {
             env::upgrade(&env, &tables)?;
             env::sweep(&env, &tables)?;
         }
-        let txn = readers.begin(&env)?;
-        let catalog = Mutex::new(Catalog::load(&tables, &txn)?);
-        let id = catalog::database(&tables, &txn)?;
-        let newest = catalog::segments(&tables, &txn)?.into_iter().map(|named| named.number).max();
-        drop(txn);
+        let begun = opening()?;
+        let catalog = Mutex::new(Catalog::load(&tables, begun.txn())?);
+        let id = catalog::database(&tables, begun.txn())?;
+        let newest = catalog::segments(&tables, begun.txn())?.into_iter().map(|named| named.number).max();
+        drop(begun);
         let bound = |name: &str| {
             let path = env.path().join(name);
             FileId::at(&path).map(|id| (path.clone(), id)).map_err(fault::io(&path))
@@ -451,7 +458,7 @@ impl Shared {
             process: Process::this(),
             catalog,
             segments: Mutex::default(),
-            next_segment: AtomicU64::new(newest.unwrap_or(0) + 1),
+            newest_segment: Mutex::new(newest.unwrap_or(0)),
             handles: AtomicUsize::new(0),
             turn: Turn::default(),
             sealing: Turn::default(),
@@ -502,14 +509,21 @@ impl Shared {
         Ok(bytes)
     }
 
+    /// Whether nothing of it lasts.
+    pub fn is_scratch(&self) -> bool {
+        self.scratch
+    }
+
     /// Whether there is a handle still; transactions may outlive all.
     pub fn is_open(&self) -> bool {
         self.handles.load(Ordering::SeqCst) > 0
     }
 
-    /// A number no segment has had since the store was opened.
+    /// A segment to be written, under a number that no other has.
     pub fn new_segment(self: &Arc<Self>) -> NewSegment {
-        let number = self.next_segment.fetch_add(1, Ordering::SeqCst);
+        let mut newest = locked(&self.newest_segment);
+        *newest = segment::next_number(*newest);
+        let number = *newest;
         let identity = Identity { database: self.id, own: Uuid::new_v4() };
         NewSegment { number, identity, shared: self.clone(), offered: false }
     }
@@ -612,10 +626,14 @@ pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// How often a writer looks which readers have died without a word.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
 
+/// Nobody holds the transaction while it is renewed, and if that fails its holder is spoilt.
+const ALWAYS: &str = "a transaction that was not lost";
+
 /// A write transaction that keeps its environment alive, and its turn to write.
 pub(crate) struct OwnedTxn {
     // Fields drop in this order: the transaction ends before the turn does, and before the environment can close.
-    txn: Own<Writing<'static>>,
+    /// There is always one, but while it is renewed.
+    txn: Option<Own<Writing<'static>>>,
     _turn: MyTurn,
     shared: Arc<Shared>,
     /// LMDB binds a write transaction to its thread.
@@ -627,21 +645,43 @@ impl OwnedTxn {
         shared.process.must_be_this()?;
         let turn = MyTurn::wait(shared, |shared| &shared.turn, writer, patience)?;
         shared.must_be_in_place()?;
-        let txn = shared.env.write_txn().map_err(lmdb)?;
+        let txn = Self::begin_alone(shared)?;
         shared.look_for_dead_readers();
+        Ok(Self { txn: Some(txn), _turn: turn, shared: shared.clone(), _thread: std::marker::PhantomData })
+    }
+
+    fn begin_alone(shared: &Arc<Shared>) -> Result<Own<Writing<'static>>> {
+        let txn = shared.env.write_txn().map_err(lmdb)?;
         // SAFETY: the transaction borrows the environment inside `shared`, whose address is that of the Arc's heap
         // allocation and does not change. The Arc is kept beside it and, by the order of the fields, dropped after it.
         let txn = unsafe { std::mem::transmute::<RwTxn<'_>, RwTxn<'static>>(txn) };
         let txn = if shared.scratch { Writing::without_sums(txn) } else { Writing::new(txn, &shared.tables)? };
-        Ok(Self { txn: Own::new(txn), _turn: turn, shared: shared.clone(), _thread: std::marker::PhantomData })
+        Ok(Own::new(txn))
+    }
+
+    /// Writes out what was changed, if the store is one of which nothing lasts, and goes on.
+    pub fn write_out(&mut self) -> Result<()> {
+        if !self.shared.scratch {
+            return Ok(());
+        }
+        if let Some(txn) = self.txn.take() {
+            txn.take()?.commit(&self.shared.tables)?;
+        }
+        self.txn = Some(Self::begin_alone(&self.shared)?);
+        Ok(())
     }
 
     pub fn txn(&self) -> &RwTxn<'static> {
-        &self.txn
+        self.txn.as_deref().expect(ALWAYS)
     }
 
     pub fn txn_mut(&mut self) -> &mut Writing<'static> {
-        &mut self.txn
+        self.txn.as_deref_mut().expect(ALWAYS)
+    }
+
+    /// What large values take in memory until the commit.
+    pub fn large_bytes_kept(&self) -> u64 {
+        self.txn.as_ref().map_or(0, |txn| txn.large_bytes_kept())
     }
 
     pub fn shared(&self) -> &Arc<Shared> {
@@ -650,7 +690,7 @@ impl OwnedTxn {
 
     pub fn commit(self) -> Result<()> {
         let Self { txn, shared, _turn, .. } = self;
-        let (txn, spare) = (txn.take()?, Spare::take(&shared.env));
+        let (txn, spare) = (txn.expect(ALWAYS).take()?, Spare::take(&shared.env));
         txn.commit(&shared.tables).map_err(|error| {
             shared.readers.spare.keep(spare, &shared.env);
             fault::of_write(error, shared.env.path())

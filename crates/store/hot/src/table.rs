@@ -71,6 +71,7 @@ impl Deref for Table {
 impl Table {
     /// Puts an entry in the place of that with the same key, if there is one.
     pub fn put(&self, t: &mut Writing<'_>, key: &[u8], value: &[u8]) -> Result<()> {
+        t.large.count(value);
         if t.sums.is_none() {
             return self.database.put(&mut t.txn, key, value).map_err(lmdb);
         }
@@ -89,6 +90,7 @@ impl Table {
 
     /// Puts an entry behind all there are.
     pub fn append(&self, t: &mut Writing<'_>, key: &[u8], value: &[u8]) -> Result<()> {
+        t.large.count(value);
         self.database.put_with_flags(&mut t.txn, PutFlags::APPEND, key, value).map_err(lmdb)?;
         t.add(self.number, key, value);
         Ok(())
@@ -175,12 +177,41 @@ impl Sums {
     }
 }
 
+/// The large values a transaction has written. LMDB keeps changed pages in memory up to a number of entries, and a value on pages of its
+/// own counts as one, however large it is.
+#[derive(Clone, Copy, Default)]
+struct Large {
+    values: u64,
+    bytes: u64,
+}
+
+/// From so many bytes on a value gets pages of its own.
+const LARGE_FROM: usize = 2000;
+/// Entries that LMDB keeps: then it writes some of them (`MDB_IDL_UM_MAX` for `mdb_idl_logn_14`).
+const ENTRIES_KEPT: u64 = (1 << 15) - 1;
+
+impl Large {
+    fn count(&mut self, value: &[u8]) {
+        if value.len() >= LARGE_FROM {
+            self.values += 1;
+            self.bytes += value.len() as u64;
+        }
+    }
+
+    /// What of it is in memory, if values are about of one size.
+    fn bytes_kept(self) -> u64 {
+        let kept = u128::from(self.bytes) * u128::from(self.values.min(ENTRIES_KEPT)) / u128::from(self.values.max(1));
+        kept as u64
+    }
+}
+
 /// A write transaction, and the sums of the tables as it leaves them.
 pub struct Writing<'e> {
     txn: RwTxn<'e>,
     /// Nothing where sums are not kept.
     sums: Option<Sums>,
     first: Option<Sums>,
+    large: Large,
 }
 
 impl<'e> Deref for Writing<'e> {
@@ -194,18 +225,23 @@ impl<'e> Deref for Writing<'e> {
 impl<'e> Writing<'e> {
     pub fn new(txn: RwTxn<'e>, tables: &Tables) -> Result<Self> {
         let sums = Sums::load(tables, &txn)?.ok_or_else(|| corrupt("the sums of its tables are missing"))?;
-        Ok(Self { txn, sums: Some(sums), first: Some(sums) })
+        Ok(Self { txn, sums: Some(sums), first: Some(sums), large: Large::default() })
     }
 
     /// Writes to tables that do without sums: nobody will open them again.
     pub fn without_sums(txn: RwTxn<'e>) -> Self {
-        Self { txn, sums: None, first: None }
+        Self { txn, sums: None, first: None, large: Large::default() }
     }
 
     /// Writes to tables that have no sums yet, and are to have some. O(size of the tables).
     pub fn with_first_sums(txn: RwTxn<'e>, tables: &Tables) -> Result<Self> {
         let sums = Sums::count(tables, &txn).map_err(lmdb)?;
-        Ok(Self { txn, sums: Some(sums), first: None })
+        Ok(Self { txn, sums: Some(sums), first: None, large: Large::default() })
+    }
+
+    /// What large values take in memory until the commit. All else takes at most [`ENTRIES_KEPT`] pages.
+    pub fn large_bytes_kept(&self) -> u64 {
+        self.large.bytes_kept()
     }
 
     fn add(&mut self, table: usize, key: &[u8], value: &[u8]) {

@@ -97,7 +97,7 @@ impl Input {
 }
 
 /// What the columns of a batch may take once they are written out; a larger batch is parted.
-const PIECE_BYTES_MAX: usize = 256 << 20;
+const PIECE_BYTES_MAX: usize = 64 << 20;
 
 /// Sends the rows of a record batch; `first_row` counts from 1.
 pub fn send_batch(
@@ -153,12 +153,12 @@ pub fn send_columns(
             target_scope: plan.target_scope.clone(),
         },
     };
+    for (row, column) in too_large(inputs, count, plan) {
+        bad.add(row, None, Fault::TooLarge { column, limit: ELEMENT_BYTES_MAX });
+    }
     let mut columns = Vec::new();
     for (index, property) in plan.columns.iter().enumerate() {
         if let Some(property) = property {
-            for row in too_large(&inputs[index]) {
-                bad.add(row, None, Fault::TooLarge { column: property.name.clone(), limit: VALUE_BYTES_MAX });
-            }
             let values = property_values(&inputs[index], property, plan.kind == ElementKind::Edge, &mut bad);
             columns.push(Column { name: property.name.clone(), values, inferred: false });
         }
@@ -169,24 +169,45 @@ pub fn send_columns(
     sink(Event::Rows(Box::new(rows.without(&dropped))))
 }
 
-/// What a value may take in memory.
-const VALUE_BYTES_MAX: usize = 128 << 20;
+/// What the values of an element may take in memory.
+const ELEMENT_BYTES_MAX: usize = 128 << 20;
 
-/// The rows whose values take more than they may.
-fn too_large(column: &Input) -> Vec<usize> {
-    let Input::Array(array) = column else { return Vec::new() };
-    if array.get_array_memory_size() <= VALUE_BYTES_MAX {
+/// The rows whose values take more than they may, and the column that takes most of it.
+fn too_large(inputs: &[Input], count: usize, plan: &TablePlan) -> Vec<(usize, Arc<str>)> {
+    let properties = || plan.columns.iter().zip(inputs).filter_map(|(property, input)| Some((property.as_ref()?, input)));
+    let array_bytes = |(_, input): (_, &Input)| match input {
+        Input::Array(array) => array.get_array_memory_size(),
+        Input::Values(_) => 0,
+    };
+    if properties().map(array_bytes).sum::<usize>() <= ELEMENT_BYTES_MAX {
         return Vec::new();
     }
-    let bytes: &dyn Fn(usize) -> usize = match array.data_type() {
-        t if t.is_primitive() => return Vec::new(),
-        DataType::Utf8 => &|row| array.as_string::<i32>().value_length(row) as usize,
-        DataType::LargeUtf8 => &|row| array.as_string::<i64>().value_length(row) as usize,
-        DataType::Binary => &|row| array.as_binary::<i32>().value_length(row) as usize,
-        DataType::LargeBinary => &|row| array.as_binary::<i64>().value_length(row) as usize,
-        _ => &|row| value_at(array, row).memory_bytes(VALUE_BYTES_MAX + 1),
-    };
-    (0..array.len()).filter(|row| bytes(*row) > VALUE_BYTES_MAX).collect()
+    // Of each row what its values take, and how much of that its largest, in which column.
+    let mut rows = vec![(0, 0, None); count];
+    for (property, input) in properties() {
+        let Input::Array(array) = input else { continue };
+        for (row, (total, most, of)) in rows.iter_mut().enumerate() {
+            let bytes = value_bytes(array, row);
+            *total += bytes;
+            if bytes > *most {
+                (*most, *of) = (bytes, Some(&property.name));
+            }
+        }
+    }
+    let rows = rows.into_iter().enumerate().filter(|(_, (total, ..))| *total > ELEMENT_BYTES_MAX);
+    rows.filter_map(|(row, (_, _, column))| Some((row, column?.clone()))).collect()
+}
+
+/// What the value of a row takes, if that depends on the row.
+fn value_bytes(array: &ArrayRef, row: usize) -> usize {
+    match array.data_type() {
+        t if t.is_primitive() => 0,
+        DataType::Utf8 => array.as_string::<i32>().value_length(row) as usize,
+        DataType::LargeUtf8 => array.as_string::<i64>().value_length(row) as usize,
+        DataType::Binary => array.as_binary::<i32>().value_length(row) as usize,
+        DataType::LargeBinary => array.as_binary::<i64>().value_length(row) as usize,
+        _ => value_at(array, row).memory_bytes(ELEMENT_BYTES_MAX + 1),
+    }
 }
 
 /// The rows of a batch that cannot be loaded.

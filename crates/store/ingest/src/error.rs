@@ -48,7 +48,7 @@ impl fmt::Display for Place {
 pub enum Fault {
     #[error("not {} {expected} (column `{column}`)", article(.expected))]
     Misfit { column: Arc<str>, expected: Arc<str> },
-    #[error("a value of more than {} MB (column `{column}`)", .limit >> 20)]
+    #[error("the values of the row take more than {} MB, most of it in column `{column}`", .limit >> 20)]
     TooLarge { column: Arc<str>, limit: usize },
     #[error("{found} fields where the header has {expected}")]
     FieldCount { found: usize, expected: usize },

@@ -32,27 +32,35 @@ fn open(source: &Source) -> Result<ParquetRecordBatchReaderBuilder<File>, LoadEr
         );
         return Err(LoadError::format(Place::file(&source.name), why));
     }
-    let Some(schema) = with_int96_in_micros(&builder) else { return Ok(builder) };
-    let options = ArrowReaderOptions::new().with_schema(Arc::new(schema));
+    let options = ArrowReaderOptions::new().with_schema(Arc::new(schema_to_read(&builder)));
     let file = File::open(&source.path).map_err(|e| source.failed(e))?;
     ParquetRecordBatchReaderBuilder::try_new_with_options(file, options).map_err(|e| damaged(source, &e))
 }
 
-/// The schema with microseconds for times of 96 bits, as Hive, Impala and old versions of Spark write them; nothing if there are none.
-/// In nanoseconds times reach from 1677 to 2262 alone, and wrap around beyond.
-fn with_int96_in_micros(builder: &ParquetRecordBatchReaderBuilder<File>) -> Option<Schema> {
+/// The schema a file is read with.
+///
+/// * Texts and bytes are views: a value the file has once takes memory once, however many rows have it. [`send_batch`] writes them out
+///   in pieces.
+/// * Times of 96 bits, as Hive, Impala and old versions of Spark write them, are in microseconds. In nanoseconds times reach from 1677 to
+///   2262 alone, and wrap around beyond.
+fn schema_to_read(builder: &ParquetRecordBatchReaderBuilder<File>) -> Schema {
     let schema = builder.schema();
-    let is_int96 = |t: &TypePtr| t.is_primitive() && t.get_physical_type() == PhysicalType::INT96;
-    let written: Vec<bool> = builder.parquet_schema().root_schema().get_fields().iter().map(is_int96).collect();
-    let field = |(field, is_int96): (&FieldRef, &bool)| match field.data_type() {
-        DataType::Timestamp(_, zone) if *is_int96 => {
-            let t = DataType::Timestamp(TimeUnit::Microsecond, zone.clone());
-            Arc::new(field.as_ref().clone().with_data_type(t))
-        }
-        _ => field.clone(),
+    let field = |(field, written): (&FieldRef, &TypePtr)| {
+        let read = match field.data_type() {
+            DataType::Timestamp(_, zone) if is_int96(written) => DataType::Timestamp(TimeUnit::Microsecond, zone.clone()),
+            DataType::Utf8 | DataType::LargeUtf8 => DataType::Utf8View,
+            DataType::Binary | DataType::LargeBinary => DataType::BinaryView,
+            other => other.clone(),
+        };
+        Arc::new(field.as_ref().clone().with_data_type(read))
     };
-    let fields: Vec<FieldRef> = schema.fields().iter().zip(&written).map(field).collect();
-    written.contains(&true).then(|| Schema::new_with_metadata(fields, schema.metadata().clone()))
+    let written = builder.parquet_schema().root_schema().get_fields();
+    let fields: Vec<FieldRef> = schema.fields().iter().zip(written).map(field).collect();
+    Schema::new_with_metadata(fields, schema.metadata().clone())
+}
+
+fn is_int96(t: &TypePtr) -> bool {
+    t.is_primitive() && t.get_physical_type() == PhysicalType::INT96
 }
 
 fn damaged(source: &Source, error: &ParquetError) -> LoadError {
@@ -67,7 +75,7 @@ pub fn plan(source: &Source, hints: &TableHints) -> Result<TablePlan, LoadError>
 /// Reads the rows of a file.
 pub(crate) fn read(source: &Source, plan: &TablePlan, meter: &Arc<Meter>, sink: &mut Sink<'_>) -> Result<(), LoadError> {
     let builder = open(source)?;
-    if with_int96_in_micros(&builder).is_some() {
+    if builder.parquet_schema().root_schema().get_fields().iter().any(is_int96) {
         sink(Event::Warning(format!("{}: its INT96 times are read to the microsecond", source.name)))?;
     }
     let rows_total = builder.metadata().file_metadata().num_rows().max(1) as u64;

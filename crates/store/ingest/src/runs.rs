@@ -23,11 +23,13 @@ pub struct MemoryLimits {
     pub run_bytes_max: usize,
     /// External ids of vertices, of about 32 bytes each and the text of strings; others are asked of the graph.
     pub ids_max: usize,
+    /// What large values may take until the load is committed.
+    pub changes_bytes_max: u64,
 }
 
 impl Default for MemoryLimits {
     fn default() -> Self {
-        Self { run_edges_max: 4_300_000, run_bytes_max: 384 << 20, ids_max: 24_000_000 }
+        Self { run_edges_max: 4_300_000, run_bytes_max: 384 << 20, ids_max: 24_000_000, changes_bytes_max: 4 << 30 }
     }
 }
 

@@ -134,9 +134,25 @@ impl<'g> Writer<'g> {
             return Ok(());
         }
         match rows.body {
-            Body::Vertices { .. } => self.vertices(rows),
-            Body::Edges { .. } => self.edges(rows),
+            Body::Vertices { .. } => self.vertices(rows)?,
+            Body::Edges { .. } => self.edges(rows)?,
         }
+        self.keep_within()
+    }
+
+    /// Fails if what was written takes more memory than it may until it is committed.
+    fn keep_within(&mut self) -> Result<(), LoadError> {
+        if self.graph.held_bytes() > WRITTEN_OUT_FROM {
+            self.graph.write_out()?;
+        }
+        if self.graph.held_bytes() <= self.limits.changes_bytes_max {
+            return Ok(());
+        }
+        Err(LoadError::options(format!(
+            "large values of this load take more than {} MB of memory until it is committed: load into an empty database with --compact \
+             yes (compact=True), or in several loads",
+            self.limits.changes_bytes_max >> 20
+        )))
     }
 
     fn label(&mut self, kind: ElementKind, name: &Arc<str>) -> Result<LabelId, LoadError> {
@@ -460,6 +476,9 @@ impl<'g> Writer<'g> {
         }
     }
 }
+
+/// Changes that take more memory are written out, where they can be.
+const WRITTEN_OUT_FROM: u64 = 256 << 20;
 
 /// Of the column edges are to have their times in: whether some table had it, and else the columns of one that had not.
 #[derive(Default)]

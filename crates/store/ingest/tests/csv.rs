@@ -120,7 +120,7 @@ fn edges_are_ordered_by_their_time_whatever_the_runs() {
     let files = Files::new(&[("n.csv", &nodes), ("e.csv", &text)]);
     for run_edges_max in [10_000, 64] {
         // Few ids in memory: the others are asked of the graph.
-        let memory = MemoryLimits { run_edges_max, run_bytes_max: 1 << 30, ids_max: 3 };
+        let memory = MemoryLimits { run_edges_max, run_bytes_max: 1 << 30, ids_max: 3, ..MemoryLimits::default() };
         let options = LoadOptions { edge_time: Some("at".into()), memory, ..files.options(&["e.csv", "n.csv"]) };
         let (graph, report) = try_load(&options, IdSpace::Graph).unwrap();
         assert_eq!(report.edge_count(), 1000);

@@ -372,7 +372,7 @@ impl SegmentWriter {
     /// Begins a file that is not there yet.
     pub fn create(path: &Path, identity: Identity) -> Result<Self> {
         let unfinished = path.with_extension("unfinished");
-        let mut out = BufWriter::with_capacity(1 << 20, File::create(&unfinished).map_err(GraphError::storage)?);
+        let mut out = BufWriter::with_capacity(1 << 20, File::create(&unfinished).map_err(named(&unfinished))?);
         let header = identity.header();
         out.write_all(&header).map_err(written)?;
         Ok(Self { path: path.into(), unfinished, out, header, entries: Vec::new(), end: ALIGN as u64 })
@@ -407,9 +407,18 @@ impl SegmentWriter {
         self.out.write_all(&tail).map_err(written)?;
         let file = self.out.into_inner().map_err(|error| written(error.into_error()))?;
         file.sync_all().map_err(written)?;
-        std::fs::rename(&self.unfinished, &self.path).map_err(written)?;
+        std::fs::rename(&self.unfinished, &self.path).map_err(named(&self.unfinished))?;
         let directory = self.path.parent().unwrap_or(Path::new("."));
         if cfg!(unix) { File::open(directory).and_then(|directory| directory.sync_all()).map_err(written) } else { Ok(()) }
+    }
+}
+
+/// The error of work with a file, which it names.
+fn named(path: &Path) -> impl FnOnce(std::io::Error) -> GraphError {
+    let message = move |error: &std::io::Error| format!("{}: {error}", path.display());
+    move |error| match written(std::io::Error::from(error.kind())) {
+        GraphError::DiskFull => GraphError::DiskFull,
+        _ => GraphError::Storage { message: message(&error), source: Some(Box::new(error)) },
     }
 }
 

@@ -130,6 +130,10 @@ impl GraphWrite for Transaction {
         drop_index(label: LabelId, key: KeyId) -> Result<bool>;
     }
 
+    fn held_bytes(&self) -> u64 {
+        self.hot.held_bytes()
+    }
+
     fn as_view(&self) -> &dyn GraphView {
         self
     }

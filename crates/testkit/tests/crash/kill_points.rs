@@ -140,6 +140,9 @@ in_place_of_libc! {
         "rename" => libc::SYS_renameat2, libc::AT_FDCWD, from, libc::AT_FDCWD, to, 0 as c_int
     }
     fn unlink(path: *const c_char) -> c_int { "unlink" => libc::SYS_unlinkat, libc::AT_FDCWD, path, 0 as c_int }
+    fn unlinkat(directory: c_int, path: *const c_char, flags: c_int) -> c_int {
+        "unlink" => libc::SYS_unlinkat, directory, path, flags
+    }
     fn fsync(fd: c_int) -> c_int { "fsync" => libc::SYS_fsync, fd }
     fn fdatasync(fd: c_int) -> c_int { "fdatasync" => libc::SYS_fdatasync, fd }
     fn ftruncate(fd: c_int, bytes: off_t) -> c_int { "truncate" => libc::SYS_ftruncate, fd, bytes }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use mangrove_graph::{Cell, EdgeId, EdgeRef, ElementKind, GraphError, LabelId, Result, Value};
+use mangrove_graph::{Cell, EdgeId, EdgeRef, ElementKind, LabelId, Result, Value};
 
 use super::HotTransaction;
 use crate::block::{Block, SLOTS, far_key, slots};
@@ -10,9 +10,6 @@ use crate::encode::{self, Kept, Rows};
 use crate::fault::lmdb;
 use crate::key::{Column, block_slot};
 use crate::table::Table;
-
-/// What a cell may take in its own entry. LMDB allows twice that, and is asked for no more.
-const CELL_BYTES_MAX: usize = 1 << 30;
 
 /// Cells to be changed at a slot of a block.
 pub type Change = (usize, Cell);
@@ -157,10 +154,6 @@ impl HotTransaction {
         let (table, key) = (self.owned.shared().tables.columns, column.key(block));
         table.put(self.owned.txn_mut(), &key, bytes)?;
         for (slot, cell) in far {
-            if cell.len() > CELL_BYTES_MAX {
-                let what = format!("a value of {} bytes cannot be stored", cell.len());
-                return Err(GraphError::Limit { what, limit: CELL_BYTES_MAX as u64 });
-            }
             table.put(self.owned.txn_mut(), &far_key(&key, *slot), cell)?;
         }
         Ok(())

@@ -327,6 +327,14 @@ impl GraphWrite for HotTransaction {
         self.delete_index(label, key)
     }
 
+    fn held_bytes(&self) -> u64 {
+        self.owned.large_bytes_kept()
+    }
+
+    fn write_out(&mut self) -> Result<()> {
+        self.change(|t| t.owned.write_out())
+    }
+
     fn as_view(&self) -> &dyn GraphView {
         self
     }

@@ -2,6 +2,9 @@
 
 use std::collections::HashSet;
 
+use arrow_array::Array;
+use arrow_array::cast::AsArray;
+use arrow_schema::DataType;
 use mangrove_graph::{
     Cardinality, Cell, ElementId, ElementKind, Elements, GraphError, KeyId, LabelId, PropertyColumn, PropertySchema, Result,
     Value, ValueType, VertexId,
@@ -65,6 +68,7 @@ impl HotTransaction {
             let sample = Cell::One(mangrove_graph::column::value_at(array, at));
             self.cell_fits(kind, label, key, &sample)?;
         }
+        must_have_room(longest(array))?;
         for at in (0..n).filter(|at| self.is_time(kind, label, key) && array.is_valid(*at)) {
             let cell = Cell::One(mangrove_graph::column::value_at(array, at));
             self.keeps_its_time(elements.get(at), key, &cell)?;
@@ -153,6 +157,7 @@ impl HotTransaction {
 
     /// Fails if the cell cannot stand under this key of this label.
     pub(super) fn cell_fits(&self, kind: ElementKind, label: LabelId, key: KeyId, cell: &Cell) -> Result<()> {
+        must_have_room(cell.values().map(|value| value.memory_bytes(CELL_BYTES_MAX + 1)).sum())?;
         match cell {
             Cell::Absent => return Ok(()),
             Cell::One(value) => value::check_storable(value)?,
@@ -256,6 +261,27 @@ impl HotTransaction {
         }
         self.change_property(kind, label, key, |property| property.types.insert(t))
     }
+}
+
+/// What all values of an element under a key may take. LMDB allows twice that, and is asked for no more.
+const CELL_BYTES_MAX: usize = 1 << 30;
+
+fn must_have_room(bytes: usize) -> Result<()> {
+    if bytes <= CELL_BYTES_MAX {
+        return Ok(());
+    }
+    let what = "a value that takes more bytes than can be stored under one key".into();
+    Err(GraphError::Limit { what, limit: CELL_BYTES_MAX as u64 })
+}
+
+/// The bytes of the longest text or bytes of an array.
+fn longest(array: &arrow_array::ArrayRef) -> usize {
+    match array.data_type() {
+        DataType::Utf8 => array.as_string::<i32>().offsets().lengths().max(),
+        DataType::Binary => array.as_binary::<i32>().offsets().lengths().max(),
+        _ => None,
+    }
+    .unwrap_or(0)
 }
 
 /// Whether elements are of one label and have consecutive ids.
