@@ -170,11 +170,14 @@ _Files = str | os.PathLike[str]
 
 @final
 class Ingest:
-    def add_vertices(self, label: str, data: _Table, *, columns: Sequence[str] | None = None) -> int: ...
+    def add_vertices(
+        self, label: str, data: _Table, *, columns: Sequence[str] | None = None, key: str | None = None
+    ) -> int: ...
     def add_edges(
         self, label: str | tuple[str, str, str], data: _Table, *, columns: Sequence[str] | None = None
     ) -> int: ...
     def commit(self) -> None: ...
+    def report(self) -> dict[str, Any]: ...
     def __enter__(self) -> Self: ...
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
@@ -219,7 +222,16 @@ class Database:
         **named: Any,
     ) -> Profile: ...
     def transaction(self, timeout: float | None = None) -> Transaction: ...
-    def ingest(self, *, batch_rows: int = 100_000, edge_time: str | None = None) -> Ingest: ...
+    def ingest(
+        self,
+        *,
+        batch_rows: int = 100_000,
+        edge_time: str | None = None,
+        on_exists: str = "error",
+        on_duplicate: str = "add",
+        edge_key: str | None = None,
+        missing: str = "error",
+    ) -> Ingest: ...
     def load(
         self,
         *files: _Files,
@@ -227,9 +239,15 @@ class Database:
         edges: Mapping[str | tuple[str, str, str], _Files | Sequence[_Files] | _Table] | None = None,
         format: str = "auto",
         mapping: _Files | None = None,
+        key: Mapping[str, str] | None = None,
+        on_exists: str = "error",
+        on_duplicate: str = "add",
+        edge_key: str | None = None,
+        missing: str = "error",
         edge_time: str | None = None,
         on_error: str = "fail",
         rejects: _Files | None = None,
+        max_rejects: int | None = None,
         compact: bool | None = None,
         searchable: str | Sequence[str] | None = None,
         indexes: str | Sequence[str] | None = None,
@@ -238,6 +256,7 @@ class Database:
     def traversal(self) -> Any: ...
     def create_index(self, label: str, key: str) -> bool: ...
     def drop_index(self, label: str, key: str) -> bool: ...
+    def declare_key(self, label: str, key: str) -> None: ...
     def set_encoding(self, label: str, key: str, encoding: str) -> None: ...
     def register_procedure(
         self,

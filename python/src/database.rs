@@ -227,12 +227,12 @@ impl Database {
     /// `Explanation`.
     ///
     /// >>> print(db.explain("g.V().hasLabel('airport').out('route').count()"))
-    /// original      Scan(vertices) → Has(label = airport) → Hop(Out, vertices, route) → Count
+    /// original      Scan(vertices) → Has(T.label = airport) → Hop(Out, vertices, route) → Count
     /// scan-filters  Scan(vertices, airport) → Hop(Out, vertices, route) → Count
     /// degree        Scan(vertices, airport) → Degree(Out, route) → Count
     /// <BLANKLINE>
-    /// step                     expected
-    /// Scan(vertices, airport)         4  scan of airport
+    /// step                     expected  access
+    /// Scan(vertices, airport)         4  SCAN of 4 vertices labelled airport
     /// Degree(Out, route)              5
     /// Count                           1
     /// <BLANKLINE>
@@ -290,14 +290,28 @@ impl Database {
     ///
     /// * `batch_rows` — how many rows gather before they are committed.
     /// * `edge_time` — the column whose value orders a vertex's edges of a label.
+    /// * `on_exists`, `on_duplicate`, `edge_key`, `missing` — as for `load`.
     ///
     /// >>> with db.ingest() as w:
     /// ...     w.add_vertices("airport", [("OSL", 681), ("ZRH", 1416)], columns=["id", "elev"])
     /// 2
-    #[pyo3(signature = (*, batch_rows=100_000, edge_time=None))]
-    fn ingest(&self, py: Python<'_>, batch_rows: usize, edge_time: Option<String>) -> PyResult<Ingest> {
+    #[pyo3(signature = (
+        *, batch_rows=100_000, edge_time=None, on_exists="error", on_duplicate="add", edge_key=None, missing="error"
+    ))]
+    #[allow(clippy::too_many_arguments)] // Python's keyword arguments are a struct with defaults
+    fn ingest(
+        &self,
+        py: Python<'_>,
+        batch_rows: usize,
+        edge_time: Option<String>,
+        on_exists: &str,
+        on_duplicate: &str,
+        edge_key: Option<String>,
+        missing: &str,
+    ) -> PyResult<Ingest> {
         let inner = self.handle()?;
-        let options = IngestOptions { batch_rows, edge_time: edge_time.map(Into::into), ..IngestOptions::default() };
+        let merge = load::merging(on_exists, on_duplicate, edge_key, missing)?;
+        let options = IngestOptions { batch_rows, edge_time: edge_time.map(Into::into), merge, ..IngestOptions::default() };
         raised(py.detach(|| inner.ingest(options))).map(Ingest::new)
     }
 
@@ -310,7 +324,14 @@ impl Database {
     /// * `format` — what the files are, where they do not tell: `"csv"`, `"parquet"`, `"jsonl"`, `"graphml"`, `"graphson"`.
     /// * `mapping` — a YAML file that says how tables are read, for what their headers do not say.
     /// * `edge_time` — the column whose value orders a vertex's edges of a label.
-    /// * `on_error` — `"fail"`, or `"skip"`: load the rest and write the rows left out to `rejects` (`rejects.csv`).
+    /// * `key` — the columns that name vertices, where they are not called `id`: `{"user": "email"}`.
+    /// * `on_exists` — what becomes of a vertex whose id is taken: `"error"` (a bad row), `"skip"`, `"update"` (its properties are
+    ///   set) or `"replace"` (and all others removed).
+    /// * `on_duplicate` — what becomes of an edge that is there already, by its label and ends: `"add"` (beside it), `"skip"` or
+    ///   `"update"`. `edge_key` names a column that tells edges of the same label and ends apart.
+    /// * `missing` — `"create"` makes vertices that edges name and that are not there.
+    /// * `on_error` — `"fail"`, or `"skip"`: load the rest and write the rows left out to `rejects` (`rejects.csv`). More than
+    ///   `max_rejects` of them, or only such rows, are an error.
     /// * `compact` — whether what was loaded is compressed into a segment, as `compact()` does; by default if it is more than
     ///   16 MB, and all there is.
     /// * `searchable` — properties whose text is kept so that any part of it is found without an index, as
@@ -320,7 +341,8 @@ impl Database {
     /// * `progress` — a callable that is told (rows, bytes done, bytes in all) now and then; by default a line on a terminal,
     ///   with `False` nothing.
     ///
-    /// Returns the numbers of vertices and edges by label, of rejected rows, and what was worth a warning.
+    /// Returns the numbers of new vertices and edges by label, of those updated, unchanged and skipped, of rejected rows, and what was
+    /// worth a warning.
     ///
     /// >>> with open("lakes.csv", "w") as file:
     /// ...     _ = file.write("id,name,area\nL1,Ohrid,358\nL2,Prespa,254\n")
@@ -330,8 +352,9 @@ impl Database {
     /// >>> db.query("g.V('L2').out('drains_to').values('area')").one()
     /// 358
     #[pyo3(signature = (
-        *files, nodes=None, edges=None, format="auto", mapping=None, edge_time=None, on_error="fail", rejects=None, compact=None,
-        searchable=None, indexes=None, progress=None
+        *files, nodes=None, edges=None, format="auto", mapping=None, key=None, on_exists="error", on_duplicate="add", edge_key=None,
+        missing="error", edge_time=None, on_error="fail", rejects=None, max_rejects=None, compact=None, searchable=None, indexes=None,
+        progress=None
     ))]
     #[allow(clippy::too_many_arguments)] // Python's keyword arguments are a struct with defaults
     fn load<'py>(
@@ -342,9 +365,15 @@ impl Database {
         edges: Option<&Bound<'py, PyDict>>,
         format: &str,
         mapping: Option<PathBuf>,
+        key: Option<&Bound<'py, PyDict>>,
+        on_exists: &str,
+        on_duplicate: &str,
+        edge_key: Option<String>,
+        missing: &str,
         edge_time: Option<String>,
         on_error: &str,
         rejects: Option<PathBuf>,
+        max_rejects: Option<u64>,
         compact: Option<bool>,
         searchable: Option<Names>,
         indexes: Option<Names>,
@@ -354,7 +383,10 @@ impl Database {
         let mut options = load::options(files, nodes, edges, format)?;
         options.mapping = mapping;
         options.edge_time = edge_time;
+        options.keys = load::keys(key)?;
+        options.merge = load::merging(on_exists, on_duplicate, edge_key, missing)?;
         options.on_error = load::on_error(on_error, rejects)?;
+        options.rejects_max = max_rejects;
         options.compact = compact;
         options.searchable = searchable.map(Vec::from).unwrap_or_default();
         options.indexes = indexes.map(Vec::from).unwrap_or_default();
@@ -393,6 +425,17 @@ impl Database {
     fn drop_index(&self, py: Python<'_>, label: &str, key: &str) -> PyResult<bool> {
         let inner = self.handle()?;
         raised(py.detach(|| inner.drop_index(label, key)))
+    }
+
+    /// Makes `key` the key of vertices of `label`: the property that is their id. It is found without an index, is unique, and never
+    /// changes. Loads do it by themselves. Fails if a vertex has another value there.
+    ///
+    /// >>> db.declare_key("city", "name")
+    /// >>> db.query("g.addV('city').property('name', 'Oslo').id()").one()
+    /// 'Oslo'
+    fn declare_key(&self, py: Python<'_>, label: &str, key: &str) -> PyResult<()> {
+        let inner = self.handle()?;
+        raised(py.detach(|| inner.declare_key(label, key)))
     }
 
     /// Says how what vertices or edges of `label` have under `key` is kept where it is compressed, from the next time it is

@@ -152,10 +152,33 @@ fn raised_by_procedure(cause: PyErr, message: String) -> PyErr {
     })
 }
 
+/// What messages call options of the command line, and what they are called in Python.
+const OPTIONS: [(&str, &str); 6] = [
+    ("--on-error skip", "on_error=\"skip\""),
+    ("--edges SOURCE:LABEL:TARGET=FILE", "edges={(\"SOURCE\", \"LABEL\", \"TARGET\"): …}"),
+    ("--id-space label", "id_space=\"label\""),
+    ("--create-missing", "missing=\"create\""),
+    ("--compact yes", "compact=True"),
+    ("--nodes, --edges or --mapping", "nodes=, edges= or mapping="),
+];
+
+/// A message in the words of Python's callers.
+pub fn in_python(message: &str) -> String {
+    let mut message = OPTIONS.iter().fold(message.to_owned(), |text, (option, argument)| text.replace(option, argument));
+    // `--key LABEL:COLUMN`, with names of the caller's own.
+    if let Some(at) = message.find("--key ")
+        && let Some((label, column)) = message[at + 6..].split_once(':')
+    {
+        let argument = format!("key={{\"{label}\": \"{column}\"}} in load(), key=\"{column}\" in add_vertices()");
+        message.replace_range(at.., &argument);
+    }
+    message
+}
+
 impl Raise for Load {
     fn raise(self) -> PyErr {
         match self {
-            Load::Load(error) => LoadError::new_err(error.to_string()),
+            Load::Load(error) => LoadError::new_err(in_python(&error.to_string())),
             Load::Graph(error) => error.raise(),
             Load::Bug(bug) => bug.raise(),
             Load::Aborted => TransactionError::new_err(self.to_string()),

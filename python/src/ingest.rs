@@ -11,9 +11,8 @@ use crate::load::{self, EdgeLabel};
 /// Takes vertices and edges in batches, and commits them batch by batch: the fast way to write many. Begun with `db.ingest()`.
 ///
 /// Each call takes a table: a list of dicts, a list of tuples or lists with `columns=[…]`, a dict of columns, NumPy, Arrow,
-/// pandas or polars. The id of a vertex is the column `id` (which stays a property) or `~id`, else the first; the ends of an
-/// edge are `src`, `source`, `from` or `~from` and `dst`, `target`, `to` or `~to`, else the first two. All other columns are
-/// properties; `None` and missing keys are none.
+/// pandas or polars. The column `id` names a vertex, or the one `key` says; it is the key of its label. The ends of an edge are
+/// `src`, `source`, `from` and `dst`, `target`, `to`. All other columns are properties; `None` and missing keys are none.
 ///
 /// >>> with db.ingest() as w:
 /// ...     _ = w.add_vertices("airport", [{"id": "OSL", "elev": 681}, {"id": "ZRH", "elev": 1416}])
@@ -63,20 +62,21 @@ impl Ingest {
 
 #[pymethods]
 impl Ingest {
-    /// Adds vertices of one label; returns how many.
+    /// Adds vertices of one label; returns how many rows were given. `key` names the column of their ids, if it is not `id`.
     ///
     /// >>> with db.ingest() as w:
     /// ...     w.add_vertices("country", {"id": ["NO", "CH"], "name": ["Norway", "Switzerland"]})
     /// 2
-    #[pyo3(signature = (label, data, *, columns=None))]
+    #[pyo3(signature = (label, data, *, columns=None, key=None))]
     fn add_vertices(
         &self,
         py: Python<'_>,
         label: &str,
         data: &Bound<'_, PyAny>,
         columns: Option<Vec<String>>,
+        key: Option<String>,
     ) -> PyResult<usize> {
-        self.add(py, TableInput::vertices(label, load::table(data, columns)?))
+        self.add(py, TableInput::vertices(label, load::table(data, columns)?).keyed(key))
     }
 
     /// Adds edges of one label; returns how many. The label may be given as (source label, label, target label), which a
@@ -105,6 +105,19 @@ impl Ingest {
     /// 1
     fn commit(&self, py: Python<'_>) -> PyResult<()> {
         self.working(py, |inner| inner.flush())
+    }
+
+    /// What was committed so far, as `Database.load` returns it.
+    ///
+    /// >>> with db.ingest(on_exists="update") as w:
+    /// ...     _ = w.add_vertices("airport", [{"id": "AUS", "elev": 542}, {"id": "OSL", "elev": 681}])
+    /// ...     w.commit()
+    /// ...     w.report()["vertices"], w.report()["merged_vertices"]["unchanged"]
+    /// ({'airport': 1}, 1)
+    fn report<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, pyo3::types::PyDict>> {
+        let slot = self.slot()?;
+        let inner = slot.as_ref().ok_or_else(|| TransactionError::new_err("the ingest has ended"))?;
+        load::report(py, inner.report())
     }
 
     fn __enter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_schema::{Field, Schema};
 use mangrove::graph::{Cell, ElementKind, PropertyColumn, Value};
-use mangrove::ingest::{EdgeFiles, Format, NodeFiles, OnError, Table, TableInput};
+use mangrove::ingest::{
+    EdgeFiles, Format, KeyColumn, Merged, Merging, NodeFiles, OnDuplicate, OnError, OnExists, Table, TableInput,
+};
 use mangrove::{LoadOptions, LoadReport};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -37,7 +39,7 @@ impl EdgeLabel {
 
     pub fn table(self, table: Table) -> TableInput {
         let Self { source, label, target } = self;
-        TableInput { name: label.clone(), kind: ElementKind::Edge, label: Some(label), source, target, table }
+        TableInput { name: label.clone(), kind: ElementKind::Edge, label: Some(label), source, target, key: None, table }
     }
 }
 
@@ -162,6 +164,39 @@ pub fn on_error(on_error: &str, rejects: Option<PathBuf>) -> PyResult<OnError> {
     }
 }
 
+/// The columns that name vertices, by label.
+pub fn keys(key: Option<&Bound<'_, PyDict>>) -> PyResult<Vec<KeyColumn>> {
+    let read = |(label, column): (Bound<'_, PyAny>, Bound<'_, PyAny>)| {
+        let label: String = label.extract()?;
+        Ok(KeyColumn { label: label.into(), column: column.extract()? })
+    };
+    key.into_iter().flat_map(|key| key.iter()).map(read).collect()
+}
+
+/// What becomes of elements that exist already, and of ends of edges that do not.
+pub fn merging(on_exists: &str, on_duplicate: &str, edge_key: Option<String>, missing: &str) -> PyResult<Merging> {
+    let choice = crate::database::choice;
+    Ok(Merging {
+        on_exists: OnExists::from_name(on_exists).ok_or_else(|| choice("on_exists", on_exists, &OnExists::NAMES))?,
+        on_duplicate: OnDuplicate::from_name(on_duplicate)
+            .ok_or_else(|| choice("on_duplicate", on_duplicate, &OnDuplicate::NAMES))?,
+        edge_key: edge_key.map(Into::into),
+        create_missing: match missing {
+            "error" => false,
+            "create" => true,
+            other => return Err(choice("missing", other, &["error", "create"])),
+        },
+    })
+}
+
+fn merged<'py>(py: Python<'py>, merged: Merged) -> PyResult<Bound<'py, PyDict>> {
+    let out = PyDict::new(py);
+    for (name, count) in [("updated", merged.updated), ("unchanged", merged.unchanged), ("skipped", merged.skipped)] {
+        out.set_item(name, count)?;
+    }
+    Ok(out)
+}
+
 /// A report as a dict; its warnings are raised as Python warnings too.
 pub fn report<'py>(py: Python<'py>, report: &LoadReport) -> PyResult<Bound<'py, PyDict>> {
     let out = PyDict::new(py);
@@ -170,11 +205,14 @@ pub fn report<'py>(py: Python<'py>, report: &LoadReport) -> PyResult<Bound<'py, 
         counts.iter().try_for_each(|(label, count)| by_label.set_item(&**label, count))?;
         out.set_item(name, by_label)?;
     }
+    out.set_item("merged_vertices", merged(py, report.merged_vertices)?)?;
+    out.set_item("merged_edges", merged(py, report.merged_edges)?)?;
     out.set_item("properties", report.properties)?;
     out.set_item("rejects", report.rejects)?;
     out.set_item("rejects_file", report.rejects_file.as_ref().map(|path| path.display().to_string()))?;
-    out.set_item("warnings", &report.warnings)?;
+    let warnings: Vec<String> = report.warnings.iter().map(|warning| errors::in_python(warning)).collect();
+    out.set_item("warnings", &warnings)?;
     out.set_item("seconds", report.duration.as_secs_f64())?;
-    report.warnings.iter().try_for_each(|warning| errors::warn(py, warning))?;
+    warnings.iter().try_for_each(|warning| errors::warn(py, warning))?;
     Ok(out)
 }

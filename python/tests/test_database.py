@@ -532,10 +532,13 @@ def test_explain_shows_the_plan(db):
     plan = db.explain("g.V().has('code', x).out('route').count()", x="AUS")
     assert "route" in str(plan)
     assert [rule["rule"] for rule in plan.to_dict()["rules"]] == ["scan-filters", "degree"]
-    assert plan.to_dict()["steps"][0]["access"].startswith("scan")
+    step = plan.to_dict()["steps"][0]
+    assert step["access"] == "SCAN of 5 vertices"
+    assert "create_index('airport', 'code')" in step["hint"] and step["hint"] in str(plan)
     db.create_index("airport", "code")
     indexed = db.explain("g.V().has('airport', 'code', x).out('route').count()", x="AUS")
-    assert indexed.to_dict()["steps"][0]["access"] == "index of code"
+    assert indexed.to_dict()["steps"][0]["access"] == "index on airport.code"
+    assert indexed.to_dict()["steps"][0]["hint"] is None
     assert "<table" in indexed._repr_html_()
 
 

@@ -39,13 +39,13 @@ def test_scripts_become_files_that_load(tmp_path):
     assert header == "~id,~label,code:String,desc:String,runways:Int,lat:Double"
     with mg.open(tmp_path / "air.mg") as db:
         db.load(*sorted((tmp_path / "csv").glob("*.csv")))
-        assert db.query("g.V('1').valueMap('desc', 'runways', 'lat').by(unfold())").one() == {
+        assert db.query("g.V(1).valueMap('desc', 'runways', 'lat').by(unfold())").one() == {
             "desc": "Austin's \"home\", é",
             "runways": 2,
             "lat": 30.19,
         }
-        assert db.query("g.V('2').has('runways').count()").one() == 0
-        assert db.query("g.V('3').out('contains').out('route').values('lat')").one() == 51.0
+        assert db.query("g.V(2).has('runways').count()").one() == 0
+        assert db.query("g.V(3).out('contains').out('route').values('lat')").one() == 51.0
 
 
 @pytest.mark.parametrize(

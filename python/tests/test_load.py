@@ -63,12 +63,18 @@ def test_numpy_arrays(empty):
     assert empty.query("g.V(1).outE().as('e').inV().id().as('i').select('e', 'i').by('n').by()").one() == {"e": 7, "i": 2}
 
 
-def test_ids_and_ends_are_found_by_name_else_by_place(empty):
+def test_ids_and_ends_are_found_by_name_or_are_told(empty):
     with empty.ingest() as w:
         w.add_vertices("person", [{"born": 1815, "id": "x"}, {"born": 1791, "id": "y"}])
-        w.add_vertices("place", [("p", "Pisa")], columns=["code", "name"])
+        with pytest.raises(mg.LoadError, match=r"none is called `id`; there are `code`, `name`.*key=\"code\" in add_vertices"):
+            w.add_vertices("place", [("p", "Pisa")], columns=["code", "name"])
+        w.add_vertices("place", [("p", "Pisa")], columns=["code", "name"], key="code")
         w.add_edges("knows", [{"since": 1833, "dst": "y", "src": "x"}])
-        w.add_edges(("person", "in", "place"), {"who": ["x"], "where": ["p"]})
+        with pytest.warns(mg.QueryWarning, match="edges go from `who` to `where`"):
+            w.add_edges(("person", "in", "place"), {"who": ["x"], "where": ["p"]})
+            w.report()
+        with pytest.raises(mg.LoadError, match="needs a source and a target column"):
+            w.add_edges("in", {"who": ["x"], "where": ["p"], "since": [1]})
     assert empty.query("g.V('x').out('knows').id()").one() == "y"
     assert empty.query("g.V('x').out('in').values('name')").one() == "Pisa"
 
@@ -236,7 +242,7 @@ def test_rejects_overwrite_nothing(empty, tmp_path):
     assert (report["rejects"], report["rejects_file"]) == (1, "person-2.csv")
     assert (tmp_path / "person.csv").read_text() == source
     assert "old" in (tmp_path / "person-2.csv").read_text()
-    (tmp_path / "more.csv").write_text("id,born:int\n3,young\n")
+    (tmp_path / "more.csv").write_text("id,born:int\n3,young\n4,1850\n")
     report = empty.load(nodes={"person": "more.csv"}, on_error="skip", rejects="person.csv")
     assert report["rejects_file"] == "person-3.csv"
     assert "old" in (tmp_path / "person-2.csv").read_text()

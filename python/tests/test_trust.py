@@ -154,7 +154,8 @@ def reader_of(path):
 
 def fill(db, round, rows=20_000):
     with db.ingest() as ingest:
-        ingest.add_vertices("n", {"t": [f"{round} {at} " + "x" * 1000 for at in range(rows)]})
+        ids = list(range(rows))
+        ingest.add_vertices("n", {"id": ids, "t": [f"{round} {at} " + "x" * 1000 for at in ids]})
 
 
 def rewrite(db, round):

@@ -46,8 +46,14 @@ def test_a_database_of_before(tmp_path, expected, name):
         assert db.check() == []
         graph.change(db, graph.CHANGES)
         assert graph.seen(db) == after
+        assert db.query("g.V(0).values('id')").to_list() == db.query("g.V(10003).values('id')").to_list() + [0]
+        db.declare_key("person", "id")
+        assert db.query("g.V(10003).values('id')").to_list() == [10003]
+        assert db.explain("g.V().has('person', 'id', 0)").to_dict()["steps"][0]["access"] == "by id"
+        assert graph.seen(db) == after
         db.compact()
         assert graph.seen(db) == after
+        assert db.query("g.V().has('person', 'id', within(0, 10003)).id()").to_list() == [0, 10003]
         assert db.check() == []
 
 

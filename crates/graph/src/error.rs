@@ -15,6 +15,14 @@ pub enum GraphError {
     DuplicateVertex { id: ExternalId, label: Option<String> },
     #[error("edge id {id} exists already")]
     DuplicateEdge { id: ExternalId },
+    #[error(
+        "{label} is keyed by `{key}`: the id of a vertex, here {id}, cannot be changed or removed; make a new vertex instead"
+    )]
+    Key { label: String, key: String, id: ExternalId },
+    #[error(
+        "`{id}` has the form of ids that the database generates, so no edge can be given it; leave the id out to have one generated"
+    )]
+    GeneratedId { id: ExternalId },
     #[error("{kind} {id} is not in the graph")]
     NoSuchElement { kind: &'static str, id: String },
     #[error("{label}.{key} is declared {declared} and cannot hold {found}: {value}")]

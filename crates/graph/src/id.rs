@@ -10,21 +10,24 @@
 //!     16 bits     12 bits                36 bits
 //! ```
 //!
-//! `local` counts up from zero within a (label, shard), so ids are dense: columns and bitmaps index by it. Users never see
-//! these ids of vertices; they see the external id they supplied (or were given). Edges follow the same layout with the
-//! edge label, and show their 64-bit id as an integer unless the user supplied one.
+//! `local` counts up from zero within a (label, shard), so ids are dense: columns and bitmaps index by it.
+//!
+//! Users see external ids: those they supplied, else *generated* ones. A generated id is the text `#label:place`, where the label is its
+//! number and the place is shard and local as one number: `#0:17`. No other element ever gets it.
 
 use std::fmt;
 use std::sync::Arc;
 
 use uuid::Uuid;
 
-use crate::value::Value;
+use crate::value::{Value, ValueType};
 
 const LOCAL_BITS: u32 = 36;
 const SHARD_BITS: u32 = 12;
 /// Locals are below this bound.
 pub const LOCAL_MAX: u64 = (1 << LOCAL_BITS) - 1;
+/// Shard and local.
+const PLACE_MAX: u64 = (1 << (LOCAL_BITS + SHARD_BITS)) - 1;
 
 /// A vertex label, interned in the schema.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -61,6 +64,21 @@ macro_rules! element_id {
             #[inline]
             pub fn local(self) -> u64 {
                 self.0 & LOCAL_MAX
+            }
+
+            /// The external id of an element whose user supplied none.
+            pub fn generated(self) -> ExternalId {
+                ExternalId::String(format!("#{}:{}", self.label().0, self.0 & PLACE_MAX).into())
+            }
+
+            /// The element a generated external id names.
+            pub fn from_generated(id: &ExternalId) -> Option<Self> {
+                let ExternalId::String(text) = id else { return None };
+                let (label, place) = text.strip_prefix('#')?.split_once(':')?;
+                let (label, place): (u16, u64) = (label.parse().ok()?, place.parse().ok()?);
+                let found = Self(u64::from(label) << (LOCAL_BITS + SHARD_BITS) | place);
+                // Of several ways to write a number one alone is the id.
+                (place <= PLACE_MAX && found.generated() == *id).then_some(found)
             }
         }
     };
@@ -163,6 +181,14 @@ impl ExternalId {
         }
     }
 
+    pub fn value_type(&self) -> ValueType {
+        match self {
+            ExternalId::Int(_) => ValueType::Int64,
+            ExternalId::Uuid(_) => ValueType::Uuid,
+            ExternalId::String(_) => ValueType::String,
+        }
+    }
+
     /// The external id a value stands for: integers of every width name the same id; `None` for values that cannot be ids.
     pub fn from_value(value: &Value) -> Option<Self> {
         match value {
@@ -213,6 +239,17 @@ mod tests {
         for (label, shard, local) in [(0, 0, 0), (u16::MAX, 4095, LOCAL_MAX), (7, 3, 1 << 35)] {
             let id = VertexId::new(LabelId(label), shard, local);
             assert_eq!((id.label(), id.shard(), id.local()), (LabelId(label), shard, local));
+        }
+    }
+
+    #[test]
+    fn generated_ids_name_their_element_and_are_written_in_one_way() {
+        for id in [VertexId::new(LabelId(0), 0, 0), VertexId::new(LabelId(u16::MAX), 4095, LOCAL_MAX)] {
+            assert_eq!(VertexId::from_generated(&id.generated()), Some(id));
+        }
+        assert_eq!(EdgeId::new(LabelId(3), 0, 17).generated().to_string(), "#3:17");
+        for wrong in ["#0:017", "#+0:1", "#0", "0:1", "#65536:0", "#0:281474976710656", "#0:1.1"] {
+            assert_eq!(VertexId::from_generated(&wrong.into()), None, "{wrong}");
         }
     }
 

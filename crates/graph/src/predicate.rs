@@ -10,6 +10,7 @@ use std::sync::Arc;
 use regex::Regex;
 
 use crate::compare;
+use crate::id::ExternalId;
 use crate::options::Options;
 use crate::value::{Value, ValueType};
 
@@ -72,6 +73,50 @@ impl Predicate {
             _ => None,
         }
     }
+
+    /// Whether an index ordered by value tells exactly what matches: equality, ranges, and beginnings of text.
+    pub fn is_answered_by_index(&self) -> bool {
+        match self {
+            Predicate::Compare(comparison, _) => *comparison != Comparison::Neq,
+            Predicate::Within(_) => true,
+            Predicate::Text(test, _) => *test == TextTest::StartsWith,
+            _ => false,
+        }
+    }
+
+    /// The external ids that match, if the predicate lists what it asks for. Ids are texts, UUIDs and integers; a double that is a whole
+    /// number matches the integer, as it does elsewhere.
+    pub fn external_ids(&self) -> Option<Vec<ExternalId>> {
+        let values = match self {
+            Predicate::Compare(Comparison::Eq, value) => std::slice::from_ref(value),
+            Predicate::Within(options) => options,
+            _ => return None,
+        };
+        let mut ids = Vec::with_capacity(values.len());
+        for value in values {
+            match ExternalId::from_value(value) {
+                Some(id) => ids.push(id),
+                None if value.is_number() => ids.extend(whole(value)?.map(ExternalId::Int)),
+                None => {}
+            }
+        }
+        Some(ids)
+    }
+}
+
+/// The integer a double equals: none if it has a fraction. Nothing where several may, or where the number is no double.
+fn whole(value: &Value) -> Option<Option<i64>> {
+    const EXACT_MAX: f64 = (1u64 << 53) as f64;
+    let double = match value {
+        Value::Float32(float) => f64::from(*float),
+        Value::Float64(double) => *double,
+        _ => return None,
+    };
+    match double {
+        _ if double.fract() != 0.0 || double.is_nan() => Some(None),
+        _ if double.abs() <= EXACT_MAX => Some(Some(double as i64)),
+        _ => None,
+    }
 }
 
 /// A pattern to be searched for anywhere in a text; its compiled size is bounded.
@@ -79,7 +124,6 @@ pub fn regex(pattern: &str) -> Result<Regex, regex::Error> {
     regex::RegexBuilder::new(pattern).size_limit(1 << 20).build()
 }
 
-/// Conjunction (`decisive` false) or disjunction (`decisive` true); a decisive part settles it, else an error does.
 impl Comparison {
     pub fn symbol(self) -> &'static str {
         match self {

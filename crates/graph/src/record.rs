@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::cell::PropertyValue;
 use crate::error::Result;
 use crate::id::{EdgeId, EdgeRef, ElementId, ElementKind, ExternalId, IdSpace, KeyId, LabelId, VertexId};
+use crate::schema::Schema;
 use crate::value::Value;
 use crate::view::GraphView;
 
@@ -20,53 +21,78 @@ pub fn vertex_id(view: &dyn GraphView, vertex: VertexId) -> Result<Value> {
     })
 }
 
-/// The id of an edge as users see it: the one supplied, or the 64-bit edge id.
+/// The id of an edge as users see it: the one supplied, or the generated one.
 pub fn edge_id(view: &dyn GraphView, edge: EdgeId) -> Result<Value> {
-    Ok(match view.edge_external_id(edge)? {
-        Some(external) => external.to_value(),
-        None => Value::Int64(edge.0 as i64),
-    })
+    Ok(view.edge_external_id(edge)?.unwrap_or_else(|| edge.generated()).to_value())
 }
 
-/// The vertex users mean by `id`: text also names an integer or UUID it spells, if nothing has the text itself as id.
+/// The vertex with the id users see. Where ids are unique only within labels, that is `Label/externalId`.
 pub fn find_vertex(view: &dyn GraphView, id: &Value) -> Result<Option<VertexId>> {
+    find_vertex_of(view, None, id)
+}
+
+/// The vertex with an id, as [`find_vertex`]; where ids are unique only within labels and `label` is known, its external id alone will do.
+pub fn find_vertex_of(view: &dyn GraphView, label: Option<LabelId>, id: &Value) -> Result<Option<VertexId>> {
+    let Some(external) = ExternalId::from_value(id) else { return Ok(None) };
     let mut out = Vec::with_capacity(1);
     match view.schema().id_space {
-        IdSpace::Graph => {
-            let Some(external) = ExternalId::from_value(id) else { return Ok(None) };
-            view.find_vertices(None, &[external], &mut out)?;
-            if let ([None], Some(text)) = (&out[..], id.as_str()) {
-                let others: Vec<ExternalId> = spellings(text).filter(|e| !matches!(e, ExternalId::String(_))).collect();
-                view.find_vertices(None, &others, &mut out)?;
+        IdSpace::Graph => view.find_vertices(None, &[external], &mut out)?,
+        IdSpace::Label => match (qualified(view.schema(), &external), label) {
+            (Some((of, rest)), label) if label.is_none_or(|label| label == of) => {
+                // The text of an id does not say its type.
+                view.find_vertices(Some(of), &spellings(rest), &mut out)?;
             }
-        }
-        IdSpace::Label => {
-            let Some((label, rest)) = id.as_str().and_then(|text| text.split_once('/')) else { return Ok(None) };
-            let Some(label) = view.schema().label(ElementKind::Vertex, label) else { return Ok(None) };
-            for external in spellings(rest) {
-                view.find_vertices(Some(label), &[external], &mut out)?;
-            }
-        }
+            (_, Some(label)) => view.find_vertices(Some(label), &[external], &mut out)?,
+            (_, None) => {}
+        },
     }
     Ok(out.into_iter().flatten().next())
 }
 
-/// The external ids a text may stand for.
-fn spellings(text: &str) -> impl Iterator<Item = ExternalId> + '_ {
-    let int = text.parse().ok().map(ExternalId::Int);
-    let uuid = text.parse().ok().map(ExternalId::Uuid);
-    int.into_iter().chain(uuid).chain([ExternalId::from(text)])
+/// The external id that names a vertex of `label` in an id users see: where ids are unique only within labels, `Label/7` is 7.
+pub fn external_id_in(schema: &Schema, label: LabelId, id: ExternalId) -> ExternalId {
+    match qualified(schema, &id) {
+        Some((of, rest)) if schema.id_space == IdSpace::Label && of == label => {
+            let [first, ..] = &spellings(rest)[..] else { return id };
+            first.clone()
+        }
+        _ => id,
+    }
 }
 
-/// The edge users mean by `id`.
+/// The label and the rest of an id `Label/rest`.
+pub fn qualified<'i>(schema: &Schema, id: &'i ExternalId) -> Option<(LabelId, &'i str)> {
+    let ExternalId::String(text) = id else { return None };
+    // A label may have a slash in its name.
+    text.match_indices('/').find_map(|(at, _)| {
+        let label = schema.label(ElementKind::Vertex, &text[..at])?;
+        Some((label, &text[at + 1..]))
+    })
+}
+
+/// The external ids a text may be the text of: an integer or UUID first.
+fn spellings(text: &str) -> Vec<ExternalId> {
+    let int = text.parse().ok().map(ExternalId::Int).filter(|int| int.to_string() == text);
+    let uuid = text.parse().ok().map(ExternalId::Uuid).filter(|uuid| uuid.to_string() == text);
+    int.into_iter().chain(uuid).chain([ExternalId::from(text)]).collect()
+}
+
+/// Another id a value may be meant to be: an integer or UUID written as text, or the text of one.
+pub fn other_spelling(id: &Value) -> Option<Value> {
+    match ExternalId::from_value(id)? {
+        ExternalId::String(text) => {
+            let [other, _, ..] = &spellings(&text)[..] else { return None };
+            Some(other.to_value())
+        }
+        other => Some(Value::string(other.to_string())),
+    }
+}
+
+/// The edge with the id users see.
 pub fn find_edge(view: &dyn GraphView, id: &Value) -> Result<Option<EdgeRef>> {
     let Some(external) = ExternalId::from_value(id) else { return Ok(None) };
     let mut out = Vec::with_capacity(1);
     view.find_edges(&[external], &mut out)?;
-    if let ([None], Some(text)) = (&out[..], id.as_str()) {
-        let others: Vec<ExternalId> = spellings(text).filter(|e| !matches!(e, ExternalId::String(_))).collect();
-        view.find_edges(&others, &mut out)?;
-    }
     Ok(out.into_iter().flatten().next())
 }
 

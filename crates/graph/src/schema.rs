@@ -32,12 +32,14 @@ pub struct LabelSchema {
     pub ends: RedBlackTreeSetSync<(LabelId, LabelId)>,
     /// Of an edge label: the key whose value orders a vertex's edges.
     pub time: Option<KeyId>,
+    /// Of a vertex label: the key whose value is the external id. It is stored once, as the id.
+    pub key: Option<KeyId>,
 }
 
 impl LabelSchema {
     pub fn new(name: impl Into<Arc<str>>) -> Self {
         let (further, ends) = (RedBlackTreeSetSync::new_sync(), RedBlackTreeSetSync::new_sync());
-        Self { name: name.into(), properties: Properties::default(), further, ends, time: None }
+        Self { name: name.into(), properties: Properties::default(), further, ends, time: None, key: None }
     }
 
     pub fn property(&self, key: KeyId) -> Option<&PropertySchema> {
@@ -114,10 +116,17 @@ impl PropertySchema {
 }
 
 impl Schema {
-    /// Whether some property of vertices is indexed, or searchable where it is compressed.
+    /// Whether some property of vertices is their key, is indexed, or is searchable where it is compressed.
     pub fn finds_vertices(&self) -> bool {
         let is_searchable = |property: &PropertySchema| matches!(property.encoding, Encoding::Searchable { .. });
-        !self.indexes.is_empty() || self.vertex_labels.iter().flat_map(|label| label.properties.iter()).any(is_searchable)
+        !self.indexes.is_empty()
+            || self.vertex_labels.iter().any(|label| label.key.is_some())
+            || self.vertex_labels.iter().flat_map(|label| label.properties.iter()).any(is_searchable)
+    }
+
+    /// Whether a property of elements of a label is their external id.
+    pub fn is_key(&self, kind: ElementKind, label: LabelId, key: KeyId) -> bool {
+        kind == ElementKind::Vertex && self.label_schema(kind, label).is_some_and(|label| label.key == Some(key))
     }
 }
 

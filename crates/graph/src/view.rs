@@ -143,7 +143,7 @@ pub trait GraphView {
     /// The vertices with these external ids. Where ids are unique only within labels, `label` is needed to find any.
     fn find_vertices(&self, label: Option<LabelId>, ids: &[ExternalId], out: &mut Vec<Option<VertexId>>) -> Result<()>;
 
-    /// The edges with these ids: those users supplied, else the 64 bits of the edge id.
+    /// The edges with these ids, supplied or generated.
     fn find_edges(&self, ids: &[ExternalId], out: &mut Vec<Option<EdgeRef>>) -> Result<()>;
 
     /// The external id of a vertex (without its label, whatever the id space).
@@ -254,15 +254,16 @@ pub trait GraphWrite: GraphView {
     /// The key of that name, made if it is new. At most 65,536.
     fn ensure_key(&mut self, name: &str) -> Result<KeyId>;
 
-    /// Adds vertices of one label and appends their ids, consecutive locals in the order given. `None` as an id has one made:
-    /// the next free integer. On a duplicate id nothing is added.
+    /// Adds vertices of one label and appends their ids, consecutive locals in the order given. `None` as an id stands for the
+    /// [generated](VertexId::generated) one; if a user supplied that to another vertex, `.1`, `.2` … is appended. On a duplicate id
+    /// nothing is added.
     fn add_vertices(&mut self, label: LabelId, ids: &[Option<ExternalId>], out: &mut Vec<VertexId>) -> Result<()>;
 
     /// Adds edges of one label and appends their ids, in the order given.
     fn add_edges(&mut self, label: LabelId, edges: &[NewEdge], out: &mut Vec<EdgeId>) -> Result<()>;
 
     /// Replaces what an element has under a key; edges take no [`Cell::Many`]. Keeps schema and indexes in step. Fails if it would
-    /// change the time of an edge, which is its place among the others.
+    /// change the time of an edge, which is its place among the others, or the value under a vertex's key, which is its id.
     fn set_cell(&mut self, element: ElementId, key: KeyId, cell: Cell) -> Result<()>;
 
     /// Sets one plain value each under `key` for a batch of elements of one kind; Arrow nulls and absent cells leave the
@@ -286,6 +287,12 @@ pub trait GraphWrite: GraphView {
         value_type: Option<ValueType>,
         cardinality: Cardinality,
     ) -> Result<()>;
+
+    /// Makes `key` the key of vertices of `label`: what they have under it is their external id. Vertices that had nothing under it have
+    /// their id there from now on. O(vertices of the label).
+    ///
+    /// Fails if a vertex has something else there, or if the label has another key.
+    fn declare_key(&mut self, label: LabelId, key: KeyId) -> Result<()>;
 
     /// Makes `key` the time of edges of `label`; only while there are none.
     fn declare_time(&mut self, label: LabelId, key: KeyId) -> Result<()>;

@@ -296,6 +296,17 @@ impl Database {
         self.writing("setting an encoding", |graph| declare::set(graph, label, key, encoding))
     }
 
+    /// Makes `key` the key of vertices of `label`, either of which may be new: the property that is their id (`T.id`), and so is found
+    /// without an index, is unique, and never changes. Fails if a vertex has another value there. Takes time in proportion to the number of
+    /// vertices of the label.
+    pub fn declare_key(&self, label: &str, key: &str) -> Result<(), StoreError> {
+        self.writing("declaring a key", |graph| {
+            let label = graph.ensure_label(ElementKind::Vertex, label)?;
+            let key = graph.ensure_key(key)?;
+            Ok(graph.declare_key(label, key)?)
+        })
+    }
+
     /// Makes `key` the time of edges of `label`: a vertex's edges of that label come in its order. Only while there are none.
     pub fn declare_time(&self, label: &str, key: &str) -> Result<(), StoreError> {
         self.writing("declaring the time of edges", |graph| {
@@ -339,6 +350,10 @@ impl Database {
     /// Labels, properties and indexes as they are now.
     pub fn schema(&self) -> Result<Schema, StoreError> {
         Ok(self.snapshot()?.schema().clone())
+    }
+
+    pub(crate) fn read_schema(&self) -> Result<Schema, GraphError> {
+        Ok(self.shared.store.snapshot()?.schema().clone())
     }
 
     /// Counts and sizes.

@@ -1,6 +1,6 @@
 //! What is said of properties by the names of label and key: how they are kept where they are compressed, and which have an index.
 
-use mangrove_graph::{ElementKind, Encoding, GraphError, GraphWrite, KeyId, LabelId, Schema, ValueType};
+use mangrove_graph::{ElementKind, Encoding, GraphError, GraphWrite, KeyId, LabelId, PropertySchema, Schema, ValueType};
 use mangrove_ingest::LoadOptions;
 use mangrove_query::gremlin::error::suggest;
 
@@ -13,6 +13,10 @@ const ALL: &str = "all";
 /// Sets the encoding of a key of a label, of vertices and of edges if there are both.
 pub fn set(graph: &mut dyn GraphWrite, label: &str, key: &str, encoding: Encoding) -> Result<(), StoreError> {
     for (kind, label_id, key_id) in named(graph.schema(), label, key)? {
+        if graph.schema().is_key(kind, label_id, key_id) {
+            let what = format!("{label}.{key} is the id of these vertices, and ids are always kept as takes least room");
+            return Err(GraphError::Invalid(what).into());
+        }
         let property = graph.schema().label_schema(kind, label_id).and_then(|label| label.property(key_id));
         let types: Vec<_> = property.into_iter().flat_map(|property| property.types.iter()).collect();
         let is_for_text = matches!(encoding, Encoding::Symbols | Encoding::Searchable { .. });
@@ -90,7 +94,9 @@ fn wrong(reason: String) -> LoadError {
 fn texts(schema: &Schema) -> Vec<(ElementKind, LabelId, KeyId)> {
     let of_kind = |kind| {
         schema.labels(kind).iter().zip(0..).flat_map(move |(label, at)| {
-            let texts = label.properties.iter().filter(|property| property.types.contains(ValueType::String));
+            let is_text =
+                |property: &&PropertySchema| property.types.contains(ValueType::String) && label.key != Some(property.key);
+            let texts = label.properties.iter().filter(is_text);
             texts.map(move |property| (kind, LabelId(at), property.key))
         })
     };

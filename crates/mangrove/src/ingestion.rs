@@ -21,7 +21,8 @@ impl Ingestion {
 
     /// Takes rows; commits if enough have gathered.
     pub fn add(&mut self, rows: TableInput) -> Result<(), LoadError> {
-        committing(&self.database, |commit| self.ingest.add(rows, commit))
+        let schema = self.database.read_schema()?;
+        committing(&self.database, |commit| self.ingest.add(rows, &schema, commit))
     }
 
     /// Commits what has gathered.

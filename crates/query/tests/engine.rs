@@ -34,7 +34,7 @@ fn hubs() -> Oracle {
     let person = graph.ensure_label(ElementKind::Vertex, "person").unwrap();
     let knows = graph.ensure_label(ElementKind::Edge, "knows").unwrap();
     let mut vertices: Vec<VertexId> = Vec::new();
-    graph.add_vertices(person, &vec![None; 512], &mut vertices).unwrap();
+    graph.add_vertices(person, &(0..512).map(|id| Some(id.into())).collect::<Vec<_>>(), &mut vertices).unwrap();
     let edges: Vec<NewEdge> = graphs::rmat(9, 4096, 7)
         .into_iter()
         .map(|(s, t)| NewEdge { source: vertices[s as usize], target: vertices[t as usize], id: None, time: None })
@@ -98,7 +98,7 @@ fn every_rule_shows_in_an_explanation() {
 
     let others = [
         ("combine-filters", "g.V().out().has('age', gt(3)).has('name', 'x')", "Has(age"),
-        ("reorder-filters", "g.V().out().where(out().out()).hasLabel('person')", "Has(label = person) → Where"),
+        ("reorder-filters", "g.V().out().where(out().out()).hasLabel('person')", "Has(T.label = person) → Where"),
         ("count-scan", "g.V().hasLabel('person').count()", "CountScan(vertices, person)"),
         ("degree", "g.V().where(out('knows'))", "Where[Degree(Out, knows)]"),
         ("bulking", "g.V(1).aggregate('a').in().out().where(without('a')).count()", "Hop(In, vertices) → Barrier"),
@@ -128,7 +128,7 @@ fn timed() -> Oracle {
     let since = graph.ensure_key("since").unwrap();
     graph.declare_time(knows, since).unwrap();
     let mut made = Vec::new();
-    graph.add_vertices(thing, &[None], &mut made).unwrap();
+    graph.add_vertices(thing, &[Some(0.into())], &mut made).unwrap();
     let edge = |at: i64| NewEdge { source: made[0], target: made[0], id: None, time: Some(Value::Int64(10 * at)) };
     graph.add_edges(knows, &(0..10).map(edge).collect::<Vec<_>>(), &mut Vec::new()).unwrap();
     graph
@@ -197,10 +197,14 @@ fn an_explanation_says_how_elements_are_found_and_how_many_are_expected() {
     let query = Query::parse("g.V().hasLabel('person').out('created').limit(2)").unwrap();
     let explanation = query.explain(&modern, &Parameters::new(), &Options::default()).unwrap();
     let steps: Vec<_> = explanation.steps.iter().map(|s| (s.access.as_deref(), s.expected)).collect();
-    assert_eq!(steps[0], (Some("scan of person"), 4.0));
+    assert_eq!(steps[0], (Some("SCAN of 4 vertices labelled person"), 4.0));
     assert_eq!((steps[1].0, steps[2].1), (None, 2.0));
     assert!(explanation.to_string().contains("expected"), "{explanation}");
-    assert!(explanation.to_json().contains("\"access\":\"scan of person\""), "{}", explanation.to_json());
+    assert!(
+        explanation.to_json().contains("\"access\":\"SCAN of 4 vertices labelled person\""),
+        "{}",
+        explanation.to_json()
+    );
 }
 
 #[test]
@@ -209,10 +213,10 @@ fn an_explanation_names_an_index_only_if_it_answers() {
     let (person, age) = (graph.schema().label(ElementKind::Vertex, "person").unwrap(), graph.schema().key("age").unwrap());
     graph.create_index(person, age).unwrap();
     for (predicate, access) in [
-        ("gt(30)", "index of age"),
-        ("within(29, 32)", "index of age"),
-        ("neq(30)", "scan of person"),
-        ("without(29)", "scan of person"),
+        ("gt(30)", "index on person.age"),
+        ("within(29, 32)", "index on person.age"),
+        ("neq(30)", "SCAN of 4 vertices labelled person"),
+        ("without(29)", "SCAN of 4 vertices labelled person"),
     ] {
         let text = format!("g.V().has('person', 'age', {predicate})");
         let explained = Query::parse(&text).unwrap().explain(&graph, &Parameters::new(), &Options::default()).unwrap();
@@ -226,7 +230,7 @@ fn an_explanation_names_an_index_only_if_it_answers() {
     assert_ne!(found[0].unwrap().label(), person, "it is a {software:?}");
     let query = Query::parse("g.V().has('person', 'age', 29)").unwrap();
     let explained = query.explain(&graph, &Parameters::new(), &Options::default()).unwrap();
-    assert_eq!(explained.steps[0].access.as_deref(), Some("scan of person"));
+    assert_eq!(explained.steps[0].access.as_deref(), Some("SCAN of 4 vertices labelled person"));
 }
 
 #[test]

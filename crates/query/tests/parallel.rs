@@ -13,7 +13,7 @@ fn people() -> Oracle {
     let person = graph.ensure_label(ElementKind::Vertex, "person").unwrap();
     let knows = graph.ensure_label(ElementKind::Edge, "knows").unwrap();
     let mut vertices: Vec<VertexId> = Vec::new();
-    graph.add_vertices(person, &vec![None; 2048], &mut vertices).unwrap();
+    graph.add_vertices(person, &(0..2048).map(|id| Some(id.into())).collect::<Vec<_>>(), &mut vertices).unwrap();
     let age = graph.ensure_key("age").unwrap();
     let ages = (0..2048i64).map(|i| mangrove_graph::Cell::One(Value::Int64(i * i % 97))).collect();
     graph.set_properties(mangrove_graph::Elements::Vertices(&vertices), age, &PropertyColumn::Cells(ages)).unwrap();

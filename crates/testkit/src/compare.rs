@@ -191,12 +191,13 @@ fn label_picture(view: &dyn GraphView, label: &LabelSchema) -> String {
     let further: BTreeSet<_> = label.further.iter().map(|id| vertex_label(*id)).collect();
     let ends: BTreeSet<_> = label.ends.iter().map(|(from, to)| (vertex_label(*from), vertex_label(*to))).collect();
     let time = label.time.map(|key| schema.key_name(key));
+    let own = label.key.map(|key| schema.key_name(key));
     let property = |p: &PropertySchema| {
         let types: Vec<_> = p.types.iter().map(|t| t.name()).collect();
         (schema.key_name(p.key), (types, p.cardinality, p.has_meta, p.declared, p.encoding))
     };
     let properties: BTreeMap<_, _> = label.properties.iter().map(property).collect();
-    format!("further {further:?}, ends {ends:?}, time {time:?}, properties {properties:?}")
+    format!("further {further:?}, ends {ends:?}, time {time:?}, key {own:?}, properties {properties:?}")
 }
 
 // ---- filters and indexes ----
@@ -342,7 +343,7 @@ fn assert_ids_lead_back(view: &dyn GraphView, vertices: &[VertexId], edges: &[Ed
     let names: BTreeSet<&ExternalId> = supplied.iter().flatten().collect();
     assert_eq!(names.len(), supplied.iter().flatten().count(), "supplied edge ids are unique");
     for (edge, supplied) in edges.iter().zip(&supplied) {
-        let id = supplied.clone().unwrap_or(ExternalId::Int(edge.id.0 as i64));
+        let id = supplied.clone().unwrap_or_else(|| edge.id.generated());
         assert!(view.contains(ElementId::Edge(edge.id)).expect("contains"), "edge {id:?} is contained");
         if supplied.is_none() && names.contains(&id) {
             continue; // another edge was given these bits for its name, and names come first

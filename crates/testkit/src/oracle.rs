@@ -33,8 +33,6 @@ pub struct Oracle {
     edge_names: BTreeMap<ExternalId, EdgeId>,
     /// How many elements of a label were ever made.
     made: BTreeMap<(ElementKind, LabelId), u64>,
-    /// Where the search for a free integer starts, as in `vertex_names`.
-    next_free: BTreeMap<Option<LabelId>, i64>,
 }
 
 #[derive(Clone, Debug)]
@@ -95,6 +93,11 @@ impl Oracle {
     }
 
     fn stored(&self, element: ElementId, key: KeyId) -> Cell {
+        if let ElementId::Vertex(id) = element
+            && self.schema.is_key(ElementKind::Vertex, id.label(), key)
+        {
+            return self.vertices.get(&id).map(|vertex| Cell::One(vertex.external.to_value())).unwrap_or_default();
+        }
         let cells = match element {
             ElementId::Vertex(id) => self.vertices.get(&id).map(|v| &v.cells),
             ElementId::Edge(id) => self.edges.get(&id).map(|e| &e.cells),

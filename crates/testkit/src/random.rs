@@ -26,7 +26,9 @@ use crate::suite::{Condensing, StoreUnderTest, Transaction};
 pub const VERTEX_LABELS: [&str; 3] = ["person", "place", "thing"];
 /// Edges of the last have a time once [`Op::DeclareTime`] came before the first of them.
 pub const EDGE_LABELS: [&str; 3] = ["knows", "likes", "visited"];
-pub const KEYS: [&str; 6] = ["name", "age", "tags", "score", "note", "at"];
+pub const KEYS: [&str; 7] = ["name", "age", "tags", "score", "note", "id", "at"];
+/// The place of the key that labels are keyed by, as a rule.
+const ID_KEY: usize = 5;
 
 /// An element by its place among those alive, counted round.
 pub type Pick = u32;
@@ -102,6 +104,15 @@ pub enum Op {
         encoding: Encoding,
     },
     DeclareTime,
+    DeclareKey {
+        label: usize,
+        key: usize,
+    },
+    /// What the vertex has under the key from now on is its id.
+    SetToId {
+        vertex: Pick,
+        key: usize,
+    },
     CreateIndex {
         label: usize,
         key: usize,
@@ -321,6 +332,16 @@ fn apply(op: &Op, alive: &Alive, graph: &mut dyn GraphWrite) -> Result<Vec<u64>>
             let label = ensure_label(graph, ElementKind::Edge, EDGE_LABELS.len() - 1)?;
             let key = ensure_key(graph, KEYS.len() - 1)?;
             graph.declare_time(label, key).map(|()| Vec::new())
+        }
+        Op::DeclareKey { label, key } => {
+            let (label, key) = (ensure_label(graph, ElementKind::Vertex, *label)?, ensure_key(graph, *key)?);
+            graph.declare_key(label, key).map(|()| Vec::new())
+        }
+        Op::SetToId { vertex, key } => {
+            let key = ensure_key(graph, *key)?;
+            let Some(vertex) = alive.vertex(*vertex) else { return Ok(Vec::new()) };
+            let id = graph.external_id(vertex)?.to_value();
+            graph.set_cell(ElementId::Vertex(vertex), key, Cell::One(id)).map(|()| Vec::new())
         }
         Op::CreateIndex { label, key } => {
             let (label, key) = (ensure_label(graph, ElementKind::Vertex, *label)?, ensure_key(graph, *key)?);

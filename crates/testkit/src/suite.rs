@@ -5,6 +5,7 @@
 
 mod edges;
 mod indexes;
+mod keys;
 mod transactions;
 mod values;
 mod vertices;
@@ -68,7 +69,7 @@ pub trait Transaction {
 /// # Panics
 /// In the first case that fails; its name is printed before.
 pub fn suite(make: impl Fn(IdSpace) -> Box<dyn StoreUnderTest>) {
-    let groups = [vertices::CASES, edges::CASES, values::CASES, indexes::CASES, transactions::CASES];
+    let groups = [vertices::CASES, edges::CASES, values::CASES, indexes::CASES, keys::CASES, transactions::CASES];
     for (name, case) in groups.into_iter().flatten() {
         eprintln!("suite: {name}");
         case(&make);

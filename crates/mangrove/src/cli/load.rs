@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 
 use super::progress::Bar;
 use super::{Failure, counted, grouped, query, say};
-use crate::ingest::{self, EdgeFiles, NodeFiles};
+use crate::ingest::{self, EdgeFiles, KeyColumn, Merged, Merging, NodeFiles, OnDuplicate, OnExists};
 use crate::{Database, Durability, IdSpace, LoadOptions, LoadReport, OpenOptions};
 
 /// Load files into a database, which is made if there is none
@@ -20,12 +20,27 @@ pub struct Load {
     /// What the files are
     #[arg(long, value_enum, default_value = "auto")]
     format: Format,
-    /// Vertices of one label: a file (or glob, or list) whose id is the column id or ~id, else the first
+    /// Vertices of one label: a file (or glob, or list). The column `id` names them, or the one --key says
     #[arg(long, value_name = "LABEL=FILE")]
     nodes: Vec<String>,
-    /// Edges of one label between vertices of two: a file whose ends are the columns src/source/from and dst/target/to, else the first two
+    /// Edges of one label between vertices of two: a file whose ends are the columns src/source/from and dst/target/to
     #[arg(long, value_name = "SRC:LABEL:DST=FILE")]
     edges: Vec<String>,
+    /// The column that names the vertices of a label, if it is not called id
+    #[arg(long, value_name = "LABEL:COLUMN")]
+    key: Vec<String>,
+    /// What becomes of a vertex whose id is taken: a bad row, passed over, or its properties are set (replace: and all others removed)
+    #[arg(long, value_enum, default_value = "error")]
+    on_exists: Exists,
+    /// What becomes of an edge that is there already, by its label and ends: added beside it, passed over, or its properties are set
+    #[arg(long, value_enum, default_value = "add")]
+    on_duplicate: Duplicate,
+    /// The column that tells edges of the same label and ends apart
+    #[arg(long, value_name = "COLUMN")]
+    edge_key: Option<String>,
+    /// Make vertices that edges name and that are not there
+    #[arg(long)]
+    create_missing: bool,
     /// A description of the files, for what headers and names do not say
     #[arg(long, value_name = "FILE.yaml")]
     mapping: Option<PathBuf>,
@@ -41,6 +56,9 @@ pub struct Load {
     /// Where rows that were skipped go, with the reasons; DB.rejects.csv if not given
     #[arg(long, value_name = "FILE")]
     rejects: Option<PathBuf>,
+    /// Fail once more rows than this were skipped
+    #[arg(long, value_name = "N")]
+    max_rejects: Option<u64>,
     /// Do not wait for the disk. Faster on slow disks; a crash of the system (not of the command) may damage the database
     #[arg(long)]
     relaxed: bool,
@@ -79,6 +97,21 @@ enum Compact {
 enum Space {
     Graph,
     Label,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Exists {
+    Error,
+    Skip,
+    Update,
+    Replace,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Duplicate {
+    Add,
+    Skip,
+    Update,
 }
 
 #[derive(Clone, Copy, PartialEq, ValueEnum)]
@@ -123,6 +156,18 @@ impl Load {
             query::elapsed(took),
             grouped(rate as u64),
         ));
+        for (one, many, merged) in [("vertex", "vertices", report.merged_vertices), ("edge", "edges", report.merged_edges)] {
+            let Merged { updated, unchanged, skipped } = merged;
+            if merged != Merged::default() {
+                say(&format!(
+                    "of {} there already: {} updated, {} unchanged, {} skipped",
+                    counted(updated + unchanged + skipped, one, many),
+                    grouped(updated),
+                    grouped(unchanged),
+                    grouped(skipped)
+                ));
+            }
+        }
         if let Some(rejects) = &report.rejects_file {
             say(&format!("skipped {}, with reasons in {}", counted(report.rejects, "row", "rows"), rejects.display()));
         }
@@ -132,6 +177,9 @@ impl Load {
         let wrong = |error: ingest::LoadError| Failure::Usage(error.to_string());
         if self.rejects.is_some() && self.on_error == OnError::Fail {
             return Err(Failure::Usage("--rejects takes what --on-error skip skips; give both".into()));
+        }
+        if self.max_rejects.is_some() && self.on_error == OnError::Fail {
+            return Err(Failure::Usage("--max-rejects bounds what --on-error skip skips; give both".into()));
         }
         Ok(LoadOptions {
             format: match self.format {
@@ -152,6 +200,9 @@ impl Load {
                 Compact::Yes => Some(true),
                 Compact::No => Some(false),
             },
+            keys: self.key.iter().map(|text| KeyColumn::parse(text)).collect::<Result<_, _>>().map_err(wrong)?,
+            merge: self.merging(),
+            rejects_max: self.max_rejects,
             searchable: self.searchable.clone(),
             indexes: self.index.clone(),
             on_error: match self.on_error {
@@ -160,6 +211,24 @@ impl Load {
             },
             ..LoadOptions::default()
         })
+    }
+
+    fn merging(&self) -> Merging {
+        Merging {
+            on_exists: match self.on_exists {
+                Exists::Error => OnExists::Error,
+                Exists::Skip => OnExists::Skip,
+                Exists::Update => OnExists::Update,
+                Exists::Replace => OnExists::Replace,
+            },
+            on_duplicate: match self.on_duplicate {
+                Duplicate::Add => OnDuplicate::Add,
+                Duplicate::Skip => OnDuplicate::Skip,
+                Duplicate::Update => OnDuplicate::Update,
+            },
+            edge_key: self.edge_key.as_deref().map(Into::into),
+            create_missing: self.create_missing,
+        }
     }
 
     fn rejects_file(&self) -> PathBuf {

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use mangrove_graph::{ElementKind, GraphView, GraphWrite, KeyId, LabelId, Value};
+use mangrove_graph::{ElementKind, GraphView, GraphWrite, KeyId, LabelId, Predicate, Value};
 
 use super::memory::{Budget, Held};
 use super::parallel::Help;
 use super::path::PathMode;
 use super::profile::Counters;
 use super::side_effect::SideEffects;
+use super::{ids, types};
 use crate::error::{QueryError, QueryErrorKind, Result};
 use crate::gremlin::error::suggest;
 use crate::plan::{Name, SackConfig, SourceConfig};
@@ -199,6 +200,23 @@ impl Context<'_, '_> {
             }
         }
         ids
+    }
+
+    /// Warns of a test that no value can pass, since all values under the key are of other types.
+    pub fn warn_of_types(&mut self, kind: ElementKind, labels: Option<&[LabelId]>, key: KeyId, predicate: &Predicate) {
+        if let Some(message) = types::mismatch(self.view().schema(), kind, labels, key, predicate) {
+            self.warn(message);
+        }
+    }
+
+    /// Warns of an id that no element has, and of so many others.
+    pub fn warn_unknown_id(&mut self, kind: ElementKind, id: &Value, others: usize) -> Result<()> {
+        if self.view().schema().vertex_labels.is_empty() {
+            return Ok(());
+        }
+        let message = ids::unknown(self.view(), kind, id, others)?;
+        self.warn(message);
+        Ok(())
     }
 
     /// An empty graph knows no names at all; saying so of each would be noise.

@@ -1,6 +1,6 @@
 //! Filters: a traverser passes or does not.
 
-use mangrove_graph::{Cell, Predicate, PropertyColumn, Value, record};
+use mangrove_graph::{Cell, ElementKind, Predicate, PropertyColumn, Value};
 
 use super::batch::{Batch, Items};
 use super::by::ByOp;
@@ -70,6 +70,8 @@ fn has_property(cx: &mut Context<'_, '_>, batch: &Batch, key: &mut Key, predicat
         return (0..batch.len()).map(of).collect();
     }
     let Some(id) = key.id(cx) else { return Ok(vec![false; batch.len()]) };
+    let kind = if matches!(batch.items, Items::Edges(_)) { ElementKind::Edge } else { ElementKind::Vertex };
+    cx.warn_of_types(kind, None, id, predicate);
     Ok(match element::column(cx, batch, id)? {
         Some(PropertyColumn::Absent(n)) => vec![false; n],
         Some(PropertyColumn::Typed(array)) => column_test::matches(&array, predicate),
@@ -79,40 +81,20 @@ fn has_property(cx: &mut Context<'_, '_>, batch: &Batch, key: &mut Key, predicat
 }
 
 fn has_id(cx: &Context<'_, '_>, batch: &Batch, predicate: &Predicate) -> Result<Vec<bool>> {
-    let predicate = ids_in(cx, predicate, &batch.items)?;
+    let predicate = ids_in(cx, predicate)?;
     let test = |row| Ok(predicate.matches(&element::id_of(cx, &batch.value(row))?));
     (0..batch.len()).map(test).collect()
 }
 
-/// The predicate with elements replaced by their ids, to test the ids of `items`.
-fn ids_in(cx: &Context<'_, '_>, predicate: &Predicate, items: &Items) -> Result<Predicate> {
+/// The predicate with elements replaced by their ids.
+fn ids_in(cx: &Context<'_, '_>, predicate: &Predicate) -> Result<Predicate> {
     let id = |value: &Value| match value {
         Value::Vertex(_) | Value::Edge(_) | Value::VertexProperty(_) => element::id_of(cx, value),
         other => Ok(other.clone()),
     };
-    if let Predicate::Compare(mangrove_graph::Comparison::Eq, value) = predicate {
-        return ids_in(cx, &Predicate::Within(vec![value.clone()].into()), items);
-    }
     Ok(match predicate {
         Predicate::Compare(comparison, value) => Predicate::Compare(*comparison, id(value)?),
-        Predicate::Within(values) => {
-            let mut ids = values.iter().map(id).collect::<Result<Vec<_>>>()?;
-            for text in values.iter().filter(|value| value.as_str().is_some()) {
-                // Text also names the integer or UUID it spells, as it does in V() and E().
-                let vertex = match items {
-                    Items::Edges(_) => None,
-                    _ => record::find_vertex(cx.view(), text)?.map(Value::Vertex),
-                };
-                let edge = match items {
-                    Items::Vertices(_) => None,
-                    _ => record::find_edge(cx.view(), text)?.map(Value::Edge),
-                };
-                for element in vertex.iter().chain(&edge) {
-                    ids.push(element::id_of(cx, element)?);
-                }
-            }
-            Predicate::Within(ids.into())
-        }
+        Predicate::Within(values) => Predicate::Within(values.iter().map(id).collect::<Result<Vec<_>>>()?.into()),
         Predicate::Without(values) => Predicate::Without(values.iter().map(id).collect::<Result<Vec<_>>>()?.into()),
         other => other.clone(),
     })

@@ -1,14 +1,12 @@
 //! Where traversers come from: `V()`, `E()`, `inject()`.
 
-use mangrove_graph::{
-    EdgeRef, ElementId, ElementKind, Filter, GraphView, LabelId, Predicate, Scan, ScanCursor, Value, VertexId, record,
-};
+use mangrove_graph::{EdgeRef, ElementId, ElementKind, Filter, Predicate, Scan, ScanCursor, Value, VertexId, record};
 
 use super::batch::{Batch, Items};
 use super::chain::{Input, Op};
 use super::context::{Context, Key};
 use super::reduce::{counted, per_scope};
-use crate::access::{narrowest, with_key};
+use crate::access::find;
 use crate::error::Result;
 use crate::plan::Name;
 
@@ -56,7 +54,10 @@ impl ScanOp {
         let mut scan = Scan { labels, filters: Vec::with_capacity(self.filters.len()) };
         for (key, predicate) in &mut self.filters {
             match key.id(cx) {
-                Some(key) => scan.filters.push(Filter { key, predicate: predicate.clone() }),
+                Some(key) => {
+                    cx.warn_of_types(self.kind, scan.labels.as_deref(), key, predicate);
+                    scan.filters.push(Filter { key, predicate: predicate.clone() });
+                }
                 None => scan.labels = Some(Vec::new()),
             }
         }
@@ -66,6 +67,7 @@ impl ScanOp {
     /// Elements named by id, in the order named, that also pass the scan's labels and filters.
     fn named(&mut self, cx: &mut Context<'_, '_>, ids: &[Value]) -> Result<Items> {
         let mut found = Vec::with_capacity(ids.len());
+        let mut unknown = Vec::new();
         for id in ids {
             let element = match (self.kind, id) {
                 (ElementKind::Vertex, Value::Vertex(v)) => {
@@ -75,12 +77,18 @@ impl ScanOp {
                 (ElementKind::Vertex, id) => record::find_vertex(cx.view(), id)?.map(Value::Vertex),
                 (ElementKind::Edge, id) => record::find_edge(cx.view(), id)?.map(Value::Edge),
             };
+            if element.is_none() {
+                unknown.push(id);
+            }
             found.extend(element);
+        }
+        if let Some((first, others)) = unknown.split_first() {
+            cx.warn_unknown_id(self.kind, first, others.len())?;
         }
         Ok(Items::from_values(found))
     }
 
-    /// The vertices an index names for one of the filters and that pass the others; `None` where no index answers.
+    /// The vertices that pass, if their key or an index answers one of the filters.
     fn indexed(&mut self, cx: &mut Context<'_, '_>) -> Result<Option<Vec<VertexId>>> {
         let fresh = self.cursor.label == 0 && self.cursor.local == 0;
         let off = cx.shared.index_off || self.filters.is_empty();
@@ -88,24 +96,7 @@ impl ScanOp {
             return Ok(None);
         }
         let scan = self.prepare(cx);
-        let view = cx.view();
-        let schema = view.schema();
-        let labels = match &scan.labels {
-            Some(labels) => labels.clone(),
-            None => (0..schema.vertex_labels.len() as u16).map(LabelId).collect(),
-        };
-        let filters: Vec<_> = scan.filters.iter().map(|filter| (filter.key, &filter.predicate)).collect();
-        let Some(at) = narrowest(view, &labels, &filters)? else { return Ok(None) };
-        let Some(found) = search(view, &labels, &scan.filters[at])? else { return Ok(None) };
-        let others = scan.filters.iter().enumerate().filter(|(other, _)| *other != at).map(|(_, f)| f);
-        let others: Vec<&Filter> = others.collect();
-        let mut passed = Vec::with_capacity(found.len());
-        for vertex in found {
-            if passes(view, vertex, &others)? {
-                passed.push(vertex);
-            }
-        }
-        Ok(Some(passed))
+        Ok(find(cx.view(), &scan)?)
     }
 
     fn next_of_row(&mut self, cx: &mut Context<'_, '_>) -> Result<Option<Items>> {
@@ -142,28 +133,6 @@ impl ScanOp {
         self.size = (self.size * 4).min(LAST_BATCH);
         Ok(Some(items))
     }
-}
-
-/// What indexes say of one filter over several labels; `None` if one of the labels has the key and no index of it that answers.
-fn search(view: &dyn GraphView, labels: &[LabelId], filter: &Filter) -> Result<Option<Vec<VertexId>>> {
-    let mut all = Vec::new();
-    for label in with_key(view, labels, filter.key) {
-        match view.search(label, filter.key, &filter.predicate)? {
-            Some(mut found) => all.append(&mut found),
-            None => return Ok(None),
-        }
-    }
-    Ok(Some(all))
-}
-
-fn passes(view: &dyn GraphView, vertex: VertexId, filters: &[&Filter]) -> Result<bool> {
-    for filter in filters {
-        let cell = view.cell(ElementId::Vertex(vertex), filter.key)?;
-        if !cell.values().any(|value| filter.predicate.matches(value)) {
-            return Ok(false);
-        }
-    }
-    Ok(true)
 }
 
 impl Op for ScanOp {

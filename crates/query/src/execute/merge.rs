@@ -10,7 +10,7 @@ use super::chain::MapBatch;
 use super::context::Context;
 use super::mutate::{PropertyToSet, create_edge, create_vertex, label_name, set_property};
 use super::text::OperandOp;
-use crate::access::narrowest;
+use crate::access::find;
 use crate::error::{QueryError, Result};
 use crate::plan::{Name, PartitionStrategy, split_cardinality};
 
@@ -338,11 +338,12 @@ fn meets(cx: &Context<'_, '_>, element: ElementId, scan: &Scan) -> Result<bool> 
 fn find_vertices(cx: &Context<'_, '_>, map: &Map) -> Result<Vec<VertexId>> {
     let Some(scan) = conditions(cx, map, ElementKind::Vertex)? else { return Ok(Vec::new()) };
     if let Some(id) = map.get(&Token::Id.into()) {
-        let found = record::find_vertex(cx.view(), id)?;
+        let label = scan.labels.as_deref().and_then(|labels| labels.first().copied());
+        let found = record::find_vertex_of(cx.view(), label, id)?;
         let Some(vertex) = found else { return Ok(Vec::new()) };
         return Ok(if meets(cx, ElementId::Vertex(vertex), &scan)? { vec![vertex] } else { Vec::new() });
     }
-    if let Some(found) = by_index(cx, &scan)? {
+    if let Some(found) = find(cx.view(), &scan)? {
         return Ok(found);
     }
     let mut out = Vec::new();
@@ -352,20 +353,6 @@ fn find_vertices(cx: &Context<'_, '_>, map: &Map) -> Result<Vec<VertexId>> {
         cx.check()?;
     }
     Ok(out)
-}
-
-fn by_index(cx: &Context<'_, '_>, scan: &Scan) -> Result<Option<Vec<VertexId>>> {
-    let Some([label]) = scan.labels.as_deref() else { return Ok(None) };
-    let filters: Vec<_> = scan.filters.iter().map(|filter| (filter.key, &filter.predicate)).collect();
-    let Some(at) = narrowest(cx.view(), &[*label], &filters)? else { return Ok(None) };
-    let Some(found) = cx.view().search(*label, filters[at].0, filters[at].1)? else { return Ok(None) };
-    let mut kept = Vec::with_capacity(found.len());
-    for vertex in found {
-        if meets(cx, ElementId::Vertex(vertex), scan)? {
-            kept.push(vertex);
-        }
-    }
-    Ok(Some(kept))
 }
 
 fn find_edges(cx: &Context<'_, '_>, map: &Map) -> Result<Vec<EdgeRef>> {

@@ -29,6 +29,7 @@ mod element;
 mod filter;
 mod group;
 mod hop;
+mod ids;
 mod init;
 mod keys;
 mod list;
@@ -53,6 +54,7 @@ mod side_effect;
 mod sort;
 mod text;
 mod tree;
+mod types;
 
 use std::sync::Arc;
 use std::time::Instant;

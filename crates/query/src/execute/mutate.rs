@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use mangrove_graph::{
-    Cardinality, Cell, EdgeRef, ElementId, ElementKind, ExternalId, NewEdge, PropertyOwner, PropertyValue, Value, VertexId,
-    compare, record,
+    Cardinality, Cell, EdgeRef, ElementId, ElementKind, ExternalId, LabelId, NewEdge, PropertyOwner, PropertyValue, Value,
+    VertexId, compare, record,
 };
 
 use super::batch::{Batch, Items};
@@ -144,9 +144,11 @@ pub fn create_vertex(
     id: Option<&Value>,
     properties: Vec<PropertyToSet>,
 ) -> Result<VertexId> {
-    let id = id.map(external_id).transpose()?;
+    let name = label;
+    let label = cx.write()?.ensure_label(ElementKind::Vertex, name)?;
+    let (id, properties) = with_key(cx, label, id, properties)?;
+    let id = id.map(|id| record::external_id_in(cx.view().schema(), label, id));
     let graph = cx.write()?;
-    let label = graph.ensure_label(ElementKind::Vertex, label)?;
     let mut made = Vec::with_capacity(1);
     graph.add_vertices(label, &[id], &mut made)?;
     let vertex = made[0];
@@ -160,6 +162,41 @@ pub fn create_vertex(
         set_vertex_property(cx, vertex, property)?;
     }
     Ok(vertex)
+}
+
+/// The property that is the key of a label is the id of the new vertex.
+fn with_key(
+    cx: &mut Context<'_, '_>,
+    label: LabelId,
+    id: Option<&Value>,
+    mut properties: Vec<PropertyToSet>,
+) -> Result<(Option<ExternalId>, Vec<PropertyToSet>)> {
+    let id = id.map(external_id).transpose()?;
+    let schema = cx.view().schema();
+    let name = schema.label_name(ElementKind::Vertex, label);
+    let Some(key) = schema.vertex_labels[usize::from(label.0)].key.map(|key| schema.key_name(key)) else {
+        if let (None, Some(own)) = (&id, properties.iter().find(|property| &*property.key == "id")) {
+            let value = super::shown(&own.value);
+            cx.warn(format!(
+                "`id` is an ordinary property of {name}, so g.V({value}) does not find this vertex; give its id as property(T.id, {value}), or \
+                 declare the key of {name} first: declare_key('{name}', 'id')"
+            ));
+        }
+        return Ok((id, properties));
+    };
+    let mut wanted = id;
+    for own in properties.extract_if(.., |property| property.key == key) {
+        let given = external_id(&own.value)?;
+        if !own.meta.is_empty() {
+            return Err(QueryError::value(format!("`{key}` is the id of {name}, which has no properties of its own")));
+        }
+        if let Some(other) = wanted.replace(given.clone()).filter(|other| *other != given) {
+            return Err(QueryError::value(format!(
+                "`{key}` is the id of {name}: a vertex cannot have two, {other} and {given}"
+            )));
+        }
+    }
+    Ok((wanted, properties))
 }
 
 /// Makes an edge with its properties.

@@ -2,13 +2,13 @@
 
 use std::fmt;
 
-use mangrove_graph::{ElementKind, GraphView, LabelId, Predicate, Result};
+use mangrove_graph::{GraphView, Result};
 use serde_json::json;
 
+use super::access::access;
 use super::{RULES, RuleContext, apply};
-use crate::access::narrowest;
 use crate::plan::outline::{Row, indented, outline};
-use crate::plan::{self, Name, Plan, Step};
+use crate::plan::{self, Plan};
 
 #[derive(Clone, Debug)]
 pub struct Explanation {
@@ -26,8 +26,10 @@ pub struct ExplainedStep {
     pub depth: usize,
     /// Whether a child begins with it.
     pub first: bool,
-    /// How elements are found, of steps that find some: by id, by an index, or by a scan.
+    /// How elements are found, of steps that find some: `by id`, `index on user.email`, or `SCAN of 151,043 vertices`.
     pub access: Option<String>,
+    /// The call that makes an index, where one would spare a scan.
+    pub hint: Option<String>,
     /// Traversers the step is likely to give.
     pub expected: f64,
 }
@@ -41,7 +43,7 @@ impl Explanation {
     /// One object: `original`, `rules` (objects with `rule` and `plan`), `steps` with the fields of [`ExplainedStep`].
     pub fn to_json(&self) -> String {
         let rules: Vec<_> = self.rules.iter().map(|(rule, plan)| json!({ "rule": rule, "plan": plan })).collect();
-        let step = |s: &ExplainedStep| json!({ "step": s.step, "depth": s.depth, "first": s.first, "access": s.access, "expected": s.expected });
+        let step = |s: &ExplainedStep| json!({ "step": s.step, "depth": s.depth, "first": s.first, "access": s.access, "hint": s.hint, "expected": s.expected });
         let steps: Vec<_> = self.steps.iter().map(step).collect();
         json!({ "original": self.original, "rules": rules, "steps": steps }).to_string()
     }
@@ -56,12 +58,13 @@ impl fmt::Display for Explanation {
         }
         let names: Vec<String> = self.steps.iter().map(|s| indented(&s.step, s.depth, s.first)).collect();
         let width = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
-        writeln!(f, "\n{:width$}  expected", "step")?;
+        writeln!(f, "\n{:width$}  expected  access", "step")?;
         for (step, name) in self.steps.iter().zip(names) {
             let access = step.access.as_ref().map(|access| format!("  {access}")).unwrap_or_default();
-            writeln!(f, "{name:width$}  {:8.0}{access}", step.expected)?;
+            // A number that is nearly nothing is no less than that.
+            writeln!(f, "{name:width$}  {:8.0}{access}", step.expected.max(0.0))?;
         }
-        Ok(())
+        self.steps.iter().filter_map(|step| step.hint.as_ref()).try_for_each(|hint| writeln!(f, "\nhint: {hint}"))
     }
 }
 
@@ -79,50 +82,19 @@ pub fn explain(plan: &mut Plan, view: &dyn GraphView, rules_off: &[String]) -> R
         }
     }
     plan::estimate(plan, view)?;
-    // Where indexes are looked for.
-    let view = (!plan.source.index_off).then_some(view);
+    let counts = view.statistics()?;
     let explained = |row: Row<'_>| {
+        let access = access(&row.node.step, view, &counts, !plan.source.index_off)?;
+        let (access, hint) = access.map_or((None, None), |access| (Some(access.how), access.hint));
         Ok(ExplainedStep {
             step: row.node.step.title().to_string(),
             depth: row.depth,
             first: row.first,
-            access: access(&row.node.step, view)?,
+            access,
+            hint,
             expected: row.node.estimate.unwrap_or_default(),
         })
     };
     let steps = outline(&plan.traversal).into_iter().map(explained).collect::<Result<_>>()?;
     Ok(Explanation { original, rules, steps })
-}
-
-fn access(step: &Step, view: Option<&dyn GraphView>) -> Result<Option<String>> {
-    let (kind, labels, filters) = match step {
-        Step::Scan { ids: Some(_), .. } => return Ok(Some("by id".into())),
-        Step::Scan { kind, labels, filters, .. } | Step::CountScan { kind, labels, filters } => (kind, labels, filters),
-        _ => return Ok(None),
-    };
-    let found = match view {
-        Some(view) if *kind == ElementKind::Vertex => by_index(view, labels.as_deref(), filters)?,
-        _ => None,
-    };
-    Ok(Some(match (found, labels) {
-        (Some(key), _) => format!("index of {key}"),
-        (_, Some(labels)) => format!("scan of {}", labels.join(", ")),
-        (_, None) => "scan of all".into(),
-    }))
-}
-
-/// The key of the filter an index is asked for.
-fn by_index<'f>(
-    view: &dyn GraphView,
-    labels: Option<&[Name]>,
-    filters: &'f [(Name, Predicate)],
-) -> Result<Option<&'f Name>> {
-    let schema = view.schema();
-    let labels: Vec<LabelId> = match labels {
-        Some(names) => names.iter().filter_map(|name| schema.label(ElementKind::Vertex, name)).collect(),
-        None => (0..schema.vertex_labels.len() as u16).map(LabelId).collect(),
-    };
-    let known = filters.iter().filter_map(|(name, predicate)| Some((name, (schema.key(name)?, predicate))));
-    let (names, filters): (Vec<_>, Vec<_>) = known.unzip();
-    Ok(narrowest(view, &labels, &filters)?.map(|at| names[at]))
 }

@@ -3,6 +3,7 @@
 //! One rule a file. Rules run in the order of [`RULES`], each over the whole plan; any can be turned off by name, which must
 //! never change a result.
 
+mod access;
 mod adjacency;
 mod any_order;
 mod bounded_search;

@@ -83,27 +83,12 @@ fn names(values: Vec<Value>) -> Option<Vec<Name>> {
     Some(names)
 }
 
-/// Ids to look up, each once as a filter passes an element once; `None` where two may name one element, or where a value is no
-/// id but may equal one, as 1.0 does.
+/// Ids to look up, each once as a filter passes an element once; `None` where a value is no id but may equal one, as 1.0 does.
 fn distinct(values: Vec<Value>) -> Option<Vec<Value>> {
     if let [Value::Vertex(_) | Value::Edge(_)] = &values[..] {
         return Some(values);
     }
     let ids = values.iter().map(ExternalId::from_value).collect::<Option<Vec<_>>>()?;
-    let of_one_type = ids.windows(2).all(|pair| std::mem::discriminant(&pair[0]) == std::mem::discriminant(&pair[1]));
-    if !of_one_type || (ids.len() > 1 && !ids.iter().all(is_plainly_spelled)) {
-        return None;
-    }
     let mut seen = std::collections::HashSet::with_capacity(ids.len());
     Some(ids.into_iter().zip(values).filter(|(id, _)| seen.insert(id.clone())).map(|(_, value)| value).collect())
-}
-
-/// Text also names the integer or UUID it spells, and some are spelled in many ways.
-fn is_plainly_spelled(id: &ExternalId) -> bool {
-    let ExternalId::String(text) = id else { return true };
-    match (text.parse::<i64>(), text.parse::<mangrove_graph::Uuid>()) {
-        (Ok(number), _) => number.to_string() == **text,
-        (_, Ok(uuid)) => uuid.to_string() == **text,
-        _ => true,
-    }
 }

@@ -69,8 +69,8 @@ fn write_title(f: &mut fmt::Formatter<'_>, step: &Step) -> fmt::Result {
             for (at, test) in tests.iter().enumerate() {
                 let key = match &test.key {
                     HasKey::Property(key) => key,
-                    HasKey::Id => "id",
-                    HasKey::Label => "label",
+                    HasKey::Id => "T.id",
+                    HasKey::Label => "T.label",
                 };
                 write!(f, "{}{key} {}", if at > 0 { ", " } else { "" }, test.predicate)?;
             }

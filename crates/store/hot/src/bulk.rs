@@ -12,7 +12,6 @@ use std::sync::Arc;
 
 use mangrove_graph::{GraphError, Result};
 
-use crate::catalog;
 use crate::fault::lmdb;
 use crate::segment::{self, Segments};
 use crate::store::Hot;
@@ -73,7 +72,6 @@ impl Bulk {
         let new = shared.new_segment();
         let taken = scratch.seal(&new, cancelled).and_then(|()| {
             target.take_over(&mut scratch)?;
-            copy(&scratch, &mut target, |tables| tables.meta, |key| key.starts_with(catalog::AUTO))?;
             target.empty()
         });
         drop(scratch);

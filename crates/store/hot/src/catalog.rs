@@ -3,12 +3,12 @@
 //! ```text
 //!   meta    "format" -> version 4          "space" -> 0 graph, 1 label      "schema" -> version 8      "database" -> its id 16
 //!           "sums" -> of the tables: see there
-//!           "auto", label 2 -> next integer id 8 (label 0 where ids are unique in the graph)
+//!           "auto", label 2 -> of no meaning since format 8
 //!           "segments" -> of the segments under the tables, from the oldest on: number 8 | its own id 16 | checksum of its directory 8
 //!               (before format 6: numbers alone; "segment" in format 2: of the one)
 //!           "times" -> edge label 2 | place 8 ...: of every label that had a time before format 5, the first whose time is its property
 //!           "count", kind 1, label 2 -> next local 8 | live 8 | end of those that are, or were to be, sealed 8
-//!   schema  0 kind 1 label 2 -> name | time | further | ends        (before format 7: name | time | properties | further | ends)
+//!   schema  0 kind 1 label 2 -> name | time or key | further | ends        (before format 7: name | time | properties | further | ends)
 //!           1 key 2 -> name
 //!           2 number 2 -> label 2 | key 2      the indexes, in the order they were made
 //!           3 kind 1 label 2 key 2 -> a property of a label
@@ -37,11 +37,14 @@ use crate::table::{Tables, Writing};
 /// * Before format 5 the times of edges are in a column of their own.
 /// * Before format 6 a segment is named by its number alone, and there are no sums and no id of the database.
 /// * Before format 7 the record of a label has its properties, and nothing says which keys a block of a wide label has.
-const FORMAT: u32 = 7;
+/// * Before format 8 no label of vertices has a key, and generated ids are integers.
+const FORMAT: u32 = 8;
+/// The first in which each property of a label has a record, and keys of wide labels are listed.
+const FORMAT_OF_LISTS: u32 = 7;
 /// The first that has sums, and names segments by more than their number.
 const FORMAT_OF_SUMS: u32 = 6;
 pub const FORMAT_KEY: &[u8] = b"format";
-const TIMELESS: u32 = u32::MAX;
+const NO_KEY: u32 = u32::MAX;
 const UNDECLARED: u8 = u8::MAX;
 
 /// How many elements of a label there were and are.
@@ -89,6 +92,11 @@ pub fn is_before_sums(value: &[u8]) -> bool {
 /// Whether an older version wrote the tables.
 pub fn is_old(tables: &Tables, txn: &RoTxn<'_, AnyTls>) -> Result<bool> {
     Ok(format(tables, txn)? < FORMAT)
+}
+
+/// Whether the tables have no lists of keys.
+pub fn has_no_lists(tables: &Tables, txn: &RoTxn<'_, AnyTls>) -> Result<bool> {
+    Ok(format(tables, txn)? < FORMAT_OF_LISTS)
 }
 
 /// Brings tables of an older format to this one, but for the lists of keys. Gives the schema.
@@ -173,26 +181,6 @@ pub fn put_counter(tables: &Tables, t: &mut Writing<'_>, kind: ElementKind, labe
     tables.meta.put(t, &count_key(kind, label), words.as_flattened())
 }
 
-/// What the keys of next integer ids begin with.
-pub const AUTO: &[u8; 4] = b"auto";
-
-fn auto_key(space: LabelId) -> [u8; 6] {
-    let [a, b] = space.0.to_be_bytes();
-    let [w, x, y, z] = *AUTO;
-    [w, x, y, z, a, b]
-}
-
-/// Where the search for a free integer id begins.
-pub fn next_auto(tables: &Tables, txn: &RoTxn<'_, AnyTls>, space: LabelId) -> Result<i64> {
-    let found = tables.meta.get(txn, &auto_key(space)).map_err(lmdb)?;
-    let wrong = |_| corrupt("a counter of the wrong length");
-    found.map_or(Ok(0), |bytes| bytes.try_into().map(i64::from_le_bytes).map_err(wrong))
-}
-
-pub fn put_next_auto(tables: &Tables, t: &mut Writing<'_>, space: LabelId, next: i64) -> Result<()> {
-    tables.meta.put(t, &auto_key(space), &next.to_le_bytes())
-}
-
 /// The segments under the tables, from the oldest on.
 pub fn segments(tables: &Tables, txn: &RoTxn<'_, AnyTls>) -> Result<Vec<Named>> {
     let found = match tables.meta.get(txn, b"segments").map_err(lmdb)? {
@@ -270,13 +258,13 @@ fn load_schema(tables: &Tables, txn: &RoTxn<'_, AnyTls>) -> Result<Schema> {
         _ => return Err(corrupt("it says no id space")),
     };
     let mut schema = Schema { id_space, ..Schema::default() };
-    let has_properties = is_old(tables, txn)?;
+    let has_properties = has_no_lists(tables, txn)?;
     for record in tables.schema.iter(txn).map_err(lmdb)? {
         let (key, value) = record.map_err(lmdb)?;
         let mut fields = Fields(value);
         match key {
-            [0, 0, at @ ..] => push_at(&mut schema.vertex_labels, at, fields.label(has_properties)?)?,
-            [0, 1, at @ ..] => push_at(&mut schema.edge_labels, at, fields.label(has_properties)?)?,
+            [0, 0, at @ ..] => push_at(&mut schema.vertex_labels, at, fields.label(ElementKind::Vertex, has_properties)?)?,
+            [0, 1, at @ ..] => push_at(&mut schema.edge_labels, at, fields.label(ElementKind::Edge, has_properties)?)?,
             [1, at @ ..] => push_at(&mut schema.keys, at, fields.name()?)?,
             [2, at @ ..] => {
                 let index = IndexSchema { label: LabelId(fields.u16()?), key: KeyId(fields.u16()?) };
@@ -384,7 +372,8 @@ fn put_name(out: &mut Vec<u8>, name: &str) {
 fn label_record(label: &LabelSchema) -> Vec<u8> {
     let mut out = Vec::new();
     put_name(&mut out, &label.name);
-    out.extend_from_slice(&label.time.map_or(TIMELESS, |key| u32::from(key.0)).to_le_bytes());
+    // Vertices have no time, and edges no key.
+    out.extend_from_slice(&label.time.or(label.key).map_or(NO_KEY, |key| u32::from(key.0)).to_le_bytes());
     out.extend_from_slice(&(label.further.size() as u32).to_le_bytes());
     label.further.iter().for_each(|further| out.extend_from_slice(&further.0.to_le_bytes()));
     out.extend_from_slice(&(label.ends.size() as u32).to_le_bytes());
@@ -431,12 +420,16 @@ impl<'a> Fields<'a> {
         mangrove_segment::value::text(name).map(Arc::from)
     }
 
-    fn label(&mut self, has_properties: bool) -> Result<LabelSchema> {
+    fn label(&mut self, kind: ElementKind, has_properties: bool) -> Result<LabelSchema> {
         let mut label = LabelSchema::new(self.name()?);
-        label.time = match self.u32()? {
-            TIMELESS => None,
-            key => Some(KeyId(u16::try_from(key).map_err(|_| corrupt("a time key that is none"))?)),
+        let key = match self.u32()? {
+            NO_KEY => None,
+            key => Some(KeyId(u16::try_from(key).map_err(|_| corrupt("the key of a label is none"))?)),
         };
+        match kind {
+            ElementKind::Vertex => label.key = key,
+            ElementKind::Edge => label.time = key,
+        }
         let properties = if has_properties { self.u32()? } else { 0 };
         for _ in 0..properties {
             let key = KeyId(self.u16()?);

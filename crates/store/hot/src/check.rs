@@ -180,7 +180,7 @@ impl<'t> Check<'t> {
     fn is_listed(&mut self, column: Column, block: u64, cells: &Block) -> Result<()> {
         let reader = self.reader;
         let is_listed =
-            keys::is_wide(reader.schema, column.kind, column.label) && !catalog::is_old(reader.tables, reader.txn)?;
+            keys::is_wide(reader.schema, column.kind, column.label) && !catalog::has_no_lists(reader.tables, reader.txn)?;
         let Some(key) = column.property_key().filter(|_| is_listed) else { return Ok(()) };
         let (lists, list) = keys::list_of(column, block, key);
         let listed = reader.block_bytes(lists, list)?.map_or(Ok(Vec::new()), keys::parse);
@@ -488,7 +488,8 @@ impl<'t> Check<'t> {
                 return Ok(());
             };
             let Some(vertex) = check.noting("index", &entry, index::vertex_of(entry))? else { return Ok(()) };
-            let cell = check.reader.cell_at(Column::property(ElementKind::Vertex, label, key), place(vertex.0));
+            let cell =
+                check.reader.cell_at(Column::holding(check.reader.schema, ElementKind::Vertex, label, key), place(vertex.0));
             let Some(cell) = check.noting("columns", &vertex, cell)? else { return Ok(()) };
             if !index::entries(vertex, key, &cell).iter().any(|wanted| wanted == entry) {
                 check.violation("index", format!("{entry:?} is of a value {vertex:?} does not have"));
@@ -515,7 +516,7 @@ impl<'t> Check<'t> {
 
     fn sealed_pair(&mut self, at: usize, vertex: VertexId, key: KeyId, value: &[u8]) -> Result<()> {
         let (column, (block, slot)) =
-            (Column::property(ElementKind::Vertex, vertex.label(), key), block_slot(place(vertex.0)));
+            (Column::holding(self.reader.schema, ElementKind::Vertex, vertex.label(), key), block_slot(place(vertex.0)));
         let standing = self.reader.standing(at, column, block);
         if self.noting("index", &vertex, standing)?.unwrap_or(0) >> slot & 1 == 0 {
             return Ok(());
@@ -532,7 +533,8 @@ impl<'t> Check<'t> {
     /// Every value of an indexed key has its entry.
     fn values_are_indexed(&mut self) -> Result<()> {
         for indexed in &self.reader.schema.indexes {
-            let mut column = self.reader.column(Column::property(ElementKind::Vertex, indexed.label, indexed.key));
+            let mut column =
+                self.reader.column(Column::holding(self.reader.schema, ElementKind::Vertex, indexed.label, indexed.key));
             let mut next = 0;
             // What cannot be read was noted with the columns.
             while let Ok(Some((block, cells))) = column.block_from(next) {

@@ -7,7 +7,7 @@
 //!
 //! The *place* of an element is the low 48 bits of its id: shard and local. A block of a column covers 128 consecutive places.
 
-use mangrove_graph::{EdgeId, ElementId, ElementKind, GraphError, KeyId, LabelId, Result, VertexId};
+use mangrove_graph::{EdgeId, ElementId, ElementKind, GraphError, KeyId, LabelId, Result, Schema, VertexId};
 
 use crate::block::SLOTS;
 use crate::fault::corrupt;
@@ -73,6 +73,11 @@ impl Column {
 
     pub fn property(kind: ElementKind, label: LabelId, key: KeyId) -> Self {
         Self { kind, label, number: Self::KEYS + u32::from(key.0) }
+    }
+
+    /// The column that holds a property: of the key of a vertex label, that of external ids.
+    pub fn holding(schema: &Schema, kind: ElementKind, label: LabelId, key: KeyId) -> Self {
+        if schema.is_key(kind, label, key) { Self::external(kind, label) } else { Self::property(kind, label, key) }
     }
 
     /// The column whose present cells say which elements are alive.

@@ -75,10 +75,10 @@ impl Reader<'_> {
     /// O(keys of their blocks).
     pub fn keys_at(&self, kind: ElementKind, label: LabelId, places: &[u64]) -> Result<Vec<KeyId>> {
         let Some(known) = self.schema.label_schema(kind, label) else { return Ok(Vec::new()) };
-        if known.properties.len() <= MANY || catalog::is_old(self.tables, self.txn)? {
+        if known.properties.len() <= MANY || catalog::has_no_lists(self.tables, self.txn)? {
             return Ok(known.properties.keys().collect());
         }
-        let mut keys = BTreeSet::from_iter(known.time);
+        let mut keys = BTreeSet::from_iter(known.time.or(known.key));
         for group in places.chunk_by(|a, b| block_slot(*a).0 == block_slot(*b).0) {
             let slots = group.iter().fold(0, |slots, place| slots | 1 << block_slot(*place).1);
             let block = block_slot(group[0]).0;

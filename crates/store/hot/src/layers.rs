@@ -61,6 +61,7 @@ pub fn columns(reader: &Reader<'_>, kind: ElementKind, label: LabelId) -> Vec<Co
         ElementKind::Edge => columns.extend([Column::ends(label), Column::time(label)]),
     }
     let properties = reader.schema.label_schema(kind, label).into_iter().flat_map(|label| label.properties.keys());
+    let properties = properties.filter(|key| !reader.schema.is_key(kind, label, *key));
     columns.extend(properties.map(|key| Column::property(kind, label, key)));
     columns
 }

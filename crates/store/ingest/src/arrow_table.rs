@@ -144,6 +144,7 @@ pub fn send_columns(
         ElementKind::Vertex => Body::Vertices {
             ids: ids(plan.parts.id, &mut bad).expect("tables of vertices have an id column"),
             space: plan.space.clone(),
+            key: plan.key.clone(),
         },
         ElementKind::Edge => Body::Edges {
             ids: plan.parts.id.map(|index| edge_ids_of(&inputs[index], &plan.names[index], plan.id_type, &mut bad)),

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use mangrove_graph::Schema;
+
 use crate::csv_table::{DialectHints, plan_csv, read_csv};
 use crate::elements::Pass;
 use crate::error::{BadRow, LoadError};
@@ -64,7 +66,7 @@ pub fn jsonl(text: &[u8]) -> Result<Reading, LoadError> {
 
 /// Reads a table in memory.
 pub fn table(input: &TableInput) -> Result<Reading, LoadError> {
-    let plan = input.plan(IdType::Auto)?;
+    let plan = input.plan(IdType::Auto, &Schema::default())?;
     let mut reading = Reading::default();
     input.send(&plan, &mut |event| reading.event(event))?;
     Ok(reading)

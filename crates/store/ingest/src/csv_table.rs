@@ -346,7 +346,9 @@ impl<'a> Assembler<'a> {
     fn finish(&mut self) -> Rows {
         let plan = &self.table.plan;
         let body = match plan.kind {
-            ElementKind::Vertex => Body::Vertices { ids: self.ids.finish(), space: plan.space.clone() },
+            ElementKind::Vertex => {
+                Body::Vertices { ids: self.ids.finish(), space: plan.space.clone(), key: plan.key.clone() }
+            }
             ElementKind::Edge => Body::Edges {
                 ids: self.edge_ids(),
                 source: self.source_ids.finish(),

@@ -50,6 +50,8 @@ const BATCH_BYTES: usize = 64 << 20;
 pub struct ElementBatches<'a, 's> {
     file: Arc<str>,
     inferred: bool,
+    /// The property that is the id of vertices.
+    key: Option<Arc<str>>,
     sink: &'a mut Sink<'s>,
     vertices: Batches<Arc<str>>,
     edges: Batches<(Arc<str>, Scope, Scope)>,
@@ -161,7 +163,12 @@ impl<'a, 's> ElementBatches<'a, 's> {
     /// `inferred`: values came without types of their own, so columns of numbers may have to be brought to one type.
     pub fn new(file: &Arc<str>, inferred: bool, sink: &'a mut Sink<'s>) -> Self {
         let (vertices, edges) = (Batches::new(), Batches::new());
-        Self { file: file.clone(), inferred, sink, vertices, edges, cells: 0, bytes: 0, rows: 0 }
+        Self { file: file.clone(), inferred, key: None, sink, vertices, edges, cells: 0, bytes: 0, rows: 0 }
+    }
+
+    /// The vertices have their id as this property.
+    pub fn keyed(self, key: Option<Arc<str>>) -> Self {
+        Self { key, ..self }
     }
 
     pub fn send(&mut self, event: Event) -> Result<(), LoadError> {
@@ -201,7 +208,12 @@ impl<'a, 's> ElementBatches<'a, 's> {
         for (_, mut batch) in self.vertices.take() {
             let ids = batch.ids.finish();
             let labels = std::mem::take(&mut batch.labels).finish();
-            let rows = batch.into_rows(labels, Body::Vertices { ids, space: None }, &self.file, self.inferred);
+            let rows = batch.into_rows(
+                labels,
+                Body::Vertices { ids, space: None, key: self.key.clone() },
+                &self.file,
+                self.inferred,
+            );
             (self.sink)(Event::Rows(Box::new(rows)))?;
         }
         for ((label, source_scope, target_scope), mut batch) in self.edges.take() {

@@ -5,7 +5,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use mangrove_graph::GraphError;
+use mangrove_graph::{GraphError, Value};
 use thiserror::Error;
 
 /// Where in its input something stands.
@@ -68,8 +68,17 @@ pub enum Fault {
     DuplicateVertex { label: Arc<str>, other: Option<Arc<str>> },
     #[error("an edge of this id exists already")]
     DuplicateEdge,
-    #[error("no vertex{} has this id, which the edge names as its {end}", of_scope(.scope))]
-    NoSuchEnd { end: &'static str, scope: Option<Arc<str>> },
+    #[error("no vertex{} has this id, which the edge names as its {end}{}", of_scope(.scope), advice_for_end(.other))]
+    NoSuchEnd {
+        end: &'static str,
+        scope: Option<Arc<str>>,
+        /// An id of another type that reads the same and is there.
+        other: Option<Value>,
+    },
+    #[error(
+        "no vertex has this id, and it is not said which label the {end} is to have: name it, as in --edges SOURCE:LABEL:TARGET=FILE"
+    )]
+    NoLabelForEnd { end: &'static str },
     #[error("the edge's {end} is a vertex labelled {found}, not {expected}")]
     EndLabel { end: &'static str, expected: Arc<str>, found: Arc<str> },
     #[error("the edge's {end} could be of label {}: say which, as in --edges SOURCE:LABEL:TARGET=FILE", .labels.join(" or "))]
@@ -91,6 +100,16 @@ fn article(noun: &str) -> &'static str {
 
 fn of_scope(scope: &Option<Arc<str>>) -> String {
     scope.as_ref().map(|label| format!(" labelled {label}")).unwrap_or_default()
+}
+
+fn advice_for_end(other: &Option<Value>) -> String {
+    match other {
+        Some(Value::String(text)) => {
+            format!("; there is one with the text '{text}', which is another id: convert the column")
+        }
+        Some(number) => format!("; there is one with {number} as a number, which is another id: convert the column"),
+        None => ". Load the vertices first, or add --create-missing to make them".into(),
+    }
 }
 
 fn duplicate_vertex(label: &Arc<str>, other: &Option<Arc<str>>) -> String {
@@ -147,6 +166,10 @@ pub enum LoadError {
     Options(String),
     #[error("the rejects cannot be written to {}: {source}", path.display())]
     Rejects { path: PathBuf, source: io::Error },
+    #[error("all {count} rows are bad, so nothing was loaded: {} has the reasons", path.display())]
+    AllRejected { count: u64, path: PathBuf },
+    #[error("more than {max} rows are bad, so nothing was loaded; the last: {last}. {} has the others", path.display())]
+    TooManyRejects { max: u64, last: Box<BadRow>, path: PathBuf },
     #[error("cancelled; nothing was loaded")]
     Cancelled,
     #[error(transparent)]

@@ -6,7 +6,6 @@ use mangrove_graph::{Cardinality, ElementKind, ValueType};
 
 use crate::column::ColumnType;
 use crate::error::{LoadError, Place};
-use crate::infer::Inferred;
 use crate::plan::{LabelRule, PropertyPlan, TableHints, TablePlan};
 use crate::rows::{IdType, PartFields, Scope};
 
@@ -110,14 +109,7 @@ impl Neo4jTable {
                 if let Some(name) = field.option("id-type") {
                     plan.id_type = IdType::from_name(name).ok_or(format!("`{name}` is not a type of ids"))?;
                 }
-                if !field.name.is_empty() {
-                    let column_type = match plan.id_type {
-                        IdType::String => ColumnType::Declared(ValueType::String),
-                        IdType::Uuid => ColumnType::Declared(ValueType::Uuid),
-                        _ => ColumnType::Inferred(Inferred::Nothing),
-                    };
-                    plan.columns[at] = Some(PropertyPlan { name: field.name.into(), column_type });
-                }
+                plan.key = (!field.name.is_empty()).then(|| field.name.into());
                 &mut plan.parts.id
             }
             // An addition of this crate's own: ids that users gave their edges.
@@ -182,6 +174,8 @@ fn empty_plan(kind: ElementKind, names: &[String], hints: &TableHints) -> TableP
         names: names.iter().map(|name| name.trim().into()).collect(),
         array_delimiter: b';',
         edge_time: None,
+        key: None,
+        warnings: Vec::new(),
     }
 }
 
@@ -266,8 +260,8 @@ mod tests {
         let made = plan("personId:ID(Person),name,age:int,tags:string[],junk:IGNORE,:LABEL").unwrap();
         assert_eq!((made.kind, made.parts.id, made.space.as_deref()), (ElementKind::Vertex, Some(0), Some("Person")));
         assert_eq!(made.label, LabelRule::Column { index: 5, delimiter: ';', default: "Person".into() });
-        assert_eq!(types(&made), ["personId:string", "name:string", "age:int32", "tags:string[]"]);
-        assert_eq!(made.columns[0].as_ref().unwrap().column_type, ColumnType::Inferred(Inferred::Nothing));
+        assert_eq!(types(&made), ["name:string", "age:int32", "tags:string[]"]);
+        assert_eq!(made.key.as_deref(), Some("personId"));
         assert_eq!(plan(":ID{id-type:string},born:date").unwrap().id_type, IdType::String);
     }
 
@@ -296,6 +290,6 @@ mod tests {
     #[test]
     fn a_colon_in_a_plain_name_is_a_type_only_if_it_names_one() {
         let made = plan("id,at:time of day,age:int").unwrap();
-        assert_eq!(types(&made), ["id:string", "at:time of day:string", "age:int32"]);
+        assert_eq!(types(&made), ["at:time of day:string", "age:int32"]);
     }
 }

@@ -55,7 +55,7 @@ pub fn read(content: impl Read, source: &Source, plan: &TablePlan, sink: &mut Si
     let mut reader = Reader {
         plan,
         columns: plan.names.iter().enumerate().map(|(at, name)| (name.clone(), at)).collect(),
-        batches: ElementBatches::new(&source.name, true, sink),
+        batches: ElementBatches::new(&source.name, true, sink).keyed(plan.key.clone()),
     };
     while let Some(piece) = feed.line().map_err(|e| source.failed(e))? {
         if let Err(wrong) = reader.line(&piece)? {

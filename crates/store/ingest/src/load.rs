@@ -52,6 +52,16 @@ enum Reader {
 }
 
 impl Job {
+    /// What was guessed of its table.
+    fn warnings(&self) -> &[String] {
+        match &self.reader {
+            Reader::Csv(table) => &table.plan.warnings,
+            Reader::Parquet(plan) | Reader::Jsonl(plan) => &plan.warnings,
+            Reader::Table(table) => &table.1.warnings,
+            Reader::GraphMl | Reader::GraphSon => &[],
+        }
+    }
+
     /// Whether the file may hold elements of a pass.
     fn is_in(&self, pass: Pass) -> bool {
         let plan = match &self.reader {
@@ -88,6 +98,7 @@ pub fn load(
     progress.update(&Status::default());
     let jobs = plan_jobs(options, graph.schema())?;
     let mut writer = Writer::new(graph, options)?;
+    jobs.iter().flat_map(Job::warnings).for_each(|warning| writer.warn(warning));
     let passes = [Pass::Vertices, Pass::Edges];
     let bytes_total =
         passes.iter().flat_map(|pass| jobs.iter().filter(|job| job.is_in(*pass))).map(|j| j.source.bytes).sum();
@@ -205,10 +216,14 @@ fn plan_jobs(options: &LoadOptions, schema: &Schema) -> Result<Vec<Job>, LoadErr
         add(&entry.files, entry.hints(), Some(entry))?;
     }
     for table in &options.tables {
-        let mut plan = table.plan(options.id_type)?;
+        let mut table = table.clone();
+        table.key = table.key.or_else(|| {
+            options.keys.iter().find(|key| Some(&key.label) == table.label.as_ref()).map(|key| key.column.clone())
+        });
+        let mut plan = table.plan(options.id_type, schema)?;
         keep_to_declarations(&mut plan, schema);
         let source = Source { path: Default::default(), name: table.name.clone(), bytes: 0 };
-        let reader = Reader::Table(Box::new((table.clone(), plan)));
+        let reader = Reader::Table(Box::new((table, plan)));
         jobs.push(Job { source, reader, edge_time: options.edge_time.clone() });
     }
     if jobs.is_empty() {
@@ -225,6 +240,7 @@ fn plan_job(
     schema: &Schema,
 ) -> Result<Job, LoadError> {
     let hints = TableHints { stem: source.stem(), ..hints.clone() };
+    let hints = TableHints { key: key_of(options, &hints), ..hints }.of_schema(schema);
     let mut content = source.open(Arc::default())?;
     let format = match mapping.and_then(|entry| entry.format).unwrap_or(options.format) {
         Format::Auto => format::detect(&source, &mut content).map_err(|e| source.failed(e))?,
@@ -268,6 +284,12 @@ fn plan_job(
         }
     }
     Ok(Job { source, reader, edge_time })
+}
+
+/// The column that was told to name the vertices of a table.
+fn key_of(options: &LoadOptions, hints: &TableHints) -> Option<String> {
+    let label = hints.label.as_deref().unwrap_or(&hints.stem);
+    options.keys.iter().find(|key| *key.label == *label).map(|key| key.column.clone())
 }
 
 /// Fails if a table has no column for the property its mapping says is the time of its edges.

@@ -42,6 +42,8 @@ impl TableEntry {
             source: self.source_label.clone(),
             target: self.target_label.clone(),
             stem: String::new(),
+            key: None,
+            known_key: None,
             mapping: Some(self.table.clone()),
         }
     }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::error::LoadError;
 use crate::format::Format;
 use crate::mapping;
+use crate::merge::Merging;
 use crate::report::OnError;
 use crate::rows::IdType;
 use crate::runs::MemoryLimits;
@@ -33,6 +34,12 @@ pub struct LoadOptions {
     pub searchable: Vec<String>,
     /// Properties of vertices that get an index: each `LABEL.KEY`.
     pub indexes: Vec<String>,
+    /// The columns that name vertices, by label.
+    pub keys: Vec<KeyColumn>,
+    /// What becomes of elements that exist already, and of ends of edges that do not.
+    pub merge: Merging,
+    /// Fails once so many rows were skipped.
+    pub rejects_max: Option<u64>,
     /// Of CSV files; `None` finds it out, file by file.
     pub delimiter: Option<u8>,
     /// Of CSV files; `None`: quotes are characters like any other.
@@ -56,6 +63,9 @@ impl Default for LoadOptions {
             compact: None,
             searchable: Vec::new(),
             indexes: Vec::new(),
+            keys: Vec::new(),
+            merge: Merging::default(),
+            rejects_max: None,
             delimiter: None,
             quote: Some(b'"'),
             id_type: IdType::Auto,
@@ -107,6 +117,25 @@ pub struct EdgeFiles {
     pub label: Arc<str>,
     pub target: Option<Arc<str>>,
     pub files: Vec<PathBuf>,
+}
+
+/// The column that names the vertices of a label.
+#[derive(Clone, Debug, PartialEq)]
+pub struct KeyColumn {
+    pub label: Arc<str>,
+    pub column: String,
+}
+
+impl KeyColumn {
+    /// Reads `LABEL:COLUMN`.
+    pub fn parse(text: &str) -> Result<Self, LoadError> {
+        match text.split_once(':') {
+            Some((label, column)) if !label.is_empty() && !column.is_empty() => {
+                Ok(Self { label: label.into(), column: column.into() })
+            }
+            _ => Err(LoadError::options(format!("--key {text}: expected LABEL:COLUMN, as in user:email"))),
+        }
+    }
 }
 
 impl NodeFiles {

@@ -4,11 +4,13 @@
 //! |---|---|---|
 //! | Neo4j | `id:ID(Space)`, `:LABEL` | `:START_ID(Space)`, `:END_ID(Space)`, `:TYPE` |
 //! | Neptune | `~id`, `~label` | `~id`, `~from`, `~to`, `~label` |
-//! | plain | `id`/`~id`, else the first; stays a property | `src`/`source`/`from`/`~from`, `dst`/`target`/`to`/`~to`, else the first two |
+//! | plain | the key that was told, else that of the label, else `id` or `~id` | a pair of [`END_NAMES`], else the only two columns, with a warning |
+//!
+//! The column of ids is the key of its label under its own name. Columns that start with `~`, and Neo4j's without a name, are no properties.
 
 use std::sync::Arc;
 
-use mangrove_graph::{ElementKind, LabelSchema, Schema};
+use mangrove_graph::{ElementKind, LabelSchema, Schema, ValueType};
 
 use crate::column::ColumnType;
 use crate::error::{LoadError, Place};
@@ -24,6 +26,8 @@ pub struct TablePlan {
     /// The columns that hold ids.
     pub parts: PartFields,
     pub id_type: IdType,
+    /// The property that is the id of vertices.
+    pub key: Option<Arc<str>>,
     pub source_scope: Scope,
     pub target_scope: Scope,
     /// The Neo4j ID space of vertices.
@@ -34,6 +38,8 @@ pub struct TablePlan {
     pub array_delimiter: u8,
     /// The property the header marks as the time of edges.
     pub edge_time: Option<String>,
+    /// What was guessed, to be told.
+    pub warnings: Vec<String>,
 }
 
 impl TablePlan {
@@ -69,9 +75,23 @@ pub struct TableHints {
     pub label: Option<Arc<str>>,
     pub source: Option<Arc<str>>,
     pub target: Option<Arc<str>>,
+    /// The column of ids.
+    pub key: Option<String>,
+    /// The key of the label in the graph.
+    pub known_key: Option<Arc<str>>,
     /// The label of last resort.
     pub stem: String,
     pub mapping: Option<Arc<TableMapping>>,
+}
+
+impl TableHints {
+    /// With the key that the label of the vertices has in a graph.
+    pub fn of_schema(self, schema: &Schema) -> Self {
+        let label = self.label.as_deref().unwrap_or(&self.stem);
+        let known = schema.label(ElementKind::Vertex, label).and_then(|id| schema.label_schema(ElementKind::Vertex, id));
+        let known_key = known.and_then(|label| label.key).map(|key| schema.key_name(key));
+        Self { known_key, ..self }
+    }
 }
 
 /// What a mapping file says of a table.
@@ -116,8 +136,22 @@ fn position(names: &[String], wanted: &[&str]) -> Option<usize> {
 }
 
 const ID_NAMES: [&str; 2] = ["id", "~id"];
-const SOURCE_NAMES: [&str; 4] = ["src", "source", "from", "~from"];
-const TARGET_NAMES: [&str; 4] = ["dst", "target", "to", "~to"];
+/// What the columns of the two ends of edges may be called, by pairs.
+const END_NAMES: [(&str, &str); 13] = [
+    ("src", "dst"),
+    ("source", "target"),
+    ("from", "to"),
+    ("~from", "~to"),
+    ("src_id", "dst_id"),
+    ("source_id", "target_id"),
+    ("from_id", "to_id"),
+    ("sourceid", "targetid"),
+    ("fromid", "toid"),
+    ("fromnodeid", "tonodeid"),
+    ("start", "end"),
+    ("start_id", "end_id"),
+    ("u", "v"),
+];
 
 fn plan_plain(names: &[String], hints: &TableHints, file: &Arc<str>) -> Result<TablePlan, LoadError> {
     let typed: Vec<(String, Option<ColumnType>)> = names.iter().map(|name| header::plain_name(name)).collect();
@@ -126,8 +160,9 @@ fn plan_plain(names: &[String], hints: &TableHints, file: &Arc<str>) -> Result<T
         column.as_deref().map(|column| find_column(names, column, file)).transpose()
     };
     let mapping = hints.mapping.clone().unwrap_or_default();
-    let source = mapped(&mapping.source)?.or_else(|| position(&bare, &SOURCE_NAMES));
-    let target = mapped(&mapping.target)?.or_else(|| position(&bare, &TARGET_NAMES));
+    let named = named_ends(&bare);
+    let source = mapped(&mapping.source)?.or(named.0);
+    let target = mapped(&mapping.target)?.or(named.1);
     let kind = hints.kind.unwrap_or(match (source, target) {
         (Some(_), Some(_)) => ElementKind::Edge,
         _ => ElementKind::Vertex,
@@ -138,13 +173,19 @@ fn plan_plain(names: &[String], hints: &TableHints, file: &Arc<str>) -> Result<T
         Some(PropertyPlan { name: name.as_str().into(), column_type })
     };
     let mut columns: Vec<_> = (0..names.len()).map(property).collect();
+    let (mut key, mut warnings) = (None, Vec::new());
     let parts = match kind {
         ElementKind::Vertex => {
-            let id = mapped(&mapping.id)?.or_else(|| position(&bare, &ID_NAMES)).unwrap_or(0);
+            let id = match mapped(&hints.key)?.map_or_else(|| mapped(&mapping.id), |told| Ok(Some(told)))? {
+                Some(told) => told,
+                None => id_column(&bare, hints, file)?,
+            };
+            columns[id] = None;
+            key = (!bare[id].starts_with('~')).then(|| Arc::from(bare[id].as_str()));
             PartFields { id: Some(id), source: None, target: None }
         }
         ElementKind::Edge => {
-            let (source, target) = ends(source, target, names, file)?;
+            let (source, target) = ends(source, target, &bare, file, &mut warnings)?;
             (columns[source], columns[target]) = (None, None);
             let id = mapped(&mapping.id)?;
             if let Some(id) = id {
@@ -161,7 +202,8 @@ fn plan_plain(names: &[String], hints: &TableHints, file: &Arc<str>) -> Result<T
         kind,
         label,
         parts,
-        id_type: mapping.id_type.unwrap_or_default(),
+        id_type: id_type(&mapping, parts.id.and_then(|id| typed[id].1.as_ref()), file)?,
+        key,
         source_scope: hints.source.clone().map_or(Scope::Any, Scope::Label),
         target_scope: hints.target.clone().map_or(Scope::Any, Scope::Label),
         space: None,
@@ -169,25 +211,90 @@ fn plan_plain(names: &[String], hints: &TableHints, file: &Arc<str>) -> Result<T
         names: bare.iter().map(|name| name.as_str().into()).collect(),
         array_delimiter: b';',
         edge_time: None,
+        warnings,
     })
 }
 
-/// The columns of an edge's two ends: those named so, else the first two that are left.
+/// The columns that are called as the ends of edges are: of a pair of names, else each by itself.
+fn named_ends(bare: &[String]) -> (Option<usize>, Option<usize>) {
+    let at = |name: &str| position(bare, &[name]);
+    let pairs = END_NAMES.iter().map(|(source, target)| (at(source), at(target)));
+    let whole = pairs.clone().find(|pair| matches!(pair, (Some(_), Some(_))));
+    whole.unwrap_or_else(|| (pairs.clone().find_map(|pair| pair.0), pairs.clone().find_map(|pair| pair.1)))
+}
+
+/// The columns of an edge's two ends: those named so, else the only two there are.
 fn ends(
     source: Option<usize>,
     target: Option<usize>,
     names: &[String],
     file: &Arc<str>,
+    warnings: &mut Vec<String>,
 ) -> Result<(usize, usize), LoadError> {
-    let mut free = (0..names.len()).filter(|at| Some(*at) != source && Some(*at) != target);
-    let source = source.or_else(|| free.next());
-    match (source, target.or_else(|| free.next())) {
-        (Some(source), Some(target)) if source != target => Ok((source, target)),
-        _ => Err(LoadError::format(
-            Place::at(file, 1, 1),
-            format!("a table of edges needs a source and a target column; this one has {}", listed(names)),
-        )),
+    match (source, target) {
+        (Some(source), Some(target)) if source != target => return Ok((source, target)),
+        (None, None) if names.len() == 2 => {
+            warnings.push(format!(
+                "{file}: no columns are called `src` and `dst`, so edges go from `{}` to `{}`; a mapping with `source` and `target` says \
+                 otherwise",
+                names[0], names[1]
+            ));
+            return Ok((0, 1));
+        }
+        _ => {}
     }
+    let missing = match (source, target) {
+        (Some(_), None) => "a target column, such as `dst`",
+        (None, Some(_)) => "a source column, such as `src`",
+        _ => "a source and a target column, such as `src` and `dst`",
+    };
+    let reason = format!(
+        "a table of edges needs {missing}; this one has {}. Rename the columns, or name them as `source` and `target` in a mapping",
+        listed(names)
+    );
+    Err(LoadError::format(Place::at(file, 1, 1), reason))
+}
+
+/// The column that names vertices: the key of their label, or one called so.
+fn id_column(bare: &[String], hints: &TableHints, file: &Arc<str>) -> Result<usize, LoadError> {
+    let label = hints.label.as_deref().unwrap_or(&hints.stem);
+    if let Some(key) = &hints.known_key {
+        return bare.iter().position(|name| **name == **key).ok_or_else(|| {
+            let reason = format!("{label} is keyed by `{key}`, which this table lacks; it has {}", listed(bare));
+            LoadError::format(Place::at(file, 1, 1), reason)
+        });
+    }
+    position(bare, &ID_NAMES).ok_or_else(|| {
+        let example = bare.iter().find(|name| !name.is_empty()).map_or("COLUMN", |name| name);
+        let reason = format!(
+            "a table of vertices needs a column that names them, and none is called `id`; there are {}. Say which it is: --key \
+             {label}:{example}",
+            listed(bare)
+        );
+        LoadError::format(Place::at(file, 1, 1), reason)
+    })
+}
+
+/// What ids stand for, as the mapping says it or the type of their column.
+fn id_type(mapping: &TableMapping, column: Option<&ColumnType>, file: &Arc<str>) -> Result<IdType, LoadError> {
+    match (mapping.id_type, column) {
+        (Some(id_type), _) => Ok(id_type),
+        (None, None) => Ok(IdType::default()),
+        (None, Some(column_type)) => id_type_of(column_type, file),
+    }
+}
+
+fn id_type_of(column_type: &ColumnType, file: &Arc<str>) -> Result<IdType, LoadError> {
+    Ok(match column_type {
+        ColumnType::Declared(ValueType::String) => IdType::String,
+        ColumnType::Declared(ValueType::Uuid) => IdType::Uuid,
+        ColumnType::Declared(ValueType::Int8 | ValueType::Int16 | ValueType::Int32 | ValueType::Int64) => IdType::Int,
+        ColumnType::Inferred(_) => IdType::Auto,
+        other => {
+            let reason = format!("an id is a string, an integer or a UUID, and cannot be of type {}", other.name());
+            return Err(LoadError::format(Place::at(file, 1, 1), reason));
+        }
+    })
 }
 
 /// A table without a given label is labelled by its column `label` or `~label`, else after its file.
@@ -233,9 +340,20 @@ fn apply_mapping(plan: &mut TablePlan, mapping: &TableMapping, names: &[String],
                 *column = None;
             }
         }
+        if plan.parts.id.is_none_or(|id| !listed.contains(&id)) {
+            plan.key = None;
+        }
     }
     for (column, wish) in &mapping.properties {
         let at = find_column(names, column, file)?;
+        if plan.kind == ElementKind::Vertex && plan.parts.id == Some(at) {
+            if let Some(column_type) = &wish.column_type {
+                plan.id_type = id_type_of(column_type, file)?;
+            }
+            let name = wish.name.clone().or_else(|| plan.key.take());
+            plan.key = name.filter(|_| !wish.ignore);
+            continue;
+        }
         if wish.ignore {
             plan.columns[at] = None;
             continue;
@@ -257,6 +375,7 @@ fn apply_mapping(plan: &mut TablePlan, mapping: &TableMapping, names: &[String],
 /// Two columns of one name would overwrite each other.
 fn check_names(plan: &TablePlan, file: &Arc<str>) -> Result<(), LoadError> {
     let mut seen = hashbrown::HashSet::new();
+    seen.extend(plan.key.clone());
     for property in plan.columns.iter().flatten() {
         let reason = if property.name.is_empty() {
             "a column without a name; name it in the header, or leave it out with a mapping".to_owned()
@@ -283,27 +402,48 @@ mod tests {
         plan.columns.iter().flatten().map(|p| &*p.name).collect()
     }
 
+    fn refused(header: &str, hints: &TableHints) -> String {
+        let names: Vec<String> = header.split(',').map(str::to_owned).collect();
+        plan_table(&names, hints, &"t.csv".into()).unwrap_err().to_string()
+    }
+
     #[test]
-    fn a_plain_table_of_vertices_keeps_its_id_as_a_property() {
+    fn the_id_of_a_plain_table_is_its_key() {
         let hints = TableHints { label: Some("Person".into()), ..TableHints::default() };
         let by_name = plan("name,id,label", hints.clone());
-        assert_eq!((by_name.kind, by_name.parts.id), (ElementKind::Vertex, Some(1)));
-        assert_eq!(properties(&by_name), ["name", "id", "label"]);
-        assert_eq!(plan("code,name", hints).parts.id, Some(0));
+        assert_eq!((by_name.kind, by_name.parts.id, by_name.key.as_deref()), (ElementKind::Vertex, Some(1), Some("id")));
+        assert_eq!(properties(&by_name), ["name", "label"], "it is stored once");
+        let told = plan("code,id", TableHints { key: Some("code".into()), ..hints.clone() });
+        assert_eq!((told.parts.id, told.key.as_deref(), properties(&told)), (Some(0), Some("code"), vec!["id"]));
+        let known = TableHints { known_key: Some("code".into()), ..hints.clone() };
+        assert_eq!(plan("id,code", known.clone()).parts.id, Some(1));
+        assert!(refused("id,name", &known).contains("Person is keyed by `code`, which this table lacks"));
+        let none = refused("code,name", &hints);
+        assert!(none.contains("none is called `id`") && none.contains("--key Person:code"), "{none}");
+        assert_eq!(plan("~id,name", hints.clone()).key, None, "that is no name of a property");
+        assert_eq!(plan("id:string,name", hints.clone()).id_type, IdType::String);
+        assert!(refused("id:double,name", &hints).contains("cannot be of type double"));
         let unnamed = plan("id,label", TableHints { stem: "people".into(), ..TableHints::default() });
         assert_eq!(unnamed.label, LabelRule::Column { index: 1, delimiter: ';', default: "people".into() });
     }
 
     #[test]
-    fn a_plain_table_of_edges_has_ends_by_name_or_by_place() {
+    fn a_plain_table_of_edges_has_ends_by_name() {
+        let hints = |kind| TableHints { kind, stem: "knows".into(), ..TableHints::default() };
         let ends = |header: &str, kind| {
-            let plan = plan(header, TableHints { kind, stem: "knows".into(), ..TableHints::default() });
+            let plan = plan(header, hints(kind));
             (plan.kind, plan.parts.source, plan.parts.target)
         };
+        let edge = Some(ElementKind::Edge);
         assert_eq!(ends("since,to,from", None), (ElementKind::Edge, Some(2), Some(1)));
-        assert_eq!(ends("a,b,w", Some(ElementKind::Edge)), (ElementKind::Edge, Some(0), Some(1)));
-        assert_eq!(ends("a,b,source", Some(ElementKind::Edge)), (ElementKind::Edge, Some(2), Some(0)));
-        assert_eq!(ends("a,b,w", None).0, ElementKind::Vertex);
+        assert_eq!(ends("w,source_id,target_id", edge), (ElementKind::Edge, Some(1), Some(2)));
+        assert_eq!(ends("FromNodeId,ToNodeId", None), (ElementKind::Edge, Some(0), Some(1)));
+        assert_eq!(ends("from,dst,src", edge), (ElementKind::Edge, Some(2), Some(1)), "a whole pair goes first");
+        let two = plan("user,follows", hints(edge));
+        assert_eq!((two.parts.source, two.parts.target), (Some(0), Some(1)));
+        assert!(two.warnings[0].contains("edges go from `user` to `follows`"), "{:?}", two.warnings);
+        assert!(refused("a,b,w", &hints(edge)).contains("needs a source and a target column"));
+        assert!(refused("a,b,source", &hints(edge)).contains("needs a target column"));
     }
 
     #[test]
@@ -317,7 +457,7 @@ mod tests {
         };
         let hints = TableHints { mapping: Some(Arc::new(mapping)), stem: "t".into(), ..TableHints::default() };
         let made = plan("y,junk,code", hints.clone());
-        assert_eq!((made.parts.id, properties(&made)), (Some(2), vec!["year", "code"]));
+        assert_eq!((made.parts.id, made.key.as_deref(), properties(&made)), (Some(2), Some("code"), vec!["year"]));
         let missing = plan_table(&["x".into(), "codes".into()], &hints, &"t.csv".into()).unwrap_err().to_string();
         assert!(missing.contains("no column `code`, did you mean `codes`?"), "{missing}");
     }

@@ -8,12 +8,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::error::{BadRow, LoadError, Spot};
+use crate::merge::Merged;
 
 /// What a load did.
 #[derive(Clone, Debug, Default)]
 pub struct LoadReport {
     pub vertices: BTreeMap<Arc<str>, u64>,
     pub edges: BTreeMap<Arc<str>, u64>,
+    /// Of vertices and edges that were there already.
+    pub merged_vertices: Merged,
+    pub merged_edges: Merged,
     /// Property values set.
     pub properties: u64,
     /// Rows that were not loaded.
@@ -40,6 +44,8 @@ impl LoadReport {
                 *ours.entry(label).or_default() += count;
             }
         }
+        self.merged_vertices.add(other.merged_vertices);
+        self.merged_edges.add(other.merged_edges);
         self.properties += other.properties;
         other.warnings.into_iter().for_each(|warning| self.warn(warning));
     }
@@ -65,6 +71,7 @@ pub enum OnError {
 /// Takes bad rows as the options have it.
 pub(crate) struct Rejects {
     on_error: OnError,
+    max: Option<u64>,
     /// The first few, if they are to be told all together at the end.
     collected: Option<Vec<BadRow>>,
     count: u64,
@@ -74,13 +81,14 @@ pub(crate) struct Rejects {
 const SHOWN: usize = 5;
 
 impl Rejects {
-    pub fn new(on_error: OnError) -> Self {
-        Self { on_error, collected: None, count: 0, file: None }
+    /// Fails once there are more than `max`, if that is given.
+    pub fn new(on_error: OnError, max: Option<u64>) -> Self {
+        Self { on_error, max, collected: None, count: 0, file: None }
     }
 
     /// Fails at the end, and names the first few.
     pub fn collecting() -> Self {
-        Self { on_error: OnError::Fail, collected: Some(Vec::new()), count: 0, file: None }
+        Self { on_error: OnError::Fail, max: None, collected: Some(Vec::new()), count: 0, file: None }
     }
 
     pub fn add(&mut self, bad: BadRow) -> Result<(), LoadError> {
@@ -100,17 +108,26 @@ impl Rejects {
             Some(open) => open,
             none => none.insert(create(wished).map_err(failed(wished))?),
         };
-        write(file, &bad).map_err(failed(path))
+        write(file, &bad).map_err(failed(path))?;
+        if self.max.is_none_or(|max| self.count <= max) {
+            return Ok(());
+        }
+        file.flush().map_err(failed(path))?;
+        Err(LoadError::TooManyRejects { max: self.max.unwrap_or_default(), last: Box::new(bad), path: path.clone() })
     }
 
     /// Writes out what is left, and says in the report how many there were.
-    pub fn finish(self, report: &mut LoadReport) -> Result<(), LoadError> {
+    /// Fails if every row was bad.
+    pub fn finish(self, report: &mut LoadReport, rows: u64) -> Result<(), LoadError> {
         if let Some(first) = self.collected.filter(|first| !first.is_empty()) {
             return Err(LoadError::BadRows { count: self.count, first });
         }
         report.rejects = self.count;
         if let Some((path, mut file)) = self.file {
             file.flush().map_err(|source| LoadError::Rejects { path: path.clone(), source })?;
+            if rows == 0 {
+                return Err(LoadError::AllRejected { count: self.count, path });
+            }
             report.rejects_file = Some(path);
         }
         Ok(())

@@ -33,8 +33,19 @@ pub struct Rows {
 }
 
 pub enum Body {
-    Vertices { ids: Ids, space: Option<Arc<str>> },
-    Edges { ids: Option<Vec<Option<ExternalId>>>, source: Ids, target: Ids, source_scope: Scope, target_scope: Scope },
+    Vertices {
+        ids: Ids,
+        space: Option<Arc<str>>,
+        /// The property that is the id.
+        key: Option<Arc<str>>,
+    },
+    Edges {
+        ids: Option<Vec<Option<ExternalId>>>,
+        source: Ids,
+        target: Ids,
+        source_scope: Scope,
+        target_scope: Scope,
+    },
 }
 
 /// Among which vertices an edge's end is looked for.
@@ -500,7 +511,9 @@ impl Rows {
     /// The rows at these positions.
     pub fn pick(&self, rows: &[u32]) -> Self {
         let body = match &self.body {
-            Body::Vertices { ids, space } => Body::Vertices { ids: ids.take(rows), space: space.clone() },
+            Body::Vertices { ids, space, key } => {
+                Body::Vertices { ids: ids.take(rows), space: space.clone(), key: key.clone() }
+            }
             Body::Edges { ids, source, target, source_scope, target_scope } => Body::Edges {
                 ids: ids.as_ref().map(|ids| rows.iter().map(|row| ids[*row as usize].clone()).collect()),
                 source: source.take(rows),

@@ -6,9 +6,10 @@
 
 use std::sync::Arc;
 
-use mangrove_graph::{ElementKind, GraphWrite};
+use mangrove_graph::{ElementKind, GraphWrite, Schema};
 
 use crate::error::LoadError;
+use crate::merge::Merging;
 use crate::options::LoadOptions;
 use crate::report::LoadReport;
 use crate::rows::IdType;
@@ -28,11 +29,12 @@ pub struct IngestOptions {
     /// The column of edges whose value orders a vertex's edges.
     pub edge_time: Option<Arc<str>>,
     pub id_type: IdType,
+    pub merge: Merging,
 }
 
 impl Default for IngestOptions {
     fn default() -> Self {
-        Self { batch_rows: 100_000, edge_time: None, id_type: IdType::Auto }
+        Self { batch_rows: 100_000, edge_time: None, id_type: IdType::Auto, merge: Merging::default() }
     }
 }
 
@@ -55,8 +57,10 @@ impl Ingest {
     }
 
     /// Takes rows of vertices or edges; commits if enough have gathered.
-    pub fn add(&mut self, input: TableInput, commit: &mut Commit<'_>) -> Result<(), LoadError> {
-        let plan = input.plan(self.options.id_type)?; // what is wrong with its columns shows at once
+    /// The schema is that of the graph.
+    pub fn add(&mut self, input: TableInput, schema: &Schema, commit: &mut Commit<'_>) -> Result<(), LoadError> {
+        let plan = input.plan(self.options.id_type, schema)?; // what is wrong with its columns shows at once
+        plan.warnings.iter().for_each(|warning| self.report.warn(warning.clone()));
         if let (ElementKind::Edge, Some(name), 1..) = (input.kind, &self.options.edge_time, input.len()) {
             self.times.saw(name, plan.columns.iter().flatten().map(|column| &column.name));
         }
@@ -97,11 +101,12 @@ impl Ingest {
         vertices: &[TableInput],
         edges: &[TableInput],
     ) -> Result<LoadReport, LoadError> {
-        let mut writer = Writer::collecting(graph, &LoadOptions::default())?;
+        let mut writer =
+            Writer::collecting(graph, &LoadOptions { merge: self.options.merge.clone(), ..LoadOptions::default() })?;
         writer.begin(self.options.edge_time.as_deref());
         for inputs in [vertices, edges] {
             for input in inputs {
-                let plan = input.plan(self.options.id_type)?;
+                let plan = input.plan(self.options.id_type, writer.schema())?;
                 input.send(&plan, &mut |event| writer.event(event))?;
             }
             writer.finish_pass()?;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use mangrove_graph::column::array_of;
-use mangrove_graph::{ElementKind, Value};
+use mangrove_graph::{ElementKind, Schema, Value};
 
 use crate::arrow_table::{Input, plan_arrow, plan_typed, send_batch, send_columns};
 use crate::error::{LoadError, Place};
@@ -47,29 +47,39 @@ pub struct TableInput {
     /// Of edges: the labels of the vertices they join, if it is one each.
     pub source: Option<Arc<str>>,
     pub target: Option<Arc<str>>,
+    /// Of vertices: the column that names them, if it is not called `id`.
+    pub key: Option<String>,
     pub table: Table,
 }
 
 impl TableInput {
     pub fn vertices(label: &str, table: Table) -> Self {
         let (name, label) = (Arc::from(label), Some(label.into()));
-        Self { name, kind: ElementKind::Vertex, label, source: None, target: None, table }
+        Self { name, kind: ElementKind::Vertex, label, source: None, target: None, key: None, table }
     }
 
     pub fn edges(source: Option<&str>, label: &str, target: Option<&str>, table: Table) -> Self {
         let (source, target) = (source.map(Arc::from), target.map(Arc::from));
-        Self { name: label.into(), kind: ElementKind::Edge, label: Some(label.into()), source, target, table }
+        Self { name: label.into(), kind: ElementKind::Edge, label: Some(label.into()), source, target, key: None, table }
     }
 
-    pub(crate) fn plan(&self, id_type: IdType) -> Result<TablePlan, LoadError> {
+    /// With the column that names its vertices.
+    pub fn keyed(self, key: Option<String>) -> Self {
+        Self { key, ..self }
+    }
+
+    /// How it is read into a graph of this schema.
+    pub(crate) fn plan(&self, id_type: IdType, schema: &Schema) -> Result<TablePlan, LoadError> {
         let hints = TableHints {
             kind: Some(self.kind),
             label: self.label.clone(),
             source: self.source.clone(),
             target: self.target.clone(),
+            key: self.key.clone(),
             stem: self.name.to_string(),
-            mapping: None,
-        };
+            ..TableHints::default()
+        }
+        .of_schema(schema);
         let mut plan = match &self.table {
             Table::Arrow { schema, .. } => plan_arrow(schema, &hints, &self.name)?,
             Table::Rows { names, values } => {
@@ -81,7 +91,9 @@ impl TableInput {
                 plan_typed(&names, &hints, &self.name)?
             }
         };
-        plan.id_type = id_type;
+        if plan.id_type == IdType::Auto {
+            plan.id_type = id_type;
+        }
         Ok(plan)
     }
 

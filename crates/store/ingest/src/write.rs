@@ -9,12 +9,13 @@ use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, Float64Array, Int64Array,
 use arrow_schema::DataType;
 use hashbrown::{HashMap, HashSet};
 use mangrove_graph::{
-    Cell, ElementId, ElementKind, Elements, ExternalId, GraphWrite, IdSpace, KeyId, LabelId, PropertyColumn, PropertyValue,
-    Value, VertexId,
+    Cell, EdgeId, ElementId, ElementKind, Elements, ExternalId, GraphWrite, IdSpace, KeyId, LabelId, PropertyColumn,
+    PropertyValue, Schema, Value, VertexId, record,
 };
 
 use crate::column::A_TIME;
 use crate::error::{Fault, LoadError};
+use crate::merge::{Merged, Merging, OnDuplicate, OnExists};
 use crate::options::LoadOptions;
 use crate::report::{LoadReport, Rejects};
 use crate::resolve::{Candidates, Found, Resolver};
@@ -23,11 +24,12 @@ use crate::rows::{Body, Event, Ids, Labels, Part, RawCell, RawValue, Rows, Scope
 use crate::runs::{EdgeBatch, MemoryLimits, Run};
 
 pub struct Writer<'g> {
-    graph: &'g mut dyn GraphWrite,
-    resolver: Resolver,
-    rejects: Rejects,
-    report: LoadReport,
-    retyping: Retyping,
+    pub(crate) graph: &'g mut dyn GraphWrite,
+    pub(crate) resolver: Resolver,
+    pub(crate) rejects: Rejects,
+    pub(crate) report: LoadReport,
+    pub(crate) retyping: Retyping,
+    pub(crate) merge: Merging,
     keys: HashMap<Arc<str>, KeyId>,
     labels: HashMap<(ElementKind, Arc<str>), LabelId>,
     /// The labels of the vertices of each Neo4j ID space.
@@ -52,7 +54,8 @@ impl<'g> Writer<'g> {
         Ok(Self {
             graph,
             resolver: Resolver::new(space, statistics.vertices.iter().all(|n| *n == 0), options.memory.ids_max),
-            rejects: Rejects::new(options.on_error.clone()),
+            rejects: Rejects::new(options.on_error.clone(), options.rejects_max),
+            merge: options.merge.clone(),
             report: LoadReport::default(),
             retyping: Retyping::default(),
             keys: HashMap::new(),
@@ -77,6 +80,15 @@ impl<'g> Writer<'g> {
     /// Vertices and edges taken so far.
     pub fn rows(&self) -> u64 {
         self.rows
+    }
+
+    /// The graph's, as it is now.
+    pub fn schema(&self) -> &Schema {
+        self.graph.schema()
+    }
+
+    pub fn warn(&mut self, warning: &str) {
+        self.report.warn(warning.into());
     }
 
     /// A new file begins, whose edges have their time in this column.
@@ -116,7 +128,7 @@ impl<'g> Writer<'g> {
     pub fn finish(mut self) -> Result<LoadReport, LoadError> {
         self.finish_pass()?;
         self.retyping.finish(self.graph, &mut self.report)?;
-        self.rejects.finish(&mut self.report)?;
+        self.rejects.finish(&mut self.report, self.rows)?;
         Ok(self.report)
     }
 
@@ -150,12 +162,12 @@ impl<'g> Writer<'g> {
         }
         Err(LoadError::options(format!(
             "large values of this load take more than {} MB of memory until it is committed: load into an empty database with --compact \
-             yes (compact=True), or in several loads",
+             yes, or in several loads",
             self.limits.changes_bytes_max >> 20
         )))
     }
 
-    fn label(&mut self, kind: ElementKind, name: &Arc<str>) -> Result<LabelId, LoadError> {
+    pub(crate) fn label(&mut self, kind: ElementKind, name: &Arc<str>) -> Result<LabelId, LoadError> {
         if let Some(label) = self.labels.get(&(kind, name.clone())) {
             return Ok(*label);
         }
@@ -164,7 +176,7 @@ impl<'g> Writer<'g> {
         Ok(label)
     }
 
-    fn key(&mut self, name: &Arc<str>) -> Result<KeyId, LoadError> {
+    pub(crate) fn key(&mut self, name: &Arc<str>) -> Result<KeyId, LoadError> {
         if let Some(key) = self.keys.get(name) {
             return Ok(*key);
         }
@@ -176,9 +188,21 @@ impl<'g> Writer<'g> {
     fn vertices(&mut self, rows: Rows) -> Result<(), LoadError> {
         let name = rows.labels.of(0).primary.clone();
         let label = self.label(ElementKind::Vertex, &name)?;
+        if self.merge.on_exists != OnExists::Error {
+            return self.merge_vertices(rows, label);
+        }
         let duplicates = self.reject_duplicates(&rows, label, &name)?;
-        let rows = rows.without(&duplicates);
-        let Body::Vertices { ids, space } = &rows.body else { unreachable!("rows of vertices") };
+        self.new_vertices(rows.without(&duplicates), label)
+    }
+
+    /// Writes vertices whose ids are free.
+    pub(crate) fn new_vertices(&mut self, rows: Rows, label: LabelId) -> Result<(), LoadError> {
+        let Body::Vertices { ids, space, key } = &rows.body else { unreachable!("rows of vertices") };
+        if let Some(key) = key {
+            let key = self.key(key)?;
+            self.graph.declare_key(label, key)?;
+            self.report.properties += rows.count as u64;
+        }
         if let Some(space) = space {
             self.spaces.entry(space.clone()).or_default().insert(label);
         }
@@ -197,8 +221,14 @@ impl<'g> Writer<'g> {
             self.set_vertex_property(&added, key, &column.values)?;
         }
         self.rows += added.len() as u64;
+        let name = self.graph.schema().label_name(ElementKind::Vertex, label);
         *self.report.vertices.entry(name).or_default() += added.len() as u64;
         Ok(())
+    }
+
+    /// Counts rows of elements that were there already.
+    pub(crate) fn count_rows(&mut self, merged: Merged) {
+        self.rows += merged.updated + merged.unchanged + merged.skipped;
     }
 
     fn set_further_labels(&mut self, labels: &Labels, vertices: &[VertexId]) -> Result<(), LoadError> {
@@ -216,15 +246,21 @@ impl<'g> Writer<'g> {
         Ok(())
     }
 
-    /// Sets aside rows whose id is taken, by an earlier row or in the graph.
-    fn reject_duplicates(&mut self, rows: &Rows, label: LabelId, name: &Arc<str>) -> Result<Vec<u32>, LoadError> {
-        let Body::Vertices { ids, .. } = &rows.body else { unreachable!("rows of vertices") };
+    /// The vertices that have ids which vertices of a label are to have.
+    pub(crate) fn taken_by(&self, ids: &Ids, label: LabelId) -> Result<Vec<Found>, LoadError> {
         let candidates = match self.resolver.space() {
             IdSpace::Graph => Candidates::Whole,
             IdSpace::Label => Candidates::Labels(vec![label]),
         };
-        let mut found = Vec::with_capacity(rows.count);
+        let mut found = Vec::with_capacity(ids.len());
         self.resolver.resolve(self.graph, ids, &candidates, &mut found)?;
+        Ok(found)
+    }
+
+    /// Sets aside rows whose id is taken, by an earlier row or in the graph.
+    fn reject_duplicates(&mut self, rows: &Rows, label: LabelId, name: &Arc<str>) -> Result<Vec<u32>, LoadError> {
+        let Body::Vertices { ids, .. } = &rows.body else { unreachable!("rows of vertices") };
+        let found = self.taken_by(ids, label)?;
         let repeated = repeated(ids);
         let mut dropped = Vec::new();
         for (row, (found, repeated)) in found.iter().zip(repeated).enumerate() {
@@ -240,7 +276,12 @@ impl<'g> Writer<'g> {
         Ok(dropped)
     }
 
-    fn set_vertex_property(&mut self, vertices: &[VertexId], key: KeyId, values: &Values) -> Result<(), LoadError> {
+    pub(crate) fn set_vertex_property(
+        &mut self,
+        vertices: &[VertexId],
+        key: KeyId,
+        values: &Values,
+    ) -> Result<(), LoadError> {
         let elements = Elements::Vertices(vertices);
         match values {
             Values::Absent(_) => {}
@@ -263,7 +304,7 @@ impl<'g> Writer<'g> {
         Ok(())
     }
 
-    fn cell(&mut self, raw: &RawCell) -> Result<Cell, LoadError> {
+    pub(crate) fn cell(&mut self, raw: &RawCell) -> Result<Cell, LoadError> {
         Ok(match raw {
             RawCell::Absent => Cell::Absent,
             RawCell::One(value) => Cell::One(value.clone()),
@@ -286,10 +327,53 @@ impl<'g> Writer<'g> {
         let name = rows.labels.of(0).primary.clone();
         let label = self.label(ElementKind::Edge, &name)?;
         let time_key = self.time_key(label, &rows)?;
-        let rows = self.with_times(rows, time_key)?;
+        let mut rows = self.with_times(rows, time_key)?;
+        if let Body::Edges { ids: Some(ids), .. } = &mut rows.body {
+            // Such an id was generated elsewhere; here others are.
+            ids.iter_mut().for_each(|id| *id = id.take().filter(|id| EdgeId::from_generated(id).is_none()));
+        }
         let (mut sources, mut targets) = (Vec::with_capacity(rows.count), Vec::with_capacity(rows.count));
         let dropped = self.resolve_ends(&rows, &mut sources, &mut targets)?;
         let rows = rows.without(&dropped);
+        if self.merge.on_duplicate == OnDuplicate::Add {
+            return self.new_edges(rows, label, time_key, sources, targets);
+        }
+        // What is there is looked for in the graph.
+        self.finish_pass()?;
+        let ends: Vec<(VertexId, VertexId)> = sources.into_iter().zip(targets).collect();
+        self.merge_edge_rows(rows, label, time_key, ends)
+    }
+
+    fn merge_edge_rows(
+        &mut self,
+        rows: Rows,
+        label: LabelId,
+        time_key: Option<KeyId>,
+        ends: Vec<(VertexId, VertexId)>,
+    ) -> Result<(), LoadError> {
+        let (new, repeated) = self.merge_edges(&rows, label, &ends)?;
+        let of = |rows: &[u32]| rows.iter().map(|row| ends[*row as usize]).collect::<Vec<_>>();
+        let (sources, targets) = of(&new).into_iter().unzip();
+        self.new_edges(rows.pick(&new), label, time_key, sources, targets)?;
+        if repeated.is_empty() {
+            return Ok(());
+        }
+        self.finish_pass()?;
+        self.merge_edge_rows(rows.pick(&repeated), label, time_key, of(&repeated))
+    }
+
+    /// Writes edges whose ends are known.
+    fn new_edges(
+        &mut self,
+        rows: Rows,
+        label: LabelId,
+        time_key: Option<KeyId>,
+        sources: Vec<VertexId>,
+        targets: Vec<VertexId>,
+    ) -> Result<(), LoadError> {
+        if rows.count == 0 {
+            return Ok(());
+        }
         let Rows { body: Body::Edges { ids, .. }, columns, places, count, .. } = rows else { unreachable!("rows of edges") };
         let mut batch = EdgeBatch { sources, targets, ids, time_key, times: None, columns: Vec::new() };
         for column in columns {
@@ -306,6 +390,7 @@ impl<'g> Writer<'g> {
             batch.columns.push((key, column.values));
         }
         self.rows += count as u64;
+        let name = self.graph.schema().label_name(ElementKind::Edge, label);
         *self.report.edges.entry(name).or_default() += count as u64;
         self.add_to_run(label, batch)
     }
@@ -360,13 +445,20 @@ impl<'g> Writer<'g> {
         let (mut from, mut to) = (Vec::with_capacity(rows.count), Vec::with_capacity(rows.count));
         self.resolver.resolve(self.graph, source, &self.candidates(source_scope), &mut from)?;
         self.resolver.resolve(self.graph, target, &self.candidates(target_scope), &mut to)?;
+        if self.merge.create_missing {
+            self.create_missing(source, source_scope, &mut from)?;
+            to.clear();
+            self.resolver.resolve(self.graph, target, &self.candidates(target_scope), &mut to)?;
+            self.create_missing(target, target_scope, &mut to)?;
+        }
         let taken = match ids {
             Some(ids) => self.taken_edge_ids(ids)?,
             None => Vec::new(),
         };
         let mut dropped = Vec::new();
         for row in 0..rows.count {
-            match (self.end(from[row], source_scope, "source")?, self.end(to[row], target_scope, "target")?) {
+            let from = self.end(from[row], source, row, source_scope, "source")?;
+            match (from, self.end(to[row], target, row, target_scope, "target")?) {
                 (Ok(from), Ok(to)) if !taken.get(row).copied().unwrap_or(false) => {
                     sources.push(from);
                     targets.push(to);
@@ -382,6 +474,27 @@ impl<'g> Writer<'g> {
             dropped.push(row as u32);
         }
         Ok(dropped)
+    }
+
+    /// Makes the vertices that were not found, where their label is known: the one given, or the only one there is.
+    fn create_missing(&mut self, ids: &Ids, scope: &Scope, found: &mut Vec<Found>) -> Result<(), LoadError> {
+        if found.iter().all(|found| *found != Found::Nothing) {
+            return Ok(());
+        }
+        let schema = self.graph.schema();
+        let label: Arc<str> = match (scope, schema.vertex_labels.len()) {
+            (Scope::Label(name) | Scope::Space(name), _) => name.clone(),
+            (Scope::Any, 0) => "vertex".into(),
+            (Scope::Any, 1) => schema.label_name(ElementKind::Vertex, LabelId(0)),
+            (Scope::Any, _) => return Ok(()), // each is a bad row that says so
+        };
+        let label = self.label(ElementKind::Vertex, &label)?;
+        let mut known = HashSet::new();
+        let missing = found.iter().enumerate().filter(|(_, found)| **found == Found::Nothing);
+        let missing: Vec<ExternalId> = missing.map(|(row, _)| ids.get(row)).filter(|id| known.insert(id.clone())).collect();
+        self.create_ends(label, missing)?;
+        found.clear();
+        Ok(self.resolver.resolve(self.graph, ids, &self.candidates(scope), found)?)
     }
 
     fn reject(&mut self, rows: &Rows, row: usize, part: Part, id: ExternalId, fault: Fault) -> Result<(), LoadError> {
@@ -420,7 +533,14 @@ impl<'g> Writer<'g> {
     }
 
     /// The vertex an end was found to be, if that is in order.
-    fn end(&self, found: Found, scope: &Scope, end: &'static str) -> Result<Result<VertexId, Fault>, LoadError> {
+    fn end(
+        &self,
+        found: Found,
+        ids: &Ids,
+        row: usize,
+        scope: &Scope,
+        end: &'static str,
+    ) -> Result<Result<VertexId, Fault>, LoadError> {
         let wanted = match scope {
             Scope::Label(name) => Some(name),
             Scope::Any | Scope::Space(_) => None,
@@ -433,12 +553,23 @@ impl<'g> Writer<'g> {
                 }
                 _ => Ok(Ok(vertex)),
             },
-            Found::Nothing => Ok(Err(Fault::NoSuchEnd { end, scope: wanted.cloned() })),
+            Found::Nothing if self.merge.create_missing => Ok(Err(Fault::NoLabelForEnd { end })),
+            Found::Nothing => {
+                let scope = wanted.cloned();
+                Ok(Err(Fault::NoSuchEnd { end, scope, other: self.other_spelling(&ids.get(row))? }))
+            }
             Found::Several => {
                 let labels = self.graph.schema().vertex_labels.iter().map(|l| l.name.to_string()).collect();
                 Ok(Err(Fault::AmbiguousEnd { end, labels }))
             }
         }
+    }
+
+    /// An id that reads as this one, is of another type, and is there.
+    fn other_spelling(&self, id: &ExternalId) -> Result<Option<Value>, LoadError> {
+        let Some(other) = record::other_spelling(&id.to_value()) else { return Ok(None) };
+        let is_there = record::find_vertex(self.graph.as_view(), &other)?.is_some();
+        Ok(is_there.then_some(other))
     }
 
     fn carries(&self, vertex: VertexId, label: &str) -> Result<bool, LoadError> {

@@ -217,11 +217,17 @@ fn ingest_commits_batch_by_batch() {
         work(&mut graph)
     };
     let knows = rows(&["src", "dst", "w"], (0..50).flat_map(|i| [Value::Int64(i), "b".into(), 0.5.into()]).collect());
-    ingest.add(TableInput::edges(None, "knows", None, knows), &mut commit).unwrap();
+    ingest.add(TableInput::edges(None, "knows", None, knows), &mangrove_graph::Schema::default(), &mut commit).unwrap();
     let people =
         rows(&["id", "n"], (0..50).flat_map(|i| [Value::Int64(i), if i == 3 { Value::Null } else { i.into() }]).collect());
-    ingest.add(TableInput::vertices("person", rows(&["id"], vec!["b".into()])), &mut commit).unwrap();
-    ingest.add(TableInput::vertices("person", people), &mut commit).unwrap();
+    ingest
+        .add(
+            TableInput::vertices("person", rows(&["id"], vec!["b".into()])),
+            &mangrove_graph::Schema::default(),
+            &mut commit,
+        )
+        .unwrap();
+    ingest.add(TableInput::vertices("person", people), &mangrove_graph::Schema::default(), &mut commit).unwrap();
     ingest.flush(&mut commit).unwrap();
     assert_eq!((ingest.report().vertex_count(), ingest.report().edge_count()), (51, 50));
     assert_eq!(commits, 1);
@@ -235,8 +241,14 @@ fn ingest_names_the_first_few_rows_it_cannot_store() {
     let mut commit = |work: &mut mangrove_ingest::Work<'_>| work(&mut graph);
     let mut ingest = Ingest::new(IngestOptions::default());
     let knows = rows(&["src", "dst"], (0..10).flat_map(|i| [Value::Int64(i), Value::Int64(99)]).collect());
-    ingest.add(TableInput::edges(None, "knows", None, knows), &mut commit).unwrap();
-    ingest.add(TableInput::vertices("p", rows(&["id"], vec![Value::Int64(0)])), &mut commit).unwrap();
+    ingest.add(TableInput::edges(None, "knows", None, knows), &mangrove_graph::Schema::default(), &mut commit).unwrap();
+    ingest
+        .add(
+            TableInput::vertices("p", rows(&["id"], vec![Value::Int64(0)])),
+            &mangrove_graph::Schema::default(),
+            &mut commit,
+        )
+        .unwrap();
     let error = ingest.flush(&mut commit).unwrap_err();
     let LoadError::BadRows { count, first } = &error else { panic!("{error}") };
     assert_eq!((*count, first.len()), (10, 5));
@@ -246,7 +258,13 @@ fn ingest_names_the_first_few_rows_it_cannot_store() {
         "{error}"
     );
     let ragged = TableInput::vertices("p", rows(&["id", "n"], vec![1.into()]));
-    assert!(ingest.add(ragged, &mut commit).unwrap_err().to_string().contains("do not make rows"));
+    assert!(
+        ingest
+            .add(ragged, &mangrove_graph::Schema::default(), &mut commit)
+            .unwrap_err()
+            .to_string()
+            .contains("do not make rows")
+    );
 }
 
 // ---- out and back in

@@ -124,6 +124,7 @@ impl GraphWrite for Transaction {
         declare_property(
             kind: ElementKind, label: LabelId, key: KeyId, value_type: Option<ValueType>, cardinality: Cardinality
         ) -> Result<()>;
+        declare_key(label: LabelId, key: KeyId) -> Result<()>;
         declare_time(label: LabelId, key: KeyId) -> Result<()>;
         set_encoding(kind: ElementKind, label: LabelId, key: KeyId, encoding: Encoding) -> Result<()>;
         create_index(label: LabelId, key: KeyId) -> Result<bool>;

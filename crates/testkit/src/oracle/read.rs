@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use mangrove_graph::{
-    Adjacency, Cell, Comparison, Direction, EdgeId, EdgeRef, ElementId, Elements, ExternalId, Filter, GraphError, GraphView,
-    Hop, KeyId, LabelId, Predicate, PropertyColumn, Result, Scan, ScanCursor, Schema, Statistics, TextTest, Value, VertexId,
-    column,
+    Adjacency, Cell, Direction, EdgeId, EdgeRef, ElementId, ElementKind, Elements, ExternalId, Filter, GraphError,
+    GraphView, Hop, KeyId, LabelId, Predicate, PropertyColumn, Result, Scan, ScanCursor, Schema, Statistics, Value,
+    VertexId, column,
 };
 
 use super::{Oracle, Place, Vertex};
@@ -68,10 +68,7 @@ impl GraphView for Oracle {
     fn find_edges(&self, ids: &[ExternalId], out: &mut Vec<Option<EdgeRef>>) -> Result<()> {
         out.extend(ids.iter().map(|id| {
             let named = self.edge_names.get(id).and_then(|edge| self.edge_ref(*edge));
-            named.or_else(|| match id {
-                ExternalId::Int(raw) => self.unnamed_edge(EdgeId(*raw as u64)),
-                _ => None,
-            })
+            named.or_else(|| self.unnamed_edge(EdgeId::from_generated(id)?))
         }));
         Ok(())
     }
@@ -137,7 +134,8 @@ impl GraphView for Oracle {
     }
 
     fn is_searchable(&self, label: LabelId, key: KeyId, predicate: &Predicate) -> bool {
-        self.schema.index(label, key).is_some() && an_index_answers(predicate)
+        let is_key = self.schema.is_key(ElementKind::Vertex, label, key) && predicate.external_ids().is_some();
+        is_key || self.schema.index(label, key).is_some() && predicate.is_answered_by_index()
     }
 }
 
@@ -147,7 +145,7 @@ impl Oracle {
         filters.iter().all(|filter| self.stored(element, filter.key).values().any(|value| filter.predicate.matches(value)))
     }
 
-    /// The edge known by the bits of its id, as it was given none by the user.
+    /// The edge known by its generated id, as it was given none by the user.
     fn unnamed_edge(&self, id: EdgeId) -> Option<EdgeRef> {
         self.edge_ref(id).filter(|_| self.edges[&id].external.is_none())
     }
@@ -204,15 +202,5 @@ fn column_of(cells: Vec<Cell>) -> PropertyColumn {
     match plain.and_then(|values| column::array_of(&values)) {
         Some(array) => PropertyColumn::Typed(array),
         None => PropertyColumn::Cells(cells),
-    }
-}
-
-/// What an index ordered by value can tell exactly: equality, ranges, and beginnings of text.
-pub(crate) fn an_index_answers(predicate: &Predicate) -> bool {
-    match predicate {
-        Predicate::Compare(comparison, _) => *comparison != Comparison::Neq,
-        Predicate::Within(_) => true,
-        Predicate::Text(test, _) => *test == TextTest::StartsWith,
-        _ => false,
     }
 }

@@ -36,6 +36,7 @@ impl GraphWrite for Oracle {
         self.label_exists(ElementKind::Vertex, label)?;
         let mut given = BTreeSet::new();
         for id in ids.iter().flatten() {
+            self.id_fits(label, id)?;
             if self.vertex_names.contains_key(&self.name_of(label, id)) || !given.insert(id) {
                 return Err(self.duplicate_vertex(label, id));
             }
@@ -43,9 +44,12 @@ impl GraphWrite for Oracle {
         for id in ids {
             let external = match id {
                 Some(id) => id.clone(),
-                None => self.free_integer(label, &given),
+                None => self.free_id(label, &given),
             };
             let vertex = VertexId::new(label, 0, self.next_local(ElementKind::Vertex, label));
+            if let Some(key) = self.schema.vertex_labels[usize::from(label.0)].key {
+                self.infer(ElementKind::Vertex, label, key, &Cell::One(external.to_value()));
+            }
             self.vertex_names.insert(self.name_of(label, &external), vertex);
             self.vertices.insert(vertex, Vertex::new(external));
             out.push(vertex);
@@ -60,6 +64,9 @@ impl GraphWrite for Oracle {
             self.element_exists(ElementId::Vertex(edge.source))?;
             self.element_exists(ElementId::Vertex(edge.target))?;
             self.time_fits(label, edge)?;
+            if let Some(id) = edge.id.as_ref().filter(|id| EdgeId::from_generated(id).is_some()) {
+                return Err(GraphError::GeneratedId { id: id.clone() });
+            }
             if let Some(id) = &edge.id
                 && (self.edge_names.contains_key(id) || !given.insert(id))
             {
@@ -77,7 +84,9 @@ impl GraphWrite for Oracle {
         self.element_exists(element)?;
         self.cell_fits(element, key, &cell)?;
         self.keeps_its_time(element, key, &cell)?;
-        self.store(element, key, cell);
+        if !self.is_id(element, key, &cell)? {
+            self.store(element, key, cell);
+        }
         Ok(())
     }
 
@@ -93,9 +102,12 @@ impl GraphWrite for Oracle {
             self.element_exists(*element)?;
             self.cell_fits(*element, key, cell)?;
             self.keeps_its_time(*element, key, cell)?;
+            self.is_id(*element, key, cell)?;
         }
         for (element, cell) in cells {
-            self.store(element, key, cell);
+            if !self.is_id(element, key, &cell)? {
+                self.store(element, key, cell);
+            }
         }
         Ok(())
     }
@@ -145,6 +157,39 @@ impl GraphWrite for Oracle {
         }
         let property = self.label_mut(kind, label).property_mut(key);
         (property.declared, property.cardinality) = (value_type, cardinality);
+        Ok(())
+    }
+
+    fn declare_key(&mut self, label: LabelId, key: KeyId) -> Result<()> {
+        self.label_exists(ElementKind::Vertex, label)?;
+        self.key_exists(key)?;
+        let schema = &self.schema.vertex_labels[usize::from(label.0)];
+        match (schema.key, schema.property(key)) {
+            (Some(known), _) if known == key => return Ok(()),
+            (Some(_), _) => return Err(GraphError::Invalid("a label has one key".into())),
+            (_, Some(property)) if property.cardinality != Cardinality::Single && property.declared.is_some() => {
+                return Err(GraphError::Invalid("a key has one value".into()));
+            }
+            _ => {}
+        }
+        let ids: Vec<(VertexId, ExternalId)> =
+            self.vertices.iter().filter(|(id, _)| id.label() == label).map(|(id, v)| (*id, v.external.clone())).collect();
+        for (vertex, external) in &ids {
+            match self.stored(ElementId::Vertex(*vertex), key) {
+                Cell::Absent => {}
+                Cell::One(value) if ExternalId::from_value(&value).as_ref() == Some(external) => {}
+                other => return Err(GraphError::Invalid(format!("{external} has {other:?}"))),
+            }
+            if let Some(property) = self.schema.vertex_labels[usize::from(label.0)].property(key) {
+                self.keeps_to(ElementKind::Vertex, label, property, &Cell::One(external.to_value()), true)?;
+            }
+        }
+        self.label_mut(ElementKind::Vertex, label).key = Some(key);
+        self.label_mut(ElementKind::Vertex, label).property_mut(key);
+        for (vertex, external) in &ids {
+            self.vertices.get_mut(vertex).expect("it is one of them").cells.remove(&key);
+            self.infer(ElementKind::Vertex, label, key, &Cell::One(external.to_value()));
+        }
         Ok(())
     }
 
@@ -244,6 +289,28 @@ impl Oracle {
         Ok(())
     }
 
+    /// Whether a property is the id of its vertex, which a cell may not change.
+    fn is_id(&self, element: ElementId, key: KeyId, cell: &Cell) -> Result<bool> {
+        let ElementId::Vertex(vertex) = element else { return Ok(false) };
+        if !self.schema.is_key(ElementKind::Vertex, vertex.label(), key) {
+            return Ok(false);
+        }
+        let id = self.external_id(vertex)?;
+        if matches!(cell, Cell::One(value) if ExternalId::from_value(value).as_ref() == Some(&id)) {
+            return Ok(true);
+        }
+        let label = self.schema.label_name(ElementKind::Vertex, vertex.label()).to_string();
+        Err(GraphError::Key { label, key: self.schema.key_name(key).to_string(), id })
+    }
+
+    fn id_fits(&self, label: LabelId, id: &ExternalId) -> Result<()> {
+        let schema = &self.schema.vertex_labels[usize::from(label.0)];
+        match schema.key.and_then(|key| schema.property(key)).filter(|property| property.declared.is_some()) {
+            Some(property) => self.keeps_to(ElementKind::Vertex, label, property, &Cell::One(id.to_value()), true),
+            None => Ok(()),
+        }
+    }
+
     fn cell_fits(&self, element: ElementId, key: KeyId, cell: &Cell) -> Result<()> {
         self.key_exists(key)?;
         if matches!((element, cell), (ElementId::Edge(_), Cell::Many(_))) {
@@ -310,16 +377,15 @@ impl Oracle {
         *made - 1
     }
 
-    /// The next integer that names no vertex and is not among those `given` in the same call.
-    fn free_integer(&mut self, label: LabelId, given: &BTreeSet<&ExternalId>) -> ExternalId {
-        let name_space = self.name_space(label);
-        let mut next = self.next_free.get(&name_space).copied().unwrap_or(0);
-        let taken = |id: &ExternalId| given.contains(id) || self.vertex_names.contains_key(&(name_space, id.clone()));
-        while taken(&ExternalId::Int(next)) {
-            next += 1;
-        }
-        self.next_free.insert(name_space, next + 1);
-        ExternalId::Int(next)
+    /// The id generated for the next vertex of a label, or that with a number to it that names no vertex and is not `given` in the same
+    /// call.
+    fn free_id(&self, label: LabelId, given: &BTreeSet<&ExternalId>) -> ExternalId {
+        let next = self.made.get(&(ElementKind::Vertex, label)).copied().unwrap_or(0);
+        let generated = VertexId::new(label, 0, next).generated();
+        let taken = |id: &ExternalId| given.contains(id) || self.vertex_names.contains_key(&self.name_of(label, id));
+        let numbered = (1..).map(|number| ExternalId::from(&*format!("{generated}.{number}")));
+        let mut wanted = std::iter::once(generated.clone()).chain(numbered);
+        wanted.find(|id| !taken(id)).expect("there is no end of numbers")
     }
 
     fn add_edge(&mut self, label: LabelId, edge: &NewEdge) -> EdgeId {

@@ -20,6 +20,8 @@ pub struct SmallGraph {
     indexes: Vec<(usize, usize)>,
     /// Whether `at` is the time of edges of the first labels.
     timed: bool,
+    /// Whether `id` is the key of the labels of vertices.
+    keyed: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -47,7 +49,8 @@ const AGE: usize = 1;
 const TAGS: usize = 2;
 const SCORE: usize = 3;
 const NOTE: usize = 4;
-const AT: usize = 5;
+const ID: usize = 5;
+const AT: usize = 6;
 
 impl SmallGraph {
     pub fn draw(random: &mut Random) -> Self {
@@ -79,7 +82,7 @@ impl SmallGraph {
         let mut indexes: Vec<(usize, usize)> = (0..if indexed { 5 } else { 0 }).map(index).collect();
         indexes.sort_unstable();
         indexes.dedup();
-        Self { vertices, edges, indexes, timed: random.below(3) == 0 }
+        Self { vertices, edges, indexes, timed: random.below(3) == 0, keyed: random.below(2) == 0 }
     }
 
     pub fn write(&self, graph: &mut dyn GraphWrite) -> Result<()> {
@@ -92,6 +95,9 @@ impl SmallGraph {
         for name in EDGE_LABELS.iter().take(if self.timed { 2 } else { 0 }) {
             let label = graph.ensure_label(ElementKind::Edge, name)?;
             graph.declare_time(label, keys[AT])?;
+        }
+        for label in labels.iter().filter(|_| self.keyed) {
+            graph.declare_key(*label, keys[ID])?;
         }
         let mut made: Vec<VertexId> = Vec::new();
         for vertex in &self.vertices {
@@ -154,6 +160,9 @@ impl SmallGraph {
         (0..self.edges.len()).for_each(|at| without(&|graph| drop(graph.edges.remove(at))));
         if self.timed {
             without(&|graph| graph.timed = false);
+        }
+        if self.keyed {
+            without(&|graph| graph.keyed = false);
         }
         (0..self.indexes.len()).for_each(|at| {
             without(&|graph| {
@@ -269,6 +278,9 @@ impl fmt::Display for SmallGraph {
         }
         if self.timed {
             writeln!(f, "  time {} of {}", KEYS[AT], EDGE_LABELS[..2].join(", "))?;
+        }
+        if self.keyed {
+            writeln!(f, "  key {} of all vertices", KEYS[ID])?;
         }
         for (label, key) in &self.indexes {
             writeln!(f, "  index {}.{}", VERTEX_LABELS[*label], KEYS[*key])?;

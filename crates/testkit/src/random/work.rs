@@ -51,7 +51,8 @@ fn adding() -> impl Strategy<Value = Op> {
 fn setting() -> impl Strategy<Value = Op> {
     let value_type = prop::sample::select(&SIMPLE_TYPES[..]);
     prop_oneof![
-        16 => (kind(), pick(), key(), cell()).prop_map(|(kind, element, key, cell)| Op::Set { kind, element, key, cell }),
+        3 => (pick(), prop_oneof![5 => Just(super::ID_KEY), 1 => key()]).prop_map(|(vertex, key)| Op::SetToId { vertex, key }),
+        16 => (kind(), pick(), any_key_but_id(), cell()).prop_map(|(kind, element, key, cell)| Op::Set { kind, element, key, cell }),
         2 => (kind(), pick(), 50u16..90).prop_map(|(kind, element, keys)| Op::SetManyKeys { kind, element, keys }),
         4 => (kind(), vertex_label(), key(), value_type, any::<u64>())
             .prop_map(|(kind, label, key, value_type, seed)| Op::SetMany { kind, label, key, value_type, seed }),
@@ -76,6 +77,7 @@ fn describing() -> impl Strategy<Value = Op> {
         3 => (vertex_label(), key()).prop_map(|(label, key)| Op::CreateIndex { label, key }),
         1 => (vertex_label(), key()).prop_map(|(label, key)| Op::DropIndex { label, key }),
         3 => Just(Op::DeclareTime),
+        6 => (vertex_label(), prop_oneof![5 => Just(super::ID_KEY), 1 => key()]).prop_map(|(label, key)| Op::DeclareKey { label, key }),
         4 => (kind(), vertex_label(), key(), prop::sample::select(&ENCODINGS[..])).prop_map(
             |(kind, label, key, name)| Op::SetEncoding { kind, label, key, encoding: Encoding::parse(name).unwrap_or_default() }
         ),
@@ -100,6 +102,11 @@ fn vertex_label() -> std::ops::Range<usize> {
 
 fn edge_label() -> std::ops::Range<usize> {
     0..EDGE_LABELS.len()
+}
+
+/// Values of other types under the key of ids come seldom, or no label could be keyed by it.
+fn any_key_but_id() -> impl Strategy<Value = usize> {
+    key().prop_map(|at| if at == super::ID_KEY { 0 } else { at })
 }
 
 /// The time's key, the last, is set only as the others are: by chance.

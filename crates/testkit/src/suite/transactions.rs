@@ -37,7 +37,7 @@ fn an_abort_leaves_no_trace(make: Make<'_>) {
     let mut oracle = Oracle::modern();
     let extend = |graph: &mut dyn GraphWrite| {
         let label = vertex_label(graph, "person");
-        graph.add_vertices(label, &[None, Some(50.into())], &mut Vec::new()).unwrap();
+        graph.add_vertices(label, &[Some(49.into()), Some(50.into())], &mut Vec::new()).unwrap();
     };
     committed(&*store, extend);
     extend(&mut oracle);

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use mangrove_graph::{ElementKind, GraphWrite, Scan, Value};
+use mangrove_graph::{ElementKind, GraphWrite, Scan, Schema, Value};
 use mangrove_ingest::{Commit, Ingest, IngestOptions, LoadOptions, NodeFiles, Quiet, Table, TableInput, Work, load};
 use mangrove_testkit::{compare, ledger};
 
@@ -33,8 +33,8 @@ fn ingest_rows(graph: &mut dyn GraphWrite, n: u64) {
     let mut commit = |work: &mut Work<'_>| work(graph);
     let commit: &mut Commit<'_> = &mut commit;
     let mut ingest = Ingest::new(IngestOptions::default());
-    ingest.add(TableInput::vertices("row", vertices), commit).expect("vertices");
-    ingest.add(TableInput::edges(Some("row"), "follows", Some("row"), edges), commit).expect("edges");
+    ingest.add(TableInput::vertices("row", vertices), &Schema::default(), commit).expect("vertices");
+    ingest.add(TableInput::edges(Some("row"), "follows", Some("row"), edges), &Schema::default(), commit).expect("edges");
     ingest.finish(commit).expect("what has gathered is written");
 }
 

@@ -70,7 +70,7 @@ impl Layers<'_> {
                 Err(error) => vec![Err(error)],
             }
         });
-        let column = Column::property(ElementKind::Vertex, label, key);
+        let column = Column::holding(self.reader.schema, ElementKind::Vertex, label, key);
         Box::new(chunks.filter_map(move |pair| {
             let is_still = pair.as_ref().map_or(Ok(true), |pair| self.is_still(at, column, pair));
             match is_still {

@@ -47,7 +47,7 @@ impl<'t> Reader<'t> {
     /// The column of a property, if elements of that label have it.
     fn property_of(&self, element: ElementId, key: KeyId) -> Option<Column> {
         let (kind, label) = (element.kind(), element.label());
-        self.schema.label_schema(kind, label)?.property(key).map(|_| Column::property(kind, label, key))
+        self.schema.label_schema(kind, label)?.property(key).map(|_| Column::holding(self.schema, kind, label, key))
     }
 
     /// The cell at a place of a column.

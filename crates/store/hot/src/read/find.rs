@@ -112,10 +112,10 @@ impl<'t> Reader<'t> {
 
     pub fn find_edges(&self, ids: &[ExternalId], out: &mut Vec<Option<EdgeRef>>) -> Result<()> {
         for id in ids {
-            let found = match (self.named_edge(id)?, id) {
+            let found = match (self.named_edge(id)?, EdgeId::from_generated(id)) {
                 (Some(edge), _) => self.edge(edge)?,
-                (None, ExternalId::Int(raw)) => self.unnamed_edge(EdgeId(*raw as u64))?,
-                (None, _) => None,
+                (None, Some(edge)) => self.unnamed_edge(edge)?,
+                (None, None) => None,
             };
             out.push(found);
         }
@@ -127,7 +127,7 @@ impl<'t> Reader<'t> {
         external(self.cell_at(Column::external(ElementKind::Vertex, vertex.label()), place(vertex.0))?)
     }
 
-    /// The edge known by the bits of its id, as its user gave it none.
+    /// The edge known by its generated id, as its user gave it none.
     fn unnamed_edge(&self, id: EdgeId) -> Result<Option<EdgeRef>> {
         match self.edge(id)? {
             Some(edge) if self.edge_external_id(id)?.is_none() => Ok(Some(edge)),

@@ -8,7 +8,7 @@ use std::ops::Bound;
 
 use heed::RoRange;
 use heed::types::Bytes;
-use mangrove_graph::{ElementKind, KeyId, LabelId, Predicate, Result, VertexId};
+use mangrove_graph::{ElementKind, ExternalId, KeyId, LabelId, Predicate, Result, VertexId};
 
 use super::Reader;
 use crate::block::SLOTS;
@@ -24,21 +24,20 @@ struct Sought<'p> {
     label: LabelId,
     key: KeyId,
     predicate: &'p Predicate,
-}
-
-impl Sought<'_> {
-    fn column(&self) -> Column {
-        Column::property(ElementKind::Vertex, self.label, self.key)
-    }
+    column: Column,
 }
 
 impl<'t> Reader<'t> {
     pub fn search(&self, label: LabelId, key: KeyId, predicate: &Predicate) -> Result<Option<Vec<VertexId>>> {
+        if let Some(ids) = self.ids_of(label, key, predicate) {
+            return self.named(label, &ids).map(Some);
+        }
         let Some(parts) = self.index_parts(label, key, predicate) else {
             let is_text = self.finds_text(label, key, predicate);
             return is_text.then(|| self.search_text(label, key, predicate)).transpose();
         };
-        let (sought, mut places) = (Sought { label, key, predicate }, Vec::new());
+        let column = Column::holding(self.schema, ElementKind::Vertex, label, key);
+        let (sought, mut places) = (Sought { label, key, predicate, column }, Vec::new());
         for part in parts.iter().filter(|part| part.from < part.to) {
             self.tabled(&sought, part, &mut places)?;
             for at in 0..self.segments.list().len() {
@@ -51,12 +50,17 @@ impl<'t> Reader<'t> {
     }
 
     pub fn is_searchable(&self, label: LabelId, key: KeyId, predicate: &Predicate) -> bool {
-        self.index_parts(label, key, predicate).is_some() || self.finds_text(label, key, predicate)
+        self.ids_of(label, key, predicate).is_some()
+            || self.index_parts(label, key, predicate).is_some()
+            || self.finds_text(label, key, predicate)
     }
 
     /// How many entries of an index a search looks at: of segments all, of the table [`COUNTED_MAX`] a part at most. Texts that are
     /// searched for otherwise count for many.
     pub fn candidates(&self, label: LabelId, key: KeyId, predicate: &Predicate) -> Result<u64> {
+        if let Some(ids) = self.ids_of(label, key, predicate) {
+            return Ok(ids.len() as u64);
+        }
         let Some(parts) = self.index_parts(label, key, predicate) else { return Ok(u64::from(u32::MAX)) };
         let mut count = 0;
         for part in parts.iter().filter(|part| part.from < part.to) {
@@ -66,6 +70,21 @@ impl<'t> Reader<'t> {
             }
         }
         Ok(count)
+    }
+
+    /// The external ids a predicate on the key of a label allows, if it lists them.
+    fn ids_of(&self, label: LabelId, key: KeyId, predicate: &Predicate) -> Option<Vec<ExternalId>> {
+        self.schema.is_key(ElementKind::Vertex, label, key).then(|| predicate.external_ids())?
+    }
+
+    /// The vertices of a label with these ids, sorted.
+    fn named(&self, label: LabelId, ids: &[ExternalId]) -> Result<Vec<VertexId>> {
+        let mut found = Vec::with_capacity(ids.len());
+        self.find_vertices(Some(label), ids, &mut found)?;
+        let mut found: Vec<VertexId> = found.into_iter().flatten().filter(|vertex| vertex.label() == label).collect();
+        found.sort_unstable();
+        found.dedup();
+        Ok(found)
     }
 
     /// The entries of a part of the table.
@@ -96,7 +115,7 @@ impl<'t> Reader<'t> {
 
     /// Appends the places that match by the segment at `at`.
     fn sealed(&self, at: usize, sought: &Sought<'_>, part: &Part, found: &mut Vec<u64>) -> Result<()> {
-        let (column, mut places) = (sought.column(), Vec::new());
+        let (column, mut places) = (sought.column, Vec::new());
         self.segments.list()[at].places_with(sought.label, sought.key, &part.from, &part.to, &mut places)?;
         if part.is_exact && at + 1 == self.segments.list().len() && self.is_unchanged(column)? {
             found.append(&mut places);
@@ -130,6 +149,6 @@ impl<'t> Reader<'t> {
     }
 
     fn has_match(&self, sought: &Sought<'_>, place: u64) -> Result<bool> {
-        Ok(self.cell_at(sought.column(), place)?.values().any(|value| sought.predicate.matches(value)))
+        Ok(self.cell_at(sought.column, place)?.values().any(|value| sought.predicate.matches(value)))
     }
 }

@@ -120,7 +120,7 @@ impl<'t> Reader<'t> {
         if self.schema.label_schema(kind, label).and_then(|label| label.property(key)).is_none() {
             return Ok(None);
         }
-        self.block(Column::property(kind, label, key), block_slot(place(element.raw())).0)
+        self.block(Column::holding(self.schema, kind, label, key), block_slot(place(element.raw())).0)
     }
 }
 

@@ -102,7 +102,8 @@ impl<'t> Reader<'t> {
         let mut filters = Vec::with_capacity(scan.filters.len());
         for filter in &scan.filters {
             schema.property(filter.key)?;
-            filters.push(ColumnFilter::new(self.column(Column::property(kind, label, filter.key)), &filter.predicate));
+            let column = Column::holding(self.schema, kind, label, filter.key);
+            filters.push(ColumnFilter::new(self.column(column), &filter.predicate));
         }
         let further = (members == Members::Carriers)
             .then(|| (self.column(Column::further(label)), scan.labels.as_deref().unwrap_or_default()));

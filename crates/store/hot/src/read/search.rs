@@ -21,7 +21,7 @@ impl Reader<'_> {
     /// The vertices of a label of which some value matches, sorted. What the tables hold is looked through; in each sealed chunk
     /// that is searchable, it takes a few microseconds and one or two a hit.
     pub fn search_text(&self, label: LabelId, key: KeyId, predicate: &Predicate) -> Result<Vec<VertexId>> {
-        let column = Column::property(ElementKind::Vertex, label, key);
+        let column = Column::holding(self.schema, ElementKind::Vertex, label, key);
         let mut found = BTreeSet::new();
         for (at, segment) in self.segments.list().iter().enumerate() {
             let chunks: BTreeSet<u64> = segment.column_chunks(column).collect();

@@ -30,7 +30,7 @@ impl HotTransaction {
             return Err(GraphError::Invalid(what));
         }
         let declaration = PropertySchema { declared: value_type, cardinality, ..PropertySchema::new(key) };
-        let mut column = self.reader().column(Column::property(kind, label, key));
+        let mut column = self.reader().column(Column::holding(&self.schema, kind, label, key));
         let mut block = 0;
         while let Some((at, cells)) = column.block_from(block)? {
             // A block of the declared type keeps to the declaration as a whole.
@@ -109,7 +109,7 @@ impl HotTransaction {
     /// Some of the entries an index is to have, those of the vertices from a block on, and the block at which to go on.
     fn entries_from(&self, label: LabelId, key: KeyId, mut block: u64) -> Result<(Vec<Vec<u8>>, Option<u64>)> {
         let (mut entries, mut bytes) = (Vec::new(), 0);
-        let mut column = self.reader().column(Column::property(ElementKind::Vertex, label, key));
+        let mut column = self.reader().column(Column::holding(&self.schema, ElementKind::Vertex, label, key));
         while let Some((at, cells)) = column.block_from(block)? {
             for slot in slots(cells.present) {
                 let vertex = vertex_at(label, at * SLOTS as u64 + slot as u64);

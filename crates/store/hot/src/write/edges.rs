@@ -46,6 +46,9 @@ impl HotTransaction {
         let by_target = self.by_end(&batch, |edge| edge.target)?;
         let named: Vec<usize> = (0..edges.len()).filter(|at| edges[*at].id.is_some()).collect();
         let ids: Vec<ExternalId> = edges.iter().filter_map(|edge| edge.id.clone()).collect();
+        if let Some(id) = ids.iter().find(|id| EdgeId::from_generated(id).is_some()) {
+            return Err(GraphError::GeneratedId { id: id.clone() });
+        }
         let names = NameBatch::of_edges(&ids);
         if let Some(at) = names.duplicate(self)? {
             return Err(GraphError::DuplicateEdge { id: ids[at].clone() });

@@ -6,6 +6,7 @@
 
 mod columns;
 mod declare;
+mod declare_key;
 mod edges;
 mod keys;
 mod links;
@@ -307,6 +308,10 @@ impl GraphWrite for HotTransaction {
         cardinality: Cardinality,
     ) -> Result<()> {
         self.fix_property(kind, label, key, value_type, cardinality)
+    }
+
+    fn declare_key(&mut self, label: LabelId, key: KeyId) -> Result<()> {
+        self.fix_key(label, key)
     }
 
     fn declare_time(&mut self, label: LabelId, key: KeyId) -> Result<()> {

@@ -6,8 +6,8 @@ use arrow_array::Array;
 use arrow_array::cast::AsArray;
 use arrow_schema::DataType;
 use mangrove_graph::{
-    Cardinality, Cell, ElementId, ElementKind, Elements, GraphError, KeyId, LabelId, PropertyColumn, PropertySchema, Result,
-    Value, ValueType, VertexId,
+    Cardinality, Cell, ElementId, ElementKind, Elements, ExternalId, GraphError, KeyId, LabelId, PropertyColumn,
+    PropertySchema, Result, TypeSet, Value, ValueType, VertexId,
 };
 
 use super::HotTransaction;
@@ -25,6 +25,9 @@ impl HotTransaction {
         self.key_exists(key)?;
         self.cell_fits(element.kind(), element.label(), key, &cell)?;
         self.keeps_its_time(element, key, &cell)?;
+        if self.is_key(element, key) {
+            return self.keeps_its_id(element, key, &cell);
+        }
         self.change(|t| {
             let column = Column::property(element.kind(), element.label(), key);
             t.infer(element.kind(), element.label(), key, &cell)?;
@@ -47,6 +50,7 @@ impl HotTransaction {
         self.key_exists(key)?;
         match values {
             PropertyColumn::Absent(_) => Ok(()),
+            _ if self.some_have_key(elements, key) => self.put_each(elements, key, values),
             PropertyColumn::Typed(array) if is_run(elements) && encode::form_of_array(array.data_type()).is_some() => {
                 self.put_array(elements, key, array)
             }
@@ -178,6 +182,74 @@ impl HotTransaction {
             Some(property) => self.keeps_to(kind, label, property, cell, property.declared.is_some()),
             None => Ok(()),
         }
+    }
+
+    /// Sets the cells one by one, after it was found that each may be set.
+    fn put_each(&mut self, elements: Elements<'_>, key: KeyId, values: &PropertyColumn) -> Result<()> {
+        let of_key = |t: &Self, at: usize| t.is_key(elements.get(at), key);
+        for at in (0..elements.len()).filter(|at| of_key(self, *at)) {
+            let (element, cell) = (elements.get(at), Cell::from_entries(values.cell(at).into_entries()));
+            self.element_exists(element)?;
+            if !cell.is_absent() {
+                self.keeps_its_id(element, key, &cell)?;
+            }
+        }
+        let others: Vec<usize> = (0..elements.len()).filter(|at| !of_key(self, *at)).collect();
+        let cells = PropertyColumn::Cells(others.iter().map(|at| values.cell(*at)).collect());
+        match elements {
+            Elements::Vertices(ids) => {
+                let others: Vec<VertexId> = others.iter().map(|at| ids[*at]).collect();
+                self.put_cells(Elements::Vertices(&others), key, &cells)
+            }
+            Elements::Edges(_) => Ok(()), // they have no key
+        }
+    }
+
+    pub(super) fn key_of(&self, label: LabelId) -> Option<KeyId> {
+        self.schema.vertex_labels.get(usize::from(label.0)).and_then(|label| label.key)
+    }
+
+    /// Whether a property is the id of some of these elements.
+    fn some_have_key(&self, elements: Elements<'_>, key: KeyId) -> bool {
+        let Elements::Vertices(ids) = elements else { return false };
+        ids.chunk_by(|a, b| a.label() == b.label()).any(|of_label| self.key_of(of_label[0].label()) == Some(key))
+    }
+
+    fn is_key(&self, element: ElementId, key: KeyId) -> bool {
+        self.schema.is_key(element.kind(), element.label(), key)
+    }
+
+    /// Fails if the cell is not the id its vertex has.
+    fn keeps_its_id(&self, element: ElementId, key: KeyId, cell: &Cell) -> Result<()> {
+        let ElementId::Vertex(vertex) = element else { return Ok(()) };
+        let id = self.reader().external_id(vertex)?;
+        if matches!(cell, Cell::One(value) if ExternalId::from_value(value).as_ref() == Some(&id)) {
+            return Ok(());
+        }
+        let (key, label) =
+            (self.schema.key_name(key).to_string(), self.schema.label_name(ElementKind::Vertex, vertex.label()));
+        Err(GraphError::Key { label: label.to_string(), key, id })
+    }
+
+    /// Fails if ids are not of the type declared for the key of their label.
+    pub(super) fn ids_fit(&self, label: LabelId, ids: &[ExternalId]) -> Result<()> {
+        let Some(property) =
+            self.key_of(label).and_then(|key| self.schema.vertex_labels[usize::from(label.0)].property(key))
+        else {
+            return Ok(());
+        };
+        let Some(declared) = property.declared else { return Ok(()) };
+        match ids.iter().map(ExternalId::to_value).find(|id| id.value_type() != declared) {
+            None => Ok(()),
+            Some(id) => self.keeps_to(ElementKind::Vertex, label, property, &Cell::One(id), true),
+        }
+    }
+
+    /// Widens what the schema knows of the key of a label by these ids.
+    pub(super) fn infer_key(&mut self, label: LabelId, key: KeyId, ids: &[ExternalId]) -> Result<()> {
+        let mut types = TypeSet::default();
+        ids.iter().for_each(|id| types.insert(id.value_type()));
+        types.iter().try_for_each(|t| self.infer_type(ElementKind::Vertex, label, key, t))
     }
 
     fn is_time(&self, kind: ElementKind, label: LabelId, key: KeyId) -> bool {

@@ -1,21 +1,17 @@
 //! Adding and removing vertices.
 
-use std::collections::BTreeSet;
-use std::ops::Bound;
+use std::collections::{BTreeSet, HashSet};
 
-use heed::types::Bytes;
 use mangrove_graph::{
     Adjacency, Cell, Direction, EdgeId, ElementId, ElementKind, ExternalId, GraphError, Hop, LabelId, Result, Value,
     VertexId, Wants, id::LOCAL_MAX,
 };
 
 use super::HotTransaction;
-use crate::catalog;
 use crate::encode::IdRows;
 use crate::fault::lmdb;
 use crate::key::{Column, block_slot, flip, place, vertex_at};
 use crate::names;
-use crate::read::Reader;
 
 impl HotTransaction {
     pub(super) fn put_vertices(
@@ -29,18 +25,24 @@ impl HotTransaction {
         if ids.len() as u64 > LOCAL_MAX.saturating_sub(counter.next) {
             return Err(GraphError::Limit { what: "vertices of a label".into(), limit: LOCAL_MAX });
         }
-        let (ids, next_auto) = self.complete_ids(label, ids)?;
+        let ids = self.complete_ids(label, counter.next, ids)?;
+        self.ids_fit(label, &ids)?;
         let names = NameBatch::new(&ids, self.id_space(label));
         if let Some(at) = names.duplicate(self)? {
             let label = self.id_space(label).map(|label| self.schema.label_name(ElementKind::Vertex, label).to_string());
             return Err(GraphError::DuplicateVertex { id: ids[at].clone(), label });
         }
         self.change(|t| {
-            names.put(t, |at| vertex_at(label, counter.next + at as u64).0)?;
+            let made = |at: usize| vertex_at(label, counter.next + at as u64);
+            names.put(t, |at| made(at).0)?;
             t.put_run(Column::external(ElementKind::Vertex, label), counter.next, &IdRows(&ids), ids.len(), true)?;
-            if let Some(next) = next_auto {
-                let (tables, space) = (t.owned.shared().tables, t.id_space(label).unwrap_or(LabelId(0)));
-                catalog::put_next_auto(&tables, t.owned.txn_mut(), space, next)?;
+            if let Some(key) = t.key_of(label) {
+                t.infer_key(label, key, &ids)?;
+                if t.schema.index(label, key).is_some() {
+                    for (at, id) in ids.iter().enumerate() {
+                        t.reindex(made(at), key, &Cell::Absent, &Cell::One(id.to_value()))?;
+                    }
+                }
             }
             let counter = t.counter_mut(ElementKind::Vertex, label)?;
             counter.next += ids.len() as u64;
@@ -51,29 +53,35 @@ impl HotTransaction {
         Ok(())
     }
 
-    /// The ids with free integers where there are none, and the integer to search on from.
-    fn complete_ids(&self, label: LabelId, ids: &[Option<ExternalId>]) -> Result<(Vec<ExternalId>, Option<i64>)> {
+    /// The ids, with generated ones where there are none, for vertices from a place on.
+    fn complete_ids(&self, label: LabelId, first: u64, ids: &[Option<ExternalId>]) -> Result<Vec<ExternalId>> {
         if ids.iter().all(Option::is_some) {
-            return Ok((ids.iter().flatten().cloned().collect(), None));
+            return Ok(ids.iter().flatten().cloned().collect());
         }
-        let space = self.id_space(label);
-        let given: BTreeSet<i64> =
-            ids.iter().flatten().filter_map(|id| if let ExternalId::Int(i) = id { Some(*i) } else { None }).collect();
-        let first = catalog::next_auto(&self.owned.shared().tables, self.owned.txn(), space.unwrap_or(LabelId(0)))?;
-        let mut free = FreeIntegers::new(&self.reader(), space, first)?;
+        let given: HashSet<&ExternalId> = ids.iter().flatten().collect();
         let mut complete = Vec::with_capacity(ids.len());
-        for id in ids {
+        for (at, id) in ids.iter().enumerate() {
             complete.push(match id {
                 Some(id) => id.clone(),
-                None => loop {
-                    let next = free.next()?;
-                    if !given.contains(&next) {
-                        break ExternalId::Int(next);
-                    }
-                },
+                None => self.free_id(vertex_at(label, first + at as u64), &given)?,
             });
         }
-        Ok((complete, Some(free.next)))
+        Ok(complete)
+    }
+
+    /// The id generated for a vertex, with a number to it if somebody supplied that very id.
+    fn free_id(&self, vertex: VertexId, given: &HashSet<&ExternalId>) -> Result<ExternalId> {
+        let generated = vertex.generated();
+        let (mut id, mut found) = (generated.clone(), Vec::new());
+        for number in 1.. {
+            found.clear();
+            self.reader().find_vertices(Some(vertex.label()), std::slice::from_ref(&id), &mut found)?;
+            if found == [None] && !given.contains(&id) {
+                break;
+            }
+            id = ExternalId::String(format!("{generated}.{number}").into());
+        }
+        Ok(id)
     }
 
     pub(super) fn put_further_labels(&mut self, vertex: VertexId, labels: &[LabelId]) -> Result<()> {
@@ -136,14 +144,16 @@ impl HotTransaction {
         let places: Vec<u64> = vertices.iter().map(|vertex| place(vertex.0)).collect();
         let keys = self.reader().keys_at(ElementKind::Vertex, label, &places)?;
         for key in keys {
-            let column = Column::property(ElementKind::Vertex, label, key);
+            let column = Column::holding(&self.schema, ElementKind::Vertex, label, key);
             if self.schema.index(label, key).is_some() {
                 for vertex in vertices {
                     let old = self.reader().cell_at(column, place(vertex.0))?;
                     self.reindex(*vertex, key, &old, &Cell::Absent)?;
                 }
             }
-            self.clear_cells(column, &places)?;
+            if self.key_of(label) != Some(key) {
+                self.clear_cells(column, &places)?;
+            }
         }
         self.clear_cells(Column::further(label), &places)?;
         self.clear_cells(Column::external(ElementKind::Vertex, label), &places)?;
@@ -151,45 +161,6 @@ impl HotTransaction {
         self.bury(ElementKind::Vertex, label, &places[..places.partition_point(|place| *place < end)])?;
         self.counter_mut(ElementKind::Vertex, label)?.live -= vertices.len() as u64;
         Ok(())
-    }
-}
-
-/// Integers that name no vertex, from one on.
-struct FreeIntegers<'t> {
-    next: i64,
-    /// The taken ones from `next` on.
-    taken: std::iter::Peekable<heed::RoRange<'t, Bytes, Bytes>>,
-    prefix: Vec<u8>,
-    space: Option<LabelId>,
-    reader: Reader<'t>,
-}
-
-impl<'t> FreeIntegers<'t> {
-    fn new(reader: &Reader<'t>, space: Option<LabelId>, first: i64) -> Result<Self> {
-        let start = names::key(space, &ExternalId::Int(first));
-        let bounds = (Bound::Included(&start[..]), Bound::<&[u8]>::Unbounded);
-        let taken = reader.tables.ids.range(reader.txn, &bounds).map_err(lmdb)?.peekable();
-        Ok(Self { next: first, taken, prefix: start[..start.len() - 8].to_vec(), space, reader: *reader })
-    }
-
-    fn next(&mut self) -> Result<i64> {
-        loop {
-            let candidate = self.next;
-            self.next = candidate
-                .checked_add(1)
-                .ok_or(GraphError::Limit { what: "integer ids given out".into(), limit: i64::MAX as u64 })?;
-            let wanted = [&self.prefix[..], &flip(candidate).to_be_bytes()].concat();
-            match self.taken.peek() {
-                Some(Ok((key, _))) if *key == &wanted[..] => {
-                    self.taken.next();
-                }
-                Some(Err(_)) => {
-                    self.taken.next().transpose().map_err(lmdb)?;
-                }
-                _ if self.reader.sealed_vertex(self.space, &ExternalId::Int(candidate))?.is_some() => {}
-                _ => return Ok(candidate),
-            }
-        }
     }
 }
 

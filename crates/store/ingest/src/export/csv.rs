@@ -127,9 +127,10 @@ enum Form {
 fn column_plans(walk: &mut Walk<'_>, kind: ElementKind, label: LabelId) -> Result<Vec<ColumnPlan>, ExportError> {
     let schema = walk.view.schema();
     let Some(of_label) = schema.label_schema(kind, label) else { return Ok(Vec::new()) };
-    let (properties, time) = (of_label.properties.clone(), of_label.time);
+    let (properties, time, own) = (of_label.properties.clone(), of_label.time, of_label.key);
     let mut plans = Vec::new();
-    for property in properties.iter() {
+    // The key is the column of ids.
+    for property in properties.iter().filter(|property| Some(property.key) != own) {
         let name = walk.view.schema().key_name(property.key);
         let (type_name, form) = column_form(walk, kind, label, property)?;
         let option = if time == Some(property.key) { "{time}" } else { "" };
@@ -251,7 +252,10 @@ fn vertices(
         if output.is_none() {
             let mut made = walk.create(directory.join(names.make(&["vertices", &name])))?;
             let space = if walk.is_label_space() { format!("({name})") } else { String::new() };
-            made.write(&header(&[format!(":ID{space}{id_type}"), ":LABEL".to_owned()], &plans))?;
+            let schema = walk.view.schema();
+            let own = schema.label_schema(ElementKind::Vertex, label).and_then(|label| label.key);
+            let own = own.map(|key| schema.key_name(key).to_string()).unwrap_or_default();
+            made.write(&header(&[format!("{own}:ID{space}{id_type}"), ":LABEL".to_owned()], &plans))?;
             output = Some(made);
         }
         let output = output.as_mut().expect("made above");

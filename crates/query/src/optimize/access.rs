@@ -1,0 +1,142 @@
+//! How a step finds its elements, in the words of `explain()`.
+
+use mangrove_graph::{ElementKind, GraphView, KeyId, LabelId, Predicate, Result, Statistics, Token, Value};
+
+use crate::access::{narrowest, with_key};
+use crate::plan::{Name, Operand, Step, split_cardinality};
+
+pub struct Access {
+    pub how: String,
+    /// The call that makes an index, where one would spare a scan.
+    pub hint: Option<String>,
+}
+
+/// What a step looks for.
+struct Sought<'v> {
+    view: &'v dyn GraphView,
+    kind: ElementKind,
+    /// Those it names; all if it names none.
+    labels: Option<Vec<LabelId>>,
+    filters: Vec<(KeyId, Predicate)>,
+}
+
+/// How a step finds elements; nothing if it finds none. With `indexes` off only ids spare a scan.
+pub fn access(step: &Step, view: &dyn GraphView, counts: &Statistics, indexes: bool) -> Result<Option<Access>> {
+    let sought = match step {
+        Step::Scan { ids: Some(_), .. } => return Ok(Some(Access::by_id())),
+        Step::Scan { kind, labels, filters, .. } | Step::CountScan { kind, labels, filters } => {
+            Sought::new(view, *kind, labels.as_deref(), filters)
+        }
+        Step::Merge(merge) => match &merge.search {
+            Some(Operand::Value(Value::Map(map))) if merge.kind == ElementKind::Vertex => {
+                if map.get(&Token::Id.into()).is_some() {
+                    return Ok(Some(Access::by_id()));
+                }
+                let label = map.get(&Token::Label.into()).and_then(Value::as_str).map(Name::from);
+                let test = |(key, value): (&Value, &Value)| {
+                    Some((Name::from(key.as_str()?), Predicate::eq(split_cardinality(value).1.clone())))
+                };
+                let filters: Vec<_> = map.iter().filter_map(|(key, value)| test((key, value))).collect();
+                Sought::new(view, merge.kind, label.as_ref().map(std::slice::from_ref), &filters)
+            }
+            _ => return Ok(None),
+        },
+        _ => return Ok(None),
+    };
+    match sought.answered()?.filter(|_| indexes) {
+        Some(how) => Ok(Some(Access { how, hint: None })),
+        None => Ok(Some(Access { how: sought.scan(counts), hint: sought.hint().filter(|_| indexes) })),
+    }
+}
+
+impl Access {
+    fn by_id() -> Self {
+        Self { how: "by id".into(), hint: None }
+    }
+}
+
+impl<'v> Sought<'v> {
+    fn new(view: &'v dyn GraphView, kind: ElementKind, labels: Option<&[Name]>, filters: &[(Name, Predicate)]) -> Self {
+        let schema = view.schema();
+        let labels = labels.map(|names| names.iter().filter_map(|name| schema.label(kind, name)).collect());
+        let filters = filters.iter().filter_map(|(name, predicate)| Some((schema.key(name)?, predicate.clone()))).collect();
+        Self { view, kind, labels, filters }
+    }
+
+    fn all_labels(&self) -> Vec<LabelId> {
+        let all = || (0..self.view.schema().labels(self.kind).len() as u16).map(LabelId).collect();
+        self.labels.clone().unwrap_or_else(all)
+    }
+
+    /// The key or index that is asked.
+    fn answered(&self) -> Result<Option<String>> {
+        if self.kind == ElementKind::Edge {
+            return Ok(None);
+        }
+        let (labels, filters) = (self.all_labels(), self.filters.iter().map(|(key, predicate)| (*key, predicate)));
+        let Some(at) = narrowest(self.view, &labels, &filters.collect::<Vec<_>>())? else { return Ok(None) };
+        let (key, predicate) = &self.filters[at];
+        let with_key: Vec<LabelId> = with_key(self.view, &labels, *key).collect();
+        let is_key = |label: &LabelId| self.view.schema().is_key(self.kind, *label, *key);
+        if predicate.external_ids().is_some() && with_key.iter().all(is_key) {
+            return Ok(Some("by id".into()));
+        }
+        Ok(Some(format!("index on {}", self.property(&with_key, *key))))
+    }
+
+    /// `user.email`, or the key alone where several labels have it.
+    fn property(&self, labels: &[LabelId], key: KeyId) -> String {
+        let schema = self.view.schema();
+        match labels {
+            [label] => format!("{}.{}", schema.label_name(self.kind, *label), schema.key_name(key)),
+            _ => schema.key_name(key).to_string(),
+        }
+    }
+
+    fn scan(&self, counts: &Statistics) -> String {
+        let count = self.all_labels().iter().map(|label| counts.count(self.kind, *label)).sum();
+        let what = if self.kind == ElementKind::Vertex { "vertices" } else { "edges" };
+        let schema = self.view.schema();
+        let labelled = self.labels.as_ref().map(|labels| {
+            let names: Vec<_> = labels.iter().map(|label| schema.label_name(self.kind, *label)).collect();
+            format!(" labelled {}", names.join(", "))
+        });
+        format!(
+            "SCAN of {} {what}{}",
+            grouped(count),
+            labelled.filter(|labelled| labelled != " labelled ").unwrap_or_default()
+        )
+    }
+
+    /// The call that makes an index which would answer one of the filters.
+    fn hint(&self) -> Option<String> {
+        if self.kind == ElementKind::Edge {
+            return None;
+        }
+        let schema = self.view.schema();
+        let labels = self.all_labels();
+        let (key, _) = self.filters.iter().find(|(_, predicate)| predicate.is_answered_by_index())?;
+        let without = with_key(self.view, &labels, *key).filter(|label| schema.index(*label, *key).is_none());
+        let without: Vec<LabelId> = without.take(3).collect();
+        let first = without.first()?;
+        let call = |label: &LabelId| {
+            format!("create_index('{}', '{}')", schema.label_name(self.kind, *label), schema.key_name(*key))
+        };
+        let calls: Vec<String> = without.iter().map(call).collect();
+        let unlabelled = if self.labels.is_none() { "; hasLabel() narrows it too" } else { "" };
+        Some(format!("no index on {}: {} makes one{unlabelled}", self.property(&[*first], *key), calls.join(", ")))
+    }
+}
+
+/// A number with commas between thousands.
+fn grouped(n: u64) -> String {
+    let digits = n.to_string();
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}

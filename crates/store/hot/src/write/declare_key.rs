@@ -1,0 +1,113 @@
+//! Declaring the key of a label: the property that is the external id.
+//!
+//! The property is then kept once, as the id. What was stored of it before is compared with the ids and goes from the tables; segments
+//! leave it out when they are next merged, and until then nobody reads it there.
+
+use std::ops::Bound;
+
+use mangrove_graph::{Cardinality, Cell, ElementKind, ExternalId, GraphError, KeyId, LabelId, PropertySchema, Result};
+
+use super::HotTransaction;
+use crate::block::slots;
+use crate::key::Column;
+use crate::read::external;
+
+impl HotTransaction {
+    pub(super) fn fix_key(&mut self, label: LabelId, key: KeyId) -> Result<()> {
+        self.label_exists(ElementKind::Vertex, label)?;
+        self.key_exists(key)?;
+        match self.key_of(label) {
+            Some(known) if known == key => return Ok(()),
+            Some(known) => return Err(self.has_another_key(label, known, key)),
+            None => {}
+        }
+        let declared = self.schema.vertex_labels[usize::from(label.0)].property(key).cloned();
+        let declared = declared.unwrap_or_else(|| PropertySchema::new(key));
+        if declared.declared.is_some() && declared.cardinality != Cardinality::Single {
+            let (label, key) = (self.schema.label_name(ElementKind::Vertex, label), self.schema.key_name(key));
+            let cardinality = declared.cardinality.name();
+            return Err(GraphError::Invalid(format!("{label}.{key} is declared {cardinality}, and a key has one value")));
+        }
+        let ids = self.ids_under(label, &declared)?;
+        let is_indexed = self.schema.index(label, key).is_some();
+        self.change(|t| {
+            if is_indexed {
+                t.delete_index(label, key)?;
+            }
+            t.forget_cells_of(Column::property(ElementKind::Vertex, label, key))?;
+            t.label_mut(ElementKind::Vertex, label).key = Some(key);
+            t.change_property(ElementKind::Vertex, label, key, |property| property.cardinality = Cardinality::Single)?;
+            t.infer_key(label, key, &ids)
+        })?;
+        if is_indexed {
+            self.make_index(label, key)?;
+        }
+        Ok(())
+    }
+
+    fn has_another_key(&self, label: LabelId, known: KeyId, key: KeyId) -> GraphError {
+        let label = self.schema.label_name(ElementKind::Vertex, label);
+        let (known, key) = (self.schema.key_name(known), self.schema.key_name(key));
+        GraphError::Invalid(format!("{label} is keyed by `{known}` already, and cannot be by `{key}` as well"))
+    }
+
+    /// One id of each type among those of a label. Fails if a vertex has something else under the key, or an id that may not be there.
+    fn ids_under(&self, label: LabelId, property: &PropertySchema) -> Result<Vec<ExternalId>> {
+        let mut ids = self.reader().column(Column::external(ElementKind::Vertex, label));
+        let mut cells = self.reader().column(Column::property(ElementKind::Vertex, label, property.key));
+        let (mut of_type, mut next): (Vec<ExternalId>, u64) = (Vec::new(), 0);
+        while let Some((block, named)) = ids.block_from(next)? {
+            next = block + 1;
+            let values = cells.block_at(block)?;
+            for slot in slots(named.present) {
+                let Some(id) = external(named.cell(slot)?)? else { continue };
+                let value = values.as_ref().filter(|values| values.present >> slot & 1 != 0);
+                let value = value.map_or(Ok(Cell::Absent), |values| values.cell(slot))?;
+                if !is_id(&value, &id) {
+                    return Err(self.is_not_its_id(label, property.key, &id, &value));
+                }
+                self.keeps_to(ElementKind::Vertex, label, property, &Cell::One(id.to_value()), true)?;
+                if of_type.iter().all(|known| known.value_type() != id.value_type()) {
+                    of_type.push(id);
+                }
+            }
+        }
+        Ok(of_type)
+    }
+
+    fn is_not_its_id(&self, label: LabelId, key: KeyId, id: &ExternalId, value: &Cell) -> GraphError {
+        let (label, key) = (self.schema.label_name(ElementKind::Vertex, label), self.schema.key_name(key));
+        let value = value.values().next().map(ToString::to_string).unwrap_or_default();
+        GraphError::Invalid(format!(
+            "`{key}` cannot be the key of {label}: the vertex with the id {id} has {value} there. Remove or rename that property, or choose \
+             another key"
+        ))
+    }
+
+    /// Removes all cells of a column from the tables, as if they had never been set.
+    fn forget_cells_of(&mut self, column: Column) -> Result<()> {
+        let mut blocks = Vec::new();
+        let mut walk = self.reader().column(column);
+        let mut next = 0;
+        while let Some((block, _)) = walk.table_block_from(next)? {
+            blocks.push(block);
+            next = block + 1;
+        }
+        drop(walk);
+        blocks.into_iter().try_for_each(|block| self.note_key(column, block, 0))?;
+        let table = self.owned.shared().tables.columns;
+        let (first, last) = (column.key(0), column.key(u64::MAX));
+        // Cells that are kept apart have a byte more than the key of their block.
+        let end = [&last[..], &[u8::MAX]].concat();
+        let range = (Bound::Included(&first[..]), Bound::Included(&end[..]));
+        table.delete_range(self.owned.txn_mut(), &range).map(|_| ())
+    }
+}
+
+fn is_id(cell: &Cell, id: &ExternalId) -> bool {
+    match cell {
+        Cell::Absent => true,
+        Cell::One(value) => ExternalId::from_value(value).as_ref() == Some(id),
+        Cell::Many(_) => false,
+    }
+}

@@ -1,0 +1,155 @@
+"""The second day: loads and ingests that meet what is in the graph already."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import mangrovedb as mg
+
+COMMAND = Path(sys.executable).with_name("mangrove")
+
+
+@pytest.fixture
+def db(tmp_path):
+    with mg.open(tmp_path / "db") as db:
+        db.load(
+            nodes={"p": pd.DataFrame({"id": [1, 2, 3], "name": ["a", "b", "c"], "age": [10, 20, 30]})},
+            edges={("p", "knows", "p"): pd.DataFrame({"src": [1, 1, 2], "dst": [2, 3, 3], "since": [7, 8, 9]})},
+        )
+        yield db
+
+
+def vertices(db):
+    rows = db.query("g.V().order().by(id).valueMap().by(unfold())").to_list()
+    return {row.pop("id"): row for row in rows}
+
+
+def edges(db):
+    rows = db.query("g.E().project('s', 't', 'p').by(outV().id()).by(inV().id()).by(valueMap())").to_list()
+    return sorted((row["s"], row["t"], sorted(row["p"].items())) for row in rows)
+
+
+DAY_2 = pd.DataFrame({"id": [2, 3, 4], "age": [20, 31, 40], "city": ["x", None, "y"]})
+
+
+@pytest.mark.parametrize("compacted", [False, True])
+def test_vertices_are_updated_and_new_ones_made(db, compacted):
+    if compacted:
+        db.compact()
+    report = db.load(nodes={"p": DAY_2}, on_exists="update")
+    assert report["vertices"] == {"p": 1}
+    assert report["merged_vertices"] == {"updated": 2, "unchanged": 0, "skipped": 0}
+    assert vertices(db) == {
+        1: {"name": "a", "age": 10},
+        2: {"name": "b", "age": 20, "city": "x"},
+        3: {"name": "c", "age": 31},
+        4: {"age": 40, "city": "y"},
+    }
+    again = db.load(nodes={"p": DAY_2}, on_exists="update")
+    assert again["vertices"] == {} and again["merged_vertices"] == {"updated": 0, "unchanged": 3, "skipped": 0}
+    assert db.check() == []
+
+
+def test_vertices_are_replaced_or_skipped(db):
+    report = db.load(nodes={"p": DAY_2}, on_exists="replace")
+    assert report["merged_vertices"] == {"updated": 2, "unchanged": 0, "skipped": 0}
+    assert vertices(db)[2] == {"age": 20, "city": "x"} and vertices(db)[3] == {"age": 31}
+    assert len(edges(db)) == 3, "edges stay"
+    report = db.load(nodes={"p": pd.DataFrame({"id": [1, 9], "name": ["z", "i"]})}, on_exists="skip")
+    assert (report["vertices"], report["merged_vertices"]["skipped"]) == ({"p": 1}, 1)
+    assert vertices(db)[1] == {"name": "a", "age": 10} and vertices(db)[9] == {"name": "i"}
+    with pytest.raises(mg.LoadError, match="a vertex labelled p of this id exists already"):
+        db.load(nodes={"p": DAY_2})
+
+
+def test_of_several_rows_of_one_vertex_the_last_wins(db):
+    rows = [{"id": 5, "a": 1, "b": 1}, {"id": 5, "a": 2}, {"id": 1, "a": 3}, {"id": 5, "a": 4}]
+    with db.ingest(on_exists="update") as w:
+        w.add_vertices("p", rows)
+        w.commit()
+        report = w.report()
+    assert (report["vertices"], report["merged_vertices"]["updated"]) == ({"p": 1}, 3)
+    assert vertices(db)[5] == {"a": 4, "b": 1} and vertices(db)[1]["a"] == 3
+
+
+def test_an_id_of_another_label_is_a_bad_row(db):
+    with pytest.raises(mg.LoadError, match="belongs to a vertex labelled p already"):
+        db.load(nodes={"q": pd.DataFrame({"id": [1]})}, on_exists="update")
+
+
+MORE = pd.DataFrame({"src": [1, 2, 3, 3], "dst": [2, 3, 1, 1], "since": [70, 9, 5, 6]})
+
+
+def test_edges_are_added_skipped_or_updated(db):
+    report = db.load(edges={("p", "knows", "p"): MORE}, on_duplicate="update")
+    assert report["edges"] == {"knows": 1}
+    assert report["merged_edges"] == {"updated": 2, "unchanged": 1, "skipped": 0}
+    assert edges(db) == [(1, 2, [("since", 70)]), (1, 3, [("since", 8)]), (2, 3, [("since", 9)]), (3, 1, [("since", 6)])]
+    report = db.load(edges={("p", "knows", "p"): MORE}, on_duplicate="skip")
+    assert (report["edges"], report["merged_edges"]["skipped"]) == ({}, 4)
+    assert len(edges(db)) == 4
+    db.load(edges={("p", "knows", "p"): MORE})
+    assert len(edges(db)) == 8
+
+
+def test_a_column_tells_edges_of_the_same_ends_apart(db):
+    rows = pd.DataFrame({"src": [1, 1, 1], "dst": [2, 2, 2], "since": [7, 8, 8], "n": [1, 2, 3]})
+    report = db.load(edges={("p", "knows", "p"): rows}, on_duplicate="update", edge_key="since")
+    assert (report["edges"], report["merged_edges"]["updated"]) == ({"knows": 1}, 2)
+    assert [edge for edge in edges(db) if edge[:2] == (1, 2)] == [(1, 2, [("n", 1), ("since", 7)]), (1, 2, [("n", 3), ("since", 8)])]
+    with pytest.raises(mg.LoadError, match="edges have no column `when`"):
+        db.load(edges={("p", "knows", "p"): rows}, on_duplicate="update", edge_key="when")
+
+
+def test_ends_that_are_not_there_are_made(tmp_path):
+    with mg.open(tmp_path / "new") as db:
+        follows = pd.DataFrame({"src": [0, 1, 0], "dst": [1, 2, 3]})
+        with pytest.raises(mg.LoadError, match='`0` – no vertex.*Load the vertices first, or add missing="create"'):
+            db.load(edges={("user", "trusts", "user"): follows})
+        report = db.load(edges={("user", "trusts", "user"): follows}, missing="create")
+        assert (report["vertices"], report["edges"]) == ({"user": 4}, {"trusts": 3})
+        assert db.query("g.V().has('user', 'id', 0).out('trusts').id().order()").to_list() == [1, 3]
+        # The only label there is will do.
+        assert db.load(edges={"trusts": pd.DataFrame({"src": [9], "dst": [0]})}, missing="create")["vertices"] == {"user": 1}
+        db.query("g.addV('other')")
+        with pytest.raises(mg.LoadError, match="it is not said which label the source is to have"):
+            db.load(edges={"trusts": pd.DataFrame({"src": [10], "dst": [0]})}, missing="create")
+
+
+def test_a_choice_that_there_is_not_is_named(db):
+    for wrong in ({"on_exists": "merge"}, {"on_duplicate": "replace"}, {"missing": "make"}):
+        with pytest.raises(ValueError, match=next(iter(wrong))):
+            db.load(nodes={"p": DAY_2}, **wrong)
+
+
+def test_too_many_bad_rows_are_an_error(db, tmp_path):
+    (tmp_path / "bad.csv").write_text("id,age:int\n10,1\n11,x\n12,y\n13,2\n")
+    options = {"on_error": "skip", "rejects": tmp_path / "r.csv"}
+    with pytest.raises(mg.LoadError, match="more than 1 rows are bad, so nothing was loaded"):
+        db.load(nodes={"p": tmp_path / "bad.csv"}, max_rejects=1, **options)
+    assert 10 not in vertices(db)
+    assert db.load(nodes={"p": tmp_path / "bad.csv"}, max_rejects=2, **options)["rejects"] == 2
+    with pytest.raises(mg.LoadError, match="all 2 rows are bad, so nothing was loaded"):
+        db.load(edges={("p", "knows", "p"): pd.DataFrame({"src": [50, 51], "dst": [1, 2]})}, **options)
+
+
+def test_the_command_merges_and_says_what_it_did(tmp_path):
+    (tmp_path / "e.csv").write_text("src,dst\n0,1\n1,2\n")
+    (tmp_path / "u.csv").write_text("email,age\n0,5\n7,6\n")
+    load = [COMMAND, "load", tmp_path / "x.mg", "-q"]
+    edges = ["--edges", f"user:trusts:user={tmp_path / 'e.csv'}"]
+    failed = subprocess.run([*load, *edges], capture_output=True, text=True)
+    assert failed.returncode == 1 and "add --create-missing" in failed.stderr
+    assert subprocess.run([*load, *edges, "--create-missing"], capture_output=True, text=True).returncode == 0
+    done = subprocess.run([*load, *edges, "--create-missing", "--on-duplicate", "skip"], capture_output=True, text=True)
+    assert "of 2 edges there already: 0 updated, 0 unchanged, 2 skipped" in done.stderr
+    keyed = ["--nodes", f"account={tmp_path / 'u.csv'}", "--key", "account:email", "--on-exists", "update", "--id-space", "graph"]
+    clash = subprocess.run([*load, *keyed], capture_output=True, text=True)
+    assert clash.returncode == 1 and "belongs to a vertex labelled user already" in clash.stderr
+    again = [*load[:2], tmp_path / "y.mg", "-q", *keyed]
+    assert subprocess.run(again, capture_output=True).returncode == 0
+    done = subprocess.run(again, capture_output=True, text=True)
+    assert "of 2 vertices there already: 0 updated, 2 unchanged, 0 skipped" in done.stderr
