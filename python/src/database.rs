@@ -318,10 +318,11 @@ impl Database {
     /// Loads files and tables in one transaction: if anything fails, the graph is as it was.
     ///
     /// * `files` — paths, globs, directories; what each holds is told by its header or format: CSV with Neo4j or Neptune
-    ///   headers or plain, Parquet, JSON Lines, GraphML, GraphSON 3, compressed or not.
+    ///   headers or plain, Parquet, JSON Lines, GraphML, GraphSON 3, lists of edges (SNAP, NetworkX, Matrix Market), compressed or not.
     /// * `nodes`, `edges` — tables of one label each: paths, lists of paths, or tables as `Ingest` takes them. Edges are keyed by
     ///   their label or by (source label, label, target label).
-    /// * `format` — what the files are, where they do not tell: `"csv"`, `"parquet"`, `"jsonl"`, `"graphml"`, `"graphson"`.
+    /// * `format` — what the files are, where they do not tell: `"csv"`, `"parquet"`, `"jsonl"`, `"graphml"`, `"graphson"`,
+    ///   `"edgelist"`.
     /// * `mapping` — a YAML file that says how tables are read, for what their headers do not say.
     /// * `edge_time` — the column whose value orders a vertex's edges of a label.
     /// * `key` — the columns that name vertices, where they are not called `id`: `{"user": "email"}`.
@@ -365,7 +366,7 @@ impl Database {
         edges: Option<&Bound<'py, PyDict>>,
         format: &str,
         mapping: Option<PathBuf>,
-        key: Option<&Bound<'py, PyDict>>,
+        key: Option<&Bound<'py, PyAny>>,
         on_exists: &str,
         on_duplicate: &str,
         edge_key: Option<String>,
@@ -666,7 +667,7 @@ impl Database {
         let out = PyDict::new(py);
         out.set_item("vertices", report.vertices)?;
         out.set_item("edges", report.edges)?;
-        report.warnings.iter().try_for_each(|warning| errors::warn(py, warning))?;
+        report.warnings.iter().try_for_each(|warning| errors::warn(py, &errors::in_python(warning)))?;
         Ok(out)
     }
 

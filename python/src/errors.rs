@@ -153,7 +153,9 @@ fn raised_by_procedure(cause: PyErr, message: String) -> PyErr {
 }
 
 /// What messages call options of the command line, and what they are called in Python.
-const OPTIONS: [(&str, &str); 6] = [
+const OPTIONS: [(&str, &str); 8] = [
+    ("--on-exists update (skip, replace)", "on_exists=\"update\" (\"skip\", \"replace\")"),
+    ("--format edgelist", "format=\"edgelist\""),
     ("--on-error skip", "on_error=\"skip\""),
     ("--edges SOURCE:LABEL:TARGET=FILE", "edges={(\"SOURCE\", \"LABEL\", \"TARGET\"): …}"),
     ("--id-space label", "id_space=\"label\""),
@@ -165,7 +167,13 @@ const OPTIONS: [(&str, &str); 6] = [
 /// A message in the words of Python's callers.
 pub fn in_python(message: &str) -> String {
     let mut message = OPTIONS.iter().fold(message.to_owned(), |text, (option, argument)| text.replace(option, argument));
-    // `--key LABEL:COLUMN`, with names of the caller's own.
+    // These have names of the caller's own.
+    if let Some(at) = message.find("--nodes ")
+        && let Some((label, _)) = message[at + 8..].split_once("=FILE")
+    {
+        let (end, argument) = (at + 8 + label.len() + 5, format!("nodes={{\"{label}\": …}}"));
+        message.replace_range(at..end, &argument);
+    }
     if let Some(at) = message.find("--key ")
         && let Some((label, column)) = message[at + 6..].split_once(':')
     {

@@ -1,6 +1,6 @@
 //! Vertices and edges in batches from Python.
 
-use std::sync::{Mutex, MutexGuard, TryLockError};
+use std::sync::{Mutex, MutexGuard, OnceLock, TryLockError};
 
 use mangrove::ingest::TableInput;
 use pyo3::prelude::*;
@@ -25,11 +25,13 @@ use crate::load::{self, EdgeLabel};
 #[pyclass(frozen, module = "mangrovedb", weakref)]
 pub struct Ingest {
     inner: Mutex<Option<mangrove::Ingestion>>,
+    /// What was committed, once it has ended.
+    done: OnceLock<mangrove::LoadReport>,
 }
 
 impl Ingest {
     pub fn new(inner: mangrove::Ingestion) -> Self {
-        Self { inner: Mutex::new(Some(inner)) }
+        Self { inner: Mutex::new(Some(inner)), done: OnceLock::new() }
     }
 
     /// Never waits: whoever holds the slot may be waiting for the interpreter's lock, which the caller has.
@@ -107,14 +109,16 @@ impl Ingest {
         self.working(py, |inner| inner.flush())
     }
 
-    /// What was committed so far, as `Database.load` returns it.
+    /// What was committed so far, or in all once it has ended, as `Database.load` returns it.
     ///
     /// >>> with db.ingest(on_exists="update") as w:
     /// ...     _ = w.add_vertices("airport", [{"id": "AUS", "elev": 542}, {"id": "OSL", "elev": 681}])
-    /// ...     w.commit()
-    /// ...     w.report()["vertices"], w.report()["merged_vertices"]["unchanged"]
+    /// >>> w.report()["vertices"], w.report()["merged_vertices"]["unchanged"]
     /// ({'airport': 1}, 1)
     fn report<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, pyo3::types::PyDict>> {
+        if let Some(done) = self.done.get() {
+            return load::report(py, done);
+        }
         let slot = self.slot()?;
         let inner = slot.as_ref().ok_or_else(|| TransactionError::new_err("the ingest has ended"))?;
         load::report(py, inner.report())
@@ -133,10 +137,12 @@ impl Ingest {
         traceback: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<bool> {
         let _ = (error, traceback);
-        let ingest = self.slot()?.take();
-        if kind.is_none() {
-            raised(py.detach(|| ingest.map_or(Ok(()), mangrove::Ingestion::finish)))?;
-        }
+        let Some(ingest) = self.slot()?.take() else { return Ok(false) };
+        let report = match kind {
+            None => raised(py.detach(|| ingest.finish()))?,
+            Some(_) => ingest.report().clone(),
+        };
+        let _ = self.done.set(report); // it ends once
         Ok(false)
     }
 }

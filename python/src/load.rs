@@ -46,13 +46,22 @@ impl EdgeLabel {
 /// A table from whatever a caller hands over.
 pub fn table(data: &Bound<'_, PyAny>, columns: Option<Vec<String>>) -> PyResult<Table> {
     if columns.is_none()
-        && let Some(reader) = arrow::reader(data)?
+        && let Some(reader) = arrow::reader(data).map_err(|error| not_arrow(data, &error))?
     {
         let schema = reader.schema();
         let batches = data.py().detach(|| reader.collect::<Result<Vec<_>, _>>()).map_err(arrow::error)?;
         return Ok(Table::Arrow { schema, batches });
     }
     of_columns(columns::read(data, columns)?)
+}
+
+/// The error of a table whose library cannot hand it over, as one of pandas with a column of several types.
+fn not_arrow(data: &Bound<'_, PyAny>, error: &PyErr) -> PyErr {
+    let kind = data.get_type().name().map_or_else(|_| "table".to_owned(), |name| name.to_string());
+    errors::LoadError::new_err(format!(
+        "the {kind} cannot be read: {}. Give each column one type, or pass its rows as dicts",
+        error.value(data.py())
+    ))
 }
 
 pub fn row_count(table: &Table) -> usize {
@@ -101,7 +110,7 @@ pub fn options(
     edges: Option<&Bound<'_, PyDict>>,
     format: &str,
 ) -> PyResult<LoadOptions> {
-    let names = "auto, csv, parquet, jsonl, graphml, graphson";
+    let names = "auto, csv, parquet, jsonl, graphml, graphson, edgelist";
     let unknown = || PyValueError::new_err(format!("format is one of {names}, not {format:?}"));
     let mut options = LoadOptions { format: Format::from_name(format).ok_or_else(unknown)?, ..LoadOptions::default() };
     for file in files {
@@ -165,7 +174,12 @@ pub fn on_error(on_error: &str, rejects: Option<PathBuf>) -> PyResult<OnError> {
 }
 
 /// The columns that name vertices, by label.
-pub fn keys(key: Option<&Bound<'_, PyDict>>) -> PyResult<Vec<KeyColumn>> {
+pub fn keys(key: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<KeyColumn>> {
+    let wrong = |given: &Bound<'_, PyAny>| {
+        let shown = given.repr().map(|text| text.to_string()).unwrap_or_default();
+        PyTypeError::new_err(format!("key is a dict from labels to columns, as in key={{\"user\": \"email\"}}, not {shown}"))
+    };
+    let key = key.map(|key| key.cast::<PyDict>().map_err(|_| wrong(key))).transpose()?;
     let read = |(label, column): (Bound<'_, PyAny>, Bound<'_, PyAny>)| {
         let label: String = label.extract()?;
         Ok(KeyColumn { label: label.into(), column: column.extract()? })

@@ -60,6 +60,11 @@ def test_an_ordinary_property_called_id_is_warned_of(db):
         db.declare_key("thing", "id")
 
 
+def test_an_ordinary_property_called_label_is_warned_of(db):
+    with pytest.warns(mg.QueryWarning, match=r"`label` is an ordinary property here, and the vertex is labelled vertex; in a map .*T.label"):
+        db.query("g.mergeV(['label': 'user', 'n': 1])")
+
+
 def test_a_label_is_keyed_by_another_column(db, tmp_path):
     (tmp_path / "users.csv").write_text("email,age\na@x.org,30\nb@x.org,40\n")
     db.load(nodes={"user": tmp_path / "users.csv"}, key={"user": "email"})
@@ -114,7 +119,19 @@ def test_ids_that_are_unique_within_labels(tmp_path):
             db.query("g.V(7)")
         with pytest.warns(mg.QueryWarning, match="the graph has no vertex with the id 'P/8'"):
             db.query("g.V('P/8')")
+        with pytest.warns(mg.QueryWarning, match="with the id 'long name/8'; it has no such label"):
+            db.query("g.V('long name/8')")
         with db.ingest() as w:
             w.add_vertices("P", [{"id": 8}])
             w.add_edges(("P", "e", "P"), [{"from": 7, "to": 8}])
         assert sorted(v.id for v in db.query("g.V('P/7').out('e')")) == ["P/8", "P/9"]
+
+
+def test_an_export_says_what_it_leaves_out(tmp_path):
+    with mg.open(tmp_path / "label", id_space="label") as db:
+        db.query("g.addV('P').property(T.id, 1).property('name', 'x')")
+        db.create_index("P", "name")
+        with pytest.warns(mg.QueryWarning) as warned:
+            db.export(tmp_path / "out", format="csv")
+    texts = [str(warning.message) for warning in warned]
+    assert any('made with id_space="label"' in text for text in texts) and "indexes are not exported: P.name" in texts

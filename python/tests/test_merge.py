@@ -61,7 +61,7 @@ def test_vertices_are_replaced_or_skipped(db):
     report = db.load(nodes={"p": pd.DataFrame({"id": [1, 9], "name": ["z", "i"]})}, on_exists="skip")
     assert (report["vertices"], report["merged_vertices"]["skipped"]) == ({"p": 1}, 1)
     assert vertices(db)[1] == {"name": "a", "age": 10} and vertices(db)[9] == {"name": "i"}
-    with pytest.raises(mg.LoadError, match="a vertex labelled p of this id exists already"):
+    with pytest.raises(mg.LoadError, match='a vertex labelled p of this id exists already; on_exists="update"'):
         db.load(nodes={"p": DAY_2})
 
 
@@ -69,14 +69,14 @@ def test_of_several_rows_of_one_vertex_the_last_wins(db):
     rows = [{"id": 5, "a": 1, "b": 1}, {"id": 5, "a": 2}, {"id": 1, "a": 3}, {"id": 5, "a": 4}]
     with db.ingest(on_exists="update") as w:
         w.add_vertices("p", rows)
-        w.commit()
-        report = w.report()
+        assert w.report()["vertices"] == {}, "nothing was committed so far"
+    report = w.report()
     assert (report["vertices"], report["merged_vertices"]["updated"]) == ({"p": 1}, 3)
     assert vertices(db)[5] == {"a": 4, "b": 1} and vertices(db)[1]["a"] == 3
 
 
 def test_an_id_of_another_label_is_a_bad_row(db):
-    with pytest.raises(mg.LoadError, match="belongs to a vertex labelled p already"):
+    with pytest.raises(mg.LoadError, match=r'belongs to a vertex labelled p already.*if p is meant, say so: nodes=\{"p": …\}'):
         db.load(nodes={"q": pd.DataFrame({"id": [1]})}, on_exists="update")
 
 
@@ -117,6 +117,24 @@ def test_ends_that_are_not_there_are_made(tmp_path):
         db.query("g.addV('other')")
         with pytest.raises(mg.LoadError, match="it is not said which label the source is to have"):
             db.load(edges={"trusts": pd.DataFrame({"src": [10], "dst": [0]})}, missing="create")
+
+
+def test_text_beside_numbers_is_warned_of(db):
+    with pytest.warns(mg.QueryWarning, match="ids that are text, such as '2', where others of the graph are numbers, such as 2"):
+        db.load(nodes={"p": pd.DataFrame({"id": ["x", "2"]})}, on_exists="update")
+
+
+def test_a_key_that_cannot_be_meant_is_refused(db):
+    with pytest.raises(mg.LoadError, match="the key q:name is of a label that no table of this load has"):
+        db.load(nodes={"p": DAY_2}, key={"q": "name"}, on_exists="update")
+    with pytest.raises(TypeError, match="key is a dict from labels to columns.*not 'name'"):
+        db.load(nodes={"p": DAY_2}, key="name")
+
+
+def test_a_table_its_own_library_cannot_hand_over_is_named(db):
+    mixed = pd.DataFrame({"id": [7, 8], "x": ["a", 3]})
+    with pytest.raises(mg.LoadError, match="the DataFrame cannot be read: .*Give each column one type"):
+        db.load(nodes={"p": mixed})
 
 
 def test_a_choice_that_there_is_not_is_named(db):

@@ -31,8 +31,8 @@ impl Ingestion {
     }
 
     /// Ends it: commits what has gathered. Fails, and commits nothing of that, if there were edges to be ordered by a column that none of
-    /// them had; what was committed before stays. [`flush`](Self::flush) does not ask, since others may follow.
-    pub fn finish(self) -> Result<(), LoadError> {
+    /// them had; what was committed before stays. [`flush`](Self::flush) does not ask, since others may follow. Gives what was committed in all.
+    pub fn finish(self) -> Result<LoadReport, LoadError> {
         committing(&self.database, |commit| self.ingest.finish(commit))
     }
 
@@ -42,7 +42,7 @@ impl Ingestion {
     }
 }
 
-fn committing(database: &Database, work: impl FnOnce(&mut Commit<'_>) -> Result<(), IngestError>) -> Result<(), LoadError> {
+fn committing<T>(database: &Database, work: impl FnOnce(&mut Commit<'_>) -> Result<T, IngestError>) -> Result<T, LoadError> {
     database.guarded(&|| "ingesting".into(), || {
         Ok(work(&mut |batch| {
             let mut transaction = database.begin()?;

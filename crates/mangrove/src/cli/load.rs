@@ -84,6 +84,7 @@ enum Format {
     Jsonl,
     Graphml,
     Graphson,
+    Edgelist,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -189,6 +190,7 @@ impl Load {
                 Format::Jsonl => ingest::Format::Jsonl,
                 Format::Graphml => ingest::Format::GraphMl,
                 Format::Graphson => ingest::Format::GraphSon,
+                Format::Edgelist => ingest::Format::EdgeList,
             },
             files: self.files.clone(),
             nodes: self.nodes.iter().map(|text| NodeFiles::parse(text)).collect::<Result<_, _>>().map_err(wrong)?,

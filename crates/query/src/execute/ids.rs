@@ -40,19 +40,19 @@ fn qualification(view: &dyn GraphView, id: &Value) -> Option<String> {
     if record::qualified(schema, &given).is_some() {
         return None;
     }
+    let is_qualified = id.as_str().is_some_and(|text| text.contains('/'));
     let names = || schema.vertex_labels.iter().map(|label| &*label.name);
     let near =
         id.as_str().and_then(|text| text.split_once('/')).and_then(|(label, rest)| Some((suggest(label, names())?, rest)));
-    Some(match near {
-        Some((label, rest)) => format!("did you mean '{label}/{rest}'?"),
+    match near {
+        Some((label, rest)) => Some(format!("did you mean '{label}/{rest}'?")),
+        None if is_qualified => Some("it has no such label".into()),
         None => {
             let label = names().next().unwrap_or("Label");
-            format!(
-                "ids in this database are written with their label, as in '{label}/{}'",
-                id.as_str().map_or(id.to_string(), str::to_owned)
-            )
+            let id = id.as_str().map_or_else(|| id.to_string(), str::to_owned);
+            Some(format!("ids in this database are written with their label, as in '{label}/{id}'"))
         }
-    })
+    }
 }
 
 fn quoted(id: &Value) -> String {

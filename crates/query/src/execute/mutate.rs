@@ -174,7 +174,13 @@ fn with_key(
     let id = id.map(external_id).transpose()?;
     let schema = cx.view().schema();
     let name = schema.label_name(ElementKind::Vertex, label);
-    let Some(key) = schema.vertex_labels[usize::from(label.0)].key.map(|key| schema.key_name(key)) else {
+    let key = schema.vertex_labels[usize::from(label.0)].key.map(|key| schema.key_name(key));
+    if properties.iter().any(|property| &*property.key == "label") {
+        cx.warn(format!(
+            "`label` is an ordinary property here, and the vertex is labelled {name}; in a map the label is (T.label)"
+        ));
+    }
+    let Some(key) = key else {
         if let (None, Some(own)) = (&id, properties.iter().find(|property| &*property.key == "id")) {
             let value = super::shown(&own.value);
             cx.warn(format!(

@@ -124,7 +124,9 @@ impl<'v> Sought<'v> {
         };
         let calls: Vec<String> = without.iter().map(call).collect();
         let unlabelled = if self.labels.is_none() { "; hasLabel() narrows it too" } else { "" };
-        Some(format!("no index on {}: {} makes one{unlabelled}", self.property(&[*first], *key), calls.join(", ")))
+        let shell = format!("`:index {} {}` in the shell", schema.label_name(self.kind, *first), schema.key_name(*key));
+        let property = self.property(&[*first], *key);
+        Some(format!("no index on {property}: {} makes one, or {shell}{unlabelled}", calls.join(", ")))
     }
 }
 

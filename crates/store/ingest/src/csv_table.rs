@@ -92,6 +92,15 @@ fn header<R: Read>(reader: &mut CsvReader<R>, source: &Source) -> Result<Vec<Str
                               the names as `columns` in a mapping";
                 return Err(LoadError::format(Place::at(file, record.line, 1), reason));
             }
+            if let [name] = &names[..]
+                && name.trim().contains([' ', '\t'])
+            {
+                let reason = format!(
+                    "there is one column, and its name `{name}` has blanks: if lines are parted by blanks, name the delimiter in a mapping; \
+                     if each is an edge of two ids, give --format edgelist"
+                );
+                return Err(LoadError::format(Place::at(file, record.line, 1), reason));
+            }
             Ok(names)
         }
     }

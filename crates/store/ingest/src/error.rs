@@ -116,9 +116,11 @@ fn duplicate_vertex(label: &Arc<str>, other: &Option<Arc<str>>) -> String {
     match other {
         Some(other) if other != label => format!(
             "this id belongs to a vertex labelled {other} already, and here to one labelled {label}; if ids are unique only \
-             within a label (or ID space), make the database with --id-space label"
+             within a label (or ID space), make the database with --id-space label; if {other} is meant, say so: --nodes {other}=FILE"
         ),
-        _ => format!("a vertex labelled {label} of this id exists already"),
+        _ => format!(
+            "a vertex labelled {label} of this id exists already; --on-exists update (skip, replace) says what becomes of it"
+        ),
     }
 }
 

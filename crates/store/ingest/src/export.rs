@@ -87,6 +87,7 @@ pub fn export(
         return Err(ExportError::NotEmpty(directory.to_owned()));
     }
     let mut walk = Walk { view, progress, report: ExportReport::default() };
+    walk.warn_of_what_stays();
     match format {
         ExportFormat::Csv => csv::write(&mut walk, directory)?,
         ExportFormat::GraphMl => graphml::write(&mut walk, directory)?,
@@ -105,6 +106,23 @@ struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
+    /// Warns of what no format here has a place for.
+    fn warn_of_what_stays(&mut self) {
+        let schema = self.view.schema();
+        if self.is_label_space() {
+            let warning = "ids are unique only within labels: load the files into a database made with --id-space label, or ids change";
+            self.report.warn(warning.into());
+        }
+        let indexes = schema.indexes.iter().map(|index| {
+            let label = schema.label_name(ElementKind::Vertex, index.label);
+            format!("{label}.{}", schema.key_name(index.key))
+        });
+        let indexes: Vec<String> = indexes.collect();
+        if !indexes.is_empty() {
+            self.report.warn(format!("indexes are not exported: {}", indexes.join(", ")));
+        }
+    }
+
     /// The vertices whose primary label is `label`, a page at a time.
     fn vertices(
         &mut self,

@@ -2,6 +2,7 @@
 
 use std::io::Read;
 
+use crate::edgelist::is_edge_list;
 use crate::source::{Source, read_some};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -14,6 +15,8 @@ pub enum Format {
     Jsonl,
     GraphMl,
     GraphSon,
+    /// Two ids a line; Matrix Market too.
+    EdgeList,
 }
 
 impl Format {
@@ -25,6 +28,7 @@ impl Format {
             "jsonl" | "ndjson" => Format::Jsonl,
             "graphml" => Format::GraphMl,
             "graphson" => Format::GraphSon,
+            "edgelist" => Format::EdgeList,
             _ => return None,
         })
     }
@@ -37,6 +41,7 @@ impl Format {
             "jsonl" | "ndjson" => Format::Jsonl,
             "graphml" | "xml" => Format::GraphMl,
             "graphson" | "json" => Format::GraphSon,
+            "edgelist" | "mtx" => Format::EdgeList,
             _ => return None,
         })
     }
@@ -59,6 +64,9 @@ pub(crate) fn detect(source: &Source, content: &mut dyn Read) -> std::io::Result
         Some(b'<') if contains(head, b"<graphml") || contains(head, b"<?xml") => Format::GraphMl,
         Some(b'{') if looks_like_graphson(head) => Format::GraphSon,
         Some(b'{') if by_extension != Some(Format::Csv) => Format::Jsonl,
+        _ if by_extension != Some(Format::Csv) && is_edge_list(head) => Format::EdgeList,
+        // Without a line of names it can be no table.
+        Some(b'#' | b'%') if is_edge_list(head) => Format::EdgeList,
         _ => by_extension.unwrap_or(Format::Csv),
     })
 }
@@ -106,5 +114,7 @@ mod tests {
         );
         assert_eq!(format("a.graphson", "{\"id\":\"x\",\"label\":\"v\"}"), Format::GraphSon);
         assert_eq!(format("a", "id,name\n"), Format::Csv);
+        assert_eq!(format("a.txt", "# SNAP\n0\t1\n"), Format::EdgeList);
+        assert_eq!(format("a.csv", "0 1\n"), Format::Csv, "an extension is a word, too");
     }
 }

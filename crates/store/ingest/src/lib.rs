@@ -15,6 +15,7 @@ pub mod bytes;
 mod column;
 mod csv;
 mod csv_table;
+mod edgelist;
 mod elements;
 mod error;
 mod export;

@@ -20,12 +20,13 @@ use mangrove_graph::{ElementKind, GraphWrite, Schema};
 
 use crate::column::{A_TIME, ColumnType};
 use crate::csv_table::{CsvTable, DialectHints, plan_csv, read_csv};
+use crate::edgelist::EdgeList;
 use crate::elements::Pass;
 use crate::error::{LoadError, Place};
 use crate::format::{self, Format};
 use crate::infer::Inferred;
 use crate::mapping;
-use crate::options::LoadOptions;
+use crate::options::{KeyColumn, LoadOptions};
 use crate::plan::{TableHints, TablePlan};
 use crate::progress::{Meter, Phase, Progress, Status};
 use crate::report::LoadReport;
@@ -33,7 +34,7 @@ use crate::rows::{Event, Sink};
 use crate::source::{Source, expand};
 use crate::table::TableInput;
 use crate::write::Writer;
-use crate::{graphml, graphson, jsonl, parquet};
+use crate::{edgelist, graphml, graphson, jsonl, parquet};
 
 /// A file or table and how it is read.
 struct Job {
@@ -48,6 +49,7 @@ enum Reader {
     Jsonl(Box<TablePlan>),
     GraphMl,
     GraphSon,
+    EdgeList(EdgeList),
     Table(Box<(TableInput, TablePlan)>),
 }
 
@@ -58,7 +60,7 @@ impl Job {
             Reader::Csv(table) => &table.plan.warnings,
             Reader::Parquet(plan) | Reader::Jsonl(plan) => &plan.warnings,
             Reader::Table(table) => &table.1.warnings,
-            Reader::GraphMl | Reader::GraphSon => &[],
+            Reader::GraphMl | Reader::GraphSon | Reader::EdgeList(_) => &[],
         }
     }
 
@@ -68,9 +70,20 @@ impl Job {
             Reader::Csv(table) => &table.plan,
             Reader::Parquet(plan) | Reader::Jsonl(plan) => plan,
             Reader::Table(table) => &table.1,
-            Reader::GraphMl | Reader::GraphSon => return true,
+            Reader::GraphMl | Reader::GraphSon | Reader::EdgeList(_) => return true,
         };
         (plan.kind == ElementKind::Vertex) == (pass == Pass::Vertices)
+    }
+
+    /// Whether it may have vertices of a label.
+    fn may_have(&self, label: &str) -> bool {
+        let plan = match &self.reader {
+            Reader::Csv(table) => &table.plan,
+            Reader::Parquet(plan) | Reader::Jsonl(plan) => plan,
+            Reader::Table(table) => &table.1,
+            Reader::GraphMl | Reader::GraphSon | Reader::EdgeList(_) => return false,
+        };
+        plan.kind == ElementKind::Vertex && plan.label.may_be(label)
     }
 
     fn read(&self, pass: Pass, meter: &Arc<Meter>, sink: &mut Sink<'_>) -> Result<(), LoadError> {
@@ -81,6 +94,7 @@ impl Job {
             Reader::Jsonl(plan) => jsonl::read(content()?, &self.source, plan, sink),
             Reader::GraphMl => graphml::read(content()?, &self.source, pass, sink),
             Reader::GraphSon => graphson::read(content()?, &self.source, pass, sink),
+            Reader::EdgeList(list) => edgelist::read(content()?, &self.source, list, pass, sink),
             Reader::Table(table) => table.0.send(&table.1, sink),
         }
     }
@@ -173,7 +187,7 @@ fn run_pass(jobs: &[Job], pass: Pass, writer: &mut Writer<'_>, watch: &mut Watch
 fn write_all(messages: Receiver<Message<'_>>, writer: &mut Writer<'_>, watch: &mut Watch<'_>) -> Result<(), LoadError> {
     for message in messages {
         match message {
-            Message::Begin(job) => writer.begin(job.edge_time.as_deref()),
+            Message::Begin(job) => writer.begin(job.edge_time.as_deref(), matches!(job.reader, Reader::EdgeList(_))),
             Message::Event(event) => {
                 writer.event(event)?;
                 watch.update(writer)?;
@@ -226,6 +240,11 @@ fn plan_jobs(options: &LoadOptions, schema: &Schema) -> Result<Vec<Job>, LoadErr
         let reader = Reader::Table(Box::new((table, plan)));
         jobs.push(Job { source, reader, edge_time: options.edge_time.clone() });
     }
+    let is_loaded = |key: &&KeyColumn| jobs.iter().any(|job| job.may_have(&key.label));
+    if let Some(unused) = options.keys.iter().find(|key| !is_loaded(key)) {
+        let reason = format!("the key {}:{} is of a label that no table of this load has", unused.label, unused.column);
+        return Err(LoadError::options(reason));
+    }
     if jobs.is_empty() {
         return Err(LoadError::options("nothing to load: name files, or give --nodes, --edges or --mapping"));
     }
@@ -252,7 +271,9 @@ fn plan_job(
         Format::Jsonl => Reader::Jsonl(Box::new(jsonl::plan(&mut content, &hints, &source)?)),
         Format::GraphMl => Reader::GraphMl,
         Format::GraphSon => Reader::GraphSon,
-        Format::Csv | Format::Auto => {
+        // A mapping may name more columns than two.
+        Format::EdgeList if mapping.is_none() => Reader::EdgeList(EdgeList::new(&hints, options.id_type)),
+        Format::Csv | Format::EdgeList | Format::Auto => {
             let given = DialectHints {
                 delimiter: mapping.and_then(|entry| entry.delimiter).or(options.delimiter),
                 quote: mapping.and_then(|entry| entry.quote).unwrap_or(options.quote),
@@ -266,7 +287,7 @@ fn plan_job(
     let plan = match &mut reader {
         Reader::Csv(table) => Some(&mut table.plan),
         Reader::Jsonl(plan) | Reader::Parquet(plan) => Some(&mut **plan),
-        Reader::GraphMl | Reader::GraphSon | Reader::Table(_) => None,
+        Reader::GraphMl | Reader::GraphSon | Reader::EdgeList(_) | Reader::Table(_) => None,
     };
     let mut edge_time = mapping.and_then(|entry| entry.table.time.clone()).or_else(|| options.edge_time.clone());
     if let Some(plan) = plan {

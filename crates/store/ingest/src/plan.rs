@@ -61,6 +61,16 @@ pub enum LabelRule {
     },
 }
 
+impl LabelRule {
+    /// Whether some row may have this label.
+    pub fn may_be(&self, label: &str) -> bool {
+        match self {
+            LabelRule::Fixed(fixed) => **fixed == *label,
+            LabelRule::Column { .. } => true,
+        }
+    }
+}
+
 #[derive(Clone, Debug, PartialEq)]
 pub struct PropertyPlan {
     pub name: Arc<str>,
@@ -269,7 +279,10 @@ fn id_column(bare: &[String], hints: &TableHints, file: &Arc<str>) -> Result<usi
         let reason = format!(
             "a table of vertices needs a column that names them, and none is called `id`; there are {}. Say which it is: --key \
              {label}:{example}",
-            listed(bare)
+            match hints.kind {
+                Some(_) => listed(bare),
+                None => format!("{} (for edges: --edges A:{label}:B=FILE)", listed(bare)),
+            }
         );
         LoadError::format(Place::at(file, 1, 1), reason)
     })

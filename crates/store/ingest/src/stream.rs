@@ -73,11 +73,12 @@ impl Ingest {
     }
 
     /// Ends it: commits what has gathered, unless there were edges, but none with the column their times were to come from.
-    pub fn finish(mut self, commit: &mut Commit<'_>) -> Result<(), LoadError> {
+    pub fn finish(mut self, commit: &mut Commit<'_>) -> Result<LoadReport, LoadError> {
         if let Some(name) = &self.options.edge_time {
             self.times.check(name)?;
         }
-        self.flush(commit)
+        self.flush(commit)?;
+        Ok(self.report)
     }
 
     /// Commits what has gathered.
@@ -103,7 +104,7 @@ impl Ingest {
     ) -> Result<LoadReport, LoadError> {
         let mut writer =
             Writer::collecting(graph, &LoadOptions { merge: self.options.merge.clone(), ..LoadOptions::default() })?;
-        writer.begin(self.options.edge_time.as_deref());
+        writer.begin(self.options.edge_time.as_deref(), false);
         for inputs in [vertices, edges] {
             for input in inputs {
                 let plan = input.plan(self.options.id_type, writer.schema())?;

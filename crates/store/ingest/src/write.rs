@@ -42,7 +42,10 @@ pub struct Writer<'g> {
     limits: MemoryLimits,
     /// Ids of edges that wait in a run.
     waiting_ids: HashSet<ExternalId>,
+    /// The graph was empty when the load began.
+    had_no_vertices: bool,
     edge_time: Option<Arc<str>>,
+    makes_ends: bool,
     times: TimeColumn,
     rows: u64,
 }
@@ -66,7 +69,9 @@ impl<'g> Writer<'g> {
             waiting: 0,
             limits: options.memory,
             waiting_ids: HashSet::new(),
+            had_no_vertices: statistics.vertices.iter().all(|n| *n == 0),
             edge_time: None,
+            makes_ends: options.merge.create_missing,
             times: TimeColumn::default(),
             rows: 0,
         })
@@ -91,8 +96,9 @@ impl<'g> Writer<'g> {
         self.report.warn(warning.into());
     }
 
-    /// A new file begins, whose edges have their time in this column.
-    pub fn begin(&mut self, edge_time: Option<&str>) {
+    /// A new file begins, whose edges have their time in this column; whether it makes the ends of its edges.
+    pub fn begin(&mut self, edge_time: Option<&str>, makes_ends: bool) {
+        self.makes_ends = makes_ends || self.merge.create_missing;
         self.edge_time = edge_time.map(Arc::from);
     }
 
@@ -206,6 +212,7 @@ impl<'g> Writer<'g> {
         if let Some(space) = space {
             self.spaces.entry(space.clone()).or_default().insert(label);
         }
+        self.warn_of_twins(ids)?;
         let ids: Vec<Option<ExternalId>> = (0..rows.count).map(|row| Some(ids.get(row))).collect();
         let mut added = Vec::with_capacity(ids.len());
         self.graph.add_vertices(label, &ids, &mut added)?;
@@ -229,6 +236,24 @@ impl<'g> Writer<'g> {
     /// Counts rows of elements that were there already.
     pub(crate) fn count_rows(&mut self, merged: Merged) {
         self.rows += merged.updated + merged.unchanged + merged.skipped;
+    }
+
+    /// Warns if an id is new, and one of another type that reads the same is there.
+    fn warn_of_twins(&mut self, ids: &Ids) -> Result<(), LoadError> {
+        if self.had_no_vertices || matches!(ids, Ids::Ints(_)) {
+            return Ok(());
+        }
+        for row in 0..ids.len() {
+            let id = ids.get(row);
+            if let Some(Value::Int64(number)) = self.other_spelling(&id)? {
+                self.report.warn(format!(
+                    "vertices get ids that are text, such as '{id}', where others of the graph are numbers, such as {number}: these are different \
+                     ids. Convert the column if they are meant to be the same"
+                ));
+                break;
+            }
+        }
+        Ok(())
     }
 
     fn set_further_labels(&mut self, labels: &Labels, vertices: &[VertexId]) -> Result<(), LoadError> {
@@ -445,7 +470,7 @@ impl<'g> Writer<'g> {
         let (mut from, mut to) = (Vec::with_capacity(rows.count), Vec::with_capacity(rows.count));
         self.resolver.resolve(self.graph, source, &self.candidates(source_scope), &mut from)?;
         self.resolver.resolve(self.graph, target, &self.candidates(target_scope), &mut to)?;
-        if self.merge.create_missing {
+        if self.makes_ends {
             self.create_missing(source, source_scope, &mut from)?;
             to.clear();
             self.resolver.resolve(self.graph, target, &self.candidates(target_scope), &mut to)?;
@@ -553,7 +578,7 @@ impl<'g> Writer<'g> {
                 }
                 _ => Ok(Ok(vertex)),
             },
-            Found::Nothing if self.merge.create_missing => Ok(Err(Fault::NoLabelForEnd { end })),
+            Found::Nothing if self.makes_ends => Ok(Err(Fault::NoLabelForEnd { end })),
             Found::Nothing => {
                 let scope = wanted.cloned();
                 Ok(Err(Fault::NoSuchEnd { end, scope, other: self.other_spelling(&ids.get(row))? }))
