@@ -175,7 +175,8 @@ fn with_key(
     let schema = cx.view().schema();
     let name = schema.label_name(ElementKind::Vertex, label);
     let key = schema.vertex_labels[usize::from(label.0)].key.map(|key| schema.key_name(key));
-    if properties.iter().any(|property| &*property.key == "label") {
+    // The label of vertices that are given none.
+    if &*name == "vertex" && properties.iter().any(|property| &*property.key == "label") {
         cx.warn(format!(
             "`label` is an ordinary property here, and the vertex is labelled {name}; in a map the label is (T.label)"
         ));
