@@ -75,6 +75,85 @@ def test_of_several_rows_of_one_vertex_the_last_wins(db):
     assert vertices(db)[5] == {"a": 4, "b": 1} and vertices(db)[1]["a"] == 3
 
 
+def test_many_rows_of_one_vertex_cost_no_stack(db):
+    with db.ingest(on_exists="update") as w:
+        w.add_vertices("p", [{"id": 77, "a": at} for at in range(20_000)])
+    assert (w.report()["vertices"], w.report()["merged_vertices"]["updated"]) == ({"p": 1}, 19_999)
+    assert vertices(db)[77] == {"a": 19_999}
+
+
+def test_of_several_rows_of_one_edge_the_last_wins(db):
+    for last in (7, 8, 7):
+        with db.ingest(on_duplicate="update") as w:
+            w.add_edges("knows", [{"from": 1, "to": 2, "since": 100}, {"from": 1, "to": 2, "since": last}])
+        assert [edge for edge in edges(db) if edge[:2] == (1, 2)] == [(1, 2, [("since", last)])]
+
+
+def test_rows_of_known_vertices_declare_the_key_too(tmp_path):
+    with mg.open(tmp_path / "new") as db:
+        db.query("g.addV('u').property(T.id, 1)")
+        report = db.load(nodes={"u": pd.DataFrame({"id": [1], "x": [2]})}, on_exists="update")
+        assert report["merged_vertices"]["updated"] == 1
+        assert db.query("g.V().has('u', 'id', 1).values('x')").to_list() == [2]
+        with pytest.raises(mg.LoadError, match="u is keyed by `id` already, and cannot be by `email`"):
+            db.load(nodes={"u": pd.DataFrame({"email": [1]})}, key={"u": "email"}, on_exists="update")
+
+
+def test_ends_that_are_made_have_the_key_that_was_given(tmp_path):
+    follows = pd.DataFrame({"src": ["a@x"], "dst": ["b@x"]})
+    with mg.open(tmp_path / "new") as db:
+        db.load(edges={("user", "follows", "user"): follows}, missing="create", key={"user": "email"})
+        assert db.query("g.V().has('user', 'email', 'a@x').out('follows').values('email')").to_list() == ["b@x"]
+
+
+def test_what_becomes_text_late_leaves_vertices_without_rows_alone(tmp_path):
+    with mg.open(tmp_path / "new") as db:
+        db.load(nodes={"p": pd.DataFrame({"id": range(70_000), "x": 0})})
+        db.query("g.addV('p').property('id', 70001).property('x', 5)")
+        lines = [f"{at},{at}" for at in range(69_999)] + ["69999,abc", "70000,7"]
+        (tmp_path / "p.csv").write_text("id,x\n" + "\n".join(lines) + "\n")
+        with pytest.warns(mg.QueryWarning, match="several types and is loaded as string"):
+            db.load(nodes={"p": tmp_path / "p.csv"}, on_exists="update")
+        found = [vertices(db)[at] for at in (3, 69_999, 70_000, 70_001)]
+        assert found == [{"x": "3"}, {"x": "abc"}, {"x": "7"}, {"x": 5}]
+
+
+def test_numbers_of_any_type_tell_edges_apart(db):
+    for kind in ("int64", "int32", "float64"):
+        rows = pd.DataFrame({"src": [1], "dst": [2], "since": pd.Series([7], dtype=kind)})
+        report = db.load(edges={("p", "knows", "p"): rows}, on_duplicate="update", edge_key="since")
+        assert (report["edges"], report["merged_edges"]["unchanged"]) == ({}, 1)
+
+
+def test_an_id_tells_its_edge(tmp_path):
+    header = "from:START_ID,to:END_ID,:EDGE_ID,w:int,:TYPE\n"
+    with mg.open(tmp_path / "new") as db:
+        db.load(nodes={"p": pd.DataFrame({"id": [1, 2]})})
+        (tmp_path / "e.csv").write_text(header + "1,2,a,1,k\n1,2,b,2,k\n")
+        (tmp_path / "f.csv").write_text(header + "1,2,b,3,k\n1,2,c,4,k\n1,2,c,5,k\n")
+        (tmp_path / "g.csv").write_text(header + "2,1,a,3,k\n")
+        db.load(edges={"k": tmp_path / "e.csv"})
+        report = db.load(edges={"k": tmp_path / "f.csv"}, on_duplicate="update")
+        assert (report["edges"], report["merged_edges"]["updated"]) == ({"k": 1}, 2)
+        found = db.query("g.E().project('id', 'w').by(id()).by('w')").to_list()
+        assert sorted((row["id"], row["w"]) for row in found) == [("a", 1), ("b", 3), ("c", 5)]
+        with pytest.raises(mg.LoadError, match="an edge of this id exists already"):
+            db.load(edges={"k": tmp_path / "g.csv"}, on_duplicate="update")
+
+
+def test_a_column_that_tells_nothing_apart_is_refused(db):
+    with pytest.raises(mg.LoadError, match="on_duplicate="):
+        db.load(edges={("p", "knows", "p"): MORE}, edge_key="since")
+
+
+def test_a_generated_id_that_another_label_has_is_passed_over(tmp_path):
+    with mg.open(tmp_path / "new") as db:
+        db.query("g.addV('a')")
+        db.query("g.addV('b').property(T.id, '#0:1')")
+        assert db.query("g.addV('a').id()").to_list() == ["#0:1.1"]
+        assert db.query("g.V().count()").to_list() == [3]
+
+
 def test_an_id_of_another_label_is_a_bad_row(db):
     with pytest.raises(mg.LoadError, match=r'belongs to a vertex labelled p already.*if p is meant, say so: nodes=\{"p": …\}'):
         db.load(nodes={"q": pd.DataFrame({"id": [1]})}, on_exists="update")
@@ -100,7 +179,7 @@ def test_a_column_tells_edges_of_the_same_ends_apart(db):
     report = db.load(edges={("p", "knows", "p"): rows}, on_duplicate="update", edge_key="since")
     assert (report["edges"], report["merged_edges"]["updated"]) == ({"knows": 1}, 2)
     assert [edge for edge in edges(db) if edge[:2] == (1, 2)] == [(1, 2, [("n", 1), ("since", 7)]), (1, 2, [("n", 3), ("since", 8)])]
-    with pytest.raises(mg.LoadError, match="edges have no column `when`"):
+    with pytest.raises(mg.LoadError, match="no edges have the column `when`, which was to tell them apart"):
         db.load(edges={("p", "knows", "p"): rows}, on_duplicate="update", edge_key="when")
 
 

@@ -121,6 +121,7 @@ pub fn load(
         watch.status.phase = if pass == Pass::Vertices { Phase::Vertices } else { Phase::Edges };
         run_pass(&jobs, pass, &mut writer, &mut watch)?;
     }
+    keys_are_used(options, |label| writer.schema().label(ElementKind::Vertex, label).is_some())?;
     watch.status.phase = Phase::Retyping;
     watch.update(&writer)?;
     if let Some(name) = &options.edge_time {
@@ -129,6 +130,16 @@ pub fn load(
     let mut report = writer.finish()?;
     report.duration = started.elapsed();
     Ok(report)
+}
+
+/// Fails if a key is of a label that is none of this load.
+fn keys_are_used(options: &LoadOptions, is_loaded: impl Fn(&str) -> bool) -> Result<(), LoadError> {
+    match options.keys.iter().find(|key| !is_loaded(&key.label)) {
+        Some(KeyColumn { label, column }) => {
+            Err(LoadError::options(format!("the key {label}:{column} is of a label that no table of this load has")))
+        }
+        None => Ok(()),
+    }
 }
 
 struct Watch<'p> {
@@ -240,10 +251,9 @@ fn plan_jobs(options: &LoadOptions, schema: &Schema) -> Result<Vec<Job>, LoadErr
         let reader = Reader::Table(Box::new((table, plan)));
         jobs.push(Job { source, reader, edge_time: options.edge_time.clone() });
     }
-    let is_loaded = |key: &&KeyColumn| jobs.iter().any(|job| job.may_have(&key.label));
-    if let Some(unused) = options.keys.iter().find(|key| !is_loaded(key)) {
-        let reason = format!("the key {}:{} is of a label that no table of this load has", unused.label, unused.column);
-        return Err(LoadError::options(reason));
+    // Ends of edges that are made may be of further labels.
+    if !options.merge.create_missing {
+        keys_are_used(options, |label| jobs.iter().any(|job| job.may_have(label)))?;
     }
     if jobs.is_empty() {
         return Err(LoadError::options("nothing to load: name files, or give --nodes, --edges or --mapping"));

@@ -2,13 +2,13 @@
 //!
 //! The type of an inferred column may widen from batch to batch and differ between files of one label. What was written in a
 //! narrower type is rewritten at the end of the load: integers become doubles, dates date-times, and where there is a string
-//! among the values all become strings (as this database writes them: a double `1.50` becomes `1.5`). Values that were in the
-//! graph before the load stay as they are.
+//! among the values all become strings (as this database writes them: a double `1.50` becomes `1.5`). Elements without a row in
+//! the load stay as they are.
 
 use std::sync::Arc;
 
 use arrow_schema::DataType;
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use mangrove_graph::{Cell, ElementKind, Elements, GraphWrite, KeyId, LabelId, PropertyColumn, Scan, ScanCursor};
 
 use crate::column::convert_column;
@@ -17,12 +17,31 @@ use crate::infer::Inferred;
 use crate::report::LoadReport;
 use crate::rows::{Column, RawCell, Values};
 
-/// The types of inferred columns, and where the elements of this load begin.
+/// The types of inferred columns, and which elements are of this load.
 #[derive(Default)]
 pub struct Retyping {
     seen: HashMap<(ElementKind, LabelId, KeyId), Seen>,
-    /// The first local id of this load; ids only grow.
-    first: HashMap<(ElementKind, LabelId), u64>,
+    of_load: HashMap<(ElementKind, LabelId), OfLoad>,
+}
+
+/// The elements of a label that a load wrote, by their local ids.
+#[derive(Default)]
+struct OfLoad {
+    /// The first that was added; ids only grow.
+    first: Option<u64>,
+    /// Those that were there, and had rows. 8 bytes each.
+    updated: HashSet<u64>,
+}
+
+impl OfLoad {
+    fn contains(&self, local: u64) -> bool {
+        self.first.is_some_and(|first| local >= first) || self.updated.contains(&local)
+    }
+
+    /// Where to begin to look for them.
+    fn begin(&self) -> Option<u64> {
+        self.first.into_iter().chain(self.updated.iter().min().copied()).min()
+    }
 }
 
 struct Seen {
@@ -35,7 +54,12 @@ struct Seen {
 impl Retyping {
     /// Notes that elements from this local id on are of the load.
     pub fn added(&mut self, kind: ElementKind, label: LabelId, local: u64) {
-        self.first.entry((kind, label)).or_insert(local);
+        self.of_load.entry((kind, label)).or_default().first.get_or_insert(local);
+    }
+
+    /// Notes elements that were there and have rows in this load.
+    pub fn updated(&mut self, kind: ElementKind, label: LabelId, locals: impl Iterator<Item = u64>) {
+        self.of_load.entry((kind, label)).or_default().updated.extend(locals);
     }
 
     /// Notes the type a column came in.
@@ -66,8 +90,9 @@ impl Retyping {
             if is_time && !matches!(seen.wide, Inferred::Date | Inferred::DateTime) {
                 continue;
             }
-            let first = self.first.get(&(kind, label)).copied().unwrap_or(0);
-            rewrite(graph, kind, label, key, seen.wide, first)?;
+            if let Some(of_load) = self.of_load.get(&(kind, label)) {
+                rewrite(graph, kind, label, key, seen.wide, of_load)?;
+            }
             let schema = graph.schema();
             report.warn(format!(
                 "{}: `{}` of {} holds values of several types and is loaded as {}; a type in the header \
@@ -112,10 +137,10 @@ fn rewrite(
     label: LabelId,
     key: KeyId,
     wide: Inferred,
-    first: u64,
+    of_load: &OfLoad,
 ) -> Result<(), LoadError> {
     let scan = Scan { labels: Some(vec![label]), filters: Vec::new() };
-    let mut cursor = ScanCursor { label: 0, local: first, done: false };
+    let mut cursor = ScanCursor { label: 0, local: of_load.begin().unwrap_or(0), done: false };
     while !cursor.done {
         let (mut vertices, mut edges) = (Vec::new(), Vec::new());
         match kind {
@@ -123,7 +148,8 @@ fn rewrite(
             ElementKind::Edge => graph.scan_edges(&scan, &mut cursor, CHUNK, &mut edges)?,
         }
         // A label's scan also gives the vertices that carry it beside another.
-        vertices.retain(|vertex| vertex.label() == label);
+        vertices.retain(|vertex| vertex.label() == label && of_load.contains(vertex.local()));
+        edges.retain(|edge| of_load.contains(edge.id.local()));
         let elements = match kind {
             ElementKind::Vertex => Elements::Vertices(&vertices),
             ElementKind::Edge => Elements::Edges(&edges),

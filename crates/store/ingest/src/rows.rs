@@ -243,6 +243,14 @@ impl Values {
     }
 
     /// How many rows have a value.
+    pub fn is_absent(&self, row: usize) -> bool {
+        match self {
+            Values::Absent(_) => true,
+            Values::Typed(array) => array.is_null(row),
+            Values::Cells(cells) => matches!(cells[row], RawCell::Absent),
+        }
+    }
+
     pub fn present(&self) -> u64 {
         match self {
             Values::Absent(_) => 0,

@@ -14,7 +14,7 @@ use crate::options::LoadOptions;
 use crate::report::LoadReport;
 use crate::rows::IdType;
 use crate::table::TableInput;
-use crate::write::{TimeColumn, Writer};
+use crate::write::{NamedColumn, Writer};
 
 /// What is done within one transaction.
 pub type Work<'w> = dyn FnMut(&mut dyn GraphWrite) -> Result<(), LoadError> + 'w;
@@ -47,7 +47,7 @@ pub struct Ingest {
     vertices: Vec<TableInput>,
     edges: Vec<TableInput>,
     waiting: usize,
-    times: TimeColumn,
+    times: NamedColumn,
     report: LoadReport,
 }
 
@@ -75,7 +75,7 @@ impl Ingest {
     /// Ends it: commits what has gathered, unless there were edges, but none with the column their times were to come from.
     pub fn finish(mut self, commit: &mut Commit<'_>) -> Result<LoadReport, LoadError> {
         if let Some(name) = &self.options.edge_time {
-            self.times.check(name)?;
+            self.times.check(name, "give their time")?;
         }
         self.flush(commit)?;
         Ok(self.report)

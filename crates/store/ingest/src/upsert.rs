@@ -1,49 +1,91 @@
 //! Rows of elements that are in the graph already.
 //!
-//! A batch is parted: rows of new elements, rows of elements there are, and rows whose element stands earlier in the batch. Each part is
-//! written in this order, so of several rows of one element the last one wins.
+//! A batch is parted: the first rows of new elements, rows of elements there are, and further rows of the new ones. Of several rows of one
+//! element the last one wins, column by column.
 
-use std::hash::{Hash, Hasher};
+use std::collections::BTreeSet;
 
 use hashbrown::{HashMap, HashSet};
 use mangrove_graph::{
     Adjacency, Cell, Direction, EdgeRef, ElementId, ElementKind, Elements, ExternalId, Hop, KeyId, LabelId, Value, VertexId,
-    Wants,
+    Wants, compare,
 };
 
 use crate::error::{Fault, LoadError};
 use crate::merge::{Merged, OnDuplicate, OnExists};
 use crate::resolve::Found;
-use crate::rows::{Body, Column, Part, Rows};
+use crate::rows::{Body, Column, Labels, Part, Rows, Values};
 use crate::write::Writer;
 
 /// The rows of a batch, parted.
-#[derive(Default)]
 struct Parted<T> {
+    /// The first row of each new element.
     new: Vec<u32>,
-    known: Vec<u32>,
-    /// What the known ones are in the graph.
-    elements: Vec<T>,
+    known: Known<T>,
+    /// Further rows of the new ones.
     repeated: Vec<u32>,
+}
+
+/// The rows of elements that are in the graph.
+struct Known<T> {
+    elements: Vec<T>,
+    /// Each row with the place of its element, in the order of the rows. An element may have several rows, and a row several elements.
+    rows: Vec<(u32, u32)>,
+}
+
+impl<T> Default for Parted<T> {
+    fn default() -> Self {
+        Self { new: Vec::new(), known: Known { elements: Vec::new(), rows: Vec::new() }, repeated: Vec::new() }
+    }
+}
+
+impl<T> Known<T> {
+    /// How many rows say something new, by which elements changed.
+    fn merged(&self, changed: &[bool]) -> Merged {
+        let mut merged = Merged::default();
+        for of_row in self.rows.chunk_by(|a, b| a.0 == b.0) {
+            match of_row.iter().any(|(_, at)| changed[*at as usize]) {
+                true => merged.updated += 1,
+                false => merged.unchanged += 1,
+            }
+        }
+        merged
+    }
+
+    fn count(&self) -> usize {
+        self.rows.chunk_by(|a, b| a.0 == b.0).count()
+    }
+
+    /// The row that says what each element has in a column: its last one, or its last with a value if absent values say nothing.
+    fn last_rows(&self, values: &Values, absent_counts: bool) -> Vec<Option<u32>> {
+        let mut last = vec![None; self.elements.len()];
+        for (row, at) in &self.rows {
+            if absent_counts || !values.is_absent(*row as usize) {
+                last[*at as usize] = Some(*row);
+            }
+        }
+        last
+    }
 }
 
 impl Writer<'_> {
     /// Writes vertices, and brings those that are there in step with their rows.
     pub(crate) fn merge_vertices(&mut self, rows: Rows, label: LabelId) -> Result<(), LoadError> {
+        self.name_vertices(&rows.body, label)?;
         let parted = self.part_vertices(&rows, label)?;
         if !parted.new.is_empty() {
             self.new_vertices(rows.pick(&parted.new), label)?;
         }
-        let mut merged = Merged::default();
-        if self.merge.on_exists == OnExists::Skip {
-            merged.skipped = (parted.known.len() + parted.repeated.len()) as u64;
-        } else if !parted.known.is_empty() {
-            merged = self.update_vertices(&rows.pick(&parted.known), label, &parted.elements)?;
-        }
+        let skips = self.merge.on_exists == OnExists::Skip;
+        let merged = match skips {
+            true => Merged { skipped: (parted.known.count() + parted.repeated.len()) as u64, ..Merged::default() },
+            false => self.update_vertices(&rows, label, &parted.known)?,
+        };
         self.report.merged_vertices.add(merged);
         self.count_rows(merged);
-        match parted.repeated.is_empty() || self.merge.on_exists == OnExists::Skip {
+        match skips || parted.repeated.is_empty() {
             true => Ok(()),
+            // Their first rows made these vertices: all are known now.
             false => self.merge_vertices(rows.pick(&parted.repeated), label),
         }
     }
@@ -51,103 +93,107 @@ impl Writer<'_> {
     fn part_vertices(&mut self, rows: &Rows, label: LabelId) -> Result<Parted<VertexId>, LoadError> {
         let Body::Vertices { ids, .. } = &rows.body else { unreachable!("rows of vertices") };
         let found = self.taken_by(ids, label)?;
-        let (mut parted, mut seen) = (Parted::default(), HashSet::with_capacity(rows.count));
-        for (row, found) in found.into_iter().enumerate() {
-            if !seen.insert(ids.get(row)) {
-                parted.repeated.push(row as u32);
-                continue;
-            }
+        let (mut parted, mut seen, mut places) = (Parted::default(), HashSet::new(), HashMap::new());
+        for (row, found) in (0u32..).zip(found) {
             match found {
                 Found::One(vertex) if vertex.label() == label => {
-                    parted.known.push(row as u32);
-                    parted.elements.push(vertex);
+                    let at = *places.entry(vertex).or_insert_with(|| {
+                        parted.known.elements.push(vertex);
+                        parted.known.elements.len() as u32 - 1
+                    });
+                    parted.known.rows.push((row, at));
                 }
                 Found::One(vertex) => {
                     let schema = self.graph.schema();
                     let name = |label| schema.label_name(ElementKind::Vertex, label);
                     let fault = Fault::DuplicateVertex { label: name(label), other: Some(name(vertex.label())) };
-                    self.rejects.add(rows.places.bad_row(row, Part::Id, ids.get(row).to_string(), fault))?;
+                    let id = ids.get(row as usize).to_string();
+                    self.rejects.add(rows.places.bad_row(row as usize, Part::Id, id, fault))?;
                 }
-                Found::Nothing | Found::Several => parted.new.push(row as u32),
+                Found::Nothing | Found::Several if seen.insert(ids.get(row as usize)) => parted.new.push(row),
+                Found::Nothing | Found::Several => parted.repeated.push(row),
             }
         }
         Ok(parted)
     }
 
-    fn update_vertices(&mut self, rows: &Rows, label: LabelId, vertices: &[VertexId]) -> Result<Merged, LoadError> {
-        let replaces = self.merge.on_exists == OnExists::Replace;
+    fn update_vertices(&mut self, rows: &Rows, label: LabelId, known: &Known<VertexId>) -> Result<Merged, LoadError> {
+        if known.rows.is_empty() {
+            return Ok(Merged::default());
+        }
+        let (vertices, replaces) = (&known.elements, self.merge.on_exists == OnExists::Replace);
+        self.retyping.updated(ElementKind::Vertex, label, vertices.iter().map(|vertex| vertex.local()));
         let mut changed = vec![false; vertices.len()];
-        let further_before = vertices.iter().map(|v| self.graph.further_labels(*v)).collect::<Result<Vec<_>, _>>()?;
-        self.merge_further_labels(&rows.labels, vertices, &further_before, replaces, &mut changed)?;
+        self.merge_further_labels(&rows.labels, known, replaces, &mut changed)?;
         let mut named = Vec::with_capacity(rows.columns.len());
         for column in &rows.columns {
             let key = self.key(&column.name)?;
             named.push(key);
-            let changes = self.changes(Elements::Vertices(vertices), key, column, replaces, &mut changed)?;
+            let last = known.last_rows(&column.values, replaces);
+            let changes = self.changes(Elements::Vertices(vertices), key, column, &last, &mut changed)?;
             self.retyping.saw(ElementKind::Vertex, label, key, column, &rows.places.file);
-            let elements: Vec<VertexId> = changes.iter().map(|row| vertices[*row as usize]).collect();
+            let elements: Vec<VertexId> = changes.iter().map(|(_, at)| vertices[*at as usize]).collect();
+            let changes: Vec<u32> = changes.into_iter().map(|(row, _)| row).collect();
             self.set_vertex_property(&elements, key, &column.values.take(&changes))?;
             self.report.properties += changes.len() as u64;
         }
         if replaces {
             self.clear_others(label, vertices, &named, &mut changed)?;
         }
-        Ok(merged(&changed))
+        Ok(known.merged(&changed))
     }
 
     fn merge_further_labels(
         &mut self,
-        labels: &crate::rows::Labels,
-        vertices: &[VertexId],
-        before: &[Vec<LabelId>],
+        labels: &Labels,
+        known: &Known<VertexId>,
         replaces: bool,
         changed: &mut [bool],
     ) -> Result<(), LoadError> {
-        for (row, vertex) in vertices.iter().enumerate() {
-            let given = labels.of(row).further.clone();
-            let given = given.iter().map(|name| self.label(ElementKind::Vertex, name)).collect::<Result<Vec<_>, _>>()?;
-            if given.is_empty() && (!replaces || before[row].is_empty()) {
-                continue;
+        if !replaces && labels.sets.iter().all(|set| set.further.is_empty()) {
+            return Ok(());
+        }
+        let before = known.elements.iter().map(|v| self.graph.further_labels(*v)).collect::<Result<Vec<_>, _>>()?;
+        let before: Vec<BTreeSet<LabelId>> = before.into_iter().map(|labels| labels.into_iter().collect()).collect();
+        let mut wanted = before.clone();
+        for (row, at) in &known.rows {
+            let wanted = &mut wanted[*at as usize];
+            if replaces {
+                wanted.clear();
             }
-            let mut wanted = if replaces { Vec::new() } else { before[row].clone() };
-            wanted.extend(given);
-            wanted.sort_unstable();
-            wanted.dedup();
-            let mut known = before[row].clone();
-            known.sort_unstable();
-            if wanted != known {
-                self.graph.set_further_labels(*vertex, &wanted)?;
-                changed[row] = true;
+            for name in labels.of(*row as usize).further.iter() {
+                wanted.insert(self.label(ElementKind::Vertex, name)?);
             }
+        }
+        for (at, (wanted, _)) in wanted.iter().zip(&before).enumerate().filter(|(_, (wanted, before))| wanted != before) {
+            let wanted: Vec<LabelId> = wanted.iter().copied().collect();
+            self.graph.set_further_labels(known.elements[at], &wanted)?;
+            changed[at] = true;
         }
         Ok(())
     }
 
-    /// The rows of a column that say something else than the graph has; notes them. Absent values leave what is there, unless they
-    /// replace it.
+    /// The rows of a column that say something else than the graph has, with the places of their elements; notes these. An absent value
+    /// removes what is there.
     fn changes(
         &mut self,
         elements: Elements<'_>,
         key: KeyId,
         column: &Column,
-        replaces: bool,
+        last: &[Option<u32>],
         changed: &mut [bool],
-    ) -> Result<Vec<u32>, LoadError> {
+    ) -> Result<Vec<(u32, u32)>, LoadError> {
         let before = self.graph.properties(elements, key)?;
-        let mut changes = Vec::new();
-        let mut gone = Vec::new();
-        for (row, changed) in changed.iter_mut().enumerate() {
-            let new = self.cell(&column.values.cell(row))?;
-            let old = before.cell(row);
-            if new == old {
+        let (mut changes, mut gone) = (Vec::new(), Vec::new());
+        for (at, row) in last.iter().enumerate().filter_map(|(at, row)| Some((at, (*row)?))) {
+            let new = self.cell(&column.values.cell(row as usize))?;
+            if is_same(&new, &before.cell(at)) {
                 continue;
             }
-            if !new.is_absent() {
-                changes.push(row as u32);
-                *changed = true;
-            } else if replaces && !old.is_absent() {
-                gone.push(elements.get(row));
-                *changed = true;
+            changed[at] = true;
+            match new.is_absent() {
+                true => gone.push(elements.get(at)),
+                false => changes.push((row, at as u32)),
             }
         }
         for element in gone {
@@ -185,53 +231,80 @@ impl Writer<'_> {
         label: LabelId,
         ends: &[(VertexId, VertexId)],
     ) -> Result<(Vec<u32>, Vec<u32>), LoadError> {
-        let keys = self.edge_keys(rows)?;
-        let known = self.known_edges(label, ends, keys.as_ref().map(|(key, _)| *key))?;
-        let (mut parted, mut seen) = (Parted::<Vec<EdgeRef>>::default(), HashSet::with_capacity(rows.count));
-        for (row, ends) in ends.iter().enumerate() {
-            let name =
-                EdgeName { ends: *ends, key: keys.as_ref().map(|(_, values)| values[row].clone()).unwrap_or_default() };
-            match known.get(&name) {
-                Some(edges) => {
-                    parted.known.push(row as u32);
-                    parted.elements.push(edges.clone());
-                }
-                None if seen.contains(&name) => parted.repeated.push(row as u32),
-                None => {
-                    seen.insert(name);
-                    parted.new.push(row as u32);
-                }
+        let mut parted = self.part_edges(rows, label, ends)?;
+        let merged = match self.merge.on_duplicate {
+            OnDuplicate::Skip => {
+                let repeated = std::mem::take(&mut parted.repeated);
+                Merged { skipped: (parted.known.count() + repeated.len()) as u64, ..Merged::default() }
             }
-        }
-        let mut merged = Merged::default();
-        if self.merge.on_duplicate == OnDuplicate::Skip {
-            merged.skipped = (parted.known.len() + parted.repeated.len()) as u64;
-            parted.repeated.clear();
-        } else if !parted.known.is_empty() {
-            merged = self.update_edges(&rows.pick(&parted.known), label, &parted.elements)?;
-        }
+            _ => self.update_edges(rows, label, &parted.known)?,
+        };
         self.report.merged_edges.add(merged);
         self.count_rows(merged);
         Ok((parted.new, parted.repeated))
     }
 
+    fn part_edges(
+        &mut self,
+        rows: &Rows,
+        label: LabelId,
+        ends: &[(VertexId, VertexId)],
+    ) -> Result<Parted<EdgeRef>, LoadError> {
+        let Body::Edges { ids, .. } = &rows.body else { unreachable!("rows of edges") };
+        let keys = self.edge_keys(rows)?;
+        let by_ends = self.edges_between(label, ends, keys.as_ref().map(|(key, _)| *key))?;
+        let by_id = self.edges_of_ids(ids.as_deref().unwrap_or_default())?;
+        let (mut parted, mut seen, mut places) = (Parted::default(), HashSet::new(), HashMap::new());
+        for (row, ends) in ends.iter().enumerate() {
+            let id = ids.as_ref().and_then(|ids| ids[row].clone());
+            let key = || keys.as_ref().map(|(_, values)| values[row].clone()).unwrap_or_default();
+            let name = id.map_or_else(|| EdgeName::Ends(*ends, key()), EdgeName::Id);
+            let known = match &name {
+                EdgeName::Id(id) => by_id.get(id).map(std::slice::from_ref),
+                EdgeName::Ends(..) => by_ends.get(&name).map(Vec::as_slice),
+            };
+            match (known, name) {
+                (Some([edge]), EdgeName::Id(id)) if (edge.source, edge.target) != *ends || edge.id.label() != label => {
+                    let id = id.to_string();
+                    self.rejects.add(rows.places.bad_row(row, Part::Id, id, Fault::DuplicateEdge))?;
+                }
+                (Some(edges), _) => {
+                    for edge in edges {
+                        let at = *places.entry(edge.id).or_insert_with(|| {
+                            parted.known.elements.push(*edge);
+                            parted.known.elements.len() as u32 - 1
+                        });
+                        parted.known.rows.push((row as u32, at));
+                    }
+                }
+                (None, name) if seen.insert(name.clone()) => parted.new.push(row as u32),
+                (None, _) => parted.repeated.push(row as u32),
+            }
+        }
+        Ok(parted)
+    }
+
     /// The key that tells edges apart, and its value of each row.
     fn edge_keys(&mut self, rows: &Rows) -> Result<Option<(KeyId, Vec<Value>)>, LoadError> {
         let Some(name) = self.merge.edge_key.clone() else { return Ok(None) };
-        let Some(column) = rows.columns.iter().find(|column| column.name == name) else {
-            let there: Vec<&str> = rows.columns.iter().map(|column| &*column.name).collect();
-            return Err(LoadError::options(format!(
-                "edges have no column `{name}`, which was to tell them apart; there are: {}",
-                there.join(", ")
-            )));
-        };
-        let values =
-            (0..rows.count).map(|row| self.cell(&column.values.cell(row)).map(value_of)).collect::<Result<_, _>>()?;
+        let is_here = self.edge_key_column.saw(&name, rows.columns.iter().map(|column| &column.name));
+        let column = rows.columns.iter().find(|column| is_here && column.name == name);
+        let mut values = vec![Value::Null; rows.count];
+        for (row, value) in values.iter_mut().enumerate() {
+            *value = column.map_or(Ok(Cell::Absent), |column| self.cell(&column.values.cell(row))).map(name_value)?;
+        }
         Ok(Some((self.key(&name)?, values)))
     }
 
+    fn edges_of_ids(&self, ids: &[Option<ExternalId>]) -> Result<HashMap<ExternalId, EdgeRef>, LoadError> {
+        let given: Vec<ExternalId> = ids.iter().flatten().cloned().collect();
+        let mut found = Vec::with_capacity(given.len());
+        self.graph.find_edges(&given, &mut found)?;
+        Ok(given.into_iter().zip(found).filter_map(|(id, edge)| Some((id, edge?))).collect())
+    }
+
     /// The edges there are between these ends, by what tells them apart. O(edges of the sources).
-    fn known_edges(
+    fn edges_between(
         &self,
         label: LabelId,
         ends: &[(VertexId, VertexId)],
@@ -249,47 +322,45 @@ impl Writer<'_> {
             found.edges.retain(|edge| wanted.contains(&(edge.source, edge.target)));
             let values = key.map(|key| self.graph.properties(Elements::Edges(&found.edges), key)).transpose()?;
             for (at, edge) in found.edges.iter().enumerate() {
-                let key = values.as_ref().map(|values| value_of(values.cell(at))).unwrap_or_default();
-                known.entry(EdgeName { ends: (edge.source, edge.target), key }).or_default().push(*edge);
+                let key = values.as_ref().map(|values| name_value(values.cell(at))).unwrap_or_default();
+                known.entry(EdgeName::Ends((edge.source, edge.target), key)).or_default().push(*edge);
             }
         }
         Ok(known)
     }
 
-    fn update_edges(&mut self, rows: &Rows, label: LabelId, known: &[Vec<EdgeRef>]) -> Result<Merged, LoadError> {
-        // A row may stand for several edges.
-        let each = known.iter().zip(0u32..).flat_map(|(edges, row)| edges.iter().map(move |edge| (row, *edge)));
-        let (of_rows, edges): (Vec<u32>, Vec<EdgeRef>) = each.unzip();
+    fn update_edges(&mut self, rows: &Rows, label: LabelId, known: &Known<EdgeRef>) -> Result<Merged, LoadError> {
+        let edges = &known.elements;
+        self.retyping.updated(ElementKind::Edge, label, edges.iter().map(|edge| edge.id.local()));
         let mut changed = vec![false; edges.len()];
         for column in &rows.columns {
             let key = self.key(&column.name)?;
-            let spread =
-                Column { name: column.name.clone(), values: column.values.take(&of_rows), inferred: column.inferred };
-            let changes = self.changes(Elements::Edges(&edges), key, &spread, false, &mut changed)?;
+            let last = known.last_rows(&column.values, false);
+            let changes = self.changes(Elements::Edges(edges), key, column, &last, &mut changed)?;
             self.retyping.saw(ElementKind::Edge, label, key, column, &rows.places.file);
-            for row in &changes {
-                let cell = self.cell(&spread.values.cell(*row as usize))?;
-                self.graph.set_cell(ElementId::Edge(edges[*row as usize].id), key, cell)?;
+            for (row, at) in &changes {
+                let cell = self.cell(&column.values.cell(*row as usize))?;
+                self.graph.set_cell(ElementId::Edge(edges[*at as usize].id), key, cell)?;
             }
             self.report.properties += changes.len() as u64;
         }
-        let mut of_row = vec![false; known.len()];
-        changed.iter().zip(&of_rows).for_each(|(changed, row)| of_row[*row as usize] |= changed);
-        Ok(merged(&of_row))
+        Ok(known.merged(&changed))
     }
 
     /// Makes the vertices that edges name as their ends and that are not there, each of a label.
     pub(crate) fn create_ends(&mut self, label: LabelId, missing: Vec<ExternalId>) -> Result<(), LoadError> {
+        let name = self.graph.schema().label_name(ElementKind::Vertex, label);
         let is_new = self.graph.statistics()?.count(ElementKind::Vertex, label) == 0;
-        if is_new && self.graph.schema().vertex_labels[usize::from(label.0)].key.is_none() {
-            let key = self.key(&"id".into())?;
+        let named = self.keys_of.iter().find(|key| key.label == name).map(|key| key.column.as_str().into());
+        let has_key = self.graph.schema().vertex_labels[usize::from(label.0)].key.is_some();
+        if let Some(key) = named.or_else(|| (is_new && !has_key).then(|| "id".into())) {
+            let key = self.key(&key)?;
             self.graph.declare_key(label, key)?;
         }
         let ids: Vec<Option<ExternalId>> = missing.into_iter().map(Some).collect();
         let mut made = Vec::with_capacity(ids.len());
         self.graph.add_vertices(label, &ids, &mut made)?;
         self.resolver.insert(label, &ids, &made);
-        let name = self.graph.schema().label_name(ElementKind::Vertex, label);
         *self.report.vertices.entry(name).or_default() += made.len() as u64;
         Ok(())
     }
@@ -298,28 +369,36 @@ impl Writer<'_> {
 /// Vertices whose edges are looked through together.
 const SOURCES_AT_ONCE: usize = 4096;
 
-/// What tells an edge of a label from others.
-#[derive(PartialEq, Eq)]
-struct EdgeName {
-    ends: (VertexId, VertexId),
-    key: Value,
+/// What tells an edge of a label from others: its own id, or its ends and the value of the key.
+#[derive(Clone, PartialEq, Eq, Hash)]
+enum EdgeName {
+    Id(ExternalId),
+    Ends((VertexId, VertexId), Value),
 }
 
-impl Hash for EdgeName {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.ends.hash(state);
-        self.key.hash(state);
+/// A value that tells edges apart; numbers that are equal are one value, whatever their types.
+fn name_value(cell: Cell) -> Value {
+    let Cell::One(value) = cell else { return Value::Null };
+    match value {
+        Value::Int8(number) => Value::Int64(number.into()),
+        Value::Int16(number) => Value::Int64(number.into()),
+        Value::Int32(number) => Value::Int64(number.into()),
+        Value::Float32(number) => whole(number.into()),
+        Value::Float64(number) => whole(number),
+        other => other,
     }
 }
 
-fn value_of(cell: Cell) -> Value {
-    match cell {
-        Cell::One(value) => value,
-        _ => Value::Null,
-    }
+/// The integer a number is, if it is one.
+fn whole(number: f64) -> Value {
+    let is_whole = number.fract() == 0.0 && number.abs() < 2f64.powi(63);
+    if is_whole { Value::Int64(number as i64) } else { Value::Float64(number) }
 }
 
-fn merged(changed: &[bool]) -> Merged {
-    let updated = changed.iter().filter(|changed| **changed).count() as u64;
-    Merged { updated, unchanged: changed.len() as u64 - updated, skipped: 0 }
+/// Whether a row says what is there: numbers by value, whatever their types.
+fn is_same(new: &Cell, old: &Cell) -> bool {
+    match (new, old) {
+        (Cell::One(new), Cell::One(old)) if new.is_number() && old.is_number() => new == old || compare::equals(new, old),
+        _ => new == old,
+    }
 }

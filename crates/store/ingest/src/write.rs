@@ -16,7 +16,7 @@ use mangrove_graph::{
 use crate::column::A_TIME;
 use crate::error::{Fault, LoadError};
 use crate::merge::{Merged, Merging, OnDuplicate, OnExists};
-use crate::options::LoadOptions;
+use crate::options::{KeyColumn, LoadOptions};
 use crate::report::{LoadReport, Rejects};
 use crate::resolve::{Candidates, Found, Resolver};
 use crate::retype::Retyping;
@@ -46,12 +46,19 @@ pub struct Writer<'g> {
     had_no_vertices: bool,
     edge_time: Option<Arc<str>>,
     makes_ends: bool,
-    times: TimeColumn,
+    times: NamedColumn,
+    pub(crate) edge_key_column: NamedColumn,
+    pub(crate) keys_of: Vec<KeyColumn>,
     rows: u64,
 }
 
 impl<'g> Writer<'g> {
     pub fn new(graph: &'g mut dyn GraphWrite, options: &LoadOptions) -> Result<Self, LoadError> {
+        if options.merge.edge_key.is_some() && options.merge.on_duplicate == OnDuplicate::Add {
+            let message = "the column that tells edges apart says nothing where all are added: say what becomes of those that are there, \
+                           skip or update (--on-duplicate, on_duplicate=)";
+            return Err(LoadError::options(message));
+        }
         let statistics = graph.statistics()?;
         let space = graph.schema().id_space;
         Ok(Self {
@@ -72,7 +79,9 @@ impl<'g> Writer<'g> {
             had_no_vertices: statistics.vertices.iter().all(|n| *n == 0),
             edge_time: None,
             makes_ends: options.merge.create_missing,
-            times: TimeColumn::default(),
+            times: NamedColumn::default(),
+            edge_key_column: NamedColumn::default(),
+            keys_of: options.keys.clone(),
             rows: 0,
         })
     }
@@ -128,11 +137,14 @@ impl<'g> Writer<'g> {
 
     /// Fails if no table of edges had the column their times were to come from.
     pub fn check_time(&self, name: &str) -> Result<(), LoadError> {
-        self.times.check(name)
+        self.times.check(name, "give their time")
     }
 
     pub fn finish(mut self) -> Result<LoadReport, LoadError> {
         self.finish_pass()?;
+        if let Some(name) = &self.merge.edge_key {
+            self.edge_key_column.check(name, "tell them apart")?;
+        }
         self.retyping.finish(self.graph, &mut self.report)?;
         self.rejects.finish(&mut self.report, self.rows)?;
         Ok(self.report)
@@ -203,14 +215,10 @@ impl<'g> Writer<'g> {
 
     /// Writes vertices whose ids are free.
     pub(crate) fn new_vertices(&mut self, rows: Rows, label: LabelId) -> Result<(), LoadError> {
-        let Body::Vertices { ids, space, key } = &rows.body else { unreachable!("rows of vertices") };
-        if let Some(key) = key {
-            let key = self.key(key)?;
-            self.graph.declare_key(label, key)?;
+        self.name_vertices(&rows.body, label)?;
+        let Body::Vertices { ids, key, .. } = &rows.body else { unreachable!("rows of vertices") };
+        if key.is_some() {
             self.report.properties += rows.count as u64;
-        }
-        if let Some(space) = space {
-            self.spaces.entry(space.clone()).or_default().insert(label);
         }
         self.warn_of_twins(ids)?;
         let ids: Vec<Option<ExternalId>> = (0..rows.count).map(|row| Some(ids.get(row))).collect();
@@ -230,6 +238,19 @@ impl<'g> Writer<'g> {
         self.rows += added.len() as u64;
         let name = self.graph.schema().label_name(ElementKind::Vertex, label);
         *self.report.vertices.entry(name).or_default() += added.len() as u64;
+        Ok(())
+    }
+
+    /// Declares the key of a label, and notes the ID space its vertices are in.
+    pub(crate) fn name_vertices(&mut self, body: &Body, label: LabelId) -> Result<(), LoadError> {
+        let Body::Vertices { space, key, .. } = body else { unreachable!("rows of vertices") };
+        if let Some(key) = key {
+            let key = self.key(key)?;
+            self.graph.declare_key(label, key)?;
+        }
+        if let Some(space) = space {
+            self.spaces.entry(space.clone()).or_default().insert(label);
+        }
         Ok(())
     }
 
@@ -477,8 +498,8 @@ impl<'g> Writer<'g> {
             self.create_missing(target, target_scope, &mut to)?;
         }
         let taken = match ids {
-            Some(ids) => self.taken_edge_ids(ids)?,
-            None => Vec::new(),
+            Some(ids) if self.merge.on_duplicate == OnDuplicate::Add => self.taken_edge_ids(ids)?,
+            _ => Vec::new(),
         };
         let mut dropped = Vec::new();
         for row in 0..rows.count {
@@ -508,7 +529,13 @@ impl<'g> Writer<'g> {
         }
         let schema = self.graph.schema();
         let label: Arc<str> = match (scope, schema.vertex_labels.len()) {
-            (Scope::Label(name) | Scope::Space(name), _) => name.clone(),
+            (Scope::Label(name), _) => name.clone(),
+            (Scope::Space(name), _) => match self.spaces.get(name) {
+                Some(labels) if labels.len() > 1 => return Ok(()), // as below
+                labels => labels
+                    .and_then(BTreeSet::first)
+                    .map_or_else(|| name.clone(), |label| schema.label_name(ElementKind::Vertex, *label)),
+            },
             (Scope::Any, 0) => "vertex".into(),
             (Scope::Any, 1) => schema.label_name(ElementKind::Vertex, LabelId(0)),
             (Scope::Any, _) => return Ok(()), // each is a bad row that says so
@@ -636,14 +663,14 @@ impl<'g> Writer<'g> {
 /// Changes that take more memory are written out, where they can be.
 const WRITTEN_OUT_FROM: u64 = 256 << 20;
 
-/// Of the column edges are to have their times in: whether some table had it, and else the columns of one that had not.
+/// Of a column edges are to have: whether some table had it, and else the columns of one that had not.
 #[derive(Default)]
-pub(crate) struct TimeColumn {
+pub(crate) struct NamedColumn {
     found: bool,
     missed: Option<Vec<Arc<str>>>,
 }
 
-impl TimeColumn {
+impl NamedColumn {
     /// Takes note of a table of edges with these columns; whether the one of this name is among them.
     pub fn saw<'c>(&mut self, name: &str, columns: impl Iterator<Item = &'c Arc<str>> + Clone) -> bool {
         let here = columns.clone().any(|column| **column == *name);
@@ -655,10 +682,10 @@ impl TimeColumn {
     }
 
     /// Fails if there were edges, and never that column.
-    pub fn check(&self, name: &str) -> Result<(), LoadError> {
+    pub fn check(&self, name: &str, purpose: &str) -> Result<(), LoadError> {
         match &self.missed {
             Some(columns) if !self.found => Err(LoadError::options(format!(
-                "no edges have the column `{name}`, which was to give their time; there are: {}",
+                "no edges have the column `{name}`, which was to {purpose}; there are: {}",
                 columns.join(", ")
             ))),
             _ => Ok(()),

@@ -75,7 +75,7 @@ impl HotTransaction {
         let (mut id, mut found) = (generated.clone(), Vec::new());
         for number in 1.. {
             found.clear();
-            self.reader().find_vertices(Some(vertex.label()), std::slice::from_ref(&id), &mut found)?;
+            self.reader().find_vertices(self.id_space(vertex.label()), std::slice::from_ref(&id), &mut found)?;
             if found == [None] && !given.contains(&id) {
                 break;
             }
