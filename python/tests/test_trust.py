@@ -378,6 +378,14 @@ def test_a_timeout_ends_a_query_that_writes(tmp_path):
     assert db.query("g.V().count()").one() == 2000
 
 
+def test_values_written_one_by_one_count_once(tmp_path):
+    # Some 64 vertices share an entry of the tables, which is written anew for each.
+    db = mg.open(tmp_path / "db")
+    db.load(nodes={"n": pa.table({"id": list(range(20_000))})})
+    db.query("g.V().property('s', t)", t="x" * 200, memory_mb=64)
+    assert db.query("g.V().has('s').count()").one() == 20_000
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is read from /proc")
 @pytest.mark.parametrize("compact", [False, True])
 def test_a_small_file_of_large_values_takes_no_more_memory_than_they_do(tmp_path, compact):

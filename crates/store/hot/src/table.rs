@@ -11,6 +11,7 @@
 
 use std::ops::{Deref, RangeBounds};
 
+use hashbrown::HashMap;
 use heed::types::Bytes;
 use heed::{AnyTls, Database, PutFlags, RoTxn, RwTxn};
 use mangrove_graph::Result;
@@ -71,7 +72,7 @@ impl Deref for Table {
 impl Table {
     /// Puts an entry in the place of that with the same key, if there is one.
     pub fn put(&self, t: &mut Writing<'_>, key: &[u8], value: &[u8]) -> Result<()> {
-        t.large.count(value);
+        t.large.put(self.number, key, value);
         if t.sums.is_none() {
             return self.database.put(&mut t.txn, key, value).map_err(lmdb);
         }
@@ -90,7 +91,7 @@ impl Table {
 
     /// Puts an entry behind all there are.
     pub fn append(&self, t: &mut Writing<'_>, key: &[u8], value: &[u8]) -> Result<()> {
-        t.large.count(value);
+        t.large.append(value);
         self.database.put_with_flags(&mut t.txn, PutFlags::APPEND, key, value).map_err(lmdb)?;
         t.add(self.number, key, value);
         Ok(())
@@ -179,19 +180,41 @@ impl Sums {
 
 /// The large values a transaction has written. LMDB keeps changed pages in memory up to a number of entries, and a value on pages of its
 /// own counts as one, however large it is.
-#[derive(Clone, Copy, Default)]
+#[derive(Default)]
 struct Large {
     values: u64,
     bytes: u64,
+    /// The pages of values that were put, by the hash of their table and key. A value that fits is written over them, a larger one gets new
+    /// pages, and the old ones are kept until the commit (`mdb_cursor_put`, `mdb_ovpage_free`).
+    pages: HashMap<u64, usize>,
 }
 
 /// From so many bytes on a value gets pages of its own.
 const LARGE_FROM: usize = 2000;
+/// Of the smallest pages there are.
+const PAGE_BYTES: usize = 4096;
+const PAGE_HEAD: usize = 16;
 /// Entries that LMDB keeps: then it writes some of them (`MDB_IDL_UM_MAX` for `mdb_idl_logn_14`).
 const ENTRIES_KEPT: u64 = (1 << 15) - 1;
+/// Values whose pages are remembered: some 32 MB. Of more each is taken for a new one.
+const REMEMBERED_MAX: usize = 1 << 20;
 
 impl Large {
-    fn count(&mut self, value: &[u8]) {
+    fn put(&mut self, table: usize, key: &[u8], value: &[u8]) {
+        if value.len() < LARGE_FROM {
+            return;
+        }
+        let (key, pages) = (key_hash(table, key), (PAGE_HEAD + value.len()).div_ceil(PAGE_BYTES));
+        if self.pages.get(&key).is_some_and(|known| *known >= pages) {
+            return;
+        }
+        if self.pages.len() < REMEMBERED_MAX || self.pages.contains_key(&key) {
+            self.pages.insert(key, pages);
+        }
+        self.append(value);
+    }
+
+    fn append(&mut self, value: &[u8]) {
         if value.len() >= LARGE_FROM {
             self.values += 1;
             self.bytes += value.len() as u64;
@@ -199,7 +222,7 @@ impl Large {
     }
 
     /// What of it is in memory, if values are about of one size.
-    fn bytes_kept(self) -> u64 {
+    fn bytes_kept(&self) -> u64 {
         let kept = u128::from(self.bytes) * u128::from(self.values.min(ENTRIES_KEPT)) / u128::from(self.values.max(1));
         kept as u64
     }
