@@ -326,8 +326,9 @@ def test_opening_does_not_wait_for_a_writer_without_a_lock(tmp_path):
     writer = subprocess.Popen([sys.executable, "-c", HOLD_A_TRANSACTION, str(tmp_path / "db")], **pipes)
     writer.stdout.readline()
     (tmp_path / "db" / "writer.lock").unlink()
-    with pytest.raises(mg.MangroveError, match="does not hold the lock of the database, which must have been deleted"):
-        mg.open(tmp_path / "db")
+    for read_only in (False, True):
+        with pytest.raises(mg.MangroveError, match="does not hold the lock of the database, which must have been deleted"):
+            mg.open(tmp_path / "db", read_only=read_only)
     writer.communicate(b"\n")
     with mg.open(tmp_path / "db") as db:
         assert db.check() == []

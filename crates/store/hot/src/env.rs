@@ -127,6 +127,8 @@ fn open_env(dir: &Path, options: &HotOptions) -> Result<Env<WithoutTls>> {
             // The last handle is gone, but not done with closing.
             Err(heed::Error::EnvAlreadyOpened)
                 if heed::env_closing_event(dir).is_none_or(|closing| closing.wait_timeout(CLOSING_MAX)) => {}
+            // It is not closing: the thread of an opening that gave up still waits in it (`recover`).
+            Err(heed::Error::EnvAlreadyOpened) => return Err(is_intruded(dir)),
             Err(heed::Error::Io(error)) => return Err(fault::io(&unopened(dir, options.read_only))(error)),
             result => return result.map_err(lmdb),
         }
@@ -176,13 +178,15 @@ fn recover(env: &Env<WithoutTls>) -> Result<()> {
         let _ = done.send(waiting.write_txn().map(drop).map_err(lmdb));
     };
     std::thread::Builder::new().name("mangrove opening".into()).spawn(wait).map_err(GraphError::storage)?;
-    outcome.recv_timeout(INTRUDER_MAX).unwrap_or_else(|_| {
-        Err(GraphError::Invalid(format!(
-            "another process is writing to {} and does not hold the lock of the database, which must have been deleted: end that \
-             process, then open again",
-            env.path().display()
-        )))
-    })
+    outcome.recv_timeout(INTRUDER_MAX).unwrap_or_else(|_| Err(is_intruded(env.path())))
+}
+
+fn is_intruded(dir: &Path) -> GraphError {
+    GraphError::Invalid(format!(
+        "another process is writing to {} and does not hold the lock of the database, which must have been deleted: end that process, then \
+         open again",
+        dir.display()
+    ))
 }
 
 /// Brings tables that an older version wrote to the format of this one. O(size of the tables), once.
