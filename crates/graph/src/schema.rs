@@ -4,6 +4,7 @@
 //! of vertices, labels of edges and property keys are three separate sequences of ids that only ever grow. A copy of a schema
 //! takes O(1), a change of one O(log n).
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use rpds::{RedBlackTreeMapSync, RedBlackTreeSetSync};
@@ -294,9 +295,10 @@ impl Schema {
         self.indexes.iter().find(|i| i.label == label && i.key == key)
     }
 
-    /// Labels whose vertices may carry `label` as a further label.
-    pub fn carriers(&self, label: LabelId) -> impl Iterator<Item = LabelId> + '_ {
-        let carries = move |l: &LabelSchema| l.further.contains(&label);
-        self.vertex_labels.iter().enumerate().filter(move |(_, l)| carries(l)).map(|(at, _)| LabelId(at as u16))
+    /// Whether vertices of other labels may carry one of these beside their own. O(labels).
+    pub fn are_carried_elsewhere(&self, labels: &[LabelId]) -> bool {
+        let labels: HashSet<LabelId> = labels.iter().copied().collect();
+        let others = (0..).map(LabelId).zip(self.vertex_labels.iter()).filter(|(at, _)| !labels.contains(at));
+        others.flat_map(|(_, other)| &other.further).any(|further| labels.contains(further))
     }
 }

@@ -52,8 +52,8 @@ fn passes(view: &dyn GraphView, vertex: VertexId, filters: &[&Filter]) -> Result
 ///
 /// Where several have about as many it is the first.
 pub fn narrowest(view: &dyn GraphView, labels: &[LabelId], filters: &[(KeyId, &Predicate)]) -> Result<Option<usize>> {
-    // Vertices that carry one of the labels beside their own are in no index of it.
-    if labels.iter().any(|label| view.schema().carriers(*label).next().is_some()) {
+    // An index has the vertices whose own label it is of.
+    if view.schema().are_carried_elsewhere(labels) {
         return Ok(None);
     }
     let answered = |at: &usize| answers(view, labels, filters[*at].0, filters[*at].1);
