@@ -53,6 +53,22 @@ def test_a_query_names_vertices_by_their_key(db):
     db.query("g.V('ada').property('id', 'ada')")
 
 
+def test_a_map_may_have_the_key(db):
+    people(db)
+    made = db.query("g.addV('person').property(map)", map={"id": "eve", "born": 1990}).one()
+    assert made.id == "eve" and db.query("g.V('eve').values('born')").to_list() == [1990]
+
+
+def test_a_further_label_hides_no_key(db, tmp_path):
+    people(db)
+    (tmp_path / "robots.csv").write_text("id:ID,:LABEL\nr2,robot;person\n")
+    db.load(tmp_path / "robots.csv")
+    assert access(db, "g.V().has('id', 'ada')") == access(db, "g.V().has('robot', 'id', 'r2')") == "by id"
+    for text in ("g.V().has('id', 'r2')", "g.V().has('robot', 'id', 'r2')", "g.V().has('person', 'id', 'r2')"):
+        assert [v.id for v in db.query(text)] == ["r2"], text
+    assert access(db, "g.V().has('person', 'id', 'r2')").startswith("SCAN")
+
+
 def test_an_ordinary_property_called_id_is_warned_of(db):
     with pytest.warns(mg.QueryWarning, match=r"`id` is an ordinary property of thing.*property\(T.id, .*declare_key\('thing', 'id'\)"):
         db.query("g.addV('thing').property('id', 'x')")

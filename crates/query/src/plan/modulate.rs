@@ -307,15 +307,18 @@ impl Resolver<'_> {
             (Some(Step::AddVertex { properties, .. } | Step::AddEdge { properties, .. }), Step::SetProperty(property)) => {
                 properties.push(property);
             }
-            // With its time an edge is made.
-            (Some(Step::AddEdge { properties, .. }), Step::SetProperties(Operand::Value(Value::Map(map)), cardinality))
-                if map.iter().all(|(key, _)| key.as_str().is_some()) =>
-            {
-                let entries = map.iter().filter_map(|(key, value)| Some((Name::from(key.as_str()?), value.clone())));
-                properties.extend(entries.map(|(key, value)| SetProperty {
-                    cardinality,
+            // With its key a vertex is made, and an edge with its time.
+            (
+                Some(Step::AddVertex { properties, .. } | Step::AddEdge { properties, .. }),
+                Step::SetProperties(Operand::Value(Value::Map(map)), cardinality),
+            ) if map.iter().all(|(key, _)| key.as_str().is_some()) => {
+                let entries = map
+                    .iter()
+                    .filter_map(|(key, value)| Some((Name::from(key.as_str()?), argument::split_cardinality(value))));
+                properties.extend(entries.map(|(key, (own, value))| SetProperty {
+                    cardinality: own.or(cardinality),
                     key: PropertyName::Key(key),
-                    value: Operand::Value(value),
+                    value: Operand::Value(value.clone()),
                     meta: Vec::new(),
                 }));
             }
