@@ -53,6 +53,18 @@ def test_a_query_names_vertices_by_their_key(db):
     db.query("g.V('ada').property('id', 'ada')")
 
 
+def test_a_key_is_declared_as_what_ids_are(db):
+    people(db)
+    db.declare_property("person", "id", "string")
+    for declared, reason in [(("int32",), "a key is an int64, a string or a uuid"), (("string", "set"), "a key has one value")]:
+        with pytest.raises(mg.MangroveError, match=f"person.id is declared {declared[-1]}, and {reason}"):
+            db.declare_property("person", "id", *declared)
+        db.declare_property("thing", "code", *declared)
+        with pytest.raises(mg.MangroveError, match=f"thing.code is declared {declared[-1]}, and {reason}"):
+            db.declare_key("thing", "code")
+    assert db.check() == []
+
+
 def test_a_map_may_have_the_key(db):
     people(db)
     made = db.query("g.addV('person').property(map)", map={"id": "eve", "born": 1990}).one()

@@ -114,6 +114,12 @@ impl PropertySchema {
             encoding: Encoding::Auto,
         }
     }
+
+    /// Whether what is declared of it lets it be an external id.
+    pub fn may_be_id(&self) -> bool {
+        const IDS: [ValueType; 3] = [ValueType::Int64, ValueType::String, ValueType::Uuid];
+        self.cardinality == Cardinality::Single && self.declared.is_none_or(|declared| IDS.contains(&declared))
+    }
 }
 
 impl Schema {

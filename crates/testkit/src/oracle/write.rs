@@ -152,6 +152,9 @@ impl GraphWrite for Oracle {
         self.label_exists(kind, label)?;
         self.key_exists(key)?;
         let declaration = PropertySchema { declared: value_type, cardinality, ..PropertySchema::new(key) };
+        if self.schema.is_key(kind, label, key) && !declaration.may_be_id() {
+            return Err(GraphError::Invalid("it is no declaration of an id".into()));
+        }
         for cell in self.cells_of(kind, label, key) {
             self.keeps_to(kind, label, &declaration, &cell, true)?;
         }
@@ -167,8 +170,8 @@ impl GraphWrite for Oracle {
         match (schema.key, schema.property(key)) {
             (Some(known), _) if known == key => return Ok(()),
             (Some(_), _) => return Err(GraphError::Invalid("a label has one key".into())),
-            (_, Some(property)) if property.cardinality != Cardinality::Single && property.declared.is_some() => {
-                return Err(GraphError::Invalid("a key has one value".into()));
+            (_, Some(property)) if property.declared.is_some() && !property.may_be_id() => {
+                return Err(GraphError::Invalid("it is declared as no id".into()));
             }
             _ => {}
         }

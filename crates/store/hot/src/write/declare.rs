@@ -30,6 +30,9 @@ impl HotTransaction {
             return Err(GraphError::Invalid(what));
         }
         let declaration = PropertySchema { declared: value_type, cardinality, ..PropertySchema::new(key) };
+        if self.schema.is_key(kind, label, key) {
+            self.may_be_key(label, &declaration)?;
+        }
         let mut column = self.reader().column(Column::holding(&self.schema, kind, label, key));
         let mut block = 0;
         while let Some((at, cells)) = column.block_from(block)? {

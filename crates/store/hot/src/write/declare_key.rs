@@ -23,10 +23,8 @@ impl HotTransaction {
         }
         let declared = self.schema.vertex_labels[usize::from(label.0)].property(key).cloned();
         let declared = declared.unwrap_or_else(|| PropertySchema::new(key));
-        if declared.declared.is_some() && declared.cardinality != Cardinality::Single {
-            let (label, key) = (self.schema.label_name(ElementKind::Vertex, label), self.schema.key_name(key));
-            let cardinality = declared.cardinality.name();
-            return Err(GraphError::Invalid(format!("{label}.{key} is declared {cardinality}, and a key has one value")));
+        if declared.declared.is_some() {
+            self.may_be_key(label, &declared)?;
         }
         let ids = self.ids_under(label, &declared)?;
         let is_indexed = self.schema.index(label, key).is_some();
@@ -43,6 +41,19 @@ impl HotTransaction {
             self.make_index(label, key)?;
         }
         Ok(())
+    }
+
+    /// Fails if a property declared so cannot be an external id.
+    pub(super) fn may_be_key(&self, label: LabelId, declared: &PropertySchema) -> Result<()> {
+        if declared.may_be_id() {
+            return Ok(());
+        }
+        let reason = match (declared.cardinality, declared.declared) {
+            (Cardinality::Single, Some(other)) => format!("{other}, and a key is an int64, a string or a uuid"),
+            (cardinality, _) => format!("{}, and a key has one value", cardinality.name()),
+        };
+        let (label, key) = (self.schema.label_name(ElementKind::Vertex, label), self.schema.key_name(declared.key));
+        Err(GraphError::Invalid(format!("{label}.{key} is declared {reason}")))
     }
 
     fn has_another_key(&self, label: LabelId, known: KeyId, key: KeyId) -> GraphError {
