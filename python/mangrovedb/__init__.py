@@ -13,6 +13,8 @@
 wrong is a `MangroveError`, but for arguments no call could mean, which are a `TypeError` or `ValueError`.
 """
 
+from typing import TYPE_CHECKING
+
 from ._mangrove import (
     Database,
     Edge,
@@ -43,7 +45,21 @@ from ._mangrove import (
 )
 from ._types import Direction, FrozenDict, Merge, T, Tree
 
+if TYPE_CHECKING:
+    from .aio import AsyncDatabase, open_async
+
+
+def __getattr__(name):
+    # asyncio takes longer to import than all the rest.
+    if name in ("AsyncDatabase", "open_async"):
+        from . import aio
+
+        return getattr(aio, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
 __all__ = [
+    "AsyncDatabase",
     "Database",
     "Direction",
     "Edge",
@@ -75,4 +91,5 @@ __all__ = [
     "VertexProperty",
     "__version__",
     "open",
+    "open_async",
 ]

@@ -223,6 +223,11 @@ impl Database {
         self.run(py, &Request::bytecode(&bytecode, Limits { timeout, memory_mb, ..Limits::default() })?)
     }
 
+    /// Whether a query changes the graph. One that cannot be read does not.
+    fn _writes(&self, text: &str) -> PyResult<bool> {
+        Ok(self.handle()?.writes(text).unwrap_or(false))
+    }
+
     /// The plan of a query: as written, after each rule of the optimiser that changed it, and what is expected of each step. See
     /// `Explanation`.
     ///
@@ -273,8 +278,8 @@ impl Database {
         raised(py.detach(|| inner.profile(text, &request.parameters, &request.options))).map(Profile)
     }
 
-    /// Begins a transaction: several queries that are kept together or not at all. Waits for another one to end, at most
-    /// `timeout` seconds. See `Transaction`.
+    /// A transaction: several queries that are kept together or not at all. It begins with its first query, which waits for other
+    /// writers to end, for at most `timeout` seconds. See `Transaction`.
     ///
     /// >>> with db.transaction() as tx:
     /// ...     _ = tx.query("g.addV('airport').property(id, 'OSL').property('code', 'OSL')")
@@ -282,8 +287,8 @@ impl Database {
     /// >>> db.query("g.V('AUS').out('route').count()").one()
     /// 3
     #[pyo3(signature = (timeout=None))]
-    fn transaction(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<Transaction> {
-        Transaction::begin(py, self.handle()?, query::seconds("timeout", timeout)?)
+    fn transaction(&self, timeout: Option<f64>) -> PyResult<Transaction> {
+        Transaction::new(self.handle()?, query::seconds("timeout", timeout)?)
     }
 
     /// Begins to take vertices and edges in batches: the fast way to write many. See `Ingest`.

@@ -16,7 +16,7 @@ use mangrove::{
 use pyo3::exceptions::{PyException, PyUserWarning};
 use pyo3::prelude::*;
 
-use crate::interrupt;
+use crate::{call, interrupt};
 
 pyo3::create_exception!(
     mangrovedb,
@@ -226,6 +226,9 @@ impl Raise for Open {
 
 /// Raises a `QueryWarning`, at the line of the caller's own code.
 pub fn warn(py: Python<'_>, message: &str) -> PyResult<()> {
+    if call::keep_warning(message) {
+        return Ok(());
+    }
     let message = std::ffi::CString::new(message.replace('\0', " ")).unwrap_or_default();
     PyErr::warn(py, &py.get_type::<QueryWarning>(), &message, frames_to_caller(py).unwrap_or(1))
 }

@@ -16,6 +16,8 @@ use mangrove_ingest::Status;
 use pyo3::ffi;
 use pyo3::prelude::*;
 
+use crate::call;
+
 /// Asking takes the interpreter's lock, so it is not done at every opportunity.
 pub const INTERVAL: Duration = Duration::from_millis(20);
 
@@ -33,8 +35,11 @@ pub fn token() -> CancelToken {
     CancelToken::with_probe(PROBE.get_or_init(|| Arc::new(interrupted)).clone())
 }
 
-/// Whether a signal handler has raised something on this thread that is still to be raised.
+/// Whether this thread's work is to stop: its call was cancelled, or a signal handler has raised something that is still to be raised.
 pub fn interrupted() -> bool {
+    if call::is_cancelled() {
+        return true;
+    }
     let now = Instant::now();
     if ASKED.get().is_some_and(|asked| now.duration_since(asked) < INTERVAL) {
         return IS_WAITING.get() || RAISED.with_borrow(Option::is_some);

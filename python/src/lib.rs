@@ -9,6 +9,7 @@
 //! It knows nothing of how a graph is stored or a query run. The interpreter's lock is released while the engine works.
 
 mod arrow;
+mod call;
 mod columns;
 mod convert;
 mod database;
@@ -29,6 +30,8 @@ use pyo3::prelude::*;
 
 #[pymodule]
 mod _mangrove {
+    #[pymodule_export]
+    use super::call::Call;
     #[pymodule_export]
     use super::database::{Database, open};
     #[pymodule_export]

@@ -5,6 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use mangrove::describe::Described;
 use pyo3::prelude::*;
+use pyo3::types::PyList;
 
 use crate::errors::raised;
 use crate::{convert, result};
@@ -24,6 +25,15 @@ pub struct Stream {
 impl Stream {
     pub fn new(stream: mangrove::Stream) -> Self {
         Self { stream, ready: Mutex::default() }
+    }
+
+    /// The results at hand, or else the next ones.
+    fn batch(&self) -> Result<Option<Vec<Described>>, mangrove::QueryError> {
+        let mut ready = self.ready.lock().unwrap_or_else(PoisonError::into_inner);
+        if ready.is_empty() {
+            return self.stream.next_batch();
+        }
+        Ok(Some(std::mem::take(&mut *ready).into()))
     }
 
     fn next(&self) -> Result<Option<Described>, mangrove::QueryError> {
@@ -48,6 +58,16 @@ impl Stream {
         let (next, warnings) = py.detach(|| (self.next(), self.stream.take_warnings()));
         result::warn(py, &warnings)?;
         raised(next)?.map(|row| convert::described(py, &row)).transpose()
+    }
+
+    /// Some hundreds to thousands of results, or `None` at the end.
+    fn _next_batch<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyList>>> {
+        let (batch, warnings) = py.detach(|| (self.batch(), self.stream.take_warnings()));
+        result::warn(py, &warnings)?;
+        let Some(rows) = raised(batch)? else { return Ok(None) };
+        let list = PyList::empty(py);
+        rows.iter().try_for_each(|row| list.append(convert::described(py, row)?))?;
+        Ok(Some(list))
     }
 
     /// Stops the query and lets go of its snapshot. There are no results from then on.

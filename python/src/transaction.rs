@@ -5,11 +5,12 @@ use std::sync::{Mutex, MutexGuard, TryLockError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use mangrove::graph::GraphError;
 use mangrove::{CancelToken, QueryError, StoreError, Writer};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::errors::{InternalError, StorageError, TransactionError, raised};
+use crate::errors::{InternalError, Raise, StorageError, TransactionError, raised};
 use crate::interrupt;
 use crate::query::{Bytecode, Limits, Request, Written};
 use crate::result::{self, QueryResult};
@@ -109,12 +110,25 @@ fn died() -> PyErr {
 /// The calling thread, as others who wait for it are told.
 fn writer(py: Python<'_>) -> PyResult<Writer> {
     let name: String = py.import("threading")?.call_method0("current_thread")?.getattr("name")?.extract()?;
-    Ok(Writer { thread: thread::current().id(), name: format!("thread {name:?} of this process") })
+    // What runs in an event loop goes on in its thread, so to wait there is to wait for ever.
+    let may_move = !runs_event_loop(py)?;
+    Ok(Writer { name: format!("thread {name:?} of this process"), may_move, ..Writer::this_thread() })
 }
 
-/// Changes that are kept together or not at all: begun with `db.transaction()`, committed when its `with` block ends, rolled
-/// back if the block raises or the transaction is forgotten. It sees its own changes; others see them once it is committed.
-/// Other writers wait for its end.
+fn runs_event_loop(py: Python<'_>) -> PyResult<bool> {
+    let modules = py.import("sys")?.getattr("modules")?;
+    match modules.call_method1("get", ("asyncio",))? {
+        asyncio if asyncio.is_none() => Ok(false),
+        asyncio => Ok(!asyncio.call_method0("_get_running_loop")?.is_none()),
+    }
+}
+
+/// Changes that are kept together or not at all. `db.transaction()` gives one. The end of its `with` block commits it; an
+/// exception in the block rolls it back, and so does forgetting it. It sees its own changes; others see them after the commit.
+///
+/// It begins with its first query. Until it ends, it sees the graph as it was then, and other writers wait. Any thread may use
+/// and end it, one at a time. A thread that writes elsewhere while its own transaction is open waits for 5 seconds, then gets a
+/// `TransactionError`.
 ///
 /// >>> with db.transaction() as tx:
 /// ...     _ = tx.query("g.addV('airport').property(id, 'ZRH').property('code', 'ZRH')")
@@ -125,16 +139,38 @@ fn writer(py: Python<'_>) -> PyResult<Writer> {
 /// `TransactionError`.
 #[pyclass(frozen, module = "mangrovedb", weakref)]
 pub struct Transaction {
-    inner: Mutex<Option<Worker>>,
+    /// `None` once it has ended.
+    inner: Mutex<Option<State>>,
+}
+
+struct State {
+    database: mangrove::Database,
+    /// How long to wait for other writers.
+    timeout: Option<Duration>,
+    /// There from the first query on.
+    worker: Option<Worker>,
+}
+
+impl State {
+    /// The worker; waits for other writers to end if it has to begin.
+    fn worker(&mut self, py: Python<'_>) -> PyResult<&Worker> {
+        match &mut self.worker {
+            Some(worker) => Ok(worker),
+            none => Ok(none.insert(Worker::begin(py, self.database.clone(), self.timeout)?)),
+        }
+    }
 }
 
 impl Transaction {
-    pub fn begin(py: Python<'_>, database: mangrove::Database, timeout: Option<Duration>) -> PyResult<Self> {
-        Ok(Self { inner: Mutex::new(Some(Worker::begin(py, database, timeout)?)) })
+    pub fn new(database: mangrove::Database, timeout: Option<Duration>) -> PyResult<Self> {
+        if database.is_read_only() {
+            return Err(GraphError::ReadOnly.raise());
+        }
+        Ok(Self { inner: Mutex::new(Some(State { database, timeout, worker: None })) })
     }
 
     /// Never waits: whoever holds the slot may be waiting for the interpreter's lock, which the caller has.
-    fn slot(&self) -> PyResult<MutexGuard<'_, Option<Worker>>> {
+    fn slot(&self) -> PyResult<MutexGuard<'_, Option<State>>> {
         match self.inner.try_lock() {
             Ok(slot) => Ok(slot),
             Err(TryLockError::Poisoned(poisoned)) => Ok(poisoned.into_inner()),
@@ -143,8 +179,8 @@ impl Transaction {
     }
 
     fn run(&self, py: Python<'_>, request: Request<'_>) -> PyResult<QueryResult> {
-        let slot = self.slot()?;
-        let worker = slot.as_ref().ok_or_else(ended)?;
+        let mut slot = self.slot()?;
+        let worker = slot.as_mut().ok_or_else(ended)?.worker(py)?;
         let Request { written, parameters, mut options } = request;
         let written = written.into_owned();
         let cancel = CancelToken::default();
@@ -214,7 +250,7 @@ impl Transaction {
     /// >>> db.query("g.V('OSL').count()").one()
     /// 1
     fn commit(&self, py: Python<'_>) -> PyResult<()> {
-        let worker = self.slot()?.take().ok_or_else(ended)?;
+        let Some(worker) = self.slot()?.take().ok_or_else(ended)?.worker else { return Ok(()) };
         let commit = |transaction: &mut Option<_>| -> Result<(), StoreError> {
             transaction.take().map_or(Err(StoreError::Aborted), mangrove::Transaction::commit)
         };
@@ -230,8 +266,8 @@ impl Transaction {
     /// >>> db.query("g.V().count()").one()
     /// 5
     fn rollback(&self, py: Python<'_>) -> PyResult<()> {
-        let worker = self.slot()?.take();
-        py.detach(|| drop(worker));
+        let state = self.slot()?.take();
+        py.detach(|| drop(state));
         Ok(())
     }
 

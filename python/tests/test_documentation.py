@@ -38,7 +38,7 @@ EXAMPLES = [
     if (test := doctest.DocTestParser().get_doctest(text or "", {}, name, None, None)).examples
 ]
 # Classes that only results make, and plain ones; the examples of those that make them, and their own, show them.
-EXAMPLE_OF_CLASS = {"Vertex", "Edge", "VertexProperty", "Property", "Path", "Graph", "T", "Direction", "Merge", "Tree", "FrozenDict"}
+EXAMPLE_OF_CLASS = {"AsyncDatabase", "Vertex", "Edge", "VertexProperty", "Property", "Path", "Graph", "T", "Direction", "Merge", "Tree", "FrozenDict"}
 NEEDS_NONE = {"Database.path"}
 
 
@@ -63,14 +63,14 @@ def test_every_public_name_is_documented():
 
 
 def test_stubs_agree_with_the_module():
-    command = [sys.executable, "-m", "mypy.stubtest", "mangrovedb._mangrove", "--ignore-missing-stub"]
+    command = [sys.executable, "-m", "mypy.stubtest", "mangrovedb._mangrove", "mangrovedb.aio", "--ignore-missing-stub"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_stubs_name_all_that_is_public():
-    tree = ast.parse((PACKAGE / "_mangrove.pyi").read_text())
-    stubbed = {node.name for node in tree.body if isinstance(node, (ast.ClassDef, ast.FunctionDef))}
+    trees = [ast.parse((PACKAGE / stub).read_text()) for stub in ("_mangrove.pyi", "aio.pyi")]
+    stubbed = {node.name for tree in trees for node in tree.body if isinstance(node, (ast.ClassDef, ast.FunctionDef))}
     assert set(mg.__all__) - set(vars(mangrovedb._types)) - {"__version__"} <= stubbed
 
 

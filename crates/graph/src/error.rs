@@ -33,7 +33,7 @@ pub enum GraphError {
     Limit { what: String, limit: u64 },
     #[error("{}", busy(.holder, *.held, *.waited, *.timed_out))]
     Busy { holder: String, held: Duration, waited: Duration, timed_out: bool },
-    #[error("this thread has a write transaction open already: commit it or roll it back first")]
+    #[error("this thread has a write transaction open already: write through it, or commit it or roll it back first")]
     OpenAlready,
     #[error("cancelled; everything is as it was before")]
     Cancelled,

@@ -80,6 +80,11 @@ impl Database {
         self.shared.store.is_read_only()
     }
 
+    /// Whether a Gremlin query changes the graph.
+    pub fn writes(&self, text: &str) -> Result<bool, QueryError> {
+        self.guarded(&|| format!("reading {text}"), || Ok(self.shared.prepared.query(text)?.writes()))
+    }
+
     /// Runs a Gremlin query.
     ///
     /// A query that only reads runs as its results are taken, over a snapshot of the graph as it is now. One that writes has

@@ -15,12 +15,16 @@ use crate::store::{Shared, locked};
 const COURTESY: Duration = Duration::from_micros(300);
 /// How often one who waits asks whether to go on.
 const ASKING_INTERVAL: Duration = Duration::from_millis(20);
+/// How long a thread waits for what it began itself, where another thread may end it.
+const OWN_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Who writes: as those who wait are told, and so that nobody waits for himself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Writer {
     pub thread: ThreadId,
     pub name: String,
+    /// Whether another thread may end what this one began. If none can, the thread that began it must not wait for it.
+    pub may_move: bool,
 }
 
 thread_local! {
@@ -46,7 +50,7 @@ impl Writer {
             Some(name) => format!("thread {name:?} of this process"),
             None => "another thread of this process".into(),
         };
-        Self { thread: thread.id(), name }
+        Self { thread: thread.id(), name, may_move: false }
     }
 }
 
@@ -117,7 +121,7 @@ impl MyTurn {
         let mut writing = locked(&turn.writing);
         let mut waiting = None;
         while let Some((other, since)) = &*writing {
-            if other.thread == me.thread {
+            if other.thread == me.thread && !(other.may_move && started.elapsed() < OWN_PATIENCE) {
                 return Err(GraphError::OpenAlready);
             }
             let timed_out = patience.timeout.is_some_and(|timeout| started.elapsed() >= timeout);

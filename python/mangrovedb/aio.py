@@ -1,0 +1,375 @@
+"""The calls of a `Database`, to be awaited. `mangrovedb.open_async` opens one.
+
+The engine runs on threads, so the event loop never waits for it. Queries that read share a pool of threads and run side by
+side. What writes goes through one thread, and waits for its turn without holding a thread: any number of tasks may wait.
+A task that is cancelled stops its query, and goes on once the query has stopped.
+"""
+
+import asyncio
+import functools
+import time
+import weakref
+from concurrent.futures import ThreadPoolExecutor
+
+from . import _mangrove as native
+
+
+class open_async:
+    """Opens a database for `await`; arguments as of `open`. Await it, or use it in `async with`.
+
+    >>> import asyncio
+    >>> async def main():
+    ...     async with mg.open_async("fresh.mg") as db:
+    ...         await db.query("g.addV('person').property(id, 'ada')")
+    ...         return (await db.query("g.V().count()")).one()
+    >>> asyncio.run(main())
+    1
+    """
+
+    def __init__(self, path, *arguments, **named):
+        self._open = functools.partial(native.open, path, *arguments, **named)
+        self._database = None
+
+    async def _opened(self):
+        with ThreadPoolExecutor(1, "mangrove") as opener:
+            self._database = AsyncDatabase(await _call(opener, self._open))
+        return self._database
+
+    def __await__(self):
+        return self._opened().__await__()
+
+    async def __aenter__(self):
+        return await self._opened()
+
+    async def __aexit__(self, *exception):
+        await self._database.close()
+
+
+class AsyncDatabase:
+    """A database whose calls are awaited. It belongs to the event loop that uses it first.
+
+    `sync` is the `Database` it works on, for what needs no waiting.
+    """
+
+    def __init__(self, database):
+        self.sync = database
+        self._readers = ThreadPoolExecutor(thread_name_prefix="mangrove reader")
+        self._writer = Writer()
+
+    async def query(self, text, params=None, **named):
+        """As `Database.query`."""
+        return await self._either(self.sync.query, text, params, named)
+
+    async def profile(self, text, params=None, **named):
+        """As `Database.profile`."""
+        return await self._either(self.sync.profile, text, params, named)
+
+    async def explain(self, text, params=None, **named):
+        """As `Database.explain`."""
+        return await _call(self._readers, self.sync.explain, text, params, **named)
+
+    def stream(self, text, params=None, **named):
+        """As `Database.stream`, for `async for`. It does not take queries that write."""
+        if self.sync._writes(text):
+            raise native.QueryError("an asynchronous stream only reads: await query() for what writes")
+        return AsyncStream(self._readers, functools.partial(self.sync.stream, text, params, **named))
+
+    def transaction(self, timeout=None):
+        """As `Database.transaction`, for `async with`."""
+        return AsyncTransaction(self._writer, self.sync.transaction(timeout), timeout)
+
+    def ingest(self, **named):
+        """As `Database.ingest`, for `async with`."""
+        return AsyncIngest(self._writer, self.sync.ingest(**named))
+
+    async def load(self, *files, **named):
+        """As `Database.load`."""
+        return await self._writer.run(self.sync.load, *files, **named)
+
+    async def compact(self):
+        """As `Database.compact`: others read and write meanwhile."""
+        return await _call(self._readers, self.sync.compact)
+
+    async def backup(self, destination):
+        """As `Database.backup`."""
+        return await _call(self._readers, self.sync.backup, destination)
+
+    async def export(self, directory, format="csv"):
+        """As `Database.export`."""
+        return await _call(self._readers, self.sync.export, directory, format)
+
+    async def check(self):
+        """As `Database.check`."""
+        return await _call(self._readers, self.sync.check)
+
+    async def stats(self):
+        """As `Database.stats`."""
+        return await _call(self._readers, self.sync.stats)
+
+    async def schema(self):
+        """As `Database.schema`."""
+        return await _call(self._readers, self.sync.schema)
+
+    async def create_index(self, label, key):
+        """As `Database.create_index`."""
+        return await self._writer.run(self.sync.create_index, label, key)
+
+    async def drop_index(self, label, key):
+        """As `Database.drop_index`."""
+        return await self._writer.run(self.sync.drop_index, label, key)
+
+    async def declare_key(self, label, key):
+        """As `Database.declare_key`."""
+        return await self._writer.run(self.sync.declare_key, label, key)
+
+    async def declare_property(self, label, key, *arguments, **named):
+        """As `Database.declare_property`."""
+        return await self._writer.run(self.sync.declare_property, label, key, *arguments, **named)
+
+    async def set_encoding(self, label, key, encoding):
+        """As `Database.set_encoding`."""
+        return await self._writer.run(self.sync.set_encoding, label, key, encoding)
+
+    @property
+    def path(self):
+        return self.sync.path
+
+    @property
+    def closed(self):
+        return self.sync.closed
+
+    async def close(self):
+        """Waits for what runs, then lets go of the database."""
+        with ThreadPoolExecutor(1, "mangrove") as closer:
+            await _call(closer, self._shut)
+
+    def _shut(self):
+        self._readers.shutdown()
+        self._writer.shutdown()
+        self.sync.close()
+
+    async def _either(self, method, text, params, named):
+        if self.sync._writes(text):
+            return await self._writer.run(method, text, params, timeout=named.pop("timeout", None), timed=True, **named)
+        return await _call(self._readers, method, text, params, **named)
+
+    async def __aenter__(self):
+        return self
+
+    async def __aexit__(self, *exception):
+        await self.close()
+
+    def __repr__(self):
+        return f"<asynchronous mangrove database {self.path}>"
+
+
+class AsyncTransaction:
+    """A transaction whose calls are awaited: see `Transaction`. It begins with its first query."""
+
+    def __init__(self, writer, transaction, timeout):
+        self._writer, self._transaction, self._timeout = writer, transaction, timeout
+        self._turn = Turn(writer)
+        # Forgotten, it must not keep others waiting.
+        weakref.finalize(self, Turn.abandon, self._turn, transaction)
+
+    async def query(self, text, params=None, **named):
+        """As `Transaction.query`."""
+        await self._turn.take(self._timeout)
+        try:
+            return await _call(self._writer.thread, self._transaction.query, text, params, **named)
+        finally:
+            if self.closed:
+                self._turn.give_back()
+
+    async def commit(self):
+        """As `Transaction.commit`."""
+        await self._end(self._transaction.commit)
+
+    async def rollback(self):
+        """As `Transaction.rollback`."""
+        await self._end(self._transaction.rollback)
+
+    async def _end(self, end):
+        try:
+            await _call(self._writer.thread, end)
+        finally:
+            self._turn.give_back()
+
+    @property
+    def closed(self):
+        return self._transaction.closed
+
+    async def __aenter__(self):
+        return self
+
+    async def __aexit__(self, kind, error, traceback):
+        if kind is not None:
+            await self.rollback()
+        elif not self.closed:
+            await self.commit()
+
+
+class AsyncIngest:
+    """Batches of vertices and edges whose calls are awaited: see `Ingest`."""
+
+    def __init__(self, writer, ingest):
+        self._writer, self._ingest = writer, ingest
+
+    async def add_vertices(self, label, data, **named):
+        """As `Ingest.add_vertices`."""
+        return await self._writer.run(self._ingest.add_vertices, label, data, **named)
+
+    async def add_edges(self, label, data, **named):
+        """As `Ingest.add_edges`."""
+        return await self._writer.run(self._ingest.add_edges, label, data, **named)
+
+    async def commit(self):
+        """As `Ingest.commit`."""
+        return await self._writer.run(self._ingest.commit)
+
+    def report(self):
+        """As `Ingest.report`."""
+        return self._ingest.report()
+
+    async def __aenter__(self):
+        return self
+
+    async def __aexit__(self, *exception):
+        await self._writer.run(self._ingest.__exit__, *exception)
+
+
+class AsyncStream:
+    """Results of a query for `async for`: see `Stream`. Read it to its end, or use it in `async with`."""
+
+    def __init__(self, readers, begin):
+        self._readers, self._begin = readers, begin
+        self._stream, self._batch = None, iter(())
+
+    def __aiter__(self):
+        return self
+
+    async def __anext__(self):
+        while True:
+            for result in self._batch:
+                return result
+            if self._stream is None:
+                self._stream = await _call(self._readers, self._begin)
+            batch = await _call(self._readers, self._stream._next_batch)
+            if batch is None:
+                raise StopAsyncIteration
+            self._batch = iter(batch)
+
+    async def close(self):
+        """As `Stream.close`."""
+        self._batch = iter(())
+        if self._stream is None:
+            self._stream = _Ended
+        else:
+            await _call(self._readers, self._stream.close)
+
+    async def __aenter__(self):
+        return self
+
+    async def __aexit__(self, *exception):
+        await self.close()
+
+
+class _Ended:
+    """A stream that was closed before it began."""
+
+    @staticmethod
+    def _next_batch():
+        return None
+
+    @staticmethod
+    def close():
+        pass
+
+
+class Writer:
+    """The thread that writes, and whose turn it is to use it."""
+
+    def __init__(self):
+        self.thread = ThreadPoolExecutor(1, "mangrove writer")
+        self.turn = asyncio.Lock()
+
+    async def run(self, function, *arguments, timeout=None, timed=False, **named):
+        """Calls a function in a turn of its own. `timed`: it takes what is left of the timeout."""
+        started, turn = time.monotonic(), Turn(self)
+        await turn.take(timeout)
+        try:
+            if timed and timeout is not None:
+                named["timeout"] = max(timeout - (time.monotonic() - started), 0.001)
+            return await _call(self.thread, function, *arguments, **named)
+        finally:
+            turn.give_back()
+
+    def shutdown(self):
+        self.thread.shutdown()
+
+
+class Turn:
+    """The right to use the thread that writes, once it was waited for."""
+
+    def __init__(self, writer):
+        self._writer, self._loop = writer, None
+        self._taking = asyncio.Lock()
+
+    async def take(self, timeout):
+        """Waits for the turn, unless it is there."""
+        async with self._taking:
+            if self._loop is None:
+                await self._wait(timeout)
+                self._loop = asyncio.get_running_loop()
+
+    async def _wait(self, timeout):
+        waiting = asyncio.ensure_future(self._writer.turn.acquire())
+        try:
+            await asyncio.wait([waiting], timeout=timeout)
+        except asyncio.CancelledError:
+            if waiting.done():
+                self._writer.turn.release()
+            waiting.cancel()
+            raise
+        if not waiting.done():
+            waiting.cancel()
+            raise native.TimeoutError(f"another task writes: waited {timeout:g} s for it to end")
+
+    def give_back(self):
+        if self._loop is not None:
+            self._loop = None
+            self._writer.turn.release()
+
+    def abandon(self, transaction):
+        """Rolls back, and gives the turn back from whatever thread this is."""
+        loop = self._loop
+        if loop is None or loop.is_closed():
+            return
+        rolled_back = self._writer.thread.submit(transaction.rollback)
+        rolled_back.add_done_callback(lambda _: loop.call_soon_threadsafe(self.give_back))
+
+
+async def _call(executor, function, *arguments, **named):
+    """Calls a function on a thread. If the task is cancelled, stops it and waits until it has stopped."""
+    call = native._Call()
+    job = executor.submit(call.run, function, *arguments, **named)
+    try:
+        outcome = await asyncio.shield(asyncio.wrap_future(job))
+    except asyncio.CancelledError:
+        if not job.cancel():
+            call.cancel()
+            await _settled(job)
+        raise
+    call.warn()
+    return outcome
+
+
+async def _settled(job):
+    """Waits for a job to end, however often the task is cancelled meanwhile."""
+    ended = asyncio.wrap_future(job)
+    while not ended.done():
+        try:
+            await asyncio.wait([ended])
+        except asyncio.CancelledError:
+            continue
+    ended.exception()  # nobody else asks for it
