@@ -20,10 +20,44 @@ def to_polars(result):
     return _library("polars", "polars").DataFrame(result)
 
 
-def to_pandas(result):
+def to_dicts(result):
     names, rows = result._table(None)
-    frame = _library("pandas", "pandas").DataFrame
-    return frame({name: [row[at] for row in rows] for at, name in enumerate(names)})
+    return [dict(zip(names, row)) for row in rows]
+
+
+def to_pandas(result):
+    pandas = _library("pandas", "pandas")
+    try:
+        table = to_arrow(result)
+    except ModuleNotFoundError:
+        names, _ = result._table(None)
+        return pandas.DataFrame({name: _series(pandas, result._cells(at)) for at, name in enumerate(names)})
+    return pandas.DataFrame({name: _column(pandas, result, at, table.column(at)) for at, name in enumerate(table.column_names)})
+
+
+def _column(pandas, result, at, column):
+    """An Arrow column as a pandas series: numbers as wide as Python's, and whole numbers even where some are missing."""
+    import pyarrow.types as types
+
+    of = column.type
+    if types.is_integer(of):
+        wide = column.cast("int64")
+        return wide.to_pandas(types_mapper={wide.type: pandas.Int64Dtype()}.get if column.null_count else None)
+    if types.is_boolean(of):
+        return column.to_pandas(types_mapper={of: pandas.BooleanDtype()}.get if column.null_count else None)
+    if types.is_floating(of):
+        return column.cast("float64").to_pandas()
+    if types.is_string(of) or types.is_timestamp(of) or types.is_duration(of):
+        return column.to_pandas()
+    return _series(pandas, result._cells(at))
+
+
+def _series(pandas, cells):
+    if any(cell is None for cell in cells) and all(cell is None or type(cell) in (int, bool) for cell in cells):
+        kinds = {type(cell) for cell in cells} - {type(None)}
+        names = {frozenset([int]): "Int64", frozenset([bool]): "boolean"}
+        return pandas.Series(cells, dtype=names.get(frozenset(kinds), object))
+    return pandas.Series(cells)
 
 
 def _attributes(element):

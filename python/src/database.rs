@@ -134,12 +134,12 @@ impl Database {
         let inner = self.handle()?;
         let outcome = py.detach(|| {
             let mut stream = begun(&inner, request)?;
-            let rows = stream.described()?;
-            Ok::<_, mangrove::QueryError>((rows, stream.warnings().to_vec()))
+            let results = stream.results()?;
+            Ok::<_, mangrove::QueryError>((results, stream.warnings().to_vec()))
         });
-        let (rows, warnings) = raised(outcome)?;
+        let (results, warnings) = raised(outcome)?;
         result::warn(py, &warnings)?;
-        Ok(QueryResult::new(rows, warnings))
+        Ok(QueryResult::new(results, warnings))
     }
 }
 

@@ -2,30 +2,34 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use mangrove::describe::Described;
+use mangrove::Results;
 use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyList, PyString, PyTuple};
 
 use crate::{arrow, convert, errors};
 
+/// Rows a result shows of itself.
+const ROWS_SHOWN: usize = 20;
+
 type Object<'py> = PyResult<Bound<'py, PyAny>>;
 
 /// The results of a query: complete, and independent of the database from then on. Iterate over them, or take them as
-/// `to_list()`, `one()`, `to_arrow()`, `to_pandas()`, `to_polars()` or `to_networkx()`; in a notebook they show themselves.
+/// `to_list()`, `to_dicts()`, `to_json()`, `one()`, `first()`, `to_arrow()`, `to_pandas()`, `to_polars()` or `to_networkx()`.
+/// Printed, and in a notebook, they are a table.
 ///
 /// >>> result = db.query("g.V().hasLabel('airport').values('code').order()")
 /// >>> len(result), result[0], [code.lower() for code in result]
 /// (4, 'AUS', ['aus', 'dfw', 'lhr', 'wlg'])
 #[pyclass(frozen, module = "mangrovedb", name = "Result", weakref)]
 pub struct QueryResult {
-    rows: Vec<Described>,
+    results: Results,
     warnings: Vec<String>,
 }
 
 impl QueryResult {
-    pub fn new(rows: Vec<Described>, warnings: Vec<String>) -> Self {
-        Self { rows, warnings }
+    pub fn new(results: Results, warnings: Vec<String>) -> Self {
+        Self { results, warnings }
     }
 }
 
@@ -37,7 +41,7 @@ impl QueryResult {
     /// ['DFW', 'LHR']
     fn to_list<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let list = PyList::empty(py);
-        self.rows.iter().try_for_each(|row| list.append(convert::described(py, row)?))?;
+        self.results.iter().try_for_each(|row| list.append(convert::described(py, &row)?))?;
         Ok(list)
     }
 
@@ -46,10 +50,45 @@ impl QueryResult {
     /// >>> db.query("g.V().count()").one()
     /// 5
     fn one<'py>(&self, py: Python<'py>) -> Object<'py> {
-        match &self.rows[..] {
-            [one] => convert::described(py, one),
-            rows => Err(PyValueError::new_err(format!("the query has {} results, not one", rows.len()))),
+        match self.results.len() {
+            1 => convert::described(py, &self.results.get(0)),
+            n => Err(PyValueError::new_err(format!("the query has {n} results, not one"))),
         }
+    }
+
+    /// The first result; `None` if there is none.
+    ///
+    /// >>> db.query("g.V().hasLabel('airport').values('code').order()").first()
+    /// 'AUS'
+    fn first<'py>(&self, py: Python<'py>) -> Object<'py> {
+        match self.results.is_empty() {
+            true => Ok(py.None().into_bound(py)),
+            false => convert::described(py, &self.results.get(0)),
+        }
+    }
+
+    /// A dict for each result, with the names of the columns of `to_arrow()` as keys. A result that has nothing in a column has
+    /// `None` there.
+    ///
+    /// >>> db.query("g.V('AUS', 'US').elementMap('city')").to_dicts()
+    /// [{'id': 'AUS', 'label': 'airport', 'city': 'Austin'}, {'id': 'US', 'label': 'country', 'city': None}]
+    fn to_dicts<'py>(slf: &Bound<'py, Self>) -> Object<'py> {
+        convert_with(slf, "to_dicts")
+    }
+
+    /// The results as a JSON array, each as `mangrove query --format json` writes it.
+    ///
+    /// >>> db.query("g.V('AUS').valueMap('city')").to_json()
+    /// '[{"city":["Austin"]}]'
+    fn to_json(&self, py: Python<'_>) -> PyResult<String> {
+        errors::guarded(py, "writing a result as JSON", || {
+            let mut text = String::from("[");
+            for (at, row) in self.results.iter().enumerate() {
+                text.push_str(if at == 0 { "" } else { "," });
+                mangrove::json::write_described(&mut text, &row);
+            }
+            text + "]"
+        })
     }
 
     /// The results as a pyarrow table, in columns: one for each key of maps, or `id`, `label` and one for each property of
@@ -98,11 +137,11 @@ impl QueryResult {
     }
 
     fn __len__(&self) -> usize {
-        self.rows.len()
+        self.results.len()
     }
 
     fn __bool__(&self) -> bool {
-        !self.rows.is_empty()
+        !self.results.is_empty()
     }
 
     fn __iter__(slf: &Bound<'_, Self>) -> Rows {
@@ -110,16 +149,15 @@ impl QueryResult {
     }
 
     fn __getitem__<'py>(&self, py: Python<'py>, at: isize) -> Object<'py> {
-        let at = if at < 0 { at + self.rows.len() as isize } else { at };
-        let row = usize::try_from(at).ok().and_then(|at| self.rows.get(at));
-        convert::described(py, row.ok_or_else(|| PyIndexError::new_err("no such result"))?)
+        let at = if at < 0 { at + self.results.len() as isize } else { at };
+        let at = usize::try_from(at).ok().filter(|at| *at < self.results.len());
+        let at = at.ok_or_else(|| PyIndexError::new_err("no such result"))?;
+        convert::described(py, &self.results.get(at))
     }
 
-    fn __repr__(&self) -> String {
-        match self.rows.len() {
-            1 => "<1 result>".into(),
-            n => format!("<{n} results>"),
-        }
+    /// The first results as a table.
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        errors::guarded(py, "laying out a result", || mangrove::show::beginning(&self.results, ROWS_SHOWN))
     }
 
     /// The Arrow PyCapsule interface: how pyarrow, polars, DuckDB and others take a result.
@@ -132,27 +170,42 @@ impl QueryResult {
         // The interface lets a producer answer a wish for another schema with its own.
         let _ = requested_schema;
         let doing = "making a record batch of a result";
-        let batch =
-            errors::guarded(py, doing, || mangrove::arrow::record_batch(self.rows.clone()))?.map_err(arrow::error)?;
+        let batch = errors::guarded(py, doing, || mangrove::arrow::record_batch(&self.results))?.map_err(arrow::error)?;
         arrow::capsule(py, batch)
     }
 
     /// The names of the columns, and the first `limit` rows (all if it is None) as tuples.
     #[pyo3(signature = (limit))]
     fn _table<'py>(&self, py: Python<'py>, limit: Option<usize>) -> PyResult<(Bound<'py, PyList>, Bound<'py, PyList>)> {
-        let shown = limit.unwrap_or(usize::MAX).min(self.rows.len());
-        let table = errors::guarded(py, "laying out a result", || mangrove::table::of(self.rows[..shown].to_vec()))?;
+        let first = limit.map(|limit| self.results.beginning(limit));
+        let shown = first.as_ref().unwrap_or(&self.results);
+        let table = errors::guarded(py, "laying out a result", || mangrove::table::of(shown))?;
         let names = PyList::new(py, table.columns.iter().map(|column| PyString::new(py, &column.name)))?;
         let rows = PyList::empty(py);
-        for at in 0..table.rows {
-            let cell = |column: &mangrove::table::Column| match &column.cells[at] {
-                Some(cell) => convert::described(py, cell),
+        let mut columns: Vec<_> = table.columns.iter().map(mangrove::table::Column::iter).collect();
+        for _ in 0..table.rows {
+            let cells = columns.iter_mut().map(|column| match column.next().flatten() {
+                Some(cell) => convert::described(py, &cell),
                 None => Ok(py.None().into_bound(py)),
-            };
-            let row = table.columns.iter().map(cell).collect::<PyResult<Vec<_>>>()?;
+            });
+            let row = cells.collect::<PyResult<Vec<_>>>()?;
             rows.append(PyTuple::new(py, row)?)?;
         }
         Ok((names, rows))
+    }
+
+    /// The cells of the column at this place, as Python objects.
+    fn _cells<'py>(&self, py: Python<'py>, at: usize) -> PyResult<Bound<'py, PyList>> {
+        let table = errors::guarded(py, "laying out a result", || mangrove::table::of(&self.results))?;
+        let column = table.columns.get(at).ok_or_else(|| PyIndexError::new_err("no such column"))?;
+        let list = PyList::empty(py);
+        for cell in column.iter() {
+            match cell {
+                Some(cell) => list.append(convert::described(py, &cell)?)?,
+                None => list.append(py.None())?,
+            }
+        }
+        Ok(list)
     }
 
     fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> Object<'py> {
@@ -179,11 +232,12 @@ impl Rows {
 
     fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let at = self.next.fetch_add(1, Ordering::Relaxed);
-        self.result.get().rows.get(at).map(|row| convert::described(py, row)).transpose()
+        let results = &self.result.get().results;
+        (at < results.len()).then(|| convert::described(py, &results.get(at))).transpose()
     }
 
     fn __length_hint__(&self) -> usize {
-        self.result.get().rows.len().saturating_sub(self.next.load(Ordering::Relaxed))
+        self.result.get().results.len().saturating_sub(self.next.load(Ordering::Relaxed))
     }
 }
 

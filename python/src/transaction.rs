@@ -192,12 +192,12 @@ impl Transaction {
                 Written::GraphSon(json) => transaction.query_bytecode(json, &parameters, &options)?,
                 Written::GraphBinary(bytes) => transaction.query_graphbinary(bytes, &parameters, &options)?,
             };
-            Ok::<_, QueryError>((transaction.describe(&rows.values, &options)?, rows.warnings))
+            Ok::<_, QueryError>((transaction.results(&rows, &options)?, rows.warnings))
         })?;
-        let (described, warnings) = raised(outcome)?;
+        let (results, warnings) = raised(outcome)?;
         drop(slot);
         result::warn(py, &warnings)?;
-        Ok(QueryResult::new(described, warnings))
+        Ok(QueryResult::new(results, warnings))
     }
 }
 

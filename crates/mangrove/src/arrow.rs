@@ -18,6 +18,7 @@
 //!
 //! Null and absent values are Arrow nulls; a column of nothing else has the type Null.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use arrow_array::builder::FixedSizeBinaryBuilder;
@@ -25,41 +26,81 @@ use arrow_array::types::{Float32Type, Int8Type, Int16Type, Int32Type, Int64Type}
 use arrow_array::{
     Array, ArrayRef, BinaryArray, BooleanArray, Date32Array, Decimal128Array, DurationMicrosecondArray, FixedSizeListArray,
     Float32Array, Float64Array, ListArray, NullArray, PrimitiveArray, RecordBatch, RecordBatchOptions, StringArray,
-    StructArray, TimestampMicrosecondArray, TimestampNanosecondArray,
+    StructArray, TimestampMicrosecondArray, TimestampNanosecondArray, new_null_array,
 };
 use arrow_buffer::{NullBuffer, OffsetBuffer};
-use arrow_schema::{ArrowError, Field, Fields, Schema};
+use arrow_schema::{ArrowError, DataType, Field, Fields, Schema};
+use arrow_select::concat::concat;
 use mangrove_graph::{BigDecimal, DateTime, Value, compare, number};
 
 use crate::describe::Described;
+use crate::results::Results;
+use crate::table::Run;
 use crate::{json, keys, table};
 
 /// The rows of a result as one batch.
 ///
 /// # Errors
 /// If the nested lists of the result have more than 2³¹ items.
-pub fn record_batch(rows: Vec<Described>) -> Result<RecordBatch, ArrowError> {
-    let table = table::of(rows);
+pub fn record_batch(results: &Results) -> Result<RecordBatch, ArrowError> {
+    let table = table::of(results);
+    let (fields, arrays) = arrays(&table)?;
+    let options = RecordBatchOptions::new().with_row_count(Some(table.rows));
+    RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), arrays, &options)
+}
+
+fn arrays(table: &table::Table<'_>) -> Result<(Vec<Field>, Vec<ArrayRef>), ArrowError> {
     let mut fields = Vec::with_capacity(table.columns.len());
     let mut arrays = Vec::with_capacity(table.columns.len());
     for column in &table.columns {
-        let cells: Vec<Option<&Described>> = column.cells.iter().map(Option::as_ref).collect();
-        let (field, array) = column_array(&column.name, &cells)?;
+        let (field, array) = match whole_array(column)? {
+            Some(array) => (named(&column.name, &array, matches!(array.data_type(), DataType::FixedSizeBinary(16))), array),
+            None => {
+                let cells: Vec<Option<Cow<'_, Described>>> = column.iter().collect();
+                column_array(&column.name, &cells.iter().map(Option::as_deref).collect::<Vec<_>>())?
+            }
+        };
         fields.push(field);
         arrays.push(array);
     }
-    let options = RecordBatchOptions::new().with_row_count(Some(table.rows));
-    RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), arrays, &options)
+    Ok((fields, arrays))
+}
+
+/// The array of a column that is in arrays of one type already.
+fn whole_array(column: &table::Column<'_>) -> Result<Option<ArrayRef>, ArrowError> {
+    let mut known = None;
+    for cells in column.runs() {
+        match cells {
+            Run::Absent(_) => {}
+            Run::Typed(array) if known.is_none_or(|known| known == array.data_type()) => known = Some(array.data_type()),
+            Run::Typed(_) | Run::Described(_) => return Ok(None),
+        }
+    }
+    let Some(known) = known else { return Ok(None) };
+    let array = |cells: &Run<'_>| match cells {
+        Run::Typed(array) => array.clone(),
+        Run::Absent(rows) => new_null_array(known, *rows),
+        Run::Described(_) => unreachable!("all are arrays"),
+    };
+    let runs: Vec<ArrayRef> = column.runs().iter().map(array).collect();
+    match &runs[..] {
+        [one] => Ok(Some(one.clone())),
+        runs => concat(&runs.iter().map(AsRef::as_ref).collect::<Vec<_>>()).map(Some),
+    }
+}
+
+fn named(name: &str, array: &ArrayRef, is_uuid: bool) -> Field {
+    let field = Field::new(name, array.data_type().clone(), true);
+    match is_uuid {
+        true => field.with_metadata([("ARROW:extension:name".to_owned(), "arrow.uuid".to_owned())].into()),
+        false => field,
+    }
 }
 
 fn column_array(name: &str, cells: &[Option<&Described>]) -> Result<(Field, ArrayRef), ArrowError> {
     let kind = cells.iter().flatten().map(|cell| Kind::of(cell)).fold(Kind::Null, Kind::join);
     let array = build(&kind, cells)?;
-    let mut field = Field::new(name, array.data_type().clone(), true);
-    if kind == Kind::Uuid {
-        field = field.with_metadata([("ARROW:extension:name".to_owned(), "arrow.uuid".to_owned())].into());
-    }
-    Ok((field, array))
+    Ok((named(name, &array, kind == Kind::Uuid), array))
 }
 
 /// What a set of values has in common.
@@ -330,14 +371,8 @@ fn lists(cells: &Cells<'_>) -> Result<ArrayRef, ArrowError> {
 
 fn structs(cells: &Cells<'_>) -> Result<ArrayRef, ArrowError> {
     let rows = cells.iter().map(|cell| cell.cloned().unwrap_or(Described::Plain(Value::Null))).collect();
-    let table = table::of(rows);
-    let (mut fields, mut arrays) = (Vec::new(), Vec::new());
-    for column in &table.columns {
-        let cells: Vec<Option<&Described>> = column.cells.iter().map(Option::as_ref).collect();
-        let (field, array) = column_array(&column.name, &cells)?;
-        fields.push(field);
-        arrays.push(array);
-    }
+    let rows = Results::of_rows(rows);
+    let (fields, arrays) = arrays(&table::of(&rows))?;
     if fields.is_empty() {
         return Ok(Arc::new(StructArray::new_empty_fields(cells.len(), validity(cells))));
     }
@@ -352,7 +387,7 @@ fn validity(cells: &Cells<'_>) -> Option<NullBuffer> {
 mod tests {
     use super::*;
     use arrow_array::cast::AsArray;
-    use arrow_schema::{DataType, TimeUnit};
+    use arrow_schema::TimeUnit;
     use mangrove_graph::{BigInt, Date, Token};
 
     fn row(entries: &[(&str, Value)]) -> Described {
@@ -361,7 +396,8 @@ mod tests {
     }
 
     fn column_of(values: impl IntoIterator<Item = Value>) -> ArrayRef {
-        let batch = record_batch(values.into_iter().map(Described::Plain).collect()).unwrap();
+        let rows = values.into_iter().map(Described::Plain).collect();
+        let batch = record_batch(&Results::of_rows(rows)).unwrap();
         assert_eq!(batch.schema().field(0).name(), "value");
         batch.column(0).clone()
     }
@@ -370,7 +406,7 @@ mod tests {
     fn maps_become_columns_and_what_a_row_lacks_is_null() {
         let rows =
             vec![row(&[("a", 1.into())]), Described::Plain(Value::Null), row(&[("b", "x".into()), ("a", 2i64.into())])];
-        let batch = record_batch(rows).unwrap();
+        let batch = record_batch(&Results::of_rows(rows)).unwrap();
         assert_eq!(batch.schema().fields().iter().map(|f| &f.name()[..]).collect::<Vec<_>>(), ["a", "b"]);
         let a = batch.column(0).as_primitive::<Int64Type>();
         assert_eq!(a.iter().collect::<Vec<_>>(), [Some(1), None, Some(2)]);
@@ -410,7 +446,7 @@ mod tests {
         let inner = row(&[("n", "1.50".parse::<BigDecimal>().unwrap().into())]);
         let key = || Described::Plain(Token::Id.into());
         let rows = vec![Described::Map(vec![(key(), inner)]), Described::Map(vec![(key(), Described::Plain(Value::Null))])];
-        let batch = record_batch(rows).unwrap();
+        let batch = record_batch(&Results::of_rows(rows)).unwrap();
         let id = batch.column_by_name("id").unwrap().as_struct();
         assert!(id.is_null(1));
         let n = id.column_by_name("n").unwrap();

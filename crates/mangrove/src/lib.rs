@@ -20,8 +20,8 @@
 //!
 //! let born_before = Parameters::from([("year".to_owned(), 1900.into())]);
 //! let mut people = db.query("g.V().hasLabel('person').has('born', lt(year))", &born_before, &options)?;
-//! let described = people.described()?;
-//! assert_eq!(json::to_string(&described[0]), r#"{"id":"ada","label":"person","type":"vertex","properties":{"born":1815}}"#);
+//! let results = people.results()?;
+//! assert_eq!(json::to_string(&results.get(0)), r#"{"id":"ada","label":"person","type":"vertex","properties":{"born":1815}}"#);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
@@ -42,6 +42,8 @@ mod memory;
 mod open;
 mod prepared;
 mod procedures;
+pub mod results;
+pub mod show;
 mod stream;
 mod streams;
 pub mod table;
@@ -65,6 +67,7 @@ pub use mangrove_query::{
 pub use mangrove_snapshot::{
     CheckReport, Durability, OldSnapshot, OpenOptions, Part, PartStats, Snapshot, Space, StoreStats, Writer,
 };
+pub use results::Results;
 pub use stream::{ResultStream, Rows};
 pub use streams::{STREAMS_MAX, Stream};
 pub use transaction::Transaction;

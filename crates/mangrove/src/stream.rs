@@ -6,12 +6,13 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use mangrove_graph::{GraphError, Value};
-use mangrove_query::{Execution, Graph};
+use mangrove_query::{Execution, Graph, Items, Outlook};
 use mangrove_snapshot::Snapshot;
 
 use crate::describe::{self, Described};
 use crate::error::QueryError;
 use crate::memory::Memory;
+use crate::results::Results;
 use crate::{arrow, guard};
 
 /// The results of a query, over one snapshot of the graph.
@@ -25,31 +26,38 @@ pub struct ResultStream {
     warnings: Vec<String>,
     /// Nothing where there was no place for a reader after a write was kept: then why.
     snapshot: Result<Snapshot, String>,
+    outlook: Outlook,
     memory: Memory,
     reports: Arc<Path>,
 }
 
 impl ResultStream {
     pub(crate) fn running(execution: Execution, snapshot: Snapshot, memory: Memory, reports: Arc<Path>) -> Self {
-        let snapshot = Ok(snapshot);
-        Self { execution: Some(execution), ready: VecDeque::new(), warnings: Vec::new(), snapshot, memory, reports }
+        let (snapshot, outlook) = (Ok(snapshot), execution.outlook().clone());
+        let (ready, warnings) = (VecDeque::new(), Vec::new());
+        Self { execution: Some(execution), ready, warnings, snapshot, outlook, memory, reports }
     }
 
     /// The results of a query that has written. Its elements are read from `snapshot`, if there is a place for one.
     pub(crate) fn finished(rows: Rows, snapshot: Result<Snapshot, GraphError>, memory: Memory, reports: Arc<Path>) -> Self {
         let snapshot = snapshot.map_err(|error| error.to_string());
-        Self { execution: None, ready: rows.values.into(), warnings: rows.warnings, snapshot, memory, reports }
+        let Rows { values, warnings, outlook } = rows;
+        Self { execution: None, ready: values.into(), warnings, snapshot, outlook, memory, reports }
     }
 
     /// The next results, some hundreds to thousands at a time; `None` at the end.
     pub fn next_batch(&mut self) -> Result<Option<Vec<Value>>, QueryError> {
+        Ok(self.next_items()?.map(Items::into_values))
+    }
+
+    fn next_items(&mut self) -> Result<Option<Items>, QueryError> {
         if !self.ready.is_empty() {
-            return Ok(Some(std::mem::take(&mut self.ready).into()));
+            return Ok(Some(Items::Values(std::mem::take(&mut self.ready).into())));
         }
         let Some(execution) = &mut self.execution else { return Ok(None) };
         let Ok(snapshot) = &self.snapshot else { return Ok(None) };
         let batch = guard::run(&self.reports, &|| "running a query".into(), || {
-            execution.next(&mut Graph::Read(snapshot)).map_err(QueryError::from)
+            execution.next_items(&mut Graph::Read(snapshot)).map_err(QueryError::from)
         });
         if !matches!(batch, Ok(Some(_))) {
             self.warnings = execution.warnings().to_vec();
@@ -70,13 +78,18 @@ impl ResultStream {
 
     fn describe_within(&self, value: &Value, memory: &mut Memory) -> Result<Described, QueryError> {
         guard::run(&self.reports, &|| "reading the elements of a result".into(), || {
-            let unread = |why: &String| {
-                GraphError::Invalid(format!(
-                    "the query is done and what it changed is kept, but its results cannot be read: {why}"
-                ))
-            };
-            describe::describe(self.snapshot.as_ref().map_err(unread)?, value, memory)
+            describe::describe(self.readable()?, value, memory)
         })
+    }
+
+    /// What elements are read from.
+    fn readable(&self) -> Result<&Snapshot, GraphError> {
+        let unread = |why: &String| {
+            GraphError::Invalid(format!(
+                "the query is done and what it changed is kept, but its results cannot be read: {why}"
+            ))
+        };
+        self.snapshot.as_ref().map_err(unread)
     }
 
     /// All results that are left.
@@ -96,14 +109,16 @@ impl ResultStream {
     ///
     /// # Errors
     /// As [`values`](Self::values).
-    pub fn described(&mut self) -> Result<Vec<Described>, QueryError> {
-        let (mut described, mut memory) = (Vec::new(), self.memory.clone());
-        while let Some(batch) = self.next_batch()? {
-            for value in &batch {
-                described.push(self.describe_within(value, &mut memory)?);
-            }
+    pub fn results(&mut self) -> Result<Results, QueryError> {
+        let schema = self.readable().map(Snapshot::shared_schema).ok();
+        let mut results = Results::expecting(schema.map(|schema| (self.outlook.clone(), schema)));
+        let mut memory = self.memory.clone();
+        while let Some(items) = self.next_items()? {
+            guard::run(&self.reports, &|| "reading the elements of a result".into(), || {
+                results.add(self.readable()?, items, &mut memory)
+            })?;
         }
-        Ok(described)
+        Ok(results)
     }
 
     /// All results that are left as one record batch, laid out as [`arrow`] says.
@@ -111,9 +126,9 @@ impl ResultStream {
     /// # Errors
     /// As [`values`](Self::values).
     pub fn to_arrow(&mut self) -> Result<RecordBatch, QueryError> {
-        let rows = self.described()?;
+        let results = self.results()?;
         guard::run(&self.reports, &|| "making a record batch of a result".into(), || {
-            arrow::record_batch(rows).map_err(|e| GraphError::Invalid(e.to_string()).into())
+            arrow::record_batch(&results).map_err(|e| GraphError::Invalid(e.to_string()).into())
         })
     }
 }
@@ -134,10 +149,11 @@ impl Iterator for ResultStream {
 }
 
 /// The results of a query run to its end.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Rows {
     pub values: Vec<Value>,
     pub warnings: Vec<String>,
+    pub(crate) outlook: Outlook,
 }
 
 impl Rows {
@@ -152,6 +168,6 @@ impl Rows {
         if let Graph::Write(_) = graph {
             values.iter().try_for_each(|value| describe::describe(graph.view(), value, &mut whole).map(|_| ()))?;
         }
-        Ok(Self { values, warnings: execution.warnings().to_vec() })
+        Ok(Self { values, warnings: execution.warnings().to_vec(), outlook: execution.outlook().clone() })
     }
 }

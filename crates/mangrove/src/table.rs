@@ -8,185 +8,418 @@
 //! | map entries, properties | `key`, `value` |
 //! | anything else, kinds mixed, or maps whose keys are no names | `value` |
 //!
-//! A property keeps its name, and an element's own id becomes `T.id` beside a property `id`;
-//! where the two are the same in every row there is one column.
+//! | the map of `group` or `groupCount` | `key`, `value`: a row for each entry |
+//!
+//! A property keeps its name, and an element's own id becomes `T.id` beside a property `id`; where `id` is the key of its labels
+//! there is one column. The columns come from the query and the schema, where they tell them: they are there without results too.
 
-use std::collections::HashMap;
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
-use mangrove_graph::{Direction, Token, Value, compare};
+use arrow_array::{Array, ArrayRef};
+use mangrove_graph::{Direction, ElementKind, Token, Value, column, compare};
+use mangrove_query::{MapColumn, Maps, Shape};
 
 use crate::describe::{Described, EdgeRecord, PropertyRecord, VertexRecord};
 use crate::keys;
+use crate::results::{self, OWN, Part, Results};
 
 #[derive(Clone, Debug, Default)]
-pub struct Table {
+pub struct Table<'a> {
     pub rows: usize,
-    pub columns: Vec<Column>,
+    pub columns: Vec<Column<'a>>,
 }
 
 #[derive(Clone, Debug)]
-pub struct Column {
+pub struct Column<'a> {
     pub name: String,
-    /// One for each row; `None` where the row has nothing under this name.
-    pub cells: Vec<Option<Described>>,
+    runs: Vec<Run<'a>>,
+    rows: usize,
+}
+
+/// What some rows have in a column.
+#[derive(Clone, Debug)]
+pub enum Run<'a> {
+    /// Nothing.
+    Absent(usize),
+    /// Null where a row has nothing.
+    Typed(ArrayRef),
+    /// `None` where a row has nothing.
+    Described(Vec<Option<Cow<'a, Described>>>),
+}
+
+type Row<'a> = Vec<(Cow<'a, str>, Cow<'a, Described>)>;
+
+impl Run<'_> {
+    fn len(&self) -> usize {
+        match self {
+            Run::Absent(rows) => *rows,
+            Run::Typed(array) => array.len(),
+            Run::Described(cells) => cells.len(),
+        }
+    }
+
+    fn get(&self, row: usize) -> Option<Cow<'_, Described>> {
+        match self {
+            Run::Absent(_) => None,
+            Run::Typed(array) if array.is_null(row) => None,
+            Run::Typed(array) => Some(Cow::Owned(Described::Plain(column::value_at(array, row)))),
+            Run::Described(cells) => cells[row].as_deref().map(Cow::Borrowed),
+        }
+    }
+}
+
+impl<'a> Column<'a> {
+    fn new(name: String) -> Self {
+        Self { name, runs: Vec::new(), rows: 0 }
+    }
+
+    /// What each row has here, `None` where it has nothing.
+    pub fn iter(&self) -> impl Iterator<Item = Option<Cow<'_, Described>>> {
+        self.runs.iter().flat_map(|run| (0..run.len()).map(|row| run.get(row)))
+    }
+
+    /// What the rows have here, one run of them after another.
+    pub fn runs(&self) -> &[Run<'a>] {
+        &self.runs
+    }
+
+    /// Adds a run of rows, the first of which is the row `at`.
+    fn add(&mut self, at: usize, run: Run<'a>) {
+        self.reach(at);
+        self.rows += run.len();
+        self.runs.push(run);
+    }
+
+    fn add_one(&mut self, at: usize, cell: Cow<'a, Described>) {
+        self.reach(at);
+        self.rows += 1;
+        match self.runs.last_mut() {
+            Some(Run::Described(cells)) => cells.push(Some(cell)),
+            _ => self.runs.push(Run::Described(vec![Some(cell)])),
+        }
+    }
+
+    /// Gives the rows before this one nothing, if they have nothing yet.
+    fn reach(&mut self, rows: usize) {
+        let missing = rows.saturating_sub(self.rows);
+        self.rows += missing;
+        match self.runs.last_mut() {
+            _ if missing == 0 => {}
+            Some(Run::Described(cells)) => cells.resize(cells.len() + missing, None),
+            _ => self.runs.push(Run::Absent(missing)),
+        }
+    }
+
+    fn is_same(&self, other: &Column<'_>) -> bool {
+        let same = |(a, b): (Option<Cow<'_, Described>>, Option<Cow<'_, Described>>)| match (a.as_deref(), b.as_deref()) {
+            (Some(Described::Plain(a)), Some(Described::Plain(b))) => compare::equals(a, b),
+            _ => false,
+        };
+        let typed = |(a, b): (&Run<'_>, &Run<'_>)| match (a, b) {
+            (Run::Typed(a), Run::Typed(b)) => a.null_count() == 0 && a == b,
+            _ => false,
+        };
+        let runs = self.runs.len() == other.runs.len() && self.runs.iter().zip(&other.runs).all(typed);
+        runs || self.iter().zip(other.iter()).all(same)
+    }
 }
 
 /// Lays results out in columns.
-pub fn of(rows: Vec<Described>) -> Table {
-    let mut table = Builder::default();
-    match common_shape(&rows) {
-        Shape::Maps => table.add_maps(rows),
-        Shape::Elements => table.add_elements(rows),
-        Shape::Entries => rows.into_iter().for_each(|row| table.add_entry(row)),
-        Shape::Values => rows.into_iter().for_each(|row| table.add(vec![("value".into(), row)])),
+pub fn of(results: &Results) -> Table<'_> {
+    let (mut table, expected) = (Builder::default(), results.shape());
+    for name in fixed(&expected) {
+        table.column(name);
     }
-    table.finish()
+    match (Form::common(results), &expected) {
+        (_, Shape::Values) => table.add_values(results),
+        (Form::Maps, Shape::Groups) => groups(results).for_each(|row| table.add_row(row)),
+        (Form::Maps | Form::Nothing, Shape::Maps(keys)) => table.add_maps(results, keys),
+        (Form::Maps, _) => table.add_maps(results, &[]),
+        (Form::Elements | Form::Nothing, Shape::Elements { kind, keys }) => table.add_elements(results, Some(*kind), keys),
+        (Form::Elements, _) => table.add_elements(results, None, &[]),
+        (Form::Entries, _) => results.parts().iter().flat_map(rows).for_each(|row| table.add_row(entry(row))),
+        (Form::Values | Form::Nothing, _) => table.add_values(results),
+    }
+    table.finish(results.id_is_key())
 }
 
+/// The columns there are whatever the results are.
+fn fixed(expected: &Shape) -> &[&'static str] {
+    match expected {
+        Shape::Values => &["value"],
+        Shape::Groups | Shape::Entries => &["key", "value"],
+        Shape::Unknown | Shape::Maps(_) | Shape::Elements { .. } => &[],
+    }
+}
+
+/// What rows have in common.
 #[derive(Clone, Copy, PartialEq)]
-enum Shape {
+enum Form {
+    /// There are no rows but nulls.
+    Nothing,
     Values,
     Maps,
     Elements,
     Entries,
 }
 
-fn shape(row: &Described) -> Option<Shape> {
-    Some(match row {
-        Described::Plain(Value::Null) => return None,
-        Described::Map(entries) if keys::names(entries).is_some() => Shape::Maps,
-        Described::Vertex(_) | Described::Edge(_) => Shape::Elements,
-        Described::Entry(_) | Described::Property { .. } | Described::VertexProperty(_) => Shape::Entries,
-        _ => Shape::Values,
-    })
+impl Form {
+    fn of(row: &Described) -> Option<Self> {
+        Some(match row {
+            Described::Plain(Value::Null) => return None,
+            Described::Map(entries) if keys::names(entries).is_some() => Form::Maps,
+            Described::Vertex(_) | Described::Edge(_) => Form::Elements,
+            Described::Entry(_) | Described::Property { .. } | Described::VertexProperty(_) => Form::Entries,
+            _ => Form::Values,
+        })
+    }
+
+    /// The form of all rows that are not null.
+    fn common(results: &Results) -> Self {
+        let mut forms = results.parts().iter().flat_map(|part| {
+            let of_columns = match part {
+                Part::Rows(_) => None,
+                Part::Maps { columns, .. } if has_names(columns) => Some(Form::Maps),
+                Part::Maps { .. } => Some(Form::Values),
+                Part::Vertices(_) | Part::Edges(_) => Some(Form::Elements),
+            };
+            of_columns.into_iter().chain(rows(part).iter().filter_map(Form::of))
+        });
+        let Some(first) = forms.next() else { return Form::Nothing };
+        if forms.all(|form| form == first) { first } else { Form::Values }
+    }
 }
 
-/// The shape of all rows that are not null.
-fn common_shape(rows: &[Described]) -> Shape {
-    let mut shapes = rows.iter().filter_map(shape);
-    let Some(first) = shapes.next() else { return Shape::Values };
-    if shapes.all(|shape| shape == first) { first } else { Shape::Values }
+fn has_names(columns: &[(Value, results::Column)]) -> bool {
+    let token_names = TokenNames::beside(columns.iter().filter_map(|(key, _)| key.as_str()));
+    let names: HashSet<_> = columns.iter().map(|(key, _)| key_name(key, &token_names)).collect();
+    names.len() == columns.len()
+}
+
+/// The rows that are there as such.
+fn rows(part: &Part) -> &[Described] {
+    match part {
+        Part::Rows(rows) => rows,
+        _ => &[],
+    }
 }
 
 /// Rows whose columns are met as they come.
 #[derive(Default)]
-struct Builder {
-    table: Table,
+struct Builder<'a> {
+    table: Table<'a>,
     by_name: HashMap<String, usize>,
 }
 
-impl Builder {
-    fn add(&mut self, row: Vec<(String, Described)>) {
+impl<'a> Builder<'a> {
+    fn add_row(&mut self, row: Row<'a>) {
         let before = self.table.rows;
-        for (name, cell) in row {
-            let at = *self.by_name.entry(name).or_insert_with_key(|name| {
-                self.table.columns.push(Column { name: name.clone(), cells: Vec::new() });
-                self.table.columns.len() - 1
-            });
-            let cells = &mut self.table.columns[at].cells;
-            cells.resize(before, None);
-            cells.push(Some(cell));
+        for (at, (name, cell)) in row.into_iter().enumerate() {
+            // Rows of one kind have their columns in one order.
+            let is_there = self.table.columns.get(at).is_some_and(|column| column.name == name);
+            let at = if is_there { at } else { self.column(&name) };
+            self.table.columns[at].add_one(before, cell);
         }
         self.table.rows += 1;
     }
 
-    fn add_maps(&mut self, rows: Vec<Described>) {
-        let strings: Vec<String> = rows.iter().flat_map(string_keys).map(str::to_owned).collect();
-        let token_names = TokenNames::beside(strings.iter().map(String::as_str));
-        for row in rows {
-            let Described::Map(entries) = row else {
-                self.add(Vec::new());
-                continue;
+    fn column(&mut self, name: &str) -> usize {
+        if let Some(at) = self.by_name.get(name) {
+            return *at;
+        }
+        self.table.columns.push(Column::new(name.to_owned()));
+        self.by_name.insert(name.to_owned(), self.table.columns.len() - 1);
+        self.table.columns.len() - 1
+    }
+
+    fn add_cells(&mut self, name: &str, cells: Run<'a>) {
+        let (at, before) = (self.column(name), self.table.rows);
+        self.table.columns[at].add(before, cells);
+    }
+
+    fn add_values(&mut self, results: &'a Results) {
+        results.iter().for_each(|row| self.add_row(vec![("value".into(), row)]));
+    }
+
+    fn add_maps(&mut self, results: &'a Results, keys: &[Value]) {
+        let strings = results.parts().iter().flat_map(|part| {
+            let columns = match part {
+                Part::Maps { columns, .. } => &columns[..],
+                _ => &[],
             };
-            let name = |(key, value): (Described, Described)| {
-                let name = match &key {
-                    Described::Plain(Value::Token(token)) => token_names.of(*token).to_owned(),
-                    Described::Plain(value) => value.to_string(),
+            rows(part).iter().flat_map(string_keys).chain(columns.iter().filter_map(|(key, _)| key.as_str()))
+        });
+        let token_names = TokenNames::beside(strings.chain(keys.iter().filter_map(Value::as_str)));
+        for key in keys {
+            self.column(&key_name(key, &token_names));
+        }
+        for part in results.parts() {
+            if let Part::Maps { columns, rows } = part {
+                columns.iter().for_each(|(key, column)| self.add_cells(&key_name(key, &token_names), cells_of(column)));
+                self.table.rows += rows;
+            }
+            for row in rows(part) {
+                let entries = match row {
+                    Described::Map(entries) => &entries[..],
+                    _ => &[],
+                };
+                let named = |(key, value): &'a (Described, Described)| match key {
+                    Described::Plain(key) => (key_name(key, &token_names), Cow::Borrowed(value)),
                     _ => unreachable!("a map with names has plain keys"),
                 };
-                (name, value)
+                self.add_row(entries.iter().map(named).collect());
+            }
+        }
+    }
+
+    fn add_elements(&mut self, results: &'a Results, kind: Option<ElementKind>, keys: &[Arc<str>]) {
+        let parts = results.parts();
+        let properties = parts.iter().flat_map(|part| {
+            let columns = match part {
+                Part::Vertices(vertices) => &vertices.columns.columns[OWN..],
+                Part::Edges(edges) => &edges.columns.columns[OWN..],
+                _ => &[],
             };
-            self.add(entries.into_iter().map(name).collect());
-        }
-    }
-
-    fn add_elements(&mut self, rows: Vec<Described>) {
-        let token_names = TokenNames::beside(rows.iter().flat_map(property_names));
-        let heads = rows.iter().any(|row| matches!(row, Described::Edge(_)));
-        let tokens = if heads { &TokenNames::ALL[..] } else { &TokenNames::ALL[..2] };
+            rows(part).iter().flat_map(property_names).chain(columns.iter().filter_map(|(key, _)| key.as_str()))
+        });
+        let token_names = TokenNames::beside(properties.chain(keys.iter().map(|key| &**key)));
+        let has_edges =
+            |part: &Part| matches!(part, Part::Edges(_)) || rows(part).iter().any(|row| matches!(row, Described::Edge(_)));
+        let heads = kind == Some(ElementKind::Edge) || parts.iter().any(has_edges);
+        let tokens = if heads { &TokenNames::ALL[..] } else { &TokenNames::ALL[..OWN] };
         for token in tokens {
-            self.by_name.insert(token_names.of(*token).into(), self.table.columns.len());
-            self.table.columns.push(Column { name: token_names.of(*token).into(), cells: Vec::new() });
+            self.column(token_names.of(*token));
         }
-        for row in rows {
-            self.add(match row {
-                Described::Vertex(record) => vertex_row(*record, &token_names),
-                Described::Edge(record) => edge_row(*record, &token_names),
-                _ => Vec::new(),
-            });
+        for key in keys {
+            self.column(key);
+        }
+        for part in parts {
+            match part {
+                Part::Vertices(vertices) => self.add_columns(&vertices.columns, &token_names),
+                Part::Edges(edges) => {
+                    let ends = [(Direction::Out, &edges.sources), (Direction::In, &edges.targets)];
+                    for (direction, ends) in ends {
+                        let (_, ids) = &ends.columns[0];
+                        self.add_cells(token_names.of(Token::Direction(direction)), cells_of_values(ids));
+                    }
+                    self.add_columns(&edges.columns, &token_names);
+                }
+                part => {
+                    for row in rows(part) {
+                        self.add_row(match row {
+                            Described::Vertex(record) => vertex_row(record, &token_names),
+                            Described::Edge(record) => edge_row(record, &token_names),
+                            _ => Vec::new(),
+                        });
+                    }
+                }
+            }
         }
     }
 
-    fn add_entry(&mut self, row: Described) {
-        let (key, value) = match row {
-            Described::Entry(entry) => *entry,
-            Described::Property { key, value } => (Described::Plain(key.into()), Described::Plain(value)),
-            Described::VertexProperty(record) => (Described::Plain(record.key.into()), Described::Plain(record.value)),
-            _ => return self.add(Vec::new()),
-        };
-        self.add(vec![("key".into(), key), ("value".into(), value)]);
+    fn add_columns(&mut self, maps: &'a Maps, token_names: &TokenNames) {
+        for (key, column) in &maps.columns {
+            self.add_cells(&key_name(key, token_names), cells_of_values(column));
+        }
+        self.table.rows += maps.rows;
     }
 
-    fn finish(mut self) -> Table {
+    fn finish(mut self, id_is_key: Option<bool>) -> Table<'a> {
         for column in &mut self.table.columns {
-            column.cells.resize(self.table.rows, None);
+            column.reach(self.table.rows);
         }
-        for token in [Token::Id, Token::Label] {
-            merge_if_same(&mut self.table.columns, token);
-        }
+        merge_ids(&mut self.table.columns, id_is_key);
         self.table
     }
 }
 
-/// Tables of vertices are often loaded from files whose column `id` stays a property: it need not be shown twice.
-fn merge_if_same(columns: &mut Vec<Column>, token: Token) {
-    let find = |name: &str| columns.iter().position(|column| column.name == name);
-    let (Some(own), Some(property)) = (find(keys::qualified(token)), find(token.name())) else { return };
-    let same = |(a, b): (&Option<Described>, &Option<Described>)| match (a, b) {
-        (Some(Described::Plain(a)), Some(Described::Plain(b))) => compare::equals(a, b),
-        _ => false,
+fn cells_of(column: &results::Column) -> Run<'_> {
+    match column {
+        results::Column::Typed(array) => Run::Typed(array.clone()),
+        results::Column::Described(cells) => Run::Described(cells.iter().map(|c| c.as_ref().map(Cow::Borrowed)).collect()),
+    }
+}
+
+fn cells_of_values(column: &MapColumn) -> Run<'_> {
+    match column {
+        MapColumn::Typed(array) => Run::Typed(array.clone()),
+        MapColumn::Values(values) => {
+            let plain = |value: &Option<Value>| value.clone().map(|value| Cow::Owned(Described::Plain(value)));
+            Run::Described(values.iter().map(plain).collect())
+        }
+    }
+}
+
+fn key_name<'a>(key: &'a Value, token_names: &TokenNames) -> Cow<'a, str> {
+    match key {
+        Value::Token(token) => token_names.of(*token).into(),
+        Value::String(name) => Cow::Borrowed(name),
+        other => other.to_string().into(),
+    }
+}
+
+fn entry(row: &Described) -> Row<'_> {
+    let plain = |value: Value| Cow::Owned(Described::Plain(value));
+    let (key, value) = match row {
+        Described::Entry(entry) => (Cow::Borrowed(&entry.0), Cow::Borrowed(&entry.1)),
+        Described::Property { key, value } => (plain(key.clone().into()), plain(value.clone())),
+        Described::VertexProperty(record) => (plain(record.key.clone().into()), plain(record.value.clone())),
+        _ => return Vec::new(),
     };
-    if columns[own].cells.iter().zip(&columns[property].cells).all(same) {
-        columns[own].name = token.name().to_owned();
+    vec![("key".into(), key), ("value".into(), value)]
+}
+
+/// Where the property `id` is the id of an element, it need not be shown twice.
+fn merge_ids(columns: &mut Vec<Column<'_>>, id_is_key: Option<bool>) {
+    let find = |name: &str| columns.iter().position(|column| column.name == name);
+    let (Some(own), Some(property)) = (find(keys::qualified(Token::Id)), find(Token::Id.name())) else { return };
+    if id_is_key.unwrap_or(true) && columns[own].is_same(&columns[property]) {
+        columns[own].name = Token::Id.name().to_owned();
         columns.remove(property);
     }
 }
 
-fn vertex_row(record: VertexRecord, names: &TokenNames) -> Vec<(String, Described)> {
+/// The entries of the one map of a query that groups.
+fn groups(results: &Results) -> impl Iterator<Item = Row<'_>> {
+    fn entries(row: &Described) -> &[(Described, Described)] {
+        match row {
+            Described::Map(entries) => entries,
+            _ => &[],
+        }
+    }
+    let entries = results.parts().iter().flat_map(rows).flat_map(entries);
+    entries.map(|(key, value)| vec![("key".into(), Cow::Borrowed(key)), ("value".into(), Cow::Borrowed(value))])
+}
+
+fn vertex_row<'a>(record: &'a VertexRecord, names: &TokenNames) -> Row<'a> {
+    let plain = |value: Value| Cow::Owned(Described::Plain(value));
     let mut row = Vec::with_capacity(2 + record.properties.len());
-    row.push((names.of(Token::Id).into(), Described::Plain(record.id)));
-    row.push((names.of(Token::Label).into(), Described::Plain(record.label.into())));
-    row.extend(record.properties.into_iter().map(|property| (property.key.to_string(), property_cell(property))));
+    row.push((names.of(Token::Id).into(), plain(record.id.clone())));
+    row.push((names.of(Token::Label).into(), plain(record.label.clone().into())));
+    row.extend(record.properties.iter().map(|property| (Cow::Borrowed(&*property.key), plain(property_value(property)))));
     row
 }
 
-fn property_cell(property: PropertyRecord) -> Described {
-    let mut values = property.values.into_iter().map(|value| value.value);
+fn property_value(property: &PropertyRecord) -> Value {
+    let mut values = property.values.iter().map(|value| value.value.clone());
     match values.len() {
-        1 if !property.many => Described::Plain(values.next().unwrap_or_default()),
-        _ => Described::Plain(Value::list(values.collect())),
+        1 if !property.many => values.next().unwrap_or_default(),
+        _ => Value::list(values.collect()),
     }
 }
 
-fn edge_row(record: EdgeRecord, names: &TokenNames) -> Vec<(String, Described)> {
+fn edge_row<'a>(record: &'a EdgeRecord, names: &TokenNames) -> Row<'a> {
+    let plain = |value: Value| Cow::Owned(Described::Plain(value));
     let own = [
-        (Token::Id, record.id),
-        (Token::Label, record.label.into()),
-        (Token::Direction(Direction::Out), record.source.id),
-        (Token::Direction(Direction::In), record.target.id),
+        (Token::Id, record.id.clone()),
+        (Token::Label, record.label.clone().into()),
+        (Token::Direction(Direction::Out), record.source.id.clone()),
+        (Token::Direction(Direction::In), record.target.id.clone()),
     ];
-    let own = own.into_iter().map(|(token, value)| (names.of(token).to_owned(), Described::Plain(value)));
-    own.chain(record.properties.into_iter().map(|(key, value)| (key.to_string(), Described::Plain(value)))).collect()
+    let own = own.into_iter().map(|(token, value)| (names.of(token).into(), plain(value)));
+    own.chain(record.properties.iter().map(|(key, value)| (Cow::Borrowed(&**key), plain(value.clone())))).collect()
 }
 
 fn string_keys(row: &Described) -> impl Iterator<Item = &str> {
@@ -245,14 +478,14 @@ fn token_name(token: Token) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::Arc;
 
     fn names(rows: &[(i64, Value)]) -> Vec<String> {
         let row = |(id, property): &(i64, Value)| {
             let key = |key: Value| Described::Plain(key);
             Described::Map(vec![(key(Token::Id.into()), key((*id).into())), (key("id".into()), key(property.clone()))])
         };
-        of(rows.iter().map(row).collect()).columns.into_iter().map(|column| column.name).collect()
+        let results = Results::of_rows(rows.iter().map(row).collect());
+        of(&results).columns.into_iter().map(|column| column.name).collect()
     }
 
     #[test]
@@ -264,8 +497,12 @@ mod tests {
     #[test]
     fn kinds_that_are_mixed_share_one_column() {
         let property = Described::Property { key: Arc::from("k"), value: 1.into() };
-        let table = of(vec![Described::Plain(1.into()), property.clone()]);
+        let mixed = Results::of_rows(vec![Described::Plain(1.into()), property.clone()]);
+        let table = of(&mixed);
         assert_eq!((table.columns[0].name.as_str(), table.columns.len(), table.rows), ("value", 1, 2));
-        assert_eq!(of(vec![property]).columns.iter().map(|c| &c.name[..]).collect::<Vec<_>>(), ["key", "value"]);
+        assert_eq!(
+            of(&Results::of_rows(vec![property])).columns.iter().map(|c| &c.name[..]).collect::<Vec<_>>(),
+            ["key", "value"]
+        );
     }
 }

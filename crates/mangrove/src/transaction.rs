@@ -2,17 +2,18 @@
 
 use std::sync::Arc;
 
-use mangrove_graph::{GraphView, GraphWrite, Value};
+use mangrove_graph::{GraphView, GraphWrite};
 use mangrove_ingest::{LoadOptions, LoadReport, Progress};
 use mangrove_query::{Graph, Parameters, Query};
 
 use crate::QueryOptions;
 use crate::database::hex;
-use crate::describe::{self, Described};
+use crate::describe;
 use crate::error::{LoadError, QueryError, StoreError};
 use crate::guard;
 use crate::memory::Memory;
 use crate::open::Shared;
+use crate::results::Results;
 use crate::stream::Rows;
 
 /// A transaction: what it changes it alone sees, until [`commit`](Self::commit) makes it durable for all; dropped, it leaves
@@ -120,12 +121,16 @@ impl Transaction {
     }
 
     /// Reads whole the elements of results; `options` are those of the query, of which the memory they may take counts here.
-    pub fn describe(&self, values: &[Value], options: &QueryOptions) -> Result<Vec<Described>, QueryError> {
-        let view = self.inner.as_ref().ok_or(QueryError::Aborted)?.as_view();
+    pub fn results(&self, rows: &Rows, options: &QueryOptions) -> Result<Results, QueryError> {
+        let inner = self.inner.as_ref().ok_or(QueryError::Aborted)?;
         let mut memory = Memory::new(options);
+        let mut results = Results::expecting(Some((rows.outlook.clone(), inner.shared_schema())));
         guard::run(&self.shared.reports, &|| "reading the elements of a result".into(), || {
-            values.iter().map(|value| describe::describe(view, value, &mut memory)).collect()
-        })
+            let described = rows.values.iter().map(|value| describe::describe(inner.as_view(), value, &mut memory));
+            results.add_rows(described.collect::<Result<_, QueryError>>()?);
+            Ok::<_, QueryError>(())
+        })?;
+        Ok(results)
     }
 
     /// Makes all changes durable and visible to others.

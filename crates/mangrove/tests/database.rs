@@ -90,7 +90,7 @@ fn results_are_of_one_moment() {
     let mut before = graph.query("g.V()").unwrap();
     graph.query("g.V().drop()").unwrap();
     assert_eq!(graph.count(), Value::Int64(0));
-    assert_eq!(before.described().unwrap().len(), 3);
+    assert_eq!(before.results().unwrap().len(), 3);
 }
 
 #[test]
@@ -442,7 +442,7 @@ fn results_count_against_the_memory_of_their_query() {
         assert_eq!(failure.kind, QueryErrorKind::Memory, "{error}");
     };
     refused(run(everywhere).unwrap().values().unwrap_err());
-    refused(run(everywhere).unwrap().described().unwrap_err());
+    refused(run(everywhere).unwrap().results().unwrap_err());
     refused(run(everywhere).unwrap().to_arrow().unwrap_err());
     refused(run("g.V().repeat(both()).times(40).property('seen', true)").err().expect("what writes runs to its end"));
     let mut tx = graph.db.transaction().unwrap();
@@ -472,7 +472,7 @@ fn writers_need_no_place_among_readers() {
     assert!(made.is_empty());
     let made = graph.query("g.addV('person').property(T.id, 'cy').id()").unwrap().values().unwrap();
     assert_eq!(made, [Value::from("cy")]);
-    let unread = graph.query("g.addV('person').property(T.id, 'di')").unwrap().described().unwrap_err().to_string();
+    let unread = graph.query("g.addV('person').property(T.id, 'di')").unwrap().results().unwrap_err().to_string();
     assert!(unread.contains("what it changed is kept") && unread.contains("there can be no more"), "{unread}");
     graph.db.transaction().unwrap().commit().unwrap();
     drop(readers);

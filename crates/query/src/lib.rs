@@ -31,8 +31,9 @@ use mangrove_graph::{GraphView, GraphWrite, Value};
 
 pub use crew::{Crew, CrewOptions};
 pub use error::{QueryError, QueryErrorKind, Result};
-pub use execute::{Execution, Messages, Profile, StepProfile};
+pub use execute::{Execution, Items, MapColumn, Maps, Messages, Profile, StepProfile, own_maps, whole_maps};
 pub use optimize::{ExplainedStep, Explanation};
+pub use plan::shape::{Outlook, Shape, id_is_key};
 pub use procedure::{Procedure, Procedures};
 
 use gremlin::syntax::Traversal;

@@ -4,13 +4,13 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 
 use arrow_ipc::writer::StreamWriter;
 use clap::ValueEnum;
-use comfy_table::{Attribute, Cell, CellAlignment, ContentArrangement, presets};
 use mangrove_graph::Value;
 
 use super::Failure;
 use crate::ResultStream;
-use crate::describe::{Branch, Described, EdgeRecord};
-use crate::{json, table};
+use crate::describe::Described;
+use crate::results::Results;
+use crate::{json, show, table};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum Format {
@@ -34,8 +34,8 @@ pub fn print(results: &mut ResultStream, format: Format) -> Result<u64, Failure>
     let mut out = BufWriter::with_capacity(64 << 10, io::stdout().lock());
     let rows = match format {
         Format::Json => print_json(results, &mut out)?,
-        Format::Table => print_table(results.described()?, &mut out)?,
-        Format::Csv => print_csv(results.described()?, &mut out)?,
+        Format::Table => print_table(&results.results()?, &mut out)?,
+        Format::Csv => print_csv(&results.results()?, &mut out)?,
         Format::Arrow => print_arrow(results, &mut out)?,
     };
     out.flush()?;
@@ -68,14 +68,15 @@ fn print_arrow(results: &mut ResultStream, out: &mut impl Write) -> Result<u64, 
     Ok(batch.num_rows() as u64)
 }
 
-fn print_csv(rows: Vec<Described>, out: &mut impl Write) -> Result<u64, Failure> {
-    let table = table::of(rows);
+fn print_csv(results: &Results, out: &mut impl Write) -> Result<u64, Failure> {
+    let table = table::of(results);
     let header: Vec<String> = table.columns.iter().map(|column| csv_field(&column.name)).collect();
     if !header.is_empty() {
         writeln!(out, "{}", header.join(","))?;
     }
-    for row in 0..table.rows {
-        let fields = table.columns.iter().map(|column| match &column.cells[row] {
+    let mut columns: Vec<_> = table.columns.iter().map(table::Column::iter).collect();
+    for _ in 0..table.rows {
+        let fields = columns.iter_mut().map(|column| match column.next().flatten().as_deref() {
             None | Some(Described::Plain(Value::Null)) => String::new(),
             Some(cell) => csv_field(&json::text(cell)),
         });
@@ -93,74 +94,11 @@ fn csv_field(text: &str) -> String {
     }
 }
 
-fn print_table(rows: Vec<Described>, out: &mut impl Write) -> Result<u64, Failure> {
-    let table = table::of(rows);
-    if table.columns.is_empty() {
-        return Ok(table.rows as u64);
+fn print_table(results: &Results, out: &mut impl Write) -> Result<u64, Failure> {
+    if let Some(drawn) = show::table(results) {
+        writeln!(out, "{drawn}")?;
     }
-    let mut drawn = drawing();
-    drawn.set_header(table.columns.iter().map(|column| Cell::new(&column.name).add_attribute(Attribute::Bold)));
-    for row in 0..table.rows {
-        drawn.add_row(table.columns.iter().map(|column| cell(column.cells[row].as_ref())));
-    }
-    writeln!(out, "{drawn}")?;
-    Ok(table.rows as u64)
-}
-
-/// An empty table in the style of all tables; as wide as the terminal, or as its content elsewhere.
-pub fn drawing() -> comfy_table::Table {
-    let mut table = comfy_table::Table::new();
-    table.load_style(presets::UTF8_FULL_CONDENSED);
-    let terminal = io::stdout().is_terminal();
-    table.set_content_arrangement(if terminal { ContentArrangement::Dynamic } else { ContentArrangement::Disabled });
-    if !terminal {
-        table.force_no_tty();
-    }
-    table
-}
-
-fn cell(cell: Option<&Described>) -> Cell {
-    let Some(cell) = cell else { return Cell::new("") };
-    let text = Cell::new(show(cell));
-    match cell {
-        Described::Plain(value) if value.is_number() => text.set_alignment(CellAlignment::Right),
-        _ => text,
-    }
-}
-
-/// A value as people read it: elements in short, as Gremlin's console shows them.
-pub fn show(value: &Described) -> String {
-    match value {
-        Described::Plain(value) => value.to_string(),
-        Described::Vertex(record) => format!("v[{}]", record.id),
-        Described::Edge(record) => show_edge(record),
-        Described::VertexProperty(record) => format!("vp[{}->{}]", record.key, record.value),
-        Described::Property { key, value } => format!("p[{key}->{value}]"),
-        Described::List(items) => format!("[{}]", joined(items, ", ", show)),
-        Described::Set(items) => format!("{{{}}}", joined(items, ", ", show)),
-        Described::Map(entries) => format!("{{{}}}", joined(entries, ", ", |(k, v)| format!("{}: {}", show(k), show(v)))),
-        Described::Entry(entry) => format!("{}: {}", show(&entry.0), show(&entry.1)),
-        Described::Path { objects, .. } => joined(objects, " → ", show),
-        Described::Tree(branches) => format!("{{{}}}", joined(branches, ", ", show_branch)),
-        Described::Subgraph { vertices, edges } => {
-            format!("graph of {} vertices and {} edges", vertices.len(), edges.len())
-        }
-    }
-}
-
-fn show_edge(edge: &EdgeRecord) -> String {
-    format!("e[{}][{}-{}->{}]", edge.id, edge.source.id, edge.label, edge.target.id)
-}
-
-fn show_branch(branch: &Branch) -> String {
-    match &branch.below[..] {
-        [] => show(&branch.value),
-        below => format!("{}: {{{}}}", show(&branch.value), joined(below, ", ", show_branch)),
-    }
-}
-
-fn joined<T>(items: &[T], separator: &str, show: impl Fn(&T) -> String) -> String {
-    items.iter().map(show).collect::<Vec<_>>().join(separator)
+    Ok(results.len() as u64)
 }
 
 /// Writes text to stdout, ending its last line.

@@ -45,7 +45,7 @@ impl Stats {
 /// Counts by label, and sizes.
 pub fn summary(database: &Database) -> Result<String, Failure> {
     let (schema, counts) = read(database)?;
-    let mut table = output::drawing();
+    let mut table = crate::show::drawing();
     table.set_header(["", "label", "count"]);
     for kind in KINDS {
         for (label, count) in labels(&schema, &counts, kind) {
@@ -76,7 +76,7 @@ fn old_snapshot(oldest: &OldSnapshot) -> String {
 /// Properties by label, and indexes.
 pub fn schema(database: &Database) -> Result<String, Failure> {
     let (schema, _) = read(database)?;
-    let mut table = output::drawing();
+    let mut table = crate::show::drawing();
     table.set_header(["", "label", "property", "type", "values", "index"]);
     for kind in KINDS {
         for (at, label) in schema.labels(kind).iter().enumerate() {
@@ -136,7 +136,7 @@ fn segment(database: &Database) -> Result<String, Failure> {
     if parts.is_empty() {
         return Ok(String::new());
     }
-    let mut table = output::drawing();
+    let mut table = crate::show::drawing();
     table.set_header(["", "label", "compressed", "bytes", "as"]);
     for part in compressed(&schema, &parts) {
         table.add_row([

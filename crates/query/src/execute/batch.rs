@@ -8,6 +8,7 @@ use std::ops::Range;
 
 use mangrove_graph::{EdgeRef, Value, VertexId};
 
+use super::maps::Maps;
 use super::path::{self, PathMode, PathRef};
 use crate::plan::Name;
 
@@ -16,6 +17,8 @@ pub enum Items {
     Vertices(Vec<VertexId>),
     Edges(Vec<EdgeRef>),
     Values(Vec<Value>),
+    /// Only at the end of a query.
+    Maps(Maps),
 }
 
 impl Default for Items {
@@ -55,7 +58,12 @@ impl Items {
             Items::Vertices(ids) => ids.len(),
             Items::Edges(edges) => edges.len(),
             Items::Values(values) => values.len(),
+            Items::Maps(maps) => maps.rows,
         }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
     }
 
     pub fn get(&self, at: usize) -> Value {
@@ -63,22 +71,25 @@ impl Items {
             Items::Vertices(ids) => Value::Vertex(ids[at]),
             Items::Edges(edges) => Value::Edge(edges[at]),
             Items::Values(values) => values[at].clone(),
+            Items::Maps(maps) => maps.value(at),
         }
     }
 
-    fn gather(&self, rows: &[u32]) -> Self {
+    pub(super) fn gather(&self, rows: &[u32]) -> Self {
         match self {
             Items::Vertices(ids) => Items::Vertices(gather(ids, rows)),
             Items::Edges(edges) => Items::Edges(gather(edges, rows)),
             Items::Values(values) => Items::Values(gather(values, rows)),
+            Items::Maps(maps) => Items::Maps(maps.gather(rows)),
         }
     }
 
     fn append(&mut self, other: Items) {
         match (&mut *self, other) {
-            (mine, other) if mine.len() == 0 => *mine = other,
+            (mine, other) if mine.is_empty() => *mine = other,
             (Items::Vertices(a), Items::Vertices(mut b)) => a.append(&mut b),
             (Items::Edges(a), Items::Edges(mut b)) => a.append(&mut b),
+            (Items::Maps(a), Items::Maps(b)) if a.is_like(&b) => a.append(b),
             (mine, other) => {
                 let mut all = std::mem::take(mine).into_values();
                 all.append(&mut other.into_values());
@@ -87,11 +98,12 @@ impl Items {
         }
     }
 
-    fn into_values(self) -> Vec<Value> {
+    pub fn into_values(self) -> Vec<Value> {
         match self {
             Items::Vertices(ids) => ids.into_iter().map(Value::Vertex).collect(),
             Items::Edges(edges) => edges.into_iter().map(Value::Edge).collect(),
             Items::Values(values) => values,
+            Items::Maps(maps) => maps.into_values(),
         }
     }
 }
@@ -239,6 +251,7 @@ impl Batch {
             Items::Vertices(ids) => Items::Vertices(ids[rows.clone()].to_vec()),
             Items::Edges(edges) => Items::Edges(edges[rows.clone()].to_vec()),
             Items::Values(values) => Items::Values(values[rows.clone()].to_vec()),
+            Items::Maps(maps) => Items::Maps(maps.gather(&(rows.start as u32..rows.end as u32).collect::<Vec<_>>())),
         };
         Batch {
             items,

@@ -7,6 +7,7 @@ use super::branch::{ChooseOp, CoalesceOp, ConditionOp, OptionalOp, PickOp, Union
 use super::by::ByOp;
 use super::call::{CallOp, ParametersOp};
 use super::chain::{Chain, Child, Link, MapBatch, Mapping, Op};
+use super::columns::Many;
 use super::context::Key;
 use super::date::{AsDateOp, DateAddOp, DateDiffOp};
 use super::element::{ElementMapOp, ElementOp, PropertiesOp, PropertyMapOp, TokenStep, ValuesOp};
@@ -40,12 +41,12 @@ use crate::stack::deep;
 pub fn root(plan: &Plan, parallel: bool) -> Result<Chain> {
     let reads = |node: &StepNode| reads_past(&node.step);
     let last_reader = plan.traversal.steps.iter().rposition(reads).filter(|_| !plan.source.paths);
-    chain(&plan.traversal, Place { start: true, parallel, last_reader })
+    chain(&plan.traversal, Place { start: true, parallel, last_reader, is_last: true })
 }
 
-/// Steps as they are, for one thread.
-pub fn serial(traversal: &Traversal) -> Result<Chain> {
-    chain(traversal, Place::default())
+/// Steps as they are, for one thread; `is_last` if what they give are the results of the query.
+pub fn serial(traversal: &Traversal, is_last: bool) -> Result<Chain> {
+    chain(traversal, Place { is_last, ..Place::default() })
 }
 
 /// Where a chain stands.
@@ -57,6 +58,8 @@ struct Place {
     parallel: bool,
     /// The last step that asks where traversers have been, after which nobody needs to know.
     last_reader: Option<usize>,
+    /// What its last step gives are the results of the query.
+    is_last: bool,
 }
 
 fn chain(traversal: &Traversal, place: Place) -> Result<Chain> {
@@ -72,7 +75,11 @@ fn links(traversal: &Traversal, place: Place) -> Result<Vec<Link>> {
         let run = if place.parallel { parallel_run(&steps[at..]) } else { 0 };
         if run > 0 {
             let run_steps = Traversal { steps: steps[at..at + run].to_vec() };
-            links.push(Link::new(Box::new(ParallelOp::new(run_steps)?), Vec::new(), Span::default()));
+            links.push(Link::new(
+                Box::new(ParallelOp::new(run_steps, place.is_last && at + run == steps.len())?),
+                Vec::new(),
+                Span::default(),
+            ));
             at += run;
         } else {
             let node = &steps[at];
@@ -82,7 +89,8 @@ fn links(traversal: &Traversal, place: Place) -> Result<Vec<Link>> {
             if place.start && may_meet_what_it_adds(&steps[..at], &node.step) {
                 links.push(Link::new(Box::new(GatherOp::default()), Vec::new(), node.span));
             }
-            let op = compile(&node.step, Place { start: place.start && at == 0, last_reader: None, ..place })?;
+            let is_last = place.is_last && at + 1 == steps.len();
+            let op = compile(&node.step, Place { start: place.start && at == 0, last_reader: None, is_last, ..place })?;
             let mut link = Link::new(op, node.labels.clone(), node.span);
             link.row = Some(node.row);
             links.push(link);
@@ -123,7 +131,7 @@ pub fn may_be_heavy(plan: &Plan) -> bool {
 }
 
 fn child(traversal: &Traversal) -> Result<Child> {
-    Ok(Child::new(serial(traversal)?))
+    Ok(Child::new(serial(traversal, false)?))
 }
 
 fn children(traversals: &[Traversal]) -> Result<Vec<Child>> {
@@ -250,7 +258,7 @@ fn compile(step: &Step, place: Place) -> Result<Box<dyn Op>> {
         Step::Union(traversals) => {
             let branches = traversals
                 .iter()
-                .map(|t| Ok(Child::new(chain(t, Place { parallel: false, ..place })?)))
+                .map(|t| Ok(Child::new(chain(t, Place { parallel: false, is_last: false, ..place })?)))
                 .collect::<Result<_>>()?;
             Box::new(UnionOp::new(branches, traversals.iter().any(tells_batches_apart)))
         }
@@ -271,7 +279,7 @@ fn compile(step: &Step, place: Place) -> Result<Box<dyn Op>> {
             Some(op) => op,
             None => match compile_barrier(step)? {
                 Some(op) => op,
-                None => compile_map(step)?,
+                None => compile_map(step, place.is_last)?,
             },
         },
     })
@@ -308,7 +316,7 @@ fn compile_repeat(repeat: &Repeat, place: Place) -> Result<Box<dyn Op>> {
         Some(Emit::Always) => Some(EmitOp::Always),
         Some(Emit::Child(traversal)) => Some(EmitOp::Child(child(traversal)?)),
     };
-    let body = Child::new(chain(&repeat.body, Place { start: false, ..place })?);
+    let body = Child::new(chain(&repeat.body, Place { start: false, is_last: false, ..place })?);
     let until = until.map(|until| (until, repeat.until_first));
     let emit = emit.map(|emit| (emit, repeat.emit_first));
     Ok(Box::new(RepeatOp::new(body, repeat.name.clone(), until, emit, tells_batches_apart(&repeat.body))))
@@ -416,7 +424,20 @@ fn combine(value: Option<&GroupValue>) -> Operator {
     }
 }
 
-fn compile_map(step: &Step) -> Result<Box<dyn Op>> {
+/// Which values `valueMap` has, if it can be read by column.
+fn property_columns(of: MapOf, by: &[By]) -> Option<Many> {
+    let is_unfold = |by: &By| match by {
+        By::Child(child) => matches!(&child.steps[..], [StepNode { step: Step::Unfold, .. }]),
+        _ => false,
+    };
+    match (of, by) {
+        (MapOf::Values, []) => Some(Many::All),
+        (MapOf::Values, [by]) if is_unfold(by) => Some(Many::First),
+        _ => None,
+    }
+}
+
+fn compile_map(step: &Step, is_last: bool) -> Result<Box<dyn Op>> {
     Ok(match step {
         Step::Id => mapping(TokenStep(Token::Id)),
         Step::Label => mapping(TokenStep(Token::Label)),
@@ -426,11 +447,13 @@ fn compile_map(step: &Step) -> Result<Box<dyn Op>> {
         Step::Properties(keys) => mapping(PropertiesOp::new(keys.clone())),
         Step::PropertyMap { visible, of, keys, tokens, by } => {
             let visible = visible.as_ref().map(child).transpose()?;
-            mapping(PropertyMapOp { of: *of, keys: Key::all(keys), tokens: *tokens, by: bys(by)?, visible })
+            let columns = property_columns(*of, by).filter(|_| is_last && visible.is_none());
+            mapping(PropertyMapOp { of: *of, keys: Key::all(keys), tokens: *tokens, by: bys(by)?, visible, columns })
         }
         Step::ElementMap { keys, visible } => {
             let visible = visible.as_ref().map(child).transpose()?;
-            mapping(ElementMapOp { keys: Key::all(keys), visible })
+            let columns = is_last && visible.is_none();
+            mapping(ElementMapOp { keys: Key::all(keys), visible, columns })
         }
         Step::Element => mapping(ElementOp),
         Step::Constant(value) => mapping(ConstantOp(value.clone())),
@@ -444,7 +467,7 @@ fn compile_map(step: &Step) -> Result<Box<dyn Op>> {
         Step::SelectChild { pop, child: traversal, by } => {
             mapping(SelectChildOp { pop: pop.unwrap_or(Pop::Last), child: child(traversal)?, by: bys(by)? })
         }
-        Step::Project { keys, by } => mapping(ProjectOp { keys: keys.clone(), by: bys(by)? }),
+        Step::Project { keys, by } => mapping(ProjectOp { keys: keys.clone(), by: bys(by)?, columns: is_last }),
         Step::Path { by, from, to } => mapping(PathOp { by: bys(by)?, from: from.clone(), to: to.clone() }),
         Step::Loops(name) => mapping(LoopsOp(name.clone())),
         Step::Sack => mapping(SackOp),

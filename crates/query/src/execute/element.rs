@@ -10,6 +10,7 @@ use mangrove_graph::{
 use super::batch::{Batch, Items, Moves};
 use super::by::ByOp;
 use super::chain::{Child, MapBatch};
+use super::columns::{self, Many};
 use super::context::{Context, Key};
 use super::path::PathMode;
 use super::type_error;
@@ -88,7 +89,7 @@ pub fn elements(batch: &Batch) -> Option<Elements<'_>> {
     match &batch.items {
         Items::Vertices(ids) => Some(Elements::Vertices(ids)),
         Items::Edges(edges) => Some(Elements::Edges(edges)),
-        Items::Values(_) => None,
+        Items::Values(_) | Items::Maps(_) => None,
     }
 }
 
@@ -242,6 +243,8 @@ pub struct PropertyMapOp {
     pub by: Vec<ByOp>,
     /// A filter of what is seen.
     pub visible: Option<Child>,
+    /// Where the maps are the results of the query: which of the values under a key they have.
+    pub columns: Option<Many>,
 }
 
 impl PropertyMapOp {
@@ -288,8 +291,13 @@ impl PropertyMapOp {
 
 impl MapBatch for PropertyMapOp {
     fn map(&mut self, cx: &mut Context<'_, '_>, batch: Batch) -> Result<Batch> {
-        let values = (0..batch.len()).map(|row| self.map_of(cx, &batch.value(row))).collect::<Result<_>>()?;
         let mode = cx.mode();
+        if let Some(many) = self.columns
+            && let Some(maps) = columns::property_maps(cx, &batch, &mut self.keys, self.tokens, many)?
+        {
+            return Ok(batch.moved_in_place(Items::Maps(maps), mode));
+        }
+        let values = (0..batch.len()).map(|row| self.map_of(cx, &batch.value(row))).collect::<Result<_>>()?;
         Ok(batch.moved_in_place(Items::Values(values), mode))
     }
 }
@@ -309,6 +317,8 @@ pub struct ElementMapOp {
     pub keys: Vec<Key>,
     /// A filter of what is seen.
     pub visible: Option<Child>,
+    /// The maps are the results of the query.
+    pub columns: bool,
 }
 
 /// The properties that pass the filter, if there is one.
@@ -322,6 +332,12 @@ fn seen(cx: &mut Context<'_, '_>, visible: &mut Option<Child>, properties: Vec<V
 
 impl MapBatch for ElementMapOp {
     fn map(&mut self, cx: &mut Context<'_, '_>, batch: Batch) -> Result<Batch> {
+        let mode = cx.mode();
+        if self.columns
+            && let Some(maps) = columns::element_maps(cx, &batch, &mut self.keys)?
+        {
+            return Ok(batch.moved_in_place(Items::Maps(maps), mode));
+        }
         let mut values = Vec::with_capacity(batch.len());
         for row in 0..batch.len() {
             let owner = batch.value(row);
@@ -336,7 +352,6 @@ impl MapBatch for ElementMapOp {
             }
             values.push(Value::map(map));
         }
-        let mode = cx.mode();
         Ok(batch.moved_in_place(Items::Values(values), mode))
     }
 }

@@ -146,7 +146,7 @@ impl Op for ScanOp {
             let mode = cx.mode();
             if let Some(items) = self.next_of_row(cx)? {
                 let rows = vec![self.row as u32; items.len()];
-                let batch = (items.len() > 0).then(|| from.moved(&rows, items, mode));
+                let batch = (!items.is_empty()).then(|| from.moved(&rows, items, mode));
                 self.input = Some(from);
                 if batch.is_some() {
                     return Ok(batch);

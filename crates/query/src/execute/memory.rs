@@ -93,6 +93,7 @@ pub fn batch_bytes(batch: &Batch) -> usize {
         Items::Vertices(ids) => size_of_val(&ids[..]),
         Items::Edges(edges) => size_of_val(&edges[..]),
         Items::Values(values) => values.iter().map(value_bytes).sum(),
+        Items::Maps(maps) => maps.bytes(),
     };
     items
         + column(&batch.bulk, 8)

@@ -22,6 +22,7 @@ mod by;
 mod call;
 mod chain;
 mod column_test;
+mod columns;
 mod compile;
 mod context;
 mod date;
@@ -34,6 +35,7 @@ mod init;
 mod keys;
 mod list;
 mod map;
+mod maps;
 mod matching;
 mod math;
 mod memory;
@@ -64,14 +66,18 @@ use mangrove_graph::Value;
 use crate::error::{QueryError, Result};
 use crate::plan::Plan;
 use crate::plan::outline::number;
+use crate::plan::shape::Outlook;
 use crate::{Graph, Options};
 
-use batch::{Batch, Items};
+use batch::Batch;
 use chain::{Chain, Once};
 use context::{Context, Shared};
 use parallel::Help;
 
+pub use batch::Items;
+pub use columns::{own_maps, whole_maps};
 pub(crate) use compile::{path_mode, shows_paths};
+pub use maps::{MapColumn, Maps};
 pub(crate) use math::parse as parse_math;
 pub(crate) use nesting::check as check_nesting;
 pub use path::PathMode;
@@ -86,6 +92,7 @@ pub struct Execution {
     /// What is known of it before it runs, if it is to be profiled.
     profile: Option<Profile>,
     text: Arc<str>,
+    outlook: Outlook,
     /// Pulled, and given out from its first row on.
     pending: Batch,
     done: bool,
@@ -121,7 +128,8 @@ impl Execution {
             start.paths = Some(vec![None]);
         }
         start.sacks = plan.source.sack.as_ref().map(|sack| vec![sack.initial.clone()]);
-        Ok(Self { chain, shared, start: Once::new(start), profile, text, pending: Batch::default(), done: false })
+        let (start, outlook) = (Once::new(start), Outlook::new(plan.traversal));
+        Ok(Self { chain, shared, start, profile, text, outlook, pending: Batch::default(), done: false })
     }
 
     /// The crew and what it needs, if it may help: a view for each worker, taken now since the graph may change.
@@ -143,6 +151,11 @@ impl Execution {
 
     /// The next results, `None` at the end. After an error the query has ended.
     pub fn next(&mut self, graph: &mut Graph<'_>) -> Result<Option<Vec<Value>>> {
+        Ok(self.next_items(graph)?.map(Items::into_values))
+    }
+
+    /// As [`next`](Self::next), in the form the engine has them in: columns of elements, of maps, or of values.
+    pub fn next_items(&mut self, graph: &mut Graph<'_>) -> Result<Option<Items>> {
         if self.done {
             return Ok(None);
         }
@@ -169,8 +182,8 @@ impl Execution {
         }
     }
 
-    /// Values of the pending batch, one for each traverser, a bounded number of them.
-    fn give(&mut self) -> Vec<Value> {
+    /// Items of the pending batch, one for each traverser, a bounded number of them.
+    fn give(&mut self) -> Items {
         if self.pending.total() <= VALUES_MAX {
             return expand(std::mem::take(&mut self.pending));
         }
@@ -186,7 +199,7 @@ impl Execution {
         if let Some(bulk) = &mut self.pending.bulk {
             bulk[0] -= VALUES_MAX;
         }
-        vec![self.pending.value(0); VALUES_MAX as usize]
+        Items::Values(vec![self.pending.value(0); VALUES_MAX as usize])
     }
 
     /// Runs to the end and gives everything, within the query's memory budget.
@@ -207,8 +220,8 @@ impl Execution {
     /// Runs to the end, and tells what each step did; [`Options::profile`] must be set.
     pub fn profile(&mut self, graph: &mut Graph<'_>) -> Result<Profile> {
         let (began, mut results) = (Instant::now(), 0);
-        while let Some(values) = self.next(graph)? {
-            results += values.len() as u64;
+        while let Some(items) = self.next_items(graph)? {
+            results += items.len() as u64;
         }
         let no_profile = || QueryError::value("a profile needs Options::profile");
         let mut profile = self.profile.clone().ok_or_else(no_profile)?;
@@ -217,23 +230,22 @@ impl Execution {
         Ok(profile)
     }
 
+    /// What the plan tells of the results.
+    pub fn outlook(&self) -> &Outlook {
+        &self.outlook
+    }
+
     /// What the user should know though it is no error: labels and keys the graph does not have.
     pub fn warnings(&self) -> &[String] {
         &self.shared.warnings
     }
 }
 
-/// One value for each traverser.
-fn expand(batch: Batch) -> Vec<Value> {
-    let values: Vec<Value> = match batch.items {
-        Items::Values(values) => values,
-        Items::Vertices(ids) => ids.into_iter().map(Value::Vertex).collect(),
-        Items::Edges(edges) => edges.into_iter().map(Value::Edge).collect(),
-    };
-    match batch.bulk {
-        None => values,
-        Some(bulk) => values.into_iter().zip(bulk).flat_map(|(v, n)| std::iter::repeat_n(v, n as usize)).collect(),
-    }
+/// One item for each traverser.
+fn expand(batch: Batch) -> Items {
+    let Some(bulk) = batch.bulk else { return batch.items };
+    let rows: Vec<u32> = (0..).zip(bulk).flat_map(|(row, n)| std::iter::repeat_n(row, n as usize)).collect();
+    batch.items.gather(&rows)
 }
 
 fn type_error(step: &str, wanted: &str, value: &Value) -> QueryError {

@@ -529,7 +529,7 @@ impl MapBatch for DropOp {
         match &batch.items {
             Items::Vertices(ids) => cx.write()?.remove_vertices(ids)?,
             Items::Edges(edges) => cx.write()?.remove_edges(edges)?,
-            Items::Values(values) => values.iter().try_for_each(|value| drop_value(cx, value))?,
+            items => (0..items.len()).try_for_each(|row| drop_value(cx, &items.get(row)))?,
         }
         Ok(Batch::default())
     }

@@ -32,8 +32,10 @@ pub fn may_go_deep(traversal: &Traversal) -> bool {
 
 /// Fails if a value of the batch is nested too deep.
 pub fn check_batch(batch: &Batch) -> Result<()> {
-    if let Items::Values(values) = &batch.items {
-        values.iter().try_for_each(check)?;
+    match &batch.items {
+        Items::Values(values) => values.iter().try_for_each(check)?,
+        Items::Maps(maps) => maps.plain_values().try_for_each(check)?,
+        Items::Vertices(_) | Items::Edges(_) => {}
     }
     batch.sacks.iter().flatten().try_for_each(check)
 }

@@ -138,6 +138,8 @@ pub fn is_heavy(step: &Step) -> bool {
 /// A run of independent steps.
 pub struct ParallelOp {
     steps: Traversal,
+    /// What they give are the results of the query.
+    is_last: bool,
     /// The query's own.
     chain: Chain,
     /// It begins with a hop whose rows may be followed in the order their vertices are stored.
@@ -154,17 +156,17 @@ struct Team {
 }
 
 impl ParallelOp {
-    pub fn new(steps: Traversal) -> Result<Self> {
-        let chain = compile::serial(&steps)?;
+    pub fn new(steps: Traversal, is_last: bool) -> Result<Self> {
+        let chain = compile::serial(&steps, is_last)?;
         let first = steps.steps.first().map(|node| &node.step);
         let any_order = matches!(first, Some(Step::Hop { any_order: true, .. }));
-        Ok(Self { steps, chain, any_order, team: None, ready: VecDeque::new(), input_ended: false })
+        Ok(Self { steps, is_last, chain, any_order, team: None, ready: VecDeque::new(), input_ended: false })
     }
 
     /// Begins to hand out messages of `batch`.
     fn gather_team(&mut self, cx: &Context<'_, '_>, batch: Batch) -> Result<()> {
         if let Some(help) = &cx.shared.help {
-            let stage = Arc::new(Stage::new(&self.steps, help, cx.shared, self.sorted(batch))?);
+            let stage = Arc::new(Stage::new(&self.steps, self.is_last, help, cx.shared, self.sorted(batch))?);
             let offer = help.crew.offer(stage.clone());
             self.team = Some(Team { stage, offer });
         }
@@ -386,12 +388,12 @@ impl State {
 }
 
 impl Stage {
-    fn new(steps: &Traversal, help: &Help, shared: &Shared, first: Batch) -> Result<Self> {
+    fn new(steps: &Traversal, is_last: bool, help: &Help, shared: &Shared, first: Batch) -> Result<Self> {
         let stopped = Arc::new(AtomicBool::new(false));
         let cancel = shared.cancel().or_when(stopped.clone());
         let worker = |_| {
             let shared = shared.of_helper(&help.source, cancel.clone());
-            Ok(Worker { chain: compile::serial(steps)?, shared })
+            Ok(Worker { chain: compile::serial(steps, is_last)?, shared })
         };
         let mut state = State {
             waiting: VecDeque::new(),

@@ -8,7 +8,7 @@ use super::batch::{Batch, Items, Moves};
 use super::by::{ByOp, beginning, eval_one, round_robin};
 use super::chain::{Child, MapBatch};
 use super::context::Context;
-use super::{number, path, type_error};
+use super::{columns, number, path, type_error};
 use crate::error::{QueryError, Result};
 use crate::plan::{Column, Name, Operator, Pop};
 
@@ -147,10 +147,17 @@ impl MapBatch for SelectChildOp {
 pub struct ProjectOp {
     pub keys: Vec<Name>,
     pub by: Vec<ByOp>,
+    /// The maps are the results of the query.
+    pub columns: bool,
 }
 
 impl MapBatch for ProjectOp {
     fn map(&mut self, cx: &mut Context<'_, '_>, batch: Batch) -> Result<Batch> {
+        let mode = cx.mode();
+        if self.columns {
+            let maps = columns::projected(cx, &batch, &self.keys, &mut self.by)?;
+            return Ok(batch.moved_in_place(Items::Maps(maps), mode));
+        }
         let mut maps: Vec<Vec<(Value, Value)>> = vec![Vec::with_capacity(self.keys.len()); batch.len()];
         for (at, key) in self.keys.iter().enumerate() {
             let values = match round_robin(&mut self.by, at) {
@@ -162,7 +169,6 @@ impl MapBatch for ProjectOp {
             }
         }
         let values = maps.into_iter().map(|entries| Value::map(Map::from_distinct(entries))).collect();
-        let mode = cx.mode();
         Ok(batch.moved_in_place(Items::Values(values), mode))
     }
 }

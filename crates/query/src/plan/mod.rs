@@ -12,6 +12,7 @@ mod names;
 pub mod outline;
 mod pattern;
 mod resolve;
+pub mod shape;
 mod show;
 mod source;
 mod step;

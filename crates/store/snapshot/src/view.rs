@@ -1,5 +1,7 @@
 //! Snapshots and transactions over the tiers; today there is one.
 
+use std::sync::Arc;
+
 use mangrove_graph::{
     Adjacency, Cardinality, Cell, EdgeId, EdgeRef, ElementId, ElementKind, Elements, Encoding, ExternalId, GraphView,
     GraphWrite, Hop, KeyId, LabelId, NewEdge, Predicate, PropertyColumn, Result, Scan, ScanCursor, Schema, Statistics,
@@ -19,6 +21,11 @@ impl Snapshot {
         Self { hot }
     }
 
+    /// The schema, for those who need it longer than the snapshot.
+    pub fn shared_schema(&self) -> Arc<Schema> {
+        self.hot.shared_schema()
+    }
+
     /// How many parts of the database hold something of a vertex: the compressed segments, and what was changed since.
     pub fn fragments(&self, vertex: VertexId) -> Result<usize> {
         self.hot.fragments(vertex)
@@ -33,6 +40,11 @@ pub struct Transaction {
 impl Transaction {
     pub(crate) fn new(hot: HotTransaction) -> Self {
         Self { hot }
+    }
+
+    /// The schema as it is now.
+    pub fn shared_schema(&self) -> Arc<Schema> {
+        self.hot.shared_schema()
     }
 
     /// Makes the changes last; see [`HotTransaction::commit`].

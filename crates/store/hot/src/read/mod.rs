@@ -52,6 +52,10 @@ type OwnTxn = Own<ReadTxn>;
 const TRIES: usize = 100;
 
 impl HotSnapshot {
+    pub fn shared_schema(&self) -> Arc<Schema> {
+        self.schema.clone()
+    }
+
     pub(crate) fn new(shared: &Arc<Shared>) -> Result<Self> {
         shared.process().must_be_this()?;
         let (txn, segments) = Self::begin(shared)?;

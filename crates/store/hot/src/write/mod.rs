@@ -105,6 +105,10 @@ impl HotTransaction {
         Ok(())
     }
 
+    pub fn shared_schema(&self) -> Arc<Schema> {
+        self.schema.clone()
+    }
+
     pub(crate) fn is_unchanged(&self) -> bool {
         self.counters.is_empty() && self.changed.is_empty() && self.times == self.first_times && !self.spoilt
     }

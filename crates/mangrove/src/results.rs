@@ -1,0 +1,294 @@
+//! All results of a query, in columns where they are maps or elements of one shape.
+//!
+//! A column is an array, and takes as much memory as its values do. A row is put together when somebody asks for it.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use arrow_array::{Array, ArrayRef};
+use mangrove_graph::{Cardinality, EdgeRef, ElementKind, Elements, GraphView, LabelId, Schema, Value, VertexId, column};
+use mangrove_query::{Items, MapColumn, Maps, Outlook, Shape, id_is_key, own_maps, whole_maps};
+
+use crate::describe::{self, Described, EdgeRecord, EndRecord, PropertyRecord, ValueRecord, VertexRecord};
+use crate::error::QueryError;
+use crate::memory::Memory;
+
+/// The results of a query, in order.
+#[derive(Clone, Debug, Default)]
+pub struct Results {
+    parts: Vec<Part>,
+    /// The first row after each part.
+    ends: Vec<usize>,
+    /// What the plan and the schema tell of them.
+    expected: Option<(Outlook, Arc<Schema>)>,
+}
+
+/// Results that came together.
+#[derive(Clone, Debug)]
+pub(crate) enum Part {
+    Rows(Vec<Described>),
+    Maps { rows: usize, columns: Vec<(Value, Column)> },
+    Vertices(Vertices),
+    Edges(Edges),
+}
+
+/// What rows have in one column.
+#[derive(Clone, Debug)]
+pub(crate) enum Column {
+    /// Null where a row has nothing.
+    Typed(ArrayRef),
+    Described(Vec<Option<Described>>),
+}
+
+/// Vertices with one value at most under each key, and without further labels.
+#[derive(Clone, Debug)]
+pub(crate) struct Vertices {
+    internal: Vec<VertexId>,
+    /// Id, label and properties.
+    pub columns: Maps,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Edges {
+    internal: Vec<EdgeRef>,
+    /// Id, label and properties.
+    pub columns: Maps,
+    /// Ids and labels of the ends.
+    pub sources: Maps,
+    pub targets: Maps,
+}
+
+/// As many columns as `T.id` and `T.label` are, before those of properties.
+pub(crate) const OWN: usize = 2;
+
+impl Results {
+    pub(crate) fn expecting(expected: Option<(Outlook, Arc<Schema>)>) -> Self {
+        Self { expected, ..Self::default() }
+    }
+
+    /// The first of them.
+    pub fn beginning(&self, rows_max: usize) -> Self {
+        let mut first = Self::expecting(self.expected.clone());
+        first.push(Part::Rows(self.iter().take(rows_max).map(Cow::into_owned).collect()));
+        first
+    }
+
+    /// What all have in common, whatever they are.
+    pub(crate) fn shape(&self) -> Shape {
+        self.expected.as_ref().map_or(Shape::Unknown, |(outlook, schema)| outlook.shape(schema))
+    }
+
+    /// Whether the property `id` says no more than `T.id`; unknown without a schema.
+    pub(crate) fn id_is_key(&self) -> Option<bool> {
+        self.expected.as_ref().map(|(_, schema)| id_is_key(schema))
+    }
+
+    pub(crate) fn add_rows(&mut self, rows: Vec<Described>) {
+        self.push(Part::Rows(rows));
+    }
+
+    pub fn of_rows(rows: Vec<Described>) -> Self {
+        let mut results = Self::default();
+        results.push(Part::Rows(rows));
+        results
+    }
+
+    /// Adds what a query gave, with its elements read whole, within an account of memory.
+    pub(crate) fn add(&mut self, view: &dyn GraphView, items: Items, memory: &mut Memory) -> Result<(), QueryError> {
+        let part = match items {
+            Items::Maps(maps) => {
+                memory.hold(maps.bytes())?;
+                described_maps(view, maps, memory)?
+            }
+            Items::Vertices(ids) => match vertices(view, &ids)? {
+                Some(columns) => {
+                    memory.hold(columns.bytes() + size_of_val(&ids[..]))?;
+                    Part::Vertices(Vertices { internal: ids, columns })
+                }
+                None => described_rows(view, Items::Vertices(ids), memory)?,
+            },
+            Items::Edges(edges) => match self::edges(view, &edges)? {
+                Some(columns) => {
+                    memory.hold(columns.columns.bytes() + columns.sources.bytes() + columns.targets.bytes())?;
+                    Part::Edges(columns)
+                }
+                None => described_rows(view, Items::Edges(edges), memory)?,
+            },
+            values => described_rows(view, values, memory)?,
+        };
+        self.push(part);
+        Ok(())
+    }
+
+    fn push(&mut self, part: Part) {
+        let rows = self.len() + part.len();
+        match (self.parts.last_mut(), part) {
+            (Some(Part::Rows(last)), Part::Rows(mut more)) => {
+                last.append(&mut more);
+                self.ends.pop();
+            }
+            (_, part) => self.parts.push(part),
+        }
+        self.ends.push(rows);
+    }
+
+    pub fn len(&self) -> usize {
+        self.ends.last().copied().unwrap_or(0)
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// One result. O(log parts), and as much as it holds.
+    ///
+    /// # Panics
+    /// If `at` is not below `len()`.
+    pub fn get(&self, at: usize) -> Cow<'_, Described> {
+        let part = self.ends.partition_point(|end| *end <= at);
+        let first = if part == 0 { 0 } else { self.ends[part - 1] };
+        self.parts[part].get(at - first)
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = Cow<'_, Described>> {
+        self.parts.iter().flat_map(|part| (0..part.len()).map(|row| part.get(row)))
+    }
+
+    pub(crate) fn parts(&self) -> &[Part] {
+        &self.parts
+    }
+}
+
+impl Part {
+    pub fn len(&self) -> usize {
+        match self {
+            Part::Rows(rows) => rows.len(),
+            Part::Maps { rows, .. } => *rows,
+            Part::Vertices(vertices) => vertices.internal.len(),
+            Part::Edges(edges) => edges.internal.len(),
+        }
+    }
+
+    fn get(&self, row: usize) -> Cow<'_, Described> {
+        Cow::Owned(match self {
+            Part::Rows(rows) => return Cow::Borrowed(&rows[row]),
+            Part::Maps { columns, .. } => {
+                let entry =
+                    |(key, column): &(Value, Column)| column.get(row).map(|cell| (Described::Plain(key.clone()), cell));
+                Described::Map(columns.iter().filter_map(entry).collect())
+            }
+            Part::Vertices(vertices) => Described::Vertex(Box::new(vertices.record(row))),
+            Part::Edges(edges) => Described::Edge(Box::new(edges.record(row))),
+        })
+    }
+}
+
+impl Column {
+    fn get(&self, row: usize) -> Option<Described> {
+        match self {
+            Column::Typed(array) if array.is_null(row) => None,
+            Column::Typed(array) => Some(Described::Plain(column::value_at(array, row))),
+            Column::Described(cells) => cells[row].clone(),
+        }
+    }
+}
+
+fn described_rows(view: &dyn GraphView, items: Items, memory: &mut Memory) -> Result<Part, QueryError> {
+    let values = items.into_values();
+    let rows = values.iter().map(|value| describe::describe(view, value, memory));
+    Ok(Part::Rows(rows.collect::<Result<_, _>>()?))
+}
+
+fn described_maps(view: &dyn GraphView, maps: Maps, memory: &mut Memory) -> Result<Part, QueryError> {
+    let mut columns = Vec::with_capacity(maps.columns.len());
+    for (key, column) in maps.columns {
+        let column = match column {
+            MapColumn::Typed(array) => Column::Typed(array),
+            MapColumn::Values(values) => {
+                let cells = values.iter().map(|v| v.as_ref().map(|v| describe::describe(view, v, memory)).transpose());
+                Column::Described(cells.collect::<Result<_, _>>()?)
+            }
+        };
+        columns.push((key, column));
+    }
+    Ok(Part::Maps { rows: maps.rows, columns })
+}
+
+/// Fewer are read one by one.
+const ROWS_MIN: usize = 8;
+
+/// The columns of vertices, where each has one value at most under a key, and one label.
+fn vertices(view: &dyn GraphView, ids: &[VertexId]) -> Result<Option<Maps>, QueryError> {
+    let schema = view.schema();
+    let mut before: Option<LabelId> = None;
+    let is_plain = |id: &VertexId| {
+        if before.replace(id.label()) == Some(id.label()) {
+            return true;
+        }
+        let label = schema.label_schema(ElementKind::Vertex, id.label());
+        label.is_some_and(|label| {
+            label.further.is_empty() && label.properties.iter().all(|p| p.cardinality == Cardinality::Single && !p.has_meta)
+        })
+    };
+    if ids.len() < ROWS_MIN || !ids.iter().all(is_plain) {
+        return Ok(None);
+    }
+    Ok(whole_maps(view, Elements::Vertices(ids))?)
+}
+
+fn edges(view: &dyn GraphView, edges: &[EdgeRef]) -> Result<Option<Edges>, QueryError> {
+    if edges.len() < ROWS_MIN {
+        return Ok(None);
+    }
+    let Some(columns) = whole_maps(view, Elements::Edges(edges))? else { return Ok(None) };
+    let ends = |end: fn(&EdgeRef) -> VertexId| {
+        let ids: Vec<VertexId> = edges.iter().map(end).collect();
+        own_maps(view, Elements::Vertices(&ids))
+    };
+    let (sources, targets) = (ends(|edge| edge.source)?, ends(|edge| edge.target)?);
+    Ok(Some(Edges { internal: edges.to_vec(), columns, sources, targets }))
+}
+
+fn text(value: Option<Value>) -> Arc<str> {
+    match value {
+        Some(Value::String(text)) => text,
+        _ => Arc::default(),
+    }
+}
+
+/// The properties of a row, after its id and label.
+fn properties(maps: &Maps, row: usize) -> impl Iterator<Item = (Arc<str>, Value)> + '_ {
+    let properties = maps.columns[OWN..].iter();
+    properties.filter_map(move |(key, column)| Some((text(Some(key.clone())), column.get(row)?)))
+}
+
+/// The id and the label of a row.
+fn own(maps: &Maps, row: usize) -> (Value, Arc<str>) {
+    let part = |at: usize| maps.columns.get(at).and_then(|(_, column)| column.get(row));
+    (part(0).unwrap_or_default(), text(part(1)))
+}
+
+impl Vertices {
+    fn record(&self, row: usize) -> VertexRecord {
+        let (id, label) = own(&self.columns, row);
+        let property = |(key, value)| {
+            let values = vec![ValueRecord { ordinal: 0, value, meta: Vec::new() }];
+            PropertyRecord { key, many: false, values }
+        };
+        let properties = properties(&self.columns, row).map(property).collect();
+        VertexRecord { internal: self.internal[row], id, label, further_labels: Vec::new(), properties }
+    }
+}
+
+impl Edges {
+    fn record(&self, row: usize) -> EdgeRecord {
+        let (id, label) = own(&self.columns, row);
+        let end = |maps: &Maps| {
+            let (id, label) = own(maps, row);
+            EndRecord { id, label }
+        };
+        let (source, target) = (end(&self.sources), end(&self.targets));
+        let properties = properties(&self.columns, row).collect();
+        EdgeRecord { internal: self.internal[row], id, label, source, target, properties }
+    }
+}

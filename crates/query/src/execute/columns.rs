@@ -1,0 +1,245 @@
+//! Columns of maps: ids, labels and properties of a batch of elements, read key by key.
+//!
+//! Each function gives `None` where maps have to be made row by row: of what is no element, of few, and of labels with very
+//! many keys, of which a row has few.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use arrow_array::{Array, ArrayRef, ListArray, StringArray};
+use arrow_buffer::OffsetBuffer;
+use arrow_schema::Field;
+use mangrove_graph::{
+    Cell, Direction, EdgeRef, ElementId, ElementKind, Elements, GraphView, IdSpace, KeyId, LabelId, PropertyColumn, Token,
+    Value, VertexId, record,
+};
+
+use super::batch::Batch;
+use super::by::{ByOp, round_robin};
+use super::context::{Context, Key};
+use super::element::elements;
+use super::maps::{MapColumn, Maps};
+use crate::error::Result;
+use crate::plan::{Name, Tokens};
+
+/// Fewer are read as fast one by one.
+const ROWS_MIN: usize = 8;
+/// More are read by what each element has.
+const KEYS_MAX: usize = 64;
+
+/// Which of several values under a key a map has.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Many {
+    First,
+    Last,
+    /// A list of all, also of one; edges have one value, and no list.
+    All,
+}
+
+fn worthwhile(batch: &Batch) -> Option<Elements<'_>> {
+    elements(batch).filter(|elements| elements.len() >= ROWS_MIN)
+}
+
+/// Maps of the properties under `keys`, or under all keys if there are none, after the tokens that are wanted.
+pub fn property_maps(
+    cx: &mut Context<'_, '_>,
+    batch: &Batch,
+    keys: &mut [Key],
+    tokens: Tokens,
+    many: Many,
+) -> Result<Option<Maps>> {
+    let Some(elements) = worthwhile(batch) else { return Ok(None) };
+    let Some(ids) = key_ids(cx, elements, keys) else { return Ok(None) };
+    let mut columns = Vec::with_capacity(2 + ids.len());
+    if tokens.id {
+        columns.push((Token::Id.into(), id_column(cx.view(), elements)?));
+    }
+    if tokens.label {
+        columns.push((Token::Label.into(), label_column(cx.view(), elements)));
+    }
+    for (key, name) in ids {
+        let Some(column) = property_column(cx.view().properties(elements, key)?, elements, many) else { return Ok(None) };
+        columns.extend(column.map(|column| (Value::String(name), column)));
+    }
+    Ok(Some(Maps { rows: batch.len(), columns }))
+}
+
+/// The keys to read, in order, without those the graph does not know.
+fn key_ids(cx: &mut Context<'_, '_>, elements: Elements<'_>, keys: &mut [Key]) -> Option<Vec<(KeyId, Name)>> {
+    if !keys.is_empty() {
+        let mut known = Vec::with_capacity(keys.len());
+        for key in keys {
+            let id = key.id(cx);
+            known.extend(id.map(|id| (id, key.name.clone())));
+        }
+        return Some(known);
+    }
+    all_keys(cx.view(), elements)
+}
+
+/// All keys elements may have something under, if they are not very many.
+fn all_keys(view: &dyn GraphView, elements: Elements<'_>) -> Option<Vec<(KeyId, Name)>> {
+    let schema = view.schema();
+    let of_label = |label: LabelId| schema.label_schema(kind(elements), label).into_iter().flat_map(|l| l.properties.keys());
+    let ids: BTreeSet<KeyId> = labels(elements).into_iter().flat_map(of_label).collect();
+    (ids.len() <= KEYS_MAX).then(|| ids.into_iter().map(|id| (id, schema.key_name(id))).collect())
+}
+
+fn kind(elements: Elements<'_>) -> ElementKind {
+    match elements {
+        Elements::Vertices(_) => ElementKind::Vertex,
+        Elements::Edges(_) => ElementKind::Edge,
+    }
+}
+
+fn labels(elements: Elements<'_>) -> BTreeSet<LabelId> {
+    match elements {
+        Elements::Vertices(ids) => ids.iter().map(|id| id.label()).collect(),
+        Elements::Edges(edges) => edges.iter().map(|edge| edge.id.label()).collect(),
+    }
+}
+
+/// What maps have of a property; nothing, if no element has it.
+fn property_column(column: PropertyColumn, elements: Elements<'_>, many: Many) -> Option<Option<MapColumn>> {
+    let listed = many == Many::All && matches!(elements, Elements::Vertices(_));
+    Some(match column {
+        PropertyColumn::Absent(_) => None,
+        PropertyColumn::Typed(array) if listed => Some(MapColumn::Typed(lists_of_one(array)?)),
+        PropertyColumn::Typed(array) => Some(MapColumn::Typed(array)),
+        // The first of what an edge has is taken apart if it is a collection.
+        PropertyColumn::Cells(_) if many == Many::First && matches!(elements, Elements::Edges(_)) => return None,
+        PropertyColumn::Cells(cells) => {
+            let values = cells.into_iter().map(|cell| match (cell, many) {
+                (Cell::Absent, _) => None,
+                (cell, _) if listed => Some(Value::list(cell.into_entries().into_iter().map(|v| v.value).collect())),
+                (cell, Many::First) => cell.into_entries().into_iter().next().map(|v| v.value),
+                (cell, _) => cell.into_entries().pop().map(|v| v.value),
+            });
+            Some(MapColumn::Values(values.collect()))
+        }
+    })
+}
+
+/// A list around each value that is there.
+fn lists_of_one(array: ArrayRef) -> Option<ArrayRef> {
+    let nulls = array.nulls().cloned();
+    let lengths = (0..array.len()).map(|row| usize::from(array.is_valid(row)));
+    let offsets = OffsetBuffer::from_lengths(lengths);
+    let there = match array.null_count() {
+        0 => array,
+        _ => {
+            arrow_select::filter::filter(&array, &arrow_array::BooleanArray::new(nulls.clone()?.into_inner(), None)).ok()?
+        }
+    };
+    let field = Arc::new(Field::new("item", there.data_type().clone(), true));
+    Some(Arc::new(ListArray::try_new(field, offsets, there, nulls).ok()?))
+}
+
+/// The ids of elements, as users see them.
+pub fn id_column(view: &dyn GraphView, elements: Elements<'_>) -> Result<MapColumn> {
+    let values: mangrove_graph::Result<Vec<_>> = match elements {
+        Elements::Vertices(ids) => {
+            if let Some(column) = key_column(view, ids)? {
+                return Ok(column);
+            }
+            ids.iter().map(|id| record::vertex_id(view, *id).map(Some)).collect()
+        }
+        Elements::Edges(edges) => edges.iter().map(|edge| record::edge_id(view, edge.id).map(Some)).collect(),
+    };
+    Ok(MapColumn::of(values?))
+}
+
+/// The ids of vertices of one label whose key is a property: its column.
+fn key_column(view: &dyn GraphView, ids: &[VertexId]) -> Result<Option<MapColumn>> {
+    let schema = view.schema();
+    let label = ids[0].label();
+    let key = schema.label_schema(ElementKind::Vertex, label).and_then(|label| label.key);
+    let Some(key) = key.filter(|_| schema.id_space == IdSpace::Graph) else { return Ok(None) };
+    if ids.iter().any(|id| id.label() != label) {
+        return Ok(None);
+    }
+    Ok(match view.properties(Elements::Vertices(ids), key)? {
+        PropertyColumn::Typed(array) if array.null_count() == 0 => Some(MapColumn::Typed(array)),
+        _ => None,
+    })
+}
+
+/// The names of the labels of elements.
+pub fn label_column(view: &dyn GraphView, elements: Elements<'_>) -> MapColumn {
+    let mut known: Option<(LabelId, Arc<str>)> = None;
+    let mut name = |element: ElementId| match &known {
+        Some((label, name)) if *label == element.label() => name.clone(),
+        _ => {
+            let name = record::label(view, element);
+            known = Some((element.label(), name.clone()));
+            name
+        }
+    };
+    let names: Vec<Arc<str>> = (0..elements.len()).map(|row| name(elements.get(row))).collect();
+    MapColumn::Typed(Arc::new(StringArray::from_iter_values(names)))
+}
+
+/// Maps of the ends of edges, each of its id and label.
+fn end_column(view: &dyn GraphView, edges: &[EdgeRef], end: impl Fn(&EdgeRef) -> VertexId) -> Result<MapColumn> {
+    let ends: Vec<VertexId> = edges.iter().map(end).collect();
+    let ends = Elements::Vertices(&ends);
+    let maps = own_maps(view, ends)?;
+    Ok(MapColumn::Values(maps.into_values().into_iter().map(Some).collect()))
+}
+
+/// Maps of the ids and labels of elements.
+pub fn own_maps(view: &dyn GraphView, elements: Elements<'_>) -> Result<Maps> {
+    let columns = vec![(Token::Id.into(), id_column(view, elements)?), (Token::Label.into(), label_column(view, elements))];
+    Ok(Maps { rows: elements.len(), columns })
+}
+
+/// Maps of the ids, the labels and the properties of elements, of each the last value under its key; `None` where their labels
+/// have very many keys.
+pub fn whole_maps(view: &dyn GraphView, elements: Elements<'_>) -> Result<Option<Maps>> {
+    let Some(keys) = all_keys(view, elements) else { return Ok(None) };
+    let mut maps = own_maps(view, elements)?;
+    for (key, name) in keys {
+        let Some(column) = property_column(view.properties(elements, key)?, elements, Many::Last) else { return Ok(None) };
+        maps.columns.extend(column.map(|column| (Value::String(name), column)));
+    }
+    Ok(Some(maps))
+}
+
+/// The maps of `project`.
+pub fn projected(cx: &mut Context<'_, '_>, batch: &Batch, keys: &[Name], by: &mut [ByOp]) -> Result<Maps> {
+    let mut columns = Vec::with_capacity(keys.len());
+    for (at, key) in keys.iter().enumerate() {
+        let column = match round_robin(by, at) {
+            Some(by) => by_column(cx, batch, by)?,
+            None => MapColumn::of((0..batch.len()).map(|row| Some(batch.value(row))).collect()),
+        };
+        columns.push((Value::String(key.clone()), column));
+    }
+    Ok(Maps { rows: batch.len(), columns })
+}
+
+fn by_column(cx: &mut Context<'_, '_>, batch: &Batch, by: &mut ByOp) -> Result<MapColumn> {
+    match (&by, worthwhile(batch)) {
+        (ByOp::Token(Token::Id), Some(elements)) => return id_column(cx.view(), elements),
+        (ByOp::Token(Token::Label), Some(elements)) => return Ok(label_column(cx.view(), elements)),
+        _ => {}
+    }
+    if let Some(array) = by.typed_column(cx, batch)? {
+        return Ok(MapColumn::Typed(array));
+    }
+    Ok(MapColumn::of(by.eval(cx, batch)?))
+}
+
+/// The maps of `elementMap`.
+pub fn element_maps(cx: &mut Context<'_, '_>, batch: &Batch, keys: &mut [Key]) -> Result<Option<Maps>> {
+    let tokens = Tokens { id: true, label: true, ..Tokens::default() };
+    let Some(mut maps) = property_maps(cx, batch, keys, tokens, Many::Last)? else { return Ok(None) };
+    if let Some(edges) = batch.edges() {
+        let ends = [
+            (Token::Direction(Direction::In).into(), end_column(cx.view(), edges, |edge| edge.target)?),
+            (Token::Direction(Direction::Out).into(), end_column(cx.view(), edges, |edge| edge.source)?),
+        ];
+        maps.columns.splice(2..2, ends);
+    }
+    Ok(Some(maps))
+}
