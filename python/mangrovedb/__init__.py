@@ -16,6 +16,7 @@ wrong is a `MangroveError`, but for arguments no call could mean, which are a `T
 from typing import TYPE_CHECKING
 
 from ._mangrove import (
+    ConstraintError,
     Database,
     Edge,
     Explanation,
@@ -60,6 +61,7 @@ def __getattr__(name):
 
 __all__ = [
     "AsyncDatabase",
+    "ConstraintError",
     "Database",
     "Direction",
     "Edge",

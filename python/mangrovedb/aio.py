@@ -110,9 +110,9 @@ class AsyncDatabase:
         """As `Database.schema`."""
         return await _call(self._readers, self.sync.schema)
 
-    async def create_index(self, label, key):
+    async def create_index(self, label, key, *, unique=False):
         """As `Database.create_index`."""
-        return await self._writer.run(self.sync.create_index, label, key)
+        return await self._writer.run(self.sync.create_index, label, key, unique=unique)
 
     async def drop_index(self, label, key):
         """As `Database.drop_index`."""

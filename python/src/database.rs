@@ -7,7 +7,8 @@ use std::time::Duration;
 use mangrove::graph::{GraphView, LabelId, LabelSchema, Schema};
 use mangrove::ingest::IngestOptions;
 use mangrove::{
-    Cardinality, CrewOptions, Durability, ElementKind, Encoding, ExportFormat, IdSpace, OpenOptions, QueryOptions, ValueType,
+    Cardinality, CrewOptions, Declaration, Durability, ElementKind, Encoding, ExportFormat, IdSpace, OpenOptions,
+    QueryOptions, ValueType,
 };
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -415,13 +416,17 @@ impl Database {
     }
 
     /// Makes `has(label, key, …)` fast: builds an index over the vertices of `label` and keeps it from now on. Returns whether
-    /// it is new.
+    /// it is new. With `unique`, no two vertices of the label may share a value, now and from now on.
     ///
-    /// >>> db.create_index("airport", "code")
+    /// >>> db.create_index("airport", "code", unique=True)
     /// True
-    fn create_index(&self, py: Python<'_>, label: &str, key: &str) -> PyResult<bool> {
+    /// >>> db.query("g.addV('airport').property('code', 'AUS')")
+    /// Traceback (most recent call last):
+    /// mangrovedb.ConstraintError: airport.code is unique, and the vertex AUS has AUS there already
+    #[pyo3(signature = (label, key, *, unique=false))]
+    fn create_index(&self, py: Python<'_>, label: &str, key: &str, unique: bool) -> PyResult<bool> {
         let inner = self.handle()?;
-        raised(py.detach(|| inner.create_index(label, key)))
+        raised(py.detach(|| if unique { inner.create_unique_index(label, key) } else { inner.create_index(label, key) }))
     }
 
     /// Lets go of an index. Returns whether there was one.
@@ -503,11 +508,15 @@ impl Database {
     /// Fixes the type and the cardinality (`"single"`, `"list"` or `"set"`) of a property of a label's vertices, or of its
     /// edges with `kind="edge"`. Fails if values stored already do not keep to it.
     ///
+    /// * `unique` — no two vertices of the label may share a value. It makes an index.
+    /// * `required` — every element of the label must have the property when its transaction is committed.
+    ///
     /// >>> db.declare_property("airport", "code", "string")
     /// >>> db.query("g.addV('airport').property('code', 5)")
     /// Traceback (most recent call last):
     /// mangrovedb.QueryError: ...
-    #[pyo3(signature = (label, key, value_type=None, cardinality="single", kind="vertex"))]
+    #[pyo3(signature = (label, key, value_type=None, cardinality="single", kind="vertex", *, unique=false, required=false))]
+    #[expect(clippy::too_many_arguments, reason = "they are Python's keyword arguments")]
     fn declare_property(
         &self,
         py: Python<'_>,
@@ -516,6 +525,8 @@ impl Database {
         value_type: Option<&str>,
         cardinality: &str,
         kind: &str,
+        unique: bool,
+        required: bool,
     ) -> PyResult<()> {
         let unknown = |name: &str| PyValueError::new_err(format!("there is no type {name:?}; types are {}", type_names()));
         let value_type = value_type.map(|name| ValueType::from_name(name).ok_or_else(|| unknown(name))).transpose()?;
@@ -531,7 +542,8 @@ impl Database {
             other => return Err(choice("kind", other, &["vertex", "edge"])),
         };
         let inner = self.handle()?;
-        raised(py.detach(|| inner.declare_property(kind, label, key, value_type, cardinality)))
+        let declaration = Declaration { value_type, cardinality, unique, required };
+        raised(py.detach(|| inner.declare_property(kind, label, key, declaration)))
     }
 
     /// What the graph holds and of which types: for vertices and edges, by label, each property with its types and cardinality;
@@ -749,6 +761,11 @@ fn label_schema<'py>(
         entry.set_item("types", property.types.iter().map(|t| t.name()).collect::<Vec<_>>())?;
         entry.set_item("cardinality", property.cardinality.name())?;
         entry.set_item("declared", property.declared.map(|t| t.name()))?;
+        entry.set_item("required", property.required)?;
+        if kind == ElementKind::Vertex {
+            let index = schema.label(kind, &label.name).and_then(|label| schema.index(label, property.key));
+            entry.set_item("unique", index.is_some_and(|index| index.unique))?;
+        }
         properties.set_item(PyString::new(py, &schema.key_name(property.key)), entry)?;
     }
     let out = PyDict::new(py);

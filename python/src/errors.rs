@@ -2,7 +2,9 @@
 //!
 //! ```text
 //! MangroveError ── OpenError ── LockedError      another process has the database open for writing
-//!               ├─ QueryError ── TimeoutError    the message shows the query and points at the place
+//!               ├─ QueryError ─┬ TimeoutError    the message shows the query and points at the place
+//!               │              ├ MemoryLimitError
+//!               │              └ ConstraintError  a value that is to be unique repeats, or a required one is missing
 //!               ├─ LoadError                     … file:line:column, the value and the reason
 //!               ├─ TransactionError              used after its end or inside another, or rolled back by a failure
 //!               ├─ StorageError                  disk full, damaged, read-only
@@ -46,6 +48,12 @@ pyo3::create_exception!(
 pyo3::create_exception!(mangrovedb, MemoryLimitError, QueryError, "A query would have held more memory than it was given.");
 pyo3::create_exception!(
     mangrovedb,
+    ConstraintError,
+    QueryError,
+    "Two elements would share an id or a unique value, or one would lack a required property."
+);
+pyo3::create_exception!(
+    mangrovedb,
     LoadError,
     MangroveError,
     "Files or rows could not be loaded; the message says where, and the graph is as it was."
@@ -83,6 +91,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("QueryError", py.get_type::<QueryError>())?;
     module.add("TimeoutError", py.get_type::<TimeoutError>())?;
     module.add("MemoryLimitError", py.get_type::<MemoryLimitError>())?;
+    module.add("ConstraintError", py.get_type::<ConstraintError>())?;
     module.add("LoadError", py.get_type::<LoadError>())?;
     module.add("TransactionError", py.get_type::<TransactionError>())?;
     module.add("StorageError", py.get_type::<StorageError>())?;
@@ -113,9 +122,16 @@ impl Raise for Bug {
     }
 }
 
+/// Whether a write was refused because of what must be unique or there.
+fn is_of_constraint(error: &GraphError) -> bool {
+    use GraphError::*;
+    matches!(error, NotUnique { .. } | Required { .. } | DuplicateVertex { .. } | DuplicateEdge { .. })
+}
+
 impl Raise for GraphError {
     fn raise(self) -> PyErr {
         match self {
+            error if is_of_constraint(&error) => ConstraintError::new_err(error.to_string()),
             GraphError::Busy { timed_out: true, .. } => TimeoutError::new_err(self.to_string()),
             GraphError::OpenAlready => TransactionError::new_err(self.to_string()),
             _ => StorageError::new_err(self.to_string()),
@@ -129,6 +145,9 @@ impl Raise for Query {
         match self {
             Query::Query(failure) if failure.kind == QueryErrorKind::Timeout => TimeoutError::new_err(message),
             Query::Query(failure) if failure.kind == QueryErrorKind::Memory => MemoryLimitError::new_err(message),
+            Query::Query(failure) if failure.source.as_deref().is_some_and(is_of_constraint) => {
+                ConstraintError::new_err(message)
+            }
             Query::Query(failure) => match failure.cause.and_then(|cause| cause.downcast::<PyErr>().ok()) {
                 Some(cause) => raised_by_procedure(*cause, message),
                 None => QueryError::new_err(message),

@@ -23,6 +23,10 @@ pub enum GraphError {
         "`{id}` has the form of ids that the database generates, so no edge can be given it; leave the id out to have one generated"
     )]
     GeneratedId { id: ExternalId },
+    #[error("{label}.{key} is unique, and the vertex {id} has {value} there already")]
+    NotUnique { label: String, key: String, value: String, id: ExternalId },
+    #[error("{label}.{key} is required, and {element} has nothing there")]
+    Required { label: String, key: String, element: String },
     #[error("{kind} {id} is not in the graph")]
     NoSuchElement { kind: &'static str, id: String },
     #[error("{label}.{key} is declared {declared} and cannot hold {found}: {value}")]

@@ -32,7 +32,9 @@ pub use id::{Direction, EdgeId, EdgeRef, ElementId, ElementKind, ExternalId, IdS
 pub use names::Names;
 pub use options::{Members, Options};
 pub use predicate::{Comparison, Predicate, TextTest};
-pub use schema::{Cardinality, Encoding, IndexSchema, LabelSchema, Properties, PropertySchema, Schema, TypeSet};
+pub use schema::{
+    Cardinality, Declaration, Encoding, IndexSchema, LabelSchema, Properties, PropertySchema, Schema, TypeSet,
+};
 pub use time::{Date, DateTime, Duration};
 pub use value::{Map, Path, Property, PropertyOwner, Subgraph, Token, Tree, Value, ValueType, VertexProperty};
 pub use view::{

@@ -99,6 +99,8 @@ pub struct PropertySchema {
     pub has_meta: bool,
     /// The type writers must keep to.
     pub declared: Option<ValueType>,
+    /// Every element of the label has it.
+    pub required: bool,
     /// How it is kept where it is compressed.
     pub encoding: Encoding,
 }
@@ -111,6 +113,7 @@ impl PropertySchema {
             cardinality: Cardinality::Single,
             has_meta: false,
             declared: None,
+            required: false,
             encoding: Encoding::Auto,
         }
     }
@@ -135,6 +138,18 @@ impl Schema {
     pub fn is_key(&self, kind: ElementKind, label: LabelId, key: KeyId) -> bool {
         kind == ElementKind::Vertex && self.label_schema(kind, label).is_some_and(|label| label.key == Some(key))
     }
+}
+
+/// What is said of a property of a label.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Declaration {
+    /// `None` leaves the type open.
+    pub value_type: Option<ValueType>,
+    pub cardinality: Cardinality,
+    /// No two vertices share a value.
+    pub unique: bool,
+    /// Every element of the label has it.
+    pub required: bool,
 }
 
 /// How values of a property are kept where they are compressed.
@@ -259,6 +274,8 @@ impl TypeSet {
 pub struct IndexSchema {
     pub label: LabelId,
     pub key: KeyId,
+    /// No two vertices share a value.
+    pub unique: bool,
 }
 
 impl Schema {

@@ -303,6 +303,16 @@ pub trait GraphWrite: GraphView {
     /// Builds an index over the vertices of `label` and keeps it from now on. Returns false if there was one already.
     fn create_index(&mut self, label: LabelId, key: KeyId) -> Result<bool>;
 
+    /// Makes an index, if there is none, that no two vertices share a value in; nulls aside. Returns false if it was so already.
+    ///
+    /// Fails if two vertices share one. From then on a write fails that would have them share one.
+    fn declare_unique(&mut self, label: LabelId, key: KeyId) -> Result<bool>;
+
+    /// Says whether every element of `label` is to have something under `key`. Fails if one has nothing there.
+    ///
+    /// From then on who takes it away fails, and so does the commit of an element without it.
+    fn declare_required(&mut self, kind: ElementKind, label: LabelId, key: KeyId, required: bool) -> Result<()>;
+
     fn drop_index(&mut self, label: LabelId, key: KeyId) -> Result<bool>;
 
     /// What the changes made so far take in memory until they are committed, roughly, as far as it grows with them.

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use mangrove_graph::{Cardinality, ElementKind, GraphError, GraphView, GraphWrite, Schema, Value, ValueType};
+use mangrove_graph::{Declaration, ElementKind, GraphError, GraphView, GraphWrite, Schema, Value};
 use mangrove_ingest::{ExportFormat, ExportReport, IngestOptions, LoadOptions, LoadReport, Phase, Progress, Status};
 use mangrove_query::{CancelToken, Crew, CrewOptions, Explanation, Graph, Parameters, Procedure, Profile, Query};
 use mangrove_snapshot::{Bulk, CheckReport, Patience, Snapshot, StoreStats, Writer};
@@ -270,6 +270,15 @@ impl Database {
         self.writing("creating an index", |graph| declare::create_index(graph, label, key))
     }
 
+    /// Makes sure that no two vertices of `label` share a value under `key`, now and from now on; nulls aside. It makes an index, if there
+    /// is none. Returns false if it was so already. Fails, and names two vertices, if they share one.
+    pub fn create_unique_index(&self, label: &str, key: &str) -> Result<bool, StoreError> {
+        self.writing("creating a unique index", |graph| {
+            let (label, key) = declare::known(graph.schema(), label, key)?;
+            Ok(graph.declare_unique(label, key)?)
+        })
+    }
+
     /// Lets go of an index. Returns false if there was none.
     pub fn drop_index(&self, label: &str, key: &str) -> Result<bool, StoreError> {
         self.writing("dropping an index", |graph| {
@@ -278,20 +287,29 @@ impl Database {
         })
     }
 
-    /// Fixes the type (`None` leaves it open) and the cardinality of what elements of `label` have under `key`; either may be
-    /// new. Fails if values stored already do not keep to it.
+    /// Says what elements of `label` may have under `key`, and what they must; either may be new. Fails if what is stored already does
+    /// not keep to it. Only properties of vertices can be unique.
     pub fn declare_property(
         &self,
         kind: ElementKind,
         label: &str,
         key: &str,
-        value_type: Option<ValueType>,
-        cardinality: Cardinality,
+        declaration: Declaration,
     ) -> Result<(), StoreError> {
+        let Declaration { value_type, cardinality, unique, required } = declaration;
+        if unique && kind == ElementKind::Edge {
+            let what = "properties of edges cannot be unique: give edges ids, which are, or load them with an edge key";
+            return Err(GraphError::Invalid(what.into()).into());
+        }
         self.writing("declaring a property", |graph| {
             let label = graph.ensure_label(kind, label)?;
             let key = graph.ensure_key(key)?;
-            Ok(graph.declare_property(kind, label, key, value_type, cardinality)?)
+            graph.declare_property(kind, label, key, value_type, cardinality)?;
+            graph.declare_required(kind, label, key, required)?;
+            if unique {
+                graph.declare_unique(label, key)?;
+            }
+            Ok(())
         })
     }
 

@@ -53,7 +53,7 @@ pub use mangrove_graph as graph;
 
 pub use database::Database;
 pub use error::{Bug, ExportError, LoadError, OpenError, QueryError, QueryErrorKind, StoreError};
-pub use graph::{Cardinality, ElementKind, Encoding, GraphError, IdSpace, Schema, Value, ValueType};
+pub use graph::{Cardinality, Declaration, ElementKind, Encoding, GraphError, IdSpace, Schema, Value, ValueType};
 pub use ingestion::Ingestion;
 pub use mangrove_ingest as ingest;
 pub use mangrove_ingest::{ExportFormat, ExportReport, LoadOptions, LoadReport, Progress};

@@ -20,7 +20,7 @@ use mangrove_graph::{
 pub fn assert_same(left: &dyn GraphView, right: &dyn GraphView) {
     assert_same_content(left, right);
     assert_equal("schema", &schema_picture(left), &schema_picture(right));
-    for IndexSchema { label, key } in &left.schema().indexes {
+    for IndexSchema { label, key, .. } in &left.schema().indexes {
         let label_name = left.schema().label_name(ElementKind::Vertex, *label);
         let key_name = left.schema().key_name(*key);
         for predicate in telling_predicates(left, ElementKind::Vertex, *label, &key_name) {
@@ -177,7 +177,7 @@ fn schema_picture(view: &dyn GraphView) -> BTreeMap<(ElementKind, String), Strin
             all.insert((kind, label.name.to_string()), label_picture(view, label));
         }
     }
-    let index = |i: &IndexSchema| (schema.label_name(ElementKind::Vertex, i.label), schema.key_name(i.key));
+    let index = |i: &IndexSchema| (schema.label_name(ElementKind::Vertex, i.label), schema.key_name(i.key), i.unique);
     let indexes: BTreeSet<_> = schema.indexes.iter().map(index).collect();
     all.insert((ElementKind::Vertex, "(indexes)".into()), format!("{indexes:?}"));
     let keys: BTreeSet<_> = schema.keys.iter().collect();
@@ -194,7 +194,7 @@ fn label_picture(view: &dyn GraphView, label: &LabelSchema) -> String {
     let own = label.key.map(|key| schema.key_name(key));
     let property = |p: &PropertySchema| {
         let types: Vec<_> = p.types.iter().map(|t| t.name()).collect();
-        (schema.key_name(p.key), (types, p.cardinality, p.has_meta, p.declared, p.encoding))
+        (schema.key_name(p.key), (types, p.cardinality, p.has_meta, p.declared, p.required, p.encoding))
     };
     let properties: BTreeMap<_, _> = label.properties.iter().map(property).collect();
     format!("further {further:?}, ends {ends:?}, time {time:?}, key {own:?}, properties {properties:?}")
@@ -487,7 +487,7 @@ fn assert_columns_agree(view: &dyn GraphView, vertices: &[VertexId], edges: &[Ed
 }
 
 fn assert_indexes_agree(view: &dyn GraphView) {
-    for IndexSchema { label, key } in &view.schema().indexes {
+    for IndexSchema { label, key, .. } in &view.schema().indexes {
         let key_name = view.schema().key_name(*key);
         for predicate in telling_predicates(view, ElementKind::Vertex, *label, &key_name) {
             let found = view.search(*label, *key, &predicate).expect("search");

@@ -12,6 +12,7 @@
 //! 6. an edge without a time, of a label whose edges have one, counts as the earliest; its place among its vertex's edges is
 //!    settled when it is made, and setting its time's property later moves nothing.
 
+mod constraints;
 mod read;
 mod write;
 

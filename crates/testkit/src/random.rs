@@ -116,6 +116,7 @@ pub enum Op {
     CreateIndex {
         label: usize,
         key: usize,
+        unique: bool,
     },
     DropIndex {
         label: usize,
@@ -343,9 +344,10 @@ fn apply(op: &Op, alive: &Alive, graph: &mut dyn GraphWrite) -> Result<Vec<u64>>
             let id = graph.external_id(vertex)?.to_value();
             graph.set_cell(ElementId::Vertex(vertex), key, Cell::One(id)).map(|()| Vec::new())
         }
-        Op::CreateIndex { label, key } => {
+        Op::CreateIndex { label, key, unique } => {
             let (label, key) = (ensure_label(graph, ElementKind::Vertex, *label)?, ensure_key(graph, *key)?);
-            graph.create_index(label, key).map(|made| vec![u64::from(made)])
+            let made = if *unique { graph.declare_unique(label, key) } else { graph.create_index(label, key) };
+            made.map(|made| vec![u64::from(made)])
         }
         Op::DropIndex { label, key } => {
             let (label, key) = (ensure_label(graph, ElementKind::Vertex, *label)?, ensure_key(graph, *key)?);

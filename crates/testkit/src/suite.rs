@@ -3,6 +3,7 @@
 //! A case opens an empty store, works on it through transactions and compares what it then reads with the oracle that was
 //! told the same, or with what the contract says outright. Most look twice: after the commit and after reopening.
 
+mod constraints;
 mod edges;
 mod indexes;
 mod keys;
@@ -69,7 +70,8 @@ pub trait Transaction {
 /// # Panics
 /// In the first case that fails; its name is printed before.
 pub fn suite(make: impl Fn(IdSpace) -> Box<dyn StoreUnderTest>) {
-    let groups = [vertices::CASES, edges::CASES, values::CASES, indexes::CASES, keys::CASES, transactions::CASES];
+    let groups =
+        [vertices::CASES, edges::CASES, values::CASES, indexes::CASES, constraints::CASES, keys::CASES, transactions::CASES];
     for (name, case) in groups.into_iter().flatten() {
         eprintln!("suite: {name}");
         case(&make);
@@ -127,6 +129,7 @@ impl Transaction for OracleTransaction<'_> {
     }
 
     fn commit(self: Box<Self>) -> Result<()> {
+        self.work.has_what_is_required()?;
         *self.store.committed.borrow_mut() = self.work;
         Ok(())
     }

@@ -68,6 +68,7 @@ impl Bulk {
     pub fn commit(self, cancelled: &dyn Fn() -> bool) -> Result<u64> {
         let Self { mut scratch, mut target } = self;
         scratch.must_be_sound()?;
+        scratch.new_ones_have_all()?;
         let shared = target.shared().clone();
         let new = shared.new_segment();
         let taken = scratch.seal(&new, cancelled).and_then(|()| {

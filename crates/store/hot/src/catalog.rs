@@ -10,7 +10,7 @@
 //!           "count", kind 1, label 2 -> next local 8 | live 8 | end of those that are, or were to be, sealed 8
 //!   schema  0 kind 1 label 2 -> name | time or key | further | ends        (before format 7: name | time | properties | further | ends)
 //!           1 key 2 -> name
-//!           2 number 2 -> label 2 | key 2      the indexes, in the order they were made
+//!           2 number 2 -> label 2 | key 2 | 1 if unique      the indexes, in the order they were made
 //!           3 kind 1 label 2 key 2 -> a property of a label
 //! ```
 //! Keys are big-endian, values little-endian; a name is its length in two bytes, then UTF-8.
@@ -38,7 +38,8 @@ use crate::table::{Tables, Writing};
 /// * Before format 6 a segment is named by its number alone, and there are no sums and no id of the database.
 /// * Before format 7 the record of a label has its properties, and nothing says which keys a block of a wide label has.
 /// * Before format 8 no label of vertices has a key, and generated ids are integers.
-const FORMAT: u32 = 8;
+/// * Before format 9 no index is unique, and no property required.
+const FORMAT: u32 = 9;
 /// The first in which each property of a label has a record, and keys of wide labels are listed.
 const FORMAT_OF_LISTS: u32 = 7;
 /// The first that has sums, and names segments by more than their number.
@@ -267,7 +268,8 @@ fn load_schema(tables: &Tables, txn: &RoTxn<'_, AnyTls>) -> Result<Schema> {
             [0, 1, at @ ..] => push_at(&mut schema.edge_labels, at, fields.label(ElementKind::Edge, has_properties)?)?,
             [1, at @ ..] => push_at(&mut schema.keys, at, fields.name()?)?,
             [2, at @ ..] => {
-                let index = IndexSchema { label: LabelId(fields.u16()?), key: KeyId(fields.u16()?) };
+                let (label, key) = (LabelId(fields.u16()?), KeyId(fields.u16()?));
+                let index = IndexSchema { label, key, unique: fields.flag()? };
                 must_be_next(at, schema.indexes.len())?;
                 schema.indexes.push(index);
             }
@@ -278,7 +280,9 @@ fn load_schema(tables: &Tables, txn: &RoTxn<'_, AnyTls>) -> Result<Schema> {
                 if label >= labels.len() {
                     return Err(corrupt("its schema has a property of no label"));
                 }
-                labels[label].properties.put(fields.property(KeyId(u16::from_be_bytes([*c, *d])))?);
+                let mut property = fields.property(KeyId(u16::from_be_bytes([*c, *d])))?;
+                property.required = fields.flag()?;
+                labels[label].properties.put(property);
             }
             _ => return Err(corrupt("a record of an unknown kind in its schema")),
         }
@@ -342,7 +346,7 @@ impl Record {
             }
             Record::Index(at) => {
                 let index = schema.indexes.get(usize::from(at))?;
-                [index.label.0.to_le_bytes(), index.key.0.to_le_bytes()].concat()
+                [&index.label.0.to_le_bytes()[..], &index.key.0.to_le_bytes(), &[u8::from(index.unique)]].concat()
             }
             Record::Property(kind, label, key) => property_record(schema.label_schema(kind, label)?.property(key)?),
         })
@@ -389,6 +393,7 @@ fn property_record(property: &PropertySchema) -> Vec<u8> {
     out.push(property.cardinality as u8);
     out.push(u8::from(property.has_meta) | property.encoding.code() << 1);
     out.push(property.declared.map_or(UNDECLARED, |t| t as u8));
+    out.push(u8::from(property.required));
     out
 }
 
@@ -403,6 +408,15 @@ impl<'a> Fields<'a> {
 
     fn u8(&mut self) -> Result<u8> {
         self.array().map(|[byte]| byte)
+    }
+
+    /// A flag at the end of a record, which older formats do not have.
+    fn flag(&mut self) -> Result<bool> {
+        match self.0 {
+            [] | [0] => Ok(false),
+            [1] => Ok(true),
+            _ => Err(corrupt("a schema record with a flag that is none")),
+        }
     }
 
     fn u16(&mut self) -> Result<u16> {

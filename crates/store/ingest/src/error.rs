@@ -5,7 +5,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use mangrove_graph::{GraphError, Value};
+use mangrove_graph::{ExternalId, GraphError, Value};
 use thiserror::Error;
 
 /// Where in its input something stands.
@@ -66,6 +66,10 @@ pub enum Fault {
     NoId { column: Arc<str> },
     #[error("{}", duplicate_vertex(.label, .other))]
     DuplicateVertex { label: Arc<str>, other: Option<Arc<str>> },
+    #[error("no value, and `{column}` is required")]
+    Required { column: Arc<str> },
+    #[error("{} has this value already, and `{column}` is unique", holder(.other))]
+    NotUnique { column: Arc<str>, other: Option<ExternalId> },
     #[error("an edge of this id exists already")]
     DuplicateEdge,
     #[error("no vertex{} has this id, which the edge names as its {end}{}", of_scope(.scope), advice_for_end(.other))]
@@ -110,6 +114,10 @@ fn advice_for_end(other: &Option<Value>) -> String {
         Some(number) => format!("; there is one with {number} as a number, which is another id: convert the column"),
         None => ". Load the vertices first, or add --create-missing to make them".into(),
     }
+}
+
+fn holder(other: &Option<ExternalId>) -> String {
+    other.as_ref().map_or_else(|| "an earlier row".into(), |id| format!("the vertex {id}"))
 }
 
 fn duplicate_vertex(label: &Arc<str>, other: &Option<Arc<str>>) -> String {

@@ -13,6 +13,7 @@ mod arrow_table;
 mod arrow_type;
 pub mod bytes;
 mod column;
+mod constraints;
 mod csv;
 mod csv_table;
 mod edgelist;

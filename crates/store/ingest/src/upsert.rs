@@ -121,6 +121,7 @@ impl Writer<'_> {
         if known.rows.is_empty() {
             return Ok(Merged::default());
         }
+        let known = &self.without_repeated(rows, label, known)?;
         let (vertices, replaces) = (&known.elements, self.merge.on_exists == OnExists::Replace);
         self.retyping.updated(ElementKind::Vertex, label, vertices.iter().map(|vertex| vertex.local()));
         let mut changed = vec![false; vertices.len()];
@@ -141,6 +142,21 @@ impl Writer<'_> {
             self.clear_others(label, vertices, &named, &mut changed)?;
         }
         Ok(known.merged(&changed))
+    }
+
+    /// Without the rows that would have vertices share values that are to be unique.
+    fn without_repeated(
+        &mut self,
+        rows: &Rows,
+        label: LabelId,
+        known: &Known<VertexId>,
+    ) -> Result<Known<VertexId>, LoadError> {
+        let (mut of, mut dropped) = (vec![None; rows.count], BTreeSet::new());
+        known.rows.iter().for_each(|(row, at)| of[*row as usize] = Some(known.elements[*at as usize]));
+        let says = |column: &Column| Some(known.last_rows(&column.values, false).into_iter().flatten().collect());
+        self.reject_repeated(rows, label, &of, &says, &mut dropped)?;
+        let kept = known.rows.iter().filter(|(row, _)| !dropped.contains(row)).copied();
+        Ok(Known { elements: known.elements.clone(), rows: kept.collect() })
     }
 
     fn merge_further_labels(

@@ -216,6 +216,11 @@ impl<'g> Writer<'g> {
     /// Writes vertices whose ids are free.
     pub(crate) fn new_vertices(&mut self, rows: Rows, label: LabelId) -> Result<(), LoadError> {
         self.name_vertices(&rows.body, label)?;
+        let breaches = self.reject_breaches(&rows, ElementKind::Vertex, label)?;
+        let rows = rows.without(&breaches);
+        if rows.count == 0 {
+            return Ok(());
+        }
         let Body::Vertices { ids, key, .. } = &rows.body else { unreachable!("rows of vertices") };
         if key.is_some() {
             self.report.properties += rows.count as u64;
@@ -417,6 +422,9 @@ impl<'g> Writer<'g> {
         sources: Vec<VertexId>,
         targets: Vec<VertexId>,
     ) -> Result<(), LoadError> {
+        let breaches = self.reject_breaches(&rows, ElementKind::Edge, label)?;
+        let (sources, targets) = (without(sources, &breaches), without(targets, &breaches));
+        let rows = rows.without(&breaches);
         if rows.count == 0 {
             return Ok(());
         }
@@ -658,6 +666,13 @@ impl<'g> Writer<'g> {
             (declared, _) => Ok(declared),
         }
     }
+}
+
+/// The others than those of these rows, which are sorted.
+fn without<T>(mut items: Vec<T>, rows: &[u32]) -> Vec<T> {
+    let mut row = 0u32..;
+    items.retain(|_| row.next().is_none_or(|row| rows.binary_search(&row).is_err()));
+    items
 }
 
 /// Changes that take more memory are written out, where they can be.

@@ -140,6 +140,8 @@ impl GraphWrite for Transaction {
         declare_time(label: LabelId, key: KeyId) -> Result<()>;
         set_encoding(kind: ElementKind, label: LabelId, key: KeyId, encoding: Encoding) -> Result<()>;
         create_index(label: LabelId, key: KeyId) -> Result<bool>;
+                declare_unique(label: LabelId, key: KeyId) -> Result<bool>;
+                declare_required(kind: ElementKind, label: LabelId, key: KeyId, required: bool) -> Result<()>;
         drop_index(label: LabelId, key: KeyId) -> Result<bool>;
     }
 

@@ -85,6 +85,8 @@ impl GraphWrite for Oracle {
         self.cell_fits(element, key, &cell)?;
         self.keeps_its_time(element, key, &cell)?;
         if !self.is_id(element, key, &cell)? {
+            self.keeps_required(element, key, &cell)?;
+            self.stay_unique(key, &[(element, cell.clone())])?;
             self.store(element, key, cell);
         }
         Ok(())
@@ -104,6 +106,7 @@ impl GraphWrite for Oracle {
             self.keeps_its_time(*element, key, cell)?;
             self.is_id(*element, key, cell)?;
         }
+        self.stay_unique(key, &cells)?;
         for (element, cell) in cells {
             if !self.is_id(element, key, &cell)? {
                 self.store(element, key, cell);
@@ -219,9 +222,34 @@ impl GraphWrite for Oracle {
         self.key_exists(key)?;
         let is_new = self.schema.index(label, key).is_none();
         if is_new {
-            self.schema.indexes.push(IndexSchema { label, key });
+            self.schema.indexes.push(IndexSchema { label, key, unique: false });
         }
         Ok(is_new)
+    }
+
+    fn declare_unique(&mut self, label: LabelId, key: KeyId) -> Result<bool> {
+        self.label_exists(ElementKind::Vertex, label)?;
+        self.key_exists(key)?;
+        if self.schema.index(label, key).is_some_and(|index| index.unique) {
+            return Ok(false);
+        }
+        let of_label = self.vertices.keys().filter(|id| id.label() == label);
+        let cells: Vec<_> = of_label.map(|id| (*id, self.stored(ElementId::Vertex(*id), key))).collect();
+        self.are_distinct(label, key, cells)?;
+        self.create_index(label, key)?;
+        let mine = self.schema.indexes.iter_mut().find(|index| (index.label, index.key) == (label, key));
+        mine.expect("it was made").unique = true;
+        Ok(true)
+    }
+
+    fn declare_required(&mut self, kind: ElementKind, label: LabelId, key: KeyId, required: bool) -> Result<()> {
+        self.label_exists(kind, label)?;
+        self.key_exists(key)?;
+        if required {
+            self.have_it(kind, label, key)?;
+        }
+        self.label_mut(kind, label).property_mut(key).required = required;
+        Ok(())
     }
 
     fn drop_index(&mut self, label: LabelId, key: KeyId) -> Result<bool> {
@@ -447,7 +475,7 @@ impl Oracle {
         }
     }
 
-    fn cells_of(&self, kind: ElementKind, label: LabelId, key: KeyId) -> Vec<Cell> {
+    pub(super) fn cells_of(&self, kind: ElementKind, label: LabelId, key: KeyId) -> Vec<Cell> {
         let elements: Vec<ElementId> = match kind {
             ElementKind::Vertex => self.vertices.keys().map(|id| ElementId::Vertex(*id)).collect(),
             ElementKind::Edge => self.edges.keys().map(|id| ElementId::Edge(*id)).collect(),

@@ -74,7 +74,7 @@ fn describing() -> impl Strategy<Value = Op> {
     let declared = option::of(prop::sample::select(&SIMPLE_TYPES[..7]));
     let cardinality = prop::sample::select(&[Cardinality::Single, Cardinality::List, Cardinality::Set][..]);
     prop_oneof![
-        3 => (vertex_label(), key()).prop_map(|(label, key)| Op::CreateIndex { label, key }),
+        3 => (vertex_label(), key(), any::<bool>()).prop_map(|(label, key, unique)| Op::CreateIndex { label, key, unique }),
         1 => (vertex_label(), key()).prop_map(|(label, key)| Op::DropIndex { label, key }),
         3 => Just(Op::DeclareTime),
         6 => (vertex_label(), prop_oneof![5 => Just(super::ID_KEY), 1 => key()]).prop_map(|(label, key)| Op::DeclareKey { label, key }),

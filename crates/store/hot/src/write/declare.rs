@@ -105,7 +105,7 @@ impl HotTransaction {
             }
             Ok(())
         })?;
-        self.change_indexes(|indexes| indexes.push(IndexSchema { label, key }));
+        self.change_indexes(|indexes| indexes.push(IndexSchema { label, key, unique: false }));
         Ok(true)
     }
 
@@ -144,7 +144,7 @@ impl HotTransaction {
         Ok(true)
     }
 
-    fn change_indexes(&mut self, change: impl FnOnce(&mut Vec<IndexSchema>)) {
+    pub(super) fn change_indexes(&mut self, change: impl FnOnce(&mut Vec<IndexSchema>)) {
         let indexes = &mut Arc::make_mut(&mut self.schema).indexes;
         let before = indexes.len();
         change(indexes);

@@ -27,7 +27,7 @@ impl HotTransaction {
             self.may_be_key(label, &declared)?;
         }
         let ids = self.ids_under(label, &declared)?;
-        let is_indexed = self.schema.index(label, key).is_some();
+        let (is_indexed, is_unique) = (self.schema.index(label, key).is_some(), self.is_unique(label, key));
         self.change(|t| {
             if is_indexed {
                 t.delete_index(label, key)?;
@@ -37,7 +37,9 @@ impl HotTransaction {
             t.change_property(ElementKind::Vertex, label, key, |property| property.cardinality = Cardinality::Single)?;
             t.infer_key(label, key, &ids)
         })?;
-        if is_indexed {
+        if is_unique {
+            self.make_unique(label, key)?;
+        } else if is_indexed {
             self.make_index(label, key)?;
         }
         Ok(())

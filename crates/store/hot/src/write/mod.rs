@@ -11,7 +11,9 @@ mod edges;
 mod keys;
 mod links;
 mod properties;
+mod required;
 pub(crate) mod sort;
+mod unique;
 mod vertices;
 
 use std::collections::BTreeSet;
@@ -67,7 +69,7 @@ impl HotTransaction {
     ///
     /// # Errors
     /// Nothing is kept then. [`GraphError::DiskFull`] and [`GraphError::Storage`] if it could not be written;
-    /// [`GraphError::Invalid`] if a call before failed halfway.
+    /// [`GraphError::Required`] if an element lacks a property; [`GraphError::Invalid`] if a call before failed halfway.
     pub fn commit(self) -> Result<()> {
         let shared = self.owned.shared().clone();
         let table_bytes = self.commit_alone()?;
@@ -78,6 +80,7 @@ impl HotTransaction {
     /// Commits, and begins no work in the background. Gives what the tables take.
     pub(crate) fn commit_alone(mut self) -> Result<u64> {
         self.must_be_sound()?;
+        self.new_ones_have_all()?;
         let shared = self.owned.shared().clone();
         let tables = &shared.tables;
         for ((kind, label), counter) in &self.counters {
@@ -330,6 +333,14 @@ impl GraphWrite for HotTransaction {
 
     fn create_index(&mut self, label: LabelId, key: KeyId) -> Result<bool> {
         self.make_index(label, key)
+    }
+
+    fn declare_unique(&mut self, label: LabelId, key: KeyId) -> Result<bool> {
+        self.make_unique(label, key)
+    }
+
+    fn declare_required(&mut self, kind: ElementKind, label: LabelId, key: KeyId, required: bool) -> Result<()> {
+        self.fix_required(kind, label, key, required)
     }
 
     fn drop_index(&mut self, label: LabelId, key: KeyId) -> Result<bool> {

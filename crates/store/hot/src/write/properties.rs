@@ -28,6 +28,10 @@ impl HotTransaction {
         if self.is_key(element, key) {
             return self.keeps_its_id(element, key, &cell);
         }
+        self.keeps_required(element, key, &cell)?;
+        if let ElementId::Vertex(vertex) = element {
+            self.stay_unique(vertex.label(), key, &[(vertex, cell.clone())])?;
+        }
         self.change(|t| {
             let column = Column::property(element.kind(), element.label(), key);
             t.infer(element.kind(), element.label(), key, &cell)?;
@@ -78,6 +82,12 @@ impl HotTransaction {
             self.keeps_its_time(elements.get(at), key, &cell)?;
         }
         debug_assert_eq!(last.raw() - first.raw() + 1, n as u64);
+        if kind == ElementKind::Vertex && self.is_unique(label, key) {
+            let cell = |at: usize| Cell::One(mangrove_graph::column::value_at(array, at));
+            let there = (0..n).filter(|at| array.is_valid(*at));
+            let cells: Vec<_> = there.map(|at| (VertexId(elements.get(at).raw()), cell(at))).collect();
+            self.stay_unique(label, key, &cells)?;
+        }
         self.change(|t| {
             t.infer_type(kind, label, key, form)?;
             let column = Column::property(kind, label, key);
@@ -121,12 +131,25 @@ impl HotTransaction {
             self.keeps_its_time(*element, key, cell)?;
         }
         rows.sort_by_key(|(element, _)| element.raw()); // stable: of one element the last value stays
+        self.stay_unique_by_label(&rows, key)?;
         self.change(|t| {
             for group in rows.chunk_by(|a, b| a.0.raw() / SLOTS as u64 == b.0.raw() / SLOTS as u64) {
                 t.put_group(group, key)?;
             }
             Ok(())
         })
+    }
+
+    /// Fails if vertices, in the order of their labels, would share values that are to be unique.
+    fn stay_unique_by_label(&self, rows: &[(ElementId, Cell)], key: KeyId) -> Result<()> {
+        for of_label in rows.chunk_by(|a, b| a.0.label() == b.0.label()) {
+            let (kind, label) = (of_label[0].0.kind(), of_label[0].0.label());
+            if kind == ElementKind::Vertex && self.is_unique(label, key) {
+                let cells: Vec<_> = of_label.iter().map(|(id, cell)| (VertexId(id.raw()), cell.clone())).collect();
+                self.stay_unique(label, key, &cells)?;
+            }
+        }
+        Ok(())
     }
 
     /// Sets properties of elements of one block.
