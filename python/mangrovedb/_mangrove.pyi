@@ -145,11 +145,14 @@ class ResultIterator:
     def __next__(self) -> Any: ...
     def __length_hint__(self) -> int: ...
 
+# A text, or a gremlinpython traversal.
+_Query = Any
+
 @final
 class Transaction:
     def query(
         self,
-        text: str,
+        text: _Query,
         params: dict[str, Any] | None = None,
         *,
         timeout: float | None = None,
@@ -192,7 +195,7 @@ class Ingest:
 class Database:
     def query(
         self,
-        text: str,
+        text: _Query,
         params: dict[str, Any] | None = None,
         *,
         timeout: float | None = None,
@@ -202,7 +205,7 @@ class Database:
     ) -> Result: ...
     def stream(
         self,
-        text: str,
+        text: _Query,
         params: dict[str, Any] | None = None,
         *,
         timeout: float | None = None,
@@ -214,11 +217,11 @@ class Database:
         self, bytecode: str | bytes | bytearray, *, timeout: float | None = None, memory_mb: int | None = None
     ) -> Result: ...
     def explain(
-        self, text: str, params: dict[str, Any] | None = None, *, rules_off: str | Sequence[str] | None = None, **named: Any
+        self, text: _Query, params: dict[str, Any] | None = None, *, rules_off: str | Sequence[str] | None = None, **named: Any
     ) -> Explanation: ...
     def profile(
         self,
-        text: str,
+        text: _Query,
         params: dict[str, Any] | None = None,
         *,
         timeout: float | None = None,

@@ -6,7 +6,7 @@ from typing import Any
 
 from typing_extensions import Self
 
-from ._mangrove import Database, Explanation, Ingest, Profile, Result, Stream, Transaction, _Files, _Table
+from ._mangrove import Database, Explanation, Ingest, Profile, Result, Stream, Transaction, _Files, _Query, _Table
 
 class open_async:
     def __init__(
@@ -33,7 +33,7 @@ class AsyncDatabase:
     def __init__(self, database: Database) -> None: ...
     async def query(
         self,
-        text: str,
+        text: _Query,
         params: dict[str, Any] | None = None,
         *,
         timeout: float | None = None,
@@ -43,7 +43,7 @@ class AsyncDatabase:
     ) -> Result: ...
     def stream(
         self,
-        text: str,
+        text: _Query,
         params: dict[str, Any] | None = None,
         *,
         timeout: float | None = None,
@@ -52,11 +52,11 @@ class AsyncDatabase:
         **named: Any,
     ) -> AsyncStream: ...
     async def explain(
-        self, text: str, params: dict[str, Any] | None = None, *, rules_off: str | Sequence[str] | None = None, **named: Any
+        self, text: _Query, params: dict[str, Any] | None = None, *, rules_off: str | Sequence[str] | None = None, **named: Any
     ) -> Explanation: ...
     async def profile(
         self,
-        text: str,
+        text: _Query,
         params: dict[str, Any] | None = None,
         *,
         timeout: float | None = None,
@@ -129,7 +129,7 @@ class AsyncTransaction:
     def __init__(self, writer: Any, transaction: Transaction, timeout: float | None) -> None: ...
     async def query(
         self,
-        text: str,
+        text: _Query,
         params: dict[str, Any] | None = None,
         *,
         timeout: float | None = None,

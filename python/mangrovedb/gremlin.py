@@ -26,6 +26,11 @@ def source(database):
     return traversal().with_(InProcessConnection(database))
 
 
+def bytecode(made):
+    """A traversal as GraphSON."""
+    return GraphSONWriter().write_object(made.bytecode)
+
+
 class InProcessConnection(RemoteConnection):
     """What gremlinpython sends bytecode to: a database, where each traversal is a transaction of its own."""
 

@@ -1,7 +1,8 @@
 //! A database, and how it is opened.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use mangrove::graph::{GraphView, LabelId, LabelSchema, Schema};
@@ -11,6 +12,7 @@ use mangrove::{
     QueryOptions, ValueType,
 };
 use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 
@@ -19,13 +21,14 @@ use crate::ingest::Ingest;
 use crate::interrupt::{self, Listening};
 use crate::load;
 use crate::plan::{Explanation, Profile};
-use crate::procedure;
-use crate::query::{self, Bytecode, Limits, Names, Request, Written};
+use crate::procedure::{self, Slot};
+use crate::query::{self, Bytecode, Limits, Names, Request};
 use crate::result::{self, QueryResult};
 use crate::stream::Stream;
 use crate::transaction::Transaction;
 
-/// Opens the database in the directory `path`, and makes it if there is none.
+/// Opens the database in the directory `path`, and makes it if there is none. `":memory:"` is a new database of this process, which is
+/// gone once it is closed; its files are among the temporary ones.
 ///
 /// * `read_only` — only read: for any number of further processes beside the one that writes. Makes nothing.
 /// * `durability` — `"full"`: a commit is on the disk when it returns. `"relaxed"`: commits are handed to the operating system
@@ -88,7 +91,7 @@ pub fn open(
     let crew = CrewOptions { workers: workers.unwrap_or(CrewOptions::default().workers), region_workers, pin, steal };
     let inner = raised(py.detach(|| mangrove::Database::open_with(&path, &options)))?;
     let inner = if crew == CrewOptions::default() { inner } else { inner.with_crew(crew) };
-    Ok(Database { inner: RwLock::new(Some(inner)), path, stream_timeout })
+    Ok(Database { inner: RwLock::new(Some(inner)), path, stream_timeout, procedures: Mutex::default() })
 }
 
 /// Megabytes as bytes.
@@ -121,6 +124,8 @@ pub struct Database {
     inner: RwLock<Option<mangrove::Database>>,
     path: PathBuf,
     stream_timeout: Option<Duration>,
+    /// The functions of procedures, which may refer to this.
+    procedures: Mutex<HashMap<String, Slot>>,
 }
 
 impl Database {
@@ -134,7 +139,7 @@ impl Database {
     fn run(&self, py: Python<'_>, request: &Request<'_>) -> PyResult<QueryResult> {
         let inner = self.handle()?;
         let outcome = py.detach(|| {
-            let mut stream = begun(&inner, request)?;
+            let mut stream = inner.query(request.written.clone(), &request.parameters, &request.options)?;
             let results = stream.results()?;
             Ok::<_, mangrove::QueryError>((results, stream.warnings().to_vec()))
         });
@@ -144,18 +149,9 @@ impl Database {
     }
 }
 
-fn begun(database: &mangrove::Database, request: &Request<'_>) -> Result<mangrove::ResultStream, mangrove::QueryError> {
-    let Request { written, parameters, options } = request;
-    match written {
-        Written::Text(text) => database.query(text, parameters, options),
-        Written::GraphSon(json) => database.query_bytecode(json, parameters, options),
-        Written::GraphBinary(bytes) => database.query_graphbinary(bytes, parameters, options),
-    }
-}
-
 #[pymethods]
 impl Database {
-    /// Runs a Gremlin query and returns its results.
+    /// Runs a Gremlin query, a text or a gremlinpython traversal, and returns its results.
     ///
     /// Parameters are variables of the query; give them by name or, if their names are those of other arguments, in the dict
     /// `params`. A query that changes the graph is a transaction of its own: what it did is durable when this returns, or not
@@ -172,14 +168,14 @@ impl Database {
     fn query(
         &self,
         py: Python<'_>,
-        text: &str,
+        text: query::Asked,
         params: Option<&Bound<'_, PyDict>>,
         timeout: Option<f64>,
         memory_mb: Option<i64>,
         rules_off: Option<Names>,
         named: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<QueryResult> {
-        self.run(py, &Request::new(text, params, named, Limits { timeout, memory_mb, rules_off })?)
+        self.run(py, &Request::new(&text, params, named, Limits { timeout, memory_mb, rules_off })?)
     }
 
     /// Runs a Gremlin query and gives its results one by one, as they come; for results that would not fit in memory together.
@@ -192,7 +188,7 @@ impl Database {
     fn stream(
         &self,
         py: Python<'_>,
-        text: &str,
+        text: query::Asked,
         params: Option<&Bound<'_, PyDict>>,
         timeout: Option<f64>,
         memory_mb: Option<i64>,
@@ -200,10 +196,10 @@ impl Database {
         named: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Stream> {
         let (inner, request) =
-            (self.handle()?, Request::new(text, params, named, Limits { timeout, memory_mb, rules_off })?);
-        let Request { parameters, options, .. } = request;
+            (self.handle()?, Request::new(&text, params, named, Limits { timeout, memory_mb, rules_off })?);
+        let Request { written, parameters, options } = request;
         let options = QueryOptions { timeout: options.timeout.or(self.stream_timeout), ..options };
-        raised(py.detach(|| inner.stream(text, &parameters, &options))).map(Stream::new)
+        raised(py.detach(|| inner.stream(written, &parameters, &options))).map(Stream::new)
     }
 
     /// Runs bytecode, as Gremlin language variants write it: GraphSON 3 if it is a str, GraphBinary 1 if it is bytes. In all else
@@ -225,8 +221,8 @@ impl Database {
     }
 
     /// Whether a query changes the graph. One that cannot be read does not.
-    fn _writes(&self, text: &str) -> PyResult<bool> {
-        Ok(self.handle()?.writes(text).unwrap_or(false))
+    fn _writes(&self, text: query::Asked) -> PyResult<bool> {
+        Ok(self.handle()?.writes(text.written()).unwrap_or(false))
     }
 
     /// The plan of a query: as written, after each rule of the optimiser that changed it, and what is expected of each step. See
@@ -246,14 +242,14 @@ impl Database {
     fn explain(
         &self,
         py: Python<'_>,
-        text: &str,
+        text: query::Asked,
         params: Option<&Bound<'_, PyDict>>,
         rules_off: Option<Names>,
         named: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Explanation> {
         let limits = Limits { rules_off, ..Limits::default() };
-        let (inner, request) = (self.handle()?, Request::new(text, params, named, limits)?);
-        raised(py.detach(|| inner.explain(text, &request.parameters, &request.options))).map(Explanation)
+        let (inner, request) = (self.handle()?, Request::new(&text, params, named, limits)?);
+        raised(py.detach(|| inner.explain(request.written.clone(), &request.parameters, &request.options))).map(Explanation)
     }
 
     /// Runs a query to its end and tells what each step of it did; its results are only counted. What it changes is kept.
@@ -267,7 +263,7 @@ impl Database {
     fn profile(
         &self,
         py: Python<'_>,
-        text: &str,
+        text: query::Asked,
         params: Option<&Bound<'_, PyDict>>,
         timeout: Option<f64>,
         memory_mb: Option<i64>,
@@ -275,8 +271,8 @@ impl Database {
         named: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Profile> {
         let limits = Limits { timeout, memory_mb, rules_off };
-        let (inner, request) = (self.handle()?, Request::new(text, params, named, limits)?);
-        raised(py.detach(|| inner.profile(text, &request.parameters, &request.options))).map(Profile)
+        let (inner, request) = (self.handle()?, Request::new(&text, params, named, limits)?);
+        raised(py.detach(|| inner.profile(request.written.clone(), &request.parameters, &request.options))).map(Profile)
     }
 
     /// A transaction: several queries that are kept together or not at all. It begins with its first query, which waits for other
@@ -492,8 +488,11 @@ impl Database {
             return Err(PyTypeError::new_err("a procedure is a function of parameters and a value"));
         }
         let description = description.or_else(|| procedure::first_line(function));
-        let procedure = procedure::of_function(function.clone().unbind(), description, parameters)?;
-        raised(self.handle()?.register_procedure(name, procedure))
+        let slot: Slot = Arc::new(Mutex::new(Some(function.clone().unbind())));
+        let procedure = procedure::of_function(slot.clone(), description, parameters)?;
+        raised(self.handle()?.register_procedure(name, procedure))?;
+        self.procedures.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned(), slot);
+        Ok(())
     }
 
     /// Takes back a procedure. Returns whether there was one of that name.
@@ -502,6 +501,7 @@ impl Database {
     /// >>> db.unregister_procedure("nothing")
     /// True
     fn unregister_procedure(&self, name: &str) -> PyResult<bool> {
+        self.procedures.lock().unwrap_or_else(PoisonError::into_inner).remove(name);
         Ok(self.handle()?.unregister_procedure(name))
     }
 
@@ -711,7 +711,23 @@ impl Database {
     /// True
     fn close(&self, py: Python<'_>) {
         let inner = self.inner.write().unwrap_or_else(PoisonError::into_inner).take();
+        self.procedures.lock().unwrap_or_else(PoisonError::into_inner).clear();
         py.detach(|| drop(inner));
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        let Ok(procedures) = self.procedures.try_lock() else { return Ok(()) };
+        procedures.values().try_for_each(|slot| match slot.try_lock() {
+            Ok(function) => visit.call(&*function),
+            Err(_) => Ok(()),
+        })
+    }
+
+    fn __clear__(&self) {
+        let procedures = std::mem::take(&mut *self.procedures.lock().unwrap_or_else(PoisonError::into_inner));
+        for slot in procedures.into_values() {
+            slot.lock().unwrap_or_else(PoisonError::into_inner).take();
+        }
     }
 
     fn __enter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {

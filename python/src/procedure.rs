@@ -1,21 +1,22 @@
 //! Procedures written in Python: what `call('name')` runs.
 
+use std::sync::{Arc, Mutex, PoisonError};
+
 use mangrove::describe::{Described, describe_alone};
 use mangrove::graph::Value;
 use mangrove::procedure::{Failure, Invocation, Procedure, Values};
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyIterator, PyString};
 
 use crate::interrupt::with_python;
 use crate::{convert, parameters};
 
+/// A function, until Python's collector takes it away with all that refers to it.
+pub type Slot = Arc<Mutex<Option<Py<PyAny>>>>;
+
 /// The procedure that calls `function(params, value)` and goes on with what it yields.
-pub fn of_function(
-    function: Py<PyAny>,
-    description: Option<String>,
-    named: Option<&Bound<'_, PyDict>>,
-) -> PyResult<Procedure> {
+pub fn of_function(function: Slot, description: Option<String>, named: Option<&Bound<'_, PyDict>>) -> PyResult<Procedure> {
     let mut procedure = Procedure::new(move |call| call_function(&function, call));
     procedure = procedure.describe(description.unwrap_or_default());
     for (name, description) in named.into_iter().flatten() {
@@ -31,10 +32,14 @@ pub fn first_line(function: &Bound<'_, PyAny>) -> Option<String> {
     doc.trim().lines().next().map(str::to_owned)
 }
 
-fn call_function(function: &Py<PyAny>, call: &Invocation<'_>) -> Result<Values, Failure> {
+fn call_function(function: &Slot, call: &Invocation<'_>) -> Result<Values, Failure> {
     let parameters = describe_alone(call.graph, &Value::map(call.parameters.clone()))?;
     let input = describe_alone(call.graph, call.input.unwrap_or(&Value::Null))?;
-    let results = with_python(|py| results(function.bind(py), &parameters, &input))?;
+    let results = with_python(|py| {
+        let held = function.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(|function| function.clone_ref(py));
+        let function = held.ok_or_else(|| PyRuntimeError::new_err("the database it belongs to is gone"))?;
+        results(function.bind(py), &parameters, &input)
+    })?;
     Ok(match results {
         Some(iterator) => Box::new(Results { iterator }),
         None => Box::new(std::iter::empty()),

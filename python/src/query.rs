@@ -3,30 +3,13 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use mangrove::{CancelToken, Parameters, QueryOptions, RULES};
-use pyo3::exceptions::PyValueError;
+use mangrove::{CancelToken, Parameters, QueryOptions, RULES, Written};
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
 use pyo3::types::{PyDict, PyString};
 
 use crate::{interrupt, parameters};
-
-/// A query in one of its written forms.
-pub enum Written<'a> {
-    Text(Cow<'a, str>),
-    GraphSon(Cow<'a, str>),
-    GraphBinary(Cow<'a, [u8]>),
-}
-
-impl Written<'_> {
-    pub fn into_owned(self) -> Written<'static> {
-        match self {
-            Written::Text(text) => Written::Text(text.into_owned().into()),
-            Written::GraphSon(json) => Written::GraphSon(json.into_owned().into()),
-            Written::GraphBinary(bytes) => Written::GraphBinary(bytes.into_owned().into()),
-        }
-    }
-}
 
 /// Bytecode as Python has it.
 #[derive(FromPyObject)]
@@ -35,6 +18,38 @@ pub enum Bytecode {
     GraphSon(PyBackedStr),
     #[pyo3(annotation = "bytes")]
     GraphBinary(PyBackedBytes),
+}
+
+/// A query as Python has it.
+pub enum Asked {
+    Text(PyBackedStr),
+    /// A gremlinpython traversal, as bytecode.
+    Traversal(String),
+}
+
+impl<'py> FromPyObject<'_, 'py> for Asked {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        if let Ok(text) = object.extract() {
+            return Ok(Asked::Text(text));
+        }
+        if object.hasattr("bytecode")? {
+            let module = object.py().import("mangrovedb.gremlin")?;
+            return Ok(Asked::Traversal(module.call_method1("bytecode", (object.to_owned(),))?.extract()?));
+        }
+        let class = object.get_type().fully_qualified_name()?;
+        Err(PyTypeError::new_err(format!("a query is a str or a gremlinpython traversal, not a {class}")))
+    }
+}
+
+impl Asked {
+    pub fn written(&self) -> Written<'_> {
+        match self {
+            Asked::Text(text) => Written::Text(Cow::Borrowed(text)),
+            Asked::Traversal(json) => Written::GraphSon(Cow::Borrowed(json)),
+        }
+    }
 }
 
 pub struct Request<'a> {
@@ -103,7 +118,7 @@ pub fn seconds(argument: &str, timeout: Option<f64>) -> PyResult<Option<Duration
 impl<'a> Request<'a> {
     /// Parameters may come as a dict and by name.
     pub fn new(
-        text: &'a str,
+        query: &'a Asked,
         params: Option<&Bound<'_, PyDict>>,
         named: Option<&Bound<'_, PyDict>>,
         limits: Limits,
@@ -115,7 +130,7 @@ impl<'a> Request<'a> {
                 return Err(PyValueError::new_err(format!("parameter {name} is given twice")));
             }
         }
-        Ok(Self { written: Written::Text(text.into()), parameters, options: limits.options(interrupt::token())? })
+        Ok(Self { written: query.written(), parameters, options: limits.options(interrupt::token())? })
     }
 
     pub fn bytecode(bytecode: &'a Bytecode, limits: Limits) -> PyResult<Self> {

@@ -12,7 +12,7 @@ use pyo3::types::PyDict;
 
 use crate::errors::{InternalError, Raise, StorageError, TransactionError, raised};
 use crate::interrupt;
-use crate::query::{Bytecode, Limits, Request, Written};
+use crate::query::{Asked, Bytecode, Limits, Request};
 use crate::result::{self, QueryResult};
 
 /// As deep as the stack of a main thread.
@@ -187,11 +187,7 @@ impl Transaction {
         options.cancel = cancel.clone();
         let outcome = worker.run(py, &cancel, move |transaction| {
             let transaction = transaction.as_mut().ok_or(QueryError::Aborted)?;
-            let rows = match &written {
-                Written::Text(text) => transaction.query(text, &parameters, &options)?,
-                Written::GraphSon(json) => transaction.query_bytecode(json, &parameters, &options)?,
-                Written::GraphBinary(bytes) => transaction.query_graphbinary(bytes, &parameters, &options)?,
-            };
+            let rows = transaction.query(written, &parameters, &options)?;
             Ok::<_, QueryError>((transaction.results(&rows, &options)?, rows.warnings))
         })?;
         let (results, warnings) = raised(outcome)?;
@@ -217,13 +213,13 @@ impl Transaction {
     fn query(
         &self,
         py: Python<'_>,
-        text: &str,
+        text: Asked,
         params: Option<&Bound<'_, PyDict>>,
         timeout: Option<f64>,
         memory_mb: Option<i64>,
         named: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<QueryResult> {
-        self.run(py, Request::new(text, params, named, Limits { timeout, memory_mb, ..Limits::default() })?)
+        self.run(py, Request::new(&text, params, named, Limits { timeout, memory_mb, ..Limits::default() })?)
     }
 
     /// Runs bytecode as part of the transaction. Arguments as of `Database.query_bytecode`.

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use mangrove_graph::{Declaration, ElementKind, GraphError, GraphView, GraphWrite, Schema, Value};
+use mangrove_graph::{Declaration, ElementKind, GraphError, GraphView, GraphWrite, Schema};
 use mangrove_ingest::{ExportFormat, ExportReport, IngestOptions, LoadOptions, LoadReport, Phase, Progress, Status};
 use mangrove_query::{CancelToken, Crew, CrewOptions, Explanation, Graph, Parameters, Procedure, Profile, Query};
 use mangrove_snapshot::{Bulk, CheckReport, Patience, Snapshot, StoreStats, Writer};
@@ -18,6 +18,7 @@ use crate::open::{self, Shared};
 use crate::stream::{ResultStream, Rows};
 use crate::streams::Stream;
 use crate::transaction::Transaction;
+use crate::written::Written;
 use crate::{Encoding, OpenOptions, QueryOptions};
 
 /// A property graph in a directory.
@@ -81,19 +82,25 @@ impl Database {
     }
 
     /// Whether a Gremlin query changes the graph.
-    pub fn writes(&self, text: &str) -> Result<bool, QueryError> {
-        self.guarded(&|| format!("reading {text}"), || Ok(self.shared.prepared.query(text)?.writes()))
+    pub fn writes<'q>(&self, query: impl Into<Written<'q>>) -> Result<bool, QueryError> {
+        let written = query.into();
+        self.guarded(&|| format!("reading {written}"), || Ok(self.shared.prepared.read(&written)?.writes()))
     }
 
-    /// Runs a Gremlin query.
+    /// Runs a Gremlin query, as text or bytecode.
     ///
     /// A query that only reads runs as its results are taken, over a snapshot of the graph as it is now. One that writes has
     /// run to its end when this returns, in a transaction of its own: either all it did is durable, or nothing. Its timeout
     /// bounds the wait for other writers too.
-    pub fn query(&self, text: &str, parameters: &Parameters, options: &QueryOptions) -> Result<ResultStream, QueryError> {
-        self.guarded(&|| format!("running {text}"), || {
-            let query = self.shared.prepared.query(text)?;
-            self.run(&query, parameters, options)
+    pub fn query<'q>(
+        &self,
+        query: impl Into<Written<'q>>,
+        parameters: &Parameters,
+        options: &QueryOptions,
+    ) -> Result<ResultStream, QueryError> {
+        let written = query.into();
+        self.guarded(&|| format!("running {written}"), || {
+            self.run_helped(&self.shared.prepared.read(&written)?, parameters, options, true)
         })
     }
 
@@ -102,39 +109,20 @@ impl Database {
     ///
     /// # Errors
     /// As [`query`](Self::query), and if a thousand streams of this database are unfinished in this process.
-    pub fn stream(&self, text: &str, parameters: &Parameters, options: &QueryOptions) -> Result<Stream, QueryError> {
-        self.guarded(&|| format!("running {text}"), || {
-            let query = self.shared.prepared.query(text)?;
+    pub fn stream<'q>(
+        &self,
+        query: impl Into<Written<'q>>,
+        parameters: &Parameters,
+        options: &QueryOptions,
+    ) -> Result<Stream, QueryError> {
+        let written = query.into();
+        self.guarded(&|| format!("running {written}"), || {
+            let query = self.shared.prepared.read(&written)?;
             let place = self.shared.streams.enter()?;
             let results = self.run_helped(&query, parameters, options, place.is_helped())?;
             // What was written is not taken back, so its results do not expire either.
             Ok(Stream::new(results, place, options.timeout.filter(|_| !query.writes())))
         })
-    }
-
-    /// Runs GraphSON 3 bytecode, as Gremlin language variants send it.
-    pub fn query_bytecode(
-        &self,
-        json: &str,
-        parameters: &Parameters,
-        options: &QueryOptions,
-    ) -> Result<ResultStream, QueryError> {
-        self.guarded(&|| format!("running bytecode {json}"), || self.run(&Query::from_bytecode(json)?, parameters, options))
-    }
-
-    /// Runs GraphBinary 1 bytecode, the other form language variants send.
-    pub fn query_graphbinary(
-        &self,
-        bytes: &[u8],
-        parameters: &Parameters,
-        options: &QueryOptions,
-    ) -> Result<ResultStream, QueryError> {
-        let doing = || format!("running the GraphBinary {}", hex(bytes));
-        self.guarded(&doing, || self.run(&Query::from_graphbinary(bytes)?, parameters, options))
-    }
-
-    fn run(&self, query: &Query, parameters: &Parameters, options: &QueryOptions) -> Result<ResultStream, QueryError> {
-        self.run_helped(query, parameters, options, true)
     }
 
     fn run_helped(
@@ -161,9 +149,15 @@ impl Database {
     }
 
     /// The plan of a query: as written, after each rule that changed it, and as it would run.
-    pub fn explain(&self, text: &str, parameters: &Parameters, options: &QueryOptions) -> Result<Explanation, QueryError> {
-        self.guarded(&|| format!("explaining {text}"), || {
-            let query = self.shared.prepared.query(text)?;
+    pub fn explain<'q>(
+        &self,
+        query: impl Into<Written<'q>>,
+        parameters: &Parameters,
+        options: &QueryOptions,
+    ) -> Result<Explanation, QueryError> {
+        let written = query.into();
+        self.guarded(&|| format!("explaining {written}"), || {
+            let query = self.shared.prepared.read(&written)?;
             let snapshot = self.shared.store.snapshot()?;
             Ok(query.explain(&snapshot, parameters, options)?)
         })
@@ -171,9 +165,15 @@ impl Database {
 
     /// Runs a query to its end, and tells what each of its steps did; its results are only counted. What the query changes is
     /// kept, as by [`query`](Self::query).
-    pub fn profile(&self, text: &str, parameters: &Parameters, options: &QueryOptions) -> Result<Profile, QueryError> {
-        self.guarded(&|| format!("profiling {text}"), || {
-            let query = self.shared.prepared.query(text)?;
+    pub fn profile<'q>(
+        &self,
+        query: impl Into<Written<'q>>,
+        parameters: &Parameters,
+        options: &QueryOptions,
+    ) -> Result<Profile, QueryError> {
+        let written = query.into();
+        self.guarded(&|| format!("profiling {written}"), || {
+            let query = self.shared.prepared.read(&written)?;
             let options = QueryOptions { profile: true, ..self.shared.procedures.options(options).clone() };
             if query.writes() {
                 let mut transaction = self.begin_write(&options)?;
@@ -448,10 +448,6 @@ impl Database {
 }
 
 /// For the report of a bug: what it takes to repeat it.
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    Value::Bytes(bytes.into()).to_string()
-}
-
 fn compacting(report: &LoadReport) -> Status {
     let rows = report.vertex_count() + report.edge_count();
     Status { phase: Phase::Compacting, rows, ..Status::default() }
@@ -459,6 +455,8 @@ fn compacting(report: &LoadReport) -> Status {
 
 #[cfg(test)]
 mod tests {
+    use mangrove_graph::Value;
+
     use super::*;
 
     fn count(db: &Database) -> Value {

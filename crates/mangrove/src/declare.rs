@@ -138,7 +138,12 @@ fn has_property(schema: &Schema, label: &str, key: &str) -> Result<(), StoreErro
 pub fn known(schema: &Schema, label: &str, key: &str) -> Result<(LabelId, KeyId), StoreError> {
     let labels = || schema.vertex_labels.iter().map(|l| &*l.name);
     let keys = || schema.keys.iter().map(|k| &**k);
-    let label_id = schema.label(ElementKind::Vertex, label).ok_or_else(|| unknown("vertex label", label, labels()))?;
+    let label_id = schema.label(ElementKind::Vertex, label).ok_or_else(|| match schema.label(ElementKind::Edge, label) {
+        Some(_) => {
+            GraphError::Invalid(format!("{label} is a label of edges, and only properties of vertices have indexes")).into()
+        }
+        None => unknown("vertex label", label, labels()),
+    })?;
     let key_id = schema.key(key).ok_or_else(|| unknown("property key", key, keys()))?;
     Ok((label_id, key_id))
 }

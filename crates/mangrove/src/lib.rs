@@ -43,11 +43,13 @@ mod open;
 mod prepared;
 mod procedures;
 pub mod results;
+mod scratch;
 pub mod show;
 mod stream;
 mod streams;
 pub mod table;
 mod transaction;
+mod written;
 
 pub use mangrove_graph as graph;
 
@@ -71,3 +73,4 @@ pub use results::Results;
 pub use stream::{ResultStream, Rows};
 pub use streams::{STREAMS_MAX, Stream};
 pub use transaction::Transaction;
+pub use written::Written;

@@ -6,14 +6,16 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use mangrove_graph::GraphError;
 use mangrove_query::Crew;
 use mangrove_snapshot::Store;
 
-use crate::OpenOptions;
-use crate::error::OpenError;
+use crate::error::{OpenError, OpenFailure};
 use crate::prepared::Prepared;
 use crate::procedures::Registry;
+use crate::scratch::{MEMORY, Scratch};
 use crate::streams;
+use crate::{Durability, OpenOptions};
 
 /// An open store and what belongs to it.
 pub struct Shared {
@@ -26,12 +28,36 @@ pub struct Shared {
     pub path: PathBuf,
     /// Where reports of bugs go: beside the database.
     pub reports: Arc<Path>,
+    /// Removed after the store is closed.
+    _scratch: Option<Scratch>,
 }
 
 pub fn open(path: &Path, options: &OpenOptions) -> Result<Arc<Shared>, OpenError> {
+    if path == Path::new(MEMORY) {
+        return open_scratch(options);
+    }
+    open_at(path, options, None)
+}
+
+/// A new database of this process alone, which is gone when it is closed.
+fn open_scratch(options: &OpenOptions) -> Result<Arc<Shared>, OpenError> {
+    let cannot = |source| OpenFailure::Store { path: MEMORY.into(), source };
+    if options.read_only {
+        let why = "it is a new database, so there is nothing to read: open it for writing";
+        return Err(cannot(GraphError::Invalid(why.into())).into());
+    }
+    let scratch = Scratch::new().map_err(GraphError::storage).map_err(cannot)?;
+    let path = scratch.path().to_owned();
+    // Whatever ends the process ends the database, so there is nothing to wait for.
+    let options = OpenOptions { durability: Durability::Relaxed, create: true, ..*options };
+    open_at(&path, &options, Some(scratch))
+}
+
+fn open_at(path: &Path, options: &OpenOptions, scratch: Option<Scratch>) -> Result<Arc<Shared>, OpenError> {
     let store = Store::open(path, options)?;
     let canonical = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let reports = canonical.parent().unwrap_or(&canonical).into();
     let (prepared, procedures, crew, streams) = (Prepared::default(), Arc::default(), Arc::default(), Arc::default());
-    Ok(Arc::new(Shared { store, prepared, procedures, crew, streams, path: path.to_owned(), reports }))
+    let path = path.to_owned();
+    Ok(Arc::new(Shared { store, prepared, procedures, crew, streams, path, reports, _scratch: scratch }))
 }

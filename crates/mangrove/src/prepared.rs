@@ -5,6 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use mangrove_query::{Query, QueryError};
 
+use crate::written::Written;
+
 /// Queries kept.
 const CAPACITY: usize = 1024;
 /// Longer texts are not kept: they are scripts run once.
@@ -28,8 +30,17 @@ struct Entry {
 }
 
 impl Prepared {
+    /// The query in a written form.
+    pub fn read(&self, written: &Written<'_>) -> Result<Query, QueryError> {
+        match written {
+            Written::Text(text) => self.query(text),
+            Written::GraphSon(json) => Query::from_bytecode(json),
+            Written::GraphBinary(bytes) => Query::from_graphbinary(bytes),
+        }
+    }
+
     /// The query of this text, read now if it is not known.
-    pub fn query(&self, text: &str) -> Result<Query, QueryError> {
+    fn query(&self, text: &str) -> Result<Query, QueryError> {
         if let Some(query) = self.lock().get(text) {
             return Ok(query);
         }

@@ -7,7 +7,6 @@ use mangrove_ingest::{LoadOptions, LoadReport, Progress};
 use mangrove_query::{Graph, Parameters, Query};
 
 use crate::QueryOptions;
-use crate::database::hex;
 use crate::describe;
 use crate::error::{LoadError, QueryError, StoreError};
 use crate::guard;
@@ -15,6 +14,7 @@ use crate::memory::Memory;
 use crate::open::Shared;
 use crate::results::Results;
 use crate::stream::Rows;
+use crate::written::Written;
 
 /// A transaction: what it changes it alone sees, until [`commit`](Self::commit) makes it durable for all; dropped, it leaves
 /// no trace.
@@ -47,34 +47,17 @@ impl Transaction {
         Self { inner: Some(inner), shared }
     }
 
-    /// Runs a query to its end; it sees what the transaction changed before.
-    pub fn query(&mut self, text: &str, parameters: &Parameters, options: &QueryOptions) -> Result<Rows, QueryError> {
-        let reading = || format!("reading {text}");
-        let query = guard::run(&self.shared.reports, &reading, || Ok::<_, QueryError>(self.shared.prepared.query(text)?))?;
-        self.run(&query, parameters, options)
-    }
-
-    /// Runs GraphSON 3 bytecode to its end.
-    pub fn query_bytecode(
+    /// Runs a query, as text or bytecode, to its end; it sees what the transaction changed before.
+    pub fn query<'q>(
         &mut self,
-        json: &str,
+        query: impl Into<Written<'q>>,
         parameters: &Parameters,
         options: &QueryOptions,
     ) -> Result<Rows, QueryError> {
-        let reading = || format!("reading bytecode {json}");
-        let query = guard::run(&self.shared.reports, &reading, || Ok::<_, QueryError>(Query::from_bytecode(json)?))?;
-        self.run(&query, parameters, options)
-    }
-
-    /// Runs GraphBinary 1 bytecode to its end.
-    pub fn query_graphbinary(
-        &mut self,
-        bytes: &[u8],
-        parameters: &Parameters,
-        options: &QueryOptions,
-    ) -> Result<Rows, QueryError> {
-        let reading = || format!("reading the GraphBinary {}", hex(bytes));
-        let query = guard::run(&self.shared.reports, &reading, || Ok::<_, QueryError>(Query::from_graphbinary(bytes)?))?;
+        let written = query.into();
+        let reading = || format!("reading {written}");
+        let query =
+            guard::run(&self.shared.reports, &reading, || Ok::<_, QueryError>(self.shared.prepared.read(&written)?))?;
         self.run(&query, parameters, options)
     }
 

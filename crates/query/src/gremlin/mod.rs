@@ -16,6 +16,7 @@
 
 pub mod bytecode;
 pub mod error;
+mod habits;
 mod lex;
 mod literal;
 pub mod names;

@@ -23,6 +23,7 @@ use winnow::error::ErrMode;
 use winnow::stream::{LocatingSlice, Location, Stateful};
 
 use super::error::{SyntaxError, one_of, suggest};
+use super::habits;
 use super::lex::{Budget, Fault, Input, Parsed, eat, is_word_start, mark, next, number, space, string, word};
 use super::literal;
 use super::names;
@@ -48,7 +49,7 @@ pub fn parse(text: &str) -> Result<Traversal, SyntaxError> {
     }
     let mut input = Stateful { input: LocatingSlice::new(text), state: Budget::default() };
     query(&mut input).map_err(|error| match error {
-        ErrMode::Backtrack(fault) | ErrMode::Cut(fault) => fault.in_text(text),
+        ErrMode::Backtrack(fault) | ErrMode::Cut(fault) => habits::advise(text, fault.in_text(text)),
         ErrMode::Incomplete(_) => unreachable!("the input is complete"),
     })
 }

@@ -523,6 +523,9 @@ fn unsupported(name: &str, call: &Call) -> QueryError {
     }
     let help = match name {
         "io" => "`mangrove load` and `mangrove export` read and write files".to_owned(),
+        "pageRank" | "peerPressure" | "connectedComponent" | "shortestPath" => {
+            "NetworkX has it: in Python, db.query(\"g.E()\").to_networkx() gives it the graph".to_owned()
+        }
         _ => format!("{} lists the steps that are", documentation::page("gremlin.md")),
     };
     QueryError::new(QueryErrorKind::Unsupported, format!("the step `{name}` is not supported")).at(call.span).help(help)
@@ -641,7 +644,15 @@ fn check_surplus(call: &Call) -> Result<()> {
     };
     match call.args.get(most) {
         None => Ok(()),
-        Some(surplus) => Err(QueryError::step(format!("{}() takes {what}", call.name)).at(surplus.span)),
+        Some(surplus) => {
+            let error = QueryError::step(format!("{}() takes {what}", call.name)).at(surplus.span);
+            Err(match call.name.as_str() {
+                "value" => error.help("values('name') gives what elements have under a key"),
+                "id" => error.help("hasId(x) tests the id, g.V(x) finds by it"),
+                "label" => error.help("hasLabel('name') tests the label"),
+                _ => error,
+            })
+        }
     }
 }
 

@@ -24,7 +24,7 @@ pub enum OpenError {
     )]
     NewerFormat { path: PathBuf, found: u64, supported: u64, written_by: Option<String> },
     #[error(
-        "{} is being written by {holder}: end that process, or open the database read-only", path.display()
+        "{} is being written by {holder}: one process writes at a time. Open it read-only beside that one, or close it there", path.display()
     )]
     Locked { path: PathBuf, holder: Holder },
     #[error("{} has the id space {}, not {}: it was fixed when the database was made", path.display(), name(*found), name(*wanted))]

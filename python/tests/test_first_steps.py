@@ -1,0 +1,85 @@
+"""What a newcomer types first: small databases, other languages' habits, and traversals of gremlinpython."""
+
+import gc
+import os
+import weakref
+
+import pytest
+
+import mangrovedb as mg
+
+
+def test_a_database_in_memory_is_gone_when_it_is_closed():
+    with mg.open(":memory:") as db, mg.open(":memory:") as other:
+        db.load(nodes={"person": [{"id": "ada"}]})
+        path = db.query("g.V().count()").one(), db.stats()["disk_bytes"]
+        assert path[0] == 1 and other.query("g.V().count()").one() == 0
+        assert str(db.path) == ":memory:" and not os.path.exists(":memory:")
+        db.backup("kept.mg")
+    assert mg.open("kept.mg").query("g.V('ada').count()").one() == 1
+    with pytest.raises(mg.OpenError, match="nothing to read"):
+        mg.open(":memory:", read_only=True)
+
+
+def test_temporary_files_of_a_database_in_memory_are_removed(tmp_path, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    db = mg.open(":memory:")
+    db.query("g.addV()")
+    assert len(list(tmp_path.glob("mangrove-*"))) == 1
+    if hasattr(os, "fork"):
+        child = os.fork()
+        if child == 0:
+            del db
+            gc.collect()
+            os._exit(0)
+        os.waitpid(child, 0)
+        assert len(list(tmp_path.glob("mangrove-*"))) == 1
+    db.close()
+    assert list(tmp_path.glob("mangrove-*")) == []
+
+
+def test_traversals_of_gremlinpython_are_queries(db):
+    g = db.traversal()
+    traversal = g.V().has("airport", "code", "AUS").out("route").values("code")
+    assert sorted(db.query(traversal)) == ["DFW", "LHR"] == sorted(db.stream(traversal))
+    assert db.query(g.V().has_label("airport").value_map("code")).to_arrow().num_rows == 4
+    assert db.explain(traversal).to_dict()["steps"]
+    assert db.profile(traversal).results == 2
+    with db.transaction() as tx:
+        tx.query(g.add_v("airport").property("code", "OSL"))
+    assert db.query(g.V().has("airport", "code", "OSL").count()).one() == 1
+    with pytest.raises(TypeError, match="a query is a str or a gremlinpython traversal, not a int"):
+        db.query(5)
+
+
+@pytest.mark.parametrize(
+    "query, advice",
+    [
+        ("MATCH (n:airport {code:'AUS'}) RETURN n", "this looks like Cypher.*\n.*\n.*\n.*g.V().has('airport', 'code', 'AUS')"),
+        ("SELECT count(*) FROM airport", "this looks like SQL.*\n.*\n.*\n.*g.V().hasLabel('airport').count()"),
+        ("g.V().has('elev', > 3)", "has('price', gt(3))"),
+        ("g.V().has('airport', 'city', 'O'Brien')", "pass it as a parameter"),
+        ("g.V().value('city')", "values('name')"),
+        ("g.V().pageRank()", "to_networkx"),
+    ],
+)
+def test_habits_of_other_languages_are_answered(db, query, advice):
+    with pytest.raises(mg.QueryError) as caught:
+        db.query(query)
+    parts = advice.split(".*\n.*\n.*\n.*")
+    assert all(part in str(caught.value) for part in parts), caught.value
+
+
+def test_edges_have_no_index_and_the_message_says_so(db):
+    with pytest.raises(mg.MangroveError, match="route is a label of edges, and only properties of vertices have indexes"):
+        db.create_index("route", "dist")
+
+
+def test_a_procedure_does_not_keep_its_database_alive():
+    db = mg.open(":memory:")
+    db.register_procedure("count", lambda params, value: [db.query("g.V().count()").one()])
+    assert db.query("g.inject(1).call('count')").one() == 0
+    known = weakref.ref(db)
+    del db
+    gc.collect()
+    assert known() is None
