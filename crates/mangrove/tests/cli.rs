@@ -331,6 +331,46 @@ fn the_shell_writes_beside_readers_and_only_when_it_may() {
     shell(&place, "g.V().count()\ng.addV('robot')").failed(1, &[&std::process::id().to_string()]);
 }
 
+#[test]
+fn the_shell_has_transactions_variables_and_profiles() {
+    let place = Place::new();
+    place.people();
+    let ran = shell(
+        &place,
+        ":format csv\n:begin\ng.addV('robot').property(id, 'r1')\ng.V('r1').count()\n:rollback\ng.V('r1').count()\n",
+    )
+    .succeeded();
+    assert!(ran.stdout.contains("value\n1\n") && ran.stdout.contains("value\n0\n"), "{}", ran.stdout);
+    shell(&place, ":begin\ng.addV('robot').property(id, 'r1')\n:commit\n").succeeded();
+    let ran = shell(
+        &place,
+        ":format csv\nx = g.V('r1').next()\nn = 5\neveryone = g.V().hasLabel('person')\ng.V(x).property('n', n)\ng.V(x).values('n')\ng.inject(everyone).unfold().count()",
+    );
+    let ran = ran.succeeded();
+    assert!(ran.stdout.contains("value\n5\n"), "{}", ran.stdout);
+    assert!(
+        ran.stderr.contains("x is a vertex")
+            && ran.stderr.contains("n is 5")
+            && ran.stderr.contains("everyone is a list of"),
+        "{}",
+        ran.stderr
+    );
+    let ran = shell(&place, ":profile g.V().count()\n:timing on\nhelp\nexit\ng.V(").succeeded();
+    assert!(
+        ran.stdout.contains("CountScan") && ran.stdout.contains(":rollback") && ran.stderr.contains("times are shown"),
+        "{}",
+        ran.stdout
+    );
+    shell(&place, ":begin\ng.addV('robot').property(id, 'r2').fail()\n").failed(1, &["rolled back"]);
+    shell(&place, ":commit\n").failed(1, &["no transaction"]);
+    shell(&place, ":begin\n:begin\n").failed(1, &["there is a transaction already"]);
+    shell(&place, "all = g.V()\n").failed(1, &["a variable cannot be called `all`"]);
+    shell(&place, "y = g.V('nobody').next()\n").failed(1, &["no first one"]);
+    shell(&place, ":begin\ng.addV('robot').property(id, 'r3')\nquit\n").succeeded();
+    let ran = shell(&place, ":format csv\ng.V('r2', 'r3').count()\n").succeeded();
+    assert!(ran.stdout.contains("value\n0\n"), "{}", ran.stdout);
+}
+
 fn shell(place: &Place, script: &str) -> Ran {
     use std::io::Write;
     let mut command = Command::new(MANGROVE);

@@ -172,6 +172,11 @@ impl Query {
         &self.text
     }
 
+    /// Whether a parameter of this name is used.
+    pub fn has_variable(&self, name: &str) -> bool {
+        self.variables.iter().any(|variable| variable == name)
+    }
+
     /// Whether the query may change the graph, and so needs [`Graph::Write`].
     pub fn writes(&self) -> bool {
         self.writes

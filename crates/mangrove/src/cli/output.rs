@@ -42,6 +42,26 @@ pub fn print(results: &mut ResultStream, format: Format) -> Result<u64, Failure>
     Ok(rows)
 }
 
+/// Writes results to stdout, in a form for people or one for programs but Arrow; returns how many there were.
+pub fn print_results(results: &Results, format: Format) -> Result<u64, Failure> {
+    let mut out = BufWriter::with_capacity(64 << 10, io::stdout().lock());
+    match format {
+        Format::Csv => print_csv(results, &mut out)?,
+        Format::Json => {
+            let mut line = String::new();
+            for row in results.iter() {
+                line.clear();
+                json::write_described(&mut line, &row);
+                writeln!(out, "{line}")?;
+            }
+            results.len() as u64
+        }
+        Format::Table | Format::Arrow => print_table(results, &mut out)?,
+    };
+    out.flush()?;
+    Ok(results.len() as u64)
+}
+
 fn print_json(results: &mut ResultStream, out: &mut impl Write) -> Result<u64, Failure> {
     let mut rows = 0;
     let mut line = String::new();

@@ -7,7 +7,7 @@ use mangrove_query::gremlin::steps::{self, STEPS};
 use reedline::{Color, Completer, CompletionResult, Highlighter, Span, StyledText, Suggestion, ValidationResult, Validator};
 
 use super::scan::{self, Kind};
-use super::{COMMANDS, command};
+use super::session::{COMMANDS, command};
 
 /// Names shared between the shell, which learns them, and its completer.
 pub type Names = Arc<RwLock<Vec<String>>>;

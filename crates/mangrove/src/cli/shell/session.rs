@@ -1,0 +1,345 @@
+//! What is typed, done: queries, commands of the shell, transactions and variables.
+
+use std::path::{Path, PathBuf};
+use std::sync::PoisonError;
+use std::time::Instant;
+
+use mangrove_graph::{ElementKind, Value};
+
+use super::super::output::{self, Format};
+use super::super::query::elapsed;
+use super::super::{Failure, counted, interrupt, open_reading, open_writing, say, stats};
+use super::editing::Names;
+use crate::{Database, Parameters, QueryError, QueryOptions, Results, Transaction};
+
+/// Opens the database for writing only while a statement writes, so that an open shell keeps nobody else from it.
+pub struct Session {
+    path: PathBuf,
+    read_only: bool,
+    reader: Option<Database>,
+    /// Between `:begin` and its end.
+    transaction: Option<Transaction>,
+    variables: Parameters,
+    /// Labels and property keys of the graph.
+    quoted: Names,
+    format: Format,
+    timing: bool,
+}
+
+/// Whether the shell goes on.
+#[derive(PartialEq)]
+pub enum Next {
+    GoOn,
+    Leave,
+}
+
+/// A command of the shell itself.
+pub(super) struct Command {
+    pub name: &'static str,
+    pub what: &'static str,
+}
+
+pub(super) const COMMANDS: [Command; 13] = [
+    Command { name: "help", what: "what can be typed here" },
+    Command { name: "schema", what: "labels, properties and indexes" },
+    Command { name: "stats", what: "counts and sizes" },
+    Command { name: "explain", what: ":explain g.V()… shows how a query would be run" },
+    Command { name: "profile", what: ":profile g.V()… runs a query and shows what each step did" },
+    Command { name: "begin", what: "begins a transaction: what follows is kept together or not at all" },
+    Command { name: "commit", what: "keeps what was done since :begin" },
+    Command { name: "rollback", what: "undoes what was done since :begin" },
+    Command { name: "format", what: ":format table|json|csv, how results are shown" },
+    Command { name: "index", what: ":index LABEL KEY makes has(LABEL, KEY, …) fast" },
+    Command { name: "timing", what: ":timing on|off shows or hides how long queries take" },
+    Command { name: "quit", what: "leaves the shell, as exit and Ctrl-D do" },
+    Command { name: "exit", what: "leaves the shell" },
+];
+
+/// Commands that are known without their colon.
+const BARE: [&str; 3] = ["help", "quit", "exit"];
+
+fn wrong(message: impl Into<String>) -> Failure {
+    Failure::Request(message.into())
+}
+
+impl Session {
+    pub fn new(path: PathBuf, read_only: bool) -> Self {
+        let (quoted, variables) = (Names::default(), Parameters::new());
+        Self { path, read_only, reader: None, transaction: None, variables, quoted, format: Format::Table, timing: true }
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub fn names(&self) -> Names {
+        self.quoted.clone()
+    }
+
+    pub fn show_times(&mut self, shown: bool) {
+        self.timing = shown;
+    }
+
+    pub fn statement(&mut self, text: &str) -> Result<Next, Failure> {
+        let text = text.trim().trim_end_matches(';').trim_end();
+        match command(text) {
+            _ if text.is_empty() => Ok(Next::GoOn),
+            Some(("quit" | "exit" | "q", _)) => {
+                if self.transaction.take().is_some() {
+                    say("the transaction was rolled back");
+                }
+                Ok(Next::Leave)
+            }
+            Some((name, rest)) => self.command(name, rest.trim()).map(|()| Next::GoOn),
+            None => match assignment(text) {
+                Some((name, query)) => self.assign(name, query).map(|()| Next::GoOn),
+                None => self.query(text).map(|()| Next::GoOn),
+            },
+        }
+    }
+
+    fn reader(&mut self) -> Result<Database, Failure> {
+        let reader = self.reader.take().map_or_else(|| open_reading(&self.path), Ok)?;
+        Ok(self.reader.insert(reader).clone())
+    }
+
+    /// The database for one statement.
+    fn database(&mut self, writes: bool) -> Result<Database, Failure> {
+        if !writes || self.read_only {
+            return self.reader();
+        }
+        // What is open read-only cannot be opened for writing as well.
+        self.reader = None;
+        open_writing(&self.path)
+    }
+
+    fn query(&mut self, text: &str) -> Result<(), Failure> {
+        let started = Instant::now();
+        let rows = match self.transaction {
+            Some(_) => output::print_results(&self.results(text)?, self.format)?,
+            None => {
+                let database = self.database(writes(text)?)?;
+                let mut results = database.query(text, &self.variables_of(text)?, &options())?;
+                let rows = output::print(&mut results, self.format)?;
+                warn(results.warnings());
+                rows
+            }
+        };
+        if self.timing {
+            say(&format!("{} in {}", counted(rows, "row", "rows"), elapsed(started.elapsed())));
+        }
+        self.refresh_names()
+    }
+
+    /// The results of a query, all together: of the transaction, if there is one.
+    fn results(&mut self, text: &str) -> Result<Results, Failure> {
+        let (variables, options) = (self.variables_of(text)?, options());
+        if let Some(transaction) = &mut self.transaction {
+            let done = transaction.query(text, &variables, &options);
+            let results = done.and_then(|rows| {
+                warn(&rows.warnings);
+                transaction.results(&rows, &options)
+            });
+            return results.map_err(|error| self.of_transaction(error));
+        }
+        let database = self.database(writes(text)?)?;
+        let mut stream = database.query(text, &variables, &options)?;
+        let results = stream.results()?;
+        warn(stream.warnings());
+        Ok(results)
+    }
+
+    /// An error within a transaction, which may have ended it.
+    fn of_transaction(&mut self, error: QueryError) -> Failure {
+        let is_over = self.transaction.as_ref().is_some_and(|transaction| transaction.view().is_err());
+        let failure = Failure::from(error);
+        if !is_over {
+            return failure;
+        }
+        self.transaction = None;
+        match failure {
+            Failure::Request(message) => wrong(format!("{message}\nthe transaction was rolled back")),
+            other => other,
+        }
+    }
+
+    /// The variables a query has, of those there are.
+    fn variables_of(&self, text: &str) -> Result<Parameters, Failure> {
+        let query = mangrove_query::Query::parse(text).map_err(QueryError::from)?;
+        let known = |(name, _): &(&String, &Value)| query.has_variable(name);
+        Ok(self.variables.iter().filter(known).map(|(name, value)| (name.clone(), value.clone())).collect())
+    }
+
+    /// `x = g.V()…`: the list of the results, or the first of them with `.next()` at the end.
+    fn assign(&mut self, name: &str, text: &str) -> Result<(), Failure> {
+        let is_free = mangrove_query::Query::parse(&format!("g.inject({name})")).is_ok_and(|query| query.has_variable(name));
+        if !is_free {
+            return Err(wrong(format!("a variable cannot be called `{name}`, which is a word of Gremlin")));
+        }
+        let (text, takes_first) = match text.strip_suffix(".next()") {
+            Some(text) => (text, true),
+            None => (text.strip_suffix(".toList()").unwrap_or(text), false),
+        };
+        let is_traversal = text.starts_with("g.");
+        let query = if is_traversal { text.to_owned() } else { format!("g.inject({text})") };
+        let database = self.database(writes(&query)?)?;
+        let (variables, options) = (self.variables_of(&query)?, options());
+        let values = match &mut self.transaction {
+            Some(transaction) => transaction.query(&query, &variables, &options).map(|rows| rows.values),
+            None => database.query(&query, &variables, &options).and_then(|mut stream| stream.values()),
+        };
+        let mut values = values.map_err(|error| self.of_transaction(error))?;
+        let value = match takes_first || !is_traversal {
+            true if values.is_empty() => return Err(wrong("the query has no results, so there is no first one")),
+            true => values.swap_remove(0),
+            false => Value::list(values),
+        };
+        say(&format!("{name} is {}", described(&value)));
+        self.variables.insert(name.to_owned(), value);
+        Ok(())
+    }
+
+    fn command(&mut self, name: &str, rest: &str) -> Result<(), Failure> {
+        match name {
+            "help" => output::print_text(&help()),
+            "schema" => output::print_text(&stats::schema(&self.reader()?)?),
+            "stats" => output::print_text(&stats::summary(&self.reader()?)?),
+            "explain" => {
+                let plan = self.reader()?.explain(rest, &self.variables_of(rest)?, &QueryOptions::default())?;
+                output::print_text(&plan.to_string())
+            }
+            "profile" => self.profile(rest),
+            "begin" => self.begin(),
+            "commit" => self.end()?.commit().map_err(Failure::from).and_then(|()| self.refresh_names()),
+            "rollback" => self.end().map(Transaction::rollback),
+            "timing" => self.set_timing(rest),
+            "format" => self.set_format(rest),
+            "index" => self.index(rest),
+            _ => Err(wrong(format!("there is no command :{name}; help lists them"))),
+        }
+    }
+
+    fn profile(&mut self, text: &str) -> Result<(), Failure> {
+        if self.transaction.is_some() {
+            return Err(wrong("a query of a transaction cannot be profiled: :commit or :rollback first"));
+        }
+        let database = self.database(writes(text)?)?;
+        let profile = database.profile(text, &self.variables_of(text)?, &options())?;
+        output::print_text(&profile.to_string())
+    }
+
+    fn begin(&mut self) -> Result<(), Failure> {
+        if self.transaction.is_some() {
+            return Err(wrong("there is a transaction already: :commit or :rollback ends it"));
+        }
+        if self.read_only {
+            return Err(wrong("the shell is read-only"));
+        }
+        self.transaction = Some(self.database(true)?.transaction()?);
+        say("others wait to write until :commit or :rollback");
+        Ok(())
+    }
+
+    fn end(&mut self) -> Result<Transaction, Failure> {
+        self.transaction.take().ok_or_else(|| wrong("there is no transaction: :begin begins one"))
+    }
+
+    fn set_timing(&mut self, wish: &str) -> Result<(), Failure> {
+        self.timing = match wish {
+            "on" => true,
+            "off" => false,
+            "" => !self.timing,
+            _ => return Err(wrong("say :timing on or :timing off")),
+        };
+        say(if self.timing { "times are shown" } else { "times are not shown" });
+        Ok(())
+    }
+
+    fn set_format(&mut self, name: &str) -> Result<(), Failure> {
+        self.format = match name {
+            "table" => Format::Table,
+            "json" => Format::Json,
+            "csv" => Format::Csv,
+            _ => return Err(wrong("formats are table, json and csv")),
+        };
+        Ok(())
+    }
+
+    fn index(&mut self, names: &str) -> Result<(), Failure> {
+        let Some((label, key)) = names.split_once(char::is_whitespace) else {
+            return Err(wrong("say which label and which key, as in :index airport code"));
+        };
+        if self.transaction.is_some() {
+            return Err(wrong("an index is made by itself: :commit or :rollback first"));
+        }
+        let made = self.database(true)?.create_index(label, key.trim())?;
+        say(if made { "the index is made" } else { "there was such an index already" });
+        Ok(())
+    }
+
+    /// Completion knows what the graph holds.
+    pub fn refresh_names(&mut self) -> Result<(), Failure> {
+        if self.transaction.is_some() {
+            return Ok(());
+        }
+        let schema = self.reader()?.schema()?;
+        let labels = [ElementKind::Vertex, ElementKind::Edge].into_iter().flat_map(|kind| schema.labels(kind));
+        let mut quoted: Vec<String> = labels.map(|label| label.name.to_string()).collect();
+        quoted.extend(schema.keys.iter().map(|key| key.to_string()));
+        quoted.extend(self.variables.keys().cloned());
+        quoted.sort_unstable();
+        quoted.dedup();
+        *self.quoted.write().unwrap_or_else(PoisonError::into_inner) = quoted;
+        Ok(())
+    }
+}
+
+fn options() -> QueryOptions {
+    QueryOptions { cancel: interrupt::token(), ..QueryOptions::default() }
+}
+
+fn writes(text: &str) -> Result<bool, Failure> {
+    Ok(mangrove_query::Query::parse(text).map_err(QueryError::from)?.writes())
+}
+
+fn warn(warnings: &[String]) {
+    warnings.iter().for_each(|warning| say(&format!("warning: {warning}")));
+}
+
+/// A value of a variable, in short.
+fn described(value: &Value) -> String {
+    match value {
+        Value::List(items) => format!("a list of {}", items.len()),
+        value if value.is_storable() => value.to_string(),
+        value => format!("a {}", value.value_type()),
+    }
+}
+
+/// The name and the rest of a command of the shell.
+pub(super) fn command(text: &str) -> Option<(&str, &str)> {
+    if BARE.contains(&text) {
+        return Some((text, ""));
+    }
+    let text = text.strip_prefix(':')?;
+    Some(text.split_at(text.find(char::is_whitespace).unwrap_or(text.len())))
+}
+
+/// The name and the value of `name = value`.
+fn assignment(text: &str) -> Option<(&str, &str)> {
+    let (name, value) = text.split_once('=')?;
+    let (name, value) = (name.trim_end(), value.trim_start());
+    let is_name = name.starts_with(|c: char| c.is_alphabetic()) && name.chars().all(|c| c.is_alphanumeric() || c == '_');
+    (is_name && !value.starts_with('=')).then_some((name, value))
+}
+
+fn help() -> String {
+    let mut text = String::from(
+        "Type a Gremlin query, as in g.V().hasLabel('airport').values('code').limit(5); it ends where its brackets close.\n\
+         x = g.V('AUS').next() keeps the first result as x, x = g.V() the list of all, for later queries.\n\
+         Ctrl-C stops a query that is running, Ctrl-R searches what was typed before.\n\n",
+    );
+    for command in &COMMANDS {
+        text.push_str(&format!("  :{:<8} {}\n", command.name, command.what));
+    }
+    text
+}
