@@ -2,6 +2,8 @@
 
 import gc
 import os
+import subprocess
+import sys
 import weakref
 
 import pytest
@@ -83,3 +85,20 @@ def test_a_procedure_does_not_keep_its_database_alive():
     del db
     gc.collect()
     assert known() is None
+
+
+MANY = """
+import resource, mangrovedb as mg
+soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 8192), hard))
+open_now = [mg.open(f"{n}.mg", workers=0) for n in range(400)]
+for n, db in enumerate(open_now):
+    db.query("g.addV('n').property('n', x)", x=n)
+print(sum(db.query("g.V().values('n')").one() for db in open_now))
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no limit of open files to be raised")
+def test_four_hundred_databases_can_be_open(tmp_path):
+    done = subprocess.run([sys.executable, "-c", MANY], capture_output=True, text=True, cwd=tmp_path)
+    assert done.stdout.strip() == str(sum(range(400))), done.stderr

@@ -19,8 +19,9 @@ use crate::spare::ReadTxn;
 use crate::store::{DATA, Durability, HotOptions};
 use crate::table::{self, NAMES, Tables, Writing};
 
-/// Address space reserved for the map. Only the part that holds data takes memory or disk, so it never has to be moved.
-const MAP_BYTES: usize = MAP_BYTES_MAX as usize;
+/// Address space reserved for the map, at least. Only the part that holds data takes memory or disk, so it never has to be moved. Some
+/// hundred databases fit into one process.
+const MAP_BYTES: u64 = 1 << 38;
 /// Places for readers: for all processes together, of which each may have a thousand unfinished streams.
 const READERS_MAX: u32 = 16_384;
 /// How long an opening waits for a process that writes and has no right to.
@@ -106,7 +107,8 @@ fn open_env(dir: &Path, options: &HotOptions) -> Result<Env<WithoutTls>> {
     if options.durability == Durability::Relaxed {
         flags |= EnvFlags::NO_SYNC;
     }
-    let mut map_bytes = MAP_BYTES;
+    let grown = (file_bytes as u64).saturating_mul(4).next_power_of_two();
+    let mut map_bytes = grown.clamp(MAP_BYTES, MAP_BYTES_MAX) as usize;
     loop {
         match open_mapped(dir, flags, map_bytes) {
             Err(heed::Error::Io(error)) if error.kind() == io::ErrorKind::OutOfMemory => {

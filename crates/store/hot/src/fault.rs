@@ -13,7 +13,11 @@ pub const PROBE: &str = "probe.tmp";
 /// What an LMDB error means to a user.
 pub fn lmdb(error: heed::Error) -> GraphError {
     match error {
-        heed::Error::Mdb(MdbError::MapFull) => GraphError::DiskFull,
+        heed::Error::Mdb(MdbError::MapFull | MdbError::MapResized) => {
+            let message = "the tables have outgrown the address space that was reserved when the database was opened: close it and open it \
+                           again, and compact() it";
+            GraphError::Storage { message: message.into(), source: Some(Box::new(error)) }
+        }
         heed::Error::Mdb(MdbError::Panic) => {
             let message = "the disk failed while a commit was written, so nothing more can be written through this handle, and no more \
                            than a few results can be read at once; what was committed before is there: close the database and open \
