@@ -43,6 +43,51 @@ impl EdgeLabel {
     }
 }
 
+/// What stands for the label of nodes and of edges of a graph that is loaded as it is.
+const NODE: &str = "node";
+const EDGE: &str = "edge";
+
+fn sources<'py>(py: Python<'py>) -> PyResult<Bound<'py, PyModule>> {
+    py.import("mangrovedb._sources")
+}
+
+/// A table from whatever a caller hands over, as it is or made of what another library holds.
+fn table_of(data: &Bound<'_, PyAny>, of_edges: bool) -> PyResult<Table> {
+    let is_plain = data.is_instance_of::<PyList>() || data.is_instance_of::<PyDict>();
+    if !is_plain {
+        let made = sources(data.py())?.call_method1("table", (data, of_edges))?;
+        if !made.is_none() {
+            return table(&made, None);
+        }
+    }
+    table(data, None)
+}
+
+/// The table in a folder of partitions.
+fn partitioned(given: &Bound<'_, PyAny>) -> PyResult<Option<Table>> {
+    if !is_path(given)? {
+        return Ok(None);
+    }
+    let rows = sources(given.py())?.call_method1("partitioned", (given,))?;
+    if rows.is_none() { Ok(None) } else { table(&rows, None).map(Some) }
+}
+
+/// The tables of a graph of networkx, or of a file it reads.
+fn graph_of(given: &Bound<'_, PyAny>) -> PyResult<Option<[TableInput; 2]>> {
+    let sources = sources(given.py())?;
+    let graph = match is_path(given)? {
+        true => sources.call_method1("read", (given,))?,
+        false if sources.call_method1("is_graph", (given,))?.is_truthy()? => given.clone(),
+        false => return Ok(None),
+    };
+    if graph.is_none() {
+        return Ok(None);
+    }
+    let ends = Some(NODE.into());
+    let edges = EdgeLabel { source: ends.clone(), label: EDGE.into(), target: ends };
+    Ok(Some([TableInput::vertices(NODE, table_of(&graph, false)?), edges.table(table_of(&graph, true)?)]))
+}
+
 /// A table from whatever a caller hands over.
 pub fn table(data: &Bound<'_, PyAny>, columns: Option<Vec<String>>) -> PyResult<Table> {
     if columns.is_none()
@@ -114,30 +159,37 @@ pub fn options(
     let unknown = || PyValueError::new_err(format!("format is one of {names}, not {format:?}"));
     let mut options = LoadOptions { format: Format::from_name(format).ok_or_else(unknown)?, ..LoadOptions::default() };
     for file in files {
+        if let Some(tables) = graph_of(&file)? {
+            options.tables.extend(tables);
+            continue;
+        }
         match paths(&file)? {
             Some(paths) => options.files.extend(paths),
             None => {
                 return Err(PyTypeError::new_err(
-                    "a table needs a label: give it as nodes={label: table} or edges={(source, label, target): table}",
+                    "a table needs a label: give it as nodes={label: table} or edges={(source, label, target): table}. Only files and \
+                     networkx graphs go without",
                 ));
             }
         }
     }
     for (label, given) in nodes.into_iter().flatten() {
         let label: Arc<str> = label.cast::<PyString>()?.to_str()?.into();
-        match paths(&given)? {
-            Some(files) => options.nodes.push(NodeFiles { label, files }),
-            None => options.tables.push(TableInput::vertices(&label, table(&given, None)?)),
+        match (partitioned(&given)?, paths(&given)?) {
+            (Some(table), _) => options.tables.push(TableInput::vertices(&label, table)),
+            (None, Some(files)) => options.nodes.push(NodeFiles { label, files }),
+            (None, None) => options.tables.push(TableInput::vertices(&label, table_of(&given, false)?)),
         }
     }
     for (label, given) in edges.into_iter().flatten() {
         let label = EdgeLabel::read(&label)?;
-        match paths(&given)? {
-            Some(files) => {
+        match (partitioned(&given)?, paths(&given)?) {
+            (Some(table), _) => options.tables.push(label.table(table)),
+            (None, Some(files)) => {
                 let EdgeLabel { source, label, target } = label;
                 options.edges.push(EdgeFiles { source, label, target, files });
             }
-            None => options.tables.push(label.table(table(&given, None)?)),
+            (None, None) => options.tables.push(label.table(table_of(&given, true)?)),
         }
     }
     Ok(options)

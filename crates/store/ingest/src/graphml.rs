@@ -212,7 +212,7 @@ impl Reader<'_, '_> {
     fn open(&mut self, tag: &BytesStart<'_>, place: (u64, u64)) -> Result<(), LoadError> {
         let name = tag.local_name().as_ref().to_owned();
         if self.depth.is_empty() && name != "graphml" {
-            let hint = if name == "gexf" { ": Gephi and NetworkX can write it" } else { "" };
+            let hint = if name == "gexf" { ". From Python, load() reads files ending in .gexf, with NetworkX" } else { "" };
             return self.fail(place, format!("the root element is `{name}`; of XML, GraphML is read{hint}"));
         }
         match &*name {

@@ -1,0 +1,128 @@
+"""What other libraries hold, or read, as tables that a load takes. Each library is imported only if it is there already or a file needs it."""
+
+import json
+import os
+
+# The readers of networkx by the ends of file names.
+READERS = {".gexf": "read_gexf", ".gml": "read_gml", ".net": "read_pajek", ".paj": "read_pajek", ".pajek": "read_pajek"}
+COMPRESSED = (".gz", ".bz2")
+
+
+def read(path):
+    """The graph in a file that networkx reads; `None` if it is another file."""
+    name = os.fspath(path)
+    if isinstance(name, bytes):
+        return None
+    stem = name.lower()
+    for end in COMPRESSED:
+        stem = stem.removesuffix(end)
+    end = os.path.splitext(stem)[1]
+    if end == ".json":
+        return node_link(name)
+    if end not in READERS:
+        return None
+    return getattr(networkx(name), READERS[end])(name)
+
+
+def node_link(name):
+    """The graph in a file as `networkx.node_link_data` writes it."""
+    try:
+        with open(name, encoding="utf-8") as file:
+            if file.read(4096).lstrip()[:1] != "{":
+                return None
+            file.seek(0)
+            data = json.load(file)
+    except (OSError, ValueError):
+        return None  # whatever is wrong with it, the loader says with its place
+    links = "links" if "links" in data else "edges"
+    if not isinstance(data.get("nodes"), list) or not isinstance(data.get(links), list):
+        return None
+    return networkx(name).node_link_graph(data, edges=links)
+
+
+def networkx(name):
+    try:
+        import networkx
+    except ModuleNotFoundError:
+        raise ModuleNotFoundError(f"{name} is read with networkx: pip install 'mangrovedb[networkx]'", name="networkx") from None
+    return networkx
+
+
+def is_graph(given):
+    return all(hasattr(given, name) for name in ("nodes", "edges", "is_directed", "is_multigraph"))
+
+
+def nodes(graph):
+    """The nodes of a networkx graph as rows."""
+    name = "~id" if any(data.get("id", node) != node for node, data in graph.nodes(data=True)) else "id"
+    return [{name: checked(node), **attributes(data, name)} for node, data in graph.nodes(data=True)]
+
+
+def edges(graph):
+    """The edges of a networkx graph as rows; of an undirected one each once."""
+    rows = graph.edges(data=True)
+    return [{"~from": checked(source), "~to": checked(target), **attributes(data, "~from", "~to")} for source, target, data in rows]
+
+
+def attributes(data, *taken):
+    return {str(key): value for key, value in data.items() if key not in taken}
+
+
+def checked(node):
+    if isinstance(node, bool) or not isinstance(node, (int, str)):
+        raise TypeError(f"the nodes of a graph become ids, which are integers or texts, not {node!r}: networkx.relabel_nodes() renames them")
+    return node
+
+
+def table(given, of_edges):
+    """A table of what is none as it stands; `None` if nothing is to be done."""
+    if is_graph(given):
+        return edges(given) if of_edges else nodes(given)
+    if hasattr(given, "tocoo") and hasattr(given, "nnz"):
+        return matrix(given.tocoo())
+    if type(given).__name__ == "LazyFrame" and hasattr(given, "collect"):
+        return given.collect()
+    if hasattr(given, "scanner") and hasattr(given, "to_batches"):
+        return given.scanner().to_reader()
+    if getattr(given, "ndim", None) == 2 and hasattr(given, "dtype") and hasattr(given, "T"):
+        return pairs(given)
+    return None
+
+
+def matrix(sparse):
+    """The entries of a sparse matrix as edges: from the row to the column, and its value."""
+    return {"src": sparse.row.astype("int64"), "dst": sparse.col.astype("int64"), "weight": sparse.data}
+
+
+def pairs(array):
+    """The rows of a NumPy array as edges: source, target and, in a third column, weight."""
+    rows, columns = array.shape
+    if columns not in (2, 3) or rows == columns:
+        raise TypeError(
+            f"an array of {rows} × {columns} is no list of edges, which has two columns, or three with a weight: for a matrix of "
+            "adjacency, give scipy.sparse.coo_array(array); for other tables, a dict of columns"
+        )
+    named = {"src": array[:, 0], "dst": array[:, 1]}
+    if columns == 3:
+        whole = {name: column.astype("int64") for name, column in named.items()}
+        if any((whole[name] != named[name]).any() for name in named):
+            raise TypeError("the first two columns are the ends of edges, which are whole numbers")
+        return {**whole, "weight": array[:, 2]}
+    return named
+
+
+def partitioned(path):
+    """The rows of a folder whose folders are called `column=value`, as Hive writes it; `None` if it is none."""
+    try:
+        inside = os.listdir(path) if os.path.isdir(path) else []
+    except OSError:
+        return None
+    if not any("=" in name and os.path.isdir(os.path.join(path, name)) for name in inside):
+        return None
+    try:
+        import pyarrow.dataset
+    except ModuleNotFoundError:
+        raise ModuleNotFoundError(f"the partitions of {path} are read with pyarrow: pip install 'mangrovedb[arrow]'", name="pyarrow") from None
+    kinds = {os.path.splitext(name)[1].lstrip(".") for _, _, names in os.walk(path) for name in names if not name.startswith((".", "_"))}
+    kind = kinds.pop() if len(kinds) == 1 else "parquet"
+    return pyarrow.dataset.dataset(path, format=kind, partitioning="hive").scanner().to_reader()

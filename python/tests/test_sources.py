@@ -1,0 +1,104 @@
+"""Graphs, matrices, frames and folders of other libraries, loaded as they are."""
+
+import networkx as nx
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyarrow.dataset
+import pyarrow.parquet
+import pytest
+
+import mangrovedb as mg
+
+KARATE = nx.karate_club_graph()
+
+
+def edges_of(db):
+    return sorted(db.query("g.E().project('a', 'b').by(outV().id()).by(inV().id())").to_dicts(), key=lambda e: (e["a"], e["b"]))
+
+
+def test_a_networkx_graph_is_loaded_whole(empty):
+    report = empty.load(KARATE)
+    assert report["vertices"] == {"node": 34} and report["edges"] == {"edge": 78}
+    assert empty.query("g.V(0).values('club')").one() == "Mr. Hi"
+    assert edges_of(empty) == sorted(({"a": a, "b": b} for a, b in KARATE.edges()), key=lambda e: (e["a"], e["b"]))
+    assert empty.query("g.E().values('weight').sum()").one() == sum(w for _, _, w in KARATE.edges(data="weight"))
+    back = empty.query("g.V().union(identity(), outE())").to_networkx().to_undirected()
+    assert nx.utils.graphs_equal(nx.Graph(back.edges()), nx.Graph(KARATE.edges()))
+
+
+def test_a_graph_may_be_given_labels(empty):
+    graph = nx.MultiDiGraph()
+    graph.add_node("ada", born=1815)
+    graph.add_edge("ada", "charles", since=1833)
+    graph.add_edge("ada", "charles", since=1834)
+    empty.load(nodes={"person": graph}, edges={("person", "knows", "person"): graph})
+    assert empty.query("g.V().hasLabel('person').count()").one() == 2
+    assert sorted(empty.query("g.V('ada').outE('knows').values('since')")) == [1833, 1834]
+    with pytest.raises(TypeError, match="relabel_nodes"):
+        empty.load(nx.grid_2d_graph(2, 2))
+
+
+def write_node_link(graph, path):
+    import json
+
+    with open(path, "w") as file:
+        json.dump(nx.node_link_data(graph, edges="links"), file)
+
+
+@pytest.mark.parametrize(
+    "name, write",
+    [("k.gexf", nx.write_gexf), ("k.gml", nx.write_gml), ("k.json", write_node_link), ("k.gml.gz", nx.write_gml)],
+)
+def test_files_of_other_programs(empty, name, write):
+    write(KARATE, name)
+    report = empty.load(name)
+    assert report["vertices"] == {"node": 34} and report["edges"] == {"edge": 78}
+    assert empty.query("g.V().has('club', 'Officer').count()").one() == 17
+    assert empty.query("g.E().values('weight').sum()").one() == 231
+
+
+def test_a_pajek_file(empty):
+    nx.write_pajek(nx.DiGraph([("a", "b"), ("b", "c")]), "p.net")
+    empty.load("p.net")
+    assert sorted(empty.query("g.V().out().id()")) == ["b", "c"]
+
+
+def test_a_sparse_matrix(empty):
+    sparse = pytest.importorskip("scipy.sparse")
+    matrix = sparse.csr_array(np.array([[0, 2, 0], [0, 0, 3], [0.5, 0, 0]]))
+    with pytest.raises(mg.LoadError, match="missing=\"create\""):
+        empty.load(edges={("node", "to", "node"): matrix})
+    empty.load(edges={("node", "to", "node"): matrix}, missing="create")
+    assert edges_of(empty) == [{"a": 0, "b": 1}, {"a": 1, "b": 2}, {"a": 2, "b": 0}]
+    assert empty.query("g.E().values('weight').sum()").one() == 5.5
+
+
+def test_arrays_of_numpy(empty):
+    empty.load(edges={("n", "to", "n"): np.array([[1, 2], [2, 3], [3, 4]])}, missing="create")
+    empty.load(edges={("n", "costs", "n"): np.array([[1, 2, 0.5], [4, 1, 1.5]])})
+    assert empty.query("g.V(4).outE('costs').values('weight')").one() == 1.5
+    for wrong in (np.ones((3, 3)), np.ones((4, 5))):
+        with pytest.raises(TypeError, match="is no list of edges"):
+            empty.load(edges={("n", "to", "n"): wrong})
+    with pytest.raises(TypeError, match="whole numbers"):
+        empty.load(edges={("n", "to", "n"): np.array([[1.5, 2, 3], [1, 2, 3]])})
+
+
+def test_lazy_frames_and_datasets(empty):
+    frame = pl.DataFrame({"id": [1, 2, 3], "name": ["a", "b", "c"]})
+    empty.load(nodes={"lazy": frame.lazy().filter(pl.col("id") > 1)})
+    pa.parquet.write_table(pa.table({"id": [10, 11]}), "part.parquet")
+    empty.load(nodes={"set": pa.dataset.dataset("part.parquet")})
+    assert sorted(empty.query("g.V().id()")) == [2, 3, 10, 11]
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+def test_a_folder_of_partitions(empty, kind):
+    table = pa.table({"id": [1, 2, 3], "name": ["a", "b", "c"], "month": ["05", "05", "06"]})
+    partitioning = pa.dataset.partitioning(pa.schema([("month", pa.string())]), flavor="hive")
+    pa.dataset.write_dataset(table, "months", format=kind, partitioning=partitioning)
+    empty.load(nodes={"row": "months"})
+    assert sorted(map(tuple, empty.query("g.V().project('i', 'm').by(id).by('month')").to_arrow().to_pandas().values.tolist())) == [
+        (1, 5), (2, 5), (3, 6)
+    ]  # fmt: skip
