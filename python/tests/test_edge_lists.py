@@ -81,3 +81,9 @@ def test_an_adjacency_list_is_refused(db, tmp_path):
     with pytest.raises(mg.LoadError):
         db.load(tmp_path / "k.adjlist")
     assert db.query("g.V().count()").one() == 0
+
+
+def test_a_matrix_that_claims_too_many_rows_is_refused(db, tmp_path):
+    (tmp_path / "big.mtx").write_text("%%MatrixMarket matrix coordinate pattern general\n900000000000000000 900000000000000000 1\n1 2\n")
+    with pytest.raises(mg.LoadError, match="says it has 900000000000000000 rows, and has 1 entries"):
+        db.load(tmp_path / "big.mtx")

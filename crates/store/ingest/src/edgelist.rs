@@ -42,6 +42,9 @@ struct Matrix {
 }
 
 const BANNER: &[u8] = b"%%MatrixMarket";
+/// A matrix has no more rows than so many, and so many for each entry: a few bytes must not make billions of vertices.
+const VERTICES_ALONE_MAX: u64 = 10_000_000;
+const VERTICES_OF_ENTRY_MAX: u64 = 1000;
 const VERTEX: &str = "vertex";
 const WEIGHT: &str = "weight";
 
@@ -91,7 +94,7 @@ fn is_number(field: &[u8]) -> bool {
 pub fn read(content: impl Read, source: &Source, list: &EdgeList, pass: Pass, sink: &mut Sink<'_>) -> Result<(), LoadError> {
     let mut feed = Feed::new(content);
     let mut reader = Reader { list, matrix: None, batches: ElementBatches::new(&source.name, true, sink) };
-    let (mut is_matrix, mut is_symmetric) = (false, false);
+    let (mut is_matrix, mut is_symmetric, mut entries) = (false, false, 0u64);
     while let Some(piece) = feed.line().map_err(|e| source.failed(e))? {
         if piece.text.starts_with(BANNER) && piece.line == 1 {
             (is_matrix, is_symmetric) = (true, banner(&piece, source)?);
@@ -103,6 +106,8 @@ pub fn read(content: impl Read, source: &Source, list: &EdgeList, pass: Pass, si
         if is_matrix && reader.matrix.is_none() {
             let matrix = Matrix { vertices: dimension(&piece, source)?, is_symmetric };
             reader.begin_matrix(matrix, source, pass)?;
+        } else if pass == Pass::Vertices {
+            entries += 1;
         } else if pass == Pass::Edges
             && let Err(fault) = reader.edge(&piece)?
         {
@@ -110,9 +115,12 @@ pub fn read(content: impl Read, source: &Source, list: &EdgeList, pass: Pass, si
             let place = Place::at(&source.name, piece.line, 1);
             reader.batches.send(Event::Reject(Box::new(BadRow { place, value: None, fault, raw })))?;
         }
-        if is_matrix && pass == Pass::Vertices && reader.matrix.is_some() {
+        if !is_matrix && pass == Pass::Vertices {
             break;
         }
+    }
+    if pass == Pass::Vertices {
+        reader.make_vertices(entries, source)?;
     }
     reader.batches.flush()
 }
@@ -164,7 +172,20 @@ impl Reader<'_, '_> {
                     format!("{}: each entry of the symmetric matrix is one edge, from its row to its column", source.name);
                 self.batches.send(Event::Warning(warning))?;
             }
-            return Ok(());
+        }
+        Ok(())
+    }
+
+    /// Makes the vertices of a matrix with so many entries, of which most are ends of some.
+    fn make_vertices(&mut self, entries: u64, source: &Source) -> Result<(), LoadError> {
+        let Some(matrix) = self.matrix else { return Ok(()) };
+        if matrix.vertices > VERTICES_ALONE_MAX.saturating_add(entries.saturating_mul(VERTICES_OF_ENTRY_MAX)) {
+            let reason = format!(
+                "the matrix says it has {} rows, and has {entries} entries: remove its first lines, and its entries are a list of edges, \
+                 which makes the vertices they name",
+                matrix.vertices
+            );
+            return Err(LoadError::format(Place::at(&source.name, 2, 1), reason));
         }
         let label = match &self.list.source {
             Scope::Label(label) => label.clone(),
