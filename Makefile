@@ -55,13 +55,15 @@ $(VENV)/.test-tools: pyproject.toml $(VENV)/.build-tools
 	$(BIN)/python .ci/extras.py test | xargs $(BIN)/python -m pip install -q
 	@touch $@
 
-lint: ## formatting, clippy, dependency directions, licences
+lint: ## formatting, clippy, dependency directions, licences, long sentences
 	$(call say,rustfmt)
 	cargo fmt --all --check
 	$(call say,clippy)
 	cargo clippy --release --workspace --all-targets -- -D warnings
 	$(call say,dependency directions and licences)
 	$(PYTHON) .ci/dependencies.py
+	$(call say,the length of sentences in the documentation)
+	$(PYTHON) .ci/prose.py
 
 doc: ## Rust documentation, warnings as errors
 	RUSTDOCFLAGS='-D warnings' cargo doc --release --no-deps --workspace
