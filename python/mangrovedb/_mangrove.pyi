@@ -283,8 +283,8 @@ class Database:
         cardinality: str = "single",
         kind: str = "vertex",
         *,
-        unique: bool = False,
-        required: bool = False,
+        unique: bool | None = None,
+        required: bool | None = None,
     ) -> None: ...
     def schema(self) -> dict[str, Any]: ...
     def stats(self) -> dict[str, Any]: ...

@@ -1,11 +1,13 @@
 """What other libraries hold, or read, as tables that a load takes. Each library is imported only if it is there already or a file needs it."""
 
 import json
+import operator
 import os
 
 # The readers of networkx by the ends of file names.
 READERS = {".gexf": "read_gexf", ".gml": "read_gml", ".net": "read_pajek", ".paj": "read_pajek", ".pajek": "read_pajek"}
 COMPRESSED = (".gz", ".bz2")
+HEAD = 1 << 16
 
 
 def read(path):
@@ -28,7 +30,9 @@ def node_link(name):
     """The graph in a file as `networkx.node_link_data` writes it."""
     try:
         with open(name, encoding="utf-8") as file:
-            if file.read(4096).lstrip()[:1] != "{":
+            # Of JSON Lines, which may be large, the head tells that they are no such graph.
+            head = file.read(HEAD)
+            if head.lstrip()[:1] != "{" or not any(f'"{word}"' in head for word in ("nodes", "links", "edges", "directed")):
                 return None
             file.seek(0)
             data = json.load(file)
@@ -69,9 +73,14 @@ def attributes(data, *taken):
 
 
 def checked(node):
-    if isinstance(node, bool) or not isinstance(node, (int, str)):
-        raise TypeError(f"the nodes of a graph become ids, which are integers or texts, not {node!r}: networkx.relabel_nodes() renames them")
-    return node
+    if isinstance(node, str):
+        return node
+    try:
+        if not isinstance(node, bool):
+            return operator.index(node)
+    except TypeError:
+        pass
+    raise TypeError(f"the nodes of a graph become ids, which are integers or texts, not {node!r}: networkx.relabel_nodes() renames them")
 
 
 def table(given, of_edges):

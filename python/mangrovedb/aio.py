@@ -55,6 +55,7 @@ class AsyncDatabase:
         self.sync = database
         self._readers = ThreadPoolExecutor(thread_name_prefix="mangrove reader")
         self._writer = Writer()
+        self._transactions = weakref.WeakSet()
 
     async def query(self, text, params=None, **named):
         """As `Database.query`."""
@@ -76,7 +77,9 @@ class AsyncDatabase:
 
     def transaction(self, timeout=None):
         """As `Database.transaction`, for `async with`."""
-        return AsyncTransaction(self._writer, self.sync.transaction(timeout), timeout)
+        transaction = AsyncTransaction(self._writer, self.sync.transaction(timeout), timeout)
+        self._transactions.add(transaction)
+        return transaction
 
     def ingest(self, **named):
         """As `Database.ingest`, for `async with`."""
@@ -139,7 +142,10 @@ class AsyncDatabase:
         return self.sync.closed
 
     async def close(self):
-        """Waits for what runs, then lets go of the database."""
+        """Waits for what runs, rolls back what is not committed, and lets go of the database."""
+        for transaction in list(self._transactions):
+            if not transaction.closed:
+                await transaction.rollback()
         with ThreadPoolExecutor(1, "mangrove") as closer:
             await _call(closer, self._shut)
 
@@ -190,10 +196,12 @@ class AsyncTransaction:
         await self._end(self._transaction.rollback)
 
     async def _end(self, end):
+        # What ends it is not stopped, or others would wait for ever.
         try:
-            await _call(self._writer.thread, end)
+            await _finished(_submitted(self._writer.thread, end))
         finally:
-            self._turn.give_back()
+            if self.closed:
+                self._turn.give_back()
 
     @property
     def closed(self):
@@ -244,6 +252,7 @@ class AsyncStream:
     def __init__(self, readers, begin):
         self._readers, self._begin = readers, begin
         self._stream, self._batch = None, iter(())
+        self._call, self._fetching, self._is_closed = native._Call(), None, False
 
     def __aiter__(self):
         return self
@@ -252,38 +261,37 @@ class AsyncStream:
         while True:
             for result in self._batch:
                 return result
-            if self._stream is None:
-                self._stream = await _call(self._readers, self._begin)
-            batch = await _call(self._readers, self._stream._next_batch)
+            if self._is_closed:
+                raise StopAsyncIteration
+            if self._fetching is None:
+                self._fetching = _submitted(self._readers, self._call.run, self._fetch)
+            # A task that is cancelled here leaves the fetch to whoever asks next, so no row is lost.
+            batch = await asyncio.shield(asyncio.wrap_future(self._fetching))
+            self._fetching = None
+            self._call.warn()
             if batch is None:
                 raise StopAsyncIteration
             self._batch = iter(batch)
 
+    def _fetch(self):
+        if self._stream is None:
+            self._stream = self._begin()
+        return self._stream._next_batch()
+
     async def close(self):
         """As `Stream.close`."""
-        self._batch = iter(())
-        if self._stream is None:
-            self._stream = _Ended
-        else:
-            await _call(self._readers, self._stream.close)
+        self._batch, self._is_closed = iter(()), True
+        if self._fetching is not None:
+            self._call.cancel()
+            await _settled(self._fetching)
+        if self._stream is not None:
+            await _finished(_submitted(self._readers, self._stream.close))
 
     async def __aenter__(self):
         return self
 
     async def __aexit__(self, *exception):
         await self.close()
-
-
-class _Ended:
-    """A stream that was closed before it began."""
-
-    @staticmethod
-    def _next_batch():
-        return None
-
-    @staticmethod
-    def close():
-        pass
 
 
 class Writer:
@@ -331,7 +339,9 @@ class Turn:
                 self._writer.turn.release()
             waiting.cancel()
             raise
-        if not waiting.done():
+        if waiting.done():
+            waiting.result()  # fails in another event loop than the first
+        else:
             waiting.cancel()
             raise native.TimeoutError(f"another task writes: waited {timeout:g} s for it to end")
 
@@ -345,14 +355,17 @@ class Turn:
         loop = self._loop
         if loop is None or loop.is_closed():
             return
-        rolled_back = self._writer.thread.submit(transaction.rollback)
+        try:
+            rolled_back = self._writer.thread.submit(transaction.rollback)
+        except RuntimeError:
+            return  # the database is closed, and nobody waits
         rolled_back.add_done_callback(lambda _: loop.call_soon_threadsafe(self.give_back))
 
 
 async def _call(executor, function, *arguments, **named):
     """Calls a function on a thread. If the task is cancelled, stops it and waits until it has stopped."""
     call = native._Call()
-    job = executor.submit(call.run, function, *arguments, **named)
+    job = _submitted(executor, call.run, function, *arguments, **named)
     try:
         outcome = await asyncio.shield(asyncio.wrap_future(job))
     except asyncio.CancelledError:
@@ -362,6 +375,27 @@ async def _call(executor, function, *arguments, **named):
         raise
     call.warn()
     return outcome
+
+
+def _submitted(executor, function, *arguments, **named):
+    try:
+        return executor.submit(function, *arguments, **named)
+    except RuntimeError:
+        raise native.OpenError("the database has been closed") from None
+
+
+async def _finished(job):
+    """Waits for a job that is not to be stopped. A task that is cancelled meanwhile is so afterwards."""
+    ended, was_cancelled = asyncio.wrap_future(job), False
+    while not ended.done():
+        try:
+            await asyncio.wait([ended])
+        except asyncio.CancelledError:
+            was_cancelled = True
+    if was_cancelled:
+        ended.exception()
+        raise asyncio.CancelledError
+    return ended.result()
 
 
 async def _settled(job):

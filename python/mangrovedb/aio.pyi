@@ -107,8 +107,8 @@ class AsyncDatabase:
         cardinality: str = "single",
         kind: str = "vertex",
         *,
-        unique: bool = False,
-        required: bool = False,
+        unique: bool | None = None,
+        required: bool | None = None,
     ) -> None: ...
     async def set_encoding(self, label: str, key: str, encoding: str) -> None: ...
     async def schema(self) -> dict[str, Any]: ...

@@ -511,11 +511,13 @@ impl Database {
     /// * `unique` — no two vertices of the label may share a value. It makes an index.
     /// * `required` — every element of the label must have the property when its transaction is committed.
     ///
+    /// Where one of the two is not given, it stays as it is; `False` ends it.
+    ///
     /// >>> db.declare_property("airport", "code", "string")
     /// >>> db.query("g.addV('airport').property('code', 5)")
     /// Traceback (most recent call last):
     /// mangrovedb.QueryError: ...
-    #[pyo3(signature = (label, key, value_type=None, cardinality="single", kind="vertex", *, unique=false, required=false))]
+    #[pyo3(signature = (label, key, value_type=None, cardinality="single", kind="vertex", *, unique=None, required=None))]
     #[expect(clippy::too_many_arguments, reason = "they are Python's keyword arguments")]
     fn declare_property(
         &self,
@@ -525,8 +527,8 @@ impl Database {
         value_type: Option<&str>,
         cardinality: &str,
         kind: &str,
-        unique: bool,
-        required: bool,
+        unique: Option<bool>,
+        required: Option<bool>,
     ) -> PyResult<()> {
         let unknown = |name: &str| PyValueError::new_err(format!("there is no type {name:?}; types are {}", type_names()));
         let value_type = value_type.map(|name| ValueType::from_name(name).ok_or_else(|| unknown(name))).transpose()?;

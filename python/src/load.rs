@@ -73,7 +73,7 @@ fn partitioned(given: &Bound<'_, PyAny>) -> PyResult<Option<Table>> {
 }
 
 /// The tables of a graph of networkx, or of a file it reads.
-fn graph_of(given: &Bound<'_, PyAny>) -> PyResult<Option<[TableInput; 2]>> {
+fn graph_of(given: &Bound<'_, PyAny>) -> PyResult<Option<Vec<TableInput>>> {
     let sources = sources(given.py())?;
     let graph = match is_path(given)? {
         true => sources.call_method1("read", (given,))?,
@@ -85,7 +85,9 @@ fn graph_of(given: &Bound<'_, PyAny>) -> PyResult<Option<[TableInput; 2]>> {
     }
     let ends = Some(NODE.into());
     let edges = EdgeLabel { source: ends.clone(), label: EDGE.into(), target: ends };
-    Ok(Some([TableInput::vertices(NODE, table_of(&graph, false)?), edges.table(table_of(&graph, true)?)]))
+    let tables = [TableInput::vertices(NODE, table_of(&graph, false)?), edges.table(table_of(&graph, true)?)];
+    // A graph may have no edges, or nothing at all.
+    Ok(Some(tables.into_iter().filter(|input| row_count(&input.table) > 0).collect()))
 }
 
 /// A table from whatever a caller hands over.

@@ -39,13 +39,13 @@ impl Worker {
         let database = database.interruptible(cancel.clone());
         let writer = writer(py)?;
         let run = move || {
-            let (mut transaction, outcome) = match database.transaction_for(writer, timeout) {
+            let (mut transaction, outcome) = match database.transaction_for(writer.clone(), timeout) {
                 Ok(transaction) => (Some(transaction), Ok(())),
                 Err(error) => (None, Err(error)),
             };
             // Who asked may have been interrupted: then there is no work either, and what was begun is rolled back.
             let _ = begun.send(outcome);
-            tasks.iter().for_each(|task| task(&mut transaction));
+            tasks.iter().for_each(|task| writer.clone().act(|| task(&mut transaction)));
         };
         let thread = thread::Builder::new().name("mangrove transaction".into()).stack_size(STACK_BYTES).spawn(run);
         let thread = thread.map_err(|error| StorageError::new_err(format!("no thread for a transaction: {error}")))?;

@@ -297,3 +297,75 @@ def test_a_web_application_writes_from_tasks(db):
     application.get("/count")(count)
     answers = requests_side_by_side(application, ["/count"] * 150)
     assert sorted(answer.json() for answer in answers) == list(range(150))
+
+
+@pytest.mark.parametrize("end", ["commit", "rollback"])
+def test_the_end_of_a_transaction_cannot_be_cancelled(end):
+    async def main(db):
+        for n in range(20):
+            tx = db.transaction()
+            await tx.query(ADD_ONE, n=n)
+            task = asyncio.create_task(getattr(tx, end)())
+            for _ in range(n % 3):
+                await asyncio.sleep(0)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            if n % 3:
+                assert tx.closed
+            else:
+                await tx.rollback()  # cancelled before it began
+            await db.query("g.addV('n')", timeout=5)
+
+    run(main)
+
+
+def test_a_stream_loses_no_row_when_its_reader_is_cancelled():
+    async def main(db):
+        async with db.ingest() as w:
+            await w.add_vertices("n", {"id": list(range(60_000))})
+        stream, seen = db.stream("g.V().hasLabel('n').id()"), []
+        while True:
+            try:
+                seen.append(await asyncio.wait_for(stream.__anext__(), 0.0005))
+            except asyncio.TimeoutError:
+                continue
+            except StopAsyncIteration:
+                return seen
+
+    assert sorted(run(main)) == list(range(60_000))
+
+
+def test_closing_rolls_back_and_says_so_later():
+    async def main():
+        db = await mg.open_async("closed.mg")
+        tx = db.transaction()
+        await tx.query("g.addV('n')")
+        await db.close()
+        assert tx.closed
+        with pytest.raises(mg.OpenError, match="has been closed"):
+            await db.query("g.V()")
+
+    asyncio.run(main())
+    with mg.open("closed.mg") as db:
+        assert db.query("g.V().count()").one() == 0
+
+
+def test_another_event_loop_is_refused_where_it_would_not_wait():
+    db = mg.AsyncDatabase(mg.open(":memory:"))
+
+    async def contend():
+        await asyncio.gather(*(db.query("g.addV('n')") for _ in range(5)))
+
+    asyncio.run(contend())
+    with pytest.raises(RuntimeError, match="loop"):
+        asyncio.run(contend())
+
+
+def test_a_procedure_that_writes_beside_its_transaction_is_refused(db):
+    db.register_procedure("write", lambda params, value: [db.query("g.addV('n')")])
+    tx = db.transaction()
+    with pytest.raises(mg.QueryError, match="this thread"):
+        tx.query("g.addV('n').call('write')")
+    tx.rollback()
+    assert db.query("g.V().hasLabel('n').count()").one() == 0

@@ -48,6 +48,10 @@ QUERIES = [
     "g.V().hasLabel('person').out().out().project('a').by('x')",
     "g.V().hasLabel('person').out('knows').project('n').by(coalesce(values('nick'), constant('-')))",
     "g.V().hasLabel('friend').project('n').by('nick')",
+    "g.V().hasLabel('person').valueMap('name', 'name')",
+    "g.V().hasLabel('person').elementMap('name', 'age', 'name')",
+    "g.V().hasLabel('person').out().barrier()",
+    "g.V().hasLabel('person').out().barrier().elementMap()",
     "g.V().hasLabel('person').union(valueMap('age'), values('name'))",
 ]
 
@@ -192,3 +196,35 @@ def test_memory_of_columns_counts(people):
         people.query("g.V().hasLabel('big').elementMap()", memory_mb=5)
     with pytest.raises(mg.MemoryLimitError):
         people.query("g.V().hasLabel('big')", memory_mb=5)
+
+
+def test_memory_of_what_many_traversers_share_counts(people):
+    people.load(nodes={"big": [{"id": "hub", "text": "x" * 100_000}]})
+    people.query("g.V().hasLabel('person').addE('at').to(__.V('hub'))")
+    for end in ("", ".project('t').by('text')", ".elementMap()"):
+        query = "g.V().hasLabel('person').out('at').as('a').repeat(in('at').out('at')).times(2).barrier()" + end
+        with pytest.raises(mg.MemoryLimitError):
+            people.query(query, memory_mb=50)
+    assert people.stream("g.V().hasLabel('person').out('at').barrier().project('t').by('text')").__next__()
+
+
+def test_groups_by_elements_are_rows_too(people):
+    dicts = people.query("g.V().hasLabel('friend').limit(3).groupCount()").to_dicts()
+    assert len(dicts) == 3 and all(isinstance(row["key"], mg.Vertex) and row["value"] == 1 for row in dicts)
+
+
+def test_names_that_are_taken_twice_do_not_shift_rows(empty):
+    for n in range(20):
+        empty.query("g.addV('x').property(id, n).property('id', 'own').property('T.id', n)", n=n)
+    for query in ("g.V()", "g.V().limit(3)"):
+        result = empty.query(query)
+        assert result.to_arrow().num_rows == len(result)
+        assert all(row["id"] == "own" for row in result.to_dicts())
+
+
+def test_uuids_in_lists_stay_uuids(empty):
+    for n in range(20):
+        empty.query("g.addV('x').property('u', u)", u=uuid.UUID(int=n))
+    for limit in (5, 20):
+        cells = empty.query(f"g.V().limit({limit}).valueMap('u')").to_dicts()
+        assert all(isinstance(row["u"][0], uuid.UUID) for row in cells)

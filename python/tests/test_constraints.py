@@ -108,6 +108,9 @@ def test_a_required_property_is_there_when_a_query_ends(empty):
     assert empty.query("g.V().count()").one() == 1
     assert empty.schema()["vertices"]["user"]["properties"]["email"]["required"]
     empty.declare_property("user", "email", "string")
+    with pytest.raises(mg.ConstraintError, match="is required"):
+        empty.query("g.V('a').properties('email').drop()")
+    empty.declare_property("user", "email", "string", required=False)
     empty.query("g.V('a').properties('email').drop()")
 
 
@@ -144,3 +147,32 @@ def test_constraints_outlive_the_process(users, tmp_path):
             copy.query("g.addV('user')")
         assert copy.drop_index("user", "email")
         copy.query("g.V(0).property('email', 'u1@x.org')")
+
+
+def test_a_row_that_is_rejected_gives_its_values_back(users):
+    users.declare_property("user", "name", required=False)
+    rows = [{"id": 0, "email": "u4@x.org"}, {"id": 1, "email": "u0@x.org"}, {"id": 2, "email": "2"}]  # the first is refused, so the second is too
+    report = users.load(nodes={"user": rows}, on_exists="update", on_error="skip")
+    assert report["rejects"] == 2 and emails(users) == ["u0@x.org", "u1@x.org", "2", "u3@x.org", "u4@x.org"]
+    rows = [{"id": 0, "email": "u1@x.org"}, {"id": 0, "email": "u4@x.org"}, {"id": 3, "email": "3"}]  # neither the last nor the first can be
+    report = users.load(nodes={"user": rows}, on_exists="update", on_error="skip")
+    assert report["rejects"] == 2 and emails(users) == ["u0@x.org", "u1@x.org", "2", "3", "u4@x.org"]
+
+
+def test_a_row_rejected_for_another_reason_claims_nothing(empty):
+    empty.declare_property("user", "email", unique=True)
+    empty.declare_property("user", "nick", unique=True)
+    empty.declare_property("user", "name", required=True)
+    rows = [
+        {"id": 1, "email": "x", "nick": "a", "name": None},
+        {"id": 2, "email": "x", "nick": "b", "name": "two"},
+        {"id": 3, "email": "y", "nick": "b", "name": "three"},
+        {"id": 4, "email": "y", "nick": "c", "name": "four"},
+    ]
+    report = empty.load(nodes={"user": rows}, on_error="skip")
+    assert report["rejects"] == 2
+    assert sorted(empty.query("g.V().id()")) == [2, 4]
+    replaced = [{"id": 2, "email": "z"}, {"id": 4, "email": "w", "name": "FOUR"}]
+    report = empty.load(nodes={"user": replaced}, on_exists="replace", on_error="skip")
+    assert report["rejects"] == 1 and empty.query("g.V(4).values('name')").one() == "FOUR"
+    assert empty.query("g.V(2).values('name')").one() == "two"

@@ -146,10 +146,10 @@ pub struct Declaration {
     /// `None` leaves the type open.
     pub value_type: Option<ValueType>,
     pub cardinality: Cardinality,
-    /// No two vertices share a value.
-    pub unique: bool,
-    /// Every element of the label has it.
-    pub required: bool,
+    /// No two vertices share a value. `None` leaves it as it is.
+    pub unique: Option<bool>,
+    /// Every element of the label has it. `None` leaves it as it is.
+    pub required: Option<bool>,
 }
 
 /// How values of a property are kept where they are compressed.

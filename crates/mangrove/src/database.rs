@@ -297,7 +297,7 @@ impl Database {
         declaration: Declaration,
     ) -> Result<(), StoreError> {
         let Declaration { value_type, cardinality, unique, required } = declaration;
-        if unique && kind == ElementKind::Edge {
+        if unique == Some(true) && kind == ElementKind::Edge {
             let what = "properties of edges cannot be unique: give edges ids, which are, or load them with an edge key";
             return Err(GraphError::Invalid(what.into()).into());
         }
@@ -305,9 +305,17 @@ impl Database {
             let label = graph.ensure_label(kind, label)?;
             let key = graph.ensure_key(key)?;
             graph.declare_property(kind, label, key, value_type, cardinality)?;
-            graph.declare_required(kind, label, key, required)?;
-            if unique {
-                graph.declare_unique(label, key)?;
+            if let Some(required) = required {
+                graph.declare_required(kind, label, key, required)?;
+            }
+            match unique {
+                Some(true) => graph.declare_unique(label, key).map(|_| ())?,
+                // An index stays, for those who search by it.
+                Some(false) if graph.schema().index(label, key).is_some_and(|index| index.unique) => {
+                    graph.drop_index(label, key)?;
+                    graph.create_index(label, key)?;
+                }
+                _ => {}
             }
             Ok(())
         })

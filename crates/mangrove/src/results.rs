@@ -95,28 +95,33 @@ impl Results {
 
     /// Adds what a query gave, with its elements read whole, within an account of memory.
     pub(crate) fn add(&mut self, view: &dyn GraphView, items: Items, memory: &mut Memory) -> Result<(), QueryError> {
-        let part = match items {
+        match items {
             Items::Maps(maps) => {
                 memory.hold(maps.bytes())?;
-                described_maps(view, maps, memory)?
+                self.push(described_maps(view, maps, memory)?);
             }
-            Items::Vertices(ids) => match vertices(view, &ids)? {
-                Some(columns) => {
-                    memory.hold(columns.bytes() + size_of_val(&ids[..]))?;
-                    Part::Vertices(Vertices { internal: ids, columns })
+            Items::Vertices(ids) => {
+                for ids in ids.chunks(ELEMENTS_AT_ONCE) {
+                    let Some(columns) = vertices(view, ids)? else {
+                        self.push(described_rows(view, Items::Vertices(ids.to_vec()), memory)?);
+                        continue;
+                    };
+                    memory.hold(columns.bytes() + size_of_val(ids))?;
+                    self.push(Part::Vertices(Vertices { internal: ids.to_vec(), columns }));
                 }
-                None => described_rows(view, Items::Vertices(ids), memory)?,
-            },
-            Items::Edges(edges) => match self::edges(view, &edges)? {
-                Some(columns) => {
-                    memory.hold(columns.columns.bytes() + columns.sources.bytes() + columns.targets.bytes())?;
-                    Part::Edges(columns)
+            }
+            Items::Edges(edges) => {
+                for edges in edges.chunks(ELEMENTS_AT_ONCE) {
+                    let Some(part) = self::edges(view, edges)? else {
+                        self.push(described_rows(view, Items::Edges(edges.to_vec()), memory)?);
+                        continue;
+                    };
+                    memory.hold(part.columns.bytes() + part.sources.bytes() + part.targets.bytes())?;
+                    self.push(Part::Edges(part));
                 }
-                None => described_rows(view, Items::Edges(edges), memory)?,
-            },
-            values => described_rows(view, values, memory)?,
-        };
-        self.push(part);
+            }
+            values => self.push(described_rows(view, values, memory)?),
+        }
         Ok(())
     }
 
@@ -214,6 +219,8 @@ fn described_maps(view: &dyn GraphView, maps: Maps, memory: &mut Memory) -> Resu
     Ok(Part::Maps { rows: maps.rows, columns })
 }
 
+/// More are not read before they are accounted for.
+const ELEMENTS_AT_ONCE: usize = 1024;
 /// Fewer are read one by one.
 const ROWS_MIN: usize = 8;
 

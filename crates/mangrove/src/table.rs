@@ -87,12 +87,19 @@ impl<'a> Column<'a> {
 
     /// Adds a run of rows, the first of which is the row `at`.
     fn add(&mut self, at: usize, run: Run<'a>) {
+        // A name that two columns of a result share is that of the first.
+        if self.rows > at {
+            return;
+        }
         self.reach(at);
         self.rows += run.len();
         self.runs.push(run);
     }
 
     fn add_one(&mut self, at: usize, cell: Cow<'a, Described>) {
+        if self.rows > at {
+            return;
+        }
         self.reach(at);
         self.rows += 1;
         match self.runs.last_mut() {
@@ -134,7 +141,7 @@ pub fn of(results: &Results) -> Table<'_> {
     }
     match (Form::common(results), &expected) {
         (_, Shape::Values) => table.add_values(results),
-        (Form::Maps, Shape::Groups) => groups(results).for_each(|row| table.add_row(row)),
+        (Form::Maps | Form::Values, Shape::Groups) => groups(results).for_each(|row| table.add_row(row)),
         (Form::Maps | Form::Nothing, Shape::Maps(keys)) => table.add_maps(results, keys),
         (Form::Maps, _) => table.add_maps(results, &[]),
         (Form::Elements | Form::Nothing, Shape::Elements { kind, keys }) => table.add_elements(results, Some(*kind), keys),
@@ -142,7 +149,16 @@ pub fn of(results: &Results) -> Table<'_> {
         (Form::Entries, _) => results.parts().iter().flat_map(rows).for_each(|row| table.add_row(entry(row))),
         (Form::Values | Form::Nothing, _) => table.add_values(results),
     }
-    table.finish(results.id_is_key())
+    table.finish(results.id_is_key().map(|is_key| is_key && !is_of_edges(&expected)))
+}
+
+/// Whether results are edges, or maps of some.
+fn is_of_edges(expected: &Shape) -> bool {
+    match expected {
+        Shape::Elements { kind, .. } => *kind == ElementKind::Edge,
+        Shape::Maps(keys) => keys.iter().any(|key| matches!(key, Value::Token(Token::Direction(_)))),
+        _ => false,
+    }
 }
 
 /// The columns there are whatever the results are.

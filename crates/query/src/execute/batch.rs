@@ -75,7 +75,7 @@ impl Items {
         }
     }
 
-    pub(super) fn gather(&self, rows: &[u32]) -> Self {
+    fn gather(&self, rows: &[u32]) -> Self {
         match self {
             Items::Vertices(ids) => Items::Vertices(gather(ids, rows)),
             Items::Edges(edges) => Items::Edges(gather(edges, rows)),

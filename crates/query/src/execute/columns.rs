@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, ListArray, StringArray};
 use arrow_buffer::OffsetBuffer;
-use arrow_schema::Field;
+use arrow_schema::{DataType, Field};
 use mangrove_graph::{
     Cell, Direction, EdgeRef, ElementId, ElementKind, Elements, GraphView, IdSpace, KeyId, LabelId, PropertyColumn, Token,
     Value, VertexId, record,
@@ -67,10 +67,13 @@ pub fn property_maps(
 /// The keys to read, in order, without those the graph does not know.
 fn key_ids(cx: &mut Context<'_, '_>, elements: Elements<'_>, keys: &mut [Key]) -> Option<Vec<(KeyId, Name)>> {
     if !keys.is_empty() {
-        let mut known = Vec::with_capacity(keys.len());
+        let mut known: Vec<(KeyId, Name)> = Vec::with_capacity(keys.len());
         for key in keys {
-            let id = key.id(cx);
-            known.extend(id.map(|id| (id, key.name.clone())));
+            let Some(id) = key.id(cx) else { continue };
+            if known.iter().any(|(other, _)| *other == id) {
+                return None;
+            }
+            known.push((id, key.name.clone()));
         }
         return Some(known);
     }
@@ -104,6 +107,8 @@ fn property_column(column: PropertyColumn, elements: Elements<'_>, many: Many) -
     let listed = many == Many::All && matches!(elements, Elements::Vertices(_));
     Some(match column {
         PropertyColumn::Absent(_) => None,
+        // What marks its type would not be in the list.
+        PropertyColumn::Typed(array) if listed && matches!(array.data_type(), DataType::FixedSizeBinary(_)) => return None,
         PropertyColumn::Typed(array) if listed => Some(MapColumn::Typed(lists_of_one(array)?)),
         PropertyColumn::Typed(array) => Some(MapColumn::Typed(array)),
         // The first of what an edge has is taken apart if it is a collection.

@@ -244,8 +244,9 @@ impl Execution {
 /// One item for each traverser.
 fn expand(batch: Batch) -> Items {
     let Some(bulk) = batch.bulk else { return batch.items };
-    let rows: Vec<u32> = (0..).zip(bulk).flat_map(|(row, n)| std::iter::repeat_n(row, n as usize)).collect();
-    batch.items.gather(&rows)
+    // What many traversers have in common is shared by values, while each row of a column would have its own.
+    let values = batch.items.into_values().into_iter().zip(bulk);
+    Items::Values(values.flat_map(|(value, n)| std::iter::repeat_n(value, n as usize)).collect())
 }
 
 fn type_error(step: &str, wanted: &str, value: &Value) -> QueryError {

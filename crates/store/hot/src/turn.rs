@@ -15,7 +15,7 @@ use crate::store::{Shared, locked};
 const COURTESY: Duration = Duration::from_micros(300);
 /// How often one who waits asks whether to go on.
 const ASKING_INTERVAL: Duration = Duration::from_millis(20);
-/// How long a thread waits for what it began itself, where another thread may end it.
+/// How long a thread waits for what it began itself, where another thread may end it, if it does not say longer.
 const OWN_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Who writes: as those who wait are told, and so that nobody waits for himself.
@@ -113,6 +113,7 @@ impl MyTurn {
     /// Waits for a turn at what only one may do at a time.
     pub fn wait(shared: &Arc<Shared>, at: fn(&Shared) -> &Turn, me: Writer, patience: Patience<'_>) -> Result<Self> {
         let started = Instant::now();
+        let own_patience = patience.timeout.unwrap_or_default().max(OWN_PATIENCE);
         let turn = at(shared);
         if turn.waiting.load(Ordering::Relaxed) > 0 && !turn.is_of(&me) {
             // Who has waited goes first: it has been woken, and needs a moment.
@@ -121,7 +122,7 @@ impl MyTurn {
         let mut writing = locked(&turn.writing);
         let mut waiting = None;
         while let Some((other, since)) = &*writing {
-            if other.thread == me.thread && !(other.may_move && started.elapsed() < OWN_PATIENCE) {
+            if other.thread == me.thread && !(other.may_move && started.elapsed() < own_patience) {
                 return Err(GraphError::OpenAlready);
             }
             let timed_out = patience.timeout.is_some_and(|timeout| started.elapsed() >= timeout);

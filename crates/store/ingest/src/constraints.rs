@@ -13,44 +13,93 @@ use crate::write::Writer;
 impl Writer<'_> {
     /// The rows of new elements that lack a required property, or repeat a value that is to be unique; they are told of.
     pub(crate) fn reject_breaches(&mut self, rows: &Rows, kind: ElementKind, label: LabelId) -> Result<Vec<u32>, LoadError> {
-        let mut dropped = BTreeSet::new();
-        for key in self.required(kind, label) {
-            let name = self.schema().key_name(key);
-            let column = rows.columns.iter().find(|column| column.name == name);
-            for row in (0..rows.count).filter(|row| column.is_none_or(|column| column.values.is_absent(*row))) {
-                if dropped.insert(row as u32) {
-                    let fault = Fault::Required { column: name.clone() };
-                    self.rejects.add(rows.places.bad_row(row, Part::Id, String::new(), fault))?;
-                }
-            }
-        }
+        let mut dropped = self.reject_lacking(rows, kind, label, 0..rows.count as u32)?;
         if kind == ElementKind::Vertex {
-            self.reject_repeated(rows, label, &vec![None; rows.count], &|_| None, &mut dropped)?;
+            let says = |_: &Column| (0..rows.count as u32).filter(|row| !dropped.contains(row)).collect();
+            let repeated = self.reject_repeated(rows, label, &vec![None; rows.count], &says)?;
+            dropped.extend(repeated);
         }
         Ok(dropped.into_iter().collect())
     }
 
     /// The rows that repeat a value that is to be unique. `of` is the vertex of each row, where it is there already; `says` tells which rows
-    /// say what their vertices are to have in a column, if not all do.
+    /// say what their vertices are to have in a column.
     pub(crate) fn reject_repeated(
         &mut self,
         rows: &Rows,
         label: LabelId,
         of: &[Option<VertexId>],
-        says: &dyn Fn(&Column) -> Option<HashSet<u32>>,
-        dropped: &mut BTreeSet<u32>,
-    ) -> Result<(), LoadError> {
+        says: &dyn Fn(&Column) -> HashSet<u32>,
+    ) -> Result<BTreeSet<u32>, LoadError> {
+        let mut unique = Vec::new();
         for column in &rows.columns {
             let key = self.schema().key(&column.name);
-            let index = key.and_then(|key| self.schema().index(label, key));
-            if let Some(key) = index.filter(|index| index.unique).map(|index| index.key) {
-                let last = says(column);
-                let counts = |row: &u32| last.as_ref().is_none_or(|last| last.contains(row));
-                let counting: Vec<u32> = (0..rows.count as u32).filter(counts).collect();
-                self.reject_repeated_in(rows, (label, key), column, of, &counting, dropped)?;
+            let index = key.and_then(|key| self.schema().index(label, key)).filter(|index| index.unique);
+            unique.extend(index.map(|index| Claims::new(column, index.key, says(column), of)));
+        }
+        let mut dropped = BTreeSet::new();
+        let count = if unique.is_empty() { 0 } else { rows.count };
+        for (row, own) in of.iter().enumerate().take(count) {
+            let mut claimed = Vec::new();
+            let mut refused = None;
+            for (at, claims) in unique.iter().enumerate().filter(|(_, claims)| claims.rows.contains(&(row as u32))) {
+                for value in values(&claims.column.values.cell(row)) {
+                    refused = refused.or(self.refused(label, claims, &value, *own)?);
+                    claimed.push((at, value));
+                }
+            }
+            match refused {
+                None => claimed.into_iter().for_each(|(at, value)| unique[at].take(value)),
+                Some((value, fault)) => {
+                    self.rejects.add(rows.places.bad_row(row, Part::Id, value, fault))?;
+                    dropped.insert(row as u32);
+                }
             }
         }
-        Ok(())
+        Ok(dropped)
+    }
+
+    /// Why a row cannot have a value, if it cannot.
+    fn refused(
+        &self,
+        label: LabelId,
+        claims: &Claims<'_>,
+        value: &Value,
+        own: Option<VertexId>,
+    ) -> Result<Option<(String, Fault)>, LoadError> {
+        let is_same = Predicate::Compare(Comparison::Eq, value.clone());
+        let other = match claims.has(value, &is_same) {
+            true => None,
+            false => {
+                let found = self.graph.search(label, claims.key, &is_same)?.unwrap_or_default();
+                let other = found.into_iter().find(|vertex| Some(*vertex) != own && !claims.changing.contains(vertex));
+                let Some(other) = other else { return Ok(None) };
+                Some(self.graph.external_id(other)?)
+            }
+        };
+        Ok(Some((value.to_string(), Fault::NotUnique { column: claims.column.name.clone(), other })))
+    }
+
+    /// Those of some rows that lack a required property.
+    pub(crate) fn reject_lacking(
+        &mut self,
+        rows: &Rows,
+        kind: ElementKind,
+        label: LabelId,
+        those: impl Iterator<Item = u32> + Clone,
+    ) -> Result<BTreeSet<u32>, LoadError> {
+        let mut dropped = BTreeSet::new();
+        for key in self.required(kind, label) {
+            let name = self.schema().key_name(key);
+            let column = rows.columns.iter().find(|column| column.name == name);
+            for row in those.clone().filter(|row| column.is_none_or(|column| column.values.is_absent(*row as usize))) {
+                if dropped.insert(row) {
+                    let fault = Fault::Required { column: name.clone() };
+                    self.rejects.add(rows.places.bad_row(row as usize, Part::Id, String::new(), fault))?;
+                }
+            }
+        }
+        Ok(dropped)
     }
 
     /// The required properties of a label, but for its key.
@@ -60,51 +109,31 @@ impl Writer<'_> {
         let required = properties.filter(|property| property.required).map(|property| property.key);
         required.filter(|key| !self.schema().is_key(kind, label, *key)).collect()
     }
+}
 
-    fn reject_repeated_in(
-        &mut self,
-        rows: &Rows,
-        (label, key): (LabelId, KeyId),
-        column: &Column,
-        of: &[Option<VertexId>],
-        counting: &[u32],
-        dropped: &mut BTreeSet<u32>,
-    ) -> Result<(), LoadError> {
-        let changing: HashSet<VertexId> = counting.iter().filter_map(|row| of[*row as usize]).collect();
-        let mut given: HashMap<String, Vec<Value>> = HashMap::new();
-        for row in counting {
-            let at = *row as usize;
-            for value in values(&column.values.cell(at)) {
-                let is_same = Predicate::Compare(Comparison::Eq, value.clone());
-                let alike = given.entry(bucket(&value)).or_default();
-                let in_batch = alike.iter().any(|before| is_same.matches(before));
-                let other = match in_batch {
-                    true => None,
-                    false => self.holder(label, key, &is_same, of[at], &changing)?,
-                };
-                if !in_batch && other.is_none() {
-                    alike.push(value);
-                } else if dropped.insert(*row) {
-                    let other = other.map(|vertex| self.graph.external_id(vertex)).transpose()?;
-                    let fault = Fault::NotUnique { column: column.name.clone(), other };
-                    self.rejects.add(rows.places.bad_row(at, Part::Id, value.to_string(), fault))?;
-                }
-            }
-        }
-        Ok(())
+/// The values of a unique property that rows of a batch have taken.
+struct Claims<'c> {
+    column: &'c Column,
+    key: KeyId,
+    /// The rows that say what their vertices are to have.
+    rows: HashSet<u32>,
+    /// Vertices whose values of before do not count.
+    changing: HashSet<VertexId>,
+    taken: HashMap<String, Vec<Value>>,
+}
+
+impl<'c> Claims<'c> {
+    fn new(column: &'c Column, key: KeyId, rows: HashSet<u32>, of: &[Option<VertexId>]) -> Self {
+        let changing = rows.iter().filter_map(|row| of[*row as usize]).collect();
+        Self { column, key, rows, changing, taken: HashMap::new() }
     }
 
-    /// Another vertex that has such a value, and does not change it with these rows.
-    fn holder(
-        &self,
-        label: LabelId,
-        key: KeyId,
-        is_same: &Predicate,
-        own: Option<VertexId>,
-        changing: &HashSet<VertexId>,
-    ) -> Result<Option<VertexId>, LoadError> {
-        let found = self.graph.search(label, key, is_same)?.unwrap_or_default();
-        Ok(found.into_iter().find(|vertex| Some(*vertex) != own && !changing.contains(vertex)))
+    fn has(&self, value: &Value, is_same: &Predicate) -> bool {
+        self.taken.get(&bucket(value)).is_some_and(|alike| alike.iter().any(|before| is_same.matches(before)))
+    }
+
+    fn take(&mut self, value: Value) {
+        self.taken.entry(bucket(&value)).or_default().push(value);
     }
 }
 

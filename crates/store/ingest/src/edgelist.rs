@@ -166,12 +166,10 @@ struct Reader<'a, 's> {
 impl Reader<'_, '_> {
     fn begin_matrix(&mut self, matrix: Matrix, source: &Source, pass: Pass) -> Result<(), LoadError> {
         self.matrix = Some(matrix);
-        if pass == Pass::Edges {
-            if matrix.is_symmetric {
-                let warning =
-                    format!("{}: each entry of the symmetric matrix is one edge, from its row to its column", source.name);
-                self.batches.send(Event::Warning(warning))?;
-            }
+        if pass == Pass::Edges && matrix.is_symmetric {
+            let warning =
+                format!("{}: each entry of the symmetric matrix is one edge, from its row to its column", source.name);
+            self.batches.send(Event::Warning(warning))?;
         }
         Ok(())
     }

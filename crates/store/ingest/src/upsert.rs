@@ -121,7 +121,7 @@ impl Writer<'_> {
         if known.rows.is_empty() {
             return Ok(Merged::default());
         }
-        let known = &self.without_repeated(rows, label, known)?;
+        let known = &self.without_breaches(rows, label, known)?;
         let (vertices, replaces) = (&known.elements, self.merge.on_exists == OnExists::Replace);
         self.retyping.updated(ElementKind::Vertex, label, vertices.iter().map(|vertex| vertex.local()));
         let mut changed = vec![false; vertices.len()];
@@ -144,19 +144,29 @@ impl Writer<'_> {
         Ok(known.merged(&changed))
     }
 
-    /// Without the rows that would have vertices share values that are to be unique.
-    fn without_repeated(
+    /// Without the rows that would take what is required, or have vertices share values that are to be unique.
+    fn without_breaches(
         &mut self,
         rows: &Rows,
         label: LabelId,
         known: &Known<VertexId>,
     ) -> Result<Known<VertexId>, LoadError> {
-        let (mut of, mut dropped) = (vec![None; rows.count], BTreeSet::new());
-        known.rows.iter().for_each(|(row, at)| of[*row as usize] = Some(known.elements[*at as usize]));
-        let says = |column: &Column| Some(known.last_rows(&column.values, false).into_iter().flatten().collect());
-        self.reject_repeated(rows, label, &of, &says, &mut dropped)?;
-        let kept = known.rows.iter().filter(|(row, _)| !dropped.contains(row)).copied();
-        Ok(Known { elements: known.elements.clone(), rows: kept.collect() })
+        let mut known = Known { elements: known.elements.clone(), rows: known.rows.clone() };
+        if self.merge.on_exists == OnExists::Replace {
+            let dropped = self.reject_lacking(rows, ElementKind::Vertex, label, known.rows.iter().map(|(row, _)| *row))?;
+            known.rows.retain(|(row, _)| !dropped.contains(row));
+        }
+        // A row that is dropped changes nothing, so what its vertex has counts again, and rows before it may do so.
+        loop {
+            let mut of = vec![None; rows.count];
+            known.rows.iter().for_each(|(row, at)| of[*row as usize] = Some(known.elements[*at as usize]));
+            let says = |column: &Column| known.last_rows(&column.values, false).into_iter().flatten().collect();
+            let dropped = self.reject_repeated(rows, label, &of, &says)?;
+            if dropped.is_empty() {
+                return Ok(known);
+            }
+            known.rows.retain(|(row, _)| !dropped.contains(row));
+        }
     }
 
     fn merge_further_labels(

@@ -20,6 +20,8 @@ pub struct Session {
     /// Between `:begin` and its end.
     transaction: Option<Transaction>,
     variables: Parameters,
+    /// Those set since `:begin`, which may name what is not kept.
+    unsure: Vec<String>,
     /// Labels and property keys of the graph.
     quoted: Names,
     format: Format,
@@ -65,7 +67,18 @@ fn wrong(message: impl Into<String>) -> Failure {
 impl Session {
     pub fn new(path: PathBuf, read_only: bool) -> Self {
         let (quoted, variables) = (Names::default(), Parameters::new());
-        Self { path, read_only, reader: None, transaction: None, variables, quoted, format: Format::Table, timing: true }
+        let unsure = Vec::new();
+        Self {
+            path,
+            read_only,
+            reader: None,
+            transaction: None,
+            variables,
+            unsure,
+            quoted,
+            format: Format::Table,
+            timing: true,
+        }
     }
 
     pub fn path(&self) -> &Path {
@@ -157,6 +170,7 @@ impl Session {
             return failure;
         }
         self.transaction = None;
+        self.forget_unsure();
         match failure {
             Failure::Request(message) => wrong(format!("{message}\nthe transaction was rolled back")),
             other => other,
@@ -196,6 +210,9 @@ impl Session {
         };
         say(&format!("{name} is {}", described(&value)));
         self.variables.insert(name.to_owned(), value);
+        if self.transaction.is_some() {
+            self.unsure.push(name.to_owned());
+        }
         Ok(())
     }
 
@@ -210,8 +227,12 @@ impl Session {
             }
             "profile" => self.profile(rest),
             "begin" => self.begin(),
-            "commit" => self.end()?.commit().map_err(Failure::from).and_then(|()| self.refresh_names()),
-            "rollback" => self.end().map(Transaction::rollback),
+            "commit" => self.commit(),
+            "rollback" => {
+                self.end()?.rollback();
+                self.forget_unsure();
+                Ok(())
+            }
             "timing" => self.set_timing(rest),
             "format" => self.set_format(rest),
             "index" => self.index(rest),
@@ -238,6 +259,19 @@ impl Session {
         self.transaction = Some(self.database(true)?.transaction()?);
         say("others wait to write until :commit or :rollback");
         Ok(())
+    }
+
+    fn commit(&mut self) -> Result<(), Failure> {
+        if let Err(error) = self.end()?.commit() {
+            self.forget_unsure();
+            return Err(error.into());
+        }
+        self.unsure.clear();
+        self.refresh_names()
+    }
+
+    fn forget_unsure(&mut self) {
+        std::mem::take(&mut self.unsure).iter().for_each(|name| drop(self.variables.remove(name)));
     }
 
     fn end(&mut self) -> Result<Transaction, Failure> {
