@@ -20,8 +20,8 @@ use crate::{arrow, guard};
 /// A query that only reads runs as far as its results are taken; one that writes has run, and is durable, when you have
 /// the stream. Dropping the stream stops the query and lets go of the snapshot.
 pub struct ResultStream {
-    /// `None` once all results are in `ready`.
-    execution: Option<Execution>,
+    /// `None` once all results are in `ready`. On the heap, since whoever holds it hands it on several times.
+    execution: Option<Box<Execution>>,
     ready: VecDeque<Value>,
     warnings: Vec<String>,
     /// Nothing where there was no place for a reader after a write was kept: then why.
@@ -35,7 +35,7 @@ impl ResultStream {
     pub(crate) fn running(execution: Execution, snapshot: Snapshot, memory: Memory, reports: Arc<Path>) -> Self {
         let (snapshot, outlook) = (Ok(snapshot), execution.outlook().clone());
         let (ready, warnings) = (VecDeque::new(), Vec::new());
-        Self { execution: Some(execution), ready, warnings, snapshot, outlook, memory, reports }
+        Self { execution: Some(Box::new(execution)), ready, warnings, snapshot, outlook, memory, reports }
     }
 
     /// The results of a query that has written. Its elements are read from `snapshot`, if there is a place for one.

@@ -9,6 +9,8 @@ use std::io;
 use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
 use std::path::Path;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use mangrove_graph::{GraphError, Result};
 
@@ -38,16 +40,27 @@ impl FileId {
 }
 
 /// The process that opened something.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Process(u32);
+#[derive(Clone, Copy, Debug)]
+pub struct Process {
+    id: u32,
+    /// How often processes were forked before it came to be.
+    forks: u32,
+}
 
 impl Process {
     pub fn this() -> Self {
-        Self(std::process::id())
+        // Asking the system for the id takes as long as the rest of a snapshot, and what is asked for often is `is_this`.
+        static ID: [AtomicU32; 2] = [AtomicU32::new(u32::MAX), AtomicU32::new(0)];
+        let forks = forks();
+        if ID[0].load(Ordering::Acquire) != forks {
+            ID[1].store(std::process::id(), Ordering::Relaxed);
+            ID[0].store(forks, Ordering::Release);
+        }
+        Self { id: ID[1].load(Ordering::Relaxed), forks }
     }
 
     pub fn is_this(self) -> bool {
-        self == Self::this()
+        self.forks == forks()
     }
 
     /// Fails in a child forked from it.
@@ -58,9 +71,28 @@ impl Process {
         Err(GraphError::Invalid(format!(
             "the database was opened by process {}, from which this one was forked, and cannot be used here: open it in each \
              process by itself, after closing the handle that came with the fork",
-            self.0
+            self.id
         )))
     }
+}
+
+/// How often this process, and those it was forked from, were forked.
+#[cfg(unix)]
+fn forks() -> u32 {
+    static FORKS: AtomicU32 = AtomicU32::new(0);
+    static IS_WATCHED: OnceLock<bool> = OnceLock::new();
+    extern "C" fn in_child() {
+        FORKS.fetch_add(1, Ordering::Relaxed);
+    }
+    // SAFETY: the handler does nothing but add to a counter, which may be done in a child of any state.
+    let is_watched = IS_WATCHED.get_or_init(|| unsafe { libc::pthread_atfork(None, None, Some(in_child)) } == 0);
+    if *is_watched { FORKS.load(Ordering::Relaxed) } else { std::process::id() }
+}
+
+/// Other systems do not fork.
+#[cfg(not(unix))]
+fn forks() -> u32 {
+    0
 }
 
 /// What only the process that made it may end: dropped in a forked child, it is left alone.
