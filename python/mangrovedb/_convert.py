@@ -30,13 +30,16 @@ def to_pandas(result):
     try:
         table = to_arrow(result)
     except ModuleNotFoundError:
-        names, _ = result._table(None)
-        return pandas.DataFrame({name: _series(pandas, result._cells(at)) for at, name in enumerate(names)})
-    return pandas.DataFrame({name: _column(pandas, result, at, table.column(at)) for at, name in enumerate(table.column_names)})
+        names, rows = result._table(None)
+        return pandas.DataFrame({name: _series(pandas, [row[at] for row in rows]) for at, name in enumerate(names)})
+    made = {name: _column(pandas, table.column(name)) for name in table.column_names}
+    cells = result._cells([name for name, column in made.items() if column is None])
+    return pandas.DataFrame({name: _series(pandas, cells[name]) if column is None else column for name, column in made.items()})
 
 
-def _column(pandas, result, at, column):
-    """An Arrow column as a pandas series: numbers as wide as Python's, and whole numbers even where some are missing."""
+def _column(pandas, column):
+    """An Arrow column as a pandas series: numbers as wide as Python's, and whole numbers even where some are missing. `None` for what
+    pandas keeps as Python objects."""
     import pyarrow.types as types
 
     of = column.type
@@ -49,7 +52,7 @@ def _column(pandas, result, at, column):
         return column.cast("float64").to_pandas()
     if types.is_string(of) or types.is_timestamp(of) or types.is_duration(of):
         return column.to_pandas()
-    return _series(pandas, result._cells(at))
+    return None
 
 
 def _series(pandas, cells):

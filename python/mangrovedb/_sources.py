@@ -87,13 +87,13 @@ def table(given, of_edges):
     """A table of what is none as it stands; `None` if nothing is to be done."""
     if is_graph(given):
         return edges(given) if of_edges else nodes(given)
-    if hasattr(given, "tocoo") and hasattr(given, "nnz"):
+    if of_edges and hasattr(given, "tocoo") and hasattr(given, "nnz"):
         return matrix(given.tocoo())
     if type(given).__name__ == "LazyFrame" and hasattr(given, "collect"):
         return given.collect()
     if hasattr(given, "scanner") and hasattr(given, "to_batches"):
         return given.scanner().to_reader()
-    if getattr(given, "ndim", None) == 2 and hasattr(given, "dtype") and hasattr(given, "T"):
+    if of_edges and getattr(given, "ndim", None) == 2 and hasattr(given, "dtype") and hasattr(given, "T"):
         return pairs(given)
     return None
 

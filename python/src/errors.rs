@@ -187,7 +187,7 @@ const OPTIONS: [(&str, &str); 8] = [
 pub fn in_python(message: &str) -> String {
     let mut message = OPTIONS.iter().fold(message.to_owned(), |text, (option, argument)| text.replace(option, argument));
     // These have names of the caller's own.
-    if let Some(at) = message.find("--nodes ")
+    while let Some(at) = message.find("--nodes ")
         && let Some((label, _)) = message[at + 8..].split_once("=FILE")
     {
         let (end, argument) = (at + 8 + label.len() + 5, format!("nodes={{\"{label}\": …}}"));

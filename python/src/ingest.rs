@@ -78,7 +78,7 @@ impl Ingest {
         columns: Option<Vec<String>>,
         key: Option<String>,
     ) -> PyResult<usize> {
-        self.add(py, TableInput::vertices(label, load::table(data, columns)?).keyed(key))
+        self.add(py, TableInput::vertices(label, load::table_of(data, columns, false)?).keyed(key))
     }
 
     /// Adds edges of one label; returns how many. The label may be given as (source label, label, target label), which a
@@ -95,7 +95,7 @@ impl Ingest {
         data: &Bound<'_, PyAny>,
         columns: Option<Vec<String>>,
     ) -> PyResult<usize> {
-        self.add(py, EdgeLabel::read(label)?.table(load::table(data, columns)?))
+        self.add(py, EdgeLabel::read(label)?.table(load::table_of(data, columns, true)?))
     }
 
     /// Commits what has gathered. Done by itself now and then, and at the end of the `with` block.

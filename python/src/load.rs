@@ -52,15 +52,15 @@ fn sources<'py>(py: Python<'py>) -> PyResult<Bound<'py, PyModule>> {
 }
 
 /// A table from whatever a caller hands over, as it is or made of what another library holds.
-fn table_of(data: &Bound<'_, PyAny>, of_edges: bool) -> PyResult<Table> {
+pub fn table_of(data: &Bound<'_, PyAny>, columns: Option<Vec<String>>, of_edges: bool) -> PyResult<Table> {
     let is_plain = data.is_instance_of::<PyList>() || data.is_instance_of::<PyDict>();
-    if !is_plain {
+    if !is_plain && columns.is_none() {
         let made = sources(data.py())?.call_method1("table", (data, of_edges))?;
         if !made.is_none() {
             return table(&made, None);
         }
     }
-    table(data, None)
+    table(data, columns)
 }
 
 /// The table in a folder of partitions.
@@ -85,13 +85,13 @@ fn graph_of(given: &Bound<'_, PyAny>) -> PyResult<Option<Vec<TableInput>>> {
     }
     let ends = Some(NODE.into());
     let edges = EdgeLabel { source: ends.clone(), label: EDGE.into(), target: ends };
-    let tables = [TableInput::vertices(NODE, table_of(&graph, false)?), edges.table(table_of(&graph, true)?)];
+    let tables = [TableInput::vertices(NODE, table_of(&graph, None, false)?), edges.table(table_of(&graph, None, true)?)];
     // A graph may have no edges, or nothing at all.
     Ok(Some(tables.into_iter().filter(|input| row_count(&input.table) > 0).collect()))
 }
 
-/// A table from whatever a caller hands over.
-pub fn table(data: &Bound<'_, PyAny>, columns: Option<Vec<String>>) -> PyResult<Table> {
+/// A table of rows, columns or Arrow data.
+fn table(data: &Bound<'_, PyAny>, columns: Option<Vec<String>>) -> PyResult<Table> {
     if columns.is_none()
         && let Some(reader) = arrow::reader(data).map_err(|error| not_arrow(data, &error))?
     {
@@ -180,7 +180,7 @@ pub fn options(
         match (partitioned(&given)?, paths(&given)?) {
             (Some(table), _) => options.tables.push(TableInput::vertices(&label, table)),
             (None, Some(files)) => options.nodes.push(NodeFiles { label, files }),
-            (None, None) => options.tables.push(TableInput::vertices(&label, table_of(&given, false)?)),
+            (None, None) => options.tables.push(TableInput::vertices(&label, table_of(&given, None, false)?)),
         }
     }
     for (label, given) in edges.into_iter().flatten() {
@@ -191,7 +191,7 @@ pub fn options(
                 let EdgeLabel { source, label, target } = label;
                 options.edges.push(EdgeFiles { source, label, target, files });
             }
-            (None, None) => options.tables.push(label.table(table_of(&given, true)?)),
+            (None, None) => options.tables.push(label.table(table_of(&given, None, true)?)),
         }
     }
     Ok(options)

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use mangrove::Results;
 use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyList, PyString, PyTuple};
+use pyo3::types::{PyCapsule, PyDict, PyList, PyString, PyTuple};
 
 use crate::{arrow, convert, errors};
 
@@ -194,18 +194,21 @@ impl QueryResult {
         Ok((names, rows))
     }
 
-    /// The cells of the column at this place, as Python objects.
-    fn _cells<'py>(&self, py: Python<'py>, at: usize) -> PyResult<Bound<'py, PyList>> {
+    /// The cells of the columns of these names, as Python objects.
+    fn _cells<'py>(&self, py: Python<'py>, names: Vec<String>) -> PyResult<Bound<'py, PyDict>> {
         let table = errors::guarded(py, "laying out a result", || mangrove::table::of(&self.results))?;
-        let column = table.columns.get(at).ok_or_else(|| PyIndexError::new_err("no such column"))?;
-        let list = PyList::empty(py);
-        for cell in column.iter() {
-            match cell {
-                Some(cell) => list.append(convert::described(py, &cell)?)?,
-                None => list.append(py.None())?,
+        let columns = PyDict::new(py);
+        for column in table.columns.iter().filter(|column| names.contains(&column.name)) {
+            let list = PyList::empty(py);
+            for cell in column.iter() {
+                match cell {
+                    Some(cell) => list.append(convert::described(py, &cell)?)?,
+                    None => list.append(py.None())?,
+                }
             }
+            columns.set_item(&column.name, list)?;
         }
-        Ok(list)
+        Ok(columns)
     }
 
     fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> Object<'py> {

@@ -311,3 +311,11 @@ def test_an_object_of_many_members_is_read_in_the_time_it_takes_to_read_them(emp
     (tmp_path / "one.jsonl").write_text(json.dumps({"id": 1, "x": members}) + "\n")
     empty.load(nodes={"n": "one.jsonl"})
     assert empty.query("g.V().values('x')").one() == members
+
+
+def test_every_bad_row_is_told_in_words_of_python(empty):
+    empty.load(nodes={"a": [{"id": 1}, {"id": 2}]})
+    with pytest.raises(mg.LoadError) as caught:
+        with empty.ingest() as w:
+            w.add_vertices("b", [{"id": 1}, {"id": 2}])
+    assert "--" not in str(caught.value) and str(caught.value).count('nodes={"a": …}') == 2

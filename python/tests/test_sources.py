@@ -102,3 +102,12 @@ def test_a_folder_of_partitions(empty, kind):
     assert sorted(map(tuple, empty.query("g.V().project('i', 'm').by(id).by('month')").to_arrow().to_pandas().values.tolist())) == [
         (1, 5), (2, 5), (3, 6)
     ]  # fmt: skip
+
+
+def test_an_ingest_takes_them_too(empty):
+    with empty.ingest(missing="create") as w:
+        assert w.add_vertices("lazy", pl.DataFrame({"id": [100, 101]}).lazy()) == 2
+        assert w.add_vertices("node", KARATE) == 34
+        assert w.add_edges(("node", "edge", "node"), KARATE) == 78
+        assert w.add_edges(("node", "next", "node"), np.array([[0, 1], [1, 2], [2, 3]])) == 3
+    assert empty.query("g.V().count()").one() == 36 and empty.query("g.E().count()").one() == 81

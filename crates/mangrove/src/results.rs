@@ -16,7 +16,7 @@ use crate::memory::Memory;
 /// The results of a query, in order.
 #[derive(Clone, Debug, Default)]
 pub struct Results {
-    parts: Vec<Part>,
+    parts: Vec<Chunk>,
     /// The first row after each part.
     ends: Vec<usize>,
     /// What the plan and the schema tell of them.
@@ -25,7 +25,7 @@ pub struct Results {
 
 /// Results that came together.
 #[derive(Clone, Debug)]
-pub(crate) enum Part {
+pub(crate) enum Chunk {
     Rows(Vec<Described>),
     Maps { rows: usize, columns: Vec<(Value, Column)> },
     Vertices(Vertices),
@@ -69,7 +69,7 @@ impl Results {
     /// The first of them.
     pub fn beginning(&self, rows_max: usize) -> Self {
         let mut first = Self::expecting(self.expected.clone());
-        first.push(Part::Rows(self.iter().take(rows_max).map(Cow::into_owned).collect()));
+        first.push(Chunk::Rows(self.iter().take(rows_max).map(Cow::into_owned).collect()));
         first
     }
 
@@ -84,12 +84,12 @@ impl Results {
     }
 
     pub(crate) fn add_rows(&mut self, rows: Vec<Described>) {
-        self.push(Part::Rows(rows));
+        self.push(Chunk::Rows(rows));
     }
 
     pub fn of_rows(rows: Vec<Described>) -> Self {
         let mut results = Self::default();
-        results.push(Part::Rows(rows));
+        results.push(Chunk::Rows(rows));
         results
     }
 
@@ -107,7 +107,7 @@ impl Results {
                         continue;
                     };
                     memory.hold(columns.bytes() + size_of_val(ids))?;
-                    self.push(Part::Vertices(Vertices { internal: ids.to_vec(), columns }));
+                    self.push(Chunk::Vertices(Vertices { internal: ids.to_vec(), columns }));
                 }
             }
             Items::Edges(edges) => {
@@ -117,7 +117,7 @@ impl Results {
                         continue;
                     };
                     memory.hold(part.columns.bytes() + part.sources.bytes() + part.targets.bytes())?;
-                    self.push(Part::Edges(part));
+                    self.push(Chunk::Edges(part));
                 }
             }
             values => self.push(described_rows(view, values, memory)?),
@@ -125,10 +125,10 @@ impl Results {
         Ok(())
     }
 
-    fn push(&mut self, part: Part) {
+    fn push(&mut self, part: Chunk) {
         let rows = self.len() + part.len();
         match (self.parts.last_mut(), part) {
-            (Some(Part::Rows(last)), Part::Rows(mut more)) => {
+            (Some(Chunk::Rows(last)), Chunk::Rows(mut more)) => {
                 last.append(&mut more);
                 self.ends.pop();
             }
@@ -159,31 +159,31 @@ impl Results {
         self.parts.iter().flat_map(|part| (0..part.len()).map(|row| part.get(row)))
     }
 
-    pub(crate) fn parts(&self) -> &[Part] {
+    pub(crate) fn parts(&self) -> &[Chunk] {
         &self.parts
     }
 }
 
-impl Part {
+impl Chunk {
     pub fn len(&self) -> usize {
         match self {
-            Part::Rows(rows) => rows.len(),
-            Part::Maps { rows, .. } => *rows,
-            Part::Vertices(vertices) => vertices.internal.len(),
-            Part::Edges(edges) => edges.internal.len(),
+            Chunk::Rows(rows) => rows.len(),
+            Chunk::Maps { rows, .. } => *rows,
+            Chunk::Vertices(vertices) => vertices.internal.len(),
+            Chunk::Edges(edges) => edges.internal.len(),
         }
     }
 
     fn get(&self, row: usize) -> Cow<'_, Described> {
         Cow::Owned(match self {
-            Part::Rows(rows) => return Cow::Borrowed(&rows[row]),
-            Part::Maps { columns, .. } => {
+            Chunk::Rows(rows) => return Cow::Borrowed(&rows[row]),
+            Chunk::Maps { columns, .. } => {
                 let entry =
                     |(key, column): &(Value, Column)| column.get(row).map(|cell| (Described::Plain(key.clone()), cell));
                 Described::Map(columns.iter().filter_map(entry).collect())
             }
-            Part::Vertices(vertices) => Described::Vertex(Box::new(vertices.record(row))),
-            Part::Edges(edges) => Described::Edge(Box::new(edges.record(row))),
+            Chunk::Vertices(vertices) => Described::Vertex(Box::new(vertices.record(row))),
+            Chunk::Edges(edges) => Described::Edge(Box::new(edges.record(row))),
         })
     }
 }
@@ -198,13 +198,13 @@ impl Column {
     }
 }
 
-fn described_rows(view: &dyn GraphView, items: Items, memory: &mut Memory) -> Result<Part, QueryError> {
+fn described_rows(view: &dyn GraphView, items: Items, memory: &mut Memory) -> Result<Chunk, QueryError> {
     let values = items.into_values();
     let rows = values.iter().map(|value| describe::describe(view, value, memory));
-    Ok(Part::Rows(rows.collect::<Result<_, _>>()?))
+    Ok(Chunk::Rows(rows.collect::<Result<_, _>>()?))
 }
 
-fn described_maps(view: &dyn GraphView, maps: Maps, memory: &mut Memory) -> Result<Part, QueryError> {
+fn described_maps(view: &dyn GraphView, maps: Maps, memory: &mut Memory) -> Result<Chunk, QueryError> {
     let mut columns = Vec::with_capacity(maps.columns.len());
     for (key, column) in maps.columns {
         let column = match column {
@@ -216,7 +216,7 @@ fn described_maps(view: &dyn GraphView, maps: Maps, memory: &mut Memory) -> Resu
         };
         columns.push((key, column));
     }
-    Ok(Part::Maps { rows: maps.rows, columns })
+    Ok(Chunk::Maps { rows: maps.rows, columns })
 }
 
 /// More are not read before they are accounted for.

@@ -23,7 +23,7 @@ use mangrove_query::{MapColumn, Maps, Shape};
 
 use crate::describe::{Described, EdgeRecord, PropertyRecord, VertexRecord};
 use crate::keys;
-use crate::results::{self, OWN, Part, Results};
+use crate::results::{self, Chunk, OWN, Results};
 
 #[derive(Clone, Debug, Default)]
 pub struct Table<'a> {
@@ -196,10 +196,10 @@ impl Form {
     fn common(results: &Results) -> Self {
         let mut forms = results.parts().iter().flat_map(|part| {
             let of_columns = match part {
-                Part::Rows(_) => None,
-                Part::Maps { columns, .. } if has_names(columns) => Some(Form::Maps),
-                Part::Maps { .. } => Some(Form::Values),
-                Part::Vertices(_) | Part::Edges(_) => Some(Form::Elements),
+                Chunk::Rows(_) => None,
+                Chunk::Maps { columns, .. } if has_names(columns) => Some(Form::Maps),
+                Chunk::Maps { .. } => Some(Form::Values),
+                Chunk::Vertices(_) | Chunk::Edges(_) => Some(Form::Elements),
             };
             of_columns.into_iter().chain(rows(part).iter().filter_map(Form::of))
         });
@@ -215,9 +215,9 @@ fn has_names(columns: &[(Value, results::Column)]) -> bool {
 }
 
 /// The rows that are there as such.
-fn rows(part: &Part) -> &[Described] {
+fn rows(part: &Chunk) -> &[Described] {
     match part {
-        Part::Rows(rows) => rows,
+        Chunk::Rows(rows) => rows,
         _ => &[],
     }
 }
@@ -262,7 +262,7 @@ impl<'a> Builder<'a> {
     fn add_maps(&mut self, results: &'a Results, keys: &[Value]) {
         let strings = results.parts().iter().flat_map(|part| {
             let columns = match part {
-                Part::Maps { columns, .. } => &columns[..],
+                Chunk::Maps { columns, .. } => &columns[..],
                 _ => &[],
             };
             rows(part).iter().flat_map(string_keys).chain(columns.iter().filter_map(|(key, _)| key.as_str()))
@@ -272,7 +272,7 @@ impl<'a> Builder<'a> {
             self.column(&key_name(key, &token_names));
         }
         for part in results.parts() {
-            if let Part::Maps { columns, rows } = part {
+            if let Chunk::Maps { columns, rows } = part {
                 columns.iter().for_each(|(key, column)| self.add_cells(&key_name(key, &token_names), cells_of(column)));
                 self.table.rows += rows;
             }
@@ -294,15 +294,15 @@ impl<'a> Builder<'a> {
         let parts = results.parts();
         let properties = parts.iter().flat_map(|part| {
             let columns = match part {
-                Part::Vertices(vertices) => &vertices.columns.columns[OWN..],
-                Part::Edges(edges) => &edges.columns.columns[OWN..],
+                Chunk::Vertices(vertices) => &vertices.columns.columns[OWN..],
+                Chunk::Edges(edges) => &edges.columns.columns[OWN..],
                 _ => &[],
             };
             rows(part).iter().flat_map(property_names).chain(columns.iter().filter_map(|(key, _)| key.as_str()))
         });
         let token_names = TokenNames::beside(properties.chain(keys.iter().map(|key| &**key)));
         let has_edges =
-            |part: &Part| matches!(part, Part::Edges(_)) || rows(part).iter().any(|row| matches!(row, Described::Edge(_)));
+            |part: &Chunk| matches!(part, Chunk::Edges(_)) || rows(part).iter().any(|row| matches!(row, Described::Edge(_)));
         let heads = kind == Some(ElementKind::Edge) || parts.iter().any(has_edges);
         let tokens = if heads { &TokenNames::ALL[..] } else { &TokenNames::ALL[..OWN] };
         for token in tokens {
@@ -313,8 +313,8 @@ impl<'a> Builder<'a> {
         }
         for part in parts {
             match part {
-                Part::Vertices(vertices) => self.add_columns(&vertices.columns, &token_names),
-                Part::Edges(edges) => {
+                Chunk::Vertices(vertices) => self.add_columns(&vertices.columns, &token_names),
+                Chunk::Edges(edges) => {
                     let ends = [(Direction::Out, &edges.sources), (Direction::In, &edges.targets)];
                     for (direction, ends) in ends {
                         let (_, ids) = &ends.columns[0];
