@@ -14,7 +14,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 BIN = $(VENV)/bin
 say = @printf '\n==> %s\n' "$(1)"
 
-.PHONY: help demo test test-rust test-python install lint doc bench fuzz conformance equivalence crash damage wheel
+.PHONY: help demo test test-rust test-python trials install lint doc bench fuzz conformance equivalence crash damage wheel
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -37,6 +37,9 @@ test-rust:
 test-python: install $(VENV)/.test-tools
 	$(call say,Python tests: API · doctests · type stubs · examples)
 	$(BIN)/python -m pytest
+
+trials: install $(VENV)/.test-tools ## what analysts, application developers and data engineers try first
+	$(BIN)/python -m pytest -v python/tests/trials
 
 install: $(VENV)/.build-tools ## build the Python package and the `mangrove` command into .venv
 	$(call say,building the Python package into $(VENV) (the first build takes some minutes))

@@ -42,6 +42,7 @@ from ._mangrove import (
     Vertex,
     VertexProperty,
     __version__,
+    docs,
     open,
 )
 from ._types import Direction, FrozenDict, Merge, T, Tree
@@ -92,6 +93,7 @@ __all__ = [
     "Vertex",
     "VertexProperty",
     "__version__",
+    "docs",
     "open",
     "open_async",
 ]

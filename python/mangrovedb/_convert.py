@@ -1,5 +1,8 @@
 """Results as the objects of other libraries, each imported only when it is asked for."""
 
+import contextlib
+import gc
+
 from . import _mangrove as native
 
 
@@ -12,8 +15,24 @@ def _library(name, extra):
         raise ModuleNotFoundError(f"this needs {name}: pip install 'mangrovedb[{extra}]'", name=name) from None
 
 
+@contextlib.contextmanager
+def _no_collection():
+    """Python looks through all objects again and again while millions are made, none of which can be garbage yet: half of the time."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
 def to_arrow(result):
     return _library("pyarrow", "arrow").table(result)
+
+
+def batches(stream):
+    return _library("pyarrow", "arrow").RecordBatchReader.from_stream(stream)
 
 
 def to_polars(result):
@@ -69,9 +88,18 @@ def _attributes(element):
     return {name: element.label, **element.properties}
 
 
-def to_networkx(result):
-    """Vertices, edges, paths and subgraphs among the results as a directed multigraph; nodes are vertex ids."""
-    graph = _library("networkx", "networkx").MultiDiGraph()
+def to_networkx(result, directed=True, multigraph=True):
+    """Vertices, edges, paths and subgraphs among the results as a graph; nodes are vertex ids."""
+    networkx = _library("networkx", "networkx")
+    kinds = {(True, True): networkx.MultiDiGraph, (True, False): networkx.DiGraph, (False, True): networkx.MultiGraph}
+    graph = kinds.get((directed, multigraph), networkx.Graph)()
+    with _no_collection():
+        parts = result._nodes_and_edges()
+        if parts is not None:
+            nodes, edges = parts
+            graph.add_nodes_from(nodes)
+            graph.add_edges_from(edges if multigraph else ((source, target, of) for source, target, _, of in edges))
+            return graph
 
     def add(item):
         if isinstance(item, native.Vertex):
@@ -84,8 +112,7 @@ def to_networkx(result):
             add(item.outV)
             add(item.inV)
             ends = (item.outV.id, item.inV.id)
-            graph.add_edge(*ends, key=item.id)
-            graph.edges[(*ends, item.id)].update(_attributes(item))
+            graph.add_edges_from([(*ends, item.id, _attributes(item)) if multigraph else (*ends, _attributes(item))])
         elif isinstance(item, native.Path):
             for part in item.objects:
                 add(part)

@@ -4,6 +4,7 @@ Everything is drawn here, without JavaScript and without other libraries, and ev
 """
 
 import math
+import zlib
 from html import escape
 
 from . import _mangrove as native
@@ -22,7 +23,11 @@ CELL_STYLE = "border:1px solid #d0d7de;padding:3px 8px;text-align:left;vertical-
 
 def result_html(result):
     """A result as HTML: its picture if it is made of elements, and its first rows as a table."""
-    picture = graph_svg(*graph_parts(result))
+    vertices, edges = graph_parts(result)
+    if len(vertices) > VERTICES_MAX or len(edges) > EDGES_MAX:
+        picture = f"<p><i>no picture: there are more than {VERTICES_MAX} vertices or {EDGES_MAX} edges; limit() makes it fewer</i></p>"
+    else:
+        picture = graph_svg(vertices, edges)
     return picture + table_html(*result._table(ROWS_MAX), len(result))
 
 
@@ -87,7 +92,8 @@ def cell_html(value):
 
 def graph_parts(items):
     """The distinct vertices and edges among results, those inside paths, subgraphs, lists and trees included; the edges
-    as (source, target, label), with steps of a path that skipped its edges as edges without a label."""
+    as (source, target, label, whether their direction is known). A path or tree that has no edges only says that there is one between two
+    vertices, not which way it goes."""
     vertices, edges = {}, {}
 
     def add(item):
@@ -100,7 +106,7 @@ def graph_parts(items):
         elif isinstance(item, native.Edge):
             add(item.outV)
             add(item.inV)
-            edges[item] = (item.outV, item.inV, item.label)
+            edges[item] = (item.outV, item.inV, item.label, True)
         elif isinstance(item, native.Path):
             add_path(item.objects)
         elif isinstance(item, native.Graph):
@@ -117,13 +123,13 @@ def graph_parts(items):
             add(item)
         for a, b in zip(objects, objects[1:]):
             if isinstance(a, native.Vertex) and isinstance(b, native.Vertex):
-                edges.setdefault((a, b), (a, b, ""))
+                edges.setdefault(frozenset((a, b)), (a, b, "", False))
 
     def add_tree(tree, above):
         for item, below in tree.items():
             add(item)
             if isinstance(item, native.Vertex) and above is not None:
-                edges.setdefault((above, item), (above, item, ""))
+                edges.setdefault(frozenset((above, item)), (above, item, "", False))
             add_tree(below, item if isinstance(item, native.Vertex) else above)
 
     for item in items:
@@ -134,14 +140,15 @@ def graph_parts(items):
 
 
 def graph_svg(vertices, edges, width=640, height=400):
-    """A picture of vertices and edges; nothing if there are none or too many."""
-    if not vertices or len(vertices) > VERTICES_MAX or len(edges) > EDGES_MAX:
+    """A picture of vertices and edges; nothing if there are none."""
+    if not vertices:
         return ""
-    ends = [(vertices.index(source), vertices.index(target)) for source, target, _ in edges]
+    if len(vertices) == 1:
+        width, height = 160, 100
+    ends = [(vertices.index(source), vertices.index(target)) for source, target, _, _ in edges]
     places = scaled(layout(len(vertices), ends), width, height)
-    colours = {label: COLOURS[at % len(COLOURS)] for at, label in enumerate(sorted({v.label for v in vertices}))}
-    drawn = [edge_svg(places[a], places[b], label, len(edges) <= 25) for (a, b), (_, _, label) in zip(ends, edges)]
-    drawn += [vertex_svg(place, vertex, colours[vertex.label]) for place, vertex in zip(places, vertices)]
+    drawn = [edge_svg(places[a], places[b], label, len(edges) <= 25, known) for (a, b), (_, _, label, known) in zip(ends, edges)]
+    drawn += [vertex_svg(place, vertex, colour_of(vertex.label)) for place, vertex in zip(places, vertices)]
     arrow = (
         '<defs><marker id="mg-arrow" viewBox="0 0 8 8" refX="17" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
         '<path d="M0 0L8 4L0 8z" fill="#8b949e"/></marker></defs>'
@@ -152,12 +159,18 @@ def graph_svg(vertices, edges, width=640, height=400):
     )
 
 
-def edge_svg(start, end, label, named):
+def colour_of(label):
+    """The colour of a label: the same in every picture."""
+    return COLOURS[zlib.crc32(label.encode()) % len(COLOURS)]
+
+
+def edge_svg(start, end, label, named, known):
     (x1, y1), (x2, y2) = start, end
     if start == end:
         return f'<circle cx="{x1:.0f}" cy="{y1 - 14:.0f}" r="10" fill="none" stroke="#8b949e"><title>{escape(label)}</title></circle>'
+    head = ' marker-end="url(#mg-arrow)"' if known else ""
     line = (
-        f'<line x1="{x1:.0f}" y1="{y1:.0f}" x2="{x2:.0f}" y2="{y2:.0f}" stroke="#8b949e" marker-end="url(#mg-arrow)">'
+        f'<line x1="{x1:.0f}" y1="{y1:.0f}" x2="{x2:.0f}" y2="{y2:.0f}" stroke="#8b949e"{head}>'
         f"<title>{escape(label)}</title></line>"
     )
     if not named or not label:

@@ -113,13 +113,29 @@ class AsyncDatabase:
         """As `Database.schema`."""
         return await _call(self._readers, self.sync.schema)
 
-    async def create_index(self, label, key, *, unique=False):
+    async def create_index(self, label, key, *, unique=False, kind=None):
         """As `Database.create_index`."""
-        return await self._writer.run(self.sync.create_index, label, key, unique=unique)
+        return await self._writer.run(self.sync.create_index, label, key, unique=unique, kind=kind)
 
-    async def drop_index(self, label, key):
+    async def drop_index(self, label, key, *, kind=None):
         """As `Database.drop_index`."""
-        return await self._writer.run(self.sync.drop_index, label, key)
+        return await self._writer.run(self.sync.drop_index, label, key, kind=kind)
+
+    async def rename_label(self, label, name, *, kind=None):
+        """As `Database.rename_label`."""
+        return await self._writer.run(self.sync.rename_label, label, name, kind=kind)
+
+    async def drop_label(self, label, *, kind=None):
+        """As `Database.drop_label`."""
+        return await self._writer.run(self.sync.drop_label, label, kind=kind)
+
+    async def drop_property(self, label, key, *, kind=None):
+        """As `Database.drop_property`."""
+        return await self._writer.run(self.sync.drop_property, label, key, kind=kind)
+
+    async def drop_unused(self):
+        """As `Database.drop_unused`."""
+        return await self._writer.run(self.sync.drop_unused)
 
     async def declare_key(self, label, key):
         """As `Database.declare_key`."""

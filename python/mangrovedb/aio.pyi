@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Callable, Generator, Mapping, Sequence
 from types import TracebackType
-from typing import Any
+from typing import Any, Literal
 
 from typing_extensions import Self
 
@@ -82,6 +82,10 @@ class AsyncDatabase:
         edges: Mapping[str | tuple[str, str, str], _Files | Sequence[_Files] | _Table] | None = None,
         format: str = "auto",
         mapping: _Files | None = None,
+        write_mapping: _Files | None = None,
+        delimiter: str | None = None,
+        null: str | Sequence[str] | None = None,
+        encoding: str | None = None,
         key: Mapping[str, str] | None = None,
         on_exists: str = "error",
         on_duplicate: str = "add",
@@ -96,8 +100,14 @@ class AsyncDatabase:
         indexes: str | Sequence[str] | None = None,
         progress: bool | Callable[[int, int, int], Any] | None = None,
     ) -> dict[str, Any]: ...
-    async def create_index(self, label: str, key: str, *, unique: bool = False) -> bool: ...
-    async def drop_index(self, label: str, key: str) -> bool: ...
+    async def create_index(
+        self, label: str, key: str, *, unique: bool = False, kind: Literal["vertex", "edge"] | None = None
+    ) -> bool: ...
+    async def drop_index(self, label: str, key: str, *, kind: Literal["vertex", "edge"] | None = None) -> bool: ...
+    async def rename_label(self, label: str, name: str, *, kind: Literal["vertex", "edge"] | None = None) -> None: ...
+    async def drop_label(self, label: str, *, kind: Literal["vertex", "edge"] | None = None) -> None: ...
+    async def drop_property(self, label: str, key: str, *, kind: Literal["vertex", "edge"] | None = None) -> None: ...
+    async def drop_unused(self) -> list[str]: ...
     async def declare_key(self, label: str, key: str) -> None: ...
     async def declare_property(
         self,

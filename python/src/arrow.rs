@@ -32,7 +32,11 @@ pub fn reader(object: &Bound<'_, PyAny>) -> PyResult<Option<Reader>> {
 /// A capsule from which a consumer takes `batch`.
 pub fn capsule<'py>(py: Python<'py>, batch: RecordBatch) -> PyResult<Bound<'py, PyCapsule>> {
     let schema = batch.schema();
-    let reader: Reader = Box::new(RecordBatchIterator::new([Ok(batch)], schema));
+    capsule_of(py, Box::new(RecordBatchIterator::new([Ok(batch)], schema)))
+}
+
+/// A capsule from which a consumer reads batches.
+pub fn capsule_of<'py>(py: Python<'py>, reader: Reader) -> PyResult<Bound<'py, PyCapsule>> {
     PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(reader), STREAM)
 }
 

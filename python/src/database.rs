@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
-use mangrove::graph::{GraphView, LabelId, LabelSchema, Schema};
+use mangrove::graph::{GraphView, IndexSchema, LabelSchema, PropertyId, Schema};
 use mangrove::ingest::IngestOptions;
 use mangrove::{
-    Cardinality, CrewOptions, Declaration, Durability, ElementKind, Encoding, ExportFormat, IdSpace, OpenOptions,
-    QueryOptions, ValueType,
+    Cardinality, CrewOptions, Declaration, Durability, ElementKind, Encoding, ExportFormat, IdSpace, LoadReport,
+    OpenOptions, QueryOptions, ValueType,
 };
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::gc::{PyTraverseError, PyVisit};
@@ -326,6 +326,9 @@ impl Database {
     /// * `format` — what the files are, where they do not tell: `"csv"`, `"parquet"`, `"jsonl"`, `"graphml"`, `"graphson"`,
     ///   `"edgelist"`.
     /// * `mapping` — a YAML file that says how tables are read, for what their headers do not say.
+    /// * `write_mapping` — writes how the files would be read to such a YAML file, ready to be edited, and loads nothing.
+    /// * `delimiter`, `null`, `encoding` — of CSV files what parts their fields, and which texts (where they are not in quotes) stand for
+    ///   no value, such as `["NA"]`; of all files what their text is encoded in, such as `"latin1"`.
     /// * `edge_time` — the column whose value orders a vertex's edges of a label.
     /// * `key` — the columns that name vertices, where they are not called `id`: `{"user": "email"}`.
     /// * `on_exists` — what becomes of a vertex whose id is taken: `"error"` (a bad row), `"skip"`, `"update"` (its properties are
@@ -355,7 +358,7 @@ impl Database {
     /// >>> db.query("g.V('L2').out('drains_to').values('area')").one()
     /// 358
     #[pyo3(signature = (
-        *files, nodes=None, edges=None, format="auto", mapping=None, key=None, on_exists="error", on_duplicate="add", edge_key=None,
+        *files, nodes=None, edges=None, format="auto", mapping=None, write_mapping=None, delimiter=None, null=None, encoding=None, key=None, on_exists="error", on_duplicate="add", edge_key=None,
         missing="error", edge_time=None, on_error="fail", rejects=None, max_rejects=None, compact=None, searchable=None, indexes=None,
         progress=None
     ))]
@@ -368,6 +371,10 @@ impl Database {
         edges: Option<&Bound<'py, PyDict>>,
         format: &str,
         mapping: Option<PathBuf>,
+        write_mapping: Option<PathBuf>,
+        delimiter: Option<&str>,
+        null: Option<Names>,
+        encoding: Option<String>,
         key: Option<&Bound<'py, PyAny>>,
         on_exists: &str,
         on_duplicate: &str,
@@ -385,6 +392,9 @@ impl Database {
         let inner = self.handle()?;
         let mut options = load::options(files, nodes, edges, format)?;
         options.mapping = mapping;
+        options.delimiter = delimiter.map(load::delimiter).transpose()?;
+        options.nulls = null.map(Vec::from).unwrap_or_default();
+        options.encoding = encoding;
         options.edge_time = edge_time;
         options.keys = load::keys(key)?;
         options.merge = load::merging(on_exists, on_duplicate, edge_key, missing)?;
@@ -393,6 +403,10 @@ impl Database {
         options.compact = compact;
         options.searchable = searchable.map(Vec::from).unwrap_or_default();
         options.indexes = indexes.map(Vec::from).unwrap_or_default();
+        if let Some(path) = write_mapping {
+            raised(py.detach(|| inner.write_mapping(&options, &path)))?;
+            return load::report(py, &LoadReport::default());
+        }
         let line = progress_line(py, progress)?;
         let mut listening = Listening::new(line.as_ref().map(|line| line.clone().unbind()));
         let outcome = raised(py.detach(|| inner.load(&options, &mut listening)));
@@ -411,27 +425,84 @@ impl Database {
         slf.py().import("mangrovedb.gremlin")?.call_method1("source", (slf,))
     }
 
-    /// Makes `has(label, key, …)` fast: builds an index over the vertices of `label` and keeps it from now on. Returns whether
-    /// it is new. With `unique`, no two vertices of the label may share a value, now and from now on.
+    /// Builds an index of a property, so that `has(label, key, …)` need not look at every vertex or edge of the label, and keeps it
+    /// from now on. Returns whether it is new.
+    ///
+    /// * `unique` — no two elements of the label may share a value, now and from now on.
+    /// * `kind` — `"vertex"` or `"edge"`. Needed only where vertices and edges have the same label.
     ///
     /// >>> db.create_index("airport", "code", unique=True)
     /// True
     /// >>> db.query("g.addV('airport').property('code', 'AUS')")
     /// Traceback (most recent call last):
     /// mangrovedb.ConstraintError: airport.code is unique, and the vertex AUS has AUS there already
-    #[pyo3(signature = (label, key, *, unique=false))]
-    fn create_index(&self, py: Python<'_>, label: &str, key: &str, unique: bool) -> PyResult<bool> {
-        let inner = self.handle()?;
-        raised(py.detach(|| if unique { inner.create_unique_index(label, key) } else { inner.create_index(label, key) }))
+    /// >>> db.create_index("route", "dist")
+    /// True
+    /// >>> db.query("g.E().has('route', 'dist', gt(4000)).count()").one()
+    /// 3
+    #[pyo3(signature = (label, key, *, unique=false, kind=None))]
+    fn create_index(&self, py: Python<'_>, label: &str, key: &str, unique: bool, kind: Option<&str>) -> PyResult<bool> {
+        let (inner, kind) = (self.handle()?, kind.map(element_kind).transpose()?);
+        raised(py.detach(|| match unique {
+            true => inner.create_unique_index(kind, label, key),
+            false => inner.create_index(kind, label, key),
+        }))
     }
 
-    /// Lets go of an index. Returns whether there was one.
+    /// Drops an index. Returns whether there was one. `kind` is as of `create_index`.
     ///
     /// >>> db.drop_index("airport", "code")
     /// False
-    fn drop_index(&self, py: Python<'_>, label: &str, key: &str) -> PyResult<bool> {
+    #[pyo3(signature = (label, key, *, kind=None))]
+    fn drop_index(&self, py: Python<'_>, label: &str, key: &str, kind: Option<&str>) -> PyResult<bool> {
+        let (inner, kind) = (self.handle()?, kind.map(element_kind).transpose()?);
+        raised(py.detach(|| inner.drop_index(kind, label, key)))
+    }
+
+    /// Gives a label another name. All vertices or edges that have it keep it, under the new name. `kind` is as of `create_index`.
+    ///
+    /// >>> db.rename_label("country", "land")
+    /// >>> db.query("g.V().hasLabel('land').id()").to_list()
+    /// ['US']
+    #[pyo3(signature = (label, name, *, kind=None))]
+    fn rename_label(&self, py: Python<'_>, label: &str, name: &str, kind: Option<&str>) -> PyResult<()> {
+        let (inner, kind) = (self.handle()?, kind.map(element_kind).transpose()?);
+        raised(py.detach(|| inner.rename_label(kind, label, name)))
+    }
+
+    /// Drops a label that no vertex or edge has, with its declarations and indexes. `kind` is as of `create_index`.
+    ///
+    /// >>> _ = db.query("g.addV('draft')")
+    /// >>> db.drop_label("draft")
+    /// Traceback (most recent call last):
+    /// mangrovedb.StorageError: the label draft is in use, and cannot be dropped: the vertex #2:0 has it
+    /// >>> _ = db.query("g.V().hasLabel('draft').drop()")
+    /// >>> db.drop_label("draft")
+    #[pyo3(signature = (label, *, kind=None))]
+    fn drop_label(&self, py: Python<'_>, label: &str, kind: Option<&str>) -> PyResult<()> {
+        let (inner, kind) = (self.handle()?, kind.map(element_kind).transpose()?);
+        raised(py.detach(|| inner.drop_label(kind, label)))
+    }
+
+    /// Drops a property that no vertex or edge of `label` has from the schema, with its declarations and index. `kind` is as of
+    /// `create_index`.
+    ///
+    /// >>> db.declare_property("airport", "runways", "int64")
+    /// >>> db.drop_property("airport", "runways")
+    #[pyo3(signature = (label, key, *, kind=None))]
+    fn drop_property(&self, py: Python<'_>, label: &str, key: &str, kind: Option<&str>) -> PyResult<()> {
+        let (inner, kind) = (self.handle()?, kind.map(element_kind).transpose()?);
+        raised(py.detach(|| inner.drop_property(kind, label, key)))
+    }
+
+    /// Drops all labels and properties that nothing has and of which nothing is declared. Returns their names.
+    ///
+    /// >>> _ = db.query("g.addV('draft').property('text', 'x')"), db.query("g.V().hasLabel('draft').drop()")
+    /// >>> db.drop_unused()
+    /// ['draft']
+    fn drop_unused(&self, py: Python<'_>) -> PyResult<Vec<String>> {
         let inner = self.handle()?;
-        raised(py.detach(|| inner.drop_index(label, key)))
+        raised(py.detach(|| inner.drop_unused()))
     }
 
     /// Makes `key` the key of vertices of `label`: the property that is their id. It is found without an index, is unique, and never
@@ -508,7 +579,7 @@ impl Database {
     /// Fixes the type and the cardinality (`"single"`, `"list"` or `"set"`) of a property of a label's vertices, or of its
     /// edges with `kind="edge"`. Fails if values stored already do not keep to it.
     ///
-    /// * `unique` — no two vertices of the label may share a value. It makes an index.
+    /// * `unique` — no two elements of the label may share a value. It makes an index.
     /// * `required` — every element of the label must have the property when its transaction is committed.
     ///
     /// Where one of the two is not given, it stays as it is; `False` ends it.
@@ -538,11 +609,7 @@ impl Database {
             "set" => Cardinality::Set,
             other => return Err(choice("cardinality", other, &["single", "list", "set"])),
         };
-        let kind = match kind {
-            "vertex" => ElementKind::Vertex,
-            "edge" => ElementKind::Edge,
-            other => return Err(choice("kind", other, &["vertex", "edge"])),
-        };
+        let kind = element_kind(kind)?;
         let inner = self.handle()?;
         let declaration = Declaration { value_type, cardinality, unique, required };
         raised(py.detach(|| inner.declare_property(kind, label, key, declaration)))
@@ -561,15 +628,13 @@ impl Database {
         let out = PyDict::new(py);
         for (name, kind) in [("vertices", ElementKind::Vertex), ("edges", ElementKind::Edge)] {
             let labels = PyDict::new(py);
-            for label in schema.labels(kind) {
+            for (_, label) in schema.known_labels(kind) {
                 labels.set_item(&*label.name, label_schema(py, &schema, kind, label)?)?;
             }
             out.set_item(name, labels)?;
         }
-        let names = |label, key| (schema.label_name(ElementKind::Vertex, label), schema.key_name(key));
-        let indexes = schema.indexes.iter().map(|index| {
-            let (label, key) = names(index.label, index.key);
-            (label.to_string(), key.to_string())
+        let indexes = schema.indexes.iter().map(|IndexSchema { of, .. }| {
+            (schema.label_name(of.kind, of.label).to_string(), schema.key_name(of.key).to_string())
         });
         out.set_item("indexes", PyList::new(py, indexes.collect::<Vec<_>>())?)?;
         out.set_item(
@@ -603,8 +668,8 @@ impl Database {
         let out = PyDict::new(py);
         for (name, kind) in [("vertices", ElementKind::Vertex), ("edges", ElementKind::Edge)] {
             let labels = PyDict::new(py);
-            for (at, label) in schema.labels(kind).iter().enumerate() {
-                labels.set_item(&*label.name, counts.count(kind, LabelId(at as u16)))?;
+            for (id, label) in schema.known_labels(kind) {
+                labels.set_item(&*label.name, counts.count(kind, id))?;
             }
             out.set_item(name, labels)?;
         }
@@ -667,18 +732,21 @@ impl Database {
         raised(py.detach(|| inner.backup(&destination)))
     }
 
-    /// Writes the graph to files in `directory`: `"csv"` (a file for each label, with headers that `load` and neo4j-admin
-    /// understand), `"graphml"` or `"graphson"`. Returns the number of vertices and edges.
+    /// Writes the graph to files in `directory`: `"csv"` (a file for each label, with headers that neo4j-admin understands),
+    /// `"parquet"` (a file for each label, with typed columns), `"graphml"` or `"graphson"`. Returns the number of vertices and edges.
     ///
-    /// >>> db.export("files", "csv")
+    /// `load(directory)` loads the files back. `mangrove.yaml` beside them says how each is read, and has the keys, types, indexes,
+    /// constraints and encodings of the graph.
+    ///
+    /// >>> db.export("files", "parquet")
     /// {'vertices': 5, 'edges': 6}
+    /// >>> copy = mg.open(":memory:")
+    /// >>> copy.load("files")["edges"]
+    /// {'in': 1, 'route': 5}
     #[pyo3(signature = (directory, format="csv"))]
     fn export<'py>(&self, py: Python<'py>, directory: PathBuf, format: &str) -> PyResult<Bound<'py, PyDict>> {
-        let format = match format {
-            "csv" => ExportFormat::Csv,
-            "graphml" => ExportFormat::GraphMl,
-            "graphson" => ExportFormat::GraphSon,
-            other => return Err(choice("format", other, &["csv", "graphml", "graphson"])),
+        let Some(format) = ExportFormat::from_name(format) else {
+            return Err(choice("format", format, &ExportFormat::NAMES));
         };
         let inner = self.handle()?;
         let mut listening = Listening::new(None);
@@ -763,6 +831,11 @@ fn progress_line<'py>(py: Python<'py>, wish: Option<&Bound<'py, PyAny>>) -> PyRe
     if shown { module()?.call_method0("Line").map(Some) } else { Ok(None) }
 }
 
+fn element_kind(name: &str) -> PyResult<ElementKind> {
+    let named = ElementKind::ALL.into_iter().find(|kind| kind.name() == name);
+    named.ok_or_else(|| choice("kind", name, &["vertex", "edge"]))
+}
+
 fn type_names() -> String {
     ValueType::ALL_STORABLE.iter().skip(1).map(|t| t.name()).collect::<Vec<_>>().join(", ")
 }
@@ -774,20 +847,24 @@ fn label_schema<'py>(
     label: &LabelSchema,
 ) -> PyResult<Bound<'py, PyDict>> {
     let properties = PyDict::new(py);
-    for property in label.properties.iter() {
+    for property in label.known_properties() {
         let entry = PyDict::new(py);
         entry.set_item("types", property.types.iter().map(|t| t.name()).collect::<Vec<_>>())?;
         entry.set_item("cardinality", property.cardinality.name())?;
         entry.set_item("declared", property.declared.map(|t| t.name()))?;
         entry.set_item("required", property.required)?;
-        if kind == ElementKind::Vertex {
-            let index = schema.label(kind, &label.name).and_then(|label| schema.index(label, property.key));
-            entry.set_item("unique", index.is_some_and(|index| index.unique))?;
-        }
+        entry.set_item("encoding", property.encoding.to_string())?;
+        let label = schema.label(kind, &label.name);
+        let index = label.and_then(|label| schema.index(PropertyId { kind, label, key: property.key }));
+        entry.set_item("indexed", index.is_some())?;
+        entry.set_item("unique", index.is_some_and(|index| index.unique))?;
         properties.set_item(PyString::new(py, &schema.key_name(property.key)), entry)?;
     }
     let out = PyDict::new(py);
     out.set_item("properties", properties)?;
+    if kind == ElementKind::Vertex {
+        out.set_item("key", label.key.map(|key| schema.key_name(key).to_string()))?;
+    }
     if kind == ElementKind::Edge {
         let name = |id| schema.label_name(ElementKind::Vertex, id).to_string();
         let ends = label.ends.iter().map(|(source, target)| (name(*source), name(*target)));

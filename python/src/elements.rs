@@ -3,10 +3,14 @@
 //! Each is a plain, unchanging object with everything read already; it keeps no database open. Two are equal if they are the
 //! same element (by kind, label and id), whatever their properties were when they were read.
 
+use std::borrow::Cow;
+use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
-use mangrove::describe::{Described, EdgeRecord, EndRecord, VertexPropertyRecord, VertexRecord};
+use mangrove::describe::{
+    Described, EdgeRecord, EndRecord, PropertyRecord, ValueRecord, VertexPropertyRecord, VertexRecord,
+};
 use mangrove_graph::{EdgeRef, Value, VertexId};
 use pyo3::exceptions::{PyIndexError, PyKeyError, PyTypeError};
 use pyo3::prelude::*;
@@ -18,8 +22,8 @@ type Object<'py> = PyResult<Bound<'py, PyAny>>;
 
 /// A vertex, with its properties as they were when the query saw it.
 ///
-/// `properties` maps each key to its value, or to the list of its values where the key takes several; `vertex[key]` is short
-/// for `vertex.properties[key]`.
+/// `properties` maps each key to its value, or to the list of its values where the key takes several. `vertex[key]`, `get`, `keys`,
+/// `items` and `dict(vertex)` go by `to_dict()`, which has `id` and `label` too.
 #[pyclass(frozen, module = "mangrovedb", weakref)]
 pub struct Vertex {
     pub internal: VertexId,
@@ -43,6 +47,7 @@ pub struct Edge {
 /// One value of a property of a vertex, an element in its own right: it may have properties of its own.
 #[pyclass(frozen, module = "mangrovedb", weakref)]
 pub struct VertexProperty {
+    element: Value,
     id: String,
     key: Arc<str>,
     value: Py<PyAny>,
@@ -53,6 +58,7 @@ pub struct VertexProperty {
 /// A property of an edge, or of a vertex property: a key and a value.
 #[pyclass(frozen, module = "mangrovedb", weakref)]
 pub struct Property {
+    element: Value,
     key: Arc<str>,
     value: Py<PyAny>,
 }
@@ -117,6 +123,7 @@ pub fn vertex_property<'py>(py: Python<'py>, record: &VertexPropertyRecord) -> O
         properties.set_item(key(py, name), convert::plain(py, value)?)?;
     }
     let property = VertexProperty {
+        element: record.element.clone(),
         id: format!("{}/{}/{}", record.vertex.id, record.key, record.ordinal),
         key: record.key.clone(),
         value: convert::plain(py, &record.value)?.unbind(),
@@ -126,8 +133,8 @@ pub fn vertex_property<'py>(py: Python<'py>, record: &VertexPropertyRecord) -> O
     Ok(Bound::new(py, property)?.into_any())
 }
 
-pub fn property<'py>(py: Python<'py>, key: &Arc<str>, value: &Value) -> Object<'py> {
-    let property = Property { key: key.clone(), value: convert::plain(py, value)?.unbind() };
+pub fn property<'py>(py: Python<'py>, element: &Value, key: &Arc<str>, value: &Value) -> Object<'py> {
+    let property = Property { element: element.clone(), key: key.clone(), value: convert::plain(py, value)?.unbind() };
     Ok(Bound::new(py, property)?.into_any())
 }
 
@@ -163,8 +170,40 @@ fn hash_of(value: impl Hash) -> u64 {
     hasher.finish()
 }
 
-fn lookup<'py>(py: Python<'py>, properties: &Py<PyDict>, key: &str) -> Object<'py> {
-    properties.bind(py).get_item(key)?.ok_or_else(|| PyKeyError::new_err(key.to_owned()))
+fn lookup<'py>(dict: &Bound<'py, PyDict>, key: &str) -> Object<'py> {
+    dict.get_item(key)?.ok_or_else(|| PyKeyError::new_err(key.to_owned()))
+}
+
+/// An element as a dict: what is its own first, then its properties.
+fn as_dict<'py>(
+    py: Python<'py>,
+    id: &Value,
+    label: &str,
+    ends: &[(&str, &Value)],
+    properties: &Py<PyDict>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let (dict, properties) = (PyDict::new(py), properties.bind(py));
+    let id = convert::plain(py, id)?;
+    // Where the property `id` is the key of the label, it is the id.
+    let is_other = match properties.get_item("id")? {
+        Some(property) => !property.eq(&id)?,
+        None => false,
+    };
+    dict.set_item(if is_other { "T.id" } else { "id" }, id)?;
+    dict.set_item(if properties.contains("label")? { "T.label" } else { "label" }, label)?;
+    for (name, end) in ends {
+        dict.set_item(*name, convert::plain(py, end)?)?;
+    }
+    dict.update(properties.as_mapping())?;
+    Ok(dict)
+}
+
+/// Properties by name, as values of the database.
+fn values_of(py: Python<'_>, properties: &Py<PyDict>) -> PyResult<Vec<(Arc<str>, Value)>> {
+    let pair = |(key, held): (Bound<'_, PyAny>, Bound<'_, PyAny>)| {
+        Ok((Arc::from(key.extract::<String>()?), crate::parameters::value(&held)?))
+    };
+    properties.bind(py).iter().map(pair).collect()
 }
 
 #[pymethods]
@@ -192,7 +231,53 @@ impl Vertex {
     }
 
     fn __getitem__<'py>(&self, py: Python<'py>, key: &str) -> Object<'py> {
-        lookup(py, &self.properties, key)
+        lookup(&self.to_dict(py)?, key)
+    }
+
+    /// `id`, `label` and the properties as a dict; also what `dict(vertex)` gives. Beside properties of these names the two are called
+    /// `T.id` and `T.label`.
+    ///
+    /// >>> db.query("g.V('AUS')").one().to_dict()["code"]
+    /// 'AUS'
+    fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        as_dict(py, &self.id, &self.label, &[], &self.properties)
+    }
+
+    /// The vertex as JSON, as `Result.to_json()` writes it.
+    fn to_json(&self, py: Python<'_>) -> PyResult<String> {
+        let value = |value| ValueRecord { ordinal: 0, value, meta: Vec::new() };
+        let property = |(key, held)| PropertyRecord { key, many: false, values: vec![value(held)] };
+        let record = VertexRecord {
+            internal: self.internal,
+            id: self.id.clone(),
+            label: self.label.clone(),
+            further_labels: self.further_labels.clone(),
+            properties: values_of(py, &self.properties)?.into_iter().map(property).collect(),
+        };
+        Ok(mangrove::json::to_string(&Described::Vertex(Box::new(record))))
+    }
+
+    /// The value under a key, as of `to_dict()`; `default` if there is none.
+    #[pyo3(signature = (key, default=None))]
+    fn get<'py>(&self, py: Python<'py>, key: &str, default: Option<Bound<'py, PyAny>>) -> Object<'py> {
+        let found = self.to_dict(py)?.get_item(key)?;
+        Ok(found.or(default).unwrap_or_else(|| py.None().into_bound(py)))
+    }
+
+    fn keys<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        Ok(self.to_dict(py)?.keys())
+    }
+
+    fn values<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        Ok(self.to_dict(py)?.values())
+    }
+
+    fn items<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        Ok(self.to_dict(py)?.items())
+    }
+
+    fn __contains__(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<bool> {
+        self.to_dict(py)?.contains(key)
     }
 
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
@@ -237,7 +322,51 @@ impl Edge {
     }
 
     fn __getitem__<'py>(&self, py: Python<'py>, key: &str) -> Object<'py> {
-        lookup(py, &self.properties, key)
+        lookup(&self.to_dict(py)?, key)
+    }
+
+    /// `id`, `label`, `outV` and `inV` (the ids of the ends) and the properties as a dict; also what `dict(edge)` gives. Beside properties
+    /// of these names the first two are called `T.id` and `T.label`.
+    fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let ends = [("outV", &self.source.get().id), ("inV", &self.target.get().id)];
+        as_dict(py, &self.id, &self.label, &ends, &self.properties)
+    }
+
+    /// The edge as JSON, as `Result.to_json()` writes it.
+    fn to_json(&self, py: Python<'_>) -> PyResult<String> {
+        let end = |vertex: &Vertex| EndRecord { id: vertex.id.clone(), label: vertex.label.clone() };
+        let record = EdgeRecord {
+            internal: self.internal,
+            id: self.id.clone(),
+            label: self.label.clone(),
+            source: end(self.source.get()),
+            target: end(self.target.get()),
+            properties: values_of(py, &self.properties)?,
+        };
+        Ok(mangrove::json::to_string(&Described::Edge(Box::new(record))))
+    }
+
+    /// The value under a key, as of `to_dict()`; `default` if there is none.
+    #[pyo3(signature = (key, default=None))]
+    fn get<'py>(&self, py: Python<'py>, key: &str, default: Option<Bound<'py, PyAny>>) -> Object<'py> {
+        let found = self.to_dict(py)?.get_item(key)?;
+        Ok(found.or(default).unwrap_or_else(|| py.None().into_bound(py)))
+    }
+
+    fn keys<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        Ok(self.to_dict(py)?.keys())
+    }
+
+    fn values<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        Ok(self.to_dict(py)?.values())
+    }
+
+    fn items<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        Ok(self.to_dict(py)?.items())
+    }
+
+    fn __contains__(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<bool> {
+        self.to_dict(py)?.contains(key)
     }
 
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
@@ -403,10 +532,62 @@ impl Graph {
     }
 }
 
+/// What networkx takes of vertices and edges: nodes with their attributes, and edges (source, target, key, attributes); `None` if a row
+/// is neither. Rows become no objects of their own.
+pub fn nodes_and_edges<'py, 'r>(
+    py: Python<'py>,
+    rows: impl Iterator<Item = Cow<'r, Described>>,
+) -> PyResult<Option<(Bound<'py, PyList>, Bound<'py, PyList>)>> {
+    let (nodes, edges) = (PyList::empty(py), PyList::empty(py));
+    let mut known: HashSet<Value> = HashSet::new();
+    let mut end = |end: &EndRecord, nodes: &Bound<'py, PyList>| -> Object<'py> {
+        let id = convert::plain(py, &end.id)?;
+        if known.insert(end.id.clone()) {
+            let attributes = PyDict::new(py);
+            attributes.set_item("label", key(py, &end.label))?;
+            nodes.append((&id, attributes))?;
+        }
+        Ok(id)
+    };
+    let mut vertices = Vec::new();
+    for row in rows {
+        match &*row {
+            Described::Edge(record) => {
+                let (source, target) = (end(&record.source, &nodes)?, end(&record.target, &nodes)?);
+                let attributes = PyDict::new(py);
+                let is_taken = record.properties.iter().any(|(name, _)| **name == *"label");
+                attributes.set_item(if is_taken { "T.label" } else { "label" }, key(py, &record.label))?;
+                for (name, value) in &record.properties {
+                    attributes.set_item(key(py, name), convert::plain(py, value)?)?;
+                }
+                edges.append((source, target, convert::plain(py, &record.id)?, attributes))?;
+            }
+            Described::Vertex(record) => vertices.push(vertex(py, record)?),
+            _ => return Ok(None),
+        }
+    }
+    // They say more of a vertex than the edges do, and so come later.
+    for vertex in vertices {
+        let vertex = vertex.cast_into::<Vertex>()?;
+        let (of, attributes) = (vertex.get(), PyDict::new(py));
+        let properties = of.properties.bind(py);
+        attributes.set_item(if properties.contains("label")? { "T.label" } else { "label" }, key(py, &of.label))?;
+        attributes.update(properties.as_mapping())?;
+        nodes.append((of.id(py)?, attributes))?;
+    }
+    Ok(Some((nodes, edges)))
+}
+
 /// The Python classes that stand for elements as parameters of queries: the element a Python object is, if it is one.
 pub fn element_value(object: &Bound<'_, PyAny>) -> Option<Value> {
     if let Ok(vertex) = object.cast::<Vertex>() {
         return Some(Value::Vertex(vertex.get().internal));
+    }
+    if let Ok(property) = object.cast::<VertexProperty>() {
+        return Some(property.get().element.clone());
+    }
+    if let Ok(property) = object.cast::<Property>() {
+        return Some(property.get().element.clone());
     }
     object.cast::<Edge>().ok().map(|edge| Value::Edge(edge.get().internal))
 }

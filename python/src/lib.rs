@@ -53,6 +53,23 @@ mod _mangrove {
         errors::register(module)
     }
 
+    /// A page of the documentation, as Markdown: `"recipes"`, `"load"`, `"gremlin"` … Without a name, the list of them.
+    ///
+    /// >>> print(mg.docs("recipes").splitlines()[0])
+    /// # Recipes
+    #[pyfunction]
+    #[pyo3(signature = (page=None))]
+    fn docs(page: Option<&str>) -> PyResult<String> {
+        use mangrove::docs::{PAGES, page as named, title};
+        match page {
+            None => Ok(PAGES.iter().map(|(name, text)| format!("{name:<14} {}\n", title(text))).collect()),
+            Some(page) => named(page).map(str::to_owned).ok_or_else(|| {
+                let names: Vec<&str> = PAGES.iter().map(|(name, _)| *name).collect();
+                database::choice("page", page, &names)
+            }),
+        }
+    }
+
     /// Runs the `mangrove` command with these arguments, the first of which is its name; returns its exit code.
     #[pyfunction]
     fn run_command(py: Python<'_>, arguments: Vec<std::ffi::OsString>) -> u8 {

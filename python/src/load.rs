@@ -72,6 +72,15 @@ fn partitioned(given: &Bound<'_, PyAny>) -> PyResult<Option<Table>> {
     if rows.is_none() { Ok(None) } else { table(&rows, None).map(Some) }
 }
 
+/// The delimiter of CSV files: one character, or `"tab"`.
+pub fn delimiter(given: &str) -> PyResult<u8> {
+    match given.as_bytes() {
+        [byte] => Ok(*byte),
+        b"tab" => Ok(b'\t'),
+        _ => Err(PyValueError::new_err(format!("a delimiter is one character, or \"tab\", and not {given:?}"))),
+    }
+}
+
 /// The tables of a graph of networkx, or of a file it reads.
 fn graph_of(given: &Bound<'_, PyAny>) -> PyResult<Option<Vec<TableInput>>> {
     let sources = sources(given.py())?;

@@ -7,7 +7,7 @@ use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyList, PyString, PyTuple};
 
-use crate::{arrow, convert, errors};
+use crate::{arrow, convert, elements, errors};
 
 /// Rows a result shows of itself.
 const ROWS_SHOWN: usize = 20;
@@ -116,14 +116,24 @@ impl QueryResult {
         convert_with(slf, "to_polars")
     }
 
-    /// The vertices and edges among the results (also those inside paths, subgraphs and collections) as a networkx
-    /// MultiDiGraph, whose nodes are the ids of vertices.
+    /// The vertices and edges among the results (also those inside paths, subgraphs and collections) as a networkx graph, whose nodes
+    /// are the ids of vertices: a MultiDiGraph. With `directed=False` edges have no direction, with `multigraph=False` two
+    /// vertices have one edge between them at most.
     ///
     /// >>> graph = db.query("g.E().hasLabel('route')").to_networkx()
     /// >>> sorted(graph.successors("AUS"))
     /// ['DFW', 'LHR']
-    fn to_networkx<'py>(slf: &Bound<'py, Self>) -> Object<'py> {
-        convert_with(slf, "to_networkx")
+    /// >>> type(db.query("g.E()").to_networkx(directed=False, multigraph=False)).__name__
+    /// 'Graph'
+    #[pyo3(signature = (*, directed=true, multigraph=true))]
+    fn to_networkx<'py>(slf: &Bound<'py, Self>, directed: bool, multigraph: bool) -> Object<'py> {
+        slf.py().import("mangrovedb._convert")?.call_method1("to_networkx", (slf, directed, multigraph))
+    }
+
+    /// What networkx takes: nodes with their attributes, and edges (source, target, key, attributes); `None` if there is something among
+    /// the results that is neither a vertex nor an edge.
+    fn _nodes_and_edges<'py>(&self, py: Python<'py>) -> PyResult<Option<(Bound<'py, PyList>, Bound<'py, PyList>)>> {
+        elements::nodes_and_edges(py, self.results.iter())
     }
 
     /// What the query wants its author to know, such as labels and keys that nothing in the graph has. Each is raised as a

@@ -5,10 +5,10 @@ use std::sync::{Mutex, PoisonError};
 
 use mangrove::describe::Described;
 use pyo3::prelude::*;
-use pyo3::types::PyList;
+use pyo3::types::{PyCapsule, PyList};
 
 use crate::errors::raised;
-use crate::{convert, result};
+use crate::{arrow, convert, result};
 
 /// The results of a query, read as they are asked for: the query runs no further than its results are taken, so that any number of
 /// them fits in memory. Made by `Database.stream`. It holds a snapshot of the graph, so read it to its end or close it.
@@ -48,6 +48,38 @@ impl Stream {
     }
 }
 
+/// Rows of a batch, where nobody says how many.
+const BATCH_ROWS: usize = 65_536;
+
+impl Stream {
+    fn capsule<'py>(&self, py: Python<'py>, rows: usize) -> PyResult<Bound<'py, PyCapsule>> {
+        let stream = self.stream.clone();
+        let (batches, warnings) = py.detach(|| (mangrove::Batches::new(stream, rows), self.stream.take_warnings()));
+        result::warn(py, &warnings)?;
+        arrow::capsule_of(py, Box::new(raised(batches)?))
+    }
+}
+
+/// A stream that is read in batches of so many rows.
+#[pyclass(frozen, module = "mangrovedb")]
+pub struct Batches {
+    stream: Py<Stream>,
+    rows: usize,
+}
+
+#[pymethods]
+impl Batches {
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        let _ = requested_schema; // as of a stream
+        self.stream.get().capsule(py, self.rows)
+    }
+}
+
 #[pymethods]
 impl Stream {
     fn __iter__(slf: Py<Self>) -> Py<Self> {
@@ -68,6 +100,35 @@ impl Stream {
         let list = PyList::empty(py);
         rows.iter().try_for_each(|row| list.append(convert::described(py, row)?))?;
         Ok(Some(list))
+    }
+
+    /// The results as Arrow record batches of so many rows at most, in the columns of `Result.to_arrow()`: a pyarrow `RecordBatchReader`.
+    /// All batches have one schema, which the first rows and the schema of the graph tell. So results of any number go to a file or to
+    /// another library, with memory for one batch.
+    ///
+    /// >>> import pyarrow.parquet as parquet
+    /// >>> with db.stream("g.V().hasLabel('airport')").batches() as reader:
+    /// ...     with parquet.ParquetWriter("airports.parquet", reader.schema) as file:
+    /// ...         for batch in reader:
+    /// ...             file.write_batch(batch)
+    /// >>> parquet.read_table("airports.parquet").num_rows
+    /// 4
+    #[pyo3(signature = (rows=65_536))]
+    fn batches<'py>(slf: &Bound<'py, Self>, rows: usize) -> PyResult<Bound<'py, PyAny>> {
+        let batches = Bound::new(slf.py(), Batches { stream: slf.clone().unbind(), rows: rows.max(1) })?;
+        slf.py().import("mangrovedb._convert")?.call_method1("batches", (batches,))
+    }
+
+    /// The Arrow PyCapsule interface: how polars, DuckDB and others read the results batch by batch.
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        // The interface lets a producer answer a wish for another schema with its own.
+        let _ = requested_schema;
+        self.capsule(py, BATCH_ROWS)
     }
 
     /// Stops the query and lets go of its snapshot. There are no results from then on.

@@ -120,9 +120,7 @@ def test_what_is_missing_cannot_be_required(users):
         users.declare_property("user", "email", required=True)
 
 
-def test_properties_of_edges_can_be_required_but_not_unique(users):
-    with pytest.raises(mg.MangroveError, match="properties of edges cannot be unique"):
-        users.declare_property("follows", "since", kind="edge", unique=True)
+def test_properties_of_edges_can_be_required(users):
     users.declare_property("follows", "since", "int64", kind="edge", required=True)
     with pytest.raises(mg.ConstraintError, match="follows.since is required, and the edge"):
         users.query("g.V(0).addE('follows').to(__.V(1))")

@@ -504,9 +504,9 @@ def test_a_damaged_segment_is_not_backed_up(tmp_path):
 
 
 def test_names_that_nothing_has_are_told(db):
-    with pytest.raises(mg.StorageError, match='no vertex label named "airprt"; did you mean "airport"'):
+    with pytest.raises(mg.StorageError, match='no label named "airprt"; did you mean "airport"'):
         db.create_index("airprt", "code")
-    with pytest.raises(mg.StorageError, match='no vertex label named "ship": names come with the first data'):
+    with pytest.raises(mg.StorageError, match='no label named "ship": names come with the first data'):
         db.create_index("ship", "code")
 
 

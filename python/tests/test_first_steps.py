@@ -2,13 +2,17 @@
 
 import gc
 import os
+import re
 import subprocess
 import sys
 import weakref
+from pathlib import Path
 
 import pytest
 
 import mangrovedb as mg
+
+from test_cli import mangrove
 
 
 def test_a_database_in_memory_is_gone_when_it_is_closed():
@@ -72,11 +76,6 @@ def test_habits_of_other_languages_are_answered(db, query, advice):
     assert all(part in str(caught.value) for part in parts), caught.value
 
 
-def test_edges_have_no_index_and_the_message_says_so(db):
-    with pytest.raises(mg.MangroveError, match="route is a label of edges, and only properties of vertices have indexes"):
-        db.create_index("route", "dist")
-
-
 def test_a_procedure_does_not_keep_its_database_alive():
     db = mg.open(":memory:")
     db.register_procedure("count", lambda params, value: [db.query("g.V().count()").one()])
@@ -102,3 +101,36 @@ print(sum(db.query("g.V().values('n')").one() for db in open_now))
 def test_four_hundred_databases_can_be_open(tmp_path):
     done = subprocess.run([sys.executable, "-c", MANY], capture_output=True, text=True, cwd=tmp_path)
     assert done.stdout.strip() == str(sum(range(400))), done.stderr
+
+
+def test_the_documentation_comes_with_the_package():
+    assert "recipes" in mg.docs() and "gremlin" in mg.docs()
+    assert mg.docs("load").startswith("# Loading and exporting")
+    with pytest.raises(ValueError, match="recipes"):
+        mg.docs("recipe")
+    listed = mangrove("docs")
+    assert listed.returncode == 0 and "from-cypher" in listed.stdout
+    assert mangrove("docs", "gremlin").stdout.startswith("# Gremlin in Mangrove")
+    failed = mangrove("docs", "recipies")
+    assert failed.returncode == 1 and "did you mean recipes?" in failed.stderr
+    with pytest.raises(mg.QueryError, match="`mangrove docs gremlin` lists"):
+        mg.open(":memory:").query("g.V().read()")
+
+
+def test_completion_leaves_out_what_no_query_can_use():
+    source = Path(mg.__file__).parents[2] / "crates" / "query" / "src" / "gremlin" / "steps.rs"
+    names = re.findall(r'step\("(\w+)", Plain', source.read_text())
+    not_run = set(re.search(r"const NOT_RUN[^=]*= \[(.*?)\]", source.read_text(), re.S).group(1).replace('"', "").replace(",", " ").split())
+    db = mg.open(":memory:")
+    unsupported = set()
+    for name in names:
+        for arguments in ("", "'a'", "'a', 'b'", "0, 1", "__.identity()"):
+            try:
+                db.query(f"g.V().{name}({arguments})")
+                break
+            except mg.QueryError as error:
+                if f"the step `{name}` is not supported" not in str(error):
+                    break
+        else:
+            unsupported.add(name)
+    assert unsupported == not_run - {"io"}

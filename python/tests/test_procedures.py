@@ -18,7 +18,7 @@ def test_built_in_procedures_say_what_the_graph_holds(db):
     rows = db.query("g.call('mangrove.schema', ['kind': 'vertex'])").to_list()
     assert {"kind": "vertex", "label": "airport", "key": "elev", "types": ["int64"], "cardinality": "single"} in rows
     db.create_index("airport", "code")
-    assert db.query("g.call('mangrove.indexes')").to_list() == [{"label": "airport", "key": "code"}]
+    assert db.query("g.call('mangrove.indexes')").to_list() == [{"kind": "vertex", "label": "airport", "key": "code"}]
 
 
 def test_procedures_are_listed(db):

@@ -64,7 +64,7 @@ def test_a_backup_removes_nothing_that_is_not_its_own(tmp_path):
 
 
 def test_an_empty_graph_comes_back_from_an_export(tmp_path):
-    for format in ("csv", "graphson", "graphml"):
+    for format in ("csv", "graphson", "graphml", "parquet"):
         mg.open(tmp_path / "db").export(tmp_path / format, format)
         report = mg.open(tmp_path / f"{format}.mg").load(tmp_path / format)
         assert (report["vertices"], report["edges"]) == ({}, {}), report

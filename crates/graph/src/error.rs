@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use thiserror::Error;
 
-use crate::id::ExternalId;
+use crate::id::{ElementKind, ExternalId};
 
 pub type Result<T, E = GraphError> = std::result::Result<T, E>;
 
@@ -23,10 +23,12 @@ pub enum GraphError {
         "`{id}` has the form of ids that the database generates, so no edge can be given it; leave the id out to have one generated"
     )]
     GeneratedId { id: ExternalId },
-    #[error("{label}.{key} is unique, and the vertex {id} has {value} there already")]
-    NotUnique { label: String, key: String, value: String, id: ExternalId },
+    #[error("{property} is unique, and the {} {id} has {value} there already", kind.name())]
+    NotUnique { property: String, value: String, kind: ElementKind, id: ExternalId },
     #[error("{label}.{key} is required, and {element} has nothing there")]
     Required { label: String, key: String, element: String },
+    #[error("{what} is in use, and cannot be dropped: {first} has it")]
+    InUse { what: String, first: String },
     #[error("{kind} {id} is not in the graph")]
     NoSuchElement { kind: &'static str, id: String },
     #[error("{label}.{key} is declared {declared} and cannot hold {found}: {value}")]

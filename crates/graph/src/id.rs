@@ -107,6 +107,24 @@ pub enum ElementKind {
     Edge,
 }
 
+impl ElementKind {
+    pub const ALL: [Self; 2] = [ElementKind::Vertex, ElementKind::Edge];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            ElementKind::Vertex => "vertex",
+            ElementKind::Edge => "edge",
+        }
+    }
+
+    pub fn plural(self) -> &'static str {
+        match self {
+            ElementKind::Vertex => "vertices",
+            ElementKind::Edge => "edges",
+        }
+    }
+}
+
 /// What properties hang on.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum ElementId {

@@ -33,7 +33,7 @@ pub use names::Names;
 pub use options::{Members, Options};
 pub use predicate::{Comparison, Predicate, TextTest};
 pub use schema::{
-    Cardinality, Declaration, Encoding, IndexSchema, LabelSchema, Properties, PropertySchema, Schema, TypeSet,
+    Cardinality, Declaration, Encoding, IndexSchema, LabelSchema, Properties, PropertyId, PropertySchema, Schema, TypeSet,
 };
 pub use time::{Date, DateTime, Duration};
 pub use value::{Map, Path, Property, PropertyOwner, Subgraph, Token, Tree, Value, ValueType, VertexProperty};

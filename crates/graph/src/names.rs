@@ -6,7 +6,7 @@
 use std::ops::{Index, IndexMut};
 use std::sync::Arc;
 
-use rpds::{HashTrieMapSync, VectorSync};
+use rpds::{HashTrieMapSync, RedBlackTreeSetSync, VectorSync};
 
 /// What a list of names may hold.
 pub trait HasName {
@@ -19,16 +19,19 @@ impl HasName for Arc<str> {
     }
 }
 
-/// Items in the order they came, each with a name. Numbers never change; names are unique.
+/// Items in the order they came, each with a name. Numbers never change; names are unique, but for those of what was dropped.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Names<T> {
     items: VectorSync<T>,
     by_name: HashTrieMapSync<Arc<str>, u16>,
+    /// What is there by its number alone.
+    dropped: RedBlackTreeSetSync<u16>,
 }
 
 impl<T> Default for Names<T> {
     fn default() -> Self {
-        Self { items: VectorSync::new_sync(), by_name: HashTrieMapSync::new_sync() }
+        let (by_name, dropped) = (HashTrieMapSync::new_sync(), RedBlackTreeSetSync::new_sync());
+        Self { items: VectorSync::new_sync(), by_name, dropped }
     }
 }
 
@@ -49,6 +52,16 @@ impl<T> Names<T> {
         self.items.iter()
     }
 
+    /// Whether the item of this number was dropped.
+    pub fn is_dropped(&self, number: u16) -> bool {
+        self.dropped.contains(&number)
+    }
+
+    /// The items that were not dropped, with their numbers.
+    pub fn known(&self) -> impl Iterator<Item = (u16, &T)> {
+        (0..).zip(&self.items).filter(|(number, _)| !self.is_dropped(*number))
+    }
+
     /// The number of a name.
     pub fn find(&self, name: &str) -> Option<u16> {
         self.by_name.get(name).copied()
@@ -59,11 +72,36 @@ impl<T: HasName> Names<T> {
     /// Appends an item, and gives its number. There is room for 65,536.
     pub fn push(&mut self, item: T) -> u16 {
         let number = self.items.len() as u16;
+        self.name(&item, number);
+        self.items.push_back_mut(item);
+        number
+    }
+
+    /// Puts another item, with a name of its own, in the place of one.
+    pub fn replace(&mut self, number: u16, item: T) {
+        self.forget_name(number);
+        self.name(&item, number);
+        self.items.set_mut(usize::from(number), item);
+    }
+
+    /// Lets an item be known by its number alone. Its name may come again.
+    pub fn drop_name(&mut self, number: u16) {
+        self.forget_name(number);
+        self.dropped.insert_mut(number);
+    }
+
+    fn forget_name(&mut self, number: u16) {
+        if let Some(name) = self.items.get(usize::from(number)).map(|item| item.name().clone())
+            && self.find(&name) == Some(number)
+        {
+            self.by_name.remove_mut(&name);
+        }
+    }
+
+    fn name(&mut self, item: &T, number: u16) {
         if !self.by_name.contains_key(item.name()) {
             self.by_name.insert_mut(item.name().clone(), number);
         }
-        self.items.push_back_mut(item);
-        number
     }
 }
 
@@ -105,6 +143,13 @@ mod tests {
         names.push("later".into());
         assert_eq!((names.find("n1999"), names.find("later"), names.find("none")), (Some(1999), Some(2000), None));
         assert_eq!((copy.len(), copy.find("later"), &*copy[7]), (2000, None, "n7"));
+        names.replace(7, "seven".into());
+        names.drop_name(8);
+        assert_eq!(
+            (names.find("n7"), names.find("seven"), names.find("n8"), names.is_dropped(8)),
+            (None, Some(7), None, true)
+        );
+        assert_eq!((names.push("n8".into()), names.known().count()), (2001, 2001));
         assert!(copy != names && names.iter().map(|name| &**name).eq((&names).into_iter().map(|name| &**name)));
     }
 }

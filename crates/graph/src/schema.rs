@@ -47,6 +47,12 @@ impl LabelSchema {
         self.properties.0.get(&key)
     }
 
+    /// The properties that are known, by what is stored or by what was declared of them.
+    pub fn known_properties(&self) -> impl Iterator<Item = &PropertySchema> {
+        let is_special = |key: KeyId| self.key == Some(key) || self.time == Some(key);
+        self.properties.iter().filter(move |property| !property.is_blank() || is_special(property.key))
+    }
+
     /// The entry of `key`, made if it is new.
     pub fn property_mut(&mut self, key: KeyId) -> &mut PropertySchema {
         let properties = &mut self.properties.0;
@@ -118,6 +124,11 @@ impl PropertySchema {
         }
     }
 
+    /// Whether nothing is known of it any more. What was dropped stays so, in case some file still has old cells of it.
+    pub fn is_blank(&self) -> bool {
+        *self == Self::new(self.key)
+    }
+
     /// Whether what is declared of it lets it be an external id.
     pub fn may_be_id(&self) -> bool {
         const IDS: [ValueType; 3] = [ValueType::Int64, ValueType::String, ValueType::Uuid];
@@ -126,12 +137,12 @@ impl PropertySchema {
 }
 
 impl Schema {
-    /// Whether some property of vertices is their key, is indexed, or is searchable where it is compressed.
-    pub fn finds_vertices(&self) -> bool {
+    /// Whether some property of elements of a kind is their key, is indexed, or is searchable where it is compressed.
+    pub fn finds(&self, kind: ElementKind) -> bool {
         let is_searchable = |property: &PropertySchema| matches!(property.encoding, Encoding::Searchable { .. });
-        !self.indexes.is_empty()
-            || self.vertex_labels.iter().any(|label| label.key.is_some())
-            || self.vertex_labels.iter().flat_map(|label| label.properties.iter()).any(is_searchable)
+        self.indexes.iter().any(|index| index.of.kind == kind)
+            || self.labels(kind).iter().any(|label| label.key.is_some())
+            || self.labels(kind).iter().flat_map(|label| label.properties.iter()).any(is_searchable)
     }
 
     /// Whether a property of elements of a label is their external id.
@@ -269,12 +280,29 @@ impl TypeSet {
     }
 }
 
-/// A property index over the vertices of one label.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct IndexSchema {
+/// A property of the elements of one label.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct PropertyId {
+    pub kind: ElementKind,
     pub label: LabelId,
     pub key: KeyId,
-    /// No two vertices share a value.
+}
+
+impl PropertyId {
+    pub fn of_vertices(label: LabelId, key: KeyId) -> Self {
+        Self { kind: ElementKind::Vertex, label, key }
+    }
+
+    pub fn of_edges(label: LabelId, key: KeyId) -> Self {
+        Self { kind: ElementKind::Edge, label, key }
+    }
+}
+
+/// A property index over the elements of one label.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IndexSchema {
+    pub of: PropertyId,
+    /// No two elements share a value.
     pub unique: bool,
 }
 
@@ -291,6 +319,16 @@ impl Schema {
             ElementKind::Vertex => &mut self.vertex_labels,
             ElementKind::Edge => &mut self.edge_labels,
         }
+    }
+
+    /// The labels of a kind that were not dropped, with their numbers.
+    pub fn known_labels(&self, kind: ElementKind) -> impl Iterator<Item = (LabelId, &LabelSchema)> {
+        self.labels(kind).known().map(|(id, label)| (LabelId(id), label))
+    }
+
+    /// The keys that were not dropped.
+    pub fn known_keys(&self) -> impl Iterator<Item = &Arc<str>> {
+        self.keys.known().map(|(_, key)| key)
     }
 
     pub fn label(&self, kind: ElementKind, name: &str) -> Option<LabelId> {
@@ -314,8 +352,14 @@ impl Schema {
         self.keys.get(usize::from(id.0)).cloned().unwrap_or_default()
     }
 
-    pub fn index(&self, label: LabelId, key: KeyId) -> Option<&IndexSchema> {
-        self.indexes.iter().find(|i| i.label == label && i.key == key)
+    /// The index of a property, if there is one.
+    pub fn index(&self, of: PropertyId) -> Option<&IndexSchema> {
+        self.indexes.iter().find(|index| index.of == of)
+    }
+
+    /// `user.email`, as messages name a property.
+    pub fn property_name(&self, of: PropertyId) -> String {
+        format!("{}.{}", self.label_name(of.kind, of.label), self.key_name(of.key))
     }
 
     /// Whether vertices of other labels may carry one of these beside their own. O(labels).

@@ -8,7 +8,7 @@ use crate::cell::{Cell, PropertyColumn};
 use crate::error::Result;
 use crate::id::{Direction, EdgeId, EdgeRef, ElementId, ElementKind, ExternalId, KeyId, LabelId, VertexId};
 use crate::predicate::Predicate;
-use crate::schema::{Cardinality, Encoding, Schema};
+use crate::schema::{Cardinality, Encoding, PropertyId, Schema};
 use crate::value::{Value, ValueType};
 
 /// Counts the optimiser and `stats` read.
@@ -196,13 +196,28 @@ pub trait GraphView {
 
     /// The vertices of `label` whose `key` has a value that matches, from an index, sorted by id; `None` if there is no index
     /// that answers this predicate.
-    fn search(&self, label: LabelId, key: KeyId, predicate: &Predicate) -> Result<Option<Vec<VertexId>>>;
+    fn search_vertices(&self, label: LabelId, key: KeyId, predicate: &Predicate) -> Result<Option<Vec<VertexId>>>;
 
-    /// Whether [`search`](Self::search) answers this, without doing it.
-    fn is_searchable(&self, label: LabelId, key: KeyId, predicate: &Predicate) -> bool;
+    /// As [`search_vertices`](Self::search_vertices), for edges.
+    fn search_edges(&self, label: LabelId, key: KeyId, predicate: &Predicate) -> Result<Option<Vec<EdgeRef>>>;
 
-    /// About how many vertices [`search`](Self::search) looks at; where that takes long to tell, that they are many.
-    fn candidates(&self, _: LabelId, _: KeyId, _: &Predicate) -> Result<u64> {
+    /// As [`search_vertices`](Self::search_vertices), for elements of either kind.
+    fn search(&self, of: PropertyId, predicate: &Predicate) -> Result<Option<Vec<ElementId>>> {
+        Ok(match of.kind {
+            ElementKind::Vertex => self
+                .search_vertices(of.label, of.key, predicate)?
+                .map(|found| found.into_iter().map(ElementId::Vertex).collect()),
+            ElementKind::Edge => self
+                .search_edges(of.label, of.key, predicate)?
+                .map(|found| found.into_iter().map(|edge| ElementId::Edge(edge.id)).collect()),
+        })
+    }
+
+    /// Whether a search for this property answers the predicate, without doing it.
+    fn is_searchable(&self, of: PropertyId, predicate: &Predicate) -> bool;
+
+    /// About how many elements a search looks at; where that takes long to tell, that they are many.
+    fn candidates(&self, _: PropertyId, _: &Predicate) -> Result<u64> {
         Ok(u64::from(u32::MAX))
     }
 }
@@ -300,20 +315,31 @@ pub trait GraphWrite: GraphView {
     /// Says how what elements of `label` have under `key` is kept where it is compressed, from the next time it is on.
     fn set_encoding(&mut self, kind: ElementKind, label: LabelId, key: KeyId, encoding: Encoding) -> Result<()>;
 
-    /// Builds an index over the vertices of `label` and keeps it from now on. Returns false if there was one already.
-    fn create_index(&mut self, label: LabelId, key: KeyId) -> Result<bool>;
+    /// Builds an index of a property and keeps it from now on. Returns false if there was one already.
+    fn create_index(&mut self, of: PropertyId) -> Result<bool>;
 
-    /// Makes an index, if there is none, that no two vertices share a value in; nulls aside. Returns false if it was so already.
+    /// Makes an index, if there is none, in which no two elements share a value; nulls aside. Returns false if it was so already.
     ///
-    /// Fails if two vertices share one. From then on a write fails that would have them share one.
-    fn declare_unique(&mut self, label: LabelId, key: KeyId) -> Result<bool>;
+    /// Fails if two elements share one. From then on a write fails that would have them share one.
+    fn declare_unique(&mut self, of: PropertyId) -> Result<bool>;
 
     /// Says whether every element of `label` is to have something under `key`. Fails if one has nothing there.
     ///
     /// From then on who takes it away fails, and so does the commit of an element without it.
     fn declare_required(&mut self, kind: ElementKind, label: LabelId, key: KeyId, required: bool) -> Result<()>;
 
-    fn drop_index(&mut self, label: LabelId, key: KeyId) -> Result<bool>;
+    fn drop_index(&mut self, of: PropertyId) -> Result<bool>;
+
+    /// Gives a label another name, which no label of its kind has. O(1).
+    fn rename_label(&mut self, kind: ElementKind, label: LabelId, name: &str) -> Result<()>;
+
+    /// Drops a label that no element has, with all that is declared of it. Its name may come again, for another label. O(vertices), if a label
+    /// of vertices may be carried beside others.
+    fn drop_label(&mut self, kind: ElementKind, label: LabelId) -> Result<()>;
+
+    /// Drops what is known and declared of a property that no element has, its index included. Its name goes too, if no label has it.
+    /// O(elements of the label).
+    fn drop_property(&mut self, of: PropertyId) -> Result<()>;
 
     /// What the changes made so far take in memory until they are committed, roughly, as far as it grows with them.
     fn held_bytes(&self) -> u64 {

@@ -21,20 +21,13 @@ pub struct CompressedPart {
 /// Names the parts of a database's [`StoreStats`](crate::StoreStats).
 pub fn compressed(schema: &Schema, parts: &[PartStats]) -> Vec<CompressedPart> {
     let named = |part: &PartStats| CompressedPart {
-        of: of(part.kind),
+        of: part.kind.name(),
         label: part.label.map(|label| schema.label_name(of_label(part), label).to_string()),
         part: name(schema, part),
         bytes: part.bytes,
         form: part.form,
     };
     parts.iter().map(named).collect()
-}
-
-pub(crate) fn of(kind: ElementKind) -> &'static str {
-    match kind {
-        ElementKind::Vertex => "vertex",
-        ElementKind::Edge => "edge",
-    }
 }
 
 /// What the label of a part is one of: lists of edges are those of vertices.

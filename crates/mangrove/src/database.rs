@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use mangrove_graph::{Declaration, ElementKind, GraphError, GraphView, GraphWrite, Schema};
+use mangrove_graph::{Declaration, ElementKind, GraphError, GraphView, GraphWrite, PropertyId, Schema};
 use mangrove_ingest::{ExportFormat, ExportReport, IngestOptions, LoadOptions, LoadReport, Phase, Progress, Status};
 use mangrove_query::{CancelToken, Crew, CrewOptions, Explanation, Graph, Parameters, Procedure, Profile, Query};
 use mangrove_snapshot::{Bulk, CheckReport, Patience, Snapshot, StoreStats, Writer};
@@ -228,6 +228,14 @@ impl Database {
         })
     }
 
+    /// Writes how the files of a load would be read to a mapping, and loads nothing. Returns how many files there are.
+    pub fn write_mapping(&self, options: &LoadOptions, path: &Path) -> Result<usize, LoadError> {
+        self.guarded(&|| "writing a mapping".into(), || {
+            let snapshot = self.shared.store.snapshot()?;
+            Ok(mangrove_ingest::write_mapping(options, snapshot.schema(), path)?)
+        })
+    }
+
     fn load_bulk(
         &self,
         mut bulk: Bulk,
@@ -264,31 +272,66 @@ impl Database {
         if self.is_read_only() { Err(GraphError::ReadOnly.into()) } else { Ok(Ingestion::new(self.clone(), options)) }
     }
 
-    /// Makes `has(label, key, …)` fast: builds an index over the vertices of `label` and keeps it from now on. Returns false if
-    /// there was one already. Takes time in proportion to the number of those vertices.
-    pub fn create_index(&self, label: &str, key: &str) -> Result<bool, StoreError> {
-        self.writing("creating an index", |graph| declare::create_index(graph, label, key))
+    /// Builds an index of a property, so that `has(label, key, …)` need not look at every element, and keeps it from now on. Without a
+    /// kind only vertices or only edges may have the label. Returns false if there was an index already. O(elements of the label).
+    pub fn create_index(&self, kind: Option<ElementKind>, label: &str, key: &str) -> Result<bool, StoreError> {
+        self.writing("creating an index", |graph| {
+            let of = declare::known(graph.schema(), kind, label, key)?;
+            Ok(graph.create_index(of)?)
+        })
     }
 
-    /// Makes sure that no two vertices of `label` share a value under `key`, now and from now on; nulls aside. It makes an index, if there
-    /// is none. Returns false if it was so already. Fails, and names two vertices, if they share one.
-    pub fn create_unique_index(&self, label: &str, key: &str) -> Result<bool, StoreError> {
+    /// Makes sure that no two elements of `label` share a value under `key`, now and from now on; nulls aside. It makes an index, if there
+    /// is none. Returns false if it was so already. Fails, and names two elements, if they share one.
+    pub fn create_unique_index(&self, kind: Option<ElementKind>, label: &str, key: &str) -> Result<bool, StoreError> {
         self.writing("creating a unique index", |graph| {
-            let (label, key) = declare::known(graph.schema(), label, key)?;
-            Ok(graph.declare_unique(label, key)?)
+            let of = declare::known(graph.schema(), kind, label, key)?;
+            Ok(graph.declare_unique(of)?)
         })
     }
 
-    /// Lets go of an index. Returns false if there was none.
-    pub fn drop_index(&self, label: &str, key: &str) -> Result<bool, StoreError> {
+    /// Drops an index. Returns false if there was none.
+    pub fn drop_index(&self, kind: Option<ElementKind>, label: &str, key: &str) -> Result<bool, StoreError> {
         self.writing("dropping an index", |graph| {
-            let (label, key) = declare::known(graph.schema(), label, key)?;
-            Ok(graph.drop_index(label, key)?)
+            let of = declare::known(graph.schema(), kind, label, key)?;
+            Ok(graph.drop_index(of)?)
         })
+    }
+
+    /// Gives a label another name. Without a kind only vertices or only edges may have the label. Fails if there is a label of that name.
+    /// O(1): no element is touched.
+    pub fn rename_label(&self, kind: Option<ElementKind>, label: &str, name: &str) -> Result<(), StoreError> {
+        self.writing("renaming a label", |graph| {
+            let (kind, label) = declare::known_label(graph.schema(), kind, label)?;
+            Ok(graph.rename_label(kind, label, name)?)
+        })
+    }
+
+    /// Drops a label that no element has, with its declarations and indexes. Fails, and names an element, if one has it.
+    pub fn drop_label(&self, kind: Option<ElementKind>, label: &str) -> Result<(), StoreError> {
+        self.writing("dropping a label", |graph| {
+            let (kind, label) = declare::known_label(graph.schema(), kind, label)?;
+            Ok(graph.drop_label(kind, label)?)
+        })
+    }
+
+    /// Drops a property of a label from the schema, with its declarations and index. Fails, and names an element, if one has it.
+    /// O(elements of the label).
+    pub fn drop_property(&self, kind: Option<ElementKind>, label: &str, key: &str) -> Result<(), StoreError> {
+        self.writing("dropping a property", |graph| {
+            let of = declare::known(graph.schema(), kind, label, key)?;
+            Ok(graph.drop_property(of)?)
+        })
+    }
+
+    /// Drops all labels and properties that no element has and of which nothing is declared. Returns their names, as `user` and
+    /// `user.email`. O(elements).
+    pub fn drop_unused(&self) -> Result<Vec<String>, StoreError> {
+        self.writing("dropping what is unused", |graph| declare::drop_unused(graph))
     }
 
     /// Says what elements of `label` may have under `key`, and what they must; either may be new. Fails if what is stored already does
-    /// not keep to it. Only properties of vertices can be unique.
+    /// not keep to it.
     pub fn declare_property(
         &self,
         kind: ElementKind,
@@ -297,10 +340,6 @@ impl Database {
         declaration: Declaration,
     ) -> Result<(), StoreError> {
         let Declaration { value_type, cardinality, unique, required } = declaration;
-        if unique == Some(true) && kind == ElementKind::Edge {
-            let what = "properties of edges cannot be unique: give edges ids, which are, or load them with an edge key";
-            return Err(GraphError::Invalid(what.into()).into());
-        }
         self.writing("declaring a property", |graph| {
             let label = graph.ensure_label(kind, label)?;
             let key = graph.ensure_key(key)?;
@@ -308,12 +347,13 @@ impl Database {
             if let Some(required) = required {
                 graph.declare_required(kind, label, key, required)?;
             }
+            let of = PropertyId { kind, label, key };
             match unique {
-                Some(true) => graph.declare_unique(label, key).map(|_| ())?,
+                Some(true) => graph.declare_unique(of).map(|_| ())?,
                 // An index stays, for those who search by it.
-                Some(false) if graph.schema().index(label, key).is_some_and(|index| index.unique) => {
-                    graph.drop_index(label, key)?;
-                    graph.create_index(label, key)?;
+                Some(false) if graph.schema().index(of).is_some_and(|index| index.unique) => {
+                    graph.drop_index(of)?;
+                    graph.create_index(of)?;
                 }
                 _ => {}
             }

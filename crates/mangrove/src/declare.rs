@@ -1,12 +1,13 @@
 //! What is said of properties by the names of label and key: how they are kept where they are compressed, and which have an index.
 
-use mangrove_graph::{ElementKind, Encoding, GraphError, GraphWrite, KeyId, LabelId, PropertySchema, Schema, ValueType};
+use mangrove_graph::{
+    ElementKind, Encoding, GraphError, GraphWrite, KeyId, LabelId, PropertyId, PropertySchema, Schema, ValueType,
+};
 use mangrove_ingest::LoadOptions;
 use mangrove_query::gremlin::error::suggest;
 
 use crate::error::{LoadError, StoreError};
 
-const KINDS: [ElementKind; 2] = [ElementKind::Vertex, ElementKind::Edge];
 /// What stands for every property with text.
 const ALL: &str = "all";
 
@@ -42,7 +43,7 @@ pub fn after_load(graph: &mut dyn GraphWrite, options: &LoadOptions, cancelled: 
     make_searchable(graph, &options.searchable)?;
     for wanted in &options.indexes {
         let (label, key) = split("index", wanted, "")?;
-        let made = has_property(graph.schema(), label, key).and_then(|()| create_index(graph, label, key));
+        let made = has_property(graph.schema(), label, key).and_then(|of| Ok(graph.create_index(of)?));
         made.map_err(|error| of_wanted("index", wanted, error))?;
         if cancelled() {
             return Err(GraphError::Cancelled.into());
@@ -59,12 +60,6 @@ fn of_wanted(what: &str, wanted: &str, error: StoreError) -> LoadError {
         StoreError::Bug(bug) => bug.into(),
         StoreError::Aborted => LoadError::Aborted,
     }
-}
-
-/// Makes an index over the vertices of a label, unless there is one.
-pub fn create_index(graph: &mut dyn GraphWrite, label: &str, key: &str) -> Result<bool, StoreError> {
-    let (label, key) = known(graph.schema(), label, key)?;
-    Ok(graph.create_index(label, key)?)
 }
 
 /// Makes properties searchable: each `LABEL.KEY`, or `all` for whatever has text.
@@ -100,13 +95,13 @@ fn texts(schema: &Schema) -> Vec<(ElementKind, LabelId, KeyId)> {
             texts.map(move |property| (kind, LabelId(at), property.key))
         })
     };
-    KINDS.into_iter().flat_map(of_kind).collect()
+    ElementKind::ALL.into_iter().flat_map(of_kind).collect()
 }
 
 fn named(schema: &Schema, label: &str, key: &str) -> Result<Vec<(ElementKind, LabelId, KeyId)>, StoreError> {
-    let labels: Vec<_> = KINDS.into_iter().filter_map(|kind| Some((kind, schema.label(kind, label)?))).collect();
+    let labels: Vec<_> = ElementKind::ALL.into_iter().filter_map(|kind| Some((kind, schema.label(kind, label)?))).collect();
     if labels.is_empty() {
-        let known = KINDS.into_iter().flat_map(|kind| schema.labels(kind)).map(|label| &*label.name);
+        let known = ElementKind::ALL.into_iter().flat_map(|kind| schema.known_labels(kind)).map(|(_, label)| &*label.name);
         return Err(unknown("label", label, known));
     }
     let has = |(kind, id): &(ElementKind, LabelId)| {
@@ -115,37 +110,99 @@ fn named(schema: &Schema, label: &str, key: &str) -> Result<Vec<(ElementKind, La
     };
     let found: Vec<_> = labels.iter().filter_map(has).collect();
     if found.is_empty() {
-        let keys =
-            labels.iter().filter_map(|(kind, id)| schema.label_schema(*kind, *id)).flat_map(|label| label.properties.iter());
+        let keys = labels
+            .iter()
+            .filter_map(|(kind, id)| schema.label_schema(*kind, *id))
+            .flat_map(|label| label.known_properties());
         let names: Vec<_> = keys.map(|property| schema.key_name(property.key)).collect();
         return Err(unknown("property", key, names.iter().map(|name| &**name)));
     }
     Ok(found)
 }
 
-/// Fails if no vertex of the label has had the property.
-fn has_property(schema: &Schema, label: &str, key: &str) -> Result<(), StoreError> {
-    let (id, _) = known(schema, label, key)?;
-    let properties = schema.label_schema(ElementKind::Vertex, id).into_iter().flat_map(|label| label.properties.iter());
-    let names: Vec<_> = properties.map(|property| schema.key_name(property.key)).collect();
-    match names.iter().any(|name| **name == *key) {
-        true => Ok(()),
-        false => Err(unknown("property", key, names.iter().map(|name| &**name))),
+/// The property of this name that some element of the label has had.
+fn has_property(schema: &Schema, label: &str, key: &str) -> Result<PropertyId, StoreError> {
+    match named(schema, label, key)?[..] {
+        [(kind, label, key)] => Ok(PropertyId { kind, label, key }),
+        _ => Err(of_both_kinds(label)),
     }
 }
 
-/// A label of vertices, and a key.
-pub fn known(schema: &Schema, label: &str, key: &str) -> Result<(LabelId, KeyId), StoreError> {
-    let labels = || schema.vertex_labels.iter().map(|l| &*l.name);
-    let keys = || schema.keys.iter().map(|k| &**k);
-    let label_id = schema.label(ElementKind::Vertex, label).ok_or_else(|| match schema.label(ElementKind::Edge, label) {
-        Some(_) => {
-            GraphError::Invalid(format!("{label} is a label of edges, and only properties of vertices have indexes")).into()
+/// A property of a label and a key that there are. Without a kind only one kind may have the label.
+pub fn known(schema: &Schema, kind: Option<ElementKind>, label: &str, key: &str) -> Result<PropertyId, StoreError> {
+    let (kind, label) = known_label(schema, kind, label)?;
+    let keys = || schema.known_keys().map(|key| &**key);
+    let key = schema.key(key).ok_or_else(|| unknown("property key", key, keys()))?;
+    Ok(PropertyId { kind, label, key })
+}
+
+/// A label that there is. Without a kind only one kind may have it.
+pub fn known_label(schema: &Schema, kind: Option<ElementKind>, label: &str) -> Result<(ElementKind, LabelId), StoreError> {
+    let kinds = kind.map_or_else(|| ElementKind::ALL.to_vec(), |kind| vec![kind]);
+    let labels: Vec<_> = kinds.iter().filter_map(|kind| Some((*kind, schema.label(*kind, label)?))).collect();
+    match labels[..] {
+        [one] => Ok(one),
+        [] => {
+            let names = kinds.iter().flat_map(|kind| schema.known_labels(*kind)).map(|(_, label)| &*label.name);
+            Err(unknown(label_of(kind), label, names))
         }
-        None => unknown("vertex label", label, labels()),
-    })?;
-    let key_id = schema.key(key).ok_or_else(|| unknown("property key", key, keys()))?;
-    Ok((label_id, key_id))
+        _ => Err(of_both_kinds(label)),
+    }
+}
+
+/// Drops every label and property that no element has and of which nothing is declared. Gives their names, as `user` and `user.email`.
+pub fn drop_unused(graph: &mut dyn GraphWrite) -> Result<Vec<String>, StoreError> {
+    let mut dropped = Vec::new();
+    for kind in ElementKind::ALL {
+        let labels: Vec<LabelId> = graph.schema().known_labels(kind).map(|(id, _)| id).collect();
+        for id in labels {
+            let Some(label) = graph.schema().label_schema(kind, id).cloned() else { continue };
+            let declares = |of| graph.schema().index(of).is_some();
+            let is_plain = |property: &PropertySchema| {
+                let of = PropertyId { kind, label: id, key: property.key };
+                property.declared.is_none() && !property.required && property.encoding == Encoding::Auto && !declares(of)
+            };
+            let (plain, declared): (Vec<PropertySchema>, Vec<PropertySchema>) =
+                label.known_properties().cloned().partition(is_plain);
+            if declared.is_empty()
+                && label.key.is_none()
+                && label.time.is_none()
+                && unless_in_use(graph.drop_label(kind, id))?
+            {
+                dropped.push(label.name.to_string());
+                continue;
+            }
+            for property in plain.iter().filter(|p| label.key != Some(p.key) && label.time != Some(p.key)) {
+                let of = PropertyId { kind, label: id, key: property.key };
+                let name = graph.schema().property_name(of);
+                dropped.extend(unless_in_use(graph.drop_property(of))?.then_some(name));
+            }
+        }
+    }
+    Ok(dropped)
+}
+
+/// Whether something was dropped, which was not if it is in use.
+fn unless_in_use(outcome: Result<(), GraphError>) -> Result<bool, StoreError> {
+    match outcome {
+        Ok(()) => Ok(true),
+        Err(GraphError::InUse { .. }) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn label_of(kind: Option<ElementKind>) -> &'static str {
+    match kind {
+        None => "label",
+        Some(ElementKind::Vertex) => "vertex label",
+        Some(ElementKind::Edge) => "edge label",
+    }
+}
+
+fn of_both_kinds(label: &str) -> StoreError {
+    let what =
+        format!("vertices and edges have the label {label}: say which are meant, with the kind \"vertex\" or \"edge\"");
+    GraphError::Invalid(what).into()
 }
 
 fn unknown<'a>(what: &'static str, name: &str, known: impl Iterator<Item = &'a str>) -> StoreError {

@@ -24,6 +24,8 @@ pub enum Described {
     Edge(Box<EdgeRecord>),
     VertexProperty(Box<VertexPropertyRecord>),
     Property {
+        /// Itself, as queries have it.
+        element: Value,
         key: Arc<str>,
         value: Value,
     },
@@ -100,6 +102,8 @@ pub struct VertexPropertyRecord {
     /// Tells apart the values of one key of one vertex.
     pub ordinal: u32,
     pub internal: VertexId,
+    /// Itself, as queries have it.
+    pub element: Value,
     pub vertex: EndRecord,
     pub key: Arc<str>,
     pub value: Value,
@@ -136,7 +140,9 @@ impl Describing<'_> {
                 self.memory.hold(RECORD_BYTES)?;
                 Described::VertexProperty(Box::new(vertex_property(self.view, property)?))
             }
-            Value::Property(property) => Described::Property { key: property.name.clone(), value: property.value.clone() },
+            Value::Property(property) => {
+                Described::Property { element: value.clone(), key: property.name.clone(), value: property.value.clone() }
+            }
             Value::Path(path) => Described::Path { objects: self.values(&path.objects)?, labels: path.labels.clone() },
             Value::Tree(tree) => Described::Tree(self.branches(tree)?),
             Value::Subgraph(subgraph) => self.subgraph(subgraph)?,
@@ -256,7 +262,7 @@ fn end(view: &dyn GraphView, id: VertexId) -> Result<EndRecord> {
     Ok(EndRecord { id: gone_is_null(record::vertex_id(view, id))?, label })
 }
 
-fn vertex_property(view: &dyn GraphView, property: &VertexProperty) -> Result<VertexPropertyRecord> {
+fn vertex_property(view: &dyn GraphView, property: &Arc<VertexProperty>) -> Result<VertexPropertyRecord> {
     let has_meta = |p: &mangrove_graph::PropertySchema| p.has_meta;
     let label = view.schema().label_schema(ElementKind::Vertex, property.vertex.label());
     let mut meta = Vec::new();
@@ -268,6 +274,7 @@ fn vertex_property(view: &dyn GraphView, property: &VertexProperty) -> Result<Ve
     Ok(VertexPropertyRecord {
         ordinal: property.ordinal,
         internal: property.vertex,
+        element: Value::VertexProperty(property.clone()),
         vertex: end(view, property.vertex)?,
         key: property.name.clone(),
         value: property.value.clone(),

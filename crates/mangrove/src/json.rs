@@ -52,7 +52,7 @@ pub fn write_described(out: &mut String, value: &Described) {
         Described::Vertex(record) => vertex(out, record),
         Described::Edge(record) => edge(out, record),
         Described::VertexProperty(record) => vertex_property(out, record),
-        Described::Property { key, value } => {
+        Described::Property { key, value, .. } => {
             out.push_str(r#"{"type":"property","key":"#);
             string(out, key);
             member(out, "value", value);

@@ -28,11 +28,13 @@
 //! No panic leaves this crate: see [`guard`].
 
 pub mod arrow;
+mod batches;
 pub mod cli;
 pub mod compressed;
 mod database;
 mod declare;
 pub mod describe;
+pub mod docs;
 pub mod error;
 pub mod guard;
 mod ingestion;
@@ -53,6 +55,7 @@ mod written;
 
 pub use mangrove_graph as graph;
 
+pub use batches::Batches;
 pub use database::Database;
 pub use error::{Bug, ExportError, LoadError, OpenError, QueryError, QueryErrorKind, StoreError};
 pub use graph::{Cardinality, Declaration, ElementKind, Encoding, GraphError, IdSpace, Schema, Value, ValueType};

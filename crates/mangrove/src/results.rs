@@ -6,7 +6,9 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef};
-use mangrove_graph::{Cardinality, EdgeRef, ElementKind, Elements, GraphView, LabelId, Schema, Value, VertexId, column};
+use mangrove_graph::{
+    Cardinality, EdgeRef, ElementKind, Elements, GraphView, LabelId, Schema, TypeSet, Value, VertexId, column,
+};
 use mangrove_query::{Items, MapColumn, Maps, Outlook, Shape, id_is_key, own_maps, whole_maps};
 
 use crate::describe::{self, Described, EdgeRecord, EndRecord, PropertyRecord, ValueRecord, VertexRecord};
@@ -76,6 +78,19 @@ impl Results {
     /// What all have in common, whatever they are.
     pub(crate) fn shape(&self) -> Shape {
         self.expected.as_ref().map_or(Shape::Unknown, |(outlook, schema)| outlook.shape(schema))
+    }
+
+    /// The Arrow type of all values that a property has in the graph, if there is one.
+    pub(crate) fn property_type(&self, name: &str) -> Option<arrow_schema::DataType> {
+        let (_, schema) = self.expected.as_ref()?;
+        let key = schema.key(name)?;
+        let mut types = TypeSet::default();
+        for kind in ElementKind::ALL {
+            for (_, label) in schema.known_labels(kind) {
+                types.0 |= label.property(key).map_or(0, |property| property.types.0);
+            }
+        }
+        column::arrow_type(types.single()?)
     }
 
     /// Whether the property `id` says no more than `T.id`; unknown without a schema.

@@ -110,10 +110,16 @@ impl ResultStream {
     /// # Errors
     /// As [`values`](Self::values).
     pub fn results(&mut self) -> Result<Results, QueryError> {
+        self.some_results(usize::MAX)
+    }
+
+    /// The next results with their elements read whole, as many as are left or a few more than `rows`. There are none at the end.
+    pub(crate) fn some_results(&mut self, rows: usize) -> Result<Results, QueryError> {
         let schema = self.readable().map(Snapshot::shared_schema).ok();
         let mut results = Results::expecting(schema.map(|schema| (self.outlook.clone(), schema)));
         let mut memory = self.memory.clone();
-        while let Some(items) = self.next_items()? {
+        while results.len() < rows {
+            let Some(items) = self.next_items()? else { break };
             guard::run(&self.reports, &|| "reading the elements of a result".into(), || {
                 results.add(self.readable()?, items, &mut memory)
             })?;

@@ -8,10 +8,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use mangrove_graph::Value;
-
 use crate::describe::Described;
 use crate::error::QueryError;
+use crate::results::Results;
 use crate::stream::ResultStream;
 
 /// How many unfinished streams a database may have in a process.
@@ -56,6 +55,7 @@ impl Drop for Place {
 
 /// The results of a query that only reads, given as they are asked for. It ends with its results, when it is closed or dropped, and
 /// when its time is over.
+#[derive(Clone)]
 pub struct Stream {
     state: Arc<Mutex<State>>,
 }
@@ -90,20 +90,44 @@ impl Stream {
     /// # Errors
     /// Those of the query, and [`QueryErrorKind::Timeout`](crate::QueryErrorKind::Timeout) once its time is over.
     pub fn next_batch(&self) -> Result<Option<Vec<Described>>, QueryError> {
+        self.read(|results| {
+            let Some(values) = results.next_batch()? else { return Ok(None) };
+            values.iter().map(|value| results.describe(value)).collect::<Result<_, _>>().map(Some)
+        })
+    }
+
+    /// The next results in columns, with their elements read whole: as many as are left or a few more than `rows`; `None` at the end.
+    ///
+    /// # Errors
+    /// As [`next_batch`](Self::next_batch), and if they take more memory than the query may have.
+    pub fn next_results(&self, rows: usize) -> Result<Option<Results>, QueryError> {
+        self.read(|results| Ok(Some(results.some_results(rows)?).filter(|results| !results.is_empty())))
+    }
+
+    /// Reads on; the stream has ended once there is nothing more.
+    fn read<T>(
+        &self,
+        next: impl FnOnce(&mut ResultStream) -> Result<Option<T>, QueryError>,
+    ) -> Result<Option<T>, QueryError> {
         let mut state = locked(&self.state);
         let results = match &mut *state {
             State::Open { results, .. } => results,
             State::Ended { .. } => return Ok(None),
             State::Expired(timeout) => return Err(expired(*timeout)),
         };
-        let batch = results.next_batch().and_then(|batch| {
-            let describe = |values: Vec<Value>| values.iter().map(|value| results.describe(value)).collect();
-            batch.map(describe).transpose()
-        });
+        let batch = next(results);
         if !matches!(batch, Ok(Some(_))) {
             *state = State::Ended { warnings: results.warnings().to_vec() };
         }
         batch
+    }
+
+    /// What there would be if there were no results: their columns.
+    pub(crate) fn no_results(&self) -> Results {
+        match &mut *locked(&self.state) {
+            State::Open { results, .. } => results.some_results(0).unwrap_or_default(),
+            _ => Results::default(),
+        }
     }
 
     /// What the query wants its author to know, once: complete at the end.

@@ -380,7 +380,7 @@ fn entry(row: &Described) -> Row<'_> {
     let plain = |value: Value| Cow::Owned(Described::Plain(value));
     let (key, value) = match row {
         Described::Entry(entry) => (Cow::Borrowed(&entry.0), Cow::Borrowed(&entry.1)),
-        Described::Property { key, value } => (plain(key.clone().into()), plain(value.clone())),
+        Described::Property { key, value, .. } => (plain(key.clone().into()), plain(value.clone())),
         Described::VertexProperty(record) => (plain(record.key.clone().into()), plain(record.value.clone())),
         _ => return Vec::new(),
     };
@@ -512,7 +512,7 @@ mod tests {
 
     #[test]
     fn kinds_that_are_mixed_share_one_column() {
-        let property = Described::Property { key: Arc::from("k"), value: 1.into() };
+        let property = Described::Property { element: Value::Null, key: Arc::from("k"), value: 1.into() };
         let mixed = Results::of_rows(vec![Described::Plain(1.into()), property.clone()]);
         let table = of(&mixed);
         assert_eq!((table.columns[0].name.as_str(), table.columns.len(), table.rows), ("value", 1, 2));

@@ -111,11 +111,11 @@ fn handles_on_one_directory_share_it_and_each_keeps_its_rights() {
 fn an_index_on_a_misspelt_name_says_what_was_meant() {
     let graph = Graph::new();
     graph.query("g.addV('airport').property('code', 'AUS')").unwrap();
-    assert!(graph.db.create_index("airport", "code").unwrap());
-    assert!(!graph.db.create_index("airport", "code").unwrap());
-    let message = graph.db.create_index("arport", "code").unwrap_err().to_string();
+    assert!(graph.db.create_index(None, "airport", "code").unwrap());
+    assert!(!graph.db.create_index(None, "airport", "code").unwrap());
+    let message = graph.db.create_index(None, "arport", "code").unwrap_err().to_string();
     assert!(message.contains("airport"), "{message}");
-    assert!(graph.db.drop_index("airport", "code").unwrap());
+    assert!(graph.db.drop_index(None, "airport", "code").unwrap());
 }
 
 #[test]
@@ -245,7 +245,7 @@ fn what_is_loaded_in_bulk_is_compressed_and_answers_as_the_tables_do() {
         let graph = Graph::new();
         graph.query("g.addV('person').property('name', 'gone')").unwrap();
         graph.query("g.V().drop()").unwrap();
-        assert!(graph.db.create_index("person", "name").unwrap());
+        assert!(graph.db.create_index(None, "person", "name").unwrap());
         let report = graph.db.load(&LoadOptions { compact, ..people(files.path()) }, &mut Quiet).unwrap();
         assert_eq!((report.vertex_count(), report.edge_count()), (500, 900));
         graph
@@ -369,7 +369,7 @@ fn indexes_can_be_made_with_a_load() {
         let access = graph.db.explain(text, &parameters, &QueryOptions::default()).unwrap().steps[0].access.clone();
         assert!(access.as_deref().unwrap_or_default().contains("index"), "{access:?}");
         assert_eq!(graph.db.check().unwrap().violations.len(), 0);
-        assert!(!graph.db.create_index("person", "name").unwrap(), "there is one");
+        assert!(!graph.db.create_index(None, "person", "name").unwrap(), "there is one");
     }
     let fresh = Graph::new();
     for (wrong, reason) in
@@ -389,8 +389,8 @@ fn the_narrowest_index_is_asked() {
     graph.query("g.inject(0).repeat(addV('thing').constant(0)).times(50)").unwrap();
     graph.query("g.V().property('all', true)").unwrap();
     graph.query("g.V().limit(1).property('one', 'x')").unwrap();
-    graph.db.create_index("thing", "all").unwrap();
-    graph.db.create_index("thing", "one").unwrap();
+    graph.db.create_index(None, "thing", "all").unwrap();
+    graph.db.create_index(None, "thing", "one").unwrap();
     for sealed in [false, true] {
         if sealed {
             graph.db.compact().unwrap();

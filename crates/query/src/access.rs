@@ -1,45 +1,61 @@
-//! How vertices are found without a scan: by the key of their label, or by an index.
+//! How elements are found without a scan: by the key of their label, or by an index.
 
-use mangrove_graph::{ElementId, ElementKind, Filter, GraphView, KeyId, LabelId, Predicate, Result, Scan, VertexId};
+use mangrove_graph::{
+    EdgeRef, ElementId, ElementKind, Filter, GraphView, KeyId, LabelId, Predicate, PropertyId, Result, Scan, VertexId,
+};
 
 /// The vertices that pass a scan, if the key of their label or an index answers one of its filters. O(candidates of that filter).
-pub fn find(view: &dyn GraphView, scan: &Scan) -> Result<Option<Vec<VertexId>>> {
-    if !view.schema().finds_vertices() {
+pub fn find_vertices(view: &dyn GraphView, scan: &Scan) -> Result<Option<Vec<VertexId>>> {
+    let search = |label, filter: &Filter| view.search_vertices(label, filter.key, &filter.predicate);
+    find(view, ElementKind::Vertex, scan, &search, |vertex| ElementId::Vertex(*vertex))
+}
+
+/// The edges that pass a scan, if an index answers one of its filters. O(candidates of that filter).
+pub fn find_edges(view: &dyn GraphView, scan: &Scan) -> Result<Option<Vec<EdgeRef>>> {
+    let search = |label, filter: &Filter| view.search_edges(label, filter.key, &filter.predicate);
+    find(view, ElementKind::Edge, scan, &search, |edge| ElementId::Edge(edge.id))
+}
+
+/// What an index of a label says of a filter.
+type Search<'s, T> = dyn Fn(LabelId, &Filter) -> Result<Option<Vec<T>>> + 's;
+
+fn find<T>(
+    view: &dyn GraphView,
+    kind: ElementKind,
+    scan: &Scan,
+    search: &Search<'_, T>,
+    id: fn(&T) -> ElementId,
+) -> Result<Option<Vec<T>>> {
+    if !view.schema().finds(kind) {
         return Ok(None);
     }
     let labels = match &scan.labels {
         Some(labels) => labels.clone(),
-        None => (0..view.schema().vertex_labels.len() as u16).map(LabelId).collect(),
+        None => (0..view.schema().labels(kind).len() as u16).map(LabelId).collect(),
     };
     let filters: Vec<_> = scan.filters.iter().map(|filter| (filter.key, &filter.predicate)).collect();
-    let Some(at) = narrowest(view, &labels, &filters)? else { return Ok(None) };
-    let Some(found) = search(view, &labels, &scan.filters[at])? else { return Ok(None) };
+    let Some(at) = narrowest(view, kind, &labels, &filters)? else { return Ok(None) };
+    let mut found = Vec::new();
+    for label in with_key(view, kind, &labels, scan.filters[at].key) {
+        match search(label, &scan.filters[at])? {
+            Some(mut more) => found.append(&mut more),
+            None => return Ok(None),
+        }
+    }
     let others = scan.filters.iter().enumerate().filter(|(other, _)| *other != at).map(|(_, filter)| filter);
     let others: Vec<&Filter> = others.collect();
     let mut passed = Vec::with_capacity(found.len());
-    for vertex in found {
-        if passes(view, vertex, &others)? {
-            passed.push(vertex);
+    for element in found {
+        if passes(view, id(&element), &others)? {
+            passed.push(element);
         }
     }
     Ok(Some(passed))
 }
 
-/// What indexes say of one filter over several labels; `None` if one of the labels has the key and no index of it that answers.
-fn search(view: &dyn GraphView, labels: &[LabelId], filter: &Filter) -> Result<Option<Vec<VertexId>>> {
-    let mut all = Vec::new();
-    for label in with_key(view, labels, filter.key) {
-        match view.search(label, filter.key, &filter.predicate)? {
-            Some(mut found) => all.append(&mut found),
-            None => return Ok(None),
-        }
-    }
-    Ok(Some(all))
-}
-
-fn passes(view: &dyn GraphView, vertex: VertexId, filters: &[&Filter]) -> Result<bool> {
+fn passes(view: &dyn GraphView, element: ElementId, filters: &[&Filter]) -> Result<bool> {
     for filter in filters {
-        let cell = view.cell(ElementId::Vertex(vertex), filter.key)?;
+        let cell = view.cell(element, filter.key)?;
         if !cell.values().any(|value| filter.predicate.matches(value)) {
             return Ok(false);
         }
@@ -47,16 +63,21 @@ fn passes(view: &dyn GraphView, vertex: VertexId, filters: &[&Filter]) -> Result
     Ok(true)
 }
 
-/// The filter that an index answers, where several are the one with the fewest candidates; its position. Vertices have one of these
+/// The filter that an index answers, where several are the one with the fewest candidates; its position. Elements have one of these
 /// labels. Nothing if there is no such filter.
 ///
 /// Where several have about as many it is the first.
-pub fn narrowest(view: &dyn GraphView, labels: &[LabelId], filters: &[(KeyId, &Predicate)]) -> Result<Option<usize>> {
+pub fn narrowest(
+    view: &dyn GraphView,
+    kind: ElementKind,
+    labels: &[LabelId],
+    filters: &[(KeyId, &Predicate)],
+) -> Result<Option<usize>> {
     // An index has the vertices whose own label it is of.
-    if view.schema().are_carried_elsewhere(labels) {
+    if kind == ElementKind::Vertex && view.schema().are_carried_elsewhere(labels) {
         return Ok(None);
     }
-    let answered = |at: &usize| answers(view, labels, filters[*at].0, filters[*at].1);
+    let answered = |at: &usize| answers(view, kind, labels, filters[*at].0, filters[*at].1);
     let answered: Vec<usize> = (0..filters.len()).filter(answered).collect();
     if answered.len() < 2 {
         return Ok(answered.first().copied());
@@ -65,8 +86,8 @@ pub fn narrowest(view: &dyn GraphView, labels: &[LabelId], filters: &[(KeyId, &P
     for at in answered {
         let (key, predicate) = filters[at];
         let mut candidates = 0;
-        for label in with_key(view, labels, key) {
-            candidates += view.candidates(label, key, predicate)?;
+        for label in with_key(view, kind, labels, key) {
+            candidates += view.candidates(PropertyId { kind, label, key }, predicate)?;
         }
         if best.is_none_or(|(fewest, _)| candidates < fewest) {
             best = Some((candidates, at));
@@ -76,15 +97,19 @@ pub fn narrowest(view: &dyn GraphView, labels: &[LabelId], filters: &[(KeyId, &P
 }
 
 /// Whether every label that has the key has an index of it that answers the predicate.
-fn answers(view: &dyn GraphView, labels: &[LabelId], key: KeyId, predicate: &Predicate) -> bool {
-    let mut with_key = with_key(view, labels, key).peekable();
-    with_key.peek().is_some() && with_key.all(|label| view.is_searchable(label, key, predicate))
+fn answers(view: &dyn GraphView, kind: ElementKind, labels: &[LabelId], key: KeyId, predicate: &Predicate) -> bool {
+    let mut with_key = with_key(view, kind, labels, key).peekable();
+    with_key.peek().is_some() && with_key.all(|label| view.is_searchable(PropertyId { kind, label, key }, predicate))
 }
 
 /// Those of the labels that have a key.
-pub fn with_key<'v>(view: &'v dyn GraphView, labels: &'v [LabelId], key: KeyId) -> impl Iterator<Item = LabelId> + 'v {
-    let has_key = move |label: &LabelId| {
-        view.schema().label_schema(ElementKind::Vertex, *label).is_some_and(|label| label.property(key).is_some())
-    };
+pub fn with_key<'v>(
+    view: &'v dyn GraphView,
+    kind: ElementKind,
+    labels: &'v [LabelId],
+    key: KeyId,
+) -> impl Iterator<Item = LabelId> + 'v {
+    let has_key =
+        move |label: &LabelId| view.schema().label_schema(kind, *label).is_some_and(|label| label.property(key).is_some());
     labels.iter().copied().filter(has_key)
 }

@@ -12,7 +12,6 @@
 
 mod access;
 pub mod crew;
-mod documentation;
 pub mod error;
 pub mod execute;
 pub mod gremlin;
@@ -244,6 +243,6 @@ fn must_be_a_variable(name: &str) -> Result<()> {
 }
 
 fn writes(traversal: &Traversal) -> bool {
-    const WRITING: [&str; 6] = ["addV", "addE", "property", "drop", "mergeV", "mergeE"];
+    const WRITING: [&str; 8] = ["addV", "addE", "property", "drop", "mergeV", "mergeE", "addLabel", "dropLabel"];
     traversal.any_call(|call| WRITING.contains(&call.name.as_str()))
 }

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use mangrove_graph::{ElementKind, GraphView, GraphWrite, IdSpace, NewEdge, Value, VertexId};
+use mangrove_graph::{ElementKind, GraphView, GraphWrite, IdSpace, NewEdge, PropertyId, Value, VertexId};
 use mangrove_query::optimize::RULES;
 use mangrove_query::{CancelToken, Graph, Options, Parameters, Query, QueryError, QueryErrorKind};
 use mangrove_testkit::{Oracle, graphs};
@@ -211,7 +211,7 @@ fn an_explanation_says_how_elements_are_found_and_how_many_are_expected() {
 fn an_explanation_names_an_index_only_if_it_answers() {
     let mut graph = Oracle::modern();
     let (person, age) = (graph.schema().label(ElementKind::Vertex, "person").unwrap(), graph.schema().key("age").unwrap());
-    graph.create_index(person, age).unwrap();
+    graph.create_index(PropertyId::of_vertices(person, age)).unwrap();
     for (predicate, access) in [
         ("gt(30)", "index on person.age"),
         ("within(29, 32)", "index on person.age"),
@@ -610,7 +610,7 @@ fn an_index_gives_what_a_scan_gives() {
     for label in ["person", "software"] {
         let label = indexed.schema().label(ElementKind::Vertex, label).unwrap();
         let key = indexed.schema().key("name").unwrap();
-        assert!(indexed.create_index(label, key).unwrap());
+        assert!(indexed.create_index(PropertyId::of_vertices(label, key)).unwrap());
     }
     for text in [
         "g.V().has('name','marko').id()",

@@ -1,6 +1,6 @@
 //! What the comparison with the interpreter (`crates/testkit/tests/equivalence.rs`) has found, each as small as it could be made.
 
-use mangrove_graph::{ElementId, ElementKind, ExternalId, GraphView, GraphWrite, Value, VertexId};
+use mangrove_graph::{ElementId, ElementKind, ExternalId, GraphView, GraphWrite, PropertyId, Value, VertexId};
 use mangrove_query::optimize::RULES;
 use mangrove_query::{Graph, Options, Parameters, Query, QueryError, QueryErrorKind};
 use mangrove_testkit::Oracle;
@@ -48,7 +48,7 @@ fn many() -> Oracle {
 fn a_filter_passes_an_element_once_however_often_it_is_named() {
     let mut modern = Oracle::modern();
     let (label, key) = (modern.schema().label(ElementKind::Vertex, "person").unwrap(), modern.schema().key("age").unwrap());
-    modern.create_index(label, key).unwrap();
+    modern.create_index(PropertyId::of_vertices(label, key)).unwrap();
     for text in [
         "g.V().hasId(1, 1).count()",
         "g.V().hasId(1, 1L).count()",

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 
 use mangrove_graph::{
     Adjacency, Cell, Comparison, Direction, EdgeRef, ElementId, ElementKind, Elements, ExternalId, Filter, GraphView, Hop,
-    KeyId, LabelId, Latest, Predicate, Scan, ScanCursor, TextTest, Value, VertexId, Wants,
+    KeyId, LabelId, Latest, Predicate, PropertyId, Scan, ScanCursor, TextTest, Value, VertexId, Wants,
 };
 use mangrove_snapshot::{OpenOptions, Store};
 
@@ -64,7 +64,11 @@ fn main() -> Result<()> {
     time("a school, scan", &asked.values, |values| graph.find(&[(graph.school, &values.school)]));
     time("a part of a text, scan", &asked.values, |values| graph.find(&[(graph.bio, &values.part)]));
     // With `mangrove compact DB --encode User.bio=searchable`.
-    if asked.values.iter().any(|values| graph.view.is_searchable(graph.label, graph.bio, &values.part)) {
+    if asked
+        .values
+        .iter()
+        .any(|values| graph.view.is_searchable(PropertyId::of_vertices(graph.label, graph.bio), &values.part))
+    {
         time("a part of a text, by search", &asked.values, |values| graph.search(graph.bio, &values.part));
         time("a rare part of a text, by search", &asked.values, |values| graph.search(graph.bio, &values.rare));
     }
@@ -182,7 +186,7 @@ impl<'g> Users<'g> {
     }
 
     fn has_index(&self, key: KeyId) -> bool {
-        self.view.schema().index(self.label, key).is_some()
+        self.view.schema().index(PropertyId::of_vertices(self.label, key)).is_some()
     }
 
     // ---- the operations; each gives how much it found
@@ -277,7 +281,7 @@ impl<'g> Users<'g> {
     }
 
     fn gs3_by_index(&self, values: &Values) -> Result<usize> {
-        let found = self.view.search(self.label, self.city, &values.city)?.ok_or("the index does not answer")?;
+        let found = self.view.search_vertices(self.label, self.city, &values.city)?.ok_or("the index does not answer")?;
         self.kept(found, self.interest, &values.interest)
     }
 
@@ -287,12 +291,12 @@ impl<'g> Users<'g> {
 
     /// What an index has, before users' ids are looked up.
     fn found(&self, key: KeyId, predicate: &Predicate) -> Result<usize> {
-        let found = self.view.search(self.label, key, predicate)?.ok_or("the index does not answer")?;
+        let found = self.view.search_vertices(self.label, key, predicate)?.ok_or("the index does not answer")?;
         Ok(black_box(found).len())
     }
 
     fn search(&self, key: KeyId, predicate: &Predicate) -> Result<usize> {
-        let found = self.view.search(self.label, key, predicate)?.ok_or("the index does not answer")?;
+        let found = self.view.search_vertices(self.label, key, predicate)?.ok_or("the index does not answer")?;
         for vertex in &found {
             black_box(self.view.external_id(*vertex)?);
         }

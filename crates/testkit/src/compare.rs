@@ -9,8 +9,8 @@ use std::fmt::Debug;
 
 use mangrove_graph::{
     Adjacency, Cell, Comparison, Direction, EdgeRef, ElementId, ElementKind, Elements, ExternalId, Filter, GraphView, Hop,
-    IndexSchema, KeyId, LabelId, LabelSchema, Latest, Predicate, PropertySchema, Scan, ScanCursor, TextTest, Value,
-    VertexId, Wants,
+    IndexSchema, KeyId, LabelId, LabelSchema, Latest, Predicate, PropertyId, PropertySchema, Scan, ScanCursor, TextTest,
+    Value, VertexId, Wants,
 };
 
 /// Compares two graphs completely, schema and indexes included.
@@ -20,13 +20,17 @@ use mangrove_graph::{
 pub fn assert_same(left: &dyn GraphView, right: &dyn GraphView) {
     assert_same_content(left, right);
     assert_equal("schema", &schema_picture(left), &schema_picture(right));
-    for IndexSchema { label, key, .. } in &left.schema().indexes {
-        let label_name = left.schema().label_name(ElementKind::Vertex, *label);
-        let key_name = left.schema().key_name(*key);
-        for predicate in telling_predicates(left, ElementKind::Vertex, *label, &key_name) {
-            let what = format!("search of {label_name}.{key_name} for {predicate:?}");
-            let ours = search(left, &label_name, &key_name, &predicate);
-            let theirs = search(right, &label_name, &key_name, &predicate);
+    for IndexSchema { of, .. } in &left.schema().indexes {
+        let label = left.schema().label_name(of.kind, of.label);
+        let key = left.schema().key_name(of.key);
+        let known = |view: &dyn GraphView| {
+            let label = view.schema().label(of.kind, &label)?;
+            Some(PropertyId { kind: of.kind, label, key: view.schema().key(&key)? })
+        };
+        for predicate in telling_predicates(left, of.kind, of.label, &key).iter().filter(|p| must_be_answered(p)) {
+            let what = format!("search of {:?} {label}.{key} for {predicate:?}", of.kind);
+            let ours = searched(left, *of, predicate);
+            let theirs = known(right).and_then(|of| searched(right, of, predicate));
             assert_equal(&what, &ours, &theirs);
         }
     }
@@ -177,7 +181,7 @@ fn schema_picture(view: &dyn GraphView) -> BTreeMap<(ElementKind, String), Strin
             all.insert((kind, label.name.to_string()), label_picture(view, label));
         }
     }
-    let index = |i: &IndexSchema| (schema.label_name(ElementKind::Vertex, i.label), schema.key_name(i.key), i.unique);
+    let index = |i: &IndexSchema| (i.of.kind, schema.property_name(i.of), i.unique);
     let indexes: BTreeSet<_> = schema.indexes.iter().map(index).collect();
     all.insert((ElementKind::Vertex, "(indexes)".into()), format!("{indexes:?}"));
     let keys: BTreeSet<_> = schema.keys.iter().collect();
@@ -212,13 +216,11 @@ fn assert_same_filters(left: &dyn GraphView, right: &dyn GraphView) {
                     let ours = filtered(left, kind, &label.name, &key, &predicate);
                     let theirs = filtered(right, kind, &label.name, &key, &predicate);
                     assert_equal(&what, &ours, &theirs);
-                    if kind == ElementKind::Vertex
-                        && let Some(found) = left.search(LabelId(at as u16), property.key, &predicate).expect("search")
-                    {
-                        let mut found: Vec<_> = found.iter().map(|vertex| format!("{:?}", name(left, *vertex))).collect();
-                        found.sort();
+                    let of = PropertyId { kind, label: LabelId(at as u16), key: property.key };
+                    if let Some(found) = searched(left, of, &predicate) {
                         // Those that carry the label beside their own are found by scans alone.
-                        let is_own = |name: &&String| name.starts_with(&format!("({:?},", &*label.name));
+                        let is_own =
+                            |name: &&String| kind == ElementKind::Edge || name.starts_with(&format!("({:?},", &*label.name));
                         let own: Vec<_> = theirs.iter().filter(is_own).cloned().collect();
                         assert_equal(&format!("search instead of a {what}"), &found, &own);
                     }
@@ -281,14 +283,20 @@ fn edge_name(view: &dyn GraphView, edge: EdgeRef) -> String {
     format!("{id:?} {:?} -> {:?}", name(view, edge.source), name(view, edge.target))
 }
 
-/// What an index finds, by name; `None` if it does not answer.
-fn search(view: &dyn GraphView, label: &str, key: &str, predicate: &Predicate) -> Option<BTreeSet<VertexName>> {
-    let (label, key) = (view.schema().label(ElementKind::Vertex, label)?, view.schema().key(key)?);
-    if !must_be_answered(predicate) {
-        return None;
-    }
-    let found = view.search(label, key, predicate).expect("search");
-    found.map(|found| found.into_iter().map(|vertex| name(view, vertex)).collect())
+/// What an index finds, by name and sorted; `None` if it does not answer.
+fn searched(view: &dyn GraphView, of: PropertyId, predicate: &Predicate) -> Option<Vec<String>> {
+    let mut found: Vec<String> = match of.kind {
+        ElementKind::Vertex => {
+            let found = view.search_vertices(of.label, of.key, predicate).expect("search")?;
+            found.into_iter().map(|vertex| format!("{:?}", name(view, vertex))).collect()
+        }
+        ElementKind::Edge => {
+            let found = view.search_edges(of.label, of.key, predicate).expect("search")?;
+            found.into_iter().map(|edge| edge_name(view, edge)).collect()
+        }
+    };
+    found.sort();
+    Some(found)
 }
 
 /// Predicates every index has to answer: equality and ranges of text and numbers. Others it may leave to a scan.
@@ -487,15 +495,18 @@ fn assert_columns_agree(view: &dyn GraphView, vertices: &[VertexId], edges: &[Ed
 }
 
 fn assert_indexes_agree(view: &dyn GraphView) {
-    for IndexSchema { label, key, .. } in &view.schema().indexes {
-        let key_name = view.schema().key_name(*key);
-        for predicate in telling_predicates(view, ElementKind::Vertex, *label, &key_name) {
-            let found = view.search(*label, *key, &predicate).expect("search");
+    for IndexSchema { of, .. } in &view.schema().indexes {
+        let key_name = view.schema().key_name(of.key);
+        for predicate in telling_predicates(view, of.kind, of.label, &key_name) {
+            let found = view.search(*of, &predicate).expect("search");
             assert!(found.is_some() || !must_be_answered(&predicate), "the index on {key_name} answers {predicate:?}");
-            let filters = vec![Filter { key: *key, predicate: predicate.clone() }];
-            let scan = Scan { labels: Some(vec![*label]), filters };
-            let mut scanned = scan_vertices(view, &scan, 100);
-            scanned.retain(|vertex| vertex.label() == *label);
+            let filters = vec![Filter { key: of.key, predicate: predicate.clone() }];
+            let scan = Scan { labels: Some(vec![of.label]), filters };
+            let mut scanned: Vec<ElementId> = match of.kind {
+                ElementKind::Vertex => scan_vertices(view, &scan, 100).into_iter().map(ElementId::Vertex).collect(),
+                ElementKind::Edge => scan_edges(view, &scan, 100).into_iter().map(|e| ElementId::Edge(e.id)).collect(),
+            };
+            scanned.retain(|element| element.label() == of.label);
             if let Some(found) = found {
                 assert_eq!(found, scanned, "the index on {key_name} and a scan agree on {predicate:?}");
             }

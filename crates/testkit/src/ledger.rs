@@ -6,7 +6,7 @@
 
 use mangrove_graph::{
     Cell, Direction, EdgeRef, ElementId, ElementKind, Elements, ExternalId, GraphView, GraphWrite, KeyId, LabelId, NewEdge,
-    PropertyColumn, PropertyValue, Result, Value, VertexId, column,
+    PropertyColumn, PropertyId, PropertyValue, Result, Value, VertexId, column,
 };
 
 use crate::compare::{hop, scan_vertices};
@@ -52,7 +52,7 @@ pub fn transaction(graph: &mut dyn GraphWrite, seed: u64, n: u64) -> Result<()> 
     let mut random = Random::new(seed.wrapping_add(n.wrapping_mul(0x2545_f491_4f6c_dd1d)));
     if n == 1 {
         graph.declare_time(names.paid, names.at)?;
-        graph.create_index(names.account, names.balance)?;
+        graph.create_index(PropertyId::of_vertices(names.account, names.balance))?;
         let ledger = graph.ensure_label(ElementKind::Vertex, "ledger")?;
         graph.add_vertices(ledger, &[Some("ledger".into())], &mut Vec::new())?;
     }
@@ -63,8 +63,8 @@ pub fn transaction(graph: &mut dyn GraphWrite, seed: u64, n: u64) -> Result<()> 
     if n.is_multiple_of(BATCH_EVERY) {
         replace_batch(graph, &names, n, &mut random)?;
     }
-    if n.is_multiple_of(13) && !graph.drop_index(names.account, names.memo)? {
-        graph.create_index(names.account, names.memo)?;
+    if n.is_multiple_of(13) && !graph.drop_index(PropertyId::of_vertices(names.account, names.memo))? {
+        graph.create_index(PropertyId::of_vertices(names.account, names.memo))?;
     }
     sum_up(graph, &names, n)
 }

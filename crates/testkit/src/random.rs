@@ -14,8 +14,8 @@ use std::mem::discriminant;
 
 use mangrove_graph::{
     Cardinality, Cell, Date, DateTime, Direction, EdgeRef, ElementId, ElementKind, Elements, Encoding, ExternalId,
-    GraphError, GraphView, GraphWrite, Hop, IdSpace, KeyId, NewEdge, PropertyColumn, PropertyValue, Result, Scan, Value,
-    ValueType, VertexId, Wants,
+    GraphError, GraphView, GraphWrite, Hop, IdSpace, KeyId, NewEdge, PropertyColumn, PropertyId, PropertyValue, Result,
+    Scan, Value, ValueType, VertexId, Wants,
 };
 
 use crate::compare::{assert_same, scan_edges, scan_vertices};
@@ -114,11 +114,28 @@ pub enum Op {
         key: usize,
     },
     CreateIndex {
+        kind: ElementKind,
         label: usize,
         key: usize,
         unique: bool,
     },
     DropIndex {
+        kind: ElementKind,
+        label: usize,
+        key: usize,
+    },
+    RenameLabel {
+        kind: ElementKind,
+        label: usize,
+        /// Of a label there is, of one there is not yet, or another.
+        to: usize,
+    },
+    DropLabel {
+        kind: ElementKind,
+        label: usize,
+    },
+    DropProperty {
+        kind: ElementKind,
         label: usize,
         key: usize,
     },
@@ -344,14 +361,28 @@ fn apply(op: &Op, alive: &Alive, graph: &mut dyn GraphWrite) -> Result<Vec<u64>>
             let id = graph.external_id(vertex)?.to_value();
             graph.set_cell(ElementId::Vertex(vertex), key, Cell::One(id)).map(|()| Vec::new())
         }
-        Op::CreateIndex { label, key, unique } => {
-            let (label, key) = (ensure_label(graph, ElementKind::Vertex, *label)?, ensure_key(graph, *key)?);
-            let made = if *unique { graph.declare_unique(label, key) } else { graph.create_index(label, key) };
+        Op::CreateIndex { kind, label, key, unique } => {
+            let of = PropertyId { kind: *kind, label: ensure_label(graph, *kind, *label)?, key: ensure_key(graph, *key)? };
+            let made = if *unique { graph.declare_unique(of) } else { graph.create_index(of) };
             made.map(|made| vec![u64::from(made)])
         }
-        Op::DropIndex { label, key } => {
-            let (label, key) = (ensure_label(graph, ElementKind::Vertex, *label)?, ensure_key(graph, *key)?);
-            graph.drop_index(label, key).map(|dropped| vec![u64::from(dropped)])
+        Op::DropIndex { kind, label, key } => {
+            let of = PropertyId { kind: *kind, label: ensure_label(graph, *kind, *label)?, key: ensure_key(graph, *key)? };
+            graph.drop_index(of).map(|dropped| vec![u64::from(dropped)])
+        }
+        Op::RenameLabel { kind, label, to } => {
+            let label = ensure_label(graph, *kind, *label)?;
+            let names = if *kind == ElementKind::Vertex { &VERTEX_LABELS } else { &EDGE_LABELS };
+            let to = names.get(*to).copied().unwrap_or("renamed");
+            graph.rename_label(*kind, label, to).map(|()| Vec::new())
+        }
+        Op::DropLabel { kind, label } => {
+            let label = ensure_label(graph, *kind, *label)?;
+            graph.drop_label(*kind, label).map(|()| Vec::new())
+        }
+        Op::DropProperty { kind, label, key } => {
+            let of = PropertyId { kind: *kind, label: ensure_label(graph, *kind, *label)?, key: ensure_key(graph, *key)? };
+            graph.drop_property(of).map(|()| Vec::new())
         }
         Op::Look | Op::Commit | Op::Abort | Op::Reopen | Op::Condense { .. } => {
             unreachable!("the transaction sees to these")

@@ -4,6 +4,7 @@
 //! told the same, or with what the contract says outright. Most look twice: after the commit and after reopening.
 
 mod constraints;
+mod drops;
 mod edges;
 mod indexes;
 mod keys;
@@ -14,8 +15,8 @@ mod vertices;
 use std::cell::RefCell;
 
 use mangrove_graph::{
-    Cell, EdgeId, ElementId, ElementKind, ExternalId, GraphView, GraphWrite, IdSpace, KeyId, LabelId, NewEdge, Result,
-    VertexId,
+    Cell, EdgeId, ElementId, ElementKind, ExternalId, GraphView, GraphWrite, IdSpace, KeyId, LabelId, NewEdge, PropertyId,
+    Result, VertexId,
 };
 
 use crate::compare::assert_same;
@@ -70,8 +71,16 @@ pub trait Transaction {
 /// # Panics
 /// In the first case that fails; its name is printed before.
 pub fn suite(make: impl Fn(IdSpace) -> Box<dyn StoreUnderTest>) {
-    let groups =
-        [vertices::CASES, edges::CASES, values::CASES, indexes::CASES, constraints::CASES, keys::CASES, transactions::CASES];
+    let groups = [
+        vertices::CASES,
+        edges::CASES,
+        values::CASES,
+        indexes::CASES,
+        constraints::CASES,
+        keys::CASES,
+        drops::CASES,
+        transactions::CASES,
+    ];
     for (name, case) in groups.into_iter().flatten() {
         eprintln!("suite: {name}");
         case(&make);

@@ -13,7 +13,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use mangrove_graph::{Cell, ElementId, ElementKind, ExternalId, GraphError, GraphView, GraphWrite, Result};
+use mangrove_graph::{Cell, ElementId, ElementKind, ExternalId, GraphError, GraphView, GraphWrite, PropertyId, Result};
 use mangrove_snapshot::OpenOptions;
 use mangrove_testkit::graphs::Random;
 use mangrove_testkit::suite::{Condensing, StoreUnderTest};
@@ -108,7 +108,7 @@ fn make_modern(dir: &Path) {
 fn grow(graph: &mut dyn GraphWrite, n: i64) -> Result<()> {
     let label = graph.ensure_label(ElementKind::Vertex, "large")?;
     let key = graph.ensure_key("text")?;
-    graph.create_index(label, key)?;
+    graph.create_index(PropertyId::of_vertices(label, key))?;
     let ids: Vec<_> = (0..250).map(|at| Some(ExternalId::Int(n * 250 + at))).collect();
     let mut made = Vec::new();
     graph.add_vertices(label, &ids, &mut made)?;

@@ -8,7 +8,7 @@ use super::progress::Bar;
 use super::{Failure, counted, open_reading, say};
 use crate::ExportFormat;
 
-/// Write the graph to files other programs read
+/// Write the graph to files other programs read, and `mangrove load DB DIR` loads back
 #[derive(Args)]
 pub struct Export {
     /// The database
@@ -25,6 +25,8 @@ enum Format {
     /// A file a label, with headers `mangrove load` and neo4j-admin understand
     Csv,
     Graphml,
+    /// A file a label, with typed columns
+    Parquet,
     /// GraphSON 3, a vertex with its edges a line
     Graphson,
 }
@@ -35,6 +37,7 @@ impl Export {
             Format::Csv => ExportFormat::Csv,
             Format::Graphml => ExportFormat::GraphMl,
             Format::Graphson => ExportFormat::GraphSon,
+            Format::Parquet => ExportFormat::Parquet,
         };
         let report = open_reading(&self.db)?.export(&self.dir, format, &mut Bar::new(false))?;
         report.warnings.iter().for_each(|warning| say(&format!("warning: {warning}")));

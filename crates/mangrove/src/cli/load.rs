@@ -1,12 +1,13 @@
 //! `mangrove load`: files into a graph.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::{Args, ValueEnum};
 
 use super::progress::Bar;
 use super::{Failure, counted, grouped, query, say};
+use crate::graph::Schema;
 use crate::ingest::{self, EdgeFiles, KeyColumn, Merged, Merging, NodeFiles, OnDuplicate, OnExists};
 use crate::{Database, Durability, IdSpace, LoadOptions, LoadReport, OpenOptions};
 
@@ -44,6 +45,18 @@ pub struct Load {
     /// A description of the files, for what headers and names do not say
     #[arg(long, value_name = "FILE.yaml")]
     mapping: Option<PathBuf>,
+    /// Write how the files would be read to a mapping, ready to be edited, and load nothing
+    #[arg(long, value_name = "FILE.yaml")]
+    write_mapping: Option<PathBuf>,
+    /// What parts the fields of CSV files: one character, or `tab`. Found out if it is not given
+    #[arg(long, value_name = "CHAR", value_parser = one_byte)]
+    delimiter: Option<u8>,
+    /// Text that stands for no value in CSV files where it is not in quotes, such as NA
+    #[arg(long, value_name = "TEXT")]
+    null: Vec<String>,
+    /// What the text of files is encoded in, such as latin1; utf-8 if it is not given
+    #[arg(long, value_name = "NAME")]
+    encoding: Option<String>,
     /// Whether an id names one vertex of the graph or one of its label; fixed when the database is made
     #[arg(long, value_enum)]
     id_space: Option<Space>,
@@ -121,11 +134,22 @@ enum OnError {
     Skip,
 }
 
+fn one_byte(text: &str) -> Result<u8, String> {
+    match text.as_bytes() {
+        [byte] => Ok(*byte),
+        b"tab" | b"\\t" => Ok(b'\t'),
+        _ => Err("expected one character, or `tab`".into()),
+    }
+}
+
 impl Load {
     pub fn run(self) -> Result<(), Failure> {
         let options = self.options()?;
+        if let Some(path) = &self.write_mapping {
+            return self.write(path, &options);
+        }
         let made = !self.db.exists();
-        let database = self.open()?;
+        let database = self.open(&options)?;
         let started = Instant::now();
         match database.load(&options, &mut Bar::new(self.quiet)) {
             Ok(report) => {
@@ -142,6 +166,18 @@ impl Load {
                 Err(error.into())
             }
         }
+    }
+
+    fn write(&self, path: &Path, options: &LoadOptions) -> Result<(), Failure> {
+        let schema = if self.db.exists() { super::open_reading(&self.db)?.schema()? } else { Schema::default() };
+        let files = ingest::write_mapping(options, &schema, path).map_err(crate::LoadError::from)?;
+        let how = format!("edit it, then load it: mangrove load {} --mapping {}", self.db.display(), path.display());
+        say(&format!(
+            "wrote how {} would be read to {}; nothing was loaded. {how}",
+            counted(files as u64, "file", "files"),
+            path.display()
+        ));
+        Ok(())
     }
 
     fn report(&self, report: &LoadReport, started: Instant) {
@@ -196,6 +232,9 @@ impl Load {
             nodes: self.nodes.iter().map(|text| NodeFiles::parse(text)).collect::<Result<_, _>>().map_err(wrong)?,
             edges: self.edges.iter().map(|text| EdgeFiles::parse(text)).collect::<Result<_, _>>().map_err(wrong)?,
             mapping: self.mapping.clone(),
+            delimiter: self.delimiter,
+            nulls: self.null.clone(),
+            encoding: self.encoding.clone(),
             edge_time: self.edge_time.clone(),
             compact: match self.compact {
                 Compact::Auto => None,
@@ -242,11 +281,16 @@ impl Load {
         self.rejects.clone().unwrap_or_else(beside)
     }
 
-    fn open(&self) -> Result<Database, Failure> {
+    fn open(&self, options: &LoadOptions) -> Result<Database, Failure> {
         let id_space = self.id_space.map(|space| match space {
             Space::Graph => IdSpace::Graph,
             Space::Label => IdSpace::Label,
         });
+        // What was exported says what it has to be loaded into.
+        let id_space = match (id_space, self.db.exists()) {
+            (None, false) => options.id_space().map_err(crate::LoadError::from)?,
+            (given, _) => given,
+        };
         let durability = if self.relaxed { Durability::Relaxed } else { Durability::Full };
         Ok(Database::open_with(&self.db, &OpenOptions { durability, id_space, ..OpenOptions::default() })?)
     }

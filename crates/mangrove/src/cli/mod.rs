@@ -8,6 +8,7 @@ mod backup;
 mod check;
 mod compact;
 mod demo;
+mod docs;
 mod export;
 mod interrupt;
 mod load;
@@ -46,6 +47,7 @@ enum Command {
     Backup(backup::Backup),
     Compact(compact::Compact),
     Demo(demo::Demo),
+    Docs(docs::Docs),
 }
 
 /// Runs the command of `arguments`, the first of which is the name of the program, and returns its exit code.
@@ -80,6 +82,7 @@ fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Backup(backup) => backup.run(),
         Command::Compact(compact) => compact.run(),
         Command::Demo(demo) => demo.run(),
+        Command::Docs(docs) => docs.run(),
     }
 }
 

@@ -4,11 +4,11 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use comfy_table::{Cell, CellAlignment};
-use mangrove_graph::{ElementKind, GraphView, LabelId, LabelSchema, PropertySchema, Schema, Statistics};
+use mangrove_graph::{ElementKind, GraphView, IndexSchema, LabelSchema, PropertyId, PropertySchema, Schema, Statistics};
 use serde_json::{Value as Json, json};
 
 use super::{Failure, grouped, open_reading, output};
-use crate::compressed::{compressed, of};
+use crate::compressed::compressed;
 use crate::{Database, Encoding, IdSpace, OldSnapshot, StoreError};
 
 /// Show counts by label, properties, indexes and sizes
@@ -26,8 +26,6 @@ enum Format {
     Table,
     Json,
 }
-
-const KINDS: [ElementKind; 2] = [ElementKind::Vertex, ElementKind::Edge];
 
 impl Stats {
     pub fn run(self) -> Result<(), Failure> {
@@ -47,11 +45,11 @@ pub fn summary(database: &Database) -> Result<String, Failure> {
     let (schema, counts) = read(database)?;
     let mut table = crate::show::drawing();
     table.set_header(["", "label", "count"]);
-    for kind in KINDS {
+    for kind in ElementKind::ALL {
         for (label, count) in labels(&schema, &counts, kind) {
-            table.add_row([Cell::new(of(kind)), Cell::new(&label.name), number(count)]);
+            table.add_row([Cell::new(kind.name()), Cell::new(&label.name), number(count)]);
         }
-        table.add_row([Cell::new(of(kind)), Cell::new("(all)"), number(total(&schema, &counts, kind))]);
+        table.add_row([Cell::new(kind.name()), Cell::new("(all)"), number(total(&schema, &counts, kind))]);
     }
     let stats = database.stats()?;
     let disk = indicatif::HumanBytes(stats.disk_bytes());
@@ -78,17 +76,17 @@ pub fn schema(database: &Database) -> Result<String, Failure> {
     let (schema, _) = read(database)?;
     let mut table = crate::show::drawing();
     table.set_header(["", "label", "property", "type", "values", "index"]);
-    for kind in KINDS {
-        for (at, label) in schema.labels(kind).iter().enumerate() {
-            for property in label.properties.iter() {
-                let indexed = kind == ElementKind::Vertex && schema.index(LabelId(at as u16), property.key).is_some();
+    for kind in ElementKind::ALL {
+        for (id, label) in schema.known_labels(kind) {
+            for property in label.known_properties() {
+                let of = PropertyId { kind, label: id, key: property.key };
                 table.add_row([
-                    of(kind).to_owned(),
+                    kind.name().to_owned(),
                     label.name.to_string(),
                     schema.key_name(property.key).to_string(),
                     types(property),
                     notes(label, property),
-                    if indexed { "yes".into() } else { String::new() },
+                    schema.index(of).map_or("", |index| if index.unique { "unique" } else { "yes" }).to_owned(),
                 ]);
             }
         }
@@ -117,8 +115,7 @@ fn labels<'a>(
     counts: &'a Statistics,
     kind: ElementKind,
 ) -> impl Iterator<Item = (&'a LabelSchema, u64)> {
-    let labels = schema.labels(kind).iter().enumerate();
-    labels.map(move |(at, label)| (label, counts.count(kind, LabelId(at as u16))))
+    schema.known_labels(kind).map(move |(id, label)| (label, counts.count(kind, id)))
 }
 
 fn total(schema: &Schema, counts: &Statistics, kind: ElementKind) -> u64 {
@@ -176,15 +173,15 @@ fn as_json(database: &Database) -> Result<Json, Failure> {
     let describe = |kind: ElementKind| -> Json {
         let entries = labels(&schema, &counts, kind).map(|(label, count)| {
             let properties = label
-                .properties
-                .iter()
+                .known_properties()
                 .map(|property| (schema.key_name(property.key).to_string(), as_json_property(property)));
             (label.name.to_string(), json!({ "count": count, "properties": Json::Object(properties.collect()) }))
         });
         Json::Object(entries.collect())
     };
     let indexes = schema.indexes.iter().map(|index| {
-        json!({ "label": &*schema.label_name(ElementKind::Vertex, index.label), "key": &*schema.key_name(index.key) })
+        let IndexSchema { of, unique } = *index;
+        json!({ "kind": of.kind.name(), "label": &*schema.label_name(of.kind, of.label), "key": &*schema.key_name(of.key), "unique": unique })
     });
     let stats = database.stats()?;
     Ok(json!({

@@ -10,7 +10,7 @@ use super::chain::{Chain, Child, Link, MapBatch, Mapping, Op};
 use super::columns::Many;
 use super::context::Key;
 use super::date::{AsDateOp, DateAddOp, DateDiffOp};
-use super::element::{ElementMapOp, ElementOp, PropertiesOp, PropertyMapOp, TokenStep, ValuesOp};
+use super::element::{ElementMapOp, ElementOp, LabelsOp, PropertiesOp, PropertyMapOp, TokenStep, ValuesOp};
 use super::filter::*;
 use super::group::{GroupCountOp, GroupOp, GroupValueOp};
 use super::hop::{DegreeOp, EndOp, Followed, HopOp};
@@ -20,7 +20,7 @@ use super::map::{ConstantOp, FlatMapOp, IdentityOp, IndexOp, LocalOp, MapOp, Spr
 use super::matching::{self, AnyOp, MatchOp, PatternOp};
 use super::math::MathStep;
 use super::merge::MergeOp;
-use super::mutate::{self, AddEdgeOp, AddVertexOp, DropOp, PropertiesStep, PropertyStep, SetPropertyOp};
+use super::mutate::{self, AddEdgeOp, AddVertexOp, ChangeLabelsOp, DropOp, PropertiesStep, PropertyStep, SetPropertyOp};
 use super::parallel::{ParallelOp, is_heavy, is_independent, multiplies};
 use super::path::PathMode;
 use super::portion::Portioned;
@@ -441,6 +441,7 @@ fn compile_map(step: &Step, is_last: bool) -> Result<Box<dyn Op>> {
     Ok(match step {
         Step::Id => mapping(TokenStep(Token::Id)),
         Step::Label => mapping(TokenStep(Token::Label)),
+        Step::Labels => mapping(LabelsOp),
         Step::Key => mapping(TokenStep(Token::Key)),
         Step::ValueOf => mapping(TokenStep(Token::Value)),
         Step::Values(keys) => mapping(ValuesOp::new(keys.clone())),
@@ -515,6 +516,7 @@ fn compile_map(step: &Step, is_last: bool) -> Result<Box<dyn Op>> {
                 partition: merge.partition.clone(),
             })
         }
+        Step::ChangeLabels { names, adds } => mapping(ChangeLabelsOp { names: names.clone(), adds: *adds }),
         Step::Drop => portioned(DropOp),
         Step::Fail(message) => mapping(FailOp(message.clone())),
         Step::Identity => mapping(IdentityOp),

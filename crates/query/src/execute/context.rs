@@ -180,7 +180,7 @@ impl Context<'_, '_> {
         let found = self.view().schema().key(name);
         if found.is_none() {
             let schema = self.view().schema();
-            let near = suggest(name, schema.keys.iter().map(|k| &**k)).map(str::to_owned);
+            let near = suggest(name, schema.known_keys().map(|k| &**k)).map(str::to_owned);
             self.warn_unknown("property key", name, near);
         }
         found
@@ -194,7 +194,8 @@ impl Context<'_, '_> {
                 Some(id) => ids.push(id),
                 None => {
                     let what = if kind == ElementKind::Vertex { "vertex label" } else { "edge label" };
-                    let near = suggest(name, self.view().schema().labels(kind).iter().map(|l| &*l.name)).map(str::to_owned);
+                    let near =
+                        suggest(name, self.view().schema().known_labels(kind).map(|(_, l)| &*l.name)).map(str::to_owned);
                     self.warn_unknown(what, name, near);
                 }
             }

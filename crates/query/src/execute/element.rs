@@ -381,6 +381,21 @@ impl MapBatch for ElementOp {
     }
 }
 
+/// `labels()`: each label of an element, its own first.
+pub struct LabelsOp;
+
+impl MapBatch for LabelsOp {
+    fn map(&mut self, cx: &mut Context<'_, '_>, batch: Batch) -> Result<Batch> {
+        let mut moves = Moves::default();
+        for row in 0..batch.len() {
+            for name in label_names_of(cx, &batch.value(row))? {
+                moves.push(row, Value::String(name));
+            }
+        }
+        Ok(moves.finish(&batch, cx.mode()))
+    }
+}
+
 /// The names of the labels an element has, the primary one first.
 pub fn label_names_of(cx: &Context<'_, '_>, value: &Value) -> Result<Vec<Name>> {
     match value {

@@ -41,7 +41,7 @@ fn qualification(view: &dyn GraphView, id: &Value) -> Option<String> {
         return None;
     }
     let is_qualified = id.as_str().is_some_and(|text| text.contains('/'));
-    let names = || schema.vertex_labels.iter().map(|label| &*label.name);
+    let names = || schema.known_labels(ElementKind::Vertex).map(|(_, label)| &*label.name);
     let near =
         id.as_str().and_then(|text| text.split_once('/')).and_then(|(label, rest)| Some((suggest(label, names())?, rest)));
     match near {

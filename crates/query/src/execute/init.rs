@@ -6,7 +6,7 @@ use super::batch::{Batch, Items};
 use super::chain::{Input, Op};
 use super::context::{Context, Key};
 use super::reduce::{counted, per_scope};
-use crate::access::find;
+use crate::access;
 use crate::error::Result;
 use crate::plan::Name;
 
@@ -88,15 +88,18 @@ impl ScanOp {
         Ok(Items::from_values(found))
     }
 
-    /// The vertices that pass, if their key or an index answers one of the filters.
-    fn indexed(&mut self, cx: &mut Context<'_, '_>) -> Result<Option<Vec<VertexId>>> {
+    /// The elements that pass, if their key or an index answers one of the filters.
+    fn indexed(&mut self, cx: &mut Context<'_, '_>) -> Result<Option<Items>> {
         let fresh = self.cursor.label == 0 && self.cursor.local == 0;
         let off = cx.shared.index_off || self.filters.is_empty();
-        if off || self.kind == ElementKind::Edge || self.ids.is_some() || !fresh || !cx.view().schema().finds_vertices() {
+        if off || self.ids.is_some() || !fresh || !cx.view().schema().finds(self.kind) {
             return Ok(None);
         }
         let scan = self.prepare(cx);
-        Ok(find(cx.view(), &scan)?)
+        Ok(match self.kind {
+            ElementKind::Vertex => access::find_vertices(cx.view(), &scan)?.map(Items::Vertices),
+            ElementKind::Edge => access::find_edges(cx.view(), &scan)?.map(Items::Edges),
+        })
     }
 
     fn next_of_row(&mut self, cx: &mut Context<'_, '_>) -> Result<Option<Items>> {
@@ -105,7 +108,7 @@ impl ScanOp {
         }
         if let Some(found) = self.indexed(cx)? {
             self.cursor.done = true;
-            return Ok(Some(Items::Vertices(found)));
+            return Ok(Some(found));
         }
         if let Some(ids) = self.ids.take() {
             let items = self.named(cx, &ids);

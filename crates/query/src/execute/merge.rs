@@ -10,7 +10,7 @@ use super::chain::MapBatch;
 use super::context::Context;
 use super::mutate::{PropertyToSet, create_edge, create_vertex, label_name, set_property};
 use super::text::OperandOp;
-use crate::access::find;
+use crate::access;
 use crate::error::{QueryError, Result};
 use crate::plan::{Name, PartitionStrategy, split_cardinality};
 
@@ -343,7 +343,7 @@ fn find_vertices(cx: &Context<'_, '_>, map: &Map) -> Result<Vec<VertexId>> {
         let Some(vertex) = found else { return Ok(Vec::new()) };
         return Ok(if meets(cx, ElementId::Vertex(vertex), &scan)? { vec![vertex] } else { Vec::new() });
     }
-    if let Some(found) = find(cx.view(), &scan)? {
+    if let Some(found) = access::find_vertices(cx.view(), &scan)? {
         return Ok(found);
     }
     let mut out = Vec::new();
@@ -377,6 +377,8 @@ fn find_edges(cx: &Context<'_, '_>, map: &Map) -> Result<Vec<EdgeRef>> {
         let mut found = Adjacency::default();
         cx.view().neighbors(&[from], &hop, &mut found)?;
         candidates = found.edges;
+    } else if let Some(found) = access::find_edges(cx.view(), &scan)? {
+        candidates = found;
     } else {
         let mut cursor = ScanCursor::default();
         while !cursor.done {

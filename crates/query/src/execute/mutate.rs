@@ -521,6 +521,57 @@ impl MapBatch for PropertiesStep {
     }
 }
 
+/// `addLabel(…)`, `dropLabel(…)`.
+pub struct ChangeLabelsOp {
+    pub names: Vec<Name>,
+    pub adds: bool,
+}
+
+impl MapBatch for ChangeLabelsOp {
+    fn map(&mut self, cx: &mut Context<'_, '_>, batch: Batch) -> Result<Batch> {
+        let step = if self.adds { "addLabel()" } else { "dropLabel()" };
+        for row in 0..batch.len() {
+            match batch.value(row) {
+                Value::Vertex(vertex) => self.change(cx, vertex)?,
+                Value::Null => {}
+                other => return Err(super::type_error(step, "vertices", &other)),
+            }
+        }
+        cx.wrote()?;
+        Ok(batch)
+    }
+}
+
+impl ChangeLabelsOp {
+    fn change(&self, cx: &mut Context<'_, '_>, vertex: VertexId) -> Result<()> {
+        let graph = cx.write()?;
+        let before = graph.further_labels(vertex)?;
+        let mut labels = before.clone();
+        for name in &self.names {
+            match self.adds {
+                true => {
+                    let label = graph.ensure_label(ElementKind::Vertex, name)?;
+                    labels.extend((label != vertex.label() && !labels.contains(&label)).then_some(label));
+                }
+                false => {
+                    let label = graph.schema().label(ElementKind::Vertex, name);
+                    if label == Some(vertex.label()) {
+                        let what = format!("`{name}` is the label the vertex was added with, which stays");
+                        return Err(QueryError::value(what).help(
+                            "rename_label() of the database gives a label another name; to change that of one vertex, add it anew",
+                        ));
+                    }
+                    labels.retain(|known| Some(*known) != label);
+                }
+            }
+        }
+        if labels != before {
+            graph.set_further_labels(vertex, &labels)?;
+        }
+        Ok(())
+    }
+}
+
 /// `drop()`.
 pub struct DropOp;
 

@@ -80,6 +80,7 @@ pub fn is_independent(step: &Step) -> bool {
             | Step::PathFilter { .. }
             | Step::Id
             | Step::Label
+            | Step::Labels
             | Step::Values(_)
             | Step::Properties(_)
             | Step::PropertyMap { .. }

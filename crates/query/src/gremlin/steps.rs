@@ -1,4 +1,4 @@
-//! The steps of gremlin-lang 3.8: for "did you mean", completion and help.
+//! The steps of gremlin-lang 3.8, and those of labels that are Mangrove's own: for "did you mean", completion and help.
 //!
 //! Names of the language, whether this engine runs them or not.
 
@@ -26,7 +26,7 @@ pub enum StepKind {
 use StepKind::{Modulator, Source, Spawn, Step as Plain, Terminal};
 
 /// Every step, those of a kind together.
-pub static STEPS: [Step; 155] = [
+pub static STEPS: [Step; 158] = [
     step("withBulk", Source, "whether equal traversers travel as one"),
     step("withPath", Source, "keep the path of every traverser"),
     step("withSack", Source, "give every traverser a sack with this value"),
@@ -47,6 +47,7 @@ pub static STEPS: [Step; 155] = [
     step("io", Spawn, "read or write a file of a graph"),
     step("call", Spawn, "run a service of the database"),
     step("union", Spawn, "the results of several traversals, one after the other"),
+    step("addLabel", Plain, "give a vertex further labels"),
     step("aggregate", Plain, "collect everything so far into a side effect"),
     step("all", Plain, "lists whose items all match"),
     step("and", Plain, "keep what gives a result in every traversal"),
@@ -78,6 +79,7 @@ pub static STEPS: [Step; 155] = [
     step("discard", Plain, "nothing goes on"),
     step("disjunct", Plain, "the items only one of two lists has"),
     step("drop", Plain, "delete elements and properties"),
+    step("dropLabel", Plain, "take further labels from a vertex"),
     step("element", Plain, "the element a property belongs to"),
     step("elementMap", Plain, "id, label and properties as one map"),
     step("fail", Plain, "stop the query with an error"),
@@ -103,6 +105,7 @@ pub static STEPS: [Step; 155] = [
     step("is", Plain, "keep values that match"),
     step("key", Plain, "the key of a property"),
     step("label", Plain, "the label of an element"),
+    step("labels", Plain, "all labels of an element, its own first"),
     step("length", Plain, "the length of a string"),
     step("limit", Plain, "the first so many"),
     step("local", Plain, "run the traversal on each by itself"),
@@ -189,6 +192,16 @@ const fn step(name: &'static str, kind: StepKind, description: &'static str) -> 
 }
 
 /// The step of this name.
+/// Steps of the language that no query can use here.
+const NOT_RUN: [&str; 7] = ["io", "read", "write", "connectedComponent", "pageRank", "peerPressure", "shortestPath"];
+
+impl Step {
+    /// Whether queries can use it.
+    pub fn is_run(&self) -> bool {
+        !NOT_RUN.contains(&self.name) && !self.description.starts_with("refused") && !self.description.starts_with("as tx()")
+    }
+}
+
 pub fn find(name: &str) -> Option<&'static Step> {
     STEPS.iter().find(|step| step.name == name)
 }

@@ -1,6 +1,8 @@
 //! How a step finds its elements, in the words of `explain()`.
 
-use mangrove_graph::{ElementKind, GraphView, KeyId, LabelId, Predicate, Result, Statistics, Token, Value};
+use mangrove_graph::{
+    Direction, ElementKind, GraphView, KeyId, LabelId, Predicate, PropertyId, Result, Statistics, Token, Value,
+};
 
 use crate::access::{narrowest, with_key};
 use crate::plan::{Name, Operand, Step, split_cardinality};
@@ -28,9 +30,13 @@ pub fn access(step: &Step, view: &dyn GraphView, counts: &Statistics, indexes: b
             Sought::new(view, *kind, labels.as_deref(), filters)
         }
         Step::Merge(merge) => match &merge.search {
-            Some(Operand::Value(Value::Map(map))) if merge.kind == ElementKind::Vertex => {
+            Some(Operand::Value(Value::Map(map))) => {
                 if map.get(&Token::Id.into()).is_some() {
                     return Ok(Some(Access::by_id()));
+                }
+                let names_end = |direction| map.get(&Token::Direction(direction).into()).is_some();
+                if names_end(Direction::Out) || names_end(Direction::In) {
+                    return Ok(Some(Access { how: "edges of an end".into(), hint: None }));
                 }
                 let label = map.get(&Token::Label.into()).and_then(Value::as_str).map(Name::from);
                 let test = |(key, value): (&Value, &Value)| {
@@ -70,13 +76,10 @@ impl<'v> Sought<'v> {
 
     /// The key or index that is asked.
     fn answered(&self) -> Result<Option<String>> {
-        if self.kind == ElementKind::Edge {
-            return Ok(None);
-        }
         let (labels, filters) = (self.all_labels(), self.filters.iter().map(|(key, predicate)| (*key, predicate)));
-        let Some(at) = narrowest(self.view, &labels, &filters.collect::<Vec<_>>())? else { return Ok(None) };
+        let Some(at) = narrowest(self.view, self.kind, &labels, &filters.collect::<Vec<_>>())? else { return Ok(None) };
         let (key, predicate) = &self.filters[at];
-        let with_key: Vec<LabelId> = with_key(self.view, &labels, *key).collect();
+        let with_key: Vec<LabelId> = with_key(self.view, self.kind, &labels, *key).collect();
         let is_key = |label: &LabelId| self.view.schema().is_key(self.kind, *label, *key);
         if predicate.external_ids().is_some() && with_key.iter().all(is_key) {
             return Ok(Some("by id".into()));
@@ -88,14 +91,18 @@ impl<'v> Sought<'v> {
     fn property(&self, labels: &[LabelId], key: KeyId) -> String {
         let schema = self.view.schema();
         match labels {
-            [label] => format!("{}.{}", schema.label_name(self.kind, *label), schema.key_name(key)),
+            [label] => schema.property_name(self.of(*label, key)),
             _ => schema.key_name(key).to_string(),
         }
     }
 
+    fn of(&self, label: LabelId, key: KeyId) -> PropertyId {
+        PropertyId { kind: self.kind, label, key }
+    }
+
     fn scan(&self, counts: &Statistics) -> String {
         let count = self.all_labels().iter().map(|label| counts.count(self.kind, *label)).sum();
-        let what = if self.kind == ElementKind::Vertex { "vertices" } else { "edges" };
+        let what = self.kind.plural();
         let schema = self.view.schema();
         let labelled = self.labels.as_ref().map(|labels| {
             let names: Vec<_> = labels.iter().map(|label| schema.label_name(self.kind, *label)).collect();
@@ -110,13 +117,11 @@ impl<'v> Sought<'v> {
 
     /// The call that makes an index which would answer one of the filters.
     fn hint(&self) -> Option<String> {
-        if self.kind == ElementKind::Edge {
-            return None;
-        }
         let schema = self.view.schema();
         let labels = self.all_labels();
         let (key, _) = self.filters.iter().find(|(_, predicate)| predicate.is_answered_by_index())?;
-        let without = with_key(self.view, &labels, *key).filter(|label| schema.index(*label, *key).is_none());
+        let without =
+            with_key(self.view, self.kind, &labels, *key).filter(|label| schema.index(self.of(*label, *key)).is_none());
         let without: Vec<LabelId> = without.take(3).collect();
         let first = without.first()?;
         let call = |label: &LabelId| {

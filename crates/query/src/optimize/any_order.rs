@@ -53,6 +53,7 @@ fn ignores_order(step: &Step) -> bool {
         | Step::Is(_)
         | Step::Id
         | Step::Label
+        | Step::Labels
         | Step::Values(_)
         | Step::Constant(_)
         | Step::Identity

@@ -7,7 +7,6 @@ use super::modulate::Pending;
 use super::source::{self, source_call};
 use super::*;
 use crate::Parameters;
-use crate::documentation;
 use crate::error::{QueryError, QueryErrorKind, Result};
 use crate::gremlin::steps::{STEPS, StepKind};
 use crate::gremlin::syntax::{self, Argument, ArgumentKind, Call};
@@ -178,6 +177,7 @@ impl Resolver<'_> {
             "timeLimit" => Step::TimeLimit(self.count(one(name, args)?)?),
             "id" => Step::Id,
             "label" => Step::Label,
+            "labels" => Step::Labels,
             "key" => Step::Key,
             "value" => Step::ValueOf,
             "values" => Step::Values(self.names(args)?),
@@ -271,6 +271,11 @@ impl Resolver<'_> {
                 in_vertex: None,
                 partition: None,
             })),
+            "addLabel" | "dropLabel" if args.is_empty() => return Err(arity(call, "at least one label")),
+            "addLabel" | "dropLabel" => Step::ChangeLabels {
+                names: args.iter().map(|a| self.name(a)).collect::<Result<_>>()?,
+                adds: name == "addLabel",
+            },
             "drop" => Step::Drop,
             "fail" => Step::Fail(args.first().map(|a| self.name(a)).transpose()?),
             "asNumber" => Step::AsNumber(args.first().map(number_type).transpose()?),
@@ -526,7 +531,7 @@ fn unsupported(name: &str, call: &Call) -> QueryError {
         "pageRank" | "peerPressure" | "connectedComponent" | "shortestPath" => {
             "NetworkX has it: in Python, db.query(\"g.E()\").to_networkx() gives it the graph".to_owned()
         }
-        _ => format!("{} lists the steps that are", documentation::page("gremlin.md")),
+        _ => "`mangrove docs gremlin` lists the steps that are".to_owned(),
     };
     QueryError::new(QueryErrorKind::Unsupported, format!("the step `{name}` is not supported")).at(call.span).help(help)
 }
@@ -634,8 +639,10 @@ fn connect_parts(body: Vec<StepNode>, connectives: &[(usize, Connective)]) -> St
 /// Fails if a step that takes few arguments, or none, has more: what they were to do would not be done.
 fn check_surplus(call: &Call) -> Result<()> {
     let (most, what) = match call.name.as_str() {
-        "outV" | "inV" | "bothV" | "otherV" | "id" | "label" | "key" | "value" | "element" | "identity" | "path"
-        | "index" | "unfold" | "discard" | "drop" | "asBool" | "asDate" | "simplePath" | "cyclicPath" => (0, "no argument"),
+        "outV" | "inV" | "bothV" | "otherV" | "id" | "label" | "labels" | "key" | "value" | "element" | "identity"
+        | "path" | "index" | "unfold" | "discard" | "drop" | "asBool" | "asDate" | "simplePath" | "cyclicPath" => {
+            (0, "no argument")
+        }
         "loops" | "group" | "groupCount" | "tree" | "fail" | "asNumber" | "addV" | "mergeV" | "mergeE" => {
             (1, "at most one argument")
         }

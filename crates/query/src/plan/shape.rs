@@ -66,7 +66,9 @@ fn shape_after(steps: &[StepNode], schema: &Schema) -> Option<Shape> {
             Shape::Maps(all)
         }
         Step::Group { side_effect: None, .. } | Step::GroupCount { side_effect: None, .. } => Shape::Groups,
-        Step::Values(_) | Step::Id | Step::Label | Step::Key | Step::ValueOf | Step::CountScan { .. } => Shape::Values,
+        Step::Values(_) | Step::Id | Step::Label | Step::Labels | Step::Key | Step::ValueOf | Step::CountScan { .. } => {
+            Shape::Values
+        }
         Step::Degree { .. } | Step::Reduce { .. } | Step::Fold { .. } | Step::Math { .. } | Step::Path { .. } => {
             Shape::Values
         }
@@ -108,7 +110,8 @@ fn named_or_all(keys: &[Name], before: &[StepNode], schema: &Schema) -> Option<V
 fn all_keys(schema: &Schema, kind: ElementKind, labels: Option<&[LabelId]>) -> Option<Vec<Name>> {
     let is_meant = |at: usize| labels.is_none_or(|labels| labels.contains(&LabelId(at as u16)));
     let labels = schema.labels(kind).iter().enumerate().filter(|(at, _)| is_meant(*at));
-    let keys: BTreeSet<KeyId> = labels.flat_map(|(_, label)| label.properties.keys()).collect();
+    let properties = labels.flat_map(|(_, label)| label.known_properties());
+    let keys: BTreeSet<KeyId> = properties.map(|property| property.key).collect();
     (keys.len() <= KEYS_MAX).then(|| keys.into_iter().map(|key| schema.key_name(key)).collect())
 }
 

@@ -129,7 +129,7 @@ fn write_scan(
     labels: Option<&[Name]>,
     filters: &[(Name, Predicate)],
 ) -> fmt::Result {
-    write!(f, "{name}({}", if kind == ElementKind::Vertex { "vertices" } else { "edges" })?;
+    write!(f, "{name}({}", kind.plural())?;
     if let Some(ids) = ids {
         write!(f, ", {} by id", ids.len())?;
     }

@@ -389,6 +389,8 @@ pub enum Step {
     // ---- values of elements
     Id,
     Label,
+    /// All labels of elements.
+    Labels,
     Key,
     ValueOf,
     Values(Vec<Name>),
@@ -538,6 +540,11 @@ pub enum Step {
     SetProperty(SetProperty),
     SetProperties(Operand, Option<Cardinality>),
     Merge(Box<Merge>),
+    /// Gives vertices further labels, or takes them away.
+    ChangeLabels {
+        names: Vec<Name>,
+        adds: bool,
+    },
     Drop,
 
     Fail(Option<Name>),
@@ -664,6 +671,7 @@ impl Step {
                 | Step::SetProperty(_)
                 | Step::SetProperties(..)
                 | Step::Merge(_)
+                | Step::ChangeLabels { .. }
                 | Step::Drop
         )
     }

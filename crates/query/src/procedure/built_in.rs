@@ -9,7 +9,7 @@ const KIND_IS: &str = "'vertex' or 'edge'; both if it is not given";
 
 pub(super) fn all() -> [(&'static str, Procedure); 4] {
     [
-        ("mangrove.indexes", Procedure::new(indexes).describe("the indexes: a map of label and key each")),
+        ("mangrove.indexes", Procedure::new(indexes).describe("the indexes: a map of kind, label and key each")),
         (
             "mangrove.labels",
             Procedure::new(labels).describe("the names of the labels that elements have").parameter(KIND, KIND_IS),
@@ -74,8 +74,8 @@ fn schema(call: &Invocation<'_>) -> Result<Values, Failure> {
     let schema = call.graph.schema();
     let mut rows = Vec::new();
     for (kind, name) in kinds(call)? {
-        for label in schema.labels(kind) {
-            rows.extend(label.properties.iter().map(|property| {
+        for (_, label) in schema.known_labels(kind) {
+            rows.extend(label.known_properties().map(|property| {
                 let types = property.types.iter().map(|t| t.name().into()).collect();
                 map(vec![
                     (KIND, name.into()),
@@ -93,8 +93,9 @@ fn schema(call: &Invocation<'_>) -> Result<Values, Failure> {
 fn indexes(call: &Invocation<'_>) -> Result<Values, Failure> {
     let schema = call.graph.schema();
     let rows = schema.indexes.iter().map(|index| {
-        let label = schema.label_name(ElementKind::Vertex, index.label);
-        map(vec![("label", label.into()), ("key", schema.key_name(index.key).into())])
+        let label = schema.label_name(index.of.kind, index.of.label);
+        let key = schema.key_name(index.of.key);
+        map(vec![("kind", index.of.kind.name().into()), ("label", label.into()), ("key", key.into())])
     });
     all_of(rows.collect())
 }

@@ -8,9 +8,10 @@
 //!               (before format 6: numbers alone; "segment" in format 2: of the one)
 //!           "times" -> edge label 2 | place 8 ...: of every label that had a time before format 5, the first whose time is its property
 //!           "count", kind 1, label 2 -> next local 8 | live 8 | end of those that are, or were to be, sealed 8
-//!   schema  0 kind 1 label 2 -> name | time or key | further | ends        (before format 7: name | time | properties | further | ends)
-//!           1 key 2 -> name
-//!           2 number 2 -> label 2 | key 2 | 1 if unique      the indexes, in the order they were made
+//!   schema  0 kind 1 label 2 -> name | time or key | further | ends | 1 if dropped
+//!               (before format 7: name | time | properties | further | ends)
+//!           1 key 2 -> name | 1 if dropped
+//!           2 number 2 -> label 2 | key 2 | 1 if unique | 1 if of edges      the indexes, in the order they were made
 //!           3 kind 1 label 2 key 2 -> a property of a label
 //! ```
 //! Keys are big-endian, values little-endian; a name is its length in two bytes, then UTF-8.
@@ -21,7 +22,7 @@ use std::sync::Arc;
 use heed::{AnyTls, RoTxn};
 use mangrove_graph::names::HasName;
 use mangrove_graph::{
-    Cardinality, ElementKind, Encoding, GraphError, IdSpace, IndexSchema, KeyId, LabelId, LabelSchema, Names,
+    Cardinality, ElementKind, Encoding, GraphError, IdSpace, IndexSchema, KeyId, LabelId, LabelSchema, Names, PropertyId,
     PropertySchema, Result, Schema, TypeSet, ValueType,
 };
 use uuid::Uuid;
@@ -39,7 +40,8 @@ use crate::table::{Tables, Writing};
 /// * Before format 7 the record of a label has its properties, and nothing says which keys a block of a wide label has.
 /// * Before format 8 no label of vertices has a key, and generated ids are integers.
 /// * Before format 9 no index is unique, and no property required.
-const FORMAT: u32 = 9;
+/// * Before format 10 no index is of edges, and no label or key is dropped.
+const FORMAT: u32 = 10;
 /// The first in which each property of a label has a record, and keys of wide labels are listed.
 const FORMAT_OF_LISTS: u32 = 7;
 /// The first that has sums, and names segments by more than their number.
@@ -264,12 +266,23 @@ fn load_schema(tables: &Tables, txn: &RoTxn<'_, AnyTls>) -> Result<Schema> {
         let (key, value) = record.map_err(lmdb)?;
         let mut fields = Fields(value);
         match key {
-            [0, 0, at @ ..] => push_at(&mut schema.vertex_labels, at, fields.label(ElementKind::Vertex, has_properties)?)?,
-            [0, 1, at @ ..] => push_at(&mut schema.edge_labels, at, fields.label(ElementKind::Edge, has_properties)?)?,
-            [1, at @ ..] => push_at(&mut schema.keys, at, fields.name()?)?,
+            [0, kind @ (0 | 1), at @ ..] => {
+                let kind = if *kind == 0 { ElementKind::Vertex } else { ElementKind::Edge };
+                let label = fields.label(kind, has_properties)?;
+                push_at(schema.labels_mut(kind), at, label, fields.flag()?)?;
+                fields.end()?;
+            }
+            [1, at @ ..] => {
+                let name = fields.name()?;
+                push_at(&mut schema.keys, at, name, fields.flag()?)?;
+                fields.end()?;
+            }
             [2, at @ ..] => {
                 let (label, key) = (LabelId(fields.u16()?), KeyId(fields.u16()?));
-                let index = IndexSchema { label, key, unique: fields.flag()? };
+                let unique = fields.flag()?;
+                let kind = if fields.flag()? { ElementKind::Edge } else { ElementKind::Vertex };
+                let index = IndexSchema { of: PropertyId { kind, label, key }, unique };
+                fields.end()?;
                 must_be_next(at, schema.indexes.len())?;
                 schema.indexes.push(index);
             }
@@ -282,6 +295,7 @@ fn load_schema(tables: &Tables, txn: &RoTxn<'_, AnyTls>) -> Result<Schema> {
                 }
                 let mut property = fields.property(KeyId(u16::from_be_bytes([*c, *d])))?;
                 property.required = fields.flag()?;
+                fields.end()?;
                 labels[label].properties.put(property);
             }
             _ => return Err(corrupt("a record of an unknown kind in its schema")),
@@ -290,9 +304,12 @@ fn load_schema(tables: &Tables, txn: &RoTxn<'_, AnyTls>) -> Result<Schema> {
     Ok(schema)
 }
 
-fn push_at<T: HasName>(list: &mut Names<T>, at: &[u8], item: T) -> Result<()> {
+fn push_at<T: HasName>(list: &mut Names<T>, at: &[u8], item: T, is_dropped: bool) -> Result<()> {
     must_be_next(at, list.len())?;
-    list.push(item);
+    let number = list.push(item);
+    if is_dropped {
+        list.drop_name(number);
+    }
     Ok(())
 }
 
@@ -338,15 +355,22 @@ impl Record {
     /// Its value; nothing if the schema has no such thing.
     fn value(self, schema: &Schema) -> Option<Vec<u8>> {
         Some(match self {
-            Record::Label(kind, label) => label_record(schema.label_schema(kind, label)?),
+            Record::Label(kind, label) => {
+                let mut out = label_record(schema.label_schema(kind, label)?);
+                out.push(u8::from(schema.labels(kind).is_dropped(label.0)));
+                out
+            }
             Record::Key(key) => {
                 let mut out = Vec::new();
                 put_name(&mut out, schema.keys.get(usize::from(key.0))?);
+                out.push(u8::from(schema.keys.is_dropped(key.0)));
                 out
             }
             Record::Index(at) => {
                 let index = schema.indexes.get(usize::from(at))?;
-                [&index.label.0.to_le_bytes()[..], &index.key.0.to_le_bytes(), &[u8::from(index.unique)]].concat()
+                let IndexSchema { of, unique } = index;
+                let flags = [u8::from(*unique), u8::from(of.kind == ElementKind::Edge)];
+                [&of.label.0.to_le_bytes()[..], &of.key.0.to_le_bytes(), &flags].concat()
             }
             Record::Property(kind, label, key) => property_record(schema.label_schema(kind, label)?.property(key)?),
         })
@@ -410,13 +434,19 @@ impl<'a> Fields<'a> {
         self.array().map(|[byte]| byte)
     }
 
-    /// A flag at the end of a record, which older formats do not have.
+    /// A flag among the last bytes of a record, which older formats do not have.
     fn flag(&mut self) -> Result<bool> {
-        match self.0 {
-            [] | [0] => Ok(false),
-            [1] => Ok(true),
+        let Some((flag, rest)) = self.0.split_first() else { return Ok(false) };
+        self.0 = rest;
+        match flag {
+            0 => Ok(false),
+            1 => Ok(true),
             _ => Err(corrupt("a schema record with a flag that is none")),
         }
+    }
+
+    fn end(&self) -> Result<()> {
+        if self.0.is_empty() { Ok(()) } else { Err(corrupt("a schema record that goes on too long")) }
     }
 
     fn u16(&mut self) -> Result<u16> {

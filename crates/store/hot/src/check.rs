@@ -9,7 +9,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use mangrove_graph::{
-    Cell, EdgeId, ElementId, ElementKind, ExternalId, GraphError, IdSpace, KeyId, LabelId, Result, VertexId,
+    Cell, EdgeId, ElementId, ElementKind, ExternalId, GraphError, IdSpace, LabelId, PropertyId, Result, VertexId,
 };
 
 use crate::adjacency::{AdjacencyBlock, Entry};
@@ -17,7 +17,7 @@ use crate::block::{Block, SLOTS, slots};
 use crate::catalog::{self, Counter};
 use crate::fault::lmdb;
 use crate::index;
-use crate::key::{AdjacencyKey, Column, block_slot, element_at, place, vertex_at};
+use crate::key::{AdjacencyKey, Column, block_slot, element_at, place};
 use crate::keys;
 use crate::layers::{CHUNK, columns, labels};
 use crate::names;
@@ -475,38 +475,36 @@ impl<'t> Check<'t> {
         Ok(())
     }
 
-    /// Every entry of an index is of a value its vertex has.
+    /// Every entry of an index is of a value its element has.
     fn indexes(&mut self) -> Result<()> {
         self.each(self.reader.tables.index, |check, entry, _| {
             check.report.index_entries += 1;
-            let owner = match entry {
-                [a, b, c, d, ..] => Some((LabelId(u16::from_be_bytes([*a, *b])), KeyId(u16::from_be_bytes([*c, *d])))),
-                _ => None,
-            };
-            let Some((label, key)) = owner.filter(|(label, key)| check.reader.schema.index(*label, *key).is_some()) else {
-                check.violation("index", format!("{entry:?} is of no index"));
+            let Some(index::Entry { of, place, .. }) = check.noting("index", &entry, index::Entry::parse(entry))? else {
                 return Ok(());
             };
-            let Some(vertex) = check.noting("index", &entry, index::vertex_of(entry))? else { return Ok(()) };
-            let cell =
-                check.reader.cell_at(Column::holding(check.reader.schema, ElementKind::Vertex, label, key), place(vertex.0));
-            let Some(cell) = check.noting("columns", &vertex, cell)? else { return Ok(()) };
-            if !index::entries(vertex, key, &cell).iter().any(|wanted| wanted == entry) {
-                check.violation("index", format!("{entry:?} is of a value {vertex:?} does not have"));
+            if check.reader.schema.index(of).is_none() {
+                check.violation("index", format!("{entry:?} is of no index"));
+                return Ok(());
+            }
+            let element = element_at(of.kind, of.label, place);
+            let cell = check.reader.cell_at(Column::holding(check.reader.schema, of.kind, of.label, of.key), place);
+            let Some(cell) = check.noting("columns", &element, cell)? else { return Ok(()) };
+            if !index::entries(of, element.raw(), &cell).iter().any(|wanted| wanted == entry) {
+                check.violation("index", format!("{entry:?} is of a value {element:?} does not have"));
             }
             Ok(())
         })
     }
 
-    /// What a segment's index says and nothing newer says anew is of a value its vertex has.
+    /// What a segment's index says and nothing newer says anew is of a value its element has.
     fn sealed_indexes(&mut self) -> Result<()> {
         for (at, segment) in self.reader.segments.list().iter().enumerate() {
             for indexed in &self.reader.schema.indexes {
-                for chunk in 0..segment.index_chunks(indexed.label, indexed.key) {
-                    let pairs = segment.index(indexed.label, indexed.key, chunk).and_then(|index| index.pairs());
+                for chunk in 0..segment.index_chunks(indexed.of) {
+                    let pairs = segment.index(indexed.of, chunk).and_then(|index| index.pairs());
                     let Some(pairs) = self.noting("index", &segment.number, pairs)? else { continue };
                     for (value, place) in pairs {
-                        self.sealed_pair(at, vertex_at(indexed.label, place), indexed.key, &value)?;
+                        self.sealed_pair(at, indexed.of, place, &value)?;
                     }
                 }
             }
@@ -514,18 +512,18 @@ impl<'t> Check<'t> {
         Ok(())
     }
 
-    fn sealed_pair(&mut self, at: usize, vertex: VertexId, key: KeyId, value: &[u8]) -> Result<()> {
-        let (column, (block, slot)) =
-            (Column::holding(self.reader.schema, ElementKind::Vertex, vertex.label(), key), block_slot(place(vertex.0)));
+    fn sealed_pair(&mut self, at: usize, of: PropertyId, place: u64, value: &[u8]) -> Result<()> {
+        let (column, (block, slot)) = (Column::holding(self.reader.schema, of.kind, of.label, of.key), block_slot(place));
+        let element = element_at(of.kind, of.label, place);
         let standing = self.reader.standing(at, column, block);
-        if self.noting("index", &vertex, standing)?.unwrap_or(0) >> slot & 1 == 0 {
+        if self.noting("index", &element, standing)?.unwrap_or(0) >> slot & 1 == 0 {
             return Ok(());
         }
         self.report.index_entries += 1;
-        let cell = self.reader.cell_at(column, place(vertex.0));
-        let Some(cell) = self.noting("columns", &vertex, cell)? else { return Ok(()) };
+        let cell = self.reader.cell_at(column, place);
+        let Some(cell) = self.noting("columns", &element, cell)? else { return Ok(()) };
         if !index::encoded(&cell).iter().any(|now| now == value) {
-            self.violation("index", format!("a segment has {value:?} of {vertex:?}, which does not have it"));
+            self.violation("index", format!("a segment has {value:?} of {element:?}, which does not have it"));
         }
         Ok(())
     }
@@ -533,31 +531,33 @@ impl<'t> Check<'t> {
     /// Every value of an indexed key has its entry.
     fn values_are_indexed(&mut self) -> Result<()> {
         for indexed in &self.reader.schema.indexes {
-            let mut column =
-                self.reader.column(Column::holding(self.reader.schema, ElementKind::Vertex, indexed.label, indexed.key));
+            let of = indexed.of;
+            let mut column = self.reader.column(Column::holding(self.reader.schema, of.kind, of.label, of.key));
             let mut next = 0;
             // What cannot be read was noted with the columns.
             while let Ok(Some((block, cells))) = column.block_from(next) {
                 next = block + 1;
                 for slot in slots(cells.present) {
-                    let vertex = vertex_at(indexed.label, block * SLOTS as u64 + slot as u64);
-                    self.is_indexed(vertex, indexed.key, &cells.cell(slot).unwrap_or_default())?;
+                    let place = block * SLOTS as u64 + slot as u64;
+                    self.is_indexed(of, place, &cells.cell(slot).unwrap_or_default())?;
                 }
             }
         }
         Ok(())
     }
 
-    fn is_indexed(&mut self, vertex: VertexId, key: KeyId, cell: &Cell) -> Result<()> {
-        for entry in index::entries(vertex, key, cell) {
+    fn is_indexed(&mut self, of: PropertyId, place: u64, cell: &Cell) -> Result<()> {
+        let element = element_at(of.kind, of.label, place);
+        for value in index::encoded(cell) {
+            let entry = index::entry(of, &value, element.raw());
             let mut is_there = self.reader.tables.index.get(self.reader.txn, &entry).map_err(lmdb)?.is_some();
             for segment in self.reader.segments.list() {
                 // What cannot be read was noted with the segments' indexes.
-                let had = segment.had(vertex.label(), key, index::value_of(&entry), place(vertex.0));
+                let had = segment.had(of, &value, place);
                 is_there = is_there || had.unwrap_or(true);
             }
             if !is_there {
-                self.violation("index", format!("{vertex:?} has a value under key {} that is not in it", key.0));
+                self.violation("index", format!("{element:?} has a value under key {} that is not in it", of.key.0));
             }
         }
         Ok(())
@@ -571,7 +571,7 @@ fn at(column: Column, block: u64, slot: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use mangrove_graph::{GraphView, GraphWrite, NewEdge, Value};
+    use mangrove_graph::{GraphWrite, NewEdge, Value};
 
     use super::*;
     use crate::store::{Hot, HotOptions};
@@ -585,7 +585,7 @@ mod tests {
         let person = t.ensure_label(ElementKind::Vertex, "person").unwrap();
         let knows = t.ensure_label(ElementKind::Edge, "knows").unwrap();
         let name = t.ensure_key("name").unwrap();
-        t.create_index(person, name).unwrap();
+        t.create_index(PropertyId::of_vertices(person, name)).unwrap();
         let (mut ids, mut edges) = (Vec::new(), Vec::new());
         t.add_vertices(person, &[None, None, None], &mut ids).unwrap();
         t.set_cell(ElementId::Vertex(ids[0]), name, Cell::One("marko".into())).unwrap();
@@ -652,8 +652,9 @@ mod tests {
             assert!(report.violations.iter().any(|v| v.table == table), "{report}");
         }
         let report = damaged(|t| {
-            let view: &dyn GraphView = t.as_view();
-            let ghost = index::entries(VertexId(2), view.schema().key("name").unwrap(), &Cell::One(7.into())).remove(0);
+            let schema = t.as_view().schema();
+            let name = PropertyId::of_vertices(LabelId(0), schema.key("name").unwrap());
+            let ghost = index::entries(name, 2, &Cell::One(7.into())).remove(0);
             let table = t.table("index");
             table.put(t.txn_mut(), &ghost, &[]).unwrap();
         });

@@ -1,8 +1,10 @@
 //! Property indexes: an entry for every distinct value of a cell, in the order of the values.
 //!
 //! ```text
-//!   label 2 | key 2 | family 1 | value | vertex 8      -> nothing
+//!   label 2 | key 2 | family 1 | value | vertex 8              -> nothing
+//!   label 2 | key 2 | 128 | family 1 | value | edge 8          -> nothing
 //! ```
+//! No family has the number 128. So the entries of edges lie behind those of the vertices whose label and key have the same numbers.
 //!
 //! | family | value |
 //! |---|---|
@@ -15,13 +17,17 @@
 //! | 8 uuid | 16 bytes |
 //! | 9 everything else | |
 //!
-//! Of sealed vertices, segments have pairs of a value and a place; an entry is in one of them or in the table, and what a segment has may no longer be so
+//! Of sealed elements, segments have pairs of a value and a place; an entry is in one of them or in the table, and what a segment has may no longer be so
 //! (see `read/index.rs`). Where the encoding may hold more than the predicate asks for, what is found is tested against the cells.
 
-use mangrove_graph::{Cell, Comparison, KeyId, LabelId, Predicate, Result, TextTest, TypeSet, Value, ValueType, VertexId};
+use std::ops::Bound;
+
+use mangrove_graph::{
+    Cell, Comparison, ElementKind, KeyId, LabelId, Predicate, PropertyId, Result, TextTest, TypeSet, Value, ValueType,
+};
 
 use crate::fault::corrupt;
-use crate::key::{after_prefix, flip};
+use crate::key::{after_prefix, flip, place};
 
 const NULL: u8 = 1;
 const BOOL: u8 = 2;
@@ -33,7 +39,11 @@ const BYTES: u8 = 7;
 const UUID: u8 = 8;
 const OTHER: u8 = 9;
 
+/// What stands before the family in entries of edges.
+const EDGES: u8 = 128;
 const PREFIX: usize = 4;
+/// Bytes of the id at the end of an entry.
+const ID: usize = 8;
 /// Encoded bytes of text at most; a key of LMDB has room for 511 in all.
 const TEXT_MAX: usize = 460;
 const NAN: u64 = u64::MAX;
@@ -41,14 +51,30 @@ const NAN: u64 = u64::MAX;
 const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
 
 /// The beginning of all entries of an index.
-pub fn prefix(label: LabelId, key: KeyId) -> Vec<u8> {
-    [label.0.to_be_bytes(), key.0.to_be_bytes()].concat()
+pub fn prefix(of: PropertyId) -> Vec<u8> {
+    let mut prefix = [of.label.0.to_be_bytes(), of.key.0.to_be_bytes()].concat();
+    prefix.extend((of.kind == ElementKind::Edge).then_some(EDGES));
+    prefix
 }
 
-/// The entries of a cell, sorted and distinct.
-pub fn entries(vertex: VertexId, key: KeyId, cell: &Cell) -> Vec<Vec<u8>> {
-    let (prefix, vertex) = (prefix(vertex.label(), key), vertex.0.to_be_bytes());
-    encoded(cell).into_iter().map(|value| [&prefix[..], &value, &vertex].concat()).collect()
+/// The bounds of all entries of an index.
+pub fn range(of: PropertyId) -> (Bound<Vec<u8>>, Bound<Vec<u8>>) {
+    let first = prefix(of);
+    let end = match of.kind {
+        ElementKind::Vertex => Some(prefix(PropertyId { kind: ElementKind::Edge, ..of })),
+        ElementKind::Edge => after_prefix(&first),
+    };
+    (Bound::Included(first), end.map_or(Bound::Unbounded, Bound::Excluded))
+}
+
+/// The entries of the cell of the element with this raw id, sorted and distinct.
+pub fn entries(of: PropertyId, raw: u64, cell: &Cell) -> Vec<Vec<u8>> {
+    encoded(cell).into_iter().map(|value| entry(of, &value, raw)).collect()
+}
+
+/// The entry of an encoded value.
+pub fn entry(of: PropertyId, value: &[u8], raw: u64) -> Vec<u8> {
+    [&prefix(of)[..], value, &raw.to_be_bytes()].concat()
 }
 
 /// The values of a cell as entries have them, sorted and distinct.
@@ -64,15 +90,28 @@ pub fn encoded(cell: &Cell) -> Vec<Vec<u8>> {
     values
 }
 
-/// The value of an entry.
-pub fn value_of(entry: &[u8]) -> &[u8] {
-    entry.get(PREFIX..entry.len().saturating_sub(8)).unwrap_or_default()
+/// An entry taken apart.
+#[derive(Clone, Copy)]
+pub struct Entry<'a> {
+    pub of: PropertyId,
+    pub value: &'a [u8],
+    /// Of the element that has the value.
+    pub place: u64,
 }
 
-/// The vertex an entry names.
-pub fn vertex_of(entry: &[u8]) -> Result<VertexId> {
-    let (_, vertex) = entry.split_last_chunk().ok_or_else(|| corrupt("an index entry without a vertex"))?;
-    Ok(VertexId(u64::from_be_bytes(*vertex)))
+impl<'a> Entry<'a> {
+    pub fn parse(entry: &'a [u8]) -> Result<Self> {
+        let short = || corrupt("an index entry ends early");
+        let (before, raw) = entry.split_last_chunk::<ID>().ok_or_else(short)?;
+        let (prefix, value) = before.split_first_chunk::<PREFIX>().ok_or_else(short)?;
+        let [a, b, c, d] = *prefix;
+        let (kind, value) = match value {
+            [EDGES, value @ ..] => (ElementKind::Edge, value),
+            value => (ElementKind::Vertex, value),
+        };
+        let (label, key) = (LabelId(u16::from_be_bytes([a, b])), KeyId(u16::from_be_bytes([c, d])));
+        Ok(Self { of: PropertyId { kind, label, key }, value, place: place(u64::from_be_bytes(*raw)) })
+    }
 }
 
 fn put_value(out: &mut Vec<u8>, value: &Value) {
@@ -249,8 +288,11 @@ fn after(bytes: &[u8]) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use mangrove_graph::{BigInt, Date, DateTime, Duration, Uuid, compare};
+    use std::ops::RangeBounds;
+
     use proptest::prelude::*;
 
+    use super::encoded as encoded_cell;
     use super::*;
 
     fn encoded(value: &Value) -> Vec<u8> {
@@ -321,8 +363,23 @@ mod tests {
     #[test]
     fn the_longest_entry_fits_a_key() {
         let cell = Cell::One(Value::string("\0".repeat(1000)));
-        let entry = entries(VertexId(u64::MAX), KeyId(u16::MAX), &cell).remove(0);
+        let of = PropertyId::of_edges(LabelId(u16::MAX), KeyId(u16::MAX));
+        let entry = entries(of, u64::MAX, &cell).remove(0);
         assert!(entry.len() <= 511, "{}", entry.len());
-        assert_eq!(vertex_of(&entry).unwrap(), VertexId(u64::MAX));
+        let parsed = Entry::parse(&entry).unwrap();
+        assert_eq!((parsed.of, parsed.value, parsed.place), (of, &encoded_cell(&cell)[0][..], place(u64::MAX)));
+    }
+
+    #[test]
+    fn entries_of_edges_lie_behind_those_of_vertices() {
+        let of = |kind| PropertyId { kind, label: LabelId(3), key: KeyId(4) };
+        let (vertices, edges) = (range(of(ElementKind::Vertex)), range(of(ElementKind::Edge)));
+        for value in [Value::Null, Value::list(vec![]), Value::Float64(f64::NAN)] {
+            for (kind, mine, other) in [(ElementKind::Vertex, &vertices, &edges), (ElementKind::Edge, &edges, &vertices)] {
+                let entry = entries(of(kind), 9, &Cell::One(value.clone())).remove(0);
+                assert!(mine.contains(&entry) && !other.contains(&entry), "{value:?} {kind:?}");
+                assert_eq!(Entry::parse(&entry).unwrap().of, of(kind));
+            }
+        }
     }
 }

@@ -107,7 +107,7 @@ impl<'t> Layers<'t> {
             self.names(&mut sealing, kind, named)?;
         }
         for index in &self.reader.schema.indexes {
-            self.index(&mut sealing, index.label, index.key)?;
+            self.index(&mut sealing, index.of)?;
         }
         for outgoing in [true, false] {
             for vertices in labels(&self.reader, ElementKind::Vertex) {

@@ -230,6 +230,11 @@ impl Pages {
         self.metas.into_iter().find(|meta| meta.transaction == transaction)
     }
 
+    /// The two last commits.
+    pub fn metas(&self) -> &[Meta; 2] {
+        &self.metas
+    }
+
     /// The last transaction.
     pub fn newest(&self) -> u64 {
         self.metas[0].transaction.max(self.metas[1].transaction)

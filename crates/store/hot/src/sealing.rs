@@ -5,7 +5,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex};
 use std::thread::{Builder, JoinHandle};
 
-use mangrove_graph::{Cell, EdgeRef, ElementKind, Encoding, GraphError, KeyId, LabelId, Result, Value};
+use mangrove_graph::{Cell, EdgeRef, ElementKind, Encoding, GraphError, LabelId, PropertyId, Result, Value};
 use mangrove_segment::adjacency::{self, Entry};
 use mangrove_segment::file::{Identity, PartKey, SegmentWriter};
 use mangrove_segment::index::{self, Pair};
@@ -101,8 +101,8 @@ impl Sealing {
     }
 
     /// A chunk of an index: pairs of values and places, in order, all before those of the next.
-    pub fn index(&mut self, label: LabelId, key: KeyId, chunk: u64, pairs: Vec<Pair>) -> Result<()> {
-        self.put(index_key(label, key, chunk), size_of_val(&pairs[..]), move |out| index::encode(out, &pairs))
+    pub fn index(&mut self, of: PropertyId, chunk: u64, pairs: Vec<Pair>) -> Result<()> {
+        self.put(index_key(of, chunk), size_of_val(&pairs[..]), move |out| index::encode(out, &pairs))
     }
 
     /// Has a part encoded that takes so many bytes until it is.
@@ -220,7 +220,7 @@ mod tests {
     #[test]
     fn however_many_threads_encode_the_same_chunks_are_written() {
         let directory = tempfile::tempdir().expect("a temporary directory");
-        let column = Column::property(ElementKind::Vertex, LABEL, KeyId(1));
+        let column = Column::property(ElementKind::Vertex, LABEL, mangrove_graph::KeyId(1));
         for threads in 0..4 {
             let number = threads as u64 + 1;
             let mut sealing =

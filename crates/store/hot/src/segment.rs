@@ -7,7 +7,7 @@
 //!     2, 3 lists    of edges that go out of, or come into, the vertices of a label
 //!     4 names       elements by the ids users know them by
 //!     5 patched     the cells of older segments that this one says anew: by block
-//!     6 index       values of a key of vertices of a label, and the places that had them when it was written
+//!     6 index       values of a key of elements of a label, and the places that had them when it was written
 //!     7 keys        of a wide label: the keys under which its elements have something
 //! ```
 //! Segments are in order of age. Each has *places of its own*, from where the older ones end, and beyond them what was said later of
@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use hashbrown::HashMap;
-use mangrove_graph::{Direction, ElementKind, ExternalId, GraphError, KeyId, LabelId, Result};
+use mangrove_graph::{Direction, ElementKind, ExternalId, GraphError, KeyId, LabelId, PropertyId, Result};
 use mangrove_segment::adjacency::Lists;
 use mangrove_segment::column::{Chunk, POSITIONS};
 use mangrove_segment::file::{Identity, PartKey, SegmentFile};
@@ -77,7 +77,7 @@ pub struct Segment {
     /// Whether it says cells of older segments anew.
     is_patching: bool,
     /// The chunks of each index.
-    indexes: HashMap<(LabelId, KeyId), u64>,
+    indexes: HashMap<PropertyId, u64>,
     /// The keys of each chunk, once they have been asked for.
     keys: OnceLock<KeysOfChunks>,
 }
@@ -281,7 +281,9 @@ impl Segment {
         }
         let mut indexes = HashMap::new();
         for (key, _) in file.sizes().filter(|(key, _)| key.part == INDEX) {
-            *indexes.entry((LabelId(key.label), KeyId(key.sub as u16))).or_default() += 1;
+            let kind = kind_of(key.kind).ok_or_else(|| corrupt("an index of no kind"))?;
+            let of = PropertyId { kind, label: LabelId(key.label), key: KeyId(key.sub as u16) };
+            *indexes.entry(of).or_default() += 1;
         }
         Ok(Self { number, file, contents, own, is_patching, indexes, keys: OnceLock::new() })
     }
@@ -420,20 +422,20 @@ impl Segment {
     }
 
     /// How many chunks an index has.
-    pub fn index_chunks(&self, label: LabelId, key: KeyId) -> u64 {
-        self.indexes.get(&(label, key)).copied().unwrap_or(0)
+    pub fn index_chunks(&self, of: PropertyId) -> u64 {
+        self.indexes.get(&of).copied().unwrap_or(0)
     }
 
     /// A chunk of an index, of those there are.
-    pub fn index(&self, label: LabelId, key: KeyId, chunk: u64) -> Result<Index<'_>> {
-        let part = self.file.get(index_key(label, key, chunk))?;
+    pub fn index(&self, of: PropertyId, chunk: u64) -> Result<Index<'_>> {
+        let part = self.file.get(index_key(of, chunk))?;
         Index::parse(part.ok_or_else(|| corrupt("an index without one of its chunks"))?)
     }
 
     /// Appends the places that had a value from `from` on and before `to`, encoded, when it was written. O(log pairs + found).
-    pub fn places_with(&self, label: LabelId, key: KeyId, from: &[u8], to: &[u8], out: &mut Vec<u64>) -> Result<()> {
-        for chunk in self.first_index_chunk(label, key, from)?..self.index_chunks(label, key) {
-            let index = self.index(label, key, chunk)?;
+    pub fn places_with(&self, of: PropertyId, from: &[u8], to: &[u8], out: &mut Vec<u64>) -> Result<()> {
+        for chunk in self.first_index_chunk(of, from)?..self.index_chunks(of) {
+            let index = self.index(of, chunk)?;
             if index.first()? >= to {
                 break;
             }
@@ -443,10 +445,10 @@ impl Segment {
     }
 
     /// How many pairs there are of values from `from` on and before `to`, encoded. O(log pairs · chunks).
-    pub fn count_with(&self, label: LabelId, key: KeyId, from: &[u8], to: &[u8]) -> Result<u64> {
+    pub fn count_with(&self, of: PropertyId, from: &[u8], to: &[u8]) -> Result<u64> {
         let mut count = 0;
-        for chunk in self.first_index_chunk(label, key, from)?..self.index_chunks(label, key) {
-            let index = self.index(label, key, chunk)?;
+        for chunk in self.first_index_chunk(of, from)?..self.index_chunks(of) {
+            let index = self.index(of, chunk)?;
             if index.first()? >= to {
                 break;
             }
@@ -456,9 +458,9 @@ impl Segment {
     }
 
     /// Whether a place had this value, encoded, when it was written. O(log pairs + chunks that begin with the value).
-    pub fn had(&self, label: LabelId, key: KeyId, value: &[u8], place: u64) -> Result<bool> {
-        for chunk in self.first_index_chunk(label, key, value)?..self.index_chunks(label, key) {
-            let index = self.index(label, key, chunk)?;
+    pub fn had(&self, of: PropertyId, value: &[u8], place: u64) -> Result<bool> {
+        for chunk in self.first_index_chunk(of, value)?..self.index_chunks(of) {
+            let index = self.index(of, chunk)?;
             if index.first()? > value {
                 break;
             }
@@ -470,11 +472,11 @@ impl Segment {
     }
 
     /// The first chunk of an index that may have pairs from this value on.
-    fn first_index_chunk(&self, label: LabelId, key: KeyId, from: &[u8]) -> Result<u64> {
-        let (mut low, mut high) = (0, self.index_chunks(label, key));
+    fn first_index_chunk(&self, of: PropertyId, from: &[u8]) -> Result<u64> {
+        let (mut low, mut high) = (0, self.index_chunks(of));
         while low < high {
             let middle = low.midpoint(high);
-            if self.index(label, key, middle)?.first()? < from { low = middle + 1 } else { high = middle }
+            if self.index(of, middle)?.first()? < from { low = middle + 1 } else { high = middle }
         }
         Ok(low.saturating_sub(1)) // it may end with what is looked for
     }
@@ -651,8 +653,8 @@ pub fn lists_key(outgoing: bool, vertices: LabelId, edges: LabelId, chunk: u64) 
     PartKey { part: if outgoing { OUT } else { IN }, kind: 0, label: vertices.0, sub: edges.0.into(), chunk }
 }
 
-pub fn index_key(label: LabelId, key: KeyId, chunk: u64) -> PartKey {
-    PartKey { part: INDEX, kind: ElementKind::Vertex as u8, label: label.0, sub: key.0.into(), chunk }
+pub fn index_key(of: PropertyId, chunk: u64) -> PartKey {
+    PartKey { part: INDEX, kind: of.kind as u8, label: of.label.0, sub: of.key.0.into(), chunk }
 }
 
 pub fn keys_key(kind: ElementKind, label: LabelId, chunk: u64) -> PartKey {

@@ -8,7 +8,8 @@ use mangrove_graph::Result;
 
 use crate::clock;
 use crate::fault::{self, lmdb};
-use crate::pages::{FreeList, Pages};
+use crate::identity::FileId;
+use crate::pages::{FreeList, Meta, Pages};
 use crate::readers::{Reader, command};
 use crate::store::{DATA, OwnedTxn, Shared};
 use crate::turn::{Patience, Writer};
@@ -58,6 +59,38 @@ pub fn look(shared: &Shared) -> Result<Space> {
         })
     };
     Ok(Space { free_bytes: bytes_from(0), oldest: oldest.map(describe).transpose()? })
+}
+
+/// A file that is longer than its last commit by so many bytes is cut.
+const TAIL_BYTES_MIN: u64 = 1 << 20;
+
+/// Cuts off what an unfinished transaction left behind the pages of the last commit. LMDB writes there before it commits, where a
+/// transaction changes more than memory is to hold. Nobody reads these pages, as no commit has them. The caller has the turn to write, and
+/// no transaction.
+///
+/// Where the file cannot be cut it stays as it is, and the next transactions use the room.
+pub fn cut_tail(shared: &Shared) {
+    let env = &shared.env;
+    let page_bytes = u64::from(env.unnamed_database_stat().page_size);
+    let committed = (env.info().last_page_number as u64 + 1) * page_bytes;
+    if env.real_disk_size().is_ok_and(|length| length >= committed + TAIL_BYTES_MIN) {
+        let _ = cut(shared);
+    }
+}
+
+fn cut(shared: &Shared) -> Result<()> {
+    // LMDB's own lock keeps all others from writing, whatever became of ours.
+    let _txn = shared.env.write_txn().map_err(lmdb)?;
+    shared.must_be_in_place()?;
+    let path = shared.env.path().join(DATA);
+    let pages = Pages::open(&path)?;
+    let committed = pages.metas().iter().map(Meta::bytes).max().unwrap_or(u64::MAX);
+    let file = std::fs::File::options().write(true).open(&path).map_err(fault::io(&path))?;
+    let found = file.metadata().map_err(fault::io(&path))?;
+    if FileId::of(&found) == shared.file && found.len() >= committed.saturating_add(TAIL_BYTES_MIN) {
+        file.set_len(committed).map_err(fault::io(&path))?;
+    }
+    Ok(())
 }
 
 /// Neighbouring pages are given back if they take so many bytes at least.

@@ -155,7 +155,7 @@ pub(crate) struct Shared {
     durability: Durability,
     /// It goes with its last handle.
     scratch: bool,
-    file: FileId,
+    pub file: FileId,
     /// Which must be in their places whenever it is written to.
     files: Vec<(PathBuf, FileId)>,
     /// The database's id.
@@ -413,6 +413,9 @@ impl Shared {
                 let txn = shared.env.write_txn().map_err(lmdb)?;
                 let named = catalog::segments(&shared.tables, &txn)?;
                 shared.segments(&named)?;
+                drop(txn);
+                // A writer that was killed leaves what it had not committed.
+                space::cut_tail(&shared);
             }
         }
         Ok(shared)
@@ -629,11 +632,21 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
 /// Nobody holds the transaction while it is renewed, and if that fails its holder is spoilt.
 const ALWAYS: &str = "a transaction that was not lost";
 
+/// Cuts off, once a transaction has ended, what it left behind the last commit.
+struct Tail(Arc<Shared>);
+
+impl Drop for Tail {
+    fn drop(&mut self) {
+        space::cut_tail(&self.0);
+    }
+}
+
 /// A write transaction that keeps its environment alive, and its turn to write.
 pub(crate) struct OwnedTxn {
     // Fields drop in this order: the transaction ends before the turn does, and before the environment can close.
     /// There is always one, but while it is renewed.
     txn: Option<Own<Writing<'static>>>,
+    tail: Tail,
     _turn: MyTurn,
     shared: Arc<Shared>,
     /// LMDB binds a write transaction to its thread.
@@ -647,7 +660,13 @@ impl OwnedTxn {
         shared.must_be_in_place()?;
         let txn = Self::begin_alone(shared)?;
         shared.look_for_dead_readers();
-        Ok(Self { txn: Some(txn), _turn: turn, shared: shared.clone(), _thread: std::marker::PhantomData })
+        Ok(Self {
+            txn: Some(txn),
+            tail: Tail(shared.clone()),
+            _turn: turn,
+            shared: shared.clone(),
+            _thread: std::marker::PhantomData,
+        })
     }
 
     fn begin_alone(shared: &Arc<Shared>) -> Result<Own<Writing<'static>>> {
@@ -689,7 +708,8 @@ impl OwnedTxn {
     }
 
     pub fn commit(self) -> Result<()> {
-        let Self { txn, shared, _turn, .. } = self;
+        // The last of these is dropped first.
+        let Self { shared, _turn, tail: _tail, txn, .. } = self;
         let (txn, spare) = (txn.expect(ALWAYS).take()?, Spare::take(&shared.env));
         txn.commit(&shared.tables).map_err(|error| {
             shared.readers.spare.keep(spare, &shared.env);

@@ -9,7 +9,7 @@ use mangrove_graph::{ElementKind, Result};
 
 use crate::adjacency::{self, AdjacencyBlock};
 use crate::fault::lmdb;
-use crate::index;
+use crate::index::Entry;
 use crate::key::{AdjacencyKey, Column, place};
 use crate::keys;
 use crate::read::{HotSnapshot, Reader, word};
@@ -162,10 +162,10 @@ fn name_row(t: &HotTransaction, kind: ElementKind, value: &[u8]) -> Result<Fate>
     Ok(if is_sealed { Fate::Goes(Vec::new()) } else { Fate::Stays })
 }
 
-/// Of `index`: what the snapshot had of sealed vertices, a segment has now.
+/// Of `index`: what the snapshot had of sealed elements, a segment has now.
 fn index_row(t: &HotTransaction, then: &HotSnapshot, key: &[u8], _: &[u8]) -> Result<Fate> {
-    let (vertex, then) = (index::vertex_of(key)?, then.reader());
-    let is_sealed = t.reader().is_sealed(ElementKind::Vertex, vertex.label(), place(vertex.0));
+    let (Entry { of, place, .. }, then) = (Entry::parse(key)?, then.reader());
+    let is_sealed = t.reader().is_sealed(of.kind, of.label, place);
     let goes = is_sealed && then.tables.index.get(then.txn, key).map_err(lmdb)?.is_some();
     Ok(if goes { Fate::Goes(Vec::new()) } else { Fate::Stays })
 }

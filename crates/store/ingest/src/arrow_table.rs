@@ -12,6 +12,7 @@ use mangrove_graph::{Cardinality, ElementKind, ExternalId, Value, ValueType, num
 use crate::arrow_type::{Purpose, cast, read_as, written_out_bytes};
 use crate::column::{ColumnType, cell_of_values, parse_value};
 use crate::error::{BadRow, Fault, LoadError, Place, Spot};
+use crate::graphson::parse_cell;
 use crate::infer::Inferred;
 use crate::plan::{LabelRule, PropertyPlan, TableHints, TablePlan, plan_table};
 use crate::rows::{
@@ -322,8 +323,12 @@ fn is_text(t: &DataType) -> bool {
 
 fn property_values(column: &Input, plan: &PropertyPlan, on_edges: bool, bad: &mut BadRows<'_>) -> Values {
     match (&plan.column_type, column) {
-        (ColumnType::Inferred(_) | ColumnType::Time(_) | ColumnType::Cells, Input::Array(array)) => values_of(array),
-        (ColumnType::Inferred(_) | ColumnType::Time(_) | ColumnType::Cells, Input::Values(_)) => cells_of(column),
+        (ColumnType::Inferred(_) | ColumnType::Time(_), Input::Array(array)) => values_of(array),
+        (ColumnType::Inferred(_) | ColumnType::Time(_), Input::Values(_)) => cells_of(column),
+        (ColumnType::Cells, _) => {
+            let cell = |row: usize| written_cell(&column.value(row)).unwrap_or_else(|| misfit(row, column, plan, bad));
+            Values::of_cells((0..column.len()).map(cell).collect())
+        }
         (ColumnType::Declared(t), Input::Array(array)) if arrow_type(*t).as_ref() == Some(array.data_type()) => {
             Values::of_array(array.clone())
         }
@@ -333,6 +338,15 @@ fn property_values(column: &Input, plan: &PropertyPlan, on_edges: bool, bad: &mu
             let cells = (0..column.len()).map(|row| cell(row).unwrap_or_else(|| misfit(row, column, plan, bad)));
             Values::of_cells(cells.collect())
         }
+    }
+}
+
+/// What stands in a column of cells written as GraphSON; `None` if that is something else.
+fn written_cell(value: &Value) -> Option<RawCell> {
+    match value {
+        Value::Null => Some(RawCell::Absent),
+        Value::String(text) => parse_cell(text),
+        _ => None,
     }
 }
 

@@ -40,14 +40,14 @@ impl Reading {
 }
 
 fn source(name: &str, text: &[u8]) -> Source {
-    Source { path: PathBuf::from(name), name: name.into(), bytes: text.len() as u64 }
+    Source { path: PathBuf::from(name), name: name.into(), bytes: text.len() as u64, encoding: None }
 }
 
 /// Reads a CSV table whose header says what it holds.
 pub fn csv(text: &[u8]) -> Result<Reading, LoadError> {
     let source = source("text.csv", text);
     let hints = TableHints { stem: "text".into(), ..TableHints::default() };
-    let given = DialectHints { delimiter: None, quote: Some(b'"'), comment: None };
+    let given = DialectHints::default();
     let table = plan_csv(&mut &text[..], given, &hints, &source)?;
     let mut reading = Reading::default();
     read_csv(text, &source, &table, &mut |event| reading.event(event))?;
@@ -94,5 +94,5 @@ pub fn graphson(text: &[u8]) -> Result<Reading, LoadError> {
 
 /// Reads a mapping file's YAML.
 pub fn mapping(text: &str) -> Result<(), LoadError> {
-    crate::mapping::parse(text, &"mapping.yaml".into(), std::path::Path::new("")).map(|_| ())
+    crate::mapping::parse(text, &"mapping.yaml".into(), std::path::Path::new(""), true).map(|_| ())
 }

@@ -103,12 +103,14 @@ pub struct ColumnBuilder {
     array_delimiter: u8,
     on_edges: bool,
     store: Store,
+    /// The row of a batch that made it a column of text, and what it was before.
+    became_text: Option<(usize, Inferred)>,
 }
 
 impl ColumnBuilder {
     pub fn new(column_type: ColumnType, array_delimiter: u8, on_edges: bool) -> Self {
         let store = Store::of(&column_type);
-        Self { column_type, array_delimiter, on_edges, store }
+        Self { column_type, array_delimiter, on_edges, store, became_text: None }
     }
 
     /// Adds a field; a blank one as absent.
@@ -145,12 +147,27 @@ impl ColumnBuilder {
                 _ => fields.next(),
             };
             let Some(field) = odd else { return };
+            let before = self.inferred();
             if let Err(misfit) = self.push(field) {
                 self.push_absent();
                 refused(row, misfit);
             }
+            if self.inferred() == Some(Inferred::Text)
+                && let Some(before) = before.filter(|before| !matches!(before, Inferred::Text | Inferred::Nothing))
+            {
+                self.became_text = Some((row, before));
+            }
             row += 1;
         }
+    }
+
+    fn inferred(&self) -> Option<Inferred> {
+        if let ColumnType::Inferred(inferred) = self.column_type { Some(inferred) } else { None }
+    }
+
+    /// The row of the last [`push_all`](Self::push_all) that made it a column of text, and what it was before. Told once.
+    pub fn became_text(&mut self) -> Option<(usize, Inferred)> {
+        self.became_text.take()
     }
 
     /// `""` is a string without characters; in other columns it is blank.

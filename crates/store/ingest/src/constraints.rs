@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use hashbrown::{HashMap, HashSet};
-use mangrove_graph::{Comparison, ElementKind, KeyId, LabelId, Predicate, Value, VertexId};
+use mangrove_graph::{Comparison, ElementId, ElementKind, KeyId, LabelId, Predicate, PropertyId, Value};
 
 use crate::error::{Fault, LoadError};
 use crate::rows::{Column, Part, RawCell, Rows};
@@ -14,28 +14,28 @@ impl Writer<'_> {
     /// The rows of new elements that lack a required property, or repeat a value that is to be unique; they are told of.
     pub(crate) fn reject_breaches(&mut self, rows: &Rows, kind: ElementKind, label: LabelId) -> Result<Vec<u32>, LoadError> {
         let mut dropped = self.reject_lacking(rows, kind, label, 0..rows.count as u32)?;
-        if kind == ElementKind::Vertex {
-            let says = |_: &Column| (0..rows.count as u32).filter(|row| !dropped.contains(row)).collect();
-            let repeated = self.reject_repeated(rows, label, &vec![None; rows.count], &says)?;
-            dropped.extend(repeated);
-        }
+        let says = |_: &Column| (0..rows.count as u32).filter(|row| !dropped.contains(row)).collect();
+        let repeated = self.reject_repeated(rows, kind, label, &vec![None; rows.count], &says)?;
+        dropped.extend(repeated);
         Ok(dropped.into_iter().collect())
     }
 
-    /// The rows that repeat a value that is to be unique. `of` is the vertex of each row, where it is there already; `says` tells which rows
-    /// say what their vertices are to have in a column.
+    /// The rows that repeat a value that is to be unique. `of` is the element of each row, where it is there already; `says` tells which rows
+    /// say what their elements are to have in a column.
     pub(crate) fn reject_repeated(
         &mut self,
         rows: &Rows,
+        kind: ElementKind,
         label: LabelId,
-        of: &[Option<VertexId>],
+        of: &[Option<ElementId>],
         says: &dyn Fn(&Column) -> HashSet<u32>,
     ) -> Result<BTreeSet<u32>, LoadError> {
         let mut unique = Vec::new();
         for column in &rows.columns {
             let key = self.schema().key(&column.name);
-            let index = key.and_then(|key| self.schema().index(label, key)).filter(|index| index.unique);
-            unique.extend(index.map(|index| Claims::new(column, index.key, says(column), of)));
+            let index = key.and_then(|key| self.schema().index(PropertyId { kind, label, key }));
+            let index = index.filter(|index| index.unique);
+            unique.extend(index.map(|index| Claims::new(column, index.of, says(column), of)));
         }
         let mut dropped = BTreeSet::new();
         let count = if unique.is_empty() { 0 } else { rows.count };
@@ -44,7 +44,7 @@ impl Writer<'_> {
             let mut refused = None;
             for (at, claims) in unique.iter().enumerate().filter(|(_, claims)| claims.rows.contains(&(row as u32))) {
                 for value in values(&claims.column.values.cell(row)) {
-                    refused = refused.or(self.refused(label, claims, &value, *own)?);
+                    refused = refused.or(self.refused(claims, &value, *own)?);
                     claimed.push((at, value));
                 }
             }
@@ -62,22 +62,35 @@ impl Writer<'_> {
     /// Why a row cannot have a value, if it cannot.
     fn refused(
         &self,
-        label: LabelId,
         claims: &Claims<'_>,
         value: &Value,
-        own: Option<VertexId>,
+        own: Option<ElementId>,
     ) -> Result<Option<(String, Fault)>, LoadError> {
         let is_same = Predicate::Compare(Comparison::Eq, value.clone());
         let other = match claims.has(value, &is_same) {
             true => None,
             false => {
-                let found = self.graph.search(label, claims.key, &is_same)?.unwrap_or_default();
-                let other = found.into_iter().find(|vertex| Some(*vertex) != own && !claims.changing.contains(vertex));
+                let found = self.graph.search(claims.of, &is_same)?.unwrap_or_default();
+                let other = found.into_iter().find(|element| Some(*element) != own && !claims.changing.contains(element));
                 let Some(other) = other else { return Ok(None) };
-                Some(self.graph.external_id(other)?)
+                Some(self.holder(other)?)
             }
         };
         Ok(Some((value.to_string(), Fault::NotUnique { column: claims.column.name.clone(), other })))
+    }
+
+    /// How a message calls an element.
+    fn holder(&self, element: ElementId) -> Result<String, LoadError> {
+        let id = match element {
+            ElementId::Vertex(vertex) => self.graph.external_id(vertex)?,
+            ElementId::Edge(edge) => self.graph.edge_external_id(edge)?.unwrap_or_else(|| edge.generated()),
+        };
+        Ok(format!("the {} {id}", element.kind().name()))
+    }
+
+    /// Whether a label has a property of which no two elements share a value.
+    pub(crate) fn has_unique(&self, kind: ElementKind, label: LabelId) -> bool {
+        self.schema().indexes.iter().any(|index| index.unique && (index.of.kind, index.of.label) == (kind, label))
     }
 
     /// Those of some rows that lack a required property.
@@ -114,18 +127,18 @@ impl Writer<'_> {
 /// The values of a unique property that rows of a batch have taken.
 struct Claims<'c> {
     column: &'c Column,
-    key: KeyId,
-    /// The rows that say what their vertices are to have.
+    of: PropertyId,
+    /// The rows that say what their elements are to have.
     rows: HashSet<u32>,
-    /// Vertices whose values of before do not count.
-    changing: HashSet<VertexId>,
+    /// Elements whose values of before do not count.
+    changing: HashSet<ElementId>,
     taken: HashMap<String, Vec<Value>>,
 }
 
 impl<'c> Claims<'c> {
-    fn new(column: &'c Column, key: KeyId, rows: HashSet<u32>, of: &[Option<VertexId>]) -> Self {
-        let changing = rows.iter().filter_map(|row| of[*row as usize]).collect();
-        Self { column, key, rows, changing, taken: HashMap::new() }
+    fn new(column: &'c Column, of: PropertyId, rows: HashSet<u32>, elements: &[Option<ElementId>]) -> Self {
+        let changing = rows.iter().filter_map(|row| elements[*row as usize]).collect();
+        Self { column, of, rows, changing, taken: HashMap::new() }
     }
 
     fn has(&self, value: &Value, is_same: &Predicate) -> bool {

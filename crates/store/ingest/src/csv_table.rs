@@ -16,6 +16,7 @@ use crate::column::{ColumnBuilder, ColumnType, Misfit, Text};
 use crate::csv::{CsvReader, Dialect, Field, Quoting, Record, Step, detect_delimiter, locate};
 use crate::error::{BadRow, Fault, LoadError, Place};
 use crate::infer::Inferred;
+use crate::mapping_text::{TableEntry, quoted};
 use crate::plan::{LabelRule, PropertyPlan, TableHints, TablePlan, plan_table};
 use crate::rows::{Body, Column, Event, IdBuilder, LabelSet, Labels, PlaceKind, Places, Rows, Sink};
 use crate::source::{Source, read_some};
@@ -32,17 +33,26 @@ pub struct CsvTable {
     pub dialect: Dialect,
     /// The first line names the columns.
     pub has_header: bool,
+    /// Fields without quotes that stand for no value, beside blank ones.
+    pub nulls: Arc<[String]>,
     pub plan: TablePlan,
 }
 
 /// What is known of a file's dialect before it is looked into.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct DialectHints {
     /// `None` finds it out.
     pub delimiter: Option<u8>,
     pub quote: Option<u8>,
     /// Lines that begin with it are passed over.
     pub comment: Option<u8>,
+    pub nulls: Arc<[String]>,
+}
+
+impl Default for DialectHints {
+    fn default() -> Self {
+        Self { delimiter: None, quote: Some(b'"'), comment: None, nulls: Arc::default() }
+    }
 }
 
 /// Plans a table by the beginning of its content.
@@ -65,8 +75,8 @@ pub fn plan_csv(
         None => header(&mut reader, source)?,
     };
     let mut plan = plan_table(&names, hints, &source.name)?;
-    infer_columns(&mut plan, reader, read == SAMPLE_BYTES, source)?;
-    Ok(CsvTable { dialect, has_header, plan })
+    infer_columns(&mut plan, reader, &given.nulls, read == SAMPLE_BYTES, source)?;
+    Ok(CsvTable { dialect, has_header, nulls: given.nulls, plan })
 }
 
 fn header<R: Read>(reader: &mut CsvReader<R>, source: &Source) -> Result<Vec<String>, LoadError> {
@@ -110,36 +120,76 @@ fn header<R: Read>(reader: &mut CsvReader<R>, source: &Source) -> Result<Vec<Str
 fn infer_columns(
     plan: &mut TablePlan,
     mut reader: CsvReader<&[u8]>,
+    nulls: &[String],
     cut_short: bool,
     source: &Source,
 ) -> Result<(), LoadError> {
     let dialect = reader.dialect();
     let mut found = vec![Inferred::Nothing; plan.columns.len()];
-    let mut before_last = found.clone();
+    let mut became_text: Vec<Option<BecameText>> = vec![None; plan.columns.len()];
+    let (mut before_last, mut before_last_text) = (found.clone(), became_text.clone());
     for _ in 0..SAMPLE_RECORDS {
         match reader.step().map_err(|e| source.failed(e))? {
             Step::Record(record) if record.fields.len() == found.len() => {
                 before_last.clone_from(&found);
-                for (field, found) in record.fields.iter().zip(&mut found) {
-                    *found = found.join(Inferred::of(&field.content(record.text, dialect.quote)));
+                before_last_text.clone_from(&became_text);
+                for ((field, found), became_text) in record.fields.iter().zip(&mut found).zip(&mut became_text) {
+                    let content = field.content(record.text, dialect.quote);
+                    if is_null(*field, &content, nulls) {
+                        continue;
+                    }
+                    let (before, of_field) = (*found, Inferred::of(&content));
+                    *found = before.join(of_field);
+                    if *found == Inferred::Text && !matches!(before, Inferred::Text | Inferred::Nothing) {
+                        let quote = usize::from(field.quoting != Quoting::Bare);
+                        let (line, column) = locate(record.line, record.text, field.start as usize - quote);
+                        let place = Place::at(&source.name, line, column);
+                        *became_text =
+                            Some(BecameText { place, value: String::from_utf8_lossy(&content).into_owned(), before });
+                    }
                 }
             }
             Step::End if cut_short => {
-                found = before_last; // the last record may be half of one
+                (found, became_text) = (before_last, before_last_text); // the last record may be half of one
                 break;
             }
             Step::End => break,
             Step::Record(_) | Step::Broken(_) => {}
         }
     }
-    for (column, found) in plan.columns.iter_mut().zip(found) {
+    for ((column, found), became_text) in plan.columns.iter_mut().zip(found).zip(became_text) {
         if let Some(column) = column
             && let ColumnType::Inferred(t) = &mut column.column_type
         {
             *t = found;
+            plan.warnings.extend(became_text.map(|became| became.warning(&column.name)));
         }
     }
     Ok(())
+}
+
+/// The first field that made a column one of text, which was of another type until then.
+#[derive(Clone)]
+struct BecameText {
+    place: Place,
+    value: String,
+    before: Inferred,
+}
+
+impl BecameText {
+    fn warning(&self, column: &str) -> String {
+        let Self { place, value, before } = self;
+        let before = before.value_type().name();
+        format!(
+            "{place}: `{value}` makes `{column}` a column of text; before, it holds {before}. To have such rows named as bad, give the column \
+             a type, as in the header `{column}:{before}`; to read the value as none, name it a null"
+        )
+    }
+}
+
+/// Whether a field stands for no value.
+fn is_null(field: Field, content: &[u8], nulls: &[String]) -> bool {
+    field.quoting == Quoting::Bare && nulls.iter().any(|null| null.as_bytes() == content.trim_ascii())
 }
 
 /// Reads the rows of a table.
@@ -280,20 +330,27 @@ impl<'a> Assembler<'a> {
     /// Hands the waiting fields to their columns. Whatever is wrong with a row, each of its columns grows by one.
     fn settle(&mut self, sink: &mut Sink<'_>) -> Result<(), LoadError> {
         let mut faults: Vec<(usize, usize, Fault)> = Vec::new();
+        let mut widened: Vec<(usize, usize, Inferred)> = Vec::new();
         let width = self.slots.len();
         for index in 0..width {
             if self.slots[index].part.is_some() {
                 self.settle_part(index, &mut faults);
             }
             if let Some(property) = &mut self.slots[index].property {
-                let contents = contents(&self.fields, &self.text, index, width, self.table.dialect.quote);
+                let contents = contents(&self.fields, &self.text, index, width, self.table);
                 let texts = contents.iter();
                 let table = self.table;
                 property.push_all(texts, |row, misfit| faults.push((row, index, table.fault(index, misfit))));
+                widened.extend(property.became_text().map(|(row, before)| (row, index, before)));
             }
         }
         let first_row = self.rows - self.fields.len() / width;
         let fields = std::mem::take(&mut self.fields);
+        for (row, index, before) in widened {
+            let bad = self.bad_field(first_row + row, fields[row * width + index], Fault::NotUtf8);
+            let became = BecameText { place: bad.place, value: bad.value.unwrap_or_default(), before };
+            sink(Event::Warning(became.warning(&self.table.plan.names[index])))?;
+        }
         faults.sort_by_key(|(row, index, _)| (*row, *index));
         faults.dedup_by_key(|(row, ..)| *row);
         for (row, index, fault) in faults {
@@ -319,7 +376,7 @@ impl<'a> Assembler<'a> {
     /// Hands the ids or labels of a column to where they gather.
     fn settle_part(&mut self, index: usize, faults: &mut Vec<(usize, usize, Fault)>) {
         let is_edge = self.table.plan.kind == ElementKind::Edge;
-        let contents = contents(&self.fields, &self.text, index, self.slots.len(), self.table.dialect.quote);
+        let contents = contents(&self.fields, &self.text, index, self.slots.len(), self.table);
         let ids = match self.slots[index].part {
             Some(SlotPart::Id) => &mut self.ids,
             Some(SlotPart::Source) => &mut self.source_ids,
@@ -410,13 +467,14 @@ struct Contents<'f> {
     width: usize,
     /// Those with doubled quotes, without the doubling, in order.
     undoubled: Vec<Vec<u8>>,
+    nulls: &'f [String],
 }
 
-fn contents<'f>(fields: &'f [Field], text: &'f [u8], index: usize, width: usize, quote: Option<u8>) -> Contents<'f> {
+fn contents<'f>(fields: &'f [Field], text: &'f [u8], index: usize, width: usize, table: &'f CsvTable) -> Contents<'f> {
     let column = fields.iter().skip(index).step_by(width);
     let escaped = column.filter(|field| field.quoting == Quoting::Escaped);
-    let undoubled = escaped.map(|field| field.content(text, quote).into_owned()).collect();
-    Contents { fields, text, index, width, undoubled }
+    let undoubled = escaped.map(|field| field.content(text, table.dialect.quote).into_owned()).collect();
+    Contents { fields, text, index, width, undoubled, nulls: &table.nulls }
 }
 
 impl Contents<'_> {
@@ -428,12 +486,37 @@ impl Contents<'_> {
                 Quoting::Escaped => undoubled.next().map(Vec::as_slice).unwrap_or_default(),
                 _ => &self.text[field.start as usize..field.end as usize],
             };
+            let bytes = if is_null(*field, bytes, self.nulls) { &[] } else { bytes };
             Text { bytes, quoted: field.quoting != Quoting::Bare }
         })
     }
 }
 
 impl CsvTable {
+    /// What a mapping says of how its text is read.
+    pub fn describe(&self, entry: &mut TableEntry) {
+        let byte = |byte: u8| if byte == b'\t' { "tab".to_owned() } else { char::from(byte).to_string() };
+        entry.text("format", "csv");
+        if self.dialect.delimiter != b',' {
+            entry.text("delimiter", &byte(self.dialect.delimiter));
+        }
+        match self.dialect.quote {
+            Some(b'"') => {}
+            quote => entry.text("quote", &quote.map_or_else(|| "none".to_owned(), byte)),
+        }
+        if let Some(comment) = self.dialect.comment {
+            entry.text("comment", &byte(comment));
+        }
+        let listed =
+            |names: &mut dyn Iterator<Item = &str>| format!("[{}]", names.map(quoted).collect::<Vec<_>>().join(", "));
+        if !self.nulls.is_empty() {
+            entry.keys.push(("nulls", listed(&mut self.nulls.iter().map(String::as_str))));
+        }
+        if !self.has_header {
+            entry.keys.push(("columns", listed(&mut self.plan.names.iter().map(|name| &**name))));
+        }
+    }
+
     #[cold]
     fn fault(&self, index: usize, misfit: Misfit) -> Fault {
         let plan = &self.plan;

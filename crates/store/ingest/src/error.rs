@@ -5,7 +5,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use mangrove_graph::{ExternalId, GraphError, Value};
+use mangrove_graph::{GraphError, Value};
 use thiserror::Error;
 
 /// Where in its input something stands.
@@ -69,7 +69,7 @@ pub enum Fault {
     #[error("no value, and `{column}` is required")]
     Required { column: Arc<str> },
     #[error("{} has this value already, and `{column}` is unique", holder(.other))]
-    NotUnique { column: Arc<str>, other: Option<ExternalId> },
+    NotUnique { column: Arc<str>, other: Option<String> },
     #[error("an edge of this id exists already")]
     DuplicateEdge,
     #[error("no vertex{} has this id, which the edge names as its {end}{}", of_scope(.scope), advice_for_end(.other))]
@@ -116,8 +116,8 @@ fn advice_for_end(other: &Option<Value>) -> String {
     }
 }
 
-fn holder(other: &Option<ExternalId>) -> String {
-    other.as_ref().map_or_else(|| "an earlier row".into(), |id| format!("the vertex {id}"))
+fn holder(other: &Option<String>) -> &str {
+    other.as_deref().unwrap_or("an earlier row")
 }
 
 fn duplicate_vertex(label: &Arc<str>, other: &Option<Arc<str>>) -> String {

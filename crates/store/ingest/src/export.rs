@@ -1,7 +1,8 @@
 //! A graph as files, in formats others read and this crate loads again.
 //!
 //! ```text
-//! GraphView --labels, pages of elements, columns--> csv: a file a label | graphson, graphml: one file
+//! GraphView --labels, pages of elements, columns--> csv, parquet: a file a label | graphson, graphml: one file
+//!           --schema, how each file is read-------> mangrove.yaml, by which the directory is loaded back
 //! ```
 //!
 //! Memory is bounded by a page of elements (and, in GraphSON, the edges of one page's vertices).
@@ -9,6 +10,8 @@
 mod csv;
 mod graphml;
 mod graphson;
+mod manifest;
+mod parquet;
 
 use std::fs::File;
 use std::io::{self, BufWriter};
@@ -20,6 +23,7 @@ use mangrove_graph::{
 };
 use thiserror::Error;
 
+use crate::mapping_text::TableEntry;
 use crate::progress::{Phase, Progress, Status};
 
 pub use csv::csv_field;
@@ -29,14 +33,23 @@ pub enum ExportFormat {
     Csv,
     GraphMl,
     GraphSon,
+    Parquet,
 }
 
 impl ExportFormat {
+    pub const NAMES: [&str; 4] = ["csv", "parquet", "graphml", "graphson"];
+
+    /// Whether it has a file for each label.
+    fn is_of_tables(self) -> bool {
+        matches!(self, ExportFormat::Csv | ExportFormat::Parquet)
+    }
+
     pub fn from_name(name: &str) -> Option<Self> {
         Some(match name.to_ascii_lowercase().as_str() {
             "csv" => ExportFormat::Csv,
             "graphml" => ExportFormat::GraphMl,
             "graphson" => ExportFormat::GraphSon,
+            "parquet" => ExportFormat::Parquet,
             _ => return None,
         })
     }
@@ -82,18 +95,37 @@ pub fn export(
     progress: &mut dyn Progress,
 ) -> Result<ExportReport, ExportError> {
     let failed = |source| ExportError::Write { path: directory.to_owned(), source };
+    let is_new = !directory.exists();
     std::fs::create_dir_all(directory).map_err(failed)?;
     if std::fs::read_dir(directory).map_err(failed)?.next().is_some() {
         return Err(ExportError::NotEmpty(directory.to_owned()));
     }
-    let mut walk = Walk { view, progress, report: ExportReport::default() };
-    walk.warn_of_what_stays();
-    match format {
-        ExportFormat::Csv => csv::write(&mut walk, directory)?,
-        ExportFormat::GraphMl => graphml::write(&mut walk, directory)?,
-        ExportFormat::GraphSon => graphson::write(&mut walk, directory)?,
+    let mut walk = Walk { view, progress, report: ExportReport::default(), tables: Vec::new() };
+    match write(&mut walk, directory, format) {
+        Ok(()) => Ok(walk.report),
+        Err(error) => {
+            // Half an export is in the way of another try. Why it failed matters more than what remains.
+            walk.report.files.iter().for_each(|file| drop(std::fs::remove_file(file)));
+            if is_new {
+                let _ = std::fs::remove_dir(directory);
+            }
+            Err(error)
+        }
     }
-    Ok(walk.report)
+}
+
+fn write(walk: &mut Walk<'_>, directory: &Path, format: ExportFormat) -> Result<(), ExportError> {
+    match format {
+        ExportFormat::Csv => csv::write(walk, directory)?,
+        ExportFormat::GraphMl => graphml::write(walk, directory)?,
+        ExportFormat::GraphSon => graphson::write(walk, directory)?,
+        ExportFormat::Parquet => parquet::write(walk, directory)?,
+    }
+    if walk.is_label_space() && !format.is_of_tables() {
+        let warning = "ids are unique only within labels, and become `Label/id` in these files: export csv or parquet to load them back";
+        walk.report.warn(warning.into());
+    }
+    manifest::write(walk, directory, format)
 }
 
 const PAGE: usize = 4096;
@@ -103,26 +135,11 @@ struct Walk<'a> {
     view: &'a dyn GraphView,
     progress: &'a mut dyn Progress,
     report: ExportReport,
+    /// How the tables written so far are read.
+    tables: Vec<TableEntry>,
 }
 
 impl<'a> Walk<'a> {
-    /// Warns of what no format here has a place for.
-    fn warn_of_what_stays(&mut self) {
-        let schema = self.view.schema();
-        if self.is_label_space() {
-            let warning = "ids are unique only within labels: load the files into a database made with --id-space label, or ids change";
-            self.report.warn(warning.into());
-        }
-        let indexes = schema.indexes.iter().map(|index| {
-            let label = schema.label_name(ElementKind::Vertex, index.label);
-            format!("{label}.{}", schema.key_name(index.key))
-        });
-        let indexes: Vec<String> = indexes.collect();
-        if !indexes.is_empty() {
-            self.report.warn(format!("indexes are not exported: {}", indexes.join(", ")));
-        }
-    }
-
     /// The vertices whose primary label is `label`, a page at a time.
     fn vertices(
         &mut self,
@@ -167,8 +184,8 @@ impl<'a> Walk<'a> {
         if self.progress.cancelled() { Err(ExportError::Cancelled) } else { Ok(()) }
     }
 
-    fn labels(&self, kind: ElementKind) -> impl Iterator<Item = LabelId> + use<> {
-        (0..self.view.schema().labels(kind).len()).map(|at| LabelId(at as u16))
+    fn labels(&self, kind: ElementKind) -> std::vec::IntoIter<LabelId> {
+        self.view.schema().known_labels(kind).map(|(id, _)| id).collect::<Vec<_>>().into_iter()
     }
 
     /// The labels of a vertex by name, the primary one first.
@@ -187,9 +204,14 @@ impl<'a> Walk<'a> {
     }
 
     fn create(&mut self, path: PathBuf) -> Result<Output, ExportError> {
-        let file = File::create_new(&path).map_err(|source| ExportError::Write { path: path.clone(), source })?;
-        self.report.files.push(path.clone());
+        let file = self.create_file(&path)?;
         Ok(Output { file: BufWriter::with_capacity(1 << 18, file), path })
+    }
+
+    fn create_file(&mut self, path: &Path) -> Result<File, ExportError> {
+        let file = File::create_new(path).map_err(|source| ExportError::Write { path: path.to_owned(), source })?;
+        self.report.files.push(path.to_owned());
+        Ok(file)
     }
 }
 

@@ -100,7 +100,7 @@ mod tests {
     #[test]
     fn content_tells_before_the_extension() {
         let format = |name: &str, text: &str| {
-            let source = Source { path: name.into(), name: name.into(), bytes: 0 };
+            let source = Source { path: name.into(), name: name.into(), bytes: 0, encoding: None };
             detect(&source, &mut text.as_bytes()).unwrap()
         };
         assert_eq!(format("a.csv", "PAR1"), Format::Parquet);

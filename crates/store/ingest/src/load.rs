@@ -12,6 +12,7 @@
 //! 2. Memory is bounded: a few batches, one run of edges, and a table of ids up to its limit.
 //! 3. On an error the graph may hold part of the load: the caller rolls back.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::Instant;
@@ -20,12 +21,14 @@ use mangrove_graph::{ElementKind, GraphWrite, Schema};
 
 use crate::column::{A_TIME, ColumnType};
 use crate::csv_table::{CsvTable, DialectHints, plan_csv, read_csv};
+use crate::declaration::GraphDeclaration;
 use crate::edgelist::EdgeList;
 use crate::elements::Pass;
 use crate::error::{LoadError, Place};
 use crate::format::{self, Format};
 use crate::infer::Inferred;
-use crate::mapping;
+use crate::mapping::{self, Mapping};
+use crate::mapping_text::{TableEntry, put_tables, quoted};
 use crate::options::{KeyColumn, LoadOptions};
 use crate::plan::{TableHints, TablePlan};
 use crate::progress::{Meter, Phase, Progress, Status};
@@ -86,6 +89,30 @@ impl Job {
         plan.kind == ElementKind::Vertex && plan.label.may_be(label)
     }
 
+    /// How its table is read; its file alone if it is none.
+    fn described(&self, file: String) -> Result<TableEntry, String> {
+        let (plan, csv) = match &self.reader {
+            Reader::Csv(table) => (&table.plan, Some(table)),
+            Reader::Parquet(plan) | Reader::Jsonl(plan) => (&**plan, None),
+            Reader::Table(table) => (&table.1, None),
+            Reader::GraphMl | Reader::GraphSon | Reader::EdgeList(_) => return Err(file),
+        };
+        let mut entry = plan.described(&file);
+        if let Some(csv) = csv {
+            csv.describe(&mut entry);
+        }
+        if let Reader::Jsonl(_) = &self.reader {
+            entry.text("format", "jsonl");
+        }
+        if let Some(encoding) = self.source.encoding {
+            entry.text("encoding", encoding.name());
+        }
+        if let Some(time) = self.edge_time.as_deref().filter(|_| plan.kind == ElementKind::Edge) {
+            entry.text("time", time);
+        }
+        Ok(entry)
+    }
+
     fn read(&self, pass: Pass, meter: &Arc<Meter>, sink: &mut Sink<'_>) -> Result<(), LoadError> {
         let content = || self.source.open(meter.clone());
         match &self.reader {
@@ -110,7 +137,9 @@ pub fn load(
 ) -> Result<LoadReport, LoadError> {
     let started = Instant::now();
     progress.update(&Status::default());
-    let jobs = plan_jobs(options, graph.schema())?;
+    let mappings = options.mappings()?;
+    mappings.iter().try_for_each(|mapping| mapping.graph.before(graph))?;
+    let jobs = plan_jobs(options, &mappings, graph.schema())?;
     let mut writer = Writer::new(graph, options)?;
     jobs.iter().flat_map(Job::warnings).for_each(|warning| writer.warn(warning));
     let passes = [Pass::Vertices, Pass::Edges];
@@ -128,8 +157,40 @@ pub fn load(
         writer.check_time(name)?;
     }
     let mut report = writer.finish()?;
+    let progress: &dyn Progress = &*watch.progress;
+    let cancelled = || progress.cancelled();
+    mappings.iter().try_for_each(|mapping| mapping.graph.after(graph, &cancelled))?;
     report.duration = started.elapsed();
     Ok(report)
+}
+
+/// Writes how the files of a load are read, as a mapping that can be edited, and loads nothing. Files below the mapping's directory are named
+/// from there. Returns how many files there are.
+pub fn write_mapping(options: &LoadOptions, schema: &Schema, path: &Path) -> Result<usize, LoadError> {
+    if !options.tables.is_empty() {
+        return Err(LoadError::options("a mapping is of files, and tables in memory are none"));
+    }
+    let jobs = plan_jobs(options, &options.mappings()?, schema)?;
+    let failed = |source| LoadError::Read { file: path.display().to_string().into(), source };
+    let base = std::path::absolute(path).map_err(failed)?;
+    let base = base.parent().unwrap_or(Path::new("/"));
+    let (mut whole, mut tables) = (Vec::new(), Vec::new());
+    for job in &jobs {
+        let file = std::path::absolute(&job.source.path).map_err(failed)?;
+        let file = file.strip_prefix(base).unwrap_or(&file).to_string_lossy().into_owned();
+        match job.described(file) {
+            Ok(table) => tables.push(table),
+            Err(file) => whole.push(quoted(&file)),
+        }
+    }
+    let mut text =
+        String::from("# What was detected in the files. Edit it, and load it: mangrove load DB --mapping THIS_FILE\n");
+    if !whole.is_empty() {
+        text += &format!("files: [{}]\n", whole.join(", "));
+    }
+    put_tables(&tables, &mut text);
+    std::fs::write(path, text).map_err(failed)?;
+    Ok(jobs.len())
 }
 
 /// Fails if a key is of a label that is none of this load.
@@ -209,8 +270,7 @@ fn write_all(messages: Receiver<Message<'_>>, writer: &mut Writer<'_>, watch: &m
     Ok(())
 }
 
-fn plan_jobs(options: &LoadOptions, schema: &Schema) -> Result<Vec<Job>, LoadError> {
-    let mapping = options.mapping.as_deref().map(mapping::read).transpose()?.unwrap_or_default();
+fn plan_jobs(options: &LoadOptions, mappings: &[Mapping], schema: &Schema) -> Result<Vec<Job>, LoadError> {
     let mut jobs = Vec::new();
     let mut add = |files: &[std::path::PathBuf], hints: TableHints, mapping: Option<&mapping::TableEntry>| {
         for source in expand(files)? {
@@ -223,7 +283,7 @@ fn plan_jobs(options: &LoadOptions, schema: &Schema) -> Result<Vec<Job>, LoadErr
         label: Some(label.clone()),
         ..TableHints::default()
     };
-    add(&options.files, TableHints::default(), None)?;
+    add(&options.plain_files(), TableHints::default(), None)?;
     for given in &options.nodes {
         add(&given.files, vertices(&given.label), None)?;
     }
@@ -237,8 +297,11 @@ fn plan_jobs(options: &LoadOptions, schema: &Schema) -> Result<Vec<Job>, LoadErr
         };
         add(&given.files, hints, None)?;
     }
-    for entry in &mapping.tables {
-        add(&entry.files, entry.hints(), Some(entry))?;
+    for mapping in mappings {
+        add(&mapping.files, TableHints::default(), None)?;
+        for entry in &mapping.tables {
+            add(&entry.files, entry.hints(), Some(entry))?;
+        }
     }
     for table in &options.tables {
         let mut table = table.clone();
@@ -247,7 +310,7 @@ fn plan_jobs(options: &LoadOptions, schema: &Schema) -> Result<Vec<Job>, LoadErr
         });
         let mut plan = table.plan(options.id_type, schema)?;
         keep_to_declarations(&mut plan, schema);
-        let source = Source { path: Default::default(), name: table.name.clone(), bytes: 0 };
+        let source = Source { path: Default::default(), name: table.name.clone(), bytes: 0, encoding: None };
         let reader = Reader::Table(Box::new((table, plan)));
         jobs.push(Job { source, reader, edge_time: options.edge_time.clone() });
     }
@@ -255,7 +318,8 @@ fn plan_jobs(options: &LoadOptions, schema: &Schema) -> Result<Vec<Job>, LoadErr
     if !options.merge.create_missing {
         keys_are_used(options, |label| jobs.iter().any(|job| job.may_have(label)))?;
     }
-    if jobs.is_empty() {
+    let declares = mappings.iter().any(|mapping| mapping.graph != GraphDeclaration::default());
+    if jobs.is_empty() && !declares {
         return Err(LoadError::options("nothing to load: name files, or give --nodes, --edges or --mapping"));
     }
     Ok(jobs)
@@ -268,6 +332,7 @@ fn plan_job(
     options: &LoadOptions,
     schema: &Schema,
 ) -> Result<Job, LoadError> {
+    let source = Source { encoding: mapping.and_then(|entry| entry.encoding).or(options.encoding()?), ..source };
     let hints = TableHints { stem: source.stem(), ..hints.clone() };
     let hints = TableHints { key: key_of(options, &hints), ..hints }.of_schema(schema);
     let mut content = source.open(Arc::default())?;
@@ -288,6 +353,7 @@ fn plan_job(
                 delimiter: mapping.and_then(|entry| entry.delimiter).or(options.delimiter),
                 quote: mapping.and_then(|entry| entry.quote).unwrap_or(options.quote),
                 comment: mapping.and_then(|entry| entry.comment),
+                nulls: mapping.and_then(|entry| entry.nulls.clone()).unwrap_or_else(|| options.nulls.as_slice().into()),
             };
             Reader::Csv(Box::new(plan_csv(&mut content, given, &hints, &source)?))
         }

@@ -1,22 +1,37 @@
-//! The mapping file: YAML that says how tables are read where their headers do not. Its keys are described in docs/load.md.
+//! The mapping file: YAML that says how tables are read where their headers do not, and what is declared of the graph. Its keys are
+//! described in docs/load.md.
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use mangrove_graph::{Cardinality, ElementKind};
+use mangrove_graph::{Cardinality, ElementKind, Encoding, IdSpace, ValueType};
 use saphyr::{LoadableYamlNode, MarkedYaml, Scalar, YamlData};
 
 use crate::column::ColumnType;
+use crate::declaration::{GraphDeclaration, LabelDeclaration, PropertyDeclaration};
 use crate::error::{LoadError, Place};
 use crate::format::Format;
 use crate::header::mapped_type;
+use crate::options::encoding_named;
 use crate::plan::{ColumnMapping, TableHints, TableMapping};
 use crate::rows::IdType;
+
+/// The mapping that an export writes beside its files, and by which its directory is loaded.
+pub const FILE_NAME: &str = "mangrove.yaml";
 
 /// What a mapping file says.
 #[derive(Default, Debug)]
 pub struct Mapping {
+    /// Files that hold vertices and edges alike.
+    pub files: Vec<PathBuf>,
     pub tables: Vec<TableEntry>,
+    pub graph: GraphDeclaration,
+}
+
+/// The mapping of a directory that was exported; nothing if it is another.
+pub fn of_directory(directory: &Path) -> Option<PathBuf> {
+    let path = directory.join(FILE_NAME);
+    path.is_file().then_some(path)
 }
 
 /// One table, or several files of one kind.
@@ -31,6 +46,8 @@ pub struct TableEntry {
     pub delimiter: Option<u8>,
     pub quote: Option<Option<u8>>,
     pub comment: Option<u8>,
+    pub nulls: Option<Arc<[String]>>,
+    pub encoding: Option<&'static encoding_rs::Encoding>,
     pub table: Arc<TableMapping>,
 }
 
@@ -51,27 +68,44 @@ impl TableEntry {
 
 /// Reads a mapping file; the files it names are relative to it.
 pub fn read(path: &Path) -> Result<Mapping, LoadError> {
+    read_within(path, false)
+}
+
+/// Reads the mapping of a directory, all of whose files have to be in it: nobody named the mapping, so it may lead nowhere else.
+pub fn read_confined(path: &Path) -> Result<Mapping, LoadError> {
+    read_within(path, true)
+}
+
+fn read_within(path: &Path, is_confined: bool) -> Result<Mapping, LoadError> {
     let name: Arc<str> = path.display().to_string().into();
     let text = std::fs::read_to_string(path).map_err(|source| LoadError::Read { file: name.clone(), source })?;
-    parse(&text, &name, path.parent().unwrap_or(Path::new("")))
+    parse(&text, &name, path.parent().unwrap_or(Path::new("")), is_confined)
 }
 
 /// Reads the text of a mapping.
-pub fn parse(text: &str, name: &Arc<str>, directory: &Path) -> Result<Mapping, LoadError> {
+pub fn parse(text: &str, name: &Arc<str>, directory: &Path, is_confined: bool) -> Result<Mapping, LoadError> {
     let documents = MarkedYaml::load_from_str(text).map_err(|e| {
         let at = e.marker();
         LoadError::format(Place::at(name, at.line() as u64, at.col() as u64 + 1), format!("not YAML: {}", e.info()))
     })?;
     let Some(document) = documents.first() else {
-        return Err(LoadError::format(Place::file(name), "empty: a mapping has `nodes` and `edges`"));
+        return Err(LoadError::format(Place::file(name), "empty: a mapping has `nodes`, `edges`, `files` or `schema`"));
     };
-    let reader = Reader { name, directory };
+    let reader = Reader { name, directory, is_confined };
     let mut mapping = Mapping::default();
     for (key, node) in reader.members(document)? {
         let kind = match key {
             "nodes" => ElementKind::Vertex,
             "edges" => ElementKind::Edge,
-            _ => return reader.unknown(node, key, &["nodes", "edges"]),
+            "files" => {
+                mapping.files = reader.files(node)?;
+                continue;
+            }
+            "schema" => {
+                mapping.graph = reader.graph(node)?;
+                continue;
+            }
+            _ => return reader.unknown(node, key, &["nodes", "edges", "files", "schema"]),
         };
         for entry in reader.items(node)? {
             mapping.tables.push(reader.table(entry, kind)?);
@@ -83,6 +117,7 @@ pub fn parse(text: &str, name: &Arc<str>, directory: &Path) -> Result<Mapping, L
 struct Reader<'a> {
     name: &'a Arc<str>,
     directory: &'a Path,
+    is_confined: bool,
 }
 
 type Node<'y> = MarkedYaml<'y>;
@@ -133,8 +168,26 @@ impl Reader<'_> {
         }
     }
 
+    /// One text, or a list of them.
+    fn texts(&self, node: &Node<'_>) -> Result<Vec<String>, LoadError> {
+        match &node.data {
+            YamlData::Sequence(items) => items.iter().map(|item| self.text(item).map(str::to_owned)).collect(),
+            _ => Ok(vec![self.text(node)?.to_owned()]),
+        }
+    }
+
     fn files(&self, node: &Node<'_>) -> Result<Vec<PathBuf>, LoadError> {
-        let file = |node: &Node<'_>| Ok(self.directory.join(self.text(node)?));
+        let file = |node: &Node<'_>| {
+            let named = Path::new(self.text(node)?);
+            let stays = named.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
+            if self.is_confined && !stays {
+                return self.fail(
+                    node,
+                    "is not in the directory of this mapping; to read it all the same, name the mapping itself",
+                );
+            }
+            Ok(self.directory.join(named))
+        };
         match &node.data {
             YamlData::Sequence(items) => items.iter().map(file).collect(),
             _ => Ok(vec![file(node)?]),
@@ -152,6 +205,8 @@ impl Reader<'_> {
             delimiter: None,
             quote: None,
             comment: None,
+            nulls: None,
+            encoding: None,
             table: Arc::default(),
         };
         let mut table = TableMapping::default();
@@ -180,10 +235,12 @@ impl Reader<'_> {
                     entry.quote = Some(if none { None } else { Some(self.byte(value)?) });
                 }
                 ("comment", _) => entry.comment = Some(self.byte(value)?),
-                ("columns", _) => {
-                    let names = self.items(value)?.iter().map(|name| self.text(name).map(str::to_owned));
-                    table.columns = Some(names.collect::<Result<_, _>>()?);
-                }
+                ("nulls", _) => entry.nulls = Some(self.texts(value)?.into()),
+                ("encoding", _) => match encoding_named(self.text(value)?) {
+                    Ok(encoding) => entry.encoding = Some(encoding),
+                    Err(error) => return self.fail(value, error.to_string()),
+                },
+                ("columns", _) => table.columns = Some(self.texts(value)?),
                 ("only_listed", _) => table.only_listed = self.flag(value)?,
                 ("properties", _) => table.properties = self.properties(value)?,
                 _ => return self.unknown(value, key, &KEYS),
@@ -215,14 +272,7 @@ impl Reader<'_> {
             match key {
                 "name" => wish.name = Some(self.text(value)?.into()),
                 "type" => wish.column_type = Some(self.column_type(value)?),
-                "cardinality" => {
-                    cardinality = Some(match self.text(value)? {
-                        "single" => Cardinality::Single,
-                        "list" => Cardinality::List,
-                        "set" => Cardinality::Set,
-                        _ => return self.fail(value, "expected single, list or set"),
-                    });
-                }
+                "cardinality" => cardinality = Some(self.cardinality(value)?),
                 "ignore" => wish.ignore = self.flag(value)?,
                 _ => return self.unknown(value, key, &["name", "type", "cardinality", "ignore"]),
             }
@@ -235,6 +285,86 @@ impl Reader<'_> {
         Ok(wish)
     }
 
+    fn graph(&self, node: &Node<'_>) -> Result<GraphDeclaration, LoadError> {
+        let mut graph = GraphDeclaration::default();
+        for (key, value) in self.members(node)? {
+            let kind = match key {
+                "id_space" => {
+                    graph.id_space = Some(match self.text(value)? {
+                        "graph" => IdSpace::Graph,
+                        "label" => IdSpace::Label,
+                        _ => return self.fail(value, "expected graph or label"),
+                    });
+                    continue;
+                }
+                "keys" => {
+                    graph.keys = self.texts(value)?.into_iter().map(Into::into).collect();
+                    continue;
+                }
+                "vertices" => ElementKind::Vertex,
+                "edges" => ElementKind::Edge,
+                _ => return self.unknown(value, key, &["id_space", "keys", "vertices", "edges"]),
+            };
+            for (name, declared) in self.members(value)? {
+                graph.labels.push(self.label(kind, name, declared)?);
+            }
+        }
+        Ok(graph)
+    }
+
+    fn label(&self, kind: ElementKind, name: &str, node: &Node<'_>) -> Result<LabelDeclaration, LoadError> {
+        let mut label = LabelDeclaration { kind, name: name.into(), key: None, time: None, properties: Vec::new() };
+        for (key, value) in self.members(node)? {
+            match (key, kind) {
+                ("key", ElementKind::Vertex) => label.key = Some(self.text(value)?.into()),
+                ("time", ElementKind::Edge) => label.time = Some(self.text(value)?.into()),
+                ("properties", _) => {
+                    for (name, declared) in self.members(value)? {
+                        label.properties.push(self.property(name, declared)?);
+                    }
+                }
+                (_, ElementKind::Vertex) => return self.unknown(value, key, &["key", "properties"]),
+                (_, ElementKind::Edge) => return self.unknown(value, key, &["time", "properties"]),
+            }
+        }
+        Ok(label)
+    }
+
+    fn property(&self, name: &str, node: &Node<'_>) -> Result<PropertyDeclaration, LoadError> {
+        let mut property = PropertyDeclaration::new(name.into());
+        let (mut value_type, mut cardinality) = (None, None);
+        for (key, value) in self.members(node)? {
+            match key {
+                "type" => match ValueType::from_name(self.text(value)?) {
+                    Some(t) => value_type = Some(t),
+                    None => return self.fail(value, "not a type; as in int64, float64, string, datetime"),
+                },
+                "cardinality" => cardinality = Some(self.cardinality(value)?),
+                "required" => property.required = self.flag(value)?,
+                "unique" => property.unique = self.flag(value)?,
+                "index" => property.index = self.flag(value)?,
+                "encoding" => match Encoding::parse(self.text(value)?) {
+                    Some(encoding) => property.encoding = Some(encoding),
+                    None => return self.fail(value, format!("expected {}", Encoding::NAMES.join(", "))),
+                },
+                _ => return self.unknown(value, key, &["type", "cardinality", "required", "unique", "index", "encoding"]),
+            }
+        }
+        if value_type.is_some() || cardinality.is_some() {
+            property.value_type = Some((value_type, cardinality.unwrap_or_default()));
+        }
+        Ok(property)
+    }
+
+    fn cardinality(&self, node: &Node<'_>) -> Result<Cardinality, LoadError> {
+        match self.text(node)? {
+            "single" => Ok(Cardinality::Single),
+            "list" => Ok(Cardinality::List),
+            "set" => Ok(Cardinality::Set),
+            _ => self.fail(node, "expected single, list or set"),
+        }
+    }
+
     fn column_type(&self, node: &Node<'_>) -> Result<ColumnType, LoadError> {
         let text = self.text(node)?;
         match mapped_type(text) {
@@ -244,7 +374,7 @@ impl Reader<'_> {
     }
 }
 
-const KEYS: [&str; 18] = [
+const KEYS: [&str; 20] = [
     "file",
     "files",
     "format",
@@ -260,6 +390,8 @@ const KEYS: [&str; 18] = [
     "delimiter",
     "quote",
     "comment",
+    "nulls",
+    "encoding",
     "columns",
     "only_listed",
     "properties",

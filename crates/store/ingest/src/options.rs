@@ -3,9 +3,12 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use encoding_rs::Encoding;
+use mangrove_graph::IdSpace;
+
 use crate::error::LoadError;
 use crate::format::Format;
-use crate::mapping;
+use crate::mapping::{self, Mapping};
 use crate::merge::Merging;
 use crate::report::OnError;
 use crate::rows::IdType;
@@ -44,6 +47,10 @@ pub struct LoadOptions {
     pub delimiter: Option<u8>,
     /// Of CSV files; `None`: quotes are characters like any other.
     pub quote: Option<u8>,
+    /// Of CSV files: fields without quotes that stand for no value, as blank ones do.
+    pub nulls: Vec<String>,
+    /// What the text of files is encoded in, by a name of the WHATWG's Encoding Standard; UTF-8 if nothing is said.
+    pub encoding: Option<String>,
     /// What the text of ids stands for, where neither header nor mapping says it.
     pub id_type: IdType,
     pub memory: MemoryLimits,
@@ -68,6 +75,8 @@ impl Default for LoadOptions {
             rejects_max: None,
             delimiter: None,
             quote: Some(b'"'),
+            nulls: Vec::new(),
+            encoding: None,
             id_type: IdType::Auto,
             memory: MemoryLimits::default(),
         }
@@ -92,14 +101,50 @@ impl LoadOptions {
     /// Of files as they are on disk, and of tables in memory.
     fn input_bytes(&self) -> Result<u64, LoadError> {
         let given = self.nodes.iter().map(|nodes| &nodes.files).chain(self.edges.iter().map(|edges| &edges.files));
-        let mapping = self.mapping.as_deref().map(mapping::read).transpose()?.unwrap_or_default();
-        let mapped = mapping.tables.iter().map(|entry| &entry.files);
+        let (files, mappings) = (self.plain_files(), self.mappings()?);
+        let mapped = mappings.iter().flat_map(|mapping| &mapping.tables).map(|entry| &entry.files);
+        let whole = mappings.iter().map(|mapping| &mapping.files);
         let mut bytes = self.tables.iter().map(|table| table.table.bytes()).sum();
-        for files in given.chain(mapped).chain([&self.files]) {
+        for files in given.chain(mapped).chain(whole).chain([&files]) {
             bytes += expand(files)?.iter().map(|source| source.bytes).sum::<u64>();
         }
         Ok(bytes)
     }
+
+    /// The files that are no directories an export has written.
+    pub(crate) fn plain_files(&self) -> Vec<PathBuf> {
+        self.files.iter().filter(|path| mapping::of_directory(path).is_none()).cloned().collect()
+    }
+
+    /// The mapping that is given, and those of directories that an export has written.
+    pub(crate) fn mappings(&self) -> Result<Vec<Mapping>, LoadError> {
+        let named = self.mapping.iter().map(|path| mapping::read(path));
+        let exported = self.files.iter().filter_map(|path| mapping::of_directory(path));
+        named.chain(exported.map(|path| mapping::read_confined(&path))).collect()
+    }
+
+    /// The encoding that is named, if there is one.
+    pub(crate) fn encoding(&self) -> Result<Option<&'static Encoding>, LoadError> {
+        self.encoding.as_deref().map(encoding_named).transpose()
+    }
+
+    /// What the database has to be made with, as far as mappings say.
+    ///
+    /// # Errors
+    /// If a mapping cannot be read.
+    pub fn id_space(&self) -> Result<Option<IdSpace>, LoadError> {
+        Ok(self.mappings()?.iter().find_map(|mapping| mapping.graph.id_space))
+    }
+}
+
+/// The encoding of a name.
+pub(crate) fn encoding_named(name: &str) -> Result<&'static Encoding, LoadError> {
+    Encoding::for_label(name.as_bytes()).ok_or_else(|| {
+        LoadError::options(format!(
+            "{name} is no encoding; there are utf-8, utf-16le, utf-16be, latin1, windows-1250 to windows-1258, iso-8859-1 to iso-8859-16, \
+             shift_jis, gb18030, euc-kr and others of the Encoding Standard"
+        ))
+    })
 }
 
 /// Tables of vertices of one label.

@@ -16,6 +16,7 @@ use crate::column::ColumnType;
 use crate::error::{LoadError, Place};
 use crate::header::{self, Style};
 use crate::infer::Inferred;
+use crate::mapping_text::{TableEntry, quoted};
 use crate::rows::{IdType, PartFields, Scope};
 
 /// How one table is read.
@@ -43,6 +44,37 @@ pub struct TablePlan {
 }
 
 impl TablePlan {
+    /// What a mapping says of the table. Headers of Neo4j and Neptune say for themselves which columns are ids and labels.
+    pub fn described(&self, file: &str) -> TableEntry {
+        let mut entry = TableEntry::new(self.kind, file);
+        let names: Vec<String> = self.names.iter().map(ToString::to_string).collect();
+        let is_plain = header::style(&names) == Style::Plain;
+        let name = |at: usize| &*self.names[at];
+        match &self.label {
+            LabelRule::Fixed(label) => entry.text("label", label),
+            LabelRule::Column { index, .. } if is_plain => entry.text("label_column", name(*index)),
+            LabelRule::Column { .. } => {}
+        }
+        let parts = [("id", self.parts.id), ("source", self.parts.source), ("target", self.parts.target)];
+        for (part, at) in parts.into_iter().filter(|_| is_plain) {
+            at.into_iter().for_each(|at| entry.text(part, name(at)));
+        }
+        if self.id_type != IdType::default() {
+            entry.text("id_type", self.id_type.name());
+        }
+        for (end, scope) in [("source_label", &self.source_scope), ("target_label", &self.target_scope)] {
+            if let Scope::Label(label) = scope {
+                entry.text(end, label);
+            }
+        }
+        for (at, property) in self.columns.iter().enumerate() {
+            if let Some(property) = property {
+                entry.properties.push((name(at).to_owned(), property.described(name(at))));
+            }
+        }
+        entry
+    }
+
     /// What the graph knows of the label all rows have, if it is one.
     pub fn fixed_label<'s>(&self, schema: &'s Schema) -> Option<&'s LabelSchema> {
         let LabelRule::Fixed(label) = &self.label else { return None };
@@ -75,6 +107,26 @@ impl LabelRule {
 pub struct PropertyPlan {
     pub name: Arc<str>,
     pub column_type: ColumnType,
+}
+
+impl PropertyPlan {
+    /// What a mapping says of its column: a type, and a name if it has another.
+    fn described(&self, column: &str) -> String {
+        let (written, cardinality) = match &self.column_type {
+            ColumnType::Inferred(found) | ColumnType::Time(found) => (found.value_type().name().to_owned(), None),
+            ColumnType::Declared(t) => (t.name().to_owned(), None),
+            ColumnType::Array { item, cardinality } => (format!("{}[]", item.name()), Some(cardinality)),
+            ColumnType::Cells => ("graphson".to_owned(), None),
+        };
+        let written = quoted(&written);
+        match (*self.name == *column, cardinality) {
+            (true, None) => written,
+            (_, None) => format!("{{name: {}, type: {written}}}", quoted(&self.name)),
+            (_, Some(cardinality)) => {
+                format!("{{name: {}, type: {written}, cardinality: {}}}", quoted(&self.name), cardinality.name())
+            }
+        }
+    }
 }
 
 /// What is known of a table before its header is seen.

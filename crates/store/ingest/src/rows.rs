@@ -6,7 +6,7 @@ use arrow_array::builder::StringBuilder;
 use arrow_array::{Array, ArrayRef, StringArray, UInt32Array};
 use hashbrown::HashMap;
 use mangrove_graph::column::{array_of, value_at};
-use mangrove_graph::{ExternalId, Value};
+use mangrove_graph::{ElementKind, ExternalId, Value};
 
 use crate::column::Misfit;
 use crate::csv::{Dialect, field_of, locate};
@@ -46,6 +46,15 @@ pub enum Body {
         source_scope: Scope,
         target_scope: Scope,
     },
+}
+
+impl Body {
+    pub fn kind(&self) -> ElementKind {
+        match self {
+            Body::Vertices { .. } => ElementKind::Vertex,
+            Body::Edges { .. } => ElementKind::Edge,
+        }
+    }
 }
 
 /// Among which vertices an edge's end is looked for.

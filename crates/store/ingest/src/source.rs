@@ -5,6 +5,9 @@ use std::io::{self, Read, Seek};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use encoding_rs::{Encoding, UTF_8};
+
+use crate::decode::Decoded;
 use crate::error::{LoadError, Place};
 use crate::progress::Meter;
 
@@ -16,6 +19,8 @@ pub struct Source {
     pub name: Arc<str>,
     /// Its size on disk.
     pub bytes: u64,
+    /// What its text is encoded in; UTF-8 if nobody says, or UTF-16 if its first bytes do.
+    pub encoding: Option<&'static Encoding>,
 }
 
 impl Source {
@@ -26,7 +31,7 @@ impl Source {
             let reason = "not a regular file; it is read more than once, so a pipe will not do";
             return Err(LoadError::format(Place::file(&name), reason));
         }
-        Ok(Self { path: path.to_owned(), name, bytes: found.len() })
+        Ok(Self { path: path.to_owned(), name, bytes: found.len(), encoding: None })
     }
 
     /// The file's name without directories, compression and format extensions: `data/person.csv.gz` gives `person`.
@@ -47,7 +52,7 @@ impl Source {
         LoadError::Read { file: self.name.clone(), source }
     }
 
-    /// The content, decompressed if its first bytes say it is gzip or zstd, without a UTF-8 byte order mark.
+    /// The content, decompressed if its first bytes say it is gzip or zstd, as UTF-8 without a byte order mark.
     pub(crate) fn open(&self, meter: Arc<Meter>) -> Result<Box<dyn Read + Send>, LoadError> {
         let mut file = File::open(&self.path).map_err(|e| self.failed(e))?;
         let mut magic = [0; 4];
@@ -61,11 +66,14 @@ impl Source {
         };
         let mut mark = [0; 3];
         let read = read_some(&mut content, &mut mark).map_err(|e| self.failed(e))?;
-        if matches!(&mark[..read], [0xff, 0xfe, ..] | [0xfe, 0xff, ..]) {
-            return Err(LoadError::format(Place::at(&self.name, 1, 1), "the file is UTF-16: save it as UTF-8"));
-        }
-        let kept = if mark[..read] == [0xef, 0xbb, 0xbf] { Vec::new() } else { mark[..read].to_vec() };
-        Ok(Box::new(io::Cursor::new(kept).chain(content)))
+        let marked = Encoding::for_bom(&mark[..read]);
+        let kept = mark[marked.map_or(0, |(_, bytes)| bytes)..read].to_vec();
+        let content = io::Cursor::new(kept).chain(content);
+        let encoding = marked.map(|(encoding, _)| encoding).or(self.encoding).filter(|encoding| *encoding != UTF_8);
+        Ok(match encoding {
+            None => Box::new(content),
+            Some(encoding) => Box::new(Decoded::new(content, encoding)),
+        })
     }
 }
 
@@ -198,7 +206,7 @@ mod tests {
 
     #[test]
     fn stems_lose_every_extension_that_is_not_theirs() {
-        let source = |name: &str| Source { path: name.into(), name: name.into(), bytes: 0 };
+        let source = |name: &str| Source { path: name.into(), name: name.into(), bytes: 0, encoding: None };
         assert_eq!(source("d/person.csv.gz").stem(), "person");
         assert_eq!(source("d/person.csv.gz").extension(), "csv");
         assert_eq!(source("edges").stem(), "edges");

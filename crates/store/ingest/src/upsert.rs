@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 
 use hashbrown::{HashMap, HashSet};
 use mangrove_graph::{
-    Adjacency, Cell, Direction, EdgeRef, ElementId, ElementKind, Elements, ExternalId, Hop, KeyId, LabelId, Value, VertexId,
-    Wants, compare,
+    Adjacency, Cell, Direction, EdgeRef, ElementId, ElementKind, Elements, ExternalId, Hop, KeyId, LabelId, PropertyColumn,
+    Value, VertexId, Wants, compare,
 };
 
 use crate::error::{Fault, LoadError};
@@ -121,7 +121,7 @@ impl Writer<'_> {
         if known.rows.is_empty() {
             return Ok(Merged::default());
         }
-        let known = &self.without_breaches(rows, label, known)?;
+        let known = &self.without_breaches(rows, label, known, |vertex| ElementId::Vertex(*vertex))?;
         let (vertices, replaces) = (&known.elements, self.merge.on_exists == OnExists::Replace);
         self.retyping.updated(ElementKind::Vertex, label, vertices.iter().map(|vertex| vertex.local()));
         let mut changed = vec![false; vertices.len()];
@@ -144,24 +144,26 @@ impl Writer<'_> {
         Ok(known.merged(&changed))
     }
 
-    /// Without the rows that would take what is required, or have vertices share values that are to be unique.
-    fn without_breaches(
+    /// Without the rows that would take what is required, or have elements share values that are to be unique.
+    fn without_breaches<T: Copy>(
         &mut self,
         rows: &Rows,
         label: LabelId,
-        known: &Known<VertexId>,
-    ) -> Result<Known<VertexId>, LoadError> {
+        known: &Known<T>,
+        id: fn(&T) -> ElementId,
+    ) -> Result<Known<T>, LoadError> {
         let mut known = Known { elements: known.elements.clone(), rows: known.rows.clone() };
-        if self.merge.on_exists == OnExists::Replace {
+        let kind = rows.body.kind();
+        if kind == ElementKind::Vertex && self.merge.on_exists == OnExists::Replace {
             let dropped = self.reject_lacking(rows, ElementKind::Vertex, label, known.rows.iter().map(|(row, _)| *row))?;
             known.rows.retain(|(row, _)| !dropped.contains(row));
         }
-        // A row that is dropped changes nothing, so what its vertex has counts again, and rows before it may do so.
+        // A row that is dropped changes nothing, so what its element has counts again, and rows before it may do so.
         loop {
             let mut of = vec![None; rows.count];
-            known.rows.iter().for_each(|(row, at)| of[*row as usize] = Some(known.elements[*at as usize]));
+            known.rows.iter().for_each(|(row, at)| of[*row as usize] = Some(id(&known.elements[*at as usize])));
             let says = |column: &Column| known.last_rows(&column.values, false).into_iter().flatten().collect();
-            let dropped = self.reject_repeated(rows, label, &of, &says)?;
+            let dropped = self.reject_repeated(rows, kind, label, &of, &says)?;
             if dropped.is_empty() {
                 return Ok(known);
             }
@@ -356,6 +358,7 @@ impl Writer<'_> {
     }
 
     fn update_edges(&mut self, rows: &Rows, label: LabelId, known: &Known<EdgeRef>) -> Result<Merged, LoadError> {
+        let known = &self.without_breaches(rows, label, known, |edge| ElementId::Edge(edge.id))?;
         let edges = &known.elements;
         self.retyping.updated(ElementKind::Edge, label, edges.iter().map(|edge| edge.id.local()));
         let mut changed = vec![false; edges.len()];
@@ -364,10 +367,10 @@ impl Writer<'_> {
             let last = known.last_rows(&column.values, false);
             let changes = self.changes(Elements::Edges(edges), key, column, &last, &mut changed)?;
             self.retyping.saw(ElementKind::Edge, label, key, column, &rows.places.file);
-            for (row, at) in &changes {
-                let cell = self.cell(&column.values.cell(*row as usize))?;
-                self.graph.set_cell(ElementId::Edge(edges[*at as usize].id), key, cell)?;
-            }
+            let of: Vec<EdgeRef> = changes.iter().map(|(_, at)| edges[*at as usize]).collect();
+            let cells = changes.iter().map(|(row, _)| self.cell(&column.values.cell(*row as usize)));
+            let cells = PropertyColumn::Cells(cells.collect::<Result<_, _>>()?);
+            self.graph.set_properties(Elements::Edges(&of), key, &cells)?;
             self.report.properties += changes.len() as u64;
         }
         Ok(known.merged(&changed))

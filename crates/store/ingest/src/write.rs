@@ -422,6 +422,10 @@ impl<'g> Writer<'g> {
         sources: Vec<VertexId>,
         targets: Vec<VertexId>,
     ) -> Result<(), LoadError> {
+        if self.has_unique(ElementKind::Edge, label) {
+            // The values of edges that wait to be written are looked up as well.
+            self.finish_pass()?;
+        }
         let breaches = self.reject_breaches(&rows, ElementKind::Edge, label)?;
         let (sources, targets) = (without(sources, &breaches), without(targets, &breaches));
         let rows = rows.without(&breaches);
@@ -619,7 +623,8 @@ impl<'g> Writer<'g> {
                 Ok(Err(Fault::NoSuchEnd { end, scope, other: self.other_spelling(&ids.get(row))? }))
             }
             Found::Several => {
-                let labels = self.graph.schema().vertex_labels.iter().map(|l| l.name.to_string()).collect();
+                let labels =
+                    self.graph.schema().known_labels(ElementKind::Vertex).map(|(_, l)| l.name.to_string()).collect();
                 Ok(Err(Fault::AmbiguousEnd { end, labels }))
             }
         }

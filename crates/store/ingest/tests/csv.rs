@@ -109,7 +109,8 @@ fn a_type_that_shows_late_is_given_to_the_whole_column() {
     let (graph, report) = files.load(&["things.csv"]);
     assert_eq!((value(&graph, 7, "code"), value(&graph, 50_000, "code")), ("14".into(), "x12".into()));
     assert_eq!((value(&graph, 7, "n"), value(&graph, 50_000, "n")), (7.0.into(), 0.5.into()));
-    assert_eq!(report.warnings.len(), 2, "{:?}", report.warnings);
+    assert_eq!(report.warnings.len(), 3, "{:?}", report.warnings);
+    assert!(report.warnings[0].contains("things.csv:50002:7: `x12` makes `code` a column of text"), "{:?}", report.warnings);
 }
 
 #[test]

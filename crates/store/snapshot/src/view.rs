@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use mangrove_graph::{
     Adjacency, Cardinality, Cell, EdgeId, EdgeRef, ElementId, ElementKind, Elements, Encoding, ExternalId, GraphView,
-    GraphWrite, Hop, KeyId, LabelId, NewEdge, Predicate, PropertyColumn, Result, Scan, ScanCursor, Schema, Statistics,
-    ValueType, VertexId,
+    GraphWrite, Hop, KeyId, LabelId, NewEdge, Predicate, PropertyColumn, PropertyId, Result, Scan, ScanCursor, Schema,
+    Statistics, ValueType, VertexId,
 };
 use mangrove_hot::{Bulk, HotSnapshot, HotTransaction};
 
@@ -106,9 +106,10 @@ macro_rules! view_through_hot {
                 cells(element: ElementId, keys: &[KeyId], out: &mut Vec<Cell>) -> Result<()>;
                 properties(elements: Elements<'_>, key: KeyId) -> Result<PropertyColumn>;
                 have(elements: Elements<'_>, key: KeyId) -> Result<Vec<bool>>;
-                search(label: LabelId, key: KeyId, predicate: &Predicate) -> Result<Option<Vec<VertexId>>>;
-                is_searchable(label: LabelId, key: KeyId, predicate: &Predicate) -> bool;
-                candidates(label: LabelId, key: KeyId, predicate: &Predicate) -> Result<u64>;
+                search_vertices(label: LabelId, key: KeyId, predicate: &Predicate) -> Result<Option<Vec<VertexId>>>;
+                search_edges(label: LabelId, key: KeyId, predicate: &Predicate) -> Result<Option<Vec<EdgeRef>>>;
+                is_searchable(of: PropertyId, predicate: &Predicate) -> bool;
+                candidates(of: PropertyId, predicate: &Predicate) -> Result<u64>;
             }
         }
     };
@@ -139,10 +140,13 @@ impl GraphWrite for Transaction {
         declare_key(label: LabelId, key: KeyId) -> Result<()>;
         declare_time(label: LabelId, key: KeyId) -> Result<()>;
         set_encoding(kind: ElementKind, label: LabelId, key: KeyId, encoding: Encoding) -> Result<()>;
-        create_index(label: LabelId, key: KeyId) -> Result<bool>;
-                declare_unique(label: LabelId, key: KeyId) -> Result<bool>;
-                declare_required(kind: ElementKind, label: LabelId, key: KeyId, required: bool) -> Result<()>;
-        drop_index(label: LabelId, key: KeyId) -> Result<bool>;
+        create_index(of: PropertyId) -> Result<bool>;
+        declare_unique(of: PropertyId) -> Result<bool>;
+        declare_required(kind: ElementKind, label: LabelId, key: KeyId, required: bool) -> Result<()>;
+        drop_index(of: PropertyId) -> Result<bool>;
+        rename_label(kind: ElementKind, label: LabelId, name: &str) -> Result<()>;
+        drop_label(kind: ElementKind, label: LabelId) -> Result<()>;
+        drop_property(of: PropertyId) -> Result<()>;
     }
 
     fn held_bytes(&self) -> u64 {

@@ -3,42 +3,47 @@
 use std::collections::BTreeMap;
 
 use mangrove_graph::{
-    Cell, Comparison, ElementId, ElementKind, GraphError, KeyId, LabelId, Predicate, Result, Value, VertexId,
+    Cell, Comparison, ElementId, ElementKind, GraphError, IndexSchema, KeyId, LabelId, Predicate, PropertyId, Result, Value,
 };
 
 use super::Oracle;
 
 impl Oracle {
-    /// Fails if two of these vertices share a value.
-    pub(super) fn are_distinct(&self, label: LabelId, key: KeyId, cells: Vec<(VertexId, Cell)>) -> Result<()> {
-        let values = cells.iter().flat_map(|(vertex, cell)| cell.values().map(move |value| (*vertex, value)));
-        let values: Vec<(VertexId, &Value)> = values.filter(|(_, value)| !value.is_null()).collect();
-        for (at, (vertex, value)) in values.iter().enumerate() {
+    /// Fails if two of these elements share a value.
+    pub(super) fn are_distinct(&self, of: PropertyId, cells: Vec<(ElementId, Cell)>) -> Result<()> {
+        let values = cells.iter().flat_map(|(element, cell)| cell.values().map(move |value| (*element, value)));
+        let values: Vec<(ElementId, &Value)> = values.filter(|(_, value)| !value.is_null()).collect();
+        for (at, (element, value)) in values.iter().enumerate() {
             let is_same = Predicate::Compare(Comparison::Eq, (*value).clone());
-            if let Some((id, _)) = values[..at].iter().find(|(other, before)| other != vertex && is_same.matches(before)) {
-                let (label, id) = (self.schema.label_name(ElementKind::Vertex, label), self.vertices[id].external.clone());
-                let (label, key) = (label.to_string(), self.schema.key_name(key).to_string());
-                return Err(GraphError::NotUnique { label, key, value: value.to_string(), id });
+            if let Some((id, _)) = values[..at].iter().find(|(other, before)| other != element && is_same.matches(before)) {
+                let id = match id {
+                    ElementId::Vertex(id) => self.vertices[id].external.clone(),
+                    ElementId::Edge(id) => self.edges[id].external.clone().unwrap_or_else(|| id.generated()),
+                };
+                let property = self.schema.property_name(of);
+                return Err(GraphError::NotUnique { property, value: value.to_string(), kind: of.kind, id });
             }
         }
         Ok(())
     }
 
-    /// Fails if these cells would have vertices share values that are to be unique.
+    /// Every element of a label, with what it has under the key.
+    pub(super) fn elements_with(&self, of: PropertyId) -> BTreeMap<ElementId, Cell> {
+        let all: Vec<ElementId> = match of.kind {
+            ElementKind::Vertex => self.vertices.keys().copied().map(ElementId::Vertex).collect(),
+            ElementKind::Edge => self.edges.keys().copied().map(ElementId::Edge).collect(),
+        };
+        let of_label = all.into_iter().filter(|element| element.label() == of.label);
+        of_label.map(|element| (element, self.stored(element, of.key))).collect()
+    }
+
+    /// Fails if these cells would have elements share values that are to be unique.
     pub(super) fn stay_unique(&self, key: KeyId, cells: &[(ElementId, Cell)]) -> Result<()> {
-        let unique = self.schema.indexes.iter().filter(|index| index.unique && index.key == key);
-        for label in unique.map(|index| index.label) {
-            let of_label = self.vertices.keys().filter(|id| id.label() == label);
-            let mut all: BTreeMap<VertexId, Cell> =
-                of_label.map(|id| (*id, self.stored(ElementId::Vertex(*id), key))).collect();
-            for (element, cell) in cells {
-                if let ElementId::Vertex(vertex) = element
-                    && vertex.label() == label
-                {
-                    all.insert(*vertex, cell.clone());
-                }
-            }
-            self.are_distinct(label, key, all.into_iter().collect())?;
+        for IndexSchema { of, .. } in self.schema.indexes.iter().filter(|index| index.unique && index.of.key == key) {
+            let mut all = self.elements_with(*of);
+            let changed = cells.iter().filter(|(element, _)| (element.kind(), element.label()) == (of.kind, of.label));
+            all.extend(changed.cloned());
+            self.are_distinct(*of, all.into_iter().collect())?;
         }
         Ok(())
     }

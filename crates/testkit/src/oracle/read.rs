@@ -3,9 +3,8 @@
 use std::collections::BTreeSet;
 
 use mangrove_graph::{
-    Adjacency, Cell, Direction, EdgeId, EdgeRef, ElementId, ElementKind, Elements, ExternalId, Filter, GraphError,
-    GraphView, Hop, KeyId, LabelId, Predicate, PropertyColumn, Result, Scan, ScanCursor, Schema, Statistics, Value,
-    VertexId, column,
+    Adjacency, Cell, Direction, EdgeId, EdgeRef, ElementId, Elements, ExternalId, Filter, GraphError, GraphView, Hop, KeyId,
+    LabelId, Predicate, PropertyColumn, PropertyId, Result, Scan, ScanCursor, Schema, Statistics, Value, VertexId, column,
 };
 
 use super::{Oracle, Place, Vertex};
@@ -124,8 +123,8 @@ impl GraphView for Oracle {
         Ok(column_of(cells))
     }
 
-    fn search(&self, label: LabelId, key: KeyId, predicate: &Predicate) -> Result<Option<Vec<VertexId>>> {
-        if !self.is_searchable(label, key, predicate) {
+    fn search_vertices(&self, label: LabelId, key: KeyId, predicate: &Predicate) -> Result<Option<Vec<VertexId>>> {
+        if !self.is_searchable(PropertyId::of_vertices(label, key), predicate) {
             return Ok(None);
         }
         let filter = [Filter { key, predicate: predicate.clone() }];
@@ -133,9 +132,19 @@ impl GraphView for Oracle {
         Ok(Some(of_label.copied().filter(|id| self.passes(ElementId::Vertex(*id), &filter)).collect()))
     }
 
-    fn is_searchable(&self, label: LabelId, key: KeyId, predicate: &Predicate) -> bool {
-        let is_key = self.schema.is_key(ElementKind::Vertex, label, key) && predicate.external_ids().is_some();
-        is_key || self.schema.index(label, key).is_some() && predicate.is_answered_by_index()
+    fn search_edges(&self, label: LabelId, key: KeyId, predicate: &Predicate) -> Result<Option<Vec<EdgeRef>>> {
+        if !self.is_searchable(PropertyId::of_edges(label, key), predicate) {
+            return Ok(None);
+        }
+        let filter = [Filter { key, predicate: predicate.clone() }];
+        let of_label = self.edges.keys().filter(|id| id.label() == label);
+        let found = of_label.filter(|id| self.passes(ElementId::Edge(**id), &filter));
+        Ok(Some(found.filter_map(|id| self.edge_ref(*id)).collect()))
+    }
+
+    fn is_searchable(&self, of: PropertyId, predicate: &Predicate) -> bool {
+        let is_key = self.schema.is_key(of.kind, of.label, of.key) && predicate.external_ids().is_some();
+        is_key || self.schema.index(of).is_some() && predicate.is_answered_by_index()
     }
 }
 

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use mangrove_graph::{
     Cardinality, Cell, EdgeId, EdgeRef, ElementId, ElementKind, Elements, Encoding, ExternalId, GraphError, GraphView,
-    GraphWrite, IndexSchema, KeyId, LabelId, LabelSchema, NewEdge, PropertyColumn, PropertySchema, PropertyValue, Result,
-    Value, ValueType, VertexId,
+    GraphWrite, IndexSchema, KeyId, LabelId, LabelSchema, NewEdge, PropertyColumn, PropertyId, PropertySchema,
+    PropertyValue, Result, Value, ValueType, VertexId,
 };
 
 use super::{Edge, Oracle, Vertex};
@@ -217,27 +217,25 @@ impl GraphWrite for Oracle {
         Ok(())
     }
 
-    fn create_index(&mut self, label: LabelId, key: KeyId) -> Result<bool> {
-        self.label_exists(ElementKind::Vertex, label)?;
-        self.key_exists(key)?;
-        let is_new = self.schema.index(label, key).is_none();
+    fn create_index(&mut self, of: PropertyId) -> Result<bool> {
+        self.label_exists(of.kind, of.label)?;
+        self.key_exists(of.key)?;
+        let is_new = self.schema.index(of).is_none();
         if is_new {
-            self.schema.indexes.push(IndexSchema { label, key, unique: false });
+            self.schema.indexes.push(IndexSchema { of, unique: false });
         }
         Ok(is_new)
     }
 
-    fn declare_unique(&mut self, label: LabelId, key: KeyId) -> Result<bool> {
-        self.label_exists(ElementKind::Vertex, label)?;
-        self.key_exists(key)?;
-        if self.schema.index(label, key).is_some_and(|index| index.unique) {
+    fn declare_unique(&mut self, of: PropertyId) -> Result<bool> {
+        self.label_exists(of.kind, of.label)?;
+        self.key_exists(of.key)?;
+        if self.schema.index(of).is_some_and(|index| index.unique) {
             return Ok(false);
         }
-        let of_label = self.vertices.keys().filter(|id| id.label() == label);
-        let cells: Vec<_> = of_label.map(|id| (*id, self.stored(ElementId::Vertex(*id), key))).collect();
-        self.are_distinct(label, key, cells)?;
-        self.create_index(label, key)?;
-        let mine = self.schema.indexes.iter_mut().find(|index| (index.label, index.key) == (label, key));
+        self.are_distinct(of, self.elements_with(of).into_iter().collect())?;
+        self.create_index(of)?;
+        let mine = self.schema.indexes.iter_mut().find(|index| index.of == of);
         mine.expect("it was made").unique = true;
         Ok(true)
     }
@@ -252,10 +250,62 @@ impl GraphWrite for Oracle {
         Ok(())
     }
 
-    fn drop_index(&mut self, label: LabelId, key: KeyId) -> Result<bool> {
+    fn drop_index(&mut self, of: PropertyId) -> Result<bool> {
         let before = self.schema.indexes.len();
-        self.schema.indexes.retain(|index| (index.label, index.key) != (label, key));
+        self.schema.indexes.retain(|index| index.of != of);
         Ok(self.schema.indexes.len() < before)
+    }
+
+    fn rename_label(&mut self, kind: ElementKind, label: LabelId, name: &str) -> Result<()> {
+        self.label_exists(kind, label)?;
+        match self.schema.label(kind, name) {
+            Some(other) if other == label => return Ok(()),
+            Some(_) => return Err(GraphError::Invalid("two labels cannot become one".into())),
+            None => {}
+        }
+        let renamed = LabelSchema { name: name.into(), ..self.schema.labels(kind)[usize::from(label.0)].clone() };
+        self.schema.labels_mut(kind).replace(label.0, renamed);
+        Ok(())
+    }
+
+    fn drop_label(&mut self, kind: ElementKind, label: LabelId) -> Result<()> {
+        self.label_exists(kind, label)?;
+        let in_use = match kind {
+            ElementKind::Vertex => self.vertices.iter().any(|(id, v)| id.label() == label || v.further.contains(&label)),
+            ElementKind::Edge => self.edges.keys().any(|id| id.label() == label),
+        };
+        if in_use {
+            return Err(GraphError::InUse { what: "the label".into(), first: "one".into() });
+        }
+        self.schema.indexes.retain(|index| (index.of.kind, index.of.label) != (kind, label));
+        let keys: Vec<KeyId> = self.schema.labels(kind)[usize::from(label.0)].properties.keys().collect();
+        let name = self.schema.label_name(kind, label);
+        self.schema.labels_mut(kind).replace(label.0, LabelSchema::new(name));
+        self.schema.labels_mut(kind).drop_name(label.0);
+        if kind == ElementKind::Vertex {
+            self.forget_label(label);
+        }
+        keys.into_iter().for_each(|key| self.drop_key(key));
+        Ok(())
+    }
+
+    fn drop_property(&mut self, of: PropertyId) -> Result<()> {
+        self.label_exists(of.kind, of.label)?;
+        self.key_exists(of.key)?;
+        let label = &self.schema.labels(of.kind)[usize::from(of.label.0)];
+        if label.key == Some(of.key) || label.time == Some(of.key) {
+            return Err(GraphError::Invalid("it is the key or the time".into()));
+        }
+        if self.elements_with(of).values().any(|cell| !cell.is_absent()) {
+            return Err(GraphError::InUse { what: "the property".into(), first: "one".into() });
+        }
+        let is_known = label.property(of.key).is_some();
+        self.drop_index(of)?;
+        if is_known {
+            *self.label_mut(of.kind, of.label).property_mut(of.key) = PropertySchema::new(of.key);
+        }
+        self.drop_key(of.key);
+        Ok(())
     }
 
     fn as_view(&self) -> &dyn GraphView {
@@ -272,12 +322,12 @@ impl Vertex {
 /// The checks.
 impl Oracle {
     fn label_exists(&self, kind: ElementKind, label: LabelId) -> Result<()> {
-        let known = self.schema.label_schema(kind, label);
+        let known = self.schema.label_schema(kind, label).filter(|_| !self.schema.labels(kind).is_dropped(label.0));
         known.map(|_| ()).ok_or_else(|| GraphError::Invalid(format!("there is no {kind:?} label {}", label.0)))
     }
 
     fn key_exists(&self, key: KeyId) -> Result<()> {
-        let known = self.schema.keys.get(usize::from(key.0));
+        let known = self.schema.keys.get(usize::from(key.0)).filter(|_| !self.schema.keys.is_dropped(key.0));
         known.map(|_| ()).ok_or_else(|| GraphError::Invalid(format!("there is no property key {}", key.0)))
     }
 
@@ -400,6 +450,32 @@ impl Oracle {
 impl Oracle {
     fn label_mut(&mut self, kind: ElementKind, label: LabelId) -> &mut LabelSchema {
         &mut self.schema.labels_mut(kind)[usize::from(label.0)]
+    }
+
+    /// Takes a label of vertices out of what is known of others.
+    fn forget_label(&mut self, label: LabelId) {
+        for kind in ElementKind::ALL {
+            for at in 0..self.schema.labels(kind).len() {
+                let known = &mut self.schema.labels_mut(kind)[at];
+                let all: Vec<(LabelId, LabelId)> = known.ends.iter().copied().collect();
+                let gone = all.into_iter().filter(|(from, to)| *from == label || *to == label);
+                for ends in gone {
+                    known.ends.remove_mut(&ends);
+                }
+                known.further.remove_mut(&label);
+            }
+        }
+    }
+
+    /// Drops the name of a key that no label knows.
+    fn drop_key(&mut self, key: KeyId) {
+        let knows = |label: &LabelSchema| {
+            let is_known = |p: &PropertySchema| p.has_meta || p.key == key && *p != PropertySchema::new(key);
+            label.key == Some(key) || label.time == Some(key) || label.properties.iter().any(is_known)
+        };
+        if !ElementKind::ALL.iter().any(|kind| self.schema.labels(*kind).iter().any(knows)) {
+            self.schema.keys.drop_name(key.0);
+        }
     }
 
     fn next_local(&mut self, kind: ElementKind, label: LabelId) -> u64 {

@@ -5,7 +5,8 @@ use std::collections::{HashMap, HashSet};
 use std::fmt;
 
 use mangrove_graph::{
-    Cell, EdgeId, ElementId, ElementKind, ExternalId, GraphWrite, NewEdge, PropertyValue, Result, Value, VertexId,
+    Cell, EdgeId, ElementId, ElementKind, ExternalId, GraphWrite, NewEdge, PropertyId, PropertyValue, Result, Value,
+    VertexId,
 };
 
 use crate::Oracle;
@@ -17,7 +18,7 @@ pub struct SmallGraph {
     vertices: Vec<SmallVertex>,
     edges: Vec<SmallEdge>,
     /// Labels and keys, by their places.
-    indexes: Vec<(usize, usize)>,
+    indexes: Vec<(ElementKind, usize, usize)>,
     /// Whether `at` is the time of edges of the first labels.
     timed: bool,
     /// Whether `id` is the key of the labels of vertices.
@@ -78,8 +79,11 @@ impl SmallGraph {
         let vertices: Vec<SmallVertex> = (0..size).map(|number| vertex(random, number, ages)).collect();
         let edges = (0..wanted).map(|at| edge(random, at, size)).collect();
         let indexed = random.below(3) == 0;
-        let index = |_| (random.below(VERTEX_LABELS.len() as u64) as usize, random.below(KEYS.len() as u64) as usize);
-        let mut indexes: Vec<(usize, usize)> = (0..if indexed { 5 } else { 0 }).map(index).collect();
+        let index = |_| {
+            let kind = if random.below(3) == 0 { ElementKind::Edge } else { ElementKind::Vertex };
+            (kind, random.below(labels_of(kind).len() as u64) as usize, random.below(KEYS.len() as u64) as usize)
+        };
+        let mut indexes: Vec<_> = (0..if indexed { 7 } else { 0 }).map(index).collect();
         indexes.sort_unstable();
         indexes.dedup();
         Self { vertices, edges, indexes, timed: random.below(3) == 0, keyed: random.below(2) == 0 }
@@ -89,8 +93,9 @@ impl SmallGraph {
         let keys = KEYS.iter().map(|key| graph.ensure_key(key)).collect::<Result<Vec<_>>>()?;
         let labels =
             VERTEX_LABELS.iter().map(|name| graph.ensure_label(ElementKind::Vertex, name)).collect::<Result<Vec<_>>>()?;
-        for (label, key) in &self.indexes {
-            graph.create_index(labels[*label], keys[*key])?;
+        for (kind, label, key) in &self.indexes {
+            let label = graph.ensure_label(*kind, labels_of(*kind)[*label])?;
+            graph.create_index(PropertyId { kind: *kind, label, key: keys[*key] })?;
         }
         for name in EDGE_LABELS.iter().take(if self.timed { 2 } else { 0 }) {
             let label = graph.ensure_label(ElementKind::Edge, name)?;
@@ -260,6 +265,13 @@ fn value(random: &mut Random, key: usize, ages: u64) -> Value {
 }
 
 /// One element a line, with the type of each value.
+fn labels_of(kind: ElementKind) -> &'static [&'static str] {
+    match kind {
+        ElementKind::Vertex => &VERTEX_LABELS,
+        ElementKind::Edge => &EDGE_LABELS,
+    }
+}
+
 impl fmt::Display for SmallGraph {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for vertex in &self.vertices {
@@ -282,8 +294,8 @@ impl fmt::Display for SmallGraph {
         if self.keyed {
             writeln!(f, "  key {} of all vertices", KEYS[ID])?;
         }
-        for (label, key) in &self.indexes {
-            writeln!(f, "  index {}.{}", VERTEX_LABELS[*label], KEYS[*key])?;
+        for (kind, label, key) in &self.indexes {
+            writeln!(f, "  index {}.{} of {}", labels_of(*kind)[*label], KEYS[*key], kind.plural())?;
         }
         Ok(())
     }

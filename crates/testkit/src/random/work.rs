@@ -74,8 +74,12 @@ fn describing() -> impl Strategy<Value = Op> {
     let declared = option::of(prop::sample::select(&SIMPLE_TYPES[..7]));
     let cardinality = prop::sample::select(&[Cardinality::Single, Cardinality::List, Cardinality::Set][..]);
     prop_oneof![
-        3 => (vertex_label(), key(), any::<bool>()).prop_map(|(label, key, unique)| Op::CreateIndex { label, key, unique }),
-        1 => (vertex_label(), key()).prop_map(|(label, key)| Op::DropIndex { label, key }),
+        4 => (kind(), vertex_label(), key(), any::<bool>())
+            .prop_map(|(kind, label, key, unique)| Op::CreateIndex { kind, label, key, unique }),
+        1 => (kind(), vertex_label(), key()).prop_map(|(kind, label, key)| Op::DropIndex { kind, label, key }),
+        1 => (kind(), vertex_label(), 0..=VERTEX_LABELS.len()).prop_map(|(kind, label, to)| Op::RenameLabel { kind, label, to }),
+        1 => (kind(), vertex_label()).prop_map(|(kind, label)| Op::DropLabel { kind, label }),
+        2 => (kind(), vertex_label(), key()).prop_map(|(kind, label, key)| Op::DropProperty { kind, label, key }),
         3 => Just(Op::DeclareTime),
         6 => (vertex_label(), prop_oneof![5 => Just(super::ID_KEY), 1 => key()]).prop_map(|(label, key)| Op::DeclareKey { label, key }),
         4 => (kind(), vertex_label(), key(), prop::sample::select(&ENCODINGS[..])).prop_map(

@@ -1,6 +1,6 @@
 //! Unique and required properties: what keeps to them, and what is refused and changes nothing.
 
-use mangrove_graph::{BigInt, Elements, GraphError, IdSpace, PropertyColumn, Value, column};
+use mangrove_graph::{BigInt, EdgeRef, Elements, GraphError, IdSpace, PropertyColumn, Value, column};
 
 use super::*;
 
@@ -8,6 +8,7 @@ pub(super) const CASES: &[Case] = &[
     ("a unique property refuses what another has", a_unique_property_refuses_what_another_has),
     ("what repeats cannot become unique", what_repeats_cannot_become_unique),
     ("a unique property of sealed vertices", a_unique_property_of_sealed_vertices),
+    ("a unique property of edges", a_unique_property_of_edges),
     ("a required property is there at the commit", a_required_property_is_there_at_the_commit),
     ("a required property stays", a_required_property_stays),
 ];
@@ -30,9 +31,9 @@ fn a_unique_property_refuses_what_another_has(make: Make<'_>) {
     same_as_oracle(make, IdSpace::Graph, |graph| {
         let (thing, other, code) = (vertex_label(graph, "thing"), vertex_label(graph, "other"), key(graph, "code"));
         let v = add_vertices(graph, thing, 0..6);
-        assert!(graph.declare_unique(thing, code).unwrap());
-        assert!(!graph.declare_unique(thing, code).unwrap(), "it is so already");
-        assert!(!graph.create_index(thing, code).unwrap(), "there is one");
+        assert!(graph.declare_unique(PropertyId::of_vertices(thing, code)).unwrap());
+        assert!(!graph.declare_unique(PropertyId::of_vertices(thing, code)).unwrap(), "it is so already");
+        assert!(!graph.create_index(PropertyId::of_vertices(thing, code)).unwrap(), "there is one");
         for (vertex, value) in [(v[0], 1.into()), (v[1], 2.into()), (v[2], Value::string("x".repeat(2000)))] {
             set(graph, vertex, code, value).unwrap();
         }
@@ -55,7 +56,7 @@ fn a_unique_property_refuses_what_another_has(make: Make<'_>) {
 
         let unlike = add_vertices(graph, other, [100]);
         set(graph, unlike[0], code, 2).unwrap();
-        assert!(graph.drop_index(thing, code).unwrap());
+        assert!(graph.drop_index(PropertyId::of_vertices(thing, code)).unwrap());
         set(graph, v[1], code, 2).unwrap();
     });
 }
@@ -66,13 +67,13 @@ fn what_repeats_cannot_become_unique(make: Make<'_>) {
         let v = add_vertices(graph, thing, 0..4);
         set(graph, v[0], code, 7).unwrap();
         set(graph, v[1], code, 7.0).unwrap();
-        assert!(graph.declare_unique(thing, code).is_err());
+        assert!(graph.declare_unique(PropertyId::of_vertices(thing, code)).is_err());
         set(graph, v[1], code, Value::list(vec![7.into()])).unwrap();
         set(graph, v[2], code, Value::list(vec![7.into()])).unwrap();
-        assert!(graph.declare_unique(thing, code).is_err());
+        assert!(graph.declare_unique(PropertyId::of_vertices(thing, code)).is_err());
         set(graph, v[2], code, Value::list(vec![8.into()])).unwrap();
-        assert!(graph.create_index(thing, code).unwrap());
-        assert!(graph.declare_unique(thing, code).unwrap());
+        assert!(graph.create_index(PropertyId::of_vertices(thing, code)).unwrap());
+        assert!(graph.declare_unique(PropertyId::of_vertices(thing, code)).unwrap());
         is_refused(set(graph, v[3], code, Value::list(vec![8.into()])));
     });
 }
@@ -83,7 +84,7 @@ fn a_unique_property_of_sealed_vertices(make: Make<'_>) {
         let (thing, code) = (vertex_label(graph, "thing"), key(graph, "code"));
         let v = add_vertices(graph, thing, 0..300);
         v.iter().for_each(|vertex| set(graph, *vertex, code, vertex.local() as i64).unwrap());
-        graph.declare_unique(thing, code).unwrap();
+        graph.declare_unique(PropertyId::of_vertices(thing, code)).unwrap();
         (thing, code, v)
     });
     for how in [Condensing::Seal, Condensing::Compact] {
@@ -97,10 +98,35 @@ fn a_unique_property_of_sealed_vertices(make: Make<'_>) {
             is_refused(set_all(graph, &v[20..22], code, &[5, 6]));
             set_all(graph, &v[5..9], code, &[8, 7, 6, 5]).unwrap();
             set_all(graph, &v[5..9], code, &[5, 6, 7, 8]).unwrap();
-            assert!(!graph.declare_unique(thing, code).unwrap());
+            assert!(!graph.declare_unique(PropertyId::of_vertices(thing, code)).unwrap());
         });
     }
     assert_clean(&*store);
+}
+
+fn a_unique_property_of_edges(make: Make<'_>) {
+    same_as_oracle(make, IdSpace::Graph, |graph| {
+        let (thing, knows, code) = (vertex_label(graph, "thing"), edge_label(graph, "knows"), key(graph, "code"));
+        let v = add_vertices(graph, thing, 0..3);
+        let edges = add_edges(graph, knows, [(v[0], v[1]), (v[1], v[2]), (v[2], v[0])]);
+        let set = |graph: &mut dyn GraphWrite, at: usize, value: i64| {
+            graph.set_cell(ElementId::Edge(edges[at]), code, Cell::One(value.into()))
+        };
+        set(graph, 0, 1).unwrap();
+        set(graph, 1, 1).unwrap();
+        assert!(graph.declare_unique(PropertyId::of_edges(knows, code)).is_err());
+        set(graph, 1, 2).unwrap();
+        assert!(graph.declare_unique(PropertyId::of_edges(knows, code)).unwrap());
+        is_refused(set(graph, 2, 2));
+        let ends =
+            [(0, 1), (1, 2)].map(|(source, target)| EdgeRef { id: edges[source], source: v[source], target: v[target] });
+        let swapped = column::array_of(&[Some(&Value::Int64(2)), Some(&Value::Int64(1))]).unwrap();
+        graph.set_properties(Elements::Edges(&ends), code, &PropertyColumn::Typed(swapped)).unwrap();
+        let same = column::array_of(&[Some(&Value::Int64(4)), Some(&Value::Int64(4))]).unwrap();
+        is_refused(graph.set_properties(Elements::Edges(&ends), code, &PropertyColumn::Typed(same)));
+        graph.remove_edges(&ends[..1]).unwrap();
+        set(graph, 2, 2).unwrap();
+    });
 }
 
 fn lacks(outcome: Result<()>) {

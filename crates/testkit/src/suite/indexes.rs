@@ -1,6 +1,8 @@
 //! Property indexes: what they answer, and that every write keeps them.
 
-use mangrove_graph::{Comparison, GraphView, IdSpace, LabelId, Predicate, PropertyValue, Value};
+use mangrove_graph::{
+    Comparison, EdgeRef, Elements, GraphView, IdSpace, LabelId, Predicate, PropertyColumn, PropertyValue, Value,
+};
 
 use super::*;
 
@@ -10,11 +12,95 @@ pub(super) const CASES: &[Case] = &[
     ("an index takes values of every type", an_index_takes_values_of_every_type),
     ("long texts that begin alike", long_texts_that_begin_alike),
     ("an index is made once and dropped", an_index_is_made_once_and_dropped),
+    ("an index of edges follows every write", an_index_of_edges_follows_every_write),
+    ("an index of edges is sealed with them", an_index_of_edges_is_sealed_with_them),
+    ("an index of the times of edges", an_index_of_the_times_of_edges),
 ];
+
+fn set_edge(graph: &mut dyn GraphWrite, edge: EdgeId, key: KeyId, value: impl Into<Value>) {
+    graph.set_cell(ElementId::Edge(edge), key, Cell::One(value.into())).unwrap();
+}
+
+/// The edges that have a value: their numbers, and those of their ends.
+fn edges_with(view: &dyn GraphView, key: &str, value: impl Into<Value>) -> Vec<[u64; 3]> {
+    let key = view.schema().key(key).unwrap();
+    let found = view.search_edges(LabelId(0), key, &Predicate::eq(value)).unwrap().expect("the index answers this");
+    found.iter().map(|edge| [edge.id.local(), edge.source.local(), edge.target.local()]).collect()
+}
+
+fn an_index_of_edges_follows_every_write(make: Make<'_>) {
+    let store = same_as_oracle(make, IdSpace::Graph, |graph| {
+        let (thing, knows, since) = (vertex_label(graph, "thing"), edge_label(graph, "knows"), key(graph, "since"));
+        let v = add_vertices(graph, thing, 0..4);
+        v.iter().for_each(|vertex| set_vertex(graph, *vertex, since, 2i64));
+        let edges = add_edges(graph, knows, [(v[0], v[1]), (v[1], v[2]), (v[2], v[3]), (v[3], v[0]), (v[0], v[2])]);
+        edges[..3].iter().for_each(|edge| set_edge(graph, *edge, since, 2i64));
+        // The label and the key of vertices and edges have the same numbers.
+        assert!(graph.create_index(PropertyId::of_vertices(thing, since)).unwrap());
+        assert!(graph.create_index(PropertyId::of_edges(knows, since)).unwrap());
+        set_edge(graph, edges[1], since, 3i64);
+        let column = mangrove_graph::column::array_of(&[Some(&Value::Int64(3)), Some(&Value::Int64(4))]).unwrap();
+        let ends =
+            [EdgeRef { id: edges[3], source: v[3], target: v[0] }, EdgeRef { id: edges[4], source: v[0], target: v[2] }];
+        graph.set_properties(Elements::Edges(&ends), since, &PropertyColumn::Typed(column)).unwrap();
+        graph.set_cell(ElementId::Edge(edges[2]), since, Cell::Absent).unwrap();
+        graph.remove_edges(&ends[1..]).unwrap();
+    });
+    let view = store.snapshot().unwrap();
+    assert_eq!(edges_with(&*view, "since", 2i64), [[0, 0, 1]]);
+    assert_eq!(edges_with(&*view, "since", 3i64), [[1, 1, 2], [3, 3, 0]]);
+    assert_eq!(edges_with(&*view, "since", 4i64), [[0u64; 3]; 0]);
+    let since = view.schema().key("since").unwrap();
+    let vertices = view.search_vertices(LabelId(0), since, &Predicate::eq(2i64)).unwrap().unwrap();
+    assert_eq!(vertices.len(), 4, "each index has its own elements");
+    assert_clean(&*store);
+}
+
+fn an_index_of_edges_is_sealed_with_them(make: Make<'_>) {
+    let mut store = make(IdSpace::Graph);
+    let (since, v, edges) = committed(&*store, |graph| {
+        let (thing, knows, since) = (vertex_label(graph, "thing"), edge_label(graph, "knows"), key(graph, "since"));
+        let v = add_vertices(graph, thing, 0..300);
+        let edges = add_edges(graph, knows, (0..299).map(|at| (v[at], v[at + 1])));
+        edges.iter().for_each(|edge| set_edge(graph, *edge, since, (edge.local() % 100) as i64));
+        graph.create_index(PropertyId::of_edges(knows, since)).unwrap();
+        (since, v, edges)
+    });
+    for (round, how) in [Condensing::Seal, Condensing::Merge, Condensing::Compact].into_iter().enumerate() {
+        store.condense(how, &|| false).unwrap();
+        store.reopen().unwrap();
+        let moved = edges[200 + round];
+        committed(&*store, |graph| {
+            set_edge(graph, moved, since, 7i64);
+            let gone = edges[7 + 100 * round];
+            let (source, target) = (v[gone.local() as usize], v[gone.local() as usize + 1]);
+            graph.remove_edges(&[EdgeRef { id: gone, source, target }]).unwrap();
+        });
+        let found: Vec<u64> = edges_with(&*store.snapshot().unwrap(), "since", 7i64).iter().map(|edge| edge[0]).collect();
+        let old = (0..3).map(|at| 7 + 100 * at).filter(|at| *at > 7 + 100 * round as u64);
+        let new = (0..=round as u64).map(|at| 200 + at);
+        let mut expected: Vec<u64> = old.chain(new).collect();
+        expected.sort_unstable();
+        assert_eq!(found, expected, "after {how:?}");
+    }
+    assert_clean(&*store);
+}
+
+fn an_index_of_the_times_of_edges(make: Make<'_>) {
+    let store = same_as_oracle(make, IdSpace::Graph, |graph| {
+        let (thing, knows, at) = (vertex_label(graph, "thing"), edge_label(graph, "knows"), key(graph, "at"));
+        graph.declare_time(knows, at).unwrap();
+        graph.create_index(PropertyId::of_edges(knows, at)).unwrap();
+        let v = add_vertices(graph, thing, 0..2);
+        let new = |time: i64| NewEdge { source: v[0], target: v[1], id: None, time: Some(Value::Int64(time)) };
+        graph.add_edges(knows, &[new(5), new(9), new(5)], &mut Vec::new()).unwrap();
+    });
+    assert_eq!(edges_with(&*store.snapshot().unwrap(), "at", 5i64), [[0, 0, 1], [2, 0, 1]]);
+}
 
 fn search(view: &dyn GraphView, predicate: Predicate) -> Vec<u64> {
     let key = view.schema().key("age").unwrap();
-    let found = view.search(LabelId(0), key, &predicate).unwrap().expect("the index answers this");
+    let found = view.search_vertices(LabelId(0), key, &predicate).unwrap().expect("the index answers this");
     found.iter().map(|vertex| vertex.local()).collect()
 }
 
@@ -26,7 +112,7 @@ fn an_index_answers_equality_and_ranges(make: Make<'_>) {
         v.iter().zip(ages).for_each(|(vertex, value)| set_vertex(graph, *vertex, age, value));
         let unlike = add_vertices(graph, other, [100])[0];
         set_vertex(graph, unlike, age, 30i32);
-        assert!(graph.create_index(thing, age).unwrap());
+        assert!(graph.create_index(PropertyId::of_vertices(thing, age)).unwrap());
     });
     let view = store.snapshot().unwrap();
     let compare = |comparison, value: Value| search(&*view, Predicate::Compare(comparison, value));
@@ -44,7 +130,7 @@ fn an_index_answers_equality_and_ranges(make: Make<'_>) {
 fn an_index_follows_every_write(make: Make<'_>) {
     let store = same_as_oracle(make, IdSpace::Graph, |graph| {
         let (thing, age) = (vertex_label(graph, "thing"), key(graph, "age"));
-        graph.create_index(thing, age).unwrap();
+        graph.create_index(PropertyId::of_vertices(thing, age)).unwrap();
         let v = add_vertices(graph, thing, 0..8);
         v.iter().for_each(|vertex| set_vertex(graph, *vertex, age, vertex.local() as i64));
         set_vertex(graph, v[0], age, 50i64);
@@ -73,12 +159,12 @@ fn an_index_takes_values_of_every_type(make: Make<'_>) {
         for (at, value) in values.iter().enumerate() {
             set_vertex(graph, v[at], age, value.clone());
         }
-        graph.create_index(thing, age).unwrap();
+        graph.create_index(PropertyId::of_vertices(thing, age)).unwrap();
         for (at, value) in values.iter().enumerate() {
             set_vertex(graph, v[values.len() + at], age, value.clone());
         }
         for value in values {
-            let found = graph.as_view().search(thing, age, &Predicate::eq(value.clone())).unwrap();
+            let found = graph.as_view().search_vertices(thing, age, &Predicate::eq(value.clone())).unwrap();
             let scanned = mangrove_graph::Scan {
                 labels: None,
                 filters: vec![mangrove_graph::Filter { key: age, predicate: Predicate::eq(value.clone()) }],
@@ -96,7 +182,7 @@ fn an_index_takes_values_of_every_type(make: Make<'_>) {
 fn long_texts_that_begin_alike(make: Make<'_>) {
     let store = same_as_oracle(make, IdSpace::Graph, |graph| {
         let (thing, age) = (vertex_label(graph, "thing"), key(graph, "age"));
-        graph.create_index(thing, age).unwrap();
+        graph.create_index(PropertyId::of_vertices(thing, age)).unwrap();
         let v = add_vertices(graph, thing, 0..6);
         for (vertex, end) in v.iter().zip(["", "a", "b", "ab", "\u{0}", "a\u{0}"]) {
             set_vertex(graph, *vertex, age, format!("{}{end}", "same ".repeat(500)));
@@ -115,14 +201,17 @@ fn an_index_is_made_once_and_dropped(make: Make<'_>) {
         let (thing, age, name) = (vertex_label(graph, "thing"), key(graph, "age"), key(graph, "name"));
         let v = add_vertices(graph, thing, 0..3);
         v.iter().for_each(|vertex| set_vertex(graph, *vertex, age, 1i64));
-        assert!(graph.create_index(thing, name).unwrap());
-        assert!(graph.create_index(thing, age).unwrap());
-        assert!(!graph.create_index(thing, age).unwrap());
-        assert!(graph.drop_index(thing, age).unwrap());
-        assert!(!graph.drop_index(thing, age).unwrap());
-        assert!(graph.as_view().search(thing, age, &Predicate::eq(1i64)).unwrap().is_none());
+        assert!(graph.create_index(PropertyId::of_vertices(thing, name)).unwrap());
+        assert!(graph.create_index(PropertyId::of_vertices(thing, age)).unwrap());
+        assert!(!graph.create_index(PropertyId::of_vertices(thing, age)).unwrap());
+        assert!(graph.drop_index(PropertyId::of_vertices(thing, age)).unwrap());
+        assert!(!graph.drop_index(PropertyId::of_vertices(thing, age)).unwrap());
+        assert!(graph.as_view().search_vertices(thing, age, &Predicate::eq(1i64)).unwrap().is_none());
         v.iter().for_each(|vertex| set_vertex(graph, *vertex, age, 2i64));
-        assert!(graph.create_index(thing, age).unwrap(), "an index built anew knows nothing of the old one");
+        assert!(
+            graph.create_index(PropertyId::of_vertices(thing, age)).unwrap(),
+            "an index built anew knows nothing of the old one"
+        );
     });
     assert_eq!(search(&*store.snapshot().unwrap(), Predicate::eq(1i64)), [0u64; 0]);
     store.reopen().unwrap();

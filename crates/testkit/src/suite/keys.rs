@@ -56,8 +56,8 @@ fn a_key_is_found_without_a_scan(make: Make<'_>) {
     let view = store.snapshot().unwrap();
     let code = view.schema().key("code").unwrap();
     let search = |predicate: Predicate| {
-        assert!(view.is_searchable(THING, code, &predicate));
-        let found = view.search(THING, code, &predicate).unwrap().unwrap();
+        assert!(view.is_searchable(PropertyId::of_vertices(THING, code), &predicate));
+        let found = view.search_vertices(THING, code, &predicate).unwrap().unwrap();
         found.iter().map(|vertex| vertex.local()).collect::<Vec<_>>()
     };
     assert_eq!(search(Predicate::eq(5i64)), [5]);
@@ -67,7 +67,10 @@ fn a_key_is_found_without_a_scan(make: Make<'_>) {
     let several: Vec<Value> = vec![7i64.into(), Value::Int8(5), 7i64.into(), Value::Null, 1.5.into()];
     assert_eq!(search(Predicate::Within(several.into())), [5, 7]);
     let range = Predicate::Compare(Comparison::Gt, 5i64.into());
-    assert!(!view.is_searchable(THING, code, &range) && view.search(THING, code, &range).unwrap().is_none());
+    assert!(
+        !view.is_searchable(PropertyId::of_vertices(THING, code), &range)
+            && view.search_vertices(THING, code, &range).unwrap().is_none()
+    );
 }
 
 fn a_key_stays(make: Make<'_>) {
@@ -101,7 +104,7 @@ fn a_property_becomes_the_key(make: Make<'_>) {
         for vertex in v.iter().filter(|vertex| vertex.local() % 3 != 0) {
             set_vertex(graph, *vertex, code, vertex.local() as i32);
         }
-        graph.create_index(thing, code).unwrap();
+        graph.create_index(PropertyId::of_vertices(thing, code)).unwrap();
         graph.declare_key(thing, code).unwrap();
         graph.declare_key(thing, code).unwrap();
         assert_eq!(values(graph.as_view(), v[3]), [3i64.into()], "those that had none have their id");
@@ -126,14 +129,14 @@ fn an_index_of_a_key(make: Make<'_>) {
     let store = same_as_oracle(make, IdSpace::Graph, |graph| {
         let (thing, code) = keyed(graph);
         let v = add_vertices(graph, thing, 0..20);
-        graph.create_index(thing, code).unwrap();
+        graph.create_index(PropertyId::of_vertices(thing, code)).unwrap();
         add_vertices(graph, thing, 20..30);
         graph.remove_vertices(&v[5..7]).unwrap();
     });
     let view = store.snapshot().unwrap();
     let code = view.schema().key("code").unwrap();
     let range = Predicate::Compare(Comparison::Lt, 8i64.into());
-    let found = view.search(THING, code, &range).unwrap().expect("the index answers a range");
+    let found = view.search_vertices(THING, code, &range).unwrap().expect("the index answers a range");
     assert_eq!(found.iter().map(|vertex| vertex.local()).collect::<Vec<_>>(), [0, 1, 2, 3, 4, 7]);
 }
 

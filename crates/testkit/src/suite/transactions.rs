@@ -29,7 +29,7 @@ fn an_abort_leaves_no_trace(make: Make<'_>) {
         let (label, extra) = (vertex_label(graph, "extra"), key(graph, "extra"));
         let made = add_vertices(graph, label, 100..200);
         set_vertex(graph, made[0], extra, 1i64);
-        graph.create_index(label, extra).unwrap();
+        graph.create_index(PropertyId::of_vertices(label, extra)).unwrap();
     }
     assert_same(&*store.snapshot().unwrap(), &Oracle::modern());
     store.reopen().unwrap();

@@ -53,7 +53,7 @@ fn words(before: &str) -> impl Iterator<Item = (String, Option<&'static str>)> {
         Some(kind) => names::members(kind),
         None => None,
     };
-    let steps = STEPS.iter().map(|step| (step.name.to_owned(), Some(step.description)));
+    let steps = STEPS.iter().filter(|step| step.is_run()).map(|step| (step.name.to_owned(), Some(step.description)));
     let beside = names::PREDICATES.iter().chain(&names::TEXT_PREDICATES).chain(&["g", "__", "P", "TextP"]);
     let kinds = names::KINDS.iter().map(|kind| &kind.name);
     let members_only = members.is_some();

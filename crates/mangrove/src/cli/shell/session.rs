@@ -306,7 +306,7 @@ impl Session {
         if self.transaction.is_some() {
             return Err(wrong("an index is made by itself: :commit or :rollback first"));
         }
-        let made = self.database(true)?.create_index(label, key.trim())?;
+        let made = self.database(true)?.create_index(None, label, key.trim())?;
         say(if made { "the index is made" } else { "there was such an index already" });
         Ok(())
     }
@@ -317,9 +317,9 @@ impl Session {
             return Ok(());
         }
         let schema = self.reader()?.schema()?;
-        let labels = [ElementKind::Vertex, ElementKind::Edge].into_iter().flat_map(|kind| schema.labels(kind));
-        let mut quoted: Vec<String> = labels.map(|label| label.name.to_string()).collect();
-        quoted.extend(schema.keys.iter().map(|key| key.to_string()));
+        let labels = ElementKind::ALL.into_iter().flat_map(|kind| schema.known_labels(kind));
+        let mut quoted: Vec<String> = labels.map(|(_, label)| label.name.to_string()).collect();
+        quoted.extend(schema.known_keys().map(|key| key.to_string()));
         quoted.extend(self.variables.keys().cloned());
         quoted.sort_unstable();
         quoted.dedup();

@@ -5,7 +5,6 @@ use std::time::Duration;
 use super::super::argument::Resolver;
 use super::super::*;
 use super::{Reaction, known};
-use crate::documentation;
 use crate::error::{QueryError, QueryErrorKind, Result};
 use crate::gremlin::error::suggest;
 use crate::gremlin::syntax::{Argument, ArgumentKind, Span};
@@ -153,7 +152,7 @@ fn unknown(name: &str, span: Span) -> QueryError {
     let error = QueryError::new(QueryErrorKind::Unsupported, format!("the strategy `{name}` is not supported")).at(span);
     match known::near(name) {
         Some(near) => error.help(format!("did you mean `{near}`?")),
-        None => error.help(format!("{} lists the strategies that are", documentation::page("gremlin.md"))),
+        None => error.help("`mangrove docs gremlin` lists the strategies that are"),
     }
 }
 

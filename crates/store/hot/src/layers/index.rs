@@ -2,27 +2,26 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::ops::Bound;
 
-use mangrove_graph::{Cell, ElementKind, KeyId, LabelId, Result};
+use mangrove_graph::{Cell, PropertyId, Result};
 use mangrove_segment::index::{PAIRS_MAX, Pair, VALUE_BYTES};
 
 use super::Layers;
 use crate::fault::lmdb;
-use crate::index;
-use crate::key::{Column, after_prefix, block_slot, place};
+use crate::index::{self, Entry};
+use crate::key::{Column, block_slot};
 use crate::sealing::Sealing;
 
 type Pairs<'a> = Box<dyn Iterator<Item = Result<Pair>> + 'a>;
 
 impl Layers<'_> {
     /// Seals an index. O(pairs · log(layers)), with memory for a chunk of each layer.
-    pub(super) fn index(&self, sealing: &mut Sealing, label: LabelId, key: KeyId) -> Result<()> {
+    pub(super) fn index(&self, sealing: &mut Sealing, of: PropertyId) -> Result<()> {
         let mut sources = Vec::new();
         if self.tables {
-            sources.push(self.tabled(label, key)?);
+            sources.push(self.tabled(of)?);
         }
-        sources.extend((0..self.segments.len()).map(|at| self.of_segment(at, label, key)));
+        sources.extend((0..self.segments.len()).map(|at| self.of_segment(at, of)));
         let (mut next, mut chunk, mut bytes, mut chunks) = (BinaryHeap::new(), Vec::new(), 0, 0);
         let mut last: Option<Pair> = None;
         for (at, source) in sources.iter_mut().enumerate() {
@@ -39,38 +38,38 @@ impl Layers<'_> {
             last = Some(pair.clone());
             chunk.push(pair);
             if chunk.len() == PAIRS_MAX || bytes > VALUE_BYTES {
-                sealing.index(label, key, chunks, std::mem::take(&mut chunk))?;
+                sealing.index(of, chunks, std::mem::take(&mut chunk))?;
                 (bytes, chunks) = (0, chunks + 1);
             }
         }
-        if chunk.is_empty() { Ok(()) } else { sealing.index(label, key, chunks, chunk) }
+        if chunk.is_empty() { Ok(()) } else { sealing.index(of, chunks, chunk) }
     }
 
     /// The pairs of the table, of what will be sealed.
-    fn tabled(&self, label: LabelId, key: KeyId) -> Result<Pairs<'_>> {
-        let prefix = index::prefix(label, key);
-        let end = after_prefix(&prefix);
-        let range = (Bound::Included(&prefix[..]), end.as_deref().map_or(Bound::Unbounded, Bound::Excluded));
+    fn tabled(&self, of: PropertyId) -> Result<Pairs<'_>> {
+        let (from, to) = index::range(of);
+        let range = (from.as_ref().map(Vec::as_slice), to.as_ref().map(Vec::as_slice));
         let rows = self.reader.tables.index.range(self.reader.txn, &range).map_err(lmdb)?;
-        let end = self.end(ElementKind::Vertex, label);
+        let end = self.end(of.kind, of.label);
         let pairs = rows.map(|row| {
             let (entry, _) = row.map_err(lmdb)?;
-            Ok((index::value_of(entry).into(), place(index::vertex_of(entry)?.0)))
+            let entry = Entry::parse(entry)?;
+            Ok((entry.value.into(), entry.place))
         });
         Ok(Box::new(pairs.filter(move |pair: &Result<Pair>| pair.as_ref().map_or(true, |(_, place)| *place < end))))
     }
 
     /// The pairs of a segment that are still so.
-    fn of_segment(&self, at: usize, label: LabelId, key: KeyId) -> Pairs<'_> {
+    fn of_segment(&self, at: usize, of: PropertyId) -> Pairs<'_> {
         let segment = &self.segments[at];
-        let chunks = (0..segment.index_chunks(label, key)).flat_map(move |chunk| {
-            let index = self.check().and_then(|()| segment.index(label, key, chunk));
+        let chunks = (0..segment.index_chunks(of)).flat_map(move |chunk| {
+            let index = self.check().and_then(|()| segment.index(of, chunk));
             match index.and_then(|index| index.pairs()) {
                 Ok(pairs) => pairs.into_iter().map(Ok).collect(),
                 Err(error) => vec![Err(error)],
             }
         });
-        let column = Column::holding(self.reader.schema, ElementKind::Vertex, label, key);
+        let column = Column::holding(self.reader.schema, of.kind, of.label, of.key);
         Box::new(chunks.filter_map(move |pair| {
             let is_still = pair.as_ref().map_or(Ok(true), |pair| self.is_still(at, column, pair));
             match is_still {
@@ -80,7 +79,7 @@ impl Layers<'_> {
         }))
     }
 
-    /// Whether a pair of the segment at `at` is so by all layers, of a vertex that is alive.
+    /// Whether a pair of the segment at `at` is so by all layers, of an element that is alive.
     fn is_still(&self, at: usize, column: Column, (value, place): &Pair) -> Result<bool> {
         let (block, slot) = block_slot(*place);
         if self.reader.dead(column.kind, column.label, block)? >> slot & 1 != 0 {

@@ -1,43 +1,60 @@
-//! Finding vertices by a property index.
+//! Finding elements by a property index.
 //!
-//! Every value a vertex has is in the table of the indexes or in a segment's index. The table is exact. A segment says what was so when it was
-//! written: its word stands unless a newer segment or the tables say the cell anew, or the vertex has been
+//! Every value an element has is in the table of the indexes or in a segment's index. The table is exact. A segment says what was so when it was
+//! written: its word stands unless a newer segment or the tables say the cell anew, or the element has been
 //! removed; where something is said anew, the cell is looked at.
 
 use std::ops::Bound;
 
 use heed::RoRange;
 use heed::types::Bytes;
-use mangrove_graph::{ElementKind, ExternalId, KeyId, LabelId, Predicate, Result, VertexId};
+use mangrove_graph::{EdgeRef, ExternalId, KeyId, LabelId, Predicate, PropertyId, Result, VertexId};
 
 use super::Reader;
 use crate::block::SLOTS;
 use crate::fault::lmdb;
-use crate::index::{self, Part};
-use crate::key::{Column, block_slot, place, vertex_at};
+use crate::index::{self, Entry, Part};
+use crate::key::{Column, block_slot, edge_at, vertex_at};
 
 /// Entries of the table that are counted, at most.
 const COUNTED_MAX: usize = 1000;
 
 /// What is looked for by an index.
 struct Sought<'p> {
-    label: LabelId,
-    key: KeyId,
+    of: PropertyId,
     predicate: &'p Predicate,
     column: Column,
 }
 
 impl<'t> Reader<'t> {
-    pub fn search(&self, label: LabelId, key: KeyId, predicate: &Predicate) -> Result<Option<Vec<VertexId>>> {
-        if let Some(ids) = self.ids_of(label, key, predicate) {
+    pub fn search_vertices(&self, label: LabelId, key: KeyId, predicate: &Predicate) -> Result<Option<Vec<VertexId>>> {
+        let of = PropertyId::of_vertices(label, key);
+        if let Some(ids) = self.ids_of(of, predicate) {
             return self.named(label, &ids).map(Some);
         }
-        let Some(parts) = self.index_parts(label, key, predicate) else {
-            let is_text = self.finds_text(label, key, predicate);
-            return is_text.then(|| self.search_text(label, key, predicate)).transpose();
+        let places = self.search(of, predicate)?;
+        Ok(places.map(|places| places.into_iter().map(|place| vertex_at(label, place)).collect()))
+    }
+
+    pub fn search_edges(&self, label: LabelId, key: KeyId, predicate: &Predicate) -> Result<Option<Vec<EdgeRef>>> {
+        let Some(places) = self.search(PropertyId::of_edges(label, key), predicate)? else { return Ok(None) };
+        let mut edges = Vec::with_capacity(places.len());
+        for same in places.chunk_by(|a, b| block_slot(*a).0 == block_slot(*b).0) {
+            let Some(ends) = self.block(Column::ends(label), block_slot(same[0]).0)? else { continue };
+            for place in same {
+                edges.extend(ends.edge(edge_at(label, *place), block_slot(*place).1)?);
+            }
+        }
+        Ok(Some(edges))
+    }
+
+    /// The places of the elements that match, in order; nothing if no index tells. Ids of vertices are not asked.
+    pub fn search(&self, of: PropertyId, predicate: &Predicate) -> Result<Option<Vec<u64>>> {
+        let Some(parts) = self.index_parts(of, predicate) else {
+            return self.finds_text(of, predicate).then(|| self.search_text(of, predicate)).transpose();
         };
-        let column = Column::holding(self.schema, ElementKind::Vertex, label, key);
-        let (sought, mut places) = (Sought { label, key, predicate, column }, Vec::new());
+        let column = Column::holding(self.schema, of.kind, of.label, of.key);
+        let (sought, mut places) = (Sought { of, predicate, column }, Vec::new());
         for part in parts.iter().filter(|part| part.from < part.to) {
             self.tabled(&sought, part, &mut places)?;
             for at in 0..self.segments.list().len() {
@@ -46,35 +63,33 @@ impl<'t> Reader<'t> {
         }
         places.sort_unstable();
         places.dedup();
-        Ok(Some(places.into_iter().map(|place| vertex_at(label, place)).collect()))
+        Ok(Some(places))
     }
 
-    pub fn is_searchable(&self, label: LabelId, key: KeyId, predicate: &Predicate) -> bool {
-        self.ids_of(label, key, predicate).is_some()
-            || self.index_parts(label, key, predicate).is_some()
-            || self.finds_text(label, key, predicate)
+    pub fn is_searchable(&self, of: PropertyId, predicate: &Predicate) -> bool {
+        self.ids_of(of, predicate).is_some() || self.index_parts(of, predicate).is_some() || self.finds_text(of, predicate)
     }
 
     /// How many entries of an index a search looks at: of segments all, of the table [`COUNTED_MAX`] a part at most. Texts that are
     /// searched for otherwise count for many.
-    pub fn candidates(&self, label: LabelId, key: KeyId, predicate: &Predicate) -> Result<u64> {
-        if let Some(ids) = self.ids_of(label, key, predicate) {
+    pub fn candidates(&self, of: PropertyId, predicate: &Predicate) -> Result<u64> {
+        if let Some(ids) = self.ids_of(of, predicate) {
             return Ok(ids.len() as u64);
         }
-        let Some(parts) = self.index_parts(label, key, predicate) else { return Ok(u64::from(u32::MAX)) };
+        let Some(parts) = self.index_parts(of, predicate) else { return Ok(u64::from(u32::MAX)) };
         let mut count = 0;
         for part in parts.iter().filter(|part| part.from < part.to) {
-            count += self.entries(label, key, part)?.take(COUNTED_MAX).count() as u64;
+            count += self.entries(of, part)?.take(COUNTED_MAX).count() as u64;
             for segment in self.segments.list() {
-                count += segment.count_with(label, key, &part.from, &part.to)?;
+                count += segment.count_with(of, &part.from, &part.to)?;
             }
         }
         Ok(count)
     }
 
     /// The external ids a predicate on the key of a label allows, if it lists them.
-    fn ids_of(&self, label: LabelId, key: KeyId, predicate: &Predicate) -> Option<Vec<ExternalId>> {
-        self.schema.is_key(ElementKind::Vertex, label, key).then(|| predicate.external_ids())?
+    fn ids_of(&self, of: PropertyId, predicate: &Predicate) -> Option<Vec<ExternalId>> {
+        self.schema.is_key(of.kind, of.label, of.key).then(|| predicate.external_ids())?
     }
 
     /// The vertices of a label with these ids, sorted.
@@ -88,24 +103,24 @@ impl<'t> Reader<'t> {
     }
 
     /// The entries of a part of the table.
-    fn entries(&self, label: LabelId, key: KeyId, part: &Part) -> Result<RoRange<'t, Bytes, Bytes>> {
-        let prefix = index::prefix(label, key);
+    fn entries(&self, of: PropertyId, part: &Part) -> Result<RoRange<'t, Bytes, Bytes>> {
+        let prefix = index::prefix(of);
         let (from, to) = ([&prefix[..], &part.from].concat(), [&prefix[..], &part.to].concat());
         let bounds = (Bound::Included(&from[..]), Bound::Excluded(&to[..]));
         self.tables.index.range(self.txn, &bounds).map_err(lmdb)
     }
 
     /// The parts of the index that hold all matches; nothing if there is none, or it does not answer this.
-    fn index_parts(&self, label: LabelId, key: KeyId, predicate: &Predicate) -> Option<Vec<Part>> {
-        self.schema.index(label, key)?;
-        let property = self.schema.vertex_labels.get(usize::from(label.0)).and_then(|label| label.property(key));
+    fn index_parts(&self, of: PropertyId, predicate: &Predicate) -> Option<Vec<Part>> {
+        self.schema.index(of)?;
+        let property = self.schema.label_schema(of.kind, of.label).and_then(|label| label.property(of.key));
         index::parts(predicate, property.map(|property| property.types).unwrap_or_default())
     }
 
     /// Appends the places that match by the table.
     fn tabled(&self, sought: &Sought<'_>, part: &Part, found: &mut Vec<u64>) -> Result<()> {
-        for entry in self.entries(sought.label, sought.key, part)? {
-            let place = place(index::vertex_of(entry.map_err(lmdb)?.0)?.0);
+        for entry in self.entries(sought.of, part)? {
+            let Entry { place, .. } = Entry::parse(entry.map_err(lmdb)?.0)?;
             if part.is_exact || self.has_match(sought, place)? {
                 found.push(place);
             }
@@ -116,7 +131,7 @@ impl<'t> Reader<'t> {
     /// Appends the places that match by the segment at `at`.
     fn sealed(&self, at: usize, sought: &Sought<'_>, part: &Part, found: &mut Vec<u64>) -> Result<()> {
         let (column, mut places) = (sought.column, Vec::new());
-        self.segments.list()[at].places_with(sought.label, sought.key, &part.from, &part.to, &mut places)?;
+        self.segments.list()[at].places_with(sought.of, &part.from, &part.to, &mut places)?;
         if part.is_exact && at + 1 == self.segments.list().len() && self.is_unchanged(column)? {
             found.append(&mut places);
             return Ok(());
@@ -134,12 +149,12 @@ impl<'t> Reader<'t> {
         Ok(())
     }
 
-    /// Whether neither the tables nor marks of the dead say anything of what is sealed of a column of vertices.
+    /// Whether neither the tables nor marks of the dead say anything of what is sealed of a column.
     fn is_unchanged(&self, column: Column) -> Result<bool> {
         Ok(self.is_clean(column)? && self.is_clean(Column::dead(column.kind, column.label))?)
     }
 
-    /// The slots of a block of vertices that are alive, and of whose cells nothing newer than the segment at `at` speaks.
+    /// The slots of a block that are alive, and of whose cells nothing newer than the segment at `at` speaks.
     pub fn standing(&self, at: usize, column: Column, block: u64) -> Result<u128> {
         if !self.is_covered(column, block) {
             return Ok(0);

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use heed::{AnyTls, RoTxn};
 use mangrove_graph::{
     Adjacency, Cell, EdgeId, EdgeRef, ElementId, ElementKind, Elements, ExternalId, GraphView, Hop, KeyId, LabelId,
-    Predicate, PropertyColumn, Result, Scan, ScanCursor, Schema, Statistics, VertexId,
+    Predicate, PropertyColumn, PropertyId, Result, Scan, ScanCursor, Schema, Statistics, VertexId,
 };
 
 use crate::block::{Block, Home};
@@ -255,16 +255,20 @@ macro_rules! read_through_reader {
                 self.reader().have(elements, key)
             }
 
-            fn search(&self, label: LabelId, key: KeyId, predicate: &Predicate) -> Result<Option<Vec<VertexId>>> {
-                self.reader().search(label, key, predicate)
+            fn search_vertices(&self, label: LabelId, key: KeyId, predicate: &Predicate) -> Result<Option<Vec<VertexId>>> {
+                self.reader().search_vertices(label, key, predicate)
             }
 
-            fn is_searchable(&self, label: LabelId, key: KeyId, predicate: &Predicate) -> bool {
-                self.reader().is_searchable(label, key, predicate)
+            fn search_edges(&self, label: LabelId, key: KeyId, predicate: &Predicate) -> Result<Option<Vec<EdgeRef>>> {
+                self.reader().search_edges(label, key, predicate)
             }
 
-            fn candidates(&self, label: LabelId, key: KeyId, predicate: &Predicate) -> Result<u64> {
-                self.reader().candidates(label, key, predicate)
+            fn is_searchable(&self, of: PropertyId, predicate: &Predicate) -> bool {
+                self.reader().is_searchable(of, predicate)
+            }
+
+            fn candidates(&self, of: PropertyId, predicate: &Predicate) -> Result<u64> {
+                self.reader().candidates(of, predicate)
             }
         }
     };

@@ -2,26 +2,26 @@
 
 use std::collections::BTreeSet;
 
-use mangrove_graph::{ElementKind, Encoding, KeyId, LabelId, Predicate, Result, VertexId};
+use mangrove_graph::{Encoding, Predicate, PropertyId, Result};
 
 use super::Reader;
 use crate::block::{SLOTS, slots};
 use crate::filter;
-use crate::key::{Column, vertex_at};
+use crate::key::Column;
 use crate::segment::BLOCKS;
 
 impl Reader<'_> {
     /// Whether values of a property are searchable for this where they are sealed.
-    pub fn finds_text(&self, label: LabelId, key: KeyId, predicate: &Predicate) -> bool {
-        let property = self.schema.label_schema(ElementKind::Vertex, label).and_then(|label| label.property(key));
+    pub fn finds_text(&self, of: PropertyId, predicate: &Predicate) -> bool {
+        let property = self.schema.label_schema(of.kind, of.label).and_then(|label| label.property(of.key));
         let encoding = property.map(|property| property.encoding).unwrap_or_default();
         matches!(encoding, Encoding::Searchable { .. }) && filter::is_found(predicate)
     }
 
-    /// The vertices of a label of which some value matches, sorted. What the tables hold is looked through; in each sealed chunk
+    /// The places of the elements of which some value matches, in order. What the tables hold is looked through; in each sealed chunk
     /// that is searchable, it takes a few microseconds and one or two a hit.
-    pub fn search_text(&self, label: LabelId, key: KeyId, predicate: &Predicate) -> Result<Vec<VertexId>> {
-        let column = Column::holding(self.schema, ElementKind::Vertex, label, key);
+    pub fn search_text(&self, of: PropertyId, predicate: &Predicate) -> Result<Vec<u64>> {
+        let column = Column::holding(self.schema, of.kind, of.label, of.key);
         let mut found = BTreeSet::new();
         for (at, segment) in self.segments.list().iter().enumerate() {
             let chunks: BTreeSet<u64> = segment.column_chunks(column).collect();
@@ -35,7 +35,7 @@ impl Reader<'_> {
             found.extend(places(block, filter::passing(&cells, predicate, u128::MAX)?));
             next = block + 1;
         }
-        Ok(found.into_iter().map(|place| vertex_at(label, place)).collect())
+        Ok(found.into_iter().collect())
     }
 
     /// Adds the places that match of a chunk of the segment at `at`, as far as it has the newest word on them.

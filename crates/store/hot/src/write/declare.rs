@@ -2,14 +2,16 @@
 
 use std::sync::Arc;
 
-use mangrove_graph::{Cardinality, ElementKind, GraphError, IndexSchema, KeyId, LabelId, PropertySchema, Result, ValueType};
+use mangrove_graph::{
+    Cardinality, ElementKind, GraphError, IndexSchema, KeyId, LabelId, PropertyId, PropertySchema, Result, ValueType,
+};
 
 use super::HotTransaction;
 use crate::block::{SLOTS, slots};
 use crate::catalog::Record;
 use crate::fault::lmdb;
 use crate::index;
-use crate::key::{AdjacencyKey, Column, after_prefix, vertex_at};
+use crate::key::{AdjacencyKey, Column, element_at};
 
 /// Bytes of entries of a new index that are sorted at once, in memory.
 const RUN_BYTES: usize = 64 << 20;
@@ -89,34 +91,34 @@ impl HotTransaction {
         Ok(())
     }
 
-    pub(super) fn make_index(&mut self, label: LabelId, key: KeyId) -> Result<bool> {
-        self.label_exists(ElementKind::Vertex, label)?;
-        self.key_exists(key)?;
-        if self.schema.index(label, key).is_some() {
+    pub(super) fn make_index(&mut self, of: PropertyId) -> Result<bool> {
+        self.label_exists(of.kind, of.label)?;
+        self.key_exists(of.key)?;
+        if self.schema.index(of).is_some() {
             return Ok(false);
         }
         self.change(|t| {
             let (table, mut next) = (t.owned.shared().tables.index, Some(0));
             while let Some(block) = next {
                 let mut entries;
-                (entries, next) = t.entries_from(label, key, block)?;
+                (entries, next) = t.entries_from(of, block)?;
                 entries.sort_unstable();
                 t.put_sorted(table, entries.iter().map(|entry| (&entry[..], &[][..])))?;
             }
             Ok(())
         })?;
-        self.change_indexes(|indexes| indexes.push(IndexSchema { label, key, unique: false }));
+        self.change_indexes(|indexes| indexes.push(IndexSchema { of, unique: false }));
         Ok(true)
     }
 
-    /// Some of the entries an index is to have, those of the vertices from a block on, and the block at which to go on.
-    fn entries_from(&self, label: LabelId, key: KeyId, mut block: u64) -> Result<(Vec<Vec<u8>>, Option<u64>)> {
+    /// Some of the entries an index is to have, those of the elements from a block on, and the block at which to go on.
+    fn entries_from(&self, of: PropertyId, mut block: u64) -> Result<(Vec<Vec<u8>>, Option<u64>)> {
         let (mut entries, mut bytes) = (Vec::new(), 0);
-        let mut column = self.reader().column(Column::holding(&self.schema, ElementKind::Vertex, label, key));
+        let mut column = self.reader().column(Column::holding(&self.schema, of.kind, of.label, of.key));
         while let Some((at, cells)) = column.block_from(block)? {
             for slot in slots(cells.present) {
-                let vertex = vertex_at(label, at * SLOTS as u64 + slot as u64);
-                let of_cell = index::entries(vertex, key, &cells.cell(slot)?);
+                let element = element_at(of.kind, of.label, at * SLOTS as u64 + slot as u64);
+                let of_cell = index::entries(of, element.raw(), &cells.cell(slot)?);
                 bytes += of_cell.iter().map(|entry| size_of::<Vec<u8>>() + entry.len()).sum::<usize>();
                 entries.extend(of_cell);
             }
@@ -128,19 +130,17 @@ impl HotTransaction {
         Ok((entries, None))
     }
 
-    pub(super) fn delete_index(&mut self, label: LabelId, key: KeyId) -> Result<bool> {
-        if self.schema.index(label, key).is_none() {
+    pub(super) fn delete_index(&mut self, of: PropertyId) -> Result<bool> {
+        if self.schema.index(of).is_none() {
             return Ok(false);
         }
         self.change(|t| {
             let table = t.owned.shared().tables.index;
-            let prefix = index::prefix(label, key);
-            let end = after_prefix(&prefix);
-            let end = end.as_deref().map_or(std::ops::Bound::Unbounded, std::ops::Bound::Excluded);
-            let range = (std::ops::Bound::Included(&prefix[..]), end);
+            let (from, to) = index::range(of);
+            let range = (from.as_ref().map(Vec::as_slice), to.as_ref().map(Vec::as_slice));
             table.delete_range(t.owned.txn_mut(), &range)
         })?;
-        self.change_indexes(|indexes| indexes.retain(|index| (index.label, index.key) != (label, key)));
+        self.change_indexes(|indexes| indexes.retain(|index| index.of != of));
         Ok(true)
     }
 

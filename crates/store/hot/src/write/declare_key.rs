@@ -5,7 +5,9 @@
 
 use std::ops::Bound;
 
-use mangrove_graph::{Cardinality, Cell, ElementKind, ExternalId, GraphError, KeyId, LabelId, PropertySchema, Result};
+use mangrove_graph::{
+    Cardinality, Cell, ElementKind, ExternalId, GraphError, KeyId, LabelId, PropertyId, PropertySchema, Result,
+};
 
 use super::HotTransaction;
 use crate::block::slots;
@@ -27,10 +29,11 @@ impl HotTransaction {
             self.may_be_key(label, &declared)?;
         }
         let ids = self.ids_under(label, &declared)?;
-        let (is_indexed, is_unique) = (self.schema.index(label, key).is_some(), self.is_unique(label, key));
+        let of = PropertyId::of_vertices(label, key);
+        let (is_indexed, is_unique) = (self.schema.index(of).is_some(), self.is_unique(of));
         self.change(|t| {
             if is_indexed {
-                t.delete_index(label, key)?;
+                t.delete_index(of)?;
             }
             t.forget_cells_of(Column::property(ElementKind::Vertex, label, key))?;
             t.label_mut(ElementKind::Vertex, label).key = Some(key);
@@ -38,9 +41,9 @@ impl HotTransaction {
             t.infer_key(label, key, &ids)
         })?;
         if is_unique {
-            self.make_unique(label, key)?;
+            self.make_unique(of)?;
         } else if is_indexed {
-            self.make_index(label, key)?;
+            self.make_index(of)?;
         }
         Ok(())
     }

@@ -1,8 +1,8 @@
 //! Adding and removing edges.
 
 use mangrove_graph::{
-    Cell, EdgeId, EdgeRef, ElementId, ElementKind, ExternalId, GraphError, KeyId, LabelId, NewEdge, Result, TypeSet, Value,
-    VertexId, column, id::LOCAL_MAX,
+    Cell, EdgeId, EdgeRef, ElementId, ElementKind, ExternalId, GraphError, KeyId, LabelId, NewEdge, PropertyId, Result,
+    TypeSet, Value, VertexId, column, id::LOCAL_MAX,
 };
 
 use super::HotTransaction;
@@ -177,6 +177,12 @@ impl HotTransaction {
         for t in types_of(edges).iter() {
             self.infer_type(ElementKind::Edge, label, key, t)?;
         }
+        let of = PropertyId::of_edges(label, key);
+        if self.schema.index(of).is_some() {
+            for (place, time) in (first..).zip(&times).filter_map(|(place, time)| Some((place, (*time)?))) {
+                self.reindex(of, edge_at(label, place).0, &Cell::Absent, &Cell::One(time.clone()))?;
+            }
+        }
         if let Some(array) = column::array_of(&times) {
             return self.put_run(column, first, &ArrayRows(&array), times.len(), true);
         }
@@ -240,6 +246,7 @@ impl HotTransaction {
             }
         }
         for key in self.reader().keys_at(ElementKind::Edge, label, &places)? {
+            self.unindex(PropertyId::of_edges(label, key), &places)?;
             self.clear_cells(Column::property(ElementKind::Edge, label, key), &places)?;
         }
         self.clear_cells(Column::external(ElementKind::Edge, label), &places)?;

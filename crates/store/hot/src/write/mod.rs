@@ -7,6 +7,7 @@
 mod columns;
 mod declare;
 mod declare_key;
+mod drop;
 mod edges;
 mod keys;
 mod links;
@@ -22,8 +23,8 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 use mangrove_graph::{
     Adjacency, Cardinality, Cell, EdgeId, EdgeRef, ElementId, ElementKind, Elements, Encoding, ExternalId, GraphError,
-    GraphView, GraphWrite, Hop, IdSpace, KeyId, LabelId, LabelSchema, NewEdge, Predicate, PropertyColumn, PropertySchema,
-    Result, Scan, ScanCursor, Schema, Statistics, ValueType, VertexId,
+    GraphView, GraphWrite, Hop, IdSpace, KeyId, LabelId, LabelSchema, NewEdge, Predicate, PropertyColumn, PropertyId,
+    PropertySchema, Result, Scan, ScanCursor, Schema, Statistics, ValueType, VertexId,
 };
 
 use crate::block::SLOTS;
@@ -235,12 +236,12 @@ impl HotTransaction {
     }
 
     fn label_exists(&self, kind: ElementKind, label: LabelId) -> Result<()> {
-        let known = self.schema.label_schema(kind, label);
+        let known = self.schema.label_schema(kind, label).filter(|_| !self.schema.labels(kind).is_dropped(label.0));
         known.map(|_| ()).ok_or_else(|| GraphError::Invalid(format!("there is no {kind:?} label {}", label.0)))
     }
 
     fn key_exists(&self, key: KeyId) -> Result<()> {
-        let known = self.schema.keys.get(usize::from(key.0));
+        let known = self.schema.keys.get(usize::from(key.0)).filter(|_| !self.schema.keys.is_dropped(key.0));
         known.map(|_| ()).ok_or_else(|| GraphError::Invalid(format!("there is no property key {}", key.0)))
     }
 
@@ -331,20 +332,32 @@ impl GraphWrite for HotTransaction {
         self.change_property(kind, label, key, |property| property.encoding = encoding)
     }
 
-    fn create_index(&mut self, label: LabelId, key: KeyId) -> Result<bool> {
-        self.make_index(label, key)
+    fn create_index(&mut self, of: PropertyId) -> Result<bool> {
+        self.make_index(of)
     }
 
-    fn declare_unique(&mut self, label: LabelId, key: KeyId) -> Result<bool> {
-        self.make_unique(label, key)
+    fn declare_unique(&mut self, of: PropertyId) -> Result<bool> {
+        self.make_unique(of)
     }
 
     fn declare_required(&mut self, kind: ElementKind, label: LabelId, key: KeyId, required: bool) -> Result<()> {
         self.fix_required(kind, label, key, required)
     }
 
-    fn drop_index(&mut self, label: LabelId, key: KeyId) -> Result<bool> {
-        self.delete_index(label, key)
+    fn drop_index(&mut self, of: PropertyId) -> Result<bool> {
+        self.delete_index(of)
+    }
+
+    fn rename_label(&mut self, kind: ElementKind, label: LabelId, name: &str) -> Result<()> {
+        self.name_label(kind, label, name)
+    }
+
+    fn drop_label(&mut self, kind: ElementKind, label: LabelId) -> Result<()> {
+        self.delete_label(kind, label)
+    }
+
+    fn drop_property(&mut self, of: PropertyId) -> Result<()> {
+        self.delete_property(of)
     }
 
     fn held_bytes(&self) -> u64 {

@@ -6,7 +6,7 @@ use arrow_array::Array;
 use arrow_array::cast::AsArray;
 use arrow_schema::DataType;
 use mangrove_graph::{
-    Cardinality, Cell, ElementId, ElementKind, Elements, ExternalId, GraphError, KeyId, LabelId, PropertyColumn,
+    Cardinality, Cell, ElementId, ElementKind, Elements, ExternalId, GraphError, KeyId, LabelId, PropertyColumn, PropertyId,
     PropertySchema, Result, TypeSet, Value, ValueType, VertexId,
 };
 
@@ -14,7 +14,7 @@ use super::HotTransaction;
 use crate::block::SLOTS;
 use crate::encode::{self, ArrayRows};
 use crate::index;
-use crate::key::{Column, block_slot, no_such, place};
+use crate::key::{Column, block_slot, element_at, no_such, place};
 use crate::read::order;
 use mangrove_segment::value;
 
@@ -29,17 +29,14 @@ impl HotTransaction {
             return self.keeps_its_id(element, key, &cell);
         }
         self.keeps_required(element, key, &cell)?;
-        if let ElementId::Vertex(vertex) = element {
-            self.stay_unique(vertex.label(), key, &[(vertex, cell.clone())])?;
-        }
+        let of = PropertyId { kind: element.kind(), label: element.label(), key };
+        self.stay_unique(of, &[(element, &cell)])?;
         self.change(|t| {
             let column = Column::property(element.kind(), element.label(), key);
             t.infer(element.kind(), element.label(), key, &cell)?;
-            if let ElementId::Vertex(vertex) = element
-                && t.schema.index(vertex.label(), key).is_some()
-            {
-                let old = t.reader().cell_at(column, place(vertex.0))?;
-                t.reindex(vertex, key, &old, &cell)?;
+            if t.schema.index(of).is_some() {
+                let old = t.reader().cell_at(column, place(element.raw()))?;
+                t.reindex(of, element.raw(), &old, &cell)?;
             }
             let (block, slot) = block_slot(place(element.raw()));
             t.edit_block(column, block, [(slot, cell)])
@@ -82,20 +79,21 @@ impl HotTransaction {
             self.keeps_its_time(elements.get(at), key, &cell)?;
         }
         debug_assert_eq!(last.raw() - first.raw() + 1, n as u64);
-        if kind == ElementKind::Vertex && self.is_unique(label, key) {
-            let cell = |at: usize| Cell::One(mangrove_graph::column::value_at(array, at));
+        let of = PropertyId { kind, label, key };
+        let cell = |at: usize| Cell::One(mangrove_graph::column::value_at(array, at));
+        if self.is_unique(of) {
             let there = (0..n).filter(|at| array.is_valid(*at));
-            let cells: Vec<_> = there.map(|at| (VertexId(elements.get(at).raw()), cell(at))).collect();
-            self.stay_unique(label, key, &cells)?;
+            let cells: Vec<_> = there.map(|at| (elements.get(at), cell(at))).collect();
+            self.stay_unique(of, &cells.iter().map(|(element, cell)| (*element, cell)).collect::<Vec<_>>())?;
         }
         self.change(|t| {
             t.infer_type(kind, label, key, form)?;
             let column = Column::property(kind, label, key);
-            if kind == ElementKind::Vertex && t.schema.index(label, key).is_some() {
+            if t.schema.index(of).is_some() {
                 for at in (0..n).filter(|at| array.is_valid(*at)) {
-                    let vertex = VertexId(elements.get(at).raw());
-                    let old = t.reader().cell_at(column, place(vertex.0))?;
-                    t.reindex(vertex, key, &old, &Cell::One(mangrove_graph::column::value_at(array, at)))?;
+                    let raw = elements.get(at).raw();
+                    let old = t.reader().cell_at(column, place(raw))?;
+                    t.reindex(of, raw, &old, &cell(at))?;
                 }
             }
             t.put_run(column, place(first.raw()), &ArrayRows(array), n, false)
@@ -140,13 +138,13 @@ impl HotTransaction {
         })
     }
 
-    /// Fails if vertices, in the order of their labels, would share values that are to be unique.
+    /// Fails if elements, in the order of their labels, would share values that are to be unique.
     fn stay_unique_by_label(&self, rows: &[(ElementId, Cell)], key: KeyId) -> Result<()> {
         for of_label in rows.chunk_by(|a, b| a.0.label() == b.0.label()) {
-            let (kind, label) = (of_label[0].0.kind(), of_label[0].0.label());
-            if kind == ElementKind::Vertex && self.is_unique(label, key) {
-                let cells: Vec<_> = of_label.iter().map(|(id, cell)| (VertexId(id.raw()), cell.clone())).collect();
-                self.stay_unique(label, key, &cells)?;
+            let of = PropertyId { kind: of_label[0].0.kind(), label: of_label[0].0.label(), key };
+            if self.is_unique(of) {
+                let cells: Vec<_> = of_label.iter().map(|(element, cell)| (*element, cell)).collect();
+                self.stay_unique(of, &cells)?;
             }
         }
         Ok(())
@@ -158,26 +156,40 @@ impl HotTransaction {
         let (kind, label) = (first.kind(), first.label());
         let column = Column::property(kind, label, key);
         group.iter().try_for_each(|(_, cell)| self.infer(kind, label, key, cell))?;
-        if kind == ElementKind::Vertex && self.schema.index(label, key).is_some() {
+        let of = PropertyId { kind, label, key };
+        if self.schema.index(of).is_some() {
             for same in group.chunk_by(|a, b| a.0 == b.0) {
-                let vertex = VertexId(same[0].0.raw());
-                let old = self.reader().cell_at(column, place(vertex.0))?;
-                self.reindex(vertex, key, &old, &same[same.len() - 1].1)?;
+                let raw = same[0].0.raw();
+                let old = self.reader().cell_at(column, place(raw))?;
+                self.reindex(of, raw, &old, &same[same.len() - 1].1)?;
             }
         }
         let changes = group.iter().map(|(element, cell)| (block_slot(place(element.raw())).1, cell.clone()));
         self.edit_block(column, block_slot(place(first.raw())).0, changes)
     }
 
-    /// Brings the index of a vertex's key in step with its cell.
-    pub(super) fn reindex(&mut self, vertex: VertexId, key: KeyId, old: &Cell, new: &Cell) -> Result<()> {
+    /// Brings an index in step with the cell of the element with this raw id.
+    pub(super) fn reindex(&mut self, of: PropertyId, raw: u64, old: &Cell, new: &Cell) -> Result<()> {
         let table = self.owned.shared().tables.index;
-        let (before, after) = (index::entries(vertex, key, old), index::entries(vertex, key, new));
+        let (before, after) = (index::entries(of, raw, old), index::entries(of, raw, new));
         for gone in before.iter().filter(|entry| after.binary_search(entry).is_err()) {
             table.delete(self.owned.txn_mut(), gone)?;
         }
         for come in after.iter().filter(|entry| before.binary_search(entry).is_err()) {
             table.put(self.owned.txn_mut(), come, &[])?;
+        }
+        Ok(())
+    }
+
+    /// Removes elements from the index of a property, if there is one.
+    pub(super) fn unindex(&mut self, of: PropertyId, places: &[u64]) -> Result<()> {
+        if self.schema.index(of).is_none() {
+            return Ok(());
+        }
+        let column = Column::holding(&self.schema, of.kind, of.label, of.key);
+        for place in places {
+            let old = self.reader().cell_at(column, *place)?;
+            self.reindex(of, element_at(of.kind, of.label, *place).raw(), &old, &Cell::Absent)?;
         }
         Ok(())
     }

@@ -63,16 +63,12 @@ impl HotTransaction {
     }
 
     fn lacks(&self, element: ElementId, key: KeyId) -> GraphError {
-        let id = match element {
-            ElementId::Vertex(vertex) => self.external_id(vertex),
-            ElementId::Edge(edge) => self.edge_external_id(edge).map(|id| id.unwrap_or_else(|| edge.generated())),
-        };
         let label = self.schema.label_name(element.kind(), element.label());
-        match id {
+        match self.known_as(element) {
             Ok(id) => GraphError::Required {
                 label: label.to_string(),
                 key: self.schema.key_name(key).to_string(),
-                element: format!("the {} {id}", if element.kind() == ElementKind::Vertex { "vertex" } else { "edge" }),
+                element: format!("the {} {id}", element.kind().name()),
             },
             Err(error) => error,
         }

@@ -1,24 +1,21 @@
-//! Values that one vertex of a label may have at most. An index finds who has them.
+//! Values that one element of a label may have at most. An index finds who has them.
 //!
-//! A write is checked as a whole before it changes anything: two vertices may change values in one write, but not in two.
+//! A write is checked as a whole before it changes anything: two elements may change values in one write, but not in two.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::Arc;
 
 use hashbrown::HashMap;
-use mangrove_graph::{
-    Cell, Comparison, ElementId, ElementKind, GraphError, GraphView, KeyId, LabelId, Predicate, Result, Value, VertexId,
-};
+use mangrove_graph::{Cell, Comparison, ElementId, ExternalId, GraphError, GraphView, Predicate, PropertyId, Result, Value};
 
 use super::HotTransaction;
 use crate::block::{SLOTS, slots};
 use crate::index;
-use crate::key::{Column, vertex_at};
+use crate::key::{Column, element_at};
 
-/// A value of two vertices.
+/// A value of two elements.
 struct Repeated {
     value: Value,
-    vertices: [VertexId; 2],
+    elements: [ElementId; 2],
 }
 
 fn equals(value: &Value) -> Predicate {
@@ -26,90 +23,101 @@ fn equals(value: &Value) -> Predicate {
 }
 
 impl HotTransaction {
-    pub(super) fn is_unique(&self, label: LabelId, key: KeyId) -> bool {
-        self.schema.index(label, key).is_some_and(|index| index.unique)
+    pub(super) fn is_unique(&self, of: PropertyId) -> bool {
+        self.schema.index(of).is_some_and(|index| index.unique)
     }
 
-    /// Fails if vertices of a label, once they have these cells, share a value with one another or with others. Of several cells of
-    /// a vertex the last one counts.
-    pub(super) fn stay_unique(&self, label: LabelId, key: KeyId, cells: &[(VertexId, Cell)]) -> Result<()> {
-        if !self.is_unique(label, key) {
+    /// Fails if elements of a label, once they have these cells, share a value with one another or with others. Of several cells of
+    /// an element the last one counts.
+    pub(super) fn stay_unique(&self, of: PropertyId, cells: &[(ElementId, &Cell)]) -> Result<()> {
+        if !self.is_unique(of) {
             return Ok(());
         }
-        let new: HashMap<VertexId, &Cell> = cells.iter().map(|(vertex, cell)| (*vertex, cell)).collect();
-        let mut given: HashMap<u64, Vec<(&Value, VertexId)>> = HashMap::new();
-        for (vertex, cell) in &new {
+        let new: HashMap<ElementId, &Cell> = cells.iter().copied().collect();
+        let mut given: HashMap<u64, Vec<(&Value, ElementId)>> = HashMap::new();
+        for (element, cell) in &new {
             for value in cell.values().filter(|value| !value.is_null()) {
                 let is_same = equals(value);
                 let alike = given.entry(hash_of(value)).or_default();
-                let among_these = alike.iter().find(|(other, of)| of != vertex && is_same.matches(other));
-                let before = || -> Result<Option<VertexId>> {
-                    let found = self.search(label, key, &is_same)?.unwrap_or_default();
-                    Ok(found.into_iter().find(|other| !new.contains_key(other)))
+                let among_these = alike.iter().find(|(other, by)| by != element && is_same.matches(other));
+                let before = || -> Result<Option<ElementId>> {
+                    let found = self.reader().search(of, &is_same)?.unwrap_or_default();
+                    let mut found = found.into_iter().map(|place| element_at(of.kind, of.label, place));
+                    Ok(found.find(|other| !new.contains_key(other)))
                 };
                 if let Some(other) = among_these.map_or_else(before, |(_, other)| Ok(Some(*other)))? {
-                    return Err(self.has_it_already(label, key, value, other));
+                    return Err(self.has_it_already(of, value, other));
                 }
-                alike.push((value, *vertex));
+                alike.push((value, *element));
             }
         }
         Ok(())
     }
 
-    fn has_it_already(&self, label: LabelId, key: KeyId, value: &Value, other: VertexId) -> GraphError {
-        let id = match self.external_id(other) {
-            Ok(id) => id,
-            Err(error) => return error,
-        };
-        let (label, key) = (self.schema.label_name(ElementKind::Vertex, label), self.schema.key_name(key));
-        GraphError::NotUnique { label: label.to_string(), key: key.to_string(), value: value.to_string(), id }
+    fn has_it_already(&self, of: PropertyId, value: &Value, other: ElementId) -> GraphError {
+        match self.known_as(other) {
+            Ok(id) => GraphError::NotUnique {
+                property: self.schema.property_name(of),
+                value: value.to_string(),
+                kind: of.kind,
+                id,
+            },
+            Err(error) => error,
+        }
+    }
+
+    /// The id users know an element by.
+    pub(super) fn known_as(&self, element: ElementId) -> Result<ExternalId> {
+        match element {
+            ElementId::Vertex(vertex) => self.external_id(vertex),
+            ElementId::Edge(edge) => Ok(self.edge_external_id(edge)?.unwrap_or_else(|| edge.generated())),
+        }
     }
 
     /// Makes an index, if there is none, and makes it unique. Gives whether it was not.
-    pub(super) fn make_unique(&mut self, label: LabelId, key: KeyId) -> Result<bool> {
-        self.label_exists(ElementKind::Vertex, label)?;
-        self.key_exists(key)?;
-        if self.is_unique(label, key) {
+    pub(super) fn make_unique(&mut self, of: PropertyId) -> Result<bool> {
+        self.label_exists(of.kind, of.label)?;
+        self.key_exists(of.key)?;
+        if self.is_unique(of) {
             return Ok(false);
         }
-        if let (Some(first), more) = self.repeated(label, key)? {
-            return Err(self.cannot_be_unique(label, key, &first, more));
+        if let (Some(first), more) = self.repeated(of)? {
+            return Err(self.cannot_be_unique(of, &first, more));
         }
-        self.make_index(label, key)?;
+        self.make_index(of)?;
         self.change_indexes(|indexes| {
-            let mine = indexes.iter_mut().find(|index| (index.label, index.key) == (label, key));
+            let mine = indexes.iter_mut().find(|index| index.of == of);
             mine.into_iter().for_each(|index| index.unique = true);
         });
         Ok(true)
     }
 
-    fn cannot_be_unique(&self, label: LabelId, key: KeyId, first: &Repeated, more: usize) -> GraphError {
-        let [Ok(a), Ok(b)] = first.vertices.map(|vertex| self.external_id(vertex)) else {
+    fn cannot_be_unique(&self, of: PropertyId, first: &Repeated, more: usize) -> GraphError {
+        let [Ok(a), Ok(b)] = first.elements.map(|element| self.known_as(element)) else {
             return GraphError::corrupt("a vertex without an id");
         };
-        let (label, key): (Arc<str>, Arc<str>) =
-            (self.schema.label_name(ElementKind::Vertex, label), self.schema.key_name(key));
+        let (property, elements) = (self.schema.property_name(of), of.kind.plural());
         let others = match more {
             0 => String::new(),
             1 => ", and 1 other value repeats".into(),
             n => format!(", and {n} other values repeat"),
         };
         GraphError::Invalid(format!(
-            "{label}.{key} cannot be unique: the vertices {a} and {b} both have {} there{others}",
+            "{property} cannot be unique: the {elements} {a} and {b} both have {} there{others}",
             first.value
         ))
     }
 
-    /// A value that several vertices have, and how many more there are. Takes 16 bytes of memory for each vertex.
-    fn repeated(&self, label: LabelId, key: KeyId) -> Result<(Option<Repeated>, usize)> {
-        let mut hashes: Vec<(u64, VertexId)> = Vec::new();
-        let mut column = self.reader().column(Column::holding(&self.schema, ElementKind::Vertex, label, key));
+    /// A value that several elements have, and how many more there are. Takes 16 bytes of memory for each element.
+    fn repeated(&self, of: PropertyId) -> Result<(Option<Repeated>, usize)> {
+        let mut hashes: Vec<(u64, u64)> = Vec::new();
+        let mut column = self.reader().column(Column::holding(&self.schema, of.kind, of.label, of.key));
         let mut next = 0;
         while let Some((block, cells)) = column.block_from(next)? {
             for slot in slots(cells.present) {
-                let vertex = vertex_at(label, block * SLOTS as u64 + slot as u64);
+                let place = block * SLOTS as u64 + slot as u64;
                 let cell = cells.cell(slot)?;
-                hashes.extend(cell.values().filter(|value| !value.is_null()).map(|value| (hash_of(value), vertex)));
+                hashes.extend(cell.values().filter(|value| !value.is_null()).map(|value| (hash_of(value), place)));
             }
             next = block + 1;
         }
@@ -117,7 +125,7 @@ impl HotTransaction {
         hashes.dedup();
         let (mut first, mut more) = (None, 0);
         for alike in hashes.chunk_by(|a, b| a.0 == b.0).filter(|alike| alike.len() > 1) {
-            match (self.repeated_among(key, alike)?, &first) {
+            match (self.repeated_among(of, alike)?, &first) {
                 (Some(found), None) => first = Some(found),
                 (found, _) => more += usize::from(found.is_some()),
             }
@@ -125,16 +133,17 @@ impl HotTransaction {
         Ok((first, more))
     }
 
-    fn repeated_among(&self, key: KeyId, alike: &[(u64, VertexId)]) -> Result<Option<Repeated>> {
-        let mut seen: Vec<(Value, VertexId)> = Vec::new();
-        for (hash, vertex) in alike {
-            let cell = self.cell(ElementId::Vertex(*vertex), key)?;
+    fn repeated_among(&self, of: PropertyId, alike: &[(u64, u64)]) -> Result<Option<Repeated>> {
+        let mut seen: Vec<(Value, ElementId)> = Vec::new();
+        for (hash, place) in alike {
+            let element = element_at(of.kind, of.label, *place);
+            let cell = self.cell(element, of.key)?;
             for value in cell.values().filter(|value| !value.is_null() && hash_of(value) == *hash) {
                 let is_same = equals(value);
-                if let Some((_, other)) = seen.iter().find(|(other, of)| of != vertex && is_same.matches(other)) {
-                    return Ok(Some(Repeated { value: value.clone(), vertices: [*other, *vertex] }));
+                if let Some((_, other)) = seen.iter().find(|(other, by)| *by != element && is_same.matches(other)) {
+                    return Ok(Some(Repeated { value: value.clone(), elements: [*other, element] }));
                 }
-                seen.push((value.clone(), *vertex));
+                seen.push((value.clone(), element));
             }
         }
         Ok(None)

@@ -3,8 +3,8 @@
 use std::collections::{BTreeSet, HashSet};
 
 use mangrove_graph::{
-    Adjacency, Cell, Direction, EdgeId, ElementId, ElementKind, ExternalId, GraphError, Hop, LabelId, Result, Value,
-    VertexId, Wants, id::LOCAL_MAX,
+    Adjacency, Cell, Direction, EdgeId, ElementId, ElementKind, ExternalId, GraphError, Hop, LabelId, PropertyId, Result,
+    Value, VertexId, Wants, id::LOCAL_MAX,
 };
 
 use super::HotTransaction;
@@ -38,9 +38,10 @@ impl HotTransaction {
             t.put_run(Column::external(ElementKind::Vertex, label), counter.next, &IdRows(&ids), ids.len(), true)?;
             if let Some(key) = t.key_of(label) {
                 t.infer_key(label, key, &ids)?;
-                if t.schema.index(label, key).is_some() {
+                let of = PropertyId::of_vertices(label, key);
+                if t.schema.index(of).is_some() {
                     for (at, id) in ids.iter().enumerate() {
-                        t.reindex(made(at), key, &Cell::Absent, &Cell::One(id.to_value()))?;
+                        t.reindex(of, made(at).0, &Cell::Absent, &Cell::One(id.to_value()))?;
                     }
                 }
             }
@@ -145,12 +146,7 @@ impl HotTransaction {
         let keys = self.reader().keys_at(ElementKind::Vertex, label, &places)?;
         for key in keys {
             let column = Column::holding(&self.schema, ElementKind::Vertex, label, key);
-            if self.schema.index(label, key).is_some() {
-                for vertex in vertices {
-                    let old = self.reader().cell_at(column, place(vertex.0))?;
-                    self.reindex(*vertex, key, &old, &Cell::Absent)?;
-                }
-            }
+            self.unindex(PropertyId::of_vertices(label, key), &places)?;
             if self.key_of(label) != Some(key) {
                 self.clear_cells(column, &places)?;
             }

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int64Array};
-use mangrove_graph::{Cell, ElementId, Elements, GraphView, GraphWrite, KeyId, LabelId, Predicate, PropertyColumn};
+use mangrove_graph::{
+    Cell, ElementId, Elements, GraphView, GraphWrite, KeyId, LabelId, Predicate, PropertyColumn, PropertyId,
+};
 use mangrove_hot::{Hot, Patience, Writer};
 
 use crate::*;
@@ -11,7 +13,7 @@ use crate::*;
 /// The vertices a label's index has for a value.
 fn with_value(hot: &Hot, label: LabelId, key: KeyId, value: i64) -> Vec<u64> {
     let equal = Predicate::Compare(mangrove_graph::Comparison::Eq, value.into());
-    let found = hot.snapshot().unwrap().search(label, key, &equal).unwrap().expect("there is an index");
+    let found = hot.snapshot().unwrap().search_vertices(label, key, &equal).unwrap().expect("there is an index");
     found.into_iter().map(|vertex| vertex.local()).collect()
 }
 
@@ -22,7 +24,7 @@ fn indexes_keep_what_is_written_while_they_are_sealed() {
     let mut t = hot.begin().unwrap();
     let Names { person, .. } = names(&mut t);
     let number = t.ensure_key("number").unwrap();
-    t.create_index(person, number).unwrap();
+    t.create_index(PropertyId::of_vertices(person, number)).unwrap();
     let ids = people(&mut t, person, 300);
     t.set_cell(ElementId::Vertex(ids[1]), number, Cell::One(1.into())).unwrap();
     t.set_cell(ElementId::Vertex(ids[2]), number, Cell::One(1.into())).unwrap();
@@ -57,7 +59,7 @@ fn indexes_of_what_is_sealed_are_in_the_segments() {
     let ids = people(&mut t, person, PEOPLE as i64);
     let numbers: ArrayRef = Arc::new((0..PEOPLE as i64).map(|i| Some(i % 1000)).collect::<Int64Array>());
     t.set_properties(Elements::Vertices(&ids), number, &PropertyColumn::Typed(numbers)).unwrap();
-    t.create_index(person, number).unwrap();
+    t.create_index(PropertyId::of_vertices(person, number)).unwrap();
     t.commit().unwrap();
     let in_table = || hot.stats().unwrap().tables.iter().find(|table| table.name == "index").unwrap().entries;
     let work = |what: &dyn Fn(Writer, Patience<'static>)| {
@@ -94,11 +96,11 @@ fn indexes_of_what_is_sealed_are_in_the_segments() {
     is_right();
     // An index that is made anew knows nothing of what segments have of its past.
     let mut t = hot.begin().unwrap();
-    t.drop_index(person, number).unwrap();
+    t.drop_index(PropertyId::of_vertices(person, number)).unwrap();
     t.set_cell(ElementId::Vertex(ids[7]), number, Cell::One(5.into())).unwrap();
     t.commit().unwrap();
     let mut t = hot.begin().unwrap();
-    t.create_index(person, number).unwrap();
+    t.create_index(PropertyId::of_vertices(person, number)).unwrap();
     t.commit().unwrap();
     assert_eq!(with_value(&hot, person, number, 5)[..2], [7, 2005]);
     assert_eq!(in_table(), PEOPLE - 2);

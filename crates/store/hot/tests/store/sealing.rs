@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use arrow_array::{ArrayRef, StringArray};
 use mangrove_graph::{
     Adjacency, Cell, Direction, ElementId, ElementKind, Elements, Encoding, ExternalId, Filter, GraphError, GraphView,
-    GraphWrite, KeyId, LabelId, Predicate, PropertyColumn, Scan, ScanCursor, TextTest, Value,
+    GraphWrite, KeyId, LabelId, Predicate, PropertyColumn, PropertyId, Scan, ScanCursor, TextTest, Value,
 };
 use mangrove_hot::{Durability, Hot, HotOptions, Patience, Writer};
 
@@ -194,7 +194,7 @@ fn change_some_cells(encoding: Encoding) {
             let mut found = Vec::new();
             view.scan_vertices(&scan, &mut ScanCursor::default(), PEOPLE, &mut found).unwrap();
             assert_eq!(found, wanted, "{part}");
-            let searched = view.search(person, name, &predicate).unwrap();
+            let searched = view.search_vertices(person, name, &predicate).unwrap();
             assert_eq!(searched, (encoding != Encoding::Auto).then_some(wanted), "{part}");
         }
         assert_clean(&hot);
@@ -230,7 +230,7 @@ fn all_of(hot: &Hot) -> mangrove_graph::Result<String> {
     let mut out = Adjacency::default();
     view.neighbors(&ids, &hop(Direction::Out), &mut out)?;
     view.neighbors(&ids, &hop(Direction::In), &mut out)?;
-    let found = view.search(person, name, &Predicate::eq("name 7"))?;
+    let found = view.search_vertices(person, name, &Predicate::eq("name 7"))?;
     let mut named = Vec::new();
     let wanted: Vec<_> = (0..200).map(ExternalId::Int).collect();
     view.find_vertices(None, &wanted, &mut named)?;
@@ -247,7 +247,7 @@ fn a_damaged_segment_is_never_read_as_data() {
     let ids = people(&mut t, person, 200);
     let texts: ArrayRef = Arc::new((0..200).map(|at| Some(format!("name {}", at % 50))).collect::<StringArray>());
     t.set_properties(Elements::Vertices(&ids), name, &PropertyColumn::Typed(texts)).unwrap();
-    t.create_index(person, name).unwrap();
+    t.create_index(PropertyId::of_vertices(person, name)).unwrap();
     let edges: Vec<_> = (0..200).map(|at| edge(ids[at], ids[at * 7 % 200])).collect();
     t.add_edges(knows, &edges, &mut Vec::new()).unwrap();
     t.commit().unwrap();

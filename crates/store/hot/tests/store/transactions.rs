@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use arrow_array::{ArrayRef, Int64Array, StringArray};
 use mangrove_graph::{
     Cell, Direction, EdgeRef, ElementId, ElementKind, Elements, ExternalId, GraphError, GraphView, GraphWrite, NewEdge,
-    Predicate, PropertyColumn, Scan, ScanCursor, Value, VertexId,
+    Predicate, PropertyColumn, PropertyId, Scan, ScanCursor, Value, VertexId,
 };
 use mangrove_hot::{Hot, HotOptions, HotSnapshot};
 
@@ -87,7 +87,7 @@ fn whole_columns_parts_of_them_and_single_cells_meet() {
     let mut t = hot.begin().unwrap();
     let Names { person, name, .. } = names(&mut t);
     let number = t.ensure_key("number").unwrap();
-    t.create_index(person, number).unwrap();
+    t.create_index(PropertyId::of_vertices(person, number)).unwrap();
     let ids = people(&mut t, person, 300);
     let numbers = |range: std::ops::Range<i64>| -> PropertyColumn {
         PropertyColumn::Typed(Arc::new(range.map(|i| (i % 5 != 0).then_some(i)).collect::<Int64Array>()) as ArrayRef)
@@ -116,7 +116,7 @@ fn whole_columns_parts_of_them_and_single_cells_meet() {
         let text = if at % 2 == 0 { Cell::Absent } else { Cell::One(Value::string(at.to_string().repeat(1 + at))) };
         assert_eq!(texts.cell(at), text);
     }
-    let found = view.search(person, number, &Predicate::Compare(mangrove_graph::Comparison::Gte, 1197.into()));
+    let found = view.search_vertices(person, number, &Predicate::Compare(mangrove_graph::Comparison::Gte, 1197.into()));
     assert_eq!(found.unwrap().unwrap(), [ids[197], ids[198], ids[199]]);
     assert_clean(&hot);
 }

@@ -10,13 +10,14 @@ use std::path::Path;
 use hashbrown::HashSet;
 use mangrove_graph::number;
 use mangrove_graph::{
-    Cardinality, Cell, EdgeRef, ElementKind, Elements, ExternalId, KeyId, LabelId, PropertyColumn, PropertySchema, Value,
-    ValueType, VertexId,
+    Cardinality, Cell, EdgeRef, ElementKind, Elements, ExternalId, KeyId, LabelId, PropertyColumn, PropertySchema, TypeSet,
+    Value, ValueType, VertexId,
 };
 
 use super::graphson::{write_cell, write_value};
 use super::{ExportError, Output, PAGE, Walk};
 use crate::infer::parse_int;
+use crate::mapping_text::TableEntry;
 
 /// Appends a field, in quotes where it needs them.
 pub fn csv_field(text: &str, out: &mut String) {
@@ -40,7 +41,7 @@ fn quoted(text: &str, out: &mut String) {
 
 pub fn write(walk: &mut Walk<'_>, directory: &Path) -> Result<(), ExportError> {
     let id_type = id_type(walk)?;
-    let mut names = FileNames::default();
+    let mut names = FileNames::new("csv");
     for label in walk.labels(ElementKind::Vertex) {
         vertices(walk, label, id_type, directory, &mut names)?;
     }
@@ -49,7 +50,9 @@ pub fn write(walk: &mut Walk<'_>, directory: &Path) -> Result<(), ExportError> {
     }
     if walk.report.files.is_empty() {
         // So that what is exported can be loaded again.
-        let mut empty = walk.create(directory.join(names.make(&["vertices"])))?;
+        let file = names.make(&["vertices"]);
+        let mut empty = walk.create(directory.join(&file))?;
+        walk.tables.push(TableEntry::new(ElementKind::Vertex, &file));
         empty.write(":ID,:LABEL\n")?;
         empty.finish()?;
     }
@@ -57,20 +60,26 @@ pub fn write(walk: &mut Walk<'_>, directory: &Path) -> Result<(), ExportError> {
 }
 
 /// File names made of labels, each different.
-#[derive(Default)]
-struct FileNames(HashSet<String>);
+pub struct FileNames {
+    given: HashSet<String>,
+    extension: &'static str,
+}
 
 impl FileNames {
-    fn make(&mut self, parts: &[&str]) -> String {
+    pub fn new(extension: &'static str) -> Self {
+        Self { given: HashSet::new(), extension }
+    }
+
+    pub fn make(&mut self, parts: &[&str]) -> String {
         let safe = |c: char| if c.is_alphanumeric() || c == '-' { c } else { '_' };
         let base: String = parts.join("_").chars().map(safe).collect();
         let mut name = base.clone();
         let mut n = 1;
-        while !self.0.insert(name.to_lowercase()) {
+        while !self.given.insert(name.to_lowercase()) {
             n += 1;
             name = format!("{base}_{n}");
         }
-        name + ".csv"
+        format!("{name}.{}", self.extension)
     }
 }
 
@@ -129,14 +138,18 @@ fn column_plans(walk: &mut Walk<'_>, kind: ElementKind, label: LabelId) -> Resul
     let Some(of_label) = schema.label_schema(kind, label) else { return Ok(Vec::new()) };
     let (properties, time, own) = (of_label.properties.clone(), of_label.time, of_label.key);
     let mut plans = Vec::new();
-    // The key is the column of ids.
-    for property in properties.iter().filter(|property| Some(property.key) != own) {
+    for property in properties.iter().filter(|property| is_column(property, own)) {
         let name = walk.view.schema().key_name(property.key);
         let (type_name, form) = column_form(walk, kind, label, property)?;
         let option = if time == Some(property.key) { "{time}" } else { "" };
         plans.push(ColumnPlan { key: property.key, header: format!("{name}:{type_name}{option}"), form });
     }
     Ok(plans)
+}
+
+/// Whether a property has a column of its own: the key is the column of ids, and what is only declared has no values.
+pub fn is_column(property: &PropertySchema, key: Option<KeyId>) -> bool {
+    Some(property.key) != key && property.types != TypeSet::default()
 }
 
 fn column_form(
@@ -216,7 +229,7 @@ fn write_field(cell: Cell, form: Form, walk: &Walk<'_>, line: &mut String) -> Re
 }
 
 /// A plain value so that it reads as the same one.
-fn text_of(value: &Value) -> String {
+pub fn text_of(value: &Value) -> String {
     match value {
         Value::Decimal(v) => number::text_with_scale(v),
         Value::Bytes(_) => format!("0x{value}"),
@@ -250,7 +263,9 @@ fn vertices(
             return Ok(());
         }
         if output.is_none() {
-            let mut made = walk.create(directory.join(names.make(&["vertices", &name])))?;
+            let file = names.make(&["vertices", &name]);
+            let mut made = walk.create(directory.join(&file))?;
+            walk.tables.push(TableEntry::new(ElementKind::Vertex, &file));
             let space = if walk.is_label_space() { format!("({name})") } else { String::new() };
             let schema = walk.view.schema();
             let own = schema.label_schema(ElementKind::Vertex, label).and_then(|label| label.key);
@@ -271,7 +286,7 @@ fn vertex_page(walk: &Walk<'_>, page: &[VertexId], plans: &[ColumnPlan], output:
         line.clear();
         id_field(&walk.view.external_id(*vertex)?, &mut line);
         line.push(',');
-        csv_field(&labels_text(walk, *vertex)?, &mut line);
+        csv_field(&labels_text(walk, *vertex, "CSV")?, &mut line);
         fields(walk, &columns, plans, row, &mut line)?;
         output.write(&line)?;
     }
@@ -286,12 +301,12 @@ fn id_field(id: &ExternalId, line: &mut String) {
     }
 }
 
-fn labels_text(walk: &Walk<'_>, vertex: VertexId) -> Result<String, ExportError> {
+pub fn labels_text(walk: &Walk<'_>, vertex: VertexId, format: &'static str) -> Result<String, ExportError> {
     let names = walk.label_names(vertex)?;
     match names.iter().find(|name| name.contains(';')) {
         Some(name) => Err(ExportError::Unwritable {
             what: format!("the label `{name}`"),
-            format: "CSV",
+            format,
             hint: "a semicolon parts labels there; export GraphSON",
         }),
         None => Ok(names.join(";")),
@@ -351,7 +366,7 @@ fn edges(
     outputs.into_iter().try_for_each(|(_, output)| output.finish())
 }
 
-fn have_ids(walk: &mut Walk<'_>, label: LabelId) -> Result<bool, ExportError> {
+pub fn have_ids(walk: &mut Walk<'_>, label: LabelId) -> Result<bool, ExportError> {
     let mut found = false;
     let before = walk.report.edges;
     walk.edges(label, |walk, page| {
@@ -392,7 +407,8 @@ fn edge_file(
         None => names.make(&["edges", &name]),
         Some((from, to)) => names.make(&["edges", &end_name(from), &name, &end_name(to)]),
     };
-    let mut output = walk.create(directory.join(file))?;
+    let mut output = walk.create(directory.join(&file))?;
+    walk.tables.push(TableEntry::new(ElementKind::Edge, &file));
     output.write(&header(&first, plans))?;
     Ok(output)
 }

@@ -1,0 +1,151 @@
+//! Renaming labels, and dropping labels and properties that nobody has.
+//!
+//! What was dropped keeps its number, with nothing known of it, since files may still have old cells of it. A label or key of the
+//! same name that comes later has another number, and so never meets them.
+
+use std::sync::Arc;
+
+use mangrove_graph::{
+    ElementId, ElementKind, GraphError, GraphView, KeyId, LabelId, LabelSchema, PropertyId, PropertySchema, Result, Scan,
+    ScanCursor,
+};
+
+use super::HotTransaction;
+use crate::block::{SLOTS, slots};
+use crate::catalog::Record;
+use crate::key::{Column, element_at};
+
+impl HotTransaction {
+    pub(super) fn name_label(&mut self, kind: ElementKind, label: LabelId, name: &str) -> Result<()> {
+        self.label_exists(kind, label)?;
+        let known = &self.schema.labels(kind)[usize::from(label.0)];
+        if *known.name == *name {
+            return Ok(());
+        }
+        super::room_for_a_name("labels", name, 0)?;
+        if self.schema.label(kind, name).is_some() {
+            let what = format!("there is a label {name} of {} already: two labels cannot become one", kind.plural());
+            return Err(GraphError::Invalid(what));
+        }
+        let renamed = LabelSchema { name: name.into(), ..known.clone() };
+        self.replace_label(kind, label, renamed);
+        Ok(())
+    }
+
+    pub(super) fn delete_label(&mut self, kind: ElementKind, label: LabelId) -> Result<()> {
+        self.label_exists(kind, label)?;
+        let scan = Scan { labels: Some(vec![label]), filters: Vec::new() };
+        if let Some(first) = self.first_of(kind, &scan)? {
+            let what = format!("the label {}", self.schema.label_name(kind, label));
+            return Err(self.in_use(what, first));
+        }
+        let indexes: Vec<PropertyId> = self.schema.indexes.iter().map(|index| index.of).collect();
+        for of in indexes.into_iter().filter(|of| (of.kind, of.label) == (kind, label)) {
+            self.delete_index(of)?;
+        }
+        let keys: Vec<KeyId> = self.schema.labels(kind)[usize::from(label.0)].properties.keys().collect();
+        self.changed.extend(keys.iter().map(|key| Record::Property(kind, label, *key)));
+        self.replace_label(kind, label, LabelSchema::new(self.schema.label_name(kind, label)));
+        Arc::make_mut(&mut self.schema).labels_mut(kind).drop_name(label.0);
+        if kind == ElementKind::Vertex {
+            self.forget_label(label);
+        }
+        keys.into_iter().for_each(|key| self.drop_key(key));
+        Ok(())
+    }
+
+    /// The first element a scan finds.
+    fn first_of(&self, kind: ElementKind, scan: &Scan) -> Result<Option<ElementId>> {
+        let mut cursor = ScanCursor::default();
+        while !cursor.done {
+            let (mut vertices, mut edges) = (Vec::new(), Vec::new());
+            match kind {
+                ElementKind::Vertex => self.scan_vertices(scan, &mut cursor, 1, &mut vertices)?,
+                ElementKind::Edge => self.scan_edges(scan, &mut cursor, 1, &mut edges)?,
+            }
+            let vertex = vertices.first().map(|vertex| ElementId::Vertex(*vertex));
+            let found = vertex.or(edges.first().map(|edge| ElementId::Edge(edge.id)));
+            if found.is_some() {
+                return Ok(found);
+            }
+        }
+        Ok(None)
+    }
+
+    /// Takes a label of vertices out of what is known of others: who carries it beside its own, and which edges join it.
+    fn forget_label(&mut self, label: LabelId) {
+        for kind in ElementKind::ALL {
+            for at in (0..self.schema.labels(kind).len()).map(|at| LabelId(at as u16)) {
+                let known = &self.schema.labels(kind)[usize::from(at.0)];
+                let ends = known.ends.iter().filter(|(from, to)| *from == label || *to == label).copied();
+                let ends: Vec<(LabelId, LabelId)> = ends.collect();
+                if ends.is_empty() && !known.further.contains(&label) {
+                    continue;
+                }
+                let known = self.label_mut(kind, at);
+                known.further.remove_mut(&label);
+                for ends in &ends {
+                    known.ends.remove_mut(ends);
+                }
+            }
+        }
+    }
+
+    fn replace_label(&mut self, kind: ElementKind, label: LabelId, by: LabelSchema) {
+        self.changed.insert(Record::Label(kind, label));
+        Arc::make_mut(&mut self.schema).labels_mut(kind).replace(label.0, by);
+    }
+
+    pub(super) fn delete_property(&mut self, of: PropertyId) -> Result<()> {
+        self.label_exists(of.kind, of.label)?;
+        self.key_exists(of.key)?;
+        let name = self.schema.property_name(of);
+        let label = &self.schema.labels(of.kind)[usize::from(of.label.0)];
+        if label.key == Some(of.key) || label.time == Some(of.key) {
+            let role = if of.kind == ElementKind::Vertex { "key of its label" } else { "time of its edges" };
+            return Err(GraphError::Invalid(format!("{name} is the {role}, and cannot be dropped")));
+        }
+        if let Some(first) = self.first_with(of)? {
+            return Err(self.in_use(name, first));
+        }
+        self.delete_index(of)?;
+        if self.schema.labels(of.kind)[usize::from(of.label.0)].property(of.key).is_some() {
+            self.change_property(of.kind, of.label, of.key, |property| *property = PropertySchema::new(of.key))?;
+        }
+        self.drop_key(of.key);
+        Ok(())
+    }
+
+    /// The first element of a label that has something under a key.
+    fn first_with(&self, of: PropertyId) -> Result<Option<ElementId>> {
+        let mut column = self.reader().column(Column::property(of.kind, of.label, of.key));
+        let mut next = 0;
+        while let Some((block, cells)) = column.block_from(next)? {
+            if let Some(slot) = slots(cells.present).next() {
+                return Ok(Some(element_at(of.kind, of.label, block * SLOTS as u64 + slot as u64)));
+            }
+            next = block + 1;
+        }
+        Ok(None)
+    }
+
+    /// Drops the name of a key, unless a label knows it, or a property of a property may have it.
+    fn drop_key(&mut self, key: KeyId) {
+        let knows = |label: &LabelSchema| {
+            let property = label.property(key).is_some_and(|property| !property.is_blank());
+            property || label.key == Some(key) || label.time == Some(key) || label.properties.iter().any(|p| p.has_meta)
+        };
+        if ElementKind::ALL.iter().any(|kind| self.schema.labels(*kind).iter().any(knows)) {
+            return;
+        }
+        self.changed.insert(Record::Key(key));
+        Arc::make_mut(&mut self.schema).keys.drop_name(key.0);
+    }
+
+    fn in_use(&self, what: String, first: ElementId) -> GraphError {
+        match self.known_as(first) {
+            Ok(id) => GraphError::InUse { what, first: format!("the {} {id}", first.kind().name()) },
+            Err(error) => error,
+        }
+    }
+}

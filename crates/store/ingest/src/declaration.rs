@@ -1,0 +1,115 @@
+//! What a mapping says of the graph itself, beside its tables: keys, times, types, constraints, indexes and encodings.
+//!
+//! What decides how rows are read and stored is declared before them. What holds of all rows, and is quicker to make at once, comes after.
+
+use std::sync::Arc;
+
+use mangrove_graph::{Cardinality, ElementKind, Encoding, GraphWrite, IdSpace, KeyId, LabelId, PropertyId, ValueType};
+
+use crate::error::LoadError;
+
+/// What is declared of a graph.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct GraphDeclaration {
+    /// What the graph was made with.
+    pub id_space: Option<IdSpace>,
+    /// Names of properties, in the order results are to have them.
+    pub keys: Vec<Arc<str>>,
+    pub labels: Vec<LabelDeclaration>,
+}
+
+/// What is declared of a label, which is made if it is new.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LabelDeclaration {
+    pub kind: ElementKind,
+    pub name: Arc<str>,
+    /// Of vertices: the property that is their id.
+    pub key: Option<Arc<str>>,
+    /// Of edges: the property that orders them.
+    pub time: Option<Arc<str>>,
+    pub properties: Vec<PropertyDeclaration>,
+}
+
+/// What is declared of a property of a label.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PropertyDeclaration {
+    pub name: Arc<str>,
+    /// The type and how many values an element has; nothing leaves both open.
+    pub value_type: Option<(Option<ValueType>, Cardinality)>,
+    pub required: bool,
+    pub index: bool,
+    pub unique: bool,
+    pub encoding: Option<Encoding>,
+}
+
+impl PropertyDeclaration {
+    pub fn new(name: Arc<str>) -> Self {
+        Self { name, value_type: None, required: false, index: false, unique: false, encoding: None }
+    }
+}
+
+impl GraphDeclaration {
+    /// Declares what decides how rows are read and stored.
+    pub fn before(&self, graph: &mut dyn GraphWrite) -> Result<(), LoadError> {
+        if self.id_space == Some(IdSpace::Label) && graph.schema().id_space == IdSpace::Graph {
+            return Err(LoadError::options(
+                "these files hold a graph whose ids are unique only within labels: load them into a database made so, with --id-space label \
+                 or mangrovedb.open(…, id_space=\"label\")",
+            ));
+        }
+        self.keys.iter().try_for_each(|key| graph.ensure_key(key).map(drop))?;
+        for declared in &self.labels {
+            let label = graph.ensure_label(declared.kind, &declared.name)?;
+            for property in &declared.properties {
+                if let Some((value_type, cardinality)) = property.value_type {
+                    let key = graph.ensure_key(&property.name)?;
+                    graph.declare_property(declared.kind, label, key, value_type, cardinality)?;
+                }
+            }
+            if let Some(key) = &declared.key {
+                let key = graph.ensure_key(key)?;
+                graph.declare_key(label, key)?;
+            }
+            if let Some(time) = &declared.time {
+                let key = graph.ensure_key(time)?;
+                if graph.schema().edge_labels[usize::from(label.0)].time != Some(key) {
+                    graph.declare_time(label, key)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Declares what holds of all that is there.
+    pub fn after(&self, graph: &mut dyn GraphWrite, cancelled: &dyn Fn() -> bool) -> Result<(), LoadError> {
+        for declared in &self.labels {
+            let label = graph.ensure_label(declared.kind, &declared.name)?;
+            for property in &declared.properties {
+                let key = graph.ensure_key(&property.name)?;
+                property.after(graph, declared.kind, label, key)?;
+                if cancelled() {
+                    return Err(LoadError::Cancelled);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl PropertyDeclaration {
+    fn after(&self, graph: &mut dyn GraphWrite, kind: ElementKind, label: LabelId, key: KeyId) -> Result<(), LoadError> {
+        let of = PropertyId { kind, label, key };
+        if let Some(encoding) = self.encoding {
+            graph.set_encoding(kind, label, key, encoding)?;
+        }
+        if self.required {
+            graph.declare_required(kind, label, key, true)?;
+        }
+        if self.unique {
+            graph.declare_unique(of)?;
+        } else if self.index {
+            graph.create_index(of)?;
+        }
+        Ok(())
+    }
+}

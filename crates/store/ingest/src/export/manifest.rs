@@ -1,0 +1,103 @@
+//! `mangrove.yaml`: the mapping by which the files of an export are loaded back, with all that is declared of the graph.
+//!
+//! See [`mapping_text`](crate::mapping_text).
+
+use std::path::Path;
+
+use mangrove_graph::{Cardinality, ElementKind, Encoding, IdSpace, LabelId, PropertyId, PropertySchema};
+
+use super::{ExportError, ExportFormat, Walk};
+use crate::mapping::FILE_NAME;
+use crate::mapping_text::{put_tables, quoted};
+
+/// Writes the mapping, once all other files are written.
+pub fn write(walk: &mut Walk<'_>, directory: &Path, format: ExportFormat) -> Result<(), ExportError> {
+    let mut text = String::from(
+        "# How `mangrove load` reads these files, and what the graph declares. The files stand on their own, too.\n",
+    );
+    if !format.is_of_tables() {
+        let names: Vec<String> =
+            walk.report.files.iter().filter_map(|path| path.file_name()?.to_str().map(quoted)).collect();
+        text += &format!("files: [{}]\n", names.join(", "));
+    }
+    put_tables(&walk.tables, &mut text);
+    put_schema(walk, format, &mut text);
+    let mut output = walk.create(directory.join(FILE_NAME))?;
+    output.write(&text)?;
+    output.finish()
+}
+
+fn put_schema(walk: &Walk<'_>, format: ExportFormat, out: &mut String) {
+    let is_empty = ElementKind::ALL.iter().all(|kind| walk.labels(*kind).len() == 0);
+    if is_empty && !format.is_of_tables() {
+        return;
+    }
+    out.push_str("schema:\n");
+    if format.is_of_tables() {
+        let space = if walk.view.schema().id_space == IdSpace::Label { "label" } else { "graph" };
+        out.push_str(&format!("  id_space: {space}\n"));
+    }
+    let keys: Vec<String> = walk.view.schema().known_keys().map(|key| quoted(key)).collect();
+    if !keys.is_empty() {
+        out.push_str(&format!("  keys: [{}]\n", keys.join(", ")));
+    }
+    for kind in ElementKind::ALL {
+        let labels = walk.labels(kind);
+        if labels.len() == 0 {
+            continue;
+        }
+        out.push_str(&format!("  {}:\n", kind.plural()));
+        labels.for_each(|label| put_label(walk, kind, label, out));
+    }
+}
+
+fn put_label(walk: &Walk<'_>, kind: ElementKind, id: LabelId, out: &mut String) {
+    let schema = walk.view.schema();
+    let Some(label) = schema.label_schema(kind, id) else { return };
+    let mut lines = String::new();
+    if let Some(key) = label.key {
+        lines += &format!("      key: {}\n", quoted(&schema.key_name(key)));
+    }
+    if let Some(time) = label.time {
+        lines += &format!("      time: {}\n", quoted(&schema.key_name(time)));
+    }
+    let declared = |property: &PropertySchema| {
+        let what = declarations(walk, PropertyId { kind, label: id, key: property.key }, property);
+        (!what.is_empty()).then(|| (schema.key_name(property.key), what))
+    };
+    let properties: Vec<_> = label.properties.iter().filter_map(declared).collect();
+    if !properties.is_empty() {
+        lines += "      properties:\n";
+        for (name, what) in properties {
+            lines += &format!("        {}: {{{}}}\n", quoted(&name), what.join(", "));
+        }
+    }
+    let name = quoted(&label.name);
+    match lines.is_empty() {
+        true => out.push_str(&format!("    {name}: {{}}\n")),
+        false => out.push_str(&format!("    {name}:\n{lines}")),
+    }
+}
+
+fn declarations(walk: &Walk<'_>, of: PropertyId, property: &PropertySchema) -> Vec<String> {
+    let mut what = Vec::new();
+    if let Some(declared) = property.declared {
+        what.push(format!("type: {}", declared.name()));
+    }
+    // Several values are seen in the data too, but not by one who reads a value of each.
+    if property.cardinality != Cardinality::Single {
+        what.push(format!("cardinality: {}", property.cardinality.name()));
+    }
+    if property.required {
+        what.push("required: true".into());
+    }
+    match walk.view.schema().index(of) {
+        Some(index) if index.unique => what.push("unique: true".into()),
+        Some(_) => what.push("index: true".into()),
+        None => {}
+    }
+    if property.encoding != Encoding::default() {
+        what.push(format!("encoding: {}", quoted(&property.encoding.to_string())));
+    }
+    what
+}

@@ -1,0 +1,535 @@
+//! Parquet: a file for each label, with Arrow's own types wherever they hold all values.
+//!
+//! | column | |
+//! |---|---|
+//! | the key of the label, else `_id` | ids of vertices: integers, text or UUIDs |
+//! | `_labels` | all labels of a vertex, parted by semicolons; only of labels whose vertices have further ones |
+//! | `src`, `dst` | ids of the ends of edges |
+//! | `_id` | ids users gave edges; only where there are some |
+//! | others | properties: a list where they have several values, text where no type of Arrow holds them |
+//!
+//! Where a property is called so, more underscores are put before the name. `mangrove.yaml` says which column is what. Edges whose ends have
+//! ids of several types, or ids unique only within labels, have a file for each pair of labels.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arrow_array::{Array, ArrayRef, FixedSizeBinaryArray, Int64Array, ListArray, RecordBatch, StringArray, new_null_array};
+use arrow_buffer::{NullBuffer, OffsetBuffer};
+use arrow_schema::{DataType, Field, FieldRef, Schema as ArrowSchema};
+use hashbrown::{HashMap, HashSet};
+use mangrove_graph::column::{array_of, arrow_type};
+use mangrove_graph::{
+    Cardinality, Cell, EdgeRef, ElementKind, Elements, ExternalId, KeyId, LabelId, PropertyColumn, PropertySchema, Value,
+    ValueType,
+};
+use parquet::arrow::ArrowWriter;
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::errors::ParquetError;
+use parquet::file::properties::WriterProperties;
+
+use super::csv::{FileNames, have_ids, is_column, labels_text, text_of};
+use super::graphson::{write_cell, write_value};
+use super::{ExportError, PAGE, Walk};
+use crate::header::{Style, style};
+use crate::mapping_text::{TableEntry, quoted};
+
+const ROW_GROUP: usize = 131_072;
+
+pub fn write(walk: &mut Walk<'_>, directory: &Path) -> Result<(), ExportError> {
+    let mut names = FileNames::new("parquet");
+    let mut forms = Forms::new();
+    for label in walk.labels(ElementKind::Vertex) {
+        let form = id_form(walk, label)?;
+        forms.insert(label, form);
+        vertices(walk, label, form, directory, &mut names)?;
+    }
+    for label in walk.labels(ElementKind::Edge) {
+        edges(walk, label, &forms, directory, &mut names)?;
+    }
+    Ok(())
+}
+
+/// What the ids of labels are.
+type Forms = HashMap<LabelId, IdForm>;
+
+/// What the ids of a label are.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum IdForm {
+    Int,
+    Text,
+    Uuid,
+}
+
+impl IdForm {
+    fn of(id: &ExternalId) -> Self {
+        match id {
+            ExternalId::Int(_) => IdForm::Int,
+            ExternalId::String(_) => IdForm::Text,
+            ExternalId::Uuid(_) => IdForm::Uuid,
+        }
+    }
+
+    fn data_type(self) -> DataType {
+        match self {
+            IdForm::Int => DataType::Int64,
+            IdForm::Text => DataType::Utf8,
+            IdForm::Uuid => DataType::FixedSizeBinary(16),
+        }
+    }
+
+    /// The ids as a column; nothing if one is of another form.
+    fn array(self, ids: &[Option<ExternalId>]) -> Option<ArrayRef> {
+        if ids.iter().flatten().any(|id| Self::of(id) != self) {
+            return None;
+        }
+        let int = |id: &Option<ExternalId>| if let Some(ExternalId::Int(id)) = id { Some(*id) } else { None };
+        let uuid = |id: &Option<ExternalId>| if let Some(ExternalId::Uuid(id)) = id { Some(id.into_bytes()) } else { None };
+        Some(match self {
+            IdForm::Int => Arc::new(Int64Array::from_iter(ids.iter().map(int))),
+            IdForm::Text => Arc::new(StringArray::from_iter(ids.iter().map(|id| id.as_ref().map(ToString::to_string)))),
+            IdForm::Uuid => {
+                let uuids = FixedSizeBinaryArray::try_from_sparse_iter_with_size(ids.iter().map(uuid), 16);
+                Arc::new(uuids.ok()?)
+            }
+        })
+    }
+}
+
+/// The form of the ids of a label, which has to be one.
+fn id_form(walk: &mut Walk<'_>, label: LabelId) -> Result<IdForm, ExportError> {
+    let (mut form, mut is_one) = (None, true);
+    let before = walk.report.vertices;
+    walk.vertices(label, PAGE, |walk, page| {
+        for vertex in page {
+            let found = IdForm::of(&walk.view.external_id(*vertex)?);
+            is_one &= *form.get_or_insert(found) == found;
+        }
+        Ok(())
+    })?;
+    walk.report.vertices = before;
+    match is_one {
+        true => Ok(form.unwrap_or(IdForm::Text)),
+        false => Err(mixed_ids(&walk.view.schema().label_name(ElementKind::Vertex, label))),
+    }
+}
+
+fn mixed_ids(label: &str) -> ExportError {
+    ExportError::Unwritable {
+        what: format!("`{label}`, whose ids are of several types,"),
+        format: "Parquet",
+        hint: "a column has one type there; export GraphSON",
+    }
+}
+
+/// A property and how its column is written.
+struct ColumnPlan {
+    key: KeyId,
+    field: FieldRef,
+    form: Form,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Form {
+    /// The type of Arrow that all values have.
+    Native(ValueType),
+    /// Values of one type, which Arrow has a type for.
+    List(ValueType),
+    /// One value, as the text that reads as it.
+    Text,
+    /// All values with their properties, as GraphSON.
+    Cells,
+}
+
+/// The columns of a label's properties, and what the mapping has to say of them.
+fn column_plans(
+    walk: &mut Walk<'_>,
+    kind: ElementKind,
+    label: LabelId,
+    entry: &mut TableEntry,
+) -> Result<Vec<ColumnPlan>, ExportError> {
+    let Some(of_label) = walk.view.schema().label_schema(kind, label) else { return Ok(Vec::new()) };
+    let (properties, own) = (of_label.properties.clone(), of_label.key);
+    let mut plans = Vec::new();
+    for property in properties.iter().filter(|property| is_column(property, own)) {
+        let name = walk.view.schema().key_name(property.key);
+        let (form, mapped) = form_of(walk, kind, label, property)?;
+        let (form, data_type) = match (form, property.types.single().and_then(arrow_type)) {
+            (Form::Native(_), Some(t)) => (form, t),
+            (Form::List(_), Some(t)) => (form, DataType::new_list(t, true)),
+            (other, _) => (other, DataType::Utf8),
+        };
+        let is_said = form != Form::Native(property.types.single().unwrap_or(ValueType::Null)) || name.contains(':');
+        if is_said || property.types.single() == Some(ValueType::Uuid) {
+            let cardinality = match form {
+                Form::List(_) => format!(", cardinality: {}", property.cardinality.name()),
+                _ => String::new(),
+            };
+            entry.properties.push((name.to_string(), format!("{{name: {}, type: {mapped}{cardinality}}}", quoted(&name))));
+        }
+        plans.push(ColumnPlan { key: property.key, field: Arc::new(Field::new(&*name, data_type, true)), form });
+    }
+    Ok(plans)
+}
+
+/// The form of a property's column, and the type the mapping names it by.
+fn form_of(
+    walk: &mut Walk<'_>,
+    kind: ElementKind,
+    label: LabelId,
+    property: &PropertySchema,
+) -> Result<(Form, String), ExportError> {
+    let cells = Ok((Form::Cells, "graphson".to_owned()));
+    let Some(t) = property.types.single().filter(|_| !property.types.contains(ValueType::Null)) else { return cells };
+    if property.has_meta {
+        return cells;
+    }
+    let is_native = arrow_type(t).is_some() && fits_arrow(walk, kind, label, property.key, t)?;
+    Ok(match property.cardinality {
+        Cardinality::Single if is_native => (Form::Native(t), t.name().into()),
+        Cardinality::Single => (Form::Text, t.name().into()),
+        _ if is_native && kind == ElementKind::Vertex && t != ValueType::Bytes && t != ValueType::Uuid => {
+            (Form::List(t), quoted(&format!("{}[]", t.name())))
+        }
+        _ => return cells,
+    })
+}
+
+/// Whether an Arrow column holds all values: instants have an offset and nanoseconds here, and microseconds there.
+fn fits_arrow(
+    walk: &mut Walk<'_>,
+    kind: ElementKind,
+    label: LabelId,
+    key: KeyId,
+    t: ValueType,
+) -> Result<bool, ExportError> {
+    if !matches!(t, ValueType::DateTime | ValueType::Duration) {
+        return Ok(true);
+    }
+    let (mut fits, before) = (true, (walk.report.vertices, walk.report.edges));
+    let mut look = |column: PropertyColumn| {
+        for row in (0..column.len()).filter(|_| !matches!(column, PropertyColumn::Typed(_))) {
+            fits = fits && column.cell(row).values().all(|value| array_of(&[Some(value)]).is_some());
+        }
+    };
+    match kind {
+        ElementKind::Vertex => walk.vertices(label, PAGE, |walk, page| {
+            look(walk.view.properties(Elements::Vertices(page), key)?);
+            Ok(())
+        })?,
+        ElementKind::Edge => walk.edges(label, |walk, page| {
+            look(walk.view.properties(Elements::Edges(page), key)?);
+            Ok(())
+        })?,
+    }
+    (walk.report.vertices, walk.report.edges) = before;
+    Ok(fits)
+}
+
+/// A column of a page of elements.
+fn array(walk: &Walk<'_>, column: &PropertyColumn, plan: &ColumnPlan) -> ArrayRef {
+    let cells = || (0..column.len()).map(|row| column.cell(row));
+    match plan.form {
+        Form::Native(_) => match column {
+            PropertyColumn::Typed(array) if array.data_type() == plan.field.data_type() => array.clone(),
+            _ => {
+                let cells: Vec<Cell> = cells().collect();
+                let values: Vec<Option<&Value>> = cells.iter().map(|cell| cell.values().next()).collect();
+                array_of(&values).unwrap_or_else(|| new_null_array(plan.field.data_type(), values.len()))
+            }
+        },
+        Form::List(_) => lists(&cells().collect::<Vec<_>>(), &plan.field),
+        Form::Text => Arc::new(StringArray::from_iter(cells().map(|cell| cell.values().next().map(plain_text)))),
+        Form::Cells => Arc::new(StringArray::from_iter(cells().map(|cell| {
+            (!cell.is_absent()).then(|| {
+                let mut text = String::new();
+                write_cell(walk.view, &cell, None, &mut text);
+                text
+            })
+        }))),
+    }
+}
+
+fn plain_text(value: &Value) -> String {
+    match value {
+        Value::List(_) | Value::Set(_) | Value::Map(_) => {
+            let mut text = String::new();
+            write_value(value, &mut text);
+            text
+        }
+        value => text_of(value),
+    }
+}
+
+/// The values of each cell as a list.
+fn lists(cells: &[Cell], field: &FieldRef) -> ArrayRef {
+    let DataType::List(item) = field.data_type() else { unreachable!("the column of a list") };
+    let values: Vec<Option<&Value>> = cells.iter().flat_map(Cell::values).map(Some).collect();
+    let values = array_of(&values).unwrap_or_else(|| new_null_array(item.data_type(), values.len()));
+    let offsets = OffsetBuffer::from_lengths(cells.iter().map(|cell| cell.values().count()));
+    let there: NullBuffer = cells.iter().map(|cell| !cell.is_absent()).collect::<Vec<bool>>().into();
+    Arc::new(ListArray::new(item.clone(), offsets, values, Some(there)))
+}
+
+/// A table being written.
+struct Table {
+    writer: ArrowWriter<File>,
+    schema: Arc<ArrowSchema>,
+    path: PathBuf,
+}
+
+impl Table {
+    fn create(walk: &mut Walk<'_>, path: PathBuf, fields: Vec<FieldRef>) -> Result<Self, ExportError> {
+        let names: Vec<String> = fields.iter().map(|field| field.name().clone()).collect();
+        if style(&names) != Style::Plain {
+            return Err(ExportError::Unwritable {
+                what: format!("the columns {}", names.join(", ")),
+                format: "Parquet",
+                hint: "one of them reads as a header of Neo4j or Neptune; export GraphSON",
+            });
+        }
+        let file = walk.create_file(&path)?;
+        let schema = Arc::new(ArrowSchema::new(fields));
+        let properties = WriterProperties::builder()
+            .set_compression(Compression::ZSTD(ZstdLevel::default()))
+            .set_max_row_group_row_count(Some(ROW_GROUP))
+            .build();
+        let writer = ArrowWriter::try_new(file, schema.clone(), Some(properties)).map_err(|error| failed(&path, error))?;
+        Ok(Self { writer, schema, path })
+    }
+
+    fn write(&mut self, columns: Vec<ArrayRef>) -> Result<(), ExportError> {
+        let batch = RecordBatch::try_new(self.schema.clone(), columns).map_err(|error| failed(&self.path, error.into()))?;
+        self.writer.write(&batch).map_err(|error| failed(&self.path, error))
+    }
+
+    fn finish(self) -> Result<(), ExportError> {
+        self.writer.close().map(|_| ()).map_err(|error| failed(&self.path, error))
+    }
+}
+
+fn failed(path: &Path, error: ParquetError) -> ExportError {
+    ExportError::Write { path: path.to_owned(), source: std::io::Error::other(error) }
+}
+
+/// A name no property of a label has: this one, with as many underscores before it as it takes.
+fn free_name(walk: &Walk<'_>, kind: ElementKind, label: LabelId, wanted: &str) -> String {
+    let schema = walk.view.schema();
+    let properties = schema.label_schema(kind, label).into_iter().flat_map(|label| label.properties.keys());
+    let taken: HashSet<String> = properties.map(|key| schema.key_name(key).to_lowercase()).collect();
+    let mut name = wanted.to_owned();
+    while taken.contains(&name) {
+        name.insert(0, '_');
+    }
+    name
+}
+
+fn vertices(
+    walk: &mut Walk<'_>,
+    label: LabelId,
+    ids: IdForm,
+    directory: &Path,
+    names: &mut FileNames,
+) -> Result<(), ExportError> {
+    let schema = walk.view.schema();
+    let Some(of_label) = schema.label_schema(ElementKind::Vertex, label) else { return Ok(()) };
+    let (name, has_further) = (of_label.name.clone(), !of_label.further.is_empty());
+    let key = of_label.key.map(|key| schema.key_name(key).to_string());
+    let id_column = key.clone().unwrap_or_else(|| free_name(walk, ElementKind::Vertex, label, "_id"));
+    let file = names.make(&["vertices", &name]);
+    let mut entry = TableEntry::new(ElementKind::Vertex, &file);
+    entry.text("label", &name);
+    entry.text("id", &id_column);
+    let mut fields: Vec<FieldRef> = vec![Arc::new(Field::new(&id_column, ids.data_type(), false))];
+    if key.is_none() {
+        entry.properties.push((id_column, "ignore".into()));
+    }
+    if has_further {
+        let column = free_name(walk, ElementKind::Vertex, label, "_labels");
+        entry.text("label_column", &column);
+        fields.push(Arc::new(Field::new(column, DataType::Utf8, false)));
+    }
+    let plans = column_plans(walk, ElementKind::Vertex, label, &mut entry)?;
+    fields.extend(plans.iter().map(|plan| plan.field.clone()));
+    let mut table: Option<Table> = None;
+    walk.vertices(label, PAGE, |walk, page| {
+        if page.is_empty() {
+            return Ok(());
+        }
+        let known = page.iter().map(|vertex| Ok(Some(walk.view.external_id(*vertex)?)));
+        let mut columns = vec![ids.array(&known.collect::<Result<Vec<_>, ExportError>>()?).ok_or_else(|| mixed_ids(&name))?];
+        if has_further {
+            let labels = page.iter().map(|vertex| labels_text(walk, *vertex, "Parquet"));
+            columns.push(Arc::new(StringArray::from(labels.collect::<Result<Vec<_>, _>>()?)));
+        }
+        for plan in &plans {
+            columns.push(array(walk, &walk.view.properties(Elements::Vertices(page), plan.key)?, plan));
+        }
+        let table = match &mut table {
+            Some(table) => table,
+            none => none.insert(Table::create(walk, directory.join(&file), fields.clone())?),
+        };
+        table.write(columns)
+    })?;
+    let Some(table) = table else { return Ok(()) };
+    walk.tables.push(entry);
+    table.finish()
+}
+
+/// The edges of a label between vertices of these labels; of any if they need no telling apart.
+type Ends = Option<(LabelId, LabelId)>;
+
+/// A table of edges being written, and the rows that wait for it.
+struct EdgeTable {
+    ends: Ends,
+    forms: (IdForm, IdForm),
+    table: Table,
+}
+
+fn edges(
+    walk: &mut Walk<'_>,
+    label: LabelId,
+    forms: &Forms,
+    directory: &Path,
+    names: &mut FileNames,
+) -> Result<(), ExportError> {
+    let schema = walk.view.schema();
+    let Some(of_label) = schema.label_schema(ElementKind::Edge, label) else { return Ok(()) };
+    let (name, time) = (of_label.name.clone(), of_label.time.map(|key| schema.key_name(key)));
+    let form = |label: LabelId| forms.get(&label).copied().unwrap_or(IdForm::Text);
+    let pairs: Vec<(IdForm, IdForm)> = of_label.ends.iter().map(|(a, b)| (form(*a), form(*b))).collect();
+    let apart = walk.is_label_space() || pairs.windows(2).any(|pair| pair[0] != pair[1]);
+    let edge_ids = have_ids(walk, label)?.then(|| edge_id_form(walk, label)).transpose()?;
+    let columns = EdgeColumns::new(walk, label);
+    let mut mapped = TableEntry::new(ElementKind::Edge, "");
+    let plans = column_plans(walk, ElementKind::Edge, label, &mut mapped)?;
+    let mut tables: Vec<EdgeTable> = Vec::new();
+    walk.edges(label, |walk, page| {
+        for (ends, rows) in by_ends(page, apart) {
+            let at = match tables.iter().position(|table| table.ends == ends) {
+                Some(at) => at,
+                None => {
+                    let (source, target) = (page[rows[0] as usize].source.label(), page[rows[0] as usize].target.label());
+                    let forms = (form(source), form(target));
+                    let file = names.make(&file_parts(walk, &name, ends).iter().map(|part| &**part).collect::<Vec<_>>());
+                    let mut entry = TableEntry {
+                        file: file.clone(),
+                        properties: mapped.properties.clone(),
+                        ..TableEntry::new(ElementKind::Edge, "")
+                    };
+                    columns.describe(walk, &mut entry, &name, ends, time.as_deref(), edge_ids.is_some());
+                    walk.tables.push(entry);
+                    let mut fields = columns.fields(forms, edge_ids);
+                    fields.extend(plans.iter().map(|plan| plan.field.clone()));
+                    let table = Table::create(walk, directory.join(file), fields)?;
+                    tables.push(EdgeTable { ends, forms, table });
+                    tables.len() - 1
+                }
+            };
+            let edges: Vec<EdgeRef> = rows.iter().map(|row| page[*row as usize]).collect();
+            write_edges(walk, &edges, &mut tables[at], edge_ids, &plans, &name)?;
+        }
+        Ok(())
+    })?;
+    tables.into_iter().try_for_each(|table| table.table.finish())
+}
+
+/// The rows of a page by the labels of their ends, in the order they come.
+fn by_ends(page: &[EdgeRef], apart: bool) -> Vec<(Ends, Vec<u32>)> {
+    let mut groups: Vec<(Ends, Vec<u32>)> = Vec::new();
+    for (row, edge) in page.iter().enumerate() {
+        let ends = apart.then(|| (edge.source.label(), edge.target.label()));
+        match groups.iter_mut().find(|(of, _)| *of == ends) {
+            Some((_, rows)) => rows.push(row as u32),
+            None => groups.push((ends, vec![row as u32])),
+        }
+    }
+    groups
+}
+
+fn file_parts(walk: &Walk<'_>, name: &Arc<str>, ends: Ends) -> Vec<Arc<str>> {
+    let end = |label: LabelId| walk.view.schema().label_name(ElementKind::Vertex, label);
+    match ends {
+        None => vec!["edges".into(), name.clone()],
+        Some((source, target)) => vec!["edges".into(), end(source), name.clone(), end(target)],
+    }
+}
+
+fn edge_id_form(walk: &mut Walk<'_>, label: LabelId) -> Result<IdForm, ExportError> {
+    let (mut form, mut is_one, before) = (None, true, walk.report.edges);
+    walk.edges(label, |walk, page| {
+        for edge in page {
+            if let Some(id) = walk.view.edge_external_id(edge.id)? {
+                let found = IdForm::of(&id);
+                is_one &= *form.get_or_insert(found) == found;
+            }
+        }
+        Ok(())
+    })?;
+    walk.report.edges = before;
+    match is_one {
+        true => Ok(form.unwrap_or(IdForm::Text)),
+        false => Err(mixed_ids(&walk.view.schema().label_name(ElementKind::Edge, label))),
+    }
+}
+
+/// What the columns of edges are called that are no properties.
+struct EdgeColumns {
+    source: String,
+    target: String,
+    id: String,
+}
+
+impl EdgeColumns {
+    fn new(walk: &Walk<'_>, label: LabelId) -> Self {
+        let free = |wanted| free_name(walk, ElementKind::Edge, label, wanted);
+        Self { source: free("src"), target: free("dst"), id: free("_id") }
+    }
+
+    fn fields(&self, forms: (IdForm, IdForm), ids: Option<IdForm>) -> Vec<FieldRef> {
+        let source = Field::new(&self.source, forms.0.data_type(), false);
+        let target = Field::new(&self.target, forms.1.data_type(), false);
+        let id = ids.map(|form| Field::new(&self.id, form.data_type(), true));
+        [Some(source), Some(target), id].into_iter().flatten().map(Arc::new).collect()
+    }
+
+    fn describe(&self, walk: &Walk<'_>, entry: &mut TableEntry, label: &str, ends: Ends, time: Option<&str>, has_ids: bool) {
+        entry.text("label", label);
+        entry.text("source", &self.source);
+        entry.text("target", &self.target);
+        if let Some((source, target)) = ends {
+            entry.text("source_label", &walk.view.schema().label_name(ElementKind::Vertex, source));
+            entry.text("target_label", &walk.view.schema().label_name(ElementKind::Vertex, target));
+        }
+        if has_ids {
+            entry.text("id", &self.id);
+        }
+        if let Some(time) = time {
+            entry.text("time", time);
+        }
+    }
+}
+
+fn write_edges(
+    walk: &Walk<'_>,
+    edges: &[EdgeRef],
+    table: &mut EdgeTable,
+    ids: Option<IdForm>,
+    plans: &[ColumnPlan],
+    name: &str,
+) -> Result<(), ExportError> {
+    let end = |form: IdForm, of: fn(&EdgeRef) -> mangrove_graph::VertexId| {
+        let known = edges.iter().map(|edge| Ok(Some(walk.view.external_id(of(edge))?)));
+        form.array(&known.collect::<Result<Vec<_>, ExportError>>()?).ok_or_else(|| mixed_ids(name))
+    };
+    let mut columns = vec![end(table.forms.0, |edge| edge.source)?, end(table.forms.1, |edge| edge.target)?];
+    if let Some(form) = ids {
+        let known = edges.iter().map(|edge| Ok(walk.view.edge_external_id(edge.id)?));
+        columns.push(form.array(&known.collect::<Result<Vec<_>, ExportError>>()?).ok_or_else(|| mixed_ids(name))?);
+    }
+    for plan in plans {
+        columns.push(array(walk, &walk.view.properties(Elements::Edges(edges), plan.key)?, plan));
+    }
+    table.table.write(columns)
+}

@@ -1,0 +1,55 @@
+//! A mapping file, written. Text stands in it as JSON strings, which are YAML too.
+
+use mangrove_graph::ElementKind;
+
+use crate::json::quote;
+
+/// How a table is read.
+pub struct TableEntry {
+    pub kind: ElementKind,
+    pub file: String,
+    /// The keys of its mapping and their values, as YAML.
+    pub keys: Vec<(&'static str, String)>,
+    /// What becomes of columns, as YAML.
+    pub properties: Vec<(String, String)>,
+}
+
+impl TableEntry {
+    pub fn new(kind: ElementKind, file: &str) -> Self {
+        Self { kind, file: file.to_owned(), keys: Vec::new(), properties: Vec::new() }
+    }
+
+    pub fn text(&mut self, key: &'static str, value: &str) {
+        self.keys.push((key, quoted(value)));
+    }
+}
+
+pub fn quoted(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 2);
+    quote(text, &mut out);
+    out
+}
+
+/// Writes how tables are read, those of vertices first.
+pub fn put_tables(tables: &[TableEntry], out: &mut String) {
+    for kind in ElementKind::ALL {
+        let of_kind: Vec<&TableEntry> = tables.iter().filter(|table| table.kind == kind).collect();
+        if !of_kind.is_empty() {
+            out.push_str(if kind == ElementKind::Vertex { "nodes:\n" } else { "edges:\n" });
+            of_kind.into_iter().for_each(|table| put_table(table, out));
+        }
+    }
+}
+
+fn put_table(table: &TableEntry, out: &mut String) {
+    out.push_str(&format!("  - file: {}\n", quoted(&table.file)));
+    for (key, value) in &table.keys {
+        out.push_str(&format!("    {key}: {value}\n"));
+    }
+    if !table.properties.is_empty() {
+        out.push_str("    properties:\n");
+        for (column, what) in &table.properties {
+            out.push_str(&format!("      {}: {what}\n", quoted(column)));
+        }
+    }
+}
