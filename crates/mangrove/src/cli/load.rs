@@ -143,7 +143,7 @@ fn one_byte(text: &str) -> Result<u8, String> {
 }
 
 impl Load {
-    pub fn run(self) -> Result<(), Failure> {
+    pub fn run(&self) -> Result<(), Failure> {
         let options = self.options()?;
         if let Some(path) = &self.write_mapping {
             return self.write(path, &options);

@@ -38,7 +38,7 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    Load(load::Load),
+    Load(Box<load::Load>),
     Query(query::Query),
     Shell(shell::Shell),
     Export(export::Export),
