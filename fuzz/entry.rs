@@ -1,6 +1,6 @@
-//! What the fuzz targets do with their bytes; the tests of the test kit run the same on stable Rust.
+//! The entry points of the fuzz targets. Tests of the test kit run the same ones on stable Rust.
 //!
-//! Whatever the bytes are, a reader gives a result or an error: no panic, no run-away recursion, time or memory.
+//! For any bytes, a reader returns a result or an error. It must not panic, and its recursion, time and memory must stay bounded.
 
 #![allow(dead_code, reason = "each target calls one of these")]
 
@@ -11,7 +11,7 @@ use mangrove_ingest::{Format, LoadOptions, OnError};
 use mangrove_query::{Graph, Options, Parameters, Query, gremlin};
 use mangrove_testkit::{Oracle, compare};
 
-/// Text to tree, to canonical text, to the same tree.
+/// Parses text to a tree, prints it canonically, and parses that to the same tree.
 pub fn gremlin_parse(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let Ok(tree) = gremlin::parse(text) else { return };
@@ -36,7 +36,7 @@ fn assert_prints_back(printed: &str) {
     }
 }
 
-/// Plans and runs a query on a small graph, a twentieth of a second at most.
+/// Plans a query and runs it on a small graph, for at most a twentieth of a second.
 pub fn gremlin_run(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let Ok(query) = Query::parse(text) else { return };
@@ -63,7 +63,7 @@ pub fn graphml(data: &[u8]) {
     load(data, Format::GraphMl, "graph.graphml");
 }
 
-/// Loads the bytes as a file into an empty graph: once as users do by default, once passing over what is wrong.
+/// Loads the bytes as a file into an empty graph: once with the defaults, once skipping bad rows.
 fn load(data: &[u8], format: Format, name: &str) {
     let home = tempfile::tempdir_in(memory()).expect("a temporary directory");
     let file = home.path().join(name);
@@ -77,7 +77,7 @@ fn load(data: &[u8], format: Format, name: &str) {
     }
 }
 
-/// Where files cost no disk.
+/// A directory whose files take no disk.
 fn memory() -> &'static Path {
     let memory = Path::new("/dev/shm");
     if memory.is_dir() { memory } else { Path::new("/tmp") }

@@ -1,4 +1,4 @@
-//! The databases scenarios run on, and how a query runs on one.
+//! The databases that scenarios run on, and running a query on one.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 use crate::services::SERVICES;
 
-/// After so long a query counts as failed.
+/// A query that runs longer counts as failed.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The store to run on.
@@ -27,7 +27,7 @@ pub enum Database {
     Oracle(Box<Oracle>),
     Hot {
         store: Store,
-        /// Goes when the database goes.
+        /// Removed with the database.
         _directory: TempDir,
     },
 }
@@ -53,7 +53,7 @@ impl Database {
         }
     }
 
-    /// Changes the graph in one transaction; with `keep` unset, or on an error, the changes are thrown away.
+    /// Changes the graph in one transaction. Without `keep`, or on an error, it discards the changes.
     pub fn write<T>(
         &mut self,
         keep: bool,
@@ -79,12 +79,12 @@ impl Database {
         }
     }
 
-    /// Writes what `fill` writes, and keeps it.
+    /// Commits what `fill` writes.
     pub fn fill(&mut self, fill: impl FnOnce(&mut dyn GraphWrite) -> Result<(), GraphError>) -> Result<(), String> {
         self.write(true, |graph| fill(graph).map_err(|e| e.to_string()))
     }
 
-    /// Every result of a query; changes are kept with `keep` set. The error is what the engine says.
+    /// All results of a query. With `keep` the changes are committed. An error is the engine's message.
     pub fn query(&mut self, text: &str, parameters: &Parameters, keep: bool) -> Result<Vec<Value>, String> {
         let query = Query::parse(text).map_err(|e| e.to_string())?;
         if query.writes() {

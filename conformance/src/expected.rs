@@ -1,7 +1,7 @@
-//! The list of failures that are expected, each with its reason.
+//! The list of expected failures, each with its reason.
 //!
-//! One line a scenario: its id, a tab, why it fails. A run is good if what fails is what the list says: a failure that is not
-//! listed is wrong, and so is a listed scenario that passes.
+//! Each line holds the id of a scenario, a tab, and the reason. A run is good if exactly the listed scenarios fail. An unlisted
+//! failure is wrong, and so is a listed scenario that passes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -18,12 +18,12 @@ pub struct ExpectedFailures {
     reasons: BTreeMap<String, String>,
 }
 
-/// How a run differs from the list; empty if it does not.
+/// The differences between a run and the list. Empty if there are none.
 #[derive(Debug, Default)]
 pub struct Differences {
     pub unexpected_failures: Vec<String>,
     pub unexpected_passes: Vec<String>,
-    /// Listed, but not scenarios of the suite.
+    /// Listed, but not a scenario of the suite.
     pub unknown: Vec<String>,
     pub without_reason: Vec<String>,
 }
@@ -53,7 +53,7 @@ impl ExpectedFailures {
         Self { reasons: lines.map(entry).collect() }
     }
 
-    /// How the reports of a run, which may be of a part of the suite, differ from the list.
+    /// The differences between the reports of a run and the list. The run may cover a part of the suite.
     pub fn differences(&self, reports: &[Report], suite: &BTreeSet<&str>) -> Differences {
         let ids = |outcome, listed| {
             let chosen = |r: &&Report| r.outcome == outcome && self.reasons.contains_key(&r.id) == listed;
@@ -67,7 +67,7 @@ impl ExpectedFailures {
         }
     }
 
-    /// The list as this run would have it, reasons kept; those new to it are left for a person to fill in.
+    /// The list rewritten from this run. Reasons are kept. New entries have no reason; a person must add it.
     pub fn rewritten(&self, reports: &[Report]) -> String {
         let run: BTreeMap<&str, Outcome> = reports.iter().map(|r| (r.id.as_str(), r.outcome)).collect();
         let not_run = self.reasons.keys().map(String::as_str).filter(|id| !run.contains_key(id));

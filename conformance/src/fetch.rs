@@ -1,7 +1,7 @@
-//! TinkerPop's own files: features and the grateful graph, out of its published test artifact.
+//! TinkerPop's own files: the features and the grateful graph, from its published test artifact.
 //!
-//! Nothing of TinkerPop is kept in the repository. Maven fetches the artifact (and verifies it) and unpacks what is needed into
-//! `.cache`, once.
+//! The repository contains nothing of TinkerPop. Maven fetches the artifact, verifies it, and unpacks the needed files into
+//! `.cache` once.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -17,13 +17,13 @@ pub struct Suite {
     root: PathBuf,
 }
 
-/// Whether Maven can be called on this machine.
+/// Whether this machine has Maven.
 pub fn has_maven() -> bool {
     Command::new("mvn").arg("--version").output().is_ok_and(|output| output.status.success())
 }
 
 impl Suite {
-    /// The suite in `cache`, fetched if it is not there yet.
+    /// The suite in `cache`. Fetches it if it is not there yet.
     pub fn open(cache: &Path) -> Result<Self, String> {
         let root = cache.join(format!("gremlin-test-{VERSION}"));
         if !root.exists() {
@@ -57,7 +57,7 @@ impl Suite {
     }
 }
 
-/// Unpacks into a directory beside `root` first, so that what is at `root` is whole.
+/// Unpacks into a directory beside `root` first, so that `root` is always complete.
 fn fetch(cache: &Path, root: &Path) -> Result<(), String> {
     let scratch = cache.join("fetching");
     let files = |e: io::Error| format!("{}: {e}", cache.display());

@@ -1,20 +1,20 @@
 //! The part of the Gherkin language that TinkerPop's feature files use.
 //!
-//! A file is one feature with scenarios; a scenario has steps; a step may be followed by a doc string (between
-//! `"""` lines, less the indentation of the opening one) or a table (rows of `| cell | … |`, of which the first cell counts). Tags and
-//! comments are passed over.
+//! A file is one feature with scenarios, and a scenario has steps. A doc string or a table may follow a step. A doc string stands
+//! between `"""` lines, without the indentation of the opening line. A table has rows of `| cell | … |`, of which only the first
+//! cell counts. Tags and comments are skipped.
 
 /// One scenario of a feature file.
 #[derive(Clone, Debug)]
 pub struct Scenario {
-    /// `directory/File.feature::name`, made unique by `#2`, `#3` … where names repeat.
+    /// `directory/File.feature::name`. If names repeat, `#2`, `#3` … make them unique.
     pub id: String,
     pub steps: Vec<Step>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Step {
-    /// Without its keyword.
+    /// The text without its keyword.
     pub text: String,
     pub doc: Option<String>,
     /// The first cell of each row, header included.
@@ -28,7 +28,7 @@ impl Scenario {
     }
 }
 
-/// The scenarios of one feature file, `name` being its path below the features' directory.
+/// The scenarios of one feature file. `name` is its path below the directory of features.
 pub fn parse(name: &str, text: &str) -> Result<Vec<Scenario>, String> {
     let mut reader = Reader { feature: name, lines: text.lines().enumerate(), scenarios: Vec::new() };
     while let Some((number, line)) = reader.lines.next() {
@@ -97,7 +97,7 @@ fn after_keyword(text: &str) -> Option<&str> {
     ["Given ", "When ", "Then ", "And ", "But ", "* "].iter().find_map(|k| text.strip_prefix(k)).map(str::trim)
 }
 
-/// The first cell of a table row; `\|`, `\\` and `\n` in it stand for a bar, a backslash and a line end.
+/// The first cell of a table row. In it, `\|`, `\\` and `\n` stand for a bar, a backslash and a line end.
 fn first_cell(row: &str) -> String {
     let mut cell = String::new();
     let mut chars = row.chars().skip(1);

@@ -1,6 +1,6 @@
-//! TinkerPop's toy graphs, with the ids TinkerPop gives them.
+//! TinkerPop's toy graphs, with TinkerPop's ids.
 //!
-//! Modern and crew are the test kit's; classic and sink are small enough to write down; grateful is read from TinkerPop's file.
+//! Modern and crew come from the test kit. Classic and sink are small enough to write down. Grateful is read from TinkerPop's file.
 
 use std::collections::HashMap;
 
@@ -8,10 +8,10 @@ use mangrove_graph::{GraphError, GraphWrite, Value, VertexId};
 use mangrove_testkit::samples;
 use regex::Regex;
 
-/// The graphs scenarios read but do not change.
+/// The graphs that scenarios read but do not change.
 pub const STATIC: [&str; 5] = ["modern", "classic", "crew", "grateful", "sink"];
 
-/// Writes one of [`STATIC`] into an empty graph; `grateful` is its GraphML.
+/// Writes one of [`STATIC`] into an empty graph. `grateful` is the GraphML of that graph.
 pub fn write(name: &str, graph: &mut dyn GraphWrite, grateful: &str) -> Result<(), GraphError> {
     match name {
         "modern" => samples::write_modern(graph),
@@ -23,7 +23,7 @@ pub fn write(name: &str, graph: &mut dyn GraphWrite, grateful: &str) -> Result<(
     }
 }
 
-/// As modern, but of one vertex label, with weights of single precision.
+/// Like modern, but with one vertex label and weights of single precision.
 fn classic(graph: &mut dyn GraphWrite) -> Result<(), GraphError> {
     let mut made = Vec::new();
     for (id, name, key, value) in [
@@ -49,7 +49,7 @@ fn classic(graph: &mut dyn GraphWrite) -> Result<(), GraphError> {
     Ok(())
 }
 
-/// Loops, for steps that meet the same vertex at both ends.
+/// A graph with loops, for steps that meet the same vertex at both ends.
 fn sink(graph: &mut dyn GraphWrite) -> Result<(), GraphError> {
     let named = |name: &str| vec![("name", Value::from(name))];
     let looping = samples::vertex(graph, "loops", 1000, named("loop"))?;
@@ -60,7 +60,7 @@ fn sink(graph: &mut dyn GraphWrite) -> Result<(), GraphError> {
     samples::edge(graph, "link", 2003, (a, a), Vec::new())
 }
 
-/// Reads GraphML as the one file at hand is written: nodes before edges, labels under `labelV` and `labelE`, numbers int32.
+/// Reads GraphML in the form of that one file: nodes before edges, labels under `labelV` and `labelE`, numbers int32.
 fn read_graphml(text: &str, graph: &mut dyn GraphWrite) -> Result<(), GraphError> {
     let pattern = |p: &str| Regex::new(p).expect("the pattern is well-formed");
     let element = pattern(r#"<(?:node|edge) id="(\d+)"(?: source="(\d+)" target="(\d+)")?>(.*?)</(?:node|edge)>"#);

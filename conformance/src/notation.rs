@@ -1,17 +1,18 @@
-//! How the suite writes values down: `v[marko].id`, `d[1].i`, `m[{…}]`, `l[…]` and so on (TinkerPop's developer documentation,
-//! "Gherkin"), read into expected values, compared with what the engine returned, and written out as Gremlin literals.
+//! The suite's notation for values: `v[marko].id`, `d[1].i`, `m[{…}]`, `l[…]` and so on (TinkerPop's developer documentation,
+//! "Gherkin"). This module reads it into expected values, compares these with the engine's results, and writes them as Gremlin
+//! literals.
 //!
-//! Comparison is strict about number types: `d[1].i` is an int32 and nothing else.
+//! Comparison is strict about number types: `d[1].i` is an int32 and no other type.
 
 use mangrove_graph::{BigDecimal, BigInt, DateTime, Direction, Map, Token, Tree, Uuid, Value};
 use serde_json::Value as Json;
 
-/// A value as the suite states it.
+/// A value as the suite writes it.
 #[derive(Clone, Debug)]
 pub enum Expected {
     /// A plain value, or an element of the graph.
     Value(Value),
-    /// A vertex the graph does not have.
+    /// A vertex that does not exist in the graph.
     Unknown,
     List(Vec<Expected>),
     Set(Vec<Expected>),
@@ -25,7 +26,7 @@ pub trait Elements {
     fn vertex(&mut self, name: &str) -> Result<Option<Value>, String>;
     fn edge(&mut self, source: &str, label: &str, target: &str) -> Result<Option<Value>, String>;
     fn vertex_property(&mut self, vertex: &str, key: &str, value: &Expected) -> Result<Option<Value>, String>;
-    /// The id of an element as users see it.
+    /// The id of an element that users see.
     fn id(&mut self, element: &Value) -> Result<Value, String>;
 }
 
@@ -55,7 +56,7 @@ pub fn parse(text: &str, elements: &mut dyn Elements) -> Result<Expected, String
     }
 }
 
-/// The tree a doc string draws with `|--` and three columns of indentation a level.
+/// The tree that a doc string draws with `|--` and three columns of indentation per level.
 pub fn parse_tree(doc: &str, elements: &mut dyn Elements) -> Result<Expected, String> {
     let mut lines = Vec::new();
     for line in doc.lines().filter(|line| !line.trim().is_empty()) {
@@ -185,7 +186,7 @@ fn direction(name: &str) -> Result<Direction, String> {
 }
 
 impl Expected {
-    /// Whether the engine's `actual` is what is expected.
+    /// Whether the engine's `actual` matches this value.
     pub fn accepts(&self, actual: &Value) -> bool {
         let all = |expected: &[Expected], actual: &[Value]| {
             expected.len() == actual.len() && expected.iter().zip(actual).all(|(e, a)| e.accepts(a))
@@ -209,7 +210,7 @@ impl Expected {
         bag(expected, &actual.0, |e, a| e.0.accepts(&a.0) && e.1.accepts_tree(&a.1))
     }
 
-    /// The value in gremlin-lang; `None` where it has no literal form there, as an edge.
+    /// The value in gremlin-lang; `None` if it has no literal there, such as an edge.
     pub fn literal(&self) -> Option<String> {
         let list = |items: &[Expected]| Some(items.iter().map(Expected::literal).collect::<Option<Vec<_>>>()?.join(","));
         Some(match self {
@@ -225,7 +226,7 @@ impl Expected {
         })
     }
 
-    /// The value as a query's parameter.
+    /// The value as a parameter of a query.
     pub fn to_value(&self) -> Option<Value> {
         let list = |items: &[Expected]| items.iter().map(Expected::to_value).collect::<Option<Vec<_>>>();
         Some(match self {
@@ -278,12 +279,12 @@ fn accepts_entry(expected: &(Expected, Expected), actual: &(Value, Value)) -> bo
     expected.0.accepts(&actual.0) && expected.1.accepts(&actual.1)
 }
 
-/// Whether the two hold the same items in any order.
+/// Whether both hold the same items in any order.
 pub fn bag<E, A>(expected: &[E], actual: &[A], accepts: impl Fn(&E, &A) -> bool) -> bool {
     expected.len() == actual.len() && unmatched(expected, actual, accepts).is_none()
 }
 
-/// The first of `expected` that no item of `actual`, each used once, matches.
+/// The first of `expected` without a match in `actual`. Each item of `actual` matches once.
 pub fn unmatched<'e, E, A>(expected: &'e [E], actual: &[A], accepts: impl Fn(&E, &A) -> bool) -> Option<&'e E> {
     let mut rest: Vec<&A> = actual.iter().collect();
     expected.iter().find(|e| match rest.iter().position(|a| accepts(e, a)) {
@@ -295,8 +296,8 @@ pub fn unmatched<'e, E, A>(expected: &'e [E], actual: &[A], accepts: impl Fn(&E,
     })
 }
 
-/// Equality of plain values and elements: number types must match, doubles may differ by rounding, decimals may not even
-/// differ in scale.
+/// Whether plain values or elements are equal. Number types must match. Doubles may differ by rounding. Decimals must have the same
+/// scale.
 fn same(expected: &Value, actual: &Value) -> bool {
     const ROUNDING: f64 = 1e-15;
     match (expected, actual) {
@@ -310,7 +311,7 @@ fn same(expected: &Value, actual: &Value) -> bool {
 mod tests {
     use super::*;
 
-    /// A graph of one vertex, "marko", with the id 1.
+    /// A graph with one vertex, "marko", whose id is 1.
     struct Marko;
 
     const MARKO: Value = Value::Vertex(mangrove_graph::VertexId(7));

@@ -1,4 +1,4 @@
-//! What a run is told as: totals, a table by directory, failures grouped by reason, and JSON.
+//! Reports on a run: totals, a table by directory, failures grouped by reason, and JSON.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::scenario::{Outcome, Report};
 
-/// How many scenarios came to each outcome.
+/// The number of scenarios with each outcome.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Totals {
     pub passed: usize,
@@ -34,7 +34,7 @@ impl Totals {
     }
 }
 
-/// Totals of each directory of the suite.
+/// The totals of each directory of the suite.
 pub fn by_directory(reports: &[Report]) -> String {
     let mut directories: BTreeMap<&str, Vec<&Report>> = BTreeMap::new();
     for report in reports {
@@ -49,7 +49,7 @@ pub fn by_directory(reports: &[Report]) -> String {
     text
 }
 
-/// The reasons of failures, the commonest first, with an example of each.
+/// The reasons of failures, the most common first, each with an example.
 pub fn by_reason(reports: &[Report]) -> String {
     let mut groups: BTreeMap<String, Vec<&Report>> = BTreeMap::new();
     for report in reports.iter().filter(|r| r.outcome == Outcome::Failed) {
@@ -70,7 +70,7 @@ pub fn by_reason(reports: &[Report]) -> String {
     text
 }
 
-/// A reason without what differs between scenarios.
+/// A reason without the parts that differ between scenarios.
 fn group(reason: &str) -> String {
     const WIDTH: usize = 100;
     const WRONG_RESULTS: [&str; 5] =

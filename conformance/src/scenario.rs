@@ -1,8 +1,8 @@
-//! Runs one scenario and says what came of it.
+//! Runs one scenario and reports its outcome.
 //!
-//! What counts is what TinkerPop's own runners check: the results a table lists, in order or not; counts; the text of errors
-//! (contained in the message, case aside); what the graph holds afterwards. Parameters are written into the query as literals;
-//! only values without a literal form, such as edges, are bound.
+//! It checks what TinkerPop's own runners check: the results that a table lists, in order or not; counts; the text of errors
+//! (contained in the message, case aside); the content of the graph afterwards. Parameters are written into the query as literals.
+//! Only values without a literal, such as edges, are bound.
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -23,7 +23,7 @@ use crate::notation::{self, Elements, Expected};
 pub enum Outcome {
     Passed,
     Failed,
-    /// The suite itself marks it as not for everyone.
+    /// The suite itself marks it as optional.
     Skipped,
 }
 
@@ -33,17 +33,17 @@ pub struct Report {
     pub outcome: Outcome,
     /// Why it failed or was skipped.
     pub reason: String,
-    /// The last query of the scenario, parameters as yet unfilled.
+    /// The last query of the scenario, before its parameters are filled in.
     pub gremlin: String,
     pub ms: f64,
 }
 
-/// Runs scenarios one after the other; static graphs are loaded once.
+/// Runs scenarios one after the other. It loads each static graph once.
 pub struct Runner {
     store: StoreKind,
     grateful: String,
     databases: HashMap<String, Database>,
-    /// Elements of the static graphs found earlier, by graph and query.
+    /// Elements of the static graphs from earlier look-ups, by graph and query.
     found: HashMap<(String, String), Option<Value>>,
 }
 
@@ -74,7 +74,7 @@ impl Runner {
         Report { id: scenario.id.clone(), outcome, reason, gremlin, ms: start.elapsed().as_secs_f64() * 1000.0 }
     }
 
-    /// Makes the graph of that name ready: a static one as it always was, an empty one empty.
+    /// Prepares the graph of that name. A static graph is as always; an empty one is empty.
     fn prepare(&mut self, name: &str) -> Result<(), String> {
         if graphs::STATIC.contains(&name) && self.databases.contains_key(name) {
             return Ok(());
@@ -89,7 +89,7 @@ impl Runner {
 }
 
 thread_local! {
-    /// What the last panic said.
+    /// The message of the last panic.
     static PANIC: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
@@ -98,12 +98,12 @@ fn panic_text(payload: &dyn Any) -> &str {
     text.or_else(|| payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("without a message")
 }
 
-/// What the traversal gave.
+/// The result of the traversal.
 enum Got {
-    /// It has not been iterated.
+    /// The traversal has not been iterated.
     Nothing,
     List(Vec<Value>),
-    /// Its first result, by `iterated next`.
+    /// Its first result, from `iterated next`.
     Next(Value),
     Error(String),
 }
@@ -171,7 +171,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// The steps whose text holds their operands.
+    /// The steps that have their operands in their text.
     fn worded(&mut self, text: &str) -> Result<(), String> {
         let between = |start: &str, end: &str| text.strip_prefix(start)?.strip_suffix(end);
         if let Some(definition) = between("using the parameter ", "\"") {
@@ -198,7 +198,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// `name defined as "value` (without its last quote).
+    /// Reads `name defined as "value` (without the last quote).
     fn definition(&mut self, text: &str) -> Result<(String, Expected), String> {
         let (name, value) = text.split_once(" defined as \"").ok_or_else(|| format!("no definition: {text}"))?;
         Ok((name.to_owned(), self.expect(&unquoted(value))?))
@@ -208,7 +208,7 @@ impl<'a> Run<'a> {
         notation::parse(text, &mut ElementsOf { runner: self.runner, graph: &self.graph })
     }
 
-    /// The cells of a table; an empty one stands for null.
+    /// The cells of a table. An empty cell stands for null.
     fn expect_all(&mut self, rows: &[String]) -> Result<Vec<Expected>, String> {
         rows.iter().map(|row| self.expect(if row.is_empty() { "null" } else { row })).collect()
     }
@@ -222,7 +222,7 @@ impl<'a> Run<'a> {
         database.query(&text, &parameters, keep)
     }
 
-    /// The query with its parameters written in, and those that cannot be.
+    /// The query with its parameters as literals, and the parameters that have none.
     fn bound(&self, text: &str) -> Result<(String, Parameters), String> {
         let mut text = text.to_owned();
         let mut parameters = Parameters::new();
@@ -270,7 +270,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// The results as a table lists them: a collection that was the one result stands for its items.
+    /// The results in the form of a table: if the only result is a collection, its items.
     fn items(&mut self) -> Result<Vec<Value>, String> {
         Ok(match self.successful()? {
             Got::List(results) => results.clone(),
@@ -399,7 +399,7 @@ fn unquoted(text: &str) -> String {
     text.replace("\\\"", "\"")
 }
 
-/// Finds elements by asking the engine, with its plainest steps.
+/// Finds elements with the engine, by its plainest steps.
 struct ElementsOf<'a> {
     runner: &'a mut Runner,
     graph: &'a str,

@@ -1,4 +1,4 @@
-//! The two services TinkerPop's scenarios of `call()` expect, as TinkerGraph has them.
+//! The two services that TinkerPop's scenarios of `call()` expect, as in TinkerGraph.
 
 use std::sync::{Arc, LazyLock};
 
@@ -6,7 +6,7 @@ use mangrove_graph::{Direction, ElementId, GraphView, Hop, PropertyOwner, Scan, 
 use mangrove_graph::{Property, VertexId, Wants, record};
 use mangrove_query::procedure::{Failure, Invocation, Procedure, Procedures, Values};
 
-/// These and no others: a scenario lists all there are.
+/// Only these services. One scenario lists all that exist.
 pub static SERVICES: LazyLock<Arc<Procedures>> = LazyLock::new(|| {
     let mut services = Procedures::none();
     services.insert("tinker.search", Procedure::new(search));
@@ -14,7 +14,7 @@ pub static SERVICES: LazyLock<Arc<Procedures>> = LazyLock::new(|| {
     Arc::new(services)
 });
 
-/// Properties of vertices and edges whose text contains `search`; with `type` of elements of that type alone.
+/// Properties of vertices and edges whose text contains `search`. With `type`, only those of elements of that type.
 fn search(call: &Invocation<'_>) -> Result<Values, Failure> {
     let wanted = call.parameter("search").and_then(Value::as_str).ok_or("`search` is a text")?;
     let of = call.parameter("type").and_then(Value::as_str);
@@ -72,7 +72,7 @@ fn of_edges(graph: &dyn GraphView) -> Result<Vec<Value>, Failure> {
     Ok(values)
 }
 
-/// The number of edges of a vertex in a `direction`, incoming if none is given.
+/// The number of edges of a vertex in a `direction`. Default: incoming.
 fn degree(call: &Invocation<'_>) -> Result<Values, Failure> {
     let Some(Value::Vertex(vertex)) = call.input else { return Err("a degree is of a vertex".into()) };
     let direction = match call.parameter("direction") {

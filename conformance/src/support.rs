@@ -1,8 +1,9 @@
-//! The table of steps in the documentation, made from a run.
+//! The table of steps in the documentation, generated from a run.
 //!
-//! A scenario counts for every step it uses. One that fails is laid to a single step: one there is not yet (none of its scenarios
-//! passes) if it uses such a step, else to that of its steps of whose scenarios the largest part fails. A step is supported in
-//! *full* if no failure is laid to it, *not yet* if none of its scenarios passes, else *partial*.
+//! A scenario counts for every step it uses. A failing scenario is attributed to one of its steps. If it uses a step that is not
+//! supported yet (none of the step's scenarios passes), it counts against that one. Otherwise it counts against the step with the
+//! highest share of failures. A step is supported in *full* if no failure is attributed to it, *not yet* if none of its scenarios
+//! passes, else *partial*.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write as _;
@@ -16,7 +17,7 @@ use crate::scenario::{Outcome, Report};
 const BEGIN: &str = "<!-- conformance: begin; written by conformance --write-docs, do not edit -->";
 const END: &str = "<!-- conformance: end -->";
 
-/// The scenarios of a step: how many pass, how many there are, and how many failures may be laid to it.
+/// The scenarios of a step: how many pass, how many there are, and how many failures are attributed to it.
 #[derive(Default)]
 struct Uses {
     passed: usize,
@@ -24,7 +25,7 @@ struct Uses {
     suspect: usize,
 }
 
-/// The table of a run of the whole suite, as Markdown: every step of the language, in the order of the engine's own list.
+/// The table for a run of the whole suite, in Markdown. It has every step of the language, in the order of the engine's list.
 pub fn table(scenarios: &[Scenario], reports: &[Report]) -> String {
     let runs = runs(scenarios, reports);
     let uses = uses(&runs);
@@ -44,7 +45,7 @@ pub fn table(scenarios: &[Scenario], reports: &[Report]) -> String {
     text
 }
 
-/// The steps of every scenario that was run, and whether it passed.
+/// The steps of every scenario that ran, and whether it passed.
 fn runs(scenarios: &[Scenario], reports: &[Report]) -> Vec<(BTreeSet<String>, bool)> {
     let outcomes: HashMap<&str, Outcome> = reports.iter().map(|r| (r.id.as_str(), r.outcome)).collect();
     let outcome = |s: &Scenario| outcomes.get(s.id.as_str()).copied().filter(|o| *o != Outcome::Skipped);
@@ -67,7 +68,7 @@ fn uses(runs: &[(BTreeSet<String>, bool)]) -> BTreeMap<&str, Uses> {
     uses
 }
 
-/// The step a failure is laid to.
+/// The step that a failure is attributed to. `None` if a step without a passing scenario explains it.
 fn blamed<'a>(steps: &'a BTreeSet<String>, uses: &BTreeMap<&str, Uses>) -> Option<&'a str> {
     if steps.iter().any(|step| uses[step.as_str()].passed == 0) {
         return None;
@@ -84,7 +85,7 @@ pub fn inserted(document: &str, table: &str) -> Result<String, String> {
     Ok(format!("{before}{BEGIN}\n{table}{END}{after}"))
 }
 
-/// The names of the steps a scenario's traversals use; of those that do not parse, none.
+/// The names of the steps in a scenario's traversals. Traversals that do not parse have none.
 fn steps(scenario: &Scenario) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     for text in scenario.traversals() {

@@ -1,5 +1,5 @@
-//! Arrow data in and out through the PyCapsule interface: pointers change hands, nothing is copied, and no Python library is
-//! needed on either side.
+//! Arrow data in and out through the PyCapsule interface. It passes pointers and copies nothing. Neither side needs a Python
+//! library for Arrow.
 
 use std::ffi::CStr;
 
@@ -15,15 +15,15 @@ const EXPORT: &str = "__arrow_c_stream__";
 
 pub type Reader = Box<dyn RecordBatchReader + Send>;
 
-/// A reader of the batches `object` offers; `None` if it offers none.
+/// A reader of the batches that `object` offers; `None` if it offers none.
 pub fn reader(object: &Bound<'_, PyAny>) -> PyResult<Option<Reader>> {
     if !object.hasattr(EXPORT)? {
         return Ok(None);
     }
     let capsule = object.call_method0(EXPORT)?.cast_into::<PyCapsule>()?;
     let pointer = capsule.pointer_checked(Some(STREAM))?.cast::<FFI_ArrowArrayStream>();
-    // SAFETY: a capsule of this name holds a valid `ArrowArrayStream`, which the interface lets the consumer move out as long
-    // as it leaves a released one (`empty`) behind; the capsule is ours alone and alive until the end of this function.
+    // SAFETY: a capsule of this name holds a valid `ArrowArrayStream`. The interface lets the consumer move it out if it leaves a
+    // released one (`empty`) behind. The capsule is ours alone and lives until the end of this function.
     let stream = unsafe { std::ptr::replace(pointer.as_ptr(), FFI_ArrowArrayStream::empty()) };
     let reader = ArrowArrayStreamReader::try_new(stream).map_err(error)?;
     Ok(Some(Box::new(reader)))

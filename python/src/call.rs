@@ -1,4 +1,4 @@
-//! A call that somebody else may stop: how the asynchronous API runs the engine on threads of its own.
+//! A call that another thread can stop. With it, the asynchronous API runs the engine on threads of its own.
 
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -33,7 +33,7 @@ pub fn is_cancelled() -> bool {
     RUNNING.with_borrow(|call| call.as_ref().is_some_and(|call| call.cancelled.load(Ordering::Relaxed)))
 }
 
-/// Keeps a warning for whoever waits for the call this thread runs. Gives whether there is one.
+/// Keeps a warning for the caller who waits for this thread's call. Returns whether there is such a call.
 pub fn keep_warning(message: &str) -> bool {
     RUNNING.with_borrow(|call| {
         let Some(call) = call else { return false };
@@ -69,7 +69,7 @@ impl Call {
         self.state.cancelled.store(true, Ordering::Relaxed);
     }
 
-    /// Raises the warnings that gathered.
+    /// Raises the gathered warnings.
     fn warn(&self, py: Python<'_>) -> PyResult<()> {
         let warnings = std::mem::take(&mut *self.state.warnings.lock().unwrap_or_else(PoisonError::into_inner));
         warnings.iter().try_for_each(|warning| errors::warn(py, warning))

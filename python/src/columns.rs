@@ -1,6 +1,6 @@
-//! Rows and columns of Python objects as Arrow record batches.
+//! Turns rows and columns of Python objects into Arrow record batches.
 //!
-//! Each cell is read once, straight into the array it ends up in. What a column holds is found out as it grows:
+//! Each cell is read once, straight into its final array. The type of a column is found while it grows:
 //!
 //! ```text
 //!   Empty ── bool ──▶ Bools ──┐
@@ -10,9 +10,9 @@
 //!     └───── str ───▶ Texts ──┘
 //! ```
 //!
-//! Integers among floats become floats where a float is the same number; else the column keeps both.
+//! Integers among floats become floats if each equals a float exactly. Otherwise the column keeps both types.
 //!
-//! `None` and missing keys are Arrow nulls: the element has no such property.
+//! `None` and missing keys are Arrow nulls: the element does not have the property.
 
 use std::sync::Arc;
 
@@ -34,8 +34,8 @@ pub struct Columns {
     pub columns: Vec<(Arc<str>, PropertyColumn)>,
 }
 
-/// Columns from whatever a caller hands over that is not Arrow: a list of dicts, a list of tuples or lists (`names` says which
-/// column is which), a dict of columns, a NumPy structured array, a pandas data frame.
+/// Columns from data that is not Arrow: a list of dicts, a list of tuples or lists (`names` names their columns), a dict of
+/// columns, a NumPy structured array, or a pandas data frame.
 pub fn read(data: &Bound<'_, PyAny>, names: Option<Vec<String>>) -> PyResult<Columns> {
     if let Ok(columns) = data.cast::<PyDict>() {
         let columns = columns.iter().map(|(name, column)| Ok((text(&name)?, column)));
@@ -103,7 +103,7 @@ fn one_column(column: &Bound<'_, PyAny>) -> PyResult<PropertyColumn> {
     let items = match column.cast::<PyList>() {
         Ok(list) => list,
         Err(_) => {
-            // NumPy, pandas and polars columns list their items as Python objects themselves, and fast.
+            // Columns of NumPy, pandas and polars convert themselves to a list of Python objects, and do it fast.
             let list = ["tolist", "to_list"].iter().find(|name| column.hasattr(**name).unwrap_or(false));
             let list = list.map(|name| column.call_method0(*name)).transpose()?;
             listed = match list.map(|list| list.cast_into::<PyList>()) {
@@ -118,13 +118,13 @@ fn one_column(column: &Bound<'_, PyAny>) -> PyResult<PropertyColumn> {
     builder.finish()
 }
 
-/// Numbers of a NumPy array, in one copy.
+/// The numbers of a NumPy array, in one copy.
 fn numpy_numbers(column: &Bound<'_, PyAny>) -> PyResult<Option<ArrayRef>> {
     use arrow_array::types::*;
     use arrow_array::{ArrowPrimitiveType, PrimitiveArray};
     use arrow_buffer::Buffer;
 
-    // What a masked array holds where it is masked means nothing.
+    // The data of a masked array is meaningless where it is masked.
     let is_masked = || column.hasattr("mask");
     if !column.hasattr("__array_interface__")? || column.getattr("ndim")?.extract::<usize>()? != 1 || is_masked()? {
         return Ok(None);
@@ -177,7 +177,7 @@ pub fn numpy_times(array: &Bound<'_, PyAny>) -> PyResult<Option<ArrayRef>> {
         }
     };
     let counts: Vec<i64> = array.call_method1("astype", ("i8",))?.call_method0("tolist")?.extract()?;
-    // The least number stands for "not a time".
+    // NumPy's least number stands for "not a time".
     let counts = counts.into_iter().map(|count| (count != i64::MIN).then_some(count));
     if to == DataType::Date32 {
         let days: Result<Vec<_>, _> = counts.map(|count| count.map(i32::try_from).transpose()).collect();
@@ -259,7 +259,7 @@ fn list_of_dicts(rows: &Bound<'_, PyList>) -> PyResult<Columns> {
     finish(rows.len(), builders)
 }
 
-/// The cells of row `at` whose keys no row before it had.
+/// Adds columns for the keys of row `at` that no earlier row had.
 fn add_new_keys(
     row: &Bound<'_, PyDict>,
     at: usize,
@@ -336,7 +336,7 @@ impl Column {
         Ok(())
     }
 
-    /// Whether the cell was of the column's type and is in it now.
+    /// Appends the cell if it has the column's type. Returns whether it did.
     fn push_same(&mut self, cell: &Bound<'_, PyAny>) -> PyResult<bool> {
         match self {
             Column::Ints(builder) => match cell.cast_exact::<PyInt>().ok().and_then(|i| i.extract::<i64>().ok()) {
@@ -371,7 +371,7 @@ impl Column {
         }
     }
 
-    /// A column of the cell's type, `nulls` long; `None` if the type has no builder here.
+    /// A new column of the cell's type that begins with `nulls` nulls. `None` if the type has no builder here.
     fn started(cell: &Bound<'_, PyAny>, nulls: usize) -> Option<Self> {
         let mut column = if cell.is_exact_instance_of::<PyBool>() {
             Column::Bools(BooleanBuilder::new())
@@ -388,7 +388,7 @@ impl Column {
         Some(column)
     }
 
-    /// Makes integers doubles, if they all are exactly.
+    /// Turns integers into doubles, if all of them are exact. Returns whether it did.
     fn floats_from_ints(&mut self) -> bool {
         let Column::Ints(ints) = self else { return false };
         let ints = ints.finish_cloned();
@@ -401,7 +401,7 @@ impl Column {
         true
     }
 
-    /// The cells as values, once they are of more than one type.
+    /// Turns the column into plain values, for cells of more than one type.
     fn values(&mut self) -> PyResult<&mut Vec<Option<Value>>> {
         if !matches!(self, Column::Values(_)) {
             let array = std::mem::take(self).into_array();

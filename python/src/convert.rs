@@ -1,4 +1,4 @@
-//! Values and described results as Python objects.
+//! Converts values and described results to Python objects.
 //!
 //! | value | Python |
 //! |---|---|
@@ -11,7 +11,7 @@
 //! | elements, paths, subgraphs | the classes of [`elements`](crate::elements) |
 //! | tree | `mangrovedb.Tree`, a `dict` of dicts |
 //!
-//! Python's keys must be hashable: a list that is a key becomes a `tuple`, a set a `frozenset`, a map a `FrozenDict`.
+//! Python's keys must be hashable. A list as a key becomes a `tuple`, a set a `frozenset`, a map a `FrozenDict`.
 
 use mangrove::describe::{Branch, Described};
 use mangrove_graph::{BigInt, Date, DateTime, Direction, Duration, Token, Uuid, Value};
@@ -80,26 +80,26 @@ pub fn plain<'py>(py: Python<'py>, value: &Value) -> Object<'py> {
             dict(py, entries.collect::<PyResult<_>>()?)?
         }
         Value::Token(v) => token(py, *v)?,
-        // Elements come described; what is left has a readable text.
+        // Elements are described before they get here. All other values have a readable text.
         other => PyString::new(py, &other.to_string()).into_any(),
     })
 }
 
-/// A dict; or a list of pairs where Python takes two keys for one, as it does 1, 1.0 and True, so that no entry is lost.
+/// A dict. If Python takes two keys for one (such as 1, 1.0 and True), a list of pairs, so that no entry is lost.
 fn dict<'py>(py: Python<'py>, entries: Vec<(Bound<'py, PyAny>, Bound<'py, PyAny>)>) -> Object<'py> {
     let dict = PyDict::new(py);
     entries.iter().try_for_each(|(key, value)| dict.set_item(key, value))?;
     if dict.len() == entries.len() { Ok(dict.into_any()) } else { Ok(PyList::new(py, entries)?.into_any()) }
 }
 
-/// Python has only doubles: the double that reads the same in decimal, so that `0.1` stays `0.1`.
+/// Python has only doubles. This is the double with the same decimal text, so that `0.1` stays `0.1`.
 fn shortest(value: f32) -> f64 {
     value.to_string().parse().unwrap_or(f64::from(value))
 }
 
 fn big_int<'py>(py: Python<'py>, value: &BigInt) -> Object<'py> {
     static INT: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-    // In base 16, since Python limits the length of decimal texts.
+    // In base 16, because Python limits the length of decimal texts.
     INT.import(py, "builtins", "int")?.call1((value.to_str_radix(16), 16))
 }
 
@@ -110,7 +110,7 @@ fn uuid<'py>(py: Python<'py>, value: &Uuid) -> Object<'py> {
     UUID.import(py, "uuid", "UUID")?.call((), Some(&arguments))
 }
 
-/// Days of the years 1 to 9999; what lies beyond is given as text.
+/// Python has days of the years 1 to 9999. Others become text.
 fn date(py: Python<'_>, value: Date) -> Object<'_> {
     const EPOCH_ORDINAL: i32 = 719_163;
     static FROM_ORDINAL: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
@@ -122,7 +122,7 @@ fn date(py: Python<'_>, value: Date) -> Object<'_> {
     }
 }
 
-/// As [`date`]; parts finer than a microsecond are cut off.
+/// Like [`date`]. It cuts off what is finer than a microsecond.
 fn date_time(py: Python<'_>, value: DateTime) -> Object<'_> {
     static EPOCH: PyOnceLock<Py<PyDateTime>> = PyOnceLock::new();
     let epoch = EPOCH.get_or_try_init(py, || {
@@ -141,7 +141,7 @@ fn date_time(py: Python<'_>, value: DateTime) -> Object<'_> {
     shown.or_else(|_| Ok(PyString::new(py, &value.to_string()).into_any()))
 }
 
-/// Parts finer than a microsecond are cut off; beyond a billion days it is given as text.
+/// Cuts off what is finer than a microsecond. Beyond a billion days it becomes text.
 fn duration(py: Python<'_>, value: Duration) -> Object<'_> {
     let (days, seconds) = (value.seconds.div_euclid(86_400), value.seconds.rem_euclid(86_400) as i32);
     let delta = i32::try_from(days).ok().map(|days| PyDelta::new(py, days, seconds, (value.nanos / 1000) as i32, true));
@@ -152,7 +152,7 @@ fn duration(py: Python<'_>, value: Duration) -> Object<'_> {
 }
 
 fn token(py: Python<'_>, token: Token) -> Object<'_> {
-    // Those of elementMap(), in nearly every result that has tokens.
+    // The tokens of elementMap(), which are in nearly every result with tokens.
     static ID: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     static LABEL: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let member = || {
@@ -171,7 +171,7 @@ fn token(py: Python<'_>, token: Token) -> Object<'_> {
     Ok(known.get_or_try_init(py, || member().map(Bound::unbind))?.bind(py).clone())
 }
 
-/// The token a member of `mangrovedb.T`, `Direction` or `Merge` stands for, by the names of class and member.
+/// The token for a member of `mangrovedb.T`, `Direction` or `Merge`, by the names of class and member.
 pub fn token_named(class: &str, member: &str) -> Option<Token> {
     Some(match (class, member.trim_end_matches('_')) {
         ("T", "id") => Token::Id,
@@ -218,7 +218,7 @@ fn plain_key<'py>(py: Python<'py>, key: &Value) -> Object<'py> {
     }
 }
 
-/// The nearest hashable object.
+/// The hashable form of an object.
 pub fn hashable(object: Bound<'_, PyAny>) -> Object<'_> {
     static FROZEN_DICT: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let py = object.py();

@@ -1,4 +1,4 @@
-//! A database, and how it is opened.
+//! The Python class of a database, and how to open one.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -27,30 +27,34 @@ use crate::result::{self, QueryResult};
 use crate::stream::Stream;
 use crate::transaction::Transaction;
 
-/// Opens the database in the directory `path`, and makes it if there is none. `":memory:"` is a new database of this process, which is
-/// gone once it is closed; its files are among the temporary ones.
+/// Opens the database in the directory `path`. Creates the database if it does not exist. The path `":memory:"` gives a
+/// new database that belongs to this process. Its files are temporary, and closing it deletes them.
 ///
-/// * `read_only` — only read: for any number of further processes beside the one that writes. Makes nothing.
-/// * `durability` — `"full"`: a commit is on the disk when it returns. `"relaxed"`: commits are handed to the operating system
-///   and not waited for; they survive a crash of the process, but a crash of the *system* or a power failure may lose the last
-///   ones and damage the database. For data that can be loaded again.
-/// * `id_space` — of a new database: `"graph"` (an id names one vertex; so it is if nothing is said) or `"label"` (an id is
-///   unique within its label, and `T.id` is `Label/id`). One that is there must have the id space asked for.
-/// * `seal_mb` — once what was changed takes so many megabytes, it is compressed in the background, while others read and
-///   write; 0 for never. What failed there is told by `stats()["sealing_error"]`, and is tried again later.
-/// * `verify_mb` — the file of what was changed is verified while the database is opened if it has no more megabytes than this; 0 for
-///   never. `check()` always verifies it. It takes about 0.2 s for 256 MB.
-/// * `stream_timeout` — seconds after which an unfinished stream ends that has no timeout of its own, whether it is read or not: then what it
-///   held can be used again.
-/// * `workers` — threads that help heavy queries, beside the threads that ask them; by default one less than there are cores,
-///   but at least one. They belong to regions of `region_workers`, each to a core of its own with `pin`, and take work of
-///   other regions unless `steal` is false.
+/// * `read_only` — only read, and create nothing. Any number of processes can read beside the one that writes. Default:
+///   `False`.
+/// * `durability` — `"full"` (the default): a commit is on the disk when it returns. `"relaxed"`: a commit goes to the
+///   operating system and does not wait for the disk. It survives a crash of the process. A crash of the *system* or a
+///   power failure may lose the last commits and damage the database. Use it for data that you can load again.
+/// * `id_space` — the id space of a new database. `"graph"` (the default): an id names one vertex. `"label"`: an id is
+///   unique within its label, and `T.id` is `Label/id`. A database that exists must have the id space you ask for.
+/// * `seal_mb` — when changes take this many megabytes, compress them in the background. Others read and write
+///   meanwhile. Default: 64; 0 for never. If it fails, `stats()["sealing_error"]` says why, and it is tried again
+///   later.
+/// * `verify_mb` — verify the file of the changes, `data.mdb`, while opening, if it has no more megabytes than this.
+///   That takes about 0.2 s for 256 MB. Default: 256; 0 for never. `check()` always verifies the file.
+/// * `stream_timeout` — end an unfinished stream after this many seconds, even if nobody reads it. What it held can
+///   then be used again. A stream with a timeout of its own keeps that one. Default: no limit.
 ///
 /// >>> with mg.open("fresh.mg") as fresh:
 /// ...     fresh.query("g.addV('person').property(id, 'ada').id()").one()
 /// 'ada'
 /// >>> mg.open("fresh.mg", read_only=True).query("g.V().count()").one()
 /// 1
+///
+/// Advanced: `workers` threads help heavy queries, beside the threads that run them. Default: one less than the machine
+/// has cores, but at least one. Workers belong to regions of `region_workers` threads each (default 4). `pin=True`
+/// keeps each worker on a core of its own (default `False`). `steal=False` keeps workers from taking work of other
+/// regions (default `True`).
 #[pyfunction]
 #[pyo3(signature = (path, read_only=false, durability="full", id_space=None, *, seal_mb=64.0, verify_mb=256.0, stream_timeout=None, workers=None, region_workers=4, pin=false, steal=true))]
 #[expect(clippy::too_many_arguments, reason = "they are Python's keyword arguments")]
@@ -102,19 +106,19 @@ fn megabytes(argument: &str, given: f64) -> PyResult<u64> {
     }
 }
 
-/// A number of threads no machine would choke on.
+/// A number of threads that a machine can bear.
 fn threads(argument: &str, given: i64, least: usize) -> PyResult<usize> {
     const MOST: usize = 1024;
     let fitting = usize::try_from(given).ok().filter(|threads| (least..=MOST).contains(threads));
     fitting.ok_or_else(|| PyValueError::new_err(format!("{argument} is a number from {least} to {MOST}, not {given}")))
 }
 
-/// The error for a word that is not among the ones an argument takes.
+/// The error for a word that the argument does not take.
 pub fn choice(argument: &str, found: &str, choices: &[&str]) -> PyErr {
     PyValueError::new_err(format!("{argument} is one of {}, not {found:?}", choices.join(", ")))
 }
 
-/// A property graph in a directory. Made by `open`; may be used from any thread.
+/// A property graph in a directory. `open` makes it. Any thread may use it.
 ///
 /// >>> with mg.open("fresh.mg") as fresh:
 /// ...     fresh.query("g.V().count()").one()
@@ -124,12 +128,12 @@ pub struct Database {
     inner: RwLock<Option<mangrove::Database>>,
     path: PathBuf,
     stream_timeout: Option<Duration>,
-    /// The functions of procedures, which may refer to this.
+    /// The functions of procedures. They may refer back to this object.
     procedures: Mutex<HashMap<String, Slot>>,
 }
 
 impl Database {
-    /// A handle to work with; the lock is held only to take it.
+    /// A clone of the handle. The lock is held only for the moment of cloning.
     pub fn handle(&self) -> PyResult<mangrove::Database> {
         let inner = self.inner.read().unwrap_or_else(PoisonError::into_inner);
         let inner = inner.clone().ok_or_else(|| OpenError::new_err("the database has been closed"))?;
@@ -151,13 +155,16 @@ impl Database {
 
 #[pymethods]
 impl Database {
-    /// Runs a Gremlin query, a text or a gremlinpython traversal, and returns its results.
+    /// Runs a Gremlin query and returns its results. The query is a text or a gremlinpython traversal.
     ///
-    /// Parameters are variables of the query; give them by name or, if their names are those of other arguments, in the dict
-    /// `params`. A query that changes the graph is a transaction of its own: what it did is durable when this returns, or not
-    /// there at all. Ctrl-C stops a running query; so do `timeout`, in seconds, and `memory_mb`, what the query and its results
-    /// may take in memory (by default half of the machine's, at most 4 GB). What is being committed is not stopped any more: it
-    /// is kept, though a `KeyboardInterrupt` may be raised when it is done. A datetime without a time zone is taken as UTC.
+    /// Give the variables of the query by name. If a variable has the name of another argument, give it in the dict
+    /// `params`. A query that changes the graph is a transaction of its own: when this returns, all its changes are
+    /// durable, or none was made.
+    ///
+    /// Ctrl-C stops a running query. A query also stops after `timeout` seconds (default: no limit), or when it and its
+    /// results need more than `memory_mb` megabytes (default: half of the machine's memory, at most 4 GB). A commit
+    /// that has begun is not stopped. It is kept, but a `KeyboardInterrupt` may be raised when it is done. A datetime
+    /// without a time zone is taken as UTC.
     ///
     /// >>> db.query("g.V().has('airport', 'code', x).out('route').values('code').order()", x="AUS").to_list()
     /// ['DFW', 'LHR']
@@ -178,8 +185,9 @@ impl Database {
         self.run(py, &Request::new(&text, params, named, Limits { timeout, memory_mb, rules_off })?)
     }
 
-    /// Runs a Gremlin query and gives its results one by one, as they come; for results that would not fit in memory together.
-    /// Arguments as of `query`. See `Stream`. A query that changes the graph runs whole before its first result is given.
+    /// Runs a Gremlin query and gives its results one by one, as they come. Use it for results that do not fit in
+    /// memory together. The arguments are those of `query`. See `Stream`. A query that changes the graph runs to its
+    /// end before it gives its first result.
     ///
     /// >>> sum(db.stream("g.V().hasLabel('airport').values('elev')"))
     /// 1273
@@ -202,8 +210,8 @@ impl Database {
         raised(py.detach(|| inner.stream(written, &parameters, &options))).map(Stream::new)
     }
 
-    /// Runs bytecode, as Gremlin language variants write it: GraphSON 3 if it is a str, GraphBinary 1 if it is bytes. In all else
-    /// as `query`.
+    /// Runs the bytecode of a Gremlin language variant. A str is read as GraphSON 3, bytes as GraphBinary 1. All else
+    /// is as for `query`.
     ///
     /// >>> from gremlin_python.structure.io.graphbinaryV1 import GraphBinaryWriter
     /// >>> traversal = db.traversal().V().has("airport", "code", "AUS").out("route").values("code").order()
@@ -220,13 +228,14 @@ impl Database {
         self.run(py, &Request::bytecode(&bytecode, Limits { timeout, memory_mb, ..Limits::default() })?)
     }
 
-    /// Whether a query changes the graph. One that cannot be read does not.
+    /// Whether a query changes the graph. `False` if the query cannot be read.
     fn _writes(&self, text: query::Asked) -> PyResult<bool> {
         Ok(self.handle()?.writes(text.written()).unwrap_or(false))
     }
 
-    /// The plan of a query: as written, after each rule of the optimiser that changed it, and what is expected of each step. See
-    /// `Explanation`.
+    /// Returns the plan of a query, without running it. It shows the plan as written, and the plan after each rule of
+    /// the optimiser that changed it. For each step that would run, it shows how many traversers are expected and how
+    /// elements are found. See `Explanation`.
     ///
     /// >>> print(db.explain("g.V().hasLabel('airport').out('route').count()"))
     /// original      Scan(vertices) → Has(T.label = airport) → Hop(Out, vertices, route) → Count
@@ -252,8 +261,8 @@ impl Database {
         raised(py.detach(|| inner.explain(request.written.clone(), &request.parameters, &request.options))).map(Explanation)
     }
 
-    /// Runs a query to its end and tells what each step of it did; its results are only counted. What it changes is kept.
-    /// Arguments as of `query`. See `Profile`.
+    /// Runs a query to its end and returns what each step did. The results are only counted. Changes are kept. The
+    /// arguments are those of `query`. See `Profile`.
     ///
     /// >>> profile = db.profile("g.V().has('airport', 'code', x).out('route')", x="AUS")
     /// >>> [step["rows"] for step in profile.to_dict()["steps"]]
@@ -275,8 +284,8 @@ impl Database {
         raised(py.detach(|| inner.profile(request.written.clone(), &request.parameters, &request.options))).map(Profile)
     }
 
-    /// A transaction: several queries that are kept together or not at all. It begins with its first query, which waits for other
-    /// writers to end, for at most `timeout` seconds. See `Transaction`.
+    /// Returns a transaction: several queries that are kept together or not at all. It begins with its first query.
+    /// That query waits for other writers to end, at most `timeout` seconds (default: no limit). See `Transaction`.
     ///
     /// >>> with db.transaction() as tx:
     /// ...     _ = tx.query("g.addV('airport').property(id, 'OSL').property('code', 'OSL')")
@@ -288,10 +297,10 @@ impl Database {
         Transaction::new(self.handle()?, query::seconds("timeout", timeout)?)
     }
 
-    /// Begins to take vertices and edges in batches: the fast way to write many. See `Ingest`.
+    /// Starts to write vertices and edges in batches. This is the fast way to write many. See `Ingest`.
     ///
-    /// * `batch_rows` — how many rows gather before they are committed.
-    /// * `edge_time` — the column whose value orders a vertex's edges of a label.
+    /// * `batch_rows` — how many rows gather before they are committed. Default: 100,000.
+    /// * `edge_time` — order a vertex's edges of a label by the value of this column.
     /// * `on_exists`, `on_duplicate`, `edge_key`, `missing` — as for `load`.
     ///
     /// >>> with db.ingest() as w:
@@ -317,38 +326,45 @@ impl Database {
         raised(py.detach(|| inner.ingest(options))).map(Ingest::new)
     }
 
-    /// Loads files and tables in one transaction: if anything fails, the graph is as it was.
+    /// Loads files and tables in one transaction. If anything fails, the graph stays as it was.
     ///
-    /// * `files` — paths, globs, directories; what each holds is told by its header or format: CSV with Neo4j or Neptune
-    ///   headers or plain, Parquet, JSON Lines, GraphML, GraphSON 3, lists of edges (SNAP, NetworkX, Matrix Market), compressed or not.
-    /// * `nodes`, `edges` — tables of one label each: paths, lists of paths, or tables as `Ingest` takes them. Edges are keyed by
-    ///   their label or by (source label, label, target label).
-    /// * `format` — what the files are, where they do not tell: `"csv"`, `"parquet"`, `"jsonl"`, `"graphml"`, `"graphson"`,
-    ///   `"edgelist"`.
-    /// * `mapping` — a YAML file that says how tables are read, for what their headers do not say.
-    /// * `write_mapping` — writes how the files would be read to such a YAML file, ready to be edited, and loads nothing.
-    /// * `delimiter`, `null`, `encoding` — of CSV files what parts their fields, and which texts (where they are not in quotes) stand for
-    ///   no value, such as `["NA"]`; of all files what their text is encoded in, such as `"latin1"`.
-    /// * `edge_time` — the column whose value orders a vertex's edges of a label.
-    /// * `key` — the columns that name vertices, where they are not called `id`: `{"user": "email"}`.
-    /// * `on_exists` — what becomes of a vertex whose id is taken: `"error"` (a bad row), `"skip"`, `"update"` (its properties are
-    ///   set) or `"replace"` (and all others removed).
-    /// * `on_duplicate` — what becomes of an edge that is there already, by its label and ends: `"add"` (beside it), `"skip"` or
-    ///   `"update"`. `edge_key` names a column that tells edges of the same label and ends apart.
-    /// * `missing` — `"create"` makes vertices that edges name and that are not there.
-    /// * `on_error` — `"fail"`, or `"skip"`: load the rest and write the rows left out to `rejects` (`rejects.csv`). More than
-    ///   `max_rejects` of them, or only such rows, are an error.
-    /// * `compact` — whether what was loaded is compressed into a segment, as `compact()` does; by default if it is more than
-    ///   16 MB, and all there is.
-    /// * `searchable` — properties whose text is kept so that any part of it is found without an index, as
+    /// * `files` — paths, globs or directories. The header or format of a file says what it holds. Formats: CSV (with
+    ///   Neo4j or Neptune headers, or plain), Parquet, JSON Lines, GraphML, GraphSON 3, lists of edges (SNAP, NetworkX,
+    ///   Matrix Market). Files may be compressed.
+    /// * `nodes`, `edges` — dicts of tables of one label each. A table is a path, a list of paths, or what `Ingest`
+    ///   takes. Keys of `nodes` are labels. Keys of `edges` are labels or (source label, label, target label).
+    /// * `format` — the format of files that do not tell it: `"csv"`, `"parquet"`, `"jsonl"`, `"graphml"`,
+    ///   `"graphson"`, `"edgelist"`. Default: `"auto"`.
+    /// * `mapping` — a YAML file that says how to read tables, for what their headers do not say.
+    /// * `write_mapping` — write how the files would be read to such a YAML file, which you can edit. Loads nothing.
+    /// * `delimiter` — the character between the fields of CSV files, or `"tab"`. Default: detected.
+    /// * `null` — texts that stand for no value in CSV files, such as `["NA"]`. In quotes they are text.
+    /// * `encoding` — the encoding of the text of all files, such as `"latin1"`. Default: UTF-8.
+    /// * `edge_time` — order a vertex's edges of a label by the value of this column.
+    /// * `key` — for each label the column that holds the ids of its vertices, if it is not called `id`:
+    ///   `{"user": "email"}`.
+    /// * `on_exists` — what to do if the id of a vertex is taken: `"error"` (a bad row; the default), `"skip"`,
+    ///   `"update"` (set its properties) or `"replace"` (set them and remove all others).
+    /// * `on_duplicate` — what to do if there is an edge with the same label and ends: `"add"` (keep both; the
+    ///   default), `"skip"` or `"update"` (set its properties).
+    /// * `edge_key` — a column that tells edges with the same label and ends apart.
+    /// * `missing` — `"create"` makes the vertices that edges name and that do not exist. Default: `"error"`; such an
+    ///   edge is a bad row.
+    /// * `on_error` — what to do about bad rows. `"fail"` (the default) stops. `"skip"` loads the rest.
+    /// * `rejects` — the file for the rows that `"skip"` leaves out. Default: `rejects.csv`.
+    /// * `max_rejects` — how many rows may be left out; one more is an error. It is also an error if all rows are bad.
+    ///   Default: no limit.
+    /// * `compact` — whether to compress the loaded data into a segment, as `compact()` does. Default: yes if the
+    ///   database was empty and the load is larger than 16 MB.
+    /// * `searchable` — properties whose text is stored so that substring search needs no index, as
     ///   `set_encoding(…, "searchable")` does: a list of `"Label.key"`, or `["all"]`.
-    /// * `indexes` — properties of vertices that get an index, as `create_index` makes: a list of `"Label.key"`. Made with the load
-    ///   it is compressed with the rest.
-    /// * `progress` — a callable that is told (rows, bytes done, bytes in all) now and then; by default a line on a terminal,
-    ///   with `False` nothing.
+    /// * `indexes` — properties of vertices that get an index, as `create_index` makes: a list of `"Label.key"`. An
+    ///   index made with the load is compressed with the rest.
+    /// * `progress` — a callable that gets (rows, bytes done, bytes in all) now and then. Default: show a line on a
+    ///   terminal. `False` shows nothing.
     ///
-    /// Returns the numbers of new vertices and edges by label, of those updated, unchanged and skipped, of rejected rows, and what was
-    /// worth a warning.
+    /// Returns a dict. It holds the numbers of new vertices and edges by label; the numbers of elements updated,
+    /// unchanged and skipped; the number of rejected rows; and the warnings.
     ///
     /// >>> with open("lakes.csv", "w") as file:
     /// ...     _ = file.write("id,name,area\nL1,Ohrid,358\nL2,Prespa,254\n")
@@ -416,7 +432,7 @@ impl Database {
         load::report(py, &outcome?)
     }
 
-    /// A stock gremlinpython traversal source, whose traversals run in this process. Needs the extra `gremlin`.
+    /// Returns a stock gremlinpython traversal source. Its traversals run in this process. Needs the extra `gremlin`.
     ///
     /// >>> g = db.traversal()
     /// >>> g.V().has("airport", "code", "AUS").out("route").values("code").order().to_list()
@@ -425,11 +441,11 @@ impl Database {
         slf.py().import("mangrovedb.gremlin")?.call_method1("source", (slf,))
     }
 
-    /// Builds an index of a property, so that `has(label, key, …)` need not look at every vertex or edge of the label, and keeps it
-    /// from now on. Returns whether it is new.
+    /// Builds an index of a property and keeps it up to date. With it, `has(label, key, …)` need not look at every
+    /// vertex or edge of the label. Returns whether the index is new.
     ///
-    /// * `unique` — no two elements of the label may share a value, now and from now on.
-    /// * `kind` — `"vertex"` or `"edge"`. Needed only where vertices and edges have the same label.
+    /// * `unique` — no two elements of the label may share a value, now and later. Default: `False`.
+    /// * `kind` — `"vertex"` or `"edge"`. Needed only if vertices and edges have the same label.
     ///
     /// >>> db.create_index("airport", "code", unique=True)
     /// True
@@ -449,7 +465,7 @@ impl Database {
         }))
     }
 
-    /// Drops an index. Returns whether there was one. `kind` is as of `create_index`.
+    /// Drops an index. Returns whether there was one. `kind` is as for `create_index`.
     ///
     /// >>> db.drop_index("airport", "code")
     /// False
@@ -459,7 +475,7 @@ impl Database {
         raised(py.detach(|| inner.drop_index(kind, label, key)))
     }
 
-    /// Gives a label another name. All vertices or edges that have it keep it, under the new name. `kind` is as of `create_index`.
+    /// Renames a label. Its vertices or edges keep it, under the new name. `kind` is as for `create_index`.
     ///
     /// >>> db.rename_label("country", "land")
     /// >>> db.query("g.V().hasLabel('land').id()").to_list()
@@ -470,7 +486,8 @@ impl Database {
         raised(py.detach(|| inner.rename_label(kind, label, name)))
     }
 
-    /// Drops a label that no vertex or edge has, with its declarations and indexes. `kind` is as of `create_index`.
+    /// Drops a label, with its declarations and indexes. Fails if a vertex or edge has it. `kind` is as for
+    /// `create_index`.
     ///
     /// >>> _ = db.query("g.addV('draft')")
     /// >>> db.drop_label("draft")
@@ -484,8 +501,8 @@ impl Database {
         raised(py.detach(|| inner.drop_label(kind, label)))
     }
 
-    /// Drops a property that no vertex or edge of `label` has from the schema, with its declarations and index. `kind` is as of
-    /// `create_index`.
+    /// Drops a property of `label` from the schema, with its declarations and index. Fails if a vertex or edge of the
+    /// label has it. `kind` is as for `create_index`.
     ///
     /// >>> db.declare_property("airport", "runways", "int64")
     /// >>> db.drop_property("airport", "runways")
@@ -495,7 +512,7 @@ impl Database {
         raised(py.detach(|| inner.drop_property(kind, label, key)))
     }
 
-    /// Drops all labels and properties that nothing has and of which nothing is declared. Returns their names.
+    /// Drops each label and property that no element has and that has no declaration. Returns their names.
     ///
     /// >>> _ = db.query("g.addV('draft').property('text', 'x')"), db.query("g.V().hasLabel('draft').drop()")
     /// >>> db.drop_unused()
@@ -505,8 +522,9 @@ impl Database {
         raised(py.detach(|| inner.drop_unused()))
     }
 
-    /// Makes `key` the key of vertices of `label`: the property that is their id. It is found without an index, is unique, and never
-    /// changes. Loads do it by themselves. Fails if a vertex has another value there.
+    /// Makes `key` the key of the vertices of `label`: the property that is their id. A key is found without an index,
+    /// is unique, and never changes. Loads declare it on their own. Fails if the key of a vertex has another value than
+    /// its id.
     ///
     /// >>> db.declare_key("city", "name")
     /// >>> db.query("g.addV('city').property('name', 'Oslo').id()").one()
@@ -516,10 +534,15 @@ impl Database {
         raised(py.detach(|| inner.declare_key(label, key)))
     }
 
-    /// Says how what vertices or edges of `label` have under `key` is kept where it is compressed, from the next time it is
-    /// (`compact()` does it at once): `"auto"` (what takes least), `"plain"`, `"dictionary"`, `"symbols"` (text by its frequent
-    /// parts), or `"searchable"`: text of which any part is found without an index; `"searchable:8"` is faster and larger,
-    /// `"searchable:128"` smaller and slower than the 32 meant otherwise.
+    /// Sets how the values of property `key` of the vertices or edges of `label` are stored when they are compressed.
+    /// It takes effect at their next compression; `compact()` does that at once.
+    ///
+    /// * `"auto"` — what takes least room.
+    /// * `"plain"` — each value by itself.
+    /// * `"dictionary"` — distinct values once, in order.
+    /// * `"symbols"` — text by its frequent parts.
+    /// * `"searchable"` — text that allows substring search without an index. It means `"searchable:32"`.
+    ///   `"searchable:8"` is faster and larger, `"searchable:128"` is smaller and slower.
     ///
     /// >>> db.set_encoding("airport", "code", "searchable")
     /// >>> _ = db.compact()
@@ -534,12 +557,16 @@ impl Database {
         raised(py.detach(|| inner.set_encoding(label, key, parsed)))
     }
 
-    /// Lets queries run `function(params, value)` with `call(name)`: `params` is the dict of the call's parameters, `value` what
-    /// the traverser stands on (`None` where the call starts the query). The query goes on with what it yields, or with the items
-    /// of the list it returns. It may query the database. Registered for this process; a procedure of the same name is replaced.
+    /// Registers `function(params, value)` as a procedure. Queries run it with `call(name)`. `params` is the dict of
+    /// the call's parameters. `value` is what the traverser stands on, or `None` if the call starts the query. The
+    /// query goes on with the values the function yields, or with the items of the list it returns. The function may
+    /// query the database. A procedure is registered for this process only. A new one replaces an older one of the same
+    /// name.
     ///
-    /// * `description` — what `call('--list').with('verbose')` says of it; by default the first line of its documentation.
-    /// * `parameters` — the parameters by name, and what they are; calls with others are warned of.
+    /// * `description` — what `call('--list').with('verbose')` shows for it. Default: the first line of its
+    ///   documentation.
+    /// * `parameters` — a dict from the name of each parameter to what it is. A call with another parameter gets a
+    ///   warning.
     ///
     /// >>> def initials(params, value):
     /// ...     for word in value.split():
@@ -566,7 +593,7 @@ impl Database {
         Ok(())
     }
 
-    /// Takes back a procedure. Returns whether there was one of that name.
+    /// Removes a procedure. Returns whether there was one of that name.
     ///
     /// >>> db.register_procedure("nothing", lambda params, value: [])
     /// >>> db.unregister_procedure("nothing")
@@ -576,13 +603,14 @@ impl Database {
         Ok(self.handle()?.unregister_procedure(name))
     }
 
-    /// Fixes the type and the cardinality (`"single"`, `"list"` or `"set"`) of a property of a label's vertices, or of its
-    /// edges with `kind="edge"`. Fails if values stored already do not keep to it.
+    /// Declares the type and the cardinality of a property of a label's vertices. The cardinality is `"single"` (the
+    /// default), `"list"` or `"set"`. With `kind="edge"` it is a property of the label's edges. Fails if stored values
+    /// do not fit.
     ///
-    /// * `unique` — no two elements of the label may share a value. It makes an index.
+    /// * `unique` — no two elements of the label may share a value. This makes an index.
     /// * `required` — every element of the label must have the property when its transaction is committed.
     ///
-    /// Where one of the two is not given, it stays as it is; `False` ends it.
+    /// If you do not give `unique` or `required`, it stays as it is. `False` ends it.
     ///
     /// >>> db.declare_property("airport", "code", "string")
     /// >>> db.query("g.addV('airport').property('code', 5)")
@@ -615,8 +643,9 @@ impl Database {
         raised(py.detach(|| inner.declare_property(kind, label, key, declaration)))
     }
 
-    /// What the graph holds and of which types: for vertices and edges, by label, each property with its types and cardinality;
-    /// for edge labels the labels they join; the indexes.
+    /// Returns what the graph holds. For vertices and for edges it lists the labels, and for each label its properties
+    /// with their types and cardinality. An edge label also has the pairs of vertex labels it joins. The indexes are
+    /// listed too.
     ///
     /// >>> db.schema()["vertices"]["airport"]["properties"]["elev"]["types"]
     /// ['int64']
@@ -647,12 +676,13 @@ impl Database {
         Ok(out)
     }
 
-    /// How much the graph holds: counts of vertices and edges by label, the bytes on disk, how many
-    /// of them are compressed, and what takes them: each column, list of edges and index, and how it is kept.
+    /// Returns how much the graph holds: the number of vertices and edges by label, the bytes on disk, and how many of
+    /// them are compressed. `compressed` lists what takes the compressed bytes: each column, list of edges and index,
+    /// and how it is stored.
     ///
-    /// `oldest_snapshot` tells of the oldest unfinished stream or query of any process, if the graph was changed since: its `process` and
-    /// `command`, for how many seconds at least it has been outdated (`age_seconds`), and how much room cannot be used again as long as it
-    /// is open (`pinned_bytes`, of `free_bytes`).
+    /// `oldest_snapshot` is about the oldest unfinished stream or query of any process. It is `None` unless the graph
+    /// was changed since. `process` and `command` say whose it is. `age_seconds` says for how long, at least, it has
+    /// been outdated. `pinned_bytes` says how much of `free_bytes` cannot be used again while it is open.
     ///
     /// >>> stats = db.stats()
     /// >>> stats["vertices"], stats["edges"], stats["disk_bytes"] > 0
@@ -701,7 +731,8 @@ impl Database {
         Ok(out)
     }
 
-    /// Reads the whole database and returns what contradicts itself, one text each; nothing if it is whole.
+    /// Reads the whole database and returns its contradictions, one text each. The list is empty if the database is
+    /// whole.
     ///
     /// >>> db.check()
     /// []
@@ -711,8 +742,8 @@ impl Database {
         Ok(report.violations.iter().map(ToString::to_string).collect())
     }
 
-    /// Moves all that is stored into one compressed segment, which is queried in place, and returns its size in bytes. Others
-    /// read and write meanwhile.
+    /// Compresses the database into one segment, which queries read in place. Returns its size in bytes. Others read
+    /// and write meanwhile.
     ///
     /// >>> db.compact() > 0
     /// True
@@ -721,8 +752,8 @@ impl Database {
         raised(py.detach(|| inner.compact()))
     }
 
-    /// Writes a consistent copy of the database to the directory `destination`, which must be empty or not there yet, while
-    /// others read and write on.
+    /// Writes a consistent copy of the database to the directory `destination`. The directory must be empty or not
+    /// exist yet. Others read and write meanwhile.
     ///
     /// >>> db.backup("copy.mg")
     /// >>> mg.open("copy.mg").query("g.V().count()").one()
@@ -732,11 +763,12 @@ impl Database {
         raised(py.detach(|| inner.backup(&destination)))
     }
 
-    /// Writes the graph to files in `directory`: `"csv"` (a file for each label, with headers that neo4j-admin understands),
-    /// `"parquet"` (a file for each label, with typed columns), `"graphml"` or `"graphson"`. Returns the number of vertices and edges.
+    /// Writes the graph to files in `directory`. Returns the number of vertices and edges. Formats: `"csv"` (the
+    /// default; a file for each label, with headers that neo4j-admin understands), `"parquet"` (a file for each label,
+    /// with typed columns), `"graphml"` or `"graphson"`.
     ///
-    /// `load(directory)` loads the files back. `mangrove.yaml` beside them says how each is read, and has the keys, types, indexes,
-    /// constraints and encodings of the graph.
+    /// `load(directory)` loads the files back. The file `mangrove.yaml` beside them says how to read each one. It also
+    /// holds the keys, types, indexes, constraints and encodings of the graph.
     ///
     /// >>> db.export("files", "parquet")
     /// {'vertices': 5, 'edges': 6}
@@ -773,7 +805,7 @@ impl Database {
         self.inner.read().unwrap_or_else(PoisonError::into_inner).is_none()
     }
 
-    /// Lets go of the database. What is running on it ends first; results stay as they are.
+    /// Closes the database. A query that is running still finishes, and its results stay as they are.
     ///
     /// >>> fresh = mg.open("fresh.mg")
     /// >>> fresh.close()
@@ -820,7 +852,7 @@ impl Database {
     }
 }
 
-/// Who is told of a load's progress: the caller's callable, or a line on a terminal.
+/// The receiver of a load's progress: the caller's callable, or a line on a terminal.
 fn progress_line<'py>(py: Python<'py>, wish: Option<&Bound<'py, PyAny>>) -> PyResult<Option<Bound<'py, PyAny>>> {
     let module = || py.import("mangrovedb._progress");
     let shown = match wish {

@@ -1,7 +1,7 @@
 //! Elements as Python objects: `Vertex`, `Edge`, `VertexProperty`, `Property`, `Path` and `Graph`.
 //!
-//! Each is a plain, unchanging object with everything read already; it keeps no database open. Two are equal if they are the
-//! same element (by kind, label and id), whatever their properties were when they were read.
+//! Each element is a plain, immutable object that was read completely. It keeps no database open. Two are equal if they are the
+//! same element (by kind, label and id), whatever their properties were at the time.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -20,10 +20,10 @@ use crate::convert;
 
 type Object<'py> = PyResult<Bound<'py, PyAny>>;
 
-/// A vertex, with its properties as they were when the query saw it.
+/// A vertex, with the properties it had when the query read it.
 ///
-/// `properties` maps each key to its value, or to the list of its values where the key takes several. `vertex[key]`, `get`, `keys`,
-/// `items` and `dict(vertex)` go by `to_dict()`, which has `id` and `label` too.
+/// `properties` maps each key to its value, or to the list of its values if the key takes several. `vertex[key]`,
+/// `get`, `keys`, `items` and `dict(vertex)` use the entries of `to_dict()`, which also has `id` and `label`.
 #[pyclass(frozen, module = "mangrovedb", weakref)]
 pub struct Vertex {
     pub internal: VertexId,
@@ -33,7 +33,8 @@ pub struct Vertex {
     properties: Py<PyDict>,
 }
 
-/// An edge, with its properties; `outV` is the vertex it leaves and `inV` the one it enters (both without properties).
+/// An edge with its properties. `outV` is the vertex it leaves, and `inV` is the vertex it enters. Both come without
+/// properties.
 #[pyclass(frozen, module = "mangrovedb", weakref)]
 pub struct Edge {
     pub internal: EdgeRef,
@@ -44,7 +45,7 @@ pub struct Edge {
     properties: Py<PyDict>,
 }
 
-/// One value of a property of a vertex, an element in its own right: it may have properties of its own.
+/// One value of a property of a vertex. It is an element in its own right and may have properties.
 #[pyclass(frozen, module = "mangrovedb", weakref)]
 pub struct VertexProperty {
     element: Value,
@@ -55,7 +56,7 @@ pub struct VertexProperty {
     properties: Py<PyDict>,
 }
 
-/// A property of an edge, or of a vertex property: a key and a value.
+/// A property of an edge or of a vertex property: a key and a value.
 #[pyclass(frozen, module = "mangrovedb", weakref)]
 pub struct Property {
     element: Value,
@@ -63,16 +64,18 @@ pub struct Property {
     value: Py<PyAny>,
 }
 
-/// Where a traverser has been: `objects` in order, and for each the set of `labels` that `as()` gave it.
+/// The path of a traverser. `objects` lists what it visited, in order. `labels` has a set for each object: the labels
+/// that `as()` gave it.
 ///
-/// `path[0]` is the first object, `path["a"]` the last one labelled `a`; a path has a length and can be iterated.
+/// `path[0]` is the first object, and `path["a"]` is the last one labelled `a`. A path has a length and can be
+/// iterated.
 #[pyclass(frozen, module = "mangrovedb", weakref)]
 pub struct Path {
     objects: Py<PyList>,
     labels: Py<PyList>,
 }
 
-/// A part of a graph, as `subgraph()` gives it: lists of `vertices` and `edges`.
+/// A part of a graph, as `subgraph()` gives it: the lists `vertices` and `edges`.
 #[pyclass(frozen, module = "mangrovedb", weakref)]
 pub struct Graph {
     vertices: Py<PyList>,
@@ -159,7 +162,7 @@ fn end(py: Python<'_>, internal: VertexId, record: &EndRecord) -> PyResult<Py<Ve
     Py::new(py, Vertex { internal, id, label, further_labels: Vec::new(), properties })
 }
 
-/// Property names are few and stand in many elements.
+/// Interned, because there are few property names and many elements have them.
 fn key<'py>(py: Python<'py>, name: &str) -> Bound<'py, PyString> {
     PyString::intern(py, name)
 }
@@ -174,7 +177,7 @@ fn lookup<'py>(dict: &Bound<'py, PyDict>, key: &str) -> Object<'py> {
     dict.get_item(key)?.ok_or_else(|| PyKeyError::new_err(key.to_owned()))
 }
 
-/// An element as a dict: what is its own first, then its properties.
+/// An element as a dict: its own parts first, then its properties.
 fn as_dict<'py>(
     py: Python<'py>,
     id: &Value,
@@ -184,7 +187,7 @@ fn as_dict<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let (dict, properties) = (PyDict::new(py), properties.bind(py));
     let id = convert::plain(py, id)?;
-    // Where the property `id` is the key of the label, it is the id.
+    // If the property `id` is the key of the label, it is the id.
     let is_other = match properties.get_item("id")? {
         Some(property) => !property.eq(&id)?,
         None => false,
@@ -198,7 +201,7 @@ fn as_dict<'py>(
     Ok(dict)
 }
 
-/// Properties by name, as values of the database.
+/// The properties by name, as values of the database.
 fn values_of(py: Python<'_>, properties: &Py<PyDict>) -> PyResult<Vec<(Arc<str>, Value)>> {
     let pair = |(key, held): (Bound<'_, PyAny>, Bound<'_, PyAny>)| {
         Ok((Arc::from(key.extract::<String>()?), crate::parameters::value(&held)?))
@@ -208,7 +211,7 @@ fn values_of(py: Python<'_>, properties: &Py<PyDict>) -> PyResult<Vec<(Arc<str>,
 
 #[pymethods]
 impl Vertex {
-    /// The id users know the vertex by.
+    /// The id that users know the vertex by.
     #[getter]
     fn id<'py>(&self, py: Python<'py>) -> Object<'py> {
         convert::plain(py, &self.id)
@@ -219,7 +222,7 @@ impl Vertex {
         &self.label
     }
 
-    /// Every label of the vertex, the primary one first.
+    /// All labels of the vertex, the primary one first.
     #[getter]
     fn labels<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         PyTuple::new(py, std::iter::once(&self.label).chain(&self.further_labels).map(|l| &**l).collect::<Vec<_>>())
@@ -234,8 +237,9 @@ impl Vertex {
         lookup(&self.to_dict(py)?, key)
     }
 
-    /// `id`, `label` and the properties as a dict; also what `dict(vertex)` gives. Beside properties of these names the two are called
-    /// `T.id` and `T.label`.
+    /// Returns `id`, `label` and the properties as a dict; `dict(vertex)` gives the same. If a property is called
+    /// `label`, the label is under `T.label`. If a property is called `id` and differs from the id, the id is under
+    /// `T.id`.
     ///
     /// >>> db.query("g.V('AUS')").one().to_dict()["code"]
     /// 'AUS'
@@ -243,7 +247,7 @@ impl Vertex {
         as_dict(py, &self.id, &self.label, &[], &self.properties)
     }
 
-    /// The vertex as JSON, as `Result.to_json()` writes it.
+    /// Returns the vertex as JSON, as `Result.to_json()` writes it.
     fn to_json(&self, py: Python<'_>) -> PyResult<String> {
         let value = |value| ValueRecord { ordinal: 0, value, meta: Vec::new() };
         let property = |(key, held)| PropertyRecord { key, many: false, values: vec![value(held)] };
@@ -257,7 +261,7 @@ impl Vertex {
         Ok(mangrove::json::to_string(&Described::Vertex(Box::new(record))))
     }
 
-    /// The value under a key, as of `to_dict()`; `default` if there is none.
+    /// Returns the value under `key` in `to_dict()`, or `default` if there is none.
     #[pyo3(signature = (key, default=None))]
     fn get<'py>(&self, py: Python<'py>, key: &str, default: Option<Bound<'py, PyAny>>) -> Object<'py> {
         let found = self.to_dict(py)?.get_item(key)?;
@@ -325,14 +329,15 @@ impl Edge {
         lookup(&self.to_dict(py)?, key)
     }
 
-    /// `id`, `label`, `outV` and `inV` (the ids of the ends) and the properties as a dict; also what `dict(edge)` gives. Beside properties
-    /// of these names the first two are called `T.id` and `T.label`.
+    /// Returns `id`, `label`, `outV` and `inV` (the ids of the ends) and the properties as a dict; `dict(edge)` gives
+    /// the same. If a property is called `label`, the label is under `T.label`. If a property is called `id` and
+    /// differs from the id, the id is under `T.id`.
     fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let ends = [("outV", &self.source.get().id), ("inV", &self.target.get().id)];
         as_dict(py, &self.id, &self.label, &ends, &self.properties)
     }
 
-    /// The edge as JSON, as `Result.to_json()` writes it.
+    /// Returns the edge as JSON, as `Result.to_json()` writes it.
     fn to_json(&self, py: Python<'_>) -> PyResult<String> {
         let end = |vertex: &Vertex| EndRecord { id: vertex.id.clone(), label: vertex.label.clone() };
         let record = EdgeRecord {
@@ -346,7 +351,7 @@ impl Edge {
         Ok(mangrove::json::to_string(&Described::Edge(Box::new(record))))
     }
 
-    /// The value under a key, as of `to_dict()`; `default` if there is none.
+    /// Returns the value under `key` in `to_dict()`, or `default` if there is none.
     #[pyo3(signature = (key, default=None))]
     fn get<'py>(&self, py: Python<'py>, key: &str, default: Option<Bound<'py, PyAny>>) -> Object<'py> {
         let found = self.to_dict(py)?.get_item(key)?;
@@ -384,7 +389,7 @@ impl Edge {
 
 #[pymethods]
 impl VertexProperty {
-    /// Names this value among all values of all vertices: `vertex id/key/number`.
+    /// The id of this value among all values of all vertices: `vertex id/key/number`.
     #[getter]
     fn id(&self) -> &str {
         &self.id
@@ -395,7 +400,7 @@ impl VertexProperty {
         &self.key
     }
 
-    /// The same as `key`, as the property is an element.
+    /// The same as `key`, because the property is an element.
     #[getter]
     fn label(&self) -> &str {
         &self.key
@@ -406,13 +411,13 @@ impl VertexProperty {
         self.value.clone_ref(py)
     }
 
-    /// The vertex the property belongs to, without its properties.
+    /// The vertex that has the property. It comes without its properties.
     #[getter]
     fn vertex(&self, py: Python<'_>) -> Py<Vertex> {
         self.vertex.clone_ref(py)
     }
 
-    /// The property's own properties.
+    /// The properties of this property.
     #[getter]
     fn properties(&self, py: Python<'_>) -> Py<PyDict> {
         self.properties.clone_ref(py)
@@ -532,8 +537,8 @@ impl Graph {
     }
 }
 
-/// What networkx takes of vertices and edges: nodes with their attributes, and edges (source, target, key, attributes); `None` if a row
-/// is neither. Rows become no objects of their own.
+/// The vertices and edges for networkx: nodes with their attributes, and edges (source, target, key, attributes). `None` if a row
+/// is neither. It makes no Python objects for the elements themselves.
 pub fn nodes_and_edges<'py, 'r>(
     py: Python<'py>,
     rows: impl Iterator<Item = Cow<'r, Described>>,
@@ -566,7 +571,7 @@ pub fn nodes_and_edges<'py, 'r>(
             _ => return Ok(None),
         }
     }
-    // They say more of a vertex than the edges do, and so come later.
+    // Vertices come last, because they have properties that the ends of edges lack.
     for vertex in vertices {
         let vertex = vertex.cast_into::<Vertex>()?;
         let (of, attributes) = (vertex.get(), PyDict::new(py));
@@ -578,7 +583,7 @@ pub fn nodes_and_edges<'py, 'r>(
     Ok(Some((nodes, edges)))
 }
 
-/// The Python classes that stand for elements as parameters of queries: the element a Python object is, if it is one.
+/// The element that a Python object stands for, so that it can be a parameter of a query. `None` for other objects.
 pub fn element_value(object: &Bound<'_, PyAny>) -> Option<Value> {
     if let Ok(vertex) = object.cast::<Vertex>() {
         return Some(Value::Vertex(vertex.get().internal));

@@ -1,4 +1,4 @@
-//! Every error of the façade, mapped once to a Python exception.
+//! Maps every error of the façade to one Python exception.
 //!
 //! ```text
 //! MangroveError ── OpenError ── LockedError      another process has the database open for writing
@@ -104,13 +104,13 @@ pub trait Raise {
     fn raise(self) -> PyErr;
 }
 
-/// The outcome of work during which Ctrl-C may have been pressed.
+/// Raises the error of some work. An exception from Ctrl-C during the work comes first.
 pub fn raised<T, E: Raise>(outcome: Result<T, E>) -> PyResult<T> {
     outcome.map_err(|error| interrupt::take().unwrap_or_else(|| error.raise()))
 }
 
-/// Does work of the engine's that belongs to no database any more, without the interpreter's lock; a panic of it is raised as
-/// any bug is.
+/// Runs work of the engine that no longer belongs to a database, without the interpreter's lock. A panic is raised like any other
+/// bug.
 pub fn guarded<T: Send>(py: Python<'_>, doing: &str, work: impl FnOnce() -> T + Send) -> PyResult<T> {
     let reports = std::env::temp_dir();
     raised(py.detach(|| mangrove::guard::run(&reports, &|| doing.to_owned(), || Ok::<_, Bug>(work()))))
@@ -122,7 +122,7 @@ impl Raise for Bug {
     }
 }
 
-/// Whether a write was refused because of what must be unique or there.
+/// Whether a write was refused because of a unique or required property.
 fn is_of_constraint(error: &GraphError) -> bool {
     use GraphError::*;
     matches!(error, NotUnique { .. } | Required { .. } | DuplicateVertex { .. } | DuplicateEdge { .. })
@@ -159,7 +159,8 @@ impl Raise for Query {
     }
 }
 
-/// What a procedure written in Python raised: the cause of a `QueryError`, or itself if it is to end the program.
+/// The exception for an error that a procedure in Python raised. It is the cause of a `QueryError`, or itself if it should end the
+/// program.
 fn raised_by_procedure(cause: PyErr, message: String) -> PyErr {
     Python::attach(|py| {
         if !cause.is_instance_of::<PyException>(py) {
@@ -171,7 +172,7 @@ fn raised_by_procedure(cause: PyErr, message: String) -> PyErr {
     })
 }
 
-/// What messages call options of the command line, and what they are called in Python.
+/// Command-line options in messages, and their names in Python.
 const OPTIONS: [(&str, &str); 8] = [
     ("--on-exists update (skip, replace)", "on_exists=\"update\" (\"skip\", \"replace\")"),
     ("--format edgelist", "format=\"edgelist\""),
@@ -183,10 +184,10 @@ const OPTIONS: [(&str, &str); 8] = [
     ("--nodes, --edges or --mapping", "nodes=, edges= or mapping="),
 ];
 
-/// A message in the words of Python's callers.
+/// A message with Python's names for options.
 pub fn in_python(message: &str) -> String {
     let mut message = OPTIONS.iter().fold(message.to_owned(), |text, (option, argument)| text.replace(option, argument));
-    // These have names of the caller's own.
+    // These options have names that the caller chooses.
     while let Some(at) = message.find("--nodes ")
         && let Some((label, _)) = message[at + 8..].split_once("=FILE")
     {
@@ -243,7 +244,7 @@ impl Raise for Open {
     }
 }
 
-/// Raises a `QueryWarning`, at the line of the caller's own code.
+/// Raises a `QueryWarning` at the line of the caller's own code.
 pub fn warn(py: Python<'_>, message: &str) -> PyResult<()> {
     if call::keep_warning(message) {
         return Ok(());
@@ -252,7 +253,7 @@ pub fn warn(py: Python<'_>, message: &str) -> PyResult<()> {
     PyErr::warn(py, &py.get_type::<QueryWarning>(), &message, frames_to_caller(py).unwrap_or(1))
 }
 
-/// How many frames up the first one outside of libraries a query goes through is.
+/// The number of frames up to the first one outside of the libraries that a query passes through.
 fn frames_to_caller(py: Python<'_>) -> PyResult<i32> {
     let mut frame = py.import("sys")?.call_method1("_getframe", (0,))?;
     let mut frames = 1;

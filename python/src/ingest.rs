@@ -1,4 +1,4 @@
-//! Vertices and edges in batches from Python.
+//! Writes vertices and edges in batches from Python.
 
 use std::sync::{Mutex, MutexGuard, OnceLock, TryLockError};
 
@@ -8,11 +8,13 @@ use pyo3::prelude::*;
 use crate::errors::{TransactionError, raised};
 use crate::load::{self, EdgeLabel};
 
-/// Takes vertices and edges in batches, and commits them batch by batch: the fast way to write many. Begun with `db.ingest()`.
+/// Writes vertices and edges in batches, and commits batch by batch. This is the fast way to write many. `db.ingest()`
+/// starts it.
 ///
-/// Each call takes a table: a list of dicts, a list of tuples or lists with `columns=[…]`, a dict of columns, NumPy, Arrow,
-/// pandas or polars. The column `id` names a vertex, or the one `key` says; it is the key of its label. The ends of an edge are
-/// `src`, `source`, `from` and `dst`, `target`, `to`. All other columns are properties; `None` and missing keys are none.
+/// Each call takes a table: a list of dicts, a list of tuples or lists with `columns=[…]`, a dict of columns, NumPy,
+/// Arrow, pandas or polars. The ids of vertices are in the column `id`, or in the one that `key` names. That column is
+/// the key of the label. The ends of edges are in the columns `src`, `source` or `from`, and `dst`, `target` or `to`.
+/// All other columns are properties. `None` and missing keys are no value.
 ///
 /// >>> with db.ingest() as w:
 /// ...     _ = w.add_vertices("airport", [{"id": "OSL", "elev": 681}, {"id": "ZRH", "elev": 1416}])
@@ -20,12 +22,12 @@ use crate::load::{self, EdgeLabel};
 /// >>> db.query("g.V('OSL').out('route').values('elev')").one()
 /// 1416
 ///
-/// A batch is committed whole or not at all; batches committed before an error stay. Edges may come before the vertices they
-/// join, as long as both are in the same batch.
+/// A batch is committed whole or not at all. After an error, the batches that were committed before it stay. Edges may
+/// come before the vertices they join if both are in the same batch.
 #[pyclass(frozen, module = "mangrovedb", weakref)]
 pub struct Ingest {
     inner: Mutex<Option<mangrove::Ingestion>>,
-    /// What was committed, once it has ended.
+    /// The report of everything committed, once the ingest has ended.
     done: OnceLock<mangrove::LoadReport>,
 }
 
@@ -34,7 +36,7 @@ impl Ingest {
         Self { inner: Mutex::new(Some(inner)), done: OnceLock::new() }
     }
 
-    /// Never waits: whoever holds the slot may be waiting for the interpreter's lock, which the caller has.
+    /// Never waits. The holder of the slot may be waiting for the interpreter's lock, which the caller has.
     fn slot(&self) -> PyResult<MutexGuard<'_, Option<mangrove::Ingestion>>> {
         match self.inner.try_lock() {
             Ok(slot) => Ok(slot),
@@ -64,7 +66,8 @@ impl Ingest {
 
 #[pymethods]
 impl Ingest {
-    /// Adds vertices of one label; returns how many rows were given. `key` names the column of their ids, if it is not `id`.
+    /// Adds vertices of one label. Returns the number of rows given. `key` names the column of their ids, if it is not
+    /// `id`.
     ///
     /// >>> with db.ingest() as w:
     /// ...     w.add_vertices("country", {"id": ["NO", "CH"], "name": ["Norway", "Switzerland"]})
@@ -81,8 +84,8 @@ impl Ingest {
         self.add(py, TableInput::vertices(label, load::table_of(data, columns, false)?).keyed(key))
     }
 
-    /// Adds edges of one label; returns how many. The label may be given as (source label, label, target label), which a
-    /// database whose ids are unique only within labels needs.
+    /// Adds edges of one label. Returns how many. The label may also be (source label, label, target label). A database
+    /// whose ids are unique only within labels needs this form.
     ///
     /// >>> with db.ingest() as w:
     /// ...     w.add_edges(("airport", "in", "country"), [("DFW", "US")], columns=["from", "to"])
@@ -98,7 +101,7 @@ impl Ingest {
         self.add(py, EdgeLabel::read(label)?.table(load::table_of(data, columns, true)?))
     }
 
-    /// Commits what has gathered. Done by itself now and then, and at the end of the `with` block.
+    /// Commits the rows gathered so far. This also happens on its own now and then, and at the end of the `with` block.
     ///
     /// >>> with db.ingest() as w:
     /// ...     _ = w.add_vertices("country", [{"id": "NO"}])
@@ -109,7 +112,7 @@ impl Ingest {
         self.working(py, |inner| inner.flush())
     }
 
-    /// What was committed so far, or in all once it has ended, as `Database.load` returns it.
+    /// Returns what was committed so far, or in all once the ingest has ended. The dict is that of `Database.load`.
     ///
     /// >>> with db.ingest(on_exists="update") as w:
     /// ...     _ = w.add_vertices("airport", [{"id": "AUS", "elev": 542}, {"id": "OSL", "elev": 681}])

@@ -1,11 +1,12 @@
-//! Ctrl-C while the engine works.
+//! Handles Ctrl-C while the engine works.
 //!
-//! Python runs signal handlers on its main thread, and only when asked to. A query or load asks now and then, from the thread
-//! it runs on; what the handler raises (`KeyboardInterrupt`, as a rule) stops the work and is raised once it has stopped.
+//! Python runs signal handlers only on its main thread, and only on request. A query or load requests it now and then, from its own
+//! thread. If the handler raises an exception (usually `KeyboardInterrupt`), the work stops, and the exception is raised after it
+//! has stopped.
 //!
-//! A long query may go on with a stack of its own. CPython compares addresses with the bounds of its thread's stack from 3.14 on, and
-//! ends the process where they do not fit. So there a handler waits until the work has stopped, and other Python code runs on another
-//! thread: [`with_python`].
+//! A long query may continue on a stack of its own. From 3.14 on, CPython compares addresses with the bounds of its thread's stack,
+//! and ends the process if they do not fit. So on such a stack a handler waits until the work has stopped, and other Python code
+//! runs on another thread: [`with_python`].
 
 use std::cell::{Cell, RefCell};
 use std::sync::{Arc, OnceLock};
@@ -18,24 +19,24 @@ use pyo3::prelude::*;
 
 use crate::call;
 
-/// Asking takes the interpreter's lock, so it is not done at every opportunity.
+/// The request takes the interpreter's lock, so it is not made at every opportunity.
 pub const INTERVAL: Duration = Duration::from_millis(20);
 
 thread_local! {
     static ASKED: Cell<Option<Instant>> = const { Cell::new(None) };
     static RAISED: RefCell<Option<PyErr>> = const { RefCell::new(None) };
-    /// A signal came whose handler could not run yet.
+    /// A signal came, and its handler could not run yet.
     static IS_WAITING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// A token that is cancelled when a signal handler raises.
+/// A token that is cancelled if a signal handler raises.
 pub fn token() -> CancelToken {
     type Probe = Arc<dyn Fn() -> bool + Send + Sync>;
     static PROBE: OnceLock<Probe> = OnceLock::new();
     CancelToken::with_probe(PROBE.get_or_init(|| Arc::new(interrupted)).clone())
 }
 
-/// Whether this thread's work is to stop: its call was cancelled, or a signal handler has raised something that is still to be raised.
+/// Whether this thread's work must stop: its call was cancelled, or a signal handler raised an exception that is still pending.
 pub fn interrupted() -> bool {
     if call::is_cancelled() {
         return true;
@@ -58,9 +59,9 @@ pub fn interrupted() -> bool {
     })
 }
 
-/// Whether SIGINT came, whose handler is left to run later.
+/// Whether SIGINT came. Its handler runs later.
 fn is_interrupt_waiting(_: Python<'_>) -> bool {
-    // SAFETY: both only read and set flags, and the interpreter's lock is held.
+    // SAFETY: both functions only read and set flags, and this thread holds the interpreter's lock.
     unsafe {
         let has_come = ffi::PyOS_InterruptOccurred() != 0;
         if has_come {
@@ -70,7 +71,7 @@ fn is_interrupt_waiting(_: Python<'_>) -> bool {
     }
 }
 
-/// What a signal handler raised during the last work on this thread.
+/// The exception that a signal handler raised during the last work on this thread.
 pub fn take() -> Option<PyErr> {
     if IS_WAITING.take() {
         return Python::attach(|py| py.check_signals().err());
@@ -83,13 +84,13 @@ pub fn with_python<T: Send>(work: impl FnOnce(Python<'_>) -> T + Send) -> T {
     if !stack::is_moved() {
         return Python::attach(work);
     }
-    // What it writes is still refused where this thread has a transaction open.
+    // Writes of this code are still refused if this thread has a transaction open.
     let writer = Writer::this_thread();
     let outcome = std::thread::scope(|scope| scope.spawn(|| writer.act(|| Python::attach(work))).join());
     outcome.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-/// A progress report for a load that Ctrl-C stops, told to a Python callable if there is one.
+/// The progress of a load. Ctrl-C stops the load, and a Python callable gets the progress if there is one.
 pub struct Listening {
     pub callback: Option<Py<PyAny>>,
     told: Option<Instant>,

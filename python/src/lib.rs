@@ -1,4 +1,4 @@
-//! The native module of the Python package `mangrovedb`: thin, and only about Python.
+//! The native module of the Python package `mangrovedb`. It is thin, and only concerned with Python.
 //!
 //! ```text
 //!   Python objects ── parameters, columns, arrow ──▶ mangrove::Database ──▶ describe ── convert, elements ──▶ Python objects
@@ -6,7 +6,7 @@
 //!                             errors: one exception each ◀─┘─▶ interrupt: Ctrl-C
 //! ```
 //!
-//! It knows nothing of how a graph is stored or a query run. The interpreter's lock is released while the engine works.
+//! It does not know how a graph is stored or how a query runs. The engine works without the interpreter's lock.
 
 mod arrow;
 mod call;
@@ -53,7 +53,8 @@ mod _mangrove {
         errors::register(module)
     }
 
-    /// A page of the documentation, as Markdown: `"recipes"`, `"load"`, `"gremlin"` … Without a name, the list of them.
+    /// Returns a page of the documentation, as Markdown: `"recipes"`, `"load"`, `"gremlin"` … Without a name, returns
+    /// the list of pages.
     ///
     /// >>> print(mg.docs("recipes").splitlines()[0])
     /// # Recipes
@@ -70,9 +71,9 @@ mod _mangrove {
         }
     }
 
-    /// Runs the `mangrove` command with these arguments, the first of which is its name; returns its exit code.
+    /// Runs the `mangrove` command and returns its exit code. The first argument is the name of the command.
     #[pyfunction]
     fn run_command(py: Python<'_>, arguments: Vec<std::ffi::OsString>) -> u8 {
-        py.detach(|| mangrove::cli::run(arguments))
+        py.detach(|| mangrove::cli::run_with(arguments, &load::PythonReaders))
     }
 }

@@ -1,6 +1,6 @@
-//! Tables and files as the loader takes them, and `Database.load`.
+//! `Database.load`, and how tables and files reach the loader.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
@@ -9,15 +9,16 @@ use mangrove::graph::{Cell, ElementKind, PropertyColumn, Value};
 use mangrove::ingest::{
     EdgeFiles, Format, KeyColumn, Merged, Merging, NodeFiles, OnDuplicate, OnError, OnExists, Table, TableInput,
 };
+use mangrove::readers::{Readers, read_files};
 use mangrove::{LoadOptions, LoadReport};
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyModuleNotFoundError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 
 use crate::columns::{self, Columns};
 use crate::{arrow, errors};
 
-/// The label of edges, and those of the vertices they join where they are given.
+/// The label of edges. If given, also the labels of the vertices they join.
 pub struct EdgeLabel {
     pub source: Option<Arc<str>>,
     pub label: Arc<str>,
@@ -43,7 +44,7 @@ impl EdgeLabel {
     }
 }
 
-/// What stands for the label of nodes and of edges of a graph that is loaded as it is.
+/// The label of the nodes of a graph that has no labels.
 const NODE: &str = "node";
 const EDGE: &str = "edge";
 
@@ -51,7 +52,7 @@ fn sources<'py>(py: Python<'py>) -> PyResult<Bound<'py, PyModule>> {
     py.import("mangrovedb._sources")
 }
 
-/// A table from whatever a caller hands over, as it is or made of what another library holds.
+/// A table from what the caller passes: as it is, or converted from another library's data.
 pub fn table_of(data: &Bound<'_, PyAny>, columns: Option<Vec<String>>, of_edges: bool) -> PyResult<Table> {
     let is_plain = data.is_instance_of::<PyList>() || data.is_instance_of::<PyDict>();
     if !is_plain && columns.is_none() {
@@ -63,13 +64,45 @@ pub fn table_of(data: &Bound<'_, PyAny>, columns: Option<Vec<String>>, of_edges:
     table(data, columns)
 }
 
-/// The table in a folder of partitions.
-fn partitioned(given: &Bound<'_, PyAny>) -> PyResult<Option<Table>> {
-    if !is_path(given)? {
-        return Ok(None);
+/// Reads files with other Python libraries.
+pub struct PythonReaders;
+
+impl Readers<PyErr> for PythonReaders {
+    fn graph(&self, path: &Path) -> PyResult<Option<Vec<TableInput>>> {
+        Python::attach(|py| {
+            let graph = sources(py)?.call_method1("read", (path,)).map_err(|error| unread(py, path, error))?;
+            if graph.is_none() { Ok(None) } else { graph_tables(&graph).map(Some) }
+        })
     }
-    let rows = sources(given.py())?.call_method1("partitioned", (given,))?;
-    if rows.is_none() { Ok(None) } else { table(&rows, None).map(Some) }
+
+    fn partitions(&self, path: &Path) -> PyResult<Option<Table>> {
+        Python::attach(|py| {
+            let rows = sources(py)?.call_method1("partitioned", (path,)).map_err(|error| unread(py, path, error))?;
+            if rows.is_none() { Ok(None) } else { table(&rows, None).map(Some) }
+        })
+    }
+}
+
+/// For the command line, which shows errors as messages.
+impl Readers<String> for PythonReaders {
+    fn graph(&self, path: &Path) -> Result<Option<Vec<TableInput>>, String> {
+        Readers::<PyErr>::graph(self, path).map_err(|error| Python::attach(|py| error.value(py).to_string()))
+    }
+
+    fn partitions(&self, path: &Path) -> Result<Option<Table>, String> {
+        Readers::<PyErr>::partitions(self, path).map_err(|error| Python::attach(|py| error.value(py).to_string()))
+    }
+}
+
+/// The error of a file that another library cannot read. A missing library has an error of its own.
+fn unread(py: Python<'_>, path: &Path, error: PyErr) -> PyErr {
+    if error.is_instance_of::<PyModuleNotFoundError>(py) {
+        return error;
+    }
+    let kind = error.get_type(py).name().map_or_else(|_| "error".to_owned(), |name| name.to_string());
+    let wrong = errors::LoadError::new_err(format!("{}: cannot be read: {kind}: {}", path.display(), error.value(py)));
+    wrong.set_cause(py, Some(error));
+    wrong
 }
 
 /// The delimiter of CSV files: one character, or `"tab"`.
@@ -81,22 +114,12 @@ pub fn delimiter(given: &str) -> PyResult<u8> {
     }
 }
 
-/// The tables of a graph of networkx, or of a file it reads.
-fn graph_of(given: &Bound<'_, PyAny>) -> PyResult<Option<Vec<TableInput>>> {
-    let sources = sources(given.py())?;
-    let graph = match is_path(given)? {
-        true => sources.call_method1("read", (given,))?,
-        false if sources.call_method1("is_graph", (given,))?.is_truthy()? => given.clone(),
-        false => return Ok(None),
-    };
-    if graph.is_none() {
-        return Ok(None);
-    }
-    let ends = Some(NODE.into());
-    let edges = EdgeLabel { source: ends.clone(), label: EDGE.into(), target: ends };
-    let tables = [TableInput::vertices(NODE, table_of(&graph, None, false)?), edges.table(table_of(&graph, None, true)?)];
-    // A graph may have no edges, or nothing at all.
-    Ok(Some(tables.into_iter().filter(|input| row_count(&input.table) > 0).collect()))
+/// The tables of a networkx graph.
+fn graph_tables(graph: &Bound<'_, PyAny>) -> PyResult<Vec<TableInput>> {
+    let (nodes, edges) = (table_of(graph, None, false)?, table_of(graph, None, true)?);
+    let tables = [TableInput::vertices(NODE, nodes), TableInput::edges(Some(NODE), EDGE, Some(NODE), edges)];
+    // A graph may have no edges, or be empty.
+    Ok(tables.into_iter().filter(|input| row_count(&input.table) > 0).collect())
 }
 
 /// A table of rows, columns or Arrow data.
@@ -111,7 +134,7 @@ fn table(data: &Bound<'_, PyAny>, columns: Option<Vec<String>>) -> PyResult<Tabl
     of_columns(columns::read(data, columns)?)
 }
 
-/// The error of a table whose library cannot hand it over, as one of pandas with a column of several types.
+/// The error of a table that its library cannot export, such as a pandas one with a column of several types.
 fn not_arrow(data: &Bound<'_, PyAny>, error: &PyErr) -> PyErr {
     let kind = data.get_type().name().map_or_else(|_| "table".to_owned(), |name| name.to_string());
     errors::LoadError::new_err(format!(
@@ -149,7 +172,7 @@ fn of_columns(Columns { rows, columns }: Columns) -> PyResult<Table> {
     Ok(Table::Arrow { schema, batches: vec![batch] })
 }
 
-/// Rows of values, for columns whose types are mixed or have no array form.
+/// A table of plain values, for columns of mixed types or without an array form.
 fn of_values(rows: usize, columns: &[(Arc<str>, PropertyColumn)]) -> Table {
     let value = |cell: Cell| match cell {
         Cell::One(value) => value,
@@ -159,7 +182,7 @@ fn of_values(rows: usize, columns: &[(Arc<str>, PropertyColumn)]) -> Table {
     Table::Rows { names: columns.iter().map(|(name, _)| name.clone()).collect(), values: values.collect() }
 }
 
-/// What to load, as the arguments of `Database.load` say it.
+/// The options of a load, from the arguments of `Database.load`.
 pub fn options(
     files: &Bound<'_, PyTuple>,
     nodes: Option<&Bound<'_, PyDict>>,
@@ -170,12 +193,11 @@ pub fn options(
     let unknown = || PyValueError::new_err(format!("format is one of {names}, not {format:?}"));
     let mut options = LoadOptions { format: Format::from_name(format).ok_or_else(unknown)?, ..LoadOptions::default() };
     for file in files {
-        if let Some(tables) = graph_of(&file)? {
-            options.tables.extend(tables);
-            continue;
-        }
         match paths(&file)? {
             Some(paths) => options.files.extend(paths),
+            None if sources(file.py())?.call_method1("is_graph", (&file,))?.is_truthy()? => {
+                options.tables.extend(graph_tables(&file)?);
+            }
             None => {
                 return Err(PyTypeError::new_err(
                     "a table needs a label: give it as nodes={label: table} or edges={(source, label, target): table}. Only files and \
@@ -186,27 +208,26 @@ pub fn options(
     }
     for (label, given) in nodes.into_iter().flatten() {
         let label: Arc<str> = label.cast::<PyString>()?.to_str()?.into();
-        match (partitioned(&given)?, paths(&given)?) {
-            (Some(table), _) => options.tables.push(TableInput::vertices(&label, table)),
-            (None, Some(files)) => options.nodes.push(NodeFiles { label, files }),
-            (None, None) => options.tables.push(TableInput::vertices(&label, table_of(&given, None, false)?)),
+        match paths(&given)? {
+            Some(files) => options.nodes.push(NodeFiles { label, files }),
+            None => options.tables.push(TableInput::vertices(&label, table_of(&given, None, false)?)),
         }
     }
     for (label, given) in edges.into_iter().flatten() {
         let label = EdgeLabel::read(&label)?;
-        match (partitioned(&given)?, paths(&given)?) {
-            (Some(table), _) => options.tables.push(label.table(table)),
-            (None, Some(files)) => {
+        match paths(&given)? {
+            Some(files) => {
                 let EdgeLabel { source, label, target } = label;
                 options.edges.push(EdgeFiles { source, label, target, files });
             }
-            (None, None) => options.tables.push(label.table(table_of(&given, None, true)?)),
+            None => options.tables.push(label.table(table_of(&given, None, true)?)),
         }
     }
+    read_files::<PyErr>(&mut options, &PythonReaders)?;
     Ok(options)
 }
 
-/// The files a path, or a list of paths, names; `None` if it is something else.
+/// The files of a path or a list of paths; `None` for anything else.
 fn paths(given: &Bound<'_, PyAny>) -> PyResult<Option<Vec<PathBuf>>> {
     if is_path(given)? {
         return Ok(Some(vec![given.extract()?]));
@@ -236,7 +257,7 @@ pub fn on_error(on_error: &str, rejects: Option<PathBuf>) -> PyResult<OnError> {
     }
 }
 
-/// The columns that name vertices, by label.
+/// The columns with the ids of vertices, by label.
 pub fn keys(key: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<KeyColumn>> {
     let wrong = |given: &Bound<'_, PyAny>| {
         let shown = given.repr().map(|text| text.to_string()).unwrap_or_default();
@@ -250,7 +271,7 @@ pub fn keys(key: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<KeyColumn>> {
     key.into_iter().flat_map(|key| key.iter()).map(read).collect()
 }
 
-/// What becomes of elements that exist already, and of ends of edges that do not.
+/// What to do with elements that exist already, and with missing ends of edges.
 pub fn merging(on_exists: &str, on_duplicate: &str, edge_key: Option<String>, missing: &str) -> PyResult<Merging> {
     let choice = crate::database::choice;
     Ok(Merging {
@@ -274,7 +295,7 @@ fn merged<'py>(py: Python<'py>, merged: Merged) -> PyResult<Bound<'py, PyDict>> 
     Ok(out)
 }
 
-/// A report as a dict; its warnings are raised as Python warnings too.
+/// A report as a dict. Its warnings are also raised as Python warnings.
 pub fn report<'py>(py: Python<'py>, report: &LoadReport) -> PyResult<Bound<'py, PyDict>> {
     let out = PyDict::new(py);
     for (name, counts) in [("vertices", &report.vertices), ("edges", &report.edges)] {

@@ -1,8 +1,8 @@
-//! Python objects as values: parameters of queries, cells of rows.
+//! Converts Python objects to values: parameters of queries, cells of rows.
 //!
-//! The exact inverse of [`convert`](crate::convert) where Python tells types apart. Integers become int64 (bigint beyond),
-//! floats doubles; NumPy's scalars their Python equivalents, and its one-dimensional arrays of floats vectors. A datetime
-//! without a time zone is taken as UTC.
+//! This is the exact inverse of [`convert`](crate::convert) where Python distinguishes types. Integers become int64 (bigint
+//! beyond), floats doubles. NumPy's scalars count as their Python equivalents, and its one-dimensional arrays of floats become
+//! vectors. A datetime without a time zone is taken as UTC.
 
 use arrow_array::Array;
 use mangrove_graph::column::value_at;
@@ -17,16 +17,16 @@ use pyo3::types::{
 
 use crate::{columns, convert, elements};
 
-/// The value a Python object stands for.
+/// The value of a Python object.
 ///
 /// # Errors
-/// `TypeError` if there is none, `ValueError` if it is out of bounds: too large a number, or collections nested too deep, as
-/// one that holds itself is.
+/// `TypeError` if the object has no value. `ValueError` if the value is out of bounds: a number too large, or collections nested
+/// too deep. A collection that contains itself is nested too deep.
 pub fn value(object: &Bound<'_, PyAny>) -> PyResult<Value> {
     nested(object, NESTING_MAX)
 }
 
-/// The value, if collections in it are nested at most so many `levels` deep.
+/// The value, if its collections nest at most `levels` deep.
 fn nested(object: &Bound<'_, PyAny>, levels: usize) -> PyResult<Value> {
     if let Ok(text) = object.cast::<PyString>() {
         return Ok(Value::String(text.to_str()?.into()));
@@ -89,7 +89,7 @@ fn container(object: &Bound<'_, PyAny>, levels: usize) -> PyResult<Value> {
 }
 
 fn rarer(object: &Bound<'_, PyAny>, levels: usize) -> PyResult<Value> {
-    // A datetime is a date too, so it goes first.
+    // A datetime is also a date, so this test comes first.
     if let Ok(time) = object.cast::<PyDateTime>() {
         let is_none = object.get_type().name()? == "NaTType";
         return if is_none { Ok(Value::Null) } else { date_time(time) };
@@ -109,7 +109,7 @@ fn rarer(object: &Bound<'_, PyAny>, levels: usize) -> PyResult<Value> {
     by_class(object, levels)
 }
 
-/// Classes known by name, so that their modules need not be there.
+/// Classes recognised by name, so that their modules need not be installed.
 fn by_class(object: &Bound<'_, PyAny>, levels: usize) -> PyResult<Value> {
     let class = object.get_type();
     let (module, name) = (class.module()?.to_string(), class.name()?.to_string());
@@ -132,7 +132,7 @@ fn by_class(object: &Bound<'_, PyAny>, levels: usize) -> PyResult<Value> {
             one.map(|array| value_at(&array, 0)).ok_or_else(|| unsupported(object))
         }
         ("numpy", _) if object.hasattr("item")? => {
-            // Of an object of NumPy's own this may be one again.
+            // A NumPy object may convert to another NumPy object.
             let below = levels.checked_sub(1).ok_or_else(|| unsupported(object))?;
             nested(&object.call_method0("item")?, below)
         }
@@ -149,7 +149,7 @@ fn unsupported(object: &Bound<'_, PyAny>) -> PyErr {
     ))
 }
 
-/// One-dimensional float32 arrays are vectors, all others lists.
+/// A one-dimensional float32 array is a vector; all others are lists.
 fn array(object: &Bound<'_, PyAny>, levels: usize) -> PyResult<Value> {
     let dtype = object.getattr("dtype")?.getattr("str")?.to_string();
     let dimensions: usize = object.getattr("ndim")?.extract()?;
@@ -185,7 +185,7 @@ fn date_time(time: &Bound<'_, PyDateTime>) -> PyResult<Value> {
         Ok(delta) => duration(delta).seconds as i32,
         Err(_) => 0,
     };
-    // Days and the clock as written, then the offset taken off: exact, and free of local time zones.
+    // Combines the days and the clock as written, then subtracts the offset. That is exact and independent of local time zones.
     let days = i64::from(date(time.cast::<PyDate>()?)?.0);
     let clock = |name: &str| -> PyResult<i64> { time.getattr(name)?.extract() };
     let seconds = days * 86_400 + clock("hour")? * 3600 + clock("minute")? * 60 + clock("second")?;
@@ -193,7 +193,7 @@ fn date_time(time: &Bound<'_, PyDateTime>) -> PyResult<Value> {
     Ok(Value::DateTime(DateTime { seconds: seconds - i64::from(offset_seconds), nanos, offset_seconds }))
 }
 
-/// The nanoseconds beyond microseconds, of the times of pandas.
+/// The nanoseconds beyond microseconds, which times of pandas have.
 fn finer(time: &Bound<'_, PyAny>, name: &str) -> PyResult<u32> {
     time.getattr_opt(name)?.map_or(Ok(0), |nanos| nanos.extract())
 }

@@ -2,8 +2,9 @@
 
 use pyo3::prelude::*;
 
-/// The plan of a query: as written, after each rule of the optimiser that changed it, and what is expected of each step of the
-/// plan that would run. Made by `Database.explain`; printed, it is a table.
+/// The plan of a query: as written, and after each rule of the optimiser that changed it. For each step that would run,
+/// it says how many traversers are expected and how elements are found. `Database.explain` makes it. When printed, it
+/// is a table.
 ///
 /// >>> plan = db.explain("g.V().hasLabel('airport').out('route').count()")
 /// >>> [rule["rule"] for rule in plan.to_dict()["rules"]]
@@ -13,7 +14,7 @@ pub struct Explanation(pub mangrove::Explanation);
 
 #[pymethods]
 impl Explanation {
-    /// As dicts and lists: `original`, `rules`, `steps`.
+    /// Returns the plan as dicts and lists: `original`, `rules`, `steps`.
     ///
     /// >>> db.explain("g.V('AUS').out('route')").to_dict()["steps"][0]["access"]
     /// 'by id'
@@ -34,8 +35,8 @@ impl Explanation {
     }
 }
 
-/// What each step of a query did: its time, the rows it gave, how much of it other threads did. Made by `Database.profile`;
-/// printed, it is a table, and in a notebook a picture.
+/// What each step of a query did: its time, the rows it gave, and how much of it other threads did. `Database.profile`
+/// makes it. When printed, it is a table; in a notebook it is a picture.
 ///
 /// >>> profile = db.profile("g.V().hasLabel('airport').out('route').dedup().count()")
 /// >>> profile.results, profile.to_dict()["steps"][0]["rows"]
@@ -45,7 +46,7 @@ pub struct Profile(pub mangrove::Profile);
 
 #[pymethods]
 impl Profile {
-    /// As dicts and lists: `time_us`, `results`, `steps`.
+    /// Returns the profile as dicts and lists: `time_us`, `results`, `steps`.
     ///
     /// >>> sorted(db.profile("g.V()").to_dict())
     /// ['results', 'steps', 'time_us']
@@ -53,7 +54,7 @@ impl Profile {
         loads(py, &self.0.to_json())
     }
 
-    /// How many results the query gave.
+    /// The number of results the query gave.
     ///
     /// >>> db.profile("g.V()").results
     /// 5

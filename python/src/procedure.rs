@@ -12,10 +12,10 @@ use pyo3::types::{PyBytes, PyDict, PyIterator, PyString};
 use crate::interrupt::with_python;
 use crate::{convert, parameters};
 
-/// A function, until Python's collector takes it away with all that refers to it.
+/// A function. Python's collector may take it away, with everything that refers to it.
 pub type Slot = Arc<Mutex<Option<Py<PyAny>>>>;
 
-/// The procedure that calls `function(params, value)` and goes on with what it yields.
+/// A procedure that calls `function(params, value)` and emits what it yields.
 pub fn of_function(function: Slot, description: Option<String>, named: Option<&Bound<'_, PyDict>>) -> PyResult<Procedure> {
     let mut procedure = Procedure::new(move |call| call_function(&function, call));
     procedure = procedure.describe(description.unwrap_or_default());
@@ -59,7 +59,7 @@ fn results(function: &Bound<'_, PyAny>, parameters: &Described, input: &Describe
     given.try_iter().map(|iterator| Some(iterator.unbind()))
 }
 
-/// What a generator or another iterator has still to give.
+/// The remaining values of a generator or another iterator.
 struct Results {
     iterator: Py<PyIterator>,
 }

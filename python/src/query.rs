@@ -1,4 +1,4 @@
-//! What a caller asks of a query: its text, parameters and limits.
+//! What a caller passes for a query: text, parameters and limits.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use pyo3::types::{PyDict, PyString};
 
 use crate::{interrupt, parameters};
 
-/// Bytecode as Python has it.
+/// Bytecode from Python.
 #[derive(FromPyObject)]
 pub enum Bytecode {
     #[pyo3(annotation = "str")]
@@ -20,7 +20,7 @@ pub enum Bytecode {
     GraphBinary(PyBackedBytes),
 }
 
-/// A query as Python has it.
+/// A query from Python.
 pub enum Asked {
     Text(PyBackedStr),
     /// A gremlinpython traversal, as bytecode.
@@ -58,7 +58,7 @@ pub struct Request<'a> {
     pub options: QueryOptions,
 }
 
-/// A name, or several.
+/// One name or several.
 #[derive(Clone, FromPyObject)]
 pub enum Names {
     #[pyo3(annotation = "str")]
@@ -76,14 +76,14 @@ impl From<Names> for Vec<String> {
     }
 }
 
-/// What a query may take.
+/// The limits of a query.
 #[derive(Clone, Default)]
 pub struct Limits {
-    /// In seconds.
+    /// Seconds.
     pub timeout: Option<f64>,
-    /// In megabytes.
+    /// Megabytes.
     pub memory_mb: Option<i64>,
-    /// Rules of the optimiser to do without.
+    /// Rules of the optimiser to turn off.
     pub rules_off: Option<Names>,
 }
 
@@ -104,7 +104,7 @@ impl Limits {
     }
 }
 
-/// A time given in seconds; one beyond all clocks is no limit.
+/// A time in seconds. A time beyond the range of the clock means no limit.
 pub fn seconds(argument: &str, timeout: Option<f64>) -> PyResult<Option<Duration>> {
     match timeout {
         Some(seconds) if seconds.is_nan() || seconds < 0.0 => {
@@ -116,7 +116,7 @@ pub fn seconds(argument: &str, timeout: Option<f64>) -> PyResult<Option<Duration
 }
 
 impl<'a> Request<'a> {
-    /// Parameters may come as a dict and by name.
+    /// Parameters may come in a dict and by name.
     pub fn new(
         query: &'a Asked,
         params: Option<&Bound<'_, PyDict>>,

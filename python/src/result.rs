@@ -9,14 +9,14 @@ use pyo3::types::{PyCapsule, PyDict, PyList, PyString, PyTuple};
 
 use crate::{arrow, convert, elements, errors};
 
-/// Rows a result shows of itself.
+/// The most rows that the printed form of a result shows.
 const ROWS_SHOWN: usize = 20;
 
 type Object<'py> = PyResult<Bound<'py, PyAny>>;
 
-/// The results of a query: complete, and independent of the database from then on. Iterate over them, or take them as
-/// `to_list()`, `to_dicts()`, `to_json()`, `one()`, `first()`, `to_arrow()`, `to_pandas()`, `to_polars()` or `to_networkx()`.
-/// Printed, and in a notebook, they are a table.
+/// The results of a query. They are complete and no longer depend on the database. Iterate over them, or use
+/// `to_list()`, `to_dicts()`, `to_json()`, `one()`, `first()`, `to_arrow()`, `to_pandas()`, `to_polars()` or
+/// `to_networkx()`. When printed, and in a notebook, they are a table.
 ///
 /// >>> result = db.query("g.V().hasLabel('airport').values('code').order()")
 /// >>> len(result), result[0], [code.lower() for code in result]
@@ -35,7 +35,7 @@ impl QueryResult {
 
 #[pymethods]
 impl QueryResult {
-    /// All results as a list of Python values and elements.
+    /// Returns all results as a list of Python values and elements.
     ///
     /// >>> db.query("g.V().has('code', 'AUS').out('route').values('code').order()").to_list()
     /// ['DFW', 'LHR']
@@ -45,7 +45,7 @@ impl QueryResult {
         Ok(list)
     }
 
-    /// The result, where there is exactly one.
+    /// Returns the only result. Raises `ValueError` if there are none or several.
     ///
     /// >>> db.query("g.V().count()").one()
     /// 5
@@ -56,7 +56,7 @@ impl QueryResult {
         }
     }
 
-    /// The first result; `None` if there is none.
+    /// Returns the first result, or `None` if there is none.
     ///
     /// >>> db.query("g.V().hasLabel('airport').values('code').order()").first()
     /// 'AUS'
@@ -67,8 +67,8 @@ impl QueryResult {
         }
     }
 
-    /// A dict for each result, with the names of the columns of `to_arrow()` as keys. A result that has nothing in a column has
-    /// `None` there.
+    /// Returns a dict for each result. The keys are the names of the columns of `to_arrow()`. If a result has nothing
+    /// in a column, the value is `None`.
     ///
     /// >>> db.query("g.V('AUS', 'US').elementMap('city')").to_dicts()
     /// [{'id': 'AUS', 'label': 'airport', 'city': 'Austin'}, {'id': 'US', 'label': 'country', 'city': None}]
@@ -76,7 +76,7 @@ impl QueryResult {
         convert_with(slf, "to_dicts")
     }
 
-    /// The results as a JSON array, each as `mangrove query --format json` writes it.
+    /// Returns the results as a JSON array. Each item is as `mangrove query --format json` writes it.
     ///
     /// >>> db.query("g.V('AUS').valueMap('city')").to_json()
     /// '[{"city":["Austin"]}]'
@@ -91,8 +91,9 @@ impl QueryResult {
         })
     }
 
-    /// The results as a pyarrow table, in columns: one for each key of maps, or `id`, `label` and one for each property of
-    /// elements, else one named `value`. Without pyarrow, anything that takes Arrow data takes a result as it is.
+    /// Returns the results as a pyarrow table. Maps give one column for each key. Elements give the columns `id`,
+    /// `label` and one for each property. Anything else gives one column, `value`. Without pyarrow, pass the result
+    /// itself to anything that takes Arrow data.
     ///
     /// >>> db.query("g.V().hasLabel('airport').project('code', 'n').by('code').by(out().count())").to_arrow().column_names
     /// ['code', 'n']
@@ -100,7 +101,7 @@ impl QueryResult {
         convert_with(slf, "to_arrow")
     }
 
-    /// The results as a pandas data frame, in the columns of `to_arrow()`.
+    /// Returns the results as a pandas data frame, with the columns of `to_arrow()`.
     ///
     /// >>> db.query("g.V().hasLabel('airport').order().by('code').valueMap('city').by(unfold())").to_pandas()["city"][0]
     /// 'Austin'
@@ -108,7 +109,7 @@ impl QueryResult {
         convert_with(slf, "to_pandas")
     }
 
-    /// The results as a polars data frame, in the columns of `to_arrow()`.
+    /// Returns the results as a polars data frame, with the columns of `to_arrow()`.
     ///
     /// >>> db.query("g.V().hasLabel('airport').values('elev')").to_polars().shape
     /// (4, 1)
@@ -116,9 +117,9 @@ impl QueryResult {
         convert_with(slf, "to_polars")
     }
 
-    /// The vertices and edges among the results (also those inside paths, subgraphs and collections) as a networkx graph, whose nodes
-    /// are the ids of vertices: a MultiDiGraph. With `directed=False` edges have no direction, with `multigraph=False` two
-    /// vertices have one edge between them at most.
+    /// Returns the vertices and edges among the results as a networkx MultiDiGraph. Those inside paths, subgraphs and
+    /// collections count too. Its nodes are the ids of vertices. With `directed=False`, edges have no direction. With
+    /// `multigraph=False`, two vertices have at most one edge between them.
     ///
     /// >>> graph = db.query("g.E().hasLabel('route')").to_networkx()
     /// >>> sorted(graph.successors("AUS"))
@@ -130,14 +131,14 @@ impl QueryResult {
         slf.py().import("mangrovedb._convert")?.call_method1("to_networkx", (slf, directed, multigraph))
     }
 
-    /// What networkx takes: nodes with their attributes, and edges (source, target, key, attributes); `None` if there is something among
-    /// the results that is neither a vertex nor an edge.
+    /// Returns what networkx takes: nodes with their attributes, and edges as (source, target, key, attributes).
+    /// Returns `None` if a result is neither a vertex nor an edge.
     fn _nodes_and_edges<'py>(&self, py: Python<'py>) -> PyResult<Option<(Bound<'py, PyList>, Bound<'py, PyList>)>> {
         elements::nodes_and_edges(py, self.results.iter())
     }
 
-    /// What the query wants its author to know, such as labels and keys that nothing in the graph has. Each is raised as a
-    /// `QueryWarning` too.
+    /// Warnings about the query, for example about labels and keys that nothing in the graph has. Each is also raised
+    /// as a `QueryWarning`.
     ///
     /// >>> db.query("g.V().hasLabel('airport').count()").warnings
     /// []
@@ -165,26 +166,26 @@ impl QueryResult {
         convert::described(py, &self.results.get(at))
     }
 
-    /// The first results as a table.
+    /// Shows the first results as a table.
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
         errors::guarded(py, "laying out a result", || mangrove::show::beginning(&self.results, ROWS_SHOWN))
     }
 
-    /// The Arrow PyCapsule interface: how pyarrow, polars, DuckDB and others take a result.
+    /// The Arrow PyCapsule interface. Through it pyarrow, polars, DuckDB and others read a result.
     #[pyo3(signature = (requested_schema=None))]
     fn __arrow_c_stream__<'py>(
         &self,
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
-        // The interface lets a producer answer a wish for another schema with its own.
+        // The interface lets a producer ignore a request for another schema.
         let _ = requested_schema;
         let doing = "making a record batch of a result";
         let batch = errors::guarded(py, doing, || mangrove::arrow::record_batch(&self.results))?.map_err(arrow::error)?;
         arrow::capsule(py, batch)
     }
 
-    /// The names of the columns, and the first `limit` rows (all if it is None) as tuples.
+    /// Returns the names of the columns and the first `limit` rows as tuples. If `limit` is `None`, returns all rows.
     #[pyo3(signature = (limit))]
     fn _table<'py>(&self, py: Python<'py>, limit: Option<usize>) -> PyResult<(Bound<'py, PyList>, Bound<'py, PyList>)> {
         let first = limit.map(|limit| self.results.beginning(limit));
@@ -204,7 +205,7 @@ impl QueryResult {
         Ok((names, rows))
     }
 
-    /// The cells of the columns of these names, as Python objects.
+    /// Returns the cells of the columns with these names, as Python objects.
     fn _cells<'py>(&self, py: Python<'py>, names: Vec<String>) -> PyResult<Bound<'py, PyDict>> {
         let table = errors::guarded(py, "laying out a result", || mangrove::table::of(&self.results))?;
         let columns = PyDict::new(py);
@@ -230,7 +231,7 @@ fn convert_with<'py>(result: &Bound<'py, QueryResult>, function: &str) -> Object
     result.py().import("mangrovedb._convert")?.call_method1(function, (result,))
 }
 
-/// Walks over results, making Python objects as they are asked for.
+/// Iterates over results. It makes each Python object when you ask for it.
 #[pyclass(frozen, module = "mangrovedb", name = "ResultIterator")]
 pub struct Rows {
     result: Py<QueryResult>,
@@ -254,7 +255,7 @@ impl Rows {
     }
 }
 
-/// Raises the warnings of a query as Python warnings, where they were asked for.
+/// Raises the warnings of a query as Python warnings, at the line of the caller.
 pub fn warn(py: Python<'_>, warnings: &[String]) -> PyResult<()> {
     warnings.iter().try_for_each(|warning| errors::warn(py, warning))
 }

@@ -1,4 +1,4 @@
-//! Results read as they come.
+//! Results that are read one by one, while the query runs.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
@@ -10,8 +10,8 @@ use pyo3::types::{PyCapsule, PyList};
 use crate::errors::raised;
 use crate::{arrow, convert, result};
 
-/// The results of a query, read as they are asked for: the query runs no further than its results are taken, so that any number of
-/// them fits in memory. Made by `Database.stream`. It holds a snapshot of the graph, so read it to its end or close it.
+/// The results of a query, read one by one. The query runs only as far as you read, so there may be more results than
+/// fit in memory. `Database.stream` makes it. It holds a snapshot of the graph, so read it to its end or close it.
 ///
 /// >>> with db.stream("g.V().hasLabel('airport').values('code').order()") as codes:
 /// ...     next(codes)
@@ -27,7 +27,7 @@ impl Stream {
         Self { stream, ready: Mutex::default() }
     }
 
-    /// The results at hand, or else the next ones.
+    /// The results at hand; if there are none, the next ones.
     fn batch(&self) -> Result<Option<Vec<Described>>, mangrove::QueryError> {
         let mut ready = self.ready.lock().unwrap_or_else(PoisonError::into_inner);
         if ready.is_empty() {
@@ -48,7 +48,7 @@ impl Stream {
     }
 }
 
-/// Rows of a batch, where nobody says how many.
+/// The default number of rows in a batch.
 const BATCH_ROWS: usize = 65_536;
 
 impl Stream {
@@ -60,7 +60,7 @@ impl Stream {
     }
 }
 
-/// A stream that is read in batches of so many rows.
+/// A stream that is read in batches of `rows` rows.
 #[pyclass(frozen, module = "mangrovedb")]
 pub struct Batches {
     stream: Py<Stream>,
@@ -92,7 +92,7 @@ impl Stream {
         raised(next)?.map(|row| convert::described(py, &row)).transpose()
     }
 
-    /// Some hundreds to thousands of results, or `None` at the end.
+    /// Returns some hundreds to thousands of results, or `None` at the end.
     fn _next_batch<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyList>>> {
         let (batch, warnings) = py.detach(|| (self.batch(), self.stream.take_warnings()));
         result::warn(py, &warnings)?;
@@ -102,9 +102,10 @@ impl Stream {
         Ok(Some(list))
     }
 
-    /// The results as Arrow record batches of so many rows at most, in the columns of `Result.to_arrow()`: a pyarrow `RecordBatchReader`.
-    /// All batches have one schema, which the first rows and the schema of the graph tell. So results of any number go to a file or to
-    /// another library, with memory for one batch.
+    /// Returns the results as a pyarrow `RecordBatchReader`: Arrow record batches of at most `rows` rows (default
+    /// 65,536), with the columns of `Result.to_arrow()`. All batches have the same schema. It follows from the first
+    /// rows and the schema of the graph. Memory holds one batch, so you can write any number of results to a file or
+    /// pass them to another library.
     ///
     /// >>> import pyarrow.parquet as parquet
     /// >>> with db.stream("g.V().hasLabel('airport')").batches() as reader:
@@ -119,19 +120,19 @@ impl Stream {
         slf.py().import("mangrovedb._convert")?.call_method1("batches", (batches,))
     }
 
-    /// The Arrow PyCapsule interface: how polars, DuckDB and others read the results batch by batch.
+    /// The Arrow PyCapsule interface. Through it polars, DuckDB and others read the results batch by batch.
     #[pyo3(signature = (requested_schema=None))]
     fn __arrow_c_stream__<'py>(
         &self,
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
-        // The interface lets a producer answer a wish for another schema with its own.
+        // The interface lets a producer ignore a request for another schema.
         let _ = requested_schema;
         self.capsule(py, BATCH_ROWS)
     }
 
-    /// Stops the query and lets go of its snapshot. There are no results from then on.
+    /// Stops the query and releases its snapshot. After that the stream gives no results.
     ///
     /// >>> codes = db.stream("g.V().values('code')")
     /// >>> codes.close()
@@ -154,7 +155,7 @@ impl Stream {
     }
 
     fn __repr__(&self, py: Python<'_>) -> &'static str {
-        // Whoever reads it just now may wait for the interpreter's lock.
+        // A thread that reads the stream right now may wait for the interpreter's lock.
         if py.detach(|| self.stream.is_open()) { "<stream of results>" } else { "<stream of results, at its end>" }
     }
 }

@@ -1,4 +1,4 @@
-//! Several changes that are kept together or not at all.
+//! Transactions: several changes that are kept together or not at all.
 
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::sync::{Mutex, MutexGuard, TryLockError};
@@ -15,16 +15,16 @@ use crate::interrupt;
 use crate::query::{Asked, Bytecode, Limits, Request};
 use crate::result::{self, QueryResult};
 
-/// As deep as the stack of a main thread.
+/// As large as the stack of a main thread.
 const STACK_BYTES: usize = 8 << 20;
 
 type Work = Box<dyn FnOnce(&mut Option<mangrove::Transaction>) + Send>;
 
-/// A transaction on a thread of its own. A transaction of the store's is bound to the thread that began it, while Python hands
-/// objects from thread to thread and drops them wherever its collector happens to run; so it is begun, used and ended on one
-/// thread that does nothing else, whoever asks for it.
+/// A transaction on a thread of its own. The store binds a transaction to the thread that began it. Python passes objects between
+/// threads, and its collector drops them on any thread. So one thread that does nothing else begins, uses and ends the transaction
+/// for all callers.
 struct Worker {
-    /// Both are there until it is dropped.
+    /// Both are `Some` until the drop.
     work: Option<Sender<Work>>,
     thread: Option<JoinHandle<()>>,
     process: u32,
@@ -43,7 +43,7 @@ impl Worker {
                 Ok(transaction) => (Some(transaction), Ok(())),
                 Err(error) => (None, Err(error)),
             };
-            // Who asked may have been interrupted: then there is no work either, and what was begun is rolled back.
+            // The caller may have been interrupted. Then it sends no work, and the new transaction is rolled back.
             let _ = begun.send(outcome);
             tasks.iter().for_each(|task| writer.clone().act(|| task(&mut transaction)));
         };
@@ -55,14 +55,14 @@ impl Worker {
         Ok(worker)
     }
 
-    /// Has `work` done with the transaction, and waits for it.
+    /// Runs `work` with the transaction on its thread, and waits for the result.
     fn run<T: Send + 'static>(
         &self,
         py: Python<'_>,
         cancel: &CancelToken,
         work: impl FnOnce(&mut Option<mangrove::Transaction>) -> T + Send + 'static,
     ) -> PyResult<T> {
-        // Threads do not survive a fork, so nobody would answer.
+        // Threads do not survive a fork, so nothing would answer.
         if self.process != std::process::id() {
             let message = "a transaction cannot be used in a process forked from the one that began it";
             return Err(TransactionError::new_err(message));
@@ -75,7 +75,7 @@ impl Worker {
 }
 
 impl Drop for Worker {
-    /// Rolls back what was not committed, and waits until others may write. The thread never needs the interpreter's lock.
+    /// Rolls back what is not committed, and waits until others may write. The thread never needs the interpreter's lock.
     fn drop(&mut self) {
         drop(self.work.take());
         let Some(thread) = self.thread.take() else { return };
@@ -86,7 +86,7 @@ impl Drop for Worker {
     }
 }
 
-/// Waits for an answer, without the interpreter's lock. Ctrl-C cancels what is being done, which then answers.
+/// Waits for an answer, without the interpreter's lock. Ctrl-C cancels the work, which then answers.
 fn wait<T: Send>(py: Python<'_>, answer: Receiver<T>, cancel: &CancelToken) -> PyResult<T> {
     let answered = py.detach(move || {
         loop {
@@ -107,10 +107,10 @@ fn died() -> PyErr {
     InternalError::new_err("the thread of the transaction has died; nothing of the transaction was stored")
 }
 
-/// The calling thread, as others who wait for it are told.
+/// The calling thread, in the form in which other writers see whom they wait for.
 fn writer(py: Python<'_>) -> PyResult<Writer> {
     let name: String = py.import("threading")?.call_method0("current_thread")?.getattr("name")?.extract()?;
-    // What runs in an event loop goes on in its thread, so to wait there is to wait for ever.
+    // Code in an event loop continues on the loop's thread. Waiting there would wait for ever.
     let may_move = !runs_event_loop(py)?;
     Ok(Writer { name: format!("thread {name:?} of this process"), may_move, ..Writer::this_thread() })
 }
@@ -123,19 +123,20 @@ fn runs_event_loop(py: Python<'_>) -> PyResult<bool> {
     }
 }
 
-/// Changes that are kept together or not at all. `db.transaction()` gives one. The end of its `with` block commits it; an
-/// exception in the block rolls it back, and so does forgetting it. It sees its own changes; others see them after the commit.
+/// Changes that are kept together or not at all. `db.transaction()` makes one. The end of its `with` block commits it.
+/// An exception in the block rolls it back. A transaction that is dropped without a commit is rolled back too. It sees
+/// its own changes; others see them after the commit.
 ///
-/// It begins with its first query. Until it ends, it sees the graph as it was then, and other writers wait. Any thread may use
-/// and end it, one at a time. A thread that writes elsewhere while its own transaction is open waits for 5 seconds, then gets a
-/// `TransactionError`.
+/// It begins with its first query. Until it ends, it sees the graph as it was then, and other writers wait. Any thread
+/// may use and end it, one at a time. If a thread writes elsewhere while its own transaction is open, it waits for 5
+/// seconds and then gets a `TransactionError`.
 ///
 /// >>> with db.transaction() as tx:
 /// ...     _ = tx.query("g.addV('airport').property(id, 'ZRH').property('code', 'ZRH')")
 /// ...     tx.query("g.V().hasLabel('airport').count()").one()
 /// 5
 ///
-/// If a query of it fails midway the whole transaction is rolled back there and then, and what comes after raises
+/// If one of its queries fails midway, the whole transaction is rolled back at once. Using it after that raises
 /// `TransactionError`.
 #[pyclass(frozen, module = "mangrovedb", weakref)]
 pub struct Transaction {
@@ -147,12 +148,12 @@ struct State {
     database: mangrove::Database,
     /// How long to wait for other writers.
     timeout: Option<Duration>,
-    /// There from the first query on.
+    /// `Some` from the first query on.
     worker: Option<Worker>,
 }
 
 impl State {
-    /// The worker; waits for other writers to end if it has to begin.
+    /// The worker. To begin one, it waits for other writers to end.
     fn worker(&mut self, py: Python<'_>) -> PyResult<&Worker> {
         match &mut self.worker {
             Some(worker) => Ok(worker),
@@ -169,7 +170,7 @@ impl Transaction {
         Ok(Self { inner: Mutex::new(Some(State { database, timeout, worker: None })) })
     }
 
-    /// Never waits: whoever holds the slot may be waiting for the interpreter's lock, which the caller has.
+    /// Never waits. The holder of the slot may be waiting for the interpreter's lock, which the caller has.
     fn slot(&self) -> PyResult<MutexGuard<'_, Option<State>>> {
         match self.inner.try_lock() {
             Ok(slot) => Ok(slot),
@@ -203,7 +204,7 @@ fn ended() -> PyErr {
 
 #[pymethods]
 impl Transaction {
-    /// Runs a query as part of the transaction. Arguments as of `Database.query`.
+    /// Runs a query as part of the transaction. The arguments are as for `Database.query`.
     ///
     /// >>> with db.transaction() as tx:
     /// ...     _ = tx.query("g.V().has('airport', 'code', x).property('elev', 551)", x="AUS")
@@ -222,7 +223,7 @@ impl Transaction {
         self.run(py, Request::new(&text, params, named, Limits { timeout, memory_mb, ..Limits::default() })?)
     }
 
-    /// Runs bytecode as part of the transaction. Arguments as of `Database.query_bytecode`.
+    /// Runs bytecode as part of the transaction. The arguments are as for `Database.query_bytecode`.
     ///
     /// >>> with db.transaction() as tx:
     /// ...     tx.query_bytecode('{"@type": "g:Bytecode", "@value": {"step": [["V"], ["count"]]}}').one()
@@ -238,7 +239,7 @@ impl Transaction {
         self.run(py, Request::bytecode(&bytecode, Limits { timeout, memory_mb, ..Limits::default() })?)
     }
 
-    /// Makes all changes durable and visible to others.
+    /// Commits the transaction: all changes become durable and visible to others.
     ///
     /// >>> tx = db.transaction()
     /// >>> _ = tx.query("g.addV('airport').property(id, 'OSL')")
@@ -250,11 +251,11 @@ impl Transaction {
         let commit = |transaction: &mut Option<_>| -> Result<(), StoreError> {
             transaction.take().map_or(Err(StoreError::Aborted), mangrove::Transaction::commit)
         };
-        // A commit that has begun is not stopped.
+        // A commit that has begun cannot be stopped.
         raised(worker.run(py, &CancelToken::default(), commit)?)
     }
 
-    /// Leaves no trace.
+    /// Rolls the transaction back: none of its changes is kept.
     ///
     /// >>> tx = db.transaction()
     /// >>> _ = tx.query("g.V().drop()")
@@ -292,7 +293,7 @@ impl Transaction {
         let _ = (error, traceback);
         match kind {
             Some(_) => self.rollback(py)?,
-            // Ended inside the block, by commit() or rollback(), is ended as wished.
+            // Ending it inside the block with commit() or rollback() is allowed.
             None if self.closed() => {}
             None => self.commit(py)?,
         }

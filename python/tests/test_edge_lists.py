@@ -71,7 +71,7 @@ def test_ids_that_are_words_and_bad_lines(db, tmp_path):
 
 def test_xml_that_is_no_graphml_is_refused(db, tmp_path):
     nx.write_gexf(KARATE, tmp_path / "k.graphml")
-    with pytest.raises(mg.LoadError, match="the root element is `gexf`; of XML, GraphML is read. From Python"):
+    with pytest.raises(mg.LoadError, match="the root element is `gexf`; of XML, GraphML is read. The Python package"):
         db.load(tmp_path / "k.graphml")
     assert db.query("g.V().count()").one() == 0
 

@@ -163,3 +163,24 @@ def test_an_export_says_what_it_leaves_out(tmp_path):
         with pytest.warns(mg.QueryWarning, match="become `Label/id` in these files: export csv or parquet"):
             db.export(tmp_path / "out", format="graphson")
         db.export(tmp_path / "csv", format="csv")
+
+
+def test_ids_of_another_type_than_their_key_are_bad_rows(tmp_path, empty):
+    empty.declare_property("user", "id", "int64")
+    empty.declare_key("user", "id")
+    (tmp_path / "u.csv").write_text("id,name\n1,a\nx,b\n3,c\n")
+    with pytest.raises(mg.LoadError, match="u.csv:3:1: `x` – not an? int64"):
+        empty.load(nodes={"user": "u.csv"})
+    report = empty.load(nodes={"user": "u.csv"}, on_error="skip")
+    assert report["vertices"] == {"user": 2} and report["rejects"] == 1
+    report = empty.load(nodes={"user": [{"id": 1}, {"id": "y"}]}, on_error="skip", on_exists="update")
+    assert report["rejects"] == 1
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_query_that_makes_what_is_missing_does_not_warn_of_it(empty):
+    for _ in range(2):
+        empty.query("g.V('ada').fold().coalesce(unfold(), addV('person').property(id, 'ada'))")
+    assert empty.query("g.V().count()").one() == 1
+    with pytest.warns(mg.QueryWarning, match="bob"):
+        empty.query("g.V('bob').property('a', 1)")

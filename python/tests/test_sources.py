@@ -9,6 +9,7 @@ import pyarrow.parquet
 import pytest
 
 import mangrovedb as mg
+from test_cli import mangrove
 
 KARATE = nx.karate_club_graph()
 
@@ -56,6 +57,32 @@ def test_files_of_other_programs(empty, name, write):
     assert report["vertices"] == {"node": 34} and report["edges"] == {"edge": 78}
     assert empty.query("g.V().has('club', 'Officer').count()").one() == 17
     assert empty.query("g.E().values('weight').sum()").one() == 231
+
+
+def test_the_command_reads_them_too(tmp_path):
+    graphs = [("k.gexf", nx.write_gexf), ("k.gml", nx.write_gml), ("k.json", write_node_link), ("k.net", nx.write_pajek)]
+    for name, write in graphs:
+        write(KARATE, tmp_path / name)
+        done = mangrove("load", tmp_path / f"{name}.mg", tmp_path / name)
+        assert done.returncode == 0 and "loaded 34 vertices and 78 edges" in done.stderr, (name, done.stderr)
+    for month, rows in [("05", "id\n1\n2\n"), ("06", "id\n3\n")]:
+        (tmp_path / "days" / f"month={month}").mkdir(parents=True)
+        (tmp_path / "days" / f"month={month}" / "part.csv").write_text(rows)
+    done = mangrove("load", tmp_path / "d.mg", "--nodes", f"day={tmp_path}/days")
+    assert done.returncode == 0, done.stderr
+    assert mangrove("query", tmp_path / "d.mg", "g.V(3).values('month')", "--format", "json").stdout == "6\n"
+
+
+def test_a_damaged_graph_is_an_error_that_names_the_file(empty, tmp_path):
+    (tmp_path / "bad.gexf").write_text("<gexf><graph>")
+    with pytest.raises(mg.LoadError, match="bad.gexf: cannot be read: ParseError") as caught:
+        empty.load(tmp_path / "bad.gexf")
+    assert caught.value.__cause__ is not None
+    done = mangrove("load", tmp_path / "x.mg", tmp_path / "bad.gexf")
+    assert done.returncode == 1 and "bad.gexf: cannot be read: ParseError" in done.stderr and not (tmp_path / "x.mg").exists()
+    nx.write_gexf(KARATE, tmp_path / "k.gexf")
+    done = mangrove("load", tmp_path / "x.mg", tmp_path / "k.gexf", "--write-mapping", tmp_path / "m.yaml")
+    assert done.returncode == 1 and "another library reads" in done.stderr and not (tmp_path / "m.yaml").exists()
 
 
 def test_a_pajek_file(empty):

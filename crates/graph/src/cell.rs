@@ -21,7 +21,7 @@ pub enum Cell {
 /// One value of a multi-valued property.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PropertyValue {
-    /// Unique within the cell and never reused while the cell lives; the value a [`Cell::One`] holds has ordinal 0.
+    /// Unique within the cell, and not reused while the cell lives. The value of a [`Cell::One`] has ordinal 0.
     pub ordinal: u32,
     pub value: Value,
     pub meta: Vec<(KeyId, Value)>,
@@ -56,7 +56,7 @@ impl Cell {
         }
     }
 
-    /// The simplest cell that says the same.
+    /// The simplest cell that holds these entries.
     pub fn from_entries(mut entries: Vec<PropertyValue>) -> Self {
         match &entries[..] {
             [] => Cell::Absent,
@@ -71,7 +71,7 @@ impl Cell {
 pub enum PropertyColumn {
     /// No element of the batch has the property.
     Absent(usize),
-    /// Every present value is of one type, plain and not null; an Arrow null means the element has no such property.
+    /// All values are plain, non-null and of one type. An Arrow null means that the element has no such property.
     Typed(ArrayRef),
     Cells(Vec<Cell>),
 }

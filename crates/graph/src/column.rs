@@ -8,9 +8,13 @@
 //! | duration | Duration(µs) |
 //! | uuid | FixedSizeBinary(16) |
 //!
-//! Other types have no array form here and travel as [`Value`]s. A date-time that is not in UTC, or a time or duration with
-//! parts finer than a microsecond or beyond what 64 bits of them hold, would lose something in an array, so a batch holding
-//! one stays in value form.
+//! Other types have no array form here; they travel as [`Value`]s. An array would also lose part of some times and durations:
+//!
+//! - the offset of a date-time that is not in UTC
+//! - anything finer than a microsecond
+//! - anything beyond 64 bits of microseconds
+//!
+//! A batch that holds such a value stays in value form.
 
 use std::sync::Arc;
 
@@ -26,7 +30,7 @@ use arrow_schema::{DataType, TimeUnit};
 use crate::time::{Date, DateTime, Duration};
 use crate::value::{Value, ValueType};
 
-/// The Arrow type of a value type; `None` where there is none.
+/// The Arrow type of a value type; `None` if it has no array form.
 pub fn arrow_type(t: ValueType) -> Option<DataType> {
     Some(match t {
         ValueType::Bool => DataType::Boolean,
@@ -46,9 +50,11 @@ pub fn arrow_type(t: ValueType) -> Option<DataType> {
     })
 }
 
-/// The value at `at`; null where the array has none. Arrow types without a value type of their own give the nearest one
-/// (unsigned integers widen, large and view strings are strings, lists are lists, structs are maps). Types that have none, as times
-/// of day, give null: nobody asks for them.
+/// The value at `at`; null where the array has none.
+///
+/// Arrow types without a value type of their own give the nearest one: unsigned integers widen, large and view strings become
+/// strings, lists become lists, structs become maps. Types without a nearest one, such as times of day, give null. No caller needs
+/// them.
 ///
 /// # Panics
 /// If `at` is out of bounds.
@@ -154,7 +160,7 @@ fn decimal(unscaled: num_bigint::BigInt, scale: i8) -> Value {
     bigdecimal::BigDecimal::new(unscaled, i64::from(scale)).into()
 }
 
-/// The map of these entries; the list of its pairs where a key is there twice, so that nothing is lost.
+/// The map of these entries. If a key occurs twice, the list of the pairs instead, so that nothing is lost.
 fn map(entries: &StructArray) -> Value {
     let part = |column: usize, at: usize| value_at(entries.column(column), at);
     let pairs: Vec<_> = (0..entries.len()).map(|at| (part(0, at), part(1, at))).collect();
@@ -165,7 +171,7 @@ fn map(entries: &StructArray) -> Value {
     Value::list(pairs.into_iter().map(|(key, value)| Value::list(vec![key, value])).collect())
 }
 
-/// An array of `values` (`None` gives an Arrow null), or nothing if they are not all of one type that has an array form.
+/// An array of `values`, where `None` gives an Arrow null. Returns `None` unless all values are of one type that has an array form.
 pub fn array_of(values: &[Option<&Value>]) -> Option<ArrayRef> {
     let first = values.iter().flatten().next()?.value_type();
     if values.iter().flatten().any(|v| v.value_type() != first) {

@@ -8,8 +8,8 @@ use bigdecimal::BigDecimal;
 
 use crate::value::{Value, ValueType};
 
-/// Whether `a` and `b` are the same for `P.eq`: numbers by value whatever their type, everything else by type and content.
-/// NaN equals nothing.
+/// Whether `a` and `b` are equal under `P.eq`. Numbers compare by value, whatever their type. Everything else compares by type and
+/// content. NaN equals nothing.
 pub fn equals(a: &Value, b: &Value) -> bool {
     if a.is_number() && b.is_number() {
         return compare_numbers(a, b) == Some(Ordering::Equal);
@@ -27,7 +27,7 @@ pub fn equals(a: &Value, b: &Value) -> bool {
     }
 }
 
-/// How `a` stands to `b` for `P.lt` and its kin; `None` where the two cannot be compared (other types, NaN, null).
+/// How `a` compares with `b` under `P.lt` and its kin. `None` if they cannot be compared (different types, NaN, null).
 pub fn compare(a: &Value, b: &Value) -> Option<Ordering> {
     if a.is_number() && b.is_number() {
         return compare_numbers(a, b);
@@ -49,8 +49,8 @@ pub fn compare(a: &Value, b: &Value) -> Option<Ordering> {
     }
 }
 
-/// A total order over all values: by family first (null, booleans, numbers, times, strings, …, elements, collections), then
-/// by content. NaN comes after all other numbers.
+/// A total order over all values: by family (null, booleans, numbers, times, strings, …, elements, collections), then by content.
+/// NaN comes after all other numbers.
 pub fn order(a: &Value, b: &Value) -> Ordering {
     let by_family = family(a.value_type()).cmp(&family(b.value_type()));
     if by_family != Ordering::Equal {
@@ -146,7 +146,7 @@ fn compare_numbers(a: &Value, b: &Value) -> Option<Ordering> {
     if big(a) || big(b) {
         return match (decimal(a), decimal(b)) {
             (Some(a), Some(b)) => Some(a.cmp(&b)),
-            _ => a.as_f64()?.partial_cmp(&b.as_f64()?), // an infinity or NaN is among them
+            _ => a.as_f64()?.partial_cmp(&b.as_f64()?), // one of them is an infinity or NaN
         };
     }
     if let (Some(i), Some(f)) = (a.as_i64(), b.as_f64()) {
@@ -158,7 +158,7 @@ fn compare_numbers(a: &Value, b: &Value) -> Option<Ordering> {
     a.as_f64()?.partial_cmp(&b.as_f64()?)
 }
 
-/// Without rounding the integer to a double, which would make 2^53 + 1 equal 2^53.
+/// Compares without rounding the integer to a double. Rounding would make 2^53 + 1 equal 2^53.
 fn compare_int_float(i: i64, f: f64) -> Option<Ordering> {
     const TWO_63: f64 = 9_223_372_036_854_775_808.0;
     if f.is_nan() {
@@ -173,7 +173,7 @@ fn compare_int_float(i: i64, f: f64) -> Option<Ordering> {
     Some(i.cmp(&(f.trunc() as i64)).then_with(|| 0.0.partial_cmp(&f.fract()).unwrap_or(Ordering::Equal)))
 }
 
-/// The number as an exact decimal; a float as its shortest decimal notation, so that `0.1` equals `0.1m`.
+/// The number as an exact decimal. A float becomes its shortest decimal notation, so that `0.1` equals `0.1m`.
 pub fn decimal(v: &Value) -> Option<BigDecimal> {
     match v {
         Value::Decimal(d) => Some((**d).clone()),

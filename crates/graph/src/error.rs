@@ -1,4 +1,4 @@
-//! What can go wrong in a store, said so that the reader knows what happened and what to do.
+//! The errors of a store. Each message says what happened and what to do.
 
 use std::time::Duration;
 

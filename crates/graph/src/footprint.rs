@@ -1,13 +1,13 @@
-//! What values take in memory.
+//! The memory that values take.
 
 use crate::value::{Path, Tree, Value};
 
-/// What an allocation takes beside its content: the counts of an `Arc`, the allocator's header, rounding.
+/// Bytes of an allocation besides its content: the counts of an `Arc`, the allocator's header, rounding.
 const ALLOCATION: usize = 40;
 
 impl Value {
-    /// Roughly the bytes it takes with everything it refers to, in O(parts). What several values share counts for each of
-    /// them, so a value may count for far more than there is memory: parts are not looked at any more once `max` is reached.
+    /// Roughly the bytes of the value and everything it refers to, in O(parts). A shared part counts once for every value that
+    /// shares it, so the sum may exceed the machine's memory. Counting stops once it reaches `max`.
     pub fn memory_bytes(&self, max: usize) -> usize {
         let mut sum = Sum { bytes: 0, max };
         sum.value(self);
@@ -71,7 +71,7 @@ impl Sum {
         self.values(&path.objects);
     }
 
-    /// As deep as trees may be nested.
+    /// Recurses as deep as the tree is nested.
     fn tree(&mut self, tree: &Tree) {
         self.add(ALLOCATION);
         for (value, below) in &tree.0 {
@@ -99,7 +99,7 @@ mod tests {
 
     #[test]
     fn counting_ends_where_it_has_to() {
-        // 2^60 strings, were they not shared.
+        // 2^60 strings if none were shared.
         let deep = (0..60).fold(Value::from("x"), |value, _| Value::list(vec![value.clone(), value]));
         assert!((1000..2000).contains(&deep.memory_bytes(1000)));
     }

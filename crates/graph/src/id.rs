@@ -10,10 +10,10 @@
 //!     16 bits     12 bits                36 bits
 //! ```
 //!
-//! `local` counts up from zero within a (label, shard), so ids are dense: columns and bitmaps index by it.
+//! `local` counts up from zero within a (label, shard). So ids are dense, and columns and bitmaps can use it as an index.
 //!
-//! Users see external ids: those they supplied, else *generated* ones. A generated id is the text `#label:place`, where the label is its
-//! number and the place is shard and local as one number: `#0:17`. No other element ever gets it.
+//! Users see external ids: those they supplied, otherwise *generated* ones. A generated id is the text `#label:place`. The label is
+//! its number; the place is shard and local as one number. Example: `#0:17`. No other element ever gets this id.
 
 use std::fmt;
 use std::sync::Arc;
@@ -66,18 +66,18 @@ macro_rules! element_id {
                 self.0 & LOCAL_MAX
             }
 
-            /// The external id of an element whose user supplied none.
+            /// The external id of an element for which the user supplied none.
             pub fn generated(self) -> ExternalId {
                 ExternalId::String(format!("#{}:{}", self.label().0, self.0 & PLACE_MAX).into())
             }
 
-            /// The element a generated external id names.
+            /// The element that a generated external id names.
             pub fn from_generated(id: &ExternalId) -> Option<Self> {
                 let ExternalId::String(text) = id else { return None };
                 let (label, place) = text.strip_prefix('#')?.split_once(':')?;
                 let (label, place): (u16, u64) = (label.parse().ok()?, place.parse().ok()?);
                 let found = Self(u64::from(label) << (LOCAL_BITS + SHARD_BITS) | place);
-                // Of several ways to write a number one alone is the id.
+                // A number has several spellings (`7`, `07`). Only one of them is the id.
                 (place <= PLACE_MAX && found.generated() == *id).then_some(found)
             }
         }
@@ -125,7 +125,7 @@ impl ElementKind {
     }
 }
 
-/// What properties hang on.
+/// An element that can have properties.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum ElementId {
     Vertex(VertexId),
@@ -147,7 +147,7 @@ impl ElementId {
         }
     }
 
-    /// The 64 bits of the id, whichever kind it is of.
+    /// The 64 bits of the id, for either kind.
     pub fn raw(self) -> u64 {
         match self {
             ElementId::Vertex(id) => id.0,
@@ -156,7 +156,7 @@ impl ElementId {
     }
 }
 
-/// The way an edge is followed.
+/// The direction in which a traversal follows an edge.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Direction {
     Out,
@@ -207,7 +207,7 @@ impl ExternalId {
         }
     }
 
-    /// The external id a value stands for: integers of every width name the same id; `None` for values that cannot be ids.
+    /// The external id that a value stands for. Integers of every width give the same id. `None` for values that cannot be ids.
     pub fn from_value(value: &Value) -> Option<Self> {
         match value {
             Value::String(s) => Some(ExternalId::String(s.clone())),
@@ -239,7 +239,7 @@ impl From<&str> for ExternalId {
     }
 }
 
-/// Whether an external id names one vertex of the whole graph, or one of its label.
+/// Whether an external id is unique in the whole graph or within its label.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum IdSpace {
     #[default]

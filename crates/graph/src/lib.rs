@@ -1,4 +1,4 @@
-//! The property-graph model: ids, values, schema, predicates, and the traits stores and queries meet in.
+//! The property-graph model: ids, values, schema, predicates, and the traits between stores and queries.
 //!
 //! ```text
 //!            ids, values, schema, cells, predicates, errors

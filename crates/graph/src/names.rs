@@ -1,14 +1,14 @@
-//! Lists of what has a name, found by number and by name.
+//! Lists of named items, which can be found by number and by name.
 //!
-//! A copy shares all it can with what it was copied from: copying takes O(1), a change O(log n). So every transaction has a
-//! schema of its own, however many names there are.
+//! A copy shares as much as it can with the original: copying takes O(1), a change O(log n). So every transaction can have its own
+//! schema, however many names there are.
 
 use std::ops::{Index, IndexMut};
 use std::sync::Arc;
 
 use rpds::{HashTrieMapSync, RedBlackTreeSetSync, VectorSync};
 
-/// What a list of names may hold.
+/// An item that a list of names may hold.
 pub trait HasName {
     fn name(&self) -> &Arc<str>;
 }
@@ -19,12 +19,12 @@ impl HasName for Arc<str> {
     }
 }
 
-/// Items in the order they came, each with a name. Numbers never change; names are unique, but for those of what was dropped.
+/// Named items in insertion order. Numbers never change. Names are unique, except those of dropped items.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Names<T> {
     items: VectorSync<T>,
     by_name: HashTrieMapSync<Arc<str>, u16>,
-    /// What is there by its number alone.
+    /// Dropped items, which can be found only by number.
     dropped: RedBlackTreeSetSync<u16>,
 }
 
@@ -62,14 +62,14 @@ impl<T> Names<T> {
         (0..).zip(&self.items).filter(|(number, _)| !self.is_dropped(*number))
     }
 
-    /// The number of a name.
+    /// The number of the item with this name.
     pub fn find(&self, name: &str) -> Option<u16> {
         self.by_name.get(name).copied()
     }
 }
 
 impl<T: HasName> Names<T> {
-    /// Appends an item, and gives its number. There is room for 65,536.
+    /// Appends an item and returns its number. The list holds at most 65,536 items.
     pub fn push(&mut self, item: T) -> u16 {
         let number = self.items.len() as u16;
         self.name(&item, number);
@@ -77,14 +77,14 @@ impl<T: HasName> Names<T> {
         number
     }
 
-    /// Puts another item, with a name of its own, in the place of one.
+    /// Replaces an item with another one, which has its own name.
     pub fn replace(&mut self, number: u16, item: T) {
         self.forget_name(number);
         self.name(&item, number);
         self.items.set_mut(usize::from(number), item);
     }
 
-    /// Lets an item be known by its number alone. Its name may come again.
+    /// Drops the name of an item; only its number finds it from now on. Another item may take the name.
     pub fn drop_name(&mut self, number: u16) {
         self.forget_name(number);
         self.dropped.insert_mut(number);
@@ -113,7 +113,7 @@ impl<T> Index<usize> for Names<T> {
     }
 }
 
-/// Items are changed in all but their names.
+/// Callers may change anything in an item but its name.
 impl<T: Clone> IndexMut<usize> for Names<T> {
     fn index_mut(&mut self, number: usize) -> &mut T {
         self.items.get_mut(number).expect("no item has this number")

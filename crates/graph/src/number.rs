@@ -1,8 +1,8 @@
 //! Numbers of any size, within bounds.
 //!
-//! A bigint or a decimal of a few characters (`1e999999999`) can stand for gigabytes of digits, which come to be when it is
-//! written out, compared or computed with. So there is a bound, beyond what any quantity needs and below what hurts; every
-//! reader makes its numbers here, and what arithmetic gives is held to it too.
+//! A bigint or a decimal of a few characters (`1e999999999`) can stand for gigabytes of digits. Printing, comparing or computing
+//! would create all of them. So numbers have a bound: beyond what any quantity needs, and below what does harm. Every reader makes
+//! its numbers here. Arithmetic checks its results against the same bound.
 
 use std::str::FromStr;
 
@@ -10,12 +10,12 @@ use bigdecimal::BigDecimal;
 use num_bigint::BigInt;
 use thiserror::Error;
 
-/// Digits of a bigint or a decimal; a decimal's exponent, up or down.
+/// Most digits of a bigint or a decimal. Also the largest exponent of a decimal, positive or negative.
 pub const DIGITS_MAX: usize = 10_000;
-/// Bits of so many digits.
+/// Bits that `DIGITS_MAX` digits take.
 const BITS_MAX: u64 = 33_220;
 
-/// Why a number is none.
+/// Why a text or a result is not a number we accept.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum NumberError {
     #[error("`{0}` is not a whole number")]
@@ -30,7 +30,7 @@ pub enum NumberError {
 
 /// Reads a whole number, in decimal digits.
 pub fn big_int(text: &str) -> Result<BigInt, NumberError> {
-    // Before it is read: that takes time in the square of the digits.
+    // Check the length before parsing: parsing takes time quadratic in the digits.
     if text.len() > DIGITS_MAX + 1 {
         return Err(NumberError::Digits);
     }
@@ -71,10 +71,10 @@ pub fn check_decimal(decimal: &BigDecimal) -> Result<(), NumberError> {
     if scale.unsigned_abs() > DIGITS_MAX as u64 { Err(NumberError::Exponent) } else { Ok(()) }
 }
 
-/// Zeros that are written out.
+/// Most zeros written out before an exponent replaces them.
 const ZEROS_MAX: i64 = 40;
 
-/// The decimal as people write it: with an exponent where it would take many zeros.
+/// The decimal as people write it, with an exponent where it would need many zeros.
 pub fn text(decimal: &BigDecimal) -> String {
     match decimal.as_bigint_and_scale() {
         (_, scale) if (-ZEROS_MAX..=0).contains(&scale) => decimal.to_plain_string(),
@@ -84,7 +84,7 @@ pub fn text(decimal: &BigDecimal) -> String {
     }
 }
 
-/// The decimal so that it reads with the very scale it has: `1.50`, and `15E1` rather than `150`.
+/// The decimal as text that keeps its exact scale: `1.50`, and `15E1` instead of `150`.
 pub fn text_with_scale(decimal: &BigDecimal) -> String {
     match decimal.as_bigint_and_scale() {
         (digits, scale) if scale < 0 => with_exponent(&digits, scale),
@@ -136,7 +136,7 @@ mod tests {
             let again = super::decimal(&text_with_scale(&decimal)).unwrap();
             assert_eq!(again.as_bigint_and_scale(), decimal.as_bigint_and_scale(), "{number}");
         }
-        // Numbers a program makes itself are not bounded, and still can be shown.
+        // A program can make numbers beyond the bounds. They must still print.
         assert_eq!(text(&BigDecimal::new(7.into(), i64::MIN)), "7E9223372036854775808");
     }
 }

@@ -1,4 +1,4 @@
-//! The values `within` and `without` choose from, however many.
+//! The values that `within` and `without` choose from.
 
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
@@ -8,21 +8,21 @@ use hashbrown::HashSet;
 use crate::compare;
 use crate::value::Value;
 
-/// Values to choose from; whether one is among them is told in O(1) where there are many. Clones share them.
+/// Values to choose from. With many of them, a membership test takes O(1). Clones share them.
 #[derive(Clone, Debug)]
 pub struct Options(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
     values: Vec<Value>,
-    /// Made when it is first asked for.
+    /// Built on first use.
     members: OnceLock<Members>,
 }
 
-/// Up to so many are compared one by one.
+/// Up to this many values are compared one by one.
 const FEW: usize = 16;
 
-/// The same for values that are equal, other for those that are not.
+/// A hash key: equal for equal values, different for others.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 enum Key {
     Int(i64),
@@ -32,7 +32,7 @@ enum Key {
 }
 
 impl Key {
-    /// Nothing for values that are compared in ways of their own.
+    /// `None` for values with comparison rules of their own.
     fn of(value: &Value) -> Option<Self> {
         const TWO_63: f64 = 9_223_372_036_854_775_808.0;
         if let Some(i) = value.as_i64() {
@@ -59,11 +59,11 @@ impl Key {
     }
 }
 
-/// Values of which can be told in O(1) whether one is among them, while others come.
+/// A set of values that may grow. A membership test takes O(1).
 #[derive(Clone, Debug, Default)]
 pub struct Members {
     keys: HashSet<Key>,
-    /// Those compared in ways of their own.
+    /// Values with comparison rules of their own.
     others: Vec<Value>,
 }
 
@@ -75,7 +75,7 @@ impl Members {
         }
     }
 
-    /// Whether one of them is equal to `value`, as `P.eq` tells it; `None` if it must be compared with each.
+    /// Whether one of them equals `value` under `P.eq`. `None` if `value` has to be compared with each.
     pub fn hold(&self, value: &Value) -> Option<bool> {
         let key = Key::of(value)?;
         Some(self.keys.contains(&key) || self.others.iter().any(|other| compare::equals(value, other)))
@@ -91,7 +91,7 @@ impl<'v> FromIterator<&'v Value> for Members {
 }
 
 impl Options {
-    /// Whether one of them is equal to `value`, as `P.eq` tells it.
+    /// Whether one of them equals `value` under `P.eq`.
     pub fn hold(&self, value: &Value) -> bool {
         if self.len() > FEW
             && let Some(held) = self.0.members.get_or_init(|| self.iter().collect()).hold(value)
@@ -134,7 +134,7 @@ mod tests {
         let other = [crate::BigInt::from(1u128 << 100).into(), Value::list(vec![1.into()])];
         for all in [values(), [&values()[..], &other].concat()] {
             for at in 0..all.len() {
-                // All but one, which may equal another.
+                // Leave out one value; another may still equal it.
                 let mut rest = all.clone();
                 let asked = rest.remove(at);
                 let expected = rest.iter().any(|option| compare::equals(&asked, option));

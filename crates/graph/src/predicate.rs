@@ -1,7 +1,8 @@
 //! Predicates over values, language-neutral.
 //!
-//! A test has three outcomes after TinkerPop's ternary logic: `Some(true)`, `Some(false)`, and `None` where the operands
-//! cannot be compared; `None` survives negation, and a filter takes it as false.
+//! [`Comparison::test`] has three outcomes, after TinkerPop's ternary logic: `Some(true)`, `Some(false)`, and `None` if the
+//! operands cannot be compared. [`Predicate::matches`] has two. It treats `None` as false, so [`Predicate::Not`] turns it into
+//! true.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -50,7 +51,7 @@ impl Predicate {
         Predicate::Compare(Comparison::Eq, value.into())
     }
 
-    /// Whether the value fits. Values that cannot be compared do not, and so fit the predicate's negation.
+    /// Whether the value matches. A value that cannot be compared does not match the predicate, but does match its negation.
     pub fn matches(&self, value: &Value) -> bool {
         match self {
             Predicate::Compare(comparison, operand) => comparison.test(value, operand) == Some(true),
@@ -65,7 +66,7 @@ impl Predicate {
         }
     }
 
-    /// The value this predicate asks for, if it asks for exactly one.
+    /// The operand, if the predicate is an equality. `within` of a single value is one too.
     pub fn as_equality(&self) -> Option<&Value> {
         match self {
             Predicate::Compare(Comparison::Eq, value) => Some(value),
@@ -74,7 +75,7 @@ impl Predicate {
         }
     }
 
-    /// Whether an index ordered by value tells exactly what matches: equality, ranges, and beginnings of text.
+    /// Whether an index ordered by value gives the exact matches. This holds for equality, ranges and prefixes of text.
     pub fn is_answered_by_index(&self) -> bool {
         match self {
             Predicate::Compare(comparison, _) => *comparison != Comparison::Neq,
@@ -84,8 +85,8 @@ impl Predicate {
         }
     }
 
-    /// The external ids that match, if the predicate lists what it asks for. Ids are texts, UUIDs and integers; a double that is a whole
-    /// number matches the integer, as it does elsewhere.
+    /// The external ids that match, if the predicate lists them. Ids are texts, UUIDs and integers. A double without a fraction
+    /// matches the equal integer, as it does elsewhere.
     pub fn external_ids(&self) -> Option<Vec<ExternalId>> {
         let values = match self {
             Predicate::Compare(Comparison::Eq, value) => std::slice::from_ref(value),
@@ -104,7 +105,7 @@ impl Predicate {
     }
 }
 
-/// The integer a double equals: none if it has a fraction. Nothing where several may, or where the number is no double.
+/// The integer that a double equals; `Some(None)` for a fraction. `None` if several integers may equal it, or if it is no double.
 fn whole(value: &Value) -> Option<Option<i64>> {
     const EXACT_MAX: f64 = (1u64 << 53) as f64;
     let double = match value {
@@ -119,7 +120,7 @@ fn whole(value: &Value) -> Option<Option<i64>> {
     }
 }
 
-/// A pattern to be searched for anywhere in a text; its compiled size is bounded.
+/// Compiles a pattern that may match anywhere in a text. Its compiled size is bounded.
 pub fn regex(pattern: &str) -> Result<Regex, regex::Error> {
     regex::RegexBuilder::new(pattern).size_limit(1 << 20).build()
 }
@@ -142,7 +143,7 @@ impl Comparison {
             Comparison::Neq => Some(!compare::equals(value, operand)),
             _ => match compare::compare(value, operand) {
                 Some(ordering) => Some(self.accepts(ordering)),
-                // NaN is a number, so the comparison is defined, and false.
+                // NaN is a number, so the comparison is defined and false.
                 None if value.is_number() && operand.is_number() => Some(false),
                 None => None,
             },

@@ -1,4 +1,4 @@
-//! Elements read whole, as users see them.
+//! Whole elements, in the form users see.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::schema::Schema;
 use crate::value::Value;
 use crate::view::GraphView;
 
-/// The id of a vertex as users see it (`T.id`): its external id, or `Label/externalId` where ids are unique only within labels.
+/// The id of a vertex as users see it (`T.id`): its external id, or `Label/externalId` if ids are unique only within labels.
 pub fn vertex_id(view: &dyn GraphView, vertex: VertexId) -> Result<Value> {
     let external = view.external_id(vertex)?;
     Ok(match view.schema().id_space {
@@ -21,17 +21,17 @@ pub fn vertex_id(view: &dyn GraphView, vertex: VertexId) -> Result<Value> {
     })
 }
 
-/// The id of an edge as users see it: the one supplied, or the generated one.
+/// The id of an edge as users see it: the supplied id, otherwise the generated one.
 pub fn edge_id(view: &dyn GraphView, edge: EdgeId) -> Result<Value> {
     Ok(view.edge_external_id(edge)?.unwrap_or_else(|| edge.generated()).to_value())
 }
 
-/// The vertex with the id users see. Where ids are unique only within labels, that is `Label/externalId`.
+/// The vertex with an id in the form users see: `Label/externalId` if ids are unique only within labels.
 pub fn find_vertex(view: &dyn GraphView, id: &Value) -> Result<Option<VertexId>> {
     find_vertex_of(view, None, id)
 }
 
-/// The vertex with an id, as [`find_vertex`]; where ids are unique only within labels and `label` is known, its external id alone will do.
+/// Like [`find_vertex`]. With `label`, the external id alone suffices, even if ids are unique only within labels.
 pub fn find_vertex_of(view: &dyn GraphView, label: Option<LabelId>, id: &Value) -> Result<Option<VertexId>> {
     let Some(external) = ExternalId::from_value(id) else { return Ok(None) };
     let mut out = Vec::with_capacity(1);
@@ -39,7 +39,7 @@ pub fn find_vertex_of(view: &dyn GraphView, label: Option<LabelId>, id: &Value) 
         IdSpace::Graph => view.find_vertices(None, &[external], &mut out)?,
         IdSpace::Label => match (qualified(view.schema(), &external), label) {
             (Some((of, rest)), label) if label.is_none_or(|label| label == of) => {
-                // The text of an id does not say its type.
+                // The text of an id does not show its type.
                 view.find_vertices(Some(of), &spellings(rest), &mut out)?;
             }
             (_, Some(label)) => view.find_vertices(Some(label), &[external], &mut out)?,
@@ -49,7 +49,7 @@ pub fn find_vertex_of(view: &dyn GraphView, label: Option<LabelId>, id: &Value) 
     Ok(out.into_iter().flatten().next())
 }
 
-/// The external id that names a vertex of `label` in an id users see: where ids are unique only within labels, `Label/7` is 7.
+/// The external id of a vertex of `label`, taken from an id users see: `Label/7` gives 7 if ids are unique only within labels.
 pub fn external_id_in(schema: &Schema, label: LabelId, id: ExternalId) -> ExternalId {
     match qualified(schema, &id) {
         Some((of, rest)) if schema.id_space == IdSpace::Label && of == label => {
@@ -60,24 +60,24 @@ pub fn external_id_in(schema: &Schema, label: LabelId, id: ExternalId) -> Extern
     }
 }
 
-/// The label and the rest of an id `Label/rest`.
+/// Splits an id `Label/rest` into the label and the rest.
 pub fn qualified<'i>(schema: &Schema, id: &'i ExternalId) -> Option<(LabelId, &'i str)> {
     let ExternalId::String(text) = id else { return None };
-    // A label may have a slash in its name.
+    // The name of a label may contain a slash.
     text.match_indices('/').find_map(|(at, _)| {
         let label = schema.label(ElementKind::Vertex, &text[..at])?;
         Some((label, &text[at + 1..]))
     })
 }
 
-/// The external ids a text may be the text of: an integer or UUID first.
+/// The external ids that have this text: an integer or UUID first.
 fn spellings(text: &str) -> Vec<ExternalId> {
     let int = text.parse().ok().map(ExternalId::Int).filter(|int| int.to_string() == text);
     let uuid = text.parse().ok().map(ExternalId::Uuid).filter(|uuid| uuid.to_string() == text);
     int.into_iter().chain(uuid).chain([ExternalId::from(text)]).collect()
 }
 
-/// Another id a value may be meant to be: an integer or UUID written as text, or the text of one.
+/// Another id that the value could mean: an integer or UUID written as text, or the text of one.
 pub fn other_spelling(id: &Value) -> Option<Value> {
     match ExternalId::from_value(id)? {
         ExternalId::String(text) => {
@@ -88,7 +88,7 @@ pub fn other_spelling(id: &Value) -> Option<Value> {
     }
 }
 
-/// The edge with the id users see.
+/// The edge with an id in the form users see.
 pub fn find_edge(view: &dyn GraphView, id: &Value) -> Result<Option<EdgeRef>> {
     let Some(external) = ExternalId::from_value(id) else { return Ok(None) };
     let mut out = Vec::with_capacity(1);
@@ -96,7 +96,7 @@ pub fn find_edge(view: &dyn GraphView, id: &Value) -> Result<Option<EdgeRef>> {
     Ok(out.into_iter().flatten().next())
 }
 
-/// One property of an element: key, and the values under it.
+/// One property of an element: its key, and the values under the key.
 #[derive(Clone, Debug)]
 pub struct PropertyRecord {
     pub key: KeyId,
@@ -104,7 +104,7 @@ pub struct PropertyRecord {
     pub values: Vec<PropertyValue>,
 }
 
-/// Every property of an element, by key id.
+/// All properties of an element, in the order of their keys' ids.
 pub fn properties(view: &dyn GraphView, element: ElementId) -> Result<Vec<PropertyRecord>> {
     let schema = view.schema();
     let mut keys = Vec::new();

@@ -1,8 +1,8 @@
-//! What a graph holds: labels, keys, and the types seen or declared for each.
+//! The schema of a graph: labels, keys, and the types seen or declared for each.
 //!
-//! The schema grows as data arrives; a declaration fixes the type and cardinality of a label's key. Names are interned: labels
-//! of vertices, labels of edges and property keys are three separate sequences of ids that only ever grow. A copy of a schema
-//! takes O(1), a change of one O(log n).
+//! The schema grows as data arrives. A declaration fixes the type and cardinality of a label's key. Names are interned: vertex
+//! labels, edge labels and property keys each have a sequence of ids that only grows. Copying a schema takes O(1), a change O(log
+//! n).
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -27,13 +27,13 @@ pub struct LabelSchema {
     pub name: Arc<str>,
     /// Keys of this label, by id.
     pub properties: Properties,
-    /// Of a vertex label: further labels some of its vertices carry beside it.
+    /// Vertex labels: the further labels that some vertices carry beside this one.
     pub further: RedBlackTreeSetSync<LabelId>,
-    /// Of an edge label: the (source, target) labels its edges join.
+    /// Edge labels: the (source, target) labels that the edges join.
     pub ends: RedBlackTreeSetSync<(LabelId, LabelId)>,
-    /// Of an edge label: the key whose value orders a vertex's edges.
+    /// Edge labels: the key whose value orders a vertex's edges.
     pub time: Option<KeyId>,
-    /// Of a vertex label: the key whose value is the external id. It is stored once, as the id.
+    /// Vertex labels: the key whose value is the external id. The store keeps the value once, as the id.
     pub key: Option<KeyId>,
 }
 
@@ -47,13 +47,13 @@ impl LabelSchema {
         self.properties.0.get(&key)
     }
 
-    /// The properties that are known, by what is stored or by what was declared of them.
+    /// The properties with stored values or declarations.
     pub fn known_properties(&self) -> impl Iterator<Item = &PropertySchema> {
         let is_special = |key: KeyId| self.key == Some(key) || self.time == Some(key);
         self.properties.iter().filter(move |property| !property.is_blank() || is_special(property.key))
     }
 
-    /// The entry of `key`, made if it is new.
+    /// The entry of `key`; adds it if it is new.
     pub fn property_mut(&mut self, key: KeyId) -> &mut PropertySchema {
         let properties = &mut self.properties.0;
         if !properties.contains_key(&key) {
@@ -69,7 +69,7 @@ impl HasName for LabelSchema {
     }
 }
 
-/// What is known of the keys of a label, in the order of their ids.
+/// The properties of a label, in the order of their keys' ids.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Properties(RedBlackTreeMapSync<KeyId, PropertySchema>);
 
@@ -90,7 +90,7 @@ impl Properties {
         self.0.keys().copied()
     }
 
-    /// Makes this what is known of its key.
+    /// Sets the entry of the property's key.
     pub fn put(&mut self, property: PropertySchema) {
         self.0.insert_mut(property.key, property);
     }
@@ -101,13 +101,13 @@ pub struct PropertySchema {
     pub key: KeyId,
     pub types: TypeSet,
     pub cardinality: Cardinality,
-    /// Some value of it carries properties of its own.
+    /// Some value of the property has properties of its own.
     pub has_meta: bool,
-    /// The type writers must keep to.
+    /// The type that writes must conform to.
     pub declared: Option<ValueType>,
-    /// Every element of the label has it.
+    /// Every element of the label must have it.
     pub required: bool,
-    /// How it is kept where it is compressed.
+    /// How the compressed form stores it.
     pub encoding: Encoding,
 }
 
@@ -124,12 +124,13 @@ impl PropertySchema {
         }
     }
 
-    /// Whether nothing is known of it any more. What was dropped stays so, in case some file still has old cells of it.
+    /// Whether nothing is stored or declared any more. A dropped property stays blank, because a file may still hold old cells of
+    /// it.
     pub fn is_blank(&self) -> bool {
         *self == Self::new(self.key)
     }
 
-    /// Whether what is declared of it lets it be an external id.
+    /// Whether its declarations allow it to be an external id.
     pub fn may_be_id(&self) -> bool {
         const IDS: [ValueType; 3] = [ValueType::Int64, ValueType::String, ValueType::Uuid];
         self.cardinality == Cardinality::Single && self.declared.is_none_or(|declared| IDS.contains(&declared))
@@ -137,7 +138,8 @@ impl PropertySchema {
 }
 
 impl Schema {
-    /// Whether some property of elements of a kind is their key, is indexed, or is searchable where it is compressed.
+    /// Whether the store can search any property of this kind of element: a key, an indexed one, or one that is searchable in
+    /// compressed form.
     pub fn finds(&self, kind: ElementKind) -> bool {
         let is_searchable = |property: &PropertySchema| matches!(property.encoding, Encoding::Searchable { .. });
         self.indexes.iter().any(|index| index.of.kind == kind)
@@ -145,48 +147,48 @@ impl Schema {
             || self.labels(kind).iter().flat_map(|label| label.properties.iter()).any(is_searchable)
     }
 
-    /// Whether a property of elements of a label is their external id.
+    /// Whether this property is the external id of its elements.
     pub fn is_key(&self, kind: ElementKind, label: LabelId, key: KeyId) -> bool {
         kind == ElementKind::Vertex && self.label_schema(kind, label).is_some_and(|label| label.key == Some(key))
     }
 }
 
-/// What is said of a property of a label.
+/// What a user declares about a property of a label.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Declaration {
     /// `None` leaves the type open.
     pub value_type: Option<ValueType>,
     pub cardinality: Cardinality,
-    /// No two vertices share a value. `None` leaves it as it is.
+    /// No two elements share a value. `None` leaves it unchanged.
     pub unique: Option<bool>,
-    /// Every element of the label has it. `None` leaves it as it is.
+    /// Every element of the label must have it. `None` leaves it unchanged.
     pub required: Option<bool>,
 }
 
-/// How values of a property are kept where they are compressed.
+/// How the compressed form stores the values of a property.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Encoding {
-    /// As takes the least room, and is read in place.
+    /// The form that takes the least room and can be read in place.
     #[default]
     Auto,
     /// Each value by itself.
     Plain,
-    /// Distinct values once, in order.
+    /// Each distinct value once, sorted, and a code for each cell.
     Dictionary,
-    /// Text by a table of frequent parts.
+    /// Text by a table of frequent substrings.
     Symbols,
-    /// Text as a compressed suffix array: any part of it is found without an index. Of one position in 2^`sampling_log2` is kept where
-    /// it is: more of them are quicker and take more room.
+    /// Text as a compressed suffix array, which finds any substring without an index. The array keeps one position in
+    /// 2^`sampling_log2`. A smaller value makes searches faster and takes more room.
     Searchable { sampling_log2: u8 },
 }
 
 impl Encoding {
-    /// What it is called, and its other names with a sampling: `searchable:64`.
+    /// The names of the encodings. A sampling may follow the last one: `searchable:64`.
     pub const NAMES: [&'static str; 5] = ["auto", "plain", "dictionary", "symbols", "searchable"];
     const SAMPLING_LOG2: u8 = 5;
     const SAMPLING_LOG2_MAX: u8 = 15;
 
-    /// The encoding of a name; nothing if there is none.
+    /// The encoding of that name; `None` if there is none.
     pub fn parse(name: &str) -> Option<Self> {
         Some(match name {
             "auto" => Encoding::Auto,
@@ -202,7 +204,7 @@ impl Encoding {
         })
     }
 
-    /// As a number of a byte, for stores.
+    /// The encoding as one byte, for stores.
     pub fn code(self) -> u8 {
         match self {
             Encoding::Auto => 0,
@@ -242,7 +244,7 @@ pub enum Cardinality {
     #[default]
     Single,
     List,
-    /// Distinct ones.
+    /// Several distinct values.
     Set,
 }
 
@@ -321,7 +323,7 @@ impl Schema {
         }
     }
 
-    /// The labels of a kind that were not dropped, with their numbers.
+    /// The labels of a kind that were not dropped, with their ids.
     pub fn known_labels(&self, kind: ElementKind) -> impl Iterator<Item = (LabelId, &LabelSchema)> {
         self.labels(kind).known().map(|(id, label)| (LabelId(id), label))
     }
@@ -362,7 +364,7 @@ impl Schema {
         format!("{}.{}", self.label_name(of.kind, of.label), self.key_name(of.key))
     }
 
-    /// Whether vertices of other labels may carry one of these beside their own. O(labels).
+    /// Whether vertices of other labels may carry one of these labels beside their own. O(labels).
     pub fn are_carried_elsewhere(&self, labels: &[LabelId]) -> bool {
         let labels: HashSet<LabelId> = labels.iter().copied().collect();
         let others = (0..).map(LabelId).zip(self.vertex_labels.iter()).filter(|(at, _)| !labels.contains(at));

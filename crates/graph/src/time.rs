@@ -1,13 +1,13 @@
 //! Date-times and durations: nanosecond precision, ISO 8601 text.
 //!
-//! A [`DateTime`] keeps the offset it was written with (as Gremlin's `OffsetDateTime`), and compares by instant.
+//! A [`DateTime`] keeps its original offset, as Gremlin's `OffsetDateTime` does. Date-times compare by instant.
 
 use std::cmp::Ordering;
 use std::fmt;
 
 use jiff::{SignedDuration, Span, Timestamp, civil, tz::Offset};
 
-/// An instant with the offset from UTC it is shown in.
+/// An instant, and the offset from UTC in which to show it.
 #[derive(Clone, Copy, Debug)]
 pub struct DateTime {
     /// Seconds since 1970-01-01T00:00:00Z.
@@ -32,7 +32,7 @@ impl DateTime {
         Self { seconds: millis.div_euclid(1000), nanos: millis.rem_euclid(1000) as u32 * 1_000_000, offset_seconds: 0 }
     }
 
-    /// Microseconds since the epoch; what Arrow columns carry.
+    /// Microseconds since the epoch, as Arrow columns store them.
     pub fn micros(&self) -> i64 {
         micros(self.seconds, self.nanos)
     }
@@ -51,8 +51,10 @@ impl DateTime {
         Timestamp::new(self.seconds, self.nanos as i32).ok()
     }
 
-    /// Reads `2024-02-29T10:11:12.5+02:00`, `…Z`, without an offset (UTC), without seconds, or a bare date (midnight UTC); and what
-    /// [`Display`](fmt::Display) writes for instants beyond 9999-12-30T22:00Z, and as far before our era.
+    /// Reads `2024-02-29T10:11:12.5+02:00` or `…Z`. The offset (default UTC), the seconds and the whole time (default midnight UTC)
+    /// may be missing.
+    ///
+    /// Also reads what [`Display`](fmt::Display) writes for instants beyond 9999-12-30T22:00Z, and as far before our era.
     pub fn parse(text: &str) -> Option<Self> {
         let text = text.trim();
         if let Some((seconds, nanos)) = text.strip_prefix('@').and_then(|far| far.split_once('.')) {
@@ -92,7 +94,7 @@ impl DateTime {
         Some(Self::from_timestamp(total, Offset::from_seconds(self.offset_seconds).ok()?))
     }
 
-    /// The time between `earlier` and this instant.
+    /// The time from `earlier` to this instant.
     pub fn since(&self, earlier: &DateTime) -> Duration {
         let nanos = i64::from(self.nanos) - i64::from(earlier.nanos);
         Duration {
@@ -160,7 +162,7 @@ fn offset_text(offset: Offset) -> String {
     }
 }
 
-/// Units `dateAdd` counts in.
+/// The units in which `dateAdd` counts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TimeUnit {
     Year,
@@ -176,8 +178,8 @@ pub enum TimeUnit {
 pub struct Date(pub i32);
 
 impl Date {
-    /// Reads `2024-02-29`; years beyond four digits with a sign and six, as `-000753-04-21`; and what [`Display`](fmt::Display)
-    /// writes for days no calendar reaches.
+    /// Reads `2024-02-29`. Years beyond four digits have a sign and six digits: `-000753-04-21`. Also reads what
+    /// [`Display`](fmt::Display) writes for days beyond any calendar.
     pub fn parse(text: &str) -> Option<Self> {
         if let Some(days) = text.strip_prefix('@').and_then(|days| days.strip_suffix('d')) {
             return days.parse().ok().map(Date);
@@ -209,7 +211,7 @@ pub struct Duration {
 }
 
 impl Duration {
-    /// Reads ISO 8601, as `PT1H30M` or `P2DT3.5S`; years and months have no fixed length and are refused.
+    /// Reads ISO 8601, such as `PT1H30M` or `P2DT3.5S`. Refuses years and months: they have no fixed length.
     pub fn parse(text: &str) -> Option<Self> {
         let span: jiff::Span = text.trim().parse().ok()?;
         if span.get_years() != 0 || span.get_months() != 0 {
@@ -231,7 +233,7 @@ impl Duration {
     }
 }
 
-/// The nearest there is to so many seconds and nanoseconds, rounded down.
+/// The number of microseconds, rounded down and clamped to 64 bits.
 fn micros(seconds: i64, nanos: u32) -> i64 {
     let exact = i128::from(seconds) * 1_000_000 + i128::from(nanos / 1000);
     exact.clamp(i64::MIN.into(), i64::MAX.into()) as i64

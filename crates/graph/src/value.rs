@@ -1,12 +1,12 @@
 //! The values a property holds and a traversal carries.
 //!
-//! One type serves both: the variants up to [`Value::Map`] can be stored as properties, those after it refer to elements of
-//! a graph or are made by queries, and only flow. Cloning is cheap: everything larger than two words is shared.
+//! One type serves both. A property can store the variants up to [`Value::Map`]. Later variants refer to elements of a graph or
+//! come from queries; they only flow through a traversal. Cloning is cheap: values share everything larger than two words.
 //!
-//! Three notions of sameness, after TinkerPop's semantics:
-//! * `==` and `Hash` — identity of type and content, what `dedup`, `group` and map keys go by; `1` (int32) is not `1` (int64);
-//! * [`compare::equals`](crate::compare::equals) — what `P.eq` says: numbers by value across types;
-//! * [`compare::order`](crate::compare::order) — a total order over everything, what `order()` sorts by.
+//! TinkerPop's semantics has three notions of sameness:
+//! * `==` and `Hash`: same type and content. `dedup`, `group` and map keys use it. `1` (int32) is not `1` (int64).
+//! * [`compare::equals`](crate::compare::equals): `P.eq`. Numbers compare by value across types.
+//! * [`compare::order`](crate::compare::order): a total order over all values. `order()` sorts by it.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -39,7 +39,7 @@ pub enum Value {
     Date(Date),
     DateTime(DateTime),
     Duration(Duration),
-    /// Numbers of equal meaning, as embeddings are.
+    /// Numbers that all mean the same kind of thing, such as an embedding.
     Vector(Arc<[f32]>),
     List(Arc<Vec<Value>>),
     /// Distinct values in the order they came.
@@ -60,7 +60,7 @@ pub enum Value {
     Token(Token),
 }
 
-/// Names that stand for parts of elements, as map keys of `elementMap` and `mergeE` do.
+/// Names for parts of elements, such as the map keys of `elementMap` and `mergeE`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Token {
     Id,
@@ -68,7 +68,7 @@ pub enum Token {
     Key,
     Value,
     Direction(Direction),
-    /// The end of an edge that the options of `mergeE` give.
+    /// An end of an edge, among the options of `mergeE`.
     MergeEnd(Direction),
 }
 
@@ -91,7 +91,7 @@ impl Token {
 pub struct VertexProperty {
     pub vertex: VertexId,
     pub key: KeyId,
-    /// Tells apart the values of one key of one vertex.
+    /// Distinguishes the values that one vertex has under one key.
     pub ordinal: u32,
     pub name: Arc<str>,
     pub value: Value,
@@ -119,18 +119,18 @@ pub struct Path {
     pub labels: Vec<Vec<Arc<str>>>,
 }
 
-/// Paths merged by their common beginnings.
+/// Paths merged by their common prefixes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
 pub struct Tree(pub Vec<(Value, Tree)>);
 
-/// A part of a graph; every end of an edge is among the vertices.
+/// A part of a graph. `vertices` includes every end of every edge.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
 pub struct Subgraph {
     pub vertices: Vec<VertexId>,
     pub edges: Vec<EdgeRef>,
 }
 
-/// Entries in the order they came; equal to another map of the same entries in any order.
+/// Entries in insertion order. Two maps are equal if they have the same entries in any order.
 #[derive(Clone, Debug, Default)]
 pub struct Map(Vec<(Value, Value)>);
 
@@ -139,7 +139,7 @@ impl Map {
         Self::default()
     }
 
-    /// Keys must be distinct.
+    /// The keys must be distinct.
     pub fn from_distinct(entries: Vec<(Value, Value)>) -> Self {
         Self(entries)
     }
@@ -172,10 +172,10 @@ impl Map {
     }
 }
 
-/// Entries beyond which it pays to look keys up in a table.
+/// With more entries than this, a hash table finds keys faster than a scan.
 const FEW: usize = 16;
 
-/// Of entries with the same key the last counts, in the place of the first.
+/// If a key repeats, the last value wins and keeps the position of the first.
 impl FromIterator<(Value, Value)> for Map {
     fn from_iter<I: IntoIterator<Item = (Value, Value)>>(entries: I) -> Self {
         let mut map = Self::new();
@@ -236,7 +236,7 @@ impl IntoIterator for Map {
     }
 }
 
-/// The type of a value; its name is what declarations and error messages say.
+/// The type of a value. Declarations and error messages use its name.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 #[repr(u8)]
 pub enum ValueType {
@@ -317,7 +317,7 @@ impl ValueType {
         }
     }
 
-    /// The type a declaration names; the names other systems use are understood too.
+    /// The type that a declaration names. Also accepts the names other systems use.
     pub fn from_name(name: &str) -> Option<Self> {
         use ValueType::*;
         Some(match name.trim().to_ascii_lowercase().as_str() {
@@ -368,16 +368,16 @@ impl fmt::Display for ValueType {
     }
 }
 
-/// How deep collections may stand in one another, in what is stored, given to a query or made by one.
+/// How deep collections may nest: in stored values, in parameters of queries and in their results.
 pub const NESTING_MAX: usize = 64;
 
-/// The double that is this integer exactly: beyond 2^53 not every integer has one.
+/// The double that equals this integer; `None` if there is none. Beyond 2^53 some integers have no equal double.
 pub fn exact_double(int: i64) -> Option<f64> {
     let double = int as f64;
     (double as i128 == i128::from(int)).then_some(double)
 }
 
-/// A bulk set of more items is not written out as a list.
+/// A bulk set with more items than this is not expanded into a list.
 const BULK_ITEMS_MAX: u64 = 1 << 24;
 
 impl Value {
@@ -434,7 +434,7 @@ impl Value {
         }
     }
 
-    /// Whether the value and all it contains can be stored as a property. Numbers beyond the bounds of [`number`] cannot.
+    /// Whether a property can store the value and everything in it. Numbers beyond the bounds of [`number`] cannot be stored.
     pub fn is_storable(&self) -> bool {
         match self {
             Value::List(items) | Value::Set(items) => items.iter().all(Value::is_storable),
@@ -467,7 +467,7 @@ impl Value {
         }
     }
 
-    /// The value of an integer of any width that fits; `None` for fractions and everything else.
+    /// The value of an integer of any width, if it fits; `None` for fractions and for all other types.
     pub fn as_i64(&self) -> Option<i64> {
         match self {
             Value::Int8(i) => Some(i64::from(*i)),
@@ -479,7 +479,7 @@ impl Value {
         }
     }
 
-    /// What edges are ordered by whose time this is: an integer as it is, a date or date-time in microseconds since 1970.
+    /// The position of this value in the time order of edges: an integer as it is, a date or date-time as microseconds since 1970.
     pub fn as_time(&self) -> Option<i64> {
         match self {
             Value::Date(date) => Some(i64::from(date.0).saturating_mul(86_400_000_000)),
@@ -499,7 +499,7 @@ impl Value {
         }
     }
 
-    /// The items of a list, set, bulk set, path or vector, in order; of a bulk set only while they are few enough to be listed.
+    /// The items of a list, set, bulk set, path or vector, in order. `None` for a bulk set that is too large to list.
     pub fn items(&self) -> Option<Vec<Value>> {
         match self {
             Value::List(items) | Value::Set(items) => Some(items.to_vec()),
@@ -609,8 +609,8 @@ fn canonical32(f: f32) -> u32 {
     if f.is_nan() { f32::NAN.to_bits() } else { f.to_bits() }
 }
 
-/// How the value reads in messages and plain text output; elements show as `v[…]` and `e[…]` with internal ids, as only a
-/// graph knows their external ones.
+/// The value as messages and plain text output show it. Elements show as `v[…]` and `e[…]` with internal ids: only a graph knows
+/// their external ids.
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

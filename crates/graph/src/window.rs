@@ -1,4 +1,4 @@
-//! What a predicate on the times of edges says of their order.
+//! Turns a predicate on the times of edges into ranges of their time order.
 
 use std::ops::RangeInclusive;
 
@@ -6,19 +6,20 @@ use crate::predicate::{Comparison, Predicate};
 use crate::schema::TypeSet;
 use crate::value::{Value, ValueType};
 
-/// Times as [`Value::as_time`] has them. No value of a time outside `may` matches, and every one within `must` does.
+/// Ranges of times, as [`Value::as_time`] gives them. No value with a time outside `may` matches; every value with a time in `must`
+/// does.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Window {
     pub may: RangeInclusive<i64>,
     pub must: RangeInclusive<i64>,
 }
 
-/// Values that are compared with each other as their times are.
+/// Value types that compare among themselves as their times do.
 #[derive(Clone, Copy)]
 enum Family {
-    /// Of which no two have the same time.
+    /// No two integers have the same time.
     Integers,
-    /// Dates and date-times, which may be finer than microseconds.
+    /// Dates and date-times. They may be finer than a microsecond, so two of them may have the same time.
     Instants,
 }
 
@@ -26,7 +27,7 @@ const INTEGERS: [ValueType; 4] = [ValueType::Int8, ValueType::Int16, ValueType::
 const INSTANTS: [ValueType; 2] = [ValueType::Date, ValueType::DateTime];
 
 impl Window {
-    /// Nothing if values of these types are not in the order of their times.
+    /// `None` if values of these types do not compare as their times do.
     pub fn of(predicate: &Predicate, types: TypeSet) -> Option<Self> {
         let family = match (all_are(types, &INTEGERS), all_are(types, &INSTANTS)) {
             (true, _) => Family::Integers,
@@ -36,24 +37,24 @@ impl Window {
         Some(Self::within(predicate, family))
     }
 
-    /// Of all times there are.
+    /// The window of a predicate that matches every time.
     pub fn whole() -> Self {
         Self { may: i64::MIN..=i64::MAX, must: i64::MIN..=i64::MAX }
     }
 
-    /// The part from a time on.
+    /// The part of the window from `time` on.
     pub fn since(&self, time: i64) -> Self {
         let since = |times: &RangeInclusive<i64>| time.max(*times.start())..=*times.end();
         Self { may: since(&self.may), must: since(&self.must) }
     }
 
-    /// Whether values of these types are in the order of their times, so that of a greater value the time is not smaller. Dates among
-    /// date-times are not: sorted, they stand by themselves.
+    /// Whether values of these types sort by time, so that a greater value never has an earlier time. Dates mixed with date-times
+    /// do not: each type sorts separately.
     pub fn keeps_order(types: TypeSet) -> bool {
         all_are(types, &INTEGERS) || all_are(types, &[ValueType::Date]) || all_are(types, &[ValueType::DateTime])
     }
 
-    /// Of what says nothing of times.
+    /// The window of a predicate that restricts no times.
     pub fn unknown() -> Self {
         Self { may: i64::MIN..=i64::MAX, must: empty() }
     }
@@ -96,7 +97,8 @@ fn all_are(types: TypeSet, family: &[ValueType]) -> bool {
 }
 
 impl Family {
-    /// The times that say what their edges' values are: at the least are edges without one, and instants far from 1970 at both ends.
+    /// The times that determine the value of their edge. The lowest time does not: edges without a time have it. At both ends are
+    /// also instants too far from 1970.
     fn sure(self) -> RangeInclusive<i64> {
         match self {
             Family::Integers => i64::MIN + 1..=i64::MAX,
@@ -178,7 +180,7 @@ mod tests {
         all
     }
 
-    /// Every predicate on every value, with operands of the other family and of none among them.
+    /// Tests every predicate on every value, with operands of both families and of neither.
     #[test]
     fn what_a_window_says_is_so_of_every_value() {
         let integers: Vec<Value> =

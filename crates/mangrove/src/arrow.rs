@@ -1,6 +1,6 @@
 //! Results as an Arrow record batch.
 //!
-//! Rows become columns as [`table`] says. A column has the narrowest of these types that holds all its values:
+//! Rows become columns as [`table`] says. A column gets the narrowest of these types that holds all its values:
 //!
 //! | values of the column | Arrow type |
 //! |---|---|
@@ -16,7 +16,7 @@
 //! | maps with names for keys | Struct of all keys, nulls where a map lacks one |
 //! | anything else: elements, paths, types mixed | Utf8: strings as they are, all else its JSON |
 //!
-//! Null and absent values are Arrow nulls; a column of nothing else has the type Null.
+//! Null and missing values are Arrow nulls. A column with no other value has the type Null.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -66,7 +66,7 @@ fn arrays(table: &table::Table<'_>) -> Result<(Vec<Field>, Vec<ArrayRef>), Arrow
     Ok((fields, arrays))
 }
 
-/// The array of a column that is in arrays of one type already.
+/// The array of a column whose parts are already arrays of one type.
 fn whole_array(column: &table::Column<'_>) -> Result<Option<ArrayRef>, ArrowError> {
     let mut known = None;
     for cells in column.runs() {
@@ -103,7 +103,7 @@ fn column_array(name: &str, cells: &[Option<&Described>]) -> Result<(Field, Arra
     Ok((named(name, &array, kind == Kind::Uuid), array))
 }
 
-/// What a set of values has in common.
+/// The common type of a set of values.
 #[derive(Clone, PartialEq, Debug)]
 enum Kind {
     Null,
@@ -114,7 +114,7 @@ enum Kind {
     Int64,
     Float32,
     Float64,
-    /// The digits before the point and after it.
+    /// The number of digits before the point and after it.
     Decimal {
         whole: u64,
         scale: i64,
@@ -123,7 +123,7 @@ enum Kind {
     Bytes,
     Uuid,
     Date,
-    /// Whether some value is finer than a microsecond, and some beyond the range of 64-bit nanoseconds.
+    /// Whether some value is finer than a microsecond, and whether some value exceeds 64-bit nanoseconds.
     DateTime {
         fine: bool,
         far: bool,
@@ -174,7 +174,7 @@ impl Kind {
         Kind::Decimal { whole: digits.saturating_sub(scale as u64), scale }
     }
 
-    /// The decimal that holds every integer of this kind.
+    /// The digits of the decimal that holds every integer of this kind.
     fn whole_digits(&self) -> Option<u64> {
         Some(match self {
             Kind::Int8 => 3,
@@ -193,7 +193,7 @@ impl Kind {
         }
     }
 
-    /// The kind that holds what either holds.
+    /// The kind that holds the values of both.
     fn join(self, other: Kind) -> Kind {
         use Kind::*;
         if self == other {
@@ -297,7 +297,7 @@ where
     Arc::new(PrimitiveArray::<T>::from_iter(cells.iter().map(value)))
 }
 
-/// `None` if 38 digits are not enough.
+/// `None` if 38 digits are too few.
 fn decimals(cells: &Cells<'_>, whole: u64, scale: i64) -> Result<Option<ArrayRef>, ArrowError> {
     let precision = whole + scale.unsigned_abs();
     if precision > 38 {
@@ -325,7 +325,7 @@ fn uuids(cells: &Cells<'_>) -> Result<ArrayRef, ArrowError> {
     Ok(Arc::new(builder.finish()))
 }
 
-/// A date is its midnight in UTC.
+/// A date counts as its midnight in UTC.
 fn instant(value: &Value) -> Option<DateTime> {
     match value {
         Value::DateTime(t) => Some(*t),

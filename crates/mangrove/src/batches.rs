@@ -1,8 +1,9 @@
-//! The results of a stream as Arrow record batches of one schema, so that any number of rows can be written to a file or handed to another
-//! library with memory for one batch.
+//! The results of a stream as Arrow record batches of one schema. So you can write any number of rows to a file, or hand them to
+//! another library, with memory for one batch.
 //!
-//! The first batch says which columns there are. Its integers become Int64 and its floats Float64, so that later values fit. Where the first
-//! rows have nothing in a column, the schema of the graph says its type, if the property has only one.
+//! The first batch decides the columns. Its integers become Int64 and its floats Float64, so that later values fit. If the first
+//! rows have no value in a column, the schema of the graph gives its type, provided that the property has only one. rows have
+//! nothing in a column, the schema of the graph says its type, if the property has only one.
 
 use std::sync::Arc;
 
@@ -15,14 +16,14 @@ use crate::error::QueryError;
 use crate::results::Results;
 use crate::streams::Stream;
 
-/// The batches of a stream, read as they are asked for, each of so many rows at most.
+/// The batches of a stream, read on demand. Each has at most a given number of rows.
 pub struct Batches {
     stream: Stream,
     rows: usize,
     schema: SchemaRef,
-    /// What was read and not given yet.
+    /// A batch that was read and not returned yet.
     ready: Option<RecordBatch>,
-    /// Rows given so far.
+    /// Rows returned so far.
     given: usize,
 }
 
@@ -56,7 +57,7 @@ impl Batches {
         Ok(Some(given))
     }
 
-    /// The batch in the columns of the first.
+    /// The batch, cast to the columns of the first batch.
     fn fitted(&self, batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
         let known = batch.schema();
         if let Some(new) = known.fields().iter().find(|field| self.schema.field_with_name(field.name()).is_err()) {
@@ -87,13 +88,13 @@ impl Batches {
     }
 }
 
-/// Whether every value of a type is one of the other.
+/// Whether every value of one type is also a value of the other.
 fn fits(from: &DataType, to: &DataType) -> bool {
     use DataType::{Float32, Float64, Int8, Int16, Int32, Int64, Null};
     from == to || matches!((from, to), (Null, _) | (Int8 | Int16 | Int32, Int64) | (Float32 | Int8 | Int16 | Int32, Float64))
 }
 
-/// The field whose type later values are more likely to fit.
+/// The field with a wider type, which later values are more likely to fit.
 fn widened(field: &Field, known: &dyn Fn(&str) -> Option<DataType>) -> Field {
     let wide = match field.data_type() {
         DataType::Int8 | DataType::Int16 | DataType::Int32 => DataType::Int64,

@@ -1,20 +1,20 @@
-//! What takes the room of compressed data, by the names users know.
+//! The parts of compressed data and their sizes, by names that users know.
 
 use mangrove_graph::{Direction, ElementKind, Schema};
 
 use crate::{Part, PartStats};
 
-/// A column, list of edges, index or table of names, of all segments together.
+/// A column, list of edges, index or table of names, summed over all segments.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CompressedPart {
     /// `vertex` or `edge`.
     pub of: &'static str,
-    /// The elements' label; names are of all.
+    /// The label of the elements. A table of names has no label, because it covers all labels.
     pub label: Option<String>,
-    /// A property, or in parentheses what is none.
+    /// The property, or a description in parentheses if the part is no property.
     pub part: String,
     pub bytes: u64,
-    /// How it is kept, if it is a column.
+    /// How it is stored, if it is a column.
     pub form: Option<&'static str>,
 }
 
@@ -30,7 +30,7 @@ pub fn compressed(schema: &Schema, parts: &[PartStats]) -> Vec<CompressedPart> {
     parts.iter().map(named).collect()
 }
 
-/// What the label of a part is one of: lists of edges are those of vertices.
+/// The kind of the label of a part. Lists of edges belong to vertices.
 fn of_label(part: &PartStats) -> ElementKind {
     if let Part::Lists(..) = part.part { ElementKind::Vertex } else { part.kind }
 }

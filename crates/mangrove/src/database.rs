@@ -1,4 +1,4 @@
-//! A database: opened once, shared by every thread.
+//! A database: opened once and shared by every thread.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -23,9 +23,8 @@ use crate::{Encoding, OpenOptions, QueryOptions};
 
 /// A property graph in a directory.
 ///
-/// Cloning gives another handle on the same open database; handles can be sent to and used from any thread. One transaction
-/// writes at a time, others wait for it; any number of threads and processes read meanwhile, each query on the state of the
-/// last commit before it began.
+/// A clone is another handle on the same open database. Handles can be sent to any thread and used there. One transaction writes at
+/// a time; others wait for it. Any number of threads and processes read meanwhile. Each query sees the last commit before it began.
 ///
 /// ```
 /// # let directory = tempfile::tempdir()?;
@@ -41,19 +40,19 @@ use crate::{Encoding, OpenOptions, QueryOptions};
 #[derive(Clone)]
 pub struct Database {
     shared: Arc<Shared>,
-    /// Ends waits for other writers.
+    /// Ends the wait for other writers.
     cancel: CancelToken,
     crew: Arc<Crew>,
 }
 
 impl Database {
-    /// Opens the database in the directory `path` for reading and writing; makes it if there is none.
+    /// Opens the database in the directory `path` for reading and writing. Creates it if there is none.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, OpenError> {
         Self::open_with(path, &OpenOptions::default())
     }
 
-    /// Opens a database as `options` say. Handles on one database in one process share what is open; one that asks for more
-    /// than the first of them did (to write, or full durability) is refused.
+    /// Opens a database with `options`. All handles of a process on one database share its open files. A handle that asks for more
+    /// than the first one did (to write, or full durability) is refused.
     pub fn open_with(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Self, OpenError> {
         let path = path.as_ref();
         let doing = || format!("opening {}", path.display());
@@ -62,13 +61,13 @@ impl Database {
         Ok(Self { shared, cancel: CancelToken::default(), crew })
     }
 
-    /// This handle with threads of its own to help its heavy queries, in place of those all clones of a handle share.
+    /// This handle with its own threads to help heavy queries. By default all clones of a handle share their threads.
     pub fn with_crew(self, options: CrewOptions) -> Self {
         Self { crew: Arc::new(Crew::new(options)), ..self }
     }
 
-    /// This handle, which stops waiting for other writers when `cancel` is cancelled. A query is stopped by the token of its
-    /// own options too, and a load by its progress.
+    /// This handle, which stops waiting for other writers when `cancel` is cancelled. The token in the options of a query stops the
+    /// query, and the progress of a load stops the load.
     pub fn interruptible(self, cancel: CancelToken) -> Self {
         Self { cancel, ..self }
     }
@@ -81,7 +80,7 @@ impl Database {
         self.shared.store.is_read_only()
     }
 
-    /// Whether a Gremlin query changes the graph.
+    /// Whether a Gremlin query may change the graph.
     pub fn writes<'q>(&self, query: impl Into<Written<'q>>) -> Result<bool, QueryError> {
         let written = query.into();
         self.guarded(&|| format!("reading {written}"), || Ok(self.shared.prepared.read(&written)?.writes()))
@@ -89,9 +88,9 @@ impl Database {
 
     /// Runs a Gremlin query, as text or bytecode.
     ///
-    /// A query that only reads runs as its results are taken, over a snapshot of the graph as it is now. One that writes has
-    /// run to its end when this returns, in a transaction of its own: either all it did is durable, or nothing. Its timeout
-    /// bounds the wait for other writers too.
+    /// A query that only reads runs while you take its results, over a snapshot of the graph as it is now. A query that writes has
+    /// run to its end when this returns. It is a transaction of its own: all its changes are durable, or none was made. Its timeout
+    /// also bounds the wait for other writers.
     pub fn query<'q>(
         &self,
         query: impl Into<Written<'q>>,
@@ -104,11 +103,12 @@ impl Database {
         })
     }
 
-    /// Runs a query that only reads, as its results are asked for. It holds a snapshot until it ends: with its results, when it is closed or
-    /// dropped, or once the timeout of `options` is over, though nobody reads it. A query that writes has run when this returns.
+    /// Runs a query that only reads, on demand. It holds a snapshot until it ends. It ends with its last result, when you close or
+    /// drop it, or when the timeout of `options` has passed, even if nobody reads it. A query that writes has run when this
+    /// returns.
     ///
     /// # Errors
-    /// As [`query`](Self::query), and if a thousand streams of this database are unfinished in this process.
+    /// As for [`query`](Self::query). Also if this process has a thousand unfinished streams of this database.
     pub fn stream<'q>(
         &self,
         query: impl Into<Written<'q>>,
@@ -120,7 +120,7 @@ impl Database {
             let query = self.shared.prepared.read(&written)?;
             let place = self.shared.streams.enter()?;
             let results = self.run_helped(&query, parameters, options, place.is_helped())?;
-            // What was written is not taken back, so its results do not expire either.
+            // A write is not undone, so its results do not expire either.
             Ok(Stream::new(results, place, options.timeout.filter(|_| !query.writes())))
         })
     }
@@ -163,8 +163,8 @@ impl Database {
         })
     }
 
-    /// Runs a query to its end, and tells what each of its steps did; its results are only counted. What the query changes is
-    /// kept, as by [`query`](Self::query).
+    /// Runs a query to its end and reports what each step did. The results are only counted. Changes are kept, as by
+    /// [`query`](Self::query).
     pub fn profile<'q>(
         &self,
         query: impl Into<Written<'q>>,
@@ -189,20 +189,20 @@ impl Database {
         })
     }
 
-    /// A transaction for one query.
+    /// Begins a transaction for one query.
     fn begin_write(&self, options: &QueryOptions) -> Result<mangrove_snapshot::Transaction, GraphError> {
         let cancelled = || self.cancel.is_cancelled() || options.cancel.is_cancelled();
         let patience = Patience { timeout: options.timeout, cancelled: &cancelled };
         self.begin_for(Writer::this_thread(), patience)
     }
 
-    /// Begins a transaction: several queries and loads that are kept together or not at all. Waits while another one writes.
-    /// It belongs to the thread that began it.
+    /// Begins a transaction: several queries and loads that are kept together or not at all. Waits while another one writes. The
+    /// transaction belongs to the thread that began it.
     pub fn transaction(&self) -> Result<Transaction, StoreError> {
         self.transaction_for(Writer::this_thread(), None)
     }
 
-    /// Begins a transaction on behalf of `writer`, who waits at most `timeout` for another one to end.
+    /// Begins a transaction on behalf of `writer`. Waits at most `timeout` for another one to end.
     pub fn transaction_for(&self, writer: Writer, timeout: Option<Duration>) -> Result<Transaction, StoreError> {
         self.guarded(&|| "beginning a transaction".into(), || {
             let patience = Patience { timeout, cancelled: &|| self.cancel.is_cancelled() };
@@ -210,8 +210,8 @@ impl Database {
         })
     }
 
-    /// Loads files and tables, in one transaction: if anything fails the graph is as it was. What a large load brings into a
-    /// database with nothing in it goes straight into a compressed segment ([`LoadOptions::compact`] decides otherwise).
+    /// Loads files and tables in one transaction. If anything fails, the graph stays as it was. A large load into an empty database
+    /// goes straight into a compressed segment, unless [`LoadOptions::compact`] says otherwise.
     pub fn load(&self, options: &LoadOptions, progress: &mut dyn Progress) -> Result<LoadReport, LoadError> {
         self.guarded(&|| "loading files".into(), || {
             let started = Instant::now();
@@ -228,7 +228,7 @@ impl Database {
         })
     }
 
-    /// Writes how the files of a load would be read to a mapping, and loads nothing. Returns how many files there are.
+    /// Writes how the files of a load would be read to a mapping, and loads nothing. Returns the number of files.
     pub fn write_mapping(&self, options: &LoadOptions, path: &Path) -> Result<usize, LoadError> {
         self.guarded(&|| "writing a mapping".into(), || {
             let snapshot = self.shared.store.snapshot()?;
@@ -267,13 +267,14 @@ impl Database {
         Ok(report)
     }
 
-    /// Begins to take vertices and edges in batches that are committed as they come.
+    /// Starts to take vertices and edges in batches. Each batch is committed by itself.
     pub fn ingest(&self, options: IngestOptions) -> Result<Ingestion, LoadError> {
         if self.is_read_only() { Err(GraphError::ReadOnly.into()) } else { Ok(Ingestion::new(self.clone(), options)) }
     }
 
-    /// Builds an index of a property, so that `has(label, key, …)` need not look at every element, and keeps it from now on. Without a
-    /// kind only vertices or only edges may have the label. Returns false if there was an index already. O(elements of the label).
+    /// Builds an index of a property and keeps it up to date. So `has(label, key, …)` need not look at every element. Without a
+    /// `kind`, only vertices or only edges may have the label. Returns false if there was an index already. O(elements of the
+    /// label).
     pub fn create_index(&self, kind: Option<ElementKind>, label: &str, key: &str) -> Result<bool, StoreError> {
         self.writing("creating an index", |graph| {
             let of = declare::known(graph.schema(), kind, label, key)?;
@@ -281,8 +282,9 @@ impl Database {
         })
     }
 
-    /// Makes sure that no two elements of `label` share a value under `key`, now and from now on; nulls aside. It makes an index, if there
-    /// is none. Returns false if it was so already. Fails, and names two elements, if they share one.
+    /// Makes a property unique: no two elements of `label` may share a value under `key`, now or later. Nulls do not count. Makes
+    /// an index if there is none. Returns false if the property was already unique. If two elements share a value, fails and names
+    /// them.
     pub fn create_unique_index(&self, kind: Option<ElementKind>, label: &str, key: &str) -> Result<bool, StoreError> {
         self.writing("creating a unique index", |graph| {
             let of = declare::known(graph.schema(), kind, label, key)?;
@@ -298,8 +300,8 @@ impl Database {
         })
     }
 
-    /// Gives a label another name. Without a kind only vertices or only edges may have the label. Fails if there is a label of that name.
-    /// O(1): no element is touched.
+    /// Renames a label. Without a `kind`, only vertices or only edges may have the label. Fails if the new name is taken. O(1):
+    /// touches no element.
     pub fn rename_label(&self, kind: Option<ElementKind>, label: &str, name: &str) -> Result<(), StoreError> {
         self.writing("renaming a label", |graph| {
             let (kind, label) = declare::known_label(graph.schema(), kind, label)?;
@@ -307,7 +309,7 @@ impl Database {
         })
     }
 
-    /// Drops a label that no element has, with its declarations and indexes. Fails, and names an element, if one has it.
+    /// Drops a label, with its declarations and indexes. If an element has the label, fails and names one.
     pub fn drop_label(&self, kind: Option<ElementKind>, label: &str) -> Result<(), StoreError> {
         self.writing("dropping a label", |graph| {
             let (kind, label) = declare::known_label(graph.schema(), kind, label)?;
@@ -315,8 +317,8 @@ impl Database {
         })
     }
 
-    /// Drops a property of a label from the schema, with its declarations and index. Fails, and names an element, if one has it.
-    /// O(elements of the label).
+    /// Drops a property of a label from the schema, with its declarations and index. If an element has the property, fails and
+    /// names one. O(elements of the label).
     pub fn drop_property(&self, kind: Option<ElementKind>, label: &str, key: &str) -> Result<(), StoreError> {
         self.writing("dropping a property", |graph| {
             let of = declare::known(graph.schema(), kind, label, key)?;
@@ -324,14 +326,14 @@ impl Database {
         })
     }
 
-    /// Drops all labels and properties that no element has and of which nothing is declared. Returns their names, as `user` and
+    /// Drops all labels and properties that no element has and that have no declaration. Returns their names, as `user` and
     /// `user.email`. O(elements).
     pub fn drop_unused(&self) -> Result<Vec<String>, StoreError> {
         self.writing("dropping what is unused", |graph| declare::drop_unused(graph))
     }
 
-    /// Says what elements of `label` may have under `key`, and what they must; either may be new. Fails if what is stored already does
-    /// not keep to it.
+    /// Declares what elements of `label` may have under `key`, and what they must have. Label and key may be new. Fails if stored
+    /// values do not fit.
     pub fn declare_property(
         &self,
         kind: ElementKind,
@@ -350,7 +352,7 @@ impl Database {
             let of = PropertyId { kind, label, key };
             match unique {
                 Some(true) => graph.declare_unique(of).map(|_| ())?,
-                // An index stays, for those who search by it.
+                // A plain index stays, for queries that use it.
                 Some(false) if graph.schema().index(of).is_some_and(|index| index.unique) => {
                     graph.drop_index(of)?;
                     graph.create_index(of)?;
@@ -361,15 +363,15 @@ impl Database {
         })
     }
 
-    /// Says how what vertices or edges of `label` have under `key` is kept where it is compressed, from the next time it is: at the
-    /// latest by [`compact`](Self::compact). With [`Encoding::Searchable`], any part of a text is found without an index.
+    /// Sets how the values of `key` of vertices or edges of `label` are stored when they are compressed. It takes effect at their
+    /// next compression; [`compact`](Self::compact) does that at once. [`Encoding::Searchable`] finds any part of a text without an
+    /// index.
     pub fn set_encoding(&self, label: &str, key: &str, encoding: Encoding) -> Result<(), StoreError> {
         self.writing("setting an encoding", |graph| declare::set(graph, label, key, encoding))
     }
 
-    /// Makes `key` the key of vertices of `label`, either of which may be new: the property that is their id (`T.id`), and so is found
-    /// without an index, is unique, and never changes. Fails if a vertex has another value there. Takes time in proportion to the number of
-    /// vertices of the label.
+    /// Makes `key` the key of the vertices of `label`: the property that is their id (`T.id`). Label and key may be new. A key is
+    /// found without an index, is unique, and never changes. Fails if a vertex has another value there. O(vertices of the label).
     pub fn declare_key(&self, label: &str, key: &str) -> Result<(), StoreError> {
         self.writing("declaring a key", |graph| {
             let label = graph.ensure_label(ElementKind::Vertex, label)?;
@@ -378,7 +380,7 @@ impl Database {
         })
     }
 
-    /// Makes `key` the time of edges of `label`: a vertex's edges of that label come in its order. Only while there are none.
+    /// Makes `key` the time of the edges of `label`: the edges of a vertex are then ordered by it. Fails once there are such edges.
     pub fn declare_time(&self, label: &str, key: &str) -> Result<(), StoreError> {
         self.writing("declaring the time of edges", |graph| {
             let label = graph.ensure_label(ElementKind::Edge, label)?;
@@ -387,8 +389,8 @@ impl Database {
         })
     }
 
-    /// Lets queries on this database run `procedure` with `call(name)`, as long as this process has the database open; one of that
-    /// name is replaced. Names that begin with `mangrove.` are taken.
+    /// Registers `procedure`, so that queries on this database can run it with `call(name)` while this process has the database
+    /// open. It replaces an earlier one of that name. Names that begin with `mangrove.` are reserved.
     ///
     /// ```
     /// # let directory = tempfile::tempdir()?;
@@ -408,7 +410,7 @@ impl Database {
         Ok(self.shared.procedures.register(name, procedure)?)
     }
 
-    /// Takes back a procedure. Returns false if there was none of that name.
+    /// Removes a procedure. Returns false if there was none of that name.
     pub fn unregister_procedure(&self, name: &str) -> bool {
         self.shared.procedures.unregister(name)
     }
@@ -427,24 +429,24 @@ impl Database {
         Ok(self.shared.store.snapshot()?.schema().clone())
     }
 
-    /// Counts and sizes.
+    /// Counts of elements, and sizes.
     pub fn stats(&self) -> Result<StoreStats, StoreError> {
         self.guarded(&|| "collecting statistics".into(), || Ok(self.shared.store.stats()?))
     }
 
-    /// Reads the whole database and reports everything that contradicts itself.
+    /// Reads the whole database and reports every contradiction in it.
     pub fn check(&self) -> Result<CheckReport, StoreError> {
         self.guarded(&|| "checking the database".into(), || Ok(self.shared.store.check()?))
     }
 
-    /// Writes a consistent copy of the database to the directory `destination`, which must be empty or not there yet, while
-    /// others read and write on.
+    /// Writes a consistent copy of the database to the directory `destination`, which must be empty or not exist yet. Others read
+    /// and write meanwhile.
     pub fn backup(&self, destination: impl AsRef<Path>) -> Result<(), StoreError> {
         self.guarded(&|| "making a backup".into(), || Ok(self.shared.store.backup(destination.as_ref())?))
     }
 
-    /// Moves all that is stored into one compressed segment, which is queried in place, and gives its size in bytes. Others read
-    /// and write meanwhile. A crash leaves the database as it was, or compacted.
+    /// Moves everything into one compressed segment, which queries read in place. Returns its size in bytes. Others read and write
+    /// meanwhile. A crash leaves the database as it was, or compacted.
     pub fn compact(&self) -> Result<u64, StoreError> {
         let patience = Patience { timeout: None, cancelled: &|| self.cancel.is_cancelled() };
         self.guarded(&|| "compacting the database".into(), || {
@@ -452,7 +454,7 @@ impl Database {
         })
     }
 
-    /// Writes the graph as it is now to files in `directory`, which must be empty or not there yet.
+    /// Writes the graph as it is now to files in `directory`, which must be empty or not exist yet.
     pub fn export(
         &self,
         directory: impl AsRef<Path>,
@@ -465,7 +467,7 @@ impl Database {
         })
     }
 
-    /// Does `work` in a transaction of its own, which is kept if it succeeds.
+    /// Runs `work` in a transaction of its own. Commits if it succeeds.
     pub(crate) fn writing<T, E>(&self, doing: &str, work: impl FnOnce(&mut dyn GraphWrite) -> Result<T, E>) -> Result<T, E>
     where
         E: From<GraphError> + From<Bug>,
@@ -495,7 +497,7 @@ impl Database {
     }
 }
 
-/// For the report of a bug: what it takes to repeat it.
+/// The progress of a load while its data is compacted.
 fn compacting(report: &LoadReport) -> Status {
     let rows = report.vertex_count() + report.edge_count();
     Status { phase: Phase::Compacting, rows, ..Status::default() }

@@ -1,4 +1,4 @@
-//! What is said of properties by the names of label and key: how they are kept where they are compressed, and which have an index.
+//! Declarations for properties, by the names of label and key: their encoding, and which of them have an index.
 
 use mangrove_graph::{
     ElementKind, Encoding, GraphError, GraphWrite, KeyId, LabelId, PropertyId, PropertySchema, Schema, ValueType,
@@ -8,10 +8,10 @@ use mangrove_query::gremlin::error::suggest;
 
 use crate::error::{LoadError, StoreError};
 
-/// What stands for every property with text.
+/// Stands for every property with text.
 const ALL: &str = "all";
 
-/// Sets the encoding of a key of a label, of vertices and of edges if there are both.
+/// Sets the encoding of a key of a label. If both vertices and edges have the label, it sets both.
 pub fn set(graph: &mut dyn GraphWrite, label: &str, key: &str, encoding: Encoding) -> Result<(), StoreError> {
     for (kind, label_id, key_id) in named(graph.schema(), label, key)? {
         if graph.schema().is_key(kind, label_id, key_id) {
@@ -31,14 +31,14 @@ pub fn set(graph: &mut dyn GraphWrite, label: &str, key: &str, encoding: Encodin
     Ok(())
 }
 
-/// Fails if what a load is to declare is not said as it should be.
+/// Fails if the declarations of a load are malformed.
 pub fn before_load(options: &LoadOptions) -> Result<(), LoadError> {
     options.indexes.iter().try_for_each(|wanted| split("index", wanted, "").map(|_| ()))?;
     let properties = options.searchable.iter().filter(|wanted| *wanted != ALL);
     properties.into_iter().try_for_each(|wanted| split("searchable", wanted, ", or all").map(|_| ()))
 }
 
-/// What a load is to declare once everything is there, unless it is `cancelled`.
+/// Makes the declarations of a load after all data is there, unless it is `cancelled`.
 pub fn after_load(graph: &mut dyn GraphWrite, options: &LoadOptions, cancelled: &dyn Fn() -> bool) -> Result<(), LoadError> {
     make_searchable(graph, &options.searchable)?;
     for wanted in &options.indexes {
@@ -52,7 +52,7 @@ pub fn after_load(graph: &mut dyn GraphWrite, options: &LoadOptions, cancelled: 
     Ok(())
 }
 
-/// An error of a name is one of the options.
+/// An error about a name becomes an error about the options.
 fn of_wanted(what: &str, wanted: &str, error: StoreError) -> LoadError {
     match error {
         StoreError::Unknown { .. } => wrong(format!("{what} {wanted}: {error}")),
@@ -62,7 +62,7 @@ fn of_wanted(what: &str, wanted: &str, error: StoreError) -> LoadError {
     }
 }
 
-/// Makes properties searchable: each `LABEL.KEY`, or `all` for whatever has text.
+/// Makes properties searchable: each `LABEL.KEY`, or with `all` every property with text.
 fn make_searchable(graph: &mut dyn GraphWrite, wanted: &[String]) -> Result<(), LoadError> {
     let encoding = Encoding::parse("searchable").unwrap_or_default();
     for wanted in wanted {
@@ -120,7 +120,7 @@ fn named(schema: &Schema, label: &str, key: &str) -> Result<Vec<(ElementKind, La
     Ok(found)
 }
 
-/// The property of this name that some element of the label has had.
+/// The property of this name, if some element of the label has had it.
 fn has_property(schema: &Schema, label: &str, key: &str) -> Result<PropertyId, StoreError> {
     match named(schema, label, key)?[..] {
         [(kind, label, key)] => Ok(PropertyId { kind, label, key }),
@@ -128,7 +128,7 @@ fn has_property(schema: &Schema, label: &str, key: &str) -> Result<PropertyId, S
     }
 }
 
-/// A property of a label and a key that there are. Without a kind only one kind may have the label.
+/// The property of an existing label and key. Without a `kind`, only vertices or only edges may have the label.
 pub fn known(schema: &Schema, kind: Option<ElementKind>, label: &str, key: &str) -> Result<PropertyId, StoreError> {
     let (kind, label) = known_label(schema, kind, label)?;
     let keys = || schema.known_keys().map(|key| &**key);
@@ -136,7 +136,7 @@ pub fn known(schema: &Schema, kind: Option<ElementKind>, label: &str, key: &str)
     Ok(PropertyId { kind, label, key })
 }
 
-/// A label that there is. Without a kind only one kind may have it.
+/// An existing label. Without a `kind`, only vertices or only edges may have it.
 pub fn known_label(schema: &Schema, kind: Option<ElementKind>, label: &str) -> Result<(ElementKind, LabelId), StoreError> {
     let kinds = kind.map_or_else(|| ElementKind::ALL.to_vec(), |kind| vec![kind]);
     let labels: Vec<_> = kinds.iter().filter_map(|kind| Some((*kind, schema.label(*kind, label)?))).collect();
@@ -150,7 +150,7 @@ pub fn known_label(schema: &Schema, kind: Option<ElementKind>, label: &str) -> R
     }
 }
 
-/// Drops every label and property that no element has and of which nothing is declared. Gives their names, as `user` and `user.email`.
+/// Drops every label and property that no element has and that has no declaration. Returns their names, as `user` and `user.email`.
 pub fn drop_unused(graph: &mut dyn GraphWrite) -> Result<Vec<String>, StoreError> {
     let mut dropped = Vec::new();
     for kind in ElementKind::ALL {
@@ -182,7 +182,7 @@ pub fn drop_unused(graph: &mut dyn GraphWrite) -> Result<Vec<String>, StoreError
     Ok(dropped)
 }
 
-/// Whether something was dropped, which was not if it is in use.
+/// Whether something was dropped; false if it is in use.
 fn unless_in_use(outcome: Result<(), GraphError>) -> Result<bool, StoreError> {
     match outcome {
         Ok(()) => Ok(true),

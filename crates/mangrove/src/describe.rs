@@ -1,7 +1,7 @@
-//! Results with their elements read whole: ids and labels as users know them, and properties.
+//! Reads the elements of results whole: ids and labels as users know them, and properties.
 //!
-//! A traversal carries elements as internal ids; only the graph they came from knows what users call them. `describe` reads
-//! that once, and every form of output (JSON, tables, Arrow, Python objects) is made of a [`Described`].
+//! A traversal carries elements as internal ids. Only their graph knows the ids that users see. `describe` looks them up once, and
+//! every form of output (JSON, tables, Arrow, Python objects) is made from a [`Described`].
 
 use std::sync::Arc;
 
@@ -24,19 +24,19 @@ pub enum Described {
     Edge(Box<EdgeRecord>),
     VertexProperty(Box<VertexPropertyRecord>),
     Property {
-        /// Itself, as queries have it.
+        /// The element as queries know it.
         element: Value,
         key: Arc<str>,
         value: Value,
     },
     List(Vec<Described>),
     Set(Vec<Described>),
-    /// Entries in the order they came.
+    /// Entries in their original order.
     Map(Vec<(Described, Described)>),
     Entry(Box<(Described, Described)>),
     Path {
         objects: Vec<Described>,
-        /// What `as()` called each object.
+        /// The labels that `as()` gave to each object.
         labels: Vec<Vec<Arc<str>>>,
     },
     Tree(Vec<Branch>),
@@ -55,7 +55,7 @@ pub struct Branch {
 #[derive(Clone, Debug, PartialEq)]
 pub struct VertexRecord {
     pub internal: VertexId,
-    /// Null if the vertex has been removed since the query saw it.
+    /// Null if the vertex was removed after the query saw it.
     pub id: Value,
     pub label: Arc<str>,
     /// Labels beside the primary one.
@@ -63,11 +63,11 @@ pub struct VertexRecord {
     pub properties: Vec<PropertyRecord>,
 }
 
-/// What a vertex has under one key.
+/// The values of a vertex under one key.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PropertyRecord {
     pub key: Arc<str>,
-    /// The key takes several values (list or set cardinality), however many there are here.
+    /// The key takes several values (list or set cardinality), even if this vertex has only one.
     pub many: bool,
     pub values: Vec<ValueRecord>,
 }
@@ -82,7 +82,7 @@ pub struct ValueRecord {
 #[derive(Clone, Debug, PartialEq)]
 pub struct EdgeRecord {
     pub internal: EdgeRef,
-    /// Null if the edge has been removed since the query saw it.
+    /// Null if the edge was removed after the query saw it.
     pub id: Value,
     pub label: Arc<str>,
     pub source: EndRecord,
@@ -99,10 +99,10 @@ pub struct EndRecord {
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct VertexPropertyRecord {
-    /// Tells apart the values of one key of one vertex.
+    /// Distinguishes the values under one key of one vertex.
     pub ordinal: u32,
     pub internal: VertexId,
-    /// Itself, as queries have it.
+    /// The property as queries know it.
     pub element: Value,
     pub vertex: EndRecord,
     pub key: Arc<str>,
@@ -110,18 +110,18 @@ pub struct VertexPropertyRecord {
     pub meta: Vec<(Arc<str>, Value)>,
 }
 
-/// Reads whole every element in `value`, within an account of memory.
+/// Reads every element in `value` whole. Accounts for the memory.
 pub(crate) fn describe(view: &dyn GraphView, value: &Value, memory: &mut Memory) -> Result<Described, QueryError> {
     memory.hold_value(value)?;
     Describing { view, memory }.value(value)
 }
 
-/// Reads whole every element in `value`, within the memory a query may take that asks for nothing else.
+/// Reads every element in `value` whole, within the default memory of a query.
 pub fn describe_alone(view: &dyn GraphView, value: &Value) -> Result<Described, QueryError> {
     describe(view, value, &mut Memory::new(&QueryOptions::default()))
 }
 
-/// What a record takes beside its properties, and what a property takes beside its value.
+/// Bytes of a record beside its properties, and of a property beside its value.
 const RECORD_BYTES: usize = 128;
 const PROPERTY_BYTES: usize = 64;
 
@@ -199,7 +199,7 @@ impl Describing<'_> {
     }
 }
 
-/// Plain through and through. Maps are not, so that their entries can be reached one way only.
+/// Whether the value is plain through and through. Maps count as not plain, so that there is only one way to reach their entries.
 fn holds_no_element(value: &Value) -> bool {
     match value {
         Value::List(items) | Value::Set(items) => items.iter().all(holds_no_element),
@@ -209,7 +209,7 @@ fn holds_no_element(value: &Value) -> bool {
     }
 }
 
-/// A vertex and all its properties.
+/// A vertex with all its properties.
 pub fn vertex(view: &dyn GraphView, id: VertexId) -> Result<VertexRecord> {
     let schema = view.schema();
     let known = end(view, id)?;
@@ -240,7 +240,7 @@ fn named(view: &dyn GraphView, meta: Vec<(mangrove_graph::KeyId, Value)>) -> Vec
     meta.into_iter().map(|(key, value)| (view.schema().key_name(key), value)).collect()
 }
 
-/// An edge and all its properties.
+/// An edge with all its properties.
 pub fn edge(view: &dyn GraphView, edge: EdgeRef) -> Result<EdgeRecord> {
     let element = ElementId::Edge(edge.id);
     let mut record = EdgeRecord {
@@ -282,7 +282,7 @@ fn vertex_property(view: &dyn GraphView, property: &Arc<VertexProperty>) -> Resu
     })
 }
 
-/// A query may return what it has itself removed.
+/// A query may return an element that it has removed. Its id is null.
 fn gone_is_null(id: Result<Value>) -> Result<Value> {
     match id {
         Err(GraphError::NoSuchElement { .. }) => Ok(Value::Null),
@@ -290,7 +290,7 @@ fn gone_is_null(id: Result<Value>) -> Result<Value> {
     }
 }
 
-/// An element that is gone has nothing.
+/// A removed element has no properties.
 fn gone_has_nothing<T: Default>(found: Result<T>) -> Result<T> {
     match found {
         Err(GraphError::NoSuchElement { .. }) => Ok(T::default()),

@@ -1,4 +1,4 @@
-//! The documentation, as it belongs to this version.
+//! The documentation that belongs to this version.
 
 /// The pages of `docs/`, by name.
 pub const PAGES: [(&str, &str); 12] = [
@@ -22,7 +22,7 @@ pub fn page(name: &str) -> Option<&'static str> {
     PAGES.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
 }
 
-/// What a page is about: its heading.
+/// The title of a page: its heading.
 pub fn title(text: &str) -> &str {
     text.lines().next().unwrap_or_default().trim_start_matches('#').trim()
 }

@@ -1,7 +1,7 @@
-//! What can go wrong, one enum for each operation.
+//! The errors of this crate: one enum for each operation.
 //!
-//! Every error says what happened, where, and what to do; none leaves anything half stored. Each has a `Bug` variant for a
-//! panic caught on the way (see [`guard`](crate::guard)).
+//! Every error says what happened, where, and what to do. None leaves anything half stored. Each enum has a `Bug` variant for a
+//! caught panic (see [`guard`](crate::guard)).
 
 use mangrove_graph::GraphError;
 use thiserror::Error;
@@ -10,7 +10,7 @@ pub use crate::guard::Bug;
 pub use mangrove_query::{QueryError as QueryFailure, QueryErrorKind};
 pub use mangrove_snapshot::OpenError as OpenFailure;
 
-/// Opening or making a database.
+/// An error from opening or creating a database.
 #[derive(Debug, Error)]
 pub enum OpenError {
     #[error(transparent)]
@@ -19,12 +19,12 @@ pub enum OpenError {
     Bug(#[from] Bug),
 }
 
-/// Reading, planning or running a query.
+/// An error from reading, planning or running a query.
 #[derive(Debug, Error)]
 pub enum QueryError {
     #[error(transparent)]
     Query(#[from] QueryFailure),
-    /// The store refused before the query ran or when it was to be kept.
+    /// The store refused before the query ran, or at its commit.
     #[error(transparent)]
     Graph(GraphError),
     #[error("{}", ABORTED)]
@@ -33,7 +33,7 @@ pub enum QueryError {
     Bug(#[from] Bug),
 }
 
-/// A query that was stopped while it waited for another writer was stopped like any other.
+/// A query that was stopped while it waited for another writer gives the same error as any stopped query.
 impl From<GraphError> for QueryError {
     fn from(error: GraphError) -> Self {
         match error {
@@ -45,7 +45,7 @@ impl From<GraphError> for QueryError {
 }
 
 impl QueryError {
-    /// The error as a person reads it: the query with a caret where there is a place to show, what happened, what to do.
+    /// The error for people: what happened and what to do, with the query and a caret if a place is known.
     pub fn render(&self) -> String {
         match self {
             QueryError::Query(error) => error.render(),
@@ -54,7 +54,7 @@ impl QueryError {
     }
 }
 
-/// Loading files or tables.
+/// An error from loading files or tables.
 #[derive(Debug, Error)]
 pub enum LoadError {
     #[error(transparent)]
@@ -67,7 +67,7 @@ pub enum LoadError {
     Bug(#[from] Bug),
 }
 
-/// Writing the graph to files.
+/// An error from writing the graph to files.
 #[derive(Debug, Error)]
 pub enum ExportError {
     #[error(transparent)]
@@ -78,7 +78,7 @@ pub enum ExportError {
     Bug(#[from] Bug),
 }
 
-/// Everything else a store does: transactions, schema, indexes, statistics, checks, backups.
+/// An error from anything else a store does: transactions, schema, indexes, statistics, checks, backups.
 #[derive(Debug, Error)]
 pub enum StoreError {
     #[error(transparent)]

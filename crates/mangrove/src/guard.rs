@@ -1,9 +1,10 @@
-//! The boundary no panic crosses.
+//! The boundary that no panic crosses.
 //!
-//! A panic is a bug of Mangrove's, never the user's. [`run`] catches it, writes a report of where it happened to a file, and
-//! gives it back as a [`Bug`]; what was being written is rolled back by the drop of its transaction, and the database stays
-//! usable. The panic hook that learns the place speaks only for code inside `run`, and for threads of ours that such code waits
-//! for and whose panics it passes on (they are known by their names): other panics go to the hook before it.
+//! A panic is a bug of Mangrove, never of the user. [`run`] catches it, writes a report with its place to a file, and returns a
+//! [`Bug`]. The drop of its transaction rolls back unfinished writes, and the database stays usable.
+//!
+//! A panic hook learns the place. It covers only code inside `run`, and threads of ours that such code waits for and whose panics
+//! it passes on. It knows these threads by their names. All other panics go to the previous hook.
 
 use std::backtrace::Backtrace;
 use std::cell::{Cell, RefCell};
@@ -15,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, Once, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// A panic caught at the boundary of the library.
+/// A panic that the boundary of the library caught.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error(
     "a bug in Mangrove stopped this operation: {message} (at {place}); nothing of it was stored and the database can be used on. \
@@ -34,21 +35,21 @@ thread_local! {
     static CAUGHT: RefCell<Option<Caught>> = const { RefCell::new(None) };
 }
 
-/// How the names of the threads begin that this library starts for its own work.
+/// The prefix of the names of all threads that this library starts.
 const OUR_THREADS: &str = "mangrove ";
 
-/// What was seen last on such a thread.
+/// The last panic on such a thread.
 static ELSEWHERE: Mutex<Option<Caught>> = Mutex::new(None);
 
-/// What the hook saw.
+/// What the hook learned about a panic.
 struct Caught {
     message: String,
     place: String,
     backtrace: String,
 }
 
-/// Runs `work`; a panic in it becomes a [`Bug`] whose report is written to `reports` or, where that cannot be written to, the
-/// directory for temporary files. `doing` says in the report what was going on.
+/// Runs `work`. A panic in it becomes a [`Bug`], whose report goes to the directory `reports`. If that is not writable, it goes to
+/// the directory for temporary files. `doing` describes the work in the report.
 pub fn run<T, E: From<Bug>>(
     reports: &Path,
     doing: &dyn Fn() -> String,
@@ -56,7 +57,7 @@ pub fn run<T, E: From<Bug>>(
 ) -> Result<T, E> {
     install_hook();
     DEPTH.set(DEPTH.get() + 1);
-    // What `work` leaves behind in an odd state is dropped or marked unusable by the callers, who see the error.
+    // `work` may leave state half changed. The callers see the error, and drop that state or mark it unusable.
     let outcome = catch_unwind(AssertUnwindSafe(work));
     DEPTH.set(DEPTH.get() - 1);
     outcome.unwrap_or_else(|_| Err(bug(reports, doing).into()))
@@ -97,7 +98,7 @@ fn bug(reports: &Path, doing: &dyn Fn() -> String) -> Bug {
     let name = report_name();
     let written = [reports.to_path_buf(), std::env::temp_dir()].into_iter().find_map(|directory| {
         let path = directory.join(&name);
-        // Never through a name somebody else has made, as in a directory for temporary files that all share.
+        // Never open an existing file: in a shared directory for temporary files, somebody else may have made it.
         File::create_new(&path).and_then(|mut file| file.write_all(text.as_bytes())).ok().map(|()| path)
     });
     Bug { message: caught.message, place: caught.place, report: written }

@@ -1,14 +1,14 @@
-//! Vertices and edges in batches, committed as they come.
+//! Takes vertices and edges in batches, and commits each batch by itself.
 
 use mangrove_ingest::{Commit, Ingest, IngestOptions, LoadError as IngestError, LoadReport, TableInput};
 
 use crate::Database;
 use crate::error::LoadError;
 
-/// Takes rows of vertices and edges, and commits them batch by batch: the fast way to write many from a program.
+/// Takes rows of vertices and edges, and commits them batch by batch. This is the fast way to write many from a program.
 ///
-/// A batch is committed whole or not at all. When one fails its rows are gone, those of earlier batches are stored. Rows that
-/// were not [`flush`](Self::flush)ed when it is dropped are gone too.
+/// A batch is committed whole or not at all. If one fails, its rows are lost; those of earlier batches stay. Rows that were not
+/// [`flush`](Self::flush)ed before the drop are lost too.
 pub struct Ingestion {
     database: Database,
     ingest: Ingest,
@@ -19,24 +19,25 @@ impl Ingestion {
         Self { database, ingest: Ingest::new(options) }
     }
 
-    /// Takes rows; commits if enough have gathered.
+    /// Adds rows. Commits if enough have gathered.
     pub fn add(&mut self, rows: TableInput) -> Result<(), LoadError> {
         let schema = self.database.read_schema()?;
         committing(&self.database, |commit| self.ingest.add(rows, &schema, commit))
     }
 
-    /// Commits what has gathered.
+    /// Commits the rows gathered so far.
     pub fn flush(&mut self) -> Result<(), LoadError> {
         committing(&self.database, |commit| self.ingest.flush(commit))
     }
 
-    /// Ends it: commits what has gathered. Fails, and commits nothing of that, if there were edges to be ordered by a column that none of
-    /// them had; what was committed before stays. [`flush`](Self::flush) does not ask, since others may follow. Gives what was committed in all.
+    /// Ends the ingestion: commits the rows gathered so far, and returns the report of everything committed. If edges should be
+    /// ordered by a column that none of them had, it fails without committing these rows; earlier batches stay.
+    /// [`flush`](Self::flush) does not check that, because more edges may follow.
     pub fn finish(self) -> Result<LoadReport, LoadError> {
         committing(&self.database, |commit| self.ingest.finish(commit))
     }
 
-    /// What was committed so far.
+    /// The report of everything committed so far.
     pub fn report(&self) -> &LoadReport {
         self.ingest.report()
     }

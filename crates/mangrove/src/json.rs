@@ -17,8 +17,8 @@
 //! | tree | `{"type": "tree", "branches": [{"value", "branches"}, …]}` |
 //! | subgraph | `{"type": "graph", "vertices": […], "edges": […]}` |
 //!
-//! A vertex's property is its value; a key of list or set cardinality always gives an array, of one value too. Properties of
-//! properties stand under `"meta"`: for each key that has some, an array of objects, one for each value.
+//! The properties of a vertex map keys to values. A key of list or set cardinality always has an array, even for one value.
+//! Properties of properties stand under `"meta"`: for each key that has some, an array with one object per value.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -37,7 +37,7 @@ pub fn to_string(value: &Described) -> String {
     out
 }
 
-/// A cell of text: strings as they are, everything else its JSON document.
+/// The text of a table cell: strings as they are, everything else as JSON.
 pub fn text(value: &Described) -> String {
     match value {
         Described::Plain(Value::String(text)) => text.to_string(),

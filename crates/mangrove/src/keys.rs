@@ -1,9 +1,9 @@
-//! The names under which the entries of a map, and the parts of an element, appear in JSON objects and in columns.
+//! The names of map entries, and of the parts of an element, in JSON objects and in columns.
 //!
-//! * A string key is its own name. Other plain keys (numbers, booleans, dates, UUIDs …) go by their text.
-//! * `T.id`, `T.label` and their like are named `id`, `label` …, unless a property has that name too: then they are `T.id`,
-//!   `T.label` (and `Direction.OUT`), so that a property always keeps its name.
-//! * A map whose keys are elements or collections, or whose keys would coincide (`1` and `"1"`), has no names.
+//! * A string key is its own name. Other plain keys (numbers, booleans, dates, UUIDs …) are named by their text.
+//! * `T.id`, `T.label` and the like are named `id`, `label` …. If a property has the same name, the property keeps it, and the
+//!   tokens are named `T.id`, `T.label` (and `Direction.OUT`).
+//! * A map has no names if its keys are elements or collections, or if two keys would get the same name (`1` and `"1"`).
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -12,7 +12,7 @@ use mangrove_graph::{Token, Value};
 
 use crate::describe::Described;
 
-/// A name for every entry, all distinct; `None` if the map has no such names.
+/// A distinct name for every entry; `None` if the map has no such names.
 pub fn names(entries: &[(Described, Described)]) -> Option<Vec<Cow<'_, str>>> {
     let is_property =
         |name: &str| entries.iter().any(|(key, _)| matches!(key, Described::Plain(Value::String(s)) if &**s == name));
@@ -30,7 +30,7 @@ pub fn names(entries: &[(Described, Described)]) -> Option<Vec<Cow<'_, str>>> {
     (distinct.len() == names.len()).then_some(names)
 }
 
-/// The name of a token where a property has its short one.
+/// The name of a token if a property has its short name.
 pub fn qualified(token: Token) -> &'static str {
     use mangrove_graph::Direction::*;
     match token {

@@ -1,7 +1,7 @@
 //! Mangrove: a property-graph database that runs inside your program.
 //!
-//! A [`Database`] is a directory; it loads files and tables, answers [Gremlin](https://tinkerpop.apache.org/gremlin.html), and
-//! keeps what is committed. This crate wires the parts together and owns nothing of theirs:
+//! A [`Database`] is a directory. It loads files and tables, answers [Gremlin](https://tinkerpop.apache.org/gremlin.html), and
+//! keeps what is committed. This crate only wires the parts together:
 //!
 //! ```text
 //!   files, tables ─ ingest ─┐                         ┌─ ResultStream ─ describe ─┬─ json
@@ -44,6 +44,7 @@ mod memory;
 mod open;
 mod prepared;
 mod procedures;
+pub mod readers;
 pub mod results;
 mod scratch;
 pub mod show;

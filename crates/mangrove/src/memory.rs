@@ -1,7 +1,7 @@
-//! What the results of a query may take in memory.
+//! Bounds the memory of a query's results.
 //!
-//! The engine accounts for what its barriers hold. What it gives out piles up here, where results are taken all together, and
-//! a query may have far more results than its graph has elements.
+//! The engine accounts for what its barriers hold. Collected results are accounted for here, because a query may have far more
+//! results than its graph has elements.
 
 use mangrove_graph::Value;
 use mangrove_query::QueryErrorKind;
@@ -9,7 +9,7 @@ use mangrove_query::QueryErrorKind;
 use crate::QueryOptions;
 use crate::error::{QueryError, QueryFailure};
 
-/// An account of memory, in bytes, approximately.
+/// An account of approximate bytes.
 #[derive(Clone, Debug)]
 pub struct Memory {
     held: usize,
@@ -17,15 +17,15 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// As much as the options of the query allow.
+    /// An account with the limit in the options of the query.
     pub fn new(options: &QueryOptions) -> Self {
         Self { held: 0, max: options.memory_bytes_max }
     }
 
-    /// Accounts for so many bytes more.
+    /// Accounts for more bytes.
     ///
     /// # Errors
-    /// If the query may not hold them.
+    /// If the query exceeds its memory.
     pub fn hold(&mut self, bytes: usize) -> Result<(), QueryError> {
         self.held = self.held.saturating_add(bytes);
         if self.held <= self.max {
@@ -36,12 +36,13 @@ impl Memory {
         Err(QueryFailure::new(QueryErrorKind::Memory, message).help(help).into())
     }
 
-    /// Accounts for values, and for what each holds.
+    /// Accounts for values and their contents.
     pub fn hold_values(&mut self, values: &[Value]) -> Result<(), QueryError> {
         values.iter().try_for_each(|value| self.hold_value(value))
     }
 
-    /// Accounts for a value and what it holds. Parts that several values share count for each, since they are written out so.
+    /// Accounts for a value and its contents. A part shared by several values counts for each of them, because the output repeats
+    /// it.
     pub fn hold_value(&mut self, value: &Value) -> Result<(), QueryError> {
         self.hold(value.memory_bytes(self.max.saturating_add(1)))
     }

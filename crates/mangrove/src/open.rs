@@ -1,7 +1,7 @@
-//! What the clones of a database handle share.
+//! The state that the clones of a database handle share.
 //!
-//! Programs, notebooks above all, open the same path again and again. The store sees to it that such handles share what is
-//! open, and refuses those it cannot serve.
+//! Programs, and notebooks above all, open the same path again and again. The store lets such handles share the open files, and
+//! refuses those it cannot serve.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::scratch::{MEMORY, Scratch};
 use crate::streams;
 use crate::{Durability, OpenOptions};
 
-/// An open store and what belongs to it.
+/// An open store and its companions.
 pub struct Shared {
     pub store: Store,
     pub prepared: Prepared,
@@ -26,9 +26,9 @@ pub struct Shared {
     pub procedures: Arc<Registry>,
     pub streams: Arc<streams::Open>,
     pub path: PathBuf,
-    /// Where reports of bugs go: beside the database.
+    /// The directory for bug reports: beside the database.
     pub reports: Arc<Path>,
-    /// Removed after the store is closed.
+    /// Removed after the store has closed.
     _scratch: Option<Scratch>,
 }
 
@@ -39,7 +39,7 @@ pub fn open(path: &Path, options: &OpenOptions) -> Result<Arc<Shared>, OpenError
     open_at(path, options, None)
 }
 
-/// A new database of this process alone, which is gone when it is closed.
+/// Creates a database for this process alone. Closing it deletes it.
 fn open_scratch(options: &OpenOptions) -> Result<Arc<Shared>, OpenError> {
     let cannot = |source| OpenFailure::Store { path: MEMORY.into(), source };
     if options.read_only {
@@ -48,7 +48,7 @@ fn open_scratch(options: &OpenOptions) -> Result<Arc<Shared>, OpenError> {
     }
     let scratch = Scratch::new().map_err(GraphError::storage).map_err(cannot)?;
     let path = scratch.path().to_owned();
-    // Whatever ends the process ends the database, so there is nothing to wait for.
+    // The end of the process deletes the database anyway, so there is no point in waiting for the disk.
     let options = OpenOptions { durability: Durability::Relaxed, create: true, ..*options };
     open_at(&path, &options, Some(scratch))
 }

@@ -1,4 +1,4 @@
-//! Queries read already, by their text: small queries spend most of their time being read.
+//! A cache of parsed queries by text. A small query spends most of its time on being parsed.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,12 +7,12 @@ use mangrove_query::{Query, QueryError};
 
 use crate::written::Written;
 
-/// Queries kept.
+/// The most queries in the cache.
 const CAPACITY: usize = 1024;
-/// Longer texts are not kept: they are scripts run once.
+/// Longer texts are not cached: they are scripts that run once.
 const TEXT_BYTES_MAX: usize = 16 << 10;
 
-/// The queries used most recently; those not used for longest make room.
+/// A cache of the most recently used queries.
 #[derive(Default)]
 pub struct Prepared {
     cache: Mutex<Cache>,
@@ -30,7 +30,7 @@ struct Entry {
 }
 
 impl Prepared {
-    /// The query in a written form.
+    /// The query from any of its written forms.
     pub fn read(&self, written: &Written<'_>) -> Result<Query, QueryError> {
         match written {
             Written::Text(text) => self.query(text),
@@ -39,7 +39,7 @@ impl Prepared {
         }
     }
 
-    /// The query of this text, read now if it is not known.
+    /// The query of this text, from the cache or parsed now.
     fn query(&self, text: &str) -> Result<Query, QueryError> {
         if let Some(query) = self.lock().get(text) {
             return Ok(query);
@@ -52,7 +52,7 @@ impl Prepared {
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Cache> {
-        // A cache has no state that a panic could leave half made.
+        // A panic cannot leave the cache in a broken state.
         self.cache.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -72,7 +72,7 @@ impl Cache {
         self.queries.insert(text.into(), Entry { query, last_use: self.uses });
     }
 
-    /// Half at once, so that an insertion costs O(1) on average.
+    /// Drops half of the entries at once, so that an insertion costs O(1) on average.
     fn forget_older_half(&mut self) {
         let mut uses: Vec<u64> = self.queries.values().map(|entry| entry.last_use).collect();
         let (_, median, _) = uses.select_nth_unstable(CAPACITY / 2);

@@ -1,4 +1,4 @@
-//! The procedures that queries on an open database may call: those built in, and those the program registers.
+//! The procedures that queries on an open database may call: the built-in ones, and those that the program registers.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -7,7 +7,7 @@ use mangrove_query::procedure::{LIST, Procedure, Procedures, RESERVED_PREFIX};
 
 use crate::QueryOptions;
 
-/// Shared by the clones of a handle. A query goes on with those there were when it began.
+/// Clones of a handle share it. A query keeps the procedures that existed when it began.
 pub struct Registry {
     procedures: Mutex<Arc<Procedures>>,
 }
@@ -19,7 +19,7 @@ impl Default for Registry {
 }
 
 impl Registry {
-    /// Adds a procedure, or puts it in the place of the one of that name.
+    /// Adds a procedure, or replaces the one of that name.
     pub fn register(&self, name: &str, procedure: Procedure) -> Result<(), GraphError> {
         if name.is_empty() || name == LIST || name.starts_with(RESERVED_PREFIX) {
             let why = format!(
@@ -31,7 +31,7 @@ impl Registry {
         Ok(())
     }
 
-    /// Returns whether there was one.
+    /// Removes a procedure. Returns whether there was one.
     pub fn unregister(&self, name: &str) -> bool {
         !name.starts_with(RESERVED_PREFIX) && Arc::make_mut(&mut self.lock()).remove(name)
     }
@@ -42,7 +42,7 @@ impl Registry {
     }
 
     fn lock(&self) -> MutexGuard<'_, Arc<Procedures>> {
-        // A panic while a map was being copied leaves the old one.
+        // A panic while a map was copied leaves the old one in place.
         self.procedures.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

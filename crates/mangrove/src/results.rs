@@ -1,6 +1,6 @@
-//! All results of a query, in columns where they are maps or elements of one shape.
+//! All results of a query. Maps and elements of one shape are stored as columns.
 //!
-//! A column is an array, and takes as much memory as its values do. A row is put together when somebody asks for it.
+//! A column is an array and takes as much memory as its values. A row is built on request.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -19,13 +19,13 @@ use crate::memory::Memory;
 #[derive(Clone, Debug, Default)]
 pub struct Results {
     parts: Vec<Chunk>,
-    /// The first row after each part.
+    /// For each part, the row after its last one.
     ends: Vec<usize>,
-    /// What the plan and the schema tell of them.
+    /// What the plan and the schema know about the results.
     expected: Option<(Outlook, Arc<Schema>)>,
 }
 
-/// Results that came together.
+/// Results that arrived together.
 #[derive(Clone, Debug)]
 pub(crate) enum Chunk {
     Rows(Vec<Described>),
@@ -34,15 +34,15 @@ pub(crate) enum Chunk {
     Edges(Edges),
 }
 
-/// What rows have in one column.
+/// The values of rows in one column.
 #[derive(Clone, Debug)]
 pub(crate) enum Column {
-    /// Null where a row has nothing.
+    /// Null if a row has no value.
     Typed(ArrayRef),
     Described(Vec<Option<Described>>),
 }
 
-/// Vertices with one value at most under each key, and without further labels.
+/// Vertices with at most one value under each key, and without further labels.
 #[derive(Clone, Debug)]
 pub(crate) struct Vertices {
     internal: Vec<VertexId>,
@@ -60,7 +60,7 @@ pub(crate) struct Edges {
     pub targets: Maps,
 }
 
-/// As many columns as `T.id` and `T.label` are, before those of properties.
+/// The number of columns for `T.id` and `T.label`, which come before the properties.
 pub(crate) const OWN: usize = 2;
 
 impl Results {
@@ -68,19 +68,19 @@ impl Results {
         Self { expected, ..Self::default() }
     }
 
-    /// The first of them.
+    /// The first `rows_max` results.
     pub fn beginning(&self, rows_max: usize) -> Self {
         let mut first = Self::expecting(self.expected.clone());
         first.push(Chunk::Rows(self.iter().take(rows_max).map(Cow::into_owned).collect()));
         first
     }
 
-    /// What all have in common, whatever they are.
+    /// What all results have in common, known from the plan.
     pub(crate) fn shape(&self) -> Shape {
         self.expected.as_ref().map_or(Shape::Unknown, |(outlook, schema)| outlook.shape(schema))
     }
 
-    /// The Arrow type of all values that a property has in the graph, if there is one.
+    /// The Arrow type of a property, if all its values in the graph have the same.
     pub(crate) fn property_type(&self, name: &str) -> Option<arrow_schema::DataType> {
         let (_, schema) = self.expected.as_ref()?;
         let key = schema.key(name)?;
@@ -93,7 +93,7 @@ impl Results {
         column::arrow_type(types.single()?)
     }
 
-    /// Whether the property `id` says no more than `T.id`; unknown without a schema.
+    /// Whether the property `id` always equals `T.id`; `None` without a schema.
     pub(crate) fn id_is_key(&self) -> Option<bool> {
         self.expected.as_ref().map(|(_, schema)| id_is_key(schema))
     }
@@ -108,7 +108,7 @@ impl Results {
         results
     }
 
-    /// Adds what a query gave, with its elements read whole, within an account of memory.
+    /// Adds results of a query, with their elements read whole. Accounts for the memory.
     pub(crate) fn add(&mut self, view: &dyn GraphView, items: Items, memory: &mut Memory) -> Result<(), QueryError> {
         match items {
             Items::Maps(maps) => {
@@ -160,7 +160,7 @@ impl Results {
         self.len() == 0
     }
 
-    /// One result. O(log parts), and as much as it holds.
+    /// One result. O(log parts), plus the size of the result.
     ///
     /// # Panics
     /// If `at` is not below `len()`.
@@ -234,12 +234,12 @@ fn described_maps(view: &dyn GraphView, maps: Maps, memory: &mut Memory) -> Resu
     Ok(Chunk::Maps { rows: maps.rows, columns })
 }
 
-/// More are not read before they are accounted for.
+/// Elements to read between two checks of the memory.
 const ELEMENTS_AT_ONCE: usize = 1024;
-/// Fewer are read one by one.
+/// Fewer rows are read one by one.
 const ROWS_MIN: usize = 8;
 
-/// The columns of vertices, where each has one value at most under a key, and one label.
+/// The columns of vertices, if each has one label and at most one value under each key.
 fn vertices(view: &dyn GraphView, ids: &[VertexId]) -> Result<Option<Maps>, QueryError> {
     let schema = view.schema();
     let mut before: Option<LabelId> = None;
@@ -278,13 +278,13 @@ fn text(value: Option<Value>) -> Arc<str> {
     }
 }
 
-/// The properties of a row, after its id and label.
+/// The properties of a row, which follow its id and label.
 fn properties(maps: &Maps, row: usize) -> impl Iterator<Item = (Arc<str>, Value)> + '_ {
     let properties = maps.columns[OWN..].iter();
     properties.filter_map(move |(key, column)| Some((text(Some(key.clone())), column.get(row)?)))
 }
 
-/// The id and the label of a row.
+/// The id and label of a row.
 fn own(maps: &Maps, row: usize) -> (Value, Arc<str>) {
     let part = |at: usize| maps.columns.get(at).and_then(|(_, column)| column.get(row));
     (part(0).unwrap_or_default(), text(part(1)))

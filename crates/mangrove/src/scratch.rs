@@ -1,15 +1,15 @@
-//! The directory of a database that is gone when it is closed.
+//! The directory of a temporary database.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// What `open` takes for the path of such a database.
+/// The path that makes `open` create one.
 pub const MEMORY: &str = ":memory:";
 
-/// A directory among temporary files, removed when this is dropped.
+/// A directory among temporary files. Dropping this removes it.
 pub struct Scratch {
     path: PathBuf,
-    /// A forked child leaves it to its parent.
+    /// The process that made it. A forked child does not remove it.
     process: u32,
 }
 
@@ -27,7 +27,7 @@ impl Scratch {
 impl Drop for Scratch {
     fn drop(&mut self) {
         if self.process == std::process::id() {
-            // Nobody is left to be told, and what stays is a temporary file.
+            // Nobody can handle an error here. What remains is a temporary file.
             let _ = std::fs::remove_dir_all(&self.path);
         }
     }

@@ -1,4 +1,4 @@
-//! Results as people read them: tables of text.
+//! Results for people: tables of text.
 
 use std::io::{self, IsTerminal};
 
@@ -8,9 +8,9 @@ use crate::describe::{Branch, Described, EdgeRecord};
 use crate::results::Results;
 use crate::table;
 
-/// Columns a table takes where nothing says how wide it may be.
+/// The width of a table in columns if the terminal's width is unknown.
 const WIDTH: u16 = 120;
-/// More of a text is not shown among others.
+/// Longer texts are cut when they stand beside others.
 const CHARACTERS_MAX: usize = 200;
 
 /// All results as a table; `None` if it has no columns.
@@ -19,12 +19,12 @@ pub fn table(results: &Results) -> Option<Table> {
     lay_out(results, &mut drawn, value).then_some(drawn)
 }
 
-/// The first results as a table, which says how many there are.
+/// The first results as a table, with the number of all.
 pub fn beginning(results: &Results, rows_max: usize) -> String {
     let rows = results.len();
     let mut drawn = drawing();
     let width = drawn.width().unwrap_or(WIDTH);
-    // It may go anywhere, so it has no colours.
+    // The text may go anywhere, so it has no colours.
     drawn.force_no_tty().set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
     let count = match rows {
         0 => return "no results".into(),
@@ -38,7 +38,7 @@ pub fn beginning(results: &Results, rows_max: usize) -> String {
 
 fn lay_out(results: &Results, drawn: &mut Table, text: fn(&Described) -> String) -> bool {
     let mut table = table::of(results);
-    // Columns are there for programs. People miss none in which nothing is.
+    // Empty columns serve programs. People do not miss them.
     table.columns.retain(|column| table.rows == 0 || column.iter().any(|cell| cell.is_some()));
     drawn.set_header(table.columns.iter().map(|column| Cell::new(&column.name).add_attribute(Attribute::Bold)));
     let mut columns: Vec<_> = table.columns.iter().map(table::Column::iter).collect();
@@ -56,7 +56,7 @@ fn short(described: &Described) -> String {
     }
 }
 
-/// An empty table in the style of all tables; as wide as the terminal, or as its content elsewhere.
+/// An empty table in the style of all tables. It is as wide as the terminal; elsewhere as wide as its content.
 pub fn drawing() -> Table {
     let mut table = Table::new();
     table.load_style(presets::UTF8_FULL_CONDENSED);
@@ -77,7 +77,7 @@ fn cell(cell: Option<&Described>, text: fn(&Described) -> String) -> Cell {
     }
 }
 
-/// A value as people read it: elements in short, as Gremlin's console shows them.
+/// A value for people. Elements are short, as in Gremlin's console.
 pub fn value(described: &Described) -> String {
     match described {
         Described::Plain(plain) => plain.to_string(),
@@ -91,7 +91,7 @@ pub fn value(described: &Described) -> String {
             format!("{{{}}}", joined(entries, ", ", |(k, v)| format!("{}: {}", self::value(k), self::value(v))))
         }
         Described::Entry(entry) => format!("{}: {}", self::value(&entry.0), self::value(&entry.1)),
-        Described::Path { objects, .. } => joined(objects, " → ", self::value),
+        Described::Path { objects, .. } => format!("path[{}]", joined(objects, ", ", self::value)),
         Described::Tree(branches) => format!("{{{}}}", joined(branches, ", ", show_branch)),
         Described::Subgraph { vertices, edges } => {
             format!("graph of {} vertices and {} edges", vertices.len(), edges.len())

@@ -1,4 +1,4 @@
-//! The results of a query, read as they are asked for.
+//! The results of a query, read on demand.
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -17,14 +17,14 @@ use crate::{arrow, guard};
 
 /// The results of a query, over one snapshot of the graph.
 ///
-/// A query that only reads runs as far as its results are taken; one that writes has run, and is durable, when you have
-/// the stream. Dropping the stream stops the query and lets go of the snapshot.
+/// A query that only reads runs as far as you take its results. A query that writes has run and is durable when you get the stream.
+/// Dropping the stream stops the query and releases the snapshot.
 pub struct ResultStream {
-    /// `None` once all results are in `ready`. On the heap, since whoever holds it hands it on several times.
+    /// `None` once all results are in `ready`. Boxed, because the stream is moved several times.
     execution: Option<Box<Execution>>,
     ready: VecDeque<Value>,
     warnings: Vec<String>,
-    /// Nothing where there was no place for a reader after a write was kept: then why.
+    /// An error if no snapshot was available after the commit of a write, for want of a reader slot.
     snapshot: Result<Snapshot, String>,
     outlook: Outlook,
     memory: Memory,
@@ -38,14 +38,14 @@ impl ResultStream {
         Self { execution: Some(Box::new(execution)), ready, warnings, snapshot, outlook, memory, reports }
     }
 
-    /// The results of a query that has written. Its elements are read from `snapshot`, if there is a place for one.
+    /// The results of a query that has written. Its elements are read from `snapshot`, if one was available.
     pub(crate) fn finished(rows: Rows, snapshot: Result<Snapshot, GraphError>, memory: Memory, reports: Arc<Path>) -> Self {
         let snapshot = snapshot.map_err(|error| error.to_string());
         let Rows { values, warnings, outlook } = rows;
         Self { execution: None, ready: values.into(), warnings, snapshot, outlook, memory, reports }
     }
 
-    /// The next results, some hundreds to thousands at a time; `None` at the end.
+    /// The next results, a few hundred to a few thousand; `None` at the end.
     pub fn next_batch(&mut self) -> Result<Option<Vec<Value>>, QueryError> {
         Ok(self.next_items()?.map(Items::into_values))
     }
@@ -66,12 +66,13 @@ impl ResultStream {
         batch
     }
 
-    /// What the query wants its author to know: labels and keys no element has, for example. Complete at the end of the stream.
+    /// Warnings for the author of the query, for example about labels and keys that no element has. Complete at the end of the
+    /// stream.
     pub fn warnings(&self) -> &[String] {
         self.execution.as_ref().map_or(&self.warnings[..], |execution| execution.warnings())
     }
 
-    /// Reads whole the elements of a result.
+    /// Reads the elements of a result whole.
     pub fn describe(&self, value: &Value) -> Result<Described, QueryError> {
         self.describe_within(value, &mut self.memory.clone())
     }
@@ -82,7 +83,7 @@ impl ResultStream {
         })
     }
 
-    /// What elements are read from.
+    /// The snapshot to read elements from.
     fn readable(&self) -> Result<&Snapshot, GraphError> {
         let unread = |why: &String| {
             GraphError::Invalid(format!(
@@ -92,10 +93,10 @@ impl ResultStream {
         self.snapshot.as_ref().map_err(unread)
     }
 
-    /// All results that are left.
+    /// All remaining results.
     ///
     /// # Errors
-    /// As those of the query, and if they take more memory than it may have.
+    /// Those of the query. Also if the results take more memory than it may use.
     pub fn values(&mut self) -> Result<Vec<Value>, QueryError> {
         let (mut values, mut memory) = (Vec::new(), self.memory.clone());
         while let Some(batch) = self.next_batch()? {
@@ -105,7 +106,7 @@ impl ResultStream {
         Ok(values)
     }
 
-    /// All results that are left, with their elements read whole.
+    /// All remaining results, with their elements read whole.
     ///
     /// # Errors
     /// As [`values`](Self::values).
@@ -113,7 +114,7 @@ impl ResultStream {
         self.some_results(usize::MAX)
     }
 
-    /// The next results with their elements read whole, as many as are left or a few more than `rows`. There are none at the end.
+    /// The next results, with their elements read whole. At least `rows` of them, or all that remain; empty at the end.
     pub(crate) fn some_results(&mut self, rows: usize) -> Result<Results, QueryError> {
         let schema = self.readable().map(Snapshot::shared_schema).ok();
         let mut results = Results::expecting(schema.map(|schema| (self.outlook.clone(), schema)));
@@ -127,7 +128,7 @@ impl ResultStream {
         Ok(results)
     }
 
-    /// All results that are left as one record batch, laid out as [`arrow`] says.
+    /// All remaining results as one record batch, in the layout of [`arrow`].
     ///
     /// # Errors
     /// As [`values`](Self::values).
@@ -154,7 +155,7 @@ impl Iterator for ResultStream {
     }
 }
 
-/// The results of a query run to its end.
+/// The results of a query that ran to its end.
 #[derive(Clone, Debug)]
 pub struct Rows {
     pub values: Vec<Value>,
@@ -163,8 +164,8 @@ pub struct Rows {
 }
 
 impl Rows {
-    /// Runs an execution to its end. Results of changes are also read whole, once, so that there can be no want of memory for them
-    /// when the changes are kept already.
+    /// Runs an execution to its end. It also reads the results of a write whole, once. So memory cannot run out for them after the
+    /// commit.
     pub(crate) fn collect(mut execution: Execution, graph: &mut Graph<'_>, mut memory: Memory) -> Result<Self, QueryError> {
         let (mut values, mut whole) = (Vec::new(), memory.clone());
         while let Some(batch) = execution.next(graph)? {

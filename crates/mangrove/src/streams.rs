@@ -1,8 +1,8 @@
-//! Results that are read as they come, by whoever may forget to read on.
+//! Streams of results whose reader may stop reading.
 //!
-//! An unfinished stream holds a snapshot, and with it room in the file of the tables and places in LMDB's table of readers. So a database
-//! has a bounded number of them in a process, and one whose time is over is ended though nobody asks it for anything: a thread
-//! waits for the next that is due, and ends when there is none.
+//! An unfinished stream holds a snapshot. That keeps space in the file of the tables from being reused, and takes slots in LMDB's
+//! table of readers. So a database has a bounded number of streams per process. A stream also ends when its time is over, even if
+//! nobody reads it. A thread waits for the next stream that is due, and ends when there is none.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
@@ -13,9 +13,9 @@ use crate::error::QueryError;
 use crate::results::Results;
 use crate::stream::ResultStream;
 
-/// How many unfinished streams a database may have in a process.
+/// The most unfinished streams of a database in a process.
 pub const STREAMS_MAX: usize = 1000;
-/// How many of them may have threads help, each of which takes a snapshot of its own.
+/// The most streams that threads may help. Each helping thread takes a snapshot of its own.
 pub const STREAMS_HELPED: usize = 16;
 
 /// The unfinished streams of a database.
@@ -23,7 +23,7 @@ pub const STREAMS_HELPED: usize = 16;
 pub struct Open(AtomicUsize);
 
 impl Open {
-    /// A place for one more.
+    /// Takes a place for one more stream.
     pub fn enter(self: &Arc<Self>) -> Result<Place, QueryError> {
         let place = Place { at: self.0.fetch_add(1, Ordering::Relaxed), open: self.clone() };
         if place.at < STREAMS_MAX {
@@ -53,8 +53,8 @@ impl Drop for Place {
     }
 }
 
-/// The results of a query that only reads, given as they are asked for. It ends with its results, when it is closed or dropped, and
-/// when its time is over.
+/// The results of a query that only reads, on demand. The stream ends with its last result, when it is closed or dropped, or when
+/// its time is over.
 #[derive(Clone)]
 pub struct Stream {
     state: Arc<Mutex<State>>,
@@ -68,7 +68,7 @@ enum State {
     Ended {
         warnings: Vec<String>,
     },
-    /// After so long.
+    /// Ended by its timeout.
     Expired(Duration),
 }
 
@@ -85,10 +85,10 @@ impl Stream {
         Self { state }
     }
 
-    /// The next results with their elements read whole, some hundreds to thousands at a time; `None` at the end.
+    /// The next results with their elements read whole, a few hundred to a few thousand; `None` at the end.
     ///
     /// # Errors
-    /// Those of the query, and [`QueryErrorKind::Timeout`](crate::QueryErrorKind::Timeout) once its time is over.
+    /// Those of the query. [`QueryErrorKind::Timeout`](crate::QueryErrorKind::Timeout) once the time of the stream is over.
     pub fn next_batch(&self) -> Result<Option<Vec<Described>>, QueryError> {
         self.read(|results| {
             let Some(values) = results.next_batch()? else { return Ok(None) };
@@ -96,15 +96,15 @@ impl Stream {
         })
     }
 
-    /// The next results in columns, with their elements read whole: as many as are left or a few more than `rows`; `None` at the end.
+    /// The next results in columns, with their elements read whole: at least `rows`, or all that remain; `None` at the end.
     ///
     /// # Errors
-    /// As [`next_batch`](Self::next_batch), and if they take more memory than the query may have.
+    /// As for [`next_batch`](Self::next_batch). Also if the results take more memory than the query may use.
     pub fn next_results(&self, rows: usize) -> Result<Option<Results>, QueryError> {
         self.read(|results| Ok(Some(results.some_results(rows)?).filter(|results| !results.is_empty())))
     }
 
-    /// Reads on; the stream has ended once there is nothing more.
+    /// Reads on. If there is nothing more, the stream ends.
     fn read<T>(
         &self,
         next: impl FnOnce(&mut ResultStream) -> Result<Option<T>, QueryError>,
@@ -122,7 +122,7 @@ impl Stream {
         batch
     }
 
-    /// What there would be if there were no results: their columns.
+    /// An empty result that has the columns of the results.
     pub(crate) fn no_results(&self) -> Results {
         match &mut *locked(&self.state) {
             State::Open { results, .. } => results.some_results(0).unwrap_or_default(),
@@ -130,7 +130,7 @@ impl Stream {
         }
     }
 
-    /// What the query wants its author to know, once: complete at the end.
+    /// Takes the warnings for the author of the query. They are complete at the end.
     pub fn take_warnings(&self) -> Vec<String> {
         match &mut *locked(&self.state) {
             State::Ended { warnings } => std::mem::take(warnings),
@@ -138,7 +138,7 @@ impl Stream {
         }
     }
 
-    /// Stops the query and lets go of its snapshot.
+    /// Stops the query and releases its snapshot.
     pub fn close(&self) {
         *locked(&self.state) = State::Ended { warnings: Vec::new() };
     }
@@ -153,22 +153,22 @@ fn expired(timeout: Duration) -> QueryError {
     mangrove_query::QueryError::new(mangrove_query::QueryErrorKind::Timeout, message).into()
 }
 
-/// The streams that end some time.
+/// The streams with a timeout.
 #[derive(Default)]
 struct Reaper {
     watched: Vec<(Instant, Duration, Weak<Mutex<State>>)>,
-    /// The process its thread runs in: a forked child has none.
+    /// The process of its thread. A forked child does not have the thread.
     runs_in: Option<u32>,
 }
 
 static REAPER: Mutex<Reaper> = Mutex::new(Reaper { watched: Vec::new(), runs_in: None });
 static WATCHED_MORE: Condvar = Condvar::new();
-/// One that is being read when its time is over ends by itself, or is looked at again after this long.
+/// A stream that is due while somebody reads it is checked again after this time, if the read does not end it.
 const BUSY: Duration = Duration::from_millis(100);
 
 impl Reaper {
     fn watch(state: &Arc<Mutex<State>>, timeout: Duration) {
-        // A time too long to be told on the clock never comes.
+        // A timeout beyond the range of the clock never comes.
         let Some(due) = Instant::now().checked_add(timeout) else { return };
         let mut reaper = REAPER.lock().unwrap_or_else(PoisonError::into_inner);
         reaper.watched.push((due, timeout, Arc::downgrade(state)));
@@ -185,7 +185,7 @@ impl Reaper {
         loop {
             let over = reaper.end_due();
             if !over.is_empty() {
-                // To let go of snapshots may take a while.
+                // Releasing snapshots may take a while.
                 drop(reaper);
                 drop(over);
                 reaper = REAPER.lock().unwrap_or_else(PoisonError::into_inner);
@@ -200,7 +200,7 @@ impl Reaper {
         }
     }
 
-    /// Ends the streams whose time is over, and gives what they held.
+    /// Ends the streams whose time is over. Returns what they held.
     fn end_due(&mut self) -> Vec<State> {
         let (now, mut over) = (Instant::now(), Vec::new());
         self.watched.retain_mut(|(due, timeout, state)| {

@@ -1,4 +1,4 @@
-//! Results as rows and named columns; what CSV, terminal tables and Arrow are made of.
+//! Results as rows and named columns. CSV, terminal tables and Arrow are built from this.
 //!
 //! | results | columns |
 //! |---|---|
@@ -10,8 +10,8 @@
 //!
 //! | the map of `group` or `groupCount` | `key`, `value`: a row for each entry |
 //!
-//! A property keeps its name, and an element's own id becomes `T.id` beside a property `id`; where `id` is the key of its labels
-//! there is one column. The columns come from the query and the schema, where they tell them: they are there without results too.
+//! A property keeps its name. Beside a property `id`, the id of the element is in the column `T.id`; if `id` is the key of its
+//! labels, there is one column `id`. Where the query and the schema determine the columns, they exist even without results.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -38,14 +38,14 @@ pub struct Column<'a> {
     rows: usize,
 }
 
-/// What some rows have in a column.
+/// The values of some rows in a column.
 #[derive(Clone, Debug)]
 pub enum Run<'a> {
-    /// Nothing.
+    /// No values.
     Absent(usize),
-    /// Null where a row has nothing.
+    /// Null if a row has no value.
     Typed(ArrayRef),
-    /// `None` where a row has nothing.
+    /// `None` if a row has no value.
     Described(Vec<Option<Cow<'a, Described>>>),
 }
 
@@ -75,19 +75,19 @@ impl<'a> Column<'a> {
         Self { name, runs: Vec::new(), rows: 0 }
     }
 
-    /// What each row has here, `None` where it has nothing.
+    /// The value of each row; `None` if it has none.
     pub fn iter(&self) -> impl Iterator<Item = Option<Cow<'_, Described>>> {
         self.runs.iter().flat_map(|run| (0..run.len()).map(|row| run.get(row)))
     }
 
-    /// What the rows have here, one run of them after another.
+    /// The values in runs of consecutive rows.
     pub fn runs(&self) -> &[Run<'a>] {
         &self.runs
     }
 
-    /// Adds a run of rows, the first of which is the row `at`.
+    /// Adds a run of rows that starts at row `at`.
     fn add(&mut self, at: usize, run: Run<'a>) {
-        // A name that two columns of a result share is that of the first.
+        // If two columns of a result share a name, the first one wins.
         if self.rows > at {
             return;
         }
@@ -108,7 +108,7 @@ impl<'a> Column<'a> {
         }
     }
 
-    /// Gives the rows before this one nothing, if they have nothing yet.
+    /// Fills the rows before `rows` that have no value yet with nothing.
     fn reach(&mut self, rows: usize) {
         let missing = rows.saturating_sub(self.rows);
         self.rows += missing;
@@ -152,7 +152,7 @@ pub fn of(results: &Results) -> Table<'_> {
     table.finish(results.id_is_key().map(|is_key| is_key && !is_of_edges(&expected)))
 }
 
-/// Whether results are edges, or maps of some.
+/// Whether results are edges, or maps of edges.
 fn is_of_edges(expected: &Shape) -> bool {
     match expected {
         Shape::Elements { kind, .. } => *kind == ElementKind::Edge,
@@ -161,7 +161,7 @@ fn is_of_edges(expected: &Shape) -> bool {
     }
 }
 
-/// The columns there are whatever the results are.
+/// The columns that exist whatever the results are.
 fn fixed(expected: &Shape) -> &[&'static str] {
     match expected {
         Shape::Values => &["value"],
@@ -170,10 +170,10 @@ fn fixed(expected: &Shape) -> &[&'static str] {
     }
 }
 
-/// What rows have in common.
+/// The common form of all rows.
 #[derive(Clone, Copy, PartialEq)]
 enum Form {
-    /// There are no rows but nulls.
+    /// All rows are null.
     Nothing,
     Values,
     Maps,
@@ -214,7 +214,7 @@ fn has_names(columns: &[(Value, results::Column)]) -> bool {
     names.len() == columns.len()
 }
 
-/// The rows that are there as such.
+/// The rows of a part that is not stored as columns.
 fn rows(part: &Chunk) -> &[Described] {
     match part {
         Chunk::Rows(rows) => rows,
@@ -222,7 +222,7 @@ fn rows(part: &Chunk) -> &[Described] {
     }
 }
 
-/// Rows whose columns are met as they come.
+/// Builds columns row by row, as their keys appear.
 #[derive(Default)]
 struct Builder<'a> {
     table: Table<'a>,
@@ -233,7 +233,7 @@ impl<'a> Builder<'a> {
     fn add_row(&mut self, row: Row<'a>) {
         let before = self.table.rows;
         for (at, (name, cell)) in row.into_iter().enumerate() {
-            // Rows of one kind have their columns in one order.
+            // Rows of one kind usually have their columns in the same order.
             let is_there = self.table.columns.get(at).is_some_and(|column| column.name == name);
             let at = if is_there { at } else { self.column(&name) };
             self.table.columns[at].add_one(before, cell);
@@ -387,7 +387,7 @@ fn entry(row: &Described) -> Row<'_> {
     vec![("key".into(), key), ("value".into(), value)]
 }
 
-/// Where the property `id` is the id of an element, it need not be shown twice.
+/// If the property `id` equals the id of the element, one column suffices.
 fn merge_ids(columns: &mut Vec<Column<'_>>, id_is_key: Option<bool>) {
     let find = |name: &str| columns.iter().position(|column| column.name == name);
     let (Some(own), Some(property)) = (find(keys::qualified(Token::Id)), find(Token::Id.name())) else { return };
@@ -397,7 +397,7 @@ fn merge_ids(columns: &mut Vec<Column<'_>>, id_is_key: Option<bool>) {
     }
 }
 
-/// The entries of the one map of a query that groups.
+/// The entries of the one map that a grouping query returns.
 fn groups(results: &Results) -> impl Iterator<Item = Row<'_>> {
     fn entries(row: &Described) -> &[(Described, Described)] {
         match row {
@@ -458,7 +458,7 @@ fn property_names(row: &Described) -> impl Iterator<Item = &str> {
     of_vertex.iter().map(|p| &*p.key).chain(of_edge.iter().map(|(key, _)| &**key))
 }
 
-/// What the parts of elements are called beside the properties of all rows.
+/// The names of the parts of elements, chosen to differ from the properties of all rows.
 struct TokenNames([&'static str; 4]);
 
 impl TokenNames {

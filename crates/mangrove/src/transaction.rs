@@ -1,10 +1,10 @@
-//! Several changes that are kept together or not at all.
+//! Transactions: several changes that are kept together or not at all.
 
 use std::sync::Arc;
 
 use mangrove_graph::{GraphView, GraphWrite};
 use mangrove_ingest::{LoadOptions, LoadReport, Progress};
-use mangrove_query::{Graph, Parameters, Query};
+use mangrove_query::{Explanation, Graph, Parameters, Query};
 
 use crate::QueryOptions;
 use crate::describe;
@@ -16,12 +16,12 @@ use crate::results::Results;
 use crate::stream::Rows;
 use crate::written::Written;
 
-/// A transaction: what it changes it alone sees, until [`commit`](Self::commit) makes it durable for all; dropped, it leaves
-/// no trace.
+/// A transaction. Only it sees its changes, until [`commit`](Self::commit) makes them durable and visible to all. Dropping it
+/// leaves no trace.
 ///
-/// It belongs to the thread that began it, and other writers wait for its end. If a query or load of it fails midway the
-/// whole transaction is rolled back there and then, since what that operation did cannot be told apart from the rest; errors
-/// found before anything was changed (in reading the query, for example) leave it as it was.
+/// It belongs to the thread that began it, and other writers wait for its end. If one of its queries or loads fails midway, the
+/// whole transaction is rolled back at once, because the changes of that operation cannot be separated from the rest. Errors found
+/// before any change (in reading the query, for example) leave it as it was.
 ///
 /// ```
 /// # let directory = tempfile::tempdir()?;
@@ -78,6 +78,24 @@ impl Transaction {
         self.abort_on_error(outcome)
     }
 
+    /// The plan of a query, as [`Database::explain`](crate::Database::explain), for the graph as the transaction sees it.
+    ///
+    /// # Errors
+    /// Those of reading and planning the query. The transaction goes on.
+    pub fn explain<'q>(
+        &self,
+        query: impl Into<Written<'q>>,
+        parameters: &Parameters,
+        options: &QueryOptions,
+    ) -> Result<Explanation, QueryError> {
+        let inner = self.inner.as_ref().ok_or(QueryError::Aborted)?;
+        let written = query.into();
+        guard::run(&self.shared.reports, &|| format!("explaining {written} in a transaction"), || {
+            let query = self.shared.prepared.read(&written)?;
+            Ok::<_, QueryError>(query.explain(inner.as_view(), parameters, options)?)
+        })
+    }
+
     /// Loads files and tables as part of the transaction.
     pub fn load(&mut self, options: &LoadOptions, progress: &mut dyn Progress) -> Result<LoadReport, LoadError> {
         let inner = self.inner.as_mut().ok_or(LoadError::Aborted)?;
@@ -103,7 +121,7 @@ impl Transaction {
         Ok(self.inner.as_ref().ok_or(StoreError::Aborted)?.as_view())
     }
 
-    /// Reads whole the elements of results; `options` are those of the query, of which the memory they may take counts here.
+    /// Reads the elements of results whole. The memory limit in `options`, those of the query, applies.
     pub fn results(&self, rows: &Rows, options: &QueryOptions) -> Result<Results, QueryError> {
         let inner = self.inner.as_ref().ok_or(QueryError::Aborted)?;
         let mut memory = Memory::new(options);
@@ -122,6 +140,6 @@ impl Transaction {
         guard::run(&self.shared.reports, &|| "committing a transaction".into(), || Ok(inner.commit()?))
     }
 
-    /// Leaves no trace; dropping the transaction does the same.
+    /// Rolls back and leaves no trace. Dropping the transaction does the same.
     pub fn rollback(self) {}
 }

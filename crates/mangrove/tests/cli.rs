@@ -1,4 +1,4 @@
-//! The `mangrove` command as its users meet it: files in, answers out, exit codes.
+//! The `mangrove` command from the user's side: files in, answers out, exit codes.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -68,7 +68,7 @@ impl Ran {
         self
     }
 
-    /// Ended with `code`, and stderr says all of `words`.
+    /// The command ended with `code`, and stderr contains all of `words`.
     #[track_caller]
     fn failed(self, code: i32, words: &[&str]) -> Self {
         assert_eq!(self.code, Some(code), "mangrove {}\n{}{}", self.arguments, self.stdout, self.stderr);
@@ -114,7 +114,7 @@ fn what_is_exported_loads_again_as_the_same_graph() {
     let edges = edges.replace("order().by('since')", "order().by(T.label).by(coalesce(values('since'), constant(0)))");
     for format in ["csv", "graphson", "graphml"] {
         if format == "graphml" {
-            // It has no place for keys of several values, and says so.
+            // These formats cannot hold several values under a key, and the error says so.
             place.mangrove(&["export", "db.mg", "refused", "--format", format]).failed(1, &["tags"]);
             place.mangrove(&["query", "db.mg", "g.V().properties('tags').drop()"]).succeeded();
         }
@@ -341,6 +341,11 @@ fn the_shell_has_transactions_variables_and_profiles() {
     )
     .succeeded();
     assert!(ran.stdout.contains("value\n1\n") && ran.stdout.contains("value\n0\n"), "{}", ran.stdout);
+    let script = ":begin\ng.addV('gadget').property('volts', 5)\n:schema\n:stats\n:explain g.V().hasLabel('gadget')\n:rollback\n:stats\n";
+    let ran = shell(&place, script).succeeded();
+    let (within, after) = ran.stdout.rsplit_once("SCAN of 1 vertex ").unwrap();
+    assert!(within.contains("│ volts") && within.contains("│ vertex ┆ gadget ┆     1 │"), "{within}");
+    assert!(after.contains("on disk") && !after.contains("gadget"), "{after}");
     shell(&place, ":begin\ng.addV('robot').property(id, 'r1')\n:commit\n").succeeded();
     let ran = shell(
         &place,
@@ -417,7 +422,7 @@ fn ctrl_c_during_a_load_rolls_it_back() {
     place.mangrove(&["check", "db.mg"]).succeeded();
 }
 
-/// Whether a process that still starts would be ended by Ctrl-C itself.
+/// Whether the process handles Ctrl-C already. While it still starts, Ctrl-C would kill it.
 #[cfg(target_os = "linux")]
 fn handles_interrupts(process: u32) -> bool {
     const INTERRUPT: u64 = 1 << 1;
@@ -426,7 +431,7 @@ fn handles_interrupts(process: u32) -> bool {
     u64::from_str_radix(caught.trim(), 16).unwrap() & INTERRUPT != 0
 }
 
-/// More than is loaded in half a second.
+/// More data than half a second can load.
 #[cfg(target_os = "linux")]
 fn big_file(path: &Path) {
     let mut content = String::from("id:ID,name,:LABEL\n");
@@ -467,7 +472,7 @@ fn a_load_that_fails_leaves_no_new_database_in_the_way() {
     assert!(refused.stderr.contains("--id-space label"), "{}", refused.stderr);
     assert!(!place.path("db.mg").exists());
     place.mangrove(&["load", "db.mg", "--id-space", "label", "--nodes", "A=A.csv", "--nodes", "B=B.csv"]).succeeded();
-    // One that was there stays.
+    // An existing database stays.
     fs::write(&a, "id,x\n5\n").unwrap();
     assert_eq!(place.mangrove(&["load", "db.mg", "--nodes", "A=A.csv"]).code, Some(1));
     assert_eq!(place.json("db.mg", "g.V().count()"), ["2"]);

@@ -1,4 +1,4 @@
-//! The façade as Rust programs meet it.
+//! The façade from the side of Rust programs.
 
 use std::any::Any;
 use std::path::Path;
@@ -163,11 +163,11 @@ fn numbers_that_would_take_all_memory_are_refused_and_large_ones_are_written_sho
     assert!(stored.is_err(), "what could not be read again is not stored");
 }
 
-/// An array that is not of the type it says, as one from a foreign producer may be: whoever reads it panics.
+/// An array with a wrong type, as a foreign producer may hand over. Reading it panics.
 #[derive(Debug)]
 struct Mislabelled(Int64Array);
 
-// SAFETY: everything is that of an array that keeps to the contract, but for `as_any`, which no unsafe code relies on here.
+// SAFETY: all methods keep to the contract except `as_any`, and no unsafe code relies on `as_any` here.
 unsafe impl Array for Mislabelled {
     fn as_any(&self) -> &dyn Any {
         self
@@ -223,7 +223,7 @@ fn a_panic_on_the_thread_that_reads_is_a_bug_with_its_place() {
     graph.query("g.addV('n')").unwrap();
 }
 
-/// People who know each other, as two files, and what is loaded of them.
+/// People who know each other, in two files, and the options that load them.
 fn people(directory: &Path) -> LoadOptions {
     let (people, knows) = (directory.join("person.csv"), directory.join("knows.csv"));
     let named = |i: u32| {
@@ -275,7 +275,7 @@ fn what_is_loaded_in_bulk_is_compressed_and_answers_as_the_tables_do() {
     assert_eq!(bulk.query("g.E().count()").unwrap().values().unwrap(), [Value::Int64(1801)]);
 }
 
-/// Text that is searchable answers as text that is not, before and after it is compressed and changed.
+/// Searchable text gives the same answers as other text, before and after it is compressed and changed.
 #[test]
 fn parts_of_searchable_text_are_found() {
     let files = tempfile::tempdir().unwrap();
@@ -348,7 +348,7 @@ fn parts_of_searchable_text_are_found() {
     }
 }
 
-/// An index made with a load is compressed with the rest, and answers as one that is made later.
+/// An index made with a load is compressed with the rest. It gives the same answers as one made later.
 #[test]
 fn indexes_can_be_made_with_a_load() {
     let files = tempfile::tempdir().unwrap();
@@ -382,7 +382,7 @@ fn indexes_can_be_made_with_a_load() {
     }
 }
 
-/// Of several indexes the one with the fewest candidates is asked, in whatever order filters were written.
+/// Of several indexes, the one with the fewest candidates answers, whatever the order of the filters.
 #[test]
 fn the_narrowest_index_is_asked() {
     let graph = Graph::new();
@@ -448,7 +448,7 @@ fn results_count_against_the_memory_of_their_query() {
     let mut tx = graph.db.transaction().unwrap();
     refused(tx.query(everywhere, &Parameters::new(), &options).unwrap_err());
     drop(tx);
-    // Taken one by one they take none.
+    // Taken one by one, results take no memory.
     assert_eq!(run(everywhere).unwrap().take(2_000_000).filter(Result::is_ok).count(), 2_000_000);
     assert_eq!(graph.count(), Value::Int64(2));
     assert_eq!(run("g.V().has('seen', true).count()").unwrap().values().unwrap(), [Value::Int64(0)]);

@@ -1,13 +1,14 @@
-//! Databases that older versions wrote are read, and changed.
+//! Databases of older versions can be read and changed.
 
 use std::fs;
 use std::path::Path;
 
 use mangrove::{Database, Parameters, QueryOptions, Value};
 
-/// Written with tables of format 3 over segments of format 2: 300 people with a name (of 50, indexed), a text (searchable) and a year of birth, an
-/// edge each; all compacted. Then ten got another name and lost their year, one was removed, and one was added with an edge, and sealed; then
-/// another name, another text and a removal, which are in the tables: each a block of 128.
+/// Tables of format 3 over segments of format 2. It was made in these steps:
+/// - 300 people, each with a name (one of 50, indexed), a text (searchable), a year of birth and an edge; then compacted.
+/// - Ten people got another name and lost their year, one was removed, one was added with an edge; then sealed.
+/// - Another name, another text and a removal, which are still in the tables, each in a block of 128.
 const TABLES_3: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/formats/tables-3.mg");
 
 fn copy(from: &Path, to: &Path) {
@@ -62,9 +63,11 @@ fn tables_of_format_3_over_segments_of_format_2() {
     assert_eq!((stats.segments.len(), stats.tables.iter().find(|table| table.name == "index").unwrap().entries), (1, 0));
 }
 
-/// Written with tables of format 4: person 0 knows others since 0, 10, … 390, and one without a time that later got 345; it likes ten,
-/// four of which got 300 so; compacted. Then, as could be done before times were their edges' properties alone, 30 became 395 and a new
-/// edge's 5 became 77, each where it stood; another came with 400, and one without that then got 346, and 200 was removed.
+/// Tables of format 4. It was made in these steps:
+/// - Person 0 knows others since 0, 10, … 390, and one without a time that later got 345. It likes ten, four of which got 300 so.
+/// - Then compacted.
+/// - Times were not yet fixed when an edge is made. So 30 became 395 and a new edge's 5 became 77, each in its old position. One
+///   edge came with 400, one came without a time and then got 346, and 200 was removed.
 const TIMES_4: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/formats/times-4.mg");
 
 #[test]
@@ -105,7 +108,7 @@ fn times_that_were_changed_while_edges_stayed_in_their_order() {
     is_as_expected(&db);
     db.compact().unwrap();
     is_as_expected(&db);
-    // Edges that came since are found among those of before, and each kind is removed where it stands.
+    // Newer edges are found among the older ones, and each kind is removed from where it stands.
     one(&db, "g.V(0).addE('knows').to(__.V(1)).property('since', 35).count()");
     assert_eq!(one(&db, "g.V(0).outE('knows').has('since', between(30, 50)).values('since').sum()"), Value::Int64(75));
     db.compact().unwrap();

@@ -1,22 +1,23 @@
-//! How elements are found without a scan: by the key of their label, or by an index.
+//! Finds elements without a scan: by the key of their label, or by an index.
 
 use mangrove_graph::{
     EdgeRef, ElementId, ElementKind, Filter, GraphView, KeyId, LabelId, Predicate, PropertyId, Result, Scan, VertexId,
 };
 
-/// The vertices that pass a scan, if the key of their label or an index answers one of its filters. O(candidates of that filter).
+/// The vertices that pass a scan, found by the key of their label or by an index. `None` if neither answers one of the filters.
+/// O(candidates of that filter).
 pub fn find_vertices(view: &dyn GraphView, scan: &Scan) -> Result<Option<Vec<VertexId>>> {
     let search = |label, filter: &Filter| view.search_vertices(label, filter.key, &filter.predicate);
     find(view, ElementKind::Vertex, scan, &search, |vertex| ElementId::Vertex(*vertex))
 }
 
-/// The edges that pass a scan, if an index answers one of its filters. O(candidates of that filter).
+/// The edges that pass a scan, found by an index. `None` if no index answers one of the filters. O(candidates of that filter).
 pub fn find_edges(view: &dyn GraphView, scan: &Scan) -> Result<Option<Vec<EdgeRef>>> {
     let search = |label, filter: &Filter| view.search_edges(label, filter.key, &filter.predicate);
     find(view, ElementKind::Edge, scan, &search, |edge| ElementId::Edge(edge.id))
 }
 
-/// What an index of a label says of a filter.
+/// Asks the index of a label for the elements that pass a filter.
 type Search<'s, T> = dyn Fn(LabelId, &Filter) -> Result<Option<Vec<T>>> + 's;
 
 fn find<T>(
@@ -63,17 +64,16 @@ fn passes(view: &dyn GraphView, element: ElementId, filters: &[&Filter]) -> Resu
     Ok(true)
 }
 
-/// The filter that an index answers, where several are the one with the fewest candidates; its position. Elements have one of these
-/// labels. Nothing if there is no such filter.
+/// The position of the filter to answer by an index; `None` if no index answers any. Elements have one of these labels.
 ///
-/// Where several have about as many it is the first.
+/// If indexes answer several filters, the one with the fewest candidates wins. If several have about as many, the first wins.
 pub fn narrowest(
     view: &dyn GraphView,
     kind: ElementKind,
     labels: &[LabelId],
     filters: &[(KeyId, &Predicate)],
 ) -> Result<Option<usize>> {
-    // An index has the vertices whose own label it is of.
+    // The index of a label holds the vertices whose primary label it is. It lacks those that carry the label as a further one.
     if kind == ElementKind::Vertex && view.schema().are_carried_elsewhere(labels) {
         return Ok(None);
     }
@@ -102,7 +102,7 @@ fn answers(view: &dyn GraphView, kind: ElementKind, labels: &[LabelId], key: Key
     with_key.peek().is_some() && with_key.all(|label| view.is_searchable(PropertyId { kind, label, key }, predicate))
 }
 
-/// Those of the labels that have a key.
+/// Those of the labels that have the key.
 pub fn with_key<'v>(
     view: &'v dyn GraphView,
     kind: ElementKind,

@@ -1,4 +1,4 @@
-//! What can go wrong with a query, shown with the query and a caret.
+//! The errors of a query. They show the query with a caret.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use crate::gremlin::syntax::Span;
 
 pub type Result<T, E = QueryError> = std::result::Result<T, E>;
 
-/// An error of reading or running a query.
+/// An error from reading or running a query.
 #[derive(Debug)]
 pub struct QueryError {
     pub kind: QueryErrorKind,
@@ -20,10 +20,10 @@ pub struct QueryError {
     pub span: Option<Span>,
     /// What to do about it.
     pub help: Option<String>,
-    /// The query, once known.
+    /// The text of the query, once known.
     pub text: Option<Arc<str>>,
     pub source: Option<Box<GraphError>>,
-    /// What a procedure failed with.
+    /// The error of the procedure that failed.
     pub cause: Option<Box<dyn std::error::Error + Send + Sync>>,
 }
 
@@ -31,24 +31,24 @@ pub struct QueryError {
 pub enum QueryErrorKind {
     /// The text is not Gremlin.
     Syntax,
-    /// No step of that name, or not with these arguments.
+    /// There is no step of that name, or it does not take these arguments.
     Step,
-    /// A step Gremlin has and this engine does not.
+    /// Gremlin has this step; this engine does not.
     Unsupported,
     /// A parameter is missing or of the wrong kind.
     Parameter,
-    /// A value did not suit the step it met.
+    /// A step cannot work with this value.
     Value,
     /// A procedure failed.
     Procedure,
-    /// The traversal's own `fail()`.
+    /// `fail()` in the traversal.
     Fail,
-    /// A strategy forbids it.
+    /// A strategy forbids this traversal.
     Verification,
     Timeout,
     Cancelled,
     Memory,
-    /// The store refused.
+    /// The store refused a read or a write.
     Graph,
 }
 
@@ -70,7 +70,7 @@ impl QueryError {
         self
     }
 
-    /// Says where, unless somewhere deeper did already.
+    /// Sets the span, unless a deeper call has already set it.
     pub fn at(mut self, span: Span) -> Self {
         self.span.get_or_insert(span);
         self
@@ -81,7 +81,7 @@ impl QueryError {
         self
     }
 
-    /// The error as a person reads it: the query with a caret, what happened, what to do.
+    /// The error for people: the query with a caret, what happened, what to do.
     pub fn render(&self) -> String {
         match (&self.text, self.span) {
             (Some(text), Some(span)) if span.end > span.start => render(text, span, &self.message, self.help.as_deref()),

@@ -1,4 +1,4 @@
-//! Gremlin: read, planned, executed.
+//! Gremlin: reads, plans and executes queries.
 //!
 //! ```text
 //!  text ── gremlin::parse ──┐                          ┌── optimize (one rule a file)
@@ -6,9 +6,9 @@
 //!  bytecode ── gremlin::… ──┘                          └── execute (experts: one family of steps a file) ── values
 //! ```
 //!
-//! A [`Query`] is read once and executed any number of times with different parameters. Execution pulls batches of traversers
-//! through a chain of operators over a [`GraphView`], so that `limit` stops work early and nothing is collected that a barrier
-//! does not need. This crate knows no store: it reads and writes through the traits of `mangrove_graph`.
+//! A [`Query`] is read once and executed any number of times, with different parameters. Execution pulls batches of traversers
+//! through a chain of operators over a [`GraphView`]. So `limit` stops work early, and only barriers collect their input. This
+//! crate knows no store: it reads and writes through the traits of `mangrove_graph`.
 
 mod access;
 pub mod crew;
@@ -55,7 +55,7 @@ impl Graph<'_> {
     }
 }
 
-/// Asks a running query to stop; clones share the request.
+/// Asks a running query to stop. Clones share the request.
 #[derive(Clone, Default)]
 pub struct CancelToken {
     requested: Arc<AtomicBool>,
@@ -63,8 +63,8 @@ pub struct CancelToken {
 }
 
 impl CancelToken {
-    /// A token that also asks `probe`, from the thread the query runs on and as often as the query asks the token: for hosts
-    /// that learn of an interruption only there. It must be cheap.
+    /// A token that also calls `probe`, on the thread of the query, each time the query checks the token. It serves hosts that
+    /// learn of an interruption only on that thread. `probe` must be cheap.
     pub fn with_probe(probe: Arc<dyn Fn() -> bool + Send + Sync>) -> Self {
         Self { probe: Some(probe), ..Self::default() }
     }
@@ -87,19 +87,19 @@ impl std::fmt::Debug for CancelToken {
 /// How a query runs.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Stops the query with an error after so long.
+    /// Stops the query with an error after this time.
     pub timeout: Option<Duration>,
     pub cancel: CancelToken,
-    /// What barriers and side effects may hold in memory, approximately; and so what results may that are taken all together.
-    /// By default half of the machine's memory, at most 4 GB.
+    /// The most bytes that barriers and side effects may hold, approximately. Results that are collected count too. Default: half
+    /// of the machine's memory, at most 4 GB.
     pub memory_bytes_max: usize,
     /// Turns rules of the optimiser off, by name.
     pub rules_off: Vec<String>,
-    /// Keep count of what each step does, for [`Execution::profile`].
+    /// Counts what each step does, for [`Execution::profile`].
     pub profile: bool,
     /// The threads that may help.
     pub crew: Option<Arc<Crew>>,
-    /// What `call()` may run. A database puts its own here.
+    /// The procedures that `call()` may run. A database sets its own.
     pub procedures: Arc<Procedures>,
 }
 
@@ -117,20 +117,20 @@ impl Default for Options {
     }
 }
 
-/// A query that has been read: names of steps known, parameters open.
+/// A query after reading: the names of its steps are checked, its parameters are open.
 #[derive(Clone, Debug)]
 pub struct Query {
     text: Arc<str>,
     syntax: Arc<Traversal>,
     writes: bool,
-    /// It names elements by their ids, which are looked up when it is planned.
+    /// It refers to elements by id. Planning looks them up.
     refers: bool,
     /// The names of its variables.
     variables: Arc<[String]>,
 }
 
 impl Query {
-    /// Reads gremlin-lang text. Unknown steps are found here, wrong arguments when the query is executed.
+    /// Reads gremlin-lang text. Unknown steps are an error here; wrong arguments are an error at execution.
     pub fn parse(text: &str) -> Result<Self> {
         let text: Arc<str> = text.into();
         let syntax = gremlin::parse(&text).map_err(|e| QueryError::from(e).in_text(&text))?;
@@ -142,17 +142,17 @@ impl Query {
         Self::of_bytecode(gremlin::read_bytecode(json)?)
     }
 
-    /// Reads GraphBinary 1 bytecode, the other form of the same.
+    /// Reads GraphBinary 1 bytecode, the other form that language variants send.
     pub fn from_graphbinary(bytes: &[u8]) -> Result<Self> {
         Self::of_bytecode(gremlin::read_graphbinary(bytes)?)
     }
 
-    /// As if its text had been written, so that errors have something to point at.
+    /// Prints bytecode as text, so that errors have a text to point into.
     fn of_bytecode(syntax: Traversal) -> Result<Self> {
         let text: Arc<str> = gremlin::print(&syntax).into();
         match gremlin::parse(&text) {
             Ok(located) => Self::new(text.clone(), located).map_err(|e| e.in_text(&text)),
-            // It holds values there is no literal for.
+            // The bytecode holds values that have no literal.
             Err(_) => Self::new("".into(), syntax),
         }
     }
@@ -171,17 +171,17 @@ impl Query {
         &self.text
     }
 
-    /// Whether a parameter of this name is used.
+    /// Whether the query uses a parameter of this name.
     pub fn has_variable(&self, name: &str) -> bool {
         self.variables.iter().any(|variable| variable == name)
     }
 
-    /// Whether the query may change the graph, and so needs [`Graph::Write`].
+    /// Whether the query may change the graph. It then needs [`Graph::Write`].
     pub fn writes(&self) -> bool {
         self.writes
     }
 
-    /// Plans the query and makes it ready to run. Nothing is read yet.
+    /// Plans the query and prepares its execution. It reads no elements yet.
     pub fn execute(&self, graph: &mut Graph<'_>, parameters: &Parameters, options: &Options) -> Result<Execution> {
         let plan = self.plan(graph.view(), parameters, options)?;
         Execution::new(plan, graph, options.clone(), self.text.clone()).map_err(|e| e.in_text(&self.text))
@@ -227,7 +227,8 @@ impl Query {
     }
 }
 
-/// A parameter that this query does not use may be for another one, and earns a warning; not so if no query could use it.
+/// Fails if `name` cannot be a variable of any query. A parameter that only this query does not use earns a mere warning, because
+/// it may be meant for another query.
 fn must_be_a_variable(name: &str) -> Result<()> {
     let read = gremlin::parse(&format!("g.inject({name})"));
     let mut variables = Vec::new();

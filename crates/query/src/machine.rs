@@ -1,15 +1,15 @@
-//! What this machine has, for limits nobody set.
+//! The resources of this machine, for default limits.
 
 use std::fs;
 use std::path::Path;
 use std::sync::OnceLock;
 
-/// What a query may take at most if nothing is said.
+/// The greatest default for the memory of a query.
 const BYTES_MAX: u64 = 4 << 30;
-/// What is taken for the memory of a machine that does not tell.
+/// Assumed memory of a machine that does not report it.
 const UNKNOWN_BYTES: u64 = 4 << 30;
 
-/// What a query may hold in memory if nothing is said: half of what the machine, or the container, has, and at most 4 GB.
+/// The default memory of a query: half of the memory of the machine or the container, at most 4 GB.
 pub fn query_bytes_max() -> usize {
     static BYTES: OnceLock<usize> = OnceLock::new();
     *BYTES.get_or_init(|| {
@@ -18,7 +18,7 @@ pub fn query_bytes_max() -> usize {
     })
 }
 
-/// The memory of the machine, or what the control group this process is in leaves of it.
+/// The memory of the machine, or less if the control group of this process has a limit.
 fn memory_bytes(root: &Path) -> u64 {
     let read = |path: &str| fs::read_to_string(root.join(path)).ok();
     let groups = ["sys/fs/cgroup/memory.max", "sys/fs/cgroup/memory/memory.limit_in_bytes"];

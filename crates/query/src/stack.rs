@@ -1,12 +1,12 @@
 //! Stack for work that goes deep.
 //!
-//! A chain pulls through each of its steps, and a step through its children: a query of 2,000 steps goes 2,000 operators deep. The
-//! thread is the caller's, and may have as little as 256 kB. So every recursion over steps passes through [`deep`], which goes on
-//! with a stack of its own where the thread's comes to its end.
+//! A chain pulls through each of its steps, and a step through its children. So a query of 2,000 steps goes 2,000 operators deep.
+//! The thread belongs to the caller and may have as little as 256 kB of stack. So every recursion over steps passes through
+//! [`deep`]. When the thread's stack runs short, it continues on a new stack.
 
 use std::cell::Cell;
 
-/// What all work between two calls of [`deep`] takes at most.
+/// The most stack that the work between two calls of [`deep`] takes.
 const NEEDED: usize = 128 << 10;
 const MORE: usize = 2 << 20;
 
@@ -14,12 +14,12 @@ thread_local! {
     static IS_MOVED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Does work that may call this function again, many levels deep.
+/// Runs work that may call this function again, many levels deep.
 pub fn deep<T>(work: impl FnOnce() -> T) -> T {
     with_room(NEEDED, work)
 }
 
-/// Does work that takes up to so many bytes of stack, at most 2 MB.
+/// Runs work that takes up to `needed` bytes of stack, at most 2 MB.
 pub fn with_room<T>(needed: usize, work: impl FnOnce() -> T) -> T {
     match stacker::remaining_stack() {
         Some(left) if left < needed => moved(work),
@@ -27,8 +27,8 @@ pub fn with_room<T>(needed: usize, work: impl FnOnce() -> T) -> T {
     }
 }
 
-/// Whether this thread works on another stack than its own. Code that compares addresses with the bounds of the thread's stack, as
-/// CPython does from 3.14 on, must not be called then.
+/// Whether this thread runs on another stack than its own. Do not call code that compares addresses with the bounds of the thread's
+/// stack then; CPython does so from 3.14 on.
 pub fn is_moved() -> bool {
     IS_MOVED.get()
 }

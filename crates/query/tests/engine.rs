@@ -1,5 +1,5 @@
-//! The engine on graphs in memory: what TinkerPop's scenarios do not ask. Rules change no result, limits stop work, budgets and
-//! clocks end it, parameters and warnings do what they say.
+//! The engine on graphs in memory: what TinkerPop's scenarios do not cover. Rules change no result, limits stop work, budgets and
+//! clocks end it, parameters and warnings work as documented.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -120,7 +120,7 @@ fn every_rule_shows_in_an_explanation() {
     }
 }
 
-/// One vertex, and edges to itself since 0, 10, … 90.
+/// One vertex with edges to itself, since 0, 10, … 90.
 fn timed() -> Oracle {
     let mut graph = Oracle::default();
     let (thing, knows) =
@@ -158,7 +158,7 @@ fn windows_of_time_are_read_by_hops() {
         "{explanation}"
     );
     assert_eq!(one(&graph, latest), Value::List(vec![90i64.into(), 80i64.into()].into()));
-    // What the order of times says nothing of stays a filter.
+    // The order of times does not help with this predicate, so it stays a filter.
     let text = "g.V().outE('knows').has('since', without(10, 20)).count()";
     let explanation = Query::parse(text).unwrap().explain(&graph, &Parameters::new(), &Options::default()).unwrap();
     assert!(explanation.rules.iter().all(|(name, _)| *name != "edge-filters"), "{explanation}");
@@ -168,7 +168,7 @@ fn windows_of_time_are_read_by_hops() {
 #[test]
 fn the_first_of_an_order_are_those_of_the_whole_order() {
     let graph = hubs();
-    // Many ties by the first modulator, and vertices for which the second gives nothing.
+    // Many ties by the first modulator. For some vertices the second gives nothing.
     let order = "g.V().order().by(out().count(), desc).by(in().has('x').count()).by(id)";
     let partial = "g.V().order().by(out().count()).by(out().id().min()).by(id)";
     for text in [order, partial] {
@@ -222,7 +222,7 @@ fn an_explanation_names_an_index_only_if_it_answers() {
         let explained = Query::parse(&text).unwrap().explain(&graph, &Parameters::new(), &Options::default()).unwrap();
         assert_eq!(explained.steps[0].access.as_deref(), Some(access), "{text}");
     }
-    // Who carries a label beside the own one is in no index of it.
+    // A vertex that carries the label as a further one is not in the label's index.
     let software = graph.schema().label(ElementKind::Vertex, "software").unwrap();
     let mut found = Vec::new();
     graph.find_vertices(None, &[3i64.into()], &mut found).unwrap();
@@ -261,7 +261,7 @@ fn a_profile_shows_what_children_did() {
     let traversers = |depth: usize| -> Vec<_> {
         profile.steps.iter().filter(|s| s.depth == depth).map(|s| (s.first, s.traversers)).collect()
     };
-    // Three created something; they have three names, and of the six they lead to two have an age.
+    // Three created something and have three names. Of the six they lead to, two have an age.
     assert_eq!(traversers(0), [(false, 6), (false, 3), (false, 5), (false, 1)], "{profile}");
     assert_eq!(traversers(1)[3..], [(true, 3), (true, 6), (false, 2)], "{profile}");
     assert!(profile.steps.iter().all(|s| s.threads == 1 && !s.time.is_zero()), "{profile}");
@@ -346,7 +346,7 @@ fn a_key_with_several_values_is_no_modulator_and_division_has_a_divisor() {
 fn errors_say_what_the_author_can_know() {
     let modern = Oracle::modern();
     let failed = |text: &str| error(&modern, text, &Options::default());
-    // Nothing of the numbers the store has for elements.
+    // The message hides the store's numbers for elements.
     assert_eq!(failed("g.V().sum()").message, "the vertex is not a number");
     let none_before = failed("g.E().otherV()");
     assert!(none_before.message.contains("no vertex was visited"), "{none_before}");
@@ -374,7 +374,7 @@ fn errors_say_what_the_author_can_know() {
 
 #[test]
 fn ways_are_counted_without_walking_each() {
-    // Far more ways than could be walked one by one.
+    // Far more ways than anyone could walk one by one.
     let graph = hubs();
     let ways = one(&graph, "g.V().repeat(out()).times(6).count()").as_i64().unwrap();
     assert!(ways > 100_000_000, "{ways}");
@@ -391,7 +391,7 @@ fn more_ways_than_can_be_counted_are_an_error() {
 #[test]
 fn a_limit_stops_the_work_before_it() {
     let graph = hubs();
-    // Without it this would give more results than there is memory for.
+    // Without the limit there would be more results than memory.
     let first = run(&graph, "g.V().repeat(both()).emit().limit(5)");
     assert_eq!(first.len(), 5);
     assert_eq!(run(&graph, "g.V().out().out().out().out().out().out().limit(3).count()"), [Value::Int64(3)]);
@@ -459,7 +459,7 @@ fn whatever_holds_much_is_refused_in_time() {
 fn what_is_held_for_one_batch_is_given_back_for_the_next() {
     let graph = hubs();
     let options = Options { memory_bytes_max: 2 << 20, ..Options::default() };
-    // A round needs little; all two hundred together would need many times the budget.
+    // One round needs little memory. All two hundred at once would need many times the budget.
     for child in [
         "both().order().by(id)",
         "both().fold()",
@@ -485,7 +485,7 @@ fn the_last_and_some_of_many() {
         assert_eq!(run(&graph, &format!("g.V().out().out().limit(5000).sample({n})")).len(), n);
     }
     assert_eq!(run(&graph, &format!("g.V().out().out().limit(5000).tail({}).id()", i64::MAX)), all);
-    // By weight: what weighs nothing is never drawn, whatever is asked for.
+    // By weight: an item without weight is never drawn, however many are wanted.
     let light = "g.inject(0, 0, 3, 0, 5).sample(4).by().fold()";
     let drawn = one(&graph, light).items().unwrap();
     assert_eq!(drawn.iter().filter_map(Value::as_i64).collect::<Vec<_>>(), [3, 5]);
@@ -528,7 +528,7 @@ fn long_steps_ask_whether_to_go_on() {
             false
         }));
         run_with(&graph, text, &Parameters::new(), &Options { cancel, ..Options::default() }).unwrap();
-        // The last question that is answered with no; after it the query must end.
+        // The number of probes in a whole run. After a probe that says stop, the query must end.
         let all = asked.load(Ordering::Relaxed);
         assert!(all > 20, "{text} asked {all} times");
         for stop in [all / 3, all / 2, all - 2] {
@@ -625,7 +625,7 @@ fn an_index_gives_what_a_scan_gives() {
     }
 }
 
-/// With a fifth of a second and 64 MB.
+/// A timeout of a fifth of a second, and 64 MB.
 fn limited(graph: &Oracle, text: &str) -> Result<Vec<Value>, QueryError> {
     let options = Options { timeout: Some(Duration::from_millis(200)), memory_bytes_max: 64 << 20, ..Options::default() };
     run_with(graph, text, &Parameters::new(), &options)

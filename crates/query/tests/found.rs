@@ -1,4 +1,4 @@
-//! What the comparison with the interpreter (`crates/testkit/tests/equivalence.rs`) has found, each as small as it could be made.
+//! Bugs that the comparison with the interpreter (`crates/testkit/tests/equivalence.rs`) has found, each reduced to a small case.
 
 use mangrove_graph::{ElementId, ElementKind, ExternalId, GraphView, GraphWrite, PropertyId, Value, VertexId};
 use mangrove_query::optimize::RULES;
@@ -11,7 +11,7 @@ fn try_run(graph: &Oracle, text: &str, rules_off: Vec<String>) -> Result<Vec<Val
     Query::parse(text)?.execute(&mut graph, &Parameters::new(), &options)?.collect(&mut graph)
 }
 
-/// The results, which have to be the same without the optimiser.
+/// The results, which must be the same without the optimiser.
 fn run(graph: &Oracle, text: &str) -> Vec<Value> {
     let with = try_run(graph, text, Vec::new()).unwrap_or_else(|e| panic!("{text}: {}", e.render()));
     let off = RULES.iter().map(|rule| rule.name.to_owned()).collect();
@@ -24,7 +24,7 @@ fn shown(graph: &Oracle, text: &str) -> String {
     run(graph, text).iter().map(Value::to_string).collect::<Vec<_>>().join(" ")
 }
 
-/// More vertices than a scan gives in its first batch: each with a small number and an edge to the first.
+/// More vertices than a scan's first batch. Each has a small number and an edge to the first.
 fn many() -> Oracle {
     let mut graph = Oracle::default();
     let label = graph.ensure_label(ElementKind::Vertex, "person").unwrap();
@@ -153,7 +153,7 @@ fn a_sum_is_of_numbers_and_no_wider_than_it_must_be() {
 #[test]
 fn what_is_selected_begins_anew_in_by() {
     let graph = &Oracle::modern();
-    // From marko, whatever the traverser went through since.
+    // `otherV()` starts from marko, whatever the traverser passed since.
     assert_eq!(shown(graph, "g.V(3).as('a').in().has('name', 'marko').select('a').by(bothE().otherV().count())"), "3");
     assert_eq!(shown(graph, "g.V(1).as('a').out('created').select('a').by(bothE('created').otherV().id())"), "3");
     assert_eq!(
@@ -163,7 +163,7 @@ fn what_is_selected_begins_anew_in_by() {
         ),
         "path[lop, josh]"
     );
-    // The labels of the way there mean nothing to it.
+    // The child does not see the labels of the traverser's path.
     assert_eq!(
         shown(graph, "g.V(1).as('a').out('created').as('b').select('a').by(coalesce(select('b'), constant('none')))"),
         "none"

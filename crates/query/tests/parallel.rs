@@ -1,4 +1,4 @@
-//! Queries helped by a crew: they give what they give alone, in the same order, and end as they should.
+//! Queries that a crew helps. They give the same results in the same order as alone, and end properly.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -99,7 +99,7 @@ fn large_traversers_travel_in_small_messages() {
         assert_eq!(step.rows, 2000);
         (step.messages.all, step.threads)
     };
-    // A megabyte at most: of lists of 64 kB, some sixteen.
+    // A megabyte at most: about sixteen lists of 64 kB.
     let (many, threads) = messages(4000);
     assert!(many > 100 && (1..=3).contains(&threads), "{many} messages on {threads} threads");
     assert!(messages(1).0 < many / 2);
@@ -184,7 +184,7 @@ fn a_helped_query_keeps_to_its_memory() {
     let small = |options: Options| Options { memory_bytes_max: BUDGET, ..options };
     for options in [small(Options::default()), small(helped(3))] {
         assert_eq!(run(&graph, text, &options).expect_err(text).kind, QueryErrorKind::Memory);
-        // The crew serves on, and what is given out as it comes need not fit all at once.
+        // The crew still serves. Results taken as they come need not fit into memory together.
         let mut graph = Graph::Read(&graph);
         let query = Query::parse("g.V().out('knows').out('knows').values('age')").unwrap();
         let mut execution = query.execute(&mut graph, &Parameters::new(), &options).unwrap();

@@ -1,5 +1,5 @@
-//! Queries of the greatest length and depth on a thread with 256 kB of stack. A process that overflows its stack ends, so each of these
-//! tests is passed by getting to its end.
+//! Queries of the greatest length and depth on a thread with 256 kB of stack. A stack overflow would end the process, so each of
+//! these tests passes if it gets to its end.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ fn on_a_small_stack(work: impl FnOnce() + Send + 'static) {
     std::thread::Builder::new().stack_size(STACK_BYTES).spawn(work).expect("a thread").join().expect("no panic");
 }
 
-/// Everything that is done with a query. Returns how many results it has.
+/// Does everything that can be done with a query. Returns the number of results.
 fn try_all(text: &str) -> Result<usize, QueryError> {
     if std::env::var_os("MANGROVE_SHOW").is_some() {
         eprintln!("{} bytes: {}", text.len(), &text[..text.len().min(60)]);
@@ -37,7 +37,7 @@ fn try_all(text: &str) -> Result<usize, QueryError> {
     Ok(values.len())
 }
 
-/// Whose chains run to their end, however long.
+/// Steps whose chains run to their end, however long.
 const EVEN: [&str; 26] = [
     "out()",
     "in()",
@@ -67,11 +67,11 @@ const EVEN: [&str; 26] = [
     "inject(1).limit(9)",
 ];
 
-/// Whose chains put collections into one another.
+/// Steps whose chains nest collections.
 const NESTING: [&str; 7] =
     ["fold()", "project('a').by()", "tree()", "groupCount()", "map(fold())", "index()", "local(union(identity()).fold())"];
 
-/// Whose chains grow without end, and are stopped by their time, their memory or the greatest count.
+/// Steps whose chains grow without end. The timeout, the memory budget or the greatest count stops them.
 const GROWING: [&str; 5] = ["both()", "path()", "group()", "union(identity(), identity())", "inject(1)"];
 
 fn chain(step: &str, end: &str) -> String {
@@ -113,7 +113,8 @@ fn chains_that_grow_are_stopped() {
     });
 }
 
-/// What holds a traversal, and what it says where it holds itself as often as it may and does not fit what is in it.
+/// The beginning and end of a step with a child traversal, and the error when it nests as often as allowed around an unsuitable
+/// child.
 const HOLDING: [(&str, &str, &str); 40] = [
     ("map(", ")", ""),
     ("flatMap(", ")", ""),

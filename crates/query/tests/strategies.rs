@@ -1,4 +1,4 @@
-//! Strategies: each that a query can name is honoured, or accepted without effect, as the documentation says.
+//! Strategies: each one that a query can name is honoured, or accepted without effect, as the documentation says.
 
 use mangrove_graph::Value;
 use mangrove_query::plan::{Effect, STRATEGIES};
@@ -171,7 +171,7 @@ fn hidden_properties_are_seen_by_no_step() {
     ] {
         assert_eq!(one(graph, &format!("{g}.{steps}")), expected, "{steps}");
     }
-    // Properties of edges have none of their own, and are always seen.
+    // Properties of edges have no properties of their own, and are always visible.
     let g = "g.withStrategies(new SubgraphStrategy(vertexProperties: has('hidden')))";
     assert_eq!(one(graph, &format!("{g}.E().has('weight', gt(0.9)).count()")), "2");
 }
@@ -193,7 +193,7 @@ fn merges_keep_to_their_partition() {
         assert_eq!(one(graph, "g.V().has('part', 'a').count()"), "1", "{merge}");
         assert_eq!(one(graph, "g.V().count()"), "2", "{merge}");
     }
-    // Without a partition to write to, what is not read is not found.
+    // Without a partition to write to, the search skips partitions that are not read.
     let b = g("", "'b'");
     run(graph, &format!("{b}.mergeV([name: 'one', (T.label): 'x'])"));
     assert_eq!(one(graph, "g.V().count()"), "3");

@@ -1,4 +1,4 @@
-//! The readers through their public interface: what parses, into what, and how errors read.
+//! The readers through their public interface: what parses, the resulting tree, and the text of errors.
 
 use mangrove_graph::Value;
 use mangrove_query::gremlin::parse::{DEPTH_MAX, JOINTS_MAX, RANGE_ITEMS_MAX, STEPS_MAX};
@@ -26,7 +26,7 @@ fn error(query: &str) -> String {
     }
 }
 
-/// One query a line; a line after `=>` is its canonical text, where that is not the query itself.
+/// One query per line. A line after `=>` is its canonical text, if that differs from the query.
 #[test]
 fn every_query_of_the_corpus_has_its_canonical_text() {
     let corpus = include_str!("syntax_corpus.txt");
@@ -141,7 +141,7 @@ fn hostile_nesting_is_refused_and_never_overflows_the_stack() {
     {
         let text = nested(open, close, 1_000_000 / open.len());
         assert!(parse(&text).unwrap_err().message.contains("nested too deep"), "{open}");
-        // Unclosed as well.
+        // Unclosed brackets too.
         assert!(parse(&text[..text.len() / 2]).is_err());
     }
     let deepest = format!("g.V().{}{}", "map(".repeat(DEPTH_MAX - 1), ")".repeat(DEPTH_MAX - 1));
@@ -156,7 +156,7 @@ fn hostile_nesting_is_refused_and_never_overflows_the_stack() {
     assert!(error(&format!("g.V('{}')", "x".repeat(5 << 20))).contains("too long"));
 }
 
-/// Errors as people see them. Every block is a query, then what is said.
+/// Errors as people see them. Every block is a query, then its error.
 #[test]
 fn errors_show_the_place_and_what_to_do() {
     let blocks = include_str!("syntax_errors.txt").split("\n----\n").map(|block| block.trim_end_matches('\n'));

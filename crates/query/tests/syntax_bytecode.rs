@@ -1,8 +1,8 @@
-//! GraphSON 3 bytecode as gremlinpython writes it, and as nobody should.
+//! GraphSON 3 bytecode as gremlinpython writes it, and malformed bytecode.
 
 use mangrove_query::gremlin::{parse, print, read_bytecode};
 
-/// Instructions as they stand in bytecode, and the traversal they are.
+/// Instructions in bytecode, and the traversal they stand for.
 #[test]
 fn bytecode_is_the_traversal_the_text_is() {
     let cases = [

@@ -1,4 +1,4 @@
-//! GraphBinary bytecode as gremlinpython writes it, and as nobody should.
+//! GraphBinary bytecode as gremlinpython writes it, and malformed bytecode.
 
 use mangrove_query::gremlin::parse::JOINTS_MAX;
 use mangrove_query::gremlin::{parse, print, read_graphbinary};
@@ -13,7 +13,7 @@ fn bytes(hex: &str) -> Vec<u8> {
     (0..hex.len()).step_by(2).map(|at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap()).collect()
 }
 
-/// `g.inject(…)` of what these bytes are.
+/// `g.inject(…)` with an argument of these bytes.
 fn injected(argument: &[u8]) -> Vec<u8> {
     let mut bytecode = bytes("15000000000100000006696e6a65637400000001");
     bytecode.extend(argument);
@@ -39,7 +39,7 @@ fn bytecode_is_the_traversal_the_text_is() {
     }
 }
 
-/// Forms the Java driver writes and gremlinpython does not.
+/// Forms that the Java driver writes and gremlinpython does not.
 #[test]
 fn further_types_are_read() {
     let cases: [(&[u8], &str); 5] = [

@@ -1,4 +1,4 @@
-//! What holds for any input: reading never panics, and what is printed reads as the tree it was printed from.
+//! Properties for any input: reading never panics, and printed text reads back as the same tree.
 
 use std::sync::Arc;
 

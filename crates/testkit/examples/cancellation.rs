@@ -1,9 +1,9 @@
-//! How long heavy queries go on after they are cancelled.
+//! Measures how long heavy queries go on after they are cancelled.
 //!
 //! ```text
 //! cargo run --release -p mangrove-testkit --example cancellation -- DB
 //! ```
-//! The queries are made for the benchmark's RMAT-18: people who know each other, with an age.
+//! The queries fit the benchmark's RMAT-18: people with an age who know each other.
 
 use std::time::{Duration, Instant};
 
@@ -22,7 +22,7 @@ const QUERIES: [&str; 9] = [
     "g.V().as('a').out('knows').as('b').out('knows').where(eq('a')).select('a', 'b').by('name').count()",
 ];
 const ROUNDS: u64 = 10;
-/// What the façade gives a query that says nothing, on a machine that has plenty.
+/// The façade's default memory on a large machine.
 const MEMORY_BYTES_MAX: usize = 4 << 30;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -31,7 +31,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for text in QUERIES {
         let mut took = Vec::new();
         for round in 0..ROUNDS {
-            // From the very beginning of a query to where it holds the most.
+            // From the very beginning of a query to the point where it holds the most.
             took.extend(cancelled(&store, text, Duration::from_millis(20 + 150 * round))?);
         }
         took.sort_unstable();
@@ -43,7 +43,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// The time between the word and the end; nothing if the query was over before, or had run out of memory.
+/// The time from the cancellation to the end. `None` if the query ended before, or ran out of memory.
 fn cancelled(store: &Store, text: &str, after: Duration) -> Result<Option<Duration>, Box<dyn std::error::Error>> {
     let cancel = CancelToken::default();
     let options = Options { cancel: cancel.clone(), memory_bytes_max: MEMORY_BYTES_MAX, ..Options::default() };

@@ -1,12 +1,14 @@
-//! How far updates scatter the data of a vertex over segments, with merges and without, and what that does to reads: ZipG's appendix A.
+//! Measures how far updates scatter the data of a vertex over segments, with and without merges, and the effect on reads (ZipG,
+//! appendix A).
 //!
 //! ```text
 //! cargo run --release -p mangrove-testkit --example fragments -- 100000 400000 10000
 //! ```
-//! Vertices, operations, and after how many operations what was changed is sealed. The graph has a text of 128 bytes for every vertex and
-//! four timed edges each, with 128 bytes; operations are LinkBench's writes in ZipG's proportions (Table 2), on vertices drawn with its
-//! skew. Prints comma-separated values: a fragment is a part of the store, a segment or the tables, that holds something of a vertex.
-//! Reads are of the ten latest edges of a vertex with their data, alone and while another thread writes, seals and merges.
+//! The arguments are the number of vertices, the number of operations, and the number of operations between two seals. Each vertex
+//! has a text of 128 bytes and four timed edges with 128 bytes each. The operations are LinkBench's writes in ZipG's proportions
+//! (Table 2), on vertices drawn with its skew. The output is comma-separated. A fragment is a part of the store (a segment or the
+//! tables) that holds something of a vertex. A read fetches the ten latest edges of a vertex with their data. Reads run alone, and
+//! while another thread writes, seals and merges.
 
 use std::error::Error;
 use std::hint::black_box;
@@ -22,9 +24,9 @@ use mangrove_testkit::graphs::Random;
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
-/// Operations of one commit.
+/// Operations in one commit.
 const BATCH: u64 = 100;
-/// Vertices whose fragments are counted, and reads that are timed, at every point.
+/// At every point, this many vertices have their fragments counted, and this many reads are timed.
 const SAMPLES: u64 = 20_000;
 /// ZipG's Table 2, LinkBench's writes, per mille: assoc_add, assoc_update, obj_update, assoc_del, obj_add.
 const MIX: [(Change, u64); 5] = [
@@ -34,7 +36,7 @@ const MIX: [(Change, u64); 5] = [
     (Change::RemoveEdge, 30),
     (Change::AddVertex, 26),
 ];
-/// The skew of what is written: rank r is drawn in proportion to r^-skew.
+/// The skew of the writes: rank r is drawn in proportion to r^-skew.
 const SKEW: f64 = 0.741;
 
 #[derive(Clone, Copy)]
@@ -72,7 +74,7 @@ fn main() -> Result<()> {
     beside(vertices)
 }
 
-/// Times reads alone, beside a writer, and beside a writer whose changes are sealed and merged all the time.
+/// Times reads alone, beside a writer, and beside a writer whose changes are constantly sealed and merged.
 fn beside(vertices: u64) -> Result<()> {
     let mut work = Work::new(vertices)?;
     let store = work.store.clone();
@@ -104,7 +106,7 @@ fn beside(vertices: u64) -> Result<()> {
             Ok(writer.join().map_err(|_| "the writer panicked")??)
         })?;
     }
-    // The same graph again: vertices often written have more edges by now.
+    // The same graph again: vertices that are often written have more edges by now.
     alone("nothing any more")
 }
 
@@ -134,7 +136,7 @@ struct Work {
 }
 
 impl Work {
-    /// The graph, all in one segment.
+    /// The graph, in one segment.
     fn new(n: u64) -> Result<Self> {
         let home = tempfile::tempdir()?;
         let options = OpenOptions { durability: Durability::Relaxed, seal_bytes: 0, ..OpenOptions::default() };
@@ -230,10 +232,10 @@ fn text(random: &mut Random) -> Cell {
     Cell::One(Value::string(text))
 }
 
-/// A number below `n` by the skew, the same ones often.
+/// A number below `n`, drawn with the skew. Frequent numbers are the same in every run.
 fn skewed(random: &mut Random, n: u64) -> u64 {
     let rank = (n as f64 * random.unit().powf(1.0 / (1.0 - SKEW))) as u64;
-    // Those often drawn are spread over all.
+    // Spreads the frequent numbers over the whole range.
     rank.min(n - 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) % n
 }
 
@@ -244,7 +246,7 @@ fn edges_of(graph: &dyn GraphView, vertex: VertexId) -> Result<Vec<EdgeRef>> {
     Ok(found.edges)
 }
 
-/// A snapshot that is read.
+/// A snapshot to read.
 struct Reading {
     snapshot: Snapshot,
     person: LabelId,
@@ -258,7 +260,7 @@ impl Reading {
         Ok(Self { snapshot, person, data })
     }
 
-    /// How long it takes to read the ten latest edges of a vertex with their data.
+    /// The time to read the ten latest edges of a vertex with their data.
     fn timed(&self, random: &mut Random, n: u64) -> Result<Duration> {
         let vertex = VertexId(u64::from(self.person.0) << 48 | skewed(random, n));
         let started = Instant::now();

@@ -1,4 +1,4 @@
-//! What LMDB itself gives for adjacency in blocks: the yardstick the hot store is measured by in `make bench`.
+//! Measures LMDB itself on adjacency in blocks. `make bench` compares the hot store with it.
 //!
 //! ```text
 //! out, in     key    vertex u32 | block u16            (big-endian, so that a vertex's blocks are neighbours)
@@ -6,8 +6,8 @@
 //! edge        key    edge u32      value  24 bytes, as much as source, target, time and weight take
 //! ```
 //!
-//! `lmdb_raw DATA DATABASE` reads `edges.bin` and `params.json` as benches/compare/rmat.py writes them and prints a line of JSON
-//! for each measurement. There are no names, no schema, no checks: nothing but the storage engine's own cost.
+//! `lmdb_raw DATA DATABASE` reads `edges.bin` and `params.json`, which benches/compare/rmat.py writes. It prints a line of JSON for
+//! each measurement. There are no names, no schema and no checks: only the cost of the storage engine itself.
 
 use std::collections::HashSet;
 use std::error::Error;
@@ -67,7 +67,7 @@ impl Raw {
     fn create(path: &Path) -> Result<Self> {
         let mut options = EnvOpenOptions::new();
         options.map_size(MAP_BYTES).max_dbs(3);
-        // SAFETY: the file was made for this process and nothing else touches it.
+        // SAFETY: this process made the file, and nothing else touches it.
         let env = unsafe { options.open(path)? };
         let txn = env.write_txn()?;
         let tables = env.create_databases_and_commit(txn, |create, txn| {
@@ -78,7 +78,7 @@ impl Raw {
         Ok(Self { env, out, incoming, edge })
     }
 
-    /// Puts everything into the empty tables, in the order of keys.
+    /// Writes all edges into the empty tables, in key order.
     fn fill(&self, edges: &[(u32, u32)]) -> Result<()> {
         let mut txn = self.env.write_txn()?;
         append_blocks(self.out, &mut txn, edges.iter().map(|(source, target)| (*source, *target)))?;
@@ -226,7 +226,7 @@ fn report_query(op: &str, times: &mut [(f64, f64)], wrong: u32) {
     say(json!({ "op": op, "cpu_us": cpu, "wall_us": wall, "cpu_p95_us": p95, "n": times.len(), "wrong": wrong }));
 }
 
-/// Wall and CPU seconds of one call, repeated for some milliseconds.
+/// Wall and CPU seconds of one call, repeated for a few milliseconds.
 fn timed(mut call: impl FnMut() -> Result<()>) -> Result<(f64, f64)> {
     let timer = Timer::start();
     let mut count = 0;
@@ -238,7 +238,7 @@ fn timed(mut call: impl FnMut() -> Result<()>) -> Result<(f64, f64)> {
     Ok((wall / f64::from(count), cpu / f64::from(count)))
 }
 
-/// Sets of vertices, as bytes by vertex and as lists, kept from one query to the next.
+/// Sets of vertices, as one byte per vertex and as lists. They are reused from query to query.
 struct Frontier {
     seen: Vec<bool>,
     now: Vec<u32>,
@@ -250,7 +250,7 @@ impl Frontier {
         Self { seen: vec![false; vertices], now: Vec::new(), next: Vec::new() }
     }
 
-    /// How many vertices exactly `depth` hops lead to.
+    /// The number of vertices at the end of walks of exactly `depth` hops.
     fn hops(&mut self, store: &Raw, txn: &RoTxn<'_>, vertex: u32, depth: usize) -> Result<u64> {
         self.now.clear();
         self.now.push(vertex);
@@ -262,7 +262,7 @@ impl Frontier {
         Ok(self.now.len() as u64)
     }
 
-    /// How many vertices at most `depth` hops lead to, the first included.
+    /// The number of vertices within `depth` hops, the start included.
     fn within(&mut self, store: &Raw, txn: &RoTxn<'_>, vertex: u32, depth: usize) -> Result<u64> {
         let mut visited = vec![vertex];
         self.seen[vertex as usize] = true;
@@ -277,7 +277,7 @@ impl Frontier {
         Ok(visited.len() as u64)
     }
 
-    /// Fills `next` with the neighbours of `now` not seen before, and marks them.
+    /// Fills `next` with the unseen neighbours of `now`, and marks them as seen.
     fn expand(&mut self, store: &Raw, txn: &RoTxn<'_>) -> Result<()> {
         self.next.clear();
         for vertex in &self.now {
@@ -338,7 +338,8 @@ impl Random {
     }
 }
 
-/// Wall and CPU time since the start; CPU time of this, the only thread, as the kernel counts it (wall time where it does not say).
+/// Wall and CPU time since the start. The kernel counts the CPU time of this process, which has one thread. Without that, wall
+/// time.
 struct Timer {
     wall: Instant,
     cpu: Option<f64>,
@@ -361,7 +362,7 @@ fn cpu_seconds() -> Option<f64> {
     Some(text.split_whitespace().next()?.parse::<f64>().ok()? * 1e-9)
 }
 
-/// The most memory the process ever held, in bytes; 0 where the system does not tell.
+/// The peak memory of the process in bytes; 0 if the system does not report it.
 fn peak_memory() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap_or_default();

@@ -1,9 +1,9 @@
-//! What the parts of a small query cost, on one thread.
+//! Measures the phases of a small query, on one thread.
 //!
 //! ```text
 //! cargo run --release -p mangrove-testkit --example query_phases -- DB "g.V(x).elementMap('name','age')"
 //! ```
-//! `x` runs through the ids 0 to 262,143, as of the benchmark's RMAT-18, in an order that finds a cold place in the store each time.
+//! `x` runs through the ids 0 to 262,143 of the benchmark's RMAT-18. Its order makes each query hit a cold place of the store.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -51,7 +51,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Neighbours in time are far from each other in the store.
+/// Consecutive runs use ids that are far apart in the store.
 fn id(run: usize) -> i64 {
     ((run * 7919) % IDS) as i64
 }

@@ -1,15 +1,14 @@
-//! TAO's operations and ZipG's graph searches straight on the store's view, without a query language: what the store takes.
+//! Runs TAO's operations and ZipG's graph searches on the store's view, without a query language. It measures the store alone.
 //!
 //! ```text
 //! mangrove load DB --nodes User=users.csv --edges User:friend:User=User_friend_User.csv … --edge-time ts
 //! cargo run --release -p mangrove-testkit --example tao -- DB 20000
 //! ```
-//! DB holds the data of the benchmark's suite `tao` (benches/compare/tao.py), all five edge labels loaded in the order of their
-//! times; the second argument says how often each operation is run. What an operation starts from is drawn as there: users
-//! evenly, lists of edges as often as they have edges. Every operation starts with the ids users know, and ends with the values
-//! in hand. Median and 95th percentile are wall time of the only thread, less what reading the clock takes; the mean is CPU time
-//! as the kernel counts it, in ticks: too coarse for few runs of what is quick. `answers` counts what was found, so that two
-//! stores can be compared.
+//! DB holds the data of the benchmark's suite `tao` (benches/compare/tao.py), with all five edge labels ordered by time. The second
+//! argument is the number of runs of each operation. Inputs are drawn as in the suite: users evenly, lists of edges in proportion
+//! to their length. Every operation starts with ids that users know and ends with the values in hand. Median and 95th percentile
+//! are wall time of the only thread, without the time to read the clock. The mean is CPU time as the kernel counts it, in ticks.
+//! That is too coarse for a few runs of a quick operation. `answers` counts what was found, so that two stores can be compared.
 
 use std::collections::HashSet;
 use std::error::Error;
@@ -27,7 +26,7 @@ type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
 const LATEST: usize = 10;
 const WINDOW_SECONDS: i64 = 10 * 86_400;
-/// An operation that takes long is run no more often than fits into this.
+/// A slow operation runs only as often as fits into this time.
 const OPERATION_SECONDS_MAX: u64 = 5;
 const BATCH: usize = 8192;
 
@@ -63,7 +62,7 @@ fn main() -> Result<()> {
     }
     time("a school, scan", &asked.values, |values| graph.find(&[(graph.school, &values.school)]));
     time("a part of a text, scan", &asked.values, |values| graph.find(&[(graph.bio, &values.part)]));
-    // With `mangrove compact DB --encode User.bio=searchable`.
+    // After `mangrove compact DB --encode User.bio=searchable`.
     if asked
         .values
         .iter()
@@ -75,7 +74,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// The graph with the names the operations use.
+/// The graph, and the names that the operations use.
 struct Users<'g> {
     view: &'g dyn GraphView,
     label: LabelId,
@@ -92,26 +91,26 @@ struct Users<'g> {
     bio: KeyId,
 }
 
-/// The edges of one user and one label, and what is asked of them.
+/// The edges of one user with one label, and the arguments for reading them.
 struct List {
     user: ExternalId,
     label: LabelId,
-    /// Some of those the edges lead to, and some others.
+    /// Some vertices that the edges lead to, and some others.
     targets: Vec<ExternalId>,
     from: i64,
     to: i64,
-    /// Where one of the friends lives.
+    /// The city of one of the friends.
     city: Predicate,
 }
 
-/// What is searched for among all users.
+/// The values to search for among all users.
 struct Values {
     city: Predicate,
     interest: Predicate,
     employer: Predicate,
     school: Predicate,
     part: Predicate,
-    /// Of few users, or one.
+    /// Matches few users, or one.
     rare: Predicate,
 }
 
@@ -157,7 +156,7 @@ impl<'g> Users<'g> {
         self.vertices(std::slice::from_ref(user))?.pop().ok_or_else(|| format!("there is no user {user}").into())
     }
 
-    /// The edges out of a user, of one label or of all; of each label the latest last.
+    /// The edges out of a user, of one label or of all. Within each label the latest comes last.
     fn out(&self, user: &ExternalId, label: Option<LabelId>, wants: Wants) -> Result<Adjacency> {
         let labels = Some(label.map_or_else(|| self.types.clone(), |label| vec![label]));
         let hop = Hop::along(Direction::Out, labels, wants);
@@ -189,7 +188,7 @@ impl<'g> Users<'g> {
         self.view.schema().index(PropertyId::of_vertices(self.label, key)).is_some()
     }
 
-    // ---- the operations; each gives how much it found
+    // ---- the operations; each returns how much it found
 
     fn obj_get(&self, user: &ExternalId) -> Result<usize> {
         let vertex = ElementId::Vertex(self.vertex(user)?);
@@ -239,7 +238,7 @@ impl<'g> Users<'g> {
         Ok(found[0] as usize)
     }
 
-    /// The edges of one label in a window of their times.
+    /// The edges of one label whose times lie in a window.
     fn window(&self, list: &List, wants: Wants) -> Hop {
         let bound = |comparison, time| Predicate::Compare(comparison, Value::Int64(time));
         let within = Predicate::And(vec![bound(Comparison::Gte, list.from), bound(Comparison::Lt, list.to)]);
@@ -269,7 +268,7 @@ impl<'g> Users<'g> {
         self.kept(found, self.city, city)
     }
 
-    /// Reads the ids of those whose property matches.
+    /// Reads the ids of the vertices whose property matches.
     fn kept(&self, mut found: Vec<VertexId>, key: KeyId, predicate: &Predicate) -> Result<usize> {
         let column = self.view.properties(Elements::Vertices(&found), key)?;
         let mut at = 0..found.len();
@@ -289,7 +288,7 @@ impl<'g> Users<'g> {
         self.read(&self.edges(&list.user, None)?)
     }
 
-    /// What an index has, before users' ids are looked up.
+    /// The result of an index, before ids for users are looked up.
     fn found(&self, key: KeyId, predicate: &Predicate) -> Result<usize> {
         let found = self.view.search_vertices(self.label, key, predicate)?.ok_or("the index does not answer")?;
         Ok(black_box(found).len())
@@ -303,7 +302,7 @@ impl<'g> Users<'g> {
         Ok(found.len())
     }
 
-    /// All users that match, by a scan.
+    /// All users that match, found by a scan.
     fn find(&self, wanted: &[(KeyId, &Predicate)]) -> Result<usize> {
         let filters = wanted.iter().map(|(key, predicate)| Filter { key: *key, predicate: (*predicate).clone() }).collect();
         let (scan, mut cursor) = (Scan { labels: Some(vec![self.label]), filters }, ScanCursor::default());
@@ -406,7 +405,7 @@ impl Random {
 
 // ---- the clock
 
-/// Runs an operation on each thing asked, a tenth of them beforehand to warm up, and prints what it took.
+/// Runs an operation on each input and prints its times. A tenth of the inputs runs beforehand as a warm-up.
 fn time<T>(what: &str, asked: &[T], operation: impl Fn(&T) -> Result<usize>) {
     let run = |one: &T| operation(one).unwrap_or_else(|error| panic!("{what}: {error}"));
     let limit = Duration::from_secs(OPERATION_SECONDS_MAX);
@@ -432,7 +431,7 @@ fn time<T>(what: &str, asked: &[T], operation: impl Fn(&T) -> Result<usize>) {
     println!("{what:36} {median:10.2} {p95:10.2} {mean:10.2} {:8} {answers:12}", took.len());
 }
 
-/// What it takes to read the clock once.
+/// The time to read the clock once.
 fn clock_seconds() -> f64 {
     const READS: u32 = 10_000;
     let began = Instant::now();
@@ -442,7 +441,7 @@ fn clock_seconds() -> f64 {
     began.elapsed().as_secs_f64() / f64::from(READS)
 }
 
-/// CPU time of this, the only thread, as the kernel counts it.
+/// CPU time of this thread, the only one, as the kernel counts it.
 fn cpu_seconds() -> Option<f64> {
     let text = fs::read_to_string("/proc/self/schedstat").ok()?;
     Some(text.split_whitespace().next()?.parse::<f64>().ok()? * 1e-9)

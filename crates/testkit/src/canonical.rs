@@ -1,5 +1,5 @@
-//! Results of queries as text that is the same for the same results: with the type of every value, and with the items of
-//! collections sorted, lists too, since most lists a query makes have no order of their own.
+//! Results of queries as canonical text: equal results give equal text. Each value has its type. The items of collections are
+//! sorted, even of lists, because most lists that a query makes have no defined order.
 
 use mangrove_graph::{Tree, Value};
 
@@ -30,7 +30,7 @@ pub fn text(value: &Value) -> String {
         Value::VertexProperty(p) => {
             format!("vp {}.{}#{}:{}", Value::Vertex(p.vertex), p.name, p.ordinal, text(&p.value))
         }
-        // Whose it is does not count: two of one key and value are the same.
+        // The owner does not count: two properties with the same key and value are equal.
         Value::Property(p) => format!("p {}:{}", p.name, text(&p.value)),
         Value::Vertex(_) | Value::Edge(_) => value.to_string(),
         plain => format!("{plain}:{}", plain.value_type()),

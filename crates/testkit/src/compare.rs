@@ -1,8 +1,8 @@
-//! Whether two graphs are the same, told by everything their views answer.
+//! Compares two graphs by everything that their views answer.
 //!
-//! Elements are known by what users know them by (label and external id; an edge by its place among those of its source), so
-//! the two may have handed out other internal ids. A value counts with all it carries: the offset of a date-time, the scale of
-//! a decimal, the order of a set.
+//! Elements are identified by label and external id, edges also by their position among those of their source. So the two graphs
+//! may use different internal ids. Values count with everything they carry: the offset of a date-time, the scale of a decimal, the
+//! order of a set.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
@@ -16,7 +16,7 @@ use mangrove_graph::{
 /// Compares two graphs completely, schema and indexes included.
 ///
 /// # Panics
-/// With the first difference, or with the first place where one of them contradicts itself.
+/// On the first difference, and on the first contradiction within one graph.
 pub fn assert_same(left: &dyn GraphView, right: &dyn GraphView) {
     assert_same_content(left, right);
     assert_equal("schema", &schema_picture(left), &schema_picture(right));
@@ -36,10 +36,10 @@ pub fn assert_same(left: &dyn GraphView, right: &dyn GraphView) {
     }
 }
 
-/// Compares what two graphs hold: vertices, edges and properties. Labels, keys and types that nothing uses do not count.
+/// Compares the contents of two graphs: vertices, edges and properties. Unused labels, keys and types do not count.
 ///
 /// # Panics
-/// As [`assert_same`].
+/// As for [`assert_same`].
 pub fn assert_same_content(left: &dyn GraphView, right: &dyn GraphView) {
     assert_consistent(left);
     assert_consistent(right);
@@ -52,11 +52,11 @@ pub fn assert_same_content(left: &dyn GraphView, right: &dyn GraphView) {
     assert_same_filters(left, right);
 }
 
-/// Checks that the answers of one view agree with one another: counts with scans, pages with whole scans, outgoing edges with
-/// incoming, degrees and limits with hops, columns with cells, ids with look-ups, indexes with scans.
+/// Checks that the answers of one view agree with each other: counts with scans, pages with whole scans, outgoing edges with
+/// incoming ones, degrees and limits with hops, columns with cells, ids with look-ups, indexes with scans.
 ///
 /// # Panics
-/// Where they do not.
+/// If they do not.
 pub fn assert_consistent(view: &dyn GraphView) {
     let vertices = scan_vertices(view, &Scan::default(), usize::MAX >> 1);
     let edges = scan_edges(view, &Scan::default(), usize::MAX >> 1);
@@ -67,7 +67,7 @@ pub fn assert_consistent(view: &dyn GraphView) {
     assert_indexes_agree(view);
 }
 
-/// All vertices of a scan, taken in pages.
+/// All vertices of a scan, read in pages.
 pub fn scan_vertices(view: &dyn GraphView, scan: &Scan, page: usize) -> Vec<VertexId> {
     let (mut cursor, mut out) = (ScanCursor::default(), Vec::new());
     while !cursor.done {
@@ -76,7 +76,7 @@ pub fn scan_vertices(view: &dyn GraphView, scan: &Scan, page: usize) -> Vec<Vert
     out
 }
 
-/// All edges of a scan, taken in pages.
+/// All edges of a scan, read in pages.
 pub fn scan_edges(view: &dyn GraphView, scan: &Scan, page: usize) -> Vec<EdgeRef> {
     let (mut cursor, mut out) = (ScanCursor::default(), Vec::new());
     while !cursor.done {
@@ -85,7 +85,7 @@ pub fn scan_edges(view: &dyn GraphView, scan: &Scan, page: usize) -> Vec<EdgeRef
     out
 }
 
-/// What a hop that asks for everything reaches from each vertex.
+/// The result of a hop from these vertices that asks for everything.
 pub fn hop(view: &dyn GraphView, from: &[VertexId], direction: Direction, labels: Option<Vec<LabelId>>) -> Adjacency {
     let mut out = Adjacency::default();
     view.neighbors(from, &whole_hop(direction, labels, None), &mut out).expect("neighbors");
@@ -100,7 +100,7 @@ fn assert_equal<T: PartialEq + Debug>(what: &str, left: &T, right: &T) {
     assert!(left == right, "the graphs differ in {what}\n left: {left:?}\nright: {right:?}");
 }
 
-// ---- what a graph looks like from outside ----
+// ---- a graph as seen from outside ----
 
 type VertexName = (String, ExternalId);
 
@@ -172,7 +172,7 @@ fn properties_picture(view: &dyn GraphView, element: ElementId) -> BTreeMap<Stri
         .collect()
 }
 
-/// Labels with their keys, by name and whatever their ids.
+/// Labels with their keys, by name, independent of ids.
 fn schema_picture(view: &dyn GraphView) -> BTreeMap<(ElementKind, String), String> {
     let schema = view.schema();
     let mut all = BTreeMap::new();
@@ -218,7 +218,7 @@ fn assert_same_filters(left: &dyn GraphView, right: &dyn GraphView) {
                     assert_equal(&what, &ours, &theirs);
                     let of = PropertyId { kind, label: LabelId(at as u16), key: property.key };
                     if let Some(found) = searched(left, of, &predicate) {
-                        // Those that carry the label beside their own are found by scans alone.
+                        // Vertices that carry the label as a further one are found only by scans.
                         let is_own =
                             |name: &&String| kind == ElementKind::Edge || name.starts_with(&format!("({:?},", &*label.name));
                         let own: Vec<_> = theirs.iter().filter(is_own).cloned().collect();
@@ -230,7 +230,7 @@ fn assert_same_filters(left: &dyn GraphView, right: &dyn GraphView) {
     }
 }
 
-/// A few predicates over values the key really has, each of them true of some and false of others where possible.
+/// A few predicates over values that occur under the key. If possible, each is true for some values and false for others.
 fn telling_predicates(view: &dyn GraphView, kind: ElementKind, label: LabelId, key: &str) -> Vec<Predicate> {
     let Some(key) = view.schema().key(key) else { return Vec::new() };
     let scan = Scan { labels: Some(vec![label]), filters: Vec::new() };
@@ -264,7 +264,7 @@ fn telling_predicates(view: &dyn GraphView, kind: ElementKind, label: LabelId, k
     predicates
 }
 
-/// The elements a filtered scan finds, by name, in order of their internal ids: an edge by its two ends and its own id.
+/// The elements that a filtered scan finds, by name, in order of internal ids. An edge is named by its ends and its id.
 fn filtered(view: &dyn GraphView, kind: ElementKind, label: &str, key: &str, predicate: &Predicate) -> Vec<String> {
     let (Some(label), Some(key)) = (view.schema().label(kind, label), view.schema().key(key)) else { return Vec::new() };
     let scan = Scan { labels: Some(vec![label]), filters: vec![Filter { key, predicate: predicate.clone() }] };
@@ -283,7 +283,7 @@ fn edge_name(view: &dyn GraphView, edge: EdgeRef) -> String {
     format!("{id:?} {:?} -> {:?}", name(view, edge.source), name(view, edge.target))
 }
 
-/// What an index finds, by name and sorted; `None` if it does not answer.
+/// The elements that an index finds, by name and sorted; `None` if it does not answer.
 fn searched(view: &dyn GraphView, of: PropertyId, predicate: &Predicate) -> Option<Vec<String>> {
     let mut found: Vec<String> = match of.kind {
         ElementKind::Vertex => {
@@ -299,7 +299,7 @@ fn searched(view: &dyn GraphView, of: PropertyId, predicate: &Predicate) -> Opti
     Some(found)
 }
 
-/// Predicates every index has to answer: equality and ranges of text and numbers. Others it may leave to a scan.
+/// Whether every index must answer the predicate: equality and ranges of text and numbers. An index may leave others to a scan.
 fn must_be_answered(predicate: &Predicate) -> bool {
     match predicate {
         Predicate::Compare(Comparison::Neq, _) => false,
@@ -388,7 +388,7 @@ fn assert_hops_agree(view: &dyn GraphView, vertices: &[VertexId], edges: &[EdgeR
     }
 }
 
-/// Hops with a filter give those edges of hops without that match, and degrees count them.
+/// Checks that a hop with a filter gives the matching edges of the hop without it, and that degrees count them.
 fn assert_filtered_hops_agree(view: &dyn GraphView, from: &[VertexId], label: LabelId, key: KeyId) {
     let name = view.schema().key_name(key).to_string();
     let mut predicates = telling_predicates(view, ElementKind::Edge, label, &name);
@@ -428,7 +428,7 @@ fn assert_filtered_hops_agree(view: &dyn GraphView, from: &[VertexId], label: La
     }
 }
 
-/// A hop that wants the latest leaves out none of its `edges` but those of a vertex that has so many later ones.
+/// Checks a hop that wants the latest edges. It may leave out an edge only if the vertex has enough later ones.
 fn assert_latest_agree(view: &dyn GraphView, from: &[VertexId], whole: &Hop, edges: &[(u32, EdgeRef)], key: KeyId) {
     let value = |edge: &EdgeRef| view.cell(ElementId::Edge(edge.id), key).expect("a cell").values().next().cloned();
     for count in [1, 3] {

@@ -1,11 +1,11 @@
-//! Large made-up graphs, the same for the same seed on every machine.
+//! Large made-up graphs. The same seed gives the same graph on every machine.
 
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{BufWriter, Result, Write};
 use std::path::{Path, PathBuf};
 
-/// A small generator of random numbers (SplitMix64, Steele et al. 2014), good enough to draw graphs with.
+/// A small generator of random numbers (SplitMix64, Steele et al. 2014). It is good enough for drawing graphs.
 #[derive(Clone, Debug)]
 pub struct Random(u64);
 
@@ -22,7 +22,7 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// A number below `bound`, which is above zero.
+    /// A number below `bound`. `bound` must be above zero.
     pub fn below(&mut self, bound: u64) -> u64 {
         ((u128::from(self.bits()) * u128::from(bound)) >> 64) as u64
     }
@@ -33,8 +33,8 @@ impl Random {
     }
 }
 
-/// `edges` edges among 2^`scale` vertices drawn as R-MAT (Chakrabarti et al. 2004) with a, b, c = .57, .19, .19, as Graph500
-/// has them. Repeated edges and loops stay in; low numbers have the high degrees.
+/// `edges` edges among 2^`scale` vertices, drawn by R-MAT (Chakrabarti et al. 2004) with a, b, c = .57, .19, .19, as in Graph500.
+/// Repeated edges and loops stay. Vertices with low numbers have the high degrees.
 pub fn rmat(scale: u32, edges: usize, seed: u64) -> Vec<(u32, u32)> {
     const A: f64 = 0.57;
     const B: f64 = 0.19;
@@ -52,8 +52,8 @@ pub fn rmat(scale: u32, edges: usize, seed: u64) -> Vec<(u32, u32)> {
     (0..edges).map(|_| draw()).collect()
 }
 
-/// `edges` edges among `vertices` vertices whose out- and in-degrees fall off as rank^-`skew` (0 is even, 1 is Zipf's law);
-/// the ranks of the two directions are independent.
+/// `edges` edges among `vertices` vertices whose out- and in-degrees fall off as rank^-`skew` (0 is even, 1 is Zipf's law). The
+/// ranks of the two directions are independent.
 pub fn power_law(vertices: u32, edges: usize, skew: f64, seed: u64) -> Vec<(u32, u32)> {
     let mut random = Random::new(seed);
     let mut weights = Vec::with_capacity(vertices as usize);
@@ -73,8 +73,8 @@ pub fn power_law(vertices: u32, edges: usize, skew: f64, seed: u64) -> Vec<(u32,
     (0..edges).map(|_| (rank() as u32, shuffled[rank()])).collect()
 }
 
-/// Writes `vertices.csv` (id, name of 32 characters, age) and `edges.csv` (src, dst, ts, weight) into `dir`, as the benchmarks
-/// load them, and returns their paths.
+/// Writes `vertices.csv` (id, name of 32 characters, age) and `edges.csv` (src, dst, ts, weight) into `dir`, as the benchmarks load
+/// them. Returns their paths.
 pub fn write_csv(dir: &Path, vertices: u32, edges: &[(u32, u32)], seed: u64) -> Result<[PathBuf; 2]> {
     let paths = ["vertices.csv", "edges.csv"].map(|name| dir.join(name));
     let mut random = Random::new(seed);

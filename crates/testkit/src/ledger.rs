@@ -1,8 +1,8 @@
-//! A write load whose every transaction is all-or-nothing to see: what the crash driver and the tests across processes run.
+//! A write load in which every transaction is visibly all or nothing. The crash driver and the tests across processes run it.
 //!
-//! Transaction `n` is a function of the seed, of `n`, and of the graph the ones before it left. So the state after `n` of them
-//! can be had again from nothing, and a store that was killed must be in one of those states. A vertex called "ledger" says
-//! which one, with the number and the total balance of the accounts.
+//! Transaction `n` depends on the seed, on `n`, and on the graph that earlier transactions left. So the state after `n`
+//! transactions can be rebuilt from nothing, and a killed store must be in one of these states. A vertex called "ledger" says in
+//! which: it holds the number and the total balance of the accounts.
 
 use mangrove_graph::{
     Cell, Direction, EdgeRef, ElementId, ElementKind, Elements, ExternalId, GraphView, GraphWrite, KeyId, LabelId, NewEdge,
@@ -12,9 +12,9 @@ use mangrove_graph::{
 use crate::compare::{hop, scan_vertices};
 use crate::graphs::Random;
 
-/// Every so many transactions one is a batch of thousands of edges.
+/// One in this many transactions is a batch of thousands of edges.
 pub const BATCH_EVERY: u64 = 7;
-/// Accounts are closed after so many transactions.
+/// An account closes after this many transactions.
 const ACCOUNT_LIFE: u64 = 40;
 const ACCOUNTS_EACH: u64 = 3;
 
@@ -46,7 +46,7 @@ impl Names {
     }
 }
 
-/// Does the `n`-th transaction, counted from 1, without committing it.
+/// Runs transaction `n`, counted from 1, without a commit.
 pub fn transaction(graph: &mut dyn GraphWrite, seed: u64, n: u64) -> Result<()> {
     let names = Names::of(graph)?;
     let mut random = Random::new(seed.wrapping_add(n.wrapping_mul(0x2545_f491_4f6c_dd1d)));
@@ -69,16 +69,16 @@ pub fn transaction(graph: &mut dyn GraphWrite, seed: u64, n: u64) -> Result<()> 
     sum_up(graph, &names, n)
 }
 
-/// The number of the last transaction the graph has seen; 0 for an empty graph.
+/// The number of the last transaction in the graph; 0 for an empty graph.
 ///
 /// # Panics
-/// If the ledger is there and says no number.
+/// If the ledger exists and holds no number.
 pub fn last_transaction(view: &dyn GraphView) -> u64 {
     let Some(ledger) = vertex(view, "ledger".into()) else { return 0 };
     number(view, ledger, "number").expect("the ledger has a number") as u64
 }
 
-/// Checks what holds after every transaction and in the middle of none: the ledger's total is that of all accounts.
+/// Checks an invariant that holds after every transaction and within none: the ledger's total is the sum of all accounts.
 pub fn assert_balanced(view: &dyn GraphView) {
     let Some(ledger) = vertex(view, "ledger".into()) else { return };
     assert_eq!(number(view, ledger, "total"), Some(total(view)), "the ledger's total after {}", last_transaction(view));
@@ -157,7 +157,7 @@ fn forget_payments(graph: &mut dyn GraphWrite, names: &Names, n: u64, random: &m
     graph.remove_edges(&edges[..edges.len() / 2])
 }
 
-/// Puts thousands of edges in the place of those of the batch before.
+/// Replaces the edges of the previous batch by thousands of new ones.
 fn replace_batch(graph: &mut dyn GraphWrite, names: &Names, n: u64, random: &mut Random) -> Result<()> {
     let scan = mangrove_graph::Scan { labels: Some(vec![names.batch]), filters: Vec::new() };
     let old = scan_vertices(graph.as_view(), &scan, 1000);

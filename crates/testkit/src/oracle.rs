@@ -1,16 +1,17 @@
-//! A graph in memory, too simple to be wrong: what every store is compared with.
+//! A graph in memory, too simple to be wrong. Tests compare every store with it.
 //!
-//! It answers each call of [`mangrove_graph::GraphView`] and [`mangrove_graph::GraphWrite`] as their documentation says, from ordered maps and without any
-//! shortcut. A transaction is a clone that is kept or thrown away. Where the contract leaves a choice, the oracle settles it:
+//! It answers each call of [`mangrove_graph::GraphView`] and [`mangrove_graph::GraphWrite`] as documented, from ordered maps and
+//! without any shortcut. A transaction is a clone that is kept or thrown away. Where the contract leaves a choice, the oracle
+//! decides:
 //!
-//! 1. a hop lists, of each input row, outgoing edges before incoming, each by (edge label id, time, edge id), whatever the
-//!    order of the labels asked for; a loop is met once each way by `Direction::Both`;
-//! 2. a vertex or edge that is not there has no properties, labels or edges when read, and cannot be written to;
-//! 3. an inferred schema only ever widens: removing a value takes no type, cardinality or end away;
-//! 4. null fits every declared type; a declared type, and with it the cardinality, is kept to exactly;
-//! 5. a failed call changes nothing;
-//! 6. an edge without a time, of a label whose edges have one, counts as the earliest; its place among its vertex's edges is
-//!    settled when it is made, and setting its time's property later moves nothing.
+//! 1. For each input row, a hop lists outgoing edges before incoming ones. Each list is ordered by (edge label id, time, edge id),
+//!    whatever the order of the requested labels. `Direction::Both` gives a loop once each way.
+//! 2. A missing vertex or edge has no properties, labels or edges when read, and refuses writes.
+//! 3. An inferred schema only widens: removing a value removes no type, cardinality or end.
+//! 4. Null fits every declared type. Other values must match a declared type exactly, and its cardinality too.
+//! 5. A failed call changes nothing.
+//! 6. If a label's edges have a time, an edge without one counts as the earliest. An edge gets its place among the edges of its
+//!    vertex when it is added. Setting the property of its time later does not move it.
 
 mod constraints;
 mod read;
@@ -20,19 +21,18 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use mangrove_graph::{Cell, EdgeId, EdgeRef, ElementId, ElementKind, ExternalId, IdSpace, KeyId, LabelId, Schema, VertexId};
 
-/// The graph of this module.
-///
-/// Invariants: (1) `vertex_names` and `edge_names` hold exactly the external ids of the elements there are; (2) every edge
-/// stands in `out` of its source and `incoming` of its target, and nowhere else; (3) no cell is [`Cell::Absent`].
+/// The graph of this module. Invariants: (1) `vertex_names` and `edge_names` hold exactly the external ids of the existing
+/// elements; (2) every edge stands in `out` of its source and in `incoming` of its target, and nowhere else; (3) no cell is
+/// [`Cell::Absent`]. stands in `out` of its source and `incoming` of its target, and nowhere else; (3) no cell is [`Cell::Absent`].
 #[derive(Clone, Debug, Default)]
 pub struct Oracle {
     schema: Schema,
     vertices: BTreeMap<VertexId, Vertex>,
     edges: BTreeMap<EdgeId, Edge>,
-    /// The label is there only where ids are unique within labels.
+    /// The key has the label only if ids are unique within labels.
     vertex_names: BTreeMap<(Option<LabelId>, ExternalId), VertexId>,
     edge_names: BTreeMap<ExternalId, EdgeId>,
-    /// How many elements of a label were ever made.
+    /// The number of elements of a label that were ever added.
     made: BTreeMap<(ElementKind, LabelId), u64>,
 }
 
@@ -45,7 +45,7 @@ struct Vertex {
     incoming: BTreeSet<Place>,
 }
 
-/// Where an edge stands among those of a vertex.
+/// The position of an edge among those of a vertex.
 type Place = (LabelId, Option<i64>, EdgeId);
 
 #[derive(Clone, Debug)]
@@ -76,7 +76,7 @@ impl Oracle {
         graph
     }
 
-    /// As stores do when they seal what they hold: the next element of every label begins a new block of ids.
+    /// The effect of sealing in a store: the next element of every label begins a new block of ids.
     pub fn end_blocks(&mut self) {
         self.made.values_mut().for_each(|made| *made = made.next_multiple_of(128));
     }

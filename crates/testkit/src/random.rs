@@ -1,7 +1,7 @@
-//! Random values, and random work done in step on a store and on the oracle.
+//! Random values, and random work run in step on a store and on the oracle.
 //!
-//! Work is a list of [`Op`]s, some of which end a transaction. Operations speak of elements by their place among those alive,
-//! so a list with operations taken out still means something: that is what shrinking does.
+//! Work is a list of [`Op`]s, some of which end a transaction. Operations refer to elements by their position among the existing
+//! ones. So a list from which shrinking has removed operations still has a meaning.
 
 mod values;
 mod work;
@@ -24,13 +24,13 @@ use crate::oracle::Oracle;
 use crate::suite::{Condensing, StoreUnderTest, Transaction};
 
 pub const VERTEX_LABELS: [&str; 3] = ["person", "place", "thing"];
-/// Edges of the last have a time once [`Op::DeclareTime`] came before the first of them.
+/// Edges of the last label have a time if [`Op::DeclareTime`] comes before the first of them.
 pub const EDGE_LABELS: [&str; 3] = ["knows", "likes", "visited"];
 pub const KEYS: [&str; 7] = ["name", "age", "tags", "score", "note", "id", "at"];
-/// The place of the key that labels are keyed by, as a rule.
+/// The position of the key that most keyed labels have.
 const ID_KEY: usize = 5;
 
-/// An element by its place among those alive, counted round.
+/// An element by its position among the existing ones, modulo their number.
 pub type Pick = u32;
 
 #[derive(Clone, Debug)]
@@ -39,7 +39,7 @@ pub enum Op {
         label: usize,
         ids: Vec<Option<ExternalId>>,
     },
-    /// `count` vertices with made ids.
+    /// `count` vertices with generated ids.
     AddManyVertices {
         label: usize,
         count: u16,
@@ -48,7 +48,7 @@ pub enum Op {
         label: usize,
         edges: Vec<OpEdge>,
     },
-    /// `count` edges; the lower `spread`, the fewer vertices have most of them.
+    /// `count` edges. The lower `spread` is, the fewer vertices have most of them.
     AddManyEdges {
         label: usize,
         count: u16,
@@ -61,7 +61,7 @@ pub enum Op {
         key: usize,
         cell: OpCell,
     },
-    /// A value each for the elements of a label, but for those the seed leaves out.
+    /// One value for each element of a label, except those that the seed leaves out.
     SetMany {
         kind: ElementKind,
         label: usize,
@@ -69,7 +69,7 @@ pub enum Op {
         value_type: ValueType,
         seed: u64,
     },
-    /// A value under each of so many keys that nothing else uses.
+    /// A value under each of `count` keys that nothing else uses.
     SetManyKeys {
         kind: ElementKind,
         element: Pick,
@@ -82,7 +82,7 @@ pub enum Op {
     RemoveEdges {
         edges: Vec<Pick>,
     },
-    /// Every edge of a vertex but each `keep`-th.
+    /// Removes every edge of a vertex except each `keep`-th.
     RemoveEdgesOf {
         vertex: Pick,
         keep: u16,
@@ -108,7 +108,7 @@ pub enum Op {
         label: usize,
         key: usize,
     },
-    /// What the vertex has under the key from now on is its id.
+    /// Makes the value under a key the id of its vertex from now on.
     SetToId {
         vertex: Pick,
         key: usize,
@@ -127,7 +127,7 @@ pub enum Op {
     RenameLabel {
         kind: ElementKind,
         label: usize,
-        /// Of a label there is, of one there is not yet, or another.
+        /// A label that exists, one that does not exist yet, or another.
         to: usize,
     },
     DropLabel {
@@ -148,9 +148,9 @@ pub enum Op {
     /// Commits, and condenses the store.
     Condense {
         how: Condensing,
-        /// At which calls in between a transaction is run.
+        /// The calls during the condensing at which a transaction runs.
         at: [u8; 2],
-        /// At which call the work is stopped.
+        /// The call at which the condensing is stopped.
         stop: Option<u8>,
     },
 }
@@ -160,7 +160,7 @@ pub struct OpEdge {
     pub source: Pick,
     pub target: Pick,
     pub id: Option<ExternalId>,
-    /// Passed over if its label has no time.
+    /// Skipped if its label has no time.
     pub time: Option<i64>,
 }
 
@@ -174,18 +174,18 @@ pub enum OpCell {
 /// One of several values.
 #[derive(Clone, Debug)]
 pub struct OpEntry {
-    /// How many ordinals lie between it and the value before.
+    /// The number of ordinals between it and the previous value.
     pub step: u8,
     pub value: Value,
-    /// Meta-properties, their keys by place in [`KEYS`].
+    /// Meta-properties. Their keys are positions in [`KEYS`].
     pub meta: Vec<(usize, Value)>,
 }
 
-/// Does `ops` on an empty store and on the oracle, comparing the two after each transaction, and ends with a reopening and a
-/// check of the store's insides.
+/// Runs `ops` on an empty store and on the oracle. Compares the two after each transaction. At the end it reopens the store and
+/// checks its internals.
 ///
 /// # Panics
-/// Where the two differ.
+/// If the two differ.
 pub fn run(store: &mut dyn StoreUnderTest, id_space: IdSpace, ops: &[Op]) {
     let mut committed = Oracle::new(id_space);
     let mut left = ops.iter();
@@ -206,7 +206,7 @@ pub fn run(store: &mut dyn StoreUnderTest, id_space: IdSpace, ops: &[Op]) {
     assert_eq!(store.check().expect("check"), Vec::<String>::new());
 }
 
-/// Condenses the store, and runs transactions while it does.
+/// Condenses the store, and runs transactions meanwhile.
 fn condense(
     store: &dyn StoreUnderTest,
     committed: &mut Oracle,
@@ -238,8 +238,8 @@ fn ends_transaction(op: &Op) -> bool {
     matches!(op, Op::Commit | Op::Abort | Op::Reopen | Op::Condense { .. })
 }
 
-/// Does operations up to one that ends the transaction, and returns it; the end of the list commits. What is to be compacted is
-/// loaded in bulk where that can be, and then is, as is told too.
+/// Runs operations up to one that ends the transaction, and returns that one. The end of the list is a commit. If the operation
+/// compacts and the store allows it, the transaction is a bulk load; the flag in the result says so.
 fn run_transaction<'a>(
     store: &dyn StoreUnderTest,
     committed: &mut Oracle,
@@ -267,7 +267,7 @@ fn run_transaction<'a>(
     (end, is_bulk)
 }
 
-/// Does one operation on both and compares what they return.
+/// Runs one operation on both and compares their results.
 fn run_op(store: &mut dyn GraphWrite, oracle: &mut Oracle, op: &Op) {
     let alive = Alive::of(oracle);
     let expected = apply(op, &alive, oracle);
@@ -314,7 +314,7 @@ fn pick_of<T: Copy>(alive: &[T], pick: Pick) -> Option<T> {
     if alive.is_empty() { None } else { Some(alive[pick as usize % alive.len()]) }
 }
 
-/// Does one operation and returns the ids it made (or 1 for true).
+/// Runs one operation and returns the ids it made (or 1 for true).
 fn apply(op: &Op, alive: &Alive, graph: &mut dyn GraphWrite) -> Result<Vec<u64>> {
     match op {
         Op::AddVertices { label, ids } => add_vertices(graph, *label, ids),
@@ -413,7 +413,7 @@ fn add_edges(graph: &mut dyn GraphWrite, label: usize, edges: &[OpEdge], alive: 
     let schema = &graph.schema().edge_labels[usize::from(label.0)];
     let timed = schema.time.is_some();
     let types = schema.time.and_then(|key| schema.property(key)).map(|property| property.types).unwrap_or_default();
-    // The first edge of a label says what its times are.
+    // The first edge of a label decides the type of its times.
     let instants = match types.iter().next() {
         Some(_) => types.contains(ValueType::DateTime),
         None => edges.first().and_then(|edge| edge.time).is_some_and(|time| time % 2 != 0),
@@ -428,7 +428,7 @@ fn add_edges(graph: &mut dyn GraphWrite, label: usize, edges: &[OpEdge], alive: 
     Ok(made.into_iter().map(|id| id.0).collect())
 }
 
-/// A time: of instants several within a microsecond, and of both now and then another type.
+/// A time. Several instants may lie within a microsecond. Now and then a time has another type.
 fn time(at: i64, instants: bool) -> Value {
     match (instants, at.rem_euclid(32)) {
         (true, 5) => Value::Date(Date(at as i32 / 32)),
@@ -548,7 +548,7 @@ mod tests {
         assert!(result.is_ok(), "{result:?}");
     }
 
-    /// A store that loses one edge of a batch: the comparison has to see it, and shrinking has to find how little it takes.
+    /// A store that loses one edge of a batch. The comparison must notice it, and shrinking must find a small case.
     #[test]
     fn a_store_that_loses_an_edge_is_caught() {
         let mut runner = TestRunner::new(Config { cases: 200, failure_persistence: None, ..Config::default() });
@@ -565,7 +565,7 @@ mod tests {
     mod faulty {
         use super::*;
 
-        /// The oracle, but a commit drops the youngest edge when there are more than three.
+        /// The oracle, except that a commit drops the youngest edge if there are more than three.
         #[derive(Default)]
         pub struct LossyStore(OracleStore);
 

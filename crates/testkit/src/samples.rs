@@ -1,4 +1,4 @@
-//! Small graphs everybody in the field knows, written out by hand for any [`GraphWrite`].
+//! Small graphs that everybody in the field knows, for any [`GraphWrite`].
 
 use mangrove_graph::{
     Cell, ElementId, ElementKind, ExternalId, GraphWrite, NewEdge, PropertyValue, Result, Value, VertexId,
@@ -93,7 +93,7 @@ fn set(graph: &mut dyn GraphWrite, element: ElementId, properties: Vec<(&str, Va
     Ok(())
 }
 
-/// Places with the year each began; it ended when the next one did, and the last one has not ended.
+/// Places with the year in which each began. A place ended when the next one began; the last one has not ended.
 fn locations(graph: &mut dyn GraphWrite, vertex: VertexId, places: &[(&str, i32)]) -> Result<()> {
     let location = graph.ensure_key("location")?;
     let (start, end) = (graph.ensure_key("startTime")?, graph.ensure_key("endTime")?);

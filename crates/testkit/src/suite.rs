@@ -1,7 +1,7 @@
-//! One conformance suite for everything that stores a graph: each tier runs it from a test of its own.
+//! One conformance suite for everything that stores a graph. Each tier runs it from a test of its own.
 //!
-//! A case opens an empty store, works on it through transactions and compares what it then reads with the oracle that was
-//! told the same, or with what the contract says outright. Most look twice: after the commit and after reopening.
+//! A case opens an empty store and works on it through transactions. It then compares what it reads with the oracle after the same
+//! work, or with what the contract says outright. Most cases look twice: after the commit and after reopening.
 
 mod constraints;
 mod drops;
@@ -22,15 +22,15 @@ use mangrove_graph::{
 use crate::compare::assert_same;
 use crate::oracle::Oracle;
 
-/// A store as the suite handles it. Dropping it must leave nothing behind but what a directory it was given may hold.
+/// A store as the suite handles it. Dropping it must leave nothing behind, except in a directory that was given to it.
 pub trait StoreUnderTest {
-    /// What was last committed; it stays as it is while others commit.
+    /// The last commit. It stays as it is while others commit.
     fn snapshot(&self) -> Result<Box<dyn GraphView + '_>>;
 
-    /// The one writing transaction; dropped without commit it is aborted.
+    /// The only writing transaction. Dropping it without a commit aborts it.
     fn begin(&self) -> Result<Box<dyn Transaction + '_>>;
 
-    /// A transaction whose commit leaves all there is compacted, if the store has such, and nothing was ever in it.
+    /// A transaction whose commit leaves everything compacted. `None` if the store has no such thing, or if it ever held data.
     fn begin_bulk(&self) -> Result<Option<Box<dyn Transaction + '_>>> {
         Ok(None)
     }
@@ -38,25 +38,25 @@ pub trait StoreUnderTest {
     /// Closes the store and opens it again.
     fn reopen(&mut self) -> Result<()>;
 
-    /// Moves what is stored to where it takes less room, if the store has such a place. In between, where others may write, it calls
-    /// `meanwhile`, and stops with [`Cancelled`](mangrove_graph::GraphError::Cancelled) if that returns true.
+    /// Moves data to where it takes less space, if the store has such a place. Whenever others could write, it calls `meanwhile`.
+    /// If that returns true, it stops with [`Cancelled`](mangrove_graph::GraphError::Cancelled).
     fn condense(&self, how: Condensing, meanwhile: &dyn Fn() -> bool) -> Result<()> {
         let _ = (how, meanwhile);
         Ok(())
     }
 
-    /// What is wrong inside, one line a fault.
+    /// Internal faults, one line each.
     fn check(&self) -> Result<Vec<String>>;
 }
 
-/// What is moved where it takes less room.
+/// What to move to where it takes less space.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Condensing {
-    /// What was changed of late goes beside what was moved before.
+    /// Puts recent changes beside what was moved before.
     Seal,
-    /// Parts that were moved before become one, as the store sees fit.
+    /// Merges parts that were moved before, as the store sees fit.
     Merge,
-    /// Everything becomes one part.
+    /// Makes everything one part.
     Compact,
 }
 
@@ -66,10 +66,10 @@ pub trait Transaction {
     fn commit(self: Box<Self>) -> Result<()>;
 }
 
-/// Runs every case on stores that `make` opens empty.
+/// Runs every case on empty stores from `make`.
 ///
 /// # Panics
-/// In the first case that fails; its name is printed before.
+/// In the first case that fails. It prints the name of the case first.
 pub fn suite(make: impl Fn(IdSpace) -> Box<dyn StoreUnderTest>) {
     let groups = [
         vertices::CASES,
@@ -90,7 +90,7 @@ pub fn suite(make: impl Fn(IdSpace) -> Box<dyn StoreUnderTest>) {
 type Make<'a> = &'a dyn Fn(IdSpace) -> Box<dyn StoreUnderTest>;
 type Case = (&'static str, fn(Make<'_>));
 
-/// The oracle as a store, so that the suite itself is tested.
+/// The oracle as a store. It tests the suite itself.
 #[derive(Default)]
 pub struct OracleStore {
     committed: RefCell<Oracle>,
@@ -144,9 +144,9 @@ impl Transaction for OracleTransaction<'_> {
     }
 }
 
-// ---- what the cases are written with ----
+// ---- tools for the cases ----
 
-/// Commits what `work` does to the store, does the same to an oracle, and compares the two, also after reopening.
+/// Runs `work` on the store and on an oracle, commits, and compares the two, also after reopening.
 fn same_as_oracle(make: Make<'_>, id_space: IdSpace, work: impl Fn(&mut dyn GraphWrite)) -> Box<dyn StoreUnderTest> {
     let mut store = make(id_space);
     committed(&*store, |graph| work(graph));

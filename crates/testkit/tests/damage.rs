@@ -1,14 +1,14 @@
-//! Damages the file of the tables while nobody has it open, and looks at what opening it says.
+//! Damages the file of the tables while nobody has it open, and checks what opening it reports.
 //!
 //! ```text
 //!   driver  makes some stores, and starts a child for each
 //!   child   again and again: copies a store, damages data.mdb, says the number of the damage, opens the copy, compares all
 //!           that can be read with the oracle, writes, and says how it went
 //! ```
-//! An error when the store is opened is right, and so is a graph that equals the oracle. A store that opens and differs is not, nor is
-//! a child that panics or dies of a signal.
+//! Two outcomes are right: an error when the store opens, and a graph that equals the oracle. A store that opens and differs is
+//! wrong. A child that panics or dies of a signal is wrong too.
 //!
-//! `--ignored` asks for the long run; `MANGROVE_DAMAGES` and `MANGROVE_SEED` set the number of damages and the random numbers.
+//! `--ignored` selects the long run. `MANGROVE_DAMAGES` and `MANGROVE_SEED` set the number of damages and the random seed.
 
 mod support;
 
@@ -31,14 +31,14 @@ const DAMAGES: u64 = 240;
 const DAMAGES_LONG: u64 = 10_000;
 const PAGE: usize = 4096;
 const SECTOR: usize = 512;
-/// The bytes of a meta page that mean something.
+/// The bytes of a meta page that have a meaning.
 const META: usize = 152;
 const LEDGER_SEED: u64 = 3;
 const TRANSACTIONS: u64 = 16;
-/// Of the transactions, how many are sealed in the store that is sealed.
+/// In the sealed store, the number of transactions that are sealed.
 const SEALED: u64 = 9;
 const STORES: [&str; 2] = ["tables", "sealed"];
-/// A copy of the tables as they were some transactions before.
+/// A copy of the tables from some transactions before.
 const OLDER: &str = "older.mdb";
 
 fn main() {
@@ -63,7 +63,7 @@ fn seed() -> u64 {
     support::number_from_env("MANGROVE_SEED").unwrap_or(1)
 }
 
-/// Does the `n`-th transaction. Some bring values that take pages of their own, and later ones remove them.
+/// Runs transaction `n`. Some add values that take pages of their own, and later ones remove these.
 fn transaction(graph: &mut dyn GraphWrite, n: u64) -> Result<()> {
     ledger::transaction(graph, LEDGER_SEED, n)?;
     let label = graph.ensure_label(ElementKind::Vertex, "large")?;
@@ -101,7 +101,7 @@ enum Damage {
         at: usize,
         bit: u32,
     },
-    /// A bit of what LMDB keeps for itself at the beginning of a page, a meta page one time in three.
+    /// A bit of LMDB's own data at the beginning of a page. One time in three it is a meta page.
     HeaderBit {
         page: usize,
         at: usize,
@@ -119,7 +119,7 @@ enum Damage {
         from: usize,
         to: usize,
     },
-    /// The page as it was some transactions before.
+    /// The page from some transactions before.
     Stale {
         page: usize,
     },
@@ -185,11 +185,11 @@ impl Damage {
     }
 }
 
-/// How a damage was met.
+/// The outcome of a damage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Outcome {
     Refused,
-    /// It equals the oracle.
+    /// The graph equals the oracle.
     Same,
     Wrong,
     Signal,
@@ -206,7 +206,7 @@ impl fmt::Display for Outcome {
     }
 }
 
-/// The child: does the damages of these numbers, one after the other, and says "n refused", "n same" or "n wrong why" of each.
+/// The child: makes the damages with these numbers one by one. For each it reports "n refused", "n same" or "n wrong why".
 fn run(dir: &Path, numbers: std::ops::Range<u64>) {
     let whole = fs::read(dir.join("hot/data.mdb")).expect("the store's file");
     let older = fs::read(dir.join(OLDER)).expect("the older file");
@@ -236,7 +236,7 @@ fn copy_store(dir: &Path, copy: &Path) {
     }
 }
 
-/// Opens a damaged store. Whoever can open it reads what was written, and can write on.
+/// Opens a damaged store. If it opens, it must contain what was written, and it must accept writes.
 fn look(dir: &Path, read_only: bool, expected: &Oracle) -> &'static str {
     let Ok(store) = StoreInDir::try_open(dir, OpenOptions { read_only, seal_bytes: 0, ..OpenOptions::default() }) else {
         return "refused";
@@ -279,7 +279,8 @@ fn drive(damages: u64) {
     assert!(count(Outcome::Refused) > damages / 4, "damage is noticed");
 }
 
-/// Starts a child for the damages from a number on. Returns the number to go on with, after the last or after one it died of.
+/// Starts a child for the damages from `from` on. Returns the number to continue with: after the last one, or after the one it died
+/// of.
 fn watch(dir: &Path, from: u64, end: u64, say: &mut dyn FnMut(u64, Outcome)) -> u64 {
     let mut command = Command::new(std::env::current_exe().expect("the path of this program"));
     command.arg("child").arg(dir).args([from.to_string(), end.to_string()]).stdout(Stdio::piped()).stderr(Stdio::null());

@@ -1,8 +1,8 @@
-//! A disk that fails while the page is written that makes a commit: LMDB gives its environment up then. What was committed before is
-//! there and can be read, a write says what to do, and opening again works.
+//! A disk that fails while LMDB writes the page that makes a commit. LMDB then gives up its environment. Earlier commits can still
+//! be read, a write reports what to do, and opening again works.
 //!
-//! This program defines the C library's `pwrite`, which the linker prefers for LMDB too (Linux). While it is told to, it fails the write
-//! of a meta page.
+//! This program defines the C library's `pwrite`, which the linker prefers for LMDB too (Linux). On request it fails the write of a
+//! meta page.
 
 #![cfg(target_os = "linux")]
 
@@ -19,17 +19,17 @@ use support::StoreInDir;
 
 static DISK_FAILS: AtomicBool = AtomicBool::new(false);
 
-/// LMDB's two meta pages come first in its file. It writes less than this of one, and whole pages of all else.
+/// LMDB's two meta pages come first in its file. LMDB writes only a part of a meta page, but whole pages of everything else.
 const META_OFFSET_MAX: i64 = 2 * 4096;
 const META_BYTES_MAX: usize = 512;
 
 fn write_at(fd: c_int, from: *const c_void, n: size_t, at: off_t) -> ssize_t {
     if at < META_OFFSET_MAX && n < META_BYTES_MAX && DISK_FAILS.load(Ordering::SeqCst) {
-        // SAFETY: the number of the last error is this thread's own.
+        // SAFETY: each thread has its own number of the last error.
         unsafe { *libc::__errno_location() = libc::EIO };
         return -1;
     }
-    // SAFETY: the arguments go to the kernel as the caller gave them.
+    // SAFETY: the kernel gets the arguments as the caller passed them.
     unsafe { libc::syscall(libc::SYS_pwrite64, fd, from, n, at) as ssize_t }
 }
 

@@ -1,8 +1,9 @@
-//! The engine beside the interpreter: random queries over random small graphs have the same results with every rule of the
-//! optimiser, without any, without one of them, and when they are run one traverser at a time from the plan no rule has touched.
+//! Compares the engine with the interpreter on random queries over random small graphs. The results must be the same with every
+//! rule of the optimiser, without any, and without one of them. They must equal those of the interpreter, which runs the
+//! unoptimised plan one traverser at a time.
 //!
-//! Runs the same pairs of graph and query every time. `MANGROVE_EQUIVALENCE_PAIRS` asks for more of them and
-//! `MANGROVE_EQUIVALENCE_SEED` for others. A difference is shown with the least graph and query that still differ.
+//! Each run uses the same pairs of graph and query. `MANGROVE_EQUIVALENCE_PAIRS` sets their number and `MANGROVE_EQUIVALENCE_SEED`
+//! selects others. A difference is shown with the smallest graph and query that still differ.
 
 mod support;
 
@@ -25,15 +26,15 @@ use support::StoreInDir;
 const PAIRS: u64 = 3000;
 const SEED: u64 = 7;
 const QUERIES_PER_GRAPH: u64 = 25;
-/// Every so many graphs the hot store runs the queries too.
+/// For one in this many graphs, the hot store runs the queries too.
 const GRAPHS_PER_STORE: u64 = 20;
-/// Every so many graphs a large one; `MANGROVE_EQUIVALENCE_LARGE` says otherwise.
+/// One in this many graphs is large. `MANGROVE_EQUIVALENCE_LARGE` changes it.
 const GRAPHS_PER_LARGE: u64 = 50;
-/// Pairs that take more are passed over.
+/// Pairs that take more traversers are skipped.
 const TRAVERSERS_MAX: usize = 60_000;
 const REPORTS_MAX: usize = 12;
 
-/// What came of a query: the text of each result in the order they came, or a kind of error.
+/// The outcome of a query: the text of each result in order, or a kind of error.
 #[derive(Clone, PartialEq, Debug)]
 enum Outcome {
     Results(Vec<String>),
@@ -58,11 +59,11 @@ impl Outcome {
     }
 }
 
-/// What two outcomes have to agree in.
+/// What two outcomes must agree in.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Demand {
     order: bool,
-    /// Whether one may have met an error that the other stopped before.
+    /// Whether one run may meet an error that the other stopped before.
     errors_may_hide: bool,
 }
 
@@ -76,16 +77,16 @@ impl Demand {
     }
 }
 
-/// One way to run a query, and what came of it.
+/// One way to run a query, and its outcome.
 type Run = (String, Outcome);
 
 enum Verdict {
-    /// And whether there were any results.
+    /// The flag says whether there were any results.
     Same(bool),
     TooMuch,
-    /// It is no query at all.
+    /// It is not a valid query.
     Invalid(String),
-    /// The interpreter's run is the first.
+    /// The first run is the interpreter's.
     Different(Vec<Run>),
 }
 
@@ -126,7 +127,7 @@ fn interpreted(view: &dyn GraphView, text: &str) -> Result<Outcome, Failure> {
     }
 }
 
-/// Threads that help with what is heavy.
+/// Threads that help with heavy queries.
 fn crew() -> Arc<Crew> {
     static CREW: OnceLock<Arc<Crew>> = OnceLock::new();
     CREW.get_or_init(|| Arc::new(Crew::new(CrewOptions { workers: 3, ..CrewOptions::default() }))).clone()
@@ -147,7 +148,7 @@ fn executed_with(view: &dyn GraphView, text: &str, options: Options) -> Outcome 
     }
 }
 
-/// The least graph and query that still differ, by leaving out one part after the other.
+/// The smallest graph and query that still differ, found by leaving out one part after the other.
 fn shrink(
     mut graph: SmallGraph,
     mut query: RandomQuery,
@@ -217,11 +218,11 @@ fn shown(outcome: &Outcome) -> String {
 struct Tally {
     graphs_per_large: u64,
     next_graph: AtomicU64,
-    /// Judged, whatever the verdict.
+    /// Pairs that were judged, whatever the verdict.
     pairs: AtomicU64,
     with_results: AtomicU64,
     too_much: AtomicU64,
-    /// Rules that changed a plan.
+    /// The rules that changed a plan.
     rules: Mutex<BTreeSet<&'static str>>,
     reports: Mutex<Vec<String>>,
 }
@@ -264,7 +265,7 @@ fn run_graph(seed: u64, number: u64, tally: &Tally) {
     }
 }
 
-/// Notes the rules without which a query has another plan, until each was noted.
+/// Records the rules without which a query has another plan, until every rule is recorded.
 fn note_rules(view: &dyn GraphView, text: &str, tally: &Tally) {
     let mut noted = tally.rules.lock().expect("no thread panicked");
     let plan = |rules_off: Vec<String>| {

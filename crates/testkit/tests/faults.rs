@@ -1,7 +1,7 @@
-//! Disks that are full, directories that may not be written, files that were damaged: a clear error, and nothing lost.
+//! Full disks, directories without write permission, damaged files: each gives a clear error, and nothing is lost.
 //!
-//! What a fault does to a process is watched from outside: each test starts this program again as its child, under limits or in
-//! a place of its own, and reads how it ended.
+//! The effect of a fault on a process is observed from outside. Each test starts this program again as its child, under limits or
+//! in a directory of its own, and reads how it ended.
 
 mod support;
 
@@ -23,7 +23,7 @@ use support::StoreInDir;
 const ROLE: &str = "MANGROVE_FAULT_ROLE";
 const DIR: &str = "MANGROVE_FAULT_DIR";
 
-/// What the children do; nothing when it is run as a test.
+/// The work of the children. Does nothing when run as a test.
 #[test]
 fn child() {
     let (Ok(role), Ok(dir)) = (std::env::var(ROLE), std::env::var(DIR)) else { return };
@@ -37,7 +37,7 @@ fn child() {
     }
 }
 
-/// This program again, as a child with a role, behind the `words` of a shell or another command.
+/// This program again, as a child with a role. `words` are a shell or another command in front of it.
 fn child_command(words: &[&str], role: &str, dir: &Path) -> Command {
     let this = std::env::current_exe().expect("the path of this program");
     let (program, first_arguments): (&OsStr, &[&str]) = match words {
@@ -60,7 +60,7 @@ fn run_child(words: &[&str], role: &str, dir: &Path) -> Output {
 
 type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
 
-/// What a child prints: how its work ended.
+/// Prints how a child's work ended.
 fn report(outcome: Outcome) {
     match outcome {
         Ok(()) => println!("outcome: ok"),
@@ -70,7 +70,7 @@ fn report(outcome: Outcome) {
 
 fn outcome_of(output: &Output) -> Option<String> {
     let text = String::from_utf8_lossy(&output.stdout);
-    // The test harness may have begun the line.
+    // The test harness may have written to the beginning of the line.
     text.lines().find_map(|line| line.split_once("outcome: ").map(|(_, outcome)| outcome.to_owned()))
 }
 
@@ -104,7 +104,7 @@ fn make_modern(dir: &Path) {
 
 // ---- a full disk ----
 
-/// Adds vertices with large values, some 250 kB.
+/// Adds vertices with large values, about 250 kB.
 fn grow(graph: &mut dyn GraphWrite, n: i64) -> Result<()> {
     let label = graph.ensure_label(ElementKind::Vertex, "large")?;
     let key = graph.ensure_key("text")?;
@@ -125,7 +125,7 @@ fn grow_store(store: &StoreInDir, n: i64) -> Result<()> {
     transaction.commit()
 }
 
-/// Fills the disk, looks that all that was committed is there, makes room if there is a ballast, and writes on.
+/// Fills the disk and checks that all commits are there. If there is a ballast, makes room and continues to write.
 fn fill(dir: &Path) {
     let mut store = StoreInDir::open(&dir.join("store"));
     let mut oracle = Oracle::default();
@@ -153,7 +153,7 @@ fn fill(dir: &Path) {
     println!("outcome: {error} (after {committed} commits)");
 }
 
-/// How many times the oracle grew.
+/// The number of times the oracle grew.
 fn grown(oracle: &Oracle) -> i64 {
     oracle.statistics().unwrap().vertices.first().map_or(0, |count| (*count / 250) as i64)
 }
@@ -161,7 +161,7 @@ fn grown(oracle: &Oracle) -> i64 {
 #[test]
 fn a_file_that_may_not_grow_loses_nothing() {
     let home = tempfile::tempdir().unwrap();
-    // 4 MiB in blocks of 512 bytes, the unit of POSIX; the signal that comes with the error is ignored, as servers do.
+    // 4 MiB in blocks of 512 bytes, the unit of POSIX. The signal that comes with the error is ignored, as servers do.
     let limited = "trap '' XFSZ; ulimit -f 8192; exec \"$@\"";
     let output = run_child(&["sh", "-c", limited, "sh"], "fill", home.path());
     assert!(output.status.success(), "{}", text_of(&output));
@@ -186,12 +186,12 @@ fn a_full_file_system_loses_nothing() {
     assert!(outcome.contains("the disk is full"), "{outcome}");
 }
 
-/// Says that a test could not be done here, past the harness, which shows nothing of a test that passes. Where it must be done
-/// (`MANGROVE_NO_SKIPS`, set by `.ci/run` for the superuser) it fails instead.
+/// Reports that a test could not run here. It bypasses the harness, which shows nothing for a test that passes. If the test must
+/// run (`MANGROVE_NO_SKIPS`, set by `.ci/run` for the superuser), it fails instead.
 fn skip(why: &str) {
     assert!(std::env::var_os("MANGROVE_NO_SKIPS").is_none(), "skipped, though it must not be: {why}");
     let test = std::thread::current().name().unwrap_or_default().to_owned();
-    // Without a stderr there is nobody to tell.
+    // Without a stderr nobody can see the message.
     let _ = writeln!(std::io::stderr(), "skipped {test}: {why}");
 }
 
@@ -200,7 +200,7 @@ fn can_unshare() -> bool {
     Command::new("unshare").args(["-Urm", "sh", "-c", mount]).output().is_ok_and(|output| output.status.success())
 }
 
-// ---- places that may not be written ----
+// ---- directories without write permission ----
 
 #[test]
 fn a_read_only_directory_is_told_and_can_be_read() {
@@ -222,8 +222,8 @@ fn a_read_only_directory_is_told_and_can_be_read() {
     allow(&dir, 0o644, 0o755);
 }
 
-/// Runs a child that permissions hold for. The superuser may write anywhere, so a child of his becomes somebody else; nothing
-/// if that one may not run this program.
+/// Runs a child that permissions apply to. They do not apply to the superuser, so the child becomes another user. `None` if that
+/// user may not run this program.
 fn run_unprivileged(role: &str, dir: &Path) -> Option<Output> {
     const NOBODY: u32 = 65_534;
     let mut command = child_command(&[], role, dir);
@@ -233,7 +233,7 @@ fn run_unprivileged(role: &str, dir: &Path) -> Option<Output> {
     command.output().ok()
 }
 
-/// Sets the permissions of a directory and all in it.
+/// Sets the permissions of a directory and of everything in it.
 fn allow(dir: &Path, files: u32, directories: u32) {
     fs::set_permissions(dir, fs::Permissions::from_mode(0o755)).unwrap();
     for entry in fs::read_dir(dir).unwrap() {
@@ -314,7 +314,7 @@ fn data_file(dir: &Path) -> PathBuf {
     dir.join("hot/data.mdb")
 }
 
-/// Pages at the end may be ones no commit uses: then the graph is whole, and found to be.
+/// The pages at the end may be unused. Then the graph is whole, and the check must confirm that.
 fn allowed(length: usize, outcome: &str) -> bool {
     if outcome == "ok" { length > 12_288 } else { !outcome.contains("another graph") }
 }
@@ -340,7 +340,7 @@ fn a_file_cut_short_is_refused_or_whole() {
     }
 }
 
-/// LMDB would make the file as long as the meta page says, until the disk is full.
+/// Without a check, LMDB would extend the file to the length in the meta page, until the disk is full.
 #[test]
 fn a_meta_page_that_counts_too_many_pages_is_refused() {
     const COUNTS_PAGES: usize = 4096 + 16 + 120;
@@ -360,7 +360,7 @@ fn a_meta_page_that_counts_too_many_pages_is_refused() {
     }
 }
 
-/// The only segment of a store that was compacted.
+/// The only segment of a compacted store.
 fn segment_file(dir: &Path) -> PathBuf {
     let files = fs::read_dir(dir.join("hot")).unwrap().map(|entry| entry.unwrap().path());
     let segments: Vec<_> = files.filter(|path| path.extension().is_some_and(|extension| extension == "seg")).collect();
@@ -368,7 +368,7 @@ fn segment_file(dir: &Path) -> PathBuf {
     segment.clone()
 }
 
-/// Each of these segments is whole and has the right name. Opening the database says that it is not the right one.
+/// Each of these segments is whole and has the right name. Opening the database must report that it is the wrong one.
 #[test]
 fn a_segment_in_the_place_of_another_is_refused_at_open() {
     let home = tempfile::tempdir().unwrap();
@@ -396,7 +396,7 @@ fn a_segment_in_the_place_of_another_is_refused_at_open() {
     assert!(refusal(&sealed[0], &first).contains("an older or a swapped one"));
 }
 
-/// What opening a database says if a segment has these bytes instead of its own, which it has again then.
+/// The error of opening a database whose segment has these bytes. Restores the segment afterwards.
 fn refusal(segment: &Path, bytes: &[u8]) -> String {
     let dir = segment.parent().and_then(Path::parent).unwrap();
     let kept = fs::read(segment).unwrap();
@@ -413,7 +413,7 @@ fn refusal(segment: &Path, bytes: &[u8]) -> String {
     writing
 }
 
-/// Every byte of a segment is in a checksum: one that was damaged is found and named, and nothing of it is given as data.
+/// Every byte of a segment is covered by a checksum. A damaged byte is found and named, and never returned as data.
 #[test]
 fn flipped_bits_of_a_segment_are_always_found() {
     let home = tempfile::tempdir().unwrap();

@@ -1,7 +1,7 @@
-//! The fuzz targets for a few seconds each, on stable Rust: the seeds, and mutations of them drawn by seed.
+//! Runs each fuzz target for a few seconds on stable Rust, with the seeds and random mutations of them.
 //!
-//! `MANGROVE_FUZZ_SECONDS` says how long a target runs (2), `MANGROVE_SEED` with which numbers. `make fuzz` runs the same entry
-//! points under libFuzzer. When a target panics, its input is printed and kept in a file, to be run again.
+//! `MANGROVE_FUZZ_SECONDS` sets how long a target runs (2), `MANGROVE_SEED` the random seed. `make fuzz` runs the same entry points
+//! under libFuzzer. If a target panics, the test prints its input and keeps it in a file, so that you can run it again.
 
 #[path = "../../../fuzz/entry.rs"]
 mod entry;
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use mangrove_testkit::graphs::Random;
 
-/// Pieces that mean something to one of the readers.
+/// Words with a meaning for one of the readers.
 const WORDS: &[&str] = &[
     "g.V()",
     ".",

@@ -1,6 +1,6 @@
-//! The store beside the oracle, in tables, in a segment, and in both: the conformance suite, and random work.
+//! Compares the store with the oracle, in tables, in a segment, and in both: the conformance suite, and random work.
 //!
-//! Runs the same cases every time; `MANGROVE_CASES` asks for more of them and `MANGROVE_SEED` for others.
+//! Runs the same cases every time. `MANGROVE_CASES` sets their number and `MANGROVE_SEED` selects others.
 
 mod support;
 

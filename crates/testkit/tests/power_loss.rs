@@ -1,10 +1,10 @@
-//! What a power failure may leave of a commit: the pages that had reached the disk, in whatever order, some torn.
+//! Checks what a power failure may leave of a commit: any of its pages that had reached the disk, in any order, some torn.
 //!
-//! LMDB writes the changed pages of a transaction to places nothing points to, waits for the disk, and only then writes the
-//! page that points to them. So a failure before the wait leaves the file as it was, plus any part of those writes. This test
-//! makes such files: from the file before a commit and the one after it, with a random choice of the sectors that differ. Each
-//! must open as exactly what was committed before. (That the pages, the wait and the pointer come in this order is seen with
-//! `strace`: docs/trust.md.)
+//! LMDB writes the changed pages of a transaction to places that nothing points to. It waits for the disk. Only then it writes the
+//! page that points to them. So a failure before the wait leaves the file as it was, plus any part of those writes. This test makes
+//! such files. It takes the file before a commit and the one after it, and a random choice of the sectors that differ. Each must
+//! open as exactly what was committed before. (`strace` shows that the pages, the wait and the pointer come in this order:
+//! docs/trust.md.)
 
 mod support;
 
@@ -16,9 +16,9 @@ use mangrove_testkit::suite::StoreUnderTest;
 use mangrove_testkit::{Oracle, compare, ledger};
 use support::StoreInDir;
 
-/// What a disk writes whole.
+/// The unit that a disk writes whole.
 const SECTOR_BYTES: usize = 512;
-/// LMDB's two pages that say where everything is come first; they are written last.
+/// LMDB's two pages that point to everything else. They come first in the file and are written last.
 const HEAD_BYTES: usize = 2 * 4096;
 const SEED: u64 = 23;
 
@@ -52,7 +52,7 @@ fn data(dir: &Path) -> Vec<u8> {
     fs::read(dir.join("hot/data.mdb")).unwrap()
 }
 
-/// The file before a commit with some of the sectors the commit writes before it waits, and how many.
+/// The file before a commit, with some of the sectors that the commit writes before its wait, and their number.
 fn torn_image(before: &[u8], after: &[u8], random: &mut Random) -> (Vec<u8>, u64) {
     let mut image = before.to_vec();
     image.resize(before.len().max(after.len()), 0);
@@ -68,7 +68,7 @@ fn torn_image(before: &[u8], after: &[u8], random: &mut Random) -> (Vec<u8>, u64
     (image, taken)
 }
 
-/// Opens a copy of the store with `image` for its data, and compares it.
+/// Opens a copy of the store with `image` as its data, and compares it.
 fn look(dir: &Path, image: &[u8], expected: &Oracle) {
     let copy = tempfile::tempdir().unwrap();
     fs::copy(dir.join("mangrove.json"), copy.path().join("mangrove.json")).unwrap();
@@ -77,7 +77,7 @@ fn look(dir: &Path, image: &[u8], expected: &Oracle) {
     let mut store = StoreInDir::open(copy.path());
     compare::assert_same(&*store.snapshot().unwrap(), expected);
     assert_eq!(store.check().unwrap(), Vec::<String>::new());
-    // It goes on from there as if nothing had been.
+    // Work continues from there as if nothing had happened.
     let (n, mut oracle) = (ledger::last_transaction(expected) + 1, expected.clone());
     let mut transaction = store.begin().unwrap();
     ledger::transaction(transaction.graph(), SEED, n).unwrap();

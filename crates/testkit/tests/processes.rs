@@ -1,4 +1,4 @@
-//! Several processes on one store: readers beside a writer, each on a snapshot that is whole, and never two writers.
+//! Several processes on one store. Readers beside a writer each have a whole snapshot, and there are never two writers.
 
 mod support;
 
@@ -18,7 +18,7 @@ const DIR: &str = "MANGROVE_PROCESS_DIR";
 const SEED: u64 = 11;
 const TRANSACTIONS: u64 = 120;
 
-/// What the children do; nothing when it is run as a test.
+/// The work of the children. Does nothing when run as a test.
 #[test]
 fn child() {
     let (Ok(role), Ok(dir)) = (std::env::var(ROLE), std::env::var(DIR)) else { return };
@@ -43,8 +43,8 @@ fn start(role: &str, dir: &Path) -> Child {
         .expect("the child starts")
 }
 
-/// Takes snapshots until the last transaction is seen. Each must be balanced and the same at its end as at its beginning,
-/// however many transactions the writer does meanwhile; a few are compared with the oracle in full.
+/// Takes snapshots until it sees the last transaction. Each must be balanced, and must not change however many transactions the
+/// writer does meanwhile. A few are compared with the oracle in full.
 fn read_until_the_end(dir: &Path) {
     let store = StoreInDir::try_open(dir, OpenOptions { read_only: true, ..OpenOptions::default() }).expect("open");
     let (mut oracle, mut seen, mut snapshots) = (Oracle::default(), 0, 0);
@@ -117,7 +117,7 @@ fn reader_threads_see_whole_transactions() {
     });
 }
 
-/// Keeps the store open for writing until it is told to end.
+/// Keeps the store open for writing until the test tells it to end.
 fn hold(dir: &Path) {
     let _store = StoreInDir::open(dir);
     println!("holding");
@@ -143,7 +143,7 @@ fn a_second_writer_is_told_who_is_the_first() {
     StoreInDir::try_open(home.path(), OpenOptions::default()).expect("a dead process holds no lock");
 }
 
-/// Has a snapshot until it is killed.
+/// Holds a snapshot until it is killed.
 fn pin(dir: &Path) {
     let store = StoreInDir::try_open(dir, OpenOptions { read_only: true, ..OpenOptions::default() }).expect("open");
     let view = store.snapshot().expect("snapshot");
@@ -152,7 +152,7 @@ fn pin(dir: &Path) {
     drop(view);
 }
 
-/// Takes all places for readers, and has them until it is told to end.
+/// Takes all slots for readers, and holds them until the test tells it to end.
 fn fill(dir: &Path) {
     let store = StoreInDir::try_open(dir, OpenOptions { read_only: true, ..OpenOptions::default() }).expect("open");
     let mut all = Vec::new();
@@ -210,7 +210,7 @@ fn a_reader_that_was_killed_keeps_no_pages() {
     assert!(lines.any(|line| line.unwrap() == "pinned"), "the reader has its snapshot");
     reader.kill().unwrap();
     reader.wait().unwrap();
-    // A writer looks for dead readers once a second.
+    // Once a second, a writer frees the slots of readers that no longer exist.
     std::thread::sleep(std::time::Duration::from_millis(1100));
     let after = write();
     assert!(after < before + 3_000_000, "{after} bytes after {before}");

@@ -53,6 +53,8 @@ def test_parquet_in_and_out(tmp_path, empty):
     pyarrow.parquet.write_to_dataset(table, tmp_path / "hive", partition_cols=["ym"])
     empty.load(nodes={"m": tmp_path / "hive"})
     assert empty.query("g.V(2).values('ym')").one() == "2020-02"
+    assert mangrove("load", tmp_path / "h.mg", "--nodes", f"m={tmp_path}/hive").returncode == 0
+    assert mangrove("query", tmp_path / "h.mg", "g.V(2).values('ym')", "--format", "json").stdout.strip() == '"2020-02"'
     empty.export(tmp_path / "out", "parquet")
     assert pyarrow.parquet.read_table(tmp_path / "out" / "vertices_m.parquet").sort_by("id")["ym"].to_pylist() == ["2020-01", "2020-02"]
 

@@ -1,4 +1,4 @@
-//! `mangrove backup`: a copy of a database in use.
+//! `mangrove backup`: copies a database that is in use.
 
 use std::path::PathBuf;
 
@@ -6,12 +6,12 @@ use clap::Args;
 
 use super::{Failure, open_reading, say};
 
-/// Copy a database, consistently and while others use it
+/// Copy a database while others use it; the copy is consistent
 #[derive(Args)]
 pub struct Backup {
-    /// The database
+    /// Directory of the database
     db: PathBuf,
-    /// Where the copy goes: a directory that is empty or not there yet
+    /// Write the copy to this directory; it must be empty or not exist yet
     dest: PathBuf,
 }
 

@@ -1,4 +1,4 @@
-//! `mangrove check`: does the database contradict itself?
+//! `mangrove check`: looks for contradictions in a database.
 
 use std::path::PathBuf;
 
@@ -6,10 +6,10 @@ use clap::Args;
 
 use super::{Failure, counted, open_reading, output};
 
-/// Verify that everything stored agrees with everything else
+/// Read the whole database and report contradictions in it
 #[derive(Args)]
 pub struct Check {
-    /// The database
+    /// Directory of the database
     db: PathBuf,
 }
 

@@ -1,4 +1,4 @@
-//! `mangrove compact`: all that is stored, compressed.
+//! `mangrove compact`: compresses everything that is stored.
 
 use std::path::PathBuf;
 
@@ -7,14 +7,15 @@ use clap::Args;
 use super::{Failure, open_writing, say};
 use crate::Encoding;
 
-/// Move all that is stored into one compressed segment, to be queried and changed as before. The tables' file keeps its size, and
-/// the room in it is used again
+/// Compress the database into one segment; queries and writes work as before. data.mdb does not shrink; its free space
+/// is reused
 #[derive(Args)]
 pub struct Compact {
-    /// The database
+    /// Directory of the database
     db: PathBuf,
-    /// First say how a property is kept: auto, plain, dictionary, symbols (of text), or searchable (text of which any part is found
-    /// without an index; searchable:SAMPLING for more speed or less room than with 32)
+    /// First set how a property is stored: auto, plain, dictionary, symbols (text) or searchable (text; substring
+    /// search needs no index). searchable alone means searchable:32; a smaller number is faster, a larger one takes
+    /// less room
     #[arg(long, value_name = "LABEL.KEY=ENCODING")]
     encode: Vec<String>,
 }

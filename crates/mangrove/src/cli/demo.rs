@@ -1,4 +1,4 @@
-//! `mangrove demo`: a small made-up graph (islands, ferries and the people on them) to try queries on.
+//! `mangrove demo`: makes a small sample graph (islands, ferries and the people on them) to try queries on.
 
 use std::path::{Path, PathBuf};
 use std::{fs, io};
@@ -9,10 +9,10 @@ use super::{Failure, counted, output, say};
 use crate::ingest::Quiet;
 use crate::{Database, LoadOptions};
 
-/// Make a small sample database and show queries to try on it
+/// Create a small sample database and show queries to try on it
 #[derive(Args)]
 pub struct Demo {
-    /// Where the database goes
+    /// Create the database in this directory
     #[arg(default_value = "demo.mg")]
     dir: PathBuf,
 }
@@ -24,7 +24,7 @@ const FILES: [(&str, &str); 4] = [
     ("edges.csv", include_str!("demo/edges.csv")),
 ];
 
-/// What to ask, and the question in words.
+/// Queries, and the question that each answers.
 const QUERIES: [(&str, &str); 6] = [
     (
         "the largest islands",
@@ -71,7 +71,7 @@ impl Demo {
 }
 
 fn load(database: &Database) -> Result<crate::LoadReport, Failure> {
-    // Of a name nobody can foresee, and removed when it is dropped.
+    // The name is unpredictable. Dropping the handle removes the directory.
     let directory = tempfile::Builder::new().prefix("mangrove-demo-").tempdir();
     let written = directory.and_then(|directory| Ok((write_files(directory.path())?, directory)));
     let (files, _directory) =

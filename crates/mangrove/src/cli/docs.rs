@@ -1,4 +1,4 @@
-//! `mangrove docs`: the documentation on the terminal.
+//! `mangrove docs`: shows the documentation on the terminal.
 
 use clap::Args;
 use mangrove_query::gremlin::error::suggest;
@@ -9,7 +9,7 @@ use crate::docs::{PAGES, page, title};
 /// Print a page of the documentation, or list the pages
 #[derive(Args)]
 pub struct Docs {
-    /// The page, such as recipes
+    /// Print this page, for example recipes; default: list the pages
     page: Option<String>,
 }
 

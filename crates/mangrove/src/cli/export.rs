@@ -1,4 +1,4 @@
-//! `mangrove export`: the graph as files.
+//! `mangrove export`: writes the graph to files.
 
 use std::path::PathBuf;
 
@@ -8,26 +8,26 @@ use super::progress::Bar;
 use super::{Failure, counted, open_reading, say};
 use crate::ExportFormat;
 
-/// Write the graph to files other programs read, and `mangrove load DB DIR` loads back
+/// Write the graph to files for other programs; `mangrove load DB DIR` loads them back
 #[derive(Args)]
 pub struct Export {
-    /// The database
+    /// Directory of the database
     db: PathBuf,
-    /// Where the files go
+    /// Write the files to this directory; it must be empty or not exist yet
     dir: PathBuf,
-    /// What files
+    /// Write files in this format
     #[arg(long, value_enum, default_value = "csv")]
     format: Format,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
 enum Format {
-    /// A file a label, with headers `mangrove load` and neo4j-admin understand
+    /// One file per label, with headers that `mangrove load` and neo4j-admin understand
     Csv,
     Graphml,
-    /// A file a label, with typed columns
+    /// One file per label, with typed columns
     Parquet,
-    /// GraphSON 3, a vertex with its edges a line
+    /// GraphSON 3, one vertex with its edges per line
     Graphson,
 }
 

@@ -1,4 +1,4 @@
-//! `mangrove load`: files into a graph.
+//! `mangrove load`: loads files into a graph.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -9,79 +9,80 @@ use super::progress::Bar;
 use super::{Failure, counted, grouped, query, say};
 use crate::graph::Schema;
 use crate::ingest::{self, EdgeFiles, KeyColumn, Merged, Merging, NodeFiles, OnDuplicate, OnExists};
+use crate::readers::{Readers, read_files};
 use crate::{Database, Durability, IdSpace, LoadOptions, LoadReport, OpenOptions};
 
-/// Load files into a database, which is made if there is none
+/// Load files into a database; create the database if it does not exist
 #[derive(Args)]
 pub struct Load {
-    /// The database
+    /// Directory of the database
     db: PathBuf,
-    /// Files, globs, directories; what each holds is told by its header
+    /// Load these files, globs or directories; the header of each file says what it holds
     files: Vec<PathBuf>,
-    /// What the files are
+    /// Read the files in this format; auto looks at the content, then at the extension
     #[arg(long, value_enum, default_value = "auto")]
     format: Format,
-    /// Vertices of one label: a file (or glob, or list). The column `id` names them, or the one --key says
+    /// Load vertices of one label from a file, glob or list; the ids are in the column `id` or the one --key names
     #[arg(long, value_name = "LABEL=FILE")]
     nodes: Vec<String>,
-    /// Edges of one label between vertices of two: a file whose ends are the columns src/source/from and dst/target/to
+    /// Load edges from SRC to DST vertices; the file has the columns src/source/from and dst/target/to
     #[arg(long, value_name = "SRC:LABEL:DST=FILE")]
     edges: Vec<String>,
-    /// The column that names the vertices of a label, if it is not called id
+    /// Take the ids of a label's vertices from this column; default: id
     #[arg(long, value_name = "LABEL:COLUMN")]
     key: Vec<String>,
-    /// What becomes of a vertex whose id is taken: a bad row, passed over, or its properties are set (replace: and all others removed)
+    /// If a vertex id is taken: error (bad row), skip, update (set the properties), replace (also remove all others)
     #[arg(long, value_enum, default_value = "error")]
     on_exists: Exists,
-    /// What becomes of an edge that is there already, by its label and ends: added beside it, passed over, or its properties are set
+    /// If an edge has the label and ends of another one: add (keep both), skip, update (set its properties)
     #[arg(long, value_enum, default_value = "add")]
     on_duplicate: Duplicate,
-    /// The column that tells edges of the same label and ends apart
+    /// Tell edges with the same label and ends apart by this column
     #[arg(long, value_name = "COLUMN")]
     edge_key: Option<String>,
-    /// Make vertices that edges name and that are not there
+    /// Create the vertices that edges name and that do not exist
     #[arg(long)]
     create_missing: bool,
-    /// A description of the files, for what headers and names do not say
+    /// Read the files as this mapping describes, for what headers and names do not say
     #[arg(long, value_name = "FILE.yaml")]
     mapping: Option<PathBuf>,
-    /// Write how the files would be read to a mapping, ready to be edited, and load nothing
+    /// Write how the files would be read to a mapping that you can edit; load nothing
     #[arg(long, value_name = "FILE.yaml")]
     write_mapping: Option<PathBuf>,
-    /// What parts the fields of CSV files: one character, or `tab`. Found out if it is not given
+    /// Split the fields of CSV files at this character, or `tab`; default: detect it
     #[arg(long, value_name = "CHAR", value_parser = one_byte)]
     delimiter: Option<u8>,
-    /// Text that stands for no value in CSV files where it is not in quotes, such as NA
+    /// Treat this text in CSV files as no value unless it is in quotes, for example NA
     #[arg(long, value_name = "TEXT")]
     null: Vec<String>,
-    /// What the text of files is encoded in, such as latin1; utf-8 if it is not given
+    /// Read text in this encoding, for example latin1; default: utf-8
     #[arg(long, value_name = "NAME")]
     encoding: Option<String>,
-    /// Whether an id names one vertex of the graph or one of its label; fixed when the database is made
+    /// Make ids unique in the graph or within their label; fixed when the database is created; default: graph
     #[arg(long, value_enum)]
     id_space: Option<Space>,
-    /// The column whose value orders the edges of a vertex
+    /// Order the edges of a vertex by the value of this column
     #[arg(long, value_name = "COLUMN")]
     edge_time: Option<String>,
-    /// What to do about a row that cannot be loaded: stop and leave the database as it was, or load the rest
+    /// If a row cannot be loaded: fail (stop, leave the database as it was) or skip (load the rest)
     #[arg(long, value_enum, default_value = "fail")]
     on_error: OnError,
-    /// Where rows that were skipped go, with the reasons; DB.rejects.csv if not given
+    /// Write skipped rows, with the reasons, to this file; default: DB.rejects.csv
     #[arg(long, value_name = "FILE")]
     rejects: Option<PathBuf>,
-    /// Fail once more rows than this were skipped
+    /// Fail after more than N skipped rows; default: no limit
     #[arg(long, value_name = "N")]
     max_rejects: Option<u64>,
-    /// Do not wait for the disk. Faster on slow disks; a crash of the system (not of the command) may damage the database
+    /// Do not wait for the disk: faster on slow disks, but a system crash may damage the database (a crash of the command cannot)
     #[arg(long)]
     relaxed: bool,
-    /// Whether what was loaded is compressed into a segment; auto: if it is more than 16 MB, and all there is
+    /// Compress the loaded data into a segment; auto: if the database was empty and the load is larger than 16 MB
     #[arg(long, value_enum, default_value = "auto")]
     compact: Compact,
-    /// Keep this text so that any part of it is found without an index: LABEL.KEY, or all
+    /// Store this text so that substring search needs no index: LABEL.KEY, or all
     #[arg(long, value_name = "LABEL.KEY")]
     searchable: Vec<String>,
-    /// Make an index on a property of vertices once it is loaded: LABEL.KEY
+    /// Create an index on this vertex property after the load: LABEL.KEY
     #[arg(long, value_name = "LABEL.KEY")]
     index: Vec<String>,
     /// Show no progress
@@ -143,8 +144,9 @@ fn one_byte(text: &str) -> Result<u8, String> {
 }
 
 impl Load {
-    pub fn run(&self) -> Result<(), Failure> {
-        let options = self.options()?;
+    pub fn run(&self, readers: &dyn Readers<String>) -> Result<(), Failure> {
+        let mut options = self.options()?;
+        read_files(&mut options, readers).map_err(Failure::Request)?;
         if let Some(path) = &self.write_mapping {
             return self.write(path, &options);
         }
@@ -158,8 +160,8 @@ impl Load {
             }
             Err(error) => {
                 if made {
-                    // An empty one would be in the way of another try. It is still locked, so that it is nobody else's. Why the
-                    // load failed matters more than what remains.
+                    // An empty database would block another try. Remove it while this process holds its lock, so that nobody else
+                    // can use it. An error here is ignored: why the load failed matters more than leftover files.
                     let _ = std::fs::remove_dir_all(&self.db);
                 }
                 drop(database);

@@ -1,8 +1,8 @@
-//! The `mangrove` command: one file a subcommand.
+//! The `mangrove` command. Each subcommand is one file.
 //!
-//! Results go to stdout, everything else to stderr. Exit codes: 0 done, 1 the request failed (the message says why and where),
-//! 2 the command was not understood, 130 stopped by Ctrl-C. A reader of stdout that goes away (`| head`) ends the command
-//! quietly. Commands that only read open the database read-only, so they run beside a writer.
+//! Results go to stdout, everything else to stderr. Exit codes: 0 done; 1 the request failed (the message says why and where); 2
+//! the command was not understood; 130 stopped by Ctrl-C. If the reader of stdout closes it (`| head`), the command ends quietly.
+//! Commands that only read open the database read-only, so they run beside a writer.
 
 mod backup;
 mod check;
@@ -26,6 +26,7 @@ use std::path::Path;
 use clap::{Parser, Subcommand};
 
 use crate::error::{ExportError, LoadError, OpenError, QueryError, StoreError};
+use crate::readers::{NoReaders, Readers};
 use crate::{Database, OpenOptions, QueryErrorKind};
 
 /// A property-graph database: load files, ask questions in Gremlin.
@@ -50,17 +51,22 @@ enum Command {
     Docs(docs::Docs),
 }
 
-/// Runs the command of `arguments`, the first of which is the name of the program, and returns its exit code.
+/// Runs the command with these `arguments` and returns its exit code. The first argument is the name of the program.
 ///
 /// ```
 /// assert_eq!(mangrove::cli::run(["mangrove", "--version"]), 0);
 /// assert_eq!(mangrove::cli::run(["mangrove", "no-such-command"]), 2);
 /// ```
 pub fn run(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> u8 {
+    run_with(arguments, &NoReaders)
+}
+
+/// Like [`run`], for a program that reads some files itself. An error of `readers` is a message for the user.
+pub fn run_with(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>, readers: &dyn Readers<String>) -> u8 {
     let outcome = match Arguments::try_parse_from(arguments) {
-        Ok(arguments) => dispatch(arguments.command),
+        Ok(arguments) => dispatch(arguments.command, readers),
         Err(error) => {
-            // Help goes to stdout, errors to stderr; if neither can be written to there is nobody to tell.
+            // Help goes to stdout, errors to stderr. If neither can be written to, nobody can see a message.
             let _ = error.print();
             return if error.use_stderr() { 2 } else { 0 };
         }
@@ -71,9 +77,9 @@ pub fn run(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> 
     }
 }
 
-fn dispatch(command: Command) -> Result<(), Failure> {
+fn dispatch(command: Command, readers: &dyn Readers<String>) -> Result<(), Failure> {
     match command {
-        Command::Load(load) => load.run(),
+        Command::Load(load) => load.run(readers),
         Command::Query(query) => query.run(),
         Command::Shell(shell) => shell.run(),
         Command::Export(export) => export.run(),
@@ -86,13 +92,13 @@ fn dispatch(command: Command) -> Result<(), Failure> {
     }
 }
 
-/// Why a command did not do what it was asked.
+/// Why a command failed.
 #[derive(Debug)]
 pub(crate) enum Failure {
     Request(String),
     Usage(String),
     Interrupted(String),
-    /// Whoever read the output has gone.
+    /// The reader of stdout has closed it.
     NobodyReads,
 }
 
@@ -165,7 +171,7 @@ impl From<ExportError> for Failure {
 
 /// Writes a message to stderr.
 fn say(message: &str) {
-    // Without a stderr there is nobody to tell.
+    // Without a stderr nobody can see a message.
     let _ = writeln!(io::stderr().lock(), "{message}");
 }
 
@@ -182,7 +188,7 @@ fn counted(count: u64, one: &str, many: &str) -> String {
     format!("{} {}", grouped(count), if count == 1 { one } else { many })
 }
 
-/// A number with its thousands apart.
+/// A number with commas between thousands.
 fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut out = String::with_capacity(digits.len() * 4 / 3);

@@ -1,4 +1,4 @@
-//! Results on stdout, as a table, JSON lines, CSV or an Arrow stream.
+//! Writes results to stdout as a table, JSON lines, CSV or an Arrow stream.
 
 use std::io::{self, BufWriter, IsTerminal, Write};
 
@@ -24,7 +24,7 @@ pub enum Format {
     Arrow,
 }
 
-/// Writes all that is left of `results` to stdout and returns how many there were.
+/// Writes the remaining results to stdout and returns their number.
 pub fn print(results: &mut ResultStream, format: Format) -> Result<u64, Failure> {
     if format == Format::Arrow && io::stdout().is_terminal() {
         return Err(Failure::Request(
@@ -42,7 +42,7 @@ pub fn print(results: &mut ResultStream, format: Format) -> Result<u64, Failure>
     Ok(rows)
 }
 
-/// Writes results to stdout, in a form for people or one for programs but Arrow; returns how many there were.
+/// Writes results to stdout in any form except Arrow. Returns their number.
 pub fn print_results(results: &Results, format: Format) -> Result<u64, Failure> {
     let mut out = BufWriter::with_capacity(64 << 10, io::stdout().lock());
     match format {
@@ -105,7 +105,7 @@ fn print_csv(results: &Results, out: &mut impl Write) -> Result<u64, Failure> {
     Ok(table.rows as u64)
 }
 
-/// An empty string is quoted, so that it is not taken for null.
+/// An empty string is quoted, because an unquoted one means null.
 fn csv_field(text: &str) -> String {
     if text.is_empty() || text.contains(['"', ',', '\n', '\r']) {
         format!("\"{}\"", text.replace('"', "\"\""))
@@ -121,7 +121,7 @@ fn print_table(results: &Results, out: &mut impl Write) -> Result<u64, Failure> 
     Ok(results.len() as u64)
 }
 
-/// Writes text to stdout, ending its last line.
+/// Writes text to stdout, with a newline at its end.
 pub fn print_text(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes())?;

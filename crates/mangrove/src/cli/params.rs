@@ -1,7 +1,7 @@
-//! `--param name=value`: values written as in JSON.
+//! `--param name=value`: reads values as in JSON.
 //!
-//! `x=5` is an integer, `x=1.5` a double, `x=true`, `x=null`, `x=[1,2]` and `x={"a":1}` what they look like, `x="5"` a string;
-//! whatever is not JSON is a string as it stands (`x=AUS`).
+//! `x=5` is an integer, `x=1.5` a double, `x="5"` a string. `x=true`, `x=null`, `x=[1,2]` and `x={"a":1}` are as in JSON. Anything
+//! that is not JSON is a string (`x=AUS`).
 
 use mangrove_graph::{Map, Value, number};
 use mangrove_query::Parameters;
@@ -28,7 +28,7 @@ fn split(argument: &str) -> Result<(&str, &str), String> {
     Ok((name, text))
 }
 
-/// The value a text stands for.
+/// The value of a text.
 pub fn value(text: &str) -> Value {
     let trimmed = text.trim();
     if let Some(number) = integer(trimmed) {
@@ -40,7 +40,7 @@ pub fn value(text: &str) -> Value {
     }
 }
 
-/// As Gremlin types its literals: the first of int32, int64, bigint that holds it.
+/// Typed like a Gremlin literal: the first of int32, int64 and bigint that holds it.
 fn integer(text: &str) -> Option<Value> {
     let digits = text.strip_prefix('-').unwrap_or(text);
     if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) || (digits.starts_with('0') && digits.len() > 1) {

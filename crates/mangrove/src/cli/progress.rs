@@ -1,4 +1,4 @@
-//! How far a load or an export has come: a bar on a terminal, silence elsewhere. Ctrl-C stops it.
+//! The progress of a load or an export: a bar on a terminal, nothing elsewhere. Ctrl-C stops the work.
 
 use std::io::{self, IsTerminal};
 
@@ -8,7 +8,7 @@ use super::{grouped, interrupt};
 use crate::Progress;
 use crate::ingest::{Phase, Status};
 
-/// Cleared when dropped.
+/// The bar disappears when this is dropped.
 pub struct Bar {
     bar: ProgressBar,
     phase: Option<Phase>,
@@ -22,7 +22,7 @@ impl Bar {
         Self { bar: ProgressBar::with_draw_target(None, target), phase: None }
     }
 
-    /// What is known of the whole decides what can be shown.
+    /// Shows a percentage if the total is known.
     fn begin(&mut self, status: &Status) {
         let template = match status.bytes_total {
             0 => "{prefix} {spinner} {msg}",

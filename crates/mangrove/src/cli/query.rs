@@ -1,4 +1,4 @@
-//! `mangrove query`: one query, its results on stdout.
+//! `mangrove query`: runs one query and writes its results to stdout.
 
 use std::fmt::Display;
 use std::io::{IsTerminal, Read};
@@ -11,29 +11,29 @@ use super::output::{self, Format};
 use super::{Failure, counted, interrupt, open_reading, open_writing, params, say};
 use crate::{Explanation, Profile, QueryError, QueryOptions};
 
-/// Ask a question in Gremlin, or change the graph with one
+/// Run one Gremlin query, which may read or change the graph
 #[derive(Args)]
 pub struct Query {
-    /// The database
+    /// Directory of the database
     db: PathBuf,
-    /// The query, as in 'g.V().count()'; - reads it from standard input
+    /// Run this query, for example 'g.V().count()'; - reads it from standard input
     gremlin: String,
-    /// How results are written
+    /// Write results in this format
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
-    /// A value for a variable of the query: 5, 1.5, true, "text", [1,2] and {"k":1} as in JSON, anything else a string
+    /// Set a variable of the query: 5, 1.5, true, "text", [1,2] and {"k":1} as in JSON, anything else is a string
     #[arg(long = "param", value_name = "NAME=VALUE")]
     params: Vec<String>,
-    /// Give up after this long, as in 500ms, 30s, 5m
+    /// Stop the query after this time, for example 500ms, 30s or 5m; default: no limit
     #[arg(long, value_name = "TIME", value_parser = duration)]
     timeout: Option<Duration>,
-    /// Give up when this many megabytes are not enough; by default half of the machine's memory, at most 4096
+    /// Stop the query if it needs more megabytes than this; default: half of the machine's memory, at most 4096
     #[arg(long, value_name = "MB")]
     memory: Option<std::num::NonZeroUsize>,
-    /// Show how the query would be run, instead of running it
+    /// Show how the query would run; do not run it
     #[arg(long)]
     explain: bool,
-    /// Run the query and show what each step of it did, instead of its results
+    /// Run the query and show what each step did instead of the results
     #[arg(long, conflicts_with = "explain")]
     profile: bool,
 }
@@ -66,7 +66,7 @@ impl Query {
         Ok(())
     }
 
-    /// As text, or as JSON if that is how results are to be written.
+    /// As text, or as JSON if the results are wanted as JSON.
     fn form<T: Display>(&self, shown: &T, to_json: fn(&T) -> String) -> String {
         if self.format == Format::Json { to_json(shown) + "\n" } else { format!("{}\n", shown.to_string().trim_end()) }
     }
@@ -82,7 +82,7 @@ impl Query {
     }
 }
 
-/// A time as people read it.
+/// A duration for people.
 pub fn elapsed(time: Duration) -> String {
     match time.as_secs_f64() {
         s if s < 0.001 => format!("{:.0} µs", s * 1e6),

@@ -1,4 +1,4 @@
-//! `mangrove stats`: what a database holds.
+//! `mangrove stats`: shows what a database holds.
 
 use std::path::PathBuf;
 
@@ -14,9 +14,9 @@ use crate::{Database, Encoding, IdSpace, OldSnapshot, StoreError};
 /// Show counts by label, properties, indexes and sizes
 #[derive(Args)]
 pub struct Stats {
-    /// The database
+    /// Directory of the database
     db: PathBuf,
-    /// How the answer is written
+    /// Write the answer in this format
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
 }
@@ -33,24 +33,30 @@ impl Stats {
         match self.format {
             Format::Json => output::print_text(&as_json(&database)?.to_string()),
             Format::Table => {
-                let texts = [summary(&database)?, schema(&database)?, segment(&database)?];
+                let view = database.snapshot()?;
+                let texts = [counts(&view)? + &sizes(&database)?, schema(&view), segment(&database)?];
                 output::print_text(&texts.into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n"))
             }
         }
     }
 }
 
-/// Counts by label, and sizes.
-pub fn summary(database: &Database) -> Result<String, Failure> {
-    let (schema, counts) = read(database)?;
+/// Counts by label.
+pub fn counts(view: &dyn GraphView) -> Result<String, Failure> {
+    let (schema, counts) = (view.schema(), view.statistics().map_err(StoreError::from)?);
     let mut table = crate::show::drawing();
     table.set_header(["", "label", "count"]);
     for kind in ElementKind::ALL {
-        for (label, count) in labels(&schema, &counts, kind) {
+        for (label, count) in labels(schema, &counts, kind) {
             table.add_row([Cell::new(kind.name()), Cell::new(&label.name), number(count)]);
         }
-        table.add_row([Cell::new(kind.name()), Cell::new("(all)"), number(total(&schema, &counts, kind))]);
+        table.add_row([Cell::new(kind.name()), Cell::new("(all)"), number(total(schema, &counts, kind))]);
     }
+    Ok(format!("{table}\n"))
+}
+
+/// What the database takes on disk, and who keeps room of it from being used again.
+pub fn sizes(database: &Database) -> Result<String, Failure> {
     let stats = database.stats()?;
     let disk = indicatif::HumanBytes(stats.disk_bytes());
     let sealed = indicatif::HumanBytes(stats.segment_bytes());
@@ -60,10 +66,10 @@ pub fn summary(database: &Database) -> Result<String, Failure> {
     };
     let free = indicatif::HumanBytes(stats.space.free_bytes);
     let oldest = stats.space.oldest.as_ref().map(old_snapshot).unwrap_or_default();
-    Ok(format!("{table}\n{disk} on disk, {sealed} of it compressed{segments}; {free} of the tables free\n{oldest}"))
+    Ok(format!("{disk} on disk, {sealed} of it compressed{segments}; {free} of the tables free\n{oldest}"))
 }
 
-/// Who keeps pages from being used again.
+/// Names the reader that prevents the reuse of pages.
 fn old_snapshot(oldest: &OldSnapshot) -> String {
     let command = oldest.command.as_ref().map(|command| format!(" (`{command}`)")).unwrap_or_default();
     let age = indicatif::HumanDuration(oldest.age);
@@ -72,8 +78,8 @@ fn old_snapshot(oldest: &OldSnapshot) -> String {
 }
 
 /// Properties by label, and indexes.
-pub fn schema(database: &Database) -> Result<String, Failure> {
-    let (schema, _) = read(database)?;
+pub fn schema(view: &dyn GraphView) -> String {
+    let schema = view.schema();
     let mut table = crate::show::drawing();
     table.set_header(["", "label", "property", "type", "values", "index"]);
     for kind in ElementKind::ALL {
@@ -101,7 +107,7 @@ pub fn schema(database: &Database) -> Result<String, Failure> {
     if schema.id_space == IdSpace::Label {
         text.push_str("ids are unique within a label; T.id is Label/id\n");
     }
-    Ok(text)
+    text
 }
 
 fn read(database: &Database) -> Result<(Schema, Statistics), Failure> {
@@ -126,7 +132,7 @@ fn number(count: u64) -> Cell {
     Cell::new(grouped(count)).set_alignment(CellAlignment::Right)
 }
 
-/// What takes the room of the compressed part, if there is one.
+/// What takes space in the compressed part, if there is one.
 fn segment(database: &Database) -> Result<String, Failure> {
     let (schema, _) = read(database)?;
     let parts = database.stats()?.parts;

@@ -1,4 +1,4 @@
-//! The threads that help queries: alive as long as the database is open, serving all of its queries.
+//! The threads that help queries. They serve all queries of a database and live as long as it is open.
 //!
 //! ```text
 //!   query's own thread ── offers ──▶ jobs of its home region ◀── take ── workers of the region
@@ -6,13 +6,13 @@
 //!           └── runs messages itself            └── steal ── workers of the same NUMA node, then any
 //! ```
 //!
-//! A query runs on the thread that asked for it. Where a step of it has many messages to work on (see
-//! [`parallel`](crate::execute)), it offers them as a *job*, and workers that have nothing better to do run some of them;
-//! the query goes on with the others itself. So a light query never waits for a heavy one: it needs nobody's help.
+//! A query runs on the thread that called it. When one of its steps has many messages to work on (see
+//! [`parallel`](crate::execute)), the query offers them as a *job*. Idle workers run some of the messages; the query runs the
+//! others itself. So a light query never waits for a heavy one: it can always finish alone.
 //!
-//! Workers belong to *regions*. They take a message at a time, of the job of their region whose query has had the least help
-//! so far (fair queuing by virtual time); with none there, they steal from regions of their NUMA node, then from any
-//! (Grasper, SoCC'19, §4.3). Workers can be pinned to cores.
+//! Each worker belongs to a *region*. A worker takes one message at a time. It picks the job of its region whose query has had the
+//! least help so far (fair queuing by virtual time). If its region has no job, it steals from other regions of its NUMA node, then
+//! from any region (Grasper, SoCC'19, §4.3). Workers can be pinned to cores.
 
 mod numa;
 
@@ -23,23 +23,23 @@ use std::thread::JoinHandle;
 
 /// Work in messages, which any thread may run.
 pub trait Job: Send + Sync {
-    /// Runs a message; false if there is none to run now. `stolen` says that it is of another region than the worker's.
+    /// Runs one message; false if there is none to run now. `stolen` is true if the worker belongs to another region.
     fn run_one(&self, stolen: bool) -> bool;
 
     /// Nanoseconds of help the query has had.
     fn helped(&self) -> u64;
 }
 
-/// How many threads help, and where they belong.
+/// How many threads help, and how they are grouped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CrewOptions {
-    /// Threads beside the queries' own; by default one less than the machine has cores, but at least one.
+    /// Threads beside the queries' own. Default: one less than the machine has cores, but at least one.
     pub workers: usize,
     /// Workers in a region.
     pub region_workers: usize,
-    /// Keep each worker on a core of its own.
+    /// Pin each worker to a core of its own.
     pub pin: bool,
-    /// Take messages of other regions.
+    /// Let workers take messages of other regions.
     pub steal: bool,
 }
 
@@ -50,7 +50,7 @@ impl Default for CrewOptions {
     }
 }
 
-/// Threads that help; they are started when there is something to help with.
+/// The threads that help. They start when the first job is offered.
 pub struct Crew {
     options: CrewOptions,
     shared: Arc<Shared>,
@@ -62,9 +62,9 @@ pub struct Crew {
 struct Shared {
     regions: Vec<Region>,
     steal: bool,
-    /// The home of the next job.
+    /// Decides the home region of the next job.
     next: AtomicUsize,
-    /// Counts what workers may have missed while they looked around.
+    /// Rises at each wake-up, so that a worker notices what came while it looked around.
     news: AtomicU64,
     sleepers: Mutex<usize>,
     awake: Condvar,
@@ -97,7 +97,7 @@ impl Crew {
                 shared.work(worker / region_workers);
             })
         };
-        // Threads the system does not give are done without: queries run on their own.
+        // The system may refuse threads. Queries then have fewer helpers, or none.
         (0..workers).map_while(|worker| start(worker).ok()).collect()
     }
 
@@ -110,7 +110,7 @@ impl Crew {
         self.len() == 0
     }
 
-    /// Lets workers run messages of `job`, until the offer is dropped.
+    /// Lets workers run messages of `job` until the offer is dropped.
     pub fn offer(self: &Arc<Self>, job: Arc<dyn Job>) -> Offer {
         self.workers.get_or_init(|| self.start());
         let region = self.shared.next.fetch_add(1, Ordering::Relaxed) % self.shared.regions.len().max(1);
@@ -136,7 +136,7 @@ impl Drop for Crew {
     fn drop(&mut self) {
         let workers = self.workers.take().unwrap_or_default();
         if self.process != std::process::id() {
-            // A fork has none of the threads; to wait for them would be to wait for ever.
+            // A forked process does not have these threads, so joining them would wait for ever.
             std::mem::forget(workers);
             return;
         }
@@ -144,7 +144,7 @@ impl Drop for Crew {
         self.shared.wake();
         let me = std::thread::current().id();
         for worker in workers {
-            // The last handle may be dropped by a worker, with what a job of its held.
+            // A worker may drop the last handle, because its job may hold one. It must not join itself.
             if worker.thread().id() != me {
                 let _ = worker.join();
             }
@@ -152,7 +152,7 @@ impl Drop for Crew {
     }
 }
 
-/// A job workers may help with.
+/// A job that workers may help with.
 pub struct Offer {
     crew: Arc<Crew>,
     region: usize,
@@ -160,7 +160,7 @@ pub struct Offer {
 }
 
 impl Offer {
-    /// There are messages again.
+    /// Announces that there are messages again.
     pub fn more(&self) {
         self.crew.shared.wake();
     }
@@ -180,7 +180,7 @@ impl Shared {
             if self.stopping.load(Ordering::Acquire) {
                 return;
             }
-            // What a message panics with is its query's to deal with, not the worker's.
+            // A panic in a message belongs to its query, not to the worker.
             let ran = catch_unwind(AssertUnwindSafe(|| self.run_one(home))).unwrap_or(true);
             if !ran {
                 self.sleep(news);
@@ -217,10 +217,10 @@ impl Shared {
 }
 
 impl Region {
-    /// Runs a message of the job whose query has had the least help.
+    /// Runs one message of the job whose query has had the least help.
     fn run_one(&self, stolen: bool) -> bool {
         let mut jobs: Vec<Arc<dyn Job>> = locked(&self.jobs).clone();
-        // Cached, since it grows meanwhile.
+        // Cached, because it grows during the sort.
         jobs.sort_by_cached_key(|job| job.helped());
         jobs.iter().any(|job| job.run_one(stolen))
     }
@@ -236,7 +236,7 @@ mod tests {
 
     use super::*;
 
-    /// Counts how often it was run, at most so often.
+    /// A job of `left` messages that counts how many ran.
     struct Counting {
         left: AtomicUsize,
         run: AtomicUsize,

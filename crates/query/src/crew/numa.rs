@@ -1,4 +1,4 @@
-//! Which cores there are, and the NUMA nodes they belong to.
+//! The cores of the machine and their NUMA nodes.
 
 use std::fs;
 
@@ -10,7 +10,7 @@ pub struct Core {
     pub node: usize,
 }
 
-/// The cores this process may run on, those of a node one after the other.
+/// The cores this process may run on, ordered by node.
 pub fn cores() -> Vec<Core> {
     let ids = core_affinity::get_core_ids().unwrap_or_default();
     let mut cores: Vec<Core> = ids.into_iter().map(|id| Core { id, node: node_of(id.id) }).collect();
@@ -18,19 +18,19 @@ pub fn cores() -> Vec<Core> {
     cores
 }
 
-/// The core of a worker; the first core is left to the queries' own threads.
+/// The core of a worker. The first core stays free for the queries' own threads.
 pub fn core_of(cores: &[Core], worker: usize) -> Option<Core> {
     cores.get((worker + 1) % cores.len().max(1)).copied()
 }
 
-/// Linux says so by a link from the core's directory; elsewhere all cores count as one node.
+/// Linux has a link to the node in the directory of each core. On other systems all cores count as one node.
 fn node_of(core: usize) -> usize {
     let entries = fs::read_dir(format!("/sys/devices/system/cpu/cpu{core}")).into_iter().flatten().flatten();
     let nodes = entries.filter_map(|entry| entry.file_name().to_str()?.strip_prefix("node")?.parse().ok());
     nodes.min().unwrap_or(0)
 }
 
-/// Keeps the calling thread on a core, if the system allows it.
+/// Pins the calling thread to a core, if the system allows it.
 pub fn pin(core: Core) {
     core_affinity::set_for_current(core.id);
 }

@@ -1,4 +1,4 @@
-//! Barriers that change no value: `order`, `barrier`, and the merging of traversers that stand on the same vertex.
+//! Barriers that change no value: `order`, `barrier`, and the merging of traversers on the same vertex.
 
 use std::cmp::Ordering;
 
@@ -14,10 +14,10 @@ use super::{element, number, sort};
 use crate::error::Result;
 use crate::plan::{Column, SortOrder};
 
-/// `order().by(…)` within each scope; traversers for which a modulator gives nothing are passed over.
+/// `order().by(…)` within each scope. It drops traversers for which a modulator gives nothing.
 pub struct OrderOp {
     by: Vec<(ByOp, SortOrder)>,
-    /// Only so many of the first are used.
+    /// Only the first `limit` results are used.
     limit: Option<usize>,
     done: bool,
 }
@@ -27,7 +27,7 @@ impl OrderOp {
         Self { by, limit: limit.and_then(|limit| usize::try_from(limit).ok()), done: false }
     }
 
-    /// The traversers that can be among the first by the first modulator, those equal to the last of them included.
+    /// The traversers that the first modulator alone puts among the first `limit`, with all ties of the last one.
     fn candidates(&mut self, cx: &mut Context<'_, '_>, all: &Batch, limit: usize) -> Result<Option<Batch>> {
         let (by, order) = match self.by.first_mut() {
             Some((by, order)) if *order != SortOrder::Shuffle => (by, *order),
@@ -45,7 +45,7 @@ impl OrderOp {
         Ok(Some(all.gather(&rows)))
     }
 
-    /// In order; traversers for which a modulator gives nothing are passed over.
+    /// The traversers in order, without those for which a modulator gives nothing.
     fn sorted(&mut self, cx: &mut Context<'_, '_>, all: &Batch) -> Result<Batch> {
         let mut keys: Vec<Vec<Option<Value>>> = Vec::with_capacity(self.by.len());
         for (by, order) in &mut self.by {
@@ -84,7 +84,7 @@ impl Op for OrderOp {
             && let Some(best) = self.candidates(cx, &all, limit)?
         {
             let sorted = self.sorted(cx, &best)?;
-            // A later modulator may have given nothing for some of them.
+            // A later modulator may have given nothing for some of the candidates. So there may be fewer than `limit`.
             if sorted.len() >= limit {
                 return Ok(Some(sorted));
             }
@@ -97,7 +97,7 @@ impl Op for OrderOp {
     }
 }
 
-/// Keys to sort by: elements are told apart by the ids users know.
+/// The keys to sort by. Elements are compared by the ids that users see.
 fn sort_keys(cx: &Context<'_, '_>, mut keys: Vec<Option<Value>>) -> Result<Vec<Option<Value>>> {
     for key in keys.iter_mut().flatten() {
         *key = match key {
@@ -120,7 +120,7 @@ fn compare_keys(a: &Option<Value>, b: &Option<Value>, order: SortOrder) -> Order
     if order == SortOrder::Descending { ordering.reverse() } else { ordering }
 }
 
-/// Everything that comes, in one batch, accounted for in `held`.
+/// Gathers all input into one batch, and accounts for it in `held`.
 pub fn gather_all(cx: &mut Context<'_, '_>, input: &mut dyn Input, held: &mut Held) -> Result<Batch> {
     let mut all = Batch::default();
     while let Some(batch) = input.pull(cx)? {
@@ -130,7 +130,7 @@ pub fn gather_all(cx: &mut Context<'_, '_>, input: &mut dyn Input, held: &mut He
     Ok(all)
 }
 
-/// Everything first, so that the steps before it have read all they read before those behind it change anything.
+/// Gathers all input. So the steps before it finish reading before the steps after it change anything.
 #[derive(Default)]
 pub struct GatherOp {
     done: bool,
@@ -219,10 +219,10 @@ fn entry_column(batch: &Batch, column: Column) -> Vec<Option<Value>> {
     (0..batch.len()).map(of).collect()
 }
 
-/// Where vertices stand in a batch under construction: a table over the dense local ids, in pages made as they are touched.
+/// The row of each vertex in a batch under construction: a table over the dense local ids, in pages allocated on first touch.
 #[derive(Default)]
 struct VertexTable {
-    /// The pages of each label, by the part of the id above the local.
+    /// The pages of each label, under the bits of the id above the local part.
     labels: Vec<(u64, Vec<Page>)>,
     sparse: HashMap<VertexId, u32>,
     pages: usize,
@@ -233,7 +233,7 @@ const SLOTS: usize = 4096;
 const PAGES_MAX: u64 = 1 << 20;
 
 impl VertexTable {
-    /// The position of a vertex, 0 if it has none yet; positions count from 1.
+    /// The position of a vertex, counted from 1; 0 if it has none yet.
     fn slot(&mut self, vertex: VertexId) -> &mut u32 {
         let local = vertex.local();
         let page = local / SLOTS as u64;
@@ -258,14 +258,14 @@ impl VertexTable {
         &mut page[local as usize % SLOTS]
     }
 
-    /// What it takes in pages, and so many vertices with their bulk beside it.
+    /// The bytes of the pages, and of `vertices` vertices with their bulk.
     fn bytes(&self, vertices: usize) -> usize {
         self.pages * SLOTS * 4 + vertices * 16
     }
 }
 
-/// Merges traversers that stand on the same item and carry nothing else; so a frontier holds each vertex once, however many
-/// ways lead to it.
+/// Merges traversers that stand on the same item and carry nothing else. So a frontier holds each vertex once, however many ways
+/// lead to it.
 pub struct BulkOp {
     max: usize,
     ended: bool,
@@ -276,7 +276,7 @@ impl BulkOp {
         Self { max: max.unwrap_or(1 << 18), ended: false }
     }
 
-    /// Vertices of one scope, by table.
+    /// Merges the vertices of one scope, with a table.
     fn merge_vertices(cx: &mut Context<'_, '_>, input: &mut dyn Input, max: usize, first: Batch) -> Result<(Batch, bool)> {
         let mut table = VertexTable::default();
         let mut ids: Vec<VertexId> = Vec::new();
@@ -310,7 +310,7 @@ impl BulkOp {
         Ok((bulked(ids, bulks, cx), true))
     }
 
-    /// Traversers with sacks meet only if the sack says how two become one.
+    /// Traversers with sacks merge only if the query says how to merge two sacks.
     fn merge_any(cx: &Context<'_, '_>, mut batch: Batch) -> Result<Batch> {
         let merge = cx.shared.sack.as_ref().and_then(|sack| sack.merge);
         if !pathless(&batch) || (batch.sacks.is_some() && merge.is_none()) {
@@ -349,12 +349,12 @@ fn bulked(ids: Vec<VertexId>, bulks: Vec<u64>, cx: &Context<'_, '_>) -> Batch {
     Batch { bulk, paths, ..Batch::new(Items::Vertices(ids)) }
 }
 
-/// Nothing but items, bulk and scope.
+/// Whether the batch has nothing but items, bulk and scope.
 fn plain(batch: &Batch) -> bool {
     pathless(batch) && batch.sacks.is_none()
 }
 
-/// No traverser has a past that anyone could ask for.
+/// Whether no traverser has a path.
 fn pathless(batch: &Batch) -> bool {
     batch.paths.as_ref().is_none_or(|paths| paths.iter().all(Option::is_none))
 }
@@ -394,7 +394,7 @@ impl Op for BulkOp {
     }
 }
 
-/// `barrier(normSack)`: sacks divided by their sum, within each scope.
+/// `barrier(normSack)`: divides each sack by the sum of the sacks in its scope.
 pub struct SackBarrierOp {
     done: bool,
 }

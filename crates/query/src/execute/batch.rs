@@ -1,8 +1,8 @@
-//! Batches of traversers, by column.
+//! Batches of traversers, stored by column.
 //!
-//! A traverser is an item with what it carries: its bulk (how many traversers it stands for), its scope (in a child
-//! traversal, the row of the parent it came from), its path and its sack. A column nobody needs is not there. Bulks saturate:
-//! more traversers than 64 bits count are an error where they are counted.
+//! A traverser is an item with its bulk, its scope, its path and its sack. The bulk says how many traversers it stands for. In a
+//! child traversal, the scope says which row of the parent it came from. A batch omits the columns nobody needs. Bulks saturate at
+//! 64 bits; steps that count traversers report an error beyond that.
 
 use std::ops::Range;
 
@@ -17,7 +17,7 @@ pub enum Items {
     Vertices(Vec<VertexId>),
     Edges(Vec<EdgeRef>),
     Values(Vec<Value>),
-    /// Only at the end of a query.
+    /// Maps by column; only at the end of a query.
     Maps(Maps),
 }
 
@@ -115,9 +115,9 @@ fn gather<T: Clone>(items: &[T], rows: &[u32]) -> Vec<T> {
 #[derive(Clone, Debug, Default)]
 pub struct Batch {
     pub items: Items,
-    /// All ones if missing.
+    /// `None`: all ones.
     pub bulk: Option<Vec<u64>>,
-    /// All zeros if missing.
+    /// `None`: all zeros.
     pub scope: Option<Vec<u32>>,
     /// Present if the plan tracks paths.
     pub paths: Option<Vec<PathRef>>,
@@ -168,7 +168,7 @@ impl Batch {
         self.gather(&rows)
     }
 
-    /// What the traversers at `rows` carry, without their items.
+    /// The bulk, scope, paths and sacks of the traversers at `rows`, without their items.
     fn state(&self, rows: &[u32]) -> Batch {
         Batch {
             items: Items::default(),
@@ -179,7 +179,7 @@ impl Batch {
         }
     }
 
-    /// Traversers that moved: the `i`-th went from row `rows[i]` to `items[i]`.
+    /// Traversers after a move: the `i`-th went from row `rows[i]` to `items[i]`.
     pub fn moved(&self, rows: &[u32], items: Items, mode: PathMode) -> Batch {
         debug_assert_eq!(rows.len(), items.len());
         let mut next = Batch { items, ..self.state(rows) };
@@ -187,7 +187,7 @@ impl Batch {
         next
     }
 
-    /// Every traverser moved to the item in its place.
+    /// Moves every traverser to the item at its own row.
     pub fn moved_in_place(mut self, items: Items, mode: PathMode) -> Batch {
         debug_assert_eq!(self.len(), items.len());
         self.items = items;
@@ -205,7 +205,7 @@ impl Batch {
         }
     }
 
-    /// Gives `names` to the items traversers stand on.
+    /// Gives the labels `names` to the items that traversers stand on.
     pub fn label(&mut self, names: &[Name], mode: PathMode) {
         if names.is_empty() || mode == PathMode::Off {
             return;
@@ -230,7 +230,7 @@ impl Batch {
         self.items.append(other.items);
     }
 
-    /// The first `n` traversers; the rest stay.
+    /// Takes the first `n` traversers out; the rest stay.
     pub fn split_front(&mut self, n: usize) -> Batch {
         if n >= self.len() {
             return std::mem::take(self);
@@ -262,7 +262,7 @@ impl Batch {
         }
     }
 
-    /// A copy whose rows are each a scope of their own, standing for one traverser each.
+    /// A copy in which each row is a scope of its own and stands for one traverser.
     pub fn as_scopes(&self) -> Batch {
         let mut copy = self.clone();
         copy.bulk = None;
@@ -270,12 +270,12 @@ impl Batch {
         copy
     }
 
-    /// The number of traversers.
+    /// The number of traversers, bulk included.
     pub fn total(&self) -> u64 {
         self.bulk.as_ref().map_or(self.len() as u64, |bulk| bulk.iter().fold(0, |sum, n| sum.saturating_add(*n)))
     }
 
-    /// The vertices, if all items are.
+    /// The vertices, if all items are vertices.
     pub fn vertices(&self) -> Option<&[VertexId]> {
         match &self.items {
             Items::Vertices(ids) => Some(ids),
@@ -299,7 +299,7 @@ fn append_column<T: Clone>(mine: &mut Option<Vec<T>>, theirs: Option<Vec<T>>, n:
     column.extend(theirs.unwrap_or_else(|| vec![default; m]));
 }
 
-/// Values given by rows of a batch, on the way to becoming its successors.
+/// The values that rows of a batch gave, and the rows they came from.
 #[derive(Default)]
 pub struct Moves {
     pub rows: Vec<u32>,

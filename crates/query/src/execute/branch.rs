@@ -1,7 +1,7 @@
 //! Branches: `union`, `coalesce`, `optional`, `choose`, `branch`.
 //!
-//! A branch whose traversal holds a barrier takes all traversers of its scope at once, as TinkerPop's does; without one the
-//! difference cannot be seen, and traversers are branched batch by batch.
+//! If a branch holds a barrier, the step gathers all traversers of the scope first, as TinkerPop does. Otherwise nobody can see the
+//! difference, and the step branches batch by batch.
 
 use mangrove_graph::{Predicate, Value};
 
@@ -15,7 +15,7 @@ use super::memory::Held;
 use super::portion::Portions;
 use crate::error::Result;
 
-/// Runs a branch for traversers that keep their scopes; only scopes that have traversers take part in its barriers.
+/// Runs a branch for traversers that keep their scopes. Scopes without traversers take no part in its barriers.
 fn run_branch(cx: &mut Context<'_, '_>, child: &mut Child, mut batch: Batch) -> Result<Batch> {
     if batch.is_empty() {
         return Ok(Batch::default());
@@ -54,7 +54,7 @@ impl Taking {
         if barrier { Taking::All(Held::default()) } else { Taking::Portions(Portions::default()) }
     }
 
-    /// Those to be branched next, none at the end.
+    /// The traversers to branch next; an empty batch at the end.
     fn next(&mut self, cx: &mut Context<'_, '_>, input: &mut dyn Input) -> Result<Batch> {
         match self {
             Taking::All(held) => {
@@ -102,7 +102,7 @@ impl Op for UnionOp {
     }
 }
 
-/// `coalesce(…)`: the results of the first traversal that gives any, for each traverser.
+/// `coalesce(…)`: for each traverser, the results of the first traversal that gives any.
 pub struct CoalesceOp(pub Vec<Child>);
 
 impl MapBatch for CoalesceOp {
@@ -132,7 +132,7 @@ impl MapBatch for CoalesceOp {
     }
 }
 
-/// `optional(t)`: what `t` gives, or the traverser itself where it gives nothing.
+/// `optional(t)`: the results of `t`, or the traverser itself if `t` gives nothing.
 pub struct OptionalOp(pub Child);
 
 impl MapBatch for OptionalOp {
@@ -149,7 +149,7 @@ impl MapBatch for OptionalOp {
     }
 }
 
-/// What makes an option of `choose` apply.
+/// Decides which options of `choose` apply.
 pub enum PickOp {
     Any,
     None,
@@ -168,7 +168,7 @@ pub enum ConditionOp {
 pub struct ChooseOp {
     condition: ConditionOp,
     options: Vec<(PickOp, Child)>,
-    /// `branch`: all options that fit are taken, and a traverser none fits is dropped.
+    /// `branch`: a traverser takes every option that fits. If none fits, it is dropped.
     all: bool,
     taking: Taking,
 }
@@ -178,7 +178,7 @@ impl ChooseOp {
         Self { condition, options, all, taking: Taking::new(barrier) }
     }
 
-    /// The options each row takes; empty where none fits.
+    /// The options that each row takes; empty if none fits.
     fn route(&mut self, cx: &mut Context<'_, '_>, batch: &Batch) -> Result<Vec<Vec<usize>>> {
         let values = match &mut self.condition {
             ConditionOp::By(by) => by.eval(cx, batch)?,

@@ -1,4 +1,4 @@
-//! `by()` modulators: one value for each traverser, or none where the modulator gives nothing.
+//! `by()` modulators: each gives one value for a traverser, or none.
 
 use arrow_array::ArrayRef;
 use mangrove_graph::{Cell, PropertyColumn, Token, Value};
@@ -20,7 +20,7 @@ pub enum ByOp {
 }
 
 impl ByOp {
-    /// A value for each row; `None` where there is none and the traverser is to be passed over.
+    /// One value for each row. `None` means that the modulator gives nothing; the caller then skips the traverser.
     pub fn eval(&mut self, cx: &mut Context<'_, '_>, batch: &Batch) -> Result<Vec<Option<Value>>> {
         let mut values = match self {
             ByOp::Identity => (0..batch.len()).map(|row| Some(batch.value(row))).collect(),
@@ -41,12 +41,12 @@ impl ByOp {
         Ok(values)
     }
 
-    /// Whether `ProductiveByStrategy` was told that it always gives something.
+    /// Whether `ProductiveByStrategy` names this key as one that always gives something.
     fn is_known_productive(&self, cx: &Context<'_, '_>) -> bool {
         matches!(self, ByOp::Key(key) if cx.shared.productive_keys.contains(&key.name))
     }
 
-    /// As [`eval`](Self::eval), for batches that may be large: in parts, so that the query can be stopped in between.
+    /// Like [`eval`](Self::eval), for large batches. It works in parts, so that a stop takes effect in between.
     pub fn eval_parts(&mut self, cx: &mut Context<'_, '_>, batch: &Batch) -> Result<Vec<Option<Value>>> {
         const PART: usize = 1 << 16;
         if batch.len() <= PART {
@@ -60,8 +60,8 @@ impl ByOp {
         Ok(values)
     }
 
-    /// The values as an Arrow array, where they are a property of elements and of one type; nulls are of elements that have
-    /// none and are to be passed over.
+    /// The values as an Arrow array, if they are a property of elements and of one type. A null marks an element without the
+    /// property; the caller skips it.
     pub fn typed_column(&mut self, cx: &mut Context<'_, '_>, batch: &Batch) -> Result<Option<ArrayRef>> {
         let ByOp::Key(key) = self else { return Ok(None) };
         if cx.shared.productive_by || matches!(batch.items, Items::Values(_)) {
@@ -115,7 +115,7 @@ fn by_key_of(cx: &mut Context<'_, '_>, value: &Value, name: &str, key: &mut Key)
     })
 }
 
-/// The one value of a cell, if there is any.
+/// The single value of a cell, if it has one. Several values are an error.
 fn only(name: &str, cell: &Cell) -> Result<Option<Value>> {
     let mut values = cell.values();
     let first = values.next();
@@ -127,13 +127,13 @@ fn only(name: &str, cell: &Cell) -> Result<Option<Value>> {
     Ok(first.cloned())
 }
 
-/// The modulator for the `at`-th thing, going round.
+/// The modulator for item number `at`. Modulators are used in turn, round robin.
 pub fn round_robin(by: &mut [ByOp], at: usize) -> Option<&mut ByOp> {
     let n = by.len();
     if n == 0 { None } else { by.get_mut(at % n) }
 }
 
-/// One value through a modulator, as if a traverser began there.
+/// The value of one modulator for a traverser that begins at `value`.
 pub fn eval_one(by: &mut ByOp, cx: &mut Context<'_, '_>, value: Value) -> Result<Option<Value>> {
     if let ByOp::Identity = by {
         return Ok(Some(value));
@@ -142,7 +142,7 @@ pub fn eval_one(by: &mut ByOp, cx: &mut Context<'_, '_>, value: Value) -> Result
     Ok(by.eval(cx, &batch)?.pop().flatten())
 }
 
-/// Traversers that begin at these values, without a past.
+/// Traversers that begin at these values, with an empty path.
 pub fn beginning(cx: &Context<'_, '_>, values: Vec<Value>) -> Batch {
     let paths = match cx.mode() {
         PathMode::Off => None,

@@ -1,4 +1,4 @@
-//! `call('name')`: runs a procedure for each traverser, and goes on with the values it gives.
+//! `call('name')`: runs a procedure for each traverser and emits its values.
 
 use mangrove_graph::{Map, Value};
 
@@ -10,11 +10,10 @@ use crate::error::{QueryError, QueryErrorKind, Result};
 use crate::plan::{Name, Step, Traversal};
 use crate::procedure::{Failure, Invocation, LIST, Procedures, Values};
 
-/// Values given out at a time; the first time one, then twice as many as the time before, so that `limit` stops a slow
-/// procedure early.
+/// The most values in one batch. Batches start with one value and double each time, so that `limit` stops a slow procedure early.
 const VALUES_MAX: usize = 1024;
 
-/// Fails at the first call of a procedure there is none of.
+/// Fails at the first call of an unknown procedure.
 pub fn check(traversal: &Traversal, procedures: &Procedures) -> Result<()> {
     for node in &traversal.steps {
         if let Step::Call(call) = &node.step {
@@ -30,7 +29,7 @@ pub fn check(traversal: &Traversal, procedures: &Procedures) -> Result<()> {
     outcome
 }
 
-/// Where the parameters come from; the later ones take precedence.
+/// The sources of the parameters; later ones take precedence.
 pub struct ParametersOp {
     pub map: Map,
     pub child: Option<Child>,
@@ -64,13 +63,13 @@ impl ParametersOp {
 pub struct CallOp {
     name: Name,
     parameters: ParametersOp,
-    /// It starts the query: what comes in stands for nothing.
+    /// The call starts the query, so there is no input value.
     start: bool,
     batch: Batch,
-    /// Of each row of the batch.
+    /// The parameters of each row of the batch.
     maps: Vec<Map>,
     row: usize,
-    /// What the call for `row` has still to give, once it is made.
+    /// The rest of the values for `row`, once the call is made.
     values: Option<Values>,
     size: usize,
 }
@@ -80,7 +79,7 @@ impl CallOp {
         Self { name, parameters, start, batch: Batch::default(), maps: Vec::new(), row: 0, values: None, size: 1 }
     }
 
-    /// Makes the call for the row at hand.
+    /// Makes the call for the current row.
     fn call(&self, cx: &mut Context<'_, '_>) -> Result<Values> {
         let parameters = &self.maps[self.row];
         if &*self.name == LIST {
@@ -97,7 +96,7 @@ impl CallOp {
         procedure.call(&invocation).map_err(|failure| failed(&self.name, failure))
     }
 
-    /// The next value, and the row it is of.
+    /// The next value and its row.
     fn next_value(&mut self, cx: &mut Context<'_, '_>) -> Result<Option<(usize, Value)>> {
         while self.row < self.batch.len() {
             cx.check()?;

@@ -1,4 +1,4 @@
-//! Operators and chains of them.
+//! Operators, and chains of operators.
 
 use std::time::Instant;
 
@@ -14,7 +14,7 @@ use crate::gremlin::syntax::Span;
 use crate::plan::Name;
 use crate::stack::deep;
 
-/// Where an operator pulls from.
+/// The source that an operator pulls from.
 pub trait Input {
     fn pull(&mut self, cx: &mut Context<'_, '_>) -> Result<Option<Batch>>;
 }
@@ -23,23 +23,23 @@ pub trait Op: Send {
     /// The next batch, never empty; `None` at the end.
     fn next(&mut self, cx: &mut Context<'_, '_>, input: &mut dyn Input) -> Result<Option<Batch>>;
 
-    /// Forgets everything, and expects traversers of so many scopes.
+    /// Clears all state and prepares for traversers of `scopes` scopes.
     fn reset(&mut self, scopes: usize) {
         let _ = scopes;
     }
 
-    /// Begins another round of the `repeat` it is in; most operators start afresh.
+    /// Begins the next round of the enclosing `repeat`. Most operators start afresh.
     fn next_round(&mut self, scopes: usize) {
         self.reset(scopes);
     }
 }
 
-/// An operator that turns a batch into a batch and remembers nothing.
+/// A stateless operator: batch in, batch out.
 pub trait MapBatch: Send {
-    /// An empty batch is passed over.
+    /// Maps one batch. An empty result is skipped.
     fn map(&mut self, cx: &mut Context<'_, '_>, batch: Batch) -> Result<Batch>;
 
-    /// What it made of the last batch beside traversers, in bytes.
+    /// The bytes that the last call made beside traversers.
     fn made_bytes(&self) -> usize {
         0
     }
@@ -64,11 +64,12 @@ pub struct Link {
     pub op: Box<dyn Op>,
     pub labels: Vec<Name>,
     pub span: Span,
-    /// Whose counters it has while profiling: the step's row in the plan's outline. Helpers of a step have none.
+    /// The step's row in the plan's outline, whose counters it feeds while profiling. Operators that are no step of the plan have
+    /// none.
     pub row: Option<usize>,
-    /// Nobody after it asks where traversers have been.
+    /// No later step asks where traversers have been.
     pub forgets: bool,
-    /// Given by the operator and not passed on yet, where traversers go one by one.
+    /// Output of the operator that is not passed on yet, if traversers go one by one.
     waiting: Batch,
 }
 
@@ -77,7 +78,7 @@ impl Link {
         Self { op, labels, span, row: None, forgets: false, waiting: Batch::default() }
     }
 
-    /// The operator's next batch; its time, that of the operators it pulls from aside, counts as its own.
+    /// The operator's next batch. It counts its own time, without that of the operators it pulls from.
     fn next(&mut self, cx: &mut Context<'_, '_>, input: &mut dyn Input) -> Result<Option<Batch>> {
         if cx.shared.counters.is_none() {
             return self.op.next(cx, input);
@@ -166,7 +167,7 @@ impl Input for Upstream<'_> {
     }
 }
 
-/// One batch, given once; a large one in parts, so that the query can be stopped in between.
+/// One batch, as the input of a chain. A large one comes in parts, so that the query can be stopped in between.
 pub struct Once {
     batch: Batch,
     at: usize,
@@ -180,7 +181,7 @@ impl Once {
         Self { batch, at: 0, part: Self::PART }
     }
 
-    /// The batch in one, for whom it makes a difference.
+    /// The batch in one part, for operators where the split would change the result.
     pub fn whole(batch: Batch) -> Self {
         Self { batch, at: 0, part: usize::MAX }
     }
@@ -197,12 +198,12 @@ impl Input for Once {
     }
 }
 
-/// A child traversal, run for whole batches of its parent's traversers.
+/// A child traversal. It runs once for a whole batch of its parent's traversers.
 pub struct Child {
     chain: Chain,
 }
 
-/// Does a child's work, whose time counts as its parent's.
+/// Runs the work of a child; its time counts as its parent's.
 fn within_parent<T>(cx: &mut Context<'_, '_>, work: impl FnOnce(&mut Context<'_, '_>) -> T) -> T {
     let pulled = cx.shared.pulled_nanos;
     let done = work(cx);
@@ -215,7 +216,7 @@ impl Child {
         Self { chain }
     }
 
-    /// Everything the child gives for `batch`, whose rows are in `scopes` scopes.
+    /// All results of the child for `batch`, whose rows lie in `scopes` scopes.
     pub fn run(&mut self, cx: &mut Context<'_, '_>, batch: Batch, scopes: usize) -> Result<Batch> {
         let (mut all, mut held) = (Batch::default(), Held::default());
         self.chain.reset(scopes);
@@ -227,7 +228,7 @@ impl Child {
         Ok(all)
     }
 
-    /// Begins to run lazily; [`pull`](Self::pull) from what the parent has, not from what comes before it.
+    /// Starts a lazy run. [`pull`](Self::pull) then reads what the parent passes in, not what comes before the parent.
     pub fn begin(&mut self, scopes: usize) {
         self.chain.reset(scopes);
     }
@@ -240,12 +241,12 @@ impl Child {
         within_parent(cx, |cx| self.chain.pull(cx, start))
     }
 
-    /// Everything the child gives for each row; the rows are in `scope`.
+    /// All results of the child for each row; the scope of a result is its row.
     pub fn run_rows(&mut self, cx: &mut Context<'_, '_>, batch: &Batch) -> Result<Batch> {
         self.run(cx, batch.as_scopes(), batch.len())
     }
 
-    /// Whether the child gives anything for each row.
+    /// Whether the child gives anything, for each row.
     pub fn exists(&mut self, cx: &mut Context<'_, '_>, batch: &Batch) -> Result<Vec<bool>> {
         let mut found = vec![false; batch.len()];
         let mut missing = batch.len();
@@ -261,7 +262,7 @@ impl Child {
         Ok(found)
     }
 
-    /// The first thing the child gives for each row.
+    /// The first result of the child for each row.
     pub fn first(&mut self, cx: &mut Context<'_, '_>, batch: &Batch) -> Result<Vec<Option<Value>>> {
         let mut found = vec![None; batch.len()];
         let mut missing = batch.len();
@@ -282,7 +283,7 @@ impl Child {
     }
 }
 
-/// One row for each of `values`, in scopes 0, 1, …, with an empty past.
+/// One row for each of `values`, in scopes 0, 1, …, with an empty path.
 pub fn reduced(values: Vec<Value>, mode: PathMode, sack: Option<Value>) -> Batch {
     let n = values.len();
     let mut batch = Batch::new(Items::from_values(values));

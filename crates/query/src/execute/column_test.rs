@@ -1,4 +1,4 @@
-//! Predicates over whole columns: one answer a row, without a value a row.
+//! Tests predicates on whole columns, without making a value for each row.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::*;
@@ -6,7 +6,7 @@ use arrow_array::{Array, ArrowPrimitiveType};
 use arrow_schema::DataType;
 use mangrove_graph::{Comparison, Predicate, Value, column};
 
-/// Whether each value of a column matches; nulls stand for no value and never do.
+/// Whether each value of a column matches. A null stands for a missing value and never matches.
 pub fn matches(array: &dyn Array, predicate: &Predicate) -> Vec<bool> {
     let mut keep = plain(array, predicate).unwrap_or_else(|| {
         (0..array.len()).map(|row| array.is_valid(row) && predicate.matches(&column::value_at(array, row))).collect()
@@ -17,7 +17,7 @@ pub fn matches(array: &dyn Array, predicate: &Predicate) -> Vec<bool> {
     keep
 }
 
-/// For what can be told without values; what stands where the column is null does not matter.
+/// The answer where Arrow's arrays suffice, without making values. The answer at nulls does not matter.
 fn plain(array: &dyn Array, predicate: &Predicate) -> Option<Vec<bool>> {
     match array.data_type() {
         DataType::Int8 => integers::<Int8Type>(array, predicate),
@@ -35,7 +35,7 @@ fn integers<T: ArrowPrimitiveType<Native: Into<i64>>>(array: &dyn Array, predica
     match predicate {
         Predicate::Compare(comparison, operand) => {
             let operand = operand.as_i64()?;
-            // One loop a comparison.
+            // One loop for each comparison.
             match comparison {
                 Comparison::Eq => Some(values.iter().map(|v| (*v).into() == operand).collect()),
                 Comparison::Neq => Some(values.iter().map(|v| (*v).into() != operand).collect()),
@@ -80,7 +80,7 @@ mod tests {
 
     use super::*;
 
-    /// Whatever way a column is tested, the outcome is that of its values.
+    /// A test on a column agrees with the test on its values.
     #[test]
     fn a_column_passes_what_its_values_pass() {
         let columns: [ArrayRef; 4] = [

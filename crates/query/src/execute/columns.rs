@@ -1,7 +1,7 @@
-//! Columns of maps: ids, labels and properties of a batch of elements, read key by key.
+//! Maps by column: reads ids, labels and properties of a batch of elements, key by key.
 //!
-//! Each function gives `None` where maps have to be made row by row: of what is no element, of few, and of labels with very
-//! many keys, of which a row has few.
+//! Each function returns `None` if the caller must make the maps row by row. That is so for values that are no elements, for few
+//! elements, and for labels with very many keys, of which each row has few.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -22,17 +22,17 @@ use super::maps::{MapColumn, Maps};
 use crate::error::Result;
 use crate::plan::{Name, Tokens};
 
-/// Fewer are read as fast one by one.
+/// Reading fewer rows by column is no faster than one by one.
 const ROWS_MIN: usize = 8;
-/// More are read by what each element has.
+/// With more keys, reading what each element has is faster.
 const KEYS_MAX: usize = 64;
 
-/// Which of several values under a key a map has.
+/// Which of several values under one key a map shows.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Many {
     First,
     Last,
-    /// A list of all, also of one; edges have one value, and no list.
+    /// A list of all values, even of a single one. Edges have one value and no list.
     All,
 }
 
@@ -40,7 +40,7 @@ fn worthwhile(batch: &Batch) -> Option<Elements<'_>> {
     elements(batch).filter(|elements| elements.len() >= ROWS_MIN)
 }
 
-/// Maps of the properties under `keys`, or under all keys if there are none, after the tokens that are wanted.
+/// Maps of the wanted tokens, then of the properties under `keys`. No keys means all keys.
 pub fn property_maps(
     cx: &mut Context<'_, '_>,
     batch: &Batch,
@@ -64,7 +64,7 @@ pub fn property_maps(
     Ok(Some(Maps { rows: batch.len(), columns }))
 }
 
-/// The keys to read, in order, without those the graph does not know.
+/// The keys to read, in order, without those that the graph does not know.
 fn key_ids(cx: &mut Context<'_, '_>, elements: Elements<'_>, keys: &mut [Key]) -> Option<Vec<(KeyId, Name)>> {
     if !keys.is_empty() {
         let mut known: Vec<(KeyId, Name)> = Vec::with_capacity(keys.len());
@@ -80,7 +80,7 @@ fn key_ids(cx: &mut Context<'_, '_>, elements: Elements<'_>, keys: &mut [Key]) -
     all_keys(cx.view(), elements)
 }
 
-/// All keys elements may have something under, if they are not very many.
+/// All keys that elements may have; `None` if they are very many.
 fn all_keys(view: &dyn GraphView, elements: Elements<'_>) -> Option<Vec<(KeyId, Name)>> {
     let schema = view.schema();
     let of_label = |label: LabelId| schema.label_schema(kind(elements), label).into_iter().flat_map(|l| l.properties.keys());
@@ -102,16 +102,16 @@ fn labels(elements: Elements<'_>) -> BTreeSet<LabelId> {
     }
 }
 
-/// What maps have of a property; nothing, if no element has it.
+/// The column of a property in the maps. The inner `None` means that no element has the property.
 fn property_column(column: PropertyColumn, elements: Elements<'_>, many: Many) -> Option<Option<MapColumn>> {
     let listed = many == Many::All && matches!(elements, Elements::Vertices(_));
     Some(match column {
         PropertyColumn::Absent(_) => None,
-        // What marks its type would not be in the list.
+        // A list would lose the mark of its type.
         PropertyColumn::Typed(array) if listed && matches!(array.data_type(), DataType::FixedSizeBinary(_)) => return None,
         PropertyColumn::Typed(array) if listed => Some(MapColumn::Typed(lists_of_one(array)?)),
         PropertyColumn::Typed(array) => Some(MapColumn::Typed(array)),
-        // The first of what an edge has is taken apart if it is a collection.
+        // An edge has no list around its value, so a collection would itself be unfolded.
         PropertyColumn::Cells(_) if many == Many::First && matches!(elements, Elements::Edges(_)) => return None,
         PropertyColumn::Cells(cells) => {
             let values = cells.into_iter().map(|cell| match (cell, many) {
@@ -125,7 +125,7 @@ fn property_column(column: PropertyColumn, elements: Elements<'_>, many: Many) -
     })
 }
 
-/// A list around each value that is there.
+/// Wraps each value that is present into a list of one.
 fn lists_of_one(array: ArrayRef) -> Option<ArrayRef> {
     let nulls = array.nulls().cloned();
     let lengths = (0..array.len()).map(|row| usize::from(array.is_valid(row)));
@@ -140,7 +140,7 @@ fn lists_of_one(array: ArrayRef) -> Option<ArrayRef> {
     Some(Arc::new(ListArray::try_new(field, offsets, there, nulls).ok()?))
 }
 
-/// The ids of elements, as users see them.
+/// The ids of elements that users see.
 pub fn id_column(view: &dyn GraphView, elements: Elements<'_>) -> Result<MapColumn> {
     let values: mangrove_graph::Result<Vec<_>> = match elements {
         Elements::Vertices(ids) => {
@@ -154,7 +154,7 @@ pub fn id_column(view: &dyn GraphView, elements: Elements<'_>) -> Result<MapColu
     Ok(MapColumn::of(values?))
 }
 
-/// The ids of vertices of one label whose key is a property: its column.
+/// The column of the key, if all vertices have one label whose key is a property.
 fn key_column(view: &dyn GraphView, ids: &[VertexId]) -> Result<Option<MapColumn>> {
     let schema = view.schema();
     let label = ids[0].label();
@@ -184,7 +184,7 @@ pub fn label_column(view: &dyn GraphView, elements: Elements<'_>) -> MapColumn {
     MapColumn::Typed(Arc::new(StringArray::from_iter_values(names)))
 }
 
-/// Maps of the ends of edges, each of its id and label.
+/// A column of maps for the ends of edges, each with id and label.
 fn end_column(view: &dyn GraphView, edges: &[EdgeRef], end: impl Fn(&EdgeRef) -> VertexId) -> Result<MapColumn> {
     let ends: Vec<VertexId> = edges.iter().map(end).collect();
     let ends = Elements::Vertices(&ends);
@@ -192,14 +192,14 @@ fn end_column(view: &dyn GraphView, edges: &[EdgeRef], end: impl Fn(&EdgeRef) ->
     Ok(MapColumn::Values(maps.into_values().into_iter().map(Some).collect()))
 }
 
-/// Maps of the ids and labels of elements.
+/// Maps with the ids and labels of elements.
 pub fn own_maps(view: &dyn GraphView, elements: Elements<'_>) -> Result<Maps> {
     let columns = vec![(Token::Id.into(), id_column(view, elements)?), (Token::Label.into(), label_column(view, elements))];
     Ok(Maps { rows: elements.len(), columns })
 }
 
-/// Maps of the ids, the labels and the properties of elements, of each the last value under its key; `None` where their labels
-/// have very many keys.
+/// Maps with the ids, labels and properties of elements, with the last value under each key. `None` if their labels have very many
+/// keys.
 pub fn whole_maps(view: &dyn GraphView, elements: Elements<'_>) -> Result<Option<Maps>> {
     let Some(keys) = all_keys(view, elements) else { return Ok(None) };
     let mut maps = own_maps(view, elements)?;

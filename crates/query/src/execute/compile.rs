@@ -1,4 +1,4 @@
-//! Plan to operators.
+//! Compiles a plan to operators.
 
 use mangrove_graph::{Map, Token, Value};
 
@@ -37,28 +37,28 @@ use crate::gremlin::syntax::Span;
 use crate::plan::*;
 use crate::stack::deep;
 
-/// The chain of a whole query; `parallel` if others may help with it.
+/// The chain of a whole query. With `parallel`, other threads may help.
 pub fn root(plan: &Plan, parallel: bool) -> Result<Chain> {
     let reads = |node: &StepNode| reads_past(&node.step);
     let last_reader = plan.traversal.steps.iter().rposition(reads).filter(|_| !plan.source.paths);
     chain(&plan.traversal, Place { start: true, parallel, last_reader, is_last: true })
 }
 
-/// Steps as they are, for one thread; `is_last` if what they give are the results of the query.
+/// The chain of some steps for one thread. `is_last` means that their output is the result of the query.
 pub fn serial(traversal: &Traversal, is_last: bool) -> Result<Chain> {
     chain(traversal, Place { is_last, ..Place::default() })
 }
 
-/// Where a chain stands.
+/// Where a chain stands in the query.
 #[derive(Clone, Copy, Default)]
 struct Place {
-    /// Nothing comes before it but the one traverser a query starts with.
+    /// The chain starts the query: its only input is the initial traverser.
     start: bool,
-    /// Its traversers are of one scope, and many threads may work on them.
+    /// Its traversers belong to one scope, and many threads may work on them.
     parallel: bool,
-    /// The last step that asks where traversers have been, after which nobody needs to know.
+    /// The last step that asks where traversers have been. Later steps can forget the path.
     last_reader: Option<usize>,
-    /// What its last step gives are the results of the query.
+    /// The output of its last step is the result of the query.
     is_last: bool,
 }
 
@@ -103,27 +103,27 @@ fn links(traversal: &Traversal, place: Place) -> Result<Vec<Link>> {
     Ok(links)
 }
 
-/// How many steps from the first on are a run for many threads.
+/// The number of leading steps that many threads can run together.
 fn parallel_run(steps: &[StepNode]) -> usize {
     let mut multiplied = false;
     let fits = |node: &&StepNode| {
         is_independent(&node.step) && !(multiplies(&node.step) && std::mem::replace(&mut multiplied, true))
     };
     let run = steps.iter().take_while(fits).count();
-    // What is worked on ahead is in vain if a limit lies between here and the next barrier.
+    // If a limit comes before the next barrier, work ahead of it may be wasted.
     let after = steps[run..].iter().map(|node| &node.step).take_while(|step| !step.is_barrier());
     let limited =
         after.into_iter().any(|step| matches!(step, Step::Range { scope: Scope::Global, .. } | Step::TimeLimit(_)));
     if !limited && steps[..run].iter().any(|node| is_heavy(&node.step)) { run } else { 0 }
 }
 
-/// Whether others may help with a query: nothing in it is seen by more than one of its steps.
+/// Whether other threads may help. That needs a query in which nothing is seen by more than one step.
 pub fn can_be_helped(plan: &Plan) -> bool {
     let bare = plan.source.side_effects.is_empty() && plan.source.sack.is_none();
     bare && !plan.traversal.any(&|node| node.step.has_side_effect() || matches!(node.step, Step::Cap(_)))
 }
 
-/// Whether a query may come to be worth helping with: one that starts from named vertices and goes a step is not.
+/// Whether a query may become worth helping. A query that takes one hop from named vertices never does.
 pub fn may_be_heavy(plan: &Plan) -> bool {
     let named = matches!(plan.traversal.steps.first().map(|node| &node.step), Some(Step::Scan { ids: Some(_), .. }));
     let hops = plan.traversal.steps.iter().filter(|node| matches!(node.step, Step::Hop { .. })).count();
@@ -188,7 +188,7 @@ fn mapping<M: MapBatch + 'static>(map: M) -> Box<dyn Op> {
     Box::new(Mapping(map))
 }
 
-/// A step that changes the graph.
+/// Wraps an operator that changes the graph.
 fn making<M: MapBatch + 'static>(map: M) -> Box<dyn Op> {
     Box::new(Portioned::of_maker(map))
 }
@@ -197,11 +197,11 @@ fn portioned<M: MapBatch + 'static>(map: M) -> Box<dyn Op> {
     Box::new(Portioned::new(map))
 }
 
-/// Whether a traversal gives something else for traversers in two batches than for the same in one.
+/// Whether the traversal gives a different result when its traversers come in two batches instead of one.
 fn tells_batches_apart(traversal: &Traversal) -> bool {
     traversal.steps.iter().any(|node| match &node.step {
         Step::Dedup { scope: Scope::Global, .. } | Step::Range { scope: Scope::Global, .. } | Step::Inject(_) => true,
-        // Their branches and bodies take all traversers, as they themselves do.
+        // Their branches and bodies take all traversers at once, like the steps themselves.
         step @ (Step::Union(_) | Step::Choose { .. } | Step::Repeat(_)) => {
             let mut below = false;
             step.for_each_child(&mut |child| below |= tells_batches_apart(child));
@@ -211,7 +211,8 @@ fn tells_batches_apart(traversal: &Traversal) -> bool {
     })
 }
 
-/// Whether the step has a child that is run once for a row of many traversers, and gathers side effects, which count each.
+/// Whether the step has a child that gathers side effects and runs once per row. A row may stand for many traversers, and side
+/// effects count each of them.
 fn gathers_below(step: &Step) -> bool {
     let per_row = matches!(
         step,
@@ -412,7 +413,7 @@ fn compile_barrier(step: &Step) -> Result<Option<Box<dyn Op>>> {
     }))
 }
 
-/// How the values of two `group()` steps of one name go together: as one step would have made them, where that can be told.
+/// How to combine the values of two `group()` steps that share a name. The result is that of one step, where this is known.
 fn combine(value: Option<&GroupValue>) -> Operator {
     let Some(GroupValue::Reduce(traversal)) = value else { return Operator::AddAll };
     match traversal.steps.last().map(|node| &node.step) {
@@ -424,7 +425,7 @@ fn combine(value: Option<&GroupValue>) -> Operator {
     }
 }
 
-/// Which values `valueMap` has, if it can be read by column.
+/// Which values `valueMap` shows, if it can be read by column.
 fn property_columns(of: MapOf, by: &[By]) -> Option<Many> {
     let is_unfold = |by: &By| match by {
         By::Child(child) => matches!(&child.steps[..], [StepNode { step: Step::Unfold, .. }]),
@@ -524,7 +525,7 @@ fn compile_map(step: &Step, is_last: bool) -> Result<Box<dyn Op>> {
     })
 }
 
-/// The side effects steps gather: they are there from the start, if empty.
+/// The side effects that the steps gather. They exist from the start of the query, even if empty.
 pub fn gathered(traversal: &Traversal, effects: &mut Vec<(Name, Value)>) {
     for node in &traversal.steps {
         let (name, empty) = match &node.step {
@@ -541,8 +542,8 @@ pub fn gathered(traversal: &Traversal, effects: &mut Vec<(Name, Value)>) {
     traversal.for_each_child(&mut |child| gathered(child, effects));
 }
 
-/// Whether traversers must go one by one, because the plan reads a side effect that earlier traversers have changed and later
-/// ones have not, or because a limit lets some of them through that change the graph, and the others are not to change it.
+/// Whether traversers must go one by one. There are two reasons. The plan reads a side effect that earlier traversers have changed
+/// and later ones have not. Or a limit follows a change of the graph, and traversers beyond the limit must not change it.
 pub fn one_by_one(plan: &Plan) -> bool {
     if changes_before_a_limit(&plan.traversal) {
         return true;
@@ -553,7 +554,7 @@ pub fn one_by_one(plan: &Plan) -> bool {
     written.iter().any(|name| read.contains(name))
 }
 
-/// Whether elements that a step adds could be found by the steps before it, were these not to find all of theirs first.
+/// Whether the steps before `step` could find the elements it adds. They could, unless they find all of theirs first.
 fn may_meet_what_it_adds(before: &[StepNode], step: &Step) -> bool {
     let adds = |step: &Step| matches!(step, Step::AddVertex { .. } | Step::AddEdge { .. } | Step::Merge(_));
     let mut any_adds = adds(step);
@@ -568,7 +569,7 @@ fn changes_before_a_limit(traversal: &Traversal) -> bool {
         if changes && matches!(node.step, Step::Range { scope: Scope::Global, high: Some(_), .. }) {
             return true;
         }
-        // All that comes to a barrier is let through.
+        // A barrier lets everything through.
         changes = (changes || changes_graph(&node.step)) && !node.step.is_barrier();
     }
     false
@@ -584,7 +585,7 @@ fn side_effect_names(traversal: &Traversal, below: bool, written: &mut Vec<Name>
     for node in &traversal.steps {
         match &node.step {
             Step::Aggregate { name, scope: Scope::Local, .. } => written.push(name.clone()),
-            // Barriers are such for all traversers at the top of the query, and for each by itself in a child.
+            // At the top of the query a barrier gathers all traversers. In a child it gathers those of each parent traverser.
             Step::Aggregate { name, .. }
             | Step::Group { side_effect: Some(name), .. }
             | Step::GroupCount { side_effect: Some(name), .. }
@@ -621,7 +622,7 @@ pub fn shows_paths(plan: &Plan) -> bool {
     plan.source.paths || plan.traversal.any(&|node| reads_paths(&node.step) && !matches!(node.step, Step::End(_)))
 }
 
-/// Whether the step, or one of its children's, asks where traversers have been.
+/// Whether the step, or a step of its children, asks where traversers have been.
 fn reads_past(step: &Step) -> bool {
     let itself = |step: &Step| reads_paths(step) || reads_labels(step);
     let mut reads = itself(step);
@@ -632,7 +633,7 @@ fn reads_past(step: &Step) -> bool {
 fn reads_paths(step: &Step) -> bool {
     match step {
         Step::Path { .. } | Step::PathFilter { .. } | Step::Tree { .. } | Step::End(EndOf::Other) => true,
-        // Two labels of one name on one stop are one object, on two stops two; labels alone do not tell.
+        // Labels alone cannot tell these apart: two equal labels on one stop are one object, on two stops two objects.
         Step::Select { pop, .. } | Step::SelectChild { pop, .. } => matches!(pop, Some(Pop::All | Pop::Mixed)),
         _ => false,
     }

@@ -1,4 +1,4 @@
-//! What the operators of one query share.
+//! The state that the operators of one query share.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -27,31 +27,33 @@ pub struct Shared {
     pub side_effects: SideEffects,
     pub sack: Option<SackConfig>,
     pub warnings: Vec<String>,
-    /// The repeats a traverser is in, outermost first: name, rounds done.
+    /// The repeats around a traverser, outermost first: name and rounds done.
     pub loops: Vec<(Option<Name>, u64)>,
-    /// `by()` that gives nothing counts as null (`ProductiveByStrategy`).
+    /// A `by()` that gives nothing counts as null (`ProductiveByStrategy`).
     pub productive_by: bool,
-    /// But not of these keys.
+    /// The exceptions: `by()` of these keys does not count as null.
     pub productive_keys: Vec<Name>,
     pub bulk_off: bool,
     pub index_off: bool,
-    /// Values are held to the bound of nesting after each step.
+    /// The query adds vertices, so an unknown id may be meant and earns no warning.
+    pub makes_what_is_missing: bool,
+    /// The nesting of values is checked after each step.
     pub may_go_deep: bool,
-    /// Batches hold one traverser each, so that side effects are seen as they grow.
+    /// Batches hold one traverser each, so that each traverser sees the side effects of those before it.
     pub one_by_one: bool,
     pub random: Random,
-    /// Of each row of the plan's outline, while profiling.
+    /// One for each row of the plan's outline, while profiling.
     pub counters: Option<Arc<[Counters]>>,
-    /// Spent in operators pulled from, since the one that counts its time began.
+    /// Time spent in operators pulled from, since the current operator began to count its own.
     pub pulled_nanos: u64,
-    /// Others who may run messages of this query.
+    /// The crew that may run messages of this query.
     pub help: Option<Help>,
     options: Options,
     deadline: Option<Instant>,
     pub budget: Budget,
-    /// What the transaction held when the query began to change something.
+    /// Bytes of changes in the transaction when this query made its first change.
     held_before: Option<u64>,
-    /// What side effects hold, as long as the query does.
+    /// Memory held by side effects until the query ends.
     pub kept: Held,
 }
 
@@ -68,13 +70,14 @@ impl Shared {
             productive_keys: source.strategies.productive_keys.clone(),
             bulk_off: source.bulk_off,
             index_off: source.index_off,
+            makes_what_is_missing: false,
             may_go_deep: false,
             one_by_one: false,
             random: Random::new(source.strategies.seed),
             counters: None,
             pulled_nanos: 0,
             help: None,
-            // A time too long to be told on the clock never comes.
+            // A timeout beyond the range of the clock never comes.
             deadline: options.timeout.and_then(|timeout| Instant::now().checked_add(timeout)),
             budget: Budget::new(options.memory_bytes_max),
             held_before: None,
@@ -85,7 +88,7 @@ impl Shared {
 }
 
 impl Shared {
-    /// What another thread needs to run messages of this query.
+    /// The state that another thread needs to run messages of this query.
     pub fn of_helper(&self, source: &SourceConfig, cancel: CancelToken) -> Self {
         let options = Options { cancel, crew: None, ..self.options.clone() };
         let (deadline, budget) = (self.deadline, self.budget.clone());
@@ -117,7 +120,7 @@ impl Context<'_, '_> {
         }
     }
 
-    /// Fails if what the query has changed takes more memory than it may have. Called after changes.
+    /// Fails if the changes of the query take more memory than allowed. Call it after each change.
     pub fn wrote(&mut self) -> Result<()> {
         let Graph::Write(graph) = &self.graph else { return Ok(()) };
         let held = graph.held_bytes();
@@ -133,7 +136,7 @@ impl Context<'_, '_> {
         self.shared.mode
     }
 
-    /// Fails if the query is to stop.
+    /// Fails if the query has to stop.
     pub fn check(&self) -> Result<()> {
         if self.shared.options.cancel.is_cancelled() {
             return Err(QueryError::new(QueryErrorKind::Cancelled, "the query was cancelled"));
@@ -151,7 +154,7 @@ impl Context<'_, '_> {
         }
     }
 
-    /// Accounts for memory that is held as long as the query lasts.
+    /// Accounts for memory that is held until the query ends.
     pub fn keep(&mut self, bytes: usize) -> Result<()> {
         let mut kept = std::mem::take(&mut self.shared.kept);
         let fits = kept.add(self, bytes);
@@ -159,12 +162,12 @@ impl Context<'_, '_> {
         fits
     }
 
-    /// Accounts for a list of so many items that is held as long as the query lasts.
+    /// Accounts for a list of `n` items that is held until the query ends.
     pub fn keep_items(&mut self, n: u64) -> Result<()> {
         self.keep(usize::try_from(n).unwrap_or(usize::MAX).saturating_mul(size_of::<Value>()))
     }
 
-    /// Fails if something of this size, soon gone again, is more than the query may hold.
+    /// Fails if a short-lived allocation of this size exceeds the query's memory.
     pub fn fits(&self, bytes: usize) -> Result<()> {
         Held::default().add(self, bytes)
     }
@@ -175,7 +178,7 @@ impl Context<'_, '_> {
         }
     }
 
-    /// The id of a key; a warning if the graph has none of that name.
+    /// The id of a key. Warns if the graph has no such key.
     pub fn key(&mut self, name: &str) -> Option<KeyId> {
         let found = self.view().schema().key(name);
         if found.is_none() {
@@ -186,7 +189,7 @@ impl Context<'_, '_> {
         found
     }
 
-    /// The ids of labels; a warning for each name the graph does not have.
+    /// The ids of labels. Warns of each name that the graph does not have.
     pub fn labels(&mut self, kind: ElementKind, names: &[Name]) -> Vec<LabelId> {
         let mut ids = Vec::with_capacity(names.len());
         for name in names {
@@ -203,16 +206,16 @@ impl Context<'_, '_> {
         ids
     }
 
-    /// Warns of a test that no value can pass, since all values under the key are of other types.
+    /// Warns of a test that no value can pass, because all values under the key have other types.
     pub fn warn_of_types(&mut self, kind: ElementKind, labels: Option<&[LabelId]>, key: KeyId, predicate: &Predicate) {
         if let Some(message) = types::mismatch(self.view().schema(), kind, labels, key, predicate) {
             self.warn(message);
         }
     }
 
-    /// Warns of an id that no element has, and of so many others.
+    /// Warns that no element has `id`, nor `others` other ids.
     pub fn warn_unknown_id(&mut self, kind: ElementKind, id: &Value, others: usize) -> Result<()> {
-        if self.view().schema().vertex_labels.is_empty() {
+        if self.shared.makes_what_is_missing || self.view().schema().vertex_labels.is_empty() {
             return Ok(());
         }
         let message = ids::unknown(self.view(), kind, id, others)?;
@@ -220,7 +223,7 @@ impl Context<'_, '_> {
         Ok(())
     }
 
-    /// An empty graph knows no names at all; saying so of each would be noise.
+    /// An empty graph knows no names at all. A warning for each would be noise.
     fn warn_unknown(&mut self, what: &str, name: &str, near: Option<String>) {
         let schema = self.view().schema();
         if schema.vertex_labels.is_empty() {
@@ -231,7 +234,7 @@ impl Context<'_, '_> {
     }
 }
 
-/// A key's name with its id once the graph has it.
+/// The name of a key, and its id once the graph has it.
 #[derive(Clone, Debug)]
 pub struct Key {
     pub name: Name,
@@ -255,7 +258,7 @@ impl Key {
     }
 }
 
-/// Edge labels to follow, resolved anew when the schema has grown.
+/// Edge labels to follow, looked up again when the schema has grown.
 #[derive(Clone, Debug)]
 pub struct EdgeLabels {
     names: Vec<Name>,
@@ -268,7 +271,7 @@ impl EdgeLabels {
         Self { names, known: usize::MAX, ids: None }
     }
 
-    /// `None` follows every label.
+    /// `None` means every label.
     pub fn ids(&mut self, cx: &mut Context<'_, '_>) -> Option<Vec<LabelId>> {
         let known = cx.view().schema().edge_labels.len();
         if known != self.known {

@@ -52,7 +52,7 @@ impl MapBatch for DateAddOp {
     }
 }
 
-/// `dateDiff(date)`: milliseconds from the operand to the incoming date; a missing operand counts as the epoch.
+/// `dateDiff(date)`: milliseconds from the operand to the incoming date. A missing operand counts as the epoch.
 pub struct DateDiffOp(pub OperandOp);
 
 impl MapBatch for DateDiffOp {

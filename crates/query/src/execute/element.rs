@@ -1,4 +1,4 @@
-//! Parts of elements: ids, labels, properties, maps of them.
+//! Parts of elements: ids, labels, properties, and maps of these.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use super::type_error;
 use crate::error::Result;
 use crate::plan::{MapOf, Name, Tokens};
 
-/// `T.id` of anything that has one.
+/// `T.id` of an element or property that has one.
 pub fn id_of(cx: &Context<'_, '_>, value: &Value) -> Result<Value> {
     Ok(match value {
         Value::Vertex(v) => record::vertex_id(cx.view(), *v)?,
@@ -29,7 +29,7 @@ pub fn id_of(cx: &Context<'_, '_>, value: &Value) -> Result<Value> {
     })
 }
 
-/// `T.label` of anything that has one.
+/// `T.label` of an element or property that has one.
 pub fn label_of(cx: &Context<'_, '_>, value: &Value) -> Result<Value> {
     Ok(match value {
         Value::Vertex(v) => Value::String(record::label(cx.view(), ElementId::Vertex(*v))),
@@ -39,7 +39,7 @@ pub fn label_of(cx: &Context<'_, '_>, value: &Value) -> Result<Value> {
     })
 }
 
-/// `T.key` of a property or an entry of a map.
+/// `T.key` of a property or a map entry.
 fn key_of(value: &Value) -> Result<Value> {
     match value {
         Value::VertexProperty(p) => Ok(Value::String(p.name.clone())),
@@ -49,7 +49,7 @@ fn key_of(value: &Value) -> Result<Value> {
     }
 }
 
-/// `T.value` of a property or an entry of a map.
+/// `T.value` of a property or a map entry.
 fn value_of(value: &Value) -> Result<Value> {
     match value {
         Value::VertexProperty(p) => Ok(p.value.clone()),
@@ -84,7 +84,7 @@ impl MapBatch for TokenStep {
     }
 }
 
-/// The elements of a batch, if it is one of vertices or of edges.
+/// The elements of a batch, if all items are vertices or all are edges.
 pub fn elements(batch: &Batch) -> Option<Elements<'_>> {
     match &batch.items {
         Items::Vertices(ids) => Some(Elements::Vertices(ids)),
@@ -93,10 +93,10 @@ pub fn elements(batch: &Batch) -> Option<Elements<'_>> {
     }
 }
 
-/// What a batch of elements has under a key.
+/// The values of a batch of elements under a key, as a column.
 pub fn column(cx: &Context<'_, '_>, batch: &Batch, key: KeyId) -> Result<Option<PropertyColumn>> {
     let Some(elements) = elements(batch) else { return Ok(None) };
-    // One element is read without an array around it.
+    // A single element is read without an array around it.
     if elements.len() == 1 {
         return Ok(Some(PropertyColumn::Cells(vec![cx.view().cell(elements.get(0), key)?])));
     }
@@ -113,7 +113,7 @@ impl ValuesOp {
         Self { keys: keys.into_iter().map(Key::new).collect() }
     }
 
-    /// One key of a batch of elements: the common case, by column.
+    /// The common case: one key of a batch of elements, read by column.
     fn one_key(&mut self, cx: &mut Context<'_, '_>, batch: &Batch) -> Result<Option<Batch>> {
         let [key] = &mut self.keys[..] else { return Ok(None) };
         if matches!(batch.items, Items::Values(_)) {
@@ -176,7 +176,7 @@ impl MapBatch for PropertiesOp {
     }
 }
 
-/// The properties of an element under `keys` (all if there are none), as property values.
+/// The properties of an element under `keys`, as property values. No keys means all keys.
 pub fn properties_of(cx: &mut Context<'_, '_>, owner: &Value, keys: &mut [Key], step: &str) -> Result<Vec<Value>> {
     let mut out = Vec::new();
     match owner {
@@ -241,9 +241,9 @@ pub struct PropertyMapOp {
     pub keys: Vec<Key>,
     pub tokens: Tokens,
     pub by: Vec<ByOp>,
-    /// A filter of what is seen.
+    /// Only properties that pass this filter are visible.
     pub visible: Option<Child>,
-    /// Where the maps are the results of the query: which of the values under a key they have.
+    /// Set if the maps are the results of the query: which values under a key they show.
     pub columns: Option<Many>,
 }
 
@@ -312,16 +312,16 @@ fn token_entries(cx: &Context<'_, '_>, owner: &Value) -> Result<Vec<(Value, Valu
     })
 }
 
-/// `elementMap`: tokens, ends and the (last) value of each property, all single.
+/// `elementMap`: tokens, the ends of an edge, and the last value of each property.
 pub struct ElementMapOp {
     pub keys: Vec<Key>,
-    /// A filter of what is seen.
+    /// Only properties that pass this filter are visible.
     pub visible: Option<Child>,
     /// The maps are the results of the query.
     pub columns: bool,
 }
 
-/// The properties that pass the filter, if there is one.
+/// The properties that pass the filter. Without a filter, all.
 fn seen(cx: &mut Context<'_, '_>, visible: &mut Option<Child>, properties: Vec<Value>) -> Result<Vec<Value>> {
     let Some(visible) = visible else { return Ok(properties) };
     let paths = (cx.mode() != PathMode::Off).then(|| vec![None; properties.len()]);
@@ -362,7 +362,7 @@ fn end_map(cx: &Context<'_, '_>, edge: &EdgeRef, direction: Direction) -> Result
     Ok(Value::map(Map::from_distinct(entries)))
 }
 
-/// `element()`: what a property belongs to.
+/// `element()`: the element that a property belongs to.
 pub struct ElementOp;
 
 impl MapBatch for ElementOp {
@@ -381,7 +381,7 @@ impl MapBatch for ElementOp {
     }
 }
 
-/// `labels()`: each label of an element, its own first.
+/// `labels()`: each label of an element, the primary one first.
 pub struct LabelsOp;
 
 impl MapBatch for LabelsOp {

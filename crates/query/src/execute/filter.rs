@@ -11,7 +11,7 @@ use super::{column_test, element, path};
 use crate::error::Result;
 use crate::plan::{Has, HasKey, LabelPredicate, Name, Pop, Quantifier, membership};
 
-/// `has(key, predicate)`, `hasLabel`, `hasId`: all must hold.
+/// `has(key, predicate)`, `hasLabel`, `hasId`: all tests must hold.
 pub struct HasOp {
     tests: Vec<(HasTarget, Predicate)>,
 }
@@ -106,7 +106,7 @@ fn has_label(cx: &Context<'_, '_>, batch: &Batch, predicate: &Predicate) -> Resu
         Ok(names.into_iter().any(|name| predicate.matches(&Value::String(name))))
     };
     let schema = cx.view().schema();
-    // Without further labels the label is in the id: one test for each label that occurs.
+    // If no vertex has further labels, the id tells the label. Test each label that occurs once.
     if let Items::Vertices(ids) = &batch.items
         && schema.vertex_labels.iter().all(|l| l.further.is_empty())
     {
@@ -143,7 +143,7 @@ impl MapBatch for HasPropertyOp {
 }
 
 impl HasPropertyOp {
-    /// Which of a batch of values, elements among them, have the property.
+    /// Which values of a batch, elements among them, have the property.
     fn have(&mut self, cx: &mut Context<'_, '_>, batch: &Batch) -> Result<Vec<bool>> {
         let has = |row| {
             let owner = batch.value(row);
@@ -154,7 +154,7 @@ impl HasPropertyOp {
     }
 }
 
-/// `has(key, traversal)`: the traversal gives something for a value of the key.
+/// `has(key, traversal)`: passes if the traversal gives something for a value of the key.
 pub struct HasChildOp {
     pub key: HasKey,
     pub child: Child,
@@ -229,7 +229,7 @@ impl MapBatch for WhereOp {
     }
 }
 
-/// `and(…)`, `or(…)`: later children see only the rows earlier ones left undecided.
+/// `and(…)`, `or(…)`: a child sees only the rows that the children before it left undecided.
 pub struct ConnectiveOp {
     pub children: Vec<Child>,
     pub all: bool,
@@ -279,7 +279,7 @@ impl MapBatch for WhereLabelsOp {
 }
 
 impl WhereLabelsOp {
-    /// What is compared with what has been gathered aside, which is the same for all traversers: `where(without('a'))`.
+    /// `where(without('a'))` against a side effect, which is the same for all traversers.
     fn against_gathered(&mut self, cx: &mut Context<'_, '_>, batch: &Batch) -> Result<Option<Vec<bool>>> {
         let (None, [], false) = (&self.start, &self.by[..], batch.is_empty()) else { return Ok(None) };
         let mut names = Vec::new();
@@ -319,7 +319,7 @@ impl WhereLabelsOp {
     }
 }
 
-/// Labels are modulated in turn: the start by the first `by()`, what it is compared with by the next.
+/// Modulates a label. The first `by()` applies to the start, the next to what it is compared with, and so on in turn.
 fn modulated(by: &mut [ByOp], cx: &mut Context<'_, '_>, value: Value, at: &mut usize) -> Result<Option<Value>> {
     match super::by::round_robin(by, *at) {
         Some(by) => {
@@ -375,7 +375,7 @@ fn resolve(
     })
 }
 
-/// `all(P)`, `any(P)`, `none(P)` on lists; anything else does not pass.
+/// `all(P)`, `any(P)`, `none(P)` on lists. Other values do not pass.
 pub struct ListFilterOp {
     pub quantifier: Quantifier,
     pub predicate: Predicate,
@@ -434,12 +434,12 @@ impl MapBatch for DiscardOp {
     }
 }
 
-/// `coin(p)`: each traverser passes with that chance.
+/// `coin(p)`: each traverser passes with probability `p`.
 pub struct CoinOp(pub f64);
 
 impl MapBatch for CoinOp {
     fn map(&mut self, cx: &mut Context<'_, '_>, mut batch: Batch) -> Result<Batch> {
-        // Of very many, the expected number stands in for tossing each.
+        // For very large bulks the expected number replaces the single tosses.
         let mut toss = |n: u64| match n {
             ..1_000_000 => (0..n).filter(|_| cx.shared.random.fraction() < self.0).count() as u64,
             _ => (n as f64 * self.0).round() as u64,

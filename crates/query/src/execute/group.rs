@@ -1,4 +1,4 @@
-//! `group`, `groupCount`: barriers both, whether the result is their output or a side effect.
+//! `group`, `groupCount`: barriers, whether their result is the output or a side effect.
 
 use mangrove_graph::Value;
 
@@ -14,23 +14,23 @@ use super::reduce::{counted, per_scope};
 use crate::error::Result;
 use crate::plan::{Name, Operator};
 
-/// How the values of a group come about.
+/// How to compute the value of a group.
 pub enum GroupValueOp {
     List(ByOp),
-    /// A traversal over the traversers of the group; each group is a scope of its own.
+    /// A traversal over the traversers of the group. Each group is a scope of its own.
     Reduce(Child),
 }
 
-/// `group().by(key).by(value)`; `group('x')` passes its traversers on once the map is a side effect.
+/// `group().by(key).by(value)`. `group('x')` stores the map as a side effect, then passes its traversers on.
 pub struct GroupOp {
     side_effect: Option<Name>,
-    /// Which of the steps that gather under its side effect's name it is, and how values of a key go together with theirs.
+    /// Its number among the steps that share its side effect. `combine` merges the values of a key that two of them share.
     part: Option<usize>,
     combine: Operator,
     key: ByOp,
     value: GroupValueOp,
     groups: Groups,
-    /// The traversers, scoped by group.
+    /// The traversers, with the group as scope.
     members: Batch,
     held: Held,
     scopes: usize,
@@ -50,7 +50,7 @@ impl GroupOp {
         let before = self.groups.keys.len();
         for (row, key) in keys.into_iter().enumerate() {
             let Some(key) = key else { continue };
-            // A side effect is one map, whatever scope its traversers come from.
+            // A side effect is one map across all scopes.
             let scope = if self.side_effect.is_some() { 0 } else { batch.scope(row) };
             rows.push(row as u32);
             numbers.push(self.groups.number(scope, key));
@@ -171,7 +171,7 @@ impl GroupCountOp {
         self.held.add(cx, self.groups.bytes_from(before))
     }
 
-    /// By whole column, where the key is one of one type; returns false if not.
+    /// Counts a whole column at once, if the keys are one column of one type; returns false otherwise.
     fn take_column(&mut self, cx: &mut Context<'_, '_>, batch: &Batch) -> Result<bool> {
         if batch.scope.is_some() && self.side_effect.is_none() {
             return Ok(false);
@@ -188,7 +188,7 @@ impl GroupCountOp {
         Ok(true)
     }
 
-    /// Moves the counts into the side effect, where those of other steps of its name are.
+    /// Adds the counts to the side effect, beside those of other steps with the same name.
     fn publish(&mut self, cx: &mut Context<'_, '_>, name: &Name) -> Result<()> {
         let counts = self.counts.iter().map(|n| Some(Value::Int64((*n).min(i64::MAX as u64) as i64)));
         let map = self.groups.maps(counts.collect(), 1).pop().unwrap_or_default();

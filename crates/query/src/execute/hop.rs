@@ -1,4 +1,4 @@
-//! Along edges: `out`, `inE`, `inV`, … and the counting of edges without visiting them.
+//! Moves along edges: `out`, `inE`, `inV`, …. Also counts edges without visiting them.
 
 use mangrove_graph::{Adjacency, Direction, EdgeRef, Filter, Hop, Latest, Predicate, Value, VertexId, Wants};
 
@@ -9,13 +9,13 @@ use super::{path, type_error};
 use crate::error::{QueryError, Result};
 use crate::plan::{EndOf, Name};
 
-/// A batch of results is about this large, a single vertex with more edges aside.
+/// The target size of a batch of results. A single vertex with more edges exceeds it.
 const BATCH_TARGET: usize = 16_384;
 const FIRST_ROWS: usize = 64;
-/// Vertices whose edges are filtered before it is asked whether to go on.
+/// The most vertices whose edges are filtered between two checks for a stop.
 const FILTERED_ROWS_MAX: usize = 4096;
 
-/// Which edges are followed, by the names of the query.
+/// The edges to follow, by names of the query.
 pub struct Followed {
     labels: EdgeLabels,
     filter: Option<(Name, Predicate)>,
@@ -27,12 +27,12 @@ impl Followed {
         Self { labels: EdgeLabels::new(labels), filter, latest: None }
     }
 
-    /// Of each vertex so many edges with the greatest values of a property, and perhaps others.
+    /// Follows, for each vertex, the `n` edges with the greatest values of a property, and perhaps more.
     pub fn latest(self, latest: Option<(Name, u64)>) -> Self {
         Self { latest, ..self }
     }
 
-    /// Looks the names up in the schema, which may have grown.
+    /// Looks the names up in the schema, which may have grown since.
     fn look_up(&mut self, cx: &mut Context<'_, '_>, hop: &mut Hop) {
         hop.labels = self.labels.ids(cx);
         hop.latest = self.latest.as_ref().and_then(|(key, count)| {
@@ -50,11 +50,11 @@ pub struct HopOp {
     hop: Hop,
     followed: Followed,
     to_edges: bool,
-    /// Rows may be followed in the order their vertices are stored.
+    /// Rows may be followed in storage order of their vertices.
     any_order: bool,
     pending: Option<Batch>,
     at: usize,
-    /// Rows to follow at a time, by how many edges earlier ones had.
+    /// Rows to follow next, chosen by the number of edges that earlier rows had.
     rows: usize,
     found: Adjacency,
 }
@@ -75,7 +75,7 @@ impl HopOp {
         }
     }
 
-    /// Follows the next rows of `batch`.
+    /// Follows the edges of the next rows of `batch`.
     fn follow(&mut self, cx: &mut Context<'_, '_>, batch: &Batch) -> Result<Batch> {
         let end = (self.at + self.rows).min(batch.len());
         let start = self.at;
@@ -103,7 +103,7 @@ impl HopOp {
 
     fn adapt(&mut self, rows: usize) {
         let found = self.found.rows.len().max(1);
-        // Where not all are given, it is not known how many edges were looked at.
+        // Where a filter drops edges, the number of edges looked at is unknown.
         let most = if self.hop.filter.is_some() || self.hop.latest.is_some() { FILTERED_ROWS_MAX } else { 1 << 20 };
         self.rows = (rows * BATCH_TARGET / found).clamp(1, 4 * self.rows.max(16)).min(most);
     }
@@ -141,10 +141,10 @@ impl Op for HopOp {
     }
 }
 
-/// Batches from this size on are worth sorting: neighbouring vertices share pages.
+/// Batches of at least this size are worth sorting: vertices close together share pages.
 const SORTED_ROWS_MIN: usize = 256;
 
-/// The batch with its vertices in the order they are stored.
+/// The batch with its vertices in storage order.
 pub fn as_stored(mut batch: Batch) -> Batch {
     let Items::Vertices(ids) = &mut batch.items else { return batch };
     if ids.len() < SORTED_ROWS_MIN || ids.is_sorted() {
@@ -160,7 +160,7 @@ pub fn as_stored(mut batch: Batch) -> Batch {
     batch.gather(&rows)
 }
 
-/// The vertices a range of rows stands on.
+/// The vertices in a range of rows.
 pub fn vertices_of(batch: &Batch, rows: std::ops::Range<usize>, what: &str) -> Result<Vec<VertexId>> {
     rows.map(|row| match batch.value(row) {
         Value::Vertex(id) => Ok(id),
@@ -169,7 +169,7 @@ pub fn vertices_of(batch: &Batch, rows: std::ops::Range<usize>, what: &str) -> R
     .collect()
 }
 
-/// The edges a batch stands on.
+/// The edges of a batch.
 pub fn edges_of(batch: &Batch, what: &str) -> Result<Vec<EdgeRef>> {
     (0..batch.len())
         .map(|row| match batch.value(row) {
@@ -203,7 +203,7 @@ impl MapBatch for EndOp {
     }
 }
 
-/// The end that is not the vertex the path visited last.
+/// The end of the edge that is not the last vertex of the path.
 fn other_end(batch: &Batch, row: usize, edge: &EdgeRef) -> Result<VertexId> {
     let before = path::iter(batch.path(row)).skip(1).find_map(|node| match node.object {
         Value::Vertex(id) => Some(id),
@@ -218,8 +218,8 @@ fn other_end(batch: &Batch, row: usize, edge: &EdgeRef) -> Result<VertexId> {
     }
 }
 
-/// A hop whose results are only counted: each vertex comes to stand for as many traversers as it has edges, which block
-/// headers tell.
+/// A hop whose results are only counted. Each vertex gets its number of edges as bulk. The block headers have that number, so no
+/// edge is read.
 pub struct DegreeOp {
     hop: Hop,
     followed: Followed,

@@ -1,11 +1,11 @@
-//! What to say of an id that no element has.
+//! The message for an id that no element has.
 
 use mangrove_graph::{ElementKind, ExternalId, GraphView, IdSpace, Value, record};
 
 use crate::error::Result;
 use crate::gremlin::error::suggest;
 
-/// Says that no element has an id, nor so many others, and which one may have been meant.
+/// Reports that no element has `id`, nor `others` other ids. It suggests the id that may be meant.
 pub fn unknown(view: &dyn GraphView, kind: ElementKind, id: &Value, others: usize) -> Result<String> {
     let what = if kind == ElementKind::Vertex { "vertex" } else { "edge" };
     let others = match others {
@@ -33,7 +33,7 @@ fn hint(view: &dyn GraphView, kind: ElementKind, id: &Value) -> Result<Option<St
     Ok(is_there.then(|| format!("there is one with {}, the {}, which is another id", quoted(&other), type_of(&other))))
 }
 
-/// How ids are written where they are unique only within labels.
+/// The qualified form of an id, if ids are unique only within labels.
 fn qualification(view: &dyn GraphView, id: &Value) -> Option<String> {
     let schema = view.schema();
     let given = ExternalId::from_value(id)?;

@@ -1,4 +1,4 @@
-//! Where traversers come from: `V()`, `E()`, `inject()`.
+//! The sources of traversers: `V()`, `E()`, `inject()`.
 
 use mangrove_graph::{EdgeRef, ElementId, ElementKind, Filter, Predicate, Scan, ScanCursor, Value, VertexId, record};
 
@@ -10,11 +10,11 @@ use crate::access;
 use crate::error::Result;
 use crate::plan::Name;
 
-/// Batches grow from the first to the last size, so that a query that needs little reads little.
+/// Batches grow from [`FIRST_BATCH`] to [`LAST_BATCH`] rows, so that a query that needs little reads little.
 const FIRST_BATCH: usize = 32;
 const LAST_BATCH: usize = 8192;
 
-/// `V()`/`E()`: for each incoming traverser (one, at the start of a query) every element that passes.
+/// `V()`/`E()`: every element that passes, for each incoming traverser. At the start of a query there is one.
 pub struct ScanOp {
     kind: ElementKind,
     ids: Option<Vec<Value>>,
@@ -48,7 +48,7 @@ impl ScanOp {
         }
     }
 
-    /// The scan in the store's words; nothing passes a filter on a key the graph does not have.
+    /// The scan with names resolved to ids of the store. A filter on a key that the graph does not have passes nothing.
     fn prepare(&mut self, cx: &mut Context<'_, '_>) -> Scan {
         let labels = self.labels.as_ref().map(|names| cx.labels(self.kind, names));
         let mut scan = Scan { labels, filters: Vec::with_capacity(self.filters.len()) };
@@ -64,7 +64,7 @@ impl ScanOp {
         scan
     }
 
-    /// Elements named by id, in the order named, that also pass the scan's labels and filters.
+    /// The elements with these ids, in that order, that also pass the scan's labels and filters.
     fn named(&mut self, cx: &mut Context<'_, '_>, ids: &[Value]) -> Result<Items> {
         let mut found = Vec::with_capacity(ids.len());
         let mut unknown = Vec::new();
@@ -88,7 +88,7 @@ impl ScanOp {
         Ok(Items::from_values(found))
     }
 
-    /// The elements that pass, if their key or an index answers one of the filters.
+    /// The elements that pass, if the key of their label or an index answers one of the filters.
     fn indexed(&mut self, cx: &mut Context<'_, '_>) -> Result<Option<Items>> {
         let fresh = self.cursor.label == 0 && self.cursor.local == 0;
         let off = cx.shared.index_off || self.filters.is_empty();
@@ -174,7 +174,7 @@ impl Op for ScanOp {
     }
 }
 
-/// A scan at the start of a query that is only counted.
+/// A scan at the start of a query whose results are only counted.
 pub struct CountScanOp {
     scan: ScanOp,
     done: bool,
@@ -214,10 +214,10 @@ impl Op for CountScanOp {
     }
 }
 
-/// `inject(…)`: its values behind the traversers that come in, for each scope; at the start of a query nothing comes in.
+/// `inject(…)`: appends its values after the incoming traversers, in each scope. At the start of a query nothing comes in.
 pub struct InjectOp {
     values: Vec<Value>,
-    /// Replaces the traverser a query starts with.
+    /// It starts the query, and replaces the initial traverser.
     start: bool,
     scopes: usize,
     given: bool,

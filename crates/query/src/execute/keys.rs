@@ -1,4 +1,4 @@
-//! Groups and their keys. A column of one type is numbered without a value a row.
+//! Groups and their keys. A column of one type is numbered without making a value for each row.
 
 use std::hash::Hash;
 
@@ -11,7 +11,7 @@ use mangrove_graph::{Map, Value, column};
 
 use super::memory::value_bytes;
 
-/// Keys in the order they came, with a number each.
+/// Keys in order of arrival, each with a number.
 #[derive(Default)]
 pub struct Groups {
     numbers: HashMap<(u32, Value), u32>,
@@ -30,7 +30,7 @@ impl Groups {
         number
     }
 
-    /// Calls `found` with the row and number of every value of a column that is not null, all of one scope.
+    /// Calls `found` with row and number of every value of a column, nulls aside. All rows belong to one scope.
     pub fn number_column(&mut self, array: &dyn Array, mut found: impl FnMut(usize, u32)) {
         match array.data_type() {
             DataType::Int8 => self.number_integers::<Int8Type>(array, found),
@@ -62,7 +62,7 @@ impl Groups {
         let Some(span) = max.checked_sub(min).filter(|span| *span < DENSE_SPAN_MAX) else {
             return self.number_by(array, |row| values[row], found);
         };
-        // Numbers from 1, by distance from the least value.
+        // Numbers plus one, indexed by distance from the least value; 0 marks a value not met yet.
         let mut dense = vec![0u32; span as usize + 1];
         for row in present(array) {
             let number = &mut dense[(values[row].into() - min) as usize];
@@ -81,7 +81,7 @@ impl Groups {
         }
     }
 
-    /// Roughly what the groups from number `first` on take.
+    /// The approximate bytes of the groups from number `first` on.
     pub fn bytes_from(&self, first: usize) -> usize {
         self.keys[first..].iter().map(|(_, key)| GROUP_BYTES + value_bytes(key)).sum()
     }
@@ -91,7 +91,7 @@ impl Groups {
         self.keys.clear();
     }
 
-    /// One map a scope, of the values given for each key.
+    /// One map for each scope, from the value of each key.
     pub fn maps(&self, values: Vec<Option<Value>>, scopes: usize) -> Vec<Value> {
         let mut maps: Vec<Vec<(Value, Value)>> = vec![Vec::new(); scopes];
         for ((scope, key), value) in self.keys.iter().zip(values) {
@@ -101,16 +101,16 @@ impl Groups {
     }
 }
 
-/// The rows that are not null.
+/// The rows whose value is not null.
 fn present(array: &dyn Array) -> impl Iterator<Item = usize> {
     let nulls = array.nulls();
     (0..array.len()).filter(move |row| nulls.is_none_or(|nulls| nulls.is_valid(*row)))
 }
 
-/// What a group takes beside its key: its places in the list and the table, and in the map that comes of them.
+/// Bytes of a group beside its key: its entries in list and table, and in the resulting map.
 const GROUP_BYTES: usize = 192;
 
-/// Integers of a batch that lie within so much of each other are numbered by a table.
+/// A table numbers the integers of a batch if they span less than this.
 const DENSE_SPAN_MAX: i64 = 1 << 14;
 
 #[cfg(test)]

@@ -30,7 +30,7 @@ impl MapBatch for ListOp {
     }
 }
 
-/// How many items the result has at most.
+/// The most items that the result can have.
 fn most_items(function: ListFunction, a: &Value, b: &Value) -> usize {
     let count = |value: &Value| match value {
         Value::List(items) | Value::Set(items) => items.len(),

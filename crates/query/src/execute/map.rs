@@ -19,7 +19,7 @@ impl MapBatch for ConstantOp {
     }
 }
 
-/// `identity()`, and what a label at the start of a child hangs on.
+/// `identity()`. It also carries a label at the start of a child.
 pub struct IdentityOp;
 
 impl MapBatch for IdentityOp {
@@ -43,7 +43,7 @@ impl MapBatch for MapOp {
     }
 }
 
-/// Gives each of the traversers a row stands for a row of its own.
+/// Splits each row into one row per traverser.
 pub struct SpreadOp;
 
 impl MapBatch for SpreadOp {
@@ -77,7 +77,7 @@ impl MapBatch for FlatMapOp {
     }
 }
 
-/// `local(traversal)`: the traversal runs for each traverser by itself, and its traversers go on with the paths they made.
+/// `local(traversal)`: the traversal runs for each traverser by itself. Its results go on with the paths they made.
 pub struct LocalOp {
     pub child: Child,
     pending: Option<(Batch, super::chain::Once)>,
@@ -111,7 +111,7 @@ impl Op for LocalOp {
     }
 }
 
-/// Results of a child as traversers of its parent: their scope is that of the row they came from, and they stand for as many.
+/// Results of a child as traversers of its parent. They take the scope and the bulk of the row they came from.
 pub fn rescoped(mut out: Batch, parent: &Batch) -> Batch {
     if let Some(bulk) = &parent.bulk {
         let bulks = (0..out.len()).map(|row| out.bulk(row).saturating_mul(bulk[out.scope(row)])).collect();

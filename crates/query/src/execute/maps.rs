@@ -1,5 +1,5 @@
-//! Maps by column: what `project`, `valueMap` and `elementMap` give at the end of a query, where nothing but the result asks for
-//! them. A row is made a map only if somebody wants it so.
+//! Maps by column: the results of `project`, `valueMap` and `elementMap` at the end of a query, where no later step reads them. A
+//! row becomes a map only on request.
 
 use arrow_array::{Array, ArrayRef, UInt32Array};
 use arrow_select::{concat::concat, take::take};
@@ -7,24 +7,24 @@ use mangrove_graph::{Map, Value, column};
 
 use super::memory::value_bytes;
 
-/// Maps of one shape. A map lacks the keys it has nothing under.
+/// Maps of one shape. A map lacks a key if it has nothing under it.
 #[derive(Clone, Debug, Default)]
 pub struct Maps {
     pub rows: usize,
-    /// By key, which is a string or a token.
+    /// The columns by key. A key is a string or a token.
     pub columns: Vec<(Value, MapColumn)>,
 }
 
-/// What maps have under one key.
+/// The values of the maps under one key.
 #[derive(Clone, Debug)]
 pub enum MapColumn {
-    /// Values of one type. An Arrow null stands for no such key.
+    /// Values of one type. An Arrow null means that the map lacks the key.
     Typed(ArrayRef),
     Values(Vec<Option<Value>>),
 }
 
 impl MapColumn {
-    /// The narrowest form of values.
+    /// The narrowest column for the values.
     pub fn of(values: Vec<Option<Value>>) -> Self {
         let array = column::array_of(&values.iter().map(Option::as_ref).collect::<Vec<_>>());
         array.map_or(MapColumn::Values(values), MapColumn::Typed)
@@ -81,7 +81,7 @@ impl Maps {
         Maps { rows: rows.len(), columns: gathered.collect() }
     }
 
-    /// Whether the maps of both are of one shape.
+    /// Whether the maps of both have the same shape.
     pub fn is_like(&self, other: &Maps) -> bool {
         let keys = |maps: &Maps| maps.columns.iter().map(|(key, _)| key.clone()).collect::<Vec<_>>();
         keys(self) == keys(other)
@@ -95,12 +95,12 @@ impl Maps {
         self.rows += other.rows;
     }
 
-    /// Roughly what they take.
+    /// The approximate bytes.
     pub fn bytes(&self) -> usize {
         self.columns.iter().map(|(_, column)| column.bytes()).sum()
     }
 
-    /// What is held as values.
+    /// The values that no Arrow array holds.
     pub fn plain_values(&self) -> impl Iterator<Item = &Value> {
         self.columns
             .iter()

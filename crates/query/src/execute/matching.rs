@@ -1,7 +1,7 @@
-//! `match()`: patterns in the order the plan put them, each starting from a label bound before it.
+//! `match()`: runs the patterns in the order of the plan. Each starts from a label that is already bound.
 //!
-//! Bindings live in the path as labels, so that a pattern is a child traversal run for a whole batch: it starts from what its
-//! start label stands for, and what it gives is bound to its end label, or compared with it where that is bound already.
+//! Bindings live in the path as labels, so a pattern is a child traversal that runs for a whole batch. It starts from the object of
+//! its start label. Its results bind the end label, or are compared with it if it is already bound.
 
 use hashbrown::HashSet;
 use mangrove_graph::{Map, Value};
@@ -28,7 +28,7 @@ impl PatternOp {
         }
     }
 
-    /// Appends the labels it starts from and binds.
+    /// Appends the labels that it starts from and those that it binds.
     fn labels(&self, labels: &mut Vec<Name>) {
         let mut add = |name: &Name| {
             if !labels.contains(name) {
@@ -42,12 +42,12 @@ impl PatternOp {
     }
 }
 
-/// Goes through the patterns depth first: what a pattern gives for a portion is brought to the end before the next portion is
-/// taken, so that no more is held than a portion a pattern.
+/// Goes through the patterns depth first. It follows the results of one portion to the last pattern before it takes the next
+/// portion. So it holds no more than one portion per pattern.
 pub struct MatchOp {
     patterns: Vec<PatternOp>,
     labels: Vec<Name>,
-    /// What each pattern has still to be asked of.
+    /// The input that still waits, for each pattern.
     waiting: Vec<Waiting>,
 }
 
@@ -184,10 +184,10 @@ impl PathOp {
     }
 }
 
-/// Rows gone through between two questions whether to go on.
+/// Rows between two checks for a stop.
 const ROWS_UNASKED: usize = 1 << 12;
 
-/// Gives the end label to the items of rows that had it not bound.
+/// Gives the end label to the items of the rows that had not bound it.
 fn bind(batch: &mut Batch, end: &Name, bound: &[bool]) {
     let items = batch.items.clone();
     if let Some(paths) = &mut batch.paths {
@@ -198,7 +198,7 @@ fn bind(batch: &mut Batch, end: &Name, bound: &[bool]) {
     }
 }
 
-/// `or(…)`: patterns of which some must hold. Ways that bind the same are one result.
+/// `or(…)`: alternatives of which at least one must hold. Alternatives with the same bindings give one result.
 pub struct AnyOp {
     ways: Vec<Vec<PatternOp>>,
     labels: Vec<Name>,
@@ -212,7 +212,7 @@ impl AnyOp {
     }
 
     fn apply(&mut self, cx: &mut Context<'_, '_>, batch: Batch) -> Result<Batch> {
-        // While the ways are gone, a row's scope says which row it came from.
+        // While the alternatives run, the scope of a row is the row it came from.
         let numbered = Batch { scope: Some((0..batch.len() as u32).collect()), ..batch.clone() };
         let mut all = Batch::default();
         for way in &mut self.ways {

@@ -36,7 +36,7 @@ const FUNCTIONS: [(&str, Function); 21] = [
     ("tanh", f64::tanh),
 ];
 
-/// 0 for 0, unlike the sign bit.
+/// Unlike `f64::signum`, this gives 0 for 0.
 fn signum(x: f64) -> f64 {
     if x == 0.0 { 0.0 } else { x.signum() }
 }

@@ -1,7 +1,7 @@
-//! The memory a query holds, against its budget.
+//! Accounts for the memory of a query against its budget.
 //!
-//! Whoever keeps traversers or values keeps a [`Held`] beside them. What it accounts for is given back when it is cleared or
-//! dropped, on whichever of the query's threads that is.
+//! Code that keeps traversers or values keeps a [`Held`] beside them. Clearing or dropping it returns the memory to the budget, on
+//! any thread of the query.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,7 +13,7 @@ use super::context::Context;
 use super::path::PathNode;
 use crate::error::{QueryError, QueryErrorKind, Result};
 
-/// What all threads of a query may hold together. Clones share it.
+/// The budget that all threads of a query share. Clones share it too.
 #[derive(Clone)]
 pub struct Budget {
     held: Arc<AtomicUsize>,
@@ -34,13 +34,13 @@ pub struct Held {
 }
 
 impl Held {
-    /// Accounts for more.
+    /// Accounts for more bytes.
     ///
     /// # Errors
-    /// If the query then holds more than it may.
+    /// If the query then exceeds its budget.
     pub fn add(&mut self, cx: &Context<'_, '_>, bytes: usize) -> Result<()> {
         let Budget { held, bytes_max } = &cx.shared.budget;
-        // Never so much that it could wrap, whatever is asked for.
+        // Clamped so that the sum never wraps, however much is requested.
         let bytes = bytes.min(usize::MAX / 4 - self.bytes.min(usize::MAX / 4));
         self.bytes += bytes;
         self.budget.get_or_insert_with(|| held.clone());
@@ -55,22 +55,22 @@ impl Held {
         self.add(cx, batch_bytes(batch))
     }
 
-    /// Accounts for a list of so many items.
+    /// Accounts for a list of `n` items.
     pub fn add_items(&mut self, cx: &Context<'_, '_>, n: u64) -> Result<()> {
         self.add(cx, usize::try_from(n).unwrap_or(usize::MAX).saturating_mul(size_of::<Value>()))
     }
 
-    /// Accounts for values, those that are there.
+    /// Accounts for the values that are present.
     pub fn add_values(&mut self, cx: &Context<'_, '_>, values: &[Option<Value>]) -> Result<()> {
         self.add(cx, values.iter().flatten().map(value_bytes).sum())
     }
 
-    /// What is accounted for.
+    /// The bytes accounted for.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Gives back everything.
+    /// Returns everything to the budget.
     pub fn clear(&mut self) {
         if let Some(held) = &self.budget {
             held.fetch_sub(std::mem::take(&mut self.bytes), Ordering::Relaxed);
@@ -84,7 +84,7 @@ impl Drop for Held {
     }
 }
 
-/// Roughly what a batch takes.
+/// The approximate bytes of a batch.
 pub fn batch_bytes(batch: &Batch) -> usize {
     fn column<T>(column: &Option<Vec<T>>, item_bytes: usize) -> usize {
         column.as_ref().map_or(0, |items| items.len() * item_bytes)
@@ -102,7 +102,7 @@ pub fn batch_bytes(batch: &Batch) -> usize {
         + column(&batch.sacks, size_of::<Value>())
 }
 
-/// Roughly what a value takes.
+/// The approximate bytes of a value.
 pub fn value_bytes(value: &Value) -> usize {
     value.memory_bytes(usize::MAX / 4)
 }

@@ -1,4 +1,4 @@
-//! `mergeV`, `mergeE`: find by a map, or make.
+//! `mergeV`, `mergeE`: finds elements by a map, or makes one.
 
 use mangrove_graph::{
     Adjacency, Direction, EdgeRef, ElementId, ElementKind, Filter, Hop, Map, Predicate, Scan, ScanCursor, Token, Value,
@@ -84,12 +84,12 @@ impl MergeOp {
         Ok(found)
     }
 
-    /// What is looked for and made is in the partition that is written to.
+    /// Adds the partition that is written to. Both the search and the new element use it.
     fn mark(&self, map: &mut Map) {
         self.partition.iter().for_each(|partition| partition.mark(map));
     }
 
-    /// The elements that are in a partition that is read, where none is written to that they were looked for in.
+    /// If the query writes to no partition, the search covered all of them. This keeps the elements in a partition that is read.
     fn readable(&self, cx: &mut Context<'_, '_>, mut found: Vec<Value>) -> Result<Vec<Value>> {
         let Some(partition) = self.partition.as_ref().filter(|partition| partition.write.is_none()) else {
             return Ok(found);
@@ -149,7 +149,7 @@ impl MergeOp {
         create_edge(cx, &label, source, target, id.as_ref(), properties).map(Value::Edge)
     }
 
-    /// What `onCreate` adds; it may not contradict what was searched for.
+    /// The additions of `onCreate`. They may not contradict the search map.
     fn check_override(&mut self, cx: &mut Context<'_, '_>, one: &Batch, search: &Map, extra: Map) -> Result<Map> {
         validate(&extra, self.kind, self.step())?;
         let extra = if self.kind == ElementKind::Edge { self.with_ends(cx, one, extra)? } else { extra };
@@ -165,7 +165,7 @@ impl MergeOp {
         Ok(extra)
     }
 
-    /// The map with its ends as vertices: `Merge.outV`/`inV` stand for what the options of that name give.
+    /// The map with vertices as its ends. `Merge.outV`/`inV` stand for the options of that name.
     fn with_ends(&mut self, cx: &mut Context<'_, '_>, one: &Batch, map: Map) -> Result<Map> {
         let mut resolved = Vec::with_capacity(map.len());
         for (key, value) in map {
@@ -194,7 +194,7 @@ impl MergeOp {
         Ok(Map::from_distinct(resolved))
     }
 
-    /// `option(Merge.outV, …)` gives a vertex, or a map that finds one.
+    /// The vertex for an end: `option(Merge.outV, …)` gives a vertex, or a map that finds one.
     fn end_of(&self, cx: &mut Context<'_, '_>, given: Option<Value>, out: bool) -> Result<Value> {
         match given {
             Some(Value::Map(map)) => match find_vertices(cx, &map)?.first() {
@@ -213,7 +213,7 @@ impl MergeOp {
     }
 }
 
-/// What an operand gives. As in TinkerPop, a traversal that gives nothing is an error.
+/// The value of an operand. As in TinkerPop, a traversal that gives nothing is an error.
 fn given(cx: &mut Context<'_, '_>, operand: &mut OperandOp, one: &Batch, what: &str) -> Result<Value> {
     operand.eval(cx, one)?.pop().flatten().ok_or_else(|| {
         QueryError::value(format!("{what}: the traversal does not map to a value"))
@@ -244,7 +244,7 @@ fn properties(map: &Map) -> Vec<PropertyToSet> {
         .collect()
 }
 
-/// Keys and values a merge map may have.
+/// Checks the keys and values of a merge map.
 fn validate(map: &Map, kind: ElementKind, step: &str) -> Result<()> {
     for (key, value) in map.iter() {
         match key {
@@ -294,7 +294,7 @@ fn validate_properties(map: &Map, step: &str) -> Result<()> {
     Ok(())
 }
 
-/// The conditions a search map puts on properties and labels; `None` if nothing can meet them.
+/// The conditions that a search map puts on properties and labels; `None` if no element can meet them.
 fn conditions(cx: &Context<'_, '_>, map: &Map, kind: ElementKind) -> Result<Option<Scan>> {
     let schema = cx.view().schema();
     let mut scan = Scan::default();
@@ -364,7 +364,7 @@ fn find_edges(cx: &Context<'_, '_>, map: &Map) -> Result<Vec<EdgeRef>> {
     };
     let (out, into) = (end(Direction::Out), end(Direction::In));
     let (source, target) = (vertex(out), vertex(into));
-    // An end that was named and is not there is the end of no edge.
+    // No edge has an end that does not exist.
     if (out.is_some() && source.is_none()) || (into.is_some() && target.is_none()) {
         return Ok(Vec::new());
     }

@@ -4,15 +4,14 @@
 //!   result ◀─ next() ─ op n ◀─ … ◀─ op 1 ◀─ the one traverser a query starts with
 //! ```
 //!
-//! Each family of steps is one file. An operator is written once and serves in every place: at the top of a query there is
-//! one *scope*; a child traversal runs once for a whole batch of its parent's traversers, each row of which is a scope of its
-//! own, and what reduces, counts or limits does so per scope. So `where(out().count().is(gt(2)))` is one call per step and
-//! batch, not one per vertex.
+//! Each family of steps is one file. An operator serves every place in a query. At the top there is one *scope*. A child traversal
+//! runs once for a whole batch of its parent's traversers, and each row of that batch is a scope of its own. Steps that reduce,
+//! count or limit do so per scope. So `where(out().count().is(gt(2)))` costs one call per step and batch, not one per vertex.
 //!
 //! Invariants
-//! 1. Operators never return an empty batch; `None` means the end, and the operator is not asked again until it is reset.
-//! 2. Rows of one scope stay in the order TinkerPop's own traversal would give, where that order is defined.
-//! 3. An operator pulls no more than it needs for the batch it returns, barriers aside.
+//! 1. An operator never returns an empty batch. `None` means the end; nobody pulls again until a reset.
+//! 2. The rows of one scope have the order of TinkerPop's own traversal, where that order is defined.
+//! 3. An operator pulls no more than its next batch needs. Barriers are the exception.
 //! 4. Long work checks the clock and the cancel token between batches.
 
 mod barrier;
@@ -64,9 +63,9 @@ use std::time::Instant;
 use mangrove_graph::Value;
 
 use crate::error::{QueryError, Result};
-use crate::plan::Plan;
 use crate::plan::outline::number;
 use crate::plan::shape::Outlook;
+use crate::plan::{Plan, Step};
 use crate::{Graph, Options};
 
 use batch::Batch;
@@ -84,21 +83,21 @@ pub use path::PathMode;
 use profile::Counters;
 pub use profile::{Messages, Profile, StepProfile};
 
-/// A running query. It holds no graph: give it the same one at each call.
+/// A running query. It does not hold the graph: pass the same one to each call.
 pub struct Execution {
     chain: Chain,
     shared: Shared,
     start: Once,
-    /// What is known of it before it runs, if it is to be profiled.
+    /// The expectations from before the run, if it is to be profiled.
     profile: Option<Profile>,
     text: Arc<str>,
     outlook: Outlook,
-    /// Pulled, and given out from its first row on.
+    /// The batch pulled last, whose rows are still to be returned.
     pending: Batch,
     done: bool,
 }
 
-/// Values given out at a time.
+/// The most values returned at a time.
 const VALUES_MAX: u64 = 1 << 16;
 
 impl Execution {
@@ -112,6 +111,7 @@ impl Execution {
         compile::gathered(&plan.traversal, &mut gathered);
         gathered.into_iter().for_each(|(name, empty)| shared.side_effects.ensure(name, empty));
         shared.one_by_one = one_by_one;
+        shared.makes_what_is_missing = plan.traversal.any(&|node| matches!(node.step, Step::AddVertex { .. }));
         shared.may_go_deep = nesting::may_go_deep(&plan.traversal);
         call::check(&plan.traversal, shared.procedures())?;
         let mut profile = None;
@@ -132,13 +132,13 @@ impl Execution {
         Ok(Self { chain, shared, start, profile, text, outlook, pending: Batch::default(), done: false })
     }
 
-    /// The crew and what it needs, if it may help: a view for each worker, taken now since the graph may change.
+    /// The crew and what it needs, if it may help: one view for each worker. It takes the views now, because the graph may change.
     fn help(plan: &Plan, graph: &Graph<'_>, options: &Options) -> Option<Help> {
         let (Graph::Read(view), Some(crew)) = (graph, &options.crew) else { return None };
         if crew.is_empty() || !compile::may_be_heavy(plan) || !compile::can_be_helped(plan) {
             return None;
         }
-        // Where there can be no more views, for want of readers' places perhaps, the query does with fewer helpers.
+        // If the store cannot open more views, perhaps for want of reader slots, fewer workers help.
         let views: Vec<_> = (0..crew.len()).map_while(|_| view.fork().ok().flatten()).collect();
         let source = Arc::new(plan.source.clone());
         (!views.is_empty()).then(|| Help {
@@ -154,7 +154,7 @@ impl Execution {
         Ok(self.next_items(graph)?.map(Items::into_values))
     }
 
-    /// As [`next`](Self::next), in the form the engine has them in: columns of elements, of maps, or of values.
+    /// Like [`next`](Self::next), in the engine's own form: columns of elements, of maps, or of values.
     pub fn next_items(&mut self, graph: &mut Graph<'_>) -> Result<Option<Items>> {
         if self.done {
             return Ok(None);
@@ -182,7 +182,7 @@ impl Execution {
         }
     }
 
-    /// Items of the pending batch, one for each traverser, a bounded number of them.
+    /// Takes a bounded number of items from the pending batch, one for each traverser.
     fn give(&mut self) -> Items {
         if self.pending.total() <= VALUES_MAX {
             return expand(std::mem::take(&mut self.pending));
@@ -202,7 +202,7 @@ impl Execution {
         Items::Values(vec![self.pending.value(0); VALUES_MAX as usize])
     }
 
-    /// Runs to the end and gives everything, within the query's memory budget.
+    /// Runs to the end and returns all results, within the query's memory budget.
     pub fn collect(&mut self, graph: &mut Graph<'_>) -> Result<Vec<Value>> {
         let mut all = Vec::new();
         while let Some(mut values) = self.next(graph)? {
@@ -217,7 +217,7 @@ impl Execution {
         Ok(all)
     }
 
-    /// Runs to the end, and tells what each step did; [`Options::profile`] must be set.
+    /// Runs to the end and reports what each step did. [`Options::profile`] must be set.
     pub fn profile(&mut self, graph: &mut Graph<'_>) -> Result<Profile> {
         let (began, mut results) = (Instant::now(), 0);
         while let Some(items) = self.next_items(graph)? {
@@ -230,12 +230,12 @@ impl Execution {
         Ok(profile)
     }
 
-    /// What the plan tells of the results.
+    /// What the plan knows about the results.
     pub fn outlook(&self) -> &Outlook {
         &self.outlook
     }
 
-    /// What the user should know though it is no error: labels and keys the graph does not have.
+    /// Warnings for the user: labels and keys that the graph does not have, and the like.
     pub fn warnings(&self) -> &[String] {
         &self.shared.warnings
     }
@@ -244,7 +244,7 @@ impl Execution {
 /// One item for each traverser.
 fn expand(batch: Batch) -> Items {
     let Some(bulk) = batch.bulk else { return batch.items };
-    // What many traversers have in common is shared by values, while each row of a column would have its own.
+    // Traversers with a common value share it. Rows of a column would each have a copy.
     let values = batch.items.into_values().into_iter().zip(bulk);
     Items::Values(values.flat_map(|(value, n)| std::iter::repeat_n(value, n as usize)).collect())
 }
@@ -253,7 +253,7 @@ fn type_error(step: &str, wanted: &str, value: &Value) -> QueryError {
     QueryError::value(format!("{step} works on {wanted}, but met the {}", described(value)))
 }
 
-/// A value in an error: the numbers the store knows elements by would say nothing to a user.
+/// A value for an error message, with its type. It hides the store's numbers for elements, which mean nothing to users.
 fn described(value: &Value) -> String {
     match may_name_elements(value) {
         true => value.value_type().to_string(),
@@ -261,7 +261,7 @@ fn described(value: &Value) -> String {
     }
 }
 
-/// Likewise, where its type goes without saying.
+/// The same, without the type.
 fn shown(value: &Value) -> String {
     if may_name_elements(value) { format!("a {}", value.value_type()) } else { value.to_string() }
 }

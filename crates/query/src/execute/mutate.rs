@@ -15,7 +15,7 @@ use super::text::OperandOp;
 use crate::error::{QueryError, Result};
 use crate::plan::{Name, Pop, split_cardinality};
 
-/// The key of a property to be set.
+/// The key of a property to set.
 pub enum PropertyKeyOp {
     Key(Name),
     Id,
@@ -23,7 +23,7 @@ pub enum PropertyKeyOp {
     Child(Child),
 }
 
-/// A property to be set, its operands compiled.
+/// A property to set, with compiled operands.
 pub struct SetPropertyOp {
     pub cardinality: Option<Cardinality>,
     pub key: PropertyKeyOp,
@@ -40,7 +40,7 @@ pub struct PropertyToSet {
     pub meta: Vec<(Name, Value)>,
 }
 
-/// What the properties of an element to be made come to: its id and label if given among them, and the rest.
+/// The properties of a new element: its id and label if they are among them, and the rest.
 #[derive(Default)]
 struct NewElement {
     id: Option<Value>,
@@ -48,10 +48,10 @@ struct NewElement {
     properties: Vec<PropertyToSet>,
 }
 
-/// Evaluates `properties` for every row; gives what the values take, too.
+/// Evaluates `properties` for every row. Returns also the bytes of the values.
 ///
 /// # Errors
-/// If that is more than the query may hold.
+/// If they exceed the memory of the query.
 fn evaluate(properties: &mut [SetPropertyOp], cx: &mut Context<'_, '_>, batch: &Batch) -> Result<(Vec<NewElement>, usize)> {
     let mut held = Held::default();
     let mut elements: Vec<NewElement> = (0..batch.len()).map(|_| NewElement::default()).collect();
@@ -107,7 +107,7 @@ fn evaluate(properties: &mut [SetPropertyOp], cx: &mut Context<'_, '_>, batch: &
     Ok((elements, held.bytes()))
 }
 
-/// The error of a property whose traversal gives nothing, as TinkerPop words it.
+/// The error of a property whose traversal gives nothing, in TinkerPop's words.
 fn maps_to_nothing(key: &PropertyKeyOp) -> QueryError {
     let key = match key {
         PropertyKeyOp::Key(key) => format!("'{key}'"),
@@ -137,7 +137,7 @@ pub fn external_id(value: &Value) -> Result<ExternalId> {
     })
 }
 
-/// Makes a vertex with its properties.
+/// Adds a vertex with its properties.
 pub fn create_vertex(
     cx: &mut Context<'_, '_>,
     label: &str,
@@ -154,7 +154,7 @@ pub fn create_vertex(
     let vertex = made[0];
     let mut seen: Vec<Name> = Vec::with_capacity(properties.len());
     for mut property in properties {
-        // The same key twice on a new vertex is two values.
+        // The same key twice on a new vertex means two values.
         if property.cardinality.is_none() && seen.contains(&property.key) {
             property.cardinality = Some(Cardinality::List);
         }
@@ -164,7 +164,7 @@ pub fn create_vertex(
     Ok(vertex)
 }
 
-/// The property that is the key of a label is the id of the new vertex.
+/// If the label has a key, the value of that property is the id of the new vertex.
 fn with_key(
     cx: &mut Context<'_, '_>,
     label: LabelId,
@@ -175,7 +175,7 @@ fn with_key(
     let schema = cx.view().schema();
     let name = schema.label_name(ElementKind::Vertex, label);
     let key = schema.vertex_labels[usize::from(label.0)].key.map(|key| schema.key_name(key));
-    // The label of vertices that are given none.
+    // `vertex` is the default label.
     if &*name == "vertex" && properties.iter().any(|property| &*property.key == "label") {
         cx.warn(format!(
             "`label` is an ordinary property here, and the vertex is labelled {name}; in a map the label is (T.label)"
@@ -206,7 +206,7 @@ fn with_key(
     Ok((wanted, properties))
 }
 
-/// Makes an edge with its properties.
+/// Adds an edge with its properties.
 pub fn create_edge(
     cx: &mut Context<'_, '_>,
     label: &str,
@@ -221,7 +221,7 @@ pub fn create_edge(
     let schema = graph.schema();
     let time_key =
         schema.label_schema(ElementKind::Edge, label).and_then(|l| l.time).map(|key| schema.key_name(key).to_string());
-    // The edge is made with its time: of several values the last.
+    // An edge needs its time when it is added. Of several values the last counts.
     let time = time_key.and_then(|key| Some((properties.iter().rposition(|p| *p.key == key)?, key)));
     let time = time.map(|(at, key)| {
         let last = properties.remove(at);
@@ -303,7 +303,7 @@ pub fn set_vertex_property(cx: &mut Context<'_, '_>, vertex: VertexId, property:
     Ok(set)
 }
 
-/// Sets a property of whatever takes one.
+/// Sets a property of a vertex, an edge or a vertex property.
 pub fn set_property(cx: &mut Context<'_, '_>, owner: &Value, property: PropertyToSet) -> Result<()> {
     match owner {
         Value::Vertex(vertex) => set_vertex_property(cx, *vertex, property).map(drop),
@@ -367,7 +367,7 @@ impl MapBatch for AddVertexOp {
     }
 }
 
-/// An end of an edge to be made, compiled.
+/// An end of a new edge, compiled.
 pub enum EndOp {
     Incoming,
     Label(Name),

@@ -1,9 +1,9 @@
-//! How deep collections may stand in one another.
+//! Bounds the nesting of collections.
 //!
-//! Everything that walks a value (to hash it, compare it, show it, drop it) goes as deep as the value does, and a `repeat` can
-//! put one collection into the next round after round: without a bound a query of a few words would overflow the stack. So
-//! values are held to it where rounds meet, where side effects take them in, and after each step of a query of many steps. What a
-//! few steps add is little.
+//! Hashing, comparing, showing or dropping a value recurses as deep as the value. A `repeat` can wrap one collection in another,
+//! round after round. Without a bound, a short query would overflow the stack. So the engine checks values in three places: between
+//! rounds, where side effects take values in, and after each step of a query with many steps. The few steps of a shorter query add
+//! little.
 
 use std::cell::Cell;
 
@@ -14,14 +14,14 @@ use super::batch::{Batch, Items};
 use crate::error::{QueryError, QueryErrorKind, Result};
 use crate::plan::Traversal;
 
-/// What collections within a collection may hold in all. Each may be shared by many, so that few in memory are countless to
-/// whoever walks them.
+/// The most items in all collections within a collection. Many places may share one collection, so walking a value can take far
+/// longer than its memory suggests.
 const INNER_ITEMS_MAX: usize = 1 << 24;
 
-/// A query of more steps is held to the bound after each of them.
+/// In a query with more steps, the bound is checked after each step.
 const STEPS_UNCHECKED: usize = 16;
 
-/// Whether the steps of a query are so many that they could put too many collections into one another.
+/// Whether a query has so many steps that they could nest collections too deep.
 pub fn may_go_deep(traversal: &Traversal) -> bool {
     let steps = Cell::new(0);
     traversal.any(&|_| {
@@ -30,7 +30,7 @@ pub fn may_go_deep(traversal: &Traversal) -> bool {
     })
 }
 
-/// Fails if a value of the batch is nested too deep.
+/// Fails if a value of the batch nests too deep.
 pub fn check_batch(batch: &Batch) -> Result<()> {
     match &batch.items {
         Items::Values(values) => values.iter().try_for_each(check)?,
@@ -40,12 +40,12 @@ pub fn check_batch(batch: &Batch) -> Result<()> {
     batch.sacks.iter().flatten().try_for_each(check)
 }
 
-/// Fails if the value is nested too deep.
+/// Fails if the value nests too deep.
 pub fn check(value: &Value) -> Result<()> {
     Walk::default().value(value)
 }
 
-/// How deep a tree may be, which is as long as the paths it is made of; and how deep trees within trees are together.
+/// The most levels of a tree, trees within trees included. A tree is as deep as its paths are long.
 const TREE_DEPTH_MAX: usize = 100;
 
 /// Fails if a path is too long to become a branch of a tree.
@@ -60,7 +60,7 @@ pub fn check_tree_depth(depth: usize) -> Result<()> {
 #[derive(Default)]
 struct Walk {
     depth: usize,
-    /// Of the trees the value at hand stands in.
+    /// Levels of the trees around the current value.
     branches: usize,
     inner_items: usize,
 }

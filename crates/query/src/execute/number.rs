@@ -1,5 +1,5 @@
-//! Arithmetic over values, after TinkerPop's `NumberHelper`: the result has the widest type of the operands, is a float if one
-//! of them is, and moves to the next wider integer where it would overflow.
+//! Arithmetic over values, as in TinkerPop's `NumberHelper`. The result has the widest type of the operands. It is a float if one
+//! of them is. An integer that would overflow gets the next wider type.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ fn is_float(t: ValueType) -> bool {
     matches!(t, ValueType::Float32 | ValueType::Float64 | ValueType::Decimal)
 }
 
-/// The type the result of an operation on both has.
+/// The type of the result of an operation on both.
 pub fn common_type(a: ValueType, b: ValueType) -> ValueType {
     let float = is_float(a) || is_float(b);
     match (bits(a).max(bits(b)), float) {
@@ -102,7 +102,7 @@ fn integers(op: Arithmetic, a: i64, b: i64, t: ValueType) -> Result<Value> {
     narrowest(exact, t).ok_or_else(overflow)
 }
 
-/// The integer in type `t`, or the next wider that holds it.
+/// The integer in type `t`, or in the next wider type that holds it.
 fn narrowest(exact: i128, t: ValueType) -> Option<Value> {
     if t <= ValueType::Int8
         && let Ok(v) = i8::try_from(exact)
@@ -124,7 +124,7 @@ fn narrowest(exact: i128, t: ValueType) -> Option<Value> {
 
 fn decimals(op: Arithmetic, a: &Value, b: &Value) -> Result<Value> {
     let (Some(x), Some(y)) = (compare::decimal(a), compare::decimal(b)) else {
-        // Infinities and NaN have no decimal.
+        // Infinities and NaN have no decimal form.
         return Ok(Value::Float64(float(op, a.as_f64().unwrap_or(f64::NAN), b.as_f64().unwrap_or(f64::NAN))));
     };
     // A parameter may hold any decimal.
@@ -174,11 +174,11 @@ pub fn fraction(a: &Value, b: &Value) -> Result<Value> {
     Ok(Value::Float64(a.as_f64().unwrap_or(f64::NAN) / b.as_f64().unwrap_or(f64::NAN)))
 }
 
-/// `n * v`, for traversers that stand for many.
+/// `n * v`, for a traverser that stands for many.
 pub fn times(v: &Value, n: u64) -> Result<Value> {
     match v.value_type() {
         t if n == 1 && (v.is_number() || t == ValueType::Null) => Ok(v.clone()),
-        // As adding it n times would: no wider than it must be.
+        // The result of adding it n times: no wider than it must be.
         t if t <= ValueType::Int64 && t.is_integer() => {
             let n = i64::try_from(n).map_err(|_| overflow())?;
             integers(Arithmetic::Mul, v.as_i64().unwrap_or(0), n, t)
@@ -187,7 +187,7 @@ pub fn times(v: &Value, n: u64) -> Result<Value> {
     }
 }
 
-/// `n` in a type that does not widen `v`.
+/// `n` as a type that does not widen `v`.
 fn counted(n: u64, v: &Value) -> Value {
     match v.value_type() {
         ValueType::Float32 => match i32::try_from(n) {
@@ -198,7 +198,7 @@ fn counted(n: u64, v: &Value) -> Value {
     }
 }
 
-/// The lesser (`Less`) or greater (`Greater`) of two values that can be compared; null gives way.
+/// The lesser (`Less`) or greater (`Greater`) of two comparable values. Null gives way.
 pub fn extreme(wanted: Ordering, a: Value, b: Value) -> Result<Value> {
     match (a.is_null(), b.is_null()) {
         (true, _) => return Ok(b),
@@ -220,7 +220,7 @@ pub fn extreme(wanted: Ordering, a: Value, b: Value) -> Result<Value> {
     }
 }
 
-/// The number in a type that is at least as wide.
+/// The number in a type at least as wide as `t`.
 fn widened(number: Value, t: ValueType) -> Value {
     if number.value_type() == t {
         return number;

@@ -1,21 +1,20 @@
-//! Runs of steps that many threads work on at once: adaptive parallelism for each step.
+//! Runs of steps that many threads work on at once. Each step decides for itself whether it spreads.
 //!
 //! ```text
 //!   input ──▶ batch ──▶ messages ──▶ workers of the crew, each with a view and a chain of its own ──┐
 //!                          └───────▶ the query's own thread ───────────────────────────────────────┴─▶ results, in order
 //! ```
 //!
-//! A step whose traversers each go their own way (hops, filters, values, children …) may be worked on anywhere. While its
-//! batches are small, the query's own thread pulls them through as if this operator were not there. A large batch is cut
-//! into messages of about half a millisecond's work; workers that have nothing better to do run some of them, and the query's
-//! thread the rest, between consuming the results. So a light step stays on one thread, a heavy one spreads (Grasper,
-//! SoCC'19, §4.3).
+//! If a step treats each traverser on its own (hops, filters, values, children …), any thread may run it. While batches are small,
+//! the query's own thread pulls them through as if this operator did not exist. A large batch is cut into messages of about half a
+//! millisecond of work. Idle workers run some messages; the query's thread runs the rest while it consumes the results. So a light
+//! step stays on one thread and a heavy one spreads (Grasper, SoCC'19, §4.3).
 //!
 //! Invariants
-//! 1. Results come in the order of the messages: parallel or not, the query gives the same.
-//! 2. At most [`WINDOW`] messages a thread are claimed and not consumed, and what they gave counts as memory of the query.
-//!    A run multiplies its traversers in one step at most, so that a message of one traverser gives no more than that step does.
-//! 3. When the operator is reset or dropped no worker has a message of it any more.
+//! 1. Results come in the order of the messages. A query gives the same results with and without help.
+//! 2. At most [`WINDOW`] messages per thread are claimed and not yet consumed. Their results count as memory of the query. Only one
+//!    step of a run multiplies its traversers, so a message of one traverser gives no more than that step does.
+//! 3. After a reset or drop of the operator, no worker holds one of its messages.
 
 use std::any::Any;
 use std::collections::VecDeque;
@@ -38,31 +37,31 @@ use crate::error::Result;
 use crate::plan::{SourceConfig, Step, Traversal};
 use crate::{CancelToken, Graph};
 
-/// A batch of so many rows is worth cutting up.
+/// A batch of at least this many rows is worth cutting up.
 const HEAVY_ROWS: usize = 1024;
-/// Messages claimed and not consumed, at most, for each thread.
+/// The most messages per thread that are claimed and not yet consumed.
 const WINDOW: usize = 8;
-/// What a message should take.
+/// The target duration of a message.
 const MESSAGE_TIME: Duration = Duration::from_micros(500);
 const MESSAGE_ROWS: std::ops::RangeInclusive<usize> = 1..=16_384;
-/// What the traversers of a message take, where there are more of them than one.
+/// The most bytes of traversers in a message, unless it has only one.
 const MESSAGE_BYTES_MAX: usize = 1 << 20;
-/// How often a thread that waits looks whether the query is to stop.
+/// How often a waiting thread checks for a stop.
 const PATIENCE: Duration = Duration::from_millis(10);
 
-/// Views of one snapshot, for whichever thread needs one.
+/// Views of one snapshot. Any thread that needs one takes it from here.
 pub type Views = Arc<Mutex<Vec<Box<dyn GraphView + Send>>>>;
 
-/// What a query needs to be helped.
+/// What helpers of a query need.
 pub struct Help {
     pub crew: Arc<Crew>,
     pub views: Views,
     pub source: Arc<SourceConfig>,
-    /// The time helpers have spent on the query, by which crews tell who has had the least.
+    /// The time that helpers have spent on the query. Crews compare it to find the query with the least help.
     pub helped_nanos: Arc<AtomicU64>,
 }
 
-/// Whether each traverser goes its own way through the step, unseen by the others.
+/// Whether the step handles each traverser independently of the others.
 pub fn is_independent(step: &Step) -> bool {
     let alone = matches!(
         step,
@@ -102,7 +101,7 @@ pub fn is_independent(step: &Step) -> bool {
     alone && children
 }
 
-/// Steps a child must not have: their outcome is not the traverser's alone.
+/// Steps that a child must not have: their result depends on more than the traverser.
 fn tells_traversers_apart(step: &Step) -> bool {
     step.has_side_effect()
         || matches!(
@@ -111,7 +110,7 @@ fn tells_traversers_apart(step: &Step) -> bool {
         )
 }
 
-/// Whether the step may give many for one.
+/// Whether the step may give many traversers for one.
 pub fn multiplies(step: &Step) -> bool {
     matches!(
         step,
@@ -125,7 +124,7 @@ pub fn multiplies(step: &Step) -> bool {
     )
 }
 
-/// Whether the step is worth handing over.
+/// Whether the step is heavy enough to hand over.
 pub fn is_heavy(step: &Step) -> bool {
     let mut has_child = false;
     step.for_each_child(&mut |_| has_child = true);
@@ -139,18 +138,18 @@ pub fn is_heavy(step: &Step) -> bool {
 /// A run of independent steps.
 pub struct ParallelOp {
     steps: Traversal,
-    /// What they give are the results of the query.
+    /// The output of the steps is the result of the query.
     is_last: bool,
-    /// The query's own.
+    /// The chain of the query's own thread.
     chain: Chain,
-    /// It begins with a hop whose rows may be followed in the order their vertices are stored.
+    /// It begins with a hop that may follow its rows in storage order.
     any_order: bool,
     team: Option<Team>,
     ready: VecDeque<Batch>,
     input_ended: bool,
 }
 
-/// The workers' side of a run under way.
+/// The workers' part of a running batch.
 struct Team {
     stage: Arc<Stage>,
     offer: Offer,
@@ -164,7 +163,7 @@ impl ParallelOp {
         Ok(Self { steps, is_last, chain, any_order, team: None, ready: VecDeque::new(), input_ended: false })
     }
 
-    /// Begins to hand out messages of `batch`.
+    /// Starts to hand out messages of `batch`.
     fn gather_team(&mut self, cx: &Context<'_, '_>, batch: Batch) -> Result<()> {
         if let Some(help) = &cx.shared.help {
             let stage = Arc::new(Stage::new(&self.steps, self.is_last, help, cx.shared, self.sorted(batch))?);
@@ -174,7 +173,7 @@ impl ParallelOp {
         Ok(())
     }
 
-    /// The next results of the team; nothing when all input has been worked on.
+    /// The next results of the team; `None` when all input is done.
     fn next_of_team(&mut self, cx: &mut Context<'_, '_>, input: &mut dyn Input) -> Result<Option<Batch>> {
         let Some(team) = &self.team else { return Ok(None) };
         loop {
@@ -218,7 +217,7 @@ impl ParallelOp {
         }
     }
 
-    /// Before it is cut up, so that no two messages lie in the same place.
+    /// Sorts the batch before it is cut up, so that no two messages touch the same part of the store.
     fn sorted(&self, batch: Batch) -> Batch {
         if self.any_order { as_stored(batch) } else { batch }
     }
@@ -264,11 +263,11 @@ impl Drop for ParallelOp {
     }
 }
 
-/// Lets small batches through, and keeps the first heavy one.
+/// Lets small batches pass and keeps the first heavy one.
 struct Gate<'a> {
     input: &'a mut dyn Input,
     heavy: Option<Batch>,
-    /// Heavy ones pass too.
+    /// Heavy batches pass too.
     open: bool,
 }
 
@@ -284,7 +283,7 @@ impl Input for Gate<'_> {
     }
 }
 
-/// Everything the chain gives for a message.
+/// All results of the chain for a message.
 fn run(chain: &mut Chain, cx: &mut Context<'_, '_>, message: Batch) -> Result<Done> {
     chain.reset(1);
     let mut start = Once::new(message);
@@ -296,49 +295,49 @@ fn run(chain: &mut Chain, cx: &mut Context<'_, '_>, message: Batch) -> Result<Do
     Ok(done)
 }
 
-/// What a message gave, or the panic it ended with.
+/// The results of a message, or its panic.
 type Outcome = std::result::Result<Result<Done>, Box<dyn Any + Send>>;
 
 #[derive(Default)]
 struct Done {
     batches: Vec<Batch>,
-    /// Until they are consumed.
+    /// The memory of the results, until they are consumed.
     held: Held,
     warnings: Vec<String>,
 }
 
-/// The messages of a run of steps.
+/// The messages of a run of steps, and their results.
 struct Stage {
     views: Views,
     window: usize,
     state: Mutex<State>,
     changed: Condvar,
     stopped: Arc<AtomicBool>,
-    /// Of the whole query.
+    /// Shared by the whole query.
     helped_nanos: Arc<AtomicU64>,
     /// Of the whole plan, while profiling.
     counters: Option<Arc<[Counters]>>,
 }
 
 struct State {
-    /// Batches to be cut up, and the rows of each that a message may have for their size.
+    /// Batches to cut up. With each, the most rows a message may have for its size in bytes.
     waiting: VecDeque<(Batch, usize)>,
-    /// Rows of the first of them that have been claimed.
+    /// The number of claimed rows of the first batch.
     at: usize,
     /// Rows of the next message.
     rows: usize,
     /// The number of the first message that has not been consumed.
     consumed: usize,
-    /// What came of the messages from there on that have been claimed.
+    /// The outcomes of the claimed messages from `consumed` on.
     outcomes: VecDeque<Option<Outcome>>,
-    /// Workers at work.
+    /// The number of workers that run a message now.
     running: usize,
     messages: Messages,
-    /// For workers to run messages with.
+    /// Workers that are free to run messages.
     idle: Vec<Worker>,
 }
 
-/// What a message is run with.
+/// What running a message needs.
 struct Worker {
     chain: Chain,
     shared: Shared,
@@ -375,7 +374,7 @@ impl State {
         self.outcomes[number - self.consumed] = Some(outcome);
     }
 
-    /// What came of the next message in order, if it is done.
+    /// The outcome of the next message in order, if it is done.
     fn take(&mut self) -> Option<Outcome> {
         let outcome = self.outcomes.front_mut()?.take()?;
         self.outcomes.pop_front();
@@ -422,7 +421,7 @@ impl Stage {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until no worker has a message any more.
+    /// Waits until no worker holds a message.
     fn stop(&self) {
         self.stopped.store(true, Ordering::Relaxed);
         let mut state = self.locked();

@@ -1,6 +1,6 @@
-//! Where traversers have been: persistent lists, shared between traversers with a common past.
+//! Paths of traversers: persistent lists, shared between traversers with a common past.
 //!
-//! How much is kept depends on what the plan reads ([`PathMode`]): nothing, only the objects `as()` named, or every object.
+//! [`PathMode`] says how much the plan needs: nothing, only the objects that `as()` named, or every object.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::plan::{Name, Pop};
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum PathMode {
     Off,
-    /// Labelled objects alone.
+    /// Only labelled objects.
     Labels,
     Full,
 }
@@ -26,12 +26,12 @@ pub struct PathNode {
     pub before: PathRef,
 }
 
-/// Long paths must not be dropped by recursion.
+/// Dropping a long path must not recurse.
 impl Drop for PathNode {
     fn drop(&mut self) {
         let mut next = self.before.take();
         while let Some(node) = next {
-            // Another thread may let go of it at the same time: one of the two gets the node.
+            // Another thread may drop it at the same time. Exactly one of the two gets the node.
             next = Arc::into_inner(node).and_then(|mut node| node.before.take());
         }
     }
@@ -41,7 +41,7 @@ pub fn extend(path: &PathRef, object: Value) -> PathRef {
     Some(Arc::new(PathNode { object, labels: Vec::new(), before: path.clone() }))
 }
 
-/// The path with `names` given to its latest object, which is `object`.
+/// Adds the labels `names` to the latest object of the path, which is `object`.
 pub fn label(path: &PathRef, object: &Value, names: &[Name], mode: PathMode) -> PathRef {
     let (mut labels, before) = match path {
         Some(node) if mode == PathMode::Full => (node.labels.clone(), node.before.clone()),
@@ -55,12 +55,12 @@ pub fn label(path: &PathRef, object: &Value, names: &[Name], mode: PathMode) -> 
     Some(Arc::new(PathNode { object: object.clone(), labels, before }))
 }
 
-/// From the latest object to the first.
+/// The nodes from the latest to the first.
 pub fn iter(path: &PathRef) -> impl Iterator<Item = &PathNode> {
     std::iter::successors(path.as_deref(), |node| node.before.as_deref())
 }
 
-/// The object or objects called `name`.
+/// The object or objects with the label `name`.
 pub fn select(path: &PathRef, name: &str, pop: Pop) -> Option<Value> {
     let mut found = iter(path).filter(|node| node.labels.iter().any(|l| &**l == name)).map(|node| &node.object);
     match pop {
@@ -91,7 +91,7 @@ pub fn to_path(path: &PathRef) -> Path {
     Path { objects, labels }
 }
 
-/// The stretch from the last object called `from` to the last called `to`, both included.
+/// The part from the last object labelled `from` to the last one labelled `to`, both included.
 pub fn between(mut path: Path, from: Option<&str>, to: Option<&str>) -> Path {
     let position = |path: &Path, name: &str| path.labels.iter().rposition(|labels| labels.iter().any(|l| &**l == name));
     if let Some(end) = to.and_then(|name| position(&path, name)) {

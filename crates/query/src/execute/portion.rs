@@ -1,20 +1,20 @@
-//! Batches in portions, for steps that make many traversers of one.
+//! Cuts batches into portions, for steps that make many traversers of one.
 
 use super::batch::Batch;
 use super::chain::{Input, MapBatch, Op};
 use super::context::Context;
 use crate::error::Result;
 
-/// What is made of a portion is about so many traversers, those of a single one aside.
+/// The target number of results of a portion. A single traverser may give more.
 const GIVEN_TARGET: usize = 65_536;
 const FIRST_ROWS: usize = 1024;
-/// What a portion makes beside traversers takes about so many bytes.
+/// The target bytes that a portion makes beside traversers.
 const MADE_BYTES_TARGET: usize = 16 << 20;
-/// Of steps that make such things: few, as it is not known how large they are.
+/// The first portion of a step that makes such data. It is small because the size of the data is not yet known.
 const FIRST_ROWS_MADE: usize = 32;
 const ROWS_MAX: usize = 1 << 20;
 
-/// Input in portions of as many rows as earlier ones suggest.
+/// Cuts the input into portions. The results of earlier portions decide the number of rows.
 pub struct Portions {
     batch: Batch,
     at: usize,
@@ -28,7 +28,7 @@ impl Default for Portions {
 }
 
 impl Portions {
-    /// The next rows; none at the end.
+    /// The next portion; empty at the end.
     pub fn next(&mut self, cx: &mut Context<'_, '_>, input: &mut dyn Input) -> Result<Batch> {
         if self.is_empty() {
             self.feed(input.pull(cx)?.unwrap_or_default());
@@ -40,13 +40,13 @@ impl Portions {
         self.at == self.batch.len()
     }
 
-    /// Gives it rows, which it must have none of.
+    /// Adds a batch to cut up. The previous one must be used up.
     pub fn feed(&mut self, batch: Batch) {
         debug_assert!(self.is_empty());
         (self.batch, self.at) = (batch, 0);
     }
 
-    /// A portion of the rows it was fed.
+    /// The next portion of that batch.
     pub fn take(&mut self, cx: &Context<'_, '_>) -> Result<Batch> {
         if self.at == 0 && self.batch.len() <= self.rows {
             return Ok(std::mem::take(&mut self.batch));
@@ -57,26 +57,26 @@ impl Portions {
         Ok(self.batch.slice(start..self.at))
     }
 
-    /// Tells how many rows a portion became.
+    /// Reports how many rows a portion became.
     pub fn became(&mut self, portion: usize, given: usize) {
         let fitting = portion.saturating_mul(GIVEN_TARGET) / given.max(1);
         self.rows = fitting.clamp(1, 4 * self.rows).min(ROWS_MAX);
     }
 
-    /// Tells what a portion made beside traversers, after how many rows it became.
+    /// Reports the bytes that a portion made beside traversers. Call it after [`became`](Self::became).
     fn made(&mut self, portion: usize, bytes: usize) {
         let fitting = portion.saturating_mul(MADE_BYTES_TARGET) / bytes.max(1);
         self.rows = self.rows.min(fitting.max(1));
     }
 
-    /// Forgets the rest of a batch.
+    /// Drops the rest of the batch.
     pub fn clear(&mut self) {
         self.batch = Batch::default();
         self.at = 0;
     }
 }
 
-/// As [`Mapping`](super::chain::Mapping), portion by portion.
+/// Like [`Mapping`](super::chain::Mapping), portion by portion.
 pub struct Portioned<M> {
     map: M,
     portions: Portions,
@@ -87,7 +87,7 @@ impl<M> Portioned<M> {
         Self { map, portions: Portions::default() }
     }
 
-    /// Of a step that makes more of a traverser than traversers.
+    /// For a step that makes other data beside traversers.
     pub fn of_maker(map: M) -> Self {
         Self { map, portions: Portions { rows: FIRST_ROWS_MADE, ..Portions::default() } }
     }

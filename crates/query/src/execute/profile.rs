@@ -1,4 +1,4 @@
-//! What each step of a query did.
+//! Counts what each step of a query did.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,7 +12,7 @@ use super::batch::Batch;
 use crate::plan::Traversal;
 use crate::plan::outline::{indented, outline};
 
-/// What is counted of a step, by all threads of the query.
+/// The counters of one step, shared by all threads of the query.
 #[derive(Default)]
 pub struct Counters {
     nanos: AtomicU64,
@@ -24,7 +24,7 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// For each row of the plan's outline.
+    /// One for each row of the plan's outline.
     pub fn of(traversal: &Traversal) -> Arc<[Self]> {
         outline(traversal).iter().map(|_| Self::default()).collect()
     }
@@ -53,36 +53,36 @@ impl Counters {
     }
 }
 
-/// Messages of a run of steps that many threads worked on.
+/// The messages of a run of steps that many threads worked on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Messages {
     pub all: u64,
-    /// Run by workers of the crew.
+    /// Messages run by workers of the crew.
     pub helped: u64,
-    /// Run by workers of other regions than the one they were offered to.
+    /// Messages run by workers of another region than the one they were offered to.
     pub stolen: u64,
 }
 
 /// One step of a [`Profile`].
 #[derive(Clone, Debug)]
 pub struct StepProfile {
-    /// As in the plan that ran.
+    /// The step as it stands in the plan that ran.
     pub step: String,
-    /// 0 for the steps of the query itself; those of a child are one deeper than the step it belongs to.
+    /// The depth in the plan. Steps of the query itself have 0; those of a child are one deeper than their parent.
     pub depth: usize,
-    /// Whether a child begins with it.
+    /// Whether it is the first step of a child.
     pub first: bool,
-    /// Spent in the step and its children, on all threads together; not in the steps before it.
+    /// Time in the step and its children, over all threads, without the steps before it.
     pub time: Duration,
-    /// Batches, rows and traversers (rows with their bulk) it gave.
+    /// What it gave: batches, rows, and traversers (rows times bulk).
     pub batches: u64,
     pub rows: u64,
     pub traversers: u64,
-    /// Traversers it was expected to give.
+    /// The estimate of the traversers it gives.
     pub expected: Option<f64>,
-    /// How its work was cut up, if it was.
+    /// The messages its work was cut into, if it was.
     pub messages: Messages,
-    /// How many threads worked on it.
+    /// The number of threads that worked on it.
     pub threads: usize,
 }
 
@@ -96,7 +96,7 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// The steps of a plan, of which nothing is counted yet.
+    /// The steps of a plan, before anything is counted.
     pub(super) fn of(traversal: &Traversal) -> Self {
         let steps = outline(traversal).into_iter().map(|row| StepProfile {
             step: row.node.step.title().to_string(),
@@ -124,7 +124,7 @@ impl Profile {
         }
     }
 
-    /// One object: `time_us`, `results`, and `steps` with the fields of [`StepProfile`].
+    /// One JSON object: `time_us`, `results`, and `steps` with the fields of [`StepProfile`].
     pub fn to_json(&self) -> String {
         let step = |s: &StepProfile| {
             json!({
@@ -165,7 +165,8 @@ impl fmt::Display for Profile {
             );
             writeln!(f, "{}", line.trim_end())?;
         }
-        write!(f, "{} results in {:.1} µs", self.results, micros(self.time))
+        let plural = if self.results == 1 { "" } else { "s" };
+        write!(f, "{} result{plural} in {:.1} µs", self.results, micros(self.time))
     }
 }
 

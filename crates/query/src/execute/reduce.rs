@@ -1,4 +1,4 @@
-//! Many to one: `count`, `sum`, `min`, `max`, `mean`, `fold`, globally by scope or locally on collections.
+//! Many to one: `count`, `sum`, `min`, `max`, `mean`, `fold`. Globally they reduce each scope, locally a collection.
 
 use std::cmp::Ordering;
 
@@ -45,7 +45,7 @@ impl Accumulator {
         Ok(())
     }
 
-    /// Nothing if there was nothing to reduce; a count is 0 then.
+    /// The result; `None` if there was nothing to reduce. A count is 0 then.
     fn finish(self, reduction: Reduction) -> Result<Option<Value>> {
         match (reduction, self.value) {
             (Reduction::Count, _) => counted(self.count).map(Some),
@@ -55,7 +55,7 @@ impl Accumulator {
     }
 }
 
-/// A count as a value.
+/// A count as a value. Fails if it exceeds a 64-bit integer.
 pub fn counted(count: u64) -> Result<Value> {
     i64::try_from(count)
         .map(Value::Int64)
@@ -113,7 +113,7 @@ impl Op for ReduceOp {
     }
 }
 
-/// A batch of the values there are, each in its scope.
+/// A batch of the values that are present, each in its scope.
 pub fn per_scope(values: Vec<Option<Value>>, cx: &Context<'_, '_>) -> Option<Batch> {
     let keep: Vec<bool> = values.iter().map(Option::is_some).collect();
     let values = values.into_iter().map(Option::unwrap_or_default).collect();
@@ -150,7 +150,7 @@ impl ReduceLocal {
     }
 }
 
-/// How many things a value holds; one, if it is no collection.
+/// The number of items in a value; 1 if it is no collection.
 fn size(value: &Value) -> u64 {
     match value {
         Value::Map(map) => map.len() as u64,
@@ -160,7 +160,7 @@ fn size(value: &Value) -> u64 {
     }
 }
 
-/// `fold()`: the list of each scope's items; with a seed, their combination.
+/// `fold()`: the list of the items of each scope. With a seed and an operator, their combination.
 pub struct FoldOp {
     seed: Option<(Value, Operator)>,
     scopes: usize,

@@ -1,7 +1,7 @@
 //! `repeat` with `until`, `times` and `emit` in every position: rounds over a frontier.
 //!
-//! The traversers of a round move together, so the number of rounds is one number, not one a traverser, and traversers that
-//! meet on a vertex can be merged between rounds.
+//! All traversers of a round move together. So one number counts the rounds for all of them, and traversers that meet on a vertex
+//! can merge between rounds.
 
 use std::collections::VecDeque;
 
@@ -29,14 +29,14 @@ pub struct RepeatOp {
     name: Option<Name>,
     until: Option<(UntilOp, bool)>,
     emit: Option<(EmitOp, bool)>,
-    /// The body tells one batch from two: it is given all traversers in one.
+    /// The body depends on how batches are cut, so it gets all traversers in one batch.
     all_at_once: bool,
-    /// Rounds the current frontier has been through.
+    /// The number of rounds that the current frontier has done.
     rounds: u64,
-    /// The frontier of the round under way, given to the body.
+    /// The frontier of the current round, as input of the body.
     start: Option<Once>,
     next_frontier: Batch,
-    /// For the next frontier.
+    /// The memory of the next frontier.
     held: Held,
     ready: VecDeque<Batch>,
     scopes: usize,
@@ -44,7 +44,7 @@ pub struct RepeatOp {
 }
 
 impl RepeatOp {
-    /// `until` and `emit` each with whether they stood before the `repeat`.
+    /// `until` and `emit` come with a flag: whether they stood before the `repeat`.
     pub fn new(
         body: Child,
         name: Option<Name>,
@@ -68,7 +68,7 @@ impl RepeatOp {
         }
     }
 
-    /// Runs `work` as being in this repeat's current round.
+    /// Runs `work` inside the current round of this repeat.
     fn inside<T>(
         &mut self,
         cx: &mut Context<'_, '_>,
@@ -80,7 +80,7 @@ impl RepeatOp {
         done
     }
 
-    /// Lets those that are done leave, emits, and gives back those that go on; `first` says on which side of the body.
+    /// Lets finished traversers leave, emits, and returns those that go on. `first` means before the body, otherwise after it.
     fn pass(&mut self, cx: &mut Context<'_, '_>, batch: Batch, first: bool) -> Result<Batch> {
         let mut staying = batch;
         if let Some((until, until_first)) = &mut self.until
@@ -117,7 +117,7 @@ impl RepeatOp {
         }
     }
 
-    /// Begins a round, or the next batch of input if the frontier is used up; false at the end.
+    /// Begins a round. If the frontier is used up, takes the next batch of input; false at the end.
     fn begin_round(&mut self, cx: &mut Context<'_, '_>, input: &mut dyn Input) -> Result<bool> {
         let frontier = std::mem::take(&mut self.next_frontier);
         self.held.clear();
@@ -145,7 +145,7 @@ impl RepeatOp {
         Ok(true)
     }
 
-    /// One batch more of the round under way.
+    /// Takes one more batch of the current round.
     fn go_on(&mut self, cx: &mut Context<'_, '_>) -> Result<()> {
         let Some(mut start) = self.start.take() else { return Ok(()) };
         let out = self.inside(cx, |this, cx| this.body.pull(cx, &mut start))?;

@@ -1,4 +1,4 @@
-//! What a traverser remembers: `select`, `project`, `path`, `loops`, `sack`.
+//! What a traverser carries or remembers: `select`, `project`, `path`, `loops`, `sack`.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::{columns, number, path, type_error};
 use crate::error::{QueryError, Result};
 use crate::plan::{Column, Name, Operator, Pop};
 
-/// What `name` stands for at a traverser: an entry of its map, a side effect, or a labelled object of its path.
+/// The value of `name` for a traverser: an entry of its map, a side effect, or a labelled object of its path.
 pub fn scope_value(cx: &Context<'_, '_>, batch: &Batch, row: usize, name: &str, pop: Pop) -> Result<Option<Value>> {
     if let Items::Values(values) = &batch.items
         && let Value::Map(map) = &values[row]
@@ -112,7 +112,7 @@ impl MapBatch for ColumnOp {
     }
 }
 
-/// `select(traversal)`: the entry whose key the traversal gives.
+/// `select(traversal)`: the traversal gives the key; the step gives its entry.
 pub struct SelectChildOp {
     pub pop: Pop,
     pub child: Child,
@@ -143,7 +143,7 @@ impl MapBatch for SelectChildOp {
     }
 }
 
-/// `project('a','b').by(…)`: a key whose modulator gives nothing is left out.
+/// `project('a','b').by(…)`: omits a key whose modulator gives nothing.
 pub struct ProjectOp {
     pub keys: Vec<Name>,
     pub by: Vec<ByOp>,
@@ -173,7 +173,7 @@ impl MapBatch for ProjectOp {
     }
 }
 
-/// A path with each object put through the modulators in turn; `None` if one gives nothing.
+/// A path whose objects went through the modulators in turn; `None` if one gives nothing.
 pub fn modulated_path(cx: &mut Context<'_, '_>, mut path: Path, by: &mut [ByOp]) -> Result<Option<Path>> {
     for (at, object) in path.objects.iter_mut().enumerate() {
         if let Some(by) = round_robin(by, at) {

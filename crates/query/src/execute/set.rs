@@ -1,4 +1,4 @@
-//! Which of many: `dedup`, `range`, `tail`, `sample`.
+//! Choose some of many traversers: `dedup`, `range`, `tail`, `sample`.
 
 use hashbrown::HashSet;
 use mangrove_graph::{Map, Value, VertexId};
@@ -13,12 +13,12 @@ use super::select::scope_value;
 use crate::error::Result;
 use crate::plan::{Name, Pop};
 
-/// A set of vertices: bitmaps over the dense local ids, in pages made as they are touched.
+/// A set of vertices: bitmaps over the dense local ids, in pages allocated on first touch.
 #[derive(Default)]
 pub struct VertexSet {
     labels: Vec<(u64, Vec<Option<Box<Page>>>)>,
     last: usize,
-    /// Vertices far beyond dense ranges, so that one large id does not cost a large table.
+    /// Vertices far beyond the dense ranges. So one large id does not need a large table.
     sparse: HashSet<VertexId>,
     pages_made: usize,
 }
@@ -29,7 +29,7 @@ const PAGE_BITS: u64 = PAGE_WORDS as u64 * 64;
 const PAGES_MAX: u64 = 1 << 20;
 
 impl VertexSet {
-    /// True if the vertex was not there yet.
+    /// Inserts a vertex; true if it is new.
     #[inline]
     pub fn insert(&mut self, vertex: VertexId) -> bool {
         let local = vertex.local();
@@ -50,24 +50,24 @@ impl VertexSet {
         new
     }
 
-    /// Appends the rows of the vertices that were not there yet.
+    /// Inserts vertices and appends the rows of the new ones.
     pub fn insert_all(&mut self, vertices: &[VertexId], fresh: &mut Vec<u32>) {
         let mut kept = fresh.len();
         fresh.resize(kept + vertices.len(), 0);
         for (row, vertex) in (0u32..).zip(vertices) {
-            // Whether it is kept is hard to foretell, so it is written first and counted after.
+            // Branch-free, because the outcome is hard to predict: write the row first, count it afterwards.
             fresh[kept] = row;
             kept += usize::from(self.insert(*vertex));
         }
         fresh.truncate(kept);
     }
 
-    /// Roughly what it takes.
+    /// The approximate bytes.
     fn bytes(&self) -> usize {
         self.pages_made * size_of::<Page>() + self.sparse.capacity() * size_of::<VertexId>()
     }
 
-    /// Where the pages of a label are.
+    /// The index of the pages of a label.
     #[inline]
     fn place(&mut self, prefix: u64) -> usize {
         if self.labels.get(self.last).is_none_or(|(p, _)| *p != prefix) {
@@ -99,9 +99,9 @@ pub struct DedupOp {
     labels: Vec<Name>,
     by: Vec<ByOp>,
     scopes: usize,
-    /// Of the only scope.
+    /// What was seen, if there is only one scope.
     vertices: VertexSet,
-    /// Of many scopes, each of which sees few.
+    /// What was seen with many scopes, each of which sees few.
     scoped: HashSet<(u32, VertexId)>,
     values: HashSet<(u32, Value)>,
     values_bytes: usize,
@@ -130,14 +130,14 @@ impl DedupOp {
         if self.scopes == 1 { self.vertices.insert(vertex) } else { self.scoped.insert((scope as u32, vertex)) }
     }
 
-    /// Accounts for all that was seen.
+    /// Accounts for everything seen so far.
     fn account(&mut self, cx: &Context<'_, '_>) -> Result<()> {
         self.held.clear();
         let scoped = self.scoped.capacity() * size_of::<(u32, VertexId)>();
         self.held.add(cx, self.vertices.bytes() + scoped + self.values_bytes)
     }
 
-    /// What each row is told apart by; `None` drops it.
+    /// The value that identifies each row; `None` drops the row.
     fn keys(&mut self, cx: &mut Context<'_, '_>, batch: &Batch) -> Result<Vec<Option<Value>>> {
         if self.labels.is_empty() {
             return match self.by.first_mut() {
@@ -168,7 +168,7 @@ impl DedupOp {
         let mut keep = Vec::with_capacity(keys.len());
         for (row, key) in keys.into_iter().enumerate() {
             let new = match key {
-                // The same vertex may come in batches of both kinds.
+                // The same vertex may also come in a batch of vertices.
                 Some(Value::Vertex(id)) => self.insert_vertex(batch.scope(row), id),
                 Some(key) => {
                     let size = value_bytes(&key) + 16;
@@ -206,11 +206,11 @@ impl Op for DedupOp {
         self.held.clear();
     }
 
-    /// What was seen in one round stays seen in the next.
+    /// A round does not forget what earlier rounds saw.
     fn next_round(&mut self, _: usize) {}
 }
 
-/// `range(low, high)`, `limit`, `skip`, by scope.
+/// `range(low, high)`, `limit`, `skip`, for each scope.
 pub struct RangeOp {
     low: u64,
     high: Option<u64>,
@@ -318,7 +318,7 @@ impl Op for TailOp {
     }
 }
 
-/// `sample(n)`: n traversers of each scope drawn without replacement, by weight if there is a `by()`.
+/// `sample(n)`: draws n traversers of each scope without replacement. A `by()` gives the weight.
 pub struct SampleOp {
     count: usize,
     by: Option<ByOp>,
@@ -363,7 +363,7 @@ impl Op for SampleOp {
     }
 }
 
-/// A weight one can draw by; what is none weighs nothing.
+/// A usable weight; NaN, infinity and negative numbers weigh nothing.
 fn weight(given: Option<f64>) -> f64 {
     given.filter(|w| w.is_finite()).unwrap_or(0.0).max(0.0)
 }
@@ -388,7 +388,7 @@ fn draw(
             cx.check()?;
         }
         let at = sums.find(cx.shared.random.fraction());
-        // Sums of floats are not exact: at a border the row found may be used up, and one that is not stands in.
+        // Sums of floats are not exact. At a border the row found may be used up; then another row takes its place.
         let has_more = |at: &usize| drawn[pool[*at]] < all.bulk(pool[*at]);
         let Some(at) = (at..pool.len()).chain(0..at).find(has_more) else { break };
         drawn[pool[at]] += 1;
@@ -397,7 +397,7 @@ fn draw(
     Ok(())
 }
 
-/// Weights in a tree of their sums (Fenwick, 1994).
+/// Weights in a tree of sums (Fenwick, 1994).
 struct Sums {
     tree: Vec<f64>,
     total: f64,
@@ -425,7 +425,7 @@ impl Sums {
         }
     }
 
-    /// The position at which the running sum passes a fraction of the total.
+    /// The position at which the running sum passes `fraction` of the total.
     fn find(&self, fraction: f64) -> usize {
         let mut rest = fraction * self.total;
         let (mut at, mut step) = (0, self.tree.len().next_power_of_two() / 2);
@@ -440,7 +440,7 @@ impl Sums {
     }
 }
 
-/// The local forms: on the items of a collection.
+/// The local forms, on the items of a collection.
 pub enum LocalSet {
     Dedup,
     Range(u64, Option<u64>),

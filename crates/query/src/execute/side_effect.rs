@@ -1,5 +1,5 @@
-//! Side effects: named values a query gathers beside its traversers. `aggregate`, `cap`, `subgraph`, and the state `group('x')`
-//! and its kin keep.
+//! Side effects: named values that a query gathers beside its traversers. Covers `aggregate`, `cap`, `subgraph`, and the state of
+//! `group('x')` and the like.
 
 use std::sync::Arc;
 
@@ -27,11 +27,11 @@ pub struct SideEffects {
 struct SideEffect {
     value: Value,
     merge: Option<Operator>,
-    /// Of each `group()` step that gathers here its own map, and how maps go together where they share a key.
+    /// The map of each `group()` step that gathers here. The operator combines the values of a key that two maps share.
     parts: Vec<(Value, Operator)>,
-    /// The tree that `tree()` grows here, which takes the place of the value.
+    /// The tree that `tree()` grows here. It replaces the value.
     branches: Option<Branches>,
-    /// The items of a bulk set, once somebody asked whether something is among them.
+    /// The items of a bulk set, once a step tests for membership.
     members: Option<Members>,
 }
 
@@ -54,7 +54,8 @@ impl SideEffects {
         Some(effect.branches.as_ref().map_or_else(|| effect.value.clone(), |b| Value::Tree(b.tree().into())))
     }
 
-    /// Of each value whether it is among what is gathered under `name`; `None` if that is no bulk set, or cannot be told at once.
+    /// Whether each value is among those gathered under `name`. `None` if that is no bulk set, or if this cannot be decided
+    /// quickly.
     pub fn hold(&mut self, name: &str, values: impl Iterator<Item = Value>) -> Option<Vec<bool>> {
         let effect = self.values.get_mut(name)?;
         let Value::BulkSet(items) = &effect.value else { return None };
@@ -71,19 +72,19 @@ impl SideEffects {
         (effect.value, effect.members) = (value, None);
     }
 
-    /// The tree that grows under `name`.
+    /// The tree under `name`.
     pub fn branches(&mut self, name: &Name) -> &mut Branches {
         self.values.entry(name.clone()).or_default().branches.get_or_insert_default()
     }
 
-    /// Takes out what is kept under `name`, to be changed in place and [`set`](Self::set) again.
+    /// Takes out the value of `name` to change it in place. Call [`set`](Self::set) afterwards.
     pub fn take(&mut self, name: &str) -> Option<Value> {
         let effect = self.values.get_mut(name)?;
         effect.members = None;
         Some(std::mem::take(&mut effect.value))
     }
 
-    /// Replaces the map that one of the steps gathering under `name` has gathered; `part` tells which step, once it is known.
+    /// Replaces the map that one step gathered under `name`. `part` is the number of the step; the first call sets it.
     pub fn set_part(&mut self, name: &Name, part: &mut Option<usize>, map: Value, combine: Operator) -> Result<()> {
         let effect = self.values.entry(name.clone()).or_default();
         let at = *part.get_or_insert(effect.parts.len());
@@ -97,17 +98,17 @@ impl SideEffects {
         Ok(())
     }
 
-    /// Makes sure there is such a side effect, `empty` if there was none.
+    /// Creates the side effect with the value `empty`, unless it exists.
     pub fn ensure(&mut self, name: Name, empty: Value) {
         self.values.entry(name).or_insert_with(|| SideEffect::new(empty));
     }
 
-    /// Whether everything gathered takes the place of what was there.
+    /// Whether new items replace the old value.
     fn is_assigned(&self, name: &str) -> bool {
         self.values.get(name).is_some_and(|s| s.merge == Some(Operator::Assign))
     }
 
-    /// Adds to the counts kept under `name`, a map from keys to how often they came.
+    /// Adds a map of counts to the counts under `name`.
     pub fn add_counts(&mut self, name: &Name, counts: Value) -> Result<()> {
         let effect = self.values.entry(name.clone()).or_default();
         effect.value = match std::mem::take(&mut effect.value) {
@@ -117,7 +118,7 @@ impl SideEffects {
         Ok(())
     }
 
-    /// Adds an item: to the collection there is, or as the side effect's own operator says.
+    /// Adds an item to the collection, or combines it by the operator of the side effect.
     fn add(&mut self, name: &Name, item: Value, bulk: u64) -> Result<()> {
         nesting::check(&item)?;
         let effect =
@@ -152,7 +153,7 @@ impl SideEffects {
     }
 }
 
-/// The entries of both maps; the values of a key they share are combined.
+/// The entries of both maps. `combine` merges the values of a shared key.
 fn merge_maps(a: Value, b: &Value, combine: Operator) -> Result<Value> {
     let (Value::Map(a), Value::Map(b)) = (&a, b) else { return Ok(a) };
     let mut entries: Vec<(Value, Value)> = a.iter().cloned().collect();
@@ -166,7 +167,7 @@ fn merge_maps(a: Value, b: &Value, combine: Operator) -> Result<Value> {
     Ok(Value::map(Map::from_distinct(entries)))
 }
 
-/// `aggregate('x')`: everything first (a barrier), or as traversers pass (`local`).
+/// `aggregate('x')`: gathers everything first (a barrier), or with `local` as traversers pass.
 pub struct AggregateOp {
     name: Name,
     by: Option<ByOp>,
@@ -186,7 +187,7 @@ impl AggregateOp {
         };
         let mut bytes = 0;
         if self.eager && cx.shared.side_effects.is_assigned(&self.name) {
-            // What one traverser of a child gathers takes the place of what the one before it did.
+            // In a child, the items of each traverser replace those of the one before it. So only the last scope counts.
             let last = batch.scope(batch.len().saturating_sub(1));
             let rows = values.into_iter().enumerate().filter(|(row, _)| batch.scope(*row) == last);
             let all = rows.filter_map(|(row, value)| Some((value?, batch.bulk(row))));
@@ -282,7 +283,7 @@ impl SubgraphOp {
         Self { name, vertices: HashSet::new(), edges: HashSet::new() }
     }
 
-    /// The graph gathered so far, by this step and others of its name, to be added to in place.
+    /// Takes out the graph gathered so far under this name, to extend it in place.
     fn take_graph(&mut self, cx: &mut Context<'_, '_>) -> Arc<Subgraph> {
         let graph = match cx.shared.side_effects.take(&self.name) {
             Some(Value::Subgraph(graph)) => graph,
@@ -318,7 +319,7 @@ impl Op for SubgraphOp {
             return Ok(None);
         };
         let mut shared = self.take_graph(cx);
-        // Copied only if a traverser holds the graph as it was.
+        // This copies only if a traverser still holds the earlier graph.
         let graph = Arc::make_mut(&mut shared);
         let before = graph.vertices.len() + graph.edges.len();
         let added = (0..batch.len()).try_for_each(|row| self.add(graph, batch.value(row)));
@@ -330,7 +331,7 @@ impl Op for SubgraphOp {
     }
 }
 
-/// `sideEffect(traversal)`: runs the traversal for what it does.
+/// `sideEffect(traversal)`: runs the traversal only for its effects.
 pub struct SideEffectOp(pub super::chain::Child);
 
 impl MapBatch for SideEffectOp {

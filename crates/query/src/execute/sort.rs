@@ -1,14 +1,14 @@
-//! Sorting and choosing among many rows in steps, so that the query can be stopped in between.
+//! Sorts and selects among many rows in steps, so that the query can be stopped in between.
 
 use std::cmp::Ordering;
 
 use super::context::Context;
 use crate::error::Result;
 
-/// Rows sorted, merged or chosen from between two questions whether to go on.
+/// Rows to sort, merge or select from between two checks for a stop.
 const STEP: usize = 1 << 14;
 
-/// The rows in order; equal ones stay as they stood.
+/// The rows in order. The sort is stable.
 pub fn sorted(cx: &Context<'_, '_>, mut rows: Vec<u32>, compare: impl Fn(u32, u32) -> Ordering) -> Result<Vec<u32>> {
     for run in rows.chunks_mut(STEP) {
         cx.check()?;
@@ -51,10 +51,10 @@ fn merge<'a>(
     Ok(())
 }
 
-/// Of the rows the `n` that come first, and those equal to the last of them; in any order.
+/// The `n` first rows and all ties of the last one, in any order.
 pub fn first(cx: &Context<'_, '_>, rows: &[u32], n: usize, compare: impl Fn(u32, u32) -> Ordering) -> Result<Vec<u32>> {
     let mut best: Vec<u32> = Vec::new();
-    // At least as many at a time as are kept, so that each row is looked at a few times only.
+    // Each part is at least as long as the rows kept, so each row is compared in few rounds.
     for part in rows.chunks(STEP.max(n)) {
         cx.check()?;
         best.extend_from_slice(part);

@@ -1,4 +1,4 @@
-//! Functions of strings: `concat`, `length`, `substring`, `format`, …, and casts to strings and booleans.
+//! Functions of strings: `concat`, `length`, `substring`, `format`, …. Also casts to strings, booleans and numbers.
 
 use bigdecimal::ToPrimitive;
 use mangrove_graph::{BigInt, Map, Path, Tree, Value, ValueType, number};
@@ -12,7 +12,7 @@ use super::select::scope_value;
 use crate::error::{QueryError, Result};
 use crate::plan::{Name, Pop, Scope, TextFunction};
 
-/// Functions of one string; `local` applies them to each item of a list.
+/// Functions of one string. With `local` they apply to each item of a list.
 pub struct TextOp {
     pub function: TextFunction,
     pub scope: Scope,
@@ -74,7 +74,7 @@ impl TextOp {
     }
 }
 
-/// How a value reads, elements with the ids users know.
+/// The text of a value. Elements show the ids that users see.
 fn text_of(cx: &Context<'_, '_>, value: &Value) -> Result<String> {
     Ok(match value {
         Value::Vertex(_) => format!("v[{}]", element::id_of(cx, value)?),
@@ -87,7 +87,7 @@ fn text_of(cx: &Context<'_, '_>, value: &Value) -> Result<String> {
     })
 }
 
-/// The value with texts in the place of the elements within it; nothing if there are none.
+/// The value with the elements within it replaced by text; `None` if it has no elements.
 fn told(cx: &Context<'_, '_>, value: &Value) -> Result<Option<Value>> {
     let all = |items: &[Value]| -> Result<Option<Vec<Value>>> {
         let mut told_items = None;
@@ -136,7 +136,7 @@ fn split(text: &str, separator: Option<&str>) -> Vec<Value> {
     }
 }
 
-/// Bounds count characters; negative ones from the end; out of range ones are moved to the nearest.
+/// Bounds count characters. Negative ones count from the end; those out of range move to the nearest valid one.
 fn substring(text: &str, start: i64, end: Option<i64>) -> String {
     let n = text.chars().count() as i64;
     let place = |at: i64| if at < 0 { (n + at).max(0) } else { at.min(n) };
@@ -160,7 +160,7 @@ impl OperandOp {
     }
 }
 
-/// `concat(…)`: the incoming string with all that follow, of a traversal its first result; null if all are null.
+/// `concat(…)`: the incoming string followed by all operands. A traversal gives its first result. Null if all are null.
 pub struct ConcatOp(pub Vec<OperandOp>);
 
 impl MapBatch for ConcatOp {
@@ -207,7 +207,8 @@ fn append(text: &mut Option<String>, part: &Value) -> Result<()> {
     Ok(())
 }
 
-/// `format("Hello %{name}")`: variables are properties of the element, entries of the map, or labels; `%{_}` is the next `by()`.
+/// `format("Hello %{name}")`: a variable is a property of the element, an entry of the map, or a label. `%{_}` takes the next
+/// `by()`.
 pub struct FormatOp {
     pub template: Name,
     pub by: Vec<ByOp>,
@@ -266,7 +267,7 @@ fn variable(cx: &mut Context<'_, '_>, batch: &Batch, row: usize, name: &str) -> 
     scope_value(cx, batch, row, name, Pop::Last)
 }
 
-/// `conjoin(delimiter)`: the items of a list as one string, nulls left out.
+/// `conjoin(delimiter)`: joins the items of a list to one string, without nulls.
 pub struct ConjoinOp(pub Name);
 
 impl MapBatch for ConjoinOp {
@@ -361,7 +362,7 @@ fn parse_number(text: &str) -> Option<Value> {
     }
 }
 
-/// What Gremlin calls a number type.
+/// Gremlin's name of a number type.
 fn gremlin_name(t: ValueType) -> &'static str {
     match t {
         ValueType::Int8 => "Byte",
@@ -376,7 +377,7 @@ fn gremlin_name(t: ValueType) -> &'static str {
     }
 }
 
-/// The number in another type; fails rather than lose magnitude.
+/// The number in another type. Fails if that would lose magnitude.
 fn cast(number: &Value, wanted: ValueType) -> Result<Value> {
     let overflow = || {
         QueryError::value(format!(
@@ -385,7 +386,7 @@ fn cast(number: &Value, wanted: ValueType) -> Result<Value> {
             gremlin_name(wanted)
         ))
     };
-    // A parameter may hold any decimal; written out, one of an enormous exponent would be enormous too.
+    // A parameter may hold any decimal. Written out, one with an enormous exponent would be enormous too.
     if let Value::Decimal(decimal) = number {
         number::check_decimal(decimal).map_err(|_| overflow())?;
     }

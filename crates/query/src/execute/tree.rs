@@ -1,4 +1,4 @@
-//! `tree`: paths merged by their common beginnings.
+//! `tree`: merges paths by their common prefixes.
 
 use std::collections::hash_map::RandomState;
 
@@ -20,17 +20,17 @@ use crate::plan::Name;
 /// A tree under construction.
 #[derive(Default)]
 pub struct Branches {
-    /// Of the root, then of every node by its number, the values of its children, and their numbers.
+    /// The children of each node by node number, the root first: value and number.
     children: Vec<Vec<(Value, u32)>>,
-    /// Each node by that of its parent and its value. Users choose the values: the hash is one they cannot foresee.
+    /// The number of each node, by its parent and value. Users choose the values, so the hash must be unpredictable.
     places: HashMap<(u32, Value), u32, RandomState>,
 }
 
-/// What a node takes beside its value: the places in lists and table, here and in the tree that comes of it.
+/// Bytes of a node beside its value: its entries in lists and table, here and in the resulting tree.
 const NODE_BYTES: usize = 256;
 
 impl Branches {
-    /// Adds a path from the root; gives roughly the bytes it added, in O(length).
+    /// Adds a path from the root, in O(length). Returns approximately the bytes it added.
     fn grow(&mut self, objects: Vec<Value>) -> usize {
         let (mut at, mut bytes) = (0, 0);
         if self.children.is_empty() {
@@ -54,18 +54,18 @@ impl Branches {
         if self.children.is_empty() { Tree::default() } else { self.below(0) }
     }
 
-    /// As deep as [`nesting::check_tree_depth`] lets paths be long.
+    /// The recursion is bounded: [`nesting::check_tree_depth`] bounds the paths.
     fn below(&self, node: u32) -> Tree {
         let children = self.children[node as usize].iter();
         Tree(children.map(|(value, child)| (value.clone(), self.below(*child))).collect())
     }
 }
 
-/// `tree().by(…)`: the paths of all traversers, merged; objects a modulator gives nothing for are left out.
+/// `tree().by(…)`: merges the paths of all traversers. Omits objects for which a modulator gives nothing.
 pub struct TreeOp {
     side_effect: Option<Name>,
     by: Vec<ByOp>,
-    /// One a scope.
+    /// One for each scope.
     trees: Vec<Branches>,
     held: Held,
     done: bool,

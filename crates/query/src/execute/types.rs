@@ -1,8 +1,8 @@
-//! Tests that nothing can pass, as values of one type are never equal to those of another.
+//! Finds tests that nothing can pass, because values of different types are never equal.
 
 use mangrove_graph::{Comparison, ElementKind, KeyId, LabelId, Predicate, Schema, Value, ValueType};
 
-/// What can be compared with one another.
+/// Types whose values can be compared with each other.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Family {
     Number,
@@ -29,8 +29,8 @@ fn family(t: ValueType) -> Family {
     }
 }
 
-/// Says that no value under a key can pass a test, if all are of types that its operands cannot be compared with. `labels` are those of the
-/// elements, where they are known.
+/// A warning that no value under a key can pass a test, if the operands cannot be compared with any of their types. `labels` are
+/// those of the elements, if known.
 pub fn mismatch(
     schema: &Schema,
     kind: ElementKind,
@@ -42,7 +42,7 @@ pub fn mismatch(
     let of_label = |label: &LabelId| schema.label_schema(kind, *label)?.property(key);
     let known: Vec<_> = match labels {
         Some(labels) => labels.iter().filter_map(of_label).collect(),
-        // It is not worth a look at thousands of labels.
+        // Looking at thousands of labels is not worth the time.
         None if schema.labels(kind).len() > 64 => return None,
         None => (0..schema.labels(kind).len() as u16).filter_map(|label| of_label(&LabelId(label))).collect(),
     };
@@ -65,7 +65,8 @@ pub fn mismatch(
     Some(format!("no `{key}` matches: {has}, and all values under that key are of type {}", names.join(" or ")))
 }
 
-/// What a predicate compares with, and of which family; nothing if it is no comparison, or if it holds for what cannot be compared.
+/// The operands of a predicate, each with its family. `None` if it is no comparison, or if it can hold for values that cannot be
+/// compared.
 fn operands(predicate: &Predicate) -> Option<Vec<(Family, Value)>> {
     let of = |value: &Value| (family(value.value_type()), value.clone());
     match predicate {

@@ -1,4 +1,4 @@
-//! Errors of reading a query, and how any error of a query is shown: the line, a caret, what to do.
+//! Errors from reading a query. Also shows any error of a query: the line, a caret, what to do.
 
 use std::fmt::Write;
 
@@ -13,7 +13,7 @@ use super::syntax::Span;
 pub struct SyntaxError {
     /// What is wrong.
     pub message: String,
-    /// Where; empty for bytecode, whose messages name the step and argument.
+    /// The place; empty for bytecode, whose messages name the step and argument.
     pub span: Span,
     /// What could stand there instead.
     pub expected: Vec<String>,
@@ -31,7 +31,7 @@ impl SyntaxError {
         self
     }
 
-    /// The error as a person reads it.
+    /// The error for people.
     pub fn render(&self, text: &str) -> String {
         let expected = (!self.expected.is_empty()).then(|| format!("expected {}", one_of(&self.expected)));
         let notes: Vec<&str> = expected.as_deref().into_iter().chain(self.help.as_deref()).collect();
@@ -50,17 +50,17 @@ pub fn one_of<S: AsRef<str>>(choices: &[S]) -> String {
     }
 }
 
-/// The known name a misspelt one most likely means. Letters count, their case and underscores do not.
+/// The known name that a misspelt one most likely means. It compares letters, without case and underscores.
 pub fn suggest<'a>(wrong: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     const LENGTH_MAX: usize = 64;
-    /// Of more names the first are looked at: a hint is not worth more time.
+    /// Only the first names are looked at: a hint is not worth more time.
     const CANDIDATES_MAX: usize = 4096;
     let fold = |name: &str| name.replace('_', "").to_lowercase();
     let folded = fold(wrong);
     if folded.is_empty() || folded.len() > LENGTH_MAX {
         return None;
     }
-    // One slip in a short name, one in every three letters of a longer one, none where any two letters are alike.
+    // One slip in a short name, or one for every three letters of a longer one. None in one or two letters.
     let slips_max = match folded.chars().count() {
         0..=2 => 0,
         letters => letters.div_ceil(3).min(4),
@@ -76,12 +76,12 @@ pub fn suggest<'a>(wrong: &str, known: impl Iterator<Item = &'a str>) -> Option<
         .map(|(_, _, candidate)| candidate)
 }
 
-/// Columns of a line that are shown around an error; longer lines are cut.
+/// The most columns of a line shown around an error. Longer lines are cut.
 const COLUMNS_MAX: usize = 120;
 const TAB: &str = "    ";
 
-/// The message, the line of the query the span is in with a caret under it, and the help: its first line beside the caret,
-/// further ones below.
+/// The message, the line of the query with a caret under the span, and the help. The first line of the help stands beside the
+/// caret, further ones below.
 ///
 /// ```text
 /// unknown step `ouT`
@@ -111,7 +111,7 @@ pub fn render(text: &str, span: Span, message: &str, help: Option<&str>) -> Stri
     out
 }
 
-/// The part of a line to show, the columns before the mark, and the columns of the mark.
+/// The part of a line to show, the number of columns before the mark, and the columns of the mark.
 fn window(line: &str, marked: std::ops::Range<usize>) -> (String, usize, usize) {
     let before = display(&line[..marked.start]);
     let inside = display(&line[marked.clone()]);
@@ -123,7 +123,7 @@ fn window(line: &str, marked: std::ops::Range<usize>) -> (String, usize, usize) 
     (format!("{before}{inside}{after}"), columns(&before), columns(&inside))
 }
 
-/// As a terminal shows it: tabs and control characters have a width of their own.
+/// The text as a terminal shows it: tabs and control characters are replaced, because their width varies.
 fn display(text: &str) -> String {
     text.chars().fold(String::with_capacity(text.len()), |mut out, c| {
         match c {

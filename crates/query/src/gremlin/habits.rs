@@ -1,8 +1,8 @@
-//! Advice to those who write as they would in another language: Cypher, SQL, or Python's operators.
+//! Advice for people who write another language out of habit: Cypher, SQL, or Python's operators.
 
 use super::error::SyntaxError;
 
-/// The error of a text that is not Gremlin, with what its author most likely wants to know.
+/// Adds to the error the advice that its author most likely needs.
 pub fn advise(text: &str, error: SyntaxError) -> SyntaxError {
     if let Some((language, gremlin)) = foreign(text) {
         let message = format!("this looks like {language}; Mangrove speaks Gremlin");
@@ -22,7 +22,7 @@ pub fn advise(text: &str, error: SyntaxError) -> SyntaxError {
     error
 }
 
-/// The language of a text, and its beginning in Gremlin.
+/// The foreign language of a text, and how the text would begin in Gremlin.
 fn foreign(text: &str) -> Option<(&'static str, String)> {
     let words = Words::of(text);
     let first = words.at(0)?.to_uppercase();
@@ -43,11 +43,11 @@ fn foreign(text: &str) -> Option<(&'static str, String)> {
     }
 }
 
-/// The words of a text, without what stands between them.
+/// The words of a text, without the characters between them.
 struct Words<'t>(Vec<&'t str>);
 
 impl<'t> Words<'t> {
-    /// Of a long text the first.
+    /// Only the first words of a long text.
     fn of(text: &'t str) -> Self {
         const MOST: usize = 200;
         let words = text.split(|c: char| !c.is_alphanumeric() && c != '_' && c != '*');

@@ -1,7 +1,7 @@
-//! The tokens of gremlin-lang, and the faults parsers report.
+//! The tokens of gremlin-lang, and the errors of its parsers.
 //!
-//! Every token parser skips the white space and comments after it, so parsers of the grammar never see any. What a parser
-//! has read decides what must follow: there is no backtracking over more than a token, and so faults are exact.
+//! Each token parser skips the white space and comments after its token, so the parsers of the grammar never see them. The tokens
+//! read so far decide what must follow. Parsers go back over one token at most, so errors are exact.
 
 use winnow::ModalParser;
 use winnow::Parser;
@@ -16,16 +16,16 @@ use super::syntax::Span;
 pub(super) type Input<'t> = Stateful<LocatingSlice<&'t str>, Budget>;
 pub(super) type Parsed<T> = ModalResult<T, Fault>;
 
-/// What a query has used of what hostile input could exhaust.
+/// The resources that a query has used. Hostile input could exhaust each of them.
 #[derive(Debug, Default)]
 pub(super) struct Budget {
-    /// Arguments within arguments.
+    /// The number of open arguments within arguments.
     pub depth: usize,
-    /// Predicates joined by `and`, `or` and `negate`: each makes the tree one deeper.
+    /// The number of predicates joined by `and`, `or` and `negate`. Each makes the tree one level deeper.
     pub joints: usize,
-    /// Steps of all traversals: each makes what runs them one deeper.
+    /// The number of steps of all traversals. Each makes the chain of operators one level deeper.
     pub steps: usize,
-    /// Items of ranges, which are longer than their text; long strings count for more than one.
+    /// The number of items of ranges, which can be far more than their text. A long string counts as several.
     pub range_items: usize,
 }
 
@@ -33,11 +33,11 @@ pub(super) struct Budget {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Fault {
     pub span: Span,
-    /// `None`: the token at `span` is unexpected.
+    /// `None`: the token at `span` was not expected.
     message: Option<String>,
     expected: Vec<&'static str>,
     help: Option<String>,
-    /// A bracket that waits for its partner.
+    /// The bracket that is still open.
     open: Option<Span>,
 }
 
@@ -46,7 +46,7 @@ impl Fault {
         Self { span, message: Some(message.into()), ..Self::default() }
     }
 
-    /// Something else than what stands at the input's position was expected.
+    /// An error at the input's position, where something else was expected.
     pub fn expected(input: &Input<'_>, expected: &[&'static str]) -> Self {
         let start = input.current_token_start();
         Self { span: Span { start, end: start }, expected: expected.to_vec(), ..Self::default() }
@@ -66,7 +66,7 @@ impl Fault {
         Err(ErrMode::Cut(self))
     }
 
-    /// Names the unexpected token.
+    /// The error for users. It names the unexpected token.
     pub fn in_text(self, text: &str) -> SyntaxError {
         let expected = self.expected.into_iter().map(str::to_string).collect();
         let (message, span) = match self.message {
@@ -124,14 +124,14 @@ pub(super) fn span(range: std::ops::Range<usize>) -> Span {
     Span { start: range.start, end: range.end }
 }
 
-/// White space, the mark some editors put first in a file, and comments from `//` to the end of the line.
+/// White space, comments from `//` to the end of the line, and the byte order mark that some editors write first.
 pub(super) fn space(input: &mut Input<'_>) -> Parsed<()> {
     let blank = take_while(1.., |c: char| c.is_whitespace() || c == '\u{feff}').void();
     let comment = ("//", take_till(0.., ['\n', '\r'])).void();
     repeat(0.., alt((blank, comment))).parse_next(input)
 }
 
-/// A token with its place; what follows it is skipped.
+/// A token with its span. Skips the space after it.
 fn token<'t, T>(parser: impl ModalParser<Input<'t>, T, Fault>) -> impl ModalParser<Input<'t>, (T, Span), Fault> {
     terminated(parser.with_span().map(|(value, range)| (value, span(range))), space)
 }
@@ -144,7 +144,7 @@ pub(super) fn is_word_part(c: char) -> bool {
     c.is_alphanumeric() || c == '_' || c == '$'
 }
 
-/// Whether the text is a name, as a whole.
+/// Whether the whole text is one name.
 pub(super) fn is_word(text: &str) -> bool {
     text.starts_with(is_word_start) && text.chars().all(is_word_part)
 }
@@ -154,12 +154,12 @@ pub(super) fn word<'t>(input: &mut Input<'t>) -> Parsed<(&'t str, Span)> {
     token((one_of(is_word_start), take_while(0.., is_word_part)).take()).parse_next(input)
 }
 
-/// The character that comes next, which no token before it has read.
+/// The next character.
 pub(super) fn next(input: &Input<'_>) -> Option<char> {
     input.peek_token()
 }
 
-/// One of the marks of the language; what else could stand here is said where it does not.
+/// A mark of the language. `expected` lists what else could stand here, for the error.
 pub(super) fn mark(input: &mut Input<'_>, mark: char, expected: &[&'static str]) -> Parsed<Span> {
     match eat(input, mark)? {
         Some(span) => Ok(span),
@@ -167,7 +167,7 @@ pub(super) fn mark(input: &mut Input<'_>, mark: char, expected: &[&'static str])
     }
 }
 
-/// The mark, if it comes next.
+/// The mark, if it is next.
 pub(super) fn eat(input: &mut Input<'_>, mark: char) -> Parsed<Option<Span>> {
     if next(input) != Some(mark) {
         return Ok(None);
@@ -198,7 +198,7 @@ fn quoted(input: &mut Input<'_>) -> Parsed<String> {
     }
 }
 
-/// What stands after a backslash.
+/// The character that an escape after a backslash stands for.
 fn escape(input: &mut Input<'_>) -> Parsed<char> {
     let start = input.current_token_start() - 1;
     let Some(c) = input.next_token() else { return Fault::expected(input, &["an escape"]).cut() };
@@ -209,7 +209,7 @@ fn escape(input: &mut Input<'_>) -> Parsed<char> {
         'f' => '\u{c}',
         'r' => '\r',
         '"' | '\'' | '\\' | '\n' => c,
-        // A joined line, with the line ending of another system.
+        // A line continuation whose line ends in CR LF.
         '\r' if next(input) == Some('\n') => input.next_token().unwrap_or(c),
         '0'..='7' => octal(input, c),
         'u' => return unicode(input, start),
@@ -224,7 +224,7 @@ fn escape(input: &mut Input<'_>) -> Parsed<char> {
     })
 }
 
-/// Up to three octal digits, not above `\377`.
+/// Up to three octal digits, at most `\377`.
 fn octal(input: &mut Input<'_>, first: char) -> char {
     let digits_max = if first <= '3' { 3 } else { 2 };
     let mut code = first.to_digit(8).unwrap_or(0);
@@ -236,7 +236,7 @@ fn octal(input: &mut Input<'_>, first: char) -> char {
     char::from_u32(code).unwrap_or_default()
 }
 
-/// `u0041`, or a pair of surrogates `uD83D\uDE00`; the first `u` is read.
+/// `u0041`, or a pair of surrogates `uD83D\uDE00`. The first `u` has been read.
 fn unicode(input: &mut Input<'_>, start: usize) -> Parsed<char> {
     let code = code_unit(input).and_then(|first| match first {
         0xD800..0xDC00 => Some(0x10000 + ((first - 0xD800) << 10) + low_surrogate(input)?),
@@ -262,7 +262,7 @@ fn low_surrogate(input: &mut Input<'_>) -> Option<u32> {
     escaped.ok().and_then(|_| code_unit(input)?.checked_sub(0xDC00)).filter(|low| *low < 0x400)
 }
 
-/// The text of a number up to its suffix, the suffix, and the place of both; `Infinity` may carry a sign.
+/// A number: its text up to the suffix, the suffix, and the span of both. `Infinity` may carry a sign.
 pub(super) struct NumberText<'t> {
     pub digits: &'t str,
     pub suffix: &'t str,

@@ -1,4 +1,4 @@
-//! What literals mean: numbers by their suffixes, and the literals written as calls.
+//! The values of literals: numbers by their suffixes, and literals written as calls.
 
 use std::sync::Arc;
 
@@ -8,8 +8,8 @@ use mangrove_graph::number::{self, DIGITS_MAX};
 use mangrove_graph::{Date, DateTime, Duration, Uuid, Value};
 use num_bigint::BigInt;
 
-/// The value of a number, or why it has none. Without a suffix an integer is the first of int32, int64 and bigint it fits,
-/// and a fraction a double.
+/// The value of a number, or an error message. Without a suffix, an integer is the first of int32, int64 and bigint that holds it;
+/// a fraction is a double.
 pub(super) fn number(digits: &str, suffix: &str) -> Result<Value, String> {
     let unsigned = digits.trim_start_matches(['+', '-']);
     let hex = unsigned.starts_with("0x") || unsigned.starts_with("0X");
@@ -43,12 +43,12 @@ fn finite<F: Copy>(value: Option<F>, is_finite: impl Fn(F) -> bool) -> Result<F,
     value.filter(|float| is_finite(*float)).ok_or_else(|| "the number is too large; a decimal (suffix m) can hold it".into())
 }
 
-/// A decimal of bounded size, whatever its exponent.
+/// A decimal. Its size is bounded whatever its exponent.
 pub(super) fn decimal(text: &str) -> Result<Value, String> {
     number::decimal(text).map(Value::from).map_err(|e| e.to_string())
 }
 
-/// A whole number, in decimal digits.
+/// A whole number from decimal digits.
 pub(super) fn big_integer(text: &str) -> Result<Value, String> {
     number::big_int(text).map(Value::from).map_err(|e| e.to_string())
 }
@@ -89,10 +89,10 @@ fn shortened(text: &str) -> String {
     text.chars().take(40).collect()
 }
 
-/// The literals written as calls.
+/// The names of literals written as calls.
 pub(super) const CALLS: [&str; 6] = ["datetime", "DateTime", "Date", "Duration", "UUID", "Binary"];
 
-/// `datetime('2024-02-29T10:00:00Z')`, `UUID()` and their like.
+/// `datetime('2024-02-29T10:00:00Z')`, `UUID()` and the like.
 pub(super) fn call(name: &str, args: &[Value]) -> Result<Value, String> {
     match (name, args) {
         ("datetime" | "DateTime", []) => Ok(Value::DateTime(DateTime::from_timestamp(Timestamp::now(), Offset::UTC))),
@@ -124,7 +124,7 @@ fn takes(name: &str) -> &'static str {
     }
 }
 
-/// ISO 8601, a month alone too, and offsets without colons.
+/// A time in ISO 8601. A month alone, and offsets without colons, are accepted too.
 pub(super) fn date_time(text: &str) -> Option<DateTime> {
     let month_alone = text.len() == 7 && text.as_bytes().get(4) == Some(&b'-');
     let value = if month_alone { DateTime::parse(&format!("{text}-01")) } else { DateTime::parse(text) };

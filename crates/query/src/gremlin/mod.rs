@@ -1,4 +1,4 @@
-//! Gremlin's written forms, and the tree they are read into.
+//! The written forms of Gremlin, and the tree that readers build from them.
 //!
 //! ```text
 //!  gremlin-lang text ───── parse ────┐
@@ -8,10 +8,11 @@
 //! ```
 //!
 //! Invariants:
-//! 1. Input is hostile: whatever it is, the readers give a tree or a [`error::SyntaxError`], in memory
-//!    proportional to its length and with bounded recursion.
-//! 2. A tree of the readers is bounded in depth too, so walking it recursively is safe.
-//! 3. `parse(print(tree))` is `tree`, spans aside.
+//! 1. Input is hostile. For any input, a reader returns a tree or a [`error::SyntaxError`]. Its memory is proportional to the
+//!    input, and its recursion is bounded.
+//! 2. The depth of a tree from a reader is bounded, so recursive walks over it are safe.
+//! 3. `parse(print(tree))` is `tree`, except for spans.
+//! 4. Nothing here knows which steps the engine can run; [`steps`] lists the steps of the language.
 //! 4. Nothing here knows which steps the engine has; [`steps`] lists those of the language.
 
 pub mod bytecode;

@@ -4,7 +4,7 @@
 pub struct Kind {
     pub name: &'static str,
     pub members: &'static [&'static str],
-    /// Whether its members may stand without the kind.
+    /// Whether its members may be written without the kind.
     bare: bool,
 }
 
@@ -12,7 +12,7 @@ const fn kind(name: &'static str, bare: bool, members: &'static [&'static str]) 
     Kind { name, members, bare }
 }
 
-/// `GType` has its place below `Cardinality`: a bare `list` is a cardinality, unless a type is asked for.
+/// `GType` comes after `Cardinality`: a bare `list` is a cardinality, unless a type is expected.
 pub static KINDS: [Kind; 19] = [
     kind("T", true, &["id", "label", "key", "value"]),
     kind("Scope", true, &["local", "global"]),
@@ -73,7 +73,7 @@ pub static PREDICATES: [&str; 13] =
 pub static TEXT_PREDICATES: [&str; 8] =
     ["startingWith", "notStartingWith", "endingWith", "notEndingWith", "containing", "notContaining", "regex", "notRegex"];
 
-/// What a reference to an element is written as: `Element.Vertex(id, label)`. Not of the language; bytecode has them.
+/// The kinds of references to elements, as in `Element.Vertex(id, label)`. The language does not have them; bytecode does.
 pub static ELEMENTS: [&str; 4] = ["Vertex", "Edge", "VertexProperty", "Property"];
 
 pub fn is_predicate(name: &str) -> bool {
@@ -90,8 +90,8 @@ pub fn constant(kind: &str, name: &str) -> Option<(&'static str, &'static str)> 
     Some((kind.name, alias(kind.name, name)))
 }
 
-/// The canonical kind and name of a constant that stands alone. The names of types in small letters are left to
-/// variables: `edge` and `number` are likelier to be parameters, except where a type is asked for ([`type_name`]).
+/// The canonical kind and name of a constant that stands alone. Type names in lower case are variables here, because `edge` and
+/// `number` are likelier to be parameters. Where a type is expected, [`type_name`] applies.
 pub fn bare_constant(name: &str) -> Option<(&'static str, &'static str)> {
     KINDS.iter().filter(|kind| kind.bare).find_map(|kind| {
         let member = kind.members.iter().find(|member| **member == name)?;
@@ -99,7 +99,7 @@ pub fn bare_constant(name: &str) -> Option<(&'static str, &'static str)> {
     })
 }
 
-/// The type a bare name stands for in `typeOf` and `asNumber`.
+/// The type that a bare name means in `typeOf` and `asNumber`.
 pub fn type_name(name: &str) -> Option<(&'static str, &'static str)> {
     constant("GType", name)
 }
@@ -112,12 +112,12 @@ fn alias(kind: &str, name: &'static str) -> &'static str {
     }
 }
 
-/// How constants of a kind are listed to a reader.
+/// The members of a kind, for messages.
 pub fn members(kind: &str) -> Option<&'static [&'static str]> {
     KINDS.iter().find(|k| k.name == kind).map(|k| k.members)
 }
 
-/// Whether a name can never be a variable, because it is a constant or a word of the language.
+/// Whether a name cannot be a variable, because it is a constant or a word of the language.
 pub fn is_reserved(name: &str) -> bool {
     const WORDS: [&str; 8] = ["g", "__", "new", "true", "false", "null", "NaN", "Infinity"];
     WORDS.contains(&name) || bare_constant(name).is_some()

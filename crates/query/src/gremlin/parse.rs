@@ -1,6 +1,6 @@
 //! Reads gremlin-lang text.
 //!
-//! The grammar, once names are not part of it (`name` is any word; `mark` stands for itself):
+//! The grammar. Names are not part of it: `name` is any word, and `mark` stands for itself.
 //!
 //! ```text
 //! query      = traversal ';'*
@@ -16,7 +16,7 @@
 //! strategy   = 'new'? name ('(' (name ':' argument)* ')')?
 //! ```
 //!
-//! One token decides between the forms of an argument, but for `not(…)`, which is a predicate if its argument is one.
+//! One token decides between the forms of an argument. The exception is `not(…)`, which is a predicate if its argument is one.
 
 use mangrove_graph::Value;
 use winnow::error::ErrMode;
@@ -30,15 +30,16 @@ use super::names;
 use super::syntax::{Argument, ArgumentKind, Call, PredicateSyntax, Span, Traversal};
 use crate::stack::deep;
 
-/// Bytes of a query's text.
+/// The most bytes of a query's text.
 pub const TEXT_BYTES_MAX: usize = 4 << 20;
-/// Arguments within arguments.
+/// The most arguments within arguments.
 pub const DEPTH_MAX: usize = 100;
-/// Predicates of one query joined by `and`, `or` and `negate`.
+/// The most predicates of one query joined by `and`, `or` and `negate`.
 pub const JOINTS_MAX: usize = 250;
-/// Steps of a query, those of traversals within it too. Each pulls from the one before it, on the stack of whatever thread.
+/// The most steps of a query, with those of its child traversals. Each step pulls from the one before it, so the steps bound the
+/// stack.
 pub const STEPS_MAX: usize = 2000;
-/// Items of all ranges of a query.
+/// The most items of all ranges of a query.
 pub const RANGE_ITEMS_MAX: usize = 100_000;
 
 /// Reads one traversal.
@@ -96,7 +97,7 @@ fn rooted(input: &mut Input<'_>, root: &str, place: Span) -> Parsed<Traversal> {
     Ok(traversal(root == "g", calls, place.start))
 }
 
-/// The calls of a traversal that starts with the step of this name.
+/// The calls of a traversal without a root, whose first step has this name.
 fn unrooted(input: &mut Input<'_>, name: &str, place: Span) -> Parsed<Traversal> {
     let mut calls = vec![call(input, name, place)?];
     chain(input, &mut calls)?;
@@ -141,7 +142,7 @@ fn call(input: &mut Input<'_>, name: &str, place: Span) -> Parsed<Call> {
     Ok(Call { name: name.to_string(), args, name_span: place, span: Span { start: place.start, end } })
 }
 
-/// What a word alone may stand for where an argument is.
+/// The meaning that a bare word takes where an argument is expected.
 #[derive(Clone, Copy, PartialEq)]
 enum Bare {
     Any,
@@ -149,13 +150,13 @@ enum Bare {
     Type,
 }
 
-/// `(argument, …)`, and where it ends.
+/// `(argument, …)`, and the position where it ends.
 fn arguments(input: &mut Input<'_>, bare: Bare) -> Parsed<(Vec<Argument>, usize)> {
     let open = mark(input, '(', &["`(`"])?;
     items(input, open, ')', |input| argument(input, bare))
 }
 
-/// Items between commas up to the closing mark, and where that ends; the opening mark is read.
+/// Items between commas up to the closing mark, and the position where that ends. The opening mark has been read.
 fn items<'t, T>(
     input: &mut Input<'t>,
     open: Span,
@@ -171,7 +172,7 @@ fn items<'t, T>(
     }
 }
 
-/// Likewise, after the first item.
+/// The same, after the first item.
 fn further_items<'t, T>(
     input: &mut Input<'t>,
     open: Span,
@@ -278,7 +279,7 @@ fn number_or_range(input: &mut Input<'_>) -> Parsed<Argument> {
     Ok(range(items, first > last, place))
 }
 
-/// Counts the items a range is about to make.
+/// Accounts for the items that a range will make.
 fn charge(input: &mut Input<'_>, place: Span, items: usize) -> Parsed<()> {
     input.state.range_items = input.state.range_items.saturating_add(items);
     if input.state.range_items > RANGE_ITEMS_MAX {
@@ -351,7 +352,7 @@ fn map_value(input: &mut Input<'_>, key: Argument) -> Parsed<(Argument, Argument
     Ok((key, argument(input, Bare::Any)?))
 }
 
-/// A key of a map, or the first item of a list: a name is a string if a colon follows.
+/// A key of a map, or the first item of a list. A name before a colon is a string.
 fn map_key(input: &mut Input<'_>) -> Parsed<Argument> {
     if eat(input, '(')?.is_some() {
         let key = argument(input, Bare::Any)?;
@@ -367,7 +368,7 @@ fn map_key(input: &mut Input<'_>) -> Parsed<Argument> {
     }
 }
 
-/// The word that comes next, if a colon follows it.
+/// The next word, if a colon follows it.
 fn naked_key<'t>(input: &Input<'t>) -> Option<(&'t str, Span)> {
     let mut ahead = Stateful { input: input.input, state: Budget::default() };
     let word = word(&mut ahead).ok()?;
@@ -450,7 +451,7 @@ fn applied_constant(input: &mut Input<'_>, kind: &str, name: &str, place: Span) 
     Ok(Argument { kind, span: Span { start: place.start, end } })
 }
 
-/// `not(…)` of a predicate, or the step.
+/// `not(…)`: the predicate if its argument is one, otherwise the step.
 fn not(input: &mut Input<'_>, place: Span) -> Parsed<Argument> {
     let not = call(input, "not", place)?;
     match sole_predicate(not.args) {
@@ -463,7 +464,7 @@ fn not(input: &mut Input<'_>, place: Span) -> Parsed<Argument> {
     }
 }
 
-/// The predicate that is the only argument, or the arguments.
+/// The predicate, if it is the only argument; otherwise the arguments.
 fn sole_predicate(args: Vec<Argument>) -> Result<PredicateSyntax, Vec<Argument>> {
     match <[Argument; 1]>::try_from(args) {
         Ok([Argument { kind: ArgumentKind::Predicate(predicate), .. }]) => Ok(predicate),
@@ -472,7 +473,7 @@ fn sole_predicate(args: Vec<Argument>) -> Result<PredicateSyntax, Vec<Argument>>
     }
 }
 
-/// `Kind.name`, where the kind is read: a constant or a predicate.
+/// `Kind.name` after the kind has been read: a constant or a predicate.
 fn qualified(input: &mut Input<'_>, kind: &str, place: Span) -> Parsed<Argument> {
     mark(input, '.', &["`.`"])?;
     let (name, name_span) = expect_word(input, "a name")?;
@@ -537,7 +538,7 @@ fn predicate(input: &mut Input<'_>, name: &str, place: Span, name_span: Span) ->
     }
 }
 
-/// A predicate with those joined to it by `and`, `or` and `negate`.
+/// A predicate with those that `and`, `or` and `negate` join to it.
 fn joined(input: &mut Input<'_>, first: PredicateSyntax, mut place: Span) -> Parsed<Argument> {
     let mut predicate = first;
     while eat(input, '.')?.is_some() {
@@ -568,7 +569,7 @@ fn joint(input: &mut Input<'_>, place: Span) -> Parsed<()> {
     Ok(())
 }
 
-/// What follows the name of a strategy: its options.
+/// The rest of a strategy after its name: its options.
 fn strategy(input: &mut Input<'_>, name: &str, mut place: Span) -> Parsed<Argument> {
     let mut options = Vec::new();
     if let Some(open) = eat(input, '(')? {

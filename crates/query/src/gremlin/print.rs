@@ -1,10 +1,11 @@
 //! Writes a syntax tree as gremlin-lang text.
 //!
-//! The text is canonical: constants and predicates carry their kind, numbers the suffix of their type, strings single
-//! quotes, anonymous traversals `__`; so a traversal has one text, however it was written. Reading that gives the tree
-//! again. Days and references to elements have no literal in the language: they are written `Date('…')` and
-//! `Element.Vertex(id, label)`, which the reader knows. Values that only flow through a query (a path, a vertex) show as
-//! they do in messages.
+//! The text is canonical, so a traversal has one text however it was written. Constants and predicates carry their kind, numbers
+//! the suffix of their type. Strings have single quotes, anonymous traversals begin with `__`. Reading the text gives the same
+//! tree.
+//!
+//! The language has no literal for days and for references to elements. They are written `Date('…')` and `Element.Vertex(id,
+//! label)`, which the reader knows. Values that exist only while a query runs (a path, a vertex) print as they do in messages.
 
 use std::fmt::{self, Write};
 
@@ -170,7 +171,7 @@ fn integer_text(i: i64) -> String {
     if i32::try_from(i).is_ok() { i.to_string() } else { format!("{i}l") }
 }
 
-/// Digits in full where they are few, an exponent where it would take many zeros.
+/// All digits if they are few. An exponent replaces many zeros.
 fn decimal_text(decimal: &BigDecimal) -> String {
     let places = decimal.as_bigint_and_exponent().1;
     if (0..=30).contains(&places) { decimal.to_plain_string() } else { decimal.to_scientific_notation() }

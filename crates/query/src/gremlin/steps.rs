@@ -1,6 +1,6 @@
-//! The steps of gremlin-lang 3.8, and those of labels that are Mangrove's own: for "did you mean", completion and help.
+//! The steps of gremlin-lang 3.8, and Mangrove's own steps for labels. They serve "did you mean", completion and help.
 //!
-//! Names of the language, whether this engine runs them or not.
+//! The list does not say what this engine can run; [`Step::is_run`] does.
 
 /// A name that may be called, and what it is for.
 #[derive(Clone, Copy, Debug)]
@@ -17,7 +17,7 @@ pub enum StepKind {
     /// Starts a traversal at `g`; all but `io` may also come later.
     Spawn,
     Step,
-    /// Says more about the step before it.
+    /// Modifies the step before it.
     Modulator,
     /// Ends a traversal.
     Terminal,
@@ -25,7 +25,7 @@ pub enum StepKind {
 
 use StepKind::{Modulator, Source, Spawn, Step as Plain, Terminal};
 
-/// Every step, those of a kind together.
+/// Every step, grouped by kind.
 pub static STEPS: [Step; 158] = [
     step("withBulk", Source, "whether equal traversers travel as one"),
     step("withPath", Source, "keep the path of every traverser"),
@@ -191,7 +191,6 @@ const fn step(name: &'static str, kind: StepKind, description: &'static str) -> 
     Step { name, kind, description }
 }
 
-/// The step of this name.
 /// Steps of the language that no query can use here.
 const NOT_RUN: [&str; 7] = ["io", "read", "write", "connectedComponent", "pageRank", "peerPressure", "shortestPath"];
 
@@ -202,6 +201,7 @@ impl Step {
     }
 }
 
+/// The step of this name.
 pub fn find(name: &str) -> Option<&'static Step> {
     STEPS.iter().find(|step| step.name == name)
 }

@@ -1,12 +1,12 @@
-//! The syntax tree of a Gremlin traversal: calls and their arguments, names not yet resolved.
+//! The syntax tree of a Gremlin traversal: calls and their arguments. Names are not resolved yet.
 //!
-//! Both readers give this tree, [`parse`](mod@super::parse) from gremlin-lang text and [`bytecode`](super::bytecode) from
-//! GraphSON step lists; [`plan`](crate::plan) resolves names and argument forms into steps. The grammar of the language is
-//! small once names are not part of it: a chain of calls over arguments.
+//! All readers build this tree: [`parse`](mod@super::parse) from gremlin-lang text, [`bytecode`](super::bytecode) from the step
+//! lists of GraphSON and GraphBinary. [`plan`](crate::plan) resolves names and arguments into steps. The grammar is small because
+//! it has no names: a chain of calls with arguments.
 
 use mangrove_graph::Value;
 
-/// Bytes of the query text, `start..end`; empty at 0 where there is no text (bytecode).
+/// A byte range of the query text, `start..end`. Empty at 0 if there is no text (bytecode).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Span {
     pub start: usize,
@@ -16,7 +16,7 @@ pub struct Span {
 /// `g.…`, `__.…`, or a bare chain of calls.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Traversal {
-    /// Spawned from `g`, so that source calls such as `withSack` may come first.
+    /// It starts at `g`, so source calls such as `withSack` may come first.
     pub from_source: bool,
     pub calls: Vec<Call>,
     pub span: Span,
@@ -27,9 +27,9 @@ pub struct Traversal {
 pub struct Call {
     pub name: String,
     pub args: Vec<Argument>,
-    /// Of the name alone.
+    /// The span of the name alone.
     pub name_span: Span,
-    /// From the name to the closing parenthesis.
+    /// The span from the name to the closing parenthesis.
     pub span: Span,
 }
 
@@ -48,14 +48,14 @@ pub enum ArgumentKind {
     Map(Vec<(Argument, Argument)>),
     Traversal(Traversal),
     Predicate(PredicateSyntax),
-    /// `Kind.name` or a bare `name` that is one of the language's constants: `T.id`, `desc`, `Scope.local`, `Pop.all` …; the kind is
-    /// always filled in.
+    /// A constant of the language, `Kind.name` or a bare `name`: `T.id`, `desc`, `Scope.local`, `Pop.all` …. The kind is always
+    /// filled in.
     Constant {
         kind: String,
         name: String,
     },
-    /// `Cardinality.set("x")`: a constant applied to a value. From bytecode also references to elements:
-    /// `Element.Vertex(id, label)`, `Element.Edge(id, label)`, `Element.VertexProperty(id, key, value)`, `Element.Property(key, value)`.
+    /// A constant applied to a value: `Cardinality.set("x")`. Bytecode also has references to elements: `Element.Vertex(id,
+    /// label)`, `Element.Edge(id, label)`, `Element.VertexProperty(id, key, value)`, `Element.Property(key, value)`.
     Applied {
         kind: String,
         name: String,
@@ -66,7 +66,7 @@ pub enum ArgumentKind {
         name: String,
         options: Vec<(String, Argument)>,
     },
-    /// A name whose value comes with the query's parameters.
+    /// A name whose value is a parameter of the query.
     Variable(String),
 }
 

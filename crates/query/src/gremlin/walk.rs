@@ -1,4 +1,4 @@
-//! Every call of a syntax tree, wherever in an argument it stands.
+//! Visits every call of a syntax tree, however deep in an argument it stands.
 
 use std::ops::ControlFlow;
 

@@ -1,4 +1,4 @@
-//! How a step finds its elements, in the words of `explain()`.
+//! How a step finds its elements, in words for `explain()`.
 
 use mangrove_graph::{
     Direction, ElementKind, GraphView, KeyId, LabelId, Predicate, PropertyId, Result, Statistics, Token, Value,
@@ -9,20 +9,20 @@ use crate::plan::{Name, Operand, Step, split_cardinality};
 
 pub struct Access {
     pub how: String,
-    /// The call that makes an index, where one would spare a scan.
+    /// The call that would make an index, if an index would avoid a scan.
     pub hint: Option<String>,
 }
 
-/// What a step looks for.
+/// What a step searches for.
 struct Sought<'v> {
     view: &'v dyn GraphView,
     kind: ElementKind,
-    /// Those it names; all if it names none.
+    /// The labels it names; `None` means all.
     labels: Option<Vec<LabelId>>,
     filters: Vec<(KeyId, Predicate)>,
 }
 
-/// How a step finds elements; nothing if it finds none. With `indexes` off only ids spare a scan.
+/// How a step finds elements; `None` if it finds none. Without `indexes`, only ids avoid a scan.
 pub fn access(step: &Step, view: &dyn GraphView, counts: &Statistics, indexes: bool) -> Result<Option<Access>> {
     let sought = match step {
         Step::Scan { ids: Some(_), .. } => return Ok(Some(Access::by_id())),
@@ -74,7 +74,7 @@ impl<'v> Sought<'v> {
         self.labels.clone().unwrap_or_else(all)
     }
 
-    /// The key or index that is asked.
+    /// The key or index that answers a filter.
     fn answered(&self) -> Result<Option<String>> {
         let (labels, filters) = (self.all_labels(), self.filters.iter().map(|(key, predicate)| (*key, predicate)));
         let Some(at) = narrowest(self.view, self.kind, &labels, &filters.collect::<Vec<_>>())? else { return Ok(None) };
@@ -87,7 +87,7 @@ impl<'v> Sought<'v> {
         Ok(Some(format!("index on {}", self.property(&with_key, *key))))
     }
 
-    /// `user.email`, or the key alone where several labels have it.
+    /// `user.email`, or the key alone if several labels have it.
     fn property(&self, labels: &[LabelId], key: KeyId) -> String {
         let schema = self.view.schema();
         match labels {
@@ -102,7 +102,7 @@ impl<'v> Sought<'v> {
 
     fn scan(&self, counts: &Statistics) -> String {
         let count = self.all_labels().iter().map(|label| counts.count(self.kind, *label)).sum();
-        let what = self.kind.plural();
+        let what = if count == 1 { self.kind.name() } else { self.kind.plural() };
         let schema = self.view.schema();
         let labelled = self.labels.as_ref().map(|labels| {
             let names: Vec<_> = labels.iter().map(|label| schema.label_name(self.kind, *label)).collect();
@@ -115,7 +115,7 @@ impl<'v> Sought<'v> {
         )
     }
 
-    /// The call that makes an index which would answer one of the filters.
+    /// The call that makes an index for one of the filters.
     fn hint(&self) -> Option<String> {
         let schema = self.view.schema();
         let labels = self.all_labels();

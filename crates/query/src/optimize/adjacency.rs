@@ -1,4 +1,4 @@
-//! `outE().inV()` is `out()` where nobody sees the edge: neighbours are read without their edges' ids.
+//! Turns `outE().inV()` into `out()` if no step sees the edge. Neighbours are read without the ids of their edges.
 
 use mangrove_graph::Direction;
 

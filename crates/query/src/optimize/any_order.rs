@@ -1,5 +1,5 @@
-//! Where a traversal ends in a number that no order can change, or is only asked whether it gives anything, its hops may visit
-//! vertices in the order they are stored.
+//! Lets hops visit vertices in storage order if the order cannot be seen. That holds if the traversal ends in a number that does
+//! not depend on the order, or if it only tests whether there is a result.
 
 use super::{Place, Rule, RuleContext, Way};
 use crate::execute::PathMode;
@@ -28,19 +28,19 @@ fn rewrite(traversal: &mut Traversal, place: Place, cx: &RuleContext<'_>) {
     }
 }
 
-/// Of a child that is asked whether it gives anything, nobody sees the order of what it gives.
+/// A child that only tests for a result: nobody sees the order of its results.
 fn free_question(child: &mut Traversal) {
     if child.steps.iter().all(|node| ignores_order(&node.step)) {
         child.steps.iter_mut().for_each(|node| free(&mut node.step));
     }
 }
 
-/// Whether the result is the same for every order of the same traversers. Not so a sum of floats.
+/// Whether the result is the same for every order of the same traversers. A sum of floats is not.
 fn forgets_order(step: &Step) -> bool {
     matches!(step, Step::Reduce { reduction: Reduction::Count | Reduction::Min | Reduction::Max, scope: Scope::Global })
 }
 
-/// Whether another order of the same traversers gives the same traversers in another order.
+/// Whether another input order gives the same traversers in another order.
 fn ignores_order(step: &Step) -> bool {
     match step {
         Step::Scan { .. }
@@ -70,7 +70,7 @@ fn ignores_order(step: &Step) -> bool {
     }
 }
 
-/// A child runs for each traverser by itself, so that only side effects could tell.
+/// A child runs for each traverser by itself. So only side effects could reveal the order.
 fn child_ignores_order(child: &Traversal) -> bool {
     !child.any(&|node| node.step.has_side_effect())
 }

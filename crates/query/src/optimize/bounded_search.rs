@@ -1,4 +1,4 @@
-//! `repeat().emit().times(n).dedup()` becomes a bounded breadth-first search: no vertex is gone on from twice.
+//! Turns `repeat().emit().times(n).dedup()` into a bounded breadth-first search, which expands no vertex twice.
 
 use super::dedup::{dedup, keeps_sets, last_dedup};
 use super::{Place, Rule, RuleContext, Way};
@@ -24,8 +24,8 @@ fn rewrite(traversal: &mut Traversal, place: Place, cx: &RuleContext<'_>) {
     }
 }
 
-/// Whether the repeat gives everything within so many hops: then what was reached once need not be gone on from again, since it
-/// had more hops left the first time.
+/// Whether the repeat emits everything within a number of hops. Then a vertex need not be expanded again: at its first visit more
+/// hops were left.
 fn is_reach(repeat: &Repeat) -> bool {
     let everything = matches!(repeat.emit, Some(Emit::Always)) && matches!(repeat.until, Some(Until::Times(_)));
     everything && repeat.body.steps.iter().all(keeps_sets)

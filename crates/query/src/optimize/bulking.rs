@@ -1,5 +1,5 @@
-//! Traversers that stand on the same vertex are merged between hops, so a frontier grows with the vertices reached, not with
-//! the ways to reach them.
+//! Merges traversers on the same vertex between hops. So a frontier grows with the vertices reached, not with the ways that lead to
+//! them.
 
 use super::{Place, Rule, RuleContext, Way};
 use crate::execute::PathMode;
@@ -15,10 +15,11 @@ fn rewrite(traversal: &mut Traversal, place: Place, cx: &RuleContext<'_>) {
     if place == Place::Child || cx.mode == PathMode::Full || cx.has_sack {
         return;
     }
-    // A step that has gathered everything before it cannot notice what comes after.
+    // A step that has gathered everything before it does not notice what comes after.
     let gathered = traversal.steps.iter().rposition(|n| matches!(n.step, Step::Aggregate { scope: Scope::Global, .. }));
     let begin = gathered.map_or(0, |at| at + 1);
-    // A barrier would make a limit wait for what it does not need, and show side effects of traversers it cuts off.
+    // A barrier would make a limit wait for input it does not need. It would also show side effects of traversers that the limit
+    // cuts off.
     if traversal.steps[begin..].iter().any(|n| !is_steady(&n.step)) {
         return;
     }
@@ -39,12 +40,12 @@ fn is_hop(step: &Step) -> bool {
     matches!(step, Step::Hop { to_edges: false, .. })
 }
 
-/// Steps worth merging before.
+/// Whether merging before this step pays.
 fn moves(step: &Step) -> bool {
     matches!(step, Step::Hop { .. } | Step::Degree { .. } | Step::Repeat(_))
 }
 
-/// Whether the step gives the same whatever the size and order of the batches that reach it.
+/// Whether the results of the step are independent of the size and order of its batches.
 fn is_steady(step: &Step) -> bool {
     !matches!(
         step,

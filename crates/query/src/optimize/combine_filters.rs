@@ -1,4 +1,4 @@
-//! Filters that follow each other become one.
+//! Combines consecutive filters into one.
 
 use super::reorder_filters::weight;
 use super::{Place, Rule, RuleContext, Way};
@@ -26,7 +26,7 @@ fn combine(traversal: &mut Traversal, _: Place, _: &RuleContext<'_>) {
     }
 }
 
-/// `and(…)` of filters alone is these filters one after the other.
+/// Replaces an `and(…)` of nothing but filters by these filters, one after the other.
 fn flatten(traversal: &mut Traversal) {
     let is_plain = |child: &Traversal| child.steps.iter().all(|node| node.labels.is_empty() && weight(&node.step).is_some());
     let mut steps: Vec<StepNode> = Vec::with_capacity(traversal.steps.len());

@@ -1,4 +1,4 @@
-//! `V().has(…).count()` is answered by the scan, which makes no traversers.
+//! Lets the scan answer `V().has(…).count()`, without making traversers.
 
 use super::{Place, Rule, RuleContext, Way};
 use crate::plan::{Reduction, Scope, Step, Traversal};

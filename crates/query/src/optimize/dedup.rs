@@ -1,4 +1,4 @@
-//! Duplicates go early: where nobody can tell how often a vertex was reached, a frontier is a set.
+//! Removes duplicates early. If no step can tell how often a vertex was reached, the frontier can be a set.
 
 use super::{Place, Rule, RuleContext, Way};
 use crate::execute::PathMode;
@@ -17,14 +17,14 @@ fn rewrite(traversal: &mut Traversal, place: Place, cx: &RuleContext<'_>) {
     let Some(mut at) = last_dedup(traversal) else { return };
     while at > 0 && keeps_sets(&traversal.steps[at - 1]) {
         at -= 1;
-        // Between two hops; the frontier is gathered, since a whole one can be gone through in order.
+        // Between two hops. The barrier gathers the whole frontier, which can then be read in storage order.
         if is_hop(&traversal.steps[at].step) && at > 0 && is_hop(&traversal.steps[at - 1].step) {
             traversal.steps.splice(at..at, [dedup(), Step::Barrier { max: None }.into()]);
         }
     }
 }
 
-/// Where the last plain dedup() is.
+/// The position of the last `dedup()` without labels and modulators.
 pub(super) fn last_dedup(traversal: &Traversal) -> Option<usize> {
     traversal.steps.iter().rposition(|node| match &node.step {
         Step::Dedup { labels, by, scope: Scope::Global } => labels.is_empty() && by.is_empty(),
@@ -40,7 +40,7 @@ fn is_hop(step: &Step) -> bool {
     matches!(step, Step::Hop { to_edges: false, .. })
 }
 
-/// Whether the same set of traversers gives the same set of results, however often each stands in it.
+/// Whether the same set of traversers gives the same set of results, however often each occurs.
 pub(super) fn keeps_sets(node: &StepNode) -> bool {
     node.labels.is_empty() && (is_hop(&node.step) || matches!(node.step, Step::Has(_) | Step::HasProperty { .. }))
 }

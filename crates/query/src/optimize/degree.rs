@@ -1,4 +1,4 @@
-//! `out().count()` and `where(out())` read degrees, not neighbours.
+//! Lets `out().count()` and `where(out())` read degrees instead of neighbours.
 
 use super::{Place, Rule, RuleContext, Way};
 use crate::plan::{Reduction, Scope, Step, Traversal};
@@ -26,7 +26,7 @@ fn rewrite(traversal: &mut Traversal, _: Place, _: &RuleContext<'_>) {
     }
 }
 
-/// Of a child that is asked whether it gives anything: whether there is an edge, the number of edges tells.
+/// For a child that only tests for a result, the number of edges says whether there is an edge.
 fn ask_whether(child: &mut Traversal) {
     if let Some(last) = child.steps.last_mut()
         && let Step::Hop { direction, labels, filter, .. } = &last.step

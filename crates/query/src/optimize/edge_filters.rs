@@ -1,4 +1,4 @@
-//! `outE(label).has(time, …)` follows only the edges whose time matches, which the store halves to.
+//! Lets `outE(label).has(time, …)` follow only the edges whose time matches. The store finds them by binary search.
 
 use mangrove_graph::window::Window;
 use mangrove_graph::{LabelSchema, Predicate, Schema};
@@ -25,7 +25,7 @@ fn rewrite(traversal: &mut Traversal, _: Place, cx: &RuleContext<'_>) {
             *filter = predicate.map(|predicate| (key, predicate));
         }
     }
-    // A filter of which nothing is left gives its names to the hop.
+    // A filter with no test left is removed; the hop takes its labels.
     for at in (1..traversal.steps.len()).rev() {
         let is_empty = matches!(&traversal.steps[at].step, Step::Has(tests) if tests.is_empty());
         if is_empty && matches!(traversal.steps[at - 1].step, Step::Hop { filter: Some(_), .. }) {
@@ -45,7 +45,7 @@ fn both(a: Predicate, b: Predicate) -> Predicate {
     }
 }
 
-/// The key of a test, if edges of one of these labels are ordered by it, and their order says something of what passes.
+/// The key of a test, if edges of one of these labels are ordered by that key and the order narrows the search.
 fn windowed(schema: &Schema, labels: &[Name], test: &Has) -> Option<Name> {
     let HasKey::Property(name) = &test.key else { return None };
     let mut with_time =
@@ -57,7 +57,7 @@ fn windowed(schema: &Schema, labels: &[Name], test: &Has) -> Option<Name> {
     says_something.then(|| name.clone())
 }
 
-/// Whether a hop along these labels, or all if there are none, follows edges of this one.
+/// Whether a hop along `labels` follows edges of this label. No labels means all.
 pub(super) fn is_followed(labels: &[Name], label: &LabelSchema) -> bool {
     labels.is_empty() || labels.iter().any(|followed| **followed == *label.name)
 }

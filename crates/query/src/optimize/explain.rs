@@ -1,4 +1,4 @@
-//! A plan before and after the rules that changed it, and what is expected of the plan that runs.
+//! Shows a plan before and after each rule that changed it, and the estimates for the plan that runs.
 
 use std::fmt;
 
@@ -22,15 +22,15 @@ pub struct Explanation {
 #[derive(Clone, Debug)]
 pub struct ExplainedStep {
     pub step: String,
-    /// 0 for the steps of the query itself; those of a child are one deeper than the step it belongs to.
+    /// The depth in the plan. Steps of the query itself have 0; those of a child are one deeper than their parent.
     pub depth: usize,
-    /// Whether a child begins with it.
+    /// Whether it is the first step of a child.
     pub first: bool,
-    /// How elements are found, of steps that find some: `by id`, `index on user.email`, or `SCAN of 151,043 vertices`.
+    /// How the step finds elements, if it finds any: `by id`, `index on user.email`, or `SCAN of 151,043 vertices`.
     pub access: Option<String>,
-    /// The call that makes an index, where one would spare a scan.
+    /// The call that would make an index, if an index would avoid a scan.
     pub hint: Option<String>,
-    /// Traversers the step is likely to give.
+    /// The estimate of the traversers it gives.
     pub expected: f64,
 }
 
@@ -40,7 +40,7 @@ impl Explanation {
         self.rules.last().map_or(&self.original, |(_, plan)| plan)
     }
 
-    /// One object: `original`, `rules` (objects with `rule` and `plan`), `steps` with the fields of [`ExplainedStep`].
+    /// One JSON object: `original`, `rules` (objects with `rule` and `plan`), `steps` with the fields of [`ExplainedStep`].
     pub fn to_json(&self) -> String {
         let rules: Vec<_> = self.rules.iter().map(|(rule, plan)| json!({ "rule": rule, "plan": plan })).collect();
         let step = |s: &ExplainedStep| json!({ "step": s.step, "depth": s.depth, "first": s.first, "access": s.access, "hint": s.hint, "expected": s.expected });
@@ -61,7 +61,7 @@ impl fmt::Display for Explanation {
         writeln!(f, "\n{:width$}  expected  access", "step")?;
         for (step, name) in self.steps.iter().zip(names) {
             let access = step.access.as_ref().map(|access| format!("  {access}")).unwrap_or_default();
-            // A number that is nearly nothing is no less than that.
+            // An estimate near zero must not print as -0.
             writeln!(f, "{name:width$}  {:8.0}{access}", step.expected.max(0.0))?;
         }
         self.steps.iter().filter_map(|step| step.hint.as_ref()).try_for_each(|hint| writeln!(f, "\nhint: {hint}"))

@@ -1,4 +1,5 @@
-//! `outE(label).order().by(key, desc).limit(n)` follows the latest n edges of each vertex, where they are in the order of that key.
+//! Lets `outE(label).order().by(key, desc).limit(n)` follow only the latest n edges of each vertex, if edges are ordered by that
+//! key.
 
 use mangrove_graph::window::Window;
 use mangrove_graph::{LabelSchema, Schema};
@@ -25,8 +26,8 @@ fn rewrite(traversal: &mut Traversal, _: Place, cx: &RuleContext<'_>) {
     }
 }
 
-/// The property of which a step gives the elements with the greatest values, and how many. What ties are told apart by must leave none
-/// of them out, as ids and labels do.
+/// The property and the number `n`, if the step keeps the `n` elements with the greatest values. Modulators for ties must give a
+/// value for every element, as ids and labels do.
 fn greatest(step: &Step) -> Option<(&Name, u64)> {
     let Step::Order { by, limit: Some(count @ 1..), scope: Scope::Global } = step else { return None };
     match &by[..] {
@@ -37,7 +38,7 @@ fn greatest(step: &Step) -> Option<(&Name, u64)> {
     }
 }
 
-/// Whether edges of one of these labels are in the order of a property.
+/// Whether edges of one of these labels are ordered by the property.
 fn are_in_order(schema: &Schema, labels: &[Name], key: &str) -> bool {
     let is_in_order = |label: &LabelSchema| {
         let time = label.time.and_then(|time| label.property(time));

@@ -1,4 +1,4 @@
-//! Where no more than n results of a hop are used, no more than n edges of a vertex are read.
+//! Reads no more than n edges of a vertex if only n results of a hop are used.
 
 use super::{Place, Rule, RuleContext, Way};
 use crate::plan::{Scope, Step, Traversal};

@@ -1,7 +1,7 @@
-//! The optimiser: rules that rewrite a plan into one that gives the same and costs less.
+//! The optimiser: rules that rewrite a plan into a cheaper one with the same results.
 //!
-//! One rule a file. Rules run in the order of [`RULES`], each over the whole plan; any can be turned off by name, which must
-//! never change a result.
+//! Each rule is one file. Rules run in the order of [`RULES`], each over the whole plan. Any rule can be turned off by name, which
+//! never changes a result.
 
 mod access;
 mod adjacency;
@@ -28,12 +28,12 @@ pub use explain::{ExplainedStep, Explanation, explain};
 use crate::execute::{PathMode, path_mode, shows_paths};
 use crate::plan::{Plan, SourceConfig, Traversal};
 
-/// What a rule may look at.
+/// The facts that a rule may use.
 pub struct RuleContext<'a> {
     pub view: &'a dyn GraphView,
-    /// How much of paths the plan reads: rules must not drop objects from paths somebody sees.
+    /// How much of the paths the plan reads. A rule must keep the objects that somebody sees.
     pub mode: PathMode,
-    /// Some step gives paths, or parts of them. (`otherV` only looks back for a vertex.)
+    /// Whether a step gives paths or parts of them. (`otherV` only looks back for a vertex.)
     pub shows_paths: bool,
     pub has_sack: bool,
 }
@@ -52,20 +52,20 @@ pub struct Rule {
 
 type Rewrite = fn(&mut Traversal, Place, &RuleContext<'_>);
 
-/// What makes a rule.
+/// How a rule works.
 enum Way {
     /// Rewrites one chain of steps; called for every chain of the plan, children first.
     Rewrite(Rewrite),
-    /// Is part of every plan; this keeps one from it.
+    /// It is part of every plan. If the rule is off, this function removes it.
     Switch(fn(&mut SourceConfig)),
 }
 
-/// Where a chain stands.
+/// Where a chain of steps stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Place {
     /// The query itself.
     Top,
-    /// The body of a `repeat` of the query itself.
+    /// The body of a `repeat` at the top of the query.
     Repeat,
     /// A child that runs for each traverser of its parent.
     Child,
@@ -107,7 +107,7 @@ fn apply(rule: &Rule, plan: &mut Plan, cx: &mut RuleContext<'_>, rules_off: &[St
         }
         Way::Rewrite(rewrite) if !is_off => {
             walk(&mut plan.traversal, Place::Top, rewrite, cx);
-            // The one rule that may leave nobody who looks at paths.
+            // Only this rule can remove the last step that reads paths.
             if rule.name == adjacency::RULE.name && cx.mode == PathMode::Full {
                 *cx = RuleContext::new(plan, cx.view);
             }

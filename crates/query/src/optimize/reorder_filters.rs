@@ -1,5 +1,5 @@
-//! Filters that follow each other go from the cheap and selective to the dear: a traverser that is to be dropped is dropped before
-//! anything is spent on it.
+//! Orders consecutive filters from cheap and selective to expensive. A traverser that will be dropped is dropped before it costs
+//! much.
 
 use super::{Place, Rule, RuleContext, Way};
 use crate::plan::{HasKey, Step, Traversal, selectivity};
@@ -26,8 +26,8 @@ fn reorder(traversal: &mut Traversal, _: Place, _: &RuleContext<'_>) {
     }
 }
 
-/// What a filter costs for each traverser it drops (Hellerstein and Stonebraker, SIGMOD'93, §3.2); nothing for steps that are
-/// no filters, or filters that must stay where they are: their outcome depends on what else comes, or they may fail.
+/// The cost of a filter for each traverser it drops (Hellerstein and Stonebraker, SIGMOD'93, §3.2). `None` for steps that are no
+/// filters, and for filters that must stay in place because they may fail or depend on other traversers.
 pub(super) fn weight(step: &Step) -> Option<f64> {
     Some(match step {
         Step::Has(tests) => {
@@ -49,7 +49,7 @@ fn test_weight(key: &HasKey, predicate: &mangrove_graph::Predicate) -> f64 {
     cost / (1.0 - selectivity(predicate)).max(0.01)
 }
 
-/// Whether a traversal can be asked in another order than it was written: it fails for nobody and leaves no trace.
+/// Whether a traversal may run earlier or later than written: it cannot fail and has no side effects.
 fn is_safe(child: &Traversal) -> bool {
     !child.any(&|node| !is_harmless(&node.step) || !node.labels.is_empty())
 }

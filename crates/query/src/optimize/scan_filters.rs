@@ -1,5 +1,5 @@
-//! Filters that follow `V()` or `E()` go into the scan: ids become lookups, labels bound what is scanned, predicates on
-//! properties are answered by an index or tested on columns without making traversers first.
+//! Moves filters that follow `V()` or `E()` into the scan. Ids become lookups. Labels limit the scan. An index answers predicates
+//! on properties, or the scan tests them on columns before it makes traversers.
 
 use mangrove_graph::{ExternalId, Predicate, Value};
 
@@ -19,7 +19,7 @@ fn rewrite(traversal: &mut Traversal, _: Place, _: &RuleContext<'_>) {
         let (scan, next) = (&mut before[at], &mut after[0]);
         let folded = match (&mut scan.step, &mut next.step) {
             (Step::Scan { .. }, Step::Has(tests)) if scan.labels.is_empty() => {
-                // Ids before all else: a lookup beats any scan.
+                // Ids come first: a lookup beats any scan.
                 tests.sort_by_key(|test| !matches!(test.key, HasKey::Id));
                 tests.retain(|test| !fold(&mut scan.step, test));
                 tests.is_empty()
@@ -35,11 +35,11 @@ fn rewrite(traversal: &mut Traversal, _: Place, _: &RuleContext<'_>) {
     }
 }
 
-/// Takes one test into the scan if the scan can answer it.
+/// Moves one test into the scan, if the scan can answer it.
 fn fold(scan: &mut Step, test: &Has) -> bool {
     let Step::Scan { ids, labels, filters, .. } = scan else { return false };
     match &test.key {
-        // Elements named by id are few: their other filters run behind the lookup.
+        // Few elements are named by id, so their other filters run after the lookup.
         _ if ids.is_some() => false,
         HasKey::Id if labels.is_none() && filters.is_empty() => match wanted(&test.predicate).and_then(distinct) {
             Some(values) => {
@@ -63,7 +63,7 @@ fn fold(scan: &mut Step, test: &Has) -> bool {
     }
 }
 
-/// The values a predicate asks for, if it lists them.
+/// The values that a predicate allows, if it lists them.
 fn wanted(predicate: &Predicate) -> Option<Vec<Value>> {
     match predicate {
         Predicate::Compare(mangrove_graph::Comparison::Eq, value) => Some(vec![value.clone()]),
@@ -83,7 +83,7 @@ fn names(values: Vec<Value>) -> Option<Vec<Name>> {
     Some(names)
 }
 
-/// Ids to look up, each once as a filter passes an element once; `None` where a value is no id but may equal one, as 1.0 does.
+/// The distinct ids to look up, because a filter passes an element once. `None` if a value is no id but may equal one, as 1.0 does.
 fn distinct(values: Vec<Value>) -> Option<Vec<Value>> {
     if let [Value::Vertex(_) | Value::Edge(_)] = &values[..] {
         return Some(values);

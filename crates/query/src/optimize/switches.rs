@@ -1,4 +1,4 @@
-//! What a plan does of itself, and can be kept from to see what it is worth.
+//! Switches for what every plan does by itself. Turning one off shows what it is worth.
 
 use super::{Rule, Way};
 

@@ -1,4 +1,4 @@
-//! `order().limit(n)` sorts the first n, not all.
+//! Lets `order().limit(n)` sort only the first n.
 
 use super::{Place, Rule, RuleContext, Way};
 use crate::plan::{Scope, Step, Traversal};

@@ -1,4 +1,4 @@
-//! Arguments of calls as values, names, predicates and traversals.
+//! Reads arguments of calls as values, names, predicates and traversals.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::error::{QueryError, QueryErrorKind, Result};
 use crate::execute::check_nesting;
 use crate::gremlin::syntax::{Argument, ArgumentKind, Call, PredicateSyntax};
 
-/// Resolves a traversal's calls, with the parameters at hand.
+/// Resolves the calls of a traversal, with the given parameters.
 pub(super) struct Resolver<'a> {
     pub parameters: &'a Parameters,
 }
@@ -54,7 +54,7 @@ impl Resolver<'_> {
         })
     }
 
-    /// A value in a map literal, where `Cardinality.set("x")` may stand for `"x"` with its cardinality.
+    /// A value in a map literal. `Cardinality.set("x")` stands for `"x"` with its cardinality.
     fn map_value(&self, argument: &Argument) -> Result<Value> {
         match &argument.kind {
             ArgumentKind::Applied { kind, name, args } if kind == "Cardinality" && args.len() == 1 => cardinality_value(
@@ -81,7 +81,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// Strings, flattened out of lists; nulls are passed over.
+    /// The strings in the arguments, lists flattened, nulls skipped.
     pub fn names(&self, arguments: &[Argument]) -> Result<Vec<Name>> {
         let mut names = Vec::with_capacity(arguments.len());
         for argument in arguments {
@@ -132,7 +132,7 @@ impl Resolver<'_> {
         })
     }
 
-    /// A predicate, or a value that stands for equality with it.
+    /// A predicate. A plain value means equality with it.
     pub fn predicate(&self, argument: &Argument) -> Result<Predicate> {
         match &argument.kind {
             ArgumentKind::Predicate(syntax) => self.predicate_of(syntax),
@@ -199,7 +199,7 @@ impl Resolver<'_> {
         })
     }
 
-    /// The argument of `by()`, order aside.
+    /// The argument of `by()`, without its order.
     pub fn by(&self, argument: &Argument) -> Result<By> {
         Ok(match &argument.kind {
             ArgumentKind::Traversal(traversal) => By::Child(self.anonymous(traversal)?),
@@ -226,7 +226,7 @@ pub(super) fn one<'a>(name: &str, args: &'a [Argument]) -> Result<&'a Argument> 
     }
 }
 
-/// The constant `kind.name` of an argument, of the kind asked for.
+/// The name of a constant argument, if it is one of this kind.
 pub(super) fn constant<'a>(argument: &'a Argument, kind: &str) -> Option<&'a str> {
     match &argument.kind {
         ArgumentKind::Constant { kind: k, name } if k == kind => Some(name),
@@ -234,7 +234,7 @@ pub(super) fn constant<'a>(argument: &'a Argument, kind: &str) -> Option<&'a str
     }
 }
 
-/// Splits a leading scope off the arguments.
+/// Splits a scope off the front of the arguments.
 pub(super) fn scope(args: &[Argument]) -> (Option<Scope>, &[Argument]) {
     match args.split_first().and_then(|(first, rest)| Some((constant(first, "Scope")?, rest))) {
         Some(("local", rest)) => (Some(Scope::Local), rest),
@@ -243,7 +243,7 @@ pub(super) fn scope(args: &[Argument]) -> (Option<Scope>, &[Argument]) {
     }
 }
 
-/// Splits a leading pop off the arguments.
+/// Splits a pop off the front of the arguments.
 pub(super) fn pop(args: &[Argument]) -> (Option<Pop>, &[Argument]) {
     let of = |name: &str| match name {
         "first" => Pop::First,
@@ -310,7 +310,7 @@ pub(super) fn token(name: &str) -> Option<Token> {
     })
 }
 
-/// Constants that are values: tokens and directions, as map keys are.
+/// The constants that are values: tokens and directions, which serve as map keys.
 fn constant_value(kind: &str, name: &str) -> Option<Value> {
     match kind {
         "T" => token(name).map(Value::Token),
@@ -321,7 +321,7 @@ fn constant_value(kind: &str, name: &str) -> Option<Value> {
     }
 }
 
-/// A value with the cardinality it is to be set with, as an entry keyed by the cardinality's name: what `mergeV` maps hold.
+/// A value with a cardinality, as `mergeV` maps hold it: an entry whose key is the cardinality's name.
 pub(crate) fn cardinality_value(cardinality: Cardinality, value: Value) -> Result<Value> {
     Ok(Value::Entry(Arc::new((Value::string(format!("Cardinality.{}", cardinality.name())), value))))
 }
@@ -440,7 +440,7 @@ fn types_named(name: &str) -> Option<Vec<ValueType>> {
     })
 }
 
-/// A test of values that stand behind labels, by the predicate's name.
+/// The test of a predicate on the values that labels stand for, by the predicate's name.
 fn label_test(name: &str) -> Option<fn(Vec<Value>) -> Predicate> {
     fn first(values: Vec<Value>) -> Value {
         values.into_iter().next().unwrap_or_default()
@@ -467,7 +467,7 @@ fn label_test(name: &str) -> Option<fn(Vec<Value>) -> Predicate> {
     })
 }
 
-/// Arguments of a call, for messages.
+/// The error for wrong arguments of a call.
 pub(super) fn arity(call: &Call, what: &str) -> QueryError {
     QueryError::step(format!("{}() takes {what}, not {} arguments", call.name, call.args.len())).at(call.span)
 }

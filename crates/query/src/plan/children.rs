@@ -1,4 +1,4 @@
-//! The traversals below a step, for reading and for rewriting: one table serves both.
+//! Visits the traversals below a step, for reading and for rewriting. One table serves both.
 
 use super::*;
 use crate::stack::deep;

@@ -1,11 +1,11 @@
-//! References to elements in a query, `Element.Vertex(id, label)` and `Element.Edge(id, label)`, become the elements of the graph.
+//! Replaces references to elements, `Element.Vertex(id, label)` and `Element.Edge(id, label)`, by the elements of the graph.
 
 use mangrove_graph::{GraphView, Value, record};
 
 use crate::error::{QueryError, QueryErrorKind, Result};
 use crate::gremlin::syntax::{Argument, ArgumentKind, PredicateSyntax, Traversal};
 
-/// Whether a query refers to elements. Takes it mutably for `walk`'s sake, and changes nothing.
+/// Whether a query refers to elements. It takes the traversal mutably only for `walk`, and changes nothing.
 pub fn refers(traversal: &mut Traversal) -> bool {
     let mut found = false;
     let noting = &mut |_: &str, _: &Argument| {
@@ -15,7 +15,7 @@ pub fn refers(traversal: &mut Traversal) -> bool {
     walk(traversal, noting).is_ok() && found
 }
 
-/// Puts the elements of `view` where a query refers to them.
+/// Replaces each reference by the element of `view`.
 pub fn resolve(traversal: &mut Traversal, view: &dyn GraphView) -> Result<()> {
     walk(traversal, &mut |kind, id| {
         let ArgumentKind::Value(id) = &id.kind else { return Ok(None) };
@@ -28,7 +28,7 @@ pub fn resolve(traversal: &mut Traversal, view: &dyn GraphView) -> Result<()> {
     })
 }
 
-/// Takes the kind of a reference and its id, and gives what is to stand in its place, if anything.
+/// Maps the kind of a reference and its id to the value that replaces it, if any.
 type Replace<'a> = dyn FnMut(&str, &Argument) -> Result<Option<Value>> + 'a;
 
 fn walk(traversal: &mut Traversal, replace: &mut Replace<'_>) -> Result<()> {

@@ -1,6 +1,7 @@
-//! How many traversers each step of a plan is likely to give, from the counts the store keeps.
+//! Estimates how many traversers each step of a plan gives, from the counts of the store.
 //!
-//! Vertices and edges are counted by label; how selective a predicate is, is a rule of thumb (Selinger et al., SIGMOD'79, §4).
+//! The store counts vertices and edges by label. The selectivity of a predicate is a rule of thumb (Selinger et al., SIGMOD'79,
+//! §4).
 
 use std::collections::BTreeSet;
 
@@ -8,10 +9,10 @@ use mangrove_graph::{Comparison, Direction, ElementKind, GraphView, LabelId, Pre
 
 use super::*;
 
-/// Estimates beyond this are all the same.
+/// The cap of all estimates.
 const MANY: f64 = 1e15;
 
-/// Writes estimates to the steps of a plan and of its children: traversers they give in all, for all of their parents'.
+/// Writes estimates to the steps of a plan and of its children. An estimate covers all runs of a child together.
 pub fn estimate(plan: &mut Plan, view: &dyn GraphView) -> Result<()> {
     let estimator = Estimator { view, statistics: view.statistics()? };
     estimator.chain(&mut plan.traversal, 1.0, 1.0);
@@ -24,7 +25,7 @@ struct Estimator<'a> {
 }
 
 impl Estimator<'_> {
-    /// `scopes` are the traversers of the parent, for each of which what reduces or limits does so.
+    /// `scopes` is the number of the parent's traversers. Steps that reduce or limit do so for each of them.
     fn chain(&self, traversal: &mut Traversal, mut rows: f64, scopes: f64) -> f64 {
         for node in &mut traversal.steps {
             rows = self.step(&mut node.step, rows, scopes).clamp(0.0, MANY);
@@ -75,7 +76,7 @@ impl Estimator<'_> {
         }
     }
 
-    /// Its body is estimated for one round; the others give as much more or less as that one does.
+    /// Estimates one round of the body. Every other round grows or shrinks in the same proportion.
     fn repeat(&self, repeat: &mut Repeat, rows: f64, scopes: f64) -> f64 {
         let rounds = match repeat.until {
             Some(Until::Times(n)) => n.min(64),
@@ -100,7 +101,7 @@ impl Estimator<'_> {
         }
     }
 
-    /// Elements of the labels, or of all.
+    /// The number of elements of these labels; no labels means all.
     fn elements(&self, kind: ElementKind, labels: &[Name]) -> f64 {
         let counts = match kind {
             ElementKind::Vertex => &self.statistics.vertices,
@@ -113,7 +114,7 @@ impl Estimator<'_> {
         known.map(|label| self.statistics.count(kind, label)).sum::<u64>() as f64
     }
 
-    /// Of the vertices that can have edges of these labels.
+    /// The mean degree of the vertices that can have edges of these labels.
     fn degree(&self, direction: Direction, labels: &[Name]) -> f64 {
         let schema = self.view.schema();
         let known = labels.iter().filter_map(|name| schema.label(ElementKind::Edge, name));
@@ -136,14 +137,14 @@ impl Estimator<'_> {
         match direction {
             Direction::Out => sources(),
             Direction::In => targets(),
-            // Where its ends are of one label, a vertex has some of either.
+            // If both ends have the same label, a vertex has edges of both directions.
             Direction::Both if ends.iter().all(|(source, target)| source == target) => sources() + targets(),
             Direction::Both => sources().max(targets()),
         }
     }
 }
 
-/// Multiplies what was estimated.
+/// Multiplies all estimates of a traversal.
 fn scale(traversal: &mut Traversal, factor: f64) {
     for node in &mut traversal.steps {
         node.estimate = node.estimate.map(|rows| (rows * factor).clamp(0.0, MANY));
@@ -151,7 +152,7 @@ fn scale(traversal: &mut Traversal, factor: f64) {
     }
 }
 
-/// The share of values that match.
+/// The estimated share of values that match.
 pub fn selectivity(predicate: &Predicate) -> f64 {
     match predicate {
         Predicate::Compare(Comparison::Eq, _) => 0.1,

@@ -1,7 +1,7 @@
-//! The logical plan: a chain of steps with their children, names resolved, parameters bound.
+//! The logical plan: a chain of steps with their children. Names are resolved and parameters are bound.
 //!
-//! [`resolve`] makes it from a syntax tree; the rules of [`optimize`](crate::optimize) rewrite it;
-//! [`execute`](crate::execute) compiles it to operators.
+//! [`resolve`] builds it from a syntax tree. The rules of [`optimize`](crate::optimize) rewrite it. [`execute`](crate::execute)
+//! compiles it to operators.
 
 mod argument;
 mod children;
@@ -41,19 +41,19 @@ pub struct Plan {
     pub traversal: Traversal,
 }
 
-/// What `g` was configured with.
+/// The configuration of `g`.
 #[derive(Clone, Debug, Default)]
 pub struct SourceConfig {
     pub side_effects: Vec<(Name, SideEffectSeed)>,
     pub sack: Option<SackConfig>,
-    /// `withBulk(false)`: each traverser counts once whatever its bulk.
+    /// `withBulk(false)`: each traverser counts once, whatever its bulk.
     pub bulk_off: bool,
-    /// `withPath()`: track whole paths though no step asks for them.
+    /// `withPath()`: tracks whole paths even if no step reads them.
     pub paths: bool,
-    /// No index is used; set by whoever wants to see what they are worth.
+    /// Uses no index. A switch to measure what indexes are worth.
     pub index_off: bool,
     pub strategies: Strategies,
-    /// What its author is to be told of, though it is no error.
+    /// Warnings for the author of the query.
     pub warnings: Vec<String>,
 }
 
@@ -80,9 +80,9 @@ pub struct StepNode {
     /// Given by `as()`.
     pub labels: Vec<Name>,
     pub span: Span,
-    /// Traversers it is likely to give, where [`estimate`] was asked.
+    /// The estimate of the traversers it gives, if [`estimate`] ran.
     pub estimate: Option<f64>,
-    /// Its row in the plan's [`outline`], where somebody counts what it does.
+    /// Its row in the plan's [`outline`], if its work is counted.
     pub row: usize,
 }
 
@@ -91,14 +91,14 @@ impl Traversal {
         Self { steps: steps.into_iter().map(StepNode::from).collect() }
     }
 
-    /// Every traversal below this one, of each step in turn.
+    /// Visits every traversal directly below this one, step by step.
     pub fn for_each_child<'a>(&'a self, visit: &mut dyn FnMut(&'a Traversal)) {
         for node in &self.steps {
             node.step.for_each_child(visit);
         }
     }
 
-    /// Whether some step here or below satisfies `test`.
+    /// Whether a step here or below satisfies `test`.
     pub fn any(&self, test: &dyn Fn(&StepNode) -> bool) -> bool {
         if self.steps.iter().any(test) {
             return true;

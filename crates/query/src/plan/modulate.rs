@@ -9,7 +9,7 @@ use crate::error::{QueryError, Result};
 use crate::gremlin::error::suggest;
 use crate::gremlin::syntax::{Argument, ArgumentKind, Call};
 
-/// `until`, `times` and `emit` that stand before their `repeat`.
+/// `until`, `times` and `emit` that came before their `repeat`.
 #[derive(Default)]
 pub(super) struct Pending {
     until: Option<Until>,
@@ -58,7 +58,7 @@ impl Resolver<'_> {
 
     fn label(&self, call: &Call, builder: &mut Builder) -> Result<()> {
         let names = self.names(&call.args)?;
-        // Behind an infix and() or or() another traversal begins.
+        // After an infix and() or or() a new traversal begins.
         if builder.steps.len() == builder.begun_at() {
             builder.steps.push(StepNode { span: call.span, ..Step::Identity.into() });
         }
@@ -182,7 +182,7 @@ impl Resolver<'_> {
         Ok(())
     }
 
-    /// `with()` on a step: options that change its result; options that only tune are passed over.
+    /// `with()` on a step. Options that change the result are applied; options that only tune are ignored.
     fn with(&self, call: &Call, builder: &mut Builder) -> Result<()> {
         let Some(last) = builder.steps.last_mut() else { return Ok(()) };
         if let Step::Call(step) = &mut last.step {
@@ -208,7 +208,7 @@ impl Resolver<'_> {
         Ok(())
     }
 
-    /// The name of an option: `WithOptions.tokens`, or the string language variants send for it.
+    /// The name of an option: `WithOptions.tokens`, or the string that language variants send for it.
     fn option_name(&self, argument: &Argument) -> Option<String> {
         if let Some(name) = constant(argument, "WithOptions") {
             return Some(name.to_owned());
@@ -300,14 +300,14 @@ impl Resolver<'_> {
         })))
     }
 
-    /// `property(…)` is part of the `addV`/`addE` it follows, else a step of its own.
+    /// `property(…)` belongs to the `addV` or `addE` before it. Otherwise it is a step of its own.
     fn property(&self, call: &Call, builder: &mut Builder) -> Result<()> {
         let step = self.property_step(call)?;
         match (builder.steps.last_mut().map(|node| &mut node.step), step) {
             (Some(Step::AddVertex { properties, .. } | Step::AddEdge { properties, .. }), Step::SetProperty(property)) => {
                 properties.push(property);
             }
-            // With its key a vertex is made, and an edge with its time.
+            // A vertex needs its key, and an edge its time, at the moment it is added.
             (
                 Some(Step::AddVertex { properties, .. } | Step::AddEdge { properties, .. }),
                 Step::SetProperties(Operand::Value(Value::Map(map)), cardinality),

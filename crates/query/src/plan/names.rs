@@ -1,4 +1,4 @@
-//! Names of steps, checked as soon as a query is read.
+//! Checks the names of steps as soon as a query is read.
 
 use std::ops::ControlFlow;
 
@@ -8,7 +8,7 @@ use crate::gremlin::names::{PREDICATES, TEXT_PREDICATES};
 use crate::gremlin::steps::STEPS;
 use crate::gremlin::syntax::{Call, Traversal};
 
-/// Fails on the first call whose name Gremlin does not know, with the nearest that it does.
+/// Fails at the first call that Gremlin does not know, and suggests the nearest name.
 pub fn check_names(traversal: &Traversal) -> Result<()> {
     let check = &mut |call: &Call| match STEPS.iter().any(|step| step.name == call.name) {
         true => ControlFlow::Continue(()),

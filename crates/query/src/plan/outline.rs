@@ -1,13 +1,13 @@
-//! A plan's steps as the rows of a table: parents before their children.
+//! The steps of a plan as rows of a table, parents before their children.
 
 use super::{StepNode, Traversal};
 
-/// A step and where it stands.
+/// A step and its position in the plan.
 pub struct Row<'a> {
     pub node: &'a StepNode,
-    /// 0 for the steps of the query itself; those of a child are one deeper than the step it belongs to.
+    /// The depth in the plan. Steps of the query itself have 0; those of a child are one deeper than their parent.
     pub depth: usize,
-    /// Whether a child begins with it.
+    /// Whether it is the first step of a child.
     pub first: bool,
 }
 
@@ -25,7 +25,7 @@ fn list<'a>(traversal: &'a Traversal, depth: usize, rows: &mut Vec<Row<'a>>) {
     }
 }
 
-/// Gives each step the number of its row.
+/// Stores in each step the number of its row.
 pub fn number(traversal: &mut Traversal) {
     count(traversal, &mut 0);
 }
@@ -38,7 +38,7 @@ fn count(traversal: &mut Traversal, next: &mut usize) {
     }
 }
 
-/// A row's name for people: children are indented, and a mark tells where each begins.
+/// The name of a row for people. Children are indented, and a mark shows where each begins.
 pub fn indented(step: &str, depth: usize, first: bool) -> String {
     format!(
         "{:1$}{2}{step}",

@@ -1,4 +1,4 @@
-//! The patterns of `match()`, put into an order in which each starts from a label that is bound by then.
+//! Orders the patterns of `match()` so that each starts from a label that is bound by then.
 
 use std::collections::HashSet;
 
@@ -6,7 +6,7 @@ use super::resolve::bind_where;
 use super::{Name, PathPattern, Pattern, Step, Traversal};
 use crate::error::{QueryError, Result};
 
-/// `bound` are the labels given before the match.
+/// `bound` are the labels that exist before the match.
 pub(super) fn order(children: Vec<Traversal>, bound: Vec<Name>) -> Result<Vec<Pattern>> {
     let mut waiting = patterns(children);
     let mut bound: HashSet<Name> = bound.into_iter().collect();
@@ -28,7 +28,7 @@ pub(super) fn order(children: Vec<Traversal>, bound: Vec<Name>) -> Result<Vec<Pa
     Ok(ordered)
 }
 
-/// The patterns in an order that works, those within them too; `None` if there is none.
+/// The patterns, with nested ones, in an order that works; `None` if there is none.
 fn order_rest(mut waiting: Vec<Pattern>, mut bound: HashSet<Name>) -> Option<Vec<Pattern>> {
     let mut ordered = Vec::with_capacity(waiting.len());
     while !waiting.is_empty() {
@@ -44,7 +44,7 @@ fn order_rest(mut waiting: Vec<Pattern>, mut bound: HashSet<Name>) -> Option<Vec
     Some(ordered)
 }
 
-/// `and(p, q)` as a pattern is p and q.
+/// Flattens patterns: `and(p, q)` means p and q.
 fn patterns(children: Vec<Traversal>) -> Vec<Pattern> {
     children.into_iter().flat_map(flatten).map(pattern).collect()
 }
@@ -93,14 +93,15 @@ fn pattern(mut child: Traversal) -> Pattern {
     Pattern::Path(PathPattern { start: None, binds_start: false, child, end: None })
 }
 
-/// The pattern whose start the fewest others end in.
+/// The position of the pattern whose start is the end of the fewest others.
 fn initial(patterns: &[Pattern]) -> Option<usize> {
     let ends = |label: &Name| patterns.iter().filter(|p| p.end() == Some(label)).count();
     let starts = patterns.iter().enumerate().filter_map(|(at, p)| p.start().map(|start| (ends(start), at)));
     starts.min().map(|(_, at)| at)
 }
 
-/// Filters first, then patterns that compare two bound labels, then those that bind a new one; last those with several ways.
+/// The next pattern: filters first, then patterns that compare two bound labels, then those that bind a new label, at last those
+/// with alternatives.
 fn next(patterns: &[Pattern], bound: &HashSet<Name>) -> Option<usize> {
     let cost = |p: &Pattern| match p {
         Pattern::Any(_) => 3,
@@ -137,8 +138,8 @@ fn needs(pattern: &Pattern, needed: &mut Vec<Name>) {
     }
 }
 
-/// Adds what the pattern binds. Of several ways a traverser may have gone any: where the one it went binds less, it goes no
-/// further.
+/// Adds the labels that the pattern binds. For alternatives it adds those of all, because a traverser may take any. If the one it
+/// took binds less, the traverser stops at the pattern that needs the rest.
 fn bind(pattern: &Pattern, bound: &mut HashSet<Name>) {
     match pattern {
         Pattern::Path(path) => bound.extend(path.end.clone()),

@@ -1,4 +1,4 @@
-//! Syntax to plan: each call becomes a step, or modulates the step before it.
+//! Resolves syntax to a plan. Each call becomes a step, or modulates the step before it.
 
 use mangrove_graph::{Direction, ElementKind, Map, Predicate, Value, ValueType, time::TimeUnit};
 
@@ -13,7 +13,7 @@ use crate::gremlin::syntax::{self, Argument, ArgumentKind, Call};
 use crate::procedure::LIST;
 use crate::stack::deep;
 
-/// The plan of a traversal spawned from `g`, with its variables bound.
+/// The plan of a traversal from `g`, with its variables bound.
 pub fn resolve(syntax: &syntax::Traversal, parameters: &Parameters) -> Result<Plan> {
     let resolver = Resolver { parameters };
     if !syntax.from_source {
@@ -40,16 +40,16 @@ pub fn resolve(syntax: &syntax::Traversal, parameters: &Parameters) -> Result<Pl
     Ok(Plan { source, traversal })
 }
 
-/// Steps under construction.
+/// The steps of a traversal under construction.
 pub(super) struct Builder {
     pub steps: Vec<StepNode>,
-    /// Where infix `and()`/`or()` stood: the number of steps before it, and which it was.
+    /// The infix `and()`/`or()`: the number of steps before each, and which it is.
     connectives: Vec<(usize, Connective)>,
     pub pending: Pending,
 }
 
 impl Builder {
-    /// The number of steps before the traversal at hand, which begins anew behind an infix connective.
+    /// The number of steps before the current traversal. A new one begins after an infix connective.
     pub fn begun_at(&self) -> usize {
         self.connectives.last().map_or(0, |(at, _)| *at)
     }
@@ -308,7 +308,7 @@ impl Resolver<'_> {
         Ok(Step::Scan { kind, ids: (!args.is_empty()).then_some(ids), labels: None, filters: Vec::new() })
     }
 
-    /// `call()`, `call(name)`, with a map of parameters, a traversal that makes one, or both.
+    /// `call()` or `call(name)`, with a map of parameters, a traversal that gives one, or both.
     fn call_step(&self, call: &syntax::Call) -> Result<Step> {
         let Some((name, rest)) = call.args.split_first() else {
             return Ok(Step::Call(Box::new(plan_call(LIST.into()))));
@@ -375,7 +375,7 @@ impl Resolver<'_> {
         })
     }
 
-    /// `has(T.id, [1,2])` means any of them, as `hasId` does; elsewhere a list is a value.
+    /// `has(T.id, [1,2])` means any of the ids, as in `hasId`. Under other keys a list is a value.
     fn id_test(&self, key: &Argument, test: &Argument) -> Result<Predicate> {
         match constant(key, "T") {
             Some("id" | "label") => self.any_of(std::slice::from_ref(test)),
@@ -467,7 +467,7 @@ impl Resolver<'_> {
         })
     }
 
-    /// `choose(condition, then, otherwise)`: the condition holds where its traversal gives anything.
+    /// `choose(condition, then, otherwise)`: the condition holds if its traversal gives anything.
     fn choose_if(&self, condition: ChooseOn, options: Vec<Option_>) -> Step {
         let condition = match condition {
             ChooseOn::By(By::Child(child)) => ChooseOn::By(By::Child(productive(child))),
@@ -564,13 +564,13 @@ fn time_unit(argument: &Argument) -> Result<TimeUnit> {
     })
 }
 
-/// A traversal that gives true where `child` gives anything, else false.
+/// A traversal that gives true if `child` gives anything, otherwise false.
 pub(super) fn productive(child: Traversal) -> Traversal {
     let yes = Traversal::new([Step::Where { child, negated: false }, Step::Constant(true.into())]);
     Traversal::new([Step::Coalesce(vec![yes, Traversal::new([Step::Constant(false.into())])])])
 }
 
-/// In `where(…)`, a label at the start means the value it stands for, and a label at the end a comparison with it.
+/// In `where(…)`, a label at the start means the value it stands for. A label at the end means a comparison with its value.
 pub(super) fn bind_where(child: &mut Traversal) {
     if let [only] = &mut child.steps[..] {
         match &mut only.step {
@@ -602,12 +602,12 @@ pub(super) fn bind_where(child: &mut Traversal) {
     }
 }
 
-/// Steps with infix connectives as `And`/`Or` steps; `and` binds tighter.
+/// Turns infix connectives into `And`/`Or` steps. `and` binds tighter.
 fn connect(steps: Vec<StepNode>, connectives: &[(usize, Connective)]) -> Vec<StepNode> {
     if connectives.is_empty() {
         return steps;
     }
-    // What starts the traversal stays outside.
+    // The steps that start the traversal stay outside.
     let head = steps.iter().take_while(|node| matches!(node.step, Step::Scan { .. } | Step::Inject(_))).count();
     let head = head.min(connectives[0].0);
     let mut steps = steps;
@@ -636,7 +636,7 @@ fn connect_parts(body: Vec<StepNode>, connectives: &[(usize, Connective)]) -> St
     if which == Connective::Or { Step::Or(parts) } else { Step::And(parts) }
 }
 
-/// Fails if a step that takes few arguments, or none, has more: what they were to do would not be done.
+/// Fails if a step has more arguments than it takes. Otherwise it would silently ignore them.
 fn check_surplus(call: &Call) -> Result<()> {
     let (most, what) = match call.name.as_str() {
         "outV" | "inV" | "bothV" | "otherV" | "id" | "label" | "labels" | "key" | "value" | "element" | "identity"
@@ -663,7 +663,7 @@ fn check_surplus(call: &Call) -> Result<()> {
     }
 }
 
-/// The scope that is the only argument a step takes.
+/// The scope, if it is the only argument that the step takes.
 fn only_scope(call: &Call) -> Result<Scope> {
     match scope(&call.args) {
         (found, []) => Ok(found.unwrap_or(Scope::Global)),

@@ -1,5 +1,5 @@
-//! What the results of a query look like, as far as the query and the schema tell. So the columns of a result are the same
-//! whatever the graph holds.
+//! The shape of a query's results, as far as the query and the schema determine it. So the columns of a result do not depend on the
+//! data in the graph.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -8,18 +8,18 @@ use mangrove_graph::{Direction, ElementKind, IdSpace, KeyId, LabelId, Schema, To
 
 use super::{MapOf, Name, Scope, Step, StepNode, Traversal};
 
-/// More keys are listed only as results have them.
+/// Beyond this many keys, only the keys of actual results are listed.
 const KEYS_MAX: usize = 256;
 
 /// What all results have in common.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Shape {
-    /// Only the results tell.
+    /// Known only from the results.
     #[default]
     Unknown,
-    /// Maps with these keys, of which each may lack some.
+    /// Maps with these keys. A map may lack some of them.
     Maps(Vec<Value>),
-    /// Elements of a kind, which may have properties under these keys.
+    /// Elements of one kind, which may have properties under these keys.
     Elements {
         kind: ElementKind,
         keys: Vec<Name>,
@@ -31,7 +31,7 @@ pub enum Shape {
     Values,
 }
 
-/// What a plan tells of its results.
+/// What a plan knows about its results.
 #[derive(Clone, Debug)]
 pub struct Outlook(Arc<Traversal>);
 
@@ -40,7 +40,7 @@ impl Outlook {
         Self(Arc::new(traversal))
     }
 
-    /// The shape of the results, in a graph of this schema.
+    /// The shape of the results in a graph with this schema.
     pub fn shape(&self, schema: &Schema) -> Shape {
         shape_after(&self.0.steps, schema).unwrap_or_default()
     }
@@ -80,7 +80,7 @@ fn shape_after(steps: &[StepNode], schema: &Schema) -> Option<Shape> {
     })
 }
 
-/// Whether traversers leave a step as they came, if at all.
+/// Whether the step passes traversers on unchanged, or drops them.
 fn passes_on(step: &Step) -> bool {
     match step {
         Step::Has(_) | Step::HasProperty { .. } | Step::HasChild { .. } | Step::HasKeyOf(_) | Step::HasValueOf(_) => true,
@@ -106,7 +106,7 @@ fn named_or_all(keys: &[Name], before: &[StepNode], schema: &Schema) -> Option<V
     all_keys(schema, kind, labels.as_deref()).map(|keys| strings(&keys))
 }
 
-/// The keys under which elements may have something; `None` if they are very many.
+/// The keys that elements may have; `None` if they are very many.
 fn all_keys(schema: &Schema, kind: ElementKind, labels: Option<&[LabelId]>) -> Option<Vec<Name>> {
     let is_meant = |at: usize| labels.is_none_or(|labels| labels.contains(&LabelId(at as u16)));
     let labels = schema.labels(kind).iter().enumerate().filter(|(at, _)| is_meant(*at));
@@ -115,7 +115,7 @@ fn all_keys(schema: &Schema, kind: ElementKind, labels: Option<&[LabelId]>) -> O
     (keys.len() <= KEYS_MAX).then(|| keys.into_iter().map(|key| schema.key_name(key)).collect())
 }
 
-/// What elements traversers stand on after these steps: the kind, and the labels where they are known.
+/// The elements that traversers stand on after these steps: their kind, and their labels if known.
 fn elements(steps: &[StepNode], schema: &Schema) -> Option<(ElementKind, Option<Vec<LabelId>>)> {
     let at = steps.iter().rposition(|node| !passes_on(&node.step))?;
     let ids = |kind: ElementKind, names: &[Name]| names.iter().filter_map(|name| schema.label(kind, name)).collect();
@@ -139,7 +139,7 @@ fn elements(steps: &[StepNode], schema: &Schema) -> Option<(ElementKind, Option<
     }
 }
 
-/// Whether the property `id` of vertices is what `T.id` is, wherever there is one.
+/// Whether the property `id` of vertices equals `T.id` wherever it exists.
 pub fn id_is_key(schema: &Schema) -> bool {
     let Some(id) = schema.key("id") else { return true };
     let mut labels = schema.vertex_labels.iter().filter(|label| label.property(id).is_some());

@@ -96,7 +96,7 @@ fn write_title(f: &mut fmt::Formatter<'_>, step: &Step) -> fmt::Result {
             }
         }
         other => {
-            // The variant's name says it; what it holds may be large.
+            // The name of the variant suffices. Its content may be large.
             let mut name = FirstWord::default();
             let _ = write!(name, "{other:?}");
             f.write_str(&name.0)?;
@@ -109,7 +109,7 @@ fn filtered(filter: &Option<(Name, Predicate)>) -> String {
     filter.as_ref().map(|(key, predicate)| format!(", {key} {predicate}")).unwrap_or_default()
 }
 
-/// Takes what is written up to the end of the first word, and then no more.
+/// Takes the first word that is written, and ignores the rest.
 #[derive(Default)]
 struct FirstWord(String);
 

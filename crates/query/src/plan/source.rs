@@ -1,4 +1,4 @@
-//! Calls on `g` that configure the traversal rather than start it.
+//! Calls on `g` that configure the traversal and do not start it.
 
 use mangrove_graph::Value;
 
@@ -8,12 +8,12 @@ use super::*;
 use crate::error::{QueryError, QueryErrorKind, Result};
 use crate::gremlin::syntax::{ArgumentKind, Call};
 
-/// Steps a query can start with.
+/// Whether a query can start with this step.
 pub(super) fn can_spawn(name: &str) -> bool {
     matches!(name, "V" | "E" | "addV" | "addE" | "mergeV" | "mergeE" | "inject" | "union" | "call" | "match" | "io")
 }
 
-/// What a call at the end that says how results are fetched does to them; nothing if it is no such call.
+/// The steps for a call at the end that says how results are fetched; `None` if it is no such call.
 pub(super) fn terminal(resolver: &Resolver<'_>, call: &Call) -> Result<Option<Vec<Step>>> {
     let first = |n| Step::Range { low: 0, high: Some(n), scope: Scope::Global };
     Ok(Some(match (call.name.as_str(), &call.args[..]) {

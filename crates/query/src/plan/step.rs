@@ -1,4 +1,4 @@
-//! The steps of a plan and what they take.
+//! The steps of a plan and their arguments.
 
 use mangrove_graph::{Cardinality, Direction, ElementKind, Map, Predicate, Token, Value};
 
@@ -8,7 +8,7 @@ use super::{Name, Traversal};
 #[derive(Clone, Debug)]
 pub enum By {
     Identity,
-    /// The value of a property, or of a map's entry.
+    /// The value of a property, or of an entry of a map.
     Key(Name),
     Token(Token),
     Column(Column),
@@ -58,7 +58,7 @@ pub enum Operator {
     SumLong,
 }
 
-/// What a filter on an element looks at.
+/// What a filter on an element tests.
 #[derive(Clone, Debug)]
 pub enum HasKey {
     Property(Name),
@@ -75,9 +75,9 @@ pub struct Has {
 /// A comparison of labelled values, `where(lt('b'))`.
 #[derive(Clone, Debug)]
 pub enum LabelPredicate {
-    /// The values the labels stand for take the place of the labels' names.
+    /// A predicate on the values of the labels.
     Test(fn(Vec<Value>) -> Predicate, Vec<Name>),
-    /// `within` and, if false, `without`.
+    /// `within` if true, `without` if false.
     Among(bool, Vec<Name>),
     And(Vec<LabelPredicate>),
     Or(Vec<LabelPredicate>),
@@ -85,7 +85,7 @@ pub enum LabelPredicate {
 }
 
 impl LabelPredicate {
-    /// Appends the labels it looks at.
+    /// Appends the labels that it reads.
     pub fn names(&self, names: &mut Vec<Name>) {
         match self {
             LabelPredicate::Test(_, labels) | LabelPredicate::Among(_, labels) => names.extend(labels.iter().cloned()),
@@ -109,7 +109,7 @@ pub enum Pick {
     Unproductive,
     Value(Value),
     Predicate(Predicate),
-    /// Of `branch` alone.
+    /// Only for `branch`.
     Traversal(Traversal),
 }
 
@@ -187,7 +187,7 @@ pub enum Operand {
     Child(Traversal),
 }
 
-/// Which of a list's items must match for the list to pass.
+/// Which items of a list must match for the list to pass.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Quantifier {
     All,
@@ -207,7 +207,7 @@ pub struct Tokens {
 impl Tokens {
     pub const ALL: Tokens = Tokens { id: true, label: true, key: true, value: true };
 
-    /// By the bits of `WithOptions`: ids 1, labels 2, keys 4, values 8.
+    /// From the bits of `WithOptions`: ids 1, labels 2, keys 4, values 8.
     pub fn from_bits(bits: i64) -> Self {
         Tokens { id: bits & 1 != 0, label: bits & 2 != 0, key: bits & 4 != 0, value: bits & 8 != 0 }
     }
@@ -221,7 +221,7 @@ pub enum MapOf {
     Properties,
 }
 
-/// A property to be set by `property()`.
+/// A property that `property()` sets.
 #[derive(Clone, Debug)]
 pub struct SetProperty {
     pub cardinality: Option<Cardinality>,
@@ -239,17 +239,17 @@ pub enum PropertyName {
     Child(Traversal),
 }
 
-/// What `mergeV`/`mergeE` look for and do.
+/// What `mergeV`/`mergeE` search for and do.
 #[derive(Clone, Debug)]
 pub struct Merge {
     pub kind: ElementKind,
-    /// `None`: the incoming traverser is the map.
+    /// `None`: the incoming value is the map.
     pub search: Option<Operand>,
     pub on_create: Option<Operand>,
     pub on_match: Option<Operand>,
     pub out_vertex: Option<Operand>,
     pub in_vertex: Option<Operand>,
-    /// The partitions it looks in and the one it writes to; set by a strategy.
+    /// The partitions it searches and the one it writes to. A strategy sets this.
     pub partition: Option<super::PartitionStrategy>,
 }
 
@@ -281,7 +281,7 @@ pub enum EndOf {
     Out,
     In,
     Both,
-    /// The end the traverser did not come from.
+    /// The end that the traverser did not come from.
     Other,
 }
 
@@ -290,13 +290,13 @@ pub enum Step {
     // ---- sources
     Scan {
         kind: ElementKind,
-        /// `V(id…)`; elements count as ids.
+        /// `V(id…)`; elements stand for their ids.
         ids: Option<Vec<Value>>,
-        /// Labels and predicates pushed into the scan by the optimiser.
+        /// Labels and predicates that the optimiser moved into the scan.
         labels: Option<Vec<Name>>,
         filters: Vec<(Name, Predicate)>,
     },
-    /// The number of elements a scan would give; put in by the optimiser.
+    /// The number of elements that a scan would give. The optimiser inserts it.
     CountScan {
         kind: ElementKind,
         labels: Option<Vec<Name>>,
@@ -308,16 +308,17 @@ pub enum Step {
     // ---- topology
     Hop {
         direction: Direction,
-        /// Empty follows all.
+        /// No labels means all.
         labels: Vec<Name>,
         to_edges: bool,
-        /// Only edges of which a property matches; set by the optimiser.
+        /// Follow only edges whose property matches. The optimiser sets this.
         filter: Option<(Name, Predicate)>,
-        /// Nobody can tell in which order it is done; set by the optimiser.
+        /// Rows may be followed in any order, because nobody can see it. The optimiser sets this.
         any_order: bool,
-        /// More edges of a vertex than so many are of no use; set by the optimiser.
+        /// Follow at most this many edges of each vertex; more are of no use. The optimiser sets this.
         limit: Option<u64>,
-        /// Nor are edges of a vertex that has so many with a greater value of a property; set by the optimiser.
+        /// Follow, for each vertex, only the edges with the greatest values of a property, at least this many. The optimiser sets
+        /// this.
         latest: Option<(Name, u64)>,
     },
     End(EndOf),
@@ -396,7 +397,7 @@ pub enum Step {
     Values(Vec<Name>),
     Properties(Vec<Name>),
     PropertyMap {
-        /// A filter of what is seen; set by a strategy.
+        /// Only properties that pass this filter are visible. A strategy sets it.
         visible: Option<Traversal>,
         of: MapOf,
         keys: Vec<Name>,
@@ -405,7 +406,7 @@ pub enum Step {
     },
     ElementMap {
         keys: Vec<Name>,
-        /// A filter of what is seen; set by a strategy.
+        /// Only properties that pass this filter are visible. A strategy sets it.
         visible: Option<Traversal>,
     },
     Element,
@@ -482,14 +483,14 @@ pub enum Step {
     Order {
         by: Vec<(By, SortOrder)>,
         scope: Scope,
-        /// Only so many of the first are used; set by the optimiser.
+        /// Only the first `limit` results are used. The optimiser sets this.
         limit: Option<u64>,
     },
     Group {
         side_effect: Option<Name>,
-        /// Of each traverser itself if there is none.
+        /// `None`: the traverser itself is the key.
         key: Option<By>,
-        /// The list of the traversers themselves if there is none.
+        /// `None`: the list of the traversers of the group.
         value: Option<GroupValue>,
     },
     GroupCount {
@@ -507,7 +508,7 @@ pub enum Step {
     },
     Subgraph(Name),
     Cap(Vec<Name>),
-    /// `barrier(n)`; also put in by the optimiser to merge traversers standing on the same vertex.
+    /// `barrier(n)`. The optimiser also inserts it, to merge traversers on the same vertex.
     Barrier {
         max: Option<usize>,
     },
@@ -520,7 +521,7 @@ pub enum Step {
     Choose {
         condition: ChooseOn,
         options: Vec<Option_>,
-        /// `branch()`: every option that fits is taken, not the first alone.
+        /// `branch()`: takes every option that fits, not only the first.
         all: bool,
     },
     Repeat(Box<Repeat>),
@@ -540,7 +541,7 @@ pub enum Step {
     SetProperty(SetProperty),
     SetProperties(Operand, Option<Cardinality>),
     Merge(Box<Merge>),
-    /// Gives vertices further labels, or takes them away.
+    /// Adds further labels to vertices, or removes them.
     ChangeLabels {
         names: Vec<Name>,
         adds: bool,
@@ -550,7 +551,7 @@ pub enum Step {
     Fail(Option<Name>),
 }
 
-/// What `call` runs, and with which parameters; the later ones take precedence.
+/// The procedure that `call` runs, and its parameters. Later sources take precedence.
 #[derive(Clone, Debug)]
 pub struct Call {
     pub name: Name,
@@ -560,14 +561,14 @@ pub struct Call {
     pub with: Vec<(Name, Operand)>,
 }
 
-/// What `choose` and `branch` look at.
+/// What `choose` and `branch` decide by.
 #[derive(Clone, Debug)]
 pub enum ChooseOn {
     By(By),
     Predicate(Predicate),
 }
 
-/// An end of an edge to be made.
+/// An end of a new edge.
 #[derive(Clone, Debug)]
 pub enum EndRef {
     Label(Name),
@@ -575,11 +576,11 @@ pub enum EndRef {
     Child(Traversal),
 }
 
-/// One pattern of `match()`, in the order they are to be tried.
+/// One pattern of `match()`. Patterns stand in the order they run.
 #[derive(Clone, Debug)]
 pub enum Pattern {
     Path(PathPattern),
-    /// `or(…)`: ways of which one at least must hold, each some patterns that all must.
+    /// `or(…)`: alternatives of which at least one must hold. Each is a list of patterns that must all hold.
     Any(Vec<Vec<Pattern>>),
 }
 
@@ -616,19 +617,19 @@ impl Pattern {
 /// `as('a').….as('b')`, or a filter.
 #[derive(Clone, Debug)]
 pub struct PathPattern {
-    /// The label it starts from; bound by then. `None` for a pattern that only filters.
+    /// The label it starts from, which is bound by then. `None` for a pattern that only filters.
     pub start: Option<Name>,
-    /// Of the first pattern: the incoming traverser is what `start` stands for, unless the path has it already.
+    /// Set for the first pattern: binds `start` to the incoming value, unless the path already has that label.
     pub binds_start: bool,
     pub child: Traversal,
-    /// The label its results bind, or are compared with if it is bound.
+    /// The label that its results bind. If the label is already bound, they are compared with it.
     pub end: Option<Name>,
 }
 
 /// What `group` keeps of each group.
 #[derive(Clone, Debug)]
 pub enum GroupValue {
-    /// A list of this of each traverser.
+    /// The list of this value of each traverser.
     List(By),
     /// The result of a traversal over the traversers of the group.
     Reduce(Traversal),
@@ -639,7 +640,7 @@ pub enum GroupValue {
 pub struct MathExpression {
     pub text: Name,
     pub ops: Vec<MathOp>,
-    /// Variables in the order they appear first; `_` is the incoming value.
+    /// Variables in order of first appearance. `_` is the incoming value.
     pub variables: Vec<Name>,
 }
 
@@ -676,7 +677,7 @@ impl Step {
         )
     }
 
-    /// Whether running the step can be noticed other than by what it gives.
+    /// Whether running the step has an effect beside its results.
     pub fn has_side_effect(&self) -> bool {
         self.mutates()
             || matches!(

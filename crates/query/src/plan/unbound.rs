@@ -1,12 +1,12 @@
-//! Names a plan asks for that nothing in it gives: as a rule they are misspelt, and whoever asks gets nothing.
+//! Finds names that a plan reads but nothing in it defines. They are usually misspelt, and reading them gives nothing.
 
 use mangrove_graph::Value;
 
 use super::{Name, SourceConfig, Step, Traversal};
 use crate::gremlin::error::suggest;
 
-/// A warning for each name that no `as()`, side effect or `project()` gives. None where maps come from elsewhere, whose keys
-/// are names too.
+/// A warning for each name that no `as()`, side effect or `project()` defines. No warnings if a step gives other maps, because
+/// their keys are names too.
 pub fn warnings(traversal: &Traversal, source: &SourceConfig) -> Vec<String> {
     let mut names = Names { given: source.side_effects.iter().map(|(name, _)| name.clone()).collect(), ..Names::default() };
     names.read(traversal);
@@ -29,7 +29,7 @@ pub fn warnings(traversal: &Traversal, source: &SourceConfig) -> Vec<String> {
 struct Names {
     given: Vec<Name>,
     asked: Vec<Name>,
-    /// Some step gives maps whose keys are not known.
+    /// Some step gives maps whose keys are unknown.
     any_map: bool,
 }
 

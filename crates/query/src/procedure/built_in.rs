@@ -1,4 +1,4 @@
-//! The procedures every database has: what its graph holds, as values a query can go on with.
+//! The procedures that every database has. They list what the graph holds, as values for the rest of a query.
 
 use mangrove_graph::{ElementKind, GraphView, LabelId, Map, Value};
 
@@ -35,7 +35,7 @@ fn map(entries: Vec<(&str, Value)>) -> Value {
     Value::map(Map::from_distinct(entries.into_iter().map(|(key, value)| (key.into(), value)).collect()))
 }
 
-/// The kinds of elements that are asked for.
+/// The kinds of elements that the call asks for.
 fn kinds(call: &Invocation<'_>) -> Result<Vec<(ElementKind, &'static str)>, Failure> {
     let (vertex, edge) = ((ElementKind::Vertex, "vertex"), (ElementKind::Edge, "edge"));
     match call.parameter(KIND) {
@@ -46,7 +46,7 @@ fn kinds(call: &Invocation<'_>) -> Result<Vec<(ElementKind, &'static str)>, Fail
     }
 }
 
-/// Labels that some element has, with how many do.
+/// The labels that at least one element has, with their counts.
 fn counted(graph: &dyn GraphView, kind: ElementKind) -> Result<Vec<(Value, u64)>, Failure> {
     let counts = graph.statistics()?;
     let labels = graph.schema().labels(kind).iter().enumerate();

@@ -1,7 +1,7 @@
-//! Procedures: what a query runs with `call('name')`, beside the steps of the language.
+//! Procedures: functions that a query runs with `call('name')`.
 //!
-//! A [`Procedure`] is a function from parameters and what a traverser stands on to values; [`Procedures`] are those a query may
-//! call. Some are built in (`built_in`), others are the host's own. They read the graph and do not change it.
+//! A [`Procedure`] maps parameters and the value of a traverser to further values. [`Procedures`] are those that a query may call.
+//! Some are built in (`built_in`); the host registers others. They read the graph and do not change it.
 
 mod built_in;
 
@@ -15,15 +15,15 @@ use mangrove_graph::{GraphView, Map, Value};
 use crate::error::{QueryError, QueryErrorKind, Result};
 use crate::gremlin::error::suggest;
 
-/// The procedure that lists the others; what `call()` without a name runs.
+/// The procedure that lists the others. `call()` without a name runs it.
 pub const LIST: &str = "--list";
-/// What the names of built-in procedures begin with.
+/// The prefix of the names of built-in procedures.
 pub const RESERVED_PREFIX: &str = "mangrove.";
 
 /// Why a procedure failed.
 pub type Failure = Box<dyn Error + Send + Sync>;
 
-/// What a procedure gives: pulled one by one, and no further than the query needs.
+/// The values of a procedure. The query pulls them one by one, and only as far as it needs.
 pub type Values = Box<dyn Iterator<Item = Result<Value, Failure>> + Send>;
 
 type Run = dyn Fn(&Invocation<'_>) -> Result<Values, Failure> + Send + Sync;
@@ -33,7 +33,7 @@ pub struct Invocation<'a> {
     /// The graph as the query sees it.
     pub graph: &'a dyn GraphView,
     pub parameters: &'a Map,
-    /// What the traverser stands on; `None` where the call starts the query.
+    /// The value of the traverser; `None` if the call starts the query.
     pub input: Option<&'a Value>,
 }
 
@@ -43,7 +43,7 @@ impl Invocation<'_> {
     }
 }
 
-/// What `call` runs.
+/// A procedure for `call`.
 ///
 /// ```
 /// use mangrove_query::procedure::Procedure;
@@ -67,13 +67,13 @@ impl Procedure {
         Self { description: String::new(), parameters: Vec::new(), run: Arc::new(run) }
     }
 
-    /// Says what it does, for those who list procedures.
+    /// Sets the description that lists of procedures show.
     pub fn describe(mut self, description: impl Into<String>) -> Self {
         self.description = description.into();
         self
     }
 
-    /// Names a parameter and says what it is. Calls of a procedure that names its parameters are warned of others.
+    /// Adds a parameter with a description. If a procedure names its parameters, calls with other parameters get a warning.
     pub fn parameter(mut self, name: impl Into<String>, description: impl Into<String>) -> Self {
         self.parameters.push((name.into(), description.into()));
         self
@@ -83,7 +83,7 @@ impl Procedure {
         (self.run)(invocation)
     }
 
-    /// The first parameter given that is none of those named, with the one it may mean.
+    /// The first given parameter that is not among the named ones, and the name it may mean.
     pub(crate) fn unknown_parameter<'a>(&'a self, given: &'a Map) -> Option<(&'a str, Option<&'a str>)> {
         let known = || self.parameters.iter().map(|(name, _)| name.as_str());
         let stranger = given.iter().filter_map(|(name, _)| name.as_str()).find(|name| known().all(|k| k != *name))?;
@@ -114,12 +114,12 @@ pub struct Procedures {
 }
 
 impl Procedures {
-    /// None at all.
+    /// No procedures at all.
     pub fn none() -> Self {
         Self::default()
     }
 
-    /// Those that are always there.
+    /// The procedures that every database has.
     pub fn built_in() -> &'static Arc<Self> {
         static BUILT_IN: OnceLock<Arc<Procedures>> = OnceLock::new();
         BUILT_IN.get_or_init(|| {
@@ -128,12 +128,12 @@ impl Procedures {
         })
     }
 
-    /// Adds a procedure, or puts it in the place of the one of that name.
+    /// Adds a procedure, or replaces the one of that name.
     pub fn insert(&mut self, name: impl Into<String>, procedure: Procedure) {
         self.by_name.insert(name.into(), procedure);
     }
 
-    /// Takes a procedure out. Returns whether there was one.
+    /// Removes a procedure. Returns whether there was one.
     pub fn remove(&mut self, name: &str) -> bool {
         self.by_name.remove(name).is_some()
     }
@@ -142,7 +142,7 @@ impl Procedures {
         self.by_name.get(name)
     }
 
-    /// Fails if there is none of that name, with the one it may mean.
+    /// Fails if there is no procedure of that name, and suggests the one it may mean.
     pub(crate) fn check(&self, name: &str) -> Result<()> {
         if name == LIST || self.by_name.contains_key(name) {
             return Ok(());
@@ -155,7 +155,7 @@ impl Procedures {
         })
     }
 
-    /// What [`LIST`] gives: the names, or with `verbose` all there is to say; of one procedure if `service` names it.
+    /// The results of [`LIST`]: the names, or with `verbose` everything known. `service` selects one procedure.
     pub(crate) fn list(&self, parameters: &Map) -> Vec<Value> {
         let wanted = parameters.get_str("service").and_then(Value::as_str);
         let verbose = parameters.get_str("verbose").and_then(Value::as_bool).unwrap_or(false);

@@ -1,11 +1,14 @@
-//! Loads an R-MAT graph and times what the hot tier is asked most.
+//! Loads an R-MAT graph and times the most common operations of the hot tier.
 //!
 //! ```text
 //! cargo run --release -p mangrove-hot --example load_rmat -- [SCALE [EDGES_A_VERTEX]]
 //! ```
-//! 2^SCALE vertices (18) with a name and an age, and edges (16 a vertex) with a time and a weight, drawn with the quadrant
-//! probabilities of Graph500 (0.57, 0.19, 0.19, 0.05). Times are of this thread's processor, where the system tells them, so
-//! waiting for the disk does not count; medians over starting vertices drawn as the ends of random edges.
+//! The graph has 2^`SCALE` vertices (`SCALE` is 18 by default), each with a name and an age. It has 16 edges a vertex by
+//! default, each with a time and a weight. Edges are drawn with the quadrant probabilities of Graph500 (0.57, 0.19, 0.19,
+//! 0.05).
+//!
+//! Times are processor time of this thread, where the system reports it, so waiting for the disk does not count. Hops report
+//! medians over starting vertices, which are ends of random edges.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -232,7 +235,7 @@ fn hops(view: &impl GraphView, vertices: usize, starts: &[VertexId]) -> Result<(
     Ok(())
 }
 
-/// How many vertices are at this many hops, counted once, and how many edges were followed.
+/// How many distinct vertices walks of `depth` hops end at, and how many edges they follow.
 fn distinct(view: &impl GraphView, vertices: usize, start: VertexId, hop: &Hop, depth: usize) -> Result<(usize, usize)> {
     let (mut frontier, mut adjacency, mut followed) = (vec![start], Adjacency::default(), 0);
     let mut seen = vec![0u64; vertices.div_ceil(64)];
@@ -260,7 +263,7 @@ fn median<T: PartialOrd + Copy>(values: &mut [T]) -> T {
     values[values.len() / 2]
 }
 
-/// Time of this thread's processor; of the wall where the system does not tell it.
+/// Processor time of this thread, or wall time where the system does not report it.
 struct Clock {
     wall: Instant,
     cpu: Option<f64>,

@@ -3,10 +3,15 @@
 //! ```text
 //!   count 1 | widths 1 | [time width 1] | neighbour base 8 | [edge base 6] | neighbours | edges | [times]
 //! ```
-//! The parts in brackets are those of labels whose edges have a time. Neighbours, edges (their places) and times are offsets
-//! of a fixed width: neighbours from their base; edges from their base, which without times is the edge of the key; times
-//! from the time of the key. The low half of `widths` is the neighbours' width, the high half the edges'; 15 there means
-//! that edges are consecutive and take no room.
+//! The parts in brackets exist only for labels whose edges have a time. Neighbours, edges (their places) and times are
+//! offsets of a fixed width:
+//!
+//! * Neighbours count from their base.
+//! * Edges count from their base. Without times, that base is the edge in the key.
+//! * Times count from the time in the key.
+//!
+//! The low half of `widths` is the width of neighbours, the high half that of edges. An edge width of 15 means that edges
+//! are consecutive and take no room.
 
 use mangrove_graph::{EdgeId, EdgeRef, LabelId, Result, VertexId};
 
@@ -18,18 +23,18 @@ use crate::packed::{Packed, pack, width_of};
 pub const EDGES_MAX: usize = 128;
 const CONSECUTIVE: usize = 15;
 
-/// One edge as it stands with one of its ends.
+/// One edge, seen from one of its ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Entry {
     pub neighbor: VertexId,
-    /// Only of labels whose edges have a time.
+    /// Present only if edges of the label have a time.
     pub time: Option<i64>,
     /// The place of the edge's id.
     pub edge: u64,
 }
 
 impl Entry {
-    /// What blocks are sorted by.
+    /// The sort key of edges in a block.
     pub fn order(&self) -> (Option<i64>, u64) {
         (self.time, self.edge)
     }
@@ -44,7 +49,7 @@ pub struct AdjacencyBlock<'a> {
     key: AdjacencyKey,
     neighbors: Packed<'a>,
     edges: Edges<'a>,
-    /// From the key's time, both flipped to be unsigned.
+    /// Offsets from the key's time. Both are flipped to be unsigned.
     times: Option<Packed<'a>>,
 }
 
@@ -54,7 +59,7 @@ enum Edges<'a> {
     Each(Packed<'a>),
 }
 
-/// The number of edges of a block, without looking further.
+/// The number of edges of a block, read from its first byte.
 pub fn len(value: &[u8]) -> Result<usize> {
     match value.first() {
         Some(n @ 1..=128) => Ok(usize::from(*n)),
@@ -62,7 +67,7 @@ pub fn len(value: &[u8]) -> Result<usize> {
     }
 }
 
-/// Appends a block of these entries, at most [`EDGES_MAX`], sorted; its key is that of the first.
+/// Appends the block of these sorted entries, at most [`EDGES_MAX`]. The key of the block is that of the first entry.
 pub fn encode(out: &mut Vec<u8>, entries: &[Entry]) {
     let first = entries[0];
     let neighbors = || entries.iter().map(|entry| entry.neighbor.0);
@@ -130,7 +135,7 @@ impl<'a> AdjacencyBlock<'a> {
         self.neighbors.extend(0..n.min(self.len()), out, VertexId);
     }
 
-    /// Appends the first `n` edges; the block's vertex is their source if `outgoing`, else their target.
+    /// Appends the first `n` edges. The block's vertex is their source if `outgoing`, else their target.
     pub fn edges(&self, n: usize, outgoing: bool, out: &mut Vec<EdgeRef>) {
         let (vertex, label) = (self.key.vertex, self.key.label);
         let at = out.len();

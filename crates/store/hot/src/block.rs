@@ -3,8 +3,8 @@
 //! ```text
 //!   form 1 | n 1 | [present 16] | [far 16] | content
 //! ```
-//! `n` > 0: the first `n` slots are present, and no others. `n` = 0: a bit set says which (128 bits, little-endian). The
-//! content holds the present cells only, in order of slots; the low seven bits of the form say how:
+//! If `n` > 0, the first `n` slots are present, and no others. If `n` = 0, a bit set says which slots are present (128 bits,
+//! little-endian). The content holds the present cells only, in order of slots. The low seven bits of the form say how:
 //!
 //! | form | content |
 //! |---|---|
@@ -15,16 +15,19 @@
 //! | 64, cells | as bytes; each is a cell as `value` describes |
 //! | 65, ends | sources as integers, then targets |
 //!
-//! A cell that would take more than 256 bytes is kept *far* from its block, under the block's key and its slot (1 byte), as
-//! `value` describes cells; in the content it has no bytes. The high bit of the form says that some are, and a bit set which.
+//! A cell of more than 256 bytes is kept *far* from its block, under the block's key and its slot (1 byte), as `value`
+//! describes cells. It takes no bytes in the content. The high bit of the form says that the block has far cells, and a bit
+//! set says which.
 //!
-//! Over a sealed block, one that was changed in part says which slots it speaks of; of the others the sealed one does:
+//! Over a sealed block, a block that was changed in part *decides* some slots only, and says which. The sealed block decides
+//! the others:
 //!
 //! ```text
-//!   66 | said 16 | a block as above, of slots that are said
+//!   66 | said 16, the slots it decides | a block as above, of those slots
 //! ```
-//! A slot that is said and not present has no cell any more. A block is empty only where it takes the place of what is sealed; else it is
-//! removed instead. A block of a segment is read as one of these: some consecutive cells of a chunk.
+//! A slot that a block decides, but that is not present, has no cell any more. An empty block is kept only where it takes
+//! the place of cells that are sealed, or may soon be. Elsewhere it is removed. A block of a segment is read in the same
+//! form: it is some consecutive cells of a chunk.
 
 use std::borrow::Cow;
 
@@ -41,20 +44,21 @@ use crate::table::Table;
 pub const SLOTS: usize = 128;
 pub const FORM_CELLS: u8 = 64;
 pub const FORM_ENDS: u8 = 65;
-/// What a block begins with that speaks of some slots only.
+/// The first byte of a block that decides some slots only.
 pub const FORM_PARTIAL: u8 = 66;
 /// Set in the form of blocks with far cells.
 pub const FORM_FAR: u8 = 128;
-/// Bytes of a cell that is kept in its block, at most.
+/// A cell with more bytes than this is kept far from its block.
 pub const NEAR_MAX: usize = 256;
 
 #[derive(Clone)]
 pub struct Block<'a> {
-    /// The slots it speaks of. Of others it has no cells, and says nothing of what is under it.
+    /// The slots it decides. It has no cells in others, and leaves them to what is under it.
     pub said: u128,
-    /// A bit for every slot.
+    /// The slots that have a cell, a bit each.
     pub present: u128,
-    /// The slots that have a cell in the body: those present, and in a sealed block those of elements that were removed.
+    /// The slots that have a cell in the body. A sealed block may store more than is present: cells of removed elements, and
+    /// cells that it does not decide.
     stored: u128,
     /// The slots whose cells are far.
     pub far: u128,
@@ -81,7 +85,7 @@ pub fn far_key(block: &[u8; 12], slot: usize) -> [u8; 13] {
 #[derive(Clone)]
 pub enum Body<'a> {
     Bools(&'a [u8]),
-    /// Integers, and the types that are counts: dates, date-times, durations.
+    /// Integers, and the types kept as integer counts: dates, date-times, durations.
     Ints(ValueType, Packed<'a>),
     Float32(&'a [[u8; 4]]),
     Float64(&'a [[u8; 8]]),
@@ -90,9 +94,9 @@ pub enum Body<'a> {
     Heap(ValueType, Heap<'a>),
     Cells(Heap<'a>),
     Ends(Packed<'a>, Packed<'a>),
-    /// A part of a chunk of a segment, from a rank on.
+    /// A part of a chunk of a segment, from this rank on.
     Sealed(&'a Chunk<'a>, usize),
-    /// A block, and what is under it, without the slots it speaks of.
+    /// A block, and the one under it without the slots that the first decides.
     Mixed(Box<(Block<'a>, Block<'a>)>),
 }
 
@@ -113,7 +117,7 @@ impl<'a> Heap<'a> {
 }
 
 impl<'a> Block<'a> {
-    /// Reads a block; its far cells cannot be read without its home.
+    /// Reads a block. Reading its far cells needs its home.
     pub fn parse(bytes: &'a [u8], home: Option<Home<'a>>) -> Result<Self> {
         let (said, bytes) = Self::said(bytes)?;
         let (present, n, content) = Self::header(bytes)?;
@@ -144,7 +148,7 @@ impl<'a> Block<'a> {
         Ok(Self { said, present, stored: present, far, body, home })
     }
 
-    /// The slots the bytes of a block speak of, and the block without that.
+    /// The slots that the bytes of a block decide, and the bytes of the block itself.
     pub fn said(bytes: &[u8]) -> Result<(u128, &[u8])> {
         match bytes.split_first() {
             Some((&FORM_PARTIAL, rest)) => {
@@ -155,7 +159,7 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// This block, and where it says nothing the one under it. Nothing if there are no cells.
+    /// This block over another one, which provides the slots that this block does not decide. `None` if no cell is left.
     pub fn over(self, under: Option<Self>) -> Option<Self> {
         let Some(under) = under.and_then(|under| under.without(self.said)) else { return self.without(0) };
         if self.present == 0 {
@@ -165,14 +169,14 @@ impl<'a> Block<'a> {
         Some(Self { said, present, stored: present, far: 0, body: Body::Mixed(Box::new((self, under))), home: None })
     }
 
-    /// The block without the cells of some slots; nothing if there are no others.
+    /// The block without the cells of some slots; `None` if no cell is left.
     pub fn without(self, slots: u128) -> Option<Self> {
         let present = self.present & !slots;
         (present != 0).then_some(Self { present, ..self })
     }
 
-    /// A block of a chunk that speaks of slots `said`: its cells from a rank on, which are in the slots `stored`, and of which `present`
-    /// count.
+    /// The block of a chunk's cells from a rank on, which decides the slots `said`. Its cells are in the slots `stored`;
+    /// only those `present` count.
     pub fn sealed(chunk: &'a Chunk<'a>, rank: usize, said: u128, stored: u128, present: u128) -> Self {
         Self { said, present, stored, far: 0, body: Body::Sealed(chunk, rank), home: None }
     }
@@ -204,7 +208,7 @@ impl<'a> Block<'a> {
         self.stored
     }
 
-    /// Where in the content the cell of a slot is.
+    /// The rank of a slot's cell, that is its position in the content.
     #[inline]
     pub fn rank(&self, slot: usize) -> Option<usize> {
         let bit = 1u128 << slot;
@@ -215,7 +219,7 @@ impl<'a> Block<'a> {
         self.rank(slot).map_or(Ok(Cell::Absent), |rank| self.cell_at(rank))
     }
 
-    /// Of a mixed block, which of its two has the cell at a rank, and at what rank there.
+    /// Which of the two parts of a mixed block has the cell at a rank, and its rank there.
     fn mixed<'m>(&self, (over, under): &'m (Self, Self), rank: usize) -> Result<(&'m Self, usize)> {
         let missing = || corrupt("a cell that is in no layer");
         let slot = nth(self.stored, rank).ok_or_else(missing)?;
@@ -248,7 +252,7 @@ impl<'a> Block<'a> {
         }))
     }
 
-    /// The integer a cell is kept as; the block is one of integers, or of what is kept so.
+    /// The integer that a cell is kept as. The block must be one of integers, dates, date-times or durations.
     #[inline]
     pub fn count_at(&self, rank: usize) -> Result<i64> {
         match &self.body {
@@ -259,7 +263,7 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// The float at a rank, exactly; the block is one of floats or doubles.
+    /// The float at a rank, exactly. The block must be one of floats or doubles.
     #[inline]
     pub fn float_at(&self, rank: usize) -> Result<f64> {
         match &self.body {
@@ -271,7 +275,7 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// The string or bytes at a rank, where all cells are such.
+    /// The string or bytes at a rank. All cells must be of that kind.
     pub fn bytes_at(&self, rank: usize) -> Result<Cow<'a, [u8]>> {
         let heap = match &self.body {
             Body::Heap(_, heap) => heap,
@@ -285,7 +289,7 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// Calls `f` with the rank and the bytes of every cell, where all are strings or bytes.
+    /// Calls `f` with the rank and the bytes of every cell. All cells must be strings or bytes.
     pub fn each_bytes(&self, mut f: impl FnMut(usize, &[u8]) -> Result<()>) -> Result<()> {
         if let Body::Sealed(chunk, first) = &self.body {
             let (first, mut rank) = (*first, 0);
@@ -297,7 +301,7 @@ impl<'a> Block<'a> {
         (0..self.len()).try_for_each(|rank| f(rank, &self.bytes_at(rank)?))
     }
 
-    /// The far cell at a rank, if it is one.
+    /// The bytes of the cell at a rank, if it is far.
     fn far_at(&self, rank: usize) -> Result<Option<&'a [u8]>> {
         if self.far == 0 {
             return Ok(None);
@@ -318,7 +322,7 @@ impl<'a> Block<'a> {
         Ok(cells)
     }
 
-    /// The type of all cells, where they are of one.
+    /// The type of the cells, if all have the same one.
     pub fn value_type(&self) -> Option<ValueType> {
         match &self.body {
             Body::Bools(_) => Some(ValueType::Bool),
@@ -332,7 +336,7 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// Whether it holds the ends of edges, and not cells.
+    /// Whether the block holds ends of edges, rather than cells.
     pub fn is_of_ends(&self) -> bool {
         match &self.body {
             Body::Sealed(chunk, _) => chunk.is_of_ends(),
@@ -340,7 +344,7 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// The edge of a slot, if there is one; the block is one of ends.
+    /// The edge of a slot, if there is one. The block must be one of ends.
     pub fn edge(&self, id: EdgeId, slot: usize) -> Result<Option<EdgeRef>> {
         let Some(rank) = self.rank(slot) else { return Ok(None) };
         match &self.body {
@@ -353,7 +357,7 @@ impl<'a> Block<'a> {
     }
 }
 
-/// The slot of a bit set before which there are `rank` others.
+/// The position of the set bit that has `rank` set bits before it.
 fn nth(bits: u128, rank: usize) -> Option<usize> {
     let (mut slot, mut rest) = (0, rank as u32);
     if rest >= bits.count_ones() {

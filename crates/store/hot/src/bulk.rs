@@ -1,11 +1,11 @@
-//! Bulk loads: what is loaded goes to tables of its own, which nobody else sees, and from there into a segment.
+//! Bulk loads. A load writes to tables of its own, which nobody else sees, and then seals them into a segment.
 //!
 //! ```text
-//!   load ──▶ scratch (an LMDB environment, never committed) ── sealed ──▶ 1.seg
+//!   load ──▶ scratch (an LMDB environment of its own) ── sealed ──▶ <number>.seg
 //!   tables ◀── schema, counters, the segment's number: one commit
 //! ```
-//! So the tables stay as small as what was changed since, and a load costs the disk what it takes there in the end. LMDB's tree does the
-//! sorting; what does not fit in memory it spills into the scratch file, which is removed with the transaction, or, after a
+//! So the store's tables hold only what changes after the load, and the disk keeps only the segment. LMDB's tree does the
+//! sorting. What does not fit in memory spills into the scratch file. The file is removed with the transaction or, after a
 //! crash, when the database is next opened for writing.
 
 use std::sync::Arc;
@@ -29,7 +29,8 @@ impl HotTransaction {
     /// Turns a transaction that has changed nothing into a bulk load.
     ///
     /// # Errors
-    /// [`GraphError::Invalid`] if there is something in the store, or was changed; [`GraphError::Storage`] if there is no room.
+    /// [`GraphError::Invalid`] if the store is not empty, or the transaction has changed something; [`GraphError::Storage`]
+    /// if there is no room.
     pub fn into_bulk(self) -> Result<Bulk> {
         if !self.is_unused()? {
             return Err(GraphError::Invalid("a bulk load is for a graph without vertices and edges".into()));
@@ -47,7 +48,7 @@ impl HotTransaction {
         Ok(Bulk { scratch: hot.begin_for(Writer::this_thread(), Patience::ENDLESS)?, target: self })
     }
 
-    /// Whether there are no vertices, no edges and no segment, and nothing was changed.
+    /// Whether the store has no vertices, no edges and no segments, and the transaction has changed nothing.
     pub fn is_unused(&self) -> Result<bool> {
         let counts = self.counts()?;
         let any = counts.vertices.iter().chain(&counts.edges).any(|n| *n > 0);
@@ -56,15 +57,15 @@ impl HotTransaction {
 }
 
 impl Bulk {
-    /// What is loaded is written here.
+    /// The transaction to which the load writes.
     pub fn graph(&mut self) -> &mut HotTransaction {
         &mut self.scratch
     }
 
-    /// Seals what was loaded and makes it the store's, durably; gives the segment's size in bytes.
+    /// Seals what was loaded and makes it part of the store, durably. Returns the segment's size in bytes.
     ///
     /// # Errors
-    /// As those of a commit; then the store is as it was.
+    /// Those of a commit. The store then stays as it was.
     pub fn commit(self, cancelled: &dyn Fn() -> bool) -> Result<u64> {
         let Self { mut scratch, mut target } = self;
         scratch.must_be_sound()?;
@@ -84,7 +85,7 @@ impl Bulk {
     }
 }
 
-/// Copies what a table of one store has into another.
+/// Copies the wanted entries of a table of one store into another store.
 fn copy(
     from: &HotTransaction,
     to: &mut HotTransaction,

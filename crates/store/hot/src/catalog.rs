@@ -2,12 +2,12 @@
 //!
 //! ```text
 //!   meta    "format" -> version 4          "space" -> 0 graph, 1 label      "schema" -> version 8      "database" -> its id 16
-//!           "sums" -> of the tables: see there
+//!           "sums" -> the sums of the tables, see table.rs      "clock" -> when commits were made, see clock.rs
 //!           "auto", label 2 -> of no meaning since format 8
-//!           "segments" -> of the segments under the tables, from the oldest on: number 8 | its own id 16 | checksum of its directory 8
-//!               (before format 6: numbers alone; "segment" in format 2: of the one)
-//!           "times" -> edge label 2 | place 8 ...: of every label that had a time before format 5, the first whose time is its property
-//!           "count", kind 1, label 2 -> next local 8 | live 8 | end of those that are, or were to be, sealed 8
+//!           "segments" -> of each segment under the tables, oldest first: number 8 | its own id 16 | checksum of its directory 8
+//!               (before format 6: only the number; in format 2: "segment" -> the number of the only one)
+//!           "times" -> edge label 2 | place 8 ...: of labels with a time before format 5: first place whose time is its property
+//!           "count", kind 1, label 2 -> next local 8 | live 8 | [end of the places that are, or were to be, sealed 8]
 //!   schema  0 kind 1 label 2 -> name | time or key | further | ends | 1 if dropped
 //!               (before format 7: name | time | properties | further | ends)
 //!           1 key 2 -> name | 1 if dropped
@@ -31,32 +31,33 @@ use crate::fault::{corrupt, lmdb};
 use crate::segment::{Fingerprint, Named, Segments};
 use crate::table::{Tables, Writing};
 
-/// The version of the tables' format. Older ones are read, and brought to this one when they are opened for writing:
+/// The version of the tables' format. Mangrove reads older formats, and upgrades them when it opens them for writing:
 ///
-/// * Format 1 has no segments, format 2 one.
-/// * In format 3 blocks over sealed ones speak of all their slots.
-/// * Before format 5 the times of edges are in a column of their own.
+/// * Format 1 has no segments, format 2 has one.
+/// * In format 3 blocks over sealed ones decide all their slots.
+/// * Before format 5 the times of edges have a column of their own.
 /// * Before format 6 a segment is named by its number alone, and there are no sums and no id of the database.
-/// * Before format 7 the record of a label has its properties, and nothing says which keys a block of a wide label has.
+/// * Before format 7 the record of a label contains its properties, and nothing lists the keys that a block of a wide label has.
 /// * Before format 8 no label of vertices has a key, and generated ids are integers.
-/// * Before format 9 no index is unique, and no property required.
+/// * Before format 9 no index is unique, and no property is required.
 /// * Before format 10 no index is of edges, and no label or key is dropped.
 const FORMAT: u32 = 10;
-/// The first in which each property of a label has a record, and keys of wide labels are listed.
+/// The first format in which each property of a label has a record, and keys of wide labels are listed.
 const FORMAT_OF_LISTS: u32 = 7;
-/// The first that has sums, and names segments by more than their number.
+/// The first format that has sums, and that names segments by more than their number.
 const FORMAT_OF_SUMS: u32 = 6;
 pub const FORMAT_KEY: &[u8] = b"format";
 const NO_KEY: u32 = u32::MAX;
 const UNDECLARED: u8 = u8::MAX;
 
-/// How many elements of a label there were and are.
+/// How many elements a label has had, and how many it has now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counter {
     /// The local id the next element gets.
     pub next: u64,
     pub live: u64,
-    /// Places before it are sealed, or were to be: what is removed there is marked, and a block that comes to be empty is kept.
+    /// Places before this one are sealed, or were to be. There, removed elements are marked, and blocks that become empty
+    /// are kept.
     pub sealed: u64,
 }
 
@@ -87,7 +88,7 @@ fn format(tables: &Tables, txn: &RoTxn<'_, AnyTls>) -> Result<u32> {
     found.map(u32::from_le_bytes).ok_or_else(|| corrupt("it says no format"))
 }
 
-/// Whether the value of [`FORMAT_KEY`] is of a format that has no sums.
+/// Whether the value of [`FORMAT_KEY`] names a format without sums.
 pub fn is_before_sums(value: &[u8]) -> bool {
     value.try_into().is_ok_and(|bytes| u32::from_le_bytes(bytes) < FORMAT_OF_SUMS)
 }
@@ -102,7 +103,7 @@ pub fn has_no_lists(tables: &Tables, txn: &RoTxn<'_, AnyTls>) -> Result<bool> {
     Ok(format(tables, txn)? < FORMAT_OF_LISTS)
 }
 
-/// Brings tables of an older format to this one, but for the lists of keys. Gives the schema.
+/// Brings tables of an older format to this one, except for the lists of keys. Returns the schema.
 pub fn upgrade(tables: &Tables, t: &mut Writing<'_>, segments: &Segments) -> Result<Schema> {
     let schema = load_schema(tables, t)?;
     if format(tables, t)? < FORMAT_OF_SUMS {
@@ -118,12 +119,12 @@ pub fn upgrade(tables: &Tables, t: &mut Writing<'_>, segments: &Segments) -> Res
     Ok(schema)
 }
 
-/// From which places on the times of edges are the properties they are; before, they are in a column of their own.
+/// The places from which on the times of edges are kept as properties. Before them, times are in a column of their own.
 #[derive(PartialEq)]
 pub enum Times {
-    /// Nowhere.
+    /// No time is kept as a property.
     Old,
-    /// Everywhere, but in these labels.
+    /// All times are kept as properties, except before these places of these labels.
     From(Vec<(LabelId, u64)>),
 }
 
@@ -151,7 +152,7 @@ impl Times {
     }
 }
 
-/// Says from where on times are properties.
+/// Stores from which places on times are properties.
 pub fn put_times(tables: &Tables, t: &mut Writing<'_>, old: &[(LabelId, u64)]) -> Result<()> {
     let bytes: Vec<u8> =
         old.iter().flat_map(|(label, place)| [&label.0.to_le_bytes()[..], &place.to_le_bytes()].concat()).collect();
@@ -178,13 +179,13 @@ pub fn counter(tables: &Tables, txn: &RoTxn<'_, AnyTls>, kind: ElementKind, labe
 }
 
 pub fn put_counter(tables: &Tables, t: &mut Writing<'_>, kind: ElementKind, label: LabelId, counter: Counter) -> Result<()> {
-    // As before segments were, while there are none.
+    // While nothing is sealed, write the two words that formats before segments wrote.
     let words = [counter.next, counter.live, counter.sealed].map(u64::to_le_bytes);
     let words = if counter.sealed == 0 { &words[..2] } else { &words };
     tables.meta.put(t, &count_key(kind, label), words.as_flattened())
 }
 
-/// The segments under the tables, from the oldest on.
+/// The segments under the tables, oldest first.
 pub fn segments(tables: &Tables, txn: &RoTxn<'_, AnyTls>) -> Result<Vec<Named>> {
     let found = match tables.meta.get(txn, b"segments").map_err(lmdb)? {
         None => tables.meta.get(txn, b"segment").map_err(lmdb)?,
@@ -219,7 +220,7 @@ pub fn put_segments(tables: &Tables, t: &mut Writing<'_>, opened: &Segments) -> 
     tables.meta.delete(t, b"segment").map(|_| ())
 }
 
-/// The id of the database; nil if it was made before there were any.
+/// The id of the database. It is nil if the database is older than such ids.
 pub fn database(tables: &Tables, txn: &RoTxn<'_, AnyTls>) -> Result<Uuid> {
     let found = tables.meta.get(txn, DATABASE).map_err(lmdb)?;
     found.map_or(Ok(Uuid::nil()), |bytes| Uuid::from_slice(bytes).map_err(|_| corrupt("an id of the wrong length")))
@@ -230,7 +231,7 @@ fn schema_version(tables: &Tables, txn: &RoTxn<'_, AnyTls>) -> Result<u64> {
     found.map(u64::from_le_bytes).ok_or_else(|| corrupt("it has no schema version"))
 }
 
-/// What rarely changes, with its version.
+/// The parts of a store's state that rarely change, with their version.
 #[derive(Clone)]
 pub struct Catalog {
     version: u64,
@@ -248,7 +249,7 @@ impl Catalog {
         Ok(Self { version: schema_version(tables, txn)?, schema: Arc::new(load_schema(tables, txn)?), times })
     }
 
-    /// That of a transaction: this one, if it is of its version.
+    /// The catalog of a transaction: this one if its version is current, otherwise loaded anew.
     pub fn refreshed(&self, tables: &Tables, txn: &RoTxn<'_, AnyTls>) -> Result<Self> {
         if schema_version(tables, txn)? == self.version { Ok(self.clone()) } else { Self::load(tables, txn) }
     }
@@ -318,7 +319,7 @@ fn must_be_next(at: &[u8], next: usize) -> Result<()> {
     if at == Some(next) { Ok(()) } else { Err(corrupt("its schema has gaps")) }
 }
 
-/// What the table `schema` has a record of.
+/// A record of the table `schema`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Record {
     Label(ElementKind, LabelId),
@@ -328,7 +329,7 @@ pub enum Record {
 }
 
 impl Record {
-    /// Those of a schema.
+    /// All records of a schema.
     fn all(schema: &Schema) -> Vec<Self> {
         let mut all: Vec<Self> = (0..schema.keys.len()).map(|at| Record::Key(KeyId(at as u16))).collect();
         all.extend((0..schema.indexes.len()).map(|at| Record::Index(at as u16)));
@@ -352,7 +353,7 @@ impl Record {
         first.into_iter().chain(numbers.into_iter().flat_map(u16::to_be_bytes)).collect()
     }
 
-    /// Its value; nothing if the schema has no such thing.
+    /// The value of the record; `None` if the schema has no such thing.
     fn value(self, schema: &Schema) -> Option<Vec<u8>> {
         Some(match self {
             Record::Label(kind, label) => {
@@ -384,7 +385,7 @@ impl Record {
     }
 }
 
-/// Writes these records of a schema, and the next version.
+/// Writes these records of a schema, and its next version, which it returns.
 pub fn store_schema(tables: &Tables, t: &mut Writing<'_>, records: &BTreeSet<Record>, schema: &Schema) -> Result<u64> {
     records.iter().try_for_each(|record| record.put(tables, t, schema))?;
     let version = schema_version(tables, t)? + 1;
@@ -434,7 +435,7 @@ impl<'a> Fields<'a> {
         self.array().map(|[byte]| byte)
     }
 
-    /// A flag among the last bytes of a record, which older formats do not have.
+    /// A flag among the last bytes of a record. Older formats lack it, which means false.
     fn flag(&mut self) -> Result<bool> {
         let Some((flag, rest)) = self.0.split_first() else { return Ok(false) };
         self.0 = rest;

@@ -1,8 +1,9 @@
-//! Verifying the invariants across the tables.
+//! Verifies the invariants across the tables.
 //!
-//! Each table is walked once, and what it says is looked for in those it should agree with. That the entries of `out`, of
-//! `in`, `ids` and `edge_ids` are not only right but all there follows from their numbers, as no two of them can stand for
-//! the same element: adjacency is strictly ascending, and the others are maps whose entries were found to be inverses.
+//! The check walks each table once, and looks up what it says in the tables that should agree with it. This shows that the
+//! entries of `out`, `in`, `ids` and `edge_ids` are right. Their numbers show that none is missing, because no two of them
+//! can stand for the same element: adjacency is strictly ascending, and the others are maps whose entries were found to be
+//! inverses.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -25,7 +26,7 @@ use crate::read::{HotSnapshot, Reader, external, further, word};
 use crate::segment::Segment;
 use crate::table::Table;
 
-/// Violations a report lists; more are only counted.
+/// The most violations a report lists. Further ones are only counted.
 const LISTED_MAX: usize = 100;
 
 /// What a check found.
@@ -83,7 +84,7 @@ impl fmt::Display for CheckReport {
     }
 }
 
-/// Checks all a snapshot sees. Fails only where the store cannot be read at all.
+/// Checks all that a snapshot sees. Fails only if the store cannot be read at all.
 pub fn check(snapshot: &HotSnapshot) -> Result<CheckReport> {
     let mut check =
         Check { reader: snapshot.reader(), report: CheckReport::default(), live: BTreeMap::new(), named: BTreeMap::new() };
@@ -102,9 +103,9 @@ pub fn check(snapshot: &HotSnapshot) -> Result<CheckReport> {
 struct Check<'t> {
     reader: Reader<'t>,
     report: CheckReport,
-    /// Elements found alive.
+    /// How many elements were found alive.
     live: BTreeMap<(ElementKind, LabelId), u64>,
-    /// Elements found to have an id in the tables.
+    /// How many elements were found to have an id in the tables.
     named: BTreeMap<ElementKind, u64>,
 }
 
@@ -116,7 +117,7 @@ impl<'t> Check<'t> {
         }
     }
 
-    /// The outcome, unless it is of damage, which is noted.
+    /// The value of an outcome. Notes damage as a violation, and then returns `None`. Passes on other errors.
     fn noting<T>(&mut self, table: &'static str, what: &dyn fmt::Debug, outcome: Result<T>) -> Result<Option<T>> {
         match outcome {
             Ok(value) => Ok(Some(value)),
@@ -136,7 +137,7 @@ impl<'t> Check<'t> {
         Ok(())
     }
 
-    /// Every block is well-formed, of a column that can be, and has cells of elements that are alive only.
+    /// Checks that every block is well-formed, is of a column that can exist, and has cells of living elements only.
     fn columns(&mut self) -> Result<()> {
         self.each(self.reader.tables.columns, |check, key, bytes| {
             if let Some((slot, block)) = key.split_last().filter(|(_, block)| block.len() == 12) {
@@ -158,7 +159,7 @@ impl<'t> Check<'t> {
                 return Ok(());
             }
             if check.reader.is_covered(column, block) && column.is_fixed() {
-                return Ok(()); // it was sealed a moment ago, and is passed over
+                return Ok(()); // it was sealed a moment ago, and readers ignore it
             }
             let may_be_sealed = block * (SLOTS as u64) < check.sealed_end(column.kind, column.label)?;
             let is_partial = cells.said != u128::MAX && !check.reader.is_covered(column, block);
@@ -176,7 +177,7 @@ impl<'t> Check<'t> {
         })
     }
 
-    /// The property of a block of a wide label is in its list of keys, with the slots that have it.
+    /// Checks that the list of keys of a wide label has the property of this block, with the slots that have it.
     fn is_listed(&mut self, column: Column, block: u64, cells: &Block) -> Result<()> {
         let reader = self.reader;
         let is_listed =
@@ -191,7 +192,8 @@ impl<'t> Check<'t> {
         Ok(())
     }
 
-    /// All that is sealed can be read, as far as the tables do not take its place, and whoever has a name is found by it.
+    /// Verifies the files of segments. Checks that sealed cells can be read, unless the tables replace them, and that names
+    /// find their elements.
     fn sealed_columns(&mut self) -> Result<()> {
         let segments = self.reader.segments;
         for segment in segments.list() {
@@ -237,13 +239,13 @@ impl<'t> Check<'t> {
         Ok(())
     }
 
-    /// The first place of a label that is not sealed, nor to be.
+    /// The first place of a label that is neither sealed nor to be sealed.
     fn sealed_end(&self, kind: ElementKind, label: LabelId) -> Result<u64> {
         let counter = catalog::counter(self.reader.tables, self.reader.txn, kind, label)?;
         Ok(counter.sealed.max(self.reader.segments.end(kind, label)))
     }
 
-    /// Only what is sealed, or is to be, is marked as removed.
+    /// Checks that only elements that are sealed, or to be sealed, are marked as removed.
     fn dead(&mut self, column: Column, block: u64, cells: &Block) -> Result<()> {
         if block * SLOTS as u64 >= self.sealed_end(column.kind, column.label)? {
             for slot in slots(cells.present) {
@@ -253,7 +255,7 @@ impl<'t> Check<'t> {
         Ok(())
     }
 
-    /// The cells are of elements that are alive only; those that say so are counted.
+    /// Checks that the cells are of living elements only. In the column that says which elements live, it counts these.
     fn living_cells(&mut self, column: Column, block: u64, cells: &Block) -> Result<()> {
         if column == Column::alive(column.kind, column.label) {
             *self.live.entry((column.kind, column.label)).or_default() += u64::from(cells.present.count_ones());
@@ -267,7 +269,7 @@ impl<'t> Check<'t> {
         self.cells(column, block, cells)
     }
 
-    /// The block of a far cell says that it has it.
+    /// Checks that the block of a far cell says that it has it.
     fn far_cell(&mut self, block: &[u8], slot: u8) -> Result<()> {
         let found = self.reader.tables.columns.get(self.reader.txn, block).map_err(lmdb)?;
         let far = found.map_or(Ok(0), |bytes| Block::parse(bytes, None).map(|block| block.far)).unwrap_or(0);
@@ -277,7 +279,7 @@ impl<'t> Check<'t> {
         Ok(())
     }
 
-    /// Every cell can be read, and is of a type the schema knows.
+    /// Checks that every cell can be read, and is of a type that the schema knows.
     fn cells(&mut self, column: Column, block: u64, cells: &Block) -> Result<()> {
         let holds_ends = cells.is_of_ends();
         if holds_ends != (column == Column::ends(column.label)) {
@@ -313,7 +315,7 @@ impl<'t> Check<'t> {
         Ok(())
     }
 
-    /// Counters say how many elements are alive.
+    /// Checks that counters say how many elements are alive.
     fn counters(&mut self) -> Result<()> {
         let schema = self.reader.schema;
         for kind in [ElementKind::Vertex, ElementKind::Edge] {
@@ -335,7 +337,7 @@ impl<'t> Check<'t> {
         Ok(())
     }
 
-    /// Names and the columns of external ids are inverses.
+    /// Checks that names and the columns of external ids are inverses.
     fn names(&mut self) -> Result<()> {
         let tables = self.reader.tables;
         let vertices = self.names_of("ids", tables.ids, |check, raw| {
@@ -356,7 +358,7 @@ impl<'t> Check<'t> {
         Ok(())
     }
 
-    /// The number of names; `owner` gives the element an id is of, its name space, and its name.
+    /// The number of names in a table. `owner` gives the element that an id belongs to, its id space, and its name.
     fn names_of(
         &mut self,
         name: &'static str,
@@ -366,7 +368,7 @@ impl<'t> Check<'t> {
         let mut n = 0;
         self.each(table, |check, key, value| {
             let found = word(value).and_then(|raw| owner(check, raw));
-            // One that was sealed a moment ago is found here first, and counted there.
+            // An element that was sealed a moment ago may still have a row here. `columns` did not count it either.
             let is_sealed = |of: ElementId| check.reader.is_sealed(of.kind(), of.label(), place(of.raw()));
             n += u64::from(!found.as_ref().is_ok_and(|(of, ..)| is_sealed(*of)));
             match check.noting(name, &key, found)? {
@@ -379,7 +381,7 @@ impl<'t> Check<'t> {
         Ok(n)
     }
 
-    /// Blocks are sorted, and every entry agrees with the ends and the time of its edge.
+    /// Checks that blocks are sorted, and that every entry agrees with the ends and the time of its edge.
     fn adjacency(&mut self, name: &'static str, table: Table, outgoing: bool) -> Result<()> {
         let (mut counts, mut last) = (BTreeMap::<LabelId, u64>::new(), None);
         let mut entries = Vec::new();
@@ -423,7 +425,7 @@ impl<'t> Check<'t> {
         Ok(())
     }
 
-    /// Sealed lists are of vertices that are alive, in order, and agree with the ends of their edges.
+    /// Checks that sealed lists are of living vertices, are in order, and agree with the ends of their edges.
     fn sealed_lists(&mut self, name: &'static str, outgoing: bool, counts: &mut BTreeMap<LabelId, u64>) -> Result<()> {
         let reader = self.reader;
         for (_, vertices, _) in reader.segments.labels().filter(|(kind, ..)| *kind == ElementKind::Vertex) {
@@ -475,7 +477,7 @@ impl<'t> Check<'t> {
         Ok(())
     }
 
-    /// Every entry of an index is of a value its element has.
+    /// Checks that every entry of an index is of a value that its element has.
     fn indexes(&mut self) -> Result<()> {
         self.each(self.reader.tables.index, |check, entry, _| {
             check.report.index_entries += 1;
@@ -496,7 +498,8 @@ impl<'t> Check<'t> {
         })
     }
 
-    /// What a segment's index says and nothing newer says anew is of a value its element has.
+    /// Checks that every pair in a segment's index is of a value that its element has, unless something newer decides the
+    /// cell.
     fn sealed_indexes(&mut self) -> Result<()> {
         for (at, segment) in self.reader.segments.list().iter().enumerate() {
             for indexed in &self.reader.schema.indexes {
@@ -528,7 +531,7 @@ impl<'t> Check<'t> {
         Ok(())
     }
 
-    /// Every value of an indexed key has its entry.
+    /// Checks that every value of an indexed key has its entry.
     fn values_are_indexed(&mut self) -> Result<()> {
         for indexed in &self.reader.schema.indexes {
             let of = indexed.of;
@@ -577,7 +580,7 @@ mod tests {
     use crate::store::{Hot, HotOptions};
     use crate::write::HotTransaction;
 
-    /// A store with every kind of entry, in which `damage` is done behind the transaction's back.
+    /// The report on a store with every kind of entry, after `damage` changed it behind the transaction's back.
     fn damaged(damage: impl FnOnce(&mut HotTransaction)) -> CheckReport {
         let dir = tempfile::tempdir().unwrap();
         let hot = Hot::open(dir.path(), &HotOptions::default()).unwrap();
@@ -600,7 +603,8 @@ mod tests {
         hot.check().unwrap()
     }
 
-    /// Removes an entry of the table of this name, and puts another if there is one.
+    /// Damages an entry of the table of this name: replaces its value by what `put` gives, or removes the entry if that is
+    /// `None`.
     fn swap(
         t: &mut HotTransaction,
         name: &str,

@@ -1,9 +1,10 @@
-//! When commits were made, so that the age of a snapshot can be told in any process.
+//! When commits were made. From this any process can tell the age of a snapshot.
 //!
 //! ```text
 //!   "clock" -> (commit 8 | milliseconds since 1970 8)…, ascending, at most one a second
 //! ```
-//! There are at most 32. When there would be more, every second one of the older half goes: the longer ago, the coarser.
+//! There are at most 32 entries. When there would be more, every second one of the older half goes. So older times are
+//! coarser.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -34,12 +35,12 @@ fn entries(tables: &Tables, txn: &RoTxn<'_, AnyTls>) -> Result<Vec<Entry>> {
     Ok(entries.iter().map(|entry| Entry { commit: word(&entry[..8]), millis: word(&entry[8..]) }).collect())
 }
 
-/// Notes that a commit is made now, unless the last was noted a moment ago.
+/// Notes that a commit is made now, unless the last note is less than a second old.
 pub fn tick(tables: &Tables, t: &mut Writing<'_>) -> Result<()> {
     let (mut all, now) = (entries(tables, t)?, now());
-    // In a backup commits are counted anew.
+    // A backup counts commits anew. Drop the entries that its count has not reached.
     all.retain(|entry| entry.commit < t.id() as u64);
-    // A clock that was set back counts on from where it is.
+    // If the clock was set back, go on from its present time.
     if all.last().is_some_and(|last| now >= last.millis && now - last.millis < MILLIS_BETWEEN) {
         return Ok(());
     }
@@ -52,13 +53,13 @@ pub fn tick(tables: &Tables, t: &mut Writing<'_>) -> Result<()> {
     tables.meta.put(t, KEY, &bytes)
 }
 
-/// For how long at least this commit has not been the last one any more. It must not be.
+/// How long this commit has not been the last one any more, at least. It must not be the last one.
 pub fn outdated_for(tables: &Tables, txn: &RoTxn<'_, AnyTls>, commit: u64) -> Result<Duration> {
     let (mut entries, last) = (entries(tables, txn)?, txn.id() as u64);
     entries.retain(|entry| entry.commit <= last);
     let since = match entries.iter().find(|entry| entry.commit > commit) {
         Some(later) => later.millis,
-        // All later commits came so soon after the last that was noted that they were not.
+        // All later commits came so soon after the last noted one that none of them was noted.
         None => entries.last().map_or(u64::MAX, |noted| noted.millis + MILLIS_BETWEEN),
     };
     Ok(Duration::from_millis(now().saturating_sub(since)))

@@ -1,10 +1,10 @@
-//! Sealing what the tables hold, merging segments, and compacting all there is.
+//! Seals what the tables hold, merges segments, and compacts everything.
 //!
 //! ```text
-//!   1  a commit: every label goes on with a new block; what is before it is to be sealed, and is changed from now on as if it were
-//!   2  a snapshot, from which the new segment is written while others read and write
-//!   3  a commit: the new segment is named, and those it takes the place of are not
-//!   4  small commits: what the tables hold as the segment does is removed from them
+//!   1  a commit: every label goes on with a new block; changes to earlier blocks are from now on made as if these were sealed
+//!   2  a snapshot: the new segment is written from it, while others read and write
+//!   3  a commit: it names the new segment, and no longer the segments that this one replaces
+//!   4  small commits: they remove from the tables what the segment holds as well
 //! ```
 //! The new file is whole and durable before the commit that names it. A crash before that commit leaves the old state, and a file
 //! no commit names. A crash after it leaves the files it replaced, and rows in the tables which repeat the segment. The next
@@ -30,24 +30,24 @@ use crate::trim::Trim;
 use crate::turn::{MyTurn, Patience, Writer};
 use crate::write::HotTransaction;
 
-/// A segment is merged with the newer ones while it is not larger than so many times all of them. So each is at least three times
-/// as large as all newer ones, and there are O(log(size)) of them.
+/// A segment is merged with all newer ones while it is at most this many times as large as they are together. So each
+/// segment is more than twice as large as all newer ones together, and there are O(log(size)) of them.
 const MERGE_RATIO: u64 = 2;
-/// What others who want to write have between two small commits.
+/// The pause between two small commits, in which others may write.
 const PAUSE: Duration = Duration::from_micros(200);
 
-/// What a new segment takes the place of.
+/// What a new segment replaces.
 #[derive(Clone, Debug)]
 enum Of {
     /// What the tables hold.
     Tables,
-    /// Segments next to each other, by their number in order of age.
+    /// Adjacent segments, by their positions in order of age.
     Segments(Range<usize>),
     All,
 }
 
 impl Of {
-    /// The segments it takes the place of, by their positions among `n`.
+    /// The segments that the new one replaces, by their positions among `n`.
     fn replaced(&self, n: usize) -> Range<usize> {
         match self {
             Of::Tables => n..n,
@@ -56,22 +56,23 @@ impl Of {
         }
     }
 
-    /// Whether the tables are in it.
+    /// Whether the new segment takes what the tables hold.
     fn has_tables(&self) -> bool {
         !matches!(self, Of::Segments(_))
     }
 }
 
 impl Hot {
-    /// Seals everything in one segment, whose size in bytes is given. Others read and write meanwhile. O(size of the graph).
+    /// Seals everything in one segment, and returns its size in bytes. Others read and write meanwhile. O(size of the
+    /// graph).
     ///
     /// # Errors
-    /// As those of a commit, and [`GraphError::OpenAlready`] if this writer has a transaction open. Then nothing is lost, and the
-    /// segments are as they were.
+    /// Those of a commit, and [`GraphError::OpenAlready`] if this writer has a transaction open. Then nothing is lost, and
+    /// the segments are as they were.
     pub fn compact(&self, writer: Writer, patience: Patience<'_>) -> Result<u64> {
         let work = self.work(writer, patience)?;
         work.make(Of::All)?;
-        // What it was asked for is done. Room that stays is given back another time.
+        // The compaction is done. Room that could not be given back is given back another time.
         let _ = work.give_back();
         Ok(self.snapshot()?.segments().bytes())
     }
@@ -79,15 +80,15 @@ impl Hot {
     /// Seals what the tables hold in a new segment. Others read and write meanwhile. O(size of the tables).
     ///
     /// # Errors
-    /// As those of [`compact`](Self::compact).
+    /// Those of [`compact`](Self::compact).
     pub fn seal(&self, writer: Writer, patience: Patience<'_>) -> Result<()> {
         self.work(writer, patience)?.seal(0)
     }
 
-    /// Merges segments, as far as their sizes ask for it; gives how many there were less. Others read and write meanwhile.
+    /// Merges segments whose sizes call for it. Returns by how many their number fell. Others read and write meanwhile.
     ///
     /// # Errors
-    /// As those of [`compact`](Self::compact).
+    /// Those of [`compact`](Self::compact).
     pub fn merge(&self, writer: Writer, patience: Patience<'_>) -> Result<usize> {
         self.work(writer, patience)?.merge()
     }
@@ -105,7 +106,7 @@ pub(crate) struct Work<'a> {
     shared: &'a Arc<Shared>,
     writer: Writer,
     patience: Patience<'a>,
-    /// Threads that help.
+    /// How many threads help to encode.
     threads: usize,
     _alone: MyTurn,
 }
@@ -113,7 +114,7 @@ pub(crate) struct Work<'a> {
 impl<'a> Work<'a> {
     pub fn new(shared: &'a Arc<Shared>, writer: Writer, patience: Patience<'a>, threads: usize) -> Result<Self> {
         if shared.turn.is_of(&writer) {
-            return Err(GraphError::OpenAlready); // whoever works on segments may wait for it to end
+            return Err(GraphError::OpenAlready); // work on segments may wait for that transaction to end
         }
         let _alone = shared.turn_to_seal(writer.clone(), patience)?;
         Ok(Self { shared, writer, patience, threads, _alone })
@@ -123,13 +124,13 @@ impl<'a> Work<'a> {
         HotTransaction::new(self.shared, self.writer.clone(), self.patience)
     }
 
-    /// Seals the tables if they take so many bytes, and merges as is due.
+    /// Seals the tables if they take at least `seal_bytes` bytes, and then merges the segments that are due.
     pub fn keep_up(&self, seal_bytes: u64) -> Result<()> {
         self.seal(seal_bytes)?;
         self.merge().map(|_| ())
     }
 
-    /// Gives what is free in the file of the tables back to the file system.
+    /// Gives free room in the tables' file back to the file system.
     pub fn give_back(&self) -> Result<()> {
         space::give_back(self.shared, self.writer.clone(), self.patience).map(drop)
     }
@@ -141,7 +142,7 @@ impl<'a> Work<'a> {
         if bytes < from_bytes { Ok(()) } else { self.make(Of::Tables) }
     }
 
-    /// Merges as is due, and gives how many segments there were less.
+    /// Merges the segments that are due. Returns by how many their number fell.
     fn merge(&self) -> Result<usize> {
         let mut merged = 0;
         while let Some(range) = self.due()? {
@@ -151,7 +152,7 @@ impl<'a> Work<'a> {
         Ok(merged)
     }
 
-    /// The segments that are to be merged.
+    /// The segments that are due to be merged.
     fn due(&self) -> Result<Option<Range<usize>>> {
         let sizes: Vec<u64> =
             HotSnapshot::new(self.shared)?.segments().list().iter().map(|segment| segment.bytes()).collect();
@@ -193,8 +194,8 @@ impl<'a> Work<'a> {
         Ok(layers.contents)
     }
 
-    /// Names the new segment in place of those it is made of. Returns whether the tables were emptied at once: if nothing was written
-    /// since the snapshot, and it had nothing that is not in the new segment.
+    /// Names the new segment in place of those it replaces. Empties the tables at once if nothing was written since the
+    /// snapshot, and the new segment has all that the snapshot had. Returns whether it did.
     fn name(&self, snapshot: &HotSnapshot, of: &Of, new: NewSegment, contents: &Contents) -> Result<bool> {
         let mut t = self.begin()?;
         let mut list = snapshot.segments().list().to_vec();
@@ -227,14 +228,15 @@ impl<'a> Work<'a> {
                 return Ok(());
             }
             if (self.patience.cancelled)() {
-                return Ok(()); // what is left over goes another time
+                return Ok(()); // the next sealing removes the rest
             }
             std::thread::sleep(PAUSE);
         }
     }
 }
 
-/// The segments of these sizes, from the oldest on, that are to be merged: the fewest old ones go with all newer.
+/// Which segments to merge, given the sizes of all, oldest first. The oldest one that is small enough for [`MERGE_RATIO`] is
+/// merged with all newer ones.
 fn due(sizes: &[u64]) -> Option<Range<usize>> {
     let newer = |at: usize| sizes[at + 1..].iter().sum::<u64>();
     (0..sizes.len().saturating_sub(1)).find(|at| sizes[*at] <= MERGE_RATIO * newer(*at)).map(|at| at..sizes.len())
@@ -254,7 +256,7 @@ fn contents(reader: &Reader<'_>, own: impl Fn(ElementKind, LabelId) -> Result<Ra
 }
 
 impl HotTransaction {
-    /// Lets every label go on with a new block, so that what is sealed ends with one.
+    /// Lets every label go on with a new block, so that the places to seal end with a whole block.
     fn end_labels(&mut self) -> Result<()> {
         for kind in KINDS {
             for label in labels(&self.reader(), kind) {
@@ -266,7 +268,7 @@ impl HotTransaction {
         Ok(())
     }
 
-    /// Whether no label has had more elements than are in a segment of these contents.
+    /// Whether no label has had more elements than a segment of these contents covers.
     fn has_nothing_beyond(&self, contents: &Contents) -> Result<bool> {
         for kind in KINDS {
             for label in labels(&self.reader(), kind) {
@@ -278,7 +280,8 @@ impl HotTransaction {
         Ok(true)
     }
 
-    /// Writes all there is to the first segment of a store, this one or another; what comes next begins new blocks.
+    /// Seals everything into the first segment of a store, which may be another store than this one. Later elements begin
+    /// new blocks.
     pub(crate) fn seal(&mut self, new: &NewSegment, cancelled: &dyn Fn() -> bool) -> Result<()> {
         self.end_labels()?;
         let ends = |kind, label| Ok(0..self.counter(kind, label)?.sealed);
@@ -287,14 +290,14 @@ impl HotTransaction {
         Layers { reader: self.reader(), segments: &[], tables: true, contents, cancelled }.write(sealing)
     }
 
-    /// Commits, and makes these segments, of which one is new, all there are. Then it removes the files of those that were
-    /// there before and are not any more.
+    /// Commits, and makes these segments, one of which is new, the only ones. Then removes the files of the segments that
+    /// are no longer among them.
     pub(crate) fn stand_on(mut self, mut new: NewSegment, segments: Segments) -> Result<()> {
         let shared = self.shared().clone();
         let before = catalog::segments(&shared.tables, self.txn())?;
         catalog::put_segments(&shared.tables, self.txn_mut(), &segments)?;
         new.offer();
-        // With relaxed durability too: what the commit before names is about to be removed.
+        // Sync even with relaxed durability: the files that the previous commit names are about to be removed.
         self.commit_alone().and_then(|_| shared.env.force_sync().map_err(lmdb)).inspect_err(|_| new.withdraw())?;
         let is_kept = |named: &Named| segments.list().iter().any(|segment| segment.number == named.number);
         let gone = before.iter().filter(|named| !is_kept(named));
@@ -302,7 +305,7 @@ impl HotTransaction {
         Ok(())
     }
 
-    /// Empties the tables of all that is sealed, if everything is; the dead stay marked.
+    /// Empties the tables, given that all they hold is sealed. Marks of removed elements stay.
     pub fn empty(&mut self) -> Result<()> {
         let tables = self.shared().tables;
         let mut marks = Vec::new();
@@ -325,7 +328,8 @@ impl HotTransaction {
         Ok(())
     }
 
-    /// Removes the marks of the dead that a snapshot had, which no segment made of all knows.
+    /// Removes the marks of removed elements that a snapshot had. A segment made of everything does not have these elements
+    /// any more.
     fn forget_dead(&mut self, snapshot: &HotSnapshot) -> Result<()> {
         for kind in KINDS {
             for label in labels(&snapshot.reader(), kind) {
@@ -381,7 +385,7 @@ mod tests {
         assert_eq!(due(&[100, 10]), None);
         assert_eq!(due(&[100, 10, 10]), Some(1..3));
         assert_eq!(due(&[100, 30, 20]), Some(0..3));
-        // Whatever is sealed, there are few, and each takes part in few merges.
+        // Whatever is sealed, there are few segments, and each takes part in few merges.
         let (mut sizes, mut merged) = (Vec::new(), 0);
         for _ in 0..10_000 {
             sizes.push(1);

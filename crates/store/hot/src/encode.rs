@@ -1,6 +1,6 @@
 //! Writing blocks: from cells, from Arrow arrays, from external ids, and from edge ends.
 //!
-//! All cells plain and of one type give a block of that type; anything else gives a block of cells.
+//! Cells that are all plain and of one type give a block of that type. Any others give a block of cells.
 
 use std::convert::Infallible;
 use std::ops::Range;
@@ -15,12 +15,12 @@ use crate::block::{Block, Body, FORM_CELLS, FORM_ENDS, FORM_FAR, FORM_PARTIAL, N
 use crate::packed::{pack, width_of};
 use mangrove_segment::value;
 
-/// Bytes of a cell of a string beside those of the string.
+/// Bytes that a cell of a string has beside those of the string.
 const CELL_OF_BYTES: usize = 6;
 
 /// Rows that fill consecutive slots of blocks.
 pub trait Rows {
-    /// The block in which these rows stand from `slot` on, and nothing else; nothing is appended if no row has a cell.
+    /// Appends the block that has these rows from `slot` on, and nothing else. Appends nothing if no row has a cell.
     fn encode(&self, rows: Range<usize>, slot: usize, out: &mut Vec<u8>) -> FarCells;
 
     fn cell(&self, row: usize) -> Cell;
@@ -29,15 +29,15 @@ pub trait Rows {
 /// Cells too large for their block, by slot, as bytes.
 pub type FarCells = Vec<(usize, Vec<u8>)>;
 
-/// Far cells of a block that stay as they are.
+/// Far cells that a block keeps as they are when it is written anew.
 #[derive(Clone, Copy, Default)]
 pub struct Kept {
     pub slots: u128,
-    /// The type of all of them, if the block was of one.
+    /// The type of the block that had them, if all its cells were of one type.
     pub of_type: Option<ValueType>,
 }
 
-/// Appends the block of these cells, by slot; nothing if all are absent and none is kept.
+/// Appends the block of these cells, by slot. Appends nothing if all are absent and none is kept.
 pub fn cells(out: &mut Vec<u8>, cells: &[Cell], kept: Kept) -> FarCells {
     let present = bits(cells.iter().map(|cell| !cell.is_absent())) | kept.slots;
     if present == 0 {
@@ -56,7 +56,7 @@ pub fn cells(out: &mut Vec<u8>, cells: &[Cell], kept: Kept) -> FarCells {
     }
 }
 
-/// A block whose content is bytes: of strings and bytes themselves, of others as cells.
+/// Appends a block whose content is bytes: those of strings and bytes themselves, and other cells encoded as cells.
 fn byte_cells(out: &mut Vec<u8>, form: u8, cells: &[Cell], present: u128, kept: Kept) -> FarCells {
     let Ok(far) = byte_block(out, form, present, kept.slots, |slot, bytes, far| {
         put_near(bytes, form, slot, &cells[slot], far);
@@ -65,8 +65,9 @@ fn byte_cells(out: &mut Vec<u8>, form: u8, cells: &[Cell], present: u128, kept: 
     far
 }
 
-/// Appends a block of strings, or one of bytes, with other cells in some slots, of the same type or absent; `None`, and nothing, if it
-/// or one of those is of another type. What is kept is copied, without making values of it. Nothing is appended if all are absent.
+/// Appends a block of strings, or of bytes, with some cells changed. Each changed cell must be absent or of the block's
+/// type. Otherwise, or if the block is of another type, it returns `None` and appends nothing. It copies the bytes of other
+/// cells, without making values of them. It appends nothing if all cells are absent.
 pub fn spliced(out: &mut Vec<u8>, old: &Block<'_>, changes: &[(usize, Cell)], kept: Kept) -> Result<Option<FarCells>> {
     let Body::Heap(form, heap) = &old.body else { return Ok(None) };
     let (mut changed, mut present) = ([None; SLOTS], old.present);
@@ -92,7 +93,7 @@ pub fn spliced(out: &mut Vec<u8>, old: &Block<'_>, changes: &[(usize, Cell)], ke
     .map(Some)
 }
 
-/// A block whose content is the bytes that `put` gives for the slots that are present, but those `kept` far.
+/// Appends a block whose content is the bytes that `put` gives for the present slots, except those `kept` far.
 fn byte_block<E>(
     out: &mut Vec<u8>,
     form: u8,
@@ -210,7 +211,8 @@ impl Rows for ArrayRows<'_> {
     }
 }
 
-/// Whether there was a form for the array's type, and room for its values. `present` tells which rows from `first` on have a value.
+/// Appends the block of an array's values. Returns false, and appends nothing, if its type has no form or a value has no
+/// room. `present` says which rows from `first` on have a value.
 fn encode_array(out: &mut Vec<u8>, array: &dyn Array, first: usize, present: u128, slot: usize) -> bool {
     let rows = slots(present).map(|at| first + at);
     let mut begin = |form: ValueType| header(out, form as u8, present << slot, 0);
@@ -335,7 +337,7 @@ impl Rows for IdRows<'_> {
     }
 }
 
-/// Appends what a block begins with that speaks of these slots: nothing if of all.
+/// Appends the beginning of a block that decides only these slots. Appends nothing if it decides all.
 pub fn said(out: &mut Vec<u8>, slots: u128) {
     if slots != u128::MAX {
         out.push(FORM_PARTIAL);
@@ -343,14 +345,14 @@ pub fn said(out: &mut Vec<u8>, slots: u128) {
     }
 }
 
-/// A block without cells: their form, no slot, and no ends of what they would be.
+/// A block without cells: the form of cells, no slots, and a width of 0.
 pub const EMPTY: [u8; 19] = {
     let mut bytes = [0; 19];
     bytes[0] = FORM_CELLS;
     bytes
 };
 
-/// Appends the block of these edge ends, by slot; nothing if there are none.
+/// Appends the block of these edge ends, by slot. Appends nothing if there are none.
 pub fn ends(out: &mut Vec<u8>, edges: &[Option<EdgeRef>]) {
     let present = bits(edges.iter().map(Option::is_some));
     if present == 0 {

@@ -1,4 +1,4 @@
-//! Opening LMDB's environment: its file is verified, and what a killed writer left is put in order.
+//! Opens LMDB's environment: verifies its file, and puts in order what a killed writer left.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, mpsc};
@@ -19,20 +19,21 @@ use crate::spare::ReadTxn;
 use crate::store::{DATA, Durability, HotOptions};
 use crate::table::{self, NAMES, Tables, Writing};
 
-/// Address space reserved for the map, at least. Only the part that holds data takes memory or disk, so it never has to be moved. Some
-/// hundred databases fit into one process.
+/// The least address space to reserve for the map. Only the part that holds data takes memory or disk. So the map never has
+/// to move, and some hundred databases fit into one process.
 const MAP_BYTES: u64 = 1 << 38;
-/// Places for readers: for all processes together, of which each may have a thousand unfinished streams.
+/// Places for readers, for all processes together. Each process may have a thousand unfinished streams.
 const READERS_MAX: u32 = 16_384;
-/// How long an opening waits for a process that writes and has no right to.
+/// How long an opening waits for a process that writes without the right to.
 const INTRUDER_MAX: Duration = Duration::from_secs(5);
 /// How long to wait for another thread to finish closing a store.
 const CLOSING_MAX: Duration = Duration::from_secs(10);
-/// How often a file is verified anew, because a writer has written over the meta page of the transaction it was verified in.
+/// How often verification starts again because a writer has overwritten the meta page that it began with.
 const VERIFY_TRIES: u32 = 20;
 
-/// Opens the environment in a directory, and verifies its file: the meta pages before LMDB reads them, and all other pages before LMDB
-/// follows them, if they take no more than [`HotOptions::verify_bytes`] or the file is shorter than they are.
+/// Opens the environment in a directory, and verifies its file. It verifies the meta pages before LMDB reads them. It
+/// verifies all other pages before LMDB follows them, if they take at most [`HotOptions::verify_bytes`] or the file is
+/// shorter than they are.
 ///
 /// # Errors
 /// [`GraphError::Corrupt`] with what is damaged; [`GraphError::Storage`] if it cannot be opened.
@@ -50,7 +51,7 @@ pub fn open(dir: &Path, readers: &Readers, options: &HotOptions) -> Result<Env<W
     Ok(env)
 }
 
-/// A transaction to open a store in: of a writer one that writes, which takes no place in the table of readers.
+/// A transaction in which a store is opened. A writer takes one that writes, as that needs no place in the table of readers.
 pub enum Opening<'e> {
     Reading(ReadTxn),
     Writing(RwTxn<'e>),
@@ -80,7 +81,7 @@ impl<'e> Opening<'e> {
     }
 }
 
-/// Verifies the last commit, if its pages take no more bytes than these, or more than there are.
+/// Verifies the last commit if its pages take at most `bytes_max` bytes, or if the file is shorter than they are.
 pub fn verify(env: &Env<WithoutTls>, readers: &Readers, read_only: bool, bytes_max: u64) -> Result<()> {
     let data = env.path().join(DATA);
     for _ in 0..VERIFY_TRIES {
@@ -90,7 +91,8 @@ pub fn verify(env: &Env<WithoutTls>, readers: &Readers, read_only: bool, bytes_m
         let Some(meta) = pages.meta_of(begun.commit()) else { continue };
         let is_wanted = meta.bytes() <= bytes_max || pages.is_short_of(&meta)?;
         match if is_wanted { table::verify(&pages, &meta) } else { Ok(()) } {
-            // A reader LMDB does not know of, as one who may not write the lock file, may lose its pages to later commits.
+            // LMDB does not know a reader that may not write the lock file. Later commits may reuse the pages of such a
+            // reader.
             Err(_) if Pages::open(&data)?.newest() != meta.transaction => {}
             verified => return verified,
         }
@@ -117,8 +119,8 @@ fn open_env(dir: &Path, options: &HotOptions) -> Result<Env<WithoutTls>> {
                     return Err(GraphError::storage(error));
                 }
             }
-            // The lock file cannot be written, so LMDB cannot tell a writer which pages are read. Nobody but a user with more
-            // rights can be that writer.
+            // The lock file cannot be written, so a writer cannot learn from LMDB which pages are being read. Only a user
+            // with more rights can be that writer.
             Err(heed::Error::Io(error))
                 if error.kind() == io::ErrorKind::PermissionDenied
                     && options.read_only
@@ -126,10 +128,10 @@ fn open_env(dir: &Path, options: &HotOptions) -> Result<Env<WithoutTls>> {
             {
                 flags |= EnvFlags::NO_LOCK;
             }
-            // The last handle is gone, but not done with closing.
+            // The last handle is gone, but closing is not finished.
             Err(heed::Error::EnvAlreadyOpened)
                 if heed::env_closing_event(dir).is_none_or(|closing| closing.wait_timeout(CLOSING_MAX)) => {}
-            // It is not closing: the thread of an opening that gave up still waits in it (`recover`).
+            // Nobody is closing it: the thread of an opening that gave up still waits in it (see `recover`).
             Err(heed::Error::EnvAlreadyOpened) => return Err(is_intruded(dir)),
             Err(heed::Error::Io(error)) => return Err(fault::io(&unopened(dir, options.read_only))(error)),
             result => return result.map_err(lmdb),
@@ -137,7 +139,8 @@ fn open_env(dir: &Path, options: &HotOptions) -> Result<Env<WithoutTls>> {
     }
 }
 
-/// The file of the environment that cannot be opened; the directory if both can. LMDB does not tell. It has neither open.
+/// The file of the environment that cannot be opened, or the directory if both can. LMDB does not tell which. It has neither
+/// file open.
 fn unopened(dir: &Path, read_only: bool) -> PathBuf {
     let cannot = |path: &PathBuf| fs::File::options().read(true).write(!read_only).open(path).is_err();
     [DATA, LOCK].map(|name| dir.join(name)).into_iter().find(cannot).unwrap_or_else(|| dir.into())
@@ -146,9 +149,8 @@ fn unopened(dir: &Path, read_only: bool) -> PathBuf {
 fn open_mapped(dir: &Path, flags: EnvFlags, map_bytes: usize) -> heed::Result<Env<WithoutTls>> {
     let mut open = EnvOpenOptions::new().read_txn_without_tls();
     open.map_size(map_bytes).max_readers(READERS_MAX).max_dbs(NAMES.len() as u32);
-    // SAFETY: the flags hand safety over to two promises. NO_LOCK is set only for read-only environments in places this
-    // process cannot write. The file is changed by nothing but LMDB: it is the database's own, which is said where its
-    // format is described.
+    // SAFETY: the flags leave two promises to us. NO_LOCK is set only for read-only environments in places that this process
+    // cannot write. Only LMDB changes the file: it is the database's own, as the description of its format says.
     unsafe { open.flags(flags).open(dir) }
 }
 
@@ -163,12 +165,12 @@ pub fn expect_data(dir: &Path) -> Result<()> {
     }
 }
 
-/// Lets LMDB recover from a writer that was killed. Such a writer may have written a meta page, and not yet noted its commit
-/// in `lock.mdb`, from where read transactions take the last commit. While any other process has the store open, only the
-/// begin of the next write transaction repairs that.
+/// Lets LMDB recover from a killed writer. Such a writer may have written a meta page without noting its commit in
+/// `lock.mdb`, from where read transactions take the last commit. While another process has the store open, only the begin
+/// of the next write transaction repairs that.
 ///
-/// The caller holds `writer.lock`, so nobody else should be writing. A process whose lock was deleted still may, and LMDB would wait for it
-/// without end. So another thread waits.
+/// The caller holds `writer.lock`, so nobody else should be writing. A process whose lock was deleted may still write, and
+/// LMDB would wait for it without end. So another thread waits.
 ///
 /// # Errors
 /// [`GraphError::Invalid`] if another process writes all the time.
@@ -176,7 +178,7 @@ fn recover(env: &Env<WithoutTls>) -> Result<()> {
     let (done, outcome) = mpsc::channel();
     let waiting = env.clone();
     let wait = move || {
-        // Nobody is left to be told once the opening has given up.
+        // If the opening has given up, nobody receives this.
         let _ = done.send(waiting.write_txn().map(drop).map_err(lmdb));
     };
     std::thread::Builder::new().name("mangrove opening".into()).spawn(wait).map_err(GraphError::storage)?;
@@ -205,8 +207,8 @@ pub fn upgrade(env: &Env<WithoutTls>, tables: &Tables) -> Result<()> {
     t.commit(tables)
 }
 
-/// Removes the files of segments that a crash left over: those the last commit does not name. docs/format/hot.md says why this
-/// is safe, and why nothing less is.
+/// Removes the files of segments that a crash left: those that the last commit does not name. docs/format/hot.md says why
+/// this is safe, and why nothing less is.
 pub fn sweep(env: &Env<WithoutTls>, tables: &Tables) -> Result<()> {
     let txn = env.write_txn().map_err(lmdb)?;
     let named = catalog::segments(tables, &txn)?;
@@ -217,7 +219,7 @@ pub fn sweep(env: &Env<WithoutTls>, tables: &Tables) -> Result<()> {
     if env.info().last_txn_id + 1 != txn.id() {
         return Err(corrupt("LMDB follows another commit than the last one in its file"));
     }
-    // A writer that was killed may not have waited for the disk. The commit must be there before what it replaced goes.
+    // A killed writer may not have waited for the disk. Its commit must be on disk before the files it replaced go.
     env.force_sync().map_err(lmdb)?;
     segment::remove_all(&left_over).map_err(fault::io(env.path()))
 }

@@ -1,4 +1,4 @@
-//! LMDB's errors as the graph's.
+//! Turns LMDB's errors into those of the graph.
 
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
@@ -7,7 +7,7 @@ use std::path::Path;
 use heed::MdbError;
 use mangrove_graph::GraphError;
 
-/// What is written beside a store, for a moment, to see whether the disk is full.
+/// A file that is written beside a store, for a moment, to see whether the disk is full.
 pub const PROBE: &str = "probe.tmp";
 
 /// What an LMDB error means to a user.
@@ -30,7 +30,7 @@ pub fn lmdb(error: heed::Error) -> GraphError {
     }
 }
 
-/// The error of work with a file, which it names.
+/// Turns an error of work with a file into one that names the file.
 pub fn io(path: &Path) -> impl FnOnce(io::Error) -> GraphError {
     let message = move |error: &io::Error| format!("{}: {error}", path.display());
     move |error| match is_disk_full(&error) {
@@ -55,8 +55,8 @@ fn is_disk_full(error: &io::Error) -> bool {
     matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge)
 }
 
-/// The error of a write into `dir`, now that it is over. LMDB reports a write that was cut short, as the last one before a
-/// disk is full is, as an error of the device; whether it was is seen by trying to write where its file would grow.
+/// The error of a failed write into `dir`. When a disk becomes full, the last write is cut short, and LMDB reports that as
+/// an error of the device. So this tries to write where the store's file would grow, to see whether the disk is full.
 pub fn of_write(error: GraphError, dir: &Path) -> GraphError {
     const EIO: i32 = 5;
     let cause = match &error {

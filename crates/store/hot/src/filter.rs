@@ -1,6 +1,6 @@
 //! Predicates over whole blocks: a bit for every slot that passes.
 //!
-//! On a block of one type most predicates become a loop without values. The rest is tested cell by cell.
+//! On a block of one type, most predicates become a loop that makes no values. The others are tested cell by cell.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -14,7 +14,8 @@ use mangrove_segment::value;
 use crate::block::{Block, Body, SLOTS, slots};
 use crate::packed::Packed;
 
-/// What to look for in searchable text, so that all values that match are found; and whether nothing else is.
+/// Patterns to search for in searchable text. They find every value that matches. `is_exact` says whether they find nothing
+/// else.
 struct Patterns<'p> {
     any: Vec<(Mode, &'p [u8])>,
     is_exact: bool,
@@ -26,7 +27,7 @@ impl<'p> Patterns<'p> {
     }
 }
 
-/// Nothing if searching does not answer the predicate.
+/// The patterns of a predicate; `None` if a search does not answer it.
 fn patterns(predicate: &Predicate) -> Option<Patterns<'_>> {
     match predicate {
         Predicate::Compare(Comparison::Eq, Value::String(text)) => Some(Patterns::of(Mode::Equal, text)),
@@ -47,7 +48,7 @@ fn patterns(predicate: &Predicate) -> Option<Patterns<'_>> {
     }
 }
 
-/// What matches exactly the strings the predicate does not, if that can be told by its form.
+/// A predicate that matches exactly the strings that this one does not, if the form of this one tells it.
 fn contrary(predicate: &Predicate) -> Option<Predicate> {
     match predicate {
         Predicate::Compare(Comparison::Neq, operand) => Some(Predicate::eq(operand.clone())),
@@ -57,12 +58,13 @@ fn contrary(predicate: &Predicate) -> Option<Predicate> {
     }
 }
 
-/// Whether what matches is found in searchable text without reading all of it.
+/// Whether a search finds the matches in searchable text without reading all of it.
 pub fn is_found(predicate: &Predicate) -> bool {
     patterns(predicate).is_some()
 }
 
-/// The positions of a searchable chunk whose cells match, a bit each in blocks of 128; nothing if they cannot be found so.
+/// The positions of a searchable chunk whose cells match, a bit each in blocks of 128; `None` if a search does not find
+/// them.
 pub fn found(chunk: &Chunk, predicate: &Predicate) -> Result<Option<Vec<u128>>> {
     if let Some(contrary) = contrary(predicate) {
         let Some(mut blocks) = found(chunk, &contrary)? else { return Ok(None) };
@@ -84,7 +86,7 @@ pub fn found(chunk: &Chunk, predicate: &Predicate) -> Result<Option<Vec<u128>>> 
     Ok(Some(blocks))
 }
 
-/// The slots `among` those present of which some value matches.
+/// The present slots `among` these that have a value that matches.
 pub fn passing(block: &Block, predicate: &Predicate, among: u128) -> Result<u128> {
     let among = among & block.present;
     if among == 0 {
@@ -107,7 +109,7 @@ pub fn passing(block: &Block, predicate: &Predicate, among: u128) -> Result<u128
     }
 }
 
-/// Bits by rank as bits by slot.
+/// Turns bits by rank into bits by slot.
 fn expand(ranks: u128, stored: u128) -> u128 {
     if stored & stored.wrapping_add(1) == 0 {
         return ranks; // the first slots are present: ranks are slots
@@ -116,8 +118,8 @@ fn expand(ranks: u128, stored: u128) -> u128 {
     slots(stored).enumerate().map(bit).fold(0, |bits, bit| bits | bit)
 }
 
-/// The ranks that match, if this predicate can be told of a block of this type as a whole: if its outcome is true or false,
-/// never unknown, for every value of the type.
+/// The ranks that match; `None` if the predicate cannot be tested for the block as a whole. It can if its outcome is true or
+/// false, never unknown, for every value of the block's type.
 fn whole(block: &Block, predicate: &Predicate) -> Result<Option<u128>> {
     let all = all(block.len());
     let Some(block_type) = block.value_type() else { return Ok(None) };
@@ -154,7 +156,7 @@ fn fold(block: &Block, parts: &[Predicate], start: u128, join: impl Fn(u128, u12
     Ok(Some(outcome))
 }
 
-/// With more options it is quicker to look each cell up among them.
+/// With more options than this, it is quicker to look each cell up among them.
 const OPTIONS_MAX: usize = 32;
 
 fn any_equal(block: &Block, block_type: ValueType, options: &[Value]) -> Result<Option<u128>> {
@@ -189,7 +191,7 @@ fn compared(block: &Block, block_type: ValueType, comparison: Comparison, operan
         }
         Body::Sealed(chunk, first) => sealed(block, chunk, *first, block_type, comparison, operand)?,
         Body::Bools(_) | Body::Uuids(_) | Body::Heap(..) => None,
-        // What is of another kind is equal to nothing here; otherwise the two cannot be compared.
+        // A value of another kind is never equal to those of the block, and cannot be ordered with them.
         _ if unlike(block_type, operand.value_type()) => match comparison {
             Comparison::Eq => Some(0),
             Comparison::Neq => Some(all(block.len())),
@@ -244,7 +246,7 @@ fn sealed(
     })
 }
 
-/// Codes of a sorted dictionary, of which those in a range, one or none, are equal to the operand.
+/// Compares codes of a sorted dictionary. `equal` is the range of codes, one or none, that are equal to the operand.
 fn against_codes(codes: &Run<'_>, comparison: Comparison, equal: Range<i64>) -> u128 {
     match comparison {
         Comparison::Eq => bits(codes, |code| equal.contains(&code)),
@@ -256,7 +258,7 @@ fn against_codes(codes: &Run<'_>, comparison: Comparison, equal: Range<i64>) -> 
     }
 }
 
-/// Of integers, and of what is kept as such and compared with its like.
+/// Compares integers, or values kept as integers with an operand of their own type.
 fn of_counts(t: ValueType, counts: &(impl Counts + ?Sized), comparison: Comparison, operand: &Value) -> Option<u128> {
     match t.is_integer() {
         true => integers(counts, comparison, operand),
@@ -269,7 +271,7 @@ fn unlike(a: ValueType, b: ValueType) -> bool {
     a != b && !(a.is_number() && b.is_number())
 }
 
-/// The integer that dates, date-times and durations compare by; nothing if it would lose something.
+/// The integer that dates, date-times and durations compare by; `None` if it would lose something.
 fn counted(operand: &Value) -> Option<i64> {
     match operand {
         Value::Date(date) => Some(i64::from(date.0)),
@@ -321,7 +323,7 @@ fn bits(counts: &(impl Counts + ?Sized), test: impl Fn(i64) -> bool) -> u128 {
     flags_as_bits(&flags)
 }
 
-/// One loop for each comparison, which the compiler turns into vector instructions.
+/// One loop for each comparison. The compiler turns each into vector instructions.
 fn against(packed: &(impl Counts + ?Sized), comparison: Comparison, operand: i64) -> u128 {
     match comparison {
         Comparison::Eq => bits(packed, |v| v == operand),
@@ -339,7 +341,7 @@ fn pack_bits(passing: impl Iterator<Item = bool>) -> u128 {
     flags_as_bits(&flags)
 }
 
-/// A bit for every flag; written so that eight of them are gathered by one multiplication.
+/// A bit for every flag. One multiplication gathers eight of them.
 fn flags_as_bits(flags: &[bool; SLOTS]) -> u128 {
     const GATHER: u64 = 0x0102_0408_1020_4080;
     let bytes = flags.as_chunks::<8>().0.iter().map(|eight| {
@@ -369,7 +371,7 @@ fn integers(packed: &(impl Counts + ?Sized), comparison: Comparison, operand: &V
     Some(bits(packed, |v| comparison.accepts(ordering(v))))
 }
 
-/// The operand as a double, if it is exactly that.
+/// The operand as a double, if a double holds it exactly.
 fn float_operand(operand: &Value) -> Option<f64> {
     match operand {
         Value::Float32(f) => Some(f64::from(*f)),
@@ -414,7 +416,7 @@ mod tests {
     use super::*;
     use crate::encode;
 
-    /// Whatever way a block is tested, the outcome is that of its cells.
+    /// However a block is tested, the outcome is that of its cells.
     #[test]
     fn blocks_pass_what_their_cells_pass() {
         let columns: [Vec<Value>; 9] = [

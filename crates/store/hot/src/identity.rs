@@ -1,8 +1,8 @@
-//! Which file, and whose process: what an open store is bound to.
+//! The file and the process that an open store is bound to.
 //!
-//! A path is only a name. A directory may be deleted or replaced while a store in it is open, and what is written to the old
-//! file then is gone with the last handle. A process may be forked, and its child then has handles that are not its own: LMDB
-//! forbids to use them, and ending a transaction there would end the parent's.
+//! A path is only a name. A directory may be deleted or replaced while a store in it is open. What is then written to the
+//! old file is gone with the last handle. A process may be forked, and its child then has handles that belong to the parent.
+//! LMDB forbids using them, and ending a transaction in the child would end the parent's.
 
 use std::fs::Metadata;
 use std::io;
@@ -43,13 +43,13 @@ impl FileId {
 #[derive(Clone, Copy, Debug)]
 pub struct Process {
     id: u32,
-    /// How often processes were forked before it came to be.
+    /// What `forks()` gives in that process.
     forks: u32,
 }
 
 impl Process {
     pub fn this() -> Self {
-        // Asking the system for the id takes as long as the rest of a snapshot, and what is asked for often is `is_this`.
+        // Asking the system for the id takes as long as the rest of a snapshot, so the id is kept until the next fork.
         static ID: [AtomicU32; 2] = [AtomicU32::new(u32::MAX), AtomicU32::new(0)];
         let forks = forks();
         if ID[0].load(Ordering::Acquire) != forks {
@@ -76,7 +76,8 @@ impl Process {
     }
 }
 
-/// How often this process, and those it was forked from, were forked.
+/// How many forks led to this process, counted from the first call on. Where they cannot be counted, the process id, which a
+/// fork changes too.
 #[cfg(unix)]
 fn forks() -> u32 {
     static FORKS: AtomicU32 = AtomicU32::new(0);
@@ -84,7 +85,7 @@ fn forks() -> u32 {
     extern "C" fn in_child() {
         FORKS.fetch_add(1, Ordering::Relaxed);
     }
-    // SAFETY: the handler does nothing but add to a counter, which may be done in a child of any state.
+    // SAFETY: the handler only adds to an atomic counter, which a child may do in any state.
     let is_watched = IS_WATCHED.get_or_init(|| unsafe { libc::pthread_atfork(None, None, Some(in_child)) } == 0);
     if *is_watched { FORKS.load(Ordering::Relaxed) } else { std::process::id() }
 }
@@ -95,7 +96,7 @@ fn forks() -> u32 {
     0
 }
 
-/// What only the process that made it may end: dropped in a forked child, it is left alone.
+/// A value that only the process that made it may end. Dropped in a forked child, it is left alone.
 pub struct Own<T> {
     process: Process,
     value: ManuallyDrop<T>,

@@ -4,7 +4,8 @@
 //!   label 2 | key 2 | family 1 | value | vertex 8              -> nothing
 //!   label 2 | key 2 | 128 | family 1 | value | edge 8          -> nothing
 //! ```
-//! No family has the number 128. So the entries of edges lie behind those of the vertices whose label and key have the same numbers.
+//! No family has the number 128. So the entries of edges lie behind those of the vertices whose label and key have the same
+//! numbers.
 //!
 //! | family | value |
 //! |---|---|
@@ -17,8 +18,9 @@
 //! | 8 uuid | 16 bytes |
 //! | 9 everything else | |
 //!
-//! Of sealed elements, segments have pairs of a value and a place; an entry is in one of them or in the table, and what a segment has may no longer be so
-//! (see `read/index.rs`). Where the encoding may hold more than the predicate asks for, what is found is tested against the cells.
+//! For sealed elements, segments have pairs of a value and a place. An entry is in a segment or in the table. A pair of a
+//! segment may be outdated (see `read/index.rs`). Where the encoding may hold more than the predicate asks for, what is
+//! found is tested against the cells.
 
 use std::ops::Bound;
 
@@ -39,12 +41,12 @@ const BYTES: u8 = 7;
 const UUID: u8 = 8;
 const OTHER: u8 = 9;
 
-/// What stands before the family in entries of edges.
+/// The byte before the family in entries of edges.
 const EDGES: u8 = 128;
 const PREFIX: usize = 4;
 /// Bytes of the id at the end of an entry.
 const ID: usize = 8;
-/// Encoded bytes of text at most; a key of LMDB has room for 511 in all.
+/// The most bytes of encoded text. A key of LMDB has room for 511 bytes in all.
 const TEXT_MAX: usize = 460;
 const NAN: u64 = u64::MAX;
 /// Integers up to here are doubles of their own.
@@ -77,7 +79,7 @@ pub fn entry(of: PropertyId, value: &[u8], raw: u64) -> Vec<u8> {
     [&prefix(of)[..], value, &raw.to_be_bytes()].concat()
 }
 
-/// The values of a cell as entries have them, sorted and distinct.
+/// The values of a cell, encoded as in entries, sorted and distinct.
 pub fn encoded(cell: &Cell) -> Vec<Vec<u8>> {
     let encoded = cell.values().map(|value| {
         let mut bytes = Vec::new();
@@ -95,7 +97,7 @@ pub fn encoded(cell: &Cell) -> Vec<Vec<u8>> {
 pub struct Entry<'a> {
     pub of: PropertyId,
     pub value: &'a [u8],
-    /// Of the element that has the value.
+    /// The place of the element that has the value.
     pub place: u64,
 }
 
@@ -143,7 +145,7 @@ fn family(value: &Value) -> u8 {
     }
 }
 
-/// The bits of a double as an integer of the same order.
+/// The bits of a double as an integer that sorts as the double does.
 fn ordered(f: f64) -> u64 {
     if f.is_nan() {
         return NAN;
@@ -162,7 +164,7 @@ fn put_text(out: &mut Vec<u8>, text: &[u8]) {
     out.extend_from_slice(if is_whole { &[0, 0] } else { &[0, 1] });
 }
 
-/// Whether all of the text found room.
+/// Appends escaped text. Returns whether all of it found room.
 fn put_escaped(out: &mut Vec<u8>, text: &[u8]) -> bool {
     let start = out.len();
     for byte in text {
@@ -177,7 +179,7 @@ fn put_escaped(out: &mut Vec<u8>, text: &[u8]) -> bool {
     true
 }
 
-/// A part of an index, and whether all in it matches.
+/// A range of an index, and whether everything in it matches.
 #[derive(Clone, Debug)]
 pub struct Part {
     pub from: Vec<u8>,
@@ -186,8 +188,8 @@ pub struct Part {
     pub is_exact: bool,
 }
 
-/// The parts of an index that hold all matches; nothing if it does not answer this predicate. `types` are those of the
-/// values indexed.
+/// The parts of an index that hold all matches; `None` if the index does not answer this predicate. `types` are those of the
+/// indexed values.
 pub fn parts(predicate: &Predicate, types: TypeSet) -> Option<Vec<Part>> {
     match predicate {
         Predicate::Compare(comparison, operand) => compared(*comparison, operand, types),
@@ -209,7 +211,7 @@ pub fn parts(predicate: &Predicate, types: TypeSet) -> Option<Vec<Part>> {
     }
 }
 
-/// What is common to the conjuncts that are of one part each; the rest is left to a test of the cells.
+/// The intersection of the conjuncts that give one part each. A test of the cells does the rest.
 fn conjunction(conjuncts: &[Predicate], types: TypeSet) -> Option<Vec<Part>> {
     let mut common: Option<Part> = None;
     let mut is_exact = true;
@@ -248,7 +250,8 @@ fn compared(comparison: Comparison, operand: &Value, types: TypeSet) -> Option<V
     let is_exact = is_exact(comparison, operand, types);
     let (start, end) = (vec![family], if family == NUMBER { number_end() } else { vec![family + 1] });
     let beyond = after(&value);
-    // Where values may differ that are encoded alike, those encoded as the operand are among what is tested.
+    // Different values may have the same encoding. Then the part includes the encoding of the operand, and its cells are
+    // tested.
     let (from, to) = match comparison {
         Comparison::Lt => (start, if is_exact { value } else { beyond }),
         Comparison::Lte => (start, beyond),
@@ -259,12 +262,12 @@ fn compared(comparison: Comparison, operand: &Value, types: TypeSet) -> Option<V
     Some(vec![Part { from, to, is_exact }])
 }
 
-/// Where the numbers that can be compared end.
+/// The end of the numbers that can be compared.
 fn number_end() -> Vec<u8> {
     [&[NUMBER][..], &NAN.to_be_bytes()].concat()
 }
 
-/// Whether only values that compare equal are encoded as the operand is.
+/// Whether all values encoded as the operand is are equal to it.
 fn is_exact(comparison: Comparison, operand: &Value, types: TypeSet) -> bool {
     match operand {
         Value::String(text) => put_escaped(&mut Vec::new(), text.as_bytes()),
@@ -280,7 +283,7 @@ fn is_exact(comparison: Comparison, operand: &Value, types: TypeSet) -> bool {
     }
 }
 
-/// The first key after all that begin with `bytes`, which begin with a family.
+/// The first key behind all that begin with `bytes`, which begin with a family.
 fn after(bytes: &[u8]) -> Vec<u8> {
     after_prefix(bytes).unwrap_or_else(|| vec![OTHER + 1])
 }

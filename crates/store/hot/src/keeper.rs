@@ -1,5 +1,5 @@
-//! Work in the background: once the tables have grown, a thread seals them and merges segments; once much of their file is free, it gives
-//! that back to the file system. It ends when that is done.
+//! Work in the background. When the tables have grown, a thread seals them and merges segments. When much of their file is
+//! free, it gives that room back to the file system. Then the thread ends.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -14,25 +14,26 @@ use crate::space::allocated_bytes;
 use crate::store::{DATA, Shared, locked};
 use crate::turn::{Patience, Writer};
 
-/// How often it is looked whether much of the file is free.
+/// How often the keeper looks whether much of the file is free.
 const BETWEEN_LOOKS: Duration = Duration::from_secs(1);
 const LOOKS_MAX_APART: Duration = Duration::from_secs(600);
-/// What must be free beside as much as is used.
+/// This many bytes must be free, on top of as many as the tables use.
 const FREE_BYTES_MIN: u64 = 32 << 20;
 
-/// The thread of a store that seals.
+/// Seals the tables of a store in the background.
 pub struct Keeper {
-    /// From so many bytes in the tables on; never if 0.
+    /// Seal once the tables take this many bytes; never if 0.
     seal_bytes: u64,
-    /// Only from so many on: what stays there is not tried again at every commit, nor is what failed.
+    /// Do not seal before the tables take this many bytes. So rows that stay, and work that failed, are not tried again at
+    /// every commit.
     not_before: AtomicU64,
-    /// When it was last looked whether much is free, and when that is done again.
+    /// When the keeper last looked whether much is free, and how long it waits until it looks again.
     looked: Mutex<Option<(Instant, Duration)>>,
     job: Mutex<Option<Job>>,
     error: Mutex<Option<String>>,
 }
 
-/// A forked child has no such thread.
+/// A thread at work. A forked child does not have it.
 struct Job {
     thread: Own<JoinHandle<()>>,
     stopped: Arc<AtomicBool>,
@@ -44,8 +45,8 @@ impl Keeper {
         Self { seal_bytes, not_before, looked, job: Mutex::default(), error: Mutex::default() }
     }
 
-    /// Whether most of the file is free, as far as can be told without looking at its pages. Asked again after a while only, and after a
-    /// longer one if it still is: what is free may be held by a snapshot.
+    /// Whether most of the file is free, as far as its size shows without a look at its pages. Looks again only after a
+    /// while. That while grows as long as much stays free, because a snapshot may hold what is free.
     fn is_wide(&self, shared: &Shared, table_bytes: u64) -> bool {
         let mut looked = locked(&self.looked);
         if looked.is_some_and(|(then, wait)| then.elapsed() < wait) {
@@ -61,7 +62,8 @@ impl Keeper {
         is_wide
     }
 
-    /// Begins to seal if the tables have grown enough, and to give room back if much is free, unless that is being done.
+    /// Begins to seal if the tables have grown enough, and to give room back if much is free, unless a thread is already at
+    /// it.
     pub fn keep_up(shared: &Arc<Shared>, table_bytes: u64) {
         let keeper = &shared.keeper;
         let limit = keeper.seal_bytes.max(keeper.not_before.load(Ordering::Relaxed));
@@ -75,7 +77,7 @@ impl Keeper {
         }
         let stopped = Arc::new(AtomicBool::new(false));
         let (shared, is_stopped) = (shared.clone(), stopped.clone());
-        // Should it end without a word, it is not begun again at every commit.
+        // If the thread ends without a result, it is not started again at every commit.
         keeper.not_before.store(2 * table_bytes, Ordering::Relaxed);
         *locked(&keeper.error) = Some("sealing ended unexpectedly".into());
         let work = move || {
@@ -98,21 +100,21 @@ impl Keeper {
         *job = thread.ok().map(|thread| Job { thread: Own::new(thread), stopped });
     }
 
-    /// Seals and merges, and gives what the tables take then.
+    /// Seals and merges. Returns the bytes that the tables take afterwards.
     fn work(shared: &Arc<Shared>, stopped: &dyn Fn() -> bool) -> Result<u64> {
         let patience = Patience { timeout: None, cancelled: stopped };
-        // Nobody waits for it, so no other thread helps.
+        // Nobody waits for this, so no other thread helps.
         let work = Work::new(shared, Writer::this_thread(), patience, 0)?;
         if shared.keeper.seal_bytes > 0 {
             work.keep_up(shared.keeper.seal_bytes)?;
         }
-        // Else the next look will do.
+        // If this fails, the next look does it.
         let _ = work.give_back();
         let txn = shared.readers.begin(&shared.env)?;
         shared.table_bytes(&txn)
     }
 
-    /// Why the last work failed, if it did. Nothing while it goes on.
+    /// Why the last work failed, if it did. `None` while work goes on.
     pub fn last_error(&self) -> Option<String> {
         let is_at_work = locked(&self.job).as_ref().is_some_and(|job| !job.thread.is_finished());
         locked(&self.error).clone().filter(|_| !is_at_work)
@@ -124,7 +126,7 @@ impl Keeper {
         let Some(job) = job else { return };
         job.stopped.store(true, Ordering::Relaxed);
         if job.thread.thread().id() != std::thread::current().id() {
-            // It ends with what it does in between; a panic of it has been printed.
+            // The thread stops at its next check. If it panicked, the message has been printed.
             let _ = job.thread.take().map(JoinHandle::join);
         }
     }

@@ -16,7 +16,8 @@ const PLACE_BITS: u32 = 48;
 /// The greatest place there can be.
 pub const PLACE_MASK: u64 = (1 << PLACE_BITS) - 1;
 
-/// A column of a label. Those below [`Column::KEYS`] are built in, and others hold the property key's number above it.
+/// A column of a label. Numbers below [`Column::KEYS`] are built in, and so is the one behind all properties. The others are
+/// a property key plus `KEYS`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct Column {
     pub kind: ElementKind,
@@ -42,17 +43,17 @@ impl Column {
         Self { kind: ElementKind::Edge, label, number: 2 }
     }
 
-    /// Times of edges, of databases of before they were properties alone.
+    /// Times of edges of old databases. Those of newer edges are properties.
     pub fn time(label: LabelId) -> Self {
         Self { kind: ElementKind::Edge, label, number: 3 }
     }
 
-    /// A cell for every sealed element that was removed.
+    /// A cell for every removed element that was sealed, or to be sealed.
     pub fn dead(kind: ElementKind, label: LabelId) -> Self {
         Self { kind, label, number: 4 }
     }
 
-    /// Of a wide label: the keys of which the tables have a block. It comes behind all properties.
+    /// For a wide label: the keys of which the tables have a block. Its number is behind those of all properties.
     pub fn keys(kind: ElementKind, label: LabelId) -> Self {
         Self { kind, label, number: Self::KEYS + (1 << 16) }
     }
@@ -61,12 +62,12 @@ impl Column {
         self.number
     }
 
-    /// Whether only the tables have it, and segments do not.
+    /// Whether only the tables have the column, and segments do not.
     pub fn is_of_tables(self) -> bool {
         self == Self::dead(self.kind, self.label) || self == Self::keys(self.kind, self.label)
     }
 
-    /// Whether its cells never change as long as their elements live.
+    /// Whether its cells never change while their elements live.
     pub fn is_fixed(self) -> bool {
         matches!(self.number, 0 | 2 | 3)
     }
@@ -75,7 +76,7 @@ impl Column {
         Self { kind, label, number: Self::KEYS + u32::from(key.0) }
     }
 
-    /// The column that holds a property: of the key of a vertex label, that of external ids.
+    /// The column that holds a property. For the key of a vertex label, it is the column of external ids.
     pub fn holding(schema: &Schema, kind: ElementKind, label: LabelId, key: KeyId) -> Self {
         if schema.is_key(kind, label, key) { Self::external(kind, label) } else { Self::property(kind, label, key) }
     }
@@ -88,7 +89,7 @@ impl Column {
         }
     }
 
-    /// The property key of a column, or what one that is built in is called.
+    /// The property key of a column, or the name of a built-in one.
     pub fn named(kind: ElementKind, label: LabelId, number: u32) -> Result<KeyId, &'static str> {
         let column = Self { kind, label, number };
         match column.property_key() {
@@ -165,7 +166,7 @@ fn place_of(bytes: &[u8]) -> u64 {
 pub struct AdjacencyKey {
     pub vertex: VertexId,
     pub label: LabelId,
-    /// Only of labels whose edges have a time.
+    /// Present only if edges of the label have a time.
     pub time: Option<i64>,
     pub edge: u64,
 }
@@ -245,7 +246,7 @@ pub fn unflip(u: u64) -> i64 {
     (u ^ 1 << 63) as i64
 }
 
-/// The first key beyond all that begin with `prefix`; nothing if there is none.
+/// The first key behind all that begin with `prefix`; `None` if there is none.
 pub fn after_prefix(prefix: &[u8]) -> Option<Vec<u8>> {
     let last = prefix.iter().rposition(|byte| *byte != u8::MAX)?;
     let mut after = prefix[..=last].to_vec();
@@ -253,7 +254,7 @@ pub fn after_prefix(prefix: &[u8]) -> Option<Vec<u8>> {
     Some(after)
 }
 
-/// The error of an id nothing has.
+/// The error for an id that no element has.
 pub fn no_such(element: ElementId) -> GraphError {
     let (kind, id) = match element {
         ElementId::Vertex(id) => ("vertex", mangrove_graph::Value::Vertex(id).to_string()),

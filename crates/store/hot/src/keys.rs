@@ -1,14 +1,15 @@
-//! Which keys the elements of a label have, of labels with many.
+//! Lists of the keys that elements have, for labels with many keys.
 //!
-//! A label with more than [`MANY`] properties is *wide*. The tables and segments list the keys of its elements, so that what one element
-//! has is found without a look at every key of the label. The tables list, for every block and every 512 keys, those of which they have a
-//! block, with the slots that are present in it:
+//! A label with more than [`MANY`] properties is *wide*. The tables and segments list the keys of its elements. So the keys
+//! of one element are found without a look at every key of the label. For every block and every 512 keys, the tables list
+//! the keys of which they have a block, with the slots that are present in it:
 //!
 //! ```text
-//!   columns   kind 1 | label 2 | a number behind all properties 3 | block · 128 + key / 512, 6  ->  of each key, in order: key 2 | slots 16
+//!   columns   kind 1 | label 2 | a number behind all properties 3 | block · 128 + key / 512, 6
+//!                 -> of each key, in order: key 2 | slots 16
 //! ```
-//! A segment has a part for every chunk ([`mangrove_segment::keys`]), if its label was wide when it was written; else its directory tells
-//! the keys.
+//! A segment has a part for every chunk ([`mangrove_segment::keys`]), if its label was wide when it was written. Otherwise
+//! its directory tells the keys.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -24,7 +25,7 @@ use crate::layers::KINDS;
 use crate::read::Reader;
 use crate::table::{Tables, Writing};
 
-/// Properties a label has at most that is not wide.
+/// The most properties of a label that is not wide.
 pub const MANY: usize = 64;
 
 pub fn is_wide(schema: &Schema, kind: ElementKind, label: LabelId) -> bool {
@@ -35,7 +36,7 @@ pub fn is_wide(schema: &Schema, kind: ElementKind, label: LabelId) -> bool {
 pub type Listed = (KeyId, u128);
 
 const LISTED_BYTES: usize = 18;
-/// Of as many keys there is a list.
+/// How many keys one list covers.
 const KEYS_A_LIST: u16 = 512;
 const LISTS_A_BLOCK: u64 = (1 << 16) / KEYS_A_LIST as u64;
 
@@ -60,19 +61,19 @@ pub fn encode(listed: &[Listed]) -> Vec<u8> {
     out
 }
 
-/// The column of lists, and the number of the one of a block that has a key.
+/// The column of lists, and the number of the list that covers a key in a block.
 pub fn list_of(column: Column, block: u64, key: KeyId) -> (Column, u64) {
     (Column::keys(column.kind, column.label), block * LISTS_A_BLOCK + u64::from(key.0 / KEYS_A_LIST))
 }
 
-/// The block a list is of.
+/// The block that a list is of.
 pub fn block_of(list: u64) -> u64 {
     list / LISTS_A_BLOCK
 }
 
 impl Reader<'_> {
-    /// Every key under which one of these elements of a label, sorted by place, may have something, in order.
-    /// O(keys of their blocks).
+    /// The keys under which one of these elements may have something, in order. The elements are of one label and sorted by
+    /// place. O(keys of their blocks).
     pub fn keys_at(&self, kind: ElementKind, label: LabelId, places: &[u64]) -> Result<Vec<KeyId>> {
         let Some(known) = self.schema.label_schema(kind, label) else { return Ok(Vec::new()) };
         if known.properties.len() <= MANY || catalog::has_no_lists(self.tables, self.txn)? {
@@ -90,7 +91,7 @@ impl Reader<'_> {
         Ok(keys.into_iter().collect())
     }
 
-    /// Adds the keys the tables list for slots of a block.
+    /// Adds the keys that the tables list for these slots of a block.
     fn listed_keys(
         &self,
         kind: ElementKind,
@@ -126,7 +127,7 @@ pub fn list_all(tables: &Tables, t: &mut Writing<'_>, schema: &Schema) -> Result
     Ok(())
 }
 
-/// The lists a label is to have.
+/// The lists that a label must have.
 fn found(
     tables: &Tables,
     txn: &RoTxn<'_, AnyTls>,

@@ -1,7 +1,7 @@
-//! What a new segment is made of: the tables, some segments next to each other in age, or both.
+//! The layers that a new segment is made of: the tables, some segments next to each other in age, or both.
 //!
-//! Whatever is the newest word on a cell is what the new segment says of it; lists of edges are put together from all layers. Elements
-//! that were removed are left out.
+//! For every cell, the new segment takes the newest version that a layer has. Lists of edges are joined from all layers.
+//! Removed elements are left out.
 
 mod index;
 
@@ -36,16 +36,16 @@ pub const CHUNK: u64 = POSITIONS as u64;
 /// The layers of one new segment.
 pub struct Layers<'t> {
     pub reader: Reader<'t>,
-    /// From the oldest on.
+    /// Oldest first.
     pub segments: &'t [Arc<Segment>],
-    /// Whether the tables are one.
+    /// Whether the tables are a layer.
     pub tables: bool,
     /// The places that will be the new segment's own.
     pub contents: Contents,
     pub cancelled: &'t dyn Fn() -> bool,
 }
 
-/// Chunks of names, of 65,536 about, that are held in memory at once.
+/// How many chunks of names are held in memory at once. A chunk has about 65,536 names.
 const NAME_CHUNKS: usize = if cfg!(test) { 1 } else { 128 };
 
 /// The labels of a kind.
@@ -66,28 +66,29 @@ pub fn columns(reader: &Reader<'_>, kind: ElementKind, label: LabelId) -> Vec<Co
     columns
 }
 
-/// What is left of a walk through blocks of edges; nothing where the tables are not sealed.
+/// The rest of a walk through blocks of edges; `None` if the tables are not sealed.
 type Linked<'t> = Option<Peekable<RoRange<'t, Bytes, Bytes>>>;
 type Row<'t> = heed::Result<Pair<'t>>;
 
-/// The lists of a chunk, of one edge label, as far as they are joined.
+/// The lists of one chunk and one edge label, as far as they are joined.
 #[derive(Default)]
 struct Joined<'t> {
-    /// From the oldest segment on.
+    /// Oldest segment first.
     sealed: Vec<&'t Lists<'t>>,
-    /// Where each ends.
+    /// Where the list of each vertex ends.
     ends: Vec<u32>,
     edges: Vec<adjacency::Entry>,
-    /// Those of the vertex at hand, and where each segment's begin.
+    /// The edges of the current vertex, and where those of each segment begin.
     entries: Vec<Entry>,
     runs: Vec<usize>,
 }
 
-/// How many vertices are gone through before it is asked whether to go on.
+/// How many vertices are joined between two looks whether to go on.
 const POSITIONS_A_LOOK: usize = 4096;
 
 impl<'t> Layers<'t> {
-    /// Writes the new segment. O(size of the layers), with memory for a few chunks: their cells, or the edges of their vertices.
+    /// Writes the new segment. O(size of the layers). Memory holds a few chunks: their cells, or the edges of their
+    /// vertices.
     ///
     /// # Errors
     /// [`GraphError::Cancelled`], and those of reading and writing.
@@ -119,7 +120,7 @@ impl<'t> Layers<'t> {
         sealing.finish()
     }
 
-    /// Fails if the work is to stop.
+    /// Fails if the work was cancelled.
     fn check(&self) -> Result<()> {
         if (self.cancelled)() { Err(GraphError::Cancelled) } else { Ok(()) }
     }
@@ -132,7 +133,7 @@ impl<'t> Layers<'t> {
         usize::try_from(self.end(kind, label).saturating_sub(chunk * CHUNK)).unwrap_or(usize::MAX).min(POSITIONS)
     }
 
-    /// The chunks of a column of which a layer says anything.
+    /// The chunks of a column in which a layer has anything.
     fn column_chunks(&self, column: Column) -> Result<BTreeSet<u64>> {
         let mut chunks: BTreeSet<u64> = self.segments.iter().flat_map(|segment| segment.column_chunks(column)).collect();
         let table = self.reader.tables.columns;
@@ -146,8 +147,8 @@ impl<'t> Layers<'t> {
         Ok(chunks)
     }
 
-    /// Adds the chunks of a table in which there are rows: `first` gives the first key of a chunk, `chunk_of` the chunk of a key,
-    /// or nothing if it is beyond all.
+    /// Adds the chunks in which a table has rows. `first` gives the first key of a chunk. `chunk_of` gives the chunk of a
+    /// key, or `None` if the key is behind all chunks.
     fn table_chunks(
         &self,
         table: Table,
@@ -165,7 +166,7 @@ impl<'t> Layers<'t> {
         Ok(())
     }
 
-    /// What all layers say of a block: the slots they speak of, and its cells.
+    /// What all layers together have of a block: the slots they decide, and the cells.
     fn block(&self, column: Column, block: u64) -> Result<(u128, Option<Block<'t>>)> {
         let is_left_over = column.is_fixed() && self.reader.is_covered(column, block);
         let is_in_tables = self.tables && !is_left_over;
@@ -173,7 +174,8 @@ impl<'t> Layers<'t> {
         self.reader.over_segments(found, self.segments, column, block, false)
     }
 
-    /// Calls `f` with the blocks of a chunk that have cells, and the position of each; notes the cells that older segments have too.
+    /// Calls `f` with the blocks of a chunk that have cells, and the position of each. Notes which cells replace those of
+    /// older segments.
     fn each_block(
         &self,
         sealing: &mut Sealing,
@@ -202,7 +204,8 @@ impl<'t> Layers<'t> {
         Ok(())
     }
 
-    /// Seals a column, and lists its key where keys are; gives how many cells it has, if they are not the ends of edges.
+    /// Seals a column, and lists its key if the label has lists of keys. Returns how many cells the column has, not counting
+    /// ends of edges.
     fn column(&self, sealing: &mut Sealing, column: Column, keys: &mut Option<KeysOfChunks>) -> Result<u64> {
         let mut total = 0;
         for chunk in self.column_chunks(column)? {
@@ -228,7 +231,8 @@ impl<'t> Layers<'t> {
         Ok(total)
     }
 
-    /// Seals the names of a kind, of which there are so many: as many at a time as are held in memory, by their hashes.
+    /// Seals the `total` names of a kind in the order of their hashes. Each pass gathers as many chunks of names as memory
+    /// is to hold.
     fn names(&self, sealing: &mut Sealing, kind: ElementKind, total: u64) -> Result<()> {
         if total == 0 {
             return Ok(());
@@ -247,7 +251,7 @@ impl<'t> Layers<'t> {
         Ok(())
     }
 
-    /// Calls `f` with the hash of every name in a column, and whose it is.
+    /// Calls `f` with the hash of every name in a column, and the raw id of its element.
     fn names_of(&self, column: Column, mut f: impl FnMut((u64, u64))) -> Result<()> {
         for chunk in self.column_chunks(column)? {
             self.check()?;
@@ -267,7 +271,7 @@ impl<'t> Layers<'t> {
         Ok(())
     }
 
-    /// How the users want it kept.
+    /// The encoding that users have set for a column.
     fn encoding(&self, column: Column) -> Encoding {
         let label = self.reader.schema.label_schema(column.kind, column.label);
         let property = column.property_key().and_then(|key| label.and_then(|label| label.property(key)));
@@ -313,8 +317,9 @@ impl<'t> Layers<'t> {
         Ok(chunks)
     }
 
-    /// Seals the edges of the vertices of a chunk, those of one direction: with 16 to 32 bytes of memory for each, of all labels where the
-    /// tables are a layer, which have them by vertex, else of one at a time.
+    /// Seals the edges of one direction of the vertices of a chunk, with 16 to 32 bytes of memory for each edge. If the
+    /// tables are a layer, it holds the edges of all labels at once, because the tables have edges by vertex. Otherwise it
+    /// holds one label at a time.
     fn lists(&self, sealing: &mut Sealing, outgoing: bool, vertices: LabelId, chunk: u64) -> Result<()> {
         let mut all = BTreeMap::new();
         for edges in labels(&self.reader, ElementKind::Edge) {
@@ -365,7 +370,7 @@ impl<'t> Layers<'t> {
         Ok(())
     }
 
-    /// Appends the list of a vertex, of which the tables have `new`, and empties that.
+    /// Appends the list of a vertex. `new` has the edges of the tables, and is empty afterwards.
     fn join(&self, label: LabelId, joined: &mut Joined<'t>, new: &mut Vec<Entry>, position: usize) -> Result<()> {
         let Joined { sealed, entries, runs, ends, edges } = joined;
         runs.clear();
@@ -376,14 +381,14 @@ impl<'t> Layers<'t> {
         let in_segments = entries.len();
         entries.append(new);
         self.reader.put_in_order(label, entries, in_segments, runs)?;
-        // A label met late has no edges of the vertices before.
+        // A label that is met late has no edges of the vertices before.
         ends.resize(position, edges.len() as u32);
         edges.extend(entries.drain(..).map(|entry| adjacency::Entry { neighbor: entry.neighbor, edge: entry.edge }));
         ends.push(u32::try_from(edges.len()).map_err(|_| too_many_edges())?);
         Ok(())
     }
 
-    /// A walk through what the tables have of the vertices of a chunk.
+    /// A walk through the edges that the tables have of the vertices of a chunk.
     fn linked(&self, outgoing: bool, vertices: LabelId, chunk: u64, positions: usize) -> Result<Linked<'t>> {
         if !self.tables {
             return Ok(None);
@@ -394,7 +399,7 @@ impl<'t> Layers<'t> {
         Ok(Some(table.range(self.reader.txn, &range).map_err(lmdb)?.peekable()))
     }
 
-    /// Appends the edges a walk has of a vertex, as far as they are to be sealed. It stands at the vertex, or beyond.
+    /// Appends those edges of a vertex in the tables that are to be sealed. The walk stands at the vertex, or beyond.
     fn linked_of(&self, linked: &mut Linked<'t>, vertex: VertexId, out: &mut BTreeMap<LabelId, Vec<Entry>>) -> Result<()> {
         let Some(walk) = linked else { return Ok(()) };
         let is_of = |row: &Row<'t>| row.as_ref().map_or(true, |(key, _)| key.starts_with(&vertex.0.to_be_bytes()));
@@ -425,7 +430,7 @@ mod tests {
     use crate::segment::{Segments, path};
     use crate::store::{Durability, Hot, HotOptions};
 
-    /// More names than a chunk holds, a chunk of them at a time.
+    /// More names than a chunk holds, gathered one chunk at a time.
     #[test]
     fn names_that_are_gathered_in_parts_are_all_found() {
         const NAMED: i64 = 70_000;

@@ -6,8 +6,8 @@
 //!   [label 2] | 3 | UTF-8, up to 400 bytes
 //!   [label 2] | 3 | the first 400 bytes | FNV-1a of 128 bits of all | length 8      for longer ones
 //! ```
-//! The label is there only where ids are unique within labels. What is found under a shortened id is verified against the
-//! id kept in full with the element.
+//! A key has the label only if ids are unique within labels. What is found under a shortened id is compared with the full
+//! id, which the element has.
 
 use mangrove_graph::{ExternalId, LabelId};
 
@@ -53,7 +53,7 @@ pub fn key(label: Option<LabelId>, id: &ExternalId) -> Vec<u8> {
     key
 }
 
-/// Whether the key of an id does not hold all of it.
+/// Whether the key of an id holds only a part of it.
 pub fn is_shortened(id: &ExternalId) -> bool {
     matches!(id, ExternalId::String(text) if text.len() > TEXT_MAX)
 }

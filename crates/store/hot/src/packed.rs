@@ -1,4 +1,4 @@
-//! Integers as offsets from a base, each of the same few bytes: random access, and decoding at memory speed.
+//! Integers as offsets from a base, all of the same few bytes. They allow random access, and decode at memory speed.
 
 use std::ops::Range;
 

@@ -1,7 +1,8 @@
 //! The pages of LMDB's file, verified before LMDB follows them.
 //!
-//! LMDB trusts what it reads: a damaged page may end the process, or hide entries without a word. So this reads the file by itself and
-//! verifies everything LMDB will rely on. It knows format 1 of LMDB's files, which versions 0.9 write on machines that are little-endian.
+//! LMDB trusts what it reads. A damaged page may end the process, or silently hide entries. So this module reads the file by
+//! itself, and verifies everything LMDB will rely on. It knows format 1 of LMDB's files, which versions 0.9 write on
+//! little-endian machines.
 //!
 //! ```text
 //!   page     number 8 | zeros 2 | flags 2 | lower 2 | upper 2 | offsets of nodes, 2 each | free | nodes
@@ -12,10 +13,15 @@
 //!   node     low 2 | high 2 | flags 2 | length of the key 2 | key | value
 //!            in a branch low, high and flags are the number of the child; in a leaf low and high are the length of the value
 //! ```
-//! What holds in a sound file: the pages of all trees and the free pages are each page up to the last, once. Every node is within its
-//! page, and nodes overlap nowhere. Keys ascend, and those of a child lie between the keys beside it in its parent. Trees count their pages
-//! and entries right. Only free pages may lie beyond the end of the file. Every commit frees a page, so the last key of FREE is the
-//! transaction of its meta page. Only the first commit, or a compacted copy, has no free pages yet.
+//! In a sound file:
+//!
+//! * The pages of all trees and the free pages are together each page up to the last, once.
+//! * Every node is within its page, and no nodes overlap.
+//! * Keys ascend, and those of a child lie between the keys beside it in its parent.
+//! * Trees count their pages and entries right.
+//! * Only free pages may lie beyond the end of the file.
+//! * Every commit frees a page, so the last key of FREE is the transaction of its meta page. Only the first commit, or a
+//!   compacted copy, has no free pages yet.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -46,14 +52,14 @@ const INTEGER_KEYS: u16 = 8;
 const DEPTH_MAX: u16 = 32;
 const KEY_MAX: usize = 511;
 const EMPTY: u64 = u64::MAX;
-/// No file is mapped at more.
+/// The largest map of a file, in bytes.
 pub const MAP_BYTES_MAX: u64 = 1 << 40;
-/// How often meta pages are read again that contradict themselves.
+/// How often meta pages that contradict themselves are read again.
 const META_TRIES: u32 = 20;
 /// A large value is hashed this many bytes at a time.
 const HASHED_AT_ONCE: usize = 1 << 16;
 
-/// A meta page: the two trees all others hang on.
+/// A meta page. It has the two trees on which all others hang.
 #[derive(Clone, Copy, Debug)]
 pub struct Meta {
     page_size: usize,
@@ -172,7 +178,7 @@ pub struct Entry<'a> {
 #[derive(Clone, Copy)]
 enum Value<'a> {
     Near(&'a [u8]),
-    /// On overflow pages from this one on.
+    /// On overflow pages from this one on, and the length of the value.
     Far(u64, usize),
 }
 
@@ -198,13 +204,13 @@ impl<'a> Entry<'a> {
     }
 }
 
-/// The pages a transaction freed, those at the end of the file first. Whoever reads an earlier commit needs them still.
+/// The pages a transaction freed, those at the end of the file first. Readers of an earlier commit still need them.
 pub struct FreeList {
     pub transaction: u64,
     pub pages: Vec<u64>,
 }
 
-/// What is done with each entry of a tree.
+/// What to do with each entry of a tree.
 type Visit<'v> = &'v mut dyn FnMut(&Entry<'_>) -> Result<()>;
 
 /// A file of pages.
@@ -225,7 +231,7 @@ impl Pages {
         Ok(Self { path: path.into(), file, metas })
     }
 
-    /// The meta page of this transaction, or nothing if it was written over since.
+    /// The meta page of this transaction; `None` if a later commit has overwritten it.
     pub fn meta_of(&self, transaction: u64) -> Option<Meta> {
         self.metas.into_iter().find(|meta| meta.transaction == transaction)
     }
@@ -246,11 +252,11 @@ impl Pages {
         Ok(found.len() < meta.bytes())
     }
 
-    /// Verifies all pages that belong to the commit of a meta page, and visits every entry of each of its tables. What `visit` gets
-    /// first is the name of the table. O(pages).
+    /// Verifies all pages that belong to the commit of a meta page. Calls `visit` with every entry of each of its tables,
+    /// and before it the name of the table. O(pages).
     ///
     /// # Errors
-    /// [`GraphError::Corrupt`], with the page and what is wrong with it; and those of `visit`.
+    /// [`GraphError::Corrupt`] with the page and what is wrong with it, and the errors of `visit`.
     pub fn verify(&self, meta: &Meta, visit: &mut dyn FnMut(&[u8], &Entry<'_>) -> Result<()>) -> Result<()> {
         let mut walk = Walk { pages: self, size: meta.page_size, seen: Seen::new(meta.last) };
         let mut tables = Vec::new();
@@ -308,7 +314,7 @@ impl Pages {
     }
 }
 
-/// Reads and verifies the meta pages. Commits may be writing them: what is wrong is wrong again and again.
+/// Reads and verifies the meta pages. A commit may be writing them, so only damage that stays over many reads is an error.
 fn metas(path: &Path, file: &File) -> Result<[Meta; 2]> {
     let read = || -> Result<[Meta; 2]> {
         let mut page = [0; META + HEADER];
@@ -357,21 +363,21 @@ fn read_at(file: &File, mut bytes: &mut [u8], mut offset: u64) -> std::io::Resul
     Ok(())
 }
 
-/// Which pages were met.
+/// The pages met so far.
 struct Seen {
     last: u64,
     words: Vec<u64>,
 }
 
 impl Seen {
-    /// The meta pages were.
+    /// The two meta pages count as met.
     fn new(last: u64) -> Self {
         let mut words = vec![0; last as usize / 64 + 1];
         words[0] = 0b11;
         Self { last, words }
     }
 
-    /// Marks a page. Returns what is wrong with it if it is none, or was met before.
+    /// Marks a page as met. The error says what is wrong if there is no such page, or if it was met before.
     fn mark(&mut self, page: u64) -> Result<(), &'static str> {
         if page > self.last {
             return Err("it is beyond the last page");
@@ -403,7 +409,7 @@ struct Walk<'p> {
     seen: Seen,
 }
 
-/// Where in a tree a page is, and between which keys all of its keys lie: from the first on, and before the second.
+/// A page, its level in a tree, and the keys between which all of its keys lie: from `from` on, and before `to`.
 #[derive(Clone, Copy)]
 struct Place<'k> {
     page: u64,
@@ -441,7 +447,7 @@ impl<'p> Walk<'p> {
             Order::Bytes => (1..=KEY_MAX).contains(&key.len()),
             Order::Integers => key.len() == 8,
         };
-        // The first key of a branch is not looked at.
+        // LMDB does not look at the first key of a branch, and neither does this.
         let keys: Vec<&[u8]> = nodes.iter().skip(usize::from(!is_leaf)).map(|node| node.key).collect();
         if !keys.iter().all(|key| is_key(key)) {
             return Err(wrong("a key of a length no key has"));
@@ -466,7 +472,7 @@ impl<'p> Walk<'p> {
         Ok(())
     }
 
-    /// The entry of a leaf's node, and the overflow pages of its value.
+    /// The entry of a leaf's node. Verifies the overflow pages of its value, if it has some.
     fn entry<'a>(&mut self, node: &Node<'a>, leaf: u64, counts: &mut Counts) -> Result<Entry<'a>>
     where
         'p: 'a,
@@ -491,7 +497,7 @@ impl<'p> Walk<'p> {
         Ok(entry(Value::Far(page, len)))
     }
 
-    /// Verifies the tree of free pages. The last list is of the transaction of the meta page.
+    /// Verifies the tree of free pages. Its last list must be of the meta page's transaction.
     fn free_pages(&mut self, meta: &Meta) -> Result<()> {
         let (pages, lists) = (self.pages, self.free_lists(meta)?);
         if lists.last().map_or(meta.transaction > 1, |last| last.transaction != meta.transaction) {
@@ -528,7 +534,7 @@ struct Node<'a> {
     high: u16,
     flags: u16,
     key: &'a [u8],
-    /// Or, if it is far, where it is.
+    /// The value or, if it is far, where it is.
     value: &'a [u8],
 }
 
@@ -542,7 +548,7 @@ impl Node<'_> {
     }
 }
 
-/// The nodes of a page, which fill it from where its free space ends.
+/// The nodes of a page. They fill it from the end of its free space on.
 fn nodes(bytes: &[u8], page: u64, is_leaf: bool) -> Result<Vec<Node<'_>>, &'static str> {
     let (lower, upper) = (usize::from(u16_at(bytes, 12)), usize::from(u16_at(bytes, 14)));
     if u64_at(bytes, 0) != page || u16_at(bytes, 10) != if is_leaf { LEAF } else { BRANCH } {

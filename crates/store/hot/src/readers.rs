@@ -1,13 +1,14 @@
-//! Who reads, and which commit: the table of readers in LMDB's lock file, which LMDB keeps but does not show.
+//! Which processes read, and which commits. LMDB keeps this table of readers in its lock file, but does not show it.
 //!
 //! ```text
 //!   lock.mdb   magic 4 | format 4 | last transaction 8 | slots ever used 4 | locks | slots, 64 bytes each, up to the end
 //!   slot       transaction 8 (all ones: none) | process 4 (0: free) | thread
 //! ```
-//! The same on every 64-bit system: where slots begin follows from the length of the file and how many there are.
+//! This is the same on every 64-bit system. The length of the file and the number of slots tell where the slots begin.
 //!
-//! LMDB knows a living process by its lock on this file. A system that goes by POSIX ends such locks when the process closes the file,
-//! however often it has it open. So **nobody may open `lock.mdb` while LMDB has it open**: it is mapped, and closed, before.
+//! LMDB knows a living process by its lock on this file. POSIX systems end such a lock when the process closes the file,
+//! even if the process has it open a second time. So **nobody may open `lock.mdb` while LMDB has it open**: this module maps
+//! and closes it before that.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -21,14 +22,14 @@ use memmap2::{MmapOptions, MmapRaw};
 use crate::fault::{self, lmdb};
 use crate::spare::{ReadTxn, Spare};
 
-/// How much of a command is shown.
+/// How many characters of a command are shown.
 const COMMAND_CHARS: usize = 80;
 pub const LOCK: &str = "lock.mdb";
 const SLOT: usize = 64;
 const USED_AT: usize = 16;
 const MAGIC: u32 = 0xBEEF_C0DE;
 const COMMIT_NONE: u64 = u64::MAX;
-/// What is mapped if the file is shorter, as one is that LMDB has still to make.
+/// The least that is mapped: the file is shorter if LMDB has still to make it.
 const MAPPED_MIN: usize = 2 << 20;
 
 /// A snapshot that some process has open.
@@ -42,13 +43,13 @@ pub struct Reader {
 /// The readers of a store.
 pub struct Readers {
     path: PathBuf,
-    /// Nothing where the file may not be read.
+    /// `None` where the file may not be read.
     map: Option<MmapRaw>,
     pub spare: Arc<Spare>,
 }
 
 impl Readers {
-    /// Maps the table of a store that LMDB has not opened yet.
+    /// Maps the table of a store, before LMDB opens the store.
     pub fn map(dir: &Path) -> Self {
         let path = dir.join(LOCK);
         let map = open(&path, true).or_else(|_| open(&path, false)).ok().and_then(|file| {
@@ -58,12 +59,12 @@ impl Readers {
         Self { path, map, spare: Arc::default() }
     }
 
-    /// All snapshots that are open, of processes that live. O(snapshots).
+    /// All open snapshots of living processes. O(snapshots).
     ///
     /// # Errors
     /// [`GraphError::Storage`] if they cannot be known.
     pub fn all(&self, env: &Env<WithoutTls>) -> Result<Vec<Reader>> {
-        // Those of processes that were killed go. A database on a read-only file system has none.
+        // This drops the readers of killed processes. A database on a read-only file system has none.
         let _ = env.clear_stale_readers();
         let unknown = |why: &str| GraphError::Storage { message: format!("{}: {why}", self.path.display()), source: None };
         let map = self.map.as_ref().ok_or_else(|| unknown("the readers cannot be seen"))?;
@@ -72,8 +73,8 @@ impl Readers {
         let begin = len.checked_sub(slots * SLOT).filter(|begin| *begin > USED_AT && len <= map.len());
         let begin = begin.ok_or_else(|| unknown("it is no lock file of LMDB's"))?;
         let at = |offset: usize| map.as_ptr().wrapping_add(offset).cast_mut();
-        // SAFETY: the offsets lie within the file, so within the map, and are multiples of 8. Other processes change these words, and so
-        // they are atomic here.
+        // SAFETY: the offsets lie within the file, so within the map, and are multiples of 8. Other processes change these
+        // words, so they are atomic here.
         let (word, long) = unsafe {
             (
                 |offset| AtomicU32::from_ptr(at(offset).cast()).load(Ordering::Acquire),
@@ -89,10 +90,10 @@ impl Readers {
         Ok(readers.filter(|reader| reader.process != 0 && reader.commit != COMMIT_NONE).collect())
     }
 
-    /// Begins to read. If there are too many readers, those of processes that were killed are looked for first.
+    /// Begins to read. If there are too many readers, it first drops those of killed processes.
     ///
     /// # Errors
-    /// If there are too many still, the processes that have the most are named.
+    /// If there are still too many, the error names the processes that have the most.
     pub fn begin(&self, env: &Env<WithoutTls>) -> Result<ReadTxn> {
         let is_full = |error: &heed::Error| matches!(error, heed::Error::Mdb(heed::MdbError::ReadersFull));
         match ReadTxn::begin(env, &self.spare) {
@@ -124,7 +125,7 @@ impl Readers {
     }
 }
 
-/// Opens the lock file; makes it, as LMDB would, for whoever may write.
+/// Opens the lock file. A writer makes it if it is missing, as LMDB would.
 fn open(path: &Path, is_writer: bool) -> std::io::Result<File> {
     let mut options = File::options();
     #[cfg(unix)]
@@ -132,7 +133,7 @@ fn open(path: &Path, is_writer: bool) -> std::io::Result<File> {
     options.read(true).write(is_writer).create(is_writer).truncate(false).open(path)
 }
 
-/// What a process was started with, where the system tells.
+/// The command that a process was started with, where the system tells.
 pub fn command(process: u32) -> Option<String> {
     let arguments = fs::read(Path::new("/proc").join(process.to_string()).join("cmdline")).ok()?;
     let words: Vec<_> = arguments.split(|byte| *byte == 0).filter(|word| !word.is_empty()).take(4).collect();

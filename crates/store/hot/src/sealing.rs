@@ -1,4 +1,4 @@
-//! A segment being written: threads of its own encode chunks and write them, while the next ones are read.
+//! A segment being written. Threads of its own encode chunks and write them, while the next ones are read.
 
 use std::path::Path;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -17,12 +17,13 @@ use crate::key::Column;
 use crate::segment::{Contents, Patched, column_key, contents_key, index_key, keys_key, lists_key, names_key, patched_key};
 use crate::store::locked;
 
-/// Bytes of a chunk that threads take; a larger one is encoded by itself, so that they hold so many each at most.
+/// The largest chunk that threads take, in bytes. The caller encodes larger ones, so each thread holds at most this many
+/// bytes.
 const BYTES_MAX: usize = 64 << 20;
-/// With more threads their chunks would take more memory than they save time: reading them is a third of the work.
+/// With more threads, their chunks would cost more memory than the time saved is worth: reading them is a third of the work.
 const THREADS_MAX: usize = 4;
 
-/// As many threads as encode chunks where somebody waits for it.
+/// How many threads encode chunks where somebody waits for the result.
 pub fn threads() -> usize {
     match std::thread::available_parallelism() {
         Ok(cores) if cores.get() > 1 => cores.get().min(THREADS_MAX),
@@ -30,7 +31,7 @@ pub fn threads() -> usize {
     }
 }
 
-/// A segment being written. Its file has its name when it is whole.
+/// A segment being written. Its file gets its name when it is whole.
 pub struct Sealing {
     out: Arc<Mutex<Out>>,
     contents: Contents,
@@ -40,7 +41,7 @@ pub struct Sealing {
 /// The file, until writing fails.
 type Out = Result<SegmentWriter, Option<GraphError>>;
 
-/// How to encode a chunk, which is then written under this key.
+/// The key of a chunk, and how to encode it.
 type Job = (PartKey, Box<dyn FnOnce(&mut Vec<u8>) + Send>);
 
 struct Encoders {
@@ -49,7 +50,7 @@ struct Encoders {
 }
 
 impl Sealing {
-    /// Begins a file; with no threads of its own, chunks are encoded by the calling one.
+    /// Begins a file. Without threads of its own, the calling thread encodes chunks.
     pub fn create(path: &Path, identity: Identity, contents: Contents, threads: usize) -> Result<Self> {
         let out: Arc<Mutex<Out>> = Arc::new(Mutex::new(Ok(SegmentWriter::create(path, identity)?)));
         Ok(Self { encoders: Encoders::start(threads, &out), out, contents })
@@ -66,7 +67,8 @@ impl Sealing {
         self.put(column_key(column, chunk), bytes, move |out| column::encode_ends(out, &edges))
     }
 
-    /// Notes which cells of a chunk, that older segments have too, are said anew: the slots of blocks, in order, each of which has some.
+    /// Notes which cells of a chunk replace those of older segments: blocks in order, each with the slots of such cells, of
+    /// which it has some.
     pub fn patched(&mut self, column: Column, chunk: u64, said: Vec<(usize, u128)>) -> Result<()> {
         self.put(patched_key(column, chunk), size_of_val(&said[..]), move |out| Patched::encode(out, &said))
     }
@@ -89,7 +91,8 @@ impl Sealing {
         self.put(key, bytes, move |out| adjacency::encode(out, &ends, &entries))
     }
 
-    /// Adds names of a kind, all those of some chunks: their hashes, of which so many bits say the chunk, and whose they are.
+    /// Adds names of a kind, all those of some chunks: hashes and the raw ids of elements. The first `bits` bits of a hash
+    /// say its chunk.
     pub fn names(&mut self, kind: ElementKind, bits: u32, mut names: Vec<(u64, u64)>) -> Result<()> {
         self.contents.set_name_bits(kind, bits);
         names.sort_unstable();
@@ -100,19 +103,19 @@ impl Sealing {
         Ok(())
     }
 
-    /// A chunk of an index: pairs of values and places, in order, all before those of the next.
+    /// A chunk of an index: pairs of values and places, in order, all before those of the next chunk.
     pub fn index(&mut self, of: PropertyId, chunk: u64, pairs: Vec<Pair>) -> Result<()> {
         self.put(index_key(of, chunk), size_of_val(&pairs[..]), move |out| index::encode(out, &pairs))
     }
 
-    /// Has a part encoded that takes so many bytes until it is.
+    /// Encodes and writes a part, in a thread if it is small enough. It takes `bytes` bytes of memory until it is encoded.
     fn put(&mut self, key: PartKey, bytes: usize, encode: impl FnOnce(&mut Vec<u8>) + Send + 'static) -> Result<()> {
         if self.encoders.as_ref().is_some_and(Encoders::has_ended) {
             self.end();
         }
         match &self.encoders {
             Some(encoders) if bytes <= BYTES_MAX => {
-                // Nobody takes it only if all have just panicked, which is told with the next.
+                // This fails only if all threads have just panicked. The next call reports that.
                 let _ = encoders.jobs.send((key, Box::new(encode)));
             }
             _ => write(&self.out, key, encode),
@@ -133,7 +136,7 @@ impl Sealing {
         writer.finish()
     }
 
-    /// Waits for the threads; a panic of one goes on here.
+    /// Waits for the threads, and passes on a panic of one.
     fn end(&mut self) {
         if let Some(panic) = self.encoders.take().and_then(Encoders::end) {
             std::panic::resume_unwind(panic);
@@ -141,7 +144,7 @@ impl Sealing {
     }
 }
 
-/// About what a cell takes in memory.
+/// About how much memory a cell takes.
 fn bytes_of(cell: &Cell) -> usize {
     let of_value = |value: &Value| match value {
         Value::String(text) => text.len(),
@@ -152,16 +155,16 @@ fn bytes_of(cell: &Cell) -> usize {
 }
 
 impl Drop for Sealing {
-    /// Its file may be removed from here on.
+    /// From here on, its file may be removed.
     fn drop(&mut self) {
         let _ = self.encoders.take().and_then(Encoders::end);
     }
 }
 
 impl Encoders {
-    /// Starts threads, as far as there can be some.
+    /// Starts up to `threads` threads; `None` if none could start.
     fn start(threads: usize, out: &Arc<Mutex<Out>>) -> Option<Self> {
-        // Without room for jobs that wait: so many chunks are in memory as there are threads, and one.
+        // There is no room for waiting jobs. So memory holds one chunk for each thread, and one more.
         let (jobs, waiting) = sync_channel(0);
         let waiting = Arc::new(Mutex::new(waiting));
         let start = |_| {
@@ -172,12 +175,12 @@ impl Encoders {
         (!threads.is_empty()).then_some(Self { jobs, threads })
     }
 
-    /// Whether a thread has, which is by a panic.
+    /// Whether a thread has ended. Only a panic ends one early.
     fn has_ended(&self) -> bool {
         self.threads.iter().any(JoinHandle::is_finished)
     }
 
-    /// Waits until all is written. Gives what a thread panicked with.
+    /// Waits until all is written. Returns the panic of a thread, if one panicked.
     fn end(self) -> Option<Box<dyn std::any::Any + Send>> {
         drop(self.jobs);
         let outcomes: Vec<_> = self.threads.into_iter().map(JoinHandle::join).collect();

@@ -1,19 +1,20 @@
-//! The segments under the tables: what was sealed.
+//! The segments under the tables. They hold what was sealed.
 //!
 //! ```text
 //!   <number>.seg    parts by key: what · kind · label · column or edge label · chunk of 65,536 places
-//!     0 contents    of every kind and label where its own places begin and end; how many chunks of names there are
+//!     0 contents    for every kind and label, where its own places begin and end; how many chunks of names there are
 //!     1 column      cells
 //!     2, 3 lists    of edges that go out of, or come into, the vertices of a label
 //!     4 names       elements by the ids users know them by
-//!     5 patched     the cells of older segments that this one says anew: by block
+//!     5 patched     the cells of older segments that this one replaces: by block
 //!     6 index       values of a key of elements of a label, and the places that had them when it was written
 //!     7 keys        of a wide label: the keys under which its elements have something
 //! ```
-//! Segments are in order of age. Each has *places of its own*, from where the older ones end, and beyond them what was said later of
-//! places of older ones: cells, which take the place of older ones even if they are absent, and further edges of vertices. What the
-//! tables say of a sealed cell takes the place of all that segments say of it; a sealed element that was removed is in the column of the
-//! dead. Places below the *end* of their label are sealed; ends are multiples of a block.
+//! Segments are in order of age. Each has *places of its own*, which begin where those of older segments end. It also has
+//! what changed later at places of older segments: cells, which replace older ones even if they are absent, and further
+//! edges of vertices. A cell that the tables decide replaces all sealed ones. A sealed element that was removed is marked in
+//! the column of removed elements (`Column::dead`). Places below the *end* of their label are sealed. Ends are multiples of
+//! a block.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -46,7 +47,7 @@ const KEYS: u8 = 7;
 
 /// Blocks of a chunk.
 pub const BLOCKS: u64 = (POSITIONS / SLOTS) as u64;
-/// Places a label has at most.
+/// The most places that a label has.
 const PLACES_MAX: u64 = 1 << 48;
 const EXTENSION: &str = "seg";
 const UNFINISHED: &str = "unfinished";
@@ -60,7 +61,8 @@ pub struct Named {
     pub fingerprint: Option<Fingerprint>,
 }
 
-/// What tells a segment's file from all others: its own id, nil if it was written before format 4 of segments, and the checksum of its directory.
+/// Identifies the file of a segment: its own id, and the checksum of its directory. The id is nil if the file was written
+/// before format 4 of segments.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Fingerprint {
     pub own: Uuid,
@@ -74,9 +76,9 @@ pub struct Segment {
     contents: Contents,
     /// The places that are its own, by kind and number of the label.
     own: [Vec<Range<u64>>; 2],
-    /// Whether it says cells of older segments anew.
+    /// Whether it replaces cells of older segments.
     is_patching: bool,
-    /// The chunks of each index.
+    /// How many chunks each index has.
     indexes: HashMap<PropertyId, u64>,
     /// The keys of each chunk, once they have been asked for.
     keys: OnceLock<KeysOfChunks>,
@@ -84,23 +86,23 @@ pub struct Segment {
 
 type KeysOfChunks = HashMap<(ElementKind, LabelId, u64), Vec<KeyId>>;
 
-/// The segments a snapshot stands on, from the oldest to the newest.
+/// The segments under a snapshot, oldest first.
 #[derive(Default)]
 pub struct Segments {
     list: Vec<Arc<Segment>>,
-    /// Of the newest, by kind and number of the label.
+    /// The first place that is not sealed, by kind and number of the label.
     ends: [Vec<u64>; 2],
 }
 
-/// What takes room in a segment, and how much.
+/// A part of segments, and the room that it takes.
 #[derive(Clone, PartialEq, Debug)]
 pub struct PartStats {
     pub kind: ElementKind,
-    /// Of the elements; of names, which are of all labels, nothing.
+    /// The label of the elements; `None` for names, which are of all labels.
     pub label: Option<LabelId>,
     pub part: Part,
     pub bytes: u64,
-    /// How the first of its chunks is kept, of columns.
+    /// For columns, how the first chunk is kept.
     pub form: Option<&'static str>,
 }
 
@@ -109,18 +111,18 @@ pub enum Part {
     Property(KeyId),
     /// A column the store keeps for itself.
     BuiltIn(&'static str),
-    /// Lists of edges of a label, that go out or come in.
+    /// Lists of edges of a label, outgoing or incoming.
     Lists(Direction, LabelId),
     Names,
     Index(KeyId),
 }
 
-/// What a segment says of itself.
+/// How a segment describes itself.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Contents {
-    /// Of every label that has sealed places, which are its own. Older segments have those before.
+    /// For every label with sealed places, those that are its own. Older segments have those before.
     places: BTreeMap<(ElementKind, LabelId), Range<u64>>,
-    /// By kind, how many bits of a name's hash say its chunk; nothing if nobody has a name.
+    /// By kind, how many bits of a name's hash say its chunk. A kind without names has no entry.
     name_bits: BTreeMap<ElementKind, u32>,
 }
 
@@ -129,7 +131,7 @@ impl Contents {
         Self { places, name_bits: BTreeMap::new() }
     }
 
-    /// The places of a label that are its own; those from their end on are not sealed.
+    /// The places of a label that are its own. Neither this segment nor an older one has places from their end on.
     pub fn places(&self, kind: ElementKind, label: LabelId) -> Range<u64> {
         self.places.get(&(kind, label)).cloned().unwrap_or(0..0)
     }
@@ -187,19 +189,19 @@ pub fn path(directory: &Path, number: u64) -> PathBuf {
     directory.join(number.to_string()).with_extension(EXTENSION)
 }
 
-/// A new place for the tables of a bulk load. No other process makes one of this name.
+/// A new directory for the tables of a bulk load. No other process makes one of this name.
 pub fn scratch(directory: &Path) -> PathBuf {
     directory.join(format!("{SCRATCH}{}", Uuid::new_v4().simple())).with_extension(UNFINISHED)
 }
 
-/// Whether a path is the place of the tables of a bulk load.
+/// Whether a path is the directory of the tables of a bulk load.
 pub fn is_scratch(path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     name.starts_with(SCRATCH) && path.extension().is_some_and(|extension| extension == UNFINISHED)
 }
 
-/// A number that is greater than that of any segment there is, and that no other process gives: half of its bits are random. A process
-/// whose lock was deleted may still write a segment, and must not meet another's file.
+/// A number greater than that of any segment there is. No other process gives it, because half of its bits are random. A
+/// process whose lock was deleted may still write a segment, and must not meet another's file.
 pub fn next_number(newest: u64) -> u64 {
     let ordinal = if newest >> 32 == 0 { newest } else { newest >> 32 };
     (ordinal + 1) << 32 | Uuid::new_v4().as_u128() as u64 & u64::from(u32::MAX)
@@ -210,14 +212,14 @@ pub fn is_file_name(name: &Path) -> bool {
     name.extension().is_some_and(|extension| extension == EXTENSION || extension == UNFINISHED)
 }
 
-/// The files of segments, whole or not, but for those named, and the tables of a bulk load.
+/// The files of segments, whole or not, except for the named ones. Also the tables of bulk loads.
 pub fn others(directory: &Path, named: &[Named]) -> io::Result<Vec<PathBuf>> {
     let is_named = |number: u64| named.iter().any(|named| named.number == number);
     let mut found = Vec::new();
     for entry in std::fs::read_dir(directory)? {
         let path = entry?.path();
         let number = path.file_stem().and_then(|stem| stem.to_str()).and_then(|stem| stem.parse().ok());
-        // One that is named and not whole was begun again under a number that was given twice.
+        // A named segment whose file is not whole was begun again, under a number that was given twice.
         let is_other = number.is_some_and(|number| !is_named(number) || path.extension() != Some(EXTENSION.as_ref()));
         if is_file_name(&path) && is_other || is_scratch(&path) {
             found.push(path);
@@ -239,11 +241,12 @@ pub fn remove(directory: &Path, number: u64) {
 }
 
 impl Segment {
-    /// Opens the segment that the tables of a database name. A nil id of a database, or of a segment, is not compared: those of
-    /// older formats have none.
+    /// Opens the segment that the tables of a database name. It does not compare nil ids of databases or segments: older
+    /// formats have no ids.
     ///
     /// # Errors
-    /// As those of [`SegmentFile::open`]. [`GraphError::Corrupt`] if the file is another database's, or another one of this database.
+    /// Those of [`SegmentFile::open`]. [`GraphError::Corrupt`] if the file is another database's, or another one of this
+    /// database.
     pub fn open(directory: &Path, named: Named, database: Uuid) -> Result<Self> {
         let segment = Self::found(directory, named.number)?;
         let Identity { database: owner, .. } = segment.file.identity();
@@ -262,7 +265,7 @@ impl Segment {
         Ok(segment)
     }
 
-    /// Opens a segment, whichever it is.
+    /// Opens the segment of this number, without comparing its ids.
     pub fn found(directory: &Path, number: u64) -> Result<Self> {
         let file = SegmentFile::open(&path(directory, number))?;
         let contents = file.get(contents_key())?;
@@ -292,12 +295,12 @@ impl Segment {
         Fingerprint { own: self.file.identity().own, checksum: self.file.checksum() }
     }
 
-    /// Whether it is the one the tables name so.
+    /// Whether it is the segment that the tables name so.
     pub fn is(&self, named: &Named) -> bool {
         self.number == named.number && named.fingerprint.is_none_or(|known| known == self.fingerprint())
     }
 
-    /// How the tables are to name it.
+    /// The name that the tables give it.
     pub fn named(&self) -> Named {
         Named { number: self.number, fingerprint: Some(self.fingerprint()) }
     }
@@ -310,7 +313,7 @@ impl Segment {
         &self.file
     }
 
-    /// What its columns, lists and names take.
+    /// What each of its parts takes, except the contents.
     fn sizes(&self) -> Result<Vec<PartStats>> {
         let mut all: Vec<PartStats> = Vec::new();
         let mut last = None;
@@ -353,7 +356,8 @@ impl Segment {
         self.own[kind as usize].get(usize::from(label.0)).cloned().unwrap_or(0..0)
     }
 
-    /// The slots of a block of a column it speaks of: all of places of its own, those it says anew of an older segment's.
+    /// The slots of a block of a column that it decides: all at places of its own, and the cells it replaces at those of
+    /// older segments.
     #[inline]
     pub fn says(&self, column: Column, block: u64) -> Result<u128> {
         let own = self.places(column.kind, column.label);
@@ -376,7 +380,7 @@ impl Segment {
         self.file.column(column_key(column, chunk))
     }
 
-    /// The chunks of a column of which it says anything.
+    /// The chunks of a column in which it decides anything.
     pub fn column_chunks(&self, column: Column) -> impl Iterator<Item = u64> {
         self.file.chunks(column_key(column, 0)).chain(self.file.chunks(patched_key(column, 0)))
     }
@@ -426,13 +430,13 @@ impl Segment {
         self.indexes.get(&of).copied().unwrap_or(0)
     }
 
-    /// A chunk of an index, of those there are.
+    /// One of the chunks of an index.
     pub fn index(&self, of: PropertyId, chunk: u64) -> Result<Index<'_>> {
         let part = self.file.get(index_key(of, chunk))?;
         Index::parse(part.ok_or_else(|| corrupt("an index without one of its chunks"))?)
     }
 
-    /// Appends the places that had a value from `from` on and before `to`, encoded, when it was written. O(log pairs + found).
+    /// Appends the places that had an encoded value in `from..to` when the segment was written. O(log pairs + found).
     pub fn places_with(&self, of: PropertyId, from: &[u8], to: &[u8], out: &mut Vec<u64>) -> Result<()> {
         for chunk in self.first_index_chunk(of, from)?..self.index_chunks(of) {
             let index = self.index(of, chunk)?;
@@ -444,7 +448,7 @@ impl Segment {
         Ok(())
     }
 
-    /// How many pairs there are of values from `from` on and before `to`, encoded. O(log pairs · chunks).
+    /// How many pairs have an encoded value in `from..to`. O(log pairs · chunks).
     pub fn count_with(&self, of: PropertyId, from: &[u8], to: &[u8]) -> Result<u64> {
         let mut count = 0;
         for chunk in self.first_index_chunk(of, from)?..self.index_chunks(of) {
@@ -457,7 +461,7 @@ impl Segment {
         Ok(count)
     }
 
-    /// Whether a place had this value, encoded, when it was written. O(log pairs + chunks that begin with the value).
+    /// Whether a place had this encoded value when the segment was written. O(log pairs + chunks that begin with the value).
     pub fn had(&self, of: PropertyId, value: &[u8], place: u64) -> Result<bool> {
         for chunk in self.first_index_chunk(of, value)?..self.index_chunks(of) {
             let index = self.index(of, chunk)?;
@@ -478,10 +482,10 @@ impl Segment {
             let middle = low.midpoint(high);
             if self.index(of, middle)?.first()? < from { low = middle + 1 } else { high = middle }
         }
-        Ok(low.saturating_sub(1)) // it may end with what is looked for
+        Ok(low.saturating_sub(1)) // the chunk before may end with what is looked for
     }
 
-    /// The raw id of the element with this name for which `is_it` holds.
+    /// The raw id of the element with this name that `is_it` accepts.
     fn find(&self, kind: ElementKind, id: &ExternalId, is_it: impl FnMut(u64) -> Result<bool>) -> Result<Option<u64>> {
         let Some(bits) = self.contents.name_bits.get(&kind) else { return Ok(None) };
         let hash = names::hash(id);
@@ -492,10 +496,11 @@ impl Segment {
     }
 }
 
-/// The cells of a chunk that are said anew: a bit for every block, then the slots of each that has some.
+/// The cells of a chunk that replace those of older segments: a bit for every block, then the slots of each block that has
+/// some.
 pub struct Patched<'a> {
     blocks: &'a [u8; BLOCKS as usize / 8],
-    /// Nothing if whole blocks are, as in formats before 3.
+    /// `None` if whole blocks are replaced, as in formats before 3.
     slots: Option<&'a [[u8; 16]]>,
 }
 
@@ -546,7 +551,7 @@ impl Segments {
         &self.list
     }
 
-    /// How the tables are to name them.
+    /// The names that the tables give them.
     pub fn named(&self) -> Vec<Named> {
         self.list.iter().map(|segment| segment.named()).collect()
     }
@@ -565,7 +570,7 @@ impl Segments {
         self.list.iter().map(|segment| segment.bytes()).sum()
     }
 
-    /// What their columns, lists and names take, those of all segments together.
+    /// What each part takes in all segments together, except the contents.
     pub fn sizes(&self) -> Result<Vec<PartStats>> {
         let mut all: Vec<PartStats> = Vec::new();
         for stats in self.list.iter().map(|segment| segment.sizes()) {
@@ -588,7 +593,7 @@ impl Segments {
         self.ends[kind as usize].get(usize::from(label.0)).copied().unwrap_or(0)
     }
 
-    /// The labels that have sealed places.
+    /// The labels that have sealed places, with their ends.
     pub fn labels(&self) -> impl Iterator<Item = (ElementKind, LabelId, u64)> {
         let of_kind = |kind: ElementKind| {
             self.ends[kind as usize].iter().enumerate().map(move |(at, end)| (kind, LabelId(at as u16), *end))
@@ -596,7 +601,7 @@ impl Segments {
         of_kind(ElementKind::Vertex).chain(of_kind(ElementKind::Edge)).filter(|(.., end)| *end > 0)
     }
 
-    /// The newest of the first `n` that speaks of a block of a column, which is sealed: its position, and the slots. O(segments).
+    /// The newest of the first `n` segments that decides cells of a sealed block: its position, and the slots. O(segments).
     #[inline]
     pub fn newest(&self, column: Column, block: u64, n: usize) -> Result<Option<(usize, u128)>> {
         if self.list.len() == 1 && n == 1 {
@@ -611,17 +616,17 @@ impl Segments {
         Ok(None)
     }
 
-    /// The slots of a block of a column that those newer than the one at `at` speak of.
+    /// The slots of a block of a column that the segments newer than the one at `at` decide.
     pub fn said_since(&self, at: usize, column: Column, block: u64) -> Result<u128> {
         self.list[at + 1..].iter().try_fold(0, |said, newer| Ok(said | newer.says(column, block)?))
     }
 
-    /// Whether any has cells in a chunk of a column.
+    /// Whether a segment has cells in a chunk of a column.
     pub fn has_chunk(&self, column: Column, chunk: u64) -> bool {
         self.list.iter().any(|segment| segment.file.find(column_key(column, chunk)).is_some())
     }
 
-    /// The raw id of the element with this name for which `is_it` holds.
+    /// The raw id of the element with this name that `is_it` accepts.
     pub fn find(
         &self,
         kind: ElementKind,

@@ -1,4 +1,4 @@
-//! The room in the file of the tables: what is free, what old snapshots hold, and giving it back to the file system.
+//! The room in the tables' file: what is free, what old snapshots hold, and how to give it back to the file system.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::turn::{Patience, Writer};
 /// What is free in the file of the tables.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Space {
-    /// Of pages no table needs. Those that were given back take no room on the disk.
+    /// The bytes of pages that no table needs. Those that were given back take no room on the disk.
     pub free_bytes: u64,
     /// The oldest snapshot that is open in any process, unless it is of the last commit.
     pub oldest: Option<OldSnapshot>,
@@ -27,11 +27,11 @@ pub struct Space {
 #[derive(Clone, Debug, PartialEq)]
 pub struct OldSnapshot {
     pub process: u32,
-    /// What that process was started with, where the system tells.
+    /// The command that this process was started with, where the system tells.
     pub command: Option<String>,
-    /// For how long at least there has been a later commit.
+    /// How long there has been a later commit, at least.
     pub age: Duration,
-    /// Of free pages that cannot be used again as long as it is open.
+    /// The bytes of free pages that cannot be used again while it is open.
     pub pinned_bytes: u64,
 }
 
@@ -47,7 +47,7 @@ pub fn look(shared: &Shared) -> Result<Space> {
         let lists = lists.iter().filter(|list| list.transaction >= transaction);
         lists.map(|list| list.pages.len() as u64).sum::<u64>() * meta.page_bytes()
     };
-    // In a place that cannot be written the readers may not be known.
+    // In a place that cannot be written, the readers may be unknown.
     let oldest = readers.all(env).unwrap_or_default().into_iter().min_by_key(|reader| reader.commit);
     let oldest = oldest.filter(|reader| reader.commit < txn.id() as u64);
     let describe = |reader: Reader| -> Result<OldSnapshot> {
@@ -61,14 +61,14 @@ pub fn look(shared: &Shared) -> Result<Space> {
     Ok(Space { free_bytes: bytes_from(0), oldest: oldest.map(describe).transpose()? })
 }
 
-/// A file that is longer than its last commit by so many bytes is cut.
+/// A file is cut if it is at least this many bytes longer than its last commit.
 const TAIL_BYTES_MIN: u64 = 1 << 20;
 
-/// Cuts off what an unfinished transaction left behind the pages of the last commit. LMDB writes there before it commits, where a
-/// transaction changes more than memory is to hold. Nobody reads these pages, as no commit has them. The caller has the turn to write, and
-/// no transaction.
+/// Cuts off what an unfinished transaction left behind the pages of the last commit. LMDB writes there before a commit, if a
+/// transaction changes more than memory is to hold. No commit has these pages, so nobody reads them. The caller has the turn
+/// to write, and no transaction.
 ///
-/// Where the file cannot be cut it stays as it is, and the next transactions use the room.
+/// If the file cannot be cut, it stays as it is, and the next transactions use the room.
 pub fn cut_tail(shared: &Shared) {
     let env = &shared.env;
     let page_bytes = u64::from(env.unnamed_database_stat().page_size);
@@ -93,15 +93,16 @@ fn cut(shared: &Shared) -> Result<()> {
     Ok(())
 }
 
-/// Neighbouring pages are given back if they take so many bytes at least.
+/// Neighbouring pages are given back if together they take at least this many bytes.
 const RUN_BYTES_MIN: u64 = 1 << 16;
 
-/// Gives free pages back to the file system: the file keeps its length, and takes less room. Snapshots are not disturbed. Returns the
-/// bytes of what was given back, now or before. O(free pages).
+/// Gives free pages back to the file system. The file keeps its length, and takes less room. Snapshots are not disturbed.
+/// Returns the bytes of what was given back, now or before. O(free pages).
 ///
-/// A page that transaction `n` freed is needed by whoever sees a commit before `n`. So this holds the writer's lock, takes the
-/// oldest reader from LMDB's own table, and counts the last commit as a reader too: the one before it is what a crash may leave. A
-/// commit that changes nothing goes first, so that what the last one freed is among it.
+/// Readers of a commit before `n` need the pages that transaction `n` freed. So this holds the writer's lock, and takes the
+/// oldest reader from LMDB's own table. It counts the last commit as a reader too, because a crash may leave the commit
+/// before it. First it makes a commit that changes nothing. Then what the last real commit freed is among the pages to give
+/// back.
 #[cfg(target_os = "linux")]
 pub fn give_back(shared: &Arc<Shared>, writer: Writer, patience: Patience<'_>) -> Result<u64> {
     let mut t = OwnedTxn::begin(shared, writer.clone(), patience)?;
@@ -119,7 +120,7 @@ pub fn give_back(shared: &Arc<Shared>, writer: Writer, patience: Patience<'_>) -
     punch(&env.path().join(DATA), &given, meta.page_bytes())
 }
 
-/// Makes holes where neighbouring pages are. Returns the bytes of the holes; none on a file system that has no such thing.
+/// Makes holes where neighbouring pages are. Returns the bytes of the holes, which is 0 on a file system that has none.
 #[cfg(target_os = "linux")]
 fn punch(path: &Path, pages: &[u64], page_bytes: u64) -> Result<u64> {
     use rustix::fs::{FallocateFlags, fallocate};

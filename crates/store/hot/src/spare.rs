@@ -1,7 +1,8 @@
 //! Reading on after the disk failed.
 //!
-//! Where the write of a meta page fails, LMDB gives its environment up: nothing begins there any more, not even reading. So a writer
-//! takes a few read transactions before each commit. If LMDB gives up, they are what is read from on, each by one snapshot at a time.
+//! If the write of a meta page fails, LMDB gives its environment up: nothing begins there any more, not even reading. So a
+//! writer takes a few read transactions before each commit. If LMDB gives up, snapshots read in these, one snapshot in each
+//! at a time.
 
 use std::ops::Deref;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,24 +16,24 @@ use crate::store::locked;
 
 type Txn = RoTxn<'static, WithoutTls>;
 
-/// Snapshots there can be at once when LMDB has given up.
+/// How many snapshots there can be at once after LMDB has given up.
 const SPARE: usize = 4;
 
 /// The transactions kept for readers. There are none while all is well.
 #[derive(Default)]
 pub struct Spare {
-    /// The commit they see; 0 while LMDB has not given up.
+    /// The commit they see; 0 unless LMDB has given up.
     commit: AtomicUsize,
     kept: Mutex<Vec<Txn>>,
 }
 
 impl Spare {
-    /// Takes transactions of the last commit. There may be fewer: writing goes on without.
+    /// Takes transactions of the last commit. If it cannot take all, writing goes on without them.
     pub fn take(env: &Env<WithoutTls>) -> Vec<Txn> {
         (0..SPARE).map_while(|_| env.clone().static_read_txn().ok()).collect()
     }
 
-    /// A commit failed after these were taken: they are kept if LMDB has given up.
+    /// Call this when a commit failed after these were taken. It keeps them if LMDB has given up.
     pub fn keep(&self, taken: Vec<Txn>, env: &Env<WithoutTls>) {
         let has_given_up = matches!(env.clone().static_read_txn(), Err(heed::Error::Mdb(MdbError::Panic)));
         if let Some(first) = taken.first().filter(|_| has_given_up) {
@@ -46,7 +47,7 @@ impl Spare {
     }
 }
 
-/// A read transaction. It goes back to those kept when LMDB has given up.
+/// A read transaction. If LMDB has given up, it goes back to those kept when it is dropped.
 pub struct ReadTxn {
     txn: Option<Txn>,
     spare: Arc<Spare>,

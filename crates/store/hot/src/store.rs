@@ -1,4 +1,4 @@
-//! Opening the environment, its tables, and whose turn it is to write.
+//! The handle of a store, what its handles share, and the write transaction they lend.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -30,12 +30,13 @@ use crate::write::HotTransaction;
 /// What a commit promises.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Durability {
-    /// When a commit returns it is on the disk: it survives a crash of the process, of the system, and a power failure.
+    /// A commit is on the disk when it returns. It survives a crash of the process or of the system, and a power failure.
     #[default]
     Full,
-    /// A commit is handed to the operating system and not waited for. It survives a crash of the process. **After a crash of
-    /// the system or a power failure the last commits may be lost, and, as pages reach the disk in any order, the whole
-    /// database may be damaged beyond use.** For data that can be loaded again; [`Hot::sync`] makes all of it durable.
+    /// A commit is handed to the operating system, and does not wait for the disk. It survives a crash of the process.
+    /// **After a crash of the system or a power failure the last commits may be lost. Pages reach the disk in any order, so
+    /// the whole database may be damaged beyond use.** Use it for data that can be loaded again. [`Hot::sync`] makes all of
+    /// it durable.
     Relaxed,
 }
 
@@ -45,15 +46,16 @@ pub struct HotOptions {
     /// Only read. Works beside a writing process, and where nothing may be written.
     pub read_only: bool,
     pub durability: Durability,
-    /// Make none: what is missing is damage.
+    /// Make no store: a missing one is damage.
     pub must_exist: bool,
-    /// The id space of a store that is made; that of an existing one stays as it is.
+    /// The id space of a new store. An existing store keeps its own.
     pub id_space: IdSpace,
-    /// Once the tables take more bytes than this, they are sealed in the background; never if it is 0.
+    /// Once the tables take this many bytes, they are sealed in the background; never if it is 0.
     pub seal_bytes: u64,
-    /// The file of the tables is verified while it is opened if it has no more bytes than this.
+    /// Opening a store verifies the file of its tables if that has at most this many bytes.
     pub verify_bytes: u64,
-    /// The file, seen from the store's directory, whose lock says which process writes. Without it nothing is written.
+    /// The file whose lock says which process writes, as seen from the store's directory. Writing fails once this file was
+    /// deleted or replaced.
     pub lock: Option<&'static str>,
 }
 
@@ -65,13 +67,13 @@ impl Default for HotOptions {
     }
 }
 
-/// What the tables may take before they are sealed, unless told otherwise.
+/// What the tables may take before they are sealed, by default.
 pub const SEAL_BYTES: u64 = 64 << 20;
 
-/// How large a file may be and still be verified whenever it is opened, unless told otherwise.
+/// How large a file may be and still be verified whenever it is opened, by default.
 pub const VERIFY_BYTES: u64 = 256 << 20;
 
-/// An open store. Handles of one directory share it within a process; it closes with the last of its handles, snapshots and
+/// An open store. Within a process, handles of one directory share it. It closes with the last of its handles, snapshots and
 /// transactions.
 #[derive(Clone)]
 pub struct Hot {
@@ -80,7 +82,7 @@ pub struct Hot {
     _closing: Arc<Closing>,
 }
 
-/// An opening of a store, with the clones of its handle. The last to go ends work in the background.
+/// An opening of a store. The clones of its handle share it. Dropping the last one ends work in the background.
 struct Closing(Arc<Shared>);
 
 impl Closing {
@@ -98,8 +100,8 @@ impl Drop for Closing {
     }
 }
 
-/// The number and the ids of a segment that is being written. Dropping it removes the file, unless a commit was to name it: whether one
-/// that failed did is known only when the store is next opened.
+/// The number and the ids of a segment that is being written. Dropping it removes the file, unless a commit was to name it.
+/// If such a commit failed, only the next opening of the store knows whether it names the segment.
 pub(crate) struct NewSegment {
     pub number: u64,
     pub identity: Identity,
@@ -153,15 +155,15 @@ pub(crate) struct Shared {
     pub tables: Tables,
     read_only: bool,
     durability: Durability,
-    /// It goes with its last handle.
+    /// The store is removed with its last handle.
     scratch: bool,
     pub file: FileId,
-    /// Which must be in their places whenever it is written to.
+    /// Files that must be in their places whenever the store is written to.
     files: Vec<(PathBuf, FileId)>,
     /// The database's id.
     id: Uuid,
     process: Process,
-    /// The last one read.
+    /// The last catalog read.
     pub catalog: Mutex<Catalog>,
     /// The last segments opened.
     segments: Mutex<Arc<Segments>>,
@@ -178,35 +180,35 @@ pub(crate) struct Shared {
 }
 
 pub const DATA: &str = "data.mdb";
-/// What a store consists of: LMDB's two files, and what is there while it is seen whether the disk is full.
+/// The files of a store: LMDB's two, and the one that shows whether the disk is full.
 const FILES: [&str; 3] = [DATA, "lock.mdb", fault::PROBE];
 
-/// How often a copy is begun anew because segments were replaced by another process.
+/// How often a copy is begun anew because another process replaced segments.
 const COPY_TRIES: u32 = 20;
 
 /// The stores this process has open.
 static OPEN: Mutex<Vec<(PathBuf, Weak<Shared>)>> = Mutex::new(Vec::new());
 
 impl Hot {
-    /// Opens the store in the directory `dir`, which is made, and filled, if there is none and neither `read_only` nor
+    /// Opens the store in the directory `dir`. If there is none, it makes the directory and a store, unless `read_only` or
     /// `must_exist` is set.
     ///
     /// # Errors
-    /// [`GraphError::Storage`] if the directory cannot be read or written; [`GraphError::Corrupt`] if what is in it is no
-    /// store, or was cut short; [`GraphError::Invalid`] if it has another format, or this process has it open in a way that
-    /// does not allow this one, or still has open what was deleted from there.
+    /// [`GraphError::Storage`] if the directory cannot be read or written; [`GraphError::Corrupt`] if it holds no store, or
+    /// one that was cut short; [`GraphError::Invalid`] if the store has another format, or if this process has it open in a
+    /// way that does not allow this one, or still has open what was deleted from there.
     pub fn open(dir: &Path, options: &HotOptions) -> Result<Self> {
         Self::open_as(dir, options, false)
     }
 
-    /// A new store of which nothing lasts: it is removed when it is closed.
+    /// A new store that is removed when it is closed.
     pub(crate) fn scratch(dir: &Path, id_space: IdSpace) -> Result<Self> {
         let options = HotOptions { durability: Durability::Relaxed, id_space, seal_bytes: 0, ..HotOptions::default() };
         Self::open_as(dir, &options, true)
     }
 
     fn open_as(dir: &Path, options: &HotOptions, scratch: bool) -> Result<Self> {
-        // LMDB allows a process one environment a directory.
+        // LMDB allows a process one environment for each directory.
         let mut open = locked(&OPEN);
         open.retain(|(_, shared)| shared.strong_count() > 0);
         if options.must_exist || options.read_only {
@@ -230,10 +232,11 @@ impl Hot {
         Ok(Self { shared, read_only: options.read_only, _closing })
     }
 
-    /// Whether what is in `dir` is a store nothing was ever written to, such as a crash leaves while one is made.
+    /// Whether nothing was ever written to the store in `dir`, or there is none. A crash while a store is made leaves such a
+    /// store.
     ///
     /// # Errors
-    /// As those of [`open`](Self::open); the store must not be open.
+    /// Those of [`open`](Self::open). The store must not be open.
     pub fn is_unused(dir: &Path) -> Result<bool> {
         let data = dir.join(DATA);
         match fs::metadata(&data) {
@@ -253,7 +256,7 @@ impl Hot {
         }
     }
 
-    /// The name of something in `dir` that is no file of a store's.
+    /// The name of something in `dir` that is not a file of a store.
     pub fn foreign(dir: &Path) -> io::Result<Option<OsString>> {
         for entry in fs::read_dir(dir)? {
             let entry = entry?;
@@ -267,7 +270,7 @@ impl Hot {
         Ok(None)
     }
 
-    /// Removes the files of a store, and the directory they are in if nothing else is.
+    /// Removes the files of a store, and its directory if nothing else is in it.
     pub fn remove(dir: &Path) -> io::Result<()> {
         for name in FILES {
             match fs::remove_file(dir.join(name)) {
@@ -279,20 +282,21 @@ impl Hot {
         fs::remove_dir(dir)
     }
 
-    /// The graph as it is now, and stays for this reader. O(1).
+    /// The graph as it is now. It stays so for this reader. O(1).
     pub fn snapshot(&self) -> Result<HotSnapshot> {
         HotSnapshot::new(&self.shared)
     }
 
-    /// Begins to write; waits for the transaction of another thread to end.
+    /// Begins to write. Waits until the transaction of another thread ends.
     ///
     /// # Errors
-    /// [`GraphError::Invalid`] if this very thread has one open, [`GraphError::ReadOnly`] if the store is open read-only.
+    /// [`GraphError::OpenAlready`] if this very thread has one open, [`GraphError::ReadOnly`] if the store is open
+    /// read-only.
     pub fn begin(&self) -> Result<HotTransaction> {
         self.begin_for(Writer::this_thread(), Patience::ENDLESS)
     }
 
-    /// Begins to write on behalf of `writer`, who waits as long as `patience` lasts. The transaction is bound to this thread
+    /// Begins to write on behalf of `writer`, and waits as long as `patience` lasts. The transaction is bound to this thread
     /// all the same.
     ///
     /// # Errors
@@ -321,17 +325,18 @@ impl Hot {
         self.shared.env.force_sync().map_err(lmdb)
     }
 
-    /// Writes a compacted copy of the last committed state into the directory `dir`, which is made. Others may read and write
-    /// meanwhile; it needs no lock.
+    /// Writes a compacted copy of the last committed state into the directory `dir`, which it makes. Others may read and
+    /// write meanwhile. It does not take the turn to write, but it takes the turn to seal.
     ///
     /// # Errors
-    /// [`GraphError::Storage`] if there is a store in `dir` already, or it cannot be written. Nothing half done is left.
+    /// [`GraphError::Storage`] if there is a store in `dir` already, or if `dir` cannot be written. Nothing half done is
+    /// left.
     pub fn copy_to(&self, dir: &Path) -> Result<()> {
         self.shared.process.must_be_this()?;
         fs::create_dir_all(dir).map_err(fault::io(dir))?;
         let path = dir.join(DATA);
         fs::File::create_new(&path).map_err(fault::io(&path))?;
-        // No segment is replaced meanwhile by this process, unless this very thread is writing.
+        // Meanwhile this process replaces no segment, unless this very thread is writing.
         let me = Writer::this_thread();
         let _alone = match self.read_only || self.shared.turn.is_of(&me) {
             true => None,
@@ -346,12 +351,12 @@ impl Hot {
             Err(GraphError::Invalid("the database was compressed anew during every try to copy it: try it later".into()))
         };
         copy().inspect_err(|_| {
-            // What is there is no whole copy; the error that matters is the first one.
+            // The directory holds no whole copy. Only the first error matters.
             let _ = remove_segments(dir).and_then(|()| fs::remove_file(&path)).and_then(|()| fs::remove_dir(dir));
         })
     }
 
-    /// Copies the tables, and the segments under them. Returns false if those were replaced meanwhile.
+    /// Copies the tables, and the segments under them. Returns false if the segments were replaced meanwhile.
     fn copy_once(&self, dir: &Path) -> Result<bool> {
         remove_segments(dir).map_err(GraphError::storage)?;
         let segments = self.snapshot()?.segments().clone();
@@ -367,13 +372,13 @@ impl Hot {
     /// Verifies every page of the tables' file, and then every invariant across the tables. O(size of the store).
     ///
     /// # Errors
-    /// [`GraphError::Corrupt`] if pages are damaged: then no invariant can be looked at.
+    /// [`GraphError::Corrupt`] if pages are damaged. Then it checks no invariant.
     pub fn check(&self) -> Result<CheckReport> {
         env::verify(&self.shared.env, &self.shared.readers, true, u64::MAX)?;
         check::check(&self.snapshot()?)
     }
 
-    /// The size of each table.
+    /// The sizes of the tables and segments, and the free room.
     pub fn stats(&self) -> Result<StoreStats> {
         self.shared.process.must_be_this()?;
         let txn = self.shared.readers.begin(&self.shared.env)?;
@@ -406,7 +411,7 @@ impl Hot {
 impl Shared {
     fn open(dir: &Path, options: &HotOptions, scratch: bool) -> Result<Arc<Self>> {
         let shared = Self::open_tables(dir, options, scratch)?;
-        // Its segments can be opened, and are the ones its tables name, or it is known now.
+        // Opening the segments now shows whether they are the ones that the tables name.
         match options.read_only {
             true => drop(HotSnapshot::new(&shared)?),
             false => {
@@ -414,7 +419,7 @@ impl Shared {
                 let named = catalog::segments(&shared.tables, &txn)?;
                 shared.segments(&named)?;
                 drop(txn);
-                // A writer that was killed leaves what it had not committed.
+                // A killed writer leaves what it had not committed.
                 space::cut_tail(&shared);
             }
         }
@@ -424,7 +429,8 @@ impl Shared {
     fn open_tables(dir: &Path, options: &HotOptions, scratch: bool) -> Result<Arc<Self>> {
         let readers = Readers::map(dir);
         let env = env::open(dir, &readers, options)?;
-        // Who may write reads in write transactions here: then opening needs no place in the table of readers, which may be full.
+        // A process that may write opens in write transactions. So opening needs no place in the table of readers, which may
+        // be full.
         let opening = || env::Opening::begin(&env, &readers, options.read_only);
         let tables = match env::open_tables(&env, opening()?)? {
             Some(tables) => tables,
@@ -470,12 +476,12 @@ impl Shared {
         }))
     }
 
-    /// Lets pages that only a process which was killed could still read be used again.
+    /// Lets LMDB use pages again that only killed processes could still read.
     fn look_for_dead_readers(&self) {
         let mut looked = locked(&self.looked);
         if looked.is_none_or(|then| then.elapsed() > BETWEEN_LOOKS) {
             *looked = Some(Instant::now());
-            let _ = self.env.clear_stale_readers(); // else the next look will do
+            let _ = self.env.clear_stale_readers(); // if this fails, the next look does it
         }
     }
 
@@ -483,7 +489,7 @@ impl Shared {
         self.process
     }
 
-    /// The segments that the tables name so, opened.
+    /// Opens the segments that the tables name.
     pub fn segments(&self, named: &[Named]) -> Result<Arc<Segments>> {
         let mut last = locked(&self.segments);
         if last.are(named) {
@@ -494,14 +500,14 @@ impl Shared {
             None => Segment::open(self.env.path(), *named, self.id).map(Arc::new),
         };
         let opened = Arc::new(Segments::new(named.iter().map(open).collect::<Result<_>>()?));
-        // Older ones are for a reader that is late; the next will want the newer ones.
+        // A late reader needs older ones. The next reader will need the newer ones.
         if opened.newest_number() >= last.newest_number() {
             *last = opened.clone();
         }
         Ok(opened)
     }
 
-    /// What the tables take of what is sealed sooner or later.
+    /// The bytes of the tables whose rows are sealed sooner or later.
     pub fn table_bytes(&self, txn: &RoTxn<'_, AnyTls>) -> Result<u64> {
         let Tables { ids, edge_ids, out, incoming, columns, index, .. } = self.tables;
         let mut bytes = 0;
@@ -512,17 +518,17 @@ impl Shared {
         Ok(bytes)
     }
 
-    /// Whether nothing of it lasts.
+    /// Whether the store is removed when it is closed.
     pub fn is_scratch(&self) -> bool {
         self.scratch
     }
 
-    /// Whether there is a handle still; transactions may outlive all.
+    /// Whether there is still a handle. Transactions may outlive all handles.
     pub fn is_open(&self) -> bool {
         self.handles.load(Ordering::SeqCst) > 0
     }
 
-    /// A segment to be written, under a number that no other has.
+    /// A new segment to write, under a number that no other has.
     pub fn new_segment(self: &Arc<Self>) -> NewSegment {
         let mut newest = locked(&self.newest_segment);
         *newest = segment::next_number(*newest);
@@ -535,7 +541,8 @@ impl Shared {
         MyTurn::wait(self, |shared| &shared.sealing, writer, patience)
     }
 
-    /// Fails if a file was deleted or replaced: what is written then goes with the last handle, or another process writes too.
+    /// Fails if a file was deleted or replaced. What is written then goes with the last handle, or another process writes
+    /// too.
     pub(crate) fn must_be_in_place(&self) -> Result<()> {
         let is_gone = |(path, id): &&(PathBuf, FileId)| FileId::at(path).ok() != Some(*id);
         let Some((path, _)) = self.files.iter().find(is_gone) else { return Ok(()) };
@@ -546,7 +553,7 @@ impl Shared {
         )))
     }
 
-    /// This store for one more handle, if it promises what the handle is to.
+    /// This store for one more handle, if it promises what the handle promises.
     fn allowing(self: Arc<Self>, options: &HotOptions) -> Result<Arc<Self>> {
         self.process.must_be_this()?;
         self.must_be_in_place()?;
@@ -567,7 +574,7 @@ impl Drop for Shared {
         if self.read_only || !self.process.is_this() {
             return;
         }
-        // Nobody is left to be told of an error; with full durability there is nothing to do.
+        // Nobody is left to receive an error. With full durability there is nothing to do.
         let _ = match self.scratch {
             true => fs::remove_dir_all(self.env.path()),
             false => self.env.force_sync().map_err(io::Error::other),
@@ -575,15 +582,15 @@ impl Drop for Shared {
     }
 }
 
-/// Sizes of the tables.
+/// Sizes of a store.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StoreStats {
     pub tables: Vec<TableStats>,
-    /// What the file of the tables takes on the disk, pages free for reuse included.
+    /// What the file of the tables takes on the disk, including free pages.
     pub file_bytes: u64,
-    /// The bytes of each segment under the tables, from the oldest on.
+    /// The bytes of each segment under the tables, oldest first.
     pub segments: Vec<u64>,
-    /// What takes them.
+    /// What takes these bytes.
     pub parts: Vec<PartStats>,
     /// Why sealing in the background last failed, if it did.
     pub sealing_error: Option<String>,
@@ -591,12 +598,12 @@ pub struct StoreStats {
 }
 
 impl StoreStats {
-    /// Of all files.
+    /// The bytes of all files.
     pub fn disk_bytes(&self) -> u64 {
         self.file_bytes + self.segment_bytes()
     }
 
-    /// Of all segments.
+    /// The bytes of all segments.
     pub fn segment_bytes(&self) -> u64 {
         self.segments.iter().sum()
     }
@@ -612,7 +619,7 @@ pub struct TableStats {
     pub depth: u32,
 }
 
-/// Removes the files of all segments in a directory that is no store: a copy that failed, or one nothing was written to.
+/// Removes the files of all segments in a directory without a store: a failed copy, or a store to which nothing was written.
 fn remove_segments(dir: &Path) -> io::Result<()> {
     segment::remove_all(&segment::others(dir, &[])?)
 }
@@ -626,13 +633,13 @@ pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// How often a writer looks which readers have died without a word.
+/// How often a writer looks for readers that have died silently.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
 
-/// Nobody holds the transaction while it is renewed, and if that fails its holder is spoilt.
+/// Nobody uses the transaction while it is renewed. If that fails, its holder is spoilt.
 const ALWAYS: &str = "a transaction that was not lost";
 
-/// Cuts off, once a transaction has ended, what it left behind the last commit.
+/// When a transaction has ended, cuts off what it left behind the last commit.
 struct Tail(Arc<Shared>);
 
 impl Drop for Tail {
@@ -641,10 +648,10 @@ impl Drop for Tail {
     }
 }
 
-/// A write transaction that keeps its environment alive, and its turn to write.
+/// A write transaction. It keeps its environment alive, and its turn to write.
 pub(crate) struct OwnedTxn {
     // Fields drop in this order: the transaction ends before the turn does, and before the environment can close.
-    /// There is always one, but while it is renewed.
+    /// `None` only while the transaction is renewed.
     txn: Option<Own<Writing<'static>>>,
     tail: Tail,
     _turn: MyTurn,
@@ -678,7 +685,7 @@ impl OwnedTxn {
         Ok(Own::new(txn))
     }
 
-    /// Writes out what was changed, if the store is one of which nothing lasts, and goes on.
+    /// If the store is removed when it is closed, writes out what was changed, and goes on.
     pub fn write_out(&mut self) -> Result<()> {
         if !self.shared.scratch {
             return Ok(());

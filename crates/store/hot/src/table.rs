@@ -1,12 +1,12 @@
 //! The tables, and the sum of what each holds.
 //!
-//! The sum of a table adds up a hash of each of its entries. So it tells whether any entry is missing, changed or one too many, in whatever
-//! order they came. A transaction keeps the sums as it writes, and its commit puts them into `meta`:
+//! The sum of a table adds up a hash of each of its entries, in whatever order they came. So it tells whether any entry is
+//! missing, changed or one too many. A transaction keeps the sums as it writes. Its commit puts them into `meta`:
 //!
 //! ```text
 //!   "sums" -> of every table, in the order of their names here, a sum 8 | checksum of these 8
 //!   sum    the hashes of its entries, added with wrap-around; that of `meta` is without this entry
-//!   hash   XXH3 of the value, whose seed is XXH3 of the key, whose seed is the number of the table
+//!   hash   XXH3 of the value, seeded with XXH3 of the key, which is seeded with the number of the table
 //! ```
 
 use std::ops::{Deref, RangeBounds};
@@ -54,7 +54,7 @@ impl Tables {
     }
 }
 
-/// One of the tables. It is read as LMDB's database, and changed in a [`Writing`] only, which keeps its sum.
+/// One of the tables. It is read as LMDB's database. Changes need a [`Writing`], which keeps its sum.
 #[derive(Clone, Copy)]
 pub struct Table {
     database: Database<'static, Bytes, Bytes>,
@@ -70,7 +70,7 @@ impl Deref for Table {
 }
 
 impl Table {
-    /// Puts an entry in the place of that with the same key, if there is one.
+    /// Puts an entry, in the place of the one with the same key, if there is one.
     pub fn put(&self, t: &mut Writing<'_>, key: &[u8], value: &[u8]) -> Result<()> {
         t.large.put(self.number, key, value);
         if t.sums.is_none() {
@@ -89,7 +89,7 @@ impl Table {
         Ok(())
     }
 
-    /// Puts an entry behind all there are.
+    /// Puts an entry whose key is behind all others.
     pub fn append(&self, t: &mut Writing<'_>, key: &[u8], value: &[u8]) -> Result<()> {
         t.large.append(value);
         self.database.put_with_flags(&mut t.txn, PutFlags::APPEND, key, value).map_err(lmdb)?;
@@ -157,7 +157,7 @@ impl Sums {
         bytes
     }
 
-    /// Those a transaction finds; nothing if the store was written before there were any.
+    /// The sums that a transaction finds; `None` if the store was written before there were sums.
     fn load(tables: &Tables, txn: &RoTxn<'_, AnyTls>) -> Result<Option<Self>> {
         let found = tables.meta.get(txn, SUMS).map_err(lmdb)?;
         found.map(|bytes| Self::parse(bytes).ok_or_else(|| corrupt("the sums of its tables are damaged"))).transpose()
@@ -178,25 +178,26 @@ impl Sums {
     }
 }
 
-/// The large values a transaction has written. LMDB keeps changed pages in memory up to a number of entries, and a value on pages of its
-/// own counts as one, however large it is.
+/// The large values a transaction has written. LMDB keeps changed pages in memory up to a number of entries. A value on
+/// pages of its own counts as one entry, however large it is.
 #[derive(Default)]
 struct Large {
     values: u64,
     bytes: u64,
-    /// The pages of values that were put, by the hash of their table and key. A value that fits is written over them, a larger one gets new
-    /// pages, and the old ones are kept until the commit (`mdb_cursor_put`, `mdb_ovpage_free`).
+    /// How many pages each value that was put has, by the hash of its table and key. A value that fits is written over the
+    /// old pages. A larger one gets new pages, and the old ones are kept until the commit (`mdb_cursor_put`,
+    /// `mdb_ovpage_free`).
     pages: HashMap<u64, usize>,
 }
 
-/// From so many bytes on a value gets pages of its own.
+/// A value of at least this many bytes gets pages of its own.
 const LARGE_FROM: usize = 2000;
-/// Of the smallest pages there are.
+/// The size of the smallest pages there are.
 const PAGE_BYTES: usize = 4096;
 const PAGE_HEAD: usize = 16;
-/// Entries that LMDB keeps: then it writes some of them (`MDB_IDL_UM_MAX` for `mdb_idl_logn_14`).
+/// How many entries LMDB keeps before it writes some of them (`MDB_IDL_UM_MAX` for `mdb_idl_logn_14`).
 const ENTRIES_KEPT: u64 = (1 << 15) - 1;
-/// Values whose pages are remembered: some 32 MB. Of more each is taken for a new one.
+/// How many values have their pages remembered, which takes some 32 MB. Each value beyond them counts as a new one.
 const REMEMBERED_MAX: usize = 1 << 20;
 
 impl Large {
@@ -221,7 +222,7 @@ impl Large {
         }
     }
 
-    /// What of it is in memory, if values are about of one size.
+    /// How many of its bytes are in memory, if all values are of about the same size.
     fn bytes_kept(&self) -> u64 {
         let kept = u128::from(self.bytes) * u128::from(self.values.min(ENTRIES_KEPT)) / u128::from(self.values.max(1));
         kept as u64
@@ -231,7 +232,7 @@ impl Large {
 /// A write transaction, and the sums of the tables as it leaves them.
 pub struct Writing<'e> {
     txn: RwTxn<'e>,
-    /// Nothing where sums are not kept.
+    /// `None` if sums are not kept.
     sums: Option<Sums>,
     first: Option<Sums>,
     large: Large,
@@ -251,12 +252,12 @@ impl<'e> Writing<'e> {
         Ok(Self { txn, sums: Some(sums), first: Some(sums), large: Large::default() })
     }
 
-    /// Writes to tables that do without sums: nobody will open them again.
+    /// Writes to tables without sums, which nobody will open again.
     pub fn without_sums(txn: RwTxn<'e>) -> Self {
         Self { txn, sums: None, first: None, large: Large::default() }
     }
 
-    /// Writes to tables that have no sums yet, and are to have some. O(size of the tables).
+    /// Writes to tables that have no sums yet, and gives them some. O(size of the tables).
     pub fn with_first_sums(txn: RwTxn<'e>, tables: &Tables) -> Result<Self> {
         let sums = Sums::count(tables, &txn).map_err(lmdb)?;
         Ok(Self { txn, sums: Some(sums), first: None, large: Large::default() })
@@ -277,7 +278,7 @@ impl<'e> Writing<'e> {
         self.sums.iter_mut().for_each(|sums| sums.0[table] = sums.0[table].wrapping_sub(hash));
     }
 
-    /// Has the next commit write something, though nothing changed.
+    /// Makes the next commit write something, even if nothing changed.
     pub fn touch(&mut self, tables: &Tables) -> Result<()> {
         let sums = self.sums.unwrap_or_default();
         tables.meta.database.put(&mut self.txn, SUMS, &sums.bytes()).map_err(lmdb)

@@ -1,7 +1,7 @@
-//! Removing from the tables what has been sealed, a little at a time.
+//! Removes from the tables what has been sealed, a little at a time.
 //!
-//! What was changed since the snapshot it was sealed from stays: a block whose rows differ from those of the snapshot takes the place of
-//! the sealed one. Edges, names and cells that never change go by their place alone.
+//! Changes made since the sealed snapshot stay: a block whose rows differ from those of the snapshot replaces the sealed
+//! one. Edges, names and cells that never change go by their place alone.
 
 use std::ops::Bound;
 
@@ -16,26 +16,26 @@ use crate::read::{HotSnapshot, Reader, word};
 use crate::table::{Table, Tables};
 use crate::write::HotTransaction;
 
-/// Rows looked at in the first transaction, and at most: twice as many each time, so that the first ends soon.
+/// Rows looked at in the first transaction, and at most. The number doubles each time, so the first transaction ends soon.
 const ROWS_FIRST: usize = 16;
 const ROWS_MAX: usize = 4096;
 
-/// The way through the tables.
+/// How far the tables have been trimmed.
 pub struct Trim<'s> {
     snapshot: &'s HotSnapshot,
     /// Which table, and the last key looked at there.
     at: usize,
     last: Vec<u8>,
-    /// In the next transaction.
+    /// How many rows the next transaction looks at.
     rows: usize,
 }
 
 /// What becomes of a row.
 enum Fate {
     Stays,
-    /// With these others.
+    /// It goes, together with these others.
     Goes(Vec<Vec<u8>>),
-    /// It is replaced by this one.
+    /// This row replaces it.
     Becomes(Vec<u8>, Vec<u8>),
 }
 
@@ -97,7 +97,7 @@ impl<'s> Trim<'s> {
     }
 }
 
-/// Of `columns`: a block goes with its far cells.
+/// Judges a row of `columns`: a block goes with its far cells.
 fn block_row(t: &HotTransaction, then: &HotSnapshot, key: &[u8], value: &[u8]) -> Result<Fate> {
     if key.len() != 12 {
         return Ok(Fate::Stays);
@@ -123,7 +123,7 @@ fn block_row(t: &HotTransaction, then: &HotSnapshot, key: &[u8], value: &[u8]) -
     }
 }
 
-/// Of a list of keys: those stay of which the tables still have a block.
+/// Judges a list of keys: a key stays while the tables have a block of it.
 fn keys_row(reader: &Reader<'_>, column: Column, list: u64, value: &[u8]) -> Result<Fate> {
     let listed = keys::parse(value)?;
     let mut left = Vec::with_capacity(listed.len());
@@ -162,7 +162,7 @@ fn name_row(t: &HotTransaction, kind: ElementKind, value: &[u8]) -> Result<Fate>
     Ok(if is_sealed { Fate::Goes(Vec::new()) } else { Fate::Stays })
 }
 
-/// Of `index`: what the snapshot had of sealed elements, a segment has now.
+/// Judges a row of `index`: if the snapshot had it and its element is sealed, a segment has it now.
 fn index_row(t: &HotTransaction, then: &HotSnapshot, key: &[u8], _: &[u8]) -> Result<Fate> {
     let (Entry { of, place, .. }, then) = (Entry::parse(key)?, then.reader());
     let is_sealed = t.reader().is_sealed(of.kind, of.label, place);

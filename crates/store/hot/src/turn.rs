@@ -1,4 +1,4 @@
-//! Whose turn it is to write: one thread's at a time.
+//! Whose turn it is to write. One thread writes at a time.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -11,14 +11,14 @@ use mangrove_graph::{GraphError, Result};
 
 use crate::store::{Shared, locked};
 
-/// What one who comes leaves to those who wait already.
+/// How long a newcomer lets those go first who wait already.
 const COURTESY: Duration = Duration::from_micros(300);
-/// How often one who waits asks whether to go on.
+/// How often a waiting thread asks whether to go on.
 const ASKING_INTERVAL: Duration = Duration::from_millis(20);
-/// How long a thread waits for what it began itself, where another thread may end it, if it does not say longer.
+/// How long a thread waits for a transaction that it began and that another thread may end, if its timeout is not longer.
 const OWN_PATIENCE: Duration = Duration::from_secs(5);
 
-/// Who writes: as those who wait are told, and so that nobody waits for himself.
+/// Who writes. It is named to those who wait, and keeps a thread from waiting for itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Writer {
     pub thread: ThreadId,
@@ -28,12 +28,12 @@ pub struct Writer {
 }
 
 thread_local! {
-    /// The writer this thread works for, if not for itself.
+    /// The writer that this thread works for, if not for itself.
     static ACTS_FOR: RefCell<Option<Writer>> = const { RefCell::new(None) };
 }
 
 impl Writer {
-    /// Does work on this thread as this writer, who waits for it on another.
+    /// Works on this thread on behalf of this writer, who waits for the work on another thread.
     pub fn act<T>(self, work: impl FnOnce() -> T) -> T {
         let before = ACTS_FOR.replace(Some(self));
         let done = work();
@@ -54,7 +54,7 @@ impl Writer {
     }
 }
 
-/// What may end the wait of one who wants to write.
+/// What may end the wait for a turn.
 #[derive(Clone, Copy)]
 pub struct Patience<'a> {
     pub timeout: Option<Duration>,
@@ -76,18 +76,18 @@ impl fmt::Debug for Patience<'_> {
 pub(crate) struct Turn {
     writing: Mutex<Option<(Writer, Instant)>>,
     free: Condvar,
-    /// How many wait.
+    /// How many threads wait.
     waiting: AtomicUsize,
 }
 
 impl Turn {
-    /// Whether it is the turn of this one.
+    /// Whether this writer has the turn.
     pub fn is_of(&self, writer: &Writer) -> bool {
         locked(&self.writing).as_ref().is_some_and(|(other, _)| other.thread == writer.thread)
     }
 }
 
-/// Counts who waits.
+/// Counts one waiting thread.
 struct Waiting<'a>(&'a AtomicUsize);
 
 impl<'a> Waiting<'a> {
@@ -103,20 +103,20 @@ impl Drop for Waiting<'_> {
     }
 }
 
-/// The turn of one writer; ends when dropped.
+/// The turn of one writer. Dropping it ends the turn.
 pub(crate) struct MyTurn {
     shared: Arc<Shared>,
     at: fn(&Shared) -> &Turn,
 }
 
 impl MyTurn {
-    /// Waits for a turn at what only one may do at a time.
+    /// Waits for a turn at something that only one thread may do at a time.
     pub fn wait(shared: &Arc<Shared>, at: fn(&Shared) -> &Turn, me: Writer, patience: Patience<'_>) -> Result<Self> {
         let started = Instant::now();
         let own_patience = patience.timeout.unwrap_or_default().max(OWN_PATIENCE);
         let turn = at(shared);
         if turn.waiting.load(Ordering::Relaxed) > 0 && !turn.is_of(&me) {
-            // Who has waited goes first: it has been woken, and needs a moment.
+            // A thread that has waited goes first. It has been woken, and needs a moment.
             thread::sleep(COURTESY);
         }
         let mut writing = locked(&turn.writing);
@@ -128,7 +128,7 @@ impl MyTurn {
             let timed_out = patience.timeout.is_some_and(|timeout| started.elapsed() >= timeout);
             let busy = (other.name.clone(), since.elapsed());
             waiting.get_or_insert_with(|| Waiting::new(&turn.waiting));
-            // Asked without the lock: what is asked may take time, or a lock of its own.
+            // Ask without the lock: `cancelled` may take time, or a lock of its own.
             drop(writing);
             if timed_out || (patience.cancelled)() {
                 let (holder, held) = busy;

@@ -1,4 +1,4 @@
-//! Walking through a table in key order, with seeks that step forward where the wanted entry is near.
+//! Walks through a table in key order. A seek steps forward if the wanted entry is near.
 
 use std::ops::Bound;
 
@@ -15,7 +15,7 @@ pub type Pair<'t> = (&'t [u8], &'t [u8]);
 
 /// A position in a table.
 ///
-/// Invariant: no entry has a key from `sought` on that is before the current one, except those `passed` and before.
+/// Invariant: each entry with a key from `sought` on that lies before the current one is `passed`, or lies before it.
 pub struct Walk<'t> {
     table: Table,
     txn: &'t RoTxn<'t, AnyTls>,
@@ -30,7 +30,7 @@ impl<'t> Walk<'t> {
         Self { table, txn, rest: None, current: None, passed: &[], sought: KeyBytes::new(&[]) }
     }
 
-    /// The entry the walk stands at; nothing at the end.
+    /// The entry the walk stands at; `None` at the end.
     pub fn current(&self) -> Option<Pair<'t>> {
         self.current
     }
@@ -44,8 +44,8 @@ impl<'t> Walk<'t> {
         Ok(())
     }
 
-    /// Goes to the first entry whose key is not before `key`. From a position before it at most `steps` entries are stepped
-    /// over before the tree is searched.
+    /// Goes to the first entry whose key is not before `key`. If the walk stands before it, it steps over at most `steps`
+    /// entries before it searches the tree.
     pub fn seek(&mut self, key: KeyBytes, steps: usize) -> Result<Option<Pair<'t>>> {
         let forward = self.rest.is_some() && self.sought[..] <= key[..] && *self.passed < key[..];
         if forward {

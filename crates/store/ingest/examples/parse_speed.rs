@@ -1,5 +1,4 @@
-//! How fast the readers are, without a graph behind them: `cargo run --release -p mangrove-ingest --example parse_speed
-//! [NAME]`.
+//! Measures the speed of the readers, without a graph: `cargo run --release -p mangrove-ingest --example parse_speed [NAME]`.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -34,7 +33,7 @@ fn measure<E: std::fmt::Debug>(name: &str, make: impl Fn() -> Vec<u8>, read: imp
     println!("{name:38} {megabytes:7.1} MB  {:6.0} MB/s  {:6.2} M rows/s", megabytes / seconds, rows as f64 / seconds / 1e6);
 }
 
-/// Time this thread has run: other programs on the machine do not count. Wall time where Linux does not tell.
+/// Processor time of this thread, which excludes other programs on the machine. Wall time on systems other than Linux.
 fn cpu_seconds() -> f64 {
     static START: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
     let told = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
@@ -54,7 +53,7 @@ fn edges_csv(n: u64) -> Vec<u8> {
     std::iter::once("src,dst,ts,weight\n".to_owned()).chain((0..n).map(line)).collect::<String>().into_bytes()
 }
 
-/// Three values of 32 bytes a row, as bindings hand them in.
+/// Three values of 32 bytes a row, as language bindings provide them.
 fn edge_rows(n: u64) -> TableInput {
     let row = |i: u64| {
         let r = scrambled(i);

@@ -1,4 +1,4 @@
-//! Tables in memory or in Arrow record batches: columns go straight through wherever a property type has the same Arrow form.
+//! Tables in memory or in Arrow record batches. A column passes through unchanged if a property type has the same Arrow form.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::rows::{
     Values,
 };
 
-/// Plans a table by its Arrow schema.
+/// Plans a table from its Arrow schema.
 pub fn plan_arrow(schema: &ArrowSchema, hints: &TableHints, name: &Arc<str>) -> Result<TablePlan, LoadError> {
     let names: Vec<String> = schema.fields().iter().map(|field| field.name().clone()).collect();
     if names.is_empty() {
@@ -38,7 +38,7 @@ pub fn plan_arrow(schema: &ArrowSchema, hints: &TableHints, name: &Arc<str>) -> 
 }
 
 impl TablePlan {
-    /// What a column is for; nothing if it is passed over.
+    /// The purpose of a column; `None` if the plan skips it.
     fn purpose(&self, at: usize) -> Option<Purpose> {
         if [self.parts.id, self.parts.source, self.parts.target].contains(&Some(at)) {
             return Some(Purpose::Id);
@@ -52,7 +52,7 @@ impl TablePlan {
     }
 }
 
-/// Plans a table whose columns have types of their own: a type counts that a header or mapping says, not one it implies.
+/// Plans a table whose columns have types of their own. Keeps only types that a header or mapping states, not inferred ones.
 pub fn plan_typed(names: &[String], hints: &TableHints, name: &Arc<str>) -> Result<TablePlan, LoadError> {
     let mut plan = plan_table(names, hints, name)?;
     if hints.mapping.is_some() {
@@ -69,7 +69,7 @@ pub fn plan_typed(names: &[String], hints: &TableHints, name: &Arc<str>) -> Resu
 /// One column of a batch.
 pub enum Input {
     Array(ArrayRef),
-    /// Values of types that share no array; null is an absent value.
+    /// Values that share no array type. A null is an absent value.
     Values(Vec<Value>),
 }
 
@@ -97,10 +97,10 @@ impl Input {
     }
 }
 
-/// What the columns of a batch may take once they are written out; a larger batch is parted.
+/// Most bytes of a batch's columns once expanded. A larger batch is split.
 const PIECE_BYTES_MAX: usize = 64 << 20;
 
-/// Sends the rows of a record batch; `first_row` counts from 1.
+/// Sends the rows of a record batch. `first_row` counts from 1.
 pub fn send_batch(
     batch: &RecordBatch,
     plan: &TablePlan,
@@ -127,7 +127,7 @@ pub fn send_batch(
     send_columns(&columns, batch.num_rows(), plan, name, first_row, sink)
 }
 
-/// Sends rows given as columns; `first_row` counts from 1.
+/// Sends rows given as columns. `first_row` counts from 1.
 pub fn send_columns(
     inputs: &[Input],
     count: usize,
@@ -171,10 +171,10 @@ pub fn send_columns(
     sink(Event::Rows(Box::new(rows.without(&dropped))))
 }
 
-/// What the values of an element may take in memory.
+/// Most memory that the values of one element may take.
 const ELEMENT_BYTES_MAX: usize = 128 << 20;
 
-/// The rows whose values take more than they may, and the column that takes most of it.
+/// The rows whose values exceed the limit, each with its largest column.
 fn too_large(inputs: &[Input], count: usize, plan: &TablePlan) -> Vec<(usize, Arc<str>)> {
     let properties = || plan.columns.iter().zip(inputs).filter_map(|(property, input)| Some((property.as_ref()?, input)));
     let array_bytes = |(_, input): (_, &Input)| match input {
@@ -184,7 +184,7 @@ fn too_large(inputs: &[Input], count: usize, plan: &TablePlan) -> Vec<(usize, Ar
     if properties().map(array_bytes).sum::<usize>() <= ELEMENT_BYTES_MAX {
         return Vec::new();
     }
-    // Of each row what its values take, and how much of that its largest, in which column.
+    // For each row: the bytes of its values, the bytes of its largest value, and the column of that one.
     let mut rows = vec![(0, 0, None); count];
     for (property, input) in properties() {
         let Input::Array(array) = input else { continue };
@@ -200,7 +200,7 @@ fn too_large(inputs: &[Input], count: usize, plan: &TablePlan) -> Vec<(usize, Ar
     rows.filter_map(|(row, (_, _, column))| Some((row, column?.clone()))).collect()
 }
 
-/// What the value of a row takes, if that depends on the row.
+/// The bytes of a row's value. 0 for types whose values all take the same.
 fn value_bytes(array: &ArrayRef, row: usize) -> usize {
     match array.data_type() {
         t if t.is_primitive() => 0,
@@ -224,7 +224,7 @@ impl BadRows<'_> {
         self.found.push((row, value, fault));
     }
 
-    /// Sends one reject a row, and gives the rows.
+    /// Sends one reject for each bad row. Returns these rows.
     fn send(mut self, sink: &mut Sink<'_>) -> Result<Vec<u32>, LoadError> {
         self.found.sort_by_key(|(row, ..)| *row);
         self.found.dedup_by_key(|(row, ..)| *row);
@@ -256,7 +256,7 @@ fn labels_of(inputs: &[Input], count: usize, plan: &TablePlan) -> Labels {
     labels.finish()
 }
 
-/// The ids of a column. Numbers and strings are what they are, whatever they look like, unless another type is asked for.
+/// The ids of a column. Numbers and strings keep their type, whatever they look like, unless another type is asked for.
 fn ids_of(column: &Input, name: &Arc<str>, id_type: IdType, bad: &mut BadRows<'_>) -> Ids {
     if let Some(array) = column.full_array() {
         let t = array.data_type();
@@ -303,7 +303,7 @@ fn edge_ids_of(column: &Input, name: &Arc<str>, id_type: IdType, bad: &mut BadRo
 fn id_at(column: &Input, row: usize, id_type: IdType) -> Result<Option<ExternalId>, String> {
     let value = match column.value(row) {
         Value::Null => return Ok(None),
-        // Whole numbers come as floats where a column has holes in pandas.
+        // pandas turns integers into floats if a column has holes.
         Value::Float64(v) if v.fract() == 0.0 && v.abs() < 9e15 => Value::Int64(v as i64),
         value => value,
     };
@@ -341,7 +341,7 @@ fn property_values(column: &Input, plan: &PropertyPlan, on_edges: bool, bad: &mu
     }
 }
 
-/// What stands in a column of cells written as GraphSON; `None` if that is something else.
+/// A cell of a column written as GraphSON; `None` if it is something else.
 fn written_cell(value: &Value) -> Option<RawCell> {
     match value {
         Value::Null => Some(RawCell::Absent),
@@ -350,7 +350,7 @@ fn written_cell(value: &Value) -> Option<RawCell> {
     }
 }
 
-/// What a value stands for in a column of arrays; `None` if its items are not of the type.
+/// The cell for a value in a column of arrays; `None` if an item does not have the type.
 fn array_cell(value: Value, item: ValueType, cardinality: Cardinality, on_edges: bool) -> Option<RawCell> {
     match value {
         Value::Null => Some(RawCell::Absent),
@@ -376,7 +376,7 @@ fn declared_values(column: &Input, t: ValueType, plan: &PropertyPlan, bad: &mut 
     Values::of_cells((0..column.len()).map(cell).collect())
 }
 
-/// A value as another type: numbers where they fit, text as it reads.
+/// Converts a value to another type: numbers if they fit, text by parsing it.
 pub fn as_type(value: &Value, t: ValueType) -> Option<Value> {
     if value.value_type() == t {
         return Some(value.clone());
@@ -400,7 +400,8 @@ pub fn as_type(value: &Value, t: ValueType) -> Option<Value> {
     }
 }
 
-/// A number as a double. Fractions are rounded, as those of text are; whole numbers and what is too large are not.
+/// A number as a double. Rounds fractions, as it does for text. `None` for integers that no double equals, and for numbers that are
+/// too large.
 fn as_double(value: &Value) -> Option<f64> {
     let double = value.as_f64()?;
     let is_kept = match value {
@@ -413,7 +414,8 @@ fn as_double(value: &Value) -> Option<f64> {
     is_kept.then_some(double)
 }
 
-/// A column as property values: the same array where its type has one, else the nearest type that loses nothing.
+/// A column as property values. Keeps the array if a property type has the same form. Otherwise converts it to the nearest type
+/// that loses nothing.
 pub fn values_of(column: &ArrayRef) -> Values {
     let to = match column.data_type() {
         DataType::Null => return Values::Absent(column.len()),
@@ -442,7 +444,7 @@ pub fn values_of(column: &ArrayRef) -> Values {
     cast(column, &to).map_or_else(|| cells_of(&Input::Array(column.clone())), Values::of_array)
 }
 
-/// Instants or durations in microseconds, if that loses nothing. What zone instants were to be shown in does not travel.
+/// Instants or durations in microseconds, if that loses nothing. Drops the time zone in which instants were shown.
 fn in_micros(column: &ArrayRef) -> Option<Values> {
     let (is_duration, unit) = match column.data_type() {
         DataType::Date64 => (false, TimeUnit::Millisecond),
@@ -461,7 +463,7 @@ fn in_micros(column: &ArrayRef) -> Option<Values> {
     if counts.iter().flatten().any(|count| micros(count).is_none()) {
         return None;
     }
-    // What stands in the place of a null may be anything.
+    // The value behind a null may be anything.
     let micros = |count| micros(count).unwrap_or(0);
     Some(Values::of_array(match is_duration {
         true => Arc::new(counts.unary::<_, DurationMicrosecondType>(micros)),

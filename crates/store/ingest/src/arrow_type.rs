@@ -1,4 +1,4 @@
-//! How the types of Arrow are read. docs/load.md has the table.
+//! How Arrow's types are read. docs/load.md has the table.
 
 use std::sync::Arc;
 
@@ -8,17 +8,17 @@ use arrow_array::{Array, ArrayRef, RunArray};
 use arrow_cast::{CastOptions, can_cast_types, cast_with_options};
 use arrow_schema::{DataType, Field, FieldRef};
 
-/// What a column is for.
+/// The purpose of a column.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Purpose {
     Id,
     Value,
 }
 
-/// The type in which the values of a field are read: the nearest one that has a value for each of them.
+/// The Arrow type as which the values of a field are read: the nearest type that can hold each of them.
 ///
 /// # Errors
-/// Why there is none.
+/// The reason if there is no such type.
 pub fn read_as(field: &Field, purpose: Purpose) -> Result<DataType, String> {
     let plain = plain(field, purpose)?;
     if can_cast_types(field.data_type(), &plain) {
@@ -57,7 +57,7 @@ fn plain(field: &Field, purpose: Purpose) -> Result<DataType, String> {
     })
 }
 
-/// Texts and bytes written out may take more than offsets of 32 bits reach.
+/// The variant with 64-bit offsets: expanded texts and bytes may be too long for 32-bit offsets.
 fn large(t: DataType) -> DataType {
     match t {
         DataType::Utf8 | DataType::Utf8View => DataType::LargeUtf8,
@@ -70,7 +70,7 @@ fn refusal(t: &DataType, why: &str) -> String {
     format!("values of Arrow type {t} {why}")
 }
 
-/// A column in another type, if it fits there as a whole.
+/// Converts a column to another type. `None` if a value does not fit.
 pub fn cast(column: &ArrayRef, to: &DataType) -> Option<ArrayRef> {
     if column.data_type() == to {
         return Some(column.clone());
@@ -79,7 +79,7 @@ pub fn cast(column: &ArrayRef, to: &DataType) -> Option<ArrayRef> {
     cast_with_options(column, to, &options).ok()
 }
 
-/// At most so many bytes a column takes, once each row has its own copy of what the column holds but once.
+/// An upper bound of a column's bytes once expanded, so that each row has its own copy of a value that the column holds once.
 pub fn written_out_bytes(column: &dyn Array) -> usize {
     let longest = |values: &dyn Array| {
         let lengths = cast(&values.slice(0, values.len()), &DataType::LargeBinary);

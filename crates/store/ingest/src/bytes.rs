@@ -1,4 +1,4 @@
-//! Reading without a graph: what text in each format comes to. For fuzzing and for measuring the readers alone.
+//! Reads text of each format without a graph. Used by fuzzing, and to measure the readers alone.
 
 use std::path::PathBuf;
 
@@ -13,7 +13,7 @@ use crate::source::Source;
 use crate::table::TableInput;
 use crate::{graphml, graphson, jsonl};
 
-/// What reading came to.
+/// The result of reading.
 #[derive(Debug, Default)]
 pub struct Reading {
     pub vertices: usize,
@@ -43,7 +43,7 @@ fn source(name: &str, text: &[u8]) -> Source {
     Source { path: PathBuf::from(name), name: name.into(), bytes: text.len() as u64, encoding: None }
 }
 
-/// Reads a CSV table whose header says what it holds.
+/// Reads a CSV table. Its header describes the columns.
 pub fn csv(text: &[u8]) -> Result<Reading, LoadError> {
     let source = source("text.csv", text);
     let hints = TableHints { stem: "text".into(), ..TableHints::default() };

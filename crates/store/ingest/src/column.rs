@@ -1,7 +1,7 @@
 //! Columns of properties, built from text.
 //!
-//! A column whose type was declared refuses what does not fit. A column whose type is inferred widens: what it holds already
-//! is converted, and the batch goes on in the wider type (earlier batches are brought to it at the end; see `retype`).
+//! A column with a declared type refuses fields that do not fit. A column with an inferred type widens: it converts the values that
+//! it holds, and the batch continues in the wider type. The end of the load converts earlier batches; see `retype`.
 
 use std::sync::Arc;
 
@@ -15,33 +15,33 @@ use crate::graphson;
 use crate::infer::{self, Inferred};
 use crate::rows::{RawCell, RawValue, Values};
 
-/// What the fields of a column hold.
+/// The type of a column's fields.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ColumnType {
     /// Inferred from the sample so far.
     Inferred(Inferred),
-    /// Times of edges: integers, dates and date-times, inferred among these, and nothing else.
+    /// Times of edges: integers, dates and date-times only. The type is inferred among these.
     Time(Inferred),
     Declared(ValueType),
-    /// Several values in one field: the values of a vertex's property, or a list as the value of an edge's.
+    /// Several values in one field: the values of a vertex's property, or the list that is the value of an edge's.
     Array {
         item: ValueType,
         cardinality: Cardinality,
     },
-    /// A GraphSON array of `{"value": …, "properties": {…}}`, which holds whatever a property can.
+    /// A GraphSON array of `{"value": …, "properties": {…}}`, which can express any property.
     Cells,
 }
 
-/// How messages call what edges are ordered by.
+/// The name of an edge's time in messages.
 pub const A_TIME: &str = "time, which is an integer, a date or a date-time";
 
 impl ColumnType {
-    /// Whether it may still widen.
+    /// Whether the type may still widen.
     pub fn is_inferred(&self) -> bool {
         matches!(self, ColumnType::Inferred(_) | ColumnType::Time(_))
     }
 
-    /// Whether what it holds can be the time of edges.
+    /// Whether its values can be the times of edges.
     pub fn may_be_time(&self) -> bool {
         match self {
             ColumnType::Inferred(_) | ColumnType::Time(_) | ColumnType::Cells => true,
@@ -53,7 +53,7 @@ impl ColumnType {
         }
     }
 
-    /// How messages call it.
+    /// Its name in messages.
     pub fn name(&self) -> String {
         match self {
             ColumnType::Inferred(t) => t.value_type().name().into(),
@@ -65,7 +65,7 @@ impl ColumnType {
     }
 }
 
-/// One field to be added: its bytes, and whether it was in quotes.
+/// A field to add: its bytes, and whether it was quoted.
 #[derive(Clone, Copy)]
 pub struct Text<'a> {
     pub bytes: &'a [u8],
@@ -93,17 +93,17 @@ enum Store {
     Date(Date32Builder),
     DateTime(Vec<Option<DateTime>>),
     Text(StringBuilder),
-    /// Types without a quick form.
+    /// Values of types without a builder of their own.
     Cells(Vec<RawCell>),
 }
 
 pub struct ColumnBuilder {
     column_type: ColumnType,
-    /// Items of an array are parted by this.
+    /// Separates the items of an array.
     array_delimiter: u8,
     on_edges: bool,
     store: Store,
-    /// The row of a batch that made it a column of text, and what it was before.
+    /// The row of a batch that turned the column into text, and the type it had before.
     became_text: Option<(usize, Inferred)>,
 }
 
@@ -113,7 +113,7 @@ impl ColumnBuilder {
         Self { column_type, array_delimiter, on_edges, store, became_text: None }
     }
 
-    /// Adds a field; a blank one as absent.
+    /// Adds a field. A blank field counts as absent.
     #[inline]
     pub fn push(&mut self, field: Text<'_>) -> Result<(), Misfit> {
         if field.bytes.is_empty() && !self.keeps_empty(field) {
@@ -129,11 +129,11 @@ impl ColumnBuilder {
         }
     }
 
-    /// Adds fields in turn; tells of each that is refused, which is added as absent.
+    /// Adds fields one by one. Reports each refused field and adds it as absent.
     pub fn push_all<'t>(&mut self, mut fields: impl Iterator<Item = Text<'t>>, mut refused: impl FnMut(usize, Misfit)) {
         let mut row = 0;
         loop {
-            // The quick types in loops of their own; what does not fit drops out to the general way.
+            // Frequent types have loops of their own. A field that does not fit leaves the loop for the general path.
             let odd = match (&mut self.store, &self.column_type) {
                 (Store::Int64(b), ColumnType::Inferred(_) | ColumnType::Time(_) | ColumnType::Declared(_)) => {
                     append_while(&mut fields, &mut row, |field| infer::parse_int(field.bytes).map(|v| b.append_value(v)))
@@ -165,12 +165,12 @@ impl ColumnBuilder {
         if let ColumnType::Inferred(inferred) = self.column_type { Some(inferred) } else { None }
     }
 
-    /// The row of the last [`push_all`](Self::push_all) that made it a column of text, and what it was before. Told once.
+    /// The row of the last [`push_all`](Self::push_all) that turned the column into text, and the type it had before. Resets it.
     pub fn became_text(&mut self) -> Option<(usize, Inferred)> {
         self.became_text.take()
     }
 
-    /// `""` is a string without characters; in other columns it is blank.
+    /// `""` is an empty string in a column of text. In other columns it is blank.
     fn keeps_empty(&self, field: Text<'_>) -> bool {
         field.quoted && matches!(self.store, Store::Text(_))
     }
@@ -193,7 +193,7 @@ impl ColumnBuilder {
         if fits { Ok(()) } else { self.push_widening(field) }
     }
 
-    /// The slower way: trims, tries, and widens.
+    /// The slow path: trims the field, infers its type, and widens the column.
     fn push_widening(&mut self, field: Text<'_>) -> Result<(), Misfit> {
         let trimmed = field.bytes.trim_ascii();
         if trimmed.is_empty() {
@@ -203,14 +203,14 @@ impl ColumnBuilder {
         std::str::from_utf8(field.bytes).map_err(|_| Misfit::NotUtf8)?;
         let ColumnType::Inferred(now) = self.column_type else { return Err(Misfit::Type) };
         let found = Inferred::of(trimmed);
-        // Digits beyond an int64 are fine in a column of doubles.
+        // An integer beyond int64 is fine in a column of doubles.
         let found = if now == Inferred::Double && infer::parse_double(trimmed).is_some() { now } else { found };
         let wide = now.join(found);
         if wide != now || matches!(self.store, Store::Nothing(_)) {
             self.widen(wide);
         }
         if wide == Inferred::Double && lossless_double(trimmed).is_none() {
-            // An integer that no double is stays one.
+            // Keep an integer that no double equals.
             let cells = self.store.cells();
             cells.push(RawCell::One(parse_value(ValueType::Int64, trimmed)?));
             return Ok(());
@@ -219,7 +219,7 @@ impl ColumnBuilder {
         self.store.append(wide.value_type(), kept)
     }
 
-    /// Adds a time. Where there are integers beside dates, each stays what it is.
+    /// Adds a time. In a column of integers and dates, each value keeps its type.
     fn push_time(&mut self, field: Text<'_>) -> Result<(), Misfit> {
         let trimmed = field.bytes.trim_ascii();
         let (&ColumnType::Time(now), found) = (&self.column_type, Inferred::of(trimmed)) else { return Err(Misfit::Type) };
@@ -282,12 +282,12 @@ impl ColumnBuilder {
         Ok(())
     }
 
-    /// The type the column has come to.
+    /// The type so far.
     pub fn column_type(&self) -> &ColumnType {
         &self.column_type
     }
 
-    /// The column so far; the builder starts over.
+    /// Returns the column so far and starts a new one.
     pub fn finish(&mut self) -> Values {
         let rows = self.store.len();
         let next = match &self.column_type {
@@ -303,7 +303,7 @@ impl ColumnBuilder {
     }
 }
 
-/// Takes fields as long as `append` can; gives the first it cannot.
+/// Takes fields while `append` accepts them. Returns the first field that it refuses.
 #[inline]
 fn append_while<'t>(
     fields: &mut impl Iterator<Item = Text<'t>>,
@@ -354,7 +354,7 @@ impl Store {
         Ok(())
     }
 
-    /// Adds a value of the store's own type.
+    /// Adds a value. Its type must be that of the store.
     fn append_value(&mut self, value: &Value) {
         match (self, value) {
             (Store::Bool(b), Value::Bool(v)) => b.append_value(*v),
@@ -372,7 +372,8 @@ impl Store {
         }
     }
 
-    /// Adds the values of a column in a wider type. An integer that no double is stays one, among values of their own types.
+    /// Adds the values of a column, converted to a wider type. An integer that no double equals stays an integer; then each value
+    /// keeps its own type.
     fn append_converted(&mut self, column: &Values, wide: Inferred) {
         for row in 0..column.len() {
             let RawCell::One(value) = column.cell(row) else {
@@ -387,7 +388,7 @@ impl Store {
         }
     }
 
-    /// The cells, which values of several types can be added to.
+    /// The values as cells, which can mix types.
     fn cells(&mut self) -> &mut Vec<RawCell> {
         if !matches!(self, Store::Cells(_)) {
             let column = std::mem::replace(self, Store::Nothing(0)).finish();
@@ -416,7 +417,7 @@ impl Store {
         }
     }
 
-    /// How many rows the quick types hold; what to make room for.
+    /// How many rows the frequent types hold. Used to reserve memory.
     fn len(&self) -> usize {
         match self {
             Store::Int64(b) => b.len(),
@@ -444,7 +445,7 @@ impl Store {
     }
 }
 
-/// As an array where that loses nothing: see [`mangrove_graph::column`].
+/// Date-times as an array if that loses nothing; see [`mangrove_graph::column`].
 fn date_times(times: Vec<Option<DateTime>>) -> Values {
     if times.iter().all(Option::is_none) {
         return Values::Absent(times.len());
@@ -457,9 +458,9 @@ fn date_times(times: Vec<Option<DateTime>>) -> Values {
     Values::Cells(times.into_iter().map(|t| t.map_or(RawCell::Absent, |t| RawCell::One(t.into()))).collect())
 }
 
-/// A double as a field has it; not one for an integer that would become another.
+/// Reads a double. `None` for an integer that no double equals.
 fn lossless_double(field: &[u8]) -> Option<f64> {
-    /// 2^53 has sixteen.
+    /// 2^53 has sixteen digits.
     const EXACT_DIGITS: usize = 15;
     match field.len() > EXACT_DIGITS && infer::parse_int(field.trim_ascii()).is_some_and(|int| exact_double(int).is_none()) {
         true => None,
@@ -467,7 +468,7 @@ fn lossless_double(field: &[u8]) -> Option<f64> {
     }
 }
 
-/// A value brought to a wider inferred type; an integer that no double is stays as it is.
+/// Converts a value to a wider inferred type. An integer that no double equals stays as it is.
 pub fn convert(value: &Value, to: Inferred) -> Value {
     match (value, to) {
         (Value::Int64(v), Inferred::Double) => exact_double(*v).map_or_else(|| value.clone(), Value::Float64),
@@ -480,7 +481,7 @@ pub fn convert(value: &Value, to: Inferred) -> Value {
     }
 }
 
-/// [`convert`] for a whole column.
+/// Applies [`convert`] to a whole column.
 pub fn convert_column(column: &Values, to: Inferred) -> Values {
     if let (Values::Typed(array), Inferred::Double) = (column, to)
         && let Some(ints) = array.as_any().downcast_ref::<arrow_array::Int64Array>()
@@ -493,7 +494,7 @@ pub fn convert_column(column: &Values, to: Inferred) -> Values {
     store.finish()
 }
 
-/// The value a field of a declared type stands for.
+/// Reads a field as a value of a declared type.
 pub fn parse_value(t: ValueType, field: &[u8]) -> Result<Value, Misfit> {
     let text = std::str::from_utf8(field).map_err(|_| Misfit::NotUtf8)?;
     parse_text(t, text).ok_or(Misfit::Type)
@@ -545,14 +546,14 @@ fn parse_hex(text: &str) -> Option<Vec<u8>> {
     digits.chunks(2).map(|pair| Some(digit(*pair.first()?)? << 4 | digit(*pair.get(1)?)?)).collect()
 }
 
-/// Numbers within brackets or without, parted by commas, semicolons or spaces.
+/// Numbers separated by commas, semicolons or spaces, with or without brackets.
 fn parse_vector(text: &str) -> Option<Value> {
     let inner = text.strip_prefix('[').map_or(Some(text), |rest| rest.strip_suffix(']'))?;
     let parts = inner.split([',', ';', ' ']).filter(|part| !part.is_empty());
     Some(Value::Vector(parts.map(parse_float).collect::<Option<Vec<f32>>>()?.into()))
 }
 
-/// The items of an array field; a backslash before the delimiter keeps it.
+/// Splits an array field into items. A delimiter after a backslash is part of the item.
 fn split_array(field: &[u8], delimiter: u8) -> Vec<Vec<u8>> {
     let mut items = vec![Vec::new()];
     let mut bytes = field.iter().copied().peekable();
@@ -566,7 +567,7 @@ fn split_array(field: &[u8], delimiter: u8) -> Vec<Vec<u8>> {
     items
 }
 
-/// Several values of one key: a vertex has them side by side, an edge as one list.
+/// The cell for several values of one key. A vertex has them side by side, an edge has one list.
 pub fn cell_of_values(values: Vec<Value>, cardinality: Cardinality, on_edges: bool) -> RawCell {
     if on_edges || cardinality == Cardinality::Single {
         return RawCell::One(Value::list(values));

@@ -1,5 +1,5 @@
-//! Rows that would break what is declared of properties: values that are to be unique, and properties that are required. They are
-//! set aside with their places before the store would refuse the batch as a whole.
+//! Rejects rows that would break a declaration: a unique value or a required property. Without this, the store would refuse the
+//! whole batch; here each bad row is set aside with its place.
 
 use std::collections::BTreeSet;
 
@@ -7,21 +7,40 @@ use hashbrown::{HashMap, HashSet};
 use mangrove_graph::{Comparison, ElementId, ElementKind, KeyId, LabelId, Predicate, PropertyId, Value};
 
 use crate::error::{Fault, LoadError};
-use crate::rows::{Column, Part, RawCell, Rows};
+use crate::rows::{Body, Column, Part, RawCell, Rows};
 use crate::write::Writer;
 
 impl Writer<'_> {
-    /// The rows of new elements that lack a required property, or repeat a value that is to be unique; they are told of.
+    /// Rejects rows of new elements that lack a required property or repeat a unique value. Returns these rows.
     pub(crate) fn reject_breaches(&mut self, rows: &Rows, kind: ElementKind, label: LabelId) -> Result<Vec<u32>, LoadError> {
         let mut dropped = self.reject_lacking(rows, kind, label, 0..rows.count as u32)?;
+        let others = self.reject_ids(rows, label, &dropped)?;
+        dropped.extend(others);
         let says = |_: &Column| (0..rows.count as u32).filter(|row| !dropped.contains(row)).collect();
         let repeated = self.reject_repeated(rows, kind, label, &vec![None; rows.count], &says)?;
         dropped.extend(repeated);
         Ok(dropped.into_iter().collect())
     }
 
-    /// The rows that repeat a value that is to be unique. `of` is the element of each row, where it is there already; `says` tells which rows
-    /// say what their elements are to have in a column.
+    /// Rejects rows of vertices whose ids do not have the type declared for their label's key. Skips rows in `told`, which are
+    /// already rejected.
+    fn reject_ids(&mut self, rows: &Rows, label: LabelId, told: &BTreeSet<u32>) -> Result<Vec<u32>, LoadError> {
+        let Body::Vertices { ids, .. } = &rows.body else { return Ok(Vec::new()) };
+        let known = &self.schema().vertex_labels[usize::from(label.0)];
+        let declared = known.key.and_then(|key| Some((key, known.property(key)?.declared?)));
+        let Some((key, declared)) = declared else { return Ok(Vec::new()) };
+        let fault = Fault::Misfit { column: self.schema().key_name(key), expected: declared.name().into() };
+        let is_other = |row: &u32| !told.contains(row) && ids.get(*row as usize).to_value().value_type() != declared;
+        let bad: Vec<u32> = (0..rows.count as u32).filter(is_other).collect();
+        for row in &bad {
+            let value = ids.get(*row as usize).to_string();
+            self.rejects.add(rows.places.bad_row(*row as usize, Part::Id, value, fault.clone()))?;
+        }
+        Ok(bad)
+    }
+
+    /// Rejects rows that repeat a unique value. `of` gives the element of each row, if the element exists already. `says` gives the
+    /// rows that decide the value of their elements in a column.
     pub(crate) fn reject_repeated(
         &mut self,
         rows: &Rows,
@@ -59,7 +78,7 @@ impl Writer<'_> {
         Ok(dropped)
     }
 
-    /// Why a row cannot have a value, if it cannot.
+    /// The value and the fault if a row cannot have this value.
     fn refused(
         &self,
         claims: &Claims<'_>,
@@ -79,7 +98,7 @@ impl Writer<'_> {
         Ok(Some((value.to_string(), Fault::NotUnique { column: claims.column.name.clone(), other })))
     }
 
-    /// How a message calls an element.
+    /// The name of an element in messages.
     fn holder(&self, element: ElementId) -> Result<String, LoadError> {
         let id = match element {
             ElementId::Vertex(vertex) => self.graph.external_id(vertex)?,
@@ -88,12 +107,12 @@ impl Writer<'_> {
         Ok(format!("the {} {id}", element.kind().name()))
     }
 
-    /// Whether a label has a property of which no two elements share a value.
+    /// Whether a label has a unique property.
     pub(crate) fn has_unique(&self, kind: ElementKind, label: LabelId) -> bool {
         self.schema().indexes.iter().any(|index| index.unique && (index.of.kind, index.of.label) == (kind, label))
     }
 
-    /// Those of some rows that lack a required property.
+    /// Rejects those of the given rows that lack a required property.
     pub(crate) fn reject_lacking(
         &mut self,
         rows: &Rows,
@@ -115,7 +134,7 @@ impl Writer<'_> {
         Ok(dropped)
     }
 
-    /// The required properties of a label, but for its key.
+    /// The required properties of a label, except its key.
     fn required(&self, kind: ElementKind, label: LabelId) -> Vec<KeyId> {
         let known = self.schema().label_schema(kind, label);
         let properties = known.into_iter().flat_map(|known| known.properties.iter());
@@ -124,13 +143,13 @@ impl Writer<'_> {
     }
 }
 
-/// The values of a unique property that rows of a batch have taken.
+/// The unique values that rows of a batch have claimed.
 struct Claims<'c> {
     column: &'c Column,
     of: PropertyId,
-    /// The rows that say what their elements are to have.
+    /// The rows that decide the value of their elements.
     rows: HashSet<u32>,
-    /// Elements whose values of before do not count.
+    /// Elements that get a new value, so that their old ones do not count.
     changing: HashSet<ElementId>,
     taken: HashMap<String, Vec<Value>>,
 }
@@ -159,7 +178,7 @@ fn values(cell: &RawCell) -> Vec<Value> {
     values.into_iter().filter(|value| !value.is_null()).collect()
 }
 
-/// Equal values are in one bucket.
+/// A hash bucket for a value. Equal values share a bucket.
 fn bucket(value: &Value) -> String {
     match value.as_f64() {
         Some(number) => (number + 0.0).to_string(),

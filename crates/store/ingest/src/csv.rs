@@ -1,14 +1,14 @@
-//! A strict reader of RFC 4180 text: records as slices of one buffer, with the place of everything that is wrong.
+//! A strict reader of RFC 4180 text. Records are slices of one buffer. Every error has a place.
 //!
 //! ```text
 //! buffer: |  consumed  | record | record | rec… |  room  |      a record that does not end within the buffer moves
 //!                      ^start                   ^end             to its front, and the buffer grows if need be
 //! ```
 //!
-//! Fields end at the delimiter, records at LF or CRLF. A field that begins with a quote ends with one; quotes inside are
-//! doubled. Everything else about quotes is an error here, because guessing would load a wrong graph. Blank lines are passed
-//! over. After a broken record the reader goes on with the next line, except where a quote is never closed: nobody can
-//! tell where the next record begins.
+//! Fields end at the delimiter, records at LF or CRLF. A field that begins with a quote ends with one; quotes inside are doubled.
+//! Any other use of quotes is an error, because guessing would load a wrong graph. The reader skips blank lines. After a broken
+//! record it continues with the next line. If a quote is never closed, it stops, because nothing shows where the next record
+//! begins.
 
 use std::borrow::Cow;
 use std::io::{self, Read};
@@ -20,9 +20,9 @@ use crate::error::Fault;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dialect {
     pub delimiter: u8,
-    /// `None`: a quote is a character like any other.
+    /// `None` makes a quote an ordinary character.
     pub quote: Option<u8>,
-    /// Lines that begin with it are passed over.
+    /// Skip lines that begin with it.
     pub comment: Option<u8>,
 }
 
@@ -32,7 +32,7 @@ impl Default for Dialect {
     }
 }
 
-/// One field: its bytes within the record's text, without the quotes around it.
+/// A field: its bytes within the record's text, without the quotes around it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Field {
     pub start: u32,
@@ -49,7 +49,7 @@ pub enum Quoting {
 }
 
 impl Field {
-    /// The field's content. Copies only where quotes were doubled.
+    /// The field's content. Copies it only if quotes are doubled.
     pub fn content<'a>(&self, text: &'a [u8], quote: Option<u8>) -> Cow<'a, [u8]> {
         let raw = &text[self.start as usize..self.end as usize];
         match (self.quoting, quote) {
@@ -81,10 +81,10 @@ pub struct Record<'a> {
 /// A record that is not well formed.
 pub struct Broken {
     pub line: u64,
-    /// Where in `text` the fault is.
+    /// The offset of the fault in `text`.
     pub at: usize,
     pub fault: Fault,
-    /// What was passed over, cut short if it is long.
+    /// The skipped text, shortened if it is long.
     pub text: Vec<u8>,
 }
 
@@ -94,7 +94,7 @@ pub enum Step<'a> {
     End,
 }
 
-/// How [`split`] left a piece of text.
+/// The result of [`split`].
 #[derive(Debug, PartialEq)]
 enum Split {
     /// A record of `len` bytes; the next one starts at `next`.
@@ -102,7 +102,7 @@ enum Split {
         len: usize,
         next: usize,
     },
-    /// The text ends within the record; `open` is where a quote was opened and not closed.
+    /// The text ends within the record. `open` is the position of a quote that is not closed.
     Partial {
         open: Option<usize>,
     },
@@ -112,7 +112,7 @@ enum Split {
     },
 }
 
-/// Cuts the first record of `text` into fields.
+/// Splits the first record of `text` into fields.
 fn split(text: &[u8], whole: bool, dialect: Dialect, fields: &mut Vec<Field>) -> Split {
     fields.clear();
     let quote = dialect.quote.unwrap_or(dialect.delimiter);
@@ -150,7 +150,8 @@ fn split(text: &[u8], whole: bool, dialect: Dialect, fields: &mut Vec<Field>) ->
     }
 }
 
-/// Where the first of three bytes is. Most fields are shorter than two words, where looking at words beats a call of memchr.
+/// The position of the first of three bytes. Most fields are shorter than two words; for these, comparing words is faster than
+/// memchr.
 #[inline]
 fn find_any(a: u8, b: u8, c: u8, text: &[u8]) -> Option<usize> {
     const LOW: u64 = 0x0101_0101_0101_0101;
@@ -172,7 +173,7 @@ fn find_any(a: u8, b: u8, c: u8, text: &[u8]) -> Option<usize> {
     memchr3(a, b, c, &text[seen..]).map(|at| at + seen)
 }
 
-/// Cuts a quoted field that opens at `open`. Gives where the next field starts, or `None` at the end of the record.
+/// Splits off a quoted field that opens at `open`. Returns the start of the next field, or `None` at the end of the record.
 fn split_quoted(
     text: &[u8],
     open: usize,
@@ -217,7 +218,7 @@ fn split_quoted(
     }
 }
 
-/// The record ends after the quoted field pushed last.
+/// Ends the record after the last quoted field.
 fn end_of_record(text: &[u8], fields: &[Field]) -> Split {
     let len = fields.last().map_or(0, |f| f.end as usize + 1);
     let line_end = text[len..].iter().take(2).position(|b| *b == b'\n').map_or(text.len() - len, |at| at + 1);
@@ -233,13 +234,13 @@ pub struct CsvReader<R> {
     start: usize,
     end: usize,
     ended: bool,
-    /// The line `start` is on.
+    /// The line of `start`.
     line: u64,
     fields: Vec<Field>,
 }
 
 const BUFFER_BYTES: usize = 1 << 20;
-/// A record longer than this is taken for a quote left open.
+/// A longer record counts as a quote that was never closed.
 pub const RECORD_BYTES_MAX: usize = 16 << 20;
 
 impl<R: Read> CsvReader<R> {
@@ -247,7 +248,7 @@ impl<R: Read> CsvReader<R> {
         Self::with_limit(input, dialect, RECORD_BYTES_MAX)
     }
 
-    /// A reader that takes no record longer than `record_bytes_max` (below 4 GB).
+    /// A reader that refuses records longer than `record_bytes_max`, which is below 4 GB.
     pub fn with_limit(input: R, dialect: Dialect, record_bytes_max: usize) -> Self {
         let buffer = vec![0; BUFFER_BYTES];
         Self { input, dialect, record_bytes_max, buffer, start: 0, end: 0, ended: false, line: 1, fields: Vec::new() }
@@ -298,7 +299,7 @@ impl<R: Read> CsvReader<R> {
         quoted.map(|f| memchr_iter(b'\n', &self.buffer[at + f.start as usize..at + f.end as usize]).count() as u64).sum()
     }
 
-    /// Passes over the line of a fault at `at` and goes on behind it.
+    /// Skips the line of a fault at `at`, and continues after it.
     fn skip_line(&mut self, at: usize, fault: Fault) -> io::Result<Broken> {
         let mut from = at;
         let len = loop {
@@ -321,7 +322,7 @@ impl<R: Read> CsvReader<R> {
         Ok(broken)
     }
 
-    /// Reads no further.
+    /// Stops reading.
     fn give_up(&mut self, at: usize, fault: Fault) -> Broken {
         const KEPT: usize = 4096;
         let len = (self.end - self.start).min(KEPT.max(at + 1));
@@ -344,7 +345,7 @@ impl<R: Read> CsvReader<R> {
     }
 }
 
-/// The line and column (in characters, from 1) of the byte at `at` of a record that begins on `line`.
+/// The line and column (in characters, from 1) of the byte at `at`, in a record that begins on `line`.
 pub fn locate(line: u64, text: &[u8], at: usize) -> (u64, u64) {
     let before = &text[..at.min(text.len())];
     let line_start = before.iter().rposition(|b| *b == b'\n').map_or(0, |at| at + 1);
@@ -352,7 +353,7 @@ pub fn locate(line: u64, text: &[u8], at: usize) -> (u64, u64) {
     (line + memchr_iter(b'\n', before).count() as u64, column)
 }
 
-/// Where field `index` of a record begins (its quote included) and what it holds.
+/// The position of field `index` of a record (including its quote), and its content.
 pub fn field_of(text: &[u8], dialect: Dialect, index: usize) -> Option<(usize, String)> {
     let mut fields = Vec::new();
     split(text, true, dialect, &mut fields);
@@ -362,7 +363,7 @@ pub fn field_of(text: &[u8], dialect: Dialect, index: usize) -> Option<(usize, S
     Some((field.start as usize - quotes, content))
 }
 
-/// The delimiter of which the first lines of `sample` have most, the same number in each.
+/// Guesses the delimiter: the one that occurs most often in the first lines of `sample`, equally often in each.
 pub fn detect_delimiter(sample: &[u8], comment: Option<u8>) -> u8 {
     const CANDIDATES: [u8; 4] = *b",\t;|";
     const LINES: usize = 20;
@@ -377,7 +378,7 @@ pub fn detect_delimiter(sample: &[u8], comment: Option<u8>) -> u8 {
                 _ => break,
             }
         }
-        // The last record of a sample may be cut short.
+        // A sample may cut its last record short.
         if counts.len() > 2 && counts.len() < LINES {
             counts.pop();
         }
@@ -463,7 +464,7 @@ mod tests {
     }
 
     proptest! {
-        /// What is written comes back, wherever the buffer happens to end.
+        /// Written records read back the same, wherever the buffer ends.
         #[test]
         fn written_records_come_back(rows in prop::collection::vec(prop::collection::vec("[a\",\r\n é]{0,6}", 2..4), 1..40)) {
             let mut text = String::new();
@@ -478,7 +479,7 @@ mod tests {
             prop_assert_eq!(back, rows);
         }
 
-        /// No bytes make it panic, loop, or lose count of lines.
+        /// No input makes the reader panic, loop or miscount lines.
         #[test]
         fn any_bytes_end(text in prop::collection::vec(prop::sample::select(&b"a,\"\r\n\xff;"[..]), 0..200)) {
             let lines = memchr_iter(b'\n', &text).count() as u64 + 1;

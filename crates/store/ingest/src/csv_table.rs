@@ -1,4 +1,4 @@
-//! Tables in CSV: a plan made from the header and a sample, then rows in columns.
+//! Tables in CSV. The header and a sample give a plan; then rows become columns.
 //!
 //! ```text
 //! records --8k fields--> column by column: ids, label codes, property builders --32k rows or 8 MB--> Rows
@@ -23,7 +23,7 @@ use crate::source::{Source, read_some};
 
 const BATCH_ROWS: usize = 32_768;
 const BATCH_BYTES: usize = 8 << 20;
-/// A sample is so much of a file's beginning.
+/// A sample ends after this many bytes or records of a file.
 const SAMPLE_BYTES: usize = 1 << 20;
 const SAMPLE_RECORDS: usize = 10_000;
 
@@ -33,18 +33,18 @@ pub struct CsvTable {
     pub dialect: Dialect,
     /// The first line names the columns.
     pub has_header: bool,
-    /// Fields without quotes that stand for no value, beside blank ones.
+    /// Unquoted fields that mean no value, besides blank ones.
     pub nulls: Arc<[String]>,
     pub plan: TablePlan,
 }
 
-/// What is known of a file's dialect before it is looked into.
+/// Facts about a file's dialect before the file is read.
 #[derive(Clone, Debug)]
 pub struct DialectHints {
-    /// `None` finds it out.
+    /// `None` detects it.
     pub delimiter: Option<u8>,
     pub quote: Option<u8>,
-    /// Lines that begin with it are passed over.
+    /// Skip lines that begin with it.
     pub comment: Option<u8>,
     pub nulls: Arc<[String]>,
 }
@@ -55,7 +55,7 @@ impl Default for DialectHints {
     }
 }
 
-/// Plans a table by the beginning of its content.
+/// Plans a table from the beginning of its content.
 pub fn plan_csv(
     content: &mut impl Read,
     given: DialectHints,
@@ -116,7 +116,7 @@ fn header<R: Read>(reader: &mut CsvReader<R>, source: &Source) -> Result<Vec<Str
     }
 }
 
-/// Gives each inferred column the type its sample needs.
+/// Gives each inferred column the type that its sample needs.
 fn infer_columns(
     plan: &mut TablePlan,
     mut reader: CsvReader<&[u8]>,
@@ -150,7 +150,7 @@ fn infer_columns(
                 }
             }
             Step::End if cut_short => {
-                (found, became_text) = (before_last, before_last_text); // the last record may be half of one
+                (found, became_text) = (before_last, before_last_text); // the sample may cut the last record short
                 break;
             }
             Step::End => break,
@@ -168,7 +168,7 @@ fn infer_columns(
     Ok(())
 }
 
-/// The first field that made a column one of text, which was of another type until then.
+/// The first field that turned a column of another type into text.
 #[derive(Clone)]
 struct BecameText {
     place: Place,
@@ -187,7 +187,7 @@ impl BecameText {
     }
 }
 
-/// Whether a field stands for no value.
+/// Whether a field means no value.
 fn is_null(field: Field, content: &[u8], nulls: &[String]) -> bool {
     field.quoting == Quoting::Bare && nulls.iter().any(|null| null.as_bytes() == content.trim_ascii())
 }
@@ -227,7 +227,7 @@ pub fn read_csv(content: impl Read, source: &Source, table: &CsvTable, sink: &mu
     Ok(())
 }
 
-/// What becomes of one column.
+/// The use of one column.
 struct Slot {
     part: Option<SlotPart>,
     property: Option<ColumnBuilder>,
@@ -248,20 +248,20 @@ struct Assembler<'a> {
     ids: IdBuilder,
     source_ids: IdBuilder,
     target_ids: IdBuilder,
-    /// Rows of edges without an id of their own.
+    /// For each row of edges, whether it has no id of its own.
     no_ids: Vec<bool>,
     labels: LabelCodes,
     rows: usize,
     dropped: Vec<u32>,
-    /// The text of the rows, one after the other, and where each begins.
+    /// The text of the rows, one after the other; `starts` says where each begins.
     text: Vec<u8>,
     starts: Vec<u32>,
     lines: Vec<u64>,
-    /// The fields, by their place in `text`, of the rows that no column has taken yet.
+    /// The waiting fields: their columns have not taken them yet. Positions refer to `text`.
     fields: Vec<Field>,
 }
 
-/// Fields that wait before the columns take them, one column after the other: few enough to stay in the nearest caches.
+/// Most fields that wait until the columns take them, one column after the other. Few enough to stay in the nearest caches.
 const WAITING_FIELDS: usize = 8192;
 
 impl<'a> Assembler<'a> {
@@ -327,7 +327,7 @@ impl<'a> Assembler<'a> {
         BadRow { place: Place::at(&self.source.name, line, column), value, fault, raw }
     }
 
-    /// Hands the waiting fields to their columns. Whatever is wrong with a row, each of its columns grows by one.
+    /// Hands the waiting fields to their columns. Each column grows by one for each row, even for a bad row.
     fn settle(&mut self, sink: &mut Sink<'_>) -> Result<(), LoadError> {
         let mut faults: Vec<(usize, usize, Fault)> = Vec::new();
         let mut widened: Vec<(usize, usize, Inferred)> = Vec::new();
@@ -373,7 +373,7 @@ impl<'a> Assembler<'a> {
         self.bad_row(self.lines[row], &self.text[start..end], at, Some(value), fault)
     }
 
-    /// Hands the ids or labels of a column to where they gather.
+    /// Hands the ids or labels of a column to their builder.
     fn settle_part(&mut self, index: usize, faults: &mut Vec<(usize, usize, Fault)>) {
         let is_edge = self.table.plan.kind == ElementKind::Edge;
         let contents = contents(&self.fields, &self.text, index, self.slots.len(), self.table);
@@ -453,7 +453,7 @@ impl<'a> Assembler<'a> {
     }
 }
 
-/// Takes a vector and leaves room for as much again, so that the next batch does not grow step by step.
+/// Takes a vector, and leaves one of the same capacity, so that the next batch need not grow it step by step.
 fn take_for_more<T>(vector: &mut Vec<T>) -> Vec<T> {
     let room = Vec::with_capacity(vector.len());
     std::mem::replace(vector, room)
@@ -465,7 +465,7 @@ struct Contents<'f> {
     text: &'f [u8],
     index: usize,
     width: usize,
-    /// Those with doubled quotes, without the doubling, in order.
+    /// The content of fields with doubled quotes, with the quotes undoubled, in order.
     undoubled: Vec<Vec<u8>>,
     nulls: &'f [String],
 }
@@ -493,7 +493,7 @@ impl Contents<'_> {
 }
 
 impl CsvTable {
-    /// What a mapping says of how its text is read.
+    /// Adds to a mapping's entry how the text is read.
     pub fn describe(&self, entry: &mut TableEntry) {
         let byte = |byte: u8| if byte == b'\t' { "tab".to_owned() } else { char::from(byte).to_string() };
         entry.text("format", "csv");
@@ -537,7 +537,7 @@ impl CsvTable {
     }
 }
 
-/// The labels of rows, as positions in a list of the different ones.
+/// The labels of rows, as positions in a list of distinct label sets.
 struct LabelCodes {
     fixed: Option<LabelSet>,
     default: Arc<str>,

@@ -1,6 +1,7 @@
-//! What a mapping says of the graph itself, beside its tables: keys, times, types, constraints, indexes and encodings.
+//! The declarations in a mapping: keys, times, types, constraints, indexes and encodings.
 //!
-//! What decides how rows are read and stored is declared before them. What holds of all rows, and is quicker to make at once, comes after.
+//! Declarations that decide how rows are read and stored come before the rows. Declarations that are faster to check or build for
+//! all rows at once come after them.
 
 use std::sync::Arc;
 
@@ -8,33 +9,33 @@ use mangrove_graph::{Cardinality, ElementKind, Encoding, GraphWrite, IdSpace, Ke
 
 use crate::error::LoadError;
 
-/// What is declared of a graph.
+/// The declarations of a graph.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct GraphDeclaration {
-    /// What the graph was made with.
+    /// The id space with which the graph was made.
     pub id_space: Option<IdSpace>,
-    /// Names of properties, in the order results are to have them.
+    /// Names of properties, in the order of the columns of results.
     pub keys: Vec<Arc<str>>,
     pub labels: Vec<LabelDeclaration>,
 }
 
-/// What is declared of a label, which is made if it is new.
+/// The declarations of a label. The label is added if it is new.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LabelDeclaration {
     pub kind: ElementKind,
     pub name: Arc<str>,
-    /// Of vertices: the property that is their id.
+    /// Vertex labels: the property that is the id.
     pub key: Option<Arc<str>>,
-    /// Of edges: the property that orders them.
+    /// Edge labels: the property that orders the edges.
     pub time: Option<Arc<str>>,
     pub properties: Vec<PropertyDeclaration>,
 }
 
-/// What is declared of a property of a label.
+/// The declarations of a property of a label.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PropertyDeclaration {
     pub name: Arc<str>,
-    /// The type and how many values an element has; nothing leaves both open.
+    /// The type, and how many values an element may have. `None` leaves both open.
     pub value_type: Option<(Option<ValueType>, Cardinality)>,
     pub required: bool,
     pub index: bool,
@@ -49,7 +50,7 @@ impl PropertyDeclaration {
 }
 
 impl GraphDeclaration {
-    /// Declares what decides how rows are read and stored.
+    /// Makes the declarations that decide how rows are read and stored.
     pub fn before(&self, graph: &mut dyn GraphWrite) -> Result<(), LoadError> {
         if self.id_space == Some(IdSpace::Label) && graph.schema().id_space == IdSpace::Graph {
             return Err(LoadError::options(
@@ -80,7 +81,7 @@ impl GraphDeclaration {
         Ok(())
     }
 
-    /// Declares what holds of all that is there.
+    /// Makes the declarations that hold for all rows.
     pub fn after(&self, graph: &mut dyn GraphWrite, cancelled: &dyn Fn() -> bool) -> Result<(), LoadError> {
         for declared in &self.labels {
             let label = graph.ensure_label(declared.kind, &declared.name)?;

@@ -1,4 +1,4 @@
-//! Text of other encodings, as UTF-8.
+//! Decodes text of other encodings to UTF-8.
 
 use std::io::{self, Read};
 
@@ -6,20 +6,20 @@ use encoding_rs::{Decoder, DecoderResult, Encoding};
 
 const RAW_BYTES: usize = 1 << 16;
 
-/// Bytes of an encoding, read as UTF-8. What is none of its text is an error that says where.
+/// Reads bytes of an encoding as UTF-8. Bytes that are invalid in the encoding are an error that names their position.
 pub struct Decoded<R> {
     input: R,
     encoding: &'static Encoding,
     decoder: Decoder,
     raw: Vec<u8>,
-    /// What of `raw` is not decoded yet.
+    /// The part of `raw` that is not decoded yet.
     from: usize,
     to: usize,
-    /// The input has been read to its end, and so has the decoder.
+    /// The input has ended. `is_done`: the decoder has ended too.
     is_read: bool,
     is_done: bool,
     text: Vec<u8>,
-    /// What of `text` is not given yet.
+    /// How much of `text` the caller has already read.
     given: usize,
     /// Bytes decoded.
     position: u64,
@@ -42,7 +42,7 @@ impl<R: Read> Decoded<R> {
         }
     }
 
-    /// Decodes some more; nothing is left at the end.
+    /// Decodes some more. `text` stays empty at the end of the input.
     fn fill(&mut self) -> io::Result<()> {
         self.text.resize(2 * RAW_BYTES, 0);
         self.given = 0;

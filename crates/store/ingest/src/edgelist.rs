@@ -1,16 +1,16 @@
-//! Lists of edges: a line of two ids each, parted by blanks, as SNAP, NetworkX and Matrix Market write them.
+//! Lists of edges: two ids a line, separated by blanks, as SNAP, NetworkX and Matrix Market write them.
 //!
 //! ```text
 //!   # FromNodeId  ToNodeId        comments begin with # or %
 //!   0 4
 //!   0 5 2.5                       a third column is the weight
-//!   0 6 {'since': 1999}           NetworkX writes properties so
+//!   0 6 {'since': 1999}           NetworkX writes properties like this
 //!
 //!   %%MatrixMarket matrix coordinate real general
 //!   34 34 78                      rows, columns, entries: the vertices are 1 to 34
 //!   2 1 1.0
 //! ```
-//! The ends of edges are made where they are not there: such a file has no other place for vertices.
+//! Missing ends of edges are created, because such a file has no other place for vertices.
 
 use std::io::Read;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use crate::plan::TableHints;
 use crate::rows::{Event, IdType, LabelSet, RawCell, Scope, Sink};
 use crate::source::Source;
 
-/// How a list of edges is read.
+/// How to read a list of edges.
 #[derive(Clone, Debug)]
 pub struct EdgeList {
     pub label: Arc<str>,
@@ -34,7 +34,7 @@ pub struct EdgeList {
     pub id_type: IdType,
 }
 
-/// What a Matrix Market file says of itself.
+/// The header of a Matrix Market file.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Matrix {
     vertices: u64,
@@ -42,7 +42,7 @@ struct Matrix {
 }
 
 const BANNER: &[u8] = b"%%MatrixMarket";
-/// A matrix has no more rows than so many, and so many for each entry: a few bytes must not make billions of vertices.
+/// A matrix may have at most this many rows, plus a number for each entry. Otherwise a few bytes could create billions of vertices.
 const VERTICES_ALONE_MAX: u64 = 10_000_000;
 const VERTICES_OF_ENTRY_MAX: u64 = 1000;
 const VERTEX: &str = "vertex";
@@ -56,7 +56,7 @@ impl EdgeList {
     }
 }
 
-/// Whether text is a list of edges: lines of two whole numbers, and of as much more, parted by blanks alone.
+/// Whether text is a list of edges. Each line has two integers, then possibly a number or a dictionary, separated only by blanks.
 pub fn is_edge_list(head: &[u8]) -> bool {
     const LINES: usize = 20;
     if head.starts_with(BANNER) {
@@ -90,7 +90,7 @@ fn is_number(field: &[u8]) -> bool {
     std::str::from_utf8(field).is_ok_and(|text| text.parse::<f64>().is_ok())
 }
 
-/// Reads the vertices (of a matrix) or the edges of a list.
+/// Reads the edges of a list, or the vertices of a matrix.
 pub fn read(content: impl Read, source: &Source, list: &EdgeList, pass: Pass, sink: &mut Sink<'_>) -> Result<(), LoadError> {
     let mut feed = Feed::new(content);
     let mut reader = Reader { list, matrix: None, batches: ElementBatches::new(&source.name, true, sink) };
@@ -125,7 +125,7 @@ pub fn read(content: impl Read, source: &Source, list: &EdgeList, pass: Pass, si
     reader.batches.flush()
 }
 
-/// Whether a matrix is symmetric. Fails if it is not a list of entries.
+/// Whether a matrix is symmetric. Fails unless it is a list of entries.
 fn banner(piece: &Piece<'_>, source: &Source) -> Result<bool, LoadError> {
     let text = String::from_utf8_lossy(piece.text).to_ascii_lowercase();
     let words: Vec<&str> = text.split_whitespace().collect();
@@ -141,7 +141,7 @@ fn banner(piece: &Piece<'_>, source: &Source) -> Result<bool, LoadError> {
     }
 }
 
-/// The number of rows of a matrix, which must be square.
+/// The number of rows of a matrix. Fails unless the matrix is square.
 fn dimension(piece: &Piece<'_>, source: &Source) -> Result<u64, LoadError> {
     let numbers: Vec<u64> = fields(piece.text).filter_map(|field| std::str::from_utf8(field).ok()?.parse().ok()).collect();
     match numbers[..] {
@@ -174,7 +174,7 @@ impl Reader<'_, '_> {
         Ok(())
     }
 
-    /// Makes the vertices of a matrix with so many entries, of which most are ends of some.
+    /// Creates the vertices of a matrix. Fails if it has far more rows than its `entries` justify.
     fn make_vertices(&mut self, entries: u64, source: &Source) -> Result<(), LoadError> {
         let Some(matrix) = self.matrix else { return Ok(()) };
         if matrix.vertices > VERTICES_ALONE_MAX.saturating_add(entries.saturating_mul(VERTICES_OF_ENTRY_MAX)) {
@@ -218,7 +218,7 @@ impl Reader<'_, '_> {
     }
 }
 
-/// What follows the ends of an edge: a weight, or a dictionary as Python writes it.
+/// The properties after the ends of an edge: a weight, or a dictionary in Python's syntax.
 fn properties(rest: &[u8]) -> Result<Vec<(Arc<str>, RawCell)>, Fault> {
     let wrong = || {
         Fault::Syntax(
@@ -237,7 +237,7 @@ fn properties(rest: &[u8]) -> Result<Vec<(Arc<str>, RawCell)>, Fault> {
     Ok(vec![(WEIGHT.into(), RawCell::One(value))])
 }
 
-/// A dictionary of Python's, of plain values.
+/// A Python dictionary of plain values.
 fn dictionary(text: &str) -> Option<Vec<(Arc<str>, RawCell)>> {
     let mut rest = text.strip_prefix('{')?.trim_start();
     let mut properties = Vec::new();
@@ -260,7 +260,7 @@ fn dictionary(text: &str) -> Option<Vec<(Arc<str>, RawCell)>> {
     }
 }
 
-/// A string of Python's, and what is behind it.
+/// A Python string, and the text after it.
 fn quoted(text: &str) -> Option<(String, &str)> {
     let quote = text.chars().next().filter(|quote| matches!(quote, '\'' | '"'))?;
     let mut found = String::new();
@@ -281,7 +281,7 @@ fn quoted(text: &str) -> Option<(String, &str)> {
     None
 }
 
-/// A plain value of Python's (`None` is none), and what is behind it.
+/// A plain Python value, and the text after it. Python's `None` gives `None`.
 fn plain(text: &str) -> Option<(Option<Value>, &str)> {
     if let Some((found, rest)) = quoted(text) {
         return Some((Some(Value::String(found.into())), rest));

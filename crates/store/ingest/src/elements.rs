@@ -1,4 +1,4 @@
-//! From elements one by one, as GraphML, GraphSON and JSON Lines have them, to batches in columns.
+//! Gathers the single elements of GraphML, GraphSON and JSON Lines into batches of columns.
 
 use std::hash::Hash;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ pub struct EdgeElement {
     pub properties: Vec<(Arc<str>, RawCell)>,
 }
 
-/// Which elements a pass over a file is after: vertices come before edges.
+/// The elements that a pass over a file reads. Vertices come before edges.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Pass {
     Vertices,
@@ -40,13 +40,13 @@ pub enum Pass {
 }
 
 const BATCH_ROWS: usize = 16_384;
-/// Of all columns of all batches, those that are absent in a row too.
+/// Most cells in all columns of all batches, including absent ones.
 const BATCH_CELLS: usize = 1 << 21;
-/// Of text and bytes within cells.
+/// Most bytes of text and bytes in cells.
 const BATCH_BYTES: usize = 64 << 20;
 
-/// Gathers elements into batches and sends them when they are full. The rows of a batch have the same (primary) label and the
-/// same scopes.
+/// Gathers elements into batches, and sends the batches when they are full. All rows of a batch have the same (primary) label and
+/// the same scopes.
 pub struct ElementBatches<'a, 's> {
     file: Arc<str>,
     inferred: bool,
@@ -60,7 +60,7 @@ pub struct ElementBatches<'a, 's> {
     rows: usize,
 }
 
-/// Batches by what their rows have in common, in the order they came up.
+/// Batches by what their rows have in common, in the order of their first rows.
 struct Batches<K> {
     batches: Vec<(K, Batch)>,
     by_key: HashMap<K, usize>,
@@ -92,7 +92,7 @@ struct Batch {
     target: IdBuilder,
     columns: Vec<(Arc<str>, Vec<RawCell>)>,
     by_name: HashMap<Arc<str>, usize>,
-    /// The different label sets, and which of them each row has.
+    /// The distinct label sets, and the set of each row.
     labels: LabelsBuilder,
     places: Vec<(u64, u64)>,
 }
@@ -112,7 +112,7 @@ impl Batch {
         }
     }
 
-    /// Adds the properties of a row; gives the number of cells the batch has grown by.
+    /// Adds the properties of a row. Returns by how many cells the batch has grown.
     fn finish_row(&mut self, properties: Vec<(Arc<str>, RawCell)>, place: (u64, u64)) -> usize {
         let row = self.places.len();
         let before = row * self.columns.len();
@@ -145,7 +145,7 @@ impl Batch {
     }
 }
 
-/// Integers among doubles become doubles: JSON writers leave the `.0` away. One that no double is stays as it is.
+/// Turns integers among doubles into doubles, because JSON writers omit the `.0`. An integer that no double equals stays as it is.
 fn unify_numbers(cells: &mut [RawCell]) {
     if !cells.iter().any(|cell| matches!(cell, RawCell::One(Value::Float64(_)))) {
         return;
@@ -160,13 +160,13 @@ fn unify_numbers(cells: &mut [RawCell]) {
 }
 
 impl<'a, 's> ElementBatches<'a, 's> {
-    /// `inferred`: values came without types of their own, so columns of numbers may have to be brought to one type.
+    /// `inferred`: values have no types of their own, so columns of numbers may have to be converted to one type.
     pub fn new(file: &Arc<str>, inferred: bool, sink: &'a mut Sink<'s>) -> Self {
         let (vertices, edges) = (Batches::new(), Batches::new());
         Self { file: file.clone(), inferred, key: None, sink, vertices, edges, cells: 0, bytes: 0, rows: 0 }
     }
 
-    /// The vertices have their id as this property.
+    /// Makes `key` the property that is the id of the vertices.
     pub fn keyed(self, key: Option<Arc<str>>) -> Self {
         Self { key, ..self }
     }
@@ -202,7 +202,7 @@ impl<'a, 's> ElementBatches<'a, 's> {
         if is_full { self.flush() } else { Ok(()) }
     }
 
-    /// Sends what has gathered.
+    /// Sends all batches.
     pub fn flush(&mut self) -> Result<(), LoadError> {
         (self.rows, self.cells, self.bytes) = (0, 0, 0);
         for (_, mut batch) in self.vertices.take() {

@@ -1,4 +1,4 @@
-//! What can go wrong in a load: what happened, where (file:line:column), and what to do.
+//! The errors of a load. Each says what happened, where (file:line:column), and what to do.
 
 use std::fmt;
 use std::io;
@@ -8,7 +8,7 @@ use std::sync::Arc;
 use mangrove_graph::{GraphError, Value};
 use thiserror::Error;
 
-/// Where in its input something stands.
+/// A position in the input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     pub file: Arc<str>,
@@ -43,7 +43,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// Why a row cannot be loaded.
+/// The reason why a row cannot be loaded.
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum Fault {
     #[error("not {} {expected} (column `{column}`)", article(.expected))]
@@ -76,7 +76,7 @@ pub enum Fault {
     NoSuchEnd {
         end: &'static str,
         scope: Option<Arc<str>>,
-        /// An id of another type that reads the same and is there.
+        /// An existing id of another type with the same text.
         other: Option<Value>,
     },
     #[error(
@@ -92,7 +92,7 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// Whether nothing after it in the file can be read.
+    /// Whether the reader cannot read the rest of the file after this fault.
     pub fn ends_file(&self) -> bool {
         matches!(self, Fault::UnterminatedQuote | Fault::RecordTooLong { .. })
     }
@@ -138,7 +138,7 @@ pub struct BadRow {
     pub place: Place,
     pub value: Option<String>,
     pub fault: Fault,
-    /// The row as it stands in its file; empty where rows have no text.
+    /// The text of the row in its file; empty if rows have no text.
     pub raw: String,
 }
 
@@ -160,12 +160,12 @@ fn shorten(value: &str) -> String {
     }
 }
 
-/// Why a load stopped. The caller rolls its transaction back, so the graph is as it was.
+/// The reason why a load stopped. The caller rolls its transaction back, so the graph does not change.
 #[derive(Debug, Error)]
 pub enum LoadError {
     #[error("{0}\nNothing was loaded. Correct the row, or load the others with --on-error skip.")]
     BadRow(Box<BadRow>),
-    /// Of a batch of rows, none of which was stored.
+    /// A batch with bad rows. None of its rows was stored.
     #[error("{}", bad_rows(*.count, .first))]
     BadRows { count: u64, first: Vec<BadRow> },
     #[error("{place}: {reason}")]
@@ -200,7 +200,7 @@ impl LoadError {
         LoadError::Format { place, reason: reason.into() }
     }
 
-    /// Options that cannot be meant.
+    /// Invalid options.
     pub fn options(reason: impl Into<String>) -> Self {
         LoadError::Options(reason.into())
     }

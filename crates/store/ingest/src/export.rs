@@ -1,4 +1,4 @@
-//! A graph as files, in formats others read and this crate loads again.
+//! Exports a graph as files, in formats that other systems read and this crate can load again.
 //!
 //! ```text
 //! GraphView --labels, pages of elements, columns--> csv, parquet: a file a label | graphson, graphml: one file
@@ -39,7 +39,7 @@ pub enum ExportFormat {
 impl ExportFormat {
     pub const NAMES: [&str; 4] = ["csv", "parquet", "graphml", "graphson"];
 
-    /// Whether it has a file for each label.
+    /// Whether the format has one file for each label.
     fn is_of_tables(self) -> bool {
         matches!(self, ExportFormat::Csv | ExportFormat::Parquet)
     }
@@ -61,7 +61,7 @@ pub struct ExportReport {
     pub vertices: u64,
     pub edges: u64,
     pub files: Vec<PathBuf>,
-    /// What the format could not hold as it is.
+    /// Values that the format could not hold exactly.
     pub warnings: Vec<String>,
 }
 
@@ -104,7 +104,7 @@ pub fn export(
     match write(&mut walk, directory, format) {
         Ok(()) => Ok(walk.report),
         Err(error) => {
-            // Half an export is in the way of another try. Why it failed matters more than what remains.
+            // A partial export would block another try. The cause of the failure matters more than errors of this clean-up.
             walk.report.files.iter().for_each(|file| drop(std::fs::remove_file(file)));
             if is_new {
                 let _ = std::fs::remove_dir(directory);
@@ -130,17 +130,17 @@ fn write(walk: &mut Walk<'_>, directory: &Path, format: ExportFormat) -> Result<
 
 const PAGE: usize = 4096;
 
-/// Goes through a graph page by page, telling how far it is.
+/// Goes through a graph page by page and reports progress.
 struct Walk<'a> {
     view: &'a dyn GraphView,
     progress: &'a mut dyn Progress,
     report: ExportReport,
-    /// How the tables written so far are read.
+    /// How to read the tables written so far.
     tables: Vec<TableEntry>,
 }
 
 impl<'a> Walk<'a> {
-    /// The vertices whose primary label is `label`, a page at a time.
+    /// Calls `f` with the vertices whose primary label is `label`, one page at a time.
     fn vertices(
         &mut self,
         label: LabelId,
@@ -188,7 +188,7 @@ impl<'a> Walk<'a> {
         self.view.schema().known_labels(kind).map(|(id, _)| id).collect::<Vec<_>>().into_iter()
     }
 
-    /// The labels of a vertex by name, the primary one first.
+    /// The names of a vertex's labels, the primary one first.
     fn label_names(&self, vertex: VertexId) -> Result<Vec<Arc<str>>, ExportError> {
         let labels = record::labels(self.view, vertex)?;
         Ok(labels.iter().map(|label| self.view.schema().label_name(ElementKind::Vertex, *label)).collect())
@@ -198,7 +198,7 @@ impl<'a> Walk<'a> {
         self.view.schema().id_space == IdSpace::Label
     }
 
-    /// The id users know a vertex by.
+    /// The id of a vertex as users see it.
     fn user_id(&self, vertex: VertexId) -> Result<Value, ExportError> {
         Ok(record::vertex_id(self.view, vertex)?)
     }
@@ -215,7 +215,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// A file being written.
+/// A file while it is written.
 struct Output {
     file: BufWriter<File>,
     path: PathBuf,

@@ -1,11 +1,11 @@
-//! JSON documents piece by piece: the lines of a file, or the values that follow each other, each whole in memory, never the
-//! whole file.
+//! Reads JSON documents piece by piece: the lines of a file, or one value after another. Each piece is whole in memory; the file
+//! never is.
 
 use std::io::{self, Read};
 
 use memchr::{memchr, memchr_iter};
 
-/// A piece of the input with the place it begins at.
+/// A piece of the input, and where it begins.
 pub struct Piece<'a> {
     pub line: u64,
     pub column: u64,
@@ -22,8 +22,8 @@ pub struct Feed<R> {
     column: u64,
 }
 
-/// A piece that does not end within this many bytes is refused: a vertex with a million edges has room, and what a reader
-/// makes of it stays within a small machine.
+/// A piece may have at most this many bytes. A vertex with a million edges fits. The tree that a reader makes of it fits into the
+/// memory of a small machine.
 pub const PIECE_BYTES_MAX: usize = 128 << 20;
 
 fn too_long() -> io::Error {
@@ -67,7 +67,7 @@ impl<R: Read> Feed<R> {
         self.start += bytes;
     }
 
-    /// The bytes at hand, without taking any; at least `bytes` of them if there are as many.
+    /// The buffered bytes, without consuming any. At least `bytes` of them, unless the input ends earlier.
     pub fn peek(&mut self, bytes: usize) -> io::Result<&[u8]> {
         while self.end - self.start < bytes && !self.ended {
             self.fill()?;
@@ -75,7 +75,7 @@ impl<R: Read> Feed<R> {
         Ok(&self.buffer[self.start..self.end])
     }
 
-    /// The next line that is not blank, without its end.
+    /// The next line that is not blank, without its line end.
     pub fn line(&mut self) -> io::Result<Option<Piece<'_>>> {
         loop {
             let len = loop {
@@ -97,7 +97,7 @@ impl<R: Read> Feed<R> {
         }
     }
 
-    /// The next byte that is not white space or one of `also`, without taking it.
+    /// Skips white space and the bytes of `also`. Returns the next other byte without consuming it.
     pub fn skip_space(&mut self, also: &[u8]) -> io::Result<Option<u8>> {
         loop {
             let text = &self.buffer[self.start..self.end];
@@ -112,12 +112,12 @@ impl<R: Read> Feed<R> {
         }
     }
 
-    /// Takes the byte `skip_space` gave.
+    /// Consumes the byte that `skip_space` returned.
     pub fn take_byte(&mut self) {
         self.consume(1);
     }
 
-    /// The next JSON value, by its brackets and quotes only: whether it is well formed is for the parser to say.
+    /// The next JSON value. Follows only brackets and quotes; the parser checks whether the value is well formed.
     pub fn value(&mut self) -> io::Result<Option<Piece<'_>>> {
         if self.skip_space(b"")?.is_none() {
             return Ok(None);
@@ -143,7 +143,7 @@ impl<R: Read> Feed<R> {
     }
 }
 
-/// Looks for the end of a JSON value in text that may still grow.
+/// Searches for the end of a JSON value in text that may still grow.
 #[derive(Default)]
 struct Extent {
     seen: usize,

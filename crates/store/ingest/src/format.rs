@@ -1,4 +1,4 @@
-//! Which format a file is in.
+//! Detects the format of a file.
 
 use std::io::Read;
 
@@ -7,7 +7,7 @@ use crate::source::{Source, read_some};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Format {
-    /// Each file says itself, by its content and extension.
+    /// Detect the format of each file, by its content and extension.
     #[default]
     Auto,
     Csv,
@@ -15,7 +15,7 @@ pub enum Format {
     Jsonl,
     GraphMl,
     GraphSon,
-    /// Two ids a line; Matrix Market too.
+    /// Two ids a line. Also Matrix Market.
     EdgeList,
 }
 
@@ -33,7 +33,7 @@ impl Format {
         })
     }
 
-    /// `None` for extensions that say nothing.
+    /// `None` for extensions that show no format.
     pub fn of_extension(extension: &str) -> Option<Self> {
         Some(match extension {
             "csv" | "tsv" | "psv" => Format::Csv,
@@ -47,8 +47,8 @@ impl Format {
     }
 }
 
-/// The format of a file: by its first bytes where they tell, else by its extension, else CSV. (`.json` may be GraphSON or JSON
-/// Lines, and only the content tells; `.graphson` is what it says.)
+/// The format of a file: by its first bytes if they show it, else by its extension, else CSV. For `.json` only the content tells
+/// GraphSON from JSON Lines; `.graphson` needs no such check.
 pub(crate) fn detect(source: &Source, content: &mut dyn Read) -> std::io::Result<Format> {
     let mut head = vec![0; 4096];
     let read = read_some(&mut Bounded(content), &mut head)?;
@@ -65,13 +65,13 @@ pub(crate) fn detect(source: &Source, content: &mut dyn Read) -> std::io::Result
         Some(b'{') if looks_like_graphson(head) => Format::GraphSon,
         Some(b'{') if by_extension != Some(Format::Csv) => Format::Jsonl,
         _ if by_extension != Some(Format::Csv) && is_edge_list(head) => Format::EdgeList,
-        // Without a line of names it can be no table.
+        // A table would begin with a line of names.
         Some(b'#' | b'%') if is_edge_list(head) => Format::EdgeList,
         _ => by_extension.unwrap_or(Format::Csv),
     })
 }
 
-/// Adjacency lists and documents of vertices; rows of a table have neither.
+/// Recognizes adjacency lists and documents of vertices. Rows of a table look like neither.
 fn looks_like_graphson(head: &[u8]) -> bool {
     let compact: Vec<u8> = head.iter().filter(|b| !b.is_ascii_whitespace()).copied().collect();
     let typed = contains(&compact, b"\"@type\":\"g") || compact.starts_with(b"{\"@type\":\"tinker:graph\"");

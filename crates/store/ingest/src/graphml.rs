@@ -1,8 +1,8 @@
-//! GraphML: typed keys (`attr.name`, `attr.type`, defaults), labels under the keys `labelV` and `labelE` as TinkerPop writes
-//! them, or in the attributes `labels` and `label` as Neo4j's APOC does.
+//! GraphML: typed keys (`attr.name`, `attr.type`, defaults). Labels are under the keys `labelV` and `labelE`, as TinkerPop writes
+//! them, or in the attributes `labels` and `label`, as Neo4j's APOC does.
 //!
-//! Ids are text; one that reads as an integer is one, as in CSV. Hyperedges, ports, nested graphs and a second graph have no
-//! counterpart here and are refused with their place.
+//! Ids are text. As in CSV, an id that reads as an integer is one. Hyperedges, ports, nested graphs and a second graph have no
+//! counterpart here. The reader refuses them and names their place.
 
 use std::io::{BufRead, BufReader, Read};
 use std::sync::Arc;
@@ -58,15 +58,15 @@ pub fn read(content: impl Read, source: &Source, pass: Pass, sink: &mut Sink<'_>
     reader.end(xml.get_ref().place())
 }
 
-/// What is refused, so that memory stays bounded whatever a file holds: a tag or text of more bytes, an element with more in
-/// all, declarations of more keys or with more bytes, and tags nested deeper.
+/// Limits that bound memory whatever a file holds. They apply to the bytes of a tag or text, the bytes of an element, the number
+/// and bytes of declared keys, and the nesting of tags.
 const EVENT_BYTES_MAX: usize = 64 << 20;
 const ELEMENT_BYTES_MAX: usize = 128 << 20;
 const KEYS_MAX: usize = 1 << 16;
 const KEY_BYTES_MAX: usize = 64 << 20;
 const DEPTH_MAX: usize = 100;
 
-/// Counts lines and columns of what is consumed, and the bytes of the event that is being read.
+/// Counts the lines and columns of the consumed text, and the bytes of the current event.
 struct Lines<R> {
     inner: R,
     line: u64,
@@ -126,7 +126,7 @@ struct Key {
     for_edges: bool,
 }
 
-/// A node or edge while its data are read.
+/// A node or edge while the reader collects its data.
 struct Element {
     is_node: bool,
     id: Option<String>,
@@ -145,11 +145,11 @@ struct Reader<'a, 's> {
     depth: Vec<String>,
     graphs: usize,
     element: Option<Element>,
-    /// The key and text of the data element that is open.
+    /// The key and text of the open data element.
     data: Option<(String, String)>,
-    /// The key whose declaration is open, and the text of its default if that is open.
+    /// The key whose declaration is open, and the text of its default if that is open too.
     key: Option<(String, Option<String>)>,
-    /// Bytes of the element that is open, and of all keys.
+    /// Bytes of the open element, and of all keys.
     element_bytes: usize,
     key_bytes: usize,
 }
@@ -191,7 +191,7 @@ impl Reader<'_, '_> {
         Ok(())
     }
 
-    /// Accounts for what the open element holds.
+    /// Adds to the bytes of the open element, and checks their limit.
     fn hold_in_element(&mut self, bytes: usize, place: (u64, u64)) -> Result<(), LoadError> {
         self.element_bytes += bytes;
         if self.element_bytes <= ELEMENT_BYTES_MAX {
@@ -200,7 +200,7 @@ impl Reader<'_, '_> {
         self.fail(place, format!("a node or edge with more than {} MB of data", ELEMENT_BYTES_MAX >> 20))
     }
 
-    /// Accounts for what declarations of keys hold.
+    /// Adds to the bytes of the declared keys, and checks their limit.
     fn hold_in_keys(&mut self, bytes: usize, place: (u64, u64)) -> Result<(), LoadError> {
         self.key_bytes += bytes;
         if self.key_bytes <= KEY_BYTES_MAX && self.keys.len() <= KEYS_MAX {
@@ -212,7 +212,8 @@ impl Reader<'_, '_> {
     fn open(&mut self, tag: &BytesStart<'_>, place: (u64, u64)) -> Result<(), LoadError> {
         let name = tag.local_name().as_ref().to_owned();
         if self.depth.is_empty() && name != "graphml" {
-            let hint = if name == "gexf" { ". From Python, load() reads files ending in .gexf, with NetworkX" } else { "" };
+            let hint =
+                if name == "gexf" { ". The Python package and its command read files whose names end in .gexf" } else { "" };
             return self.fail(place, format!("the root element is `{name}`; of XML, GraphML is read{hint}"));
         }
         match &*name {
@@ -359,7 +360,7 @@ impl Reader<'_, '_> {
         let label = label.or(element.labels).unwrap_or_default();
         let id = |text: &str| IdType::Auto.parse(text.as_bytes()).unwrap_or_else(|_| ExternalId::from(text));
         if element.is_node {
-            // `:Person:Actor`, as APOC writes; `Person;Actor`, as this crate does.
+            // APOC writes `:Person:Actor`; this crate writes `Person;Actor`.
             let delimiter = if label.starts_with(':') { ':' } else { ';' };
             let labels = LabelSet::parse(&label, delimiter).unwrap_or_else(|| LabelSet::one(&"vertex".into()));
             let id = id(&element.id.unwrap_or_default());
@@ -378,7 +379,7 @@ impl Reader<'_, '_> {
         self.batches.edge(edge, element.place)
     }
 
-    /// The label among an element's data, and its properties, with defaults for those it has not.
+    /// The label among an element's data, and its properties, with defaults for missing ones.
     fn properties(&self, element: &Element) -> Result<Properties, (String, Fault)> {
         let label_key = if element.is_node { "labelV" } else { "labelE" };
         let (mut label, mut properties) = (None, Vec::with_capacity(element.data.len()));

@@ -1,5 +1,5 @@
-//! GraphSON 3: TinkerPop's adjacency list (one vertex a line with its out-edges, wrapped in an object or not), and a
-//! document of vertices and edges.
+//! Reads GraphSON 3: TinkerPop's adjacency list, or a document of vertices and edges. An adjacency list has one vertex a line with
+//! its out-edges. An object may wrap it.
 //!
 //! ```text
 //! {"id": …, "label": "person", "outE": {"knows": [{"id": …, "inV": …, "properties": {…}}]},
@@ -7,8 +7,8 @@
 //! {"vertices": [the same, …]}        {"vertices": [{…}, …], "edges": [{"id", "label", "outV", "inV", "properties"}, …]}
 //! ```
 //!
-//! Values may be typed (`{"@type": "g:Int32", "@value": 29}`) or plain JSON. In-edges (`inE`) repeat what out-edges say and
-//! are passed over. A vertex's labels are its `label`, or all of `labels`, which is how this crate writes several.
+//! Values may be typed (`{"@type": "g:Int32", "@value": 29}`) or plain JSON. In-edges (`inE`) repeat the out-edges, so the reader
+//! skips them. A vertex's labels are its `label`, or all of `labels`, in which this crate writes several.
 
 use std::io::Read;
 use std::sync::Arc;
@@ -80,7 +80,7 @@ struct Reader<'a, 's> {
     batches: ElementBatches<'a, 's>,
 }
 
-/// What is wrong with an element, and the part of it that shows it.
+/// An error in an element, and the part of the element that shows it.
 struct Wrong {
     value: Option<String>,
     reason: String,
@@ -91,7 +91,7 @@ fn wrong(reason: impl Into<String>) -> Wrong {
 }
 
 impl Reader<'_, '_> {
-    /// The members of the object that holds the arrays, at whatever depth it is.
+    /// Reads the members of the object that holds the arrays, at whatever depth it is.
     fn document<R: Read>(&mut self, feed: &mut Feed<R>) -> Result<(), LoadError> {
         let failed = |e| self.source.failed(e);
         loop {
@@ -142,7 +142,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// Whether the element was well formed JSON.
+    /// Reads an element. Returns whether it was well-formed JSON.
     fn element(&mut self, piece: &Piece<'_>, kind: Kind) -> Result<bool, LoadError> {
         let text = match std::str::from_utf8(piece.text) {
             Ok(text) => text,
@@ -166,14 +166,14 @@ impl Reader<'_, '_> {
         };
         match outcome? {
             Ok(()) => Ok(true),
-            // A vertex that cannot be read was rejected in the first pass.
+            // The first pass has already rejected a vertex that cannot be read.
             Err(_) if kind == Kind::Vertex && self.pass == Pass::Edges && vertex_of(&tree).is_err() => Ok(true),
             Err(wrong) => self.reject(piece, 0, wrong).map(|()| true),
         }
     }
 
     fn reject(&mut self, piece: &Piece<'_>, at: usize, wrong: Wrong) -> Result<(), LoadError> {
-        // Text that is not JSON shows in the first pass already.
+        // The first pass has already reported text that is not JSON.
         if self.pass == Pass::Edges && wrong.reason.starts_with("not JSON") {
             return Ok(());
         }
@@ -218,7 +218,7 @@ impl Reader<'_, '_> {
     }
 }
 
-/// The content of `{"@type": …, "@value": …}`, and a plain value as it is.
+/// The `@value` of `{"@type": …, "@value": …}`, or a plain value as it is.
 fn untyped<'j, 't>(json: &'j Json<'t>) -> &'j Json<'t> {
     match json.get("@type") {
         Some(_) => json.get("@value").unwrap_or(json),
@@ -267,7 +267,7 @@ fn vertex_of(json: &Json<'_>) -> Result<VertexElement, Wrong> {
     Ok(VertexElement { id: id_of(member(json, "id")?)?, labels: labels_of(json)?, properties })
 }
 
-/// The values under one key of a vertex: an array of vertex properties, or a bare value.
+/// The values of a vertex under one key: an array of vertex properties, or a bare value.
 fn cell_of(json: &Json<'_>) -> Result<RawCell, Wrong> {
     let Json::Array(values) = json else { return Ok(RawCell::One(value_of(json)?)) };
     let values = values.iter().map(|entry| match untyped(entry) {
@@ -287,7 +287,7 @@ fn vertex_property_of(json: &Json<'_>) -> Result<RawValue, Wrong> {
     Ok(RawValue { value: value_of(member(json, "value")?)?, meta })
 }
 
-/// A value, or a `g:Property` around it.
+/// A value, possibly wrapped in a `g:Property`.
 fn property_value(json: &Json<'_>) -> Result<Value, Wrong> {
     match (json.get("@type").and_then(Json::as_str), json.get("@value")) {
         (Some("g:Property"), Some(property)) => value_of(member(property, "value")?),
@@ -350,12 +350,12 @@ fn scope_of(edge: &Json<'_>, key: &str) -> Scope {
     edge.get(key).and_then(Json::as_str).map_or(Scope::Any, |label| Scope::Label(label.into()))
 }
 
-/// A value in GraphSON; `None` if it is not one.
+/// A value written in GraphSON; `None` if the text is not one.
 pub fn parse_text(text: &str) -> Option<Value> {
     value_of(&json::parse(text).ok()?).ok()
 }
 
-/// The values of a key, as `{"value": …, "properties": {…}}` in an array.
+/// The values of a key, written as an array of `{"value": …, "properties": {…}}`.
 pub fn parse_cell(text: &str) -> Option<RawCell> {
     cell_of(&json::parse(text).ok()?).ok()
 }
@@ -377,7 +377,7 @@ fn value_of(json: &Json<'_>) -> Result<Value, Wrong> {
     })
 }
 
-/// As TinkerPop's readers take numbers without a type: the narrowest of int32, int64 and bigint, or a double.
+/// A number without a type, as TinkerPop's readers take it: the narrowest of int32, int64 and bigint, or a double.
 fn plain_number(text: &str) -> Value {
     if let Ok(int) = text.parse::<i32>() {
         return Value::Int32(int);

@@ -16,7 +16,7 @@ pub enum Style {
     Plain,
 }
 
-/// The dialect a header is written in.
+/// The dialect of a header.
 pub fn style(names: &[String]) -> Style {
     if names.iter().any(|name| Special::of(name).is_some()) {
         Style::Neo4j
@@ -27,7 +27,7 @@ pub fn style(names: &[String]) -> Style {
     }
 }
 
-/// A Neo4j field that is not a property: `name:ID(Space){option}`.
+/// A field of a Neo4j header that is not a property: `name:ID(Space){option}`.
 struct Special<'a> {
     name: &'a str,
     role: &'a str,
@@ -92,7 +92,7 @@ pub fn plan_neo4j(names: &[String], hints: &TableHints, file: &Arc<str>) -> Resu
     let default = hints.label.clone().or(plan.space.clone()).unwrap_or_else(|| hints.stem.as_str().into());
     plan.label = label_rule(label, default);
     if let (LabelRule::Column { delimiter, .. }, ElementKind::Edge) = (&mut plan.label, kind) {
-        *delimiter = '\0'; // an edge has one label, whatever it contains
+        *delimiter = '\0'; // an edge has one label, whatever characters it contains
     }
     Ok(plan)
 }
@@ -112,7 +112,7 @@ impl Neo4jTable {
                 plan.key = (!field.name.is_empty()).then(|| field.name.into());
                 &mut plan.parts.id
             }
-            // An addition of this crate's own: ids that users gave their edges.
+            // An extension of this crate: ids that users gave their edges.
             "EDGE_ID" => &mut plan.parts.id,
             "START_ID" => {
                 plan.source_scope = scope(&plan.source_scope);
@@ -186,7 +186,7 @@ fn label_rule(index: Option<usize>, default: Arc<str>) -> LabelRule {
     }
 }
 
-/// Splits `name:type`; without a type there is none. The last colon counts, so names may have some.
+/// Splits `name:type` at the last colon, so names may contain colons. The type may be missing.
 fn typed_name(field: &str, types: fn(&str) -> Option<ColumnType>) -> Result<(&str, Option<ColumnType>), String> {
     let Some((name, written)) = field.rsplit_once(':') else { return Ok((field, None)) };
     let written = written.split('{').next().unwrap_or_default().trim();
@@ -196,7 +196,7 @@ fn typed_name(field: &str, types: fn(&str) -> Option<ColumnType>) -> Result<(&st
     }
 }
 
-/// A plain column may carry a type; what follows a colon and is none belongs to the name.
+/// Splits the name of a plain column into name and type. If no type follows the last colon, all of it is the name.
 pub fn plain_name(field: &str) -> (String, Option<ColumnType>) {
     match field.trim().rsplit_once(':') {
         Some((name, written)) if !name.is_empty() => match neo4j_type(written.trim()) {
@@ -207,7 +207,7 @@ pub fn plain_name(field: &str) -> (String, Option<ColumnType>) {
     }
 }
 
-/// Neo4j's types, and the names of ours that Neo4j lacks. Its times of day and points have no type here and stay text.
+/// Neo4j's types, and the names of our types that Neo4j lacks. Neo4j's times of day and points have no type here; they stay text.
 fn neo4j_type(written: &str) -> Option<ColumnType> {
     if written == "graphson" {
         return Some(ColumnType::Cells);
@@ -234,7 +234,7 @@ fn scalar_type(name: &str) -> Option<ValueType> {
     }
 }
 
-/// The type a mapping names.
+/// The type that a mapping names.
 pub fn mapped_type(written: &str) -> Option<ColumnType> {
     neo4j_type(written.trim())
 }

@@ -1,4 +1,4 @@
-//! Which type a column of text has.
+//! Infers the type of a column of text.
 //!
 //! ```text
 //!            bool
@@ -6,21 +6,21 @@
 //!            date  < datetime
 //! ```
 //!
-//! A column gets the narrowest type that holds every value of its sample, and a wider one when a later value needs it: the
-//! next type up that both fit, which is string wherever there is no path between two. A value counts as
+//! A column gets the narrowest type that holds every value of its sample. It widens when a later value needs it, to the next type
+//! above both. If no type but string is above both, it becomes string. A value counts as
 //! * bool: `true` or `false`, in any one case (`True`, `TRUE`);
 //! * int64: decimal digits with an optional minus, in range, without leading zeros (`007` and `+49` are text, not numbers);
 //! * double: a decimal fraction or exponent, or `NaN`, `Infinity`, `inf`, `-inf` and the like;
 //! * date: `2024-02-29`; datetime: such a date with `T` or a space and a time, with or without an offset;
 //! * string: everything else.
 //!
-//! Spaces around all but strings do not count. Blank fields say nothing.
+//! Spaces around values do not count, except for strings. Blank fields do not affect the type.
 
 use mangrove_graph::{Date, DateTime, ValueType};
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Inferred {
-    /// No value was seen.
+    /// No value seen yet.
     Nothing,
     Bool,
     Int,
@@ -61,7 +61,7 @@ impl Inferred {
         Inferred::Text
     }
 
-    /// The narrowest type that holds what both hold.
+    /// The narrowest type that holds all values of both types.
     pub fn join(self, other: Self) -> Self {
         use Inferred::*;
         match (self.min(other), self.max(other)) {
@@ -84,7 +84,7 @@ impl Inferred {
         }
     }
 
-    /// The inferred type of that value type, if inference can give it.
+    /// The inferred type for a value type; `None` if inference never gives that type.
     pub fn from_value_type(t: ValueType) -> Option<Self> {
         [Inferred::Bool, Inferred::Int, Inferred::Double, Inferred::Date, Inferred::DateTime, Inferred::Text]
             .into_iter()
@@ -105,7 +105,7 @@ fn has_leading_zeros(field: &[u8]) -> bool {
     matches!(digits, [b'0', b'0'..=b'9', ..])
 }
 
-/// An integer as this loader writes it itself: no plus, no leading zeros, no `-0`.
+/// Reads an integer in the form that this loader writes: no plus, no leading zeros, no `-0`.
 pub fn parse_int(field: &[u8]) -> Option<i64> {
     let (negative, digits) = match field {
         [b'-', digits @ ..] => (true, digits),
@@ -136,7 +136,7 @@ pub fn parse_bool(field: &[u8]) -> Option<bool> {
     }
 }
 
-/// The nearest double; nothing if the number is beyond all of them.
+/// The nearest double; `None` if the number is beyond the range of doubles.
 pub fn parse_double(field: &[u8]) -> Option<f64> {
     match field.iter().find(|b| b.is_ascii_alphabetic()) {
         None | Some(b'e' | b'E') => fast_float2::parse(field).ok().filter(|double: &f64| double.is_finite()),

@@ -1,7 +1,10 @@
-//! JSON text as a tree that borrows from it.
+//! Parses JSON text into a tree that borrows from the text.
 //!
-//! Numbers keep their text, so that integers of any size and the difference between `1` and `1.0` survive; objects keep the
-//! order of their members; errors have a place. That is what a general JSON library does not give at once.
+//! A general JSON library does not give all of this at once:
+//!
+//! - Numbers keep their text, so that integers of any size survive, and so does the difference between `1` and `1.0`.
+//! - Objects keep the order of their members.
+//! - Errors have a place.
 
 use std::borrow::Cow;
 
@@ -44,7 +47,7 @@ impl<'a> Json<'a> {
     }
 }
 
-/// What is wrong, at which byte.
+/// The error, and the byte where it is.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JsonError {
     pub at: usize,
@@ -52,10 +55,10 @@ pub struct JsonError {
 }
 
 const DEPTH_MAX: usize = 128;
-/// Values within one: a few bytes of text become some dozens as a tree.
+/// Most values in one tree. A few bytes of text become some dozens of bytes in the tree.
 const VALUES_MAX: usize = 1 << 24;
 
-/// Reads a text that is one JSON value.
+/// Reads a text that is a single JSON value.
 pub fn parse(text: &str) -> Result<Json<'_>, JsonError> {
     let mut parser = Parser { text, at: 0, values: 0 };
     let value = parser.value(0)?;
@@ -69,7 +72,7 @@ pub fn parse(text: &str) -> Result<Json<'_>, JsonError> {
 struct Parser<'a> {
     text: &'a str,
     at: usize,
-    /// How many were begun.
+    /// How many values the parser has begun.
     values: usize,
 }
 
@@ -283,7 +286,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// `text` as a JSON string, in quotes.
+/// Appends `text` as a JSON string, with quotes.
 pub fn quote(text: &str, out: &mut String) {
     out.push('"');
     for c in text.chars() {

@@ -1,7 +1,7 @@
-//! Tables in JSON Lines: an object a line, its members the columns.
+//! Tables in JSON Lines: each line is an object, and its members are the columns.
 //!
-//! Integers are int64 (bigint beyond), other numbers doubles, arrays lists, objects maps; null is the same as no member. A
-//! column that has integers and doubles is one of doubles.
+//! Integers become int64 (bigint if too large), other numbers doubles, arrays lists, objects maps. A null member counts as missing.
+//! If a column has integers and doubles, all become doubles.
 
 use std::io::Read;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::source::Source;
 
 const SAMPLE_LINES: usize = 1000;
 
-/// Plans a table by the members of its first objects.
+/// Plans a table from the members of its first objects.
 pub fn plan(content: &mut impl Read, hints: &TableHints, source: &Source) -> Result<TablePlan, LoadError> {
     let mut feed = Feed::new(content);
     let mut names: Vec<String> = Vec::new();
@@ -88,7 +88,7 @@ impl Wrong {
     }
 }
 
-/// The parts of a row while its members are gone through.
+/// The parts of a row while the reader goes through its members.
 #[derive(Default)]
 struct Row {
     id: Option<ExternalId>,
@@ -151,7 +151,7 @@ impl Reader<'_, '_> {
 
     fn member(&self, row: &mut Row, name: &str, json: &Json<'_>) -> Result<(), Wrong> {
         let Some(index) = self.columns.get(name).copied() else {
-            // A member the sample did not have.
+            // A member that no sampled object had.
             row.properties.push((name.into(), RawCell::One(value_of(json))));
             return Ok(());
         };
@@ -180,7 +180,7 @@ impl Reader<'_, '_> {
         Ok(())
     }
 
-    /// Ids are what they are in JSON, numbers or strings, unless another type is asked for.
+    /// The id of a row. It keeps its JSON type, number or string, unless the plan asks for another type.
     fn id(&self, index: usize, json: &Json<'_>) -> Result<ExternalId, Wrong> {
         let id_type = self.plan.id_type;
         let id = match (json, id_type) {
@@ -237,7 +237,7 @@ fn number(text: &str) -> Value {
     match (number::big_int(text), text.parse::<f64>()) {
         (Ok(int), _) => int.into(),
         (_, Ok(double)) if double.is_finite() => Value::Float64(double),
-        // The parser lets no other number pass.
+        // The parser accepts no other number.
         _ => number::decimal(text).map_or(Value::Null, Value::from),
     }
 }

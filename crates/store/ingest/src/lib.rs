@@ -1,4 +1,4 @@
-//! Ingest: files and tables in, a graph out.
+//! Ingest turns files and tables into a graph, and exports a graph as files.
 //!
 //! ```text
 //! files --source--> bytes --csv, parquet, jsonl, graphml, graphson--> batches of rows (columns, ids, places)
@@ -6,8 +6,8 @@
 //! tables, rows ----------------- stream ---------------------------------->+--> write: ids resolved, runs of edges --> GraphWrite
 //! ```
 //!
-//! This crate knows the graph only as a [`GraphWrite`](mangrove_graph::GraphWrite) (and a
-//! [`GraphView`](mangrove_graph::GraphView) to export from): no store, no query language, no terminal.
+//! This crate sees the graph only as a [`GraphWrite`](mangrove_graph::GraphWrite), or as a [`GraphView`](mangrove_graph::GraphView)
+//! to export. It knows no store, no query language and no terminal.
 
 mod arrow_table;
 mod arrow_type;

@@ -1,4 +1,4 @@
-//! A load from files: which tables there are, the threads, and the order of things.
+//! Loads files: finds the tables, runs the threads, and fixes the order of the work.
 //!
 //! ```text
 //! files --peek--> jobs        reading thread                  calling thread
@@ -10,7 +10,7 @@
 //! Invariants
 //! 1. Every vertex of the load is written before its first edge, whatever the order of the files.
 //! 2. Memory is bounded: a few batches, one run of edges, and a table of ids up to its limit.
-//! 3. On an error the graph may hold part of the load: the caller rolls back.
+//! 3. On an error the graph may hold part of the load. The caller rolls back.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -39,7 +39,7 @@ use crate::table::TableInput;
 use crate::write::Writer;
 use crate::{edgelist, graphml, graphson, jsonl, parquet};
 
-/// A file or table and how it is read.
+/// A file or table, and how to read it.
 struct Job {
     source: Source,
     reader: Reader,
@@ -57,7 +57,7 @@ enum Reader {
 }
 
 impl Job {
-    /// What was guessed of its table.
+    /// Guesses about its table.
     fn warnings(&self) -> &[String] {
         match &self.reader {
             Reader::Csv(table) => &table.plan.warnings,
@@ -67,7 +67,7 @@ impl Job {
         }
     }
 
-    /// Whether the file may hold elements of a pass.
+    /// Whether the file may hold elements of this pass.
     fn is_in(&self, pass: Pass) -> bool {
         let plan = match &self.reader {
             Reader::Csv(table) => &table.plan,
@@ -78,7 +78,7 @@ impl Job {
         (plan.kind == ElementKind::Vertex) == (pass == Pass::Vertices)
     }
 
-    /// Whether it may have vertices of a label.
+    /// Whether the file may have vertices of a label.
     fn may_have(&self, label: &str) -> bool {
         let plan = match &self.reader {
             Reader::Csv(table) => &table.plan,
@@ -89,7 +89,7 @@ impl Job {
         plan.kind == ElementKind::Vertex && plan.label.may_be(label)
     }
 
-    /// How its table is read; its file alone if it is none.
+    /// The entry of the file in a mapping. Only its name if it is no table.
     fn described(&self, file: String) -> Result<TableEntry, String> {
         let (plan, csv) = match &self.reader {
             Reader::Csv(table) => (&table.plan, Some(table)),
@@ -129,7 +129,7 @@ impl Job {
 
 /// Loads files into a graph, within the caller's transaction.
 ///
-/// On an error the caller rolls back; the graph handed in holds part of the load.
+/// On an error the graph holds part of the load. The caller must roll back.
 pub fn load(
     graph: &mut dyn GraphWrite,
     options: &LoadOptions,
@@ -164,11 +164,13 @@ pub fn load(
     Ok(report)
 }
 
-/// Writes how the files of a load are read, as a mapping that can be edited, and loads nothing. Files below the mapping's directory are named
-/// from there. Returns how many files there are.
+/// Writes a mapping that describes how to read the files of a load, for the user to edit. Loads nothing. Paths below the mapping's
+/// directory are relative to it. Returns the number of files.
 pub fn write_mapping(options: &LoadOptions, schema: &Schema, path: &Path) -> Result<usize, LoadError> {
     if !options.tables.is_empty() {
-        return Err(LoadError::options("a mapping is of files, and tables in memory are none"));
+        return Err(LoadError::options(
+            "a mapping describes files that Mangrove reads itself, not tables in memory or files that another library reads",
+        ));
     }
     let jobs = plan_jobs(options, &options.mappings()?, schema)?;
     let failed = |source| LoadError::Read { file: path.display().to_string().into(), source };
@@ -193,7 +195,7 @@ pub fn write_mapping(options: &LoadOptions, schema: &Schema, path: &Path) -> Res
     Ok(jobs.len())
 }
 
-/// Fails if a key is of a label that is none of this load.
+/// Fails if a key belongs to a label that this load does not have.
 fn keys_are_used(options: &LoadOptions, is_loaded: impl Fn(&str) -> bool) -> Result<(), LoadError> {
     match options.keys.iter().find(|key| !is_loaded(&key.label)) {
         Some(KeyColumn { label, column }) => {
@@ -218,7 +220,7 @@ impl Watch<'_> {
     }
 }
 
-/// What goes from the reading to the writing thread.
+/// A message from the reading thread to the writing one.
 enum Message<'j> {
     Begin(&'j Job),
     Event(Event),
@@ -226,7 +228,7 @@ enum Message<'j> {
 }
 
 const READER: &str = "mangrove reader";
-/// Batches that wait between the two threads.
+/// Most batches that wait between the two threads.
 const WAITING: usize = 4;
 
 fn run_pass(jobs: &[Job], pass: Pass, writer: &mut Writer<'_>, watch: &mut Watch<'_>) -> Result<(), LoadError> {
@@ -235,7 +237,7 @@ fn run_pass(jobs: &[Job], pass: Pass, writer: &mut Writer<'_>, watch: &mut Watch
         let (sender, receiver) = sync_channel(WAITING);
         let read = move || {
             for job in jobs.iter().filter(|job| job.is_in(pass)) {
-                // A writer that hung up has failed and says why itself.
+                // If the writer has hung up, it has failed and reports the reason itself.
                 let mut sink = |event| sender.send(Message::Event(event)).map_err(|_| LoadError::Cancelled);
                 if sender.send(Message::Begin(job)).is_err() {
                     return;
@@ -249,7 +251,7 @@ fn run_pass(jobs: &[Job], pass: Pass, writer: &mut Writer<'_>, watch: &mut Watch
         let reader = std::thread::Builder::new().name(READER.into()).spawn_scoped(scope, read);
         let reader = reader.map_err(|error| LoadError::options(format!("no thread to read on: {error}")))?;
         let written = write_all(receiver, writer, watch);
-        // A panic there is one here, with its own message.
+        // Pass a panic of the reader on, with its own message.
         reader.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         written
     })?;
@@ -314,7 +316,7 @@ fn plan_jobs(options: &LoadOptions, mappings: &[Mapping], schema: &Schema) -> Re
         let reader = Reader::Table(Box::new((table, plan)));
         jobs.push(Job { source, reader, edge_time: options.edge_time.clone() });
     }
-    // Ends of edges that are made may be of further labels.
+    // Created ends of edges may have further labels.
     if !options.merge.create_missing {
         keys_are_used(options, |label| jobs.iter().any(|job| job.may_have(label)))?;
     }
@@ -346,7 +348,7 @@ fn plan_job(
         Format::Jsonl => Reader::Jsonl(Box::new(jsonl::plan(&mut content, &hints, &source)?)),
         Format::GraphMl => Reader::GraphMl,
         Format::GraphSon => Reader::GraphSon,
-        // A mapping may name more columns than two.
+        // A mapping may name more than two columns.
         Format::EdgeList if mapping.is_none() => Reader::EdgeList(EdgeList::new(&hints, options.id_type)),
         Format::Csv | Format::EdgeList | Format::Auto => {
             let given = DialectHints {
@@ -358,7 +360,7 @@ fn plan_job(
             Reader::Csv(Box::new(plan_csv(&mut content, given, &hints, &source)?))
         }
     };
-    // In JSON Lines some may come later.
+    // JSON Lines may have further columns later.
     let all_columns_are_known = matches!(reader, Reader::Csv(_) | Reader::Parquet(_));
     let plan = match &mut reader {
         Reader::Csv(table) => Some(&mut table.plan),
@@ -383,13 +385,13 @@ fn plan_job(
     Ok(Job { source, reader, edge_time })
 }
 
-/// The column that was told to name the vertices of a table.
+/// The column that the options name as the ids of a table's vertices.
 fn key_of(options: &LoadOptions, hints: &TableHints) -> Option<String> {
     let label = hints.label.as_deref().unwrap_or(&hints.stem);
     options.keys.iter().find(|key| *key.label == *label).map(|key| key.column.clone())
 }
 
-/// Fails if a table has no column for the property its mapping says is the time of its edges.
+/// Fails if a table lacks the property that its mapping names as the time of its edges.
 fn has_property(plan: &TablePlan, name: &str, source: &Source) -> Result<(), LoadError> {
     if plan.columns.iter().flatten().any(|property| *property.name == *name) {
         return Ok(());
@@ -398,7 +400,7 @@ fn has_property(plan: &TablePlan, name: &str, source: &Source) -> Result<(), Loa
     Err(LoadError::format(Place::file(&source.name), reason))
 }
 
-/// The column edges have their times in takes nothing else. Fails if it is declared to be of what none can be.
+/// Restricts the column of edge times to times. Fails if the column is declared with a type that cannot be a time.
 fn keep_to_times(plan: &mut TablePlan, name: &str, source: &Source) -> Result<(), LoadError> {
     let Some(property) = plan.columns.iter_mut().flatten().find(|property| *property.name == *name) else { return Ok(()) };
     if !property.column_type.may_be_time() {
@@ -413,7 +415,7 @@ fn keep_to_times(plan: &mut TablePlan, name: &str, source: &Source) -> Result<()
     Ok(())
 }
 
-/// Columns whose type would be inferred take the type declared in the graph.
+/// Replaces inferred types with the types declared in the graph.
 fn keep_to_declarations(plan: &mut TablePlan, schema: &Schema) {
     let Some(label) = plan.fixed_label(schema) else { return };
     for property in plan.columns.iter_mut().flatten() {

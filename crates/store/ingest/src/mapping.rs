@@ -1,5 +1,5 @@
-//! The mapping file: YAML that says how tables are read where their headers do not, and what is declared of the graph. Its keys are
-//! described in docs/load.md.
+//! Reads the mapping file. This YAML file says how to read tables whose headers do not say it, and declares properties of the
+//! graph. docs/load.md describes its keys.
 
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
@@ -16,19 +16,19 @@ use crate::options::encoding_named;
 use crate::plan::{ColumnMapping, TableHints, TableMapping};
 use crate::rows::IdType;
 
-/// The mapping that an export writes beside its files, and by which its directory is loaded.
+/// The mapping that an export writes beside its files. It loads the directory back.
 pub const FILE_NAME: &str = "mangrove.yaml";
 
-/// What a mapping file says.
+/// The content of a mapping file.
 #[derive(Default, Debug)]
 pub struct Mapping {
-    /// Files that hold vertices and edges alike.
+    /// Files that hold both vertices and edges.
     pub files: Vec<PathBuf>,
     pub tables: Vec<TableEntry>,
     pub graph: GraphDeclaration,
 }
 
-/// The mapping of a directory that was exported; nothing if it is another.
+/// The mapping of a directory that an export wrote; `None` for other paths.
 pub fn of_directory(directory: &Path) -> Option<PathBuf> {
     let path = directory.join(FILE_NAME);
     path.is_file().then_some(path)
@@ -66,12 +66,13 @@ impl TableEntry {
     }
 }
 
-/// Reads a mapping file; the files it names are relative to it.
+/// Reads a mapping file. Its file names are relative to it.
 pub fn read(path: &Path) -> Result<Mapping, LoadError> {
     read_within(path, false)
 }
 
-/// Reads the mapping of a directory, all of whose files have to be in it: nobody named the mapping, so it may lead nowhere else.
+/// Reads the mapping of a directory. All its files must be in the directory: the user did not name the mapping, so it must not lead
+/// elsewhere.
 pub fn read_confined(path: &Path) -> Result<Mapping, LoadError> {
     read_within(path, true)
 }

@@ -1,16 +1,16 @@
-//! A mapping file, written. Text stands in it as JSON strings, which are YAML too.
+//! Writes a mapping file. Text appears as JSON strings, which are valid YAML.
 
 use mangrove_graph::ElementKind;
 
 use crate::json::quote;
 
-/// How a table is read.
+/// How to read a table.
 pub struct TableEntry {
     pub kind: ElementKind,
     pub file: String,
     /// The keys of its mapping and their values, as YAML.
     pub keys: Vec<(&'static str, String)>,
-    /// What becomes of columns, as YAML.
+    /// How to read its columns, as YAML.
     pub properties: Vec<(String, String)>,
 }
 
@@ -30,7 +30,7 @@ pub fn quoted(text: &str) -> String {
     out
 }
 
-/// Writes how tables are read, those of vertices first.
+/// Writes how to read tables, those of vertices first.
 pub fn put_tables(tables: &[TableEntry], out: &mut String) {
     for kind in ElementKind::ALL {
         let of_kind: Vec<&TableEntry> = tables.iter().filter(|table| table.kind == kind).collect();

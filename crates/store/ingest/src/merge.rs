@@ -1,41 +1,41 @@
-//! What becomes of elements of a load that are in the graph already, and of ends of edges that are not.
+//! Options for elements of a load that the graph already has, and for ends of edges that it lacks.
 
 use std::sync::Arc;
 
-/// How a load is joined to what the graph has.
+/// How a load merges with the graph.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Merging {
     pub on_exists: OnExists,
     pub on_duplicate: OnDuplicate,
-    /// The property that tells edges of the same label and ends from one another; without one they are the same edge.
+    /// The property that distinguishes edges with the same label and ends. Without one, such edges are the same edge.
     pub edge_key: Option<Arc<str>>,
-    /// Ends of edges that are not there are made.
+    /// Whether to create missing ends of edges.
     pub create_missing: bool,
 }
 
-/// What becomes of a vertex whose id is taken by a vertex of the same label.
+/// What to do with a vertex whose id a vertex of the same label has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnExists {
-    /// It is a bad row.
+    /// Reject the row.
     #[default]
     Error,
-    /// It stays as it is in the graph.
+    /// Leave the vertex unchanged.
     Skip,
-    /// It gets the properties of the row. What the row lacks stays.
+    /// Set the properties of the row. Keep all others.
     Update,
-    /// It gets the properties of the row, and loses all others. Its edges stay.
+    /// Set the properties of the row. Remove all others. Keep the edges.
     Replace,
 }
 
-/// What becomes of an edge that the graph has already.
+/// What to do with an edge that the graph already has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnDuplicate {
-    /// It is added beside the other.
+    /// Add it beside the other.
     #[default]
     Add,
-    /// It stays as it is in the graph.
+    /// Leave the edge unchanged.
     Skip,
-    /// It gets the properties of the row. What the row lacks stays.
+    /// Set the properties of the row. Keep all others.
     Update,
 }
 
@@ -57,14 +57,14 @@ impl OnDuplicate {
     }
 }
 
-/// How many elements of a load were in the graph already.
+/// How many elements of a load the graph already had.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Merged {
-    /// Some property changed.
+    /// Rows that changed some property.
     pub updated: u64,
-    /// The graph had all that the row says.
+    /// Rows whose values the graph already had.
     pub unchanged: u64,
-    /// The row was passed over.
+    /// Rows that were skipped.
     pub skipped: u64,
 }
 

@@ -1,4 +1,4 @@
-//! What to load and how.
+//! Options of a load.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,42 +16,42 @@ use crate::runs::MemoryLimits;
 use crate::source::expand;
 use crate::table::TableInput;
 
-/// What to load and how.
+/// What to load, and how.
 #[derive(Clone, Debug)]
 pub struct LoadOptions {
     pub format: Format,
-    /// Files that say themselves what they hold: by their header or format, else by name.
+    /// Files that describe themselves: by their header or format, else by their name.
     pub files: Vec<PathBuf>,
     pub nodes: Vec<NodeFiles>,
     pub edges: Vec<EdgeFiles>,
     /// Tables in memory.
     pub tables: Vec<TableInput>,
-    /// A YAML file that says how tables are read; see docs/load.md.
+    /// A YAML file that describes how to read tables; see docs/load.md.
     pub mapping: Option<PathBuf>,
     /// The column of edge tables whose value orders a vertex's edges.
     pub edge_time: Option<String>,
     pub on_error: OnError,
-    /// Whether what was loaded is compressed into a segment; `None`: if it is large, and all there is.
+    /// Whether to compress the loaded data into a segment. `None`: if the load is large and the database holds nothing else.
     pub compact: Option<bool>,
-    /// Properties whose text is to be searchable where it is compressed: each `LABEL.KEY`, or `all` for whatever has text.
+    /// Properties whose text the compressed form should make searchable: each `LABEL.KEY`, or `all` for every property with text.
     pub searchable: Vec<String>,
-    /// Properties of vertices that get an index: each `LABEL.KEY`.
+    /// Vertex properties to index: each `LABEL.KEY`.
     pub indexes: Vec<String>,
-    /// The columns that name vertices, by label.
+    /// For each label, the column that names its vertices.
     pub keys: Vec<KeyColumn>,
-    /// What becomes of elements that exist already, and of ends of edges that do not.
+    /// What to do with elements that exist already, and with missing ends of edges.
     pub merge: Merging,
-    /// Fails once so many rows were skipped.
+    /// Fails once more rows than this are rejected.
     pub rejects_max: Option<u64>,
-    /// Of CSV files; `None` finds it out, file by file.
+    /// CSV files: the delimiter. `None` detects it for each file.
     pub delimiter: Option<u8>,
-    /// Of CSV files; `None`: quotes are characters like any other.
+    /// CSV files: the quote. `None` makes quotes ordinary characters.
     pub quote: Option<u8>,
-    /// Of CSV files: fields without quotes that stand for no value, as blank ones do.
+    /// CSV files: unquoted fields that mean no value, besides blank ones.
     pub nulls: Vec<String>,
-    /// What the text of files is encoded in, by a name of the WHATWG's Encoding Standard; UTF-8 if nothing is said.
+    /// The encoding of the text of files, by its name in the WHATWG's Encoding Standard. Default UTF-8.
     pub encoding: Option<String>,
-    /// What the text of ids stands for, where neither header nor mapping says it.
+    /// The type of ids in text, if neither header nor mapping states it.
     pub id_type: IdType,
     pub memory: MemoryLimits,
 }
@@ -87,10 +87,10 @@ impl Default for LoadOptions {
 const LARGE_BYTES: u64 = 16 << 20;
 
 impl LoadOptions {
-    /// Whether what is loaded is to be compressed, if it is all there is.
+    /// Whether to compress the loaded data, provided that the database holds nothing else.
     ///
     /// # Errors
-    /// If there is no such file.
+    /// If a file does not exist.
     pub fn wants_compaction(&self) -> Result<bool, LoadError> {
         match self.compact {
             Some(wanted) => Ok(wanted),
@@ -98,7 +98,7 @@ impl LoadOptions {
         }
     }
 
-    /// Of files as they are on disk, and of tables in memory.
+    /// The bytes of the files on disk and of the tables in memory.
     fn input_bytes(&self) -> Result<u64, LoadError> {
         let given = self.nodes.iter().map(|nodes| &nodes.files).chain(self.edges.iter().map(|edges| &edges.files));
         let (files, mappings) = (self.plain_files(), self.mappings()?);
@@ -111,24 +111,24 @@ impl LoadOptions {
         Ok(bytes)
     }
 
-    /// The files that are no directories an export has written.
+    /// The files, without directories that an export wrote.
     pub(crate) fn plain_files(&self) -> Vec<PathBuf> {
         self.files.iter().filter(|path| mapping::of_directory(path).is_none()).cloned().collect()
     }
 
-    /// The mapping that is given, and those of directories that an export has written.
+    /// The given mapping, and the mappings of directories that an export wrote.
     pub(crate) fn mappings(&self) -> Result<Vec<Mapping>, LoadError> {
         let named = self.mapping.iter().map(|path| mapping::read(path));
         let exported = self.files.iter().filter_map(|path| mapping::of_directory(path));
         named.chain(exported.map(|path| mapping::read_confined(&path))).collect()
     }
 
-    /// The encoding that is named, if there is one.
+    /// The encoding named in the options, if any.
     pub(crate) fn encoding(&self) -> Result<Option<&'static Encoding>, LoadError> {
         self.encoding.as_deref().map(encoding_named).transpose()
     }
 
-    /// What the database has to be made with, as far as mappings say.
+    /// The id space that the database needs, if a mapping states one.
     ///
     /// # Errors
     /// If a mapping cannot be read.
@@ -137,7 +137,7 @@ impl LoadOptions {
     }
 }
 
-/// The encoding of a name.
+/// The encoding with this name.
 pub(crate) fn encoding_named(name: &str) -> Result<&'static Encoding, LoadError> {
     Encoding::for_label(name.as_bytes()).ok_or_else(|| {
         LoadError::options(format!(
@@ -157,7 +157,7 @@ pub struct NodeFiles {
 /// Tables of edges of one label.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EdgeFiles {
-    /// The label of the vertices the edges start from, if it is one.
+    /// The label of the vertices where the edges start, if there is only one.
     pub source: Option<Arc<str>>,
     pub label: Arc<str>,
     pub target: Option<Arc<str>>,

@@ -37,12 +37,12 @@ fn open(source: &Source) -> Result<ParquetRecordBatchReaderBuilder<File>, LoadEr
     ParquetRecordBatchReaderBuilder::try_new_with_options(file, options).map_err(|e| damaged(source, &e))
 }
 
-/// The schema a file is read with.
+/// The schema for reading a file.
 ///
-/// * Texts and bytes are views: a value the file has once takes memory once, however many rows have it. [`send_batch`] writes them out
-///   in pieces.
-/// * Times of 96 bits, as Hive, Impala and old versions of Spark write them, are in microseconds. In nanoseconds times reach from 1677 to
-///   2262 alone, and wrap around beyond.
+/// * Texts and bytes are views. So a value that the file holds once takes memory once, however many rows have it. [`send_batch`]
+///   expands them piece by piece.
+/// * 96-bit times, as written by Hive, Impala and old versions of Spark, become microseconds. In nanoseconds, times would reach
+///   only from 1677 to 2262, and wrap around beyond.
 fn schema_to_read(builder: &ParquetRecordBatchReaderBuilder<File>) -> Schema {
     let schema = builder.schema();
     let field = |(field, written): (&FieldRef, &TypePtr)| {
@@ -90,7 +90,7 @@ pub(crate) fn read(source: &Source, plan: &TablePlan, meter: &Arc<Meter>, sink: 
     Ok(())
 }
 
-/// The next batch. The decoder panics on some files that are damaged.
+/// The next batch. Catches panics: the decoder panics on some damaged files.
 fn next(reader: &mut ParquetRecordBatchReader) -> Result<Option<RecordBatch>, ParquetError> {
     let batch = catch_unwind(AssertUnwindSafe(|| reader.next().transpose()));
     let batch = batch.map_err(|_| ParquetError::General("its pages contradict one another".into()))?;

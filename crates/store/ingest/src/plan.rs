@@ -1,12 +1,15 @@
-//! How the columns of a table are read: what its header, its name, the options and a mapping say, made one.
+//! Plans how to read the columns of a table. Combines its header, its name, the options and a mapping.
 //!
 //! | | vertices | edges |
 //! |---|---|---|
 //! | Neo4j | `id:ID(Space)`, `:LABEL` | `:START_ID(Space)`, `:END_ID(Space)`, `:TYPE` |
 //! | Neptune | `~id`, `~label` | `~id`, `~from`, `~to`, `~label` |
-//! | plain | the key that was told, else that of the label, else `id` or `~id` | a pair of [`END_NAMES`], else the only two columns, with a warning |
+//! | plain | the key given, else the label's key, else `id` or `~id` | a pair of [`END_NAMES`], else the only two columns |
 //!
-//! The column of ids is the key of its label under its own name. Columns that start with `~`, and Neo4j's without a name, are no properties.
+//! The options give the key of a plain table. Taking the only two columns as ends gives a warning.
+//!
+//! The id column is the label's key, under its own name. Columns that start with `~`, and Neo4j's columns without a name, are no
+//! properties.
 
 use std::sync::Arc;
 
@@ -19,7 +22,7 @@ use crate::infer::Inferred;
 use crate::mapping_text::{TableEntry, quoted};
 use crate::rows::{IdType, PartFields, Scope};
 
-/// How one table is read.
+/// How to read one table.
 #[derive(Clone, Debug)]
 pub struct TablePlan {
     pub kind: ElementKind,
@@ -27,24 +30,24 @@ pub struct TablePlan {
     /// The columns that hold ids.
     pub parts: PartFields,
     pub id_type: IdType,
-    /// The property that is the id of vertices.
+    /// The property that is the id of the vertices.
     pub key: Option<Arc<str>>,
     pub source_scope: Scope,
     pub target_scope: Scope,
     /// The Neo4j ID space of vertices.
     pub space: Option<Arc<str>>,
-    /// What becomes of each column beside.
+    /// The property in each column; `None` for columns that hold an id or label, or are skipped.
     pub columns: Vec<Option<PropertyPlan>>,
     pub names: Vec<Arc<str>>,
     pub array_delimiter: u8,
-    /// The property the header marks as the time of edges.
+    /// The property that the header marks as the time of edges.
     pub edge_time: Option<String>,
-    /// What was guessed, to be told.
+    /// Guesses that the user should know of.
     pub warnings: Vec<String>,
 }
 
 impl TablePlan {
-    /// What a mapping says of the table. Headers of Neo4j and Neptune say for themselves which columns are ids and labels.
+    /// The entry of the table in a mapping. Headers of Neo4j and Neptune themselves say which columns are ids and labels.
     pub fn described(&self, file: &str) -> TableEntry {
         let mut entry = TableEntry::new(self.kind, file);
         let names: Vec<String> = self.names.iter().map(ToString::to_string).collect();
@@ -75,7 +78,7 @@ impl TablePlan {
         entry
     }
 
-    /// What the graph knows of the label all rows have, if it is one.
+    /// The schema of the label, if all rows have the same one.
     pub fn fixed_label<'s>(&self, schema: &'s Schema) -> Option<&'s LabelSchema> {
         let LabelRule::Fixed(label) = &self.label else { return None };
         schema.label(self.kind, label).and_then(|id| schema.label_schema(self.kind, id))
@@ -85,7 +88,7 @@ impl TablePlan {
 #[derive(Clone, Debug, PartialEq)]
 pub enum LabelRule {
     Fixed(Arc<str>),
-    /// The label column, the delimiter between several labels, and the label of rows that have none.
+    /// The label column, the delimiter between several labels, and the label of rows without one.
     Column {
         index: usize,
         delimiter: char,
@@ -110,7 +113,7 @@ pub struct PropertyPlan {
 }
 
 impl PropertyPlan {
-    /// What a mapping says of its column: a type, and a name if it has another.
+    /// The entry of its column in a mapping: a type, and a name if the property's differs.
     fn described(&self, column: &str) -> String {
         let (written, cardinality) = match &self.column_type {
             ColumnType::Inferred(found) | ColumnType::Time(found) => (found.value_type().name().to_owned(), None),
@@ -129,10 +132,10 @@ impl PropertyPlan {
     }
 }
 
-/// What is known of a table before its header is seen.
+/// Facts about a table before its header is read.
 #[derive(Clone, Debug, Default)]
 pub struct TableHints {
-    /// From `--nodes` or `--edges`, a mapping, or the table's place in a call.
+    /// From `--nodes` or `--edges`, a mapping, or the position of the table in a call.
     pub kind: Option<ElementKind>,
     pub label: Option<Arc<str>>,
     pub source: Option<Arc<str>>,
@@ -141,13 +144,13 @@ pub struct TableHints {
     pub key: Option<String>,
     /// The key of the label in the graph.
     pub known_key: Option<Arc<str>>,
-    /// The label of last resort.
+    /// The label if nothing else gives one.
     pub stem: String,
     pub mapping: Option<Arc<TableMapping>>,
 }
 
 impl TableHints {
-    /// With the key that the label of the vertices has in a graph.
+    /// Adds the key that the label of the vertices has in the graph.
     pub fn of_schema(self, schema: &Schema) -> Self {
         let label = self.label.as_deref().unwrap_or(&self.stem);
         let known = schema.label(ElementKind::Vertex, label).and_then(|id| schema.label_schema(ElementKind::Vertex, id));
@@ -156,7 +159,7 @@ impl TableHints {
     }
 }
 
-/// What a mapping file says of a table.
+/// The entry of a table in a mapping file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TableMapping {
     pub id: Option<String>,
@@ -168,7 +171,7 @@ pub struct TableMapping {
     pub properties: Vec<(String, ColumnMapping)>,
     /// The names of the columns of a file without a header line.
     pub columns: Option<Vec<String>>,
-    /// Columns not listed among the properties are left out.
+    /// Skip columns that are not listed among the properties.
     pub only_listed: bool,
 }
 
@@ -179,7 +182,7 @@ pub struct ColumnMapping {
     pub ignore: bool,
 }
 
-/// The plan of a table with these column names. Columns without a declared type are inferred, starting from nothing.
+/// Plans a table with these column names. Columns without a declared type start without an inferred type.
 pub fn plan_table(names: &[String], hints: &TableHints, file: &Arc<str>) -> Result<TablePlan, LoadError> {
     let mut plan = match header::style(names) {
         Style::Neo4j => header::plan_neo4j(names, hints, file)?,
@@ -198,7 +201,7 @@ fn position(names: &[String], wanted: &[&str]) -> Option<usize> {
 }
 
 const ID_NAMES: [&str; 2] = ["id", "~id"];
-/// What the columns of the two ends of edges may be called, by pairs.
+/// Names for the columns of an edge's two ends, in pairs.
 const END_NAMES: [(&str, &str); 13] = [
     ("src", "dst"),
     ("source", "target"),
@@ -277,7 +280,7 @@ fn plan_plain(names: &[String], hints: &TableHints, file: &Arc<str>) -> Result<T
     })
 }
 
-/// The columns that are called as the ends of edges are: of a pair of names, else each by itself.
+/// The columns whose names are those of an edge's ends: a pair of names if possible, else each end by itself.
 fn named_ends(bare: &[String]) -> (Option<usize>, Option<usize>) {
     let at = |name: &str| position(bare, &[name]);
     let pairs = END_NAMES.iter().map(|(source, target)| (at(source), at(target)));
@@ -285,7 +288,7 @@ fn named_ends(bare: &[String]) -> (Option<usize>, Option<usize>) {
     whole.unwrap_or_else(|| (pairs.clone().find_map(|pair| pair.0), pairs.clone().find_map(|pair| pair.1)))
 }
 
-/// The columns of an edge's two ends: those named so, else the only two there are.
+/// The columns of an edge's two ends: by name, else the only two columns.
 fn ends(
     source: Option<usize>,
     target: Option<usize>,
@@ -317,7 +320,7 @@ fn ends(
     Err(LoadError::format(Place::at(file, 1, 1), reason))
 }
 
-/// The column that names vertices: the key of their label, or one called so.
+/// The column that names vertices: the key of their label, or a column with a usual name.
 fn id_column(bare: &[String], hints: &TableHints, file: &Arc<str>) -> Result<usize, LoadError> {
     let label = hints.label.as_deref().unwrap_or(&hints.stem);
     if let Some(key) = &hints.known_key {
@@ -340,7 +343,7 @@ fn id_column(bare: &[String], hints: &TableHints, file: &Arc<str>) -> Result<usi
     })
 }
 
-/// What ids stand for, as the mapping says it or the type of their column.
+/// The type of ids: as the mapping states it, or the type of their column.
 fn id_type(mapping: &TableMapping, column: Option<&ColumnType>, file: &Arc<str>) -> Result<IdType, LoadError> {
     match (mapping.id_type, column) {
         (Some(id_type), _) => Ok(id_type),
@@ -362,7 +365,7 @@ fn id_type_of(column_type: &ColumnType, file: &Arc<str>) -> Result<IdType, LoadE
     })
 }
 
-/// A table without a given label is labelled by its column `label` or `~label`, else after its file.
+/// The label rule of a table without a given label: its column `label` or `~label`, else the name of its file.
 fn plain_label(
     names: &[String],
     given: &Option<Arc<str>>,
@@ -437,7 +440,7 @@ fn apply_mapping(plan: &mut TablePlan, mapping: &TableMapping, names: &[String],
     Ok(())
 }
 
-/// Two columns of one name would overwrite each other.
+/// Fails if two columns have the same name: one would overwrite the other.
 fn check_names(plan: &TablePlan, file: &Arc<str>) -> Result<(), LoadError> {
     let mut seen = hashbrown::HashSet::new();
     seen.extend(plan.key.clone());

@@ -1,4 +1,4 @@
-//! How far a load has come, for whoever wants to show it. No terminal code here.
+//! The progress of a load, for callers that want to show it. No terminal code here.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -8,27 +8,27 @@ pub enum Phase {
     Planning,
     Vertices,
     Edges,
-    /// Bringing columns whose type widened on the way to one type.
+    /// Converting columns whose type widened during the load.
     Retyping,
-    /// Compressing what was loaded.
+    /// Compressing the loaded data.
     Compacting,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Status {
     pub phase: Phase,
-    /// Of the files as they are on disk, compressed or not.
+    /// Bytes on disk, so compressed files count as compressed.
     pub bytes_done: u64,
     pub bytes_total: u64,
     /// Vertices and edges loaded.
     pub rows: u64,
 }
 
-/// Told now and then, from the thread that called the load, about once a batch.
+/// Receives the progress of a load, about once for each batch. Runs on the thread that called the load.
 pub trait Progress {
     fn update(&mut self, status: &Status);
 
-    /// Whether to stop; asked with every update.
+    /// Whether to stop. Checked with every update.
     fn cancelled(&self) -> bool {
         false
     }
@@ -41,7 +41,7 @@ impl Progress for Quiet {
     fn update(&mut self, _status: &Status) {}
 }
 
-/// Bytes read so far, counted by the reading thread.
+/// Bytes read so far. The reading thread counts them.
 #[derive(Default, Debug)]
 pub(crate) struct Meter(AtomicU64);
 

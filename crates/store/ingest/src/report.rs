@@ -15,14 +15,14 @@ use crate::merge::Merged;
 pub struct LoadReport {
     pub vertices: BTreeMap<Arc<str>, u64>,
     pub edges: BTreeMap<Arc<str>, u64>,
-    /// Of vertices and edges that were there already.
+    /// Vertices that existed already.
     pub merged_vertices: Merged,
     pub merged_edges: Merged,
     /// Property values set.
     pub properties: u64,
-    /// Rows that were not loaded.
+    /// Rows that were rejected.
     pub rejects: u64,
-    /// Where they were written; `None` if there are none.
+    /// The file of rejected rows; `None` if there are none.
     pub rejects_file: Option<PathBuf>,
     pub warnings: Vec<String>,
     pub duration: Duration,
@@ -37,7 +37,7 @@ impl LoadReport {
         self.edges.values().sum()
     }
 
-    /// Counts in what another load did.
+    /// Adds the counts of another load.
     pub(crate) fn add(&mut self, other: LoadReport) {
         for (ours, theirs) in [(&mut self.vertices, other.vertices), (&mut self.edges, other.edges)] {
             for (label, count) in theirs {
@@ -57,22 +57,22 @@ impl LoadReport {
     }
 }
 
-/// What to do about rows that cannot be loaded.
+/// What to do with rows that cannot be loaded.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum OnError {
-    /// Stop at the first; the caller rolls back.
+    /// Stop at the first bad row. The caller rolls back.
     #[default]
     Fail,
-    /// Load the others, and write these to a CSV file: file, line, column, value, reason, row. A file that is there already is
-    /// kept, and a number put to the name of the new one; the report says which it is.
+    /// Load the other rows, and write bad ones to a CSV file: file, line, column, value, reason, row. An existing file is kept; the
+    /// new file then gets a number in its name. The report names the file.
     Skip { rejects: PathBuf },
 }
 
-/// Takes bad rows as the options have it.
+/// Handles bad rows as the options say.
 pub(crate) struct Rejects {
     on_error: OnError,
     max: Option<u64>,
-    /// The first few, if they are to be told all together at the end.
+    /// The first few bad rows, if they are reported together at the end.
     collected: Option<Vec<BadRow>>,
     count: u64,
     file: Option<(PathBuf, BufWriter<File>)>,
@@ -81,12 +81,12 @@ pub(crate) struct Rejects {
 const SHOWN: usize = 5;
 
 impl Rejects {
-    /// Fails once there are more than `max`, if that is given.
+    /// A collector for `on_error`. Fails once it has more than `max` bad rows, if `max` is given.
     pub fn new(on_error: OnError, max: Option<u64>) -> Self {
         Self { on_error, max, collected: None, count: 0, file: None }
     }
 
-    /// Fails at the end, and names the first few.
+    /// A collector that fails at the end and shows the first few bad rows.
     pub fn collecting() -> Self {
         Self { on_error: OnError::Fail, max: None, collected: Some(Vec::new()), count: 0, file: None }
     }
@@ -116,8 +116,7 @@ impl Rejects {
         Err(LoadError::TooManyRejects { max: self.max.unwrap_or_default(), last: Box::new(bad), path: path.clone() })
     }
 
-    /// Writes out what is left, and says in the report how many there were.
-    /// Fails if every row was bad.
+    /// Flushes the file and records the number of bad rows in the report. Fails if every row was bad.
     pub fn finish(self, report: &mut LoadReport, rows: u64) -> Result<(), LoadError> {
         if let Some(first) = self.collected.filter(|first| !first.is_empty()) {
             return Err(LoadError::BadRows { count: self.count, first });
@@ -134,11 +133,11 @@ impl Rejects {
     }
 }
 
-/// How many files of one name are kept.
+/// Most files of one name.
 const KEPT: usize = 10_000;
 
-/// A new file of the name wished for, or with a number to it: whatever is there, an earlier load's rejects or the very file
-/// that is being loaded, stays as it is.
+/// Creates a new file with the wished name, or with a number added to it. Never overwrites a file, which may hold an earlier load's
+/// rejects or be the file that is being loaded.
 fn create(wished: &Path) -> std::io::Result<(PathBuf, BufWriter<File>)> {
     let mut path = wished.to_owned();
     let mut number = 1;
@@ -156,7 +155,7 @@ fn create(wished: &Path) -> std::io::Result<(PathBuf, BufWriter<File>)> {
     Ok((path, file))
 }
 
-/// `rejects.csv` as `rejects-2.csv`.
+/// `rejects.csv` becomes `rejects-2.csv`.
 fn numbered(path: &Path, number: usize) -> PathBuf {
     let mut name = path.file_stem().unwrap_or_default().to_owned();
     name.push(format!("-{number}"));

@@ -1,7 +1,7 @@
-//! From external ids to vertices, in bulk and within bounded memory.
+//! Finds the vertices of external ids, in bulk and in bounded memory.
 //!
-//! The ids of the vertices of this load are kept in a table in memory up to a limit. What is not found there is asked of the
-//! graph in sorted batches, unless the table is known to hold every vertex there is.
+//! A table in memory holds the ids of this load's vertices, up to a limit. Ids that the table lacks are looked up in the graph, in
+//! sorted batches. This lookup is skipped while the table holds every vertex of the graph.
 
 use std::hash::BuildHasher;
 
@@ -12,11 +12,11 @@ use crate::rows::Ids;
 
 const TEXT_BYTES_MAX: usize = 512 << 20;
 
-/// Among which vertices an id is looked for.
+/// The vertices among which an id is searched.
 pub enum Candidates {
     /// Ids are unique in the graph.
     Whole,
-    /// Ids are unique within labels, and these may be meant.
+    /// Ids are unique within labels. The vertex has one of these labels.
     Labels(Vec<LabelId>),
 }
 
@@ -30,18 +30,18 @@ pub enum Found {
 
 pub struct Resolver {
     space: IdSpace,
-    /// Of all vertices, or by label, as the id space has it.
+    /// One table for all vertices, or one for each label, depending on the id space.
     tables: HashMap<Option<LabelId>, IdTable>,
     entries: usize,
     entries_max: usize,
-    /// Of all tables.
+    /// Bytes of text in all tables.
     text_bytes: usize,
-    /// Every vertex of the graph is in the tables.
+    /// The tables hold every vertex of the graph.
     complete: bool,
 }
 
 impl Resolver {
-    /// For a graph that has vertices already, or has none; keeps so many ids in memory.
+    /// `graph_is_empty` says whether the graph has no vertices yet. Keeps at most `entries_max` ids in memory.
     pub fn new(space: IdSpace, graph_is_empty: bool, entries_max: usize) -> Self {
         Self { space, tables: HashMap::new(), entries: 0, entries_max, text_bytes: 0, complete: graph_is_empty }
     }
@@ -54,7 +54,7 @@ impl Resolver {
         (self.space == IdSpace::Label).then_some(label)
     }
 
-    /// Remembers the vertices of `label` that were just added, if there is room.
+    /// Remembers new vertices of `label` if there is room.
     pub fn insert(&mut self, label: LabelId, ids: &[Option<ExternalId>], vertices: &[VertexId]) {
         if self.entries + ids.len() > self.entries_max || self.text_bytes > TEXT_BYTES_MAX {
             self.complete = false;
@@ -71,7 +71,7 @@ impl Resolver {
         self.text_bytes += table.text.len() - before;
     }
 
-    /// The vertex each id names, appended to `out`.
+    /// Appends the vertex that each id names to `out`.
     pub fn resolve(&self, graph: &dyn GraphWrite, ids: &Ids, candidates: &Candidates, out: &mut Vec<Found>) -> Result<()> {
         let base = out.len();
         match candidates {
@@ -124,7 +124,7 @@ impl Found {
     }
 }
 
-/// Asks the graph for the ids that were not found, sorted, each once.
+/// Looks up the ids not found so far in the graph, sorted and each only once.
 fn ask_graph(graph: &dyn GraphWrite, label: Option<LabelId>, ids: &Ids, found: &mut [Found]) -> Result<()> {
     let mut missing: Vec<(ExternalId, u32)> = Vec::new();
     for (row, found) in found.iter().enumerate() {
@@ -153,7 +153,7 @@ fn ask_graph(graph: &dyn GraphWrite, label: Option<LabelId>, ids: &Ids, found: &
     Ok(())
 }
 
-/// External ids to vertices. Small non-negative integers stand in a plain vector as long as that is not mostly holes.
+/// Maps external ids to vertices. Small non-negative integers use a plain vector while it has few holes.
 #[derive(Default)]
 struct IdTable {
     dense: Vec<Option<Slot>>,
@@ -165,7 +165,7 @@ struct IdTable {
     hasher: DefaultHashBuilder,
 }
 
-/// A vertex id plus one, so that `Option` needs no room.
+/// A vertex id plus one, so that an `Option` takes no extra bytes.
 type Slot = std::num::NonZeroU64;
 
 struct TextEntry {

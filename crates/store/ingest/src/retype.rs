@@ -1,9 +1,9 @@
-//! One type for a column, even if it showed late which.
+//! Gives a column one type, even if its final type shows late.
 //!
-//! The type of an inferred column may widen from batch to batch and differ between files of one label. What was written in a
-//! narrower type is rewritten at the end of the load: integers become doubles, dates date-times, and where there is a string
-//! among the values all become strings (as this database writes them: a double `1.50` becomes `1.5`). Elements without a row in
-//! the load stay as they are.
+//! The type of an inferred column may widen from batch to batch, and may differ between files of one label. The end of the load
+//! rewrites values that were written in a narrower type. Integers become doubles, and dates become date-times. If some value is a
+//! string, all become strings, in the form this database writes: a double `1.50` becomes `1.5`. Elements without a row in the load
+//! do not change.
 
 use std::sync::Arc;
 
@@ -17,19 +17,19 @@ use crate::infer::Inferred;
 use crate::report::LoadReport;
 use crate::rows::{Column, RawCell, Values};
 
-/// The types of inferred columns, and which elements are of this load.
+/// The types of inferred columns, and the elements that this load wrote.
 #[derive(Default)]
 pub struct Retyping {
     seen: HashMap<(ElementKind, LabelId, KeyId), Seen>,
     of_load: HashMap<(ElementKind, LabelId), OfLoad>,
 }
 
-/// The elements of a label that a load wrote, by their local ids.
+/// The elements of a label that this load wrote, by their local ids.
 #[derive(Default)]
 struct OfLoad {
-    /// The first that was added; ids only grow.
+    /// The first new element. Later ones have greater ids.
     first: Option<u64>,
-    /// Those that were there, and had rows. 8 bytes each.
+    /// Existing elements that had rows. 8 bytes each.
     updated: HashSet<u64>,
 }
 
@@ -38,7 +38,7 @@ impl OfLoad {
         self.first.is_some_and(|first| local >= first) || self.updated.contains(&local)
     }
 
-    /// Where to begin to look for them.
+    /// The smallest local id.
     fn begin(&self) -> Option<u64> {
         self.first.into_iter().chain(self.updated.iter().min().copied()).min()
     }
@@ -52,17 +52,17 @@ struct Seen {
 }
 
 impl Retyping {
-    /// Notes that elements from this local id on are of the load.
+    /// Records that new elements start at this local id.
     pub fn added(&mut self, kind: ElementKind, label: LabelId, local: u64) {
         self.of_load.entry((kind, label)).or_default().first.get_or_insert(local);
     }
 
-    /// Notes elements that were there and have rows in this load.
+    /// Records existing elements that have rows in this load.
     pub fn updated(&mut self, kind: ElementKind, label: LabelId, locals: impl Iterator<Item = u64>) {
         self.of_load.entry((kind, label)).or_default().updated.extend(locals);
     }
 
-    /// Notes the type a column came in.
+    /// Records the type of a column in a batch.
     pub fn saw(&mut self, kind: ElementKind, label: LabelId, key: KeyId, column: &Column, file: &Arc<str>) {
         if !column.inferred {
             return;
@@ -79,14 +79,14 @@ impl Retyping {
         }
     }
 
-    /// Rewrites what was written in a narrower type.
+    /// Rewrites values that were written in a narrower type.
     pub fn finish(&mut self, graph: &mut dyn GraphWrite, report: &mut LoadReport) -> Result<(), LoadError> {
         let mut mixed: Vec<_> = self.seen.drain().filter(|(_, seen)| seen.mixed).collect();
         mixed.sort_by_key(|(of, _)| *of);
         for ((kind, label, key), seen) in mixed {
             let label_schema = graph.schema().label_schema(kind, label);
             let is_time = kind == ElementKind::Edge && label_schema.is_some_and(|label| label.time == Some(key));
-            // Integers among dates are times, and no text is.
+            // Integers among dates are valid times, but text is not.
             if is_time && !matches!(seen.wide, Inferred::Date | Inferred::DateTime) {
                 continue;
             }
@@ -147,7 +147,7 @@ fn rewrite(
             ElementKind::Vertex => graph.scan_vertices(&scan, &mut cursor, CHUNK, &mut vertices)?,
             ElementKind::Edge => graph.scan_edges(&scan, &mut cursor, CHUNK, &mut edges)?,
         }
-        // A label's scan also gives the vertices that carry it beside another.
+        // A label's scan also gives vertices that carry it as a further label.
         vertices.retain(|vertex| vertex.label() == label && of_load.contains(vertex.local()));
         edges.retain(|edge| of_load.contains(edge.id.local()));
         let elements = match kind {
@@ -165,7 +165,7 @@ fn rewrite(
     Ok(())
 }
 
-/// The column in the wide type; `None` if it is that already.
+/// The column in the wide type; `None` if it has that type already.
 fn widened(column: &PropertyColumn, wide: Inferred) -> Option<PropertyColumn> {
     let values = match column {
         PropertyColumn::Absent(_) => return None,

@@ -1,4 +1,4 @@
-//! What readers hand to the loader: batches of rows in columns, with labels, external ids, and the place of every row.
+//! The output of readers: batches of rows in columns, with labels, external ids, and the place of every row.
 
 use std::sync::Arc;
 
@@ -13,14 +13,14 @@ use crate::csv::{Dialect, field_of, locate};
 use crate::error::{BadRow, Fault, LoadError, Place, Spot};
 use crate::infer;
 
-/// What a reader comes upon.
+/// What a reader reports.
 pub enum Event {
     Rows(Box<Rows>),
     Reject(Box<BadRow>),
     Warning(String),
 }
 
-/// Takes events; an error stops the reader.
+/// Receives events. An error stops the reader.
 pub type Sink<'a> = dyn FnMut(Event) -> Result<(), LoadError> + 'a;
 
 /// A batch of vertices or of edges.
@@ -57,7 +57,7 @@ impl Body {
     }
 }
 
-/// Among which vertices an edge's end is looked for.
+/// The vertices among which an edge's end is searched.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Scope {
     #[default]
@@ -71,7 +71,7 @@ pub enum Scope {
 pub struct Column {
     pub name: Arc<str>,
     pub values: Values,
-    /// The type was inferred, and widens with later batches.
+    /// Whether the type was inferred, and may widen with later batches.
     pub inferred: bool,
 }
 
@@ -86,7 +86,7 @@ impl LabelSet {
         Self { primary: label.clone(), further: Vec::new() }
     }
 
-    /// The labels of `text`, parted by `delimiter`; `None` if there are none.
+    /// The labels in `text`, separated by `delimiter`; `None` if there are none.
     pub fn parse(text: &str, delimiter: char) -> Option<Self> {
         let mut parts = text.split(delimiter).map(str::trim).filter(|part| !part.is_empty()).map(Arc::from);
         Some(Self { primary: parts.next()?, further: parts.collect() })
@@ -96,7 +96,7 @@ impl LabelSet {
 /// The labels of each row.
 pub struct Labels {
     pub sets: Vec<LabelSet>,
-    /// The position in `sets` of each row's; `None`: all have the first.
+    /// For each row, the position of its set in `sets`. `None`: all rows have the first set.
     pub codes: Option<Vec<u32>>,
 }
 
@@ -110,7 +110,7 @@ impl Labels {
         &self.sets[code]
     }
 
-    /// Those of the rows at these positions; no others. O(rows).
+    /// The labels of the rows at these positions, without the sets of other rows. O(rows).
     fn pick(&self, rows: &[u32]) -> Self {
         if self.codes.is_none() {
             return Self { sets: self.sets.clone(), codes: None };
@@ -121,7 +121,7 @@ impl Labels {
     }
 }
 
-/// Labels of a batch, row by row.
+/// Builds the labels of a batch, row by row.
 #[derive(Default)]
 pub struct LabelsBuilder {
     sets: Vec<LabelSet>,
@@ -130,7 +130,7 @@ pub struct LabelsBuilder {
 }
 
 impl LabelsBuilder {
-    /// Adds those of the next row. O(1).
+    /// Adds the labels of the next row. O(1).
     pub fn add(&mut self, labels: &LabelSet) {
         let code = match self.known.get(labels) {
             Some(code) => *code,
@@ -153,12 +153,12 @@ impl LabelsBuilder {
 #[derive(Clone, Debug)]
 pub enum Values {
     Absent(usize),
-    /// Plain values of one type; an Arrow null is an absent value.
+    /// Plain values of one type. An Arrow null is an absent value.
     Typed(ArrayRef),
     Cells(Vec<RawCell>),
 }
 
-/// As [`mangrove_graph::Cell`], with the keys of meta-properties by name.
+/// Like [`mangrove_graph::Cell`], but meta-properties have names instead of key ids.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub enum RawCell {
     #[default]
@@ -167,7 +167,7 @@ pub enum RawCell {
     Many(Vec<RawValue>),
 }
 
-/// Roughly what a value takes beside itself.
+/// Roughly the bytes that a value takes on the heap.
 fn value_bytes(value: &Value) -> usize {
     value.memory_bytes(usize::MAX / 4) - size_of::<Value>()
 }
@@ -185,7 +185,7 @@ impl RawValue {
 }
 
 impl RawCell {
-    /// Roughly what it takes beside itself.
+    /// Roughly the bytes that the cell takes on the heap.
     pub fn bytes(&self) -> usize {
         match self {
             RawCell::Absent => 0,
@@ -197,7 +197,7 @@ impl RawCell {
         }
     }
 
-    /// The simplest cell of these values.
+    /// The simplest cell that holds these values.
     pub fn from_values(mut values: Vec<RawValue>) -> Self {
         match &values[..] {
             [] => RawCell::Absent,
@@ -208,12 +208,12 @@ impl RawCell {
 }
 
 impl Values {
-    /// Of an array whose nulls are absent values.
+    /// The values of an array whose nulls are absent values.
     pub fn of_array(array: ArrayRef) -> Self {
         if array.null_count() == array.len() { Values::Absent(array.len()) } else { Values::Typed(array) }
     }
 
-    /// As an array where there is a form for it.
+    /// The values of cells, as an array if there is a form for them.
     pub fn of_cells(cells: Vec<RawCell>) -> Self {
         if cells.iter().all(|c| *c == RawCell::Absent) {
             return Values::Absent(cells.len());
@@ -251,7 +251,7 @@ impl Values {
         }
     }
 
-    /// How many rows have a value.
+    /// Whether a row has no value.
     pub fn is_absent(&self, row: usize) -> bool {
         match self {
             Values::Absent(_) => true,
@@ -260,6 +260,7 @@ impl Values {
         }
     }
 
+    /// How many values the rows have.
     pub fn present(&self) -> u64 {
         match self {
             Values::Absent(_) => 0,
@@ -325,10 +326,10 @@ impl Ids {
     }
 }
 
-/// What the text of an id column stands for.
+/// The type of the ids in an id column of text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum IdType {
-    /// An integer where it reads as one, else a string; value by value, so that files agree.
+    /// An integer if the text reads as one, else a string. Decided value by value, so that files agree.
     #[default]
     Auto,
     Int,
@@ -371,7 +372,7 @@ impl IdType {
     }
 }
 
-/// Gathers ids from text, in the quickest form that holds them all.
+/// Gathers ids from text in the fastest form that holds all of them.
 pub struct IdBuilder {
     id_type: IdType,
     ids: Building,
@@ -419,7 +420,7 @@ impl IdBuilder {
         }
     }
 
-    /// Keeps the place of a row that will be dropped.
+    /// Adds a placeholder for a row that will be dropped.
     pub fn push_placeholder(&mut self) {
         match &mut self.ids {
             Building::Ints(ids) => ids.push(0),
@@ -428,7 +429,7 @@ impl IdBuilder {
         }
     }
 
-    /// The ids so far; the builder starts over.
+    /// Returns the ids so far and starts over.
     pub fn finish(&mut self) -> Ids {
         let room = match &self.ids {
             Building::Ints(ids) => ids.len(),
@@ -442,7 +443,7 @@ impl IdBuilder {
     }
 }
 
-/// The part of a row that a fault found by the loader is about.
+/// The part of a row that a fault of the loader refers to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Part {
     Id,
@@ -450,11 +451,11 @@ pub enum Part {
     Target,
 }
 
-/// Where the rows of a batch stand, and what they say there.
+/// The places of a batch's rows, and the text there.
 pub struct Places {
     pub file: Arc<str>,
     pub kind: Arc<PlaceKind>,
-    /// The rows of `kind` these are, where they are not all of them.
+    /// The rows of `kind` that the batch still has. `None`: all of them.
     pub kept: Option<Vec<u32>>,
 }
 
@@ -467,11 +468,11 @@ pub enum PlaceKind {
         parts: PartFields,
     },
     Lines(Vec<(u64, u64)>),
-    /// Rows that follow each other, from this one.
+    /// Consecutive rows that start at this one.
     Rows(u64),
 }
 
-/// Which fields hold the parts.
+/// The fields that hold the ids.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct PartFields {
     pub id: Option<usize>,
@@ -502,7 +503,7 @@ impl Places {
         Self { file: self.file.clone(), kind: self.kind.clone(), kept: Some(kept) }
     }
 
-    /// A bad row, with its place and text.
+    /// A bad row with its place and text.
     pub fn bad_row(&self, row: usize, part: Part, value: String, fault: Fault) -> BadRow {
         let row = self.kept.as_ref().map_or(row, |kept| kept[row] as usize);
         let (spot, raw) = match &*self.kind {
@@ -525,7 +526,7 @@ impl Places {
 }
 
 impl Rows {
-    /// The rows at these positions.
+    /// Only the rows at these positions.
     pub fn pick(&self, rows: &[u32]) -> Self {
         let body = match &self.body {
             Body::Vertices { ids, space, key } => {
@@ -549,7 +550,7 @@ impl Rows {
         }
     }
 
-    /// Without the rows of `dropped`, which is sorted.
+    /// All rows except `dropped`, which is sorted.
     pub fn without(self, dropped: &[u32]) -> Self {
         if dropped.is_empty() {
             return self;

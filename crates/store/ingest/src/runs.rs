@@ -1,5 +1,5 @@
-//! Edges gathered into long runs and written sorted by (source, time), so that ids, adjacency and properties of a vertex's
-//! edges come out side by side.
+//! Collects edges into long runs and writes each run sorted by (source, time). So the ids, the adjacency and the properties of a
+//! vertex's edges lie side by side.
 //!
 //! ```text
 //! batch, batch, batch … of one label --4M edges or 384 MB--> sort --> add_edges --> a key at a time: concat, take, set
@@ -14,16 +14,17 @@ use mangrove_graph::{
 
 use crate::rows::{RawCell, Values};
 
-/// What a load may keep in memory.
+/// Memory limits of a load.
 #[derive(Clone, Copy, Debug)]
 pub struct MemoryLimits {
-    /// Edges that are sorted and written together.
+    /// Most edges that are sorted and written together.
     pub run_edges_max: usize,
-    /// Their size.
+    /// Most bytes of these edges.
     pub run_bytes_max: usize,
-    /// External ids of vertices, of about 32 bytes each and the text of strings; others are asked of the graph.
+    /// Most external ids of vertices in memory. Each takes about 32 bytes, plus the text of strings. Other ids are looked up in the
+    /// graph.
     pub ids_max: usize,
-    /// What large values may take until the load is committed.
+    /// Most memory that large values may take until the load commits.
     pub changes_bytes_max: u64,
 }
 
@@ -40,7 +41,7 @@ pub struct EdgeBatch {
     pub ids: Option<Vec<Option<ExternalId>>>,
     /// The key of their times, if the label has one.
     pub time_key: Option<KeyId>,
-    /// By what they are ordered; the value itself is in a column, unless it is this integer.
+    /// The integers by which edges are ordered. A column holds the value itself, unless it is this integer.
     pub times: Option<Vec<Option<i64>>>,
     pub columns: Vec<(KeyId, Values)>,
 }
@@ -50,7 +51,7 @@ pub struct EdgeBatch {
 pub struct Run {
     sources: Vec<VertexId>,
     targets: Vec<VertexId>,
-    /// As long as the run once any edge has one.
+    /// Empty until some edge has an id. Then one entry for each edge.
     ids: Vec<Option<ExternalId>>,
     time_key: Option<KeyId>,
     times: Vec<Option<i64>>,
@@ -60,7 +61,7 @@ pub struct Run {
 
 struct RunColumn {
     key: KeyId,
-    /// The pieces, each with the row it starts at; rows between pieces have no value.
+    /// Pieces of the column, each with its first row. Rows between pieces have no value.
     pieces: Vec<(usize, Values)>,
 }
 
@@ -99,7 +100,7 @@ impl Run {
         }
     }
 
-    /// Writes the run and empties it; gives the first of its edges.
+    /// Writes the run and empties it. Returns the first of its edges.
     pub fn write(&mut self, label: LabelId, graph: &mut dyn GraphWrite) -> Result<Option<EdgeId>> {
         let mut run = std::mem::take(self);
         let count = run.len();
@@ -127,7 +128,7 @@ impl Run {
         Ok(added.first().copied())
     }
 
-    /// The rows by (source, time), older first among equals; `None` if they are so already.
+    /// The rows sorted by (source, time), older edges first among equals. `None` if they are already sorted.
     fn order(&self) -> Option<Vec<u32>> {
         let time = |row: usize| self.times.get(row).copied().flatten().unwrap_or(i64::MIN);
         let sorted = (1..self.len()).all(|row| (self.sources[row - 1], time(row - 1)) <= (self.sources[row], time(row)));
@@ -146,7 +147,7 @@ impl Run {
         Some(keys.into_iter().map(|(_, _, row)| row).collect())
     }
 
-    /// The edges in the order of writing; `times` are the columns of their times, if these are no 64-bit integers.
+    /// The edges in the order of writing. `times` holds the columns of their times if these are not 64-bit integers.
     fn new_edges(&mut self, order: Option<&[u32]>, times: Vec<RunColumn>) -> Vec<NewEdge> {
         let count = self.sources.len();
         let times: Vec<PropertyColumn> = times.into_iter().flat_map(|column| column.in_order(count, order)).collect();
@@ -173,7 +174,7 @@ fn bytes_of(values: &Values) -> usize {
 }
 
 impl RunColumn {
-    /// The column in the order of writing: an array for each type its pieces have, and cells for the rest.
+    /// The column in the order of writing: one array for each type of its pieces, and cells for all other pieces.
     fn in_order(self, count: usize, order: Option<&[u32]>) -> Vec<PropertyColumn> {
         let mut types: Vec<DataType> = Vec::new();
         for (_, piece) in &self.pieces {
@@ -234,7 +235,7 @@ impl RunColumn {
     }
 }
 
-/// What an edge can hold of a cell: several values become a list.
+/// A cell as an edge can hold it. Several values become a list.
 fn plain_cell(cell: &RawCell) -> Cell {
     match cell {
         RawCell::Absent => Cell::Absent,

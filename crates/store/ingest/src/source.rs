@@ -1,4 +1,4 @@
-//! Input files: which ones a pattern means, and a decompressed stream of each.
+//! Input files: finds the files that a pattern names, and opens each as a decompressed stream.
 
 use std::fs::File;
 use std::io::{self, Read, Seek};
@@ -15,11 +15,11 @@ use crate::progress::Meter;
 #[derive(Clone, Debug)]
 pub struct Source {
     pub path: PathBuf,
-    /// How messages call it.
+    /// Its name in messages.
     pub name: Arc<str>,
     /// Its size on disk.
     pub bytes: u64,
-    /// What its text is encoded in; UTF-8 if nobody says, or UTF-16 if its first bytes do.
+    /// The encoding of its text. By default UTF-8, or UTF-16 if its first bytes say so.
     pub encoding: Option<&'static Encoding>,
 }
 
@@ -34,14 +34,14 @@ impl Source {
         Ok(Self { path: path.to_owned(), name, bytes: found.len(), encoding: None })
     }
 
-    /// The file's name without directories, compression and format extensions: `data/person.csv.gz` gives `person`.
+    /// The file name without directories, compression extension and format extension: `data/person.csv.gz` gives `person`.
     pub fn stem(&self) -> String {
         let name = self.path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
         let plain = name.trim_end_matches(".gz").trim_end_matches(".zst");
         plain.rsplit_once('.').map_or(plain, |(stem, _)| stem).to_owned()
     }
 
-    /// The extension that tells the format, lower case: `csv` of `person.csv.gz`.
+    /// The extension that shows the format, in lower case: `csv` for `person.csv.gz`.
     pub fn extension(&self) -> String {
         let name = self.path.file_name().map(|n| n.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
         let plain = name.trim_end_matches(".gz").trim_end_matches(".zst");
@@ -52,7 +52,7 @@ impl Source {
         LoadError::Read { file: self.name.clone(), source }
     }
 
-    /// The content, decompressed if its first bytes say it is gzip or zstd, as UTF-8 without a byte order mark.
+    /// The content as UTF-8 without a byte order mark. Decompresses it if its first bytes show gzip or zstd.
     pub(crate) fn open(&self, meter: Arc<Meter>) -> Result<Box<dyn Read + Send>, LoadError> {
         let mut file = File::open(&self.path).map_err(|e| self.failed(e))?;
         let mut magic = [0; 4];
@@ -77,7 +77,7 @@ impl Source {
     }
 }
 
-/// Fills as much of `buffer` as there is.
+/// Fills `buffer`, or as much of it as the input has.
 pub(crate) fn read_some(input: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
     let mut filled = 0;
     while filled < buffer.len() {
@@ -104,8 +104,7 @@ impl<R: Read> Read for Counted<R> {
     }
 }
 
-/// The files each pattern means, in order: a file, the files of a directory, those a glob matches, or a comma-separated list
-/// of such.
+/// The files that each pattern names, in order. A pattern is a file, a directory, a glob, or a comma-separated list of these.
 pub fn expand(patterns: &[PathBuf]) -> Result<Vec<Source>, LoadError> {
     let mut sources = Vec::new();
     for pattern in patterns {

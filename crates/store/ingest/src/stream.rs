@@ -1,4 +1,4 @@
-//! Batched programmatic ingest: rows gather, and every so many are committed together, vertices first.
+//! Batched ingest by programs. Rows gather, and each full batch is committed, vertices first.
 //!
 //! ```text
 //! add_vertices, add_edges --> waiting --100k rows--> commit( vertices, then edges, ends resolved in bulk )
@@ -16,15 +16,15 @@ use crate::rows::IdType;
 use crate::table::TableInput;
 use crate::write::{NamedColumn, Writer};
 
-/// What is done within one transaction.
+/// Work to do within one transaction.
 pub type Work<'w> = dyn FnMut(&mut dyn GraphWrite) -> Result<(), LoadError> + 'w;
 
-/// Begins a transaction, does the work in it, and commits; rolls back if the work or the commit fails.
+/// Begins a transaction, does the work and commits. Rolls back if the work or the commit fails.
 pub type Commit<'c> = dyn FnMut(&mut Work<'_>) -> Result<(), LoadError> + 'c;
 
 #[derive(Clone, Debug)]
 pub struct IngestOptions {
-    /// Rows that gather before they are committed.
+    /// Rows to gather before a commit.
     pub batch_rows: usize,
     /// The column of edges whose value orders a vertex's edges.
     pub edge_time: Option<Arc<str>>,
@@ -40,7 +40,7 @@ impl Default for IngestOptions {
 
 /// Gathers rows and commits them batch by batch.
 ///
-/// A batch is committed whole or not at all; when one fails, its rows are gone, those of earlier ones are stored.
+/// A batch commits whole or not at all. If a batch fails, its rows are lost; earlier batches stay stored.
 #[derive(Default)]
 pub struct Ingest {
     options: IngestOptions,
@@ -56,10 +56,9 @@ impl Ingest {
         Self { options, ..Self::default() }
     }
 
-    /// Takes rows of vertices or edges; commits if enough have gathered.
-    /// The schema is that of the graph.
+    /// Takes rows of vertices or edges. Commits if enough rows have gathered. `schema` is the graph's.
     pub fn add(&mut self, input: TableInput, schema: &Schema, commit: &mut Commit<'_>) -> Result<(), LoadError> {
-        let plan = input.plan(self.options.id_type, schema)?; // what is wrong with its columns shows at once
+        let plan = input.plan(self.options.id_type, schema)?; // errors in its columns show at once
         plan.warnings.iter().for_each(|warning| self.report.warn(warning.clone()));
         if let (ElementKind::Edge, Some(name), 1..) = (input.kind, &self.options.edge_time, input.len()) {
             self.times.saw(name, plan.columns.iter().flatten().map(|column| &column.name));
@@ -72,7 +71,7 @@ impl Ingest {
         if self.waiting >= self.options.batch_rows { self.flush(commit) } else { Ok(()) }
     }
 
-    /// Ends it: commits what has gathered, unless there were edges, but none with the column their times were to come from.
+    /// Commits the remaining rows and ends the ingest. Fails if there were edges but none with the column for their times.
     pub fn finish(mut self, commit: &mut Commit<'_>) -> Result<LoadReport, LoadError> {
         if let Some(name) = &self.options.edge_time {
             self.times.check(name, "give their time")?;
@@ -81,7 +80,7 @@ impl Ingest {
         Ok(self.report)
     }
 
-    /// Commits what has gathered.
+    /// Commits the gathered rows.
     pub fn flush(&mut self, commit: &mut Commit<'_>) -> Result<(), LoadError> {
         let (vertices, edges) = (std::mem::take(&mut self.vertices), std::mem::take(&mut self.edges));
         if std::mem::take(&mut self.waiting) == 0 {
@@ -115,7 +114,7 @@ impl Ingest {
         writer.finish()
     }
 
-    /// What was committed so far.
+    /// The report of everything committed so far.
     pub fn report(&self) -> &LoadReport {
         &self.report
     }

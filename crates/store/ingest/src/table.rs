@@ -1,4 +1,4 @@
-//! Tables in memory, as callers hand them in: Arrow record batches, or rows of values.
+//! Tables in memory, as callers provide them: Arrow record batches, or rows of values.
 
 use std::sync::Arc;
 
@@ -12,14 +12,14 @@ use crate::error::{LoadError, Place};
 use crate::plan::{TableHints, TablePlan};
 use crate::rows::{IdType, Sink};
 
-/// Columns are found by the rules of plain tables: see docs/load.md.
+/// The rules of plain tables give each column its meaning; see docs/load.md.
 #[derive(Clone, Debug)]
 pub enum Table {
     Arrow {
         schema: SchemaRef,
         batches: Vec<RecordBatch>,
     },
-    /// `values` holds row after row, each with a value for every name; null is an absent value.
+    /// `values` holds one row after another, each with a value for every name. A null is an absent value.
     Rows {
         names: Vec<Arc<str>>,
         values: Vec<Value>,
@@ -27,7 +27,7 @@ pub enum Table {
 }
 
 impl Table {
-    /// What it takes in memory, roughly.
+    /// Roughly the memory that the table takes.
     pub fn bytes(&self) -> u64 {
         match self {
             Table::Arrow { batches, .. } => batches.iter().map(|batch| batch.get_array_memory_size() as u64).sum(),
@@ -36,18 +36,18 @@ impl Table {
     }
 }
 
-/// A table and what it holds.
+/// A table, and what it holds.
 #[derive(Clone, Debug)]
 pub struct TableInput {
-    /// How messages call it.
+    /// Its name in messages.
     pub name: Arc<str>,
     pub kind: ElementKind,
-    /// Without one, a column `label` or the table's name says it.
+    /// If `None`, a column `label` or the name of the table gives the label.
     pub label: Option<Arc<str>>,
-    /// Of edges: the labels of the vertices they join, if it is one each.
+    /// Edges: the labels of the source and target vertices, if each is only one.
     pub source: Option<Arc<str>>,
     pub target: Option<Arc<str>>,
-    /// Of vertices: the column that names them, if it is not called `id`.
+    /// Vertices: the column that names them, unless it is called `id`.
     pub key: Option<String>,
     pub table: Table,
 }
@@ -63,12 +63,12 @@ impl TableInput {
         Self { name: label.into(), kind: ElementKind::Edge, label: Some(label.into()), source, target, key: None, table }
     }
 
-    /// With the column that names its vertices.
+    /// Sets the column that names its vertices.
     pub fn keyed(self, key: Option<String>) -> Self {
         Self { key, ..self }
     }
 
-    /// How it is read into a graph of this schema.
+    /// Plans how to read the table into a graph with this schema.
     pub(crate) fn plan(&self, id_type: IdType, schema: &Schema) -> Result<TablePlan, LoadError> {
         let hints = TableHints {
             kind: Some(self.kind),
@@ -133,7 +133,7 @@ impl TableInput {
 
 const BATCH_ROWS: usize = 65_536;
 
-/// One column of rows that lie one after the other.
+/// One column of rows that are stored one after another.
 fn column(rows: &[Value], at: usize, width: usize) -> Input {
     let values: Vec<Option<&Value>> =
         rows.iter().skip(at).step_by(width).map(|value| (!value.is_null()).then_some(value)).collect();

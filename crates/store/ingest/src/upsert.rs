@@ -1,7 +1,7 @@
-//! Rows of elements that are in the graph already.
+//! Merges rows of elements that the graph already has.
 //!
-//! A batch is parted: the first rows of new elements, rows of elements there are, and further rows of the new ones. Of several rows of one
-//! element the last one wins, column by column.
+//! A batch is split into three parts: the first rows of new elements, the rows of existing elements, and further rows of the new
+//! ones. If an element has several rows, the last one wins, column by column.
 
 use std::collections::BTreeSet;
 
@@ -17,19 +17,20 @@ use crate::resolve::Found;
 use crate::rows::{Body, Column, Labels, Part, Rows, Values};
 use crate::write::Writer;
 
-/// The rows of a batch, parted.
+/// The split rows of a batch.
 struct Parted<T> {
     /// The first row of each new element.
     new: Vec<u32>,
     known: Known<T>,
-    /// Further rows of the new ones.
+    /// Further rows of the new elements.
     repeated: Vec<u32>,
 }
 
-/// The rows of elements that are in the graph.
+/// The rows of elements that the graph has.
 struct Known<T> {
     elements: Vec<T>,
-    /// Each row with the place of its element, in the order of the rows. An element may have several rows, and a row several elements.
+    /// Each row with the index of its element, in the order of the rows. An element may have several rows, and a row several
+    /// elements.
     rows: Vec<(u32, u32)>,
 }
 
@@ -40,7 +41,7 @@ impl<T> Default for Parted<T> {
 }
 
 impl<T> Known<T> {
-    /// How many rows say something new, by which elements changed.
+    /// How many rows changed an element and how many did not, given which elements changed.
     fn merged(&self, changed: &[bool]) -> Merged {
         let mut merged = Merged::default();
         for of_row in self.rows.chunk_by(|a, b| a.0 == b.0) {
@@ -56,7 +57,7 @@ impl<T> Known<T> {
         self.rows.chunk_by(|a, b| a.0 == b.0).count()
     }
 
-    /// The row that says what each element has in a column: its last one, or its last with a value if absent values say nothing.
+    /// The row that decides each element's value in a column: its last row, or its last row with a value unless `absent_counts`.
     fn last_rows(&self, values: &Values, absent_counts: bool) -> Vec<Option<u32>> {
         let mut last = vec![None; self.elements.len()];
         for (row, at) in &self.rows {
@@ -69,7 +70,7 @@ impl<T> Known<T> {
 }
 
 impl Writer<'_> {
-    /// Writes vertices, and brings those that are there in step with their rows.
+    /// Writes new vertices and updates existing ones from their rows.
     pub(crate) fn merge_vertices(&mut self, rows: Rows, label: LabelId) -> Result<(), LoadError> {
         self.name_vertices(&rows.body, label)?;
         let parted = self.part_vertices(&rows, label)?;
@@ -85,7 +86,7 @@ impl Writer<'_> {
         self.count_rows(merged);
         match skips || parted.repeated.is_empty() {
             true => Ok(()),
-            // Their first rows made these vertices: all are known now.
+            // The first rows have just created these vertices, so all are known now.
             false => self.merge_vertices(rows.pick(&parted.repeated), label),
         }
     }
@@ -144,7 +145,7 @@ impl Writer<'_> {
         Ok(known.merged(&changed))
     }
 
-    /// Without the rows that would take what is required, or have elements share values that are to be unique.
+    /// Drops rows that would remove a required value or make elements share a unique value.
     fn without_breaches<T: Copy>(
         &mut self,
         rows: &Rows,
@@ -158,7 +159,8 @@ impl Writer<'_> {
             let dropped = self.reject_lacking(rows, ElementKind::Vertex, label, known.rows.iter().map(|(row, _)| *row))?;
             known.rows.retain(|(row, _)| !dropped.contains(row));
         }
-        // A row that is dropped changes nothing, so what its element has counts again, and rows before it may do so.
+        // A dropped row changes nothing. So its element keeps its value, and an earlier row of it may now decide. Repeat until no
+        // row drops.
         loop {
             let mut of = vec![None; rows.count];
             known.rows.iter().for_each(|(row, at)| of[*row as usize] = Some(id(&known.elements[*at as usize])));
@@ -201,8 +203,8 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// The rows of a column that say something else than the graph has, with the places of their elements; notes these. An absent value
-    /// removes what is there.
+    /// The rows of a column that differ from the graph, each with the index of its element. Marks these elements in `changed`.
+    /// Removes the value of an element whose row has none.
     fn changes(
         &mut self,
         elements: Elements<'_>,
@@ -230,7 +232,7 @@ impl Writer<'_> {
         Ok(changes)
     }
 
-    /// Removes what vertices have under keys that their rows do not name.
+    /// Removes the values of vertices under keys that their rows do not name.
     fn clear_others(
         &mut self,
         label: LabelId,
@@ -251,8 +253,8 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Parts rows of edges whose ends are known; brings those that are there in step, and gives the rows of new ones. Rows of an edge that
-    /// stands earlier in the batch come back too: they are merged once that one is written.
+    /// Splits rows of edges whose ends are resolved, and updates existing edges. Returns the rows of new edges, and the further
+    /// rows of edges that are new in this batch. The caller merges the latter after writing the new edges.
     pub(crate) fn merge_edges(
         &mut self,
         rows: &Rows,
@@ -312,7 +314,7 @@ impl Writer<'_> {
         Ok(parted)
     }
 
-    /// The key that tells edges apart, and its value of each row.
+    /// The key that distinguishes edges, and each row's value of it.
     fn edge_keys(&mut self, rows: &Rows) -> Result<Option<(KeyId, Vec<Value>)>, LoadError> {
         let Some(name) = self.merge.edge_key.clone() else { return Ok(None) };
         let is_here = self.edge_key_column.saw(&name, rows.columns.iter().map(|column| &column.name));
@@ -331,7 +333,7 @@ impl Writer<'_> {
         Ok(given.into_iter().zip(found).filter_map(|(id, edge)| Some((id, edge?))).collect())
     }
 
-    /// The edges there are between these ends, by what tells them apart. O(edges of the sources).
+    /// The existing edges between these ends, by what distinguishes them. O(edges of the sources).
     fn edges_between(
         &self,
         label: LabelId,
@@ -376,7 +378,7 @@ impl Writer<'_> {
         Ok(known.merged(&changed))
     }
 
-    /// Makes the vertices that edges name as their ends and that are not there, each of a label.
+    /// Creates the missing vertices that edges name as their ends, all with one label.
     pub(crate) fn create_ends(&mut self, label: LabelId, missing: Vec<ExternalId>) -> Result<(), LoadError> {
         let name = self.graph.schema().label_name(ElementKind::Vertex, label);
         let is_new = self.graph.statistics()?.count(ElementKind::Vertex, label) == 0;
@@ -395,17 +397,17 @@ impl Writer<'_> {
     }
 }
 
-/// Vertices whose edges are looked through together.
+/// Number of vertices whose edges are searched together.
 const SOURCES_AT_ONCE: usize = 4096;
 
-/// What tells an edge of a label from others: its own id, or its ends and the value of the key.
+/// What identifies an edge of a label: its own id, or its ends and the value of the key.
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum EdgeName {
     Id(ExternalId),
     Ends((VertexId, VertexId), Value),
 }
 
-/// A value that tells edges apart; numbers that are equal are one value, whatever their types.
+/// The value that distinguishes edges. Equal numbers become the same value, whatever their types.
 fn name_value(cell: Cell) -> Value {
     let Cell::One(value) = cell else { return Value::Null };
     match value {
@@ -418,13 +420,13 @@ fn name_value(cell: Cell) -> Value {
     }
 }
 
-/// The integer a number is, if it is one.
+/// The number as an integer if it is whole.
 fn whole(number: f64) -> Value {
     let is_whole = number.fract() == 0.0 && number.abs() < 2f64.powi(63);
     if is_whole { Value::Int64(number as i64) } else { Value::Float64(number) }
 }
 
-/// Whether a row says what is there: numbers by value, whatever their types.
+/// Whether a row agrees with the graph. Numbers compare by value, whatever their types.
 fn is_same(new: &Cell, old: &Cell) -> bool {
     match (new, old) {
         (Cell::One(new), Cell::One(old)) if new.is_number() && old.is_number() => new == old || compare::equals(new, old),

@@ -1,4 +1,4 @@
-//! From batches of rows to the graph: labels and keys interned, ids checked and resolved, bad rows set aside.
+//! Writes batches of rows to the graph: interns labels and keys, checks and resolves ids, sets bad rows aside.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -32,17 +32,17 @@ pub struct Writer<'g> {
     pub(crate) merge: Merging,
     keys: HashMap<Arc<str>, KeyId>,
     labels: HashMap<(ElementKind, Arc<str>), LabelId>,
-    /// The labels of the vertices of each Neo4j ID space.
+    /// The labels of vertices in each Neo4j ID space.
     spaces: HashMap<Arc<str>, BTreeSet<LabelId>>,
     runs: Vec<(LabelId, Run)>,
-    /// Where in `runs` that of a label is.
+    /// The index in `runs` of each label's run.
     run_of: HashMap<LabelId, usize>,
-    /// Edges in all runs.
+    /// The number of edges in all runs.
     waiting: usize,
     limits: MemoryLimits,
-    /// Ids of edges that wait in a run.
+    /// Ids of the edges that wait in a run.
     waiting_ids: HashSet<ExternalId>,
-    /// The graph was empty when the load began.
+    /// The graph had no vertices when the load began.
     had_no_vertices: bool,
     edge_time: Option<Arc<str>>,
     makes_ends: bool,
@@ -86,17 +86,17 @@ impl<'g> Writer<'g> {
         })
     }
 
-    /// Tells of bad rows at the end, of the first few together.
+    /// A writer that reports bad rows at the end. It shows the first few together.
     pub fn collecting(graph: &'g mut dyn GraphWrite, options: &LoadOptions) -> Result<Self, LoadError> {
         Ok(Self { rejects: Rejects::collecting(), ..Self::new(graph, options)? })
     }
 
-    /// Vertices and edges taken so far.
+    /// Vertices and edges processed so far.
     pub fn rows(&self) -> u64 {
         self.rows
     }
 
-    /// The graph's, as it is now.
+    /// The current schema of the graph.
     pub fn schema(&self) -> &Schema {
         self.graph.schema()
     }
@@ -105,7 +105,8 @@ impl<'g> Writer<'g> {
         self.report.warn(warning.into());
     }
 
-    /// A new file begins, whose edges have their time in this column; whether it makes the ends of its edges.
+    /// Begins a new file. `edge_time` is the column with the times of its edges. `makes_ends` says whether it creates the ends of
+    /// its edges.
     pub fn begin(&mut self, edge_time: Option<&str>, makes_ends: bool) {
         self.makes_ends = makes_ends || self.merge.create_missing;
         self.edge_time = edge_time.map(Arc::from);
@@ -122,7 +123,7 @@ impl<'g> Writer<'g> {
         }
     }
 
-    /// Writes the runs of edges that wait.
+    /// Writes the waiting runs of edges.
     pub fn finish_pass(&mut self) -> Result<(), LoadError> {
         for (label, mut run) in std::mem::take(&mut self.runs) {
             if let Some(first) = run.write(label, self.graph)? {
@@ -135,7 +136,7 @@ impl<'g> Writer<'g> {
         Ok(())
     }
 
-    /// Fails if no table of edges had the column their times were to come from.
+    /// Fails if no table of edges has the column for their times.
     pub fn check_time(&self, name: &str) -> Result<(), LoadError> {
         self.times.check(name, "give their time")
     }
@@ -150,7 +151,7 @@ impl<'g> Writer<'g> {
         Ok(self.report)
     }
 
-    /// The rows of each (primary) label on their own, in their order.
+    /// Writes the rows of each (primary) label separately, in their order.
     fn rows_of_a_label_each(&mut self, rows: Rows) -> Result<(), LoadError> {
         let Some(members) = rows_by_label(&rows.labels) else { return self.rows_of_one_label(rows) };
         for rows_of in &members {
@@ -170,7 +171,7 @@ impl<'g> Writer<'g> {
         self.keep_within()
     }
 
-    /// Fails if what was written takes more memory than it may until it is committed.
+    /// Fails if uncommitted changes take too much memory.
     fn keep_within(&mut self) -> Result<(), LoadError> {
         if self.graph.held_bytes() > WRITTEN_OUT_FROM {
             self.graph.write_out()?;
@@ -213,7 +214,7 @@ impl<'g> Writer<'g> {
         self.new_vertices(rows.without(&duplicates), label)
     }
 
-    /// Writes vertices whose ids are free.
+    /// Writes vertices whose ids are not taken.
     pub(crate) fn new_vertices(&mut self, rows: Rows, label: LabelId) -> Result<(), LoadError> {
         self.name_vertices(&rows.body, label)?;
         let breaches = self.reject_breaches(&rows, ElementKind::Vertex, label)?;
@@ -246,7 +247,7 @@ impl<'g> Writer<'g> {
         Ok(())
     }
 
-    /// Declares the key of a label, and notes the ID space its vertices are in.
+    /// Declares the key of a label, and records the ID space of its vertices.
     pub(crate) fn name_vertices(&mut self, body: &Body, label: LabelId) -> Result<(), LoadError> {
         let Body::Vertices { space, key, .. } = body else { unreachable!("rows of vertices") };
         if let Some(key) = key {
@@ -259,12 +260,12 @@ impl<'g> Writer<'g> {
         Ok(())
     }
 
-    /// Counts rows of elements that were there already.
+    /// Counts rows of elements that existed before the load.
     pub(crate) fn count_rows(&mut self, merged: Merged) {
         self.rows += merged.updated + merged.unchanged + merged.skipped;
     }
 
-    /// Warns if an id is new, and one of another type that reads the same is there.
+    /// Warns if an id is new but the graph has an id of another type with the same text.
     fn warn_of_twins(&mut self, ids: &Ids) -> Result<(), LoadError> {
         if self.had_no_vertices || matches!(ids, Ids::Ints(_)) {
             return Ok(());
@@ -297,7 +298,7 @@ impl<'g> Writer<'g> {
         Ok(())
     }
 
-    /// The vertices that have ids which vertices of a label are to have.
+    /// The vertices that already have the ids of new vertices of a label.
     pub(crate) fn taken_by(&self, ids: &Ids, label: LabelId) -> Result<Vec<Found>, LoadError> {
         let candidates = match self.resolver.space() {
             IdSpace::Graph => Candidates::Whole,
@@ -308,7 +309,7 @@ impl<'g> Writer<'g> {
         Ok(found)
     }
 
-    /// Sets aside rows whose id is taken, by an earlier row or in the graph.
+    /// Rejects rows whose id an earlier row or the graph has.
     fn reject_duplicates(&mut self, rows: &Rows, label: LabelId, name: &Arc<str>) -> Result<Vec<u32>, LoadError> {
         let Body::Vertices { ids, .. } = &rows.body else { unreachable!("rows of vertices") };
         let found = self.taken_by(ids, label)?;
@@ -380,7 +381,7 @@ impl<'g> Writer<'g> {
         let time_key = self.time_key(label, &rows)?;
         let mut rows = self.with_times(rows, time_key)?;
         if let Body::Edges { ids: Some(ids), .. } = &mut rows.body {
-            // Such an id was generated elsewhere; here others are.
+            // Another database generated such an id. This one generates its own.
             ids.iter_mut().for_each(|id| *id = id.take().filter(|id| EdgeId::from_generated(id).is_none()));
         }
         let (mut sources, mut targets) = (Vec::with_capacity(rows.count), Vec::with_capacity(rows.count));
@@ -389,7 +390,7 @@ impl<'g> Writer<'g> {
         if self.merge.on_duplicate == OnDuplicate::Add {
             return self.new_edges(rows, label, time_key, sources, targets);
         }
-        // What is there is looked for in the graph.
+        // The merge searches the graph, so it must hold the waiting edges.
         self.finish_pass()?;
         let ends: Vec<(VertexId, VertexId)> = sources.into_iter().zip(targets).collect();
         self.merge_edge_rows(rows, label, time_key, ends)
@@ -413,7 +414,7 @@ impl<'g> Writer<'g> {
         self.merge_edge_rows(rows.pick(&repeated), label, time_key, of(&repeated))
     }
 
-    /// Writes edges whose ends are known.
+    /// Writes edges whose ends are resolved.
     fn new_edges(
         &mut self,
         rows: Rows,
@@ -423,7 +424,7 @@ impl<'g> Writer<'g> {
         targets: Vec<VertexId>,
     ) -> Result<(), LoadError> {
         if self.has_unique(ElementKind::Edge, label) {
-            // The values of edges that wait to be written are looked up as well.
+            // The check for unique values searches the graph, so it must hold the waiting edges.
             self.finish_pass()?;
         }
         let breaches = self.reject_breaches(&rows, ElementKind::Edge, label)?;
@@ -440,7 +441,7 @@ impl<'g> Writer<'g> {
             self.report.properties += column.values.present();
             if Some(key) == time_key {
                 batch.times = times_of(&column.values).ok();
-                // An integer says all of the time it is.
+                // A time that is an int64 needs no column for its value.
                 if matches!(&column.values, Values::Typed(array) if *array.data_type() == DataType::Int64) {
                     continue;
                 }
@@ -453,7 +454,7 @@ impl<'g> Writer<'g> {
         self.add_to_run(label, batch)
     }
 
-    /// Without the rows whose time cannot be one. Whole doubles, as tables keep integers of which some are missing, become integers.
+    /// Rejects rows whose time is invalid. Turns whole doubles into integers: tables hold integers as doubles if some are missing.
     fn with_times(&mut self, rows: Rows, time_key: Option<KeyId>) -> Result<Rows, LoadError> {
         let name = time_key.map(|key| self.graph.schema().key_name(key));
         let Some(at) = rows.columns.iter().position(|column| Some(&column.name) == name.as_ref()) else { return Ok(rows) };
@@ -483,14 +484,14 @@ impl<'g> Writer<'g> {
         let run = &mut self.runs[at].1;
         self.waiting += batch.sources.len();
         run.add(batch);
-        // The limit of edges is that of all runs together.
+        // The limit on edges applies to all runs together.
         if run.is_full(self.limits) || self.waiting >= self.limits.run_edges_max {
             self.finish_pass()?;
         }
         Ok(())
     }
 
-    /// The ends of the edges that have both, in `sources` and `targets`; gives the rows of the others.
+    /// Resolves the ends of edges. Appends the pairs found to `sources` and `targets`. Returns the rows of all other edges.
     fn resolve_ends(
         &mut self,
         rows: &Rows,
@@ -534,7 +535,7 @@ impl<'g> Writer<'g> {
         Ok(dropped)
     }
 
-    /// Makes the vertices that were not found, where their label is known: the one given, or the only one there is.
+    /// Creates the missing vertices if their label is known. It is the given label, or the only one in the graph.
     fn create_missing(&mut self, ids: &Ids, scope: &Scope, found: &mut Vec<Found>) -> Result<(), LoadError> {
         if found.iter().all(|found| *found != Found::Nothing) {
             return Ok(());
@@ -543,14 +544,14 @@ impl<'g> Writer<'g> {
         let label: Arc<str> = match (scope, schema.vertex_labels.len()) {
             (Scope::Label(name), _) => name.clone(),
             (Scope::Space(name), _) => match self.spaces.get(name) {
-                Some(labels) if labels.len() > 1 => return Ok(()), // as below
+                Some(labels) if labels.len() > 1 => return Ok(()), // several labels are possible: see the last arm
                 labels => labels
                     .and_then(BTreeSet::first)
                     .map_or_else(|| name.clone(), |label| schema.label_name(ElementKind::Vertex, *label)),
             },
             (Scope::Any, 0) => "vertex".into(),
             (Scope::Any, 1) => schema.label_name(ElementKind::Vertex, LabelId(0)),
-            (Scope::Any, _) => return Ok(()), // each is a bad row that says so
+            (Scope::Any, _) => return Ok(()), // each row becomes a bad row that says so
         };
         let label = self.label(ElementKind::Vertex, &label)?;
         let mut known = HashSet::new();
@@ -565,7 +566,7 @@ impl<'g> Writer<'g> {
         self.rejects.add(rows.places.bad_row(row, part, id.to_string(), fault))
     }
 
-    /// Which ids of edges exist already, in the graph, among the waiting edges, or earlier in the batch.
+    /// Which ids of edges are taken: by the graph, by waiting edges, or by an earlier row of the batch.
     fn taken_edge_ids(&mut self, ids: &[Option<ExternalId>]) -> Result<Vec<bool>, LoadError> {
         let given: Vec<ExternalId> = ids.iter().flatten().cloned().collect();
         let mut found = Vec::with_capacity(given.len());
@@ -578,7 +579,7 @@ impl<'g> Writer<'g> {
         Ok(taken.collect())
     }
 
-    /// Where the ends of edges are looked for. In a graph-wide id space that is everywhere.
+    /// Where to search for the ends of edges. A graph-wide id space searches all vertices.
     fn candidates(&self, scope: &Scope) -> Candidates {
         if self.resolver.space() == IdSpace::Graph {
             return Candidates::Whole;
@@ -596,7 +597,7 @@ impl<'g> Writer<'g> {
         })
     }
 
-    /// The vertex an end was found to be, if that is in order.
+    /// The vertex found for an end, or the fault.
     fn end(
         &self,
         found: Found,
@@ -630,7 +631,7 @@ impl<'g> Writer<'g> {
         }
     }
 
-    /// An id that reads as this one, is of another type, and is there.
+    /// An existing id of another type that has the same text.
     fn other_spelling(&self, id: &ExternalId) -> Result<Option<Value>, LoadError> {
         let Some(other) = record::other_spelling(&id.to_value()) else { return Ok(None) };
         let is_there = record::find_vertex(self.graph.as_view(), &other)?.is_some();
@@ -647,7 +648,7 @@ impl<'g> Writer<'g> {
         Ok(self.graph.further_labels(vertex)?.contains(&wanted))
     }
 
-    /// The key whose value is the time of these edges, declared if need be.
+    /// The key with the times of these edges. Declares it if needed.
     fn time_key(&mut self, label: LabelId, rows: &Rows) -> Result<Option<KeyId>, LoadError> {
         let declared = self.graph.schema().label_schema(ElementKind::Edge, label).and_then(|l| l.time);
         let wanted = match self.edge_time.clone() {
@@ -673,17 +674,17 @@ impl<'g> Writer<'g> {
     }
 }
 
-/// The others than those of these rows, which are sorted.
+/// The items without those at `rows`, which are sorted.
 fn without<T>(mut items: Vec<T>, rows: &[u32]) -> Vec<T> {
     let mut row = 0u32..;
     items.retain(|_| row.next().is_none_or(|row| rows.binary_search(&row).is_err()));
     items
 }
 
-/// Changes that take more memory are written out, where they can be.
+/// If uncommitted changes take more memory than this, they are written out if possible.
 const WRITTEN_OUT_FROM: u64 = 256 << 20;
 
-/// Of a column edges are to have: whether some table had it, and else the columns of one that had not.
+/// Tracks a column that tables of edges should have: whether some table had it, and the columns of the first table that lacked it.
 #[derive(Default)]
 pub(crate) struct NamedColumn {
     found: bool,
@@ -691,7 +692,7 @@ pub(crate) struct NamedColumn {
 }
 
 impl NamedColumn {
-    /// Takes note of a table of edges with these columns; whether the one of this name is among them.
+    /// Records a table of edges with these columns. Returns whether one has this name.
     pub fn saw<'c>(&mut self, name: &str, columns: impl Iterator<Item = &'c Arc<str>> + Clone) -> bool {
         let here = columns.clone().any(|column| **column == *name);
         self.found |= here;
@@ -701,7 +702,7 @@ impl NamedColumn {
         here
     }
 
-    /// Fails if there were edges, and never that column.
+    /// Fails if there were tables of edges but none had the column.
     pub fn check(&self, name: &str, purpose: &str) -> Result<(), LoadError> {
         match &self.missed {
             Some(columns) if !self.found => Err(LoadError::options(format!(
@@ -713,7 +714,7 @@ impl NamedColumn {
     }
 }
 
-/// The rows of each (primary) label; nothing if all are of one.
+/// The rows of each (primary) label; `None` if all rows have the same label.
 fn rows_by_label(labels: &Labels) -> Option<Vec<Vec<u32>>> {
     let codes = labels.codes.as_ref()?;
     let mut group_of: HashMap<&Arc<str>, usize> = HashMap::new();
@@ -731,7 +732,7 @@ fn rows_by_label(labels: &Labels) -> Option<Vec<Vec<u32>>> {
     (groups.len() > 1).then_some(groups)
 }
 
-/// Whether each id stands earlier in the batch.
+/// Whether each id occurs earlier in the batch.
 fn repeated(ids: &Ids) -> Vec<bool> {
     match ids {
         Ids::Ints(ids) if ids.is_sorted_by(|a, b| a < b) => vec![false; ids.len()],
@@ -750,7 +751,8 @@ fn repeated(ids: &Ids) -> Vec<bool> {
     }
 }
 
-/// The times a column holds: integers as they are, dates and date-times in microseconds since 1970; or the rows of what is none.
+/// The times in a column: integers as they are, dates and date-times in microseconds since 1970. On error, the rows that hold no
+/// time.
 fn times_of(values: &Values) -> Result<Vec<Option<i64>>, Vec<u32>> {
     let days = |days| Value::Date(mangrove_graph::Date(days)).as_time().unwrap_or_default();
     let all = |is_bad: &dyn Fn(usize) -> bool, time: &dyn Fn(usize) -> Option<i64>| {
@@ -782,7 +784,7 @@ fn times_of(values: &Values) -> Result<Vec<Option<i64>>, Vec<u32>> {
     }
 }
 
-/// Up to here a double is no other integer's.
+/// Up to this bound, each integer has its own double.
 const WHOLE_MAX: f64 = (1u64 << 53) as f64;
 
 fn longs<T: ArrowPrimitiveType>(array: &ArrayRef, of: impl Fn(T::Native) -> i64) -> Vec<Option<i64>> {

@@ -1,4 +1,4 @@
-//! Loading CSV in its three header dialects, and everything that can be wrong with it.
+//! Tests of loading CSV in its three header dialects, and of everything that can be wrong with it.
 
 mod support;
 
@@ -120,7 +120,7 @@ fn edges_are_ordered_by_their_time_whatever_the_runs() {
     let nodes = (0..11).fold("id\n".to_owned(), |text, i| text + &format!("{i}\n"));
     let files = Files::new(&[("n.csv", &nodes), ("e.csv", &text)]);
     for run_edges_max in [10_000, 64] {
-        // Few ids in memory: the others are asked of the graph.
+        // Keep few ids in memory, so that the others are looked up in the graph.
         let memory = MemoryLimits { run_edges_max, run_bytes_max: 1 << 30, ids_max: 3, ..MemoryLimits::default() };
         let options = LoadOptions { edge_time: Some("at".into()), memory, ..files.options(&["e.csv", "n.csv"]) };
         let (graph, report) = try_load(&options, IdSpace::Graph).unwrap();
@@ -153,7 +153,7 @@ fn ids_of_a_label_each_need_the_space_for_it() {
     assert!(files.message(ambiguous).contains("plain.csv:2:1: `1` – the edge's source could be of label Person or City"));
 }
 
-/// (files, how each of the bad rows is told, what loads of the rest)
+/// (files, the message for each bad row, what loads of the rest)
 type Case = (&'static str, &'static [(&'static str, &'static str)], &'static [&'static str], (u64, u64));
 
 const CASES: &[Case] = &[

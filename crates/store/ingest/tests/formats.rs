@@ -1,4 +1,4 @@
-//! Parquet, JSON Lines, GraphML and GraphSON; tables in memory; the way out and back in.
+//! Tests of Parquet, JSON Lines, GraphML and GraphSON, of tables in memory, and of exporting and loading back.
 
 mod support;
 
@@ -332,7 +332,7 @@ fn the_time_of_edges_comes_back_from_csv() {
     assert!(back.schema().label_schema(ElementKind::Edge, paid).unwrap().time.is_some());
 }
 
-/// A graph of random ids and values, with cells of several values and properties on them.
+/// A graph of random ids and values. Some cells have several values with properties.
 fn random_graph() -> impl Strategy<Value = Oracle> {
     let vertex = (
         0..3usize,
@@ -365,7 +365,7 @@ fn random_graph() -> impl Strategy<Value = Oracle> {
                 graph.set_further_labels(vertex, &[also]).unwrap();
             }
         }
-        // Without times, the edges of a vertex are in the order they were loaded in, which is by source.
+        // Without times, the edges of a vertex are in load order, which is by source.
         let at = graph.ensure_key("at").unwrap();
         for (n, (label, source, target, property)) in edges.into_iter().enumerate() {
             let label = graph.ensure_label(ElementKind::Edge, ["knows", "at; from"][label]).unwrap();
@@ -407,7 +407,7 @@ fn has_vector(value: &Value) -> bool {
     }
 }
 
-/// Whether some value holds a vector, which GraphSON has no type for.
+/// Whether some value holds a vector, for which GraphSON has no type.
 fn holds_vectors(graph: &Oracle) -> bool {
     let elements = compare::scan_vertices(graph, &Default::default(), 100).into_iter().map(ElementId::Vertex);
     let edges = compare::scan_edges(graph, &Default::default(), 100).into_iter().map(|edge| ElementId::Edge(edge.id));
@@ -421,11 +421,12 @@ fn holds_vectors(graph: &Oracle) -> bool {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// What is written as CSV, Parquet or GraphSON loads as it was.
+    /// A graph exported as CSV, Parquet or GraphSON loads back the same.
     #[test]
     fn random_graphs_come_back(graph in random_graph()) {
         let dir = tempfile::tempdir().unwrap();
-        // Ids that tables could not tell apart are refused, not changed; vectors within other values have no text.
+        // The exporter refuses ids that tables could not tell apart, instead of changing them. Vectors within other values have no
+        // text form.
         if !holds_vectors(&graph) {
             for (name, format) in [("csv", ExportFormat::Csv), ("parquet", ExportFormat::Parquet)] {
                 if export(&graph, &dir.path().join(name), format, &mut Quiet).is_ok() {
@@ -436,14 +437,14 @@ proptest! {
         }
     }
 
-    /// No bytes make a reader panic.
+    /// No input makes a reader panic.
     #[test]
     fn readers_survive_any_bytes(text in prop::collection::vec(any::<u8>(), 0..300)) {
         let _ = (bytes::csv(&text), bytes::jsonl(&text), bytes::graphml(&text), bytes::graphson(&text));
         let _ = bytes::mapping(&String::from_utf8_lossy(&text));
     }
 
-    /// Nor do pieces of real files, cut and put together anyhow.
+    /// Nor do pieces of real files, cut and joined at random.
     #[test]
     fn readers_survive_mangled_files(pieces in prop::collection::vec((0..4usize, any::<prop::sample::Index>(), 0..60usize), 0..12)) {
         let sources = [

@@ -1,5 +1,5 @@
-//! Size, time to read and time to search of three kinds of text: `cargo run --release -p mangrove-segment --example text [α]`. Times are of the
-//! processor where the system tells them (Linux), as machines are shared.
+//! Prints the size, the read time and the search time of three kinds of text: `cargo run --release -p mangrove-segment --example
+//! text [α]`. Machines are shared, so times are processor times where the system gives them (Linux).
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -40,7 +40,7 @@ impl Random {
         words[self.below(words.len())]
     }
 
-    /// Some words far more often than others, as in languages.
+    /// Some words occur far more often than others, as in natural languages.
     fn common<'w>(&mut self, words: &[&'w str]) -> &'w str {
         let rank = (words.len() as f64).powf(self.below(1 << 20) as f64 / (1 << 20) as f64) as usize;
         words[rank - 1]
@@ -78,7 +78,7 @@ fn cpu_ns() -> Option<u64> {
     std::fs::read_to_string("/proc/self/schedstat").ok()?.split(' ').next()?.parse().ok()
 }
 
-/// A copy that starts a cache line, as a chunk in a file should.
+/// A copy that starts on a cache line, as a chunk in a file should.
 fn aligned(bytes: &[u8]) -> (Vec<u8>, usize) {
     let mut buffer = vec![0; bytes.len() + 64];
     let start = buffer.as_ptr().align_offset(64);
@@ -115,7 +115,7 @@ fn measure(what: &str, values: &[String], sampling: usize, random: &mut Random) 
     }
 }
 
-/// Patterns taken from values, so that each has a hit.
+/// Searches for patterns taken from values, so that each has a hit.
 fn search(text: &Text, values: &[&[u8]], len: usize, random: &mut Random) {
     let pattern = |random: &mut Random| loop {
         let value = values[random.below(values.len())];
@@ -126,7 +126,7 @@ fn search(text: &Text, values: &[&[u8]], len: usize, random: &mut Random) {
     };
     let patterns: Vec<&[u8]> = (0..400).map(|_| pattern(random)).collect();
     let mut rows = Vec::new();
-    // Short searches are repeated: the processor's clock has coarse ticks.
+    // Repeat short searches: the processor's clock has coarse ticks.
     let mut per = |mode, times: usize| {
         let mut hits = 0;
         let time = micros(times * patterns.len(), |k| {

@@ -1,14 +1,14 @@
-//! An adjacency chunk: the lists of edges of up to 65,536 consecutive vertices, of one direction and edge label. A list is found in
-//! O(1), and any edge in it is read in place.
+//! An adjacency chunk: the lists of edges of up to 65,536 consecutive vertices, for one direction and edge label. A reader finds a
+//! list in O(1), and reads any edge in place.
 //!
 //! ```text
 //!   presence 1 | places 1 | labels 2 | positions 4 | edges 4 | zeros 4
-//!   | of every label of neighbours: where its codes begin 8, label 2, zeros 6
+//!   | for every label of neighbours: where its codes begin 8, label 2, zeros 6
 //!   | [present: a set of positions] | starts | neighbours | edge places: a sequence of integers, or the first 8
 //! ```
-//! `presence` 0: every vertex has a list; 1: a set says which. `starts` is one longer than there are lists, and says where each
-//! begins. A neighbour's code is its place, plus where the codes of its label begin. `places` 1: edge places are consecutive, so
-//! that only the first is kept. Edges of a list are ordered by (time, place) for labels that have a time, else by place.
+//! `presence` 0: every vertex has a list; 1: a set says which. `starts` says where each list begins, and has one integer more than
+//! there are lists. A neighbour's code is its place plus the first code of its label. `places` 1: edge places are consecutive, so
+//! the chunk keeps only the first. Labels with a time order the edges of a list by (time, place); other labels order them by place.
 
 use std::ops::Range;
 
@@ -27,7 +27,7 @@ const PLACE_BITS: u32 = 48;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Entry {
     pub neighbor: VertexId,
-    /// Shard and local of the edge.
+    /// The shard and local of the edge.
     pub edge: u64,
 }
 
@@ -85,7 +85,7 @@ impl<'a> Lists<'a> {
         self.positions
     }
 
-    /// The number of edges of all lists.
+    /// The number of edges in all lists.
     pub fn len(&self) -> usize {
         self.neighbors.len()
     }
@@ -94,7 +94,7 @@ impl<'a> Lists<'a> {
         self.len() == 0
     }
 
-    /// Where among the edges the list of a vertex is; empty if it has none.
+    /// The range of a vertex's list among the edges; empty if it has none.
     #[inline]
     pub fn list(&self, position: usize) -> Range<usize> {
         let rank = match &self.present {
@@ -103,13 +103,13 @@ impl<'a> Lists<'a> {
             None => Some(position),
         };
         let Some(rank) = rank.filter(|rank| rank + 1 < self.starts.len()) else { return 0..0 };
-        // Whatever the bytes, within the edges.
+        // Stay within the edges, whatever the bytes.
         let (start, end) = (self.starts.get(rank) as usize, self.starts.get(rank + 1) as usize);
         let end = end.min(self.len());
         start.min(end)..end
     }
 
-    /// The neighbour an edge leads to.
+    /// The neighbour to which an edge leads.
     #[inline]
     pub fn neighbor(&self, at: usize) -> VertexId {
         self.vertex(self.neighbors.get(at) as u64)
@@ -134,7 +134,7 @@ impl<'a> Lists<'a> {
         VertexId(u64::from(label.0) << PLACE_BITS | code.wrapping_sub(start) & ((1 << PLACE_BITS) - 1))
     }
 
-    /// Shard and local of an edge.
+    /// The shard and local of an edge.
     #[inline]
     pub fn edge(&self, at: usize) -> u64 {
         match self.edges {
@@ -143,14 +143,14 @@ impl<'a> Lists<'a> {
         }
     }
 
-    /// If edge places are consecutive, the first of them.
+    /// The first edge place, if edge places are consecutive.
     pub fn first_place(&self) -> Option<u64> {
         if let Places::From(first) = self.edges { Some(first) } else { None }
     }
 
-    /// The vertex in whose list an edge is, by position.
+    /// The position of the vertex whose list contains an edge.
     pub fn position_of(&self, at: usize) -> usize {
-        // The last list that begins at or before it; empty lists begin where the next does.
+        // The last list that begins at or before the edge. An empty list begins where the next one does.
         let list = self.starts.below(at as i64 + 1).saturating_sub(1);
         let Some(bits) = &self.present else { return list };
         let (mut low, mut high) = (0, self.positions);
@@ -162,13 +162,13 @@ impl<'a> Lists<'a> {
     }
 }
 
-/// Where the codes of a label begin.
+/// The first code of a label, and the label.
 fn label(entry: &[u8; LABEL]) -> (u64, LabelId) {
     let [a, b, c, d, e, f, g, h, l0, l1, ..] = *entry;
     (u64::from_le_bytes([a, b, c, d, e, f, g, h]), LabelId(u16::from_le_bytes([l0, l1])))
 }
 
-/// Appends the chunk of lists that end so among their edges, by position.
+/// Appends the chunk of these lists. `ends` says, by position, where each list ends among the edges.
 ///
 /// # Panics
 /// If there are more than [`POSITIONS`].
@@ -209,7 +209,7 @@ fn place(vertex: VertexId) -> u64 {
     vertex.0 & ((1 << PLACE_BITS) - 1)
 }
 
-/// Where the codes of each label of neighbours begin: after those of the labels before it.
+/// The first code of each label of neighbours. A label's codes follow those of the labels before it.
 fn code_ranges(edges: &[Entry]) -> std::collections::BTreeMap<LabelId, u64> {
     let mut ends = std::collections::BTreeMap::new();
     for entry in edges {

@@ -1,7 +1,7 @@
-//! Sets of positions, with ranks.
+//! Sets of positions that answer rank queries.
 //!
 //! ```text
-//!   len 4 | ones 4 | of every 512 positions: ones before 4 | words 8 …, little-endian
+//!   len 4 | ones 4 | for every 512 positions: ones before them 4 | words 8 …, little-endian
 //! ```
 
 use mangrove_graph::{GraphError, Result};
@@ -18,7 +18,7 @@ pub struct Bits<'a> {
     words: &'a [[u8; 8]],
 }
 
-/// Appends a set, given as a flag for each position.
+/// Appends a set. `flags` has a flag for each position.
 pub fn encode(out: &mut Vec<u8>, flags: &[bool]) {
     let words: Vec<u64> = flags
         .chunks(64)
@@ -64,7 +64,7 @@ impl<'a> Bits<'a> {
         u64::from_le_bytes(self.words[at])
     }
 
-    /// The number of positions in the set before this one, if it is in the set.
+    /// The rank of a position: how many smaller positions are in the set. `None` if the position is not in the set.
     ///
     /// # Panics
     /// If `at` is not below `len()`.
@@ -75,14 +75,14 @@ impl<'a> Bits<'a> {
         (word >> (at % 64) & 1 == 1).then(|| self.before(at))
     }
 
-    /// Asks for what the rank of a position is told by.
+    /// Prefetches what `rank` reads for a position.
     #[inline]
     pub fn ask_for(&self, at: usize) {
         ask_for(self.words, at / 64);
         ask_for(self.before, at / RUN);
     }
 
-    /// The number of positions in the set before `at`, which is at most `len()`. Never more than `ones()`, whatever the bytes.
+    /// How many positions before `at` are in the set; `at` is at most `len()`. Never more than `ones()`, whatever the bytes.
     pub fn before(&self, at: usize) -> usize {
         if at >= self.len {
             return self.ones;
@@ -94,7 +94,7 @@ impl<'a> Bits<'a> {
         (before as usize).min(self.ones)
     }
 
-    /// The 128 positions from `128 * block` on; those beyond the end are not in the set.
+    /// The 128 positions from `128 * block` on. Positions beyond the end are not in the set.
     pub fn block(&self, block: usize) -> u128 {
         let word = |at: usize| self.words.get(at).map_or(0, |word| u64::from_le_bytes(*word));
         u128::from(word(2 * block)) | u128::from(word(2 * block + 1)) << 64

@@ -1,17 +1,18 @@
-//! A segment's file: parts, each found by its key, and a directory of them. It is written once, and mapped into memory.
+//! A segment's file: parts, and a directory that finds each part by its key. It is written once, and mapped into memory.
 //!
 //! ```text
 //!   magic 8 "MGRVSEG1" | its database 16 | its own id 16 | zeros 24 | parts, each filled up with zeros to a multiple of 64
 //!   | directory | footer
 //!
-//!   directory   of every part, by key: key 16 | offset 8 | length 8 | checksum 8
+//!   directory   for every part, by key: key 16 | offset 8 | length 8 | checksum 8
 //!   key         part 1 | kind 1 | label 2 | sub 4 | chunk 8; big-endian, so that the order of bytes is the order of keys
 //!   footer      offset of the directory 8 | number of parts 8 | checksum of the first 64 bytes, the directory and the 16 bytes
 //!               before 8 | format 4 | zeros 4 | magic 8
 //! ```
-//! Checksums are XXH3 of 64 bits. That of a part covers the zeros after it too, so every byte of a file is in one. The directory's is
-//! verified when the file is opened. A part's is verified when a process first asks for the part. Before format 4 the first 64
-//! bytes have no ids, and the directory's checksum does not cover them. Integers outside keys are little-endian.
+//! Checksums are 64-bit XXH3. The checksum of a part also covers the zeros after it, so some checksum covers every byte of a file.
+//! Opening a file verifies the checksum of the directory. A process verifies the checksum of a part when it first reads the part.
+//! Before format 4 the first 64 bytes hold no ids, and the directory's checksum does not cover them. Integers outside keys are
+//! little-endian.
 
 use std::fs::File;
 use std::hash::{Hash, Hasher};
@@ -32,27 +33,27 @@ use crate::corrupt;
 use crate::names::Names;
 
 const MAGIC: [u8; 8] = *b"MGRVSEG1";
-/// The format this code writes. It reads those before it too.
+/// The format that this code writes. It also reads all earlier formats.
 pub const FORMAT: u32 = 4;
-/// From this format on a file says whose it is.
+/// Since this format, a file names its database and itself.
 const FORMAT_IDENTIFIED: u32 = 4;
 const ALIGN: usize = 64;
 const KEY: usize = 16;
 const ENTRY: usize = 40;
 const FOOTER: usize = 40;
 
-/// What a part is.
+/// Identifies a part.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct PartKey {
     pub part: u8,
     pub kind: u8,
     pub label: u16,
-    /// The column, or the label of edges.
+    /// The column or the edge label.
     pub sub: u32,
     pub chunk: u64,
 }
 
-/// By two words: parts are looked up for every cell that is read.
+/// Hashes two words: every read of a cell looks up a part.
 impl Hash for PartKey {
     fn hash<H: Hasher>(&self, state: &mut H) {
         let what = u64::from(self.part) << 56 | u64::from(self.kind) << 48;
@@ -85,7 +86,7 @@ impl PartKey {
     }
 }
 
-/// Whose a segment is, and which one. Both ids are random. Files of formats before 4 have neither: both are nil.
+/// The ids of a segment's database and of the segment, both random. Files before format 4 have neither: both are nil.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Identity {
     pub database: Uuid,
@@ -93,7 +94,7 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// The first bytes of a file.
+    /// The first bytes of a file with this identity.
     fn header(self) -> [u8; ALIGN] {
         let mut header = [0; ALIGN];
         header[..8].copy_from_slice(&MAGIC);
@@ -110,7 +111,7 @@ impl Identity {
 
 /// An open segment file.
 pub struct SegmentFile {
-    /// Parts as they are read, each from when it is first asked for. They refer to the map, and are dropped before it.
+    /// Parsed parts, each added on its first use. They borrow from the map, and are dropped before it.
     parsed: Box<[OnceLock<Box<Parsed<'static>>>]>,
     path: PathBuf,
     map: Mmap,
@@ -118,13 +119,13 @@ pub struct SegmentFile {
     identity: Identity,
     /// Where the directory begins.
     directory: usize,
-    /// The places of the parts in the directory.
+    /// The index of each part in the directory.
     places: HashMap<PartKey, u32>,
-    /// Of every part, whether its checksum was verified.
+    /// For each part, whether its checksum was verified.
     verified: Box<[AtomicBool]>,
 }
 
-/// A part of a form that is read in place.
+/// A parsed part, which is read in place.
 #[derive(Debug)]
 enum Parsed<'a> {
     Column(Chunk<'a>),
@@ -133,7 +134,7 @@ enum Parsed<'a> {
 }
 
 impl SegmentFile {
-    /// Opens a file, and verifies its directory. O(parts).
+    /// Opens a file and verifies its directory. O(parts).
     ///
     /// # Errors
     /// [`GraphError::Storage`] if it cannot be read, [`GraphError::Corrupt`] if it is damaged, [`GraphError::Invalid`] if a newer
@@ -147,8 +148,8 @@ impl SegmentFile {
             _ => GraphError::Storage { message: format!("{}: {error}", path.display()), source: Some(Box::new(error)) },
         };
         let file = File::open(path).map_err(unreadable)?;
-        // SAFETY: segment files are never changed once they have their name; one that is cut short or written over by others while
-        // it is mapped may end the process, as with any mapped file.
+        // SAFETY: segment files never change once they have their name. If another program truncates or overwrites a mapped file,
+        // that may end the process, as with any mapped file.
         let map = unsafe { Mmap::map(&file) }.map_err(unreadable)?;
         let damaged = |what: &str| GraphError::corrupt(format!("{}: {what}", path.display()));
         let body = map.len().checked_sub(FOOTER).ok_or_else(|| damaged("it is too short for a segment"))?;
@@ -205,7 +206,7 @@ impl SegmentFile {
         (size(&entry[KEY..KEY + 8]), size(&entry[KEY + 8..KEY + 16]))
     }
 
-    /// The parts by their keys, and the bytes each takes.
+    /// The keys of all parts, and the bytes that each takes.
     pub fn sizes(&self) -> impl Iterator<Item = (PartKey, u64)> {
         (0..self.parts()).map(|at| (PartKey::parse(&self.entry(at)[..KEY]), self.range(at).1.next_multiple_of(ALIGN) as u64))
     }
@@ -215,13 +216,13 @@ impl SegmentFile {
         self.verified.len()
     }
 
-    /// The place of a part in the directory. O(1).
+    /// The index of a part in the directory. O(1).
     #[inline]
     pub fn find(&self, key: PartKey) -> Option<usize> {
         self.places.get(&key).map(|at| *at as usize)
     }
 
-    /// The first place in the directory whose key is not before this one.
+    /// The first index in the directory whose key is not before this one.
     fn lower_bound(&self, key: &[u8; KEY]) -> usize {
         let (mut low, mut high) = (0, self.parts());
         while low < high {
@@ -231,10 +232,10 @@ impl SegmentFile {
         low
     }
 
-    /// A part's bytes, verified.
+    /// The verified bytes of a part.
     ///
     /// # Errors
-    /// [`GraphError::Corrupt`], which names the file and the place, if they are not what was written.
+    /// [`GraphError::Corrupt`] if the bytes are not the ones written. The error names the file and the place.
     pub fn part(&self, at: usize) -> Result<&[u8]> {
         let (start, len) = self.range(at);
         let filled = &self.map[start..(start + len).next_multiple_of(ALIGN)];
@@ -248,7 +249,7 @@ impl SegmentFile {
         Ok(&filled[..len])
     }
 
-    /// The chunks there are of a part: those with the key's other fields.
+    /// The chunk numbers of all parts that share the other fields of this key.
     pub fn chunks(&self, key: PartKey) -> impl Iterator<Item = u64> {
         let first = PartKey { chunk: 0, ..key };
         let at = self.lower_bound(&first.bytes());
@@ -258,12 +259,12 @@ impl SegmentFile {
             .map(|found| found.chunk)
     }
 
-    /// A part's bytes by its key, if there is such a part.
+    /// The bytes of the part with this key, if there is one.
     pub fn get(&self, key: PartKey) -> Result<Option<&[u8]>> {
         self.find(key).map(|at| self.part(at)).transpose()
     }
 
-    /// A chunk of a column; nothing if there is no part of that key.
+    /// A chunk of a column; `None` if no part has this key.
     pub fn column(&self, key: PartKey) -> Result<Option<&Chunk<'_>>> {
         match self.parsed(key, |bytes| Chunk::parse(bytes).map(Parsed::Column))? {
             Some(Parsed::Column(chunk)) => Ok(Some(chunk)),
@@ -271,7 +272,7 @@ impl SegmentFile {
         }
     }
 
-    /// A chunk of lists of edges; nothing if there is no part of that key.
+    /// A chunk of lists of edges; `None` if no part has this key.
     pub fn lists(&self, key: PartKey) -> Result<Option<&Lists<'_>>> {
         match self.parsed(key, |bytes| Lists::parse(bytes).map(Parsed::Lists))? {
             Some(Parsed::Lists(lists)) => Ok(Some(lists)),
@@ -279,7 +280,7 @@ impl SegmentFile {
         }
     }
 
-    /// A chunk of names; nothing if there is no part of that key.
+    /// A chunk of names; `None` if no part has this key.
     pub fn names(&self, key: PartKey) -> Result<Option<&Names<'_>>> {
         match self.parsed(key, |bytes| Names::parse(bytes).map(Parsed::Names))? {
             Some(Parsed::Names(names)) => Ok(Some(names)),
@@ -287,7 +288,7 @@ impl SegmentFile {
         }
     }
 
-    /// A part as it was first parsed: a reader of single cells would otherwise spend most of its time on beginnings of parts.
+    /// A parsed part, from the cache. Without the cache, a reader of single cells would spend most of its time parsing headers.
     #[inline]
     fn parsed(&self, key: PartKey, parse: fn(&'static [u8]) -> Result<Parsed<'static>>) -> Result<Option<&Parsed<'_>>> {
         let Some(at) = self.find(key) else { return Ok(None) };
@@ -300,8 +301,8 @@ impl SegmentFile {
     #[cold]
     fn parse(&self, at: usize, parse: fn(&'static [u8]) -> Result<Parsed<'static>>) -> Result<&Parsed<'_>> {
         let bytes = self.part(at)?;
-        // SAFETY: the map stays where it is, unchanged, until this is dropped, wherever this is moved before; what is parsed is private
-        // to this, handed out for no longer than this is borrowed, and dropped before the map.
+        // SAFETY: the map stays in place, unchanged, until `self` is dropped, even if `self` moves. The parsed part is private to
+        // `self`. `self` lends it for no longer than `self` is borrowed, and drops it before the map.
         let bytes = unsafe { std::mem::transmute::<&[u8], &'static [u8]>(bytes) };
         let parsed = parse(bytes)?;
         Ok(self.parsed[at].get_or_init(|| Box::new(parsed)))
@@ -312,8 +313,8 @@ impl SegmentFile {
         (0..self.parts()).try_for_each(|at| self.part(at).map(|_| ()))
     }
 
-    /// Writes a durable copy of the file, which is as it was when it was opened even if it has been removed since. A damaged one is not
-    /// copied.
+    /// Writes a durable copy of the file, as it was when it was opened, even if it has been removed since. Refuses to copy a
+    /// damaged file.
     pub fn copy_to(&self, path: &Path) -> Result<()> {
         self.verify()?;
         let mut copy = File::create(path).map_err(written)?;
@@ -333,7 +334,7 @@ impl SegmentFile {
         self.identity
     }
 
-    /// The checksum of its directory, and so of all that is in it.
+    /// The checksum of its directory, which covers the checksums of all parts.
     pub fn checksum(&self) -> u64 {
         word(&self.map[self.map.len() - FOOTER + 16..])
     }
@@ -343,7 +344,7 @@ impl SegmentFile {
     }
 }
 
-/// The checksum of these bytes, one after the other.
+/// The checksum of these byte strings, concatenated.
 fn checksum(parts: &[&[u8]]) -> u64 {
     let mut checksum = Xxh3Default::new();
     parts.iter().for_each(|part| checksum.update(part));
@@ -358,7 +359,7 @@ fn word(bytes: &[u8]) -> u64 {
     bytes.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes))
 }
 
-/// A segment file being written, under another name until it is whole.
+/// A segment file that is being written. It has another name until it is complete.
 pub struct SegmentWriter {
     path: PathBuf,
     unfinished: PathBuf,
@@ -369,7 +370,7 @@ pub struct SegmentWriter {
 }
 
 impl SegmentWriter {
-    /// Begins a file that is not there yet.
+    /// Creates a file that does not exist yet.
     pub fn create(path: &Path, identity: Identity) -> Result<Self> {
         let unfinished = path.with_extension("unfinished");
         let mut out = BufWriter::with_capacity(1 << 20, File::create(&unfinished).map_err(named(&unfinished))?);
@@ -378,7 +379,7 @@ impl SegmentWriter {
         Ok(Self { path: path.into(), unfinished, out, header, entries: Vec::new(), end: ALIGN as u64 })
     }
 
-    /// Adds a part. Parts may come in any order, each key once.
+    /// Adds a part. Parts may come in any order, but each key only once.
     pub fn put(&mut self, key: PartKey, bytes: &[u8]) -> Result<()> {
         let filling = &[0; ALIGN][..bytes.len().next_multiple_of(ALIGN) - bytes.len()];
         let filled = [bytes, filling];
@@ -388,7 +389,7 @@ impl SegmentWriter {
         Ok(())
     }
 
-    /// Makes the file whole and durable, under its name.
+    /// Completes the file, makes it durable and gives it its name.
     pub fn finish(mut self) -> Result<()> {
         self.entries.sort_unstable_by_key(|(key, ..)| key.bytes());
         let mut tail = Vec::with_capacity(self.entries.len() * ENTRY + FOOTER);
@@ -413,7 +414,7 @@ impl SegmentWriter {
     }
 }
 
-/// The error of work with a file, which it names.
+/// Turns an I/O error into one that names the file.
 fn named(path: &Path) -> impl FnOnce(std::io::Error) -> GraphError {
     let message = move |error: &std::io::Error| format!("{}: {error}", path.display());
     move |error| match written(std::io::Error::from(error.kind())) {

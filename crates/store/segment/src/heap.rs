@@ -1,5 +1,5 @@
-//! Byte strings one after the other: a sequence of integers, one longer than there are strings, that says where each begins, and the
-//! bytes.
+//! Byte strings one after the other. A sequence of integers says where each begins, and the bytes follow. The sequence has one
+//! integer more than there are strings.
 
 use mangrove_graph::Result;
 
@@ -14,7 +14,7 @@ pub struct Heap<'a> {
 }
 
 impl<'a> Heap<'a> {
-    /// Takes all of `data` for a heap.
+    /// Reads all of `data` as a heap.
     pub fn split(data: &'a [u8]) -> Result<Self> {
         let (starts, bytes) = Ints::split(data)?;
         if starts.is_empty() { Err(corrupt("a heap without its beginnings")) } else { Ok(Self { starts, bytes }) }
@@ -24,7 +24,7 @@ impl<'a> Heap<'a> {
         self.starts.len() - 1
     }
 
-    /// Asks for where a string begins.
+    /// Prefetches the start of a string.
     pub fn ask_for_start(&self, at: usize) {
         self.starts.ask_for(at);
     }

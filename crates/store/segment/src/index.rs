@@ -1,10 +1,11 @@
-//! An index chunk: pairs of a value and a place that has it, in order.
+//! An index chunk: sorted pairs of a value and a place that has it.
 //!
 //! ```text
 //!   pairs 4 | bits of a place 1 | zeros 3 | distinct values: sorted strings | pairs: an increasing sequence
 //! ```
-//! Values are bytes that sort as the values do. A pair is the number of its value among the distinct ones, then its place in as many bits as
-//! any takes; so all the places of all values are one increasing sequence (Elias–Fano), in 2 + log2(values · places / pairs) bits each.
+//! Values are bytes that sort as the values do. A pair is one integer: the number of its value among the distinct ones, then its
+//! place. Every place takes as many bits as the widest one. So all pairs form one increasing sequence (Elias–Fano), in 2 +
+//! log2(values · places / pairs) bits each.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -16,14 +17,14 @@ use crate::sorted::{self, Sorted};
 use crate::text::Corrupt;
 use crate::text::bits::{EliasFano, bits_of, pack_increasing};
 
-/// Pairs of a chunk at most.
+/// Most pairs in a chunk.
 pub const PAIRS_MAX: usize = u16::MAX as usize;
-/// Bytes of values after which a chunk is full.
+/// A chunk is full once its values take this many bytes.
 pub const VALUE_BYTES: usize = 1 << 20;
 const PLACE_BITS_MAX: u32 = 48;
 const HEADER: usize = 8;
 
-/// A value and a place that has it. Values are shared by their pairs.
+/// A value and a place that has it. Pairs of one value share its bytes.
 pub type Pair = (Arc<[u8]>, u64);
 
 #[derive(Clone, Copy, Debug)]
@@ -33,7 +34,7 @@ pub struct Index<'a> {
     pairs: EliasFano<'a>,
 }
 
-/// Appends the chunk of these pairs, sorted and distinct, [`PAIRS_MAX`] at most, of places below 2^48.
+/// Appends the chunk of these pairs. They must be sorted and distinct, at most [`PAIRS_MAX`], with places below 2^48.
 pub fn encode(out: &mut Vec<u8>, pairs: &[Pair]) {
     debug_assert!(pairs.len() <= PAIRS_MAX && pairs.is_sorted());
     let place_bits = bits_of(pairs.iter().map(|(_, place)| *place).max().unwrap_or(0));
@@ -79,13 +80,13 @@ impl<'a> Index<'a> {
         self.values.first()
     }
 
-    /// Appends the places that have a value from `from` on and before `to`, by value. O(log pairs + found).
+    /// Appends the places that have a value in `from..to`, in the order of the values. O(log pairs + found).
     pub fn search(&self, from: &[u8], to: &[u8], out: &mut Vec<u64>) -> Result<()> {
         let mask = (1 << self.place_bits) - 1;
         self.pairs.each(self.range(from, to)?, |pair| out.push(pair & mask)).map_err(damaged)
     }
 
-    /// How many pairs have a value from `from` on and before `to`. O(log pairs).
+    /// Counts the pairs with a value in `from..to`. O(log pairs).
     pub fn count(&self, from: &[u8], to: &[u8]) -> Result<usize> {
         self.range(from, to).map(|range| range.len())
     }
@@ -94,7 +95,7 @@ impl<'a> Index<'a> {
         Ok(self.starts_at(self.values.below(from)?)?..self.starts_at(self.values.below(to)?)?)
     }
 
-    /// Whether there is such a pair. O(log pairs).
+    /// Whether the chunk contains the pair. O(log pairs).
     pub fn contains(&self, value: &[u8], place: u64) -> Result<bool> {
         let number = self.values.below(value)?;
         if place >> self.place_bits != 0 || self.values.below(&[value, &[0]].concat())? == number {
@@ -105,7 +106,7 @@ impl<'a> Index<'a> {
         Ok(at < self.len() && self.pairs.get(at).map_err(damaged)? as u64 == pair)
     }
 
-    /// Where the pairs of a value begin, or would.
+    /// Where the pairs of a value begin, or would begin if it had any.
     fn starts_at(&self, value: usize) -> Result<usize> {
         self.pairs.below((value as u64) << self.place_bits).map_err(damaged)
     }

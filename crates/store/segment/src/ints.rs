@@ -1,14 +1,18 @@
-//! Sequences of integers, each read in O(1), in as few bits as fit.
+//! Sequences of integers. Each integer takes as few bits as fit, and O(1) to read.
 //!
 //! ```text
 //!   form 1 | width 1 | zeros 2 | len 4 | base 8 | slope 8 | bits, eight zero bytes                    a line
 //!   form 1 | zeros 3          | len 4 | of every 128: base 8, width 1, start 7 | bits, eight zero bytes       blocks
 //!   form 1 | zeros 3          | len 4 | of every 128: base 8, slope 3, width 1, start 4 | bits, eight zero bytes    lines
 //! ```
-//! On a line, integer i is base + (slope · i >> 32) + the i-th bits: ids and times that grow evenly take few bits, or none. In
-//! blocks, it is the base of its block + its bits there; so a few large ones do not widen all. Lines are blocks that are each on a line
-//! of their own, whose slope is in 256ths: as the beginnings of texts are. Arithmetic wraps at 64 bits.
-//! Bits are packed least significant first; widths are 0 to 56, or 64. `start` counts bytes from the first block's bits.
+//! Forms:
+//!
+//! - Line: integer i is base + (slope · i >> 32) + the i-th bits. Ids and times that grow evenly take few bits, or none.
+//! - Blocks: an integer is the base of its block + its bits there. So a few large integers do not widen all others.
+//! - Lines: blocks that are each on their own line. The slope is in 256ths. They suit the starts of texts, for example.
+//!
+//! Arithmetic wraps at 64 bits. Bits are packed least significant first. Widths are 0 to 56, or 64. `start` counts bytes from the
+//! bits of the first block.
 
 use std::ops::Range;
 
@@ -23,9 +27,9 @@ const BLOCK: usize = 128;
 const LINE_HEADER: usize = 24;
 const BLOCKS_HEADER: usize = 8;
 const BLOCK_HEADER: usize = 16;
-/// Bytes after packed bits, so that any integer is one load of eight bytes.
+/// Bytes after packed bits, so that one eight-byte load reads any integer.
 const PADDING: usize = 8;
-/// Blocks are read in two steps, so they have to save more than a twentieth.
+/// Reading blocks takes two steps, so they must save more than a twentieth.
 const BLOCKS_WORTH: f64 = 0.95;
 /// The steepest line of a block.
 const BLOCK_SLOPE_MAX: i64 = (1 << 24) - 1;
@@ -44,7 +48,7 @@ enum Form<'a> {
         width: u32,
         bits: &'a [u8],
     },
-    /// Each on a line of its own, if they are `sloped`.
+    /// Each block is on its own line if the blocks are `sloped`.
     Blocks {
         headers: &'a [[u8; BLOCK_HEADER]],
         bits: &'a [u8],
@@ -52,7 +56,7 @@ enum Form<'a> {
     },
 }
 
-/// The bits an offset up to `max` takes.
+/// The width in bits for offsets up to `max`.
 fn width_of(max: u64) -> u32 {
     match u64::BITS - max.leading_zeros() {
         57.. => 64,
@@ -69,13 +73,13 @@ fn packed(bits: &[u8], width: u32, at: usize) -> u64 {
     u64::from_le_bytes(word) >> (bit % 8) & mask
 }
 
-/// Calls `f` with the packed integers of a range, as many of them to a load as fit in 16 bytes.
+/// Calls `f` with the packed integers of a range. One load reads as many of them as fit in 16 bytes.
 #[inline]
 fn unpack(bits: &[u8], width: u32, range: Range<usize>, mut f: impl FnMut(u64)) {
     if width == 0 {
         return range.for_each(|_| f(0));
     }
-    // The first may begin with any bit of its byte.
+    // The first integer may begin at any bit of its byte.
     let (at_once, mask) = ((121 / width) as usize, u64::MAX >> (64 - width));
     let mut at = range.start;
     while at < range.end && width <= 56 {
@@ -92,7 +96,7 @@ fn unpack(bits: &[u8], width: u32, range: Range<usize>, mut f: impl FnMut(u64)) 
     (at..range.end).for_each(|at| f(packed(bits, width, at)));
 }
 
-/// Appends integers below `1 << width`, least significant bits first, and fills the last byte up.
+/// Appends integers below `1 << width`, least significant bits first. Pads the last byte.
 pub(crate) fn pack(out: &mut Vec<u8>, values: impl Iterator<Item = u64>, width: u32) {
     let (mut pending, mut filled) = (0u128, 0);
     for value in values {
@@ -114,7 +118,7 @@ fn on_line(slope: u64, at: usize) -> u64 {
     ((u128::from(slope) * at as u128) >> 32) as u64
 }
 
-/// A line under the values, and the bits they stand above it.
+/// A line under the values, and the width in bits of their distance above it.
 struct Fit {
     base: u64,
     slope: u64,
@@ -133,20 +137,20 @@ impl Fit {
         Self { base: low as u64, slope, width: width_of(high.wrapping_sub(low) as u64) }
     }
 
-    /// The flat one, or the one from the first to the last value if that takes fewer bits.
+    /// The flat line, or the line from the first to the last value if that takes fewer bits.
     fn best(values: &[i64]) -> Self {
         let flat = Self::new(values, 0);
         let (Some(first), Some(last), steps @ 1..) = (values.first(), values.last(), values.len().saturating_sub(1)) else {
             return flat;
         };
-        // A line only up, and not so steep that it would wrap.
+        // Only rising lines, and none so steep that it would wrap.
         let Some(rise) = last.checked_sub(*first).filter(|rise| (1..1 << 56).contains(rise)) else { return flat };
         let Ok(slope) = u64::try_from(((rise as u128) << 32) / steps as u128) else { return flat };
         let sloped = Self::new(values, slope);
         if sloped.width < flat.width { sloped } else { flat }
     }
 
-    /// That of a block: the flat one, or one with a slope in 256ths.
+    /// The best line for a block: flat, or with a slope in 256ths.
     fn of_block(values: &[i64]) -> Self {
         let flat = Self::new(values, 0);
         let (Some(first), Some(last), steps @ 1..) = (values.first(), values.last(), values.len().saturating_sub(1)) else {
@@ -167,7 +171,7 @@ impl Fit {
     }
 }
 
-/// Appends the integers, in the form that is smallest.
+/// Appends the integers in the smallest form.
 ///
 /// # Panics
 /// If there are 2^32 or more.
@@ -260,7 +264,7 @@ impl<'a> Ints<'a> {
             }
             Form::Blocks { headers, bits, sloped } => {
                 let (base, slope, width, start) = block(&headers[at / BLOCK], sloped);
-                // Whatever the bytes, within them.
+                // Stay within the bits, whatever they are.
                 let width = width.min(64);
                 let Some(last) = bits.len().checked_sub(block_bytes(width) + PADDING) else { return base as i64 };
                 let on_line = base.wrapping_add((slope * (at % BLOCK) as u64) >> 8);
@@ -269,7 +273,7 @@ impl<'a> Ints<'a> {
         }
     }
 
-    /// Asks for the memory an integer is read from: of one in a block, for the header of that.
+    /// Prefetches what `get` reads first: the bits of an integer on a line, or the header of its block.
     #[inline]
     pub fn ask_for(&self, at: usize) {
         match self.form {
@@ -300,7 +304,7 @@ impl<'a> Ints<'a> {
         }
     }
 
-    /// How many of the first integers are below `bound`, of a sequence that does not fall.
+    /// How many integers at the start are below `bound`. The sequence must not fall.
     pub fn below(&self, bound: i64) -> usize {
         let (mut low, mut high) = (0, self.len);
         while low < high {
@@ -319,7 +323,7 @@ fn valid(width: u8) -> Result<u32> {
     if width <= 56 || width == 64 { Ok(width.into()) } else { Err(GraphError::corrupt("integers of an impossible width")) }
 }
 
-/// Base, slope, width and start of a block.
+/// The base, slope, width and start of a block.
 #[inline]
 fn block(header: &[u8; BLOCK_HEADER], sloped: bool) -> (u64, u64, u32, usize) {
     let (words, _) = header.as_chunks::<8>();

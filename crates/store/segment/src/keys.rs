@@ -1,10 +1,10 @@
-//! A chunk of keys: under which keys the elements of a chunk have something, of labels with many.
+//! A chunk of keys: the keys under which the elements of a chunk have a cell. Only labels with many keys have it.
 //!
 //! ```text
-//!   usual 4 | blocks 4 | usual keys, 2 each | of every 128 positions where its pairs end 4 | pairs: slot 1, key 2
+//!   usual 4 | blocks 4 | usual keys, 2 each | for every 128 positions: where their pairs end 4 | pairs: slot 1, key 2
 //! ```
-//! A usual key is one that many elements have; it is not looked at which. Of every other, each element that has it is listed. So
-//! what is found is all an element has, and little else.
+//! A usual key is one that many elements have; the chunk does not record which ones. For every other key, the chunk lists each
+//! element that has it. So a lookup gives all keys of an element, and few others.
 
 use std::collections::BTreeMap;
 
@@ -14,10 +14,10 @@ use crate::corrupt;
 
 /// Positions of a block.
 const SLOTS: usize = 128;
-/// Elements of a chunk that have a key, from which on it is a usual one.
+/// A key is usual if at least this many elements of a chunk have it.
 const USUAL: usize = 4096;
 
-/// The keys of a chunk that is being written. It takes 4 bytes for every element that has a key which is not usual.
+/// The keys of a chunk that is being written. Takes 4 bytes for every element and unusual key that it has.
 #[derive(Default)]
 pub struct KeysOfChunk {
     usual: Vec<KeyId>,
@@ -25,7 +25,7 @@ pub struct KeysOfChunk {
 }
 
 impl KeysOfChunk {
-    /// The elements at these positions have something under a key.
+    /// Records that the elements at these positions have a cell under `key`.
     pub fn add(&mut self, key: KeyId, positions: impl ExactSizeIterator<Item = u16>) {
         if positions.len() >= USUAL {
             self.usual.push(key);
@@ -77,7 +77,7 @@ impl<'a> Keys<'a> {
         Some(Self { usual: usual.as_chunks().0, ends: ends.as_chunks().0, pairs: pairs.as_chunks().0 })
     }
 
-    /// Adds the keys the elements in these slots of a block may have. O(pairs of the block + usual keys).
+    /// Adds the keys that the elements in these slots of a block may have. O(pairs of the block + usual keys).
     pub fn of_block(&self, block: usize, slots: u128, out: &mut impl Extend<KeyId>) -> Result<()> {
         out.extend(self.usual.iter().map(|key| KeyId(u16::from_le_bytes(*key))));
         let end = |block: usize| self.ends.get(block).map(|end| u32::from_le_bytes(*end) as usize);

@@ -1,18 +1,18 @@
-//! A names chunk: elements by a hash of the id users know them by.
+//! A names chunk: a hash table of elements by their external ids.
 //!
 //! ```text
 //!   slots: a sequence of integers, each 0 or an element's code + 1
 //! ```
-//! Names are spread over chunks by the upper bits of their hash (XXH3, 64 bits), and within one by the lower 32: a name is in the slot
-//! hash · slots / 2^32, or in one after it, going round, before the next that is empty. Eight of ten slots are taken, so that few are
-//! looked at. A chunk does not hold the ids: who looks one up asks whether it is that of the element found.
+//! The upper bits of a name's hash (XXH3, 64 bits) select the chunk. The lower 32 bits select the slot hash · slots / 2^32. If that
+//! slot is taken, the name is in a later one, wrapping around, before the next empty slot. Eight of ten slots are taken, so a
+//! lookup reads few. A chunk does not hold the ids: the caller checks whether the element found has the id.
 
 use mangrove_graph::{ExternalId, Result};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::ints::{self, Ints};
 
-/// Names a chunk holds, about.
+/// About how many names a chunk holds.
 pub const NAMES: u64 = 1 << 16;
 
 /// The hash of an id. Ids of different kinds are different names.
@@ -24,12 +24,12 @@ pub fn hash(id: &ExternalId) -> u64 {
     }
 }
 
-/// The bits of a hash that say the chunk, where there are so many names.
+/// How many bits of a hash select the chunk, for this many names.
 pub fn chunk_bits(names: u64) -> u32 {
     names.div_ceil(NAMES).next_power_of_two().ilog2()
 }
 
-/// The chunk a name is in.
+/// The chunk that contains a name.
 pub fn chunk_of(hash: u64, bits: u32) -> u64 {
     if bits == 0 { 0 } else { hash >> (64 - bits) }
 }
@@ -45,7 +45,7 @@ impl<'a> Names<'a> {
         Ok(Self { slots: Ints::split(data)?.0 })
     }
 
-    /// The code of the first element that may have a name of this hash and for which `is_it` holds.
+    /// The code of the first element for which `is_it` holds, among those that may have a name with this hash.
     pub fn find(&self, hash: u64, mut is_it: impl FnMut(u64) -> Result<bool>) -> Result<Option<u64>> {
         let slots = self.slots.len();
         let first = first_slot(hash, slots);
@@ -64,7 +64,7 @@ fn first_slot(hash: u64, slots: usize) -> usize {
     (((hash & 0xFFFF_FFFF) * slots as u64) >> 32) as usize
 }
 
-/// Appends the chunk of these names: the hash and code of each; codes are below 2^63.
+/// Appends the chunk of these names. Each is a hash and a code below 2^63.
 pub fn encode(out: &mut Vec<u8>, names: &[(u64, u64)]) {
     let mut slots = vec![0i64; (names.len() * 5).div_ceil(4) + usize::from(!names.is_empty())];
     let n = slots.len();

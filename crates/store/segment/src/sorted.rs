@@ -1,7 +1,9 @@
-//! Sorted byte strings by front coding (Witten, Moffat, Bell, *Managing Gigabytes*, §4.1): each without what it has in common with the one before.
+//! Sorted byte strings with front coding (Witten, Moffat, Bell, *Managing Gigabytes*, §4.1): each string omits the prefix that it
+//! shares with the one before.
 //!
 //! ```text
-//!   len 4 | bytes of the strings 4 | of every 16 strings: where the first begins 4 | strings: shared 1 | length of the rest 2 | rest …
+//!   len 4 | bytes of the strings 4 | for every 16 strings: where the first begins 4
+//!   | strings: shared 1 | length of the rest 2 | rest …
 //! ```
 //! The first of every 16 shares nothing.
 
@@ -66,12 +68,12 @@ impl<'a> Sorted<'a> {
         if shared == 0 { Ok(head) } else { Err(corrupt("a string that shares with none")) }
     }
 
-    /// The first of all.
+    /// The first of all strings.
     pub fn first(&self) -> Result<&'a [u8]> {
         if self.len == 0 { Ok(&[]) } else { self.head(0) }
     }
 
-    /// Calls `f` with the strings of a group, until it says that it has seen enough.
+    /// Calls `f` with the strings of a group, until `f` returns that it has seen enough.
     fn each_of(&self, group: usize, mut f: impl FnMut(&[u8]) -> bool) -> Result<()> {
         let mut rest = self.bytes.get(u32::from_le_bytes(self.groups[group]) as usize..).unwrap_or_default();
         let mut whole: Vec<u8> = Vec::new();
@@ -100,7 +102,7 @@ impl<'a> Sorted<'a> {
         })
     }
 
-    /// How many are before `bound`. O(log len).
+    /// How many strings are before `bound`. O(log len).
     pub fn below(&self, bound: &[u8]) -> Result<usize> {
         let (mut low, mut high) = (0, self.groups.len());
         while low < high {
@@ -118,7 +120,7 @@ impl<'a> Sorted<'a> {
     }
 }
 
-/// How much the first string shares, the rest of it, and what comes after.
+/// The length that the first string shares, the rest of that string, and the bytes after it.
 fn string(bytes: &[u8]) -> Result<(usize, &[u8], &[u8])> {
     let early = || corrupt("a sorted string ends early");
     let ([shared, len @ ..], rest) = bytes.split_first_chunk::<HEADER>().ok_or_else(early)?;

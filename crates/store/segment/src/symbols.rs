@@ -1,10 +1,10 @@
-//! Byte strings by a table of symbols: FSST (Boncz, Neumann and Leis, VLDB 2020), by the crate `fsst-rs`.
+//! Byte strings compressed by a table of symbols: FSST (Boncz, Neumann and Leis, VLDB 2020), with the crate `fsst-rs`.
 //!
 //! ```text
 //!   n 1 | length of each symbol 1 | symbols, 8 bytes each, zeros after their length | strings
 //! ```
-//! Every byte of a string stands for the symbol of that number, of up to eight bytes; after 255 a byte stands for itself. So any string
-//! is read without those beside it.
+//! Each byte of a string is the number of a symbol, which stands for up to eight bytes. The byte after 255 stands for itself. So
+//! reading a string does not involve the strings beside it.
 
 use std::cmp::Ordering;
 
@@ -33,9 +33,9 @@ impl<'a> Symbols<'a> {
         Ok((Self { lengths, symbols: symbols.as_chunks().0 }, rest))
     }
 
-    /// The string that `codes` stand for, in a buffer, which grows as needed. O(its length).
+    /// Decodes the string that `codes` stand for into a buffer, which grows as needed. O(its length).
     pub fn decode<'b>(&self, codes: &[u8], buffer: &'b mut Vec<u8>) -> Result<&'b [u8]> {
-        // Whole symbols are copied, and what is beyond their lengths is written over.
+        // Copies whole symbols; the next copy overwrites the bytes beyond a symbol's length.
         if buffer.len() < codes.len() * SYMBOL {
             buffer.resize(codes.len() * SYMBOL, 0);
         }
@@ -47,7 +47,7 @@ impl<'a> Symbols<'a> {
         Ok(&buffer[..end])
     }
 
-    /// The string that `codes` stand for.
+    /// Decodes the string that `codes` stand for.
     pub fn decoded(&self, codes: &[u8]) -> Result<Vec<u8>> {
         let mut out = Vec::new();
         let len = self.decode(codes, &mut out)?.len();
@@ -55,7 +55,7 @@ impl<'a> Symbols<'a> {
         Ok(out)
     }
 
-    /// What decodes many strings one after the other.
+    /// A decoder for many strings, one after the other.
     pub fn decoder(&self) -> Decoder {
         let mut decoder = Decoder { lengths: [0; 256], symbols: [[0; SYMBOL]; 256], out: Vec::new() };
         for (code, (symbol, length)) in self.symbols.iter().zip(self.lengths).enumerate() {
@@ -64,7 +64,7 @@ impl<'a> Symbols<'a> {
         decoder
     }
 
-    /// How the string that `codes` stand for compares with another. O(what they have in common).
+    /// Compares the string that `codes` stand for with another. O(length of the common prefix).
     pub fn compare(&self, codes: &[u8], mut with: &[u8]) -> Result<Ordering> {
         let mut codes = codes.iter();
         while let Some((symbol, length)) = self.next(&mut codes)? {
@@ -79,7 +79,7 @@ impl<'a> Symbols<'a> {
         Ok(if with.is_empty() { Ordering::Equal } else { Ordering::Less })
     }
 
-    /// The bytes the next code stands for, and how many of them.
+    /// The bytes that the next code stands for, and how many they are.
     #[inline]
     fn next(&self, codes: &mut std::slice::Iter<'_, u8>) -> Result<Option<([u8; SYMBOL], usize)>> {
         let Some(code) = codes.next() else { return Ok(None) };
@@ -94,7 +94,7 @@ impl<'a> Symbols<'a> {
     }
 }
 
-/// A table of symbols taken out of its chunk, and room for a string.
+/// A table of symbols copied out of its chunk, and space for a string.
 pub struct Decoder {
     /// 0 where there is no symbol.
     lengths: [u8; 256],
@@ -103,7 +103,7 @@ pub struct Decoder {
 }
 
 impl Decoder {
-    /// The string that `codes` stand for.
+    /// Decodes the string that `codes` stand for.
     pub fn decode(&mut self, codes: &[u8]) -> Result<&[u8]> {
         if self.out.len() < codes.len() * SYMBOL {
             self.out.resize(codes.len() * SYMBOL, 0);
@@ -125,7 +125,7 @@ impl Decoder {
     }
 }
 
-/// The table that suits these strings, and what they are by it.
+/// Trains a table for these strings. Returns the table and the encoded strings.
 pub fn encode(strings: &Vec<&[u8]>) -> (Vec<u8>, Vec<Vec<u8>>) {
     let compressor = Compressor::train(strings);
     let (symbols, lengths) = (compressor.symbol_table(), compressor.symbol_lengths());

@@ -1,11 +1,11 @@
-//! Values and cells as bytes, for blocks whose cells are not all plain values of one type.
+//! Encodes values and cells as bytes, for blocks whose cells are not all plain values of one type.
 //!
 //! ```text
 //!   value   type 1 | content
 //!   cell    0 | value            one plain value
 //!           1 | count | (ordinal 4 | value | count | (key 2 | value)*)*
 //! ```
-//! Integers are little-endian; counts and lengths are of four bytes. A collection's content is its count and its values.
+//! Integers are little-endian; counts and lengths take four bytes. The content of a collection is its count and its values.
 
 use std::sync::Arc;
 
@@ -120,7 +120,7 @@ fn put_value(out: &mut Vec<u8>, value: &Value) {
                 put_value(out, v);
             });
         }
-        _ => {} // null; all else was refused before
+        _ => {} // null; `check_storable` refuses all other types
     }
 }
 
@@ -172,7 +172,7 @@ impl<'a> Reader<'a> {
         self.take(n)
     }
 
-    /// As many items as the count says, each of `least` bytes or more.
+    /// Reads a count, then that many items. Each item takes at least `least` bytes.
     fn repeat<T>(&mut self, least: usize, mut item: impl FnMut(&mut Self) -> Result<T>) -> Result<Vec<T>> {
         let n = self.count()?;
         if n > self.bytes.len() / least {

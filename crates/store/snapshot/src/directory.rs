@@ -1,4 +1,4 @@
-//! What makes a directory a database: the file `mangrove.json`.
+//! The file `mangrove.json`, which makes a directory a database.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -9,13 +9,13 @@ use serde_json::{Value, json};
 
 use crate::error::{OpenError, name};
 
-/// The format of database directories this code reads and writes.
+/// The format of database directories that this code reads and writes.
 pub const FORMAT: u64 = 1;
 pub const HOT: &str = "hot";
 pub const LOCK: &str = "writer.lock";
-/// The same, from the directory [`HOT`].
+/// The path of the lock, relative to the directory [`HOT`].
 pub const LOCK_SEEN_FROM_HOT: &str = "../writer.lock";
-/// There while a backup is written into the directory.
+/// Exists while a backup is written into the directory.
 pub const UNFINISHED: &str = "backup.unfinished";
 const MANIFEST: &str = "mangrove.json";
 const NEW_MANIFEST: &str = "mangrove.json.new";
@@ -23,7 +23,7 @@ const NEW_MANIFEST: &str = "mangrove.json.new";
 /// What a path holds.
 pub enum Found {
     Nothing,
-    /// A directory with nothing in it, or what is left of a database that was not made to the end.
+    /// A directory with nothing in it, or the remains of a database that was never completed.
     Empty,
     Database,
 }
@@ -43,7 +43,7 @@ pub fn look(path: &Path) -> Result<Found, OpenError> {
     for entry in fs::read_dir(path).map_err(OpenError::io("read", path))? {
         let name = entry.map_err(OpenError::io("read", path))?.file_name();
         if name == MANIFEST {
-            return Ok(Found::Database); // another process has just made it
+            return Ok(Found::Database); // another process has just made the database
         }
         if ![HOT, LOCK, NEW_MANIFEST, UNFINISHED].iter().any(|ours| name == *ours) {
             return Err(not_ours(path, Path::new(&name)));
@@ -52,13 +52,13 @@ pub fn look(path: &Path) -> Result<Found, OpenError> {
     Ok(Found::Empty)
 }
 
-/// The refusal of a directory that is no database and holds something else, which is told.
+/// The error for a directory that is no database but holds another file. The error names the file.
 pub fn not_ours(path: &Path, found: &Path) -> OpenError {
     let why = format!("it has no {MANIFEST}, and other files in it ({})", found.display());
     OpenError::NotADatabase { path: path.into(), why }
 }
 
-/// Reads the manifest, and refuses what this version cannot read.
+/// Reads the manifest. Refuses what this version cannot read.
 pub fn read_manifest(path: &Path) -> Result<IdSpace, OpenError> {
     let file = path.join(MANIFEST);
     let text = fs::read_to_string(&file).map_err(OpenError::io("read", &file))?;
@@ -75,7 +75,7 @@ pub fn read_manifest(path: &Path) -> Result<IdSpace, OpenError> {
         .ok_or_else(|| damaged("says no id space"))
 }
 
-/// Makes the directory a database, as the last step of making one.
+/// Makes the directory a database. This is the last step of creating one.
 pub fn write_manifest(path: &Path, id_space: IdSpace) -> Result<(), OpenError> {
     let (file, new) = (path.join(MANIFEST), path.join(NEW_MANIFEST));
     let made_by = concat!("mangrove ", env!("CARGO_PKG_VERSION"));
@@ -90,7 +90,7 @@ pub fn write_manifest(path: &Path, id_space: IdSpace) -> Result<(), OpenError> {
     write().map_err(OpenError::io("write", &file))
 }
 
-/// Makes a directory, and those above it that are not there; durably, so that what is in it cannot be lost with its name.
+/// Makes a directory and its missing parents. Each is durable, so that a crash cannot lose its contents along with its name.
 pub fn make(directory: &Path) -> io::Result<()> {
     if directory.is_dir() {
         return Ok(());
@@ -101,7 +101,7 @@ pub fn make(directory: &Path) -> io::Result<()> {
     };
     make(above)?;
     match fs::create_dir(directory) {
-        // Somebody else made it meanwhile.
+        // Another process made it meanwhile.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists && directory.is_dir() => {}
         made => made?,
     }

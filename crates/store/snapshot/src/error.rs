@@ -49,7 +49,7 @@ impl OpenError {
     }
 }
 
-/// What users call an id space.
+/// The name of an id space for users.
 pub(crate) fn name(space: IdSpace) -> &'static str {
     match space {
         IdSpace::Graph => "graph",

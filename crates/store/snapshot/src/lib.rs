@@ -3,14 +3,14 @@
 //! ```text
 //!   air.mg/
 //!     mangrove.json   format version, id space; written last when a database is made
-//!     writer.lock     locked by the process that may write; says which one that is
+//!     writer.lock     locked by the process that may write; names that process
 //!     hot/            the transactional tier
 //! ```
 //!
-//! A [`Store`] is an open directory. Its [`Snapshot`]s are consistent readable graphs, its [`Transaction`]s the way to change
-//! them. One process writes, any number read.
+//! A [`Store`] is an open directory. Its [`Snapshot`]s are consistent graphs to read; its [`Transaction`]s change the graph. One
+//! process writes, any number read.
 //!
-//! Invariants: (1) a directory with `mangrove.json` is a whole database; (2) whoever writes holds `writer.lock`.
+//! Invariants: (1) a directory with `mangrove.json` is a whole database; (2) a process holds `writer.lock` while it may write.
 
 mod directory;
 mod error;

@@ -13,7 +13,7 @@ use mangrove_hot::{FileId, Process};
 use crate::directory::LOCK;
 use crate::error::OpenError;
 
-/// Held by the handles of this process that may write; ends with the last of them.
+/// The lock, shared by all handles of this process that may write. The last of them releases it.
 #[derive(Debug)]
 pub struct WriterLock {
     file: File,
@@ -23,15 +23,15 @@ pub struct WriterLock {
 
 impl Drop for WriterLock {
     fn drop(&mut self) {
-        // Closing the file would do, but for children forked from this process that have it open too. A child closes it only:
-        // to unlock there would end the parent's lock.
+        // Closing the file would release the lock, unless forked children of this process have the file open too. A child only
+        // closes it: unlocking there would end the parent's lock.
         if self.process.is_this() {
             let _ = self.file.unlock();
         }
     }
 }
 
-/// The locks this process holds, as another handle of the same process may write too.
+/// The locks that this process holds. Another handle of the same process may write too.
 static HELD: Mutex<Vec<Weak<WriterLock>>> = Mutex::new(Vec::new());
 
 impl WriterLock {
@@ -39,7 +39,7 @@ impl WriterLock {
     pub fn take(directory: &Path) -> Result<Arc<Self>, OpenError> {
         let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
         held.retain(|lock| lock.strong_count() > 0);
-        // By the file, not by its name: a directory may have been deleted and made again.
+        // Compare the file, not its name: someone may have deleted the directory and made it again.
         let id = FileId::at(&directory.join(LOCK)).ok();
         let is_it = |lock: &Arc<Self>| Some(lock.id) == id && lock.process.is_this();
         if let Some(lock) = held.iter().filter_map(Weak::upgrade).find(is_it) {
@@ -59,7 +59,7 @@ impl WriterLock {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
                 let mut text = String::new();
-                // Without the text the message only says less.
+                // Without the text, the message only says less.
                 let _ = file.read_to_string(&mut text);
                 return Err(OpenError::Locked { path: directory.into(), holder: Holder::parse(&text) });
             }

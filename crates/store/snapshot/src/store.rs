@@ -1,4 +1,4 @@
-//! Opening and making databases.
+//! Opens and makes databases.
 
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
@@ -15,16 +15,16 @@ use crate::view::{Snapshot, Transaction};
 /// How a database is opened.
 #[derive(Clone, Copy, Debug)]
 pub struct OpenOptions {
-    /// Only read: takes no lock, works beside a writing process, and in a directory that cannot be written.
+    /// Only read. Takes no lock, works beside a writing process, and works in a directory that cannot be written.
     pub read_only: bool,
     /// Make the database if there is none.
     pub create: bool,
     pub durability: Durability,
-    /// The id space of a database that is made (by default `graph`); one that is there must have it.
+    /// The id space of a new database (by default `graph`). An existing database must have it.
     pub id_space: Option<IdSpace>,
-    /// Once the tables take more bytes than this, what is in them is sealed in the background; never if it is 0.
+    /// Once the tables take more bytes than this, a background thread seals them. 0 turns this off.
     pub seal_bytes: u64,
-    /// The file of the tables is verified while it is opened if it has no more bytes than this.
+    /// Opening verifies the file of the tables if it has at most this many bytes.
     pub verify_bytes: u64,
 }
 
@@ -43,14 +43,14 @@ pub struct Store {
     _lock: Option<Arc<WriterLock>>,
 }
 
-/// Databases are opened, and so made, one at a time in a process: the writer's lock keeps only other processes out.
+/// A process opens and makes databases one at a time, because the writer's lock keeps out only other processes.
 static OPENING: Mutex<()> = Mutex::new(());
 
 impl Store {
     /// Opens the database in the directory `path`.
     ///
     /// # Errors
-    /// [`OpenError`] says which of the many reasons it is, and what to do.
+    /// [`OpenError`] gives the reason, and what to do.
     pub fn open(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Self, OpenError> {
         let path = path.as_ref();
         let _opening = OPENING.lock().unwrap_or_else(PoisonError::into_inner);
@@ -68,7 +68,7 @@ impl Store {
             Found::Empty => true,
         };
         let lock = if options.read_only { None } else { Some(WriterLock::take(path)?) };
-        // Whoever had the lock before may have made it meanwhile.
+        // The previous holder of the lock may have made the database meanwhile.
         if missing && !matches!(directory::look(path)?, Found::Database) {
             make(path, options.id_space.unwrap_or_default())?;
         }
@@ -90,24 +90,24 @@ impl Store {
         Ok(Self { path: path.into(), hot, _lock: lock })
     }
 
-    /// The graph as it is now, and stays for this reader.
+    /// The graph as it is now. It does not change for this reader.
     pub fn snapshot(&self) -> Result<Snapshot> {
         Ok(Snapshot::new(self.hot.snapshot()?))
     }
 
-    /// Begins to write. Waits while another thread does; fails if this thread has a transaction open.
+    /// Begins to write. Waits while another thread writes. Fails if this thread has a transaction open.
     pub fn begin(&self) -> Result<Transaction> {
         Ok(Transaction::new(self.hot.begin()?))
     }
 
-    /// Begins to write on behalf of `writer`, who waits for another's transaction as long as `patience` lasts. The transaction
-    /// belongs to the calling thread all the same.
+    /// Begins to write on behalf of `writer`. Waits for another writer's transaction as long as `patience` lasts. The transaction
+    /// still belongs to the calling thread.
     pub fn begin_for(&self, writer: Writer, patience: Patience<'_>) -> Result<Transaction> {
         Ok(Transaction::new(self.hot.begin_for(writer, patience)?))
     }
 
-    /// Writes a consistent copy of the database into the directory `destination`, which must be empty or not be there, while
-    /// others read and write.
+    /// Writes a consistent copy of the database into the directory `destination`, which must be empty or missing. Others read and
+    /// write meanwhile.
     pub fn backup(&self, destination: impl AsRef<Path>) -> Result<()> {
         let destination = destination.as_ref();
         let refused = |error: OpenError| GraphError::Invalid(error.to_string());
@@ -119,30 +119,29 @@ impl Store {
             directory::write_manifest(destination, id_space).map_err(refused)
         };
         let written = write().inspect_err(|_| {
-            // So that it can be tried again; the error that matters is the first one.
+            // Clean up, so that the user can try again. Only the first error matters.
             let _ = Hot::remove(&hot);
         });
-        let _ = fs::remove_file(destination.join(UNFINISHED)); // it means nothing beside a manifest
+        let _ = fs::remove_file(destination.join(UNFINISHED)); // meaningless beside a manifest
         written
     }
 
-    /// Moves all that is stored into one compressed segment, which is read in place, and gives its size in bytes. Others read and
-    /// write meanwhile.
+    /// Moves all data into one segment, which is read in place. Returns its size in bytes. Others read and write meanwhile.
     pub fn compact(&self, writer: Writer, patience: Patience<'_>) -> Result<u64> {
         self.hot.compact(writer, patience)
     }
 
-    /// Moves what was changed of late into a segment of its own. Others read and write meanwhile.
+    /// Moves recent changes into a segment of their own. Others read and write meanwhile.
     pub fn seal(&self, writer: Writer, patience: Patience<'_>) -> Result<()> {
         self.hot.seal(writer, patience)
     }
 
-    /// Merges segments, as far as their sizes ask for it, and gives how many there were less. Others read and write meanwhile.
+    /// Merges segments as far as their sizes require. Returns by how many their number fell. Others read and write meanwhile.
     pub fn merge(&self, writer: Writer, patience: Patience<'_>) -> Result<usize> {
         self.hot.merge(writer, patience)
     }
 
-    /// Verifies that all parts of the database agree with each other.
+    /// Verifies that all parts of the database agree.
     pub fn check(&self) -> Result<CheckReport> {
         self.hot.check()
     }
@@ -165,8 +164,8 @@ impl Store {
     }
 }
 
-/// Makes an empty directory for a backup, or empties one in which a backup was not finished. Says where its tables go, and gives the
-/// locked file that tells others of it.
+/// Makes an empty directory for a backup, or empties one that holds an unfinished backup. Returns the directory for its tables, and
+/// a locked file that tells other processes of the backup.
 fn make_room_for_backup(destination: &Path) -> Result<(PathBuf, File), OpenError> {
     let (hot, unfinished) = (destination.join(HOT), destination.join(UNFINISHED));
     let refused = |why: &str| OpenError::NotEmpty { path: destination.into(), why: why.into() };
@@ -192,7 +191,7 @@ fn make_room_for_backup(destination: &Path) -> Result<(PathBuf, File), OpenError
     Ok((hot, being_made))
 }
 
-/// Makes a database in a directory that holds none, under the writer's lock.
+/// Makes a database in a directory that holds none. The caller holds the writer's lock.
 fn make(path: &Path, id_space: IdSpace) -> Result<(), OpenError> {
     let hot = path.join(HOT);
     if fs::symlink_metadata(&hot).is_ok() {
@@ -205,8 +204,8 @@ fn make(path: &Path, id_space: IdSpace) -> Result<(), OpenError> {
     directory::write_manifest(path, id_space)
 }
 
-/// Removes a store left by a crash before the manifest was written. It is empty then. If it is not, the manifest was lost; and
-/// if there is anything that is not ours, the directory never was a database.
+/// Removes a store that a crash left behind before the manifest was written. Such a store is empty. Otherwise it fails: a store
+/// with data has lost its manifest, and a directory with foreign files never was a database.
 fn remove_unused(path: &Path, hot: &Path) -> Result<(), OpenError> {
     if !hot.is_dir() || hot.is_symlink() {
         return Err(directory::not_ours(path, Path::new(HOT)));

@@ -1,4 +1,4 @@
-//! Snapshots and transactions over the tiers; today there is one.
+//! Snapshots and transactions over the tiers. Today there is one tier.
 
 use std::sync::Arc;
 
@@ -9,9 +9,9 @@ use mangrove_graph::{
 };
 use mangrove_hot::{Bulk, HotSnapshot, HotTransaction};
 
-/// A consistent graph that stays as it is. Can be sent to other threads.
+/// A consistent graph that never changes. It can move to other threads.
 ///
-/// It keeps what was deleted or replaced since it was taken from being reused, so do not hold one for long.
+/// While it lives, the database cannot reuse the space of data deleted or replaced since. So do not hold one for long.
 pub struct Snapshot {
     hot: HotSnapshot,
 }
@@ -21,18 +21,18 @@ impl Snapshot {
         Self { hot }
     }
 
-    /// The schema, for those who need it longer than the snapshot.
+    /// The schema, which may outlive the snapshot.
     pub fn shared_schema(&self) -> Arc<Schema> {
         self.hot.shared_schema()
     }
 
-    /// How many parts of the database hold something of a vertex: the compressed segments, and what was changed since.
+    /// How many parts of the database hold data of a vertex. The parts are the segments, and the tables with newer changes.
     pub fn fragments(&self, vertex: VertexId) -> Result<usize> {
         self.hot.fragments(vertex)
     }
 }
 
-/// A graph being changed. Dropping it undoes everything. Bound to its thread.
+/// A graph under change. Dropping it undoes everything. It is bound to its thread.
 pub struct Transaction {
     hot: HotTransaction,
 }
@@ -47,17 +47,17 @@ impl Transaction {
         self.hot.shared_schema()
     }
 
-    /// Makes the changes last; see [`HotTransaction::commit`].
+    /// Commits the changes; see [`HotTransaction::commit`].
     pub fn commit(self) -> Result<()> {
         self.hot.commit()
     }
 
-    /// Whether nothing is in the database, and nothing was changed.
+    /// Whether the database is empty and this transaction has changed nothing.
     pub fn is_unused(&self) -> Result<bool> {
         self.hot.is_unused()
     }
 
-    /// Goes on as a bulk load; see [`HotTransaction::into_bulk`].
+    /// Continues as a bulk load; see [`HotTransaction::into_bulk`].
     pub fn into_bulk(self) -> Result<Bulk> {
         self.hot.into_bulk()
     }
@@ -68,7 +68,7 @@ impl Transaction {
     }
 }
 
-/// Methods that call those of the hot tier.
+/// Implements methods by calling those of the hot tier.
 macro_rules! through_hot {
     (read: $($name:ident($($argument:ident: $t:ty),*) -> $result:ty;)*) => {
         $(fn $name(&self, $($argument: $t),*) -> $result {

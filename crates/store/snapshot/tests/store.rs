@@ -1,4 +1,4 @@
-//! Database directories: made whole, opened by one writer and many readers, and refused with the reason.
+//! Tests of database directories: complete once made, opened by one writer and many readers, and refused with a reason.
 
 use std::fs;
 use std::path::Path;
@@ -72,7 +72,7 @@ fn handles_of_one_process_share_the_database() {
     assert_eq!(read.join().unwrap(), [2], "a snapshot outlives its store, and goes to other threads");
 }
 
-/// Run as a child: holds the database until its input ends.
+/// Runs as a child process. Holds the database open until its input ends.
 #[test]
 fn hold() {
     let Ok(path) = std::env::var(HOLD) else { return };
@@ -259,7 +259,7 @@ fn a_backup_that_fails_leaves_room_for_the_next() {
     let store = open(&home.path().join("a.mg")).unwrap();
     add_person(&store);
     let copy = home.path().join("copy.mg");
-    // The manifest is written last, under another name first: a directory of that name is in the way.
+    // The manifest is written last, first under another name. A directory of that name blocks it.
     fs::create_dir_all(copy.join("mangrove.json.new")).unwrap();
     let error = store.backup(&copy).unwrap_err();
     assert!(error.to_string().contains("mangrove.json"), "{error}");

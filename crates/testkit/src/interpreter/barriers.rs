@@ -1,4 +1,4 @@
-//! Steps that look at all traversers together: `fold`, `count`, `order`, `group`, `dedup`, `range` and their kin.
+//! Steps that look at all traversers together: `fold`, `count`, `order`, `group`, `dedup`, `range` and the like.
 
 use std::cmp::Ordering;
 use std::collections::HashSet;
@@ -75,7 +75,7 @@ impl Interpreter<'_> {
         self.sorted(keyed)
     }
 
-    /// By the first key that tells two things apart; elements go by their ids.
+    /// Sorts by the first key in which two items differ. Elements are compared by their ids.
     pub(super) fn sorted<T>(&self, mut keyed: Vec<(Vec<(Value, SortOrder)>, T)>) -> Result<Vec<T>> {
         for (key, order) in keyed.iter_mut().flat_map(|(keys, _)| keys) {
             match key {
@@ -96,7 +96,7 @@ impl Interpreter<'_> {
         Ok(keyed.into_iter().map(|(_, thing)| thing).collect())
     }
 
-    /// Traversers by key, keys in the order they come.
+    /// Traversers by key, in order of first appearance.
     pub(super) fn grouped(&mut self, key: Option<&By>, input: &[Traverser]) -> Result<Vec<(Value, Vec<Traverser>)>> {
         let mut groups: Vec<(Value, Vec<Traverser>)> = Vec::new();
         for traverser in input {
@@ -113,7 +113,7 @@ impl Interpreter<'_> {
         Ok(groups)
     }
 
-    /// Of each group a list of its members, or the first result of a traversal over all of them; without one there is no entry.
+    /// For each group the list of its members, or the first result of a traversal over them. A group without a result has no entry.
     pub(super) fn reduced_groups(
         &mut self,
         value: Option<&GroupValue>,
@@ -139,7 +139,7 @@ impl Interpreter<'_> {
         Ok(Value::map(map))
     }
 
-    /// Adds the paths of traversers to a tree; objects a modulator gives nothing for are left out.
+    /// Adds the paths of traversers to a tree. Omits objects for which a modulator gives nothing.
     pub(super) fn plant(&mut self, tree: &mut Tree, by: &[By], input: &[Traverser]) -> Result<()> {
         for traverser in input {
             let mut below = &mut *tree;
@@ -156,7 +156,7 @@ impl Interpreter<'_> {
         Ok(())
     }
 
-    /// The first traverser of each value, modulated value, or combination of labelled values.
+    /// The first traverser of each value, of each modulated value, or of each combination of labelled values.
     pub(super) fn dedup(
         &mut self,
         labels: &[Name],

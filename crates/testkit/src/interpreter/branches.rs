@@ -1,7 +1,7 @@
 //! Branches and loops: `union`, `choose`, `optional`, `local`, `repeat`, `match`.
 //!
-//! The branches of `union` and `choose`, and the body of `repeat`, take all traversers that go that way at once; the traversals of
-//! `local`, `optional` and the patterns of `match` take one at a time.
+//! The branches of `union` and `choose`, and the body of `repeat`, take all their traversers at once. The traversals of `local` and
+//! `optional`, and the patterns of `match`, take one at a time.
 
 use mangrove_graph::{Map, Value, compare};
 use mangrove_query::plan::{ChooseOn, Emit, Name, Option_, PathPattern, Pattern, Pick, Pop, Repeat, Step, Until};
@@ -56,7 +56,7 @@ impl Interpreter<'_> {
             };
             let taken = self.options_for(value.as_ref(), options, all)?;
             taken.iter().for_each(|at| ways[*at].push(traverser.clone()));
-            // `choose` lets through what no option is for, `branch` does not.
+            // Without a fitting option, `choose` lets the traverser through; `branch` drops it.
             if taken.is_empty() && !all {
                 out.push(traverser.clone());
             }
@@ -67,7 +67,7 @@ impl Interpreter<'_> {
         Ok(out)
     }
 
-    /// The options a value picks: the first of `choose`, of `branch` every one, and those for anything besides.
+    /// The options that a value picks, with those for any other value. `choose` takes the first, `branch` takes all.
     fn options_for(&mut self, value: Option<&Value>, options: &[Option_], all: bool) -> Result<Vec<usize>> {
         let (mut picked, mut any, mut none) = (Vec::new(), Vec::new(), Vec::new());
         for (at, option) in options.iter().enumerate() {
@@ -123,7 +123,7 @@ impl Interpreter<'_> {
         Ok(out)
     }
 
-    /// `until` and `emit` on one side of the body: puts out what leaves and what is emitted, and gives back what goes on.
+    /// Applies `until` and `emit` on one side of the body. Outputs what leaves and what is emitted; returns what goes on.
     fn gate(
         &mut self,
         repeat: &Repeat,
@@ -156,7 +156,7 @@ impl Interpreter<'_> {
         Ok(on)
     }
 
-    /// The bindings of all patterns, one map for each way to match them.
+    /// The bindings that match all patterns, one map for each match.
     fn matches(&mut self, patterns: &[Pattern], traverser: &Traverser) -> Result<Vec<Traverser>> {
         let names = labels(patterns);
         let bindings = |this: &Self, way: &Traverser| {
@@ -171,7 +171,7 @@ impl Interpreter<'_> {
         Ok(self.ways(patterns, traverser.clone())?.iter().map(|way| bindings(self, way)).collect())
     }
 
-    /// The ways in which all patterns hold.
+    /// The bindings under which all patterns hold.
     fn ways(&mut self, patterns: &[Pattern], way: Traverser) -> Result<Vec<Traverser>> {
         let mut ways = vec![way];
         for pattern in patterns {
@@ -187,7 +187,7 @@ impl Interpreter<'_> {
         Ok(ways)
     }
 
-    /// The ways in which some of the options hold, those that bind the same once.
+    /// The bindings under which at least one of the options holds, each once.
     fn any(&mut self, options: &[Vec<Pattern>], way: &Traverser) -> Result<Vec<Traverser>> {
         let names: Vec<Name> = options.iter().flat_map(|patterns| labels(patterns)).collect();
         let mut found: Vec<(Vec<Option<Value>>, Traverser)> = Vec::new();
@@ -231,12 +231,12 @@ impl Interpreter<'_> {
     }
 }
 
-/// What a label is bound to.
+/// The value that a label is bound to.
 fn bound(way: &Traverser, name: &Name) -> Option<Stop> {
     way.path.iter().rev().find(|stop| stop.labels.contains(name)).cloned()
 }
 
-/// The labels patterns start from and bind.
+/// The labels that patterns start from or bind.
 fn labels(patterns: &[Pattern]) -> Vec<Name> {
     let of = |pattern: &Pattern| match pattern {
         Pattern::Path(path) => path.start.iter().chain(&path.end).cloned().collect(),

@@ -1,4 +1,4 @@
-//! `by()` modulators. Of a modulator that gives nothing comes `None`, and the traverser is passed over.
+//! `by()` modulators. `None` means that a modulator gives nothing; the caller then skips the traverser.
 
 use mangrove_graph::{Value, ValueType};
 use mangrove_query::plan::{By, Column};
@@ -34,13 +34,13 @@ impl Interpreter<'_> {
         Ok(if strategies.productive_by && !known { Some(found.unwrap_or_default()) } else { found })
     }
 
-    /// A modulator of something a traverser does not stand on: an object of its path, a labelled value, an item of a list.
+    /// Applies a modulator to a value that is not the traverser's own: an object of its path, a labelled value, an item of a list.
     pub(super) fn by_value(&mut self, by: &By, value: Value) -> Result<Option<Value>> {
         let beginning = Traverser { sack: None, ..self.fresh(value) };
         self.by(by, &beginning)
     }
 
-    /// The `at`-th of several modulators, which are taken in turn.
+    /// Applies modulator number `at`. Several modulators are used in turn.
     pub(super) fn by_turn(&mut self, by: &[By], at: usize, value: Value) -> Result<Option<Value>> {
         if by.is_empty() { Ok(Some(value)) } else { self.by_value(&by[at % by.len()], value) }
     }
@@ -62,7 +62,7 @@ pub(super) fn column(value: &Value, column: Column) -> Result<Value> {
     })
 }
 
-/// The things a collection holds one by one, entries of a map too; `None` for what is no collection.
+/// The items of a collection, or the entries of a map; `None` for other values.
 pub(super) fn items(value: &Value) -> Option<Vec<Value>> {
     match value {
         Value::Map(map) => Some(map.iter().map(|entry| Value::Entry(entry.clone().into())).collect()),

@@ -1,4 +1,4 @@
-//! What elements are made of: ids, labels, properties, and maps of them.
+//! Parts of elements: ids, labels, properties, and maps of these.
 
 use std::sync::Arc;
 
@@ -47,7 +47,7 @@ impl Interpreter<'_> {
         }
     }
 
-    /// The properties of an element under `keys`, all if there are none.
+    /// The properties of an element under `keys`. No keys means all.
     pub(super) fn properties(&self, owner: &Value, keys: &[Name]) -> Result<Vec<Value>> {
         let mut found = Vec::new();
         match owner {
@@ -80,7 +80,7 @@ impl Interpreter<'_> {
         Ok(found)
     }
 
-    /// Keys by name; every key of the graph if none are named.
+    /// Keys by name. No names means every key of the graph.
     fn keys(&self, names: &[Name]) -> Vec<(KeyId, Name)> {
         let schema = self.view.schema();
         if names.is_empty() {
@@ -96,7 +96,7 @@ impl Interpreter<'_> {
         }
     }
 
-    /// `valueMap`, `propertyMap`: of a vertex lists, of all else single values.
+    /// `valueMap`, `propertyMap`: lists for a vertex, single values for other elements.
     pub(super) fn property_map(
         &mut self,
         (of, tokens): (MapOf, Tokens),
@@ -148,7 +148,7 @@ impl Interpreter<'_> {
         Ok(tokens)
     }
 
-    /// `elementMap`: of several values the last.
+    /// `elementMap`: the last of several values.
     pub(super) fn element_map(&self, keys: &[Name], owner: &Value) -> Result<Value> {
         let mut map = Map::from_distinct(self.tokens(owner, Tokens::ALL)?);
         if let Value::Edge(edge) = owner {

@@ -1,4 +1,4 @@
-//! Filters: for each traverser, whether it passes.
+//! Filters: whether each traverser passes.
 
 use mangrove_graph::{Comparison, ElementKind, Predicate, Value};
 use mangrove_query::plan::{By, Has, HasKey, LabelPredicate, Name, Pop, Quantifier, Step, Traversal};
@@ -15,7 +15,7 @@ impl Interpreter<'_> {
                 None => return Ok(None),
             }
         }
-        // Whether the step is a filter shows with a traverser only.
+        // Without a traverser, nothing shows whether the step is a filter.
         Ok((!input.is_empty()).then_some(kept))
     }
 
@@ -46,7 +46,7 @@ impl Interpreter<'_> {
         }))
     }
 
-    /// Whether some child gives something (or nothing, as `gives` asks); those behind it are not run.
+    /// Whether some child gives something (or nothing, if `gives` is false). Later children do not run.
     fn any_that(&mut self, gives: bool, children: &[Traversal], traverser: &Traverser) -> Result<bool> {
         for child in children {
             if self.exists(child, traverser)? == gives {
@@ -78,8 +78,8 @@ impl Interpreter<'_> {
         self.properties(owner, std::slice::from_ref(name))?.iter().map(held).collect()
     }
 
-    /// A test of the ids of things as `tested` is: elements in it stand for their ids, and text that is asked for stands for the
-    /// id of what it names, which may be an integer it spells.
+    /// Turns a test on elements into a test on their ids, where `tested` is the tested value. Elements in the predicate become
+    /// their ids. Text becomes the id of the element that it names. Such an id may be an integer that the text spells.
     fn ids_in(&self, predicate: &Predicate, tested: &Value) -> Result<Predicate> {
         let id = |value: &Value| match value {
             Value::Vertex(_) | Value::Edge(_) | Value::VertexProperty(_) => self.id(value),
@@ -103,7 +103,7 @@ impl Interpreter<'_> {
         })
     }
 
-    /// The child runs on each value under the key, with the past of the traverser.
+    /// Runs the child on each value under the key, with the traverser's past.
     fn has_child(&mut self, key: &HasKey, child: &Traversal, traverser: &Traverser) -> Result<bool> {
         let values = match key {
             HasKey::Id => vec![self.id(&traverser.value)?],
@@ -118,7 +118,7 @@ impl Interpreter<'_> {
         Ok(false)
     }
 
-    /// The start takes the first modulator, what it is compared with the next ones in turn; what is not there passes nothing.
+    /// The first modulator applies to the start, the next ones in turn to what it is compared with. A missing value does not pass.
     fn where_labels(
         &mut self,
         start: Option<&Name>,
@@ -139,7 +139,7 @@ impl Interpreter<'_> {
         })
     }
 
-    /// The predicate over what its labels stand for.
+    /// The predicate with the values of its labels.
     fn bound(
         &mut self,
         predicate: &LabelPredicate,
@@ -195,7 +195,7 @@ impl Interpreter<'_> {
         Ok(Some(bound))
     }
 
-    /// Of a collection, the modulator is for its items.
+    /// For a collection, applies the modulator to its items.
     fn operand_by(&mut self, by: &[By], turn: usize, value: Value) -> Result<Option<Value>> {
         match value.items() {
             Some(items) if !by.is_empty() => {

@@ -67,7 +67,7 @@ impl Interpreter<'_> {
         }))
     }
 
-    /// The template with its places filled, unless there is nothing to fill one of them with.
+    /// The template with its variables filled in; `None` if a variable has no value.
     pub(super) fn filled(&mut self, template: &str, by: &[By], traverser: &Traverser) -> Result<Option<String>> {
         let mut parts = template.split("%{");
         let mut text = parts.next().unwrap_or_default().to_owned();
@@ -139,7 +139,7 @@ impl Interpreter<'_> {
         })
     }
 
-    /// Elements are spelled with the ids users know.
+    /// The text of a value, with the ids of elements that users know.
     fn spelled(&self, value: &Value) -> Result<String> {
         Ok(match value {
             Value::Vertex(_) => format!("v[{}]", self.id(value)?),
@@ -163,7 +163,7 @@ impl Interpreter<'_> {
         items.iter().map(|item| self.spelled(item)).collect()
     }
 
-    /// Null if all parts are.
+    /// Null if all parts are null.
     fn concat(&mut self, operands: &[Operand], traverser: &Traverser) -> Result<Value> {
         let mut parts = vec![traverser.value.clone()];
         for operand in operands {
@@ -185,7 +185,7 @@ impl Interpreter<'_> {
         Ok(whole.map(Value::string).unwrap_or_default())
     }
 
-    /// The number an expression comes to; nothing if a modulator gives nothing for a variable.
+    /// The result of an expression; `None` if a modulator gives nothing for a variable.
     pub(super) fn math(&mut self, expression: &MathExpression, by: &[By], traverser: &Traverser) -> Result<Option<f64>> {
         let mut variables = Vec::new();
         for (at, name) in expression.variables.iter().enumerate() {
@@ -230,7 +230,7 @@ impl Interpreter<'_> {
     }
 }
 
-/// Of whole numbers, texts of whole numbers, and dates.
+/// The number of an integer, of a text that spells one, or of a date.
 fn as_number(value: &Value, wanted: Option<ValueType>) -> Result<Value> {
     let uncovered = || Failure::Uncovered(format!("asNumber() of {value}"));
     let number = match value {

@@ -1,18 +1,18 @@
-//! Gremlin run the plain way, from the plan as it was resolved: what the engine is compared with.
+//! Runs Gremlin in the plainest way, from the plan as resolved. Tests compare the engine with it.
 //!
 //! ```text
 //!   plan::resolve ──┬── optimize ── execute (batches, bulks, columns) ── results ──┐
 //!                   └── this module (one traverser at a time) ──────── results ──┴── the same multiset
 //! ```
 //!
-//! It is meant to be read beside TinkerPop's reference, and has no code in common with the engine's experts: of `mangrove_query`
-//! it uses the plan's types alone, of `mangrove_graph` values, their order, and predicates.
+//! Read it beside TinkerPop's reference. It shares no code with the engine's experts. From `mangrove_query` it uses only the types
+//! of the plan; from `mangrove_graph` only values, their order, and predicates.
 //!
-//! 1. A traverser stands for itself only; there are no bulks.
-//! 2. A traverser keeps its whole path, whether or not a step asks for it.
-//! 3. A step takes a list of traversers and is done with all of them before the next step begins. So what shows only where
-//!    steps take turns (a side effect read while it grows, an error behind a `limit`) is not for this module to tell.
-//! 4. A child traversal of one traverser is run on a list of one.
+//! 1. A traverser stands only for itself; there are no bulks.
+//! 2. A traverser keeps its whole path, even if no step reads it.
+//! 3. A step takes a list of traversers, and finishes all of them before the next step begins. So this module cannot reproduce what
+//!    depends on steps taking turns: a side effect read while it grows, an error behind a `limit`.
+//! 4. A child traversal for one traverser runs on a list of one.
 
 mod barriers;
 mod branches;
@@ -38,11 +38,11 @@ use side_effects::SideEffect;
 /// Why there are no results.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Failure {
-    /// The query is wrong, as the engine should say too.
+    /// The query is wrong. The engine must report that too.
     Error(QueryErrorKind, String),
-    /// It takes more traversers than were allowed.
+    /// The query takes more traversers than allowed.
     TooMuch,
-    /// A step this interpreter does not know.
+    /// This interpreter does not know a step.
     Uncovered(String),
 }
 
@@ -74,7 +74,7 @@ impl fmt::Display for Failure {
 
 type Result<T, E = Failure> = std::result::Result<T, E>;
 
-/// The results of a plan no rule has touched, in the order they come; gives up beyond `traversers_max` traversers in all.
+/// The results of an unoptimised plan, in order. Gives up beyond `traversers_max` traversers in all.
 pub fn interpret(plan: &Plan, view: &dyn GraphView, traversers_max: usize) -> Result<Vec<Value>> {
     let mut interpreter = Interpreter::new(plan, view, traversers_max);
     let start = Traverser { start: true, ..interpreter.fresh(Value::Null) };
@@ -88,13 +88,13 @@ struct Traverser {
     value: Value,
     path: Vec<Stop>,
     sack: Option<Value>,
-    /// The repeats it is in, outermost first: their names, and how often it has been through each.
+    /// The repeats around it, outermost first: the name, and the number of rounds done.
     loops: Vec<(Option<Name>, u64)>,
-    /// It is the one a query starts with, in whose place `inject` puts others.
+    /// It is the initial traverser of a query, which `inject` replaces.
     start: bool,
 }
 
-/// Where a traverser has been, and what `as()` called it there.
+/// An object that a traverser has visited, and the labels that `as()` gave it there.
 #[derive(Clone, Debug)]
 struct Stop {
     object: Value,
@@ -102,7 +102,7 @@ struct Stop {
 }
 
 impl Traverser {
-    /// It goes on to `value`.
+    /// The traverser after a move to `value`.
     fn moved(&self, value: Value) -> Self {
         let mut next = Self { value: value.clone(), start: false, ..self.clone() };
         next.path.push(Stop { object: value, labels: Vec::new() });
@@ -126,14 +126,14 @@ impl Traverser {
     }
 }
 
-/// What the `dedup` steps of a body have seen, by their places in it; a `repeat` keeps it from round to round.
+/// The values that the `dedup` steps of a body have seen, by position of the step. A `repeat` keeps them across rounds.
 type Seen = HashMap<usize, HashSet<Value>>;
 
 struct Interpreter<'a> {
     view: &'a dyn GraphView,
     source: &'a SourceConfig,
     side_effects: BTreeMap<Name, SideEffect>,
-    /// The traversers `group('x')` holds for each key, in the order the keys came.
+    /// The traversers that `group('x')` holds for each key, in order of the keys' first appearance.
     groups: BTreeMap<Name, Vec<(Value, Vec<Traverser>)>>,
     traversers_left: usize,
 }
@@ -149,7 +149,7 @@ impl<'a> Interpreter<'a> {
         }
     }
 
-    /// A traverser without a past that stands on `value`.
+    /// A traverser on `value` without a past.
     fn fresh(&self, value: Value) -> Traverser {
         let path = vec![Stop { object: value.clone(), labels: Vec::new() }];
         let sack = self.source.sack.as_ref().map(|sack| sack.initial.clone());
@@ -160,7 +160,7 @@ impl<'a> Interpreter<'a> {
         self.round(traversal, traversers, &mut Seen::new())
     }
 
-    /// A chain that may have been run before, and remembers by `seen`.
+    /// Runs a chain that may have run before; `seen` is its memory.
     fn round(&mut self, traversal: &Traversal, mut traversers: Vec<Traverser>, seen: &mut Seen) -> Result<Vec<Traverser>> {
         for (at, node) in traversal.steps.iter().enumerate() {
             traversers = match &node.step {
@@ -175,7 +175,7 @@ impl<'a> Interpreter<'a> {
         Ok(traversers)
     }
 
-    /// What a child gives for one traverser.
+    /// The results of a child for one traverser.
     fn child(&mut self, child: &Traversal, traverser: &Traverser) -> Result<Vec<Traverser>> {
         self.chain(child, vec![traverser.clone()])
     }
@@ -207,7 +207,7 @@ impl<'a> Interpreter<'a> {
         self.barrier(step, input)
     }
 
-    /// Each traverser goes on to every value `step` gives for it.
+    /// Moves each traverser to every value that `step` gives for it.
     fn each(
         &mut self,
         input: &[Traverser],

@@ -1,5 +1,5 @@
-//! Arithmetic after TinkerPop's `NumberHelper`: a result has the widest type of its operands, is a fraction if one of them is,
-//! and moves on to the next wider whole type where it does not fit. Numbers without bounds are not covered.
+//! Arithmetic as in TinkerPop's `NumberHelper`. A result has the widest type of its operands. It is a float if one of them is. An
+//! integer that does not fit gets the next wider type. Numbers of unbounded size are not covered.
 
 use std::cmp::Ordering;
 
@@ -16,7 +16,7 @@ pub(super) enum Sign {
     Over,
 }
 
-/// The bits of a number's type, and whether it is one of fractions.
+/// The bits of a number's type, and whether it is a float.
 fn shape(value: &Value) -> Result<(u32, bool)> {
     Ok(match value {
         Value::Int8(_) => (8, false),
@@ -35,7 +35,7 @@ fn common(a: &Value, b: &Value) -> Result<(u32, bool)> {
     Ok((a_bits.max(b_bits), a_fraction || b_fraction))
 }
 
-/// A whole number in the first type of at least `bits` that holds it.
+/// The integer in the first type of at least `bits` bits that holds it.
 fn whole(number: i128, bits: u32) -> Result<Value> {
     Ok(if bits <= 8 && i8::try_from(number).is_ok() {
         Value::Int8(number as i8)
@@ -77,7 +77,7 @@ pub(super) fn calculate(sign: Sign, a: &Value, b: &Value) -> Result<Value> {
         };
         return whole(exact, bits);
     }
-    // A float holds exactly what a float operation rounds to when it is done in doubles: IEEE 754 has bits enough to spare.
+    // A double that holds the result of a float operation rounds to the right float: IEEE 754 has bits enough to spare.
     let (x, y) = match bits {
         ..=32 => (f64::from(double(a) as f32), f64::from(double(b) as f32)),
         _ => (double(a), double(b)),
@@ -91,7 +91,7 @@ pub(super) fn calculate(sign: Sign, a: &Value, b: &Value) -> Result<Value> {
     Ok(if bits <= 32 { Value::Float32(result as f32) } else { Value::Float64(result) })
 }
 
-/// The lesser or the greater of two values, of numbers in their common type.
+/// The lesser or the greater of two values. Numbers are compared in their common type.
 fn extreme(wanted: Ordering, a: &Value, b: &Value) -> Result<Value> {
     if a.is_null() || b.is_null() {
         return Ok(if a.is_null() { b.clone() } else { a.clone() });
@@ -153,11 +153,11 @@ fn add_all(a: &Value, b: &Value) -> Result<Value> {
     }
 }
 
-/// `count`, `sum`, `min`, `max` or `mean` under way.
+/// A running `count`, `sum`, `min`, `max` or `mean`.
 pub(super) struct Reduced {
     reduction: Reduction,
     all: i64,
-    /// Those that are not null.
+    /// The number of values that are not null.
     counted: u64,
     value: Option<Value>,
 }
@@ -177,7 +177,7 @@ impl Reduced {
             Reduction::Max => Operator::Max,
         };
         let before = self.value.take().unwrap_or_default();
-        // The first value too has to be one that can be reduced.
+        // The first value must be reducible too.
         if before.is_null() && !value.is_null() && operator == Operator::Sum {
             shape(value)?;
         }
@@ -185,7 +185,7 @@ impl Reduced {
         Ok(())
     }
 
-    /// Nothing if there was nothing to reduce; a count is 0 then.
+    /// The result; `None` if there was nothing to reduce. A count is 0 then.
     pub(super) fn finish(self) -> Result<Option<Value>> {
         Ok(match (self.reduction, self.value) {
             (Reduction::Count, _) => Some(Value::Int64(self.all)),

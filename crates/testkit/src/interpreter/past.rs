@@ -1,4 +1,4 @@
-//! What a traverser remembers: labelled objects, its path.
+//! What a traverser remembers: labelled objects and its path.
 
 use mangrove_graph::{Map, Path, Value};
 use mangrove_query::plan::{By, Name, Pop};
@@ -6,7 +6,7 @@ use mangrove_query::plan::{By, Name, Pop};
 use super::{Failure, Interpreter, Result, Stop, Traverser};
 
 impl Interpreter<'_> {
-    /// What `name` stands for: an entry of the traverser's map, a side effect, or an object of its path.
+    /// The value of `name`: an entry of the traverser's map, a side effect, or an object of its path.
     pub(super) fn labelled(&self, name: &Name, pop: Pop, traverser: &Traverser) -> Option<Value> {
         if let Value::Map(map) = &traverser.value
             && let Some(value) = map.get_str(name)
@@ -26,7 +26,7 @@ impl Interpreter<'_> {
         }
     }
 
-    /// `select('a')` gives a value, `select('a','b')` a map of them; nothing if one of them is missing.
+    /// `select('a')` gives a value, `select('a','b')` a map of values. `None` if one of them is missing.
     pub(super) fn select(&mut self, pop: Pop, labels: &[Name], by: &[By], traverser: &Traverser) -> Result<Option<Value>> {
         if let [label] = labels {
             let Some(value) = self.labelled(label, pop, traverser) else { return Ok(None) };
@@ -41,7 +41,7 @@ impl Interpreter<'_> {
         Ok(Some(Value::map(map)))
     }
 
-    /// `select(traversal)`: the entry of a map the child names, else what it is the label of.
+    /// `select(traversal)`: the entry of a map under the child's key, otherwise the object with that label.
     pub(super) fn select_key(&mut self, pop: Pop, key: Value, by: &[By], traverser: &Traverser) -> Result<Option<Value>> {
         let entry = match &traverser.value {
             Value::Map(map) => map.get(&key).cloned(),
@@ -57,7 +57,7 @@ impl Interpreter<'_> {
         }
     }
 
-    /// `project`: what a modulator gives nothing for is left out.
+    /// `project`: omits a key whose modulator gives nothing.
     pub(super) fn project(&mut self, keys: &[Name], by: &[By], traverser: &Traverser) -> Result<Value> {
         let mut map = Map::new();
         for (at, key) in keys.iter().enumerate() {
@@ -70,7 +70,7 @@ impl Interpreter<'_> {
         Ok(Value::map(map))
     }
 
-    /// The path from the last stop called `from` to the last called `to`, its objects modulated in turn.
+    /// The path from the last object labelled `from` to the last one labelled `to`, with its objects modulated in turn.
     pub(super) fn path(
         &mut self,
         traverser: &Traverser,
@@ -92,7 +92,7 @@ impl Interpreter<'_> {
         Ok(Some(path))
     }
 
-    /// How often a traverser has been through the repeat of that name, or the innermost.
+    /// The number of rounds a traverser has done in the repeat of that name, or in the innermost one.
     pub(super) fn loops(&self, name: Option<&Name>, traverser: &Traverser) -> Result<Value> {
         let found = match name {
             None => traverser.loops.last(),

@@ -1,4 +1,4 @@
-//! Values gathered beside the traversers: `aggregate`, `group('x')`, `sideEffect`, `cap` and what they keep.
+//! Side effects: `aggregate`, `group('x')`, `sideEffect`, `cap` and the values they keep.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,11 +11,11 @@ use super::{Failure, Interpreter, Result, Traverser};
 
 pub(super) struct SideEffect {
     pub value: Value,
-    /// How what is added and what there is become one.
+    /// Combines the old value with an added one.
     merge: Option<Operator>,
 }
 
-/// The side effects there are from the start: those of the source, and an empty one for each step that fills one.
+/// The side effects that exist from the start: those of the source, and an empty one for each step that fills one.
 pub(super) fn registered(plan: &Plan) -> BTreeMap<Name, SideEffect> {
     let seed = |(name, seed): &(Name, mangrove_query::plan::SideEffectSeed)| {
         (name.clone(), SideEffect { value: seed.value.clone(), merge: seed.merge })
@@ -131,7 +131,7 @@ impl Interpreter<'_> {
         }
     }
 
-    /// Groups gather over the whole query, and are reduced anew as they grow.
+    /// Groups gather over the whole query. The reduction runs anew whenever they grow.
     fn group_into(&mut self, name: &Name, key: Option<&By>, value: Option<&GroupValue>, input: &[Traverser]) -> Result<()> {
         let mut groups = self.groups.remove(name).unwrap_or_default();
         for (key, mut members) in self.grouped(key, input)? {
@@ -164,7 +164,7 @@ impl Interpreter<'_> {
         Ok(())
     }
 
-    /// `sack(operator)`; a traverser without a value for it is passed over.
+    /// `sack(operator)`. Skips a traverser without a value for it.
     fn sack(&mut self, operator: Operator, by: Option<&By>, input: &[Traverser]) -> Result<Vec<Traverser>> {
         let mut out = Vec::new();
         for traverser in input {

@@ -1,4 +1,4 @@
-//! Where traversers come from and go: `V`, `E`, `inject`, `out`, `inE`, `otherV` and their kin.
+//! Sources and moves of traversers: `V`, `E`, `inject`, `out`, `inE`, `otherV` and the like.
 
 use mangrove_graph::{
     Adjacency, Direction, EdgeRef, ElementId, ElementKind, Hop, LabelId, Scan, ScanCursor, Value, VertexId, Wants, record,
@@ -45,7 +45,7 @@ impl Interpreter<'_> {
         Ok(vertices.into_iter().map(Value::Vertex).chain(edges.into_iter().map(Value::Edge)).collect())
     }
 
-    /// The element of an id, or the one given if it is there.
+    /// The element with this id, or the given element if it exists.
     pub(super) fn named(&self, kind: ElementKind, id: &Value) -> Result<Option<Value>> {
         Ok(match (kind, id) {
             (ElementKind::Vertex, Value::Vertex(vertex)) => {
@@ -81,7 +81,7 @@ fn ends(which: EndOf, traverser: &Traverser) -> Result<Vec<Value>> {
     })
 }
 
-/// The end of the edge that is not the vertex visited last.
+/// The end of the edge that is not the last visited vertex.
 fn other_end(edge: &EdgeRef, traverser: &Traverser) -> Result<VertexId> {
     let (_here, before) = traverser.path.split_last().map_or((None, &[][..]), |(here, before)| (Some(here), before));
     let visited = before.iter().rev().find_map(|stop| match stop.object {

@@ -1,4 +1,4 @@
-//! Steps that put one value, or several, in the place of a traverser's.
+//! Steps that replace the traverser's value by one or several values.
 
 use mangrove_graph::{Map, Token, Value};
 use mangrove_query::plan::{Pop, Scope, SortOrder, Step};
@@ -140,7 +140,7 @@ fn dedup_local(value: &Value) -> Value {
     }
 }
 
-/// Items with their places, as pairs or as a map.
+/// Items with their positions, as pairs or as a map.
 fn index(value: &Value, as_map: bool) -> Value {
     let items = items(value).unwrap_or_else(|| vec![value.clone()]);
     let numbered = items.into_iter().zip(0..).map(|(item, at): (Value, i32)| (item, Value::Int32(at)));

@@ -1,4 +1,4 @@
-//! Unique and required properties, told by looking at everything.
+//! Unique and required properties. The oracle checks them by looking at every element.
 
 use std::collections::BTreeMap;
 
@@ -27,7 +27,7 @@ impl Oracle {
         Ok(())
     }
 
-    /// Every element of a label, with what it has under the key.
+    /// Every element of a label, with its cell under the key.
     pub(super) fn elements_with(&self, of: PropertyId) -> BTreeMap<ElementId, Cell> {
         let all: Vec<ElementId> = match of.kind {
             ElementKind::Vertex => self.vertices.keys().copied().map(ElementId::Vertex).collect(),
@@ -37,7 +37,7 @@ impl Oracle {
         of_label.map(|element| (element, self.stored(element, of.key))).collect()
     }
 
-    /// Fails if these cells would have elements share values that are to be unique.
+    /// Fails if, with these cells, two elements would share a value that must be unique.
     pub(super) fn stay_unique(&self, key: KeyId, cells: &[(ElementId, Cell)]) -> Result<()> {
         for IndexSchema { of, .. } in self.schema.indexes.iter().filter(|index| index.unique && index.of.key == key) {
             let mut all = self.elements_with(*of);

@@ -1,4 +1,4 @@
-//! The oracle read.
+//! Reads from the oracle.
 
 use std::collections::BTreeSet;
 
@@ -149,17 +149,17 @@ impl GraphView for Oracle {
 }
 
 impl Oracle {
-    /// Some value under the key of each filter matches.
+    /// Whether, for each filter, some value under its key matches.
     fn passes(&self, element: ElementId, filters: &[Filter]) -> bool {
         filters.iter().all(|filter| self.stored(element, filter.key).values().any(|value| filter.predicate.matches(value)))
     }
 
-    /// The edge known by its generated id, as it was given none by the user.
+    /// The edge with this generated id. Only edges without an id of the user's have one.
     fn unnamed_edge(&self, id: EdgeId) -> Option<EdgeRef> {
         self.edge_ref(id).filter(|_| self.edges[&id].external.is_none())
     }
 
-    /// The edges of a hop from one vertex, limit aside, with the vertex at the other end.
+    /// The edges of a hop from one vertex, without its limit, each with the vertex at the other end.
     fn hop(&self, from: VertexId, hop: &Hop) -> Vec<(EdgeRef, VertexId)> {
         let Some(vertex) = self.vertices.get(&from) else { return Vec::new() };
         let mut reached = Vec::new();

@@ -1,4 +1,4 @@
-//! The oracle written to. Every call checks all it was given before it changes anything.
+//! Writes to the oracle. Every call checks all its arguments before it changes anything.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -191,7 +191,7 @@ impl GraphWrite for Oracle {
             }
         }
         self.label_mut(ElementKind::Vertex, label).key = Some(key);
-        self.label_mut(ElementKind::Vertex, label).property_mut(key);
+        self.label_mut(ElementKind::Vertex, label).property_mut(key).cardinality = Cardinality::Single;
         for (vertex, external) in &ids {
             self.vertices.get_mut(vertex).expect("it is one of them").cells.remove(&key);
             self.infer(ElementKind::Vertex, label, key, &Cell::One(external.to_value()));
@@ -358,7 +358,7 @@ impl Oracle {
         self.keeps_to(ElementKind::Edge, label, property, &cell, property.declared.is_some())
     }
 
-    /// The time of an edge is its place among the others, and stays.
+    /// Fails if the cell would change the time of an edge. The time decides the edge's place and stays.
     fn keeps_its_time(&self, element: ElementId, key: KeyId, cell: &Cell) -> Result<()> {
         let ElementId::Edge(id) = element else { return Ok(()) };
         let is_time = self.schema.edge_labels[usize::from(id.label().0)].time == Some(key);
@@ -370,7 +370,7 @@ impl Oracle {
         Ok(())
     }
 
-    /// Whether a property is the id of its vertex, which a cell may not change.
+    /// Whether the property is the id of its vertex. A cell must not change it.
     fn is_id(&self, element: ElementId, key: KeyId, cell: &Cell) -> Result<bool> {
         let ElementId::Vertex(vertex) = element else { return Ok(false) };
         if !self.schema.is_key(ElementKind::Vertex, vertex.label(), key) {
@@ -414,7 +414,7 @@ impl Oracle {
         self.keeps_to(kind, label, property, cell, property.declared.is_some())
     }
 
-    /// Whether `cell` may stand under a key of this schema; its cardinality counts only if it is `fixed`.
+    /// Whether `cell` fits the property's schema. Its cardinality counts only if `fixed`.
     fn keeps_to(
         &self,
         kind: ElementKind,
@@ -446,13 +446,13 @@ impl Oracle {
     }
 }
 
-/// The changes, of what was checked.
+/// The changes, after the checks.
 impl Oracle {
     fn label_mut(&mut self, kind: ElementKind, label: LabelId) -> &mut LabelSchema {
         &mut self.schema.labels_mut(kind)[usize::from(label.0)]
     }
 
-    /// Takes a label of vertices out of what is known of others.
+    /// Removes a vertex label from the schema of other labels.
     fn forget_label(&mut self, label: LabelId) {
         for kind in ElementKind::ALL {
             for at in 0..self.schema.labels(kind).len() {
@@ -467,7 +467,7 @@ impl Oracle {
         }
     }
 
-    /// Drops the name of a key that no label knows.
+    /// Drops the name of a key that no label uses.
     fn drop_key(&mut self, key: KeyId) {
         let knows = |label: &LabelSchema| {
             let is_known = |p: &PropertySchema| p.has_meta || p.key == key && *p != PropertySchema::new(key);
@@ -484,8 +484,8 @@ impl Oracle {
         *made - 1
     }
 
-    /// The id generated for the next vertex of a label, or that with a number to it that names no vertex and is not `given` in the same
-    /// call.
+    /// The generated id of the next vertex of a label. If a vertex has that id, or if the call has it in `given`, a number is
+    /// appended that makes it free.
     fn free_id(&self, label: LabelId, given: &BTreeSet<&ExternalId>) -> ExternalId {
         let next = self.made.get(&(ElementKind::Vertex, label)).copied().unwrap_or(0);
         let generated = VertexId::new(label, 0, next).generated();
@@ -536,7 +536,7 @@ impl Oracle {
         };
     }
 
-    /// Widens the schema by what `cell` shows.
+    /// Widens the schema to hold `cell`.
     fn infer(&mut self, kind: ElementKind, label: LabelId, key: KeyId, cell: &Cell) {
         if cell.is_absent() {
             return;

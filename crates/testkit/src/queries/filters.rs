@@ -1,4 +1,4 @@
-//! Filters, and the literals they compare with.
+//! Filters, and the literals that they compare with.
 
 use super::Unit;
 use super::kinds::{Kind, Place, State};

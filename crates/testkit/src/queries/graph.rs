@@ -1,5 +1,5 @@
-//! Small graphs with everything in them that a query can trip over: loops, parallel edges, further labels, properties with
-//! several values, values of mixed types and null, indexes, ids of both kinds.
+//! Small graphs with everything that a query can trip over: loops, parallel edges, further labels, properties with several values,
+//! values of mixed types and null, indexes, ids of both kinds.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -17,17 +17,17 @@ use crate::random::{EDGE_LABELS, KEYS, VERTEX_LABELS};
 pub struct SmallGraph {
     vertices: Vec<SmallVertex>,
     edges: Vec<SmallEdge>,
-    /// Labels and keys, by their places.
+    /// Positions of label and key.
     indexes: Vec<(ElementKind, usize, usize)>,
     /// Whether `at` is the time of edges of the first labels.
     timed: bool,
-    /// Whether `id` is the key of the labels of vertices.
+    /// Whether `id` is the key of the vertex labels.
     keyed: bool,
 }
 
 #[derive(Clone, Debug)]
 struct SmallVertex {
-    /// Holds edges to their ends when vertices are left out.
+    /// Identifies the vertex for its edges when other vertices are left out.
     number: usize,
     label: usize,
     id: ExternalId,
@@ -44,7 +44,7 @@ struct SmallEdge {
     properties: Vec<(usize, Value)>,
 }
 
-/// What the values under a key are like; `Ages` are whole numbers of one type in a graph.
+/// Positions in [`KEYS`]. Values under `AGE` are integers of one type per graph.
 const NAME: usize = 0;
 const AGE: usize = 1;
 const TAGS: usize = 2;
@@ -59,7 +59,7 @@ impl SmallGraph {
             0..4 => random.below(3),
             4..28 => 3 + random.below(10),
             28..35 => 12 + random.below(20),
-            // Beyond what a scan gives first, and what a block of the hot store holds.
+            // More than a scan's first batch, and more than a block of the hot store.
             35..39 => 33 + random.below(60),
             _ => 150 + random.below(150),
         } as usize;
@@ -67,7 +67,7 @@ impl SmallGraph {
         Self::of_size(random, size, wanted)
     }
 
-    /// A graph with enough in it that steps meet thousands of traversers.
+    /// A graph large enough that steps meet thousands of traversers.
     pub fn draw_large(random: &mut Random) -> Self {
         let size = 1000 + random.below(2000) as usize;
         let wanted = size + random.below(size as u64) as usize;
@@ -115,7 +115,7 @@ impl SmallGraph {
                 let entries = values.iter().zip(0u32..).map(|(value, ordinal)| PropertyValue {
                     ordinal,
                     value: value.clone(),
-                    // Of several values each but the first has a property of its own.
+                    // Of several values, each except the first has a property of its own.
                     meta: if ordinal > 0 { vec![(keys[AT], Value::Int64(ordinal.into()))] } else { Vec::new() },
                 });
                 graph.set_cell(ElementId::Vertex(id), keys[*key], Cell::from_entries(entries.collect()))?;
@@ -138,14 +138,14 @@ impl SmallGraph {
     }
 
     /// # Panics
-    /// If the oracle does not take it.
+    /// If the oracle refuses it.
     pub fn oracle(&self) -> Oracle {
         let mut graph = Oracle::default();
         self.write(&mut graph).expect("an empty graph takes it");
         graph
     }
 
-    /// The graphs with one vertex, edge, property or index less; of a large graph those with a part less.
+    /// The graphs with one vertex, edge, property or index less. For a large graph, those with a part less.
     pub fn smaller(&self) -> Vec<SmallGraph> {
         let mut smaller = self.without_parts();
         if self.vertices.len() + self.edges.len() > 400 {
@@ -188,7 +188,7 @@ impl SmallGraph {
 }
 
 impl SmallGraph {
-    /// Without each half, quarter, and so on of its vertices or edges.
+    /// The graphs without one half, quarter, and so on of the vertices or edges.
     fn without_parts(&self) -> Vec<SmallGraph> {
         let mut smaller = Vec::new();
         for parts in [2, 4, 8, 16, 32, 64] {
@@ -230,7 +230,7 @@ fn vertex(random: &mut Random, number: usize, ages: u64) -> SmallVertex {
 }
 
 fn edge(random: &mut Random, at: usize, size: usize) -> SmallEdge {
-    // Some ends come often, so that there are hubs, loops and parallel edges.
+    // Some ends are frequent, so that there are hubs, loops and parallel edges.
     let mut end =
         || if random.below(3) == 0 { random.below(1 + size as u64 / 4) } else { random.below(size as u64) } as usize;
     let (source, target) = (end(), end());
@@ -241,7 +241,7 @@ fn edge(random: &mut Random, at: usize, size: usize) -> SmallEdge {
     SmallEdge { label, source, target, id, properties }
 }
 
-/// Few values, so that equal ones meet; fractions are quarters, which add up exactly in any order.
+/// One of few values, so that equal ones meet. Fractions are quarters, which add up exactly in any order.
 fn value(random: &mut Random, key: usize, ages: u64) -> Value {
     let n = random.below(7) as i32;
     let letter = |n: i32| Value::string(&"abcdef"[n as usize % 6..][..1]);
@@ -264,7 +264,7 @@ fn value(random: &mut Random, key: usize, ages: u64) -> Value {
     }
 }
 
-/// One element a line, with the type of each value.
+/// The labels of one kind of element.
 fn labels_of(kind: ElementKind) -> &'static [&'static str] {
     match kind {
         ElementKind::Vertex => &VERTEX_LABELS,
@@ -272,6 +272,7 @@ fn labels_of(kind: ElementKind) -> &'static [&'static str] {
     }
 }
 
+/// One element per line, with the type of each value.
 impl fmt::Display for SmallGraph {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for vertex in &self.vertices {

@@ -1,16 +1,16 @@
-//! What flows between steps, as far as it decides which steps may follow.
+//! The kinds of values between steps, as far as they decide which steps may follow.
 
 /// What traversers stand on.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Kind {
     Vertex,
-    /// Whether `otherV()` knows where the edge was come from.
+    /// `entered` is true if `otherV()` knows which end the traverser came from.
     Edge {
         entered: bool,
     },
     VertexProperty,
     Property,
-    /// Numbers that are equal only if they are of one type too.
+    /// Numbers that are equal only if their types are equal too.
     Number,
     Text,
     Date,
@@ -21,19 +21,19 @@ pub enum Kind {
     Record(Vec<(String, Kind)>),
     Map(Box<Kind>, Box<Kind>),
     Entry(Box<Kind>, Box<Kind>),
-    /// Whether the order of its items is defined.
+    /// The flag says whether the order of the items is defined.
     List(Box<Kind>, bool),
     Set(Box<Kind>),
     Tree,
 }
 
 impl Kind {
-    /// Whether two of it that are not the same have an order.
+    /// Whether any two different values of this kind have an order.
     pub fn has_total_order(&self) -> bool {
         matches!(self, Kind::Vertex | Kind::Edge { .. } | Kind::Number | Kind::Text | Kind::Date | Kind::Id)
     }
 
-    /// Whether two of it are equal whatever order things came in.
+    /// Whether equality of two values does not depend on the order of other things.
     pub fn is_steady(&self) -> bool {
         match self {
             Kind::List(items, ordered) => *ordered && items.is_steady(),
@@ -54,9 +54,9 @@ impl Kind {
 pub enum Place {
     /// The query itself.
     Top,
-    /// Runs for each traverser, or for the traversers of a branch, and gives on what it comes to.
+    /// Runs for each traverser, or for the traversers of a branch. Later steps see its results.
     Below,
-    /// A test: nobody sees what it comes to, and it may stop at the first result.
+    /// A test. Nobody sees its results, and it may stop at the first one.
     Test,
 }
 
@@ -64,19 +64,19 @@ pub enum Place {
 pub struct State {
     pub kind: Kind,
     pub place: Place,
-    /// How many children it is inside.
+    /// The number of enclosing children.
     pub depth: usize,
-    /// The order traversers come in is defined.
+    /// The order of traversers is defined.
     pub ordered: bool,
-    /// Where a traverser has been is defined.
+    /// The paths of traversers are defined.
     pub past: bool,
-    /// Some list that a traverser has been at, or stands on, has no defined order.
+    /// Some list that a traverser has visited or stands on has no defined order.
     pub bags: bool,
-    /// What `as()` named and a path still holds.
+    /// The labels that `as()` gave and a path still holds.
     pub labels: Vec<(String, Kind)>,
-    /// What `aggregate()` gathered before all that comes now.
+    /// What `aggregate()` has gathered completely by now.
     pub gathered: Vec<(String, Kind)>,
-    /// All side effects, to be shown at the end.
+    /// All side effects. The end of the query shows them.
     pub side_effects: Vec<String>,
     pub sack: bool,
 }
@@ -97,30 +97,30 @@ impl State {
         }
     }
 
-    /// In the place of another state.
+    /// The state with the position of another one.
     pub fn at(self, other: &State) -> Self {
         Self { place: other.place, depth: other.depth, ..self }
     }
 
-    /// A child that starts from where this is.
+    /// The state of a child that starts from here.
     pub fn below(&self, place: Place) -> Self {
         let place = if self.place == Place::Test { Place::Test } else { place };
         Self { place, depth: self.depth + 1, ordered: false, ..self.clone() }
     }
 
-    /// Traversers moved to something else, in the order they had.
+    /// Traversers moved to something else, and kept their order.
     pub fn moved(&mut self, kind: Kind) {
         self.bags |= !kind.is_steady();
         self.kind = kind;
     }
 
-    /// Traversers moved to what has no order.
+    /// Traversers moved, and their order is no longer defined.
     pub fn spread(&mut self, kind: Kind) {
         self.ordered = false;
         self.moved(kind);
     }
 
-    /// One of many was kept, and which is not defined but for what it stands on.
+    /// One of several traversers was kept. Only its value is defined, not which one it is.
     pub fn forget_past(&mut self) {
         self.past = false;
         self.sack = false;
@@ -130,7 +130,7 @@ impl State {
         }
     }
 
-    /// All became one, which has been nowhere.
+    /// All traversers became one, with an empty path.
     pub fn reduced(&mut self, kind: Kind) {
         self.labels.clear();
         self.past = true;

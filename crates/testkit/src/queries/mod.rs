@@ -1,7 +1,7 @@
 //! Random small graphs, and random Gremlin over them that has one right answer.
 //!
-//! A query is valid, and so made that its results are one multiset whatever order a store or an optimiser takes things in: what
-//! depends on order (`limit`, `tail`, the first of many) comes behind a total order only. Both shrink by leaving parts out.
+//! A query is valid, and its results are the same multiset in whatever order a store or an optimiser works. Steps that depend on
+//! order (`limit`, `tail`, the first of many) come only behind a total order. Graphs and queries shrink by leaving parts out.
 
 mod filters;
 mod graph;
@@ -16,22 +16,22 @@ use std::fmt;
 pub use graph::SmallGraph;
 pub use writer::query;
 
-/// A query as text in parts that can be left out one by one.
+/// A query as text, in parts that can be left out one by one.
 #[derive(Clone, Debug)]
 pub struct RandomQuery {
     source: String,
     chain: Chain,
-    /// Its results come in an order that is defined.
+    /// The order of its results is defined.
     pub ordered: bool,
-    /// A step in it may meet a value it does not work on.
+    /// One of its steps may meet a value that it does not work on.
     pub may_fail: bool,
 }
 
-/// What follows `g` or `__`.
+/// The calls after `g` or `__`.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Chain(Vec<Unit>);
 
-/// Calls that make sense only together, as `.order().limit(3)`.
+/// Calls that make sense only together, such as `.order().limit(3)`.
 #[derive(Clone, Debug)]
 pub(crate) struct Unit(Vec<Piece>);
 
@@ -87,7 +87,7 @@ impl Chain {
         self.0.push(unit);
     }
 
-    /// This chain without one of its units, or of those of its children.
+    /// This chain without one of its units, or without one of those of its children.
     fn smaller(&self) -> Vec<Chain> {
         let mut smaller = Vec::new();
         for at in 0..self.0.len() {
@@ -109,7 +109,7 @@ impl Chain {
 }
 
 impl RandomQuery {
-    /// The queries with one part less. They need not have one right answer any more.
+    /// The queries with one part less. They may no longer have one right answer.
     pub fn smaller(&self) -> Vec<RandomQuery> {
         let queries = self.chain.smaller().into_iter().map(|chain| RandomQuery { chain, ..self.clone() });
         queries.filter(|query| !query.chain.0.is_empty()).collect()
@@ -135,7 +135,7 @@ impl Chain {
     }
 }
 
-/// As a child traversal.
+/// Shows the chain as a child traversal.
 impl fmt::Display for Chain {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("__")?;

@@ -1,4 +1,4 @@
-//! Steps that look at all traversers: orders and what they allow, counts, lists, groups, side effects.
+//! Steps that look at all traversers: orders and the steps they permit, counts, lists, groups, side effects.
 
 use super::kinds::{Kind, Place, State};
 use super::writer::Writer;
@@ -51,7 +51,7 @@ impl Writer<'_> {
         };
         let sorted = format!(".order(){by}");
         if matches!(state.kind, Kind::Entry(..)) {
-            // Keys of many maps may be the same.
+            // Keys of several maps may be equal.
             state.ordered = false;
             return Some(Unit::text(sorted));
         }
@@ -59,7 +59,7 @@ impl Writer<'_> {
         let n = self.below(5);
         let cut = match self.below(6) {
             0 if self.one_in(2) => {
-                // Equal ones may have come by different ways, which somebody may ask for.
+                // Equal values may have come by different paths, which a later step may read.
                 state.ordered = false;
                 return Some(Unit::text(sorted));
             }
@@ -74,7 +74,7 @@ impl Writer<'_> {
         Some(Unit::text(sorted).and(cut))
     }
 
-    /// Side effects are gathered where nothing stops before all is seen, and shown at the end.
+    /// Gathers side effects where nothing stops before all traversers were seen. The end of the query shows them.
     fn gather(&mut self, state: &mut State) -> Option<Unit> {
         if state.place != Place::Top {
             return None;
@@ -122,7 +122,7 @@ impl Writer<'_> {
         })
     }
 
-    /// All to one.
+    /// A step that reduces all to one.
     fn reduction(&mut self, state: &mut State) -> Unit {
         match self.below(10) {
             0 | 1 => {
@@ -190,7 +190,7 @@ impl Writer<'_> {
         }
     }
 
-    /// A child that reduces all it is given to one value.
+    /// A child that reduces its whole input to one value.
     pub fn reducing(&mut self, inner: &mut State) -> (Chain, Kind) {
         let mut chain = if inner.depth < 3 && self.one_in(2) { self.chain(inner, 2) } else { Chain::default() };
         let unit = self.reduction(inner);

@@ -1,4 +1,4 @@
-//! Steps that move traversers: along edges, to properties, into and out of collections, and back to what they remember.
+//! Steps that move traversers: along edges, to properties, into and out of collections, and back to labelled objects.
 
 use super::kinds::{Kind, Place, State};
 use super::writer::Writer;
@@ -165,7 +165,7 @@ impl Writer<'_> {
             4 if of_vertex => taken(state, ".values('at')", Kind::Number),
             5 if of_vertex => taken(state, ".id()", Kind::Text),
             _ if of_vertex => taken(state, ".element()", Kind::Vertex),
-            // Two properties of one key and value are one, and whose they are is not said.
+            // Two properties with the same key and value are equal, and their owners do not show.
             _ => taken(state, ".value()", Kind::Mixed),
         }
     }
@@ -175,7 +175,7 @@ impl Writer<'_> {
             0 => taken(state, ".constant(2)", Kind::Number),
             1 => taken(state, ".asString()", Kind::Text),
             2 if state.place == Place::Top => {
-                // What is injected has been nowhere.
+                // An injected value has no path.
                 state.forget_past();
                 spread(state, ".math('_ + 1').inject(1.0d, 2.5d)", Kind::Number)
             }
@@ -326,7 +326,7 @@ impl Writer<'_> {
         Some(unit.and(")"))
     }
 
-    /// Labels, and steps that go back to them.
+    /// Labels, and steps that go back to labelled objects.
     pub fn remember(&mut self, state: &mut State) -> Option<Unit> {
         if state.labels.is_empty() || self.one_in(3) {
             return self.label(state);
@@ -356,7 +356,7 @@ impl Writer<'_> {
                 Some(Unit::text(text))
             }
             1 if kind == Kind::Vertex => {
-                // The labelled value alone is modulated, wherever the traverser has been.
+                // Only the labelled value is modulated, whatever the path of the traverser.
                 let (child, kind) = self.single(&State { past: false, ..State::new(Kind::Vertex).at(state) });
                 state.moved(kind);
                 Some(Unit::text(format!(".select('{name}').by(")).child(child).and(")"))
@@ -422,7 +422,7 @@ impl Writer<'_> {
         Some(Unit::text(text))
     }
 
-    /// A child with at most one result, of a kind that can be told apart, and that kind.
+    /// A child with at most one result whose kind is known, and that kind.
     pub fn single(&mut self, state: &State) -> (Chain, Kind) {
         let mut inner = state.below(Place::Below);
         if state.depth < 2 && self.one_in(3) {
@@ -453,7 +453,7 @@ impl Writer<'_> {
     }
 }
 
-/// `text`, after which traversers stand on `kind` in the order they had.
+/// `text`, after which traversers stand on `kind` and keep their order.
 fn taken(state: &mut State, text: &str, kind: Kind) -> String {
     state.moved(kind);
     text.to_owned()

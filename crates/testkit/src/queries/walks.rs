@@ -1,4 +1,4 @@
-//! Branches and loops, whose children end on what they start from.
+//! Branches and loops whose children end on the kind they start from.
 
 use super::kinds::{Kind, Place, State};
 use super::writer::Writer;
@@ -40,7 +40,7 @@ impl Writer<'_> {
         if let Kind::Edge { entered } = &mut state.kind {
             *entered = false;
         }
-        // A branch may end in other types of number than it began with.
+        // A branch may end in other types of numbers than it began with.
         if state.kind == Kind::Number {
             state.kind = Kind::Mixed;
         }
@@ -62,7 +62,7 @@ impl Writer<'_> {
         })
     }
 
-    /// One or two units from a kind to the same kind; notes in `forgot` if they leave the past of what they end on open.
+    /// One or two units from a kind to the same kind. Sets `forgot` if the past of their results is not defined.
     fn walk(&mut self, state: &State) -> Option<Chain> {
         let mut inner = state.below(Place::Below);
         let mut chain = Chain::default();
@@ -115,12 +115,12 @@ impl Writer<'_> {
         Unit::call(name, children)
     }
 
-    /// `local` and `flatMap` of a child that may end anywhere.
+    /// `local` and `flatMap` of a child that may end on any kind.
     fn local(&mut self, state: &mut State) -> Option<Unit> {
         let name = self.pick(&["local", "local", "flatMap"]);
         let mut inner = state.below(Place::Below);
         let child = self.chain(&mut inner, 3);
-        // What the child named, what it forgot: the outer traverser goes on with it where it is `local`.
+        // After `local`, the outer traverser keeps what the child labelled and lost.
         let (kind, past, bags) = (inner.kind.clone(), inner.past && state.past, inner.bags || state.bags);
         state.labels.retain(|label| inner.labels.contains(label));
         state.sack &= inner.sack;
@@ -166,7 +166,7 @@ impl Writer<'_> {
 
     fn repeat(&mut self, state: &mut State) -> Option<Unit> {
         if self.one_in(8) && state.place != Place::Test {
-            // Each vertex is met once, whatever the order.
+            // Each vertex is visited once, in any order.
             let hop = self.pick(&["out", "in", "both"]);
             state.spread(Kind::Vertex);
             state.forget_past();
@@ -204,14 +204,14 @@ impl Writer<'_> {
         Some(unit)
     }
 
-    /// After walks that may have left the past open.
+    /// Call it after walks that may have left the past undefined.
     fn forget(&mut self, state: &mut State) {
         if std::mem::take(&mut self.forgot) {
             state.forget_past();
         }
     }
 
-    /// A test of a vertex that asks nothing of its past.
+    /// A test of a vertex that does not read its past.
     fn walk_test(&mut self, state: &State) -> Chain {
         let mut inner = State { labels: Vec::new(), ..state.below(Place::Test) };
         match self.filter(&mut inner) {

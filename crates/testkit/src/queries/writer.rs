@@ -1,4 +1,4 @@
-//! The writer of random queries: what it starts with, and the choice of what comes next.
+//! Writes random queries: chooses their start, and what comes next.
 
 use super::kinds::{Kind, Place, State};
 use super::{Chain, RandomQuery, Unit};
@@ -47,7 +47,7 @@ pub(super) struct Writer<'a> {
     pub random: &'a mut Random,
     names: usize,
     may_fail: bool,
-    /// A walk went where its traversers' past is not defined.
+    /// A walk has made the past of its traversers undefined.
     pub forgot: bool,
 }
 
@@ -64,7 +64,7 @@ impl Writer<'_> {
         of[self.random.below(of.len() as u64) as usize]
     }
 
-    /// A name nothing else has.
+    /// A fresh name.
     pub fn name(&mut self, letter: char) -> String {
         self.names += 1;
         format!("{letter}{}", self.names)
@@ -74,7 +74,7 @@ impl Writer<'_> {
         self.pick(&VERTEX_LABELS)
     }
 
-    /// The argument of a hop: mostly all labels or one.
+    /// The arguments of a hop: mostly all labels or one.
     pub fn edge_labels(&mut self) -> String {
         match self.below(8) {
             0..3 => String::new(),
@@ -95,7 +95,7 @@ impl Writer<'_> {
         (Chain::text(&text), State::new(kind))
     }
 
-    /// One to three ids, among them some that name nothing and some twice.
+    /// One to three ids. Some name nothing, and some occur twice.
     pub fn ids(&mut self) -> String {
         let mut one = || match self.below(12) {
             0 => format!("'{}'", 1 + self.below(9)),
@@ -107,7 +107,7 @@ impl Writer<'_> {
         ids[..1 + self.below(3) as usize].join(", ")
     }
 
-    /// What comes next: a step on anything, or one of the kind at hand.
+    /// The next step: one for any kind, or one for the current kind.
     pub fn unit(&mut self, state: &mut State) -> Unit {
         for _ in 0..8 {
             let unit = match self.below(10) {
@@ -134,7 +134,7 @@ impl Writer<'_> {
         chain
     }
 
-    /// A test of what `state` is at.
+    /// A test on the current value.
     pub fn test(&mut self, state: &State) -> Chain {
         let mut inner = state.below(Place::Test);
         if inner.depth > 2 {
@@ -143,7 +143,7 @@ impl Writer<'_> {
         self.chain(&mut inner, 3)
     }
 
-    /// A step somewhere in the chain that may fail on what it meets.
+    /// Inserts a step somewhere in the chain that may fail on its input.
     fn fault(&mut self, mut chain: Chain) -> Chain {
         self.may_fail = true;
         let faults = [".out()", ".values('name')", ".sum()", ".math('_ + 1')", ".toUpper()", ".fail()", ".inV()", ".id()"];

@@ -26,7 +26,7 @@ fn plain() -> BoxedStrategy<Value> {
     proptest::strategy::Union::new(types.map(value_of)).boxed()
 }
 
-/// A value of one type that is no collection; a few values come often, so that equal ones meet.
+/// A value of one type that is no collection. A few values are frequent, so that equal ones meet.
 ///
 /// # Panics
 /// For lists, sets and maps.
@@ -83,7 +83,7 @@ pub(super) const SIMPLE_TYPES: [ValueType; 9] = {
     [Bool, Int32, Int64, Float64, Date, DateTime, Uuid, Null, String]
 };
 
-/// What an element may have under a key.
+/// A cell for an element under a key.
 pub fn cell() -> impl Strategy<Value = OpCell> {
     let meta = vec((0..KEYS.len(), value()), 0..3).prop_map(|mut meta| {
         meta.sort_by_key(|(key, _)| *key);
@@ -95,7 +95,7 @@ pub fn cell() -> impl Strategy<Value = OpCell> {
     prop_oneof![6 => value().prop_map(OpCell::One), 2 => many, 2 => Just(OpCell::Absent)]
 }
 
-/// An id of any type; small integers come often, so that duplicates meet.
+/// An id of any type. Small integers are frequent, so that duplicates occur.
 pub fn external_id() -> impl Strategy<Value = ExternalId> {
     prop_oneof![
         4 => (0i64..60).prop_map(ExternalId::Int),

@@ -9,7 +9,7 @@ use super::values::{SIMPLE_TYPES, cell, external_id};
 use super::{EDGE_LABELS, KEYS, Op, OpEdge, Pick, VERTEX_LABELS};
 use crate::suite::Condensing;
 
-/// Up to `length` operations that end a transaction now and then.
+/// Up to `length` operations. Some of them end a transaction.
 pub fn work(length: usize) -> impl Strategy<Value = Vec<Op>> {
     let op = prop_oneof![
         30 => adding(),
@@ -91,7 +91,7 @@ fn describing() -> impl Strategy<Value = Op> {
     ]
 }
 
-/// Low numbers come more often: elements made early gather edges and values.
+/// Low numbers are more frequent: early elements gather edges and values.
 fn pick() -> impl Strategy<Value = Pick> {
     prop_oneof![0u32..12, 0u32..5000]
 }
@@ -108,12 +108,12 @@ fn edge_label() -> std::ops::Range<usize> {
     0..EDGE_LABELS.len()
 }
 
-/// Values of other types under the key of ids come seldom, or no label could be keyed by it.
+/// Values of other types are rare under the key of ids. Otherwise no label could use it as its key.
 fn any_key_but_id() -> impl Strategy<Value = usize> {
     key().prop_map(|at| if at == super::ID_KEY { 0 } else { at })
 }
 
-/// The time's key, the last, is set only as the others are: by chance.
+/// The last key is the time's. It is set only by chance, like the others.
 fn key() -> std::ops::Range<usize> {
     0..KEYS.len()
 }

@@ -1,4 +1,4 @@
-//! Unique and required properties: what keeps to them, and what is refused and changes nothing.
+//! Unique and required properties: which writes fit, and that a refused write changes nothing.
 
 use mangrove_graph::{BigInt, EdgeRef, Elements, GraphError, IdSpace, PropertyColumn, Value, column};
 

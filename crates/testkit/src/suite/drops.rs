@@ -1,4 +1,4 @@
-//! Labels renamed, and labels and properties dropped.
+//! Renaming labels, and dropping labels and properties.
 
 use mangrove_graph::{EdgeRef, GraphError, IdSpace, PropertyId, Value};
 

@@ -1,4 +1,4 @@
-//! Edges: order, parallel ones, loops, hubs, and what goes when a vertex goes.
+//! Edges: order, parallel edges, loops, hubs, and what removing a vertex removes.
 
 use mangrove_graph::{
     Date, DateTime, Direction, EdgeRef, Elements, ExternalId, GraphError, IdSpace, LabelId, PropertyColumn, Value, column,
@@ -107,7 +107,7 @@ fn the_time_of_an_edge_is_its_place_and_stays(make: Make<'_>) {
         (1, Cell::One(Value::Int64(7)), false),
         (2, Cell::One(Value::Date(Date(0))), false),
         (1, Cell::One(Value::from("then")), false),
-        // The same time, and none.
+        // The same time, and no time.
         (0, Cell::One(Value::Int64(7)), true),
         (1, Cell::Absent, true),
         (2, Cell::One(Value::DateTime(DateTime { nanos: 7_999, ..DateTime::from_micros(7) })), true),
@@ -117,7 +117,7 @@ fn the_time_of_an_edge_is_its_place_and_stays(make: Make<'_>) {
         let outcome = graph.set_cell(element, at, cell.clone());
         assert_eq!(outcome.is_ok(), stays, "{cell:?} for {before:?}: {outcome:?}");
         assert_eq!(graph.cell(element, at).unwrap(), if stays { cell.clone() } else { before });
-        // An absent cell of a batch leaves the element as it is.
+        // An absent cell in a batch leaves its element unchanged.
         if let Some(value) = cell.values().next() {
             let columns = [
                 Some(PropertyColumn::Cells(vec![cell.clone()])),

@@ -1,4 +1,4 @@
-//! Property indexes: what they answer, and that every write keeps them.
+//! Property indexes: their answers, and that every write keeps them up to date.
 
 use mangrove_graph::{
     Comparison, EdgeRef, Elements, GraphView, IdSpace, LabelId, Predicate, PropertyColumn, PropertyValue, Value,
@@ -21,7 +21,7 @@ fn set_edge(graph: &mut dyn GraphWrite, edge: EdgeId, key: KeyId, value: impl In
     graph.set_cell(ElementId::Edge(edge), key, Cell::One(value.into())).unwrap();
 }
 
-/// The edges that have a value: their numbers, and those of their ends.
+/// The edges with a value: their numbers, and those of their ends.
 fn edges_with(view: &dyn GraphView, key: &str, value: impl Into<Value>) -> Vec<[u64; 3]> {
     let key = view.schema().key(key).unwrap();
     let found = view.search_edges(LabelId(0), key, &Predicate::eq(value)).unwrap().expect("the index answers this");
@@ -35,7 +35,7 @@ fn an_index_of_edges_follows_every_write(make: Make<'_>) {
         v.iter().for_each(|vertex| set_vertex(graph, *vertex, since, 2i64));
         let edges = add_edges(graph, knows, [(v[0], v[1]), (v[1], v[2]), (v[2], v[3]), (v[3], v[0]), (v[0], v[2])]);
         edges[..3].iter().for_each(|edge| set_edge(graph, *edge, since, 2i64));
-        // The label and the key of vertices and edges have the same numbers.
+        // The numbers of label and key are the same for vertices and edges.
         assert!(graph.create_index(PropertyId::of_vertices(thing, since)).unwrap());
         assert!(graph.create_index(PropertyId::of_edges(knows, since)).unwrap());
         set_edge(graph, edges[1], since, 3i64);

@@ -1,4 +1,4 @@
-//! All or nothing, and snapshots that stay as they are.
+//! Transactions are all or nothing, and snapshots do not change.
 
 use mangrove_graph::IdSpace;
 

@@ -1,4 +1,4 @@
-//! Properties: every type of value, several values and their own properties, columns, declarations.
+//! Properties: every type of value, several values with properties of their own, columns, declarations.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ pub(super) const CASES: &[Case] = &[
     ("a declaration fails on values that break it", a_declaration_fails_on_values_that_break_it),
 ];
 
-/// At least one value of every type, with the bounds of each.
+/// At least one value of every type, with its bounds.
 pub fn values_of_every_type() -> Vec<Value> {
     let mut values: Vec<Value> = vec![Value::Null, true.into(), false.into(), "".into(), "a\u{0}b".into(), "日本".into()];
     values.extend([i8::MIN, 0, i8::MAX].map(Value::Int8));

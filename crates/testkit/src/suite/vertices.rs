@@ -72,7 +72,7 @@ fn ids_are_dense_and_never_reused(make: Make<'_>) {
     committed(&*store, |graph| graph.remove_vertices(&first[1..]).unwrap());
     store.reopen().unwrap();
     let again = committed(&*store, |graph| add_vertices(graph, label, [2, 9]));
-    // A store that was compacted begins a new block.
+    // A compacted store begins a new block.
     assert!(again[0].local() >= 3, "{again:?}");
     assert_eq!(again[1], VertexId::new(label, 0, again[0].local() + 1));
     let view = store.snapshot().unwrap();

@@ -1,4 +1,4 @@
-//! Starts the processes, kills them, and compares what is left with what was acknowledged.
+//! Starts the processes, kills them, and compares what remains with what was acknowledged.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -21,10 +21,10 @@ use crate::roles::{CONDENSINGS, open_in_turn};
 use crate::support::{self, StoreInDir};
 use crate::work::transaction;
 
-/// A new store is begun after so many kills, so that some hit its making.
+/// A new store begins after this many kills, so that some kills hit its creation.
 const KILLS_A_STORE: u64 = 12;
 const READERS_MAX: usize = 2;
-/// A writer that has not reached its kill point is killed after this.
+/// A writer that has not reached its kill point by then is killed.
 const LIFE_MAX: Duration = Duration::from_millis(500);
 const KILLS_A_REPORT: u64 = 500;
 
@@ -34,11 +34,11 @@ struct Tally {
     reader_kills: u64,
     opener_kills: u64,
     acknowledged: u64,
-    /// Commits that were durable before the writer could say so.
+    /// Commits that were durable although the writer had not reported them.
     unsaid: u64,
     backups: u64,
     snapshots: u64,
-    /// What the writer was at when it died.
+    /// What the writer was doing when it died.
     during: BTreeMap<String, u64>,
     lost: u64,
     half_applied: u64,
@@ -71,7 +71,7 @@ impl Tally {
     }
 }
 
-/// What the writer said before it died.
+/// What the writer reported before it died.
 #[derive(Default)]
 struct LastWords {
     opened: bool,
@@ -104,7 +104,7 @@ pub fn drive(kills: u64) {
     assert!(tally.snapshots > 0, "readers read: {tally:?}");
 }
 
-/// One store, from its making to its last kill.
+/// One store, from its creation to its last kill.
 struct Life {
     home: tempfile::TempDir,
     seed: u64,
@@ -113,7 +113,7 @@ struct Life {
     openers: Vec<Beside>,
 }
 
-/// A process beside the writer. It says numbers of transactions it has seen.
+/// A process beside the writer. It reports the numbers of transactions it has seen.
 struct Beside {
     child: Child,
     seen: Arc<AtomicU64>,
@@ -133,7 +133,7 @@ impl Beside {
         Self { child, seen, listener }
     }
 
-    /// Returns how much it said, or nothing if it had ended by itself, which it may not.
+    /// Kills it and returns how much it reported. `None` if it had ended by itself, which it must not.
     fn kill(mut self) -> Option<u64> {
         self.child.kill().expect("it is killed");
         let status = self.child.wait().expect("it ends");
@@ -220,7 +220,7 @@ impl Life {
         LastWords { failed: status.code().is_some(), ..words }
     }
 
-    /// Opens what the writer left and compares it with what the oracle has after as many transactions.
+    /// Opens what the writer left, and compares it with the oracle after the same number of transactions.
     fn look(&mut self, dir: &Path, words: &LastWords, aim: &Aim, tally: &mut Tally) {
         let before = ledger::last_transaction(&self.oracle);
         let acknowledged = words.acknowledged.unwrap_or(before);
@@ -231,7 +231,7 @@ impl Life {
             let call = value.split(' ').next().unwrap_or_default();
             *tally.during.entry(format!("aimed at {call}")).or_default() += 1;
         }
-        // Before it is opened: a reader sees no later commit than there are.
+        // Read before the store is opened. A reader must not see a later commit than exists.
         let seen = self.readers.iter().map(|reader| reader.seen.load(Ordering::SeqCst)).max().unwrap_or(0);
         let in_bulk = words.bulk.filter(|_| words.acknowledged.is_none());
 
@@ -252,7 +252,7 @@ impl Life {
         self.look_at_backups(words, tally);
     }
 
-    /// A backup that was acknowledged must be whole. One that was cut off may be refused.
+    /// An acknowledged backup must be whole. An interrupted one may be refused.
     fn look_at_backups(&self, words: &LastWords, tally: &mut Tally) {
         let backups: Vec<u64> = words.backed_up.iter().copied().chain(words.backup).collect();
         for n in backups {
@@ -273,7 +273,7 @@ impl Life {
                 }
                 Err(_) => {}
             }
-            // It may not be there yet.
+            // It may not exist yet.
             let _ = fs::remove_dir_all(&path);
         }
     }
@@ -286,7 +286,7 @@ enum Aim {
     Call((String, String)),
 }
 
-/// How long a writer lives: most well into its work, some hardly as long as it takes to open.
+/// How long a writer lives. Most get well into their work; some live hardly as long as opening takes.
 fn moment(random: &mut Random, at: u64) -> Duration {
     let micros = match random.below(10) {
         _ if at < 2 => random.below(if at == 0 { 12_000 } else { 60_000 }),
@@ -332,7 +332,7 @@ fn listen(pipe: ChildStdout) -> LastWords {
     words
 }
 
-/// What the writer was at when it died.
+/// What the writer was doing when it died.
 fn doing(words: &LastWords) -> String {
     let acknowledged = words.acknowledged.unwrap_or(0);
     match words {

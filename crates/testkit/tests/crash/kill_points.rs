@@ -22,11 +22,11 @@ use libc::{iovec, off_t, size_t, ssize_t};
 use mangrove_testkit::graphs::Random;
 
 const ARMED: &str = "MANGROVE_KILL_POINT";
-/// LMDB's two meta pages come first in its file. It writes less than this of one, and whole pages of all else.
+/// LMDB's two meta pages come first in its file. LMDB writes only a part of a meta page, but whole pages of everything else.
 const META_OFFSET_MAX: i64 = 2 * 4096;
 const META_BYTES_MAX: usize = 512;
 
-/// A kind of system call, and how often a writer does it in a few hundred milliseconds.
+/// A kind of system call, and how often a writer makes it in a few hundred milliseconds.
 pub const CALLS: [(&str, u64); 8] = [
     ("rename", 6),
     ("unlink", 6),
@@ -38,12 +38,12 @@ pub const CALLS: [(&str, u64); 8] = [
     ("truncate", 2),
 ];
 
-/// Calls of each kind in one sealing, merging or compaction are few.
+/// Each kind of call occurs only a few times in one seal, merge or compaction.
 const OFTEN_CONDENSING: u64 = 4;
 
 static IS_CONDENSING: AtomicBool = AtomicBool::new(false);
 
-/// Says whether segments are worked on from now on.
+/// Sets whether segments are being worked on.
 pub fn set_condensing(is_condensing: bool) {
     IS_CONDENSING.store(is_condensing, Ordering::SeqCst);
 }
@@ -58,14 +58,14 @@ struct KillPoint {
 }
 
 impl KillPoint {
-    /// Counts a call. Returns whether it is the one.
+    /// Counts a call. Returns whether it is the one to die at.
     fn is_at(&self, call: &str) -> bool {
         let counts = self.call == call && (!self.condensing || IS_CONDENSING.load(Ordering::SeqCst));
         counts && self.seen.fetch_add(1, Ordering::SeqCst) + 1 == self.nth
     }
 }
 
-/// A random kill point, as the environment of a writer says it.
+/// A random kill point, in the form of a writer's environment variable.
 pub fn random(random: &mut Random) -> (String, String) {
     let (call, often) = CALLS[random.below(CALLS.len() as u64) as usize];
     let when = ["before", "after"][random.below(2) as usize];
@@ -111,7 +111,7 @@ fn die(delay: Duration) {
     while started.elapsed() < delay {
         std::hint::spin_loop();
     }
-    // SAFETY: a signal to this process itself.
+    // SAFETY: the signal goes to this process itself.
     unsafe { libc::kill(libc::getpid(), libc::SIGKILL) };
 }
 
@@ -119,7 +119,7 @@ fn write_call(offset: off_t, bytes: size_t) -> &'static str {
     if offset < META_OFFSET_MAX && bytes < META_BYTES_MAX { "meta" } else { "page" }
 }
 
-/// Defines functions of the C library, each with the kind of call it is and the system call behind it.
+/// Defines functions of the C library, each with its kind of call and the system call behind it.
 macro_rules! in_place_of_libc {
     ($(fn $name:ident($($argument:ident: $t:ty),*) -> $result:ty { $kind:expr => $($passed:expr),+ })*) => {
         $(
@@ -127,7 +127,7 @@ macro_rules! in_place_of_libc {
             /// As of the function of this name in the C library.
             #[unsafe(no_mangle)]
             pub unsafe extern "C" fn $name($($argument: $t),*) -> $result {
-                // SAFETY: the arguments go to the kernel as the caller gave them.
+                // SAFETY: the kernel gets the arguments as the caller passed them.
                 at($kind, || unsafe { libc::syscall($($passed),+) } as $result)
             }
         )*

@@ -1,4 +1,4 @@
-//! Kills a writing process, beside others that read and open the same database, and looks at what is left.
+//! Kills a writing process while others read and open the same database, and checks what remains.
 //!
 //! ```text
 //!   driver  -- starts -->  writer: open, then transactions 1, 2, 3 …, each fifth followed by a seal, a merge or a compaction
@@ -11,9 +11,9 @@
 //!           and `check` must find no fault; then starts the next writer on the same store
 //! ```
 //!
-//! This is a program of its own (no test harness), since it starts itself in each role. `--ignored` asks for the long run.
-//! `MANGROVE_KILLS` and `MANGROVE_SEED` set the number of kills and the random numbers. A killed process loses nothing that
-//! the operating system holds. Whether commits reach the disk itself is not seen here; docs/trust.md says where it is.
+//! This is a program of its own without a test harness, because it starts itself in each role. `--ignored` selects the long run.
+//! `MANGROVE_KILLS` and `MANGROVE_SEED` set the number of kills and the random seed. A killed process loses nothing that the
+//! operating system holds. So this test does not show whether commits reach the disk; docs/trust.md says which test does.
 
 mod driver;
 mod kill_points;
@@ -35,7 +35,7 @@ fn main() {
         ["reader", dir] => roles::read_for_ever(Path::new(dir)),
         ["opener", dir] => roles::open_for_ever(Path::new(dir)),
         ["--list", ..] => println!("crash: test"),
-        // What a filter given to `cargo test` asks for.
+        // A filter for `cargo test` that matches.
         [filter, ..] if !filter.starts_with('-') && !"crash".contains(filter) => {}
         _ => {
             let kills = if words.contains(&"--ignored") { KILLS_LONG } else { KILLS };

@@ -1,4 +1,4 @@
-//! What the processes of a crash run do: they write, read, and open for writing.
+//! The roles of processes in a crash run: they write, read, and open for writing.
 
 use std::path::Path;
 use std::thread::sleep;
@@ -14,16 +14,16 @@ use crate::kill_points;
 use crate::support::StoreInDir;
 use crate::work::transaction;
 
-/// Every so many transactions the store is condensed, in turn as these say.
+/// After this many transactions the store is condensed. The ways to do it take turns.
 const CONDENSE_EVERY: u64 = 5;
 pub const CONDENSINGS: [Condensing; 5] =
     [Condensing::Seal, Condensing::Seal, Condensing::Merge, Condensing::Seal, Condensing::Compact];
 const BACKUP_EVERY: u64 = 16;
-/// The first transactions, which are loaded in bulk.
+/// The number of first transactions, which are loaded in bulk.
 const BULK: u64 = 40;
 const RETRY: Duration = Duration::from_millis(1);
 
-/// Opens for writing. Waits while another process does.
+/// Opens for writing. Waits while another process has it open.
 pub fn open_in_turn(dir: &Path, options: OpenOptions) -> Result<StoreInDir, OpenError> {
     loop {
         match StoreInDir::try_open(dir, options) {
@@ -33,9 +33,9 @@ pub fn open_in_turn(dir: &Path, options: OpenOptions) -> Result<StoreInDir, Open
     }
 }
 
-/// Does one transaction after the other, and says on its standard output how far it is.
+/// Runs one transaction after the other, and reports its progress on standard output.
 pub fn write_for_ever(dir: &Path, seed: u64) {
-    // Every other writer also seals in the background, and much more often than one would.
+    // Every other writer also seals in the background, far more often than usual.
     let seal_bytes = if std::process::id().is_multiple_of(2) { 150_000 } else { 0 };
     let store = open_in_turn(dir, OpenOptions { seal_bytes, ..OpenOptions::default() }).expect("it opens");
     println!("opened");
@@ -79,14 +79,14 @@ pub fn write_for_ever(dir: &Path, seed: u64) {
     }
 }
 
-/// Takes snapshot after snapshot. Each must be balanced, stay as it is, and not be older than the one before.
+/// Takes snapshot after snapshot. Each must be balanced, must not change, and must not be older than the one before.
 pub fn read_for_ever(dir: &Path) {
     let mut random = Random::new(std::process::id().into());
     let mut seen = 0;
     loop {
         let store = match StoreInDir::try_open(dir, OpenOptions { read_only: true, ..OpenOptions::default() }) {
             Ok(store) => store,
-            // It is being made, or a writer was killed before it filled the file up: the next one will.
+            // It is being created, or a writer was killed before it filled the file. The next writer will.
             Err(OpenError::NotFound { .. }) => continue,
             Err(error) if error.to_string().contains("too short") => continue,
             Err(error) => panic!("a reader cannot open: {error}"),
@@ -104,7 +104,7 @@ pub fn read_for_ever(dir: &Path) {
     }
 }
 
-/// Reads all edges page by page, with pauses, as a stream that is fetched slowly.
+/// Reads all edges page by page with pauses, like a stream that is read slowly.
 fn stream(view: &dyn GraphView, random: &mut Random) {
     let counted: u64 = view.statistics().expect("statistics").edges.iter().sum();
     let pause = Duration::from_micros(random.below(4) * random.below(2_000));
@@ -122,7 +122,7 @@ fn stream(view: &dyn GraphView, random: &mut Random) {
     );
 }
 
-/// Opens for writing again and again, and closes at once.
+/// Opens for writing and closes at once, again and again.
 pub fn open_for_ever(dir: &Path) {
     let mut random = Random::new(std::process::id().into());
     loop {

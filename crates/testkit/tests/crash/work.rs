@@ -1,4 +1,4 @@
-//! What one transaction of a writer does: the ledger's, and now and then rows of a table or lines of a file.
+//! The work of one transaction of a writer: the ledger's, and now and then rows of a table or lines of a file.
 
 use std::io::Write;
 
@@ -8,7 +8,7 @@ use mangrove_testkit::{compare, ledger};
 
 const ROWS: u64 = 30;
 
-/// Does the `n`-th transaction, without committing it. The result depends on `seed`, `n` and what is in the graph.
+/// Runs transaction `n` without a commit. The result depends on `seed`, `n` and the graph.
 pub fn transaction(graph: &mut dyn GraphWrite, seed: u64, n: u64) {
     ledger::transaction(graph, seed, n).expect("a transaction of the ledger");
     match n % 9 {
@@ -18,7 +18,7 @@ pub fn transaction(graph: &mut dyn GraphWrite, seed: u64, n: u64) {
     }
 }
 
-/// Puts vertices and edges of a table in the place of those of the last one.
+/// Replaces the vertices and edges of the previous table by new ones.
 fn ingest_rows(graph: &mut dyn GraphWrite, n: u64) {
     remove_all(graph, "row");
     let values = |columns: fn(u64, u64) -> Vec<Value>| (0..ROWS).flat_map(|at| columns(n, at)).collect();
@@ -42,7 +42,7 @@ fn row_id(n: u64, at: u64) -> Value {
     Value::from(format!("row {n} {at}"))
 }
 
-/// Puts vertices of a CSV file in the place of those of the last one.
+/// Replaces the vertices of the previous CSV file by new ones.
 fn load_file(graph: &mut dyn GraphWrite, n: u64) {
     remove_all(graph, "line");
     let mut file = tempfile::Builder::new().suffix(".csv").tempfile().expect("a temporary file");

@@ -1,4 +1,4 @@
-//! The store in a directory, as the suite and the drivers handle it.
+//! The store in a directory, for the suite and the drivers.
 
 #![allow(dead_code, reason = "each test program uses a part of it")]
 
@@ -11,14 +11,14 @@ use mangrove_testkit::suite::{Condensing, StoreUnderTest, Transaction};
 use tempfile::TempDir;
 
 pub struct StoreInDir {
-    /// None only between closing and opening again.
+    /// `None` only between closing and opening again.
     store: Option<Store>,
     dir: PathBuf,
     options: OpenOptions,
     _temporary: Option<TempDir>,
-    /// Whatever was committed is compacted before it is read.
+    /// Everything committed is compacted before it is read.
     compacting: bool,
-    /// Something may have been committed since.
+    /// Something may have been committed since the last compaction.
     changed: Cell<bool>,
 }
 
@@ -41,7 +41,7 @@ impl StoreInDir {
         })
     }
 
-    /// An empty store whose directory goes with it.
+    /// An empty store in a temporary directory. Dropping it removes the directory.
     pub fn temporary(id_space: IdSpace) -> Self {
         let home = tempfile::tempdir().expect("a temporary directory");
         let options = OpenOptions { id_space: Some(id_space), ..OpenOptions::default() };
@@ -49,7 +49,7 @@ impl StoreInDir {
         Self { _temporary: Some(home), ..store }
     }
 
-    /// As [`temporary`](Self::temporary), and compacted before it is read.
+    /// Like [`temporary`](Self::temporary), but compacted before it is read.
     pub fn compacting(id_space: IdSpace) -> Self {
         Self { compacting: true, ..Self::temporary(id_space) }
     }
@@ -63,7 +63,7 @@ impl StoreUnderTest for StoreInDir {
     fn snapshot(&self) -> Result<Box<dyn GraphView + '_>> {
         if self.compacting && self.changed.get() {
             match self.condense(Condensing::Compact, &|| false) {
-                // A transaction is open, and what it changed is not to be seen.
+                // A transaction is open. Its changes must stay invisible.
                 Err(GraphError::OpenAlready) => {}
                 outcome => {
                     outcome?;
@@ -134,10 +134,10 @@ impl Transaction for Loading {
     }
 }
 
-/// A number a test takes from its environment.
+/// The number in an environment variable of a test.
 ///
 /// # Panics
-/// If what is there is no number.
+/// If the value is no number.
 pub fn number_from_env(name: &str) -> Option<u64> {
     let text = std::env::var(name).ok()?;
     Some(text.parse().unwrap_or_else(|_| panic!("{name} is a number, not {text:?}")))

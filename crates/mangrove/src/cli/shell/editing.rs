@@ -1,4 +1,4 @@
-//! What the line editor knows of Gremlin: completion, colours, and when a query is whole.
+//! Gremlin for the line editor: completion, colours, and whether a query is complete.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -9,7 +9,7 @@ use reedline::{Color, Completer, CompletionResult, Highlighter, Span, StyledText
 use super::scan::{self, Kind};
 use super::session::{COMMANDS, command};
 
-/// Names shared between the shell, which learns them, and its completer.
+/// Names shared by the shell, which learns them, and its completer.
 pub type Names = Arc<RwLock<Vec<String>>>;
 
 pub struct GremlinCompleter {
@@ -24,7 +24,7 @@ impl Completer for GremlinCompleter {
     }
 }
 
-/// What could stand at the end of `typed` in place of what has been begun there.
+/// Completions for the word at the end of `typed`.
 fn suggestions(quoted: &[String], typed: &str) -> Vec<Suggestion> {
     let complete = |names: &mut dyn Iterator<Item = (String, Option<&str>)>, start: usize| {
         let fitting = names.filter(|(name, _)| name.starts_with(&typed[start..]));
@@ -43,7 +43,7 @@ fn suggestions(quoted: &[String], typed: &str) -> Vec<Suggestion> {
     }
 }
 
-/// What may follow `before`: members after `P.`, `T.` and their like, steps after any other dot, everything elsewhere.
+/// The words that may follow `before`: members after `P.`, `T.` and the like, steps after any other dot, everything elsewhere.
 fn words(before: &str) -> impl Iterator<Item = (String, Option<&'static str>)> {
     let chain = before.trim_end().strip_suffix('.');
     let owner = chain.map(|chain| &chain[chain.rfind(|c: char| !c.is_alphanumeric()).map_or(0, |at| at + 1)..]);

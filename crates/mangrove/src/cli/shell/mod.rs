@@ -1,4 +1,4 @@
-//! `mangrove shell`: queries typed by a person, or piped in.
+//! `mangrove shell`: runs queries that a person types or that are piped in.
 
 mod editing;
 mod scan;
@@ -18,15 +18,15 @@ use self::session::{Next, Session};
 use super::{Failure, say};
 use crate::Database;
 
-/// Ask questions interactively, with history and completion
+/// Run queries interactively, with history and completion
 #[derive(Args)]
 pub struct Shell {
-    /// The database
+    /// Directory of the database
     db: PathBuf,
     /// Refuse to change anything
     #[arg(long)]
     read_only: bool,
-    /// Make the database if there is none
+    /// Create the database if it does not exist
     #[arg(long)]
     create: bool,
 }
@@ -95,7 +95,7 @@ impl Session {
         }
     }
 
-    /// Runs what is piped in, and stops at the first thing that fails.
+    /// Runs the statements piped in, and stops at the first failure.
     fn run_script(&mut self) -> Result<(), Failure> {
         let mut script = String::new();
         let read = io::stdin().lock().read_to_string(&mut script);

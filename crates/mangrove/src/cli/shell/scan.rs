@@ -1,4 +1,4 @@
-//! A rough reading of Gremlin as it is being typed: enough to colour, complete, and know when a query is whole.
+//! A rough reading of Gremlin while it is typed: enough to colour it, complete it, and know whether it is complete.
 
 use std::ops::Range;
 
@@ -23,7 +23,7 @@ pub struct Token {
     pub range: Range<usize>,
 }
 
-/// Cuts `text` into tokens that together are all of it.
+/// Cuts `text` into tokens. Together they cover all of it.
 pub fn scan(text: &str) -> Vec<Token> {
     let mut tokens = Vec::new();
     let mut at = 0;
@@ -65,7 +65,7 @@ fn string(rest: &str, quote: char) -> (Kind, usize) {
     (Kind::String { closed: false }, rest.len())
 }
 
-/// Whether the text can be run as it is: its brackets and quotes are closed and it does not end in the middle of a chain.
+/// Whether the text can run as it is: its brackets and quotes are closed, and it does not end in the middle of a chain.
 pub fn is_whole(text: &str) -> bool {
     if text.trim_start().starts_with(':') {
         return true;
@@ -82,7 +82,7 @@ pub fn is_whole(text: &str) -> bool {
     depth <= 0 && !text.trim_end().ends_with(['.', ','])
 }
 
-/// The statements of a script: each ends with a line that makes it whole, unless the next line goes on with a dot.
+/// The statements of a script. A statement ends with the line that completes it, unless the next line begins with a dot.
 pub fn statements(script: &str) -> impl Iterator<Item = &str> {
     let mut rest = script;
     std::iter::from_fn(move || {

@@ -1,10 +1,10 @@
-//! What is typed, done: queries, commands of the shell, transactions and variables.
+//! Executes what the user types: queries, commands of the shell, transactions and variables.
 
 use std::path::{Path, PathBuf};
 use std::sync::PoisonError;
 use std::time::Instant;
 
-use mangrove_graph::{ElementKind, Value};
+use mangrove_graph::{ElementKind, GraphView, Value};
 
 use super::super::output::{self, Format};
 use super::super::query::elapsed;
@@ -12,15 +12,15 @@ use super::super::{Failure, counted, interrupt, open_reading, open_writing, say,
 use super::editing::Names;
 use crate::{Database, Parameters, QueryError, QueryOptions, Results, Transaction};
 
-/// Opens the database for writing only while a statement writes, so that an open shell keeps nobody else from it.
+/// A session opens the database for writing only while a statement writes. So an open shell does not lock others out.
 pub struct Session {
     path: PathBuf,
     read_only: bool,
     reader: Option<Database>,
-    /// Between `:begin` and its end.
+    /// The transaction between `:begin` and its end.
     transaction: Option<Transaction>,
     variables: Parameters,
-    /// Those set since `:begin`, which may name what is not kept.
+    /// Variables set since `:begin`. Their values may refer to elements that a rollback removes.
     unsure: Vec<String>,
     /// Labels and property keys of the graph.
     quoted: Names,
@@ -28,14 +28,14 @@ pub struct Session {
     timing: bool,
 }
 
-/// Whether the shell goes on.
+/// Whether the shell continues.
 #[derive(PartialEq)]
 pub enum Next {
     GoOn,
     Leave,
 }
 
-/// A command of the shell itself.
+/// A command of the shell, not of Gremlin.
 pub(super) struct Command {
     pub name: &'static str,
     pub what: &'static str,
@@ -57,7 +57,7 @@ pub(super) const COMMANDS: [Command; 13] = [
     Command { name: "exit", what: "leaves the shell" },
 ];
 
-/// Commands that are known without their colon.
+/// Commands that work without their colon.
 const BARE: [&str; 3] = ["help", "quit", "exit"];
 
 fn wrong(message: impl Into<String>) -> Failure {
@@ -121,7 +121,7 @@ impl Session {
         if !writes || self.read_only {
             return self.reader();
         }
-        // What is open read-only cannot be opened for writing as well.
+        // The process cannot open a database for writing while it has it open read-only.
         self.reader = None;
         open_writing(&self.path)
     }
@@ -144,7 +144,7 @@ impl Session {
         self.refresh_names()
     }
 
-    /// The results of a query, all together: of the transaction, if there is one.
+    /// All results of a query. It runs in the transaction, if there is one.
     fn results(&mut self, text: &str) -> Result<Results, Failure> {
         let (variables, options) = (self.variables_of(text)?, options());
         if let Some(transaction) = &mut self.transaction {
@@ -162,7 +162,7 @@ impl Session {
         Ok(results)
     }
 
-    /// An error within a transaction, which may have ended it.
+    /// Handles an error within a transaction. The error may have ended the transaction.
     fn of_transaction(&mut self, error: QueryError) -> Failure {
         let is_over = self.transaction.as_ref().is_some_and(|transaction| transaction.view().is_err());
         let failure = Failure::from(error);
@@ -177,14 +177,14 @@ impl Session {
         }
     }
 
-    /// The variables a query has, of those there are.
+    /// The values of the variables that the query uses.
     fn variables_of(&self, text: &str) -> Result<Parameters, Failure> {
         let query = mangrove_query::Query::parse(text).map_err(QueryError::from)?;
         let known = |(name, _): &(&String, &Value)| query.has_variable(name);
         Ok(self.variables.iter().filter(known).map(|(name, value)| (name.clone(), value.clone())).collect())
     }
 
-    /// `x = g.V()…`: the list of the results, or the first of them with `.next()` at the end.
+    /// `x = g.V()…`: stores the list of the results, or only the first one if the query ends with `.next()`.
     fn assign(&mut self, name: &str, text: &str) -> Result<(), Failure> {
         let is_free = mangrove_query::Query::parse(&format!("g.inject({name})")).is_ok_and(|query| query.has_variable(name));
         if !is_free {
@@ -219,12 +219,12 @@ impl Session {
     fn command(&mut self, name: &str, rest: &str) -> Result<(), Failure> {
         match name {
             "help" => output::print_text(&help()),
-            "schema" => output::print_text(&stats::schema(&self.reader()?)?),
-            "stats" => output::print_text(&stats::summary(&self.reader()?)?),
-            "explain" => {
-                let plan = self.reader()?.explain(rest, &self.variables_of(rest)?, &QueryOptions::default())?;
-                output::print_text(&plan.to_string())
+            "schema" => {
+                let text = self.viewed(|view| Ok(stats::schema(view)))?;
+                output::print_text(&text)
             }
+            "stats" => self.stats(),
+            "explain" => self.explain(rest),
             "profile" => self.profile(rest),
             "begin" => self.begin(),
             "commit" => self.commit(),
@@ -238,6 +238,30 @@ impl Session {
             "index" => self.index(rest),
             _ => Err(wrong(format!("there is no command :{name}; help lists them"))),
         }
+    }
+
+    /// What the graph is like as the next query sees it.
+    fn viewed<T>(&mut self, look: impl FnOnce(&dyn GraphView) -> Result<T, Failure>) -> Result<T, Failure> {
+        match &self.transaction {
+            Some(transaction) => look(transaction.view()?),
+            None => look(&self.reader()?.snapshot()?),
+        }
+    }
+
+    fn stats(&mut self) -> Result<(), Failure> {
+        let counts = self.viewed(stats::counts)?;
+        // What the files take changes with the commit.
+        let sizes = if self.transaction.is_some() { String::new() } else { stats::sizes(&self.reader()?)? };
+        output::print_text(&(counts + &sizes))
+    }
+
+    fn explain(&mut self, text: &str) -> Result<(), Failure> {
+        let (variables, options) = (self.variables_of(text)?, QueryOptions::default());
+        let plan = match &self.transaction {
+            Some(transaction) => transaction.explain(text, &variables, &options)?,
+            None => self.reader()?.explain(text, &variables, &options)?,
+        };
+        output::print_text(&plan.to_string())
     }
 
     fn profile(&mut self, text: &str) -> Result<(), Failure> {
@@ -311,7 +335,7 @@ impl Session {
         Ok(())
     }
 
-    /// Completion knows what the graph holds.
+    /// Updates the names for completion from the graph.
     pub fn refresh_names(&mut self) -> Result<(), Failure> {
         if self.transaction.is_some() {
             return Ok(());
@@ -340,7 +364,7 @@ fn warn(warnings: &[String]) {
     warnings.iter().for_each(|warning| say(&format!("warning: {warning}")));
 }
 
-/// A value of a variable, in short.
+/// The value of a variable in short form.
 fn described(value: &Value) -> String {
     match value {
         Value::List(items) => format!("a list of {}", items.len()),
@@ -349,7 +373,7 @@ fn described(value: &Value) -> String {
     }
 }
 
-/// The name and the rest of a command of the shell.
+/// The name and the arguments of a shell command.
 pub(super) fn command(text: &str) -> Option<(&str, &str)> {
     if BARE.contains(&text) {
         return Some((text, ""));

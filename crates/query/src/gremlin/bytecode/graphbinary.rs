@@ -12,9 +12,9 @@
 //! vertex       = value:id string:label value:properties
 //! ```
 //!
-//! Forms follow what gremlinpython 3.8 and TinkerPop's Java driver write. They unpack a list that is the operand of a predicate,
-//! so `eq([1])` cannot be told from `eq(1)`; it is taken as the latter. Only a whole bytecode is read, without the frame of
-//! a request to a server.
+//! The forms follow what gremlinpython 3.8 and TinkerPop's Java driver write. Both unpack a list that is the operand of a
+//! predicate. So `eq([1])` looks like `eq(1)`, and this reader takes it as `eq(1)`. It reads one whole bytecode, without the frame
+//! of a request to a server.
 
 use mangrove_graph::Value;
 
@@ -24,18 +24,18 @@ use crate::gremlin::error::SyntaxError;
 use crate::gremlin::names;
 use crate::gremlin::syntax::{Argument, ArgumentKind, Call, PredicateSyntax, Span, Traversal};
 
-/// Bytes of bytecode, which is somewhat longer than the same text.
+/// The most bytes of a bytecode. Bytecode is somewhat longer than the same text.
 pub const GRAPHBINARY_BYTES_MAX: usize = 8 << 20;
-/// Predicates within one another.
+/// The most predicates within one another.
 const PREDICATE_DEPTH_MAX: usize = 200;
 
 const STRING: u8 = 0x03;
 const BYTECODE: u8 = 0x15;
 const UNTYPED_NULL: u8 = 0xfe;
-/// What a message to a server begins with: its version, not a type.
+/// The first byte of a message to a server: its version, not a type.
 const MESSAGE: u8 = 0x81;
 
-/// Reads one traversal. Errors say at which byte the value that is wrong begins.
+/// Reads one traversal. An error names the byte at which the wrong value begins.
 pub fn read_graphbinary(bytes: &[u8]) -> Result<Traversal, SyntaxError> {
     if bytes.len() > GRAPHBINARY_BYTES_MAX {
         let message = format!("bytecode of {} bytes is too long: the limit is {GRAPHBINARY_BYTES_MAX}", bytes.len());
@@ -51,9 +51,9 @@ pub fn read_graphbinary(bytes: &[u8]) -> Result<Traversal, SyntaxError> {
 
 struct Reader<'a> {
     bytes: Bytes<'a>,
-    /// Where the value begins that is being read.
+    /// The position of the value that is being read.
     value_at: usize,
-    /// Predicates that are open.
+    /// The number of open predicates.
     predicates: usize,
     budget: Budget,
 }
@@ -166,7 +166,7 @@ impl Reader<'_> {
         self.bytes.string().map(|label| argument(ArgumentKind::Value(label.into())))
     }
 
-    /// Id, label, value if it is a vertex property with the vertex it is of, properties.
+    /// Id, label, value (of a vertex property, with its vertex), properties.
     fn vertex(&mut self, is_property: bool) -> Read<ArgumentKind> {
         let mut args = vec![self.argument()?, self.label()?];
         if is_property {
@@ -177,7 +177,7 @@ impl Reader<'_> {
         Ok(super::element(if is_property { "VertexProperty" } else { "Vertex" }, args))
     }
 
-    /// Id, label; id and label of either end; parent, properties.
+    /// Id, label; id and label of each end; parent, properties.
     fn edge(&mut self) -> Read<ArgumentKind> {
         let args = vec![self.argument()?, self.label()?];
         for _ in 0..2 {
@@ -243,7 +243,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Predicates joined, from the left.
+    /// Predicates joined from the left.
     fn connective(&mut self, name: &str) -> Read<PredicateSyntax> {
         let count = self.count()?;
         if count == 0 {
@@ -269,7 +269,7 @@ impl Reader<'_> {
     }
 }
 
-/// The kind of constants a type is.
+/// The kind of constant that a type code stands for.
 fn constant_kind(code: u8) -> Option<&'static str> {
     Some(match code {
         0x13 => "Barrier",
@@ -289,7 +289,7 @@ fn constant_kind(code: u8) -> Option<&'static str> {
     })
 }
 
-/// The name of a type no argument can have.
+/// The name of a type that no argument can have.
 fn type_name(code: u8) -> String {
     let name = match code {
         0x00 => "custom",

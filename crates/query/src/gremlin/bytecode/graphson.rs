@@ -6,9 +6,9 @@
 //!    "step":   [["V"], ["has", "age", {"@type": "g:P", "@value": {"predicate": "gt", "value": …}}]]}}
 //! ```
 //!
-//! Forms follow what gremlinpython 3.7 and 3.8 write: enums in camel case, `gx:ByteBuffer` as one character a byte, an operand
-//! pair as a bare array, strategies with their options or with `fqcn` and `conf`. Untyped JSON (what a tuple becomes there) is
-//! read by its looks.
+//! The forms follow what gremlinpython 3.7 and 3.8 write: enums in camel case; `gx:ByteBuffer` as one character per byte; a pair of
+//! operands as a bare array; strategies with their options or with `fqcn` and `conf`. gremlinpython writes tuples as untyped JSON.
+//! The reader infers their types.
 
 use mangrove_graph::{DateTime, Uuid, Value};
 use serde_json::{Map, Number, Value as Json};
@@ -19,11 +19,11 @@ use crate::gremlin::syntax::{Argument, ArgumentKind, Call, PredicateSyntax, Span
 use crate::gremlin::{literal, names};
 use crate::stack::with_room;
 
-/// Bytes of bytecode, which is several times as long as the same text.
+/// The most bytes of a bytecode. Bytecode is several times as long as the same text.
 pub const BYTECODE_BYTES_MAX: usize = 32 << 20;
-/// Arrays and objects within one another.
+/// The most arrays and objects within one another.
 const JSON_DEPTH_MAX: usize = 512;
-/// The stack that reading and dropping JSON of that depth takes, with much to spare.
+/// The stack needed to read and drop JSON of that depth, with a wide margin.
 const STACK_BYTES: usize = 1 << 20;
 
 /// Reads one traversal.
@@ -40,7 +40,7 @@ fn parse_json(text: &str) -> Read<Json> {
         return problem(format!("bytecode is nested too deep: the limit is {JSON_DEPTH_MAX}"));
     }
     let mut deserializer = serde_json::Deserializer::from_str(text);
-    // Depth is bounded above, further than serde_json's own limit.
+    // The depth is checked above. It may exceed serde_json's own limit.
     deserializer.disable_recursion_limit();
     let mut documents = deserializer.into_iter::<Json>();
     match (documents.next(), documents.next()) {
@@ -51,7 +51,7 @@ fn parse_json(text: &str) -> Read<Json> {
     }
 }
 
-/// The most brackets open at once. Brackets in strings count as none.
+/// The greatest number of brackets open at once. Brackets in strings do not count.
 fn nesting(text: &str) -> usize {
     let (mut depth, mut deepest) = (0usize, 0);
     let mut bytes = text.bytes();
@@ -229,7 +229,7 @@ impl Reader {
         }
     }
 
-    /// Predicates joined, from the left.
+    /// Predicates joined from the left.
     fn connective(&mut self, name: &str, operands: &Json) -> Read<PredicateSyntax> {
         let operands = array("g:List", typed(operands).map_or(operands, |(_, items)| items))?;
         let Some((first, rest)) = operands.split_first() else { return problem(format!("`{name}` joins predicates")) };
@@ -252,7 +252,7 @@ impl Reader {
     }
 }
 
-/// The type and value of typed JSON; a value left out is null.
+/// The type and value of typed JSON. A missing value is null.
 fn typed(json: &Json) -> Option<(&str, &Json)> {
     let kind = json.get("@type")?.as_str()?;
     Some((kind, json.get("@value").unwrap_or(&Json::Null)))
@@ -266,7 +266,7 @@ fn array<'a>(kind: &str, value: &'a Json) -> Read<&'a [Json]> {
     value.as_array().map_or_else(|| problem(format!("{kind} holds an array")), |items| Ok(items.as_slice()))
 }
 
-/// `g:T` and its like, if that is what the type is.
+/// A constant such as `g:T`, if the type is one.
 fn constant(kind: &str, value: &Json) -> Option<Read<ArgumentKind>> {
     let kind = kind.strip_prefix("g:")?;
     names::members(kind)?;
@@ -327,7 +327,7 @@ fn number_text(value: &Json) -> String {
     }
 }
 
-/// One byte a character.
+/// Bytes from a text with one character per byte.
 fn bytes(text: &str) -> Option<Vec<u8>> {
     text.chars().map(|c| u8::try_from(u32::from(c)).ok()).collect()
 }

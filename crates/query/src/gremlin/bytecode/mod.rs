@@ -1,9 +1,9 @@
-//! Bytecode, the form in which language variants such as gremlinpython send a traversal: as GraphSON 3 text ([`graphson`]) or
-//! as GraphBinary 1 bytes ([`graphbinary`]).
+//! Bytecode: the form in which language variants such as gremlinpython send a traversal. It comes as GraphSON 3 text ([`graphson`])
+//! or as GraphBinary 1 bytes ([`graphbinary`]).
 //!
-//! Either becomes the tree the same traversal written as text would give, without spans. What the two share is here: the limits,
-//! and how instructions, constants, strategies and joined predicates become parts of the tree. Bindings give their values;
-//! lambdas are refused.
+//! Both readers build the tree that the same traversal as text would give, without spans. This module holds what they share: the
+//! limits, and how instructions, constants, strategies and joined predicates become parts of the tree. A binding becomes its value.
+//! A lambda is refused.
 
 pub mod graphbinary;
 pub mod graphson;
@@ -42,14 +42,14 @@ impl Problem {
         SyntaxError { help: self.help.map(String::from), ..SyntaxError::new(message, Span::default()) }
     }
 
-    /// The innermost place is the telling one.
+    /// Sets the place, unless a deeper call has set it: the innermost place says most.
     fn within(mut self, place: impl FnOnce() -> String) -> Self {
         self.place.get_or_insert_with(place);
         self
     }
 }
 
-/// Counts what the text reader's limits bound too, so that the trees of all readers print and parse alike.
+/// Counts what the limits of the text reader also bound. So the trees of all readers print and parse alike.
 #[derive(Default)]
 struct Budget {
     depth: usize,
@@ -70,13 +70,13 @@ impl Budget {
         self.depth -= 1;
     }
 
-    /// One more step.
+    /// Counts one more step.
     fn step(&mut self) -> Read<()> {
         self.steps += 1;
         if self.steps > STEPS_MAX { problem(format!("more than {STEPS_MAX} steps in one query")) } else { Ok(()) }
     }
 
-    /// One more predicate is joined to others.
+    /// Counts one more joined predicate.
     fn joint(&mut self) -> Read<()> {
         self.joints += 1;
         if self.joints > JOINTS_MAX { problem(format!("more than {JOINTS_MAX} predicates are joined")) } else { Ok(()) }
@@ -95,7 +95,7 @@ fn check_step_name(name: &str) -> Read<()> {
     if is_word(name) { Ok(()) } else { problem(format!("`{}` is not the name of a step", name.escape_debug())) }
 }
 
-/// The call an instruction is; the two it is, of `tx`, whose argument is a call of the text.
+/// Appends the call that an instruction stands for. `tx` becomes two calls, because its argument is a call in the text.
 fn push_call(name: &str, args: Vec<Argument>, calls: &mut Vec<Call>) {
     match (name, &args[..]) {
         ("tx", [Argument { kind: ArgumentKind::Value(Value::String(operation)), .. }]) if is_word(operation) => {
@@ -105,7 +105,7 @@ fn push_call(name: &str, args: Vec<Argument>, calls: &mut Vec<Call>) {
     }
 }
 
-/// The traversal of these calls, of which there must be one.
+/// The traversal of these calls. There must be at least one.
 fn traversal(calls: Vec<Call>, from_source: bool) -> Read<Traversal> {
     if calls.is_empty() {
         return problem("the bytecode has no step");
@@ -113,7 +113,7 @@ fn traversal(calls: Vec<Call>, from_source: bool) -> Read<Traversal> {
     Ok(Traversal { from_source, calls, span: Span::default() })
 }
 
-/// An anonymous traversal; or a value with a cardinality, which language variants write as one.
+/// An anonymous traversal. Language variants also write a value with a cardinality as one.
 fn nested(traversal: Traversal) -> Read<ArgumentKind> {
     if traversal.calls.first().is_none_or(|call| call.name != "CardinalityValueTraversal") {
         return Ok(ArgumentKind::Traversal(traversal));
@@ -149,12 +149,12 @@ fn named_strategy(name: &str, options: Vec<(String, Argument)>) -> Read<Argument
     }
 }
 
-/// The strategy a Java class is, by the last part of its name.
+/// The strategy of a Java class, found by the last part of the class name.
 fn strategy_of_class(class: &str, options: Vec<(String, Argument)>) -> Read<ArgumentKind> {
     named_strategy(class.rsplit(['.', '$']).next().unwrap_or(class), options)
 }
 
-/// A constant of a kind that has constants.
+/// A constant of a kind, if the kind has constants.
 fn constant(kind: &str, name: &str) -> Read<ArgumentKind> {
     match names::constant(kind, name) {
         Some((kind, name)) => Ok(ArgumentKind::Constant { kind: kind.into(), name: name.into() }),
@@ -170,7 +170,7 @@ fn lambda<T>() -> Read<T> {
     })
 }
 
-/// The language has one NaN and one infinity, doubles.
+/// The language has one NaN and one infinity, and they are doubles.
 fn single(value: f64) -> Value {
     let narrow = value as f32;
     if narrow.is_finite() { Value::Float32(narrow) } else { Value::Float64(value) }

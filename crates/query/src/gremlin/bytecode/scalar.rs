@@ -1,6 +1,6 @@
 //! The plain values of GraphBinary, and the bytes they are read from.
 //!
-//! Integers are big-endian. A length never leads to an allocation: what it counts must be there.
+//! Integers are big-endian. A length in the input never leads to an allocation by itself: the bytes it counts must be there.
 
 use std::sync::Arc;
 
@@ -12,10 +12,10 @@ use num_bigint::BigInt;
 use super::{Read, problem, single};
 
 const NANOS_PER_SECOND: i64 = 1_000_000_000;
-/// What holds the digits an integer of a query may have.
+/// The bytes of the longest integer that a query may have.
 const BIG_INTEGER_BYTES_MAX: usize = number::DIGITS_MAX * 10 / 24;
 
-/// Bytes, read from the front.
+/// Bytes to read from the front.
 pub struct Bytes<'a> {
     bytes: &'a [u8],
     at: usize,
@@ -26,7 +26,7 @@ impl<'a> Bytes<'a> {
         Self { bytes, at: 0 }
     }
 
-    /// How many have been read.
+    /// The number of bytes read.
     pub fn position(&self) -> usize {
         self.at
     }
@@ -62,7 +62,7 @@ impl<'a> Bytes<'a> {
         self.array().map(i64::from_be_bytes)
     }
 
-    /// A number of things that follow, of which each takes a byte at least.
+    /// A count of items that follow. Each item takes at least one byte.
     pub fn count(&mut self) -> Read<usize> {
         let count = self.int()?;
         match usize::try_from(count) {
@@ -85,7 +85,7 @@ impl<'a> Bytes<'a> {
         str::from_utf8(&self.bytes[start..self.at]).or_else(|_| problem("a character that is not UTF-8"))
     }
 
-    /// The plain value of this type, if plain values have it.
+    /// The plain value of a type code; `None` if the type is not plain.
     pub fn scalar(&mut self, code: u8) -> Read<Option<Value>> {
         Ok(Some(match code {
             0x01 => Value::Int32(self.int()?),
@@ -138,7 +138,7 @@ impl<'a> Bytes<'a> {
         decimal.map(Value::from).or_else(|error| problem(error.to_string()))
     }
 
-    /// Seconds and nanoseconds.
+    /// A duration: seconds and nanoseconds.
     fn duration(&mut self) -> Read<Duration> {
         let (seconds, nanos) = (self.long()?, self.int()?);
         match u32::try_from(nanos) {

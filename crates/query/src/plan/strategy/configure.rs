@@ -1,4 +1,4 @@
-//! `withStrategies(…)` and `withoutStrategies(…)`: what a query says of strategies.
+//! `withStrategies(…)` and `withoutStrategies(…)`: reads the strategies of a query.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::error::{QueryError, QueryErrorKind, Result};
 use crate::gremlin::error::suggest;
 use crate::gremlin::syntax::{Argument, ArgumentKind, Span};
 
-/// What some language variants send among the options.
+/// An entry that some language variants send among the options.
 const NAME_OF_STRATEGY: &str = "strategy";
 
 /// The options of one strategy.
@@ -23,7 +23,7 @@ impl Options<'_> {
         self.given.iter().find(|(k, _)| k == key).map(|(_, argument)| argument)
     }
 
-    /// Fails if an option is given that the strategy does not have: one that was misspelt would let everything be seen.
+    /// Fails if the strategy does not have an option. A misspelt option of a filter would let everything be seen.
     fn only(&self, strategy: &str, known: &[&str]) -> Result<()> {
         let unknown = self.given.iter().find(|(key, _)| key != NAME_OF_STRATEGY && !known.contains(&&key[..]));
         let Some((key, argument)) = unknown else { return Ok(()) };
@@ -117,7 +117,7 @@ pub(in crate::plan) fn with(
     Ok(())
 }
 
-/// The options a strategy has; nothing where any may be given.
+/// The options of a strategy; `None` if it takes any.
 fn known_options(strategy: &str) -> Option<&'static [&'static str]> {
     Some(match strategy {
         "ReadOnlyStrategy" => &[],
@@ -132,7 +132,7 @@ fn known_options(strategy: &str) -> Option<&'static [&'static str]> {
     })
 }
 
-/// An option of the traversal source; those unknown are for others.
+/// Applies an option of the traversal source. Unknown options are for other engines.
 pub(in crate::plan) fn option(
     resolver: &Resolver<'_>,
     key: &str,
@@ -141,7 +141,7 @@ pub(in crate::plan) fn option(
 ) -> Result<Option<String>> {
     const TIMEOUTS: [&str; 2] = ["evaluationTimeout", "scriptEvaluationTimeout"];
     if TIMEOUTS.contains(&key) {
-        // Zero is no timeout, as with TinkerPop's server.
+        // Zero means no timeout, as with TinkerPop's server.
         let millis = resolver.count(value)?;
         strategies.timeout = (millis > 0).then(|| Duration::from_millis(millis));
     }

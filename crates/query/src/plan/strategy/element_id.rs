@@ -1,4 +1,4 @@
-//! `ElementIdStrategy`: what queries call the id of an element is one of its properties.
+//! `ElementIdStrategy`: queries use one of the properties as the id of an element.
 
 use mangrove_graph::{Map, Predicate, Token, Value};
 
@@ -42,7 +42,7 @@ fn id_property(key: &Name, property: &mut SetProperty) {
     }
 }
 
-/// The map with the property's key in the place of `T.id`.
+/// The map with the property's key instead of `T.id`.
 fn id_entry(key: &Name, map: &Map) -> Value {
     let entries = map.iter().map(|(of, value)| match of {
         Value::Token(Token::Id) => (Value::String(key.clone()), value.clone()),

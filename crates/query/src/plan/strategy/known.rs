@@ -1,15 +1,15 @@
-//! The strategies queries can name, and what each does here. docs/gremlin.md has this table.
+//! The strategies that queries can name, and what each does here. docs/gremlin.md has this table.
 
 use crate::gremlin::error::suggest;
 
-/// What naming a strategy does.
+/// The effect of naming a strategy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Effect {
-    /// It does what it says.
+    /// It has its documented effect.
     Honoured,
-    /// It is so whether the strategy is named, left out or neither.
+    /// The engine always works that way, whether the strategy is named or left out.
     Always,
-    /// It tunes TinkerPop's own engine and changes no result; nothing happens here.
+    /// It tunes TinkerPop's own engine and changes no result. It has no effect here.
     None,
 }
 
@@ -95,7 +95,7 @@ pub fn is_known(name: &str) -> bool {
     STRATEGIES.iter().any(|strategy| strategy.name == name)
 }
 
-/// The strategy a misspelt name may mean.
+/// The strategy that a misspelt name may mean.
 pub fn near(name: &str) -> Option<&'static str> {
     suggest(name, STRATEGIES.iter().map(|strategy| strategy.name))
 }

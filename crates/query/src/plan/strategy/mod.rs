@@ -1,5 +1,5 @@
-//! Strategies users name on `g.withStrategies(…)`: those that change meaning rewrite or refuse the plan here; those that only tune
-//! TinkerPop's own engine are accepted and have no effect. [`STRATEGIES`] says which is which.
+//! Strategies that users name on `g.withStrategies(…)`. Those that change the meaning rewrite or refuse the plan here. Those that
+//! only tune TinkerPop's own engine are accepted without effect. [`STRATEGIES`] says which is which.
 
 mod configure;
 mod element_id;
@@ -24,16 +24,16 @@ pub use verify::Reaction;
 pub struct Strategies {
     pub read_only: bool,
     pub productive_by: bool,
-    /// The keys it leaves alone, as always giving something.
+    /// The keys to which `ProductiveByStrategy` does not apply, because they always give something.
     pub productive_keys: Vec<Name>,
     pub seed: Option<u64>,
     pub subgraph: Option<Box<SubgraphStrategy>>,
     pub partition: Option<PartitionStrategy>,
-    /// `ElementIdStrategy`: the property that is the id.
+    /// `ElementIdStrategy`: the property that serves as the id.
     pub element_id: Option<Name>,
     /// `EdgeLabelVerificationStrategy`: hops must name edge labels.
     pub edge_label_verification: Reaction,
-    /// `ReservedKeysVerificationStrategy`: keys that must not be written.
+    /// `ReservedKeysVerificationStrategy`: the keys that must not be written.
     pub reserved_keys: Vec<Name>,
     pub reserved_keys_reaction: Reaction,
     /// `OptionsStrategy`, or `g.with('evaluationTimeout', …)`.
@@ -44,7 +44,7 @@ pub struct Strategies {
     pub no_computer: bool,
 }
 
-/// Rewrites the traversal as the strategies say, and returns what its author is to be warned of.
+/// Rewrites the traversal by the strategies. Returns warnings for the author of the query.
 pub(super) fn apply(traversal: &mut Traversal, strategies: &Strategies) -> Result<Vec<String>> {
     if strategies.computer && strategies.no_computer {
         let message = "The TraversalSource does not allow the use of a GraphComputer";
@@ -73,7 +73,7 @@ fn rewrite(traversal: &mut Traversal, each: &dyn Fn(StepNode, &mut Vec<StepNode>
     }
 }
 
-/// Pushes `node` followed by filters; the node's labels move to the last of them, so that `as()` names what passed.
+/// Pushes `node` and then the filters. The labels of the node move to the last filter, so that `as()` names what passed.
 fn push_filtered(mut node: StepNode, filters: impl IntoIterator<Item = Step>, out: &mut Vec<StepNode>) {
     let labels = std::mem::take(&mut node.labels);
     out.push(node);

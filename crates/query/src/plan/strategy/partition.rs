@@ -1,4 +1,4 @@
-//! `PartitionStrategy`: elements are read from some partitions and written to one; a property says in which each is.
+//! `PartitionStrategy`: reads elements of some partitions and writes to one. A property holds the partition of an element.
 
 use mangrove_graph::{Map, Predicate, Value};
 
@@ -14,14 +14,14 @@ pub struct PartitionStrategy {
 }
 
 impl PartitionStrategy {
-    /// Adds the partition that is written to, to a map something is made by.
+    /// Adds the partition that is written to. The map describes a new element.
     pub fn mark(&self, map: &mut Map) {
         if let Some(write) = &self.write {
             map.insert(Value::String(self.key.clone()), Value::String(write.clone()));
         }
     }
 
-    /// Whether what has this as its partition is seen.
+    /// Whether elements of this partition are visible.
     pub fn reads(&self, partition: &Value) -> bool {
         self.read.iter().any(|read| partition.as_str() == Some(read))
     }
@@ -91,7 +91,7 @@ fn mark_meta(property: &mut SetProperty, partition: &PartitionStrategy) {
     }
 }
 
-/// Vertex properties pass by their own partition; properties of edges have none.
+/// A vertex property passes by its own partition. Properties of edges have none and always pass.
 fn meta_visible(partition: &PartitionStrategy, within: Predicate) -> Step {
     Step::Has(vec![Has { key: HasKey::Property(partition.key.clone()), predicate: within }])
 }

@@ -1,4 +1,4 @@
-//! `SubgraphStrategy`: only what meets its criteria is seen.
+//! `SubgraphStrategy`: only elements that meet its criteria are visible.
 
 use mangrove_graph::{ElementKind, Predicate, ValueType};
 
@@ -18,7 +18,7 @@ pub(super) fn apply(traversal: &mut Traversal, subgraph: &SubgraphStrategy) {
     rewrite(traversal, &|node, out| criteria.step(node, out));
 }
 
-/// An edge is seen if it meets the edge criterion and both its ends the vertex criterion.
+/// An edge is visible if it meets the edge criterion and both its ends meet the vertex criterion.
 struct Criteria<'a> {
     strategy: &'a SubgraphStrategy,
     edge: Option<Step>,
@@ -75,7 +75,7 @@ impl<'a> Criteria<'a> {
             }
             Step::Scan { kind: ElementKind::Vertex, .. } | Step::End(_) => push_filtered(node, self.vertex.clone(), out),
             Step::Scan { .. } | Step::Hop { to_edges: true, .. } => push_filtered(node, self.edge.clone(), out),
-            // Without a criterion for edges the vertices settle which edges are seen, and paths have vertices alone.
+            // Without an edge criterion, the vertices decide which edges are visible, and paths hold only vertices.
             Step::Hop { direction, labels, to_edges: false, .. } if self.strategy.edges.is_some() => {
                 let (direction, edge_labels) = (*direction, std::mem::take(labels));
                 let names = std::mem::take(&mut node.labels);
@@ -100,20 +100,20 @@ impl<'a> Criteria<'a> {
         }
     }
 
-    /// The values that are seen of the properties of these keys.
+    /// The visible values of the properties under these keys.
     fn values(&self, keys: Vec<Name>) -> Traversal {
         let steps = [Some(Step::Properties(keys)), self.vertex_property(), Some(Step::ValueOf)];
         Traversal { steps: steps.into_iter().flatten().map(StepNode::from).collect() }
     }
 
-    /// What `by(key)` gives: an entry of a map, or a value that is seen.
+    /// The result of `by(key)`: an entry of a map, or a visible value.
     fn value_of(&self, key: &Name) -> Traversal {
         let is_map = Step::Is(Predicate::TypeOf([ValueType::Map].into()));
         let entry = Step::Select { pop: None, labels: vec![key.clone()], by: Vec::new() };
         Traversal::new([Step::Coalesce(vec![Traversal::new([is_map, entry]), self.values(vec![key.clone()])])])
     }
 
-    /// A test of a property as one of the values that are seen of it.
+    /// A test of a property that considers only its visible values.
     fn test(&self, test: Has) -> Step {
         let HasKey::Property(key) = test.key else { return Step::Has(vec![test]) };
         let mut child = self.values(vec![key]);
@@ -121,7 +121,7 @@ impl<'a> Criteria<'a> {
         Step::Where { child, negated: false }
     }
 
-    /// Vertex properties pass by the criterion, properties of edges always.
+    /// Vertex properties must meet the criterion. Properties of edges always pass.
     fn vertex_property(&self) -> Option<Step> {
         let criterion = self.strategy.vertex_properties.as_ref()?;
         let other = Step::Is(Predicate::Not(Box::new(Predicate::TypeOf([ValueType::VertexProperty].into()))));

@@ -1,9 +1,9 @@
-//! Strategies that refuse traversals, or warn of them.
+//! Strategies that refuse certain traversals, or warn of them.
 
 use super::super::*;
 use crate::error::{QueryError, QueryErrorKind, Result};
 
-/// What is to happen if a traversal is not as it should be.
+/// What happens to a traversal that breaks the rule.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Reaction {
     pub throw: bool,

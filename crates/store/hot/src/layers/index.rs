@@ -1,4 +1,4 @@
-//! Indexes of a new segment: the pairs of value and place that its layers have, as far as they are still so, merged in order.
+//! Indexes of a new segment. They merge, in order, the pairs of value and place that the layers have and that still hold.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -45,7 +45,7 @@ impl Layers<'_> {
         if chunk.is_empty() { Ok(()) } else { sealing.index(of, chunks, chunk) }
     }
 
-    /// The pairs of the table, of what will be sealed.
+    /// The pairs of the table whose elements will be sealed.
     fn tabled(&self, of: PropertyId) -> Result<Pairs<'_>> {
         let (from, to) = index::range(of);
         let range = (from.as_ref().map(Vec::as_slice), to.as_ref().map(Vec::as_slice));
@@ -59,7 +59,7 @@ impl Layers<'_> {
         Ok(Box::new(pairs.filter(move |pair: &Result<Pair>| pair.as_ref().map_or(true, |(_, place)| *place < end))))
     }
 
-    /// The pairs of a segment that are still so.
+    /// The pairs of a segment that still hold.
     fn of_segment(&self, at: usize, of: PropertyId) -> Pairs<'_> {
         let segment = &self.segments[at];
         let chunks = (0..segment.index_chunks(of)).flat_map(move |chunk| {
@@ -79,7 +79,7 @@ impl Layers<'_> {
         }))
     }
 
-    /// Whether a pair of the segment at `at` is so by all layers, of an element that is alive.
+    /// Whether the element of a pair of the segment at `at` is alive and, by all layers, still has the value.
     fn is_still(&self, at: usize, column: Column, (value, place): &Pair) -> Result<bool> {
         let (block, slot) = block_slot(*place);
         if self.reader.dead(column.kind, column.label, block)? >> slot & 1 != 0 {

@@ -1,4 +1,4 @@
-//! Single cells, wherever they are.
+//! Reads single cells, in the tables or in segments.
 
 use mangrove_graph::{Cell, ElementId, ElementKind, KeyId, LabelId, Result};
 use mangrove_segment::column::{Chunk, cells_across};
@@ -7,10 +7,10 @@ use super::Reader;
 use crate::key::{Column, block_slot, place};
 use crate::layers::CHUNK;
 
-/// The newest word on a cell.
+/// The newest version of a cell.
 enum Kept<'t> {
     Cell(Cell),
-    /// It is in a chunk, which does not say whether the element was removed since.
+    /// The cell is in this chunk. The chunk does not say whether the element was removed since.
     Sealed(&'t Chunk<'t>),
 }
 

@@ -1,4 +1,4 @@
-//! From external ids to elements and back.
+//! Finds elements by external ids, and external ids of elements.
 
 use mangrove_graph::{Cell, EdgeId, EdgeRef, ElementId, ElementKind, ExternalId, IdSpace, LabelId, Result, Value, VertexId};
 
@@ -7,7 +7,7 @@ use crate::fault::{corrupt, lmdb};
 use crate::key::{Column, KeyBytes, block_slot, flip, no_such, place, unflip};
 use crate::names;
 
-/// From so many ids on they are looked up in the order of the table.
+/// From this many ids on, they are looked up in the order of the table.
 const SORTED_FROM: usize = 256;
 
 impl<'t> Reader<'t> {
@@ -38,7 +38,7 @@ impl<'t> Reader<'t> {
         Ok(())
     }
 
-    /// The vertex of an id that is in the tables; `key` is a buffer.
+    /// The vertex with this id, if the tables have it. `key` is a buffer.
     fn vertex_in_tables(&self, space: Option<LabelId>, id: &ExternalId, key: &mut Vec<u8>) -> Result<Option<VertexId>> {
         key.clear();
         names::put(key, space, id);
@@ -76,7 +76,7 @@ impl<'t> Reader<'t> {
         Ok(())
     }
 
-    /// `found`, unless only its shortened id is the one looked for.
+    /// `found`, unless it only has the same shortened id as the one looked for.
     fn verified(&self, found: Option<VertexId>, id: &ExternalId) -> Result<Option<VertexId>> {
         match found {
             Some(vertex) if names::is_shortened(id) && self.external_id(vertex)? != *id => Ok(None),
@@ -84,7 +84,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// The sealed vertex with an id that is not in the tables.
+    /// The sealed vertex with an id that the tables do not have.
     pub fn sealed_vertex(&self, space: Option<LabelId>, id: &ExternalId) -> Result<Option<VertexId>> {
         let is_it = |raw| {
             let vertex = VertexId(raw);
@@ -93,13 +93,13 @@ impl<'t> Reader<'t> {
         Ok(self.segments.find(ElementKind::Vertex, id, is_it)?.map(VertexId))
     }
 
-    /// The sealed edge with an id its user gave it that is not in the tables.
+    /// The sealed edge with an id that its user gave it and that the tables do not have.
     pub fn sealed_edge(&self, id: &ExternalId) -> Result<Option<EdgeId>> {
         let is_it = |raw| Ok(self.edge_external_id(EdgeId(raw))?.as_ref() == Some(id));
         Ok(self.segments.find(ElementKind::Edge, id, is_it)?.map(EdgeId))
     }
 
-    /// The edge whose user gave it this id.
+    /// The edge to which its user gave this id.
     fn named_edge(&self, id: &ExternalId) -> Result<Option<EdgeId>> {
         if let Some(found) = self.tables.edge_ids.get(self.txn, &names::key(None, id)).map_err(lmdb)? {
             let edge = EdgeId(word(found)?);
@@ -127,7 +127,7 @@ impl<'t> Reader<'t> {
         external(self.cell_at(Column::external(ElementKind::Vertex, vertex.label()), place(vertex.0))?)
     }
 
-    /// The edge known by its generated id, as its user gave it none.
+    /// The edge with this generated id, if its user gave it no other.
     fn unnamed_edge(&self, id: EdgeId) -> Result<Option<EdgeRef>> {
         match self.edge(id)? {
             Some(edge) if self.edge_external_id(id)?.is_none() => Ok(Some(edge)),

@@ -10,7 +10,7 @@ use crate::layers::{CHUNK, columns, labels};
 use crate::segment::Segment;
 
 impl Reader<'_> {
-    /// Whether a segment has a list of edges of a vertex, or speaks of one of its cells.
+    /// Whether a segment has a list of edges of a vertex, or decides one of its cells.
     pub fn is_in_segment(&self, segment: &Segment, vertex: VertexId) -> Result<bool> {
         let (label, place) = (vertex.label(), place(vertex.0));
         if segment.places(ElementKind::Vertex, label).contains(&place) {
@@ -33,7 +33,7 @@ impl Reader<'_> {
         Ok(false)
     }
 
-    /// Whether the tables have an edge of a vertex, or speak of one of its cells.
+    /// Whether the tables have an edge of a vertex, or decide one of its cells.
     pub fn is_in_tables(&self, vertex: VertexId) -> Result<bool> {
         let (block, slot) = block_slot(place(vertex.0));
         for column in columns(self, ElementKind::Vertex, vertex.label()) {

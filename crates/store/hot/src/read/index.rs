@@ -1,8 +1,8 @@
-//! Finding elements by a property index.
+//! Finds elements by a property index.
 //!
-//! Every value an element has is in the table of the indexes or in a segment's index. The table is exact. A segment says what was so when it was
-//! written: its word stands unless a newer segment or the tables say the cell anew, or the element has been
-//! removed; where something is said anew, the cell is looked at.
+//! Every value an element has is in the table of the indexes or in a segment's index. The table is exact. A segment has the
+//! values of the time when it was written. They hold unless a newer segment or the tables decide the cell, or the element
+//! has been removed. Where something newer decides the cell, the cell is read.
 
 use std::ops::Bound;
 
@@ -16,10 +16,10 @@ use crate::fault::lmdb;
 use crate::index::{self, Entry, Part};
 use crate::key::{Column, block_slot, edge_at, vertex_at};
 
-/// Entries of the table that are counted, at most.
+/// How many entries of the table are counted at most.
 const COUNTED_MAX: usize = 1000;
 
-/// What is looked for by an index.
+/// What a search looks for.
 struct Sought<'p> {
     of: PropertyId,
     predicate: &'p Predicate,
@@ -48,7 +48,7 @@ impl<'t> Reader<'t> {
         Ok(Some(edges))
     }
 
-    /// The places of the elements that match, in order; nothing if no index tells. Ids of vertices are not asked.
+    /// The places of the elements that match, in order; `None` if no index tells. This does not look at ids of vertices.
     pub fn search(&self, of: PropertyId, predicate: &Predicate) -> Result<Option<Vec<u64>>> {
         let Some(parts) = self.index_parts(of, predicate) else {
             return self.finds_text(of, predicate).then(|| self.search_text(of, predicate)).transpose();
@@ -70,8 +70,8 @@ impl<'t> Reader<'t> {
         self.ids_of(of, predicate).is_some() || self.index_parts(of, predicate).is_some() || self.finds_text(of, predicate)
     }
 
-    /// How many entries of an index a search looks at: of segments all, of the table [`COUNTED_MAX`] a part at most. Texts that are
-    /// searched for otherwise count for many.
+    /// How many entries of an index a search looks at: all those of segments, but at most [`COUNTED_MAX`] of the table for
+    /// each part. A search in text without an index counts as many.
     pub fn candidates(&self, of: PropertyId, predicate: &Predicate) -> Result<u64> {
         if let Some(ids) = self.ids_of(of, predicate) {
             return Ok(ids.len() as u64);
@@ -110,14 +110,14 @@ impl<'t> Reader<'t> {
         self.tables.index.range(self.txn, &bounds).map_err(lmdb)
     }
 
-    /// The parts of the index that hold all matches; nothing if there is none, or it does not answer this.
+    /// The parts of the index that hold all matches; `None` if there is no index, or if it does not answer this.
     fn index_parts(&self, of: PropertyId, predicate: &Predicate) -> Option<Vec<Part>> {
         self.schema.index(of)?;
         let property = self.schema.label_schema(of.kind, of.label).and_then(|label| label.property(of.key));
         index::parts(predicate, property.map(|property| property.types).unwrap_or_default())
     }
 
-    /// Appends the places that match by the table.
+    /// Appends the matching places that the table has.
     fn tabled(&self, sought: &Sought<'_>, part: &Part, found: &mut Vec<u64>) -> Result<()> {
         for entry in self.entries(sought.of, part)? {
             let Entry { place, .. } = Entry::parse(entry.map_err(lmdb)?.0)?;
@@ -128,7 +128,7 @@ impl<'t> Reader<'t> {
         Ok(())
     }
 
-    /// Appends the places that match by the segment at `at`.
+    /// Appends the matching places that the segment at `at` has.
     fn sealed(&self, at: usize, sought: &Sought<'_>, part: &Part, found: &mut Vec<u64>) -> Result<()> {
         let (column, mut places) = (sought.column, Vec::new());
         self.segments.list()[at].places_with(sought.of, &part.from, &part.to, &mut places)?;
@@ -149,12 +149,12 @@ impl<'t> Reader<'t> {
         Ok(())
     }
 
-    /// Whether neither the tables nor marks of the dead say anything of what is sealed of a column.
+    /// Whether the tables decide no sealed cell of a column, and mark no element of its label as removed.
     fn is_unchanged(&self, column: Column) -> Result<bool> {
         Ok(self.is_clean(column)? && self.is_clean(Column::dead(column.kind, column.label))?)
     }
 
-    /// The slots of a block that are alive, and of whose cells nothing newer than the segment at `at` speaks.
+    /// The slots of a block that are alive, and whose cells nothing newer than the segment at `at` decides.
     pub fn standing(&self, at: usize, column: Column, block: u64) -> Result<u128> {
         if !self.is_covered(column, block) {
             return Ok(0);

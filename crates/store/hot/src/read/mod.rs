@@ -1,4 +1,4 @@
-//! Reading: one reader over an LMDB transaction and a schema, which snapshots and write transactions lend themselves to.
+//! Reading: one reader over an LMDB transaction and a schema. Snapshots and write transactions both use it.
 
 mod cells;
 mod find;
@@ -34,10 +34,10 @@ use crate::store::{Shared, locked};
 use crate::table::{Table, Tables};
 use crate::walk::Walk;
 
-/// The graph as it was when the snapshot was taken. It holds old pages in the file as long as it lives, so keep it short.
+/// The graph as it was when the snapshot was taken. A snapshot holds old pages in the file while it lives, so keep it short.
 pub struct HotSnapshot {
-    // In a forked child it is left alone, or the parent's snapshot would end with it.
-    // The transaction owns a handle of the environment; `shared` keeps the tables and the last sync.
+    // A forked child leaves this transaction alone, or the parent's snapshot would end with it. The transaction owns a
+    // handle of the environment; `shared` keeps the tables and the last sync.
     txn: OwnTxn,
     schema: Arc<Schema>,
     times: Arc<Times>,
@@ -68,7 +68,7 @@ impl HotSnapshot {
         Ok(Self { txn, schema, times, segments, clean: Clean::default(), shared: shared.clone() })
     }
 
-    /// A transaction, and the segments under the tables it sees. Their files are there, unless a later commit has replaced them.
+    /// A transaction, and the segments under the tables it sees. Their files exist, unless a later commit has replaced them.
     fn begin(shared: &Arc<Shared>) -> Result<(OwnTxn, Arc<Segments>)> {
         let mut last = None;
         for _ in 0..TRIES {
@@ -88,7 +88,7 @@ impl HotSnapshot {
     pub fn fork(&self) -> Result<Option<Self>> {
         let begun = self.shared.readers.begin(&self.shared.env);
         let txn = match begun {
-            // The disk has failed: what is left is for other readers.
+            // The disk has failed. The transactions that are left are for other readers.
             Err(error) if fault::is_given_up(&error) => return Ok(None),
             begun => Own::new(begun?),
         };
@@ -102,7 +102,7 @@ impl HotSnapshot {
         &self.segments
     }
 
-    /// Which commit it is of.
+    /// The number of the commit it sees.
     pub(crate) fn commit_number(&self) -> usize {
         self.txn.id()
     }
@@ -112,7 +112,8 @@ impl HotSnapshot {
         Reader { tables, txn: &self.txn, schema: &self.schema, times: &self.times, segments: &self.segments, clean }
     }
 
-    /// How many parts of the store hold something of a vertex: segments, and the tables. At most one more than there are segments.
+    /// How many parts of the store hold something of a vertex. The parts are the segments and the tables, so there is at
+    /// most one more than there are segments.
     pub fn fragments(&self, vertex: VertexId) -> Result<usize> {
         let reader = self.reader();
         let mut fragments = 0;
@@ -128,16 +129,16 @@ impl HotSnapshot {
     }
 }
 
-/// All there is to read a graph with.
+/// All that is needed to read a graph.
 #[derive(Clone, Copy)]
 pub(crate) struct Reader<'t> {
     pub tables: &'t Tables,
     pub txn: &'t RoTxn<'t, AnyTls>,
     pub schema: &'t Schema,
     pub times: &'t Times,
-    /// What is under the tables.
+    /// The segments under the tables.
     pub segments: &'t Segments,
-    /// Of a snapshot, which does not change.
+    /// Only a snapshot has it, because a snapshot does not change.
     pub clean: Option<&'t Clean>,
 }
 
@@ -146,7 +147,7 @@ impl<'t> Reader<'t> {
         Walk::new(table, self.txn)
     }
 
-    /// A block of the tables; of sealed places use [`block`](Self::block).
+    /// The bytes of a block of the tables. For sealed places use [`block`](Self::block).
     pub fn block_bytes(&self, column: Column, block: u64) -> Result<Option<&'t [u8]>> {
         self.tables.columns.get(self.txn, &column.key(block)).map_err(lmdb)
     }
@@ -164,7 +165,7 @@ impl<'t> Reader<'t> {
     }
 }
 
-/// Implements `GraphView` by the reader of a type that has `reader()`, `counts()` and a `schema`.
+/// Implements `GraphView` through the reader of a type that has `reader()`, `counts()` and a `schema`.
 macro_rules! read_through_reader {
     ($type:ty $(, $fork:item)?) => {
         impl GraphView for $type {

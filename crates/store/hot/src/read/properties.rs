@@ -1,4 +1,4 @@
-//! Properties of a batch: every block is read once, and gives an Arrow array straight if all are of one type.
+//! Properties of a batch. Every block is read once. Blocks that are all of one type give an Arrow array directly.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ struct Gathered<'t> {
 /// Consecutive rows whose elements are in consecutive slots of one block.
 #[derive(Clone, Copy)]
 struct Run {
-    /// Nothing if the elements have no such property.
+    /// `None` if the elements have no such property.
     block: Option<u32>,
     slot: u8,
     len: u8,
@@ -55,7 +55,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Which of a batch have something under a key. No value is read.
+    /// Which elements of a batch have something under a key. This reads no value.
     pub fn have(&self, elements: Elements<'_>, key: KeyId) -> Result<Vec<bool>> {
         Ok(self.gathered(elements, key)?.all_cells().map(|cell| cell.is_some()).collect())
     }
@@ -70,10 +70,10 @@ impl<'t> Reader<'t> {
     /// `ids` are those of the elements.
     fn gather(&self, ids: impl Iterator<Item = u64>, elements: Elements<'_>, key: KeyId) -> Result<Gathered<'t>> {
         let mut gathered = Gathered { blocks: Vec::new(), runs: Vec::new(), rows: elements.len(), full: true };
-        // Each (label, block) is numbered as it comes, with a row that is in it.
+        // Each (label, block) gets a number when it is first met, and one row that is in it.
         let mut known: HashMap<u64, u32> = HashMap::new();
         let mut wanted: Vec<(u64, usize)> = Vec::new();
-        // What the next row must be to prolong the last run: never the first of a block.
+        // The id with which the next row would prolong the last run. It must not be the first of a block.
         let mut next = None;
         for (row, raw) in ids.enumerate() {
             let last = gathered.runs.last_mut().filter(|_| next == Some(raw) && raw % SLOTS as u64 != 0);
@@ -94,7 +94,7 @@ impl<'t> Reader<'t> {
         Ok(gathered)
     }
 
-    /// Appends the blocks that are there of those wanted, going through the store in its order; gives the place of each.
+    /// Appends the wanted blocks that exist, and reads them in the order of the store. Returns the position of each.
     fn fetch(
         &self,
         wanted: &[(u64, usize)],
@@ -130,7 +130,7 @@ impl<'t> Gathered<'t> {
         run.block.is_some_and(|block| self.blocks[block as usize].present & wanted == wanted)
     }
 
-    /// For every row its block and the rank of its cell there; nothing if it has none.
+    /// For every row of a run, its block and the rank of its cell there; `None` if it has no cell.
     fn cells_of(&self, run: Run) -> impl Iterator<Item = Option<(&Block<'t>, usize)>> {
         let block = run.block.map(|block| &self.blocks[block as usize]);
         run.slots().map(move |slot| block.and_then(|block| block.rank(slot).map(|rank| (block, rank))))

@@ -13,15 +13,15 @@ use crate::key::{Column, KeyBytes, block_slot, edge_at, vertex_at};
 use crate::segment::BLOCKS;
 use crate::walk::Walk;
 
-/// Blocks a call looks at before it returns, so that a scan which finds nothing can be stopped.
+/// The most blocks a call looks at. So a scan that finds nothing can be stopped.
 const BLOCKS_MAX: usize = 4096;
 
-/// Which vertices or edges of a label are of the scan's labels.
+/// Which vertices or edges of a label have one of the labels of the scan.
 #[derive(Clone, Copy, PartialEq)]
 enum Members {
     None,
     All,
-    /// Those that carry one of them as a further label.
+    /// Only those that carry one of them as a further label.
     Carriers,
 }
 
@@ -51,7 +51,8 @@ impl<'t> Reader<'t> {
         Ok(count)
     }
 
-    /// Calls `found` with the label, number, slots and cells of the built-in column of every block with elements that pass.
+    /// Calls `found` for every block with elements that pass: with its label, number, passing slots, and the cells of the
+    /// built-in column.
     fn scan(
         &self,
         kind: ElementKind,
@@ -92,7 +93,7 @@ impl<'t> Reader<'t> {
         Ok(())
     }
 
-    /// Nothing if no element of the label can pass.
+    /// `None` if no element of the label can pass.
     fn label_scanner<'s>(&self, kind: ElementKind, label: LabelId, scan: &'s Scan) -> Option<LabelScanner<'s, 't>> {
         let members = self.members(kind, label, scan);
         if members == Members::None {
@@ -131,14 +132,16 @@ fn next_label(cursor: &mut ScanCursor) {
     cursor.local = 0;
 }
 
-/// The blocks of a column in order, wherever they are.
+/// The blocks of a column in order, in the tables and in segments.
 pub struct ColumnWalk<'t> {
     column: Column,
     reader: Reader<'t>,
     walk: Walk<'t>,
-    /// The last chunk met that has all of a block, if it is there, its number and the position of its segment.
+    /// The last chunk met that decides a whole block: its number, the position of its segment, and the chunk itself, if
+    /// there is one.
     chunk: Option<(u64, usize, Option<&'t Chunk<'t>>)>,
-    /// Whether the tables say nothing of what is sealed of the column, and nothing sealed of its label was removed, once asked.
+    /// Whether the tables decide no sealed cell of the column, and whether no sealed element of its label was removed.
+    /// `None` before the first look.
     clean: Option<bool>,
     all_alive: Option<bool>,
 }
@@ -166,7 +169,7 @@ impl<'t> ColumnWalk<'t> {
         Ok((column == self.column).then_some((at, bytes)))
     }
 
-    /// The first block of the tables from `block` on, whatever is sealed of it.
+    /// The first block of the tables from `block` on, without what is sealed under it.
     pub fn table_block_from(&mut self, block: u64) -> Result<Option<(u64, Block<'t>)>> {
         self.table_from(block)?.map(|found| self.parsed(found)).transpose()
     }
@@ -205,7 +208,7 @@ impl<'t> ColumnWalk<'t> {
         chunk.map_or(Ok(None), |chunk| self.reader.block_of(chunk, self.column, block, said, all_alive))
     }
 
-    /// A block as the tables have it, over what segments have.
+    /// A block of the tables, over what segments have.
     fn over_sealed(&mut self, (block, bytes): (u64, &'t [u8])) -> Result<Option<Block<'t>>> {
         let found = self.parsed((block, bytes))?.1;
         let all_alive = self.all_alive()?;
@@ -239,7 +242,7 @@ impl<'t> ColumnWalk<'t> {
                 return Ok(Some(sealed));
             }
             let Some(found) = found else { break };
-            // What the tables say takes the place of what is sealed, even if it is nothing.
+            // A block of the tables replaces what is sealed, even if it leaves no cell.
             if let Some(cells) = self.over_sealed(found)? {
                 return Ok(Some((found.0, cells)));
             }
@@ -249,13 +252,14 @@ impl<'t> ColumnWalk<'t> {
     }
 }
 
-/// What the cells of a column are to match.
+/// What the cells of a column must match.
 struct ColumnFilter<'s, 't> {
     column: ColumnWalk<'t>,
     predicate: &'s Predicate,
-    /// What matches in the searchable chunks from one place on, by where they begin, as far as that can be told so.
+    /// The matches in the searchable chunks of one number, by the address of each chunk; `None` if a search does not find
+    /// them.
     found: HashMap<usize, Option<Vec<u128>>>,
-    /// The number of these chunks.
+    /// The number of these chunks, the same in each segment.
     number: u64,
 }
 
@@ -290,7 +294,7 @@ impl<'s, 't> ColumnFilter<'s, 't> {
         }
     }
 
-    /// What matches in a searchable chunk, if that can be told so.
+    /// The matches in a searchable chunk; `None` if a search does not find them.
     fn found(&mut self, chunk: &Chunk<'t>, number: u64) -> Result<Option<&Vec<u128>>> {
         if self.number != number {
             self.found.clear();
@@ -310,7 +314,7 @@ struct LabelScanner<'s, 't> {
 }
 
 impl<'t> LabelScanner<'_, 't> {
-    /// The next block from a local id on, with those of its slots that pass.
+    /// The next block from a local id on, and which of its slots pass.
     fn next(&mut self, local: u64) -> Result<Option<(u64, Block<'t>, u128)>> {
         let (first, slot) = block_slot(local);
         let Some((block, cells)) = self.alive.block_from(first)? else { return Ok(None) };
@@ -336,7 +340,7 @@ impl<'t> LabelScanner<'_, 't> {
     }
 }
 
-/// The slots whose further labels have one that is wanted.
+/// The slots that have a wanted label among their further labels.
 fn carriers(block: &Block, wanted: &[LabelId], among: u128) -> Result<u128> {
     let mut carriers = 0;
     for slot in slots(among & block.present) {

@@ -1,4 +1,4 @@
-//! What is sealed, under what the tables say since.
+//! Reads what is sealed, under what the tables have changed since.
 
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -14,7 +14,7 @@ use crate::segment::{BLOCKS, Segment};
 use crate::store::locked;
 use crate::table::Table;
 
-/// Where the tables say nothing of what is sealed, as far as a snapshot has asked.
+/// Where the tables decide nothing that is sealed, as far as a snapshot has asked.
 #[derive(Default)]
 pub struct Clean {
     /// The tables have no columns at all.
@@ -24,24 +24,24 @@ pub struct Clean {
     columns: Mutex<HashMap<Column, bool>>,
     /// By direction (outgoing) and label of the vertices.
     lists: Mutex<HashMap<(bool, LabelId), bool>>,
-    /// By the column of the marks.
+    /// By the column of the marks of removed elements.
     dead: Mutex<HashMap<Column, Dead>>,
 }
 
-/// Who is dead, as far as a snapshot has asked.
+/// Which elements of a label were removed, as far as a snapshot has asked.
 enum Dead {
-    /// How many elements were looked for in the tables.
+    /// How many elements were looked up in the tables.
     Asked(u64),
-    /// All, by block.
+    /// All removed elements, by block.
     Known(Arc<DeadBlocks>),
 }
 
 type DeadBlocks = HashMap<u64, u128>;
 
-/// As many elements are looked for, each for itself, as take the time in which so many blocks are read one after the other.
+/// A lookup of one element takes as long as reading this many blocks one after the other.
 const BLOCKS_A_LOOK: u64 = 4;
 
-/// Whether a table is empty, as it was when it was first asked.
+/// Whether a table is empty. Looks only the first time.
 fn is_empty(known: &OnceLock<bool>, table: Table, reader: &Reader<'_>) -> Result<bool> {
     match known.get() {
         Some(known) => Ok(*known),
@@ -56,13 +56,13 @@ impl<'t> Reader<'t> {
         place < self.segments.end(kind, label)
     }
 
-    /// Whether a block is sealed: then what the tables say of it takes its place, even if that is nothing.
+    /// Whether a block is sealed. Then what the tables decide of it replaces the sealed cells, even by none.
     #[inline]
     pub fn is_covered(&self, column: Column, block: u64) -> bool {
         self.is_sealed(column.kind, column.label, block * SLOTS as u64) && !column.is_of_tables()
     }
 
-    /// The cells of a block, wherever they are; nothing if there are none.
+    /// The cells of a block, in the tables or in segments; `None` if there are none.
     pub fn block(&self, column: Column, block: u64) -> Result<Option<Block<'t>>> {
         if !self.is_covered(column, block) {
             return self.table_block(column, block);
@@ -74,7 +74,8 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// What the tables have of a block, if they do, over what these segments have: the slots they all speak of, and the cells.
+    /// The block of the tables, if there is one, over what these segments have. Returns the slots that they all decide, and
+    /// the cells.
     pub fn over_segments(
         &self,
         found: Option<Block<'t>>,
@@ -88,7 +89,8 @@ impl<'t> Reader<'t> {
         Ok((said, if let Some(found) = found { found.over(sealed) } else { sealed }))
     }
 
-    /// What segments have of the slots of a block of which nothing newer speaks, and the slots of which anything does.
+    /// What segments have of a block in slots that nothing newer decides (`said`). Returns the slots that anything decides,
+    /// and the cells.
     fn under(
         &self,
         said: u128,
@@ -105,7 +107,8 @@ impl<'t> Reader<'t> {
         Ok((all, if let Some(found) = found { found.over(under) } else { under }))
     }
 
-    /// The chunk that has the newest word on a sealed cell of which the tables say nothing; nothing if that is that there is none.
+    /// The chunk with the newest version of a sealed cell that the tables do not decide; `None` if the newest layer says the
+    /// cell is absent.
     pub fn sealed_chunk(&self, column: Column, place: u64) -> Result<Option<&'t Chunk<'t>>> {
         let (block, slot) = block_slot(place);
         let mut n = self.segments.list().len();
@@ -131,7 +134,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// The slots of a sealed block of which the tables speak.
+    /// The slots of a sealed block that the tables decide.
     pub fn said_by_tables(&self, column: Column, block: u64) -> Result<u128> {
         if self.is_clean(column)? {
             return Ok(0);
@@ -139,7 +142,7 @@ impl<'t> Reader<'t> {
         Ok(self.block_bytes(column, block)?.map(Block::said).transpose()?.map_or(0, |(said, _)| said))
     }
 
-    /// A block of a chunk that speaks of slots `said`, without the dead, unless it is known that there are none.
+    /// A block of a chunk that decides slots `said`, without removed elements. With `all_alive` it does not look for these.
     pub fn block_of(
         &self,
         chunk: &'t Chunk<'t>,
@@ -162,7 +165,8 @@ impl<'t> Reader<'t> {
         Ok((present != 0).then(|| Block::sealed(chunk, first, said, stored, present)))
     }
 
-    /// What takes the place of cells of a sealed block of this column, or is in the tables alone; it may be empty.
+    /// The block of the tables, which may be empty. It replaces cells of a sealed block of this column, or is in the tables
+    /// alone.
     pub fn table_block(&self, column: Column, block: u64) -> Result<Option<Block<'t>>> {
         self.block_bytes(column, block)?.map(|bytes| self.parse(column, block, bytes)).transpose()
     }
@@ -201,7 +205,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Calls `f` with those of the edges of a label, given by their places, that are alive.
+    /// Calls `f` with the positions of the living edges among those at these places of a label.
     pub fn each_living(
         &self,
         label: LabelId,
@@ -227,7 +231,7 @@ impl<'t> Reader<'t> {
         Ok(())
     }
 
-    /// All dead elements of a label, once so many have been asked for that reading all costs no more. Nothing before.
+    /// All removed elements of a label, once so many were asked for that reading all costs no more. `None` before that.
     fn all_dead(&self, column: Column, asked: u64) -> Result<Option<Arc<DeadBlocks>>> {
         let Some(clean) = self.clean else { return Ok(None) };
         let mut all = locked(&clean.dead);
@@ -250,7 +254,7 @@ impl<'t> Reader<'t> {
         Ok(Some(known))
     }
 
-    /// Whether the tables are known to say nothing of the sealed blocks of a column.
+    /// Whether the tables are known to decide nothing in the sealed blocks of a column.
     pub fn is_clean(&self, column: Column) -> Result<bool> {
         if self.segments.is_empty() {
             return Ok(column == Column::dead(column.kind, column.label));

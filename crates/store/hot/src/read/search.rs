@@ -1,4 +1,4 @@
-//! Searching text that is kept as a compressed suffix array, without reading all of it.
+//! Searches text that is kept as a compressed suffix array, without reading all of it.
 
 use std::collections::BTreeSet;
 
@@ -11,15 +11,15 @@ use crate::key::Column;
 use crate::segment::BLOCKS;
 
 impl Reader<'_> {
-    /// Whether values of a property are searchable for this where they are sealed.
+    /// Whether sealed values of a property are searchable for this predicate.
     pub fn finds_text(&self, of: PropertyId, predicate: &Predicate) -> bool {
         let property = self.schema.label_schema(of.kind, of.label).and_then(|label| label.property(of.key));
         let encoding = property.map(|property| property.encoding).unwrap_or_default();
         matches!(encoding, Encoding::Searchable { .. }) && filter::is_found(predicate)
     }
 
-    /// The places of the elements of which some value matches, in order. What the tables hold is looked through; in each sealed chunk
-    /// that is searchable, it takes a few microseconds and one or two a hit.
+    /// The places of the elements with a value that matches, in order. It reads all that the tables hold. In a searchable
+    /// sealed chunk, it takes a few microseconds, and one or two for each hit.
     pub fn search_text(&self, of: PropertyId, predicate: &Predicate) -> Result<Vec<u64>> {
         let column = Column::holding(self.schema, of.kind, of.label, of.key);
         let mut found = BTreeSet::new();
@@ -38,7 +38,7 @@ impl Reader<'_> {
         Ok(found.into_iter().collect())
     }
 
-    /// Adds the places that match of a chunk of the segment at `at`, as far as it has the newest word on them.
+    /// Adds the matching places of a chunk of the segment at `at`, where this segment has the newest version.
     fn search_chunk(
         &self,
         at: usize,

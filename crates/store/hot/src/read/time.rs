@@ -1,4 +1,5 @@
-//! Edges by their time: what orders them, those that match a filter, halved to where it is on their time, and the latest of them.
+//! Edges by their time: their sort keys, the edges that match a filter (found by halving if it is on their time), and the
+//! latest edges.
 
 use std::ops::{Bound, Range, RangeInclusive};
 
@@ -15,20 +16,20 @@ use crate::fault::lmdb;
 use crate::key::{AdjacencyKey, Column, KeyBytes, PLACE_MASK, edge_at, label_prefix, place};
 use crate::layers::CHUNK;
 
-/// What an edge is ordered by whose time this is; those without one come first.
+/// The sort key of an edge with this time. Edges without a time come first.
 pub fn order(cell: &Cell) -> i64 {
     cell.values().next().and_then(Value::as_time).unwrap_or(i64::MIN)
 }
 
-/// A sealed list is read whole if it is no longer than so many times what is wanted of it.
+/// A sealed list is read whole if it is no longer than this many times the number of wanted edges.
 const SHORT: usize = 4;
 
-/// Which edges of a label are looked for.
+/// Which edges of a label a search wants.
 struct Wanted<'f> {
     label: LabelId,
     filter: Option<&'f Filter>,
     window: Window,
-    /// No more than so many of the latest.
+    /// At most this many of the latest.
     latest: Option<usize>,
 }
 
@@ -41,7 +42,7 @@ impl<'t> Reader<'t> {
         self.schema.label_schema(ElementKind::Edge, label).and_then(|label| label.time)
     }
 
-    /// What an edge whose label has a time is ordered by.
+    /// The sort key of an edge whose label has a time.
     pub fn time_of(&self, label: LabelId, place: u64) -> Result<i64> {
         let column = match self.time_key(label) {
             Some(key) if place >= self.times.first(label) => Column::property(ElementKind::Edge, label, key),
@@ -53,7 +54,7 @@ impl<'t> Reader<'t> {
     /// Follows the edges that match, or the latest of them.
     pub fn matching_neighbors(&self, from: &[VertexId], hop: &Hop, out: &mut Adjacency) -> Result<()> {
         let mut sides = self.sides(hop);
-        // A limit is of the first, and these are among all.
+        // A limit takes the first of all edges, so the latest are not enough.
         let latest = hop.latest.filter(|latest| hop.limit.is_none() && latest.count > 0);
         let (wanted, mut entries) = (self.wanted(&sides[0], hop.filter.as_ref(), latest), Vec::new());
         for (row, vertex) in from.iter().enumerate() {
@@ -72,7 +73,7 @@ impl<'t> Reader<'t> {
         Ok(())
     }
 
-    /// Counts the edges that match: by halving alone where the filter is a comparison of integer times and all is sealed.
+    /// Counts the edges that match. If the filter compares integer times and all is sealed, halving alone counts them.
     pub fn matching_degrees(&self, from: &[VertexId], hop: &Hop, filter: &Filter, out: &mut Vec<u64>) -> Result<()> {
         let mut sides = self.sides(hop);
         let (wanted, mut entries) = (self.wanted(&sides[0], Some(filter), None), Vec::new());
@@ -94,7 +95,7 @@ impl<'t> Reader<'t> {
         Ok(())
     }
 
-    /// The labels of a hop that have what is filtered by, with what filter and order say of their edges' times.
+    /// The labels of a hop that have the filter's property, with what filter and order say of the times of their edges.
     fn wanted<'f>(&self, side: &Side<'t>, filter: Option<&'f Filter>, latest: Option<Latest>) -> Vec<Wanted<'f>> {
         let wanted = |label| {
             let schema = self.schema.label_schema(ElementKind::Edge, label)?;
@@ -116,7 +117,7 @@ impl<'t> Reader<'t> {
         (0..side.label_count(self)).filter_map(|at| wanted(side.label(at))).collect()
     }
 
-    /// The window of the edges that are looked for, without those before the latest so many.
+    /// The window of the wanted edges. If only the latest are wanted, it begins at the first of these, or before.
     fn latest_window(&self, side: &mut Side<'t>, vertex: VertexId, wanted: &Wanted<'_>) -> Result<Window> {
         let Some(count) = wanted.latest else { return Ok(wanted.window.clone()) };
         let (mut since, mut end) = (None, 0);
@@ -134,7 +135,8 @@ impl<'t> Reader<'t> {
         Ok(since.map_or_else(|| wanted.window.clone(), |since| wanted.window.since(since)))
     }
 
-    /// A time from which on a sealed list has so many edges that are alive and match; nothing if that would be most of it, or it is short.
+    /// A time from which on a sealed list has `count` edges that live and match; `None` if these would be most of the list,
+    /// or if it is short.
     fn since_in_list(&self, lists: &Lists<'t>, position: usize, wanted: &Wanted<'_>, count: usize) -> Result<Option<i64>> {
         if lists.list(position).len() / SHORT <= count {
             return Ok(None);
@@ -152,7 +154,8 @@ impl<'t> Reader<'t> {
         Ok(None)
     }
 
-    /// A time from which on the tables have so many edges of places from `end` on that match, if they do. Before `enough` nobody looks.
+    /// A time from which on the tables have `count` matching edges of places from `end` on, if they have. The search stops
+    /// before `enough`.
     fn since_in_tables(
         &self,
         side: &Side<'t>,
@@ -182,11 +185,11 @@ impl<'t> Reader<'t> {
         Ok(None)
     }
 
-    /// The edges of a vertex that are looked for, in their order.
+    /// The wanted edges of a vertex, in their order.
     fn matching(&self, side: &mut Side<'t>, vertex: VertexId, wanted: &Wanted<'_>, out: &mut Vec<Entry>) -> Result<()> {
         out.clear();
         let (label, mut runs, mut end) = (wanted.label, Vec::new(), 0);
-        // Those of which the time does not tell whether they match.
+        // The positions of edges whose time does not tell whether they match.
         let mut open = Vec::new();
         let is_sealed = self.is_sealed(ElementKind::Vertex, vertex.label(), place(vertex.0));
         if is_sealed {
@@ -211,7 +214,7 @@ impl<'t> Reader<'t> {
         self.put_in_order(label, out, sealed, &runs)
     }
 
-    /// Removes those of the `open` ones, which are in order, that have no value that matches.
+    /// Removes those of the `open` edges that have no matching value. `open` is in order.
     fn keep_matching(&self, wanted: &Wanted<'_>, open: &mut Vec<usize>, entries: &mut Vec<Entry>) -> Result<()> {
         let (Some(first), Some(filter)) = (open.first().copied(), wanted.filter) else {
             open.clear();
@@ -234,7 +237,7 @@ impl<'t> Reader<'t> {
         Ok(())
     }
 
-    /// Appends the edges the tables have that may match, of places from `end` on, and the positions of those that are `open`.
+    /// Appends the edges of the tables that may match, of places from `end` on, and the positions of those that are `open`.
     fn matching_in_tables(
         &self,
         side: &mut Side<'t>,
@@ -263,7 +266,7 @@ impl<'t> Reader<'t> {
         Ok(())
     }
 
-    /// From where on the tables may have edges that are looked for: the block in which the first time would be.
+    /// Where the wanted edges of the tables may begin: at the block in which the first time would be.
     fn block_before(&self, side: &Side<'t>, vertex: VertexId, wanted: &Wanted<'_>, prefix: KeyBytes) -> Result<KeyBytes> {
         let first = *wanted.window.may.start();
         if first == i64::MIN {
@@ -275,7 +278,7 @@ impl<'t> Reader<'t> {
         Ok(block.filter(|(key, _)| key.starts_with(&prefix)).map_or(prefix, |(key, _)| KeyBytes::new(&[key])))
     }
 
-    /// How many edges of a sealed vertex match, if times alone tell. O(segments · log n).
+    /// How many edges of a sealed vertex match; `None` if times alone do not tell. O(segments · log n).
     fn sealed_matches(&self, side: &mut Side<'t>, vertex: VertexId, wanted: &Wanted<'_>) -> Result<Option<u64>> {
         let times_tell = wanted.window.may == wanted.window.must
             && self.is_sealed(ElementKind::Vertex, vertex.label(), place(vertex.0))
@@ -292,7 +295,7 @@ impl<'t> Reader<'t> {
         Ok(Some(n))
     }
 
-    /// The edges of a sealed list that may match, and those of them that do.
+    /// The edges of a sealed list that may match, and those among them that do.
     fn halved(&self, lists: &Lists<'t>, position: usize, wanted: &Wanted<'_>) -> Result<(Range<usize>, Range<usize>)> {
         let (list, window) = (lists.list(position), &wanted.window);
         if *window == Window::unknown() {
@@ -304,7 +307,7 @@ impl<'t> Reader<'t> {
         Ok((may, must))
     }
 
-    /// The edges of a part of a sealed list whose times are of a range.
+    /// The edges of a part of a sealed list whose times are in a range.
     fn within(
         &self,
         lists: &Lists<'t>,
@@ -320,7 +323,8 @@ impl<'t> Reader<'t> {
         Ok(start..end)
     }
 
-    /// The first edge of a part of a sealed list whose time is not before this. O(log n).
+    /// The first edge of a part of a sealed list whose time is not before this one; the end of the part if `time` is `None`.
+    /// O(log n).
     fn first_from(&self, lists: &Lists<'t>, list: Range<usize>, wanted: &Wanted<'_>, time: Option<i64>) -> Result<usize> {
         let Some(time) = time else { return Ok(list.end) };
         let (mut low, mut high) = (list.start, if time == i64::MIN { list.start } else { list.end });
@@ -331,7 +335,7 @@ impl<'t> Reader<'t> {
         Ok(low)
     }
 
-    /// The time of a sealed edge, dead or alive: as it was when it was sealed, since it never changes.
+    /// The time of a sealed edge, whether it is alive or removed. It never changes, so it is as it was sealed.
     fn sealed_time(&self, wanted: &Wanted<'_>, place: u64) -> Result<i64> {
         let own =
             self.segments.list().iter().find(|segment| segment.places(ElementKind::Edge, wanted.label).contains(&place));

@@ -1,4 +1,4 @@
-//! Following edges: those that are sealed, and those in the tables.
+//! Follows edges: the sealed ones, and those in the tables.
 
 use mangrove_graph::{Adjacency, Direction, EdgeRef, ElementKind, Hop, LabelId, Result, VertexId, Wants};
 use mangrove_segment::adjacency::Lists;
@@ -9,7 +9,7 @@ use crate::key::{AdjacencyKey, Column, KeyBytes, edge_at, label_prefix, place, v
 use crate::layers::CHUNK;
 use crate::walk::{Pair, Walk};
 
-/// From a vertex to one whose id is at most so much greater, blocks are stepped over rather than searched for.
+/// If the id of the next vertex is at most this much greater, the walk steps over blocks rather than searching for them.
 const NEAR: u64 = 8;
 
 impl<'t> Reader<'t> {
@@ -60,7 +60,7 @@ impl<'t> Reader<'t> {
         Ok(())
     }
 
-    /// The edges of a block of the tables that are not sealed. What is may still stand there just after it was sealed.
+    /// How many edges of a block of the tables are not sealed. Just after sealing, the block may still have sealed ones.
     fn unsealed_edges(&self, key: &[u8], value: &[u8]) -> Result<u64> {
         let at = AdjacencyKey::parse(key)?;
         let end = self.segments.end(ElementKind::Edge, at.label);
@@ -89,7 +89,8 @@ impl<'t> Reader<'t> {
         Ok(degree)
     }
 
-    /// The edges of a sealed vertex, of each label first or, where they have a time, in its order.
+    /// Gathers the edges of a sealed vertex, label by label. Within a label they are in the order of time, if edges have
+    /// one, else of age.
     fn sealed_lists(&self, side: &mut Side<'t>, vertex: VertexId, gather: &mut Gather<'_>) -> Result<()> {
         for at in 0..side.label_count(self) {
             if gather.room == 0 {
@@ -100,7 +101,7 @@ impl<'t> Reader<'t> {
             let all_sealed = !self.has_rows(side, vertex, label)?;
             let all_alive = self.is_clean(Column::dead(ElementKind::Edge, label))?;
             let (found, position) = side.lists(self, vertex, label)?;
-            // Of the dead no time is known.
+            // The times of removed edges are not known.
             if all_sealed && all_alive && self.are_in_order(found, position, label)? {
                 found.iter().for_each(|lists| gather.list(lists, position, vertex, label, outgoing));
                 continue;
@@ -124,7 +125,8 @@ impl<'t> Reader<'t> {
         Ok(())
     }
 
-    /// Whether the tables have edges of a sealed vertex: where they have some of its label, a look each.
+    /// Whether the tables have edges of a sealed vertex. It takes a lookup, unless the tables have none for the label of the
+    /// vertex.
     pub(super) fn has_rows(&self, side: &mut Side<'t>, vertex: VertexId, label: LabelId) -> Result<bool> {
         if self.has_clean_lists(side.outgoing, vertex.label())? {
             return Ok(false);
@@ -133,7 +135,8 @@ impl<'t> Reader<'t> {
         Ok(side.walk.seek(prefix, 0)?.is_some_and(|(key, _)| key.starts_with(&prefix)))
     }
 
-    /// Whether lists one after the other are in order: by time if edges have one, else by age, as segments are.
+    /// Whether lists one after the other are in order: by time if edges have one, else by age, which is the order of
+    /// segments.
     fn are_in_order(&self, found: &[&'t Lists<'t>], position: usize, label: LabelId) -> Result<bool> {
         if found.len() < 2 || !self.is_timed(label) {
             return Ok(true);
@@ -153,8 +156,8 @@ impl<'t> Reader<'t> {
         Ok(true)
     }
 
-    /// Puts edges of several sources, each in order, in the order of all. The first `sealed` of them lack their times, and `runs`
-    /// says where sources begin; what is after `sealed` is of another.
+    /// Puts edges of several sources, each in order, in the order of all. The first `sealed` edges lack their times, and
+    /// `runs` says where their sources begin. The edges after `sealed` are of one more source.
     pub fn put_in_order(&self, label: LabelId, entries: &mut [Entry], sealed: usize, runs: &[usize]) -> Result<()> {
         if !self.is_timed(label) {
             return Ok(()); // older segments have older edges
@@ -180,7 +183,8 @@ impl<'t> Reader<'t> {
         Ok(())
     }
 
-    /// Puts a few edges from `first` on among many before, which are in order. O(few · log many), and a move of the many.
+    /// Puts the few edges from `first` on among the many before, which are in order. O(few · log many), and one move of the
+    /// many.
     fn put_in_place(&self, label: LabelId, entries: &mut [Entry], sealed: usize, first: usize) -> Result<()> {
         let mut few = entries[first..].to_vec();
         self.fill_times(label, &mut few[..sealed - first])?;
@@ -208,7 +212,7 @@ impl<'t> Reader<'t> {
         Ok(())
     }
 
-    /// The edges of a sealed vertex that are alive and sealed, with their times if the label has such.
+    /// The living sealed edges of a sealed vertex, with their times if the label has times.
     pub fn sealed_edges(&self, outgoing: bool, vertex: VertexId, label: LabelId) -> Result<Vec<Entry>> {
         let (place, mut living, mut runs) = (place(vertex.0), Vec::new(), Vec::new());
         for segment in self.segments.list() {
@@ -225,7 +229,7 @@ impl<'t> Reader<'t> {
         Ok(living)
     }
 
-    /// Appends the edges of a sealed list that are alive; their times are left out.
+    /// Appends the living edges of a sealed list, without their times.
     pub fn living(&self, lists: &Lists<'t>, position: usize, label: LabelId, out: &mut Vec<Entry>) -> Result<()> {
         let list = lists.list(position);
         let entry = |at| Entry { neighbor: lists.neighbor(at), time: None, edge: lists.edge(at) };
@@ -252,11 +256,11 @@ impl<'t> Reader<'t> {
     }
 }
 
-/// Where what one row leads to is put.
+/// Collects what one row leads to.
 pub(super) struct Gather<'o> {
     pub(super) row: u32,
     pub(super) wants: Wants,
-    /// For so many more.
+    /// How many more edges there is room for.
     pub(super) room: usize,
     pub(super) out: &'o mut Adjacency,
 }
@@ -314,7 +318,7 @@ fn joined(vertex: VertexId, neighbor: VertexId, label: LabelId, place: u64, outg
     EdgeRef { id: edge_at(label, place), source, target }
 }
 
-/// Which lists: label of the vertices, label of the edges, number of the chunk.
+/// The key of lists: label of the vertices, label of the edges, number of the chunk.
 type ListsKey = (LabelId, LabelId, u64);
 
 /// The edges of one direction.
@@ -324,7 +328,7 @@ pub(super) struct Side<'t> {
     /// Sorted; `None` for all.
     labels: Option<Vec<LabelId>>,
     last: VertexId,
-    /// The chunks of lists met, of every segment that has one, from the oldest.
+    /// The chunks of lists met so far, of every segment that has one, oldest first.
     chunks: Vec<(ListsKey, Vec<&'t Lists<'t>>)>,
 }
 
@@ -340,7 +344,7 @@ impl<'t> Side<'t> {
         self.labels.as_ref().map_or(LabelId(at as u16), |labels| labels[at])
     }
 
-    /// The lists that the sealed ones of a vertex are among, from the oldest segment on, and its place there.
+    /// The lists of the chunk of a vertex, oldest segment first, and the position of the vertex there.
     pub(super) fn lists(
         &mut self,
         reader: &Reader<'t>,

@@ -1,4 +1,4 @@
-//! Changing columns: whole blocks where a batch fills them, else block by block.
+//! Changes columns: writes whole blocks where a batch fills them, and edits the other blocks.
 
 use std::ops::Range;
 
@@ -11,12 +11,12 @@ use crate::fault::lmdb;
 use crate::key::{Column, block_slot};
 use crate::table::Table;
 
-/// Cells to be changed at a slot of a block.
+/// A slot of a block, and its new cell.
 pub type Change = (usize, Cell);
 
 impl HotTransaction {
-    /// Writes `rows` to consecutive places from `first` on. Absent rows leave what is there. Where `are_new`, nothing is in
-    /// the column from `first` on.
+    /// Writes `rows` to consecutive places from `first` on. Absent rows leave what is there. `are_new` says that the column
+    /// has nothing from `first` on.
     pub fn put_run(&mut self, column: Column, first: u64, rows: &impl Rows, n: usize, are_new: bool) -> Result<()> {
         let mut bytes = Vec::with_capacity(2048);
         for (block, slot, range) in blocks(first, n) {
@@ -35,7 +35,7 @@ impl HotTransaction {
         Ok(())
     }
 
-    /// Replaces cells of one block. Over a sealed one the tables come to speak of these.
+    /// Replaces cells of one block. If the block is sealed, the tables decide these cells from now on.
     pub fn edit_block(&mut self, column: Column, block: u64, changes: impl IntoIterator<Item = Change>) -> Result<()> {
         let old = self.reader().table_block(column, block)?;
         let is_over = self.reader().is_covered(column, block);
@@ -92,7 +92,7 @@ impl HotTransaction {
         Ok(())
     }
 
-    /// Removes the cells of these places, sorted.
+    /// Removes the cells at these places, which are sorted.
     pub fn clear_cells(&mut self, column: Column, places: &[u64]) -> Result<()> {
         for group in places.chunk_by(|a, b| block_slot(*a).0 == block_slot(*b).0) {
             let (block, _) = block_slot(group[0]);
@@ -120,7 +120,7 @@ impl HotTransaction {
         Ok(())
     }
 
-    /// Removes the ends of these places, sorted.
+    /// Removes the ends at these places, which are sorted.
     pub fn clear_ends(&mut self, label: LabelId, places: &[u64]) -> Result<()> {
         let mut bytes = Vec::new();
         for group in places.chunk_by(|a, b| block_slot(*a).0 == block_slot(*b).0) {
@@ -159,7 +159,7 @@ impl HotTransaction {
         Ok(())
     }
 
-    /// Puts sorted entries into a table, appending those beyond its end.
+    /// Puts sorted entries into a table. Appends those beyond its end.
     pub fn put_sorted<'a>(&mut self, table: Table, entries: impl Iterator<Item = (&'a [u8], &'a [u8])>) -> Result<()> {
         let mut last = table.last(self.owned.txn()).map_err(lmdb)?.map(|(key, _)| key.to_vec());
         for (key, value) in entries {

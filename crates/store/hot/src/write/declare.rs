@@ -13,7 +13,7 @@ use crate::fault::lmdb;
 use crate::index;
 use crate::key::{AdjacencyKey, Column, element_at};
 
-/// Bytes of entries of a new index that are sorted at once, in memory.
+/// The entries of a new index are sorted in memory, about this many bytes at once.
 const RUN_BYTES: usize = 64 << 20;
 
 impl HotTransaction {
@@ -38,7 +38,7 @@ impl HotTransaction {
         let mut column = self.reader().column(Column::holding(&self.schema, kind, label, key));
         let mut block = 0;
         while let Some((at, cells)) = column.block_from(block)? {
-            // A block of the declared type keeps to the declaration as a whole.
+            // If a block is of the declared type, all its cells keep to the declaration.
             if value_type.is_none() || cells.value_type() != value_type {
                 for slot in slots(cells.present) {
                     self.keeps_to(kind, label, &declaration, &cells.cell(slot)?, true)?;
@@ -70,7 +70,7 @@ impl HotTransaction {
         Ok(())
     }
 
-    /// Removes what the tables still have of sealed edges of a label, none of which is alive.
+    /// Removes the edges of a label that the tables still have although they are sealed. None of them is alive.
     fn forget_edges_of(&mut self, label: LabelId) -> Result<()> {
         if self.sealed_end(ElementKind::Edge, label)? == 0 {
             return Ok(());
@@ -111,7 +111,7 @@ impl HotTransaction {
         Ok(true)
     }
 
-    /// Some of the entries an index is to have, those of the elements from a block on, and the block at which to go on.
+    /// Some of the entries of a new index: those of the elements from a block on, and the block at which to go on.
     fn entries_from(&self, of: PropertyId, mut block: u64) -> Result<(Vec<Vec<u8>>, Option<u64>)> {
         let (mut entries, mut bytes) = (Vec::new(), 0);
         let mut column = self.reader().column(Column::holding(&self.schema, of.kind, of.label, of.key));

@@ -1,7 +1,7 @@
 //! Declaring the key of a label: the property that is the external id.
 //!
-//! The property is then kept once, as the id. What was stored of it before is compared with the ids and goes from the tables; segments
-//! leave it out when they are next merged, and until then nobody reads it there.
+//! The property is then kept once, as the id. Its old cells are compared with the ids, and go from the tables. Segments
+//! leave them out when they are next merged. Until then nobody reads them there.
 
 use std::ops::Bound;
 
@@ -67,7 +67,8 @@ impl HotTransaction {
         GraphError::Invalid(format!("{label} is keyed by `{known}` already, and cannot be by `{key}` as well"))
     }
 
-    /// One id of each type among those of a label. Fails if a vertex has something else under the key, or an id that may not be there.
+    /// One id of each type among those of a label. Fails if a vertex has another value under the key, or an id that the
+    /// declaration forbids.
     fn ids_under(&self, label: LabelId, property: &PropertySchema) -> Result<Vec<ExternalId>> {
         let mut ids = self.reader().column(Column::external(ElementKind::Vertex, label));
         let mut cells = self.reader().column(Column::property(ElementKind::Vertex, label, property.key));
@@ -113,7 +114,7 @@ impl HotTransaction {
         blocks.into_iter().try_for_each(|block| self.note_key(column, block, 0))?;
         let table = self.owned.shared().tables.columns;
         let (first, last) = (column.key(0), column.key(u64::MAX));
-        // Cells that are kept apart have a byte more than the key of their block.
+        // The key of a far cell is one byte longer than that of its block.
         let end = [&last[..], &[u8::MAX]].concat();
         let range = (Bound::Included(&first[..]), Bound::Included(&end[..]));
         table.delete_range(self.owned.txn_mut(), &range).map(|_| ())

@@ -1,7 +1,7 @@
-//! Renaming labels, and dropping labels and properties that nobody has.
+//! Renames labels, and drops labels and properties that no element has.
 //!
-//! What was dropped keeps its number, with nothing known of it, since files may still have old cells of it. A label or key of the
-//! same name that comes later has another number, and so never meets them.
+//! A dropped label or key keeps its number, but nothing is known of it, because files may still have old cells of it. A
+//! later label or key of the same name gets another number, so it never meets these cells.
 
 use std::sync::Arc;
 
@@ -72,7 +72,7 @@ impl HotTransaction {
         Ok(None)
     }
 
-    /// Takes a label of vertices out of what is known of others: who carries it beside its own, and which edges join it.
+    /// Takes a label of vertices out of what is known of other labels: their further labels, and the labels that edges join.
     fn forget_label(&mut self, label: LabelId) {
         for kind in ElementKind::ALL {
             for at in (0..self.schema.labels(kind).len()).map(|at| LabelId(at as u16)) {
@@ -129,7 +129,7 @@ impl HotTransaction {
         Ok(None)
     }
 
-    /// Drops the name of a key, unless a label knows it, or a property of a property may have it.
+    /// Drops the name of a key, unless a label knows it or a property of a property may have it.
     fn drop_key(&mut self, key: KeyId) {
         let knows = |label: &LabelSchema| {
             let property = label.property(key).is_some_and(|property| !property.is_blank());

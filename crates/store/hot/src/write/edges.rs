@@ -21,11 +21,11 @@ struct Batch<'a> {
     edges: &'a [NewEdge],
     /// The local id of the first.
     first: u64,
-    /// By what they are ordered, of labels with a time.
+    /// The sort key of each edge, if the label has a time.
     times: Option<Vec<i64>>,
 }
 
-/// An edge to be removed, with all that is needed to find its traces.
+/// An edge to remove, with all that is needed to find its entries.
 #[derive(Clone, Copy)]
 struct Gone {
     edge: EdgeRef,
@@ -75,7 +75,8 @@ impl HotTransaction {
         Ok(())
     }
 
-    /// By what edges are ordered, if they are. Fails if one has a time and the label none, or it cannot be one.
+    /// The sort keys of edges, if their label has a time. Fails if an edge has a time and the label has none, or if a value
+    /// cannot be a time.
     fn times(&self, label: LabelId, key: Option<KeyId>, edges: &[NewEdge]) -> Result<Option<Vec<i64>>> {
         let name = || self.schema.label_name(ElementKind::Edge, label);
         let time = |edge: &NewEdge| match &edge.time {
@@ -106,7 +107,7 @@ impl HotTransaction {
         }
     }
 
-    /// The order of the edges by one of their ends, then time, then age. Fails if an end is not there.
+    /// The order of the edges by one of their ends, then time, then age. Fails if an end does not exist.
     fn by_end(&self, batch: &Batch, end: fn(&NewEdge) -> VertexId) -> Result<Vec<u32>> {
         let edges = batch.edges;
         let mut order: Vec<u32> = (0..edges.len() as u32).collect();
@@ -136,7 +137,7 @@ impl HotTransaction {
         Ok(order)
     }
 
-    /// Enters the edges into `out` or `in`; `ends` gives first the vertex they stand with there.
+    /// Enters the edges into `out` or `in`. `ends` gives the vertex whose edge it is there, and then the other end.
     fn link_all(
         &mut self,
         table: Table,
@@ -159,7 +160,7 @@ impl HotTransaction {
         Ok(())
     }
 
-    /// Enters ids users gave into their column.
+    /// Enters the ids that users gave into their column.
     fn put_edge_ids(&mut self, label: LabelId, first: u64, named: &[usize], ids: &[ExternalId]) -> Result<()> {
         let column = Column::external(ElementKind::Edge, label);
         let rows: Vec<(u64, &ExternalId)> = named.iter().map(|at| first + *at as u64).zip(ids).collect();
@@ -170,7 +171,7 @@ impl HotTransaction {
         Ok(())
     }
 
-    /// Enters the times of new edges as the property they are.
+    /// Enters the times of new edges, which are a property.
     fn put_times_of(&mut self, label: LabelId, first: u64, edges: &[NewEdge], key: KeyId) -> Result<()> {
         let times: Vec<Option<&Value>> = edges.iter().map(|edge| edge.time.as_ref()).collect();
         let column = Column::property(ElementKind::Edge, label, key);
@@ -222,7 +223,7 @@ impl HotTransaction {
         })
     }
 
-    /// What stands for an edge's time in its key.
+    /// The time in the keys of an edge, if its label has a time.
     fn time_of(&self, id: EdgeId) -> Result<Option<i64>> {
         let timed = self.schema.label_schema(ElementKind::Edge, id.label()).is_some_and(|label| label.time.is_some());
         if !timed {

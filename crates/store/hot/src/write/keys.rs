@@ -1,4 +1,4 @@
-//! Keeping the lists of the keys of wide labels.
+//! Keeps the lists of the keys of wide labels.
 
 use mangrove_graph::{ElementKind, LabelId, Result};
 
@@ -7,7 +7,7 @@ use crate::key::Column;
 use crate::keys::{self, MANY};
 
 impl HotTransaction {
-    /// A label has got one more property: is it wide now, its keys are listed.
+    /// Call this when a label has got one more property. If that makes it wide, this lists its keys.
     pub(super) fn come_to_be_wide(&mut self, kind: ElementKind, label: LabelId) -> Result<()> {
         if self.schema.labels(kind)[usize::from(label.0)].properties.len() != MANY + 1 {
             return Ok(());
@@ -16,7 +16,8 @@ impl HotTransaction {
         keys::list(&tables, self.owned.txn_mut(), kind, label)
     }
 
-    /// The tables are to have a block of a column with cells in these slots; none if they are not to have it.
+    /// Notes in the list of keys that a block of a column is to have cells in these slots. Without slots, the key leaves the
+    /// list.
     pub(super) fn note_key(&mut self, column: Column, block: u64, present: u128) -> Result<()> {
         let Some(key) = column.property_key().filter(|_| keys::is_wide(&self.schema, column.kind, column.label)) else {
             return Ok(());

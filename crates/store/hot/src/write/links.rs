@@ -1,4 +1,4 @@
-//! Changing adjacency: edges enter and leave the blocks of `out` and `in` in sorted batches.
+//! Changes adjacency: edges enter and leave the blocks of `out` and `in` in sorted batches.
 
 use mangrove_graph::{GraphError, LabelId, Result, VertexId};
 
@@ -9,7 +9,7 @@ use crate::key::{AdjacencyKey, KeyBytes, label_prefix};
 use crate::table::Table;
 use crate::walk::Pair;
 
-/// Changes one table by groups of edges, each of one vertex and label, in the order of their keys.
+/// Changes one table by groups of edges. Each group is of one vertex and label. Groups come in the order of their keys.
 pub struct Linker {
     table: Table,
     label: LabelId,
@@ -26,7 +26,7 @@ impl Linker {
         Ok(Self { table, label, last, merged: Vec::new(), bytes: Vec::new() })
     }
 
-    /// Adds edges of one vertex, sorted; each is younger than all there are.
+    /// Adds sorted edges of one vertex. Each is younger than all there are.
     pub fn link(&mut self, t: &mut HotTransaction, vertex: VertexId, new: &[Entry]) -> Result<()> {
         let prefix = label_prefix(vertex, self.label);
         if self.last.is_none_or(|last| last[..] < prefix[..]) {
@@ -45,8 +45,8 @@ impl Linker {
         Ok(())
     }
 
-    /// The block a new entry belongs in, now in `merged`, and the key of the next block of the same vertex and label. Nothing
-    /// if they have none.
+    /// Reads the block that a new entry belongs in into `merged`. Returns its key, and the key of the next block of the same
+    /// vertex and label. Returns `None` if they have no block.
     fn place_for(
         &mut self,
         t: &HotTransaction,
@@ -63,7 +63,7 @@ impl Linker {
             Ok(found.filter(|(key, _)| key.starts_with(&prefix)))
         };
         let wanted = entry.key(vertex, self.label).bytes();
-        // The last block first: it is the right one unless times come out of order.
+        // Look at the last block first: it is the right one unless times come out of order.
         let Some(last) = before(&KeyBytes::new(&[&prefix, &[u8::MAX; 14]]))? else { return Ok(None) };
         let (found, next) = if *last.0 < wanted[..] {
             (last, None)
@@ -79,7 +79,7 @@ impl Linker {
         Ok(Some((AdjacencyKey::parse(found.0)?, next.map(|(key, _)| AdjacencyKey::parse(key)).transpose()?)))
     }
 
-    /// Writes the block of `key`, whose entries are in `merged`, with `new` ones.
+    /// Writes the block of `key`, whose entries are in `merged`, together with the `new` ones.
     fn merge(&mut self, t: &mut HotTransaction, key: AdjacencyKey, new: &[Entry]) -> Result<()> {
         let mut merged = std::mem::take(&mut self.merged);
         let in_order = merged.last().is_none_or(|last| last.order() < new[0].order());
@@ -90,7 +90,7 @@ impl Linker {
         if merged[0].order() != (key.time, key.edge) {
             self.table.delete(t.owned.txn_mut(), &key.bytes())?;
         }
-        // Edges that come in order leave full blocks behind, others room for more of them.
+        // Edges that come in order leave full blocks behind. Others leave blocks with room for more.
         let blocks = merged.len().div_ceil(EDGES_MAX);
         let size = if in_order { EDGES_MAX } else { merged.len().div_ceil(blocks) };
         self.put_all(t, key.vertex, &merged, size, false)?;
@@ -98,7 +98,7 @@ impl Linker {
         Ok(())
     }
 
-    /// Writes blocks of `size` entries, which may come behind all in the table.
+    /// Writes blocks of `size` entries. `is_behind_all` says that they come behind all in the table.
     fn put_all(
         &mut self,
         t: &mut HotTransaction,

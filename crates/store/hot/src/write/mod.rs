@@ -1,8 +1,8 @@
 //! Writing.
 //!
-//! Every call checks all it was given before it changes anything: where it fails because of what it was given, the
-//! transaction is as it was. Where it fails because of the disk or of damaged data, parts of it may have been done; the
-//! transaction then is *spoilt*: its commit is refused, and everything in it is undone.
+//! Every call checks all its arguments before it changes anything. If it fails because of them, the transaction is as it
+//! was. If it fails because of the disk or of damaged data, it may have done a part of its work. Then the transaction is
+//! *spoilt*: its commit is refused, and everything in it is undone.
 
 mod columns;
 mod declare;
@@ -45,13 +45,13 @@ const NAME_BYTES_MAX: usize = u16::MAX as usize;
 pub struct HotTransaction {
     owned: OwnedTxn,
     schema: Arc<Schema>,
-    /// What has changed of it.
+    /// The records of the schema that have changed.
     changed: BTreeSet<Record>,
     times: Arc<Times>,
     first_times: Arc<Times>,
-    /// Of the labels this transaction has changed.
+    /// The counters of the labels that this transaction has changed.
     counters: HashMap<(ElementKind, LabelId), Counter>,
-    /// What is under the tables.
+    /// The segments under the tables.
     segments: Arc<Segments>,
     spoilt: bool,
 }
@@ -69,7 +69,7 @@ impl HotTransaction {
     /// Makes the changes last. With [`Durability::Full`](crate::Durability) they are on the disk when this returns.
     ///
     /// # Errors
-    /// Nothing is kept then. [`GraphError::DiskFull`] and [`GraphError::Storage`] if it could not be written;
+    /// On an error nothing is kept. [`GraphError::DiskFull`] and [`GraphError::Storage`] if it could not be written;
     /// [`GraphError::Required`] if an element lacks a property; [`GraphError::Invalid`] if a call before failed halfway.
     pub fn commit(self) -> Result<()> {
         let shared = self.owned.shared().clone();
@@ -78,7 +78,7 @@ impl HotTransaction {
         Ok(())
     }
 
-    /// Commits, and begins no work in the background. Gives what the tables take.
+    /// Commits, and begins no work in the background. Returns the bytes that the tables take.
     pub(crate) fn commit_alone(mut self) -> Result<u64> {
         self.must_be_sound()?;
         self.new_ones_have_all()?;
@@ -117,7 +117,7 @@ impl HotTransaction {
         self.counters.is_empty() && self.changed.is_empty() && self.times == self.first_times && !self.spoilt
     }
 
-    /// Makes schema and counters of an empty store those of another transaction, whose own they are no more.
+    /// Takes over schema and counters of another transaction, which loses them. The store of this one is empty.
     pub(crate) fn take_over(&mut self, other: &mut Self) -> Result<()> {
         self.schema = other.schema.clone();
         self.changed = std::mem::take(&mut other.changed);
@@ -128,7 +128,7 @@ impl HotTransaction {
         Ok(())
     }
 
-    /// Has times of edges be their properties from now on, where they are not so yet.
+    /// Keeps times of edges as properties from now on, unless they are so already.
     fn have_times_as_properties(&mut self) -> Result<()> {
         if *self.times != Times::Old {
             return Ok(());
@@ -191,24 +191,24 @@ impl HotTransaction {
         Ok(self.counters.entry((kind, label)).or_insert(counter))
     }
 
-    /// The first place of a label that is not sealed, nor to be.
+    /// The first place of a label that is neither sealed nor to be sealed.
     fn sealed_end(&self, kind: ElementKind, label: LabelId) -> Result<u64> {
         Ok(self.counter(kind, label)?.sealed.max(self.segments.end(kind, label)))
     }
 
-    /// Whether a block that comes to be empty is kept, as segments have it, or may soon.
+    /// Whether a block is kept when it becomes empty, because segments have it or may soon have it.
     fn outlives_its_cells(&self, column: Column, block: u64) -> Result<bool> {
         let may_be_sealed = column != Column::dead(column.kind, column.label) && !column.is_fixed();
         Ok(may_be_sealed && block * (SLOTS as u64) < self.sealed_end(column.kind, column.label)?)
     }
 
-    /// A label of the schema, to change what is not in its properties.
+    /// A label of the schema, to change anything but its properties.
     fn label_mut(&mut self, kind: ElementKind, label: LabelId) -> &mut LabelSchema {
         self.changed.insert(Record::Label(kind, label));
         &mut Arc::make_mut(&mut self.schema).labels_mut(kind)[usize::from(label.0)]
     }
 
-    /// What the schema has of a property of a label, to be changed; made if it is new.
+    /// Changes what the schema knows of a property of a label. Adds the property if it is new.
     fn change_property(
         &mut self,
         kind: ElementKind,
@@ -228,7 +228,7 @@ impl HotTransaction {
         if is_new { self.come_to_be_wide(kind, label) } else { Ok(()) }
     }
 
-    /// Makes the changes of a call that was checked: if they fail, the transaction is spoilt.
+    /// Makes the changes of a call whose arguments were checked. If they fail, the transaction is spoilt.
     fn change<T>(&mut self, change: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         let outcome = change(self);
         self.spoilt |= outcome.is_err();
@@ -249,7 +249,7 @@ impl HotTransaction {
         if self.reader().contains(element)? { Ok(()) } else { Err(no_such(element)) }
     }
 
-    /// The label external ids of vertices of `label` are unique in; nothing if they are in the whole graph.
+    /// The label in which external ids of vertices of `label` are unique; `None` if they are unique in the whole graph.
     fn id_space(&self, label: LabelId) -> Option<LabelId> {
         (self.schema.id_space == IdSpace::Label).then_some(label)
     }

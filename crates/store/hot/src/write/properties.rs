@@ -100,7 +100,7 @@ impl HotTransaction {
         })
     }
 
-    /// Fails if one of `n` consecutive elements for which `counts` holds is not there.
+    /// Fails if one of `n` consecutive elements does not exist, among those for which `counts` holds.
     fn run_exists(&self, first: ElementId, n: usize, counts: impl Fn(usize) -> bool) -> Result<()> {
         let column = Column::alive(first.kind(), first.label());
         let mut walk = self.reader().column(column);
@@ -138,7 +138,7 @@ impl HotTransaction {
         })
     }
 
-    /// Fails if elements, in the order of their labels, would share values that are to be unique.
+    /// Fails if elements, in the order of their labels, would share values that must be unique.
     fn stay_unique_by_label(&self, rows: &[(ElementId, Cell)], key: KeyId) -> Result<()> {
         for of_label in rows.chunk_by(|a, b| a.0.label() == b.0.label()) {
             let of = PropertyId { kind: of_label[0].0.kind(), label: of_label[0].0.label(), key };
@@ -168,7 +168,7 @@ impl HotTransaction {
         self.edit_block(column, block_slot(place(first.raw())).0, changes)
     }
 
-    /// Brings an index in step with the cell of the element with this raw id.
+    /// Updates an index after a change of the cell of the element with this raw id.
     pub(super) fn reindex(&mut self, of: PropertyId, raw: u64, old: &Cell, new: &Cell) -> Result<()> {
         let table = self.owned.shared().tables.index;
         let (before, after) = (index::entries(of, raw, old), index::entries(of, raw, new));
@@ -194,7 +194,7 @@ impl HotTransaction {
         Ok(())
     }
 
-    /// Fails if the cell cannot stand under this key of this label.
+    /// Fails if the cell cannot be under this key of this label.
     pub(super) fn cell_fits(&self, kind: ElementKind, label: LabelId, key: KeyId, cell: &Cell) -> Result<()> {
         must_have_room(cell.values().map(|value| value.memory_bytes(CELL_BYTES_MAX + 1)).sum())?;
         match cell {
@@ -219,7 +219,8 @@ impl HotTransaction {
         }
     }
 
-    /// Sets the cells one by one, after it was found that each may be set.
+    /// Sets cells of elements for some of which the property is the id. Checks that each such cell equals the id, and sets
+    /// the others.
     fn put_each(&mut self, elements: Elements<'_>, key: KeyId, values: &PropertyColumn) -> Result<()> {
         let of_key = |t: &Self, at: usize| t.is_key(elements.get(at), key);
         for at in (0..elements.len()).filter(|at| of_key(self, *at)) {
@@ -254,7 +255,7 @@ impl HotTransaction {
         self.schema.is_key(element.kind(), element.label(), key)
     }
 
-    /// Fails if the cell is not the id its vertex has.
+    /// Fails if the cell is not the id that its vertex has.
     fn keeps_its_id(&self, element: ElementId, key: KeyId, cell: &Cell) -> Result<()> {
         let ElementId::Vertex(vertex) = element else { return Ok(()) };
         let id = self.reader().external_id(vertex)?;
@@ -266,7 +267,7 @@ impl HotTransaction {
         Err(GraphError::Key { label: label.to_string(), key, id })
     }
 
-    /// Fails if ids are not of the type declared for the key of their label.
+    /// Fails if ids are not of the type that is declared for the key of their label.
     pub(super) fn ids_fit(&self, label: LabelId, ids: &[ExternalId]) -> Result<()> {
         let Some(property) =
             self.key_of(label).and_then(|key| self.schema.vertex_labels[usize::from(label.0)].property(key))
@@ -280,7 +281,7 @@ impl HotTransaction {
         }
     }
 
-    /// Widens what the schema knows of the key of a label by these ids.
+    /// Adds the types of these ids to what the schema knows of the key of a label.
     pub(super) fn infer_key(&mut self, label: LabelId, key: KeyId, ids: &[ExternalId]) -> Result<()> {
         let mut types = TypeSet::default();
         ids.iter().for_each(|id| types.insert(id.value_type()));
@@ -291,7 +292,7 @@ impl HotTransaction {
         kind == ElementKind::Edge && self.schema.label_schema(kind, label).is_some_and(|label| label.time == Some(key))
     }
 
-    /// Fails if the cell would change the time of an edge, by which it is found among others.
+    /// Fails if the cell would change the time of an edge, because edges are found by their time.
     fn keeps_its_time(&self, element: ElementId, key: KeyId, cell: &Cell) -> Result<()> {
         let (kind, label) = (element.kind(), element.label());
         let may_be_time = || cell.values().all(|value| value.is_null() || value.as_time().is_some());
@@ -308,7 +309,7 @@ impl HotTransaction {
         )))
     }
 
-    /// Fails if the cell does not keep to what is declared; the cardinality counts only if it is `fixed`.
+    /// Fails if the cell does not keep to the declaration. The cardinality counts only if it is `fixed`.
     pub(super) fn keeps_to(
         &self,
         kind: ElementKind,
@@ -343,7 +344,7 @@ impl HotTransaction {
         Err(GraphError::Invalid(format!("{label}.{key} is declared {cardinality} and cannot hold these {n} values")))
     }
 
-    /// Widens the schema by what a cell shows.
+    /// Adds what a cell shows to the schema.
     fn infer(&mut self, kind: ElementKind, label: LabelId, key: KeyId, cell: &Cell) -> Result<()> {
         cell.values().try_for_each(|value| self.infer_type(kind, label, key, value.value_type()))?;
         let Cell::Many(entries) = cell else { return Ok(()) };
@@ -370,7 +371,7 @@ impl HotTransaction {
     }
 }
 
-/// What all values of an element under a key may take. LMDB allows twice that, and is asked for no more.
+/// The most bytes that all values of an element under a key may take. LMDB allows twice that, but is asked for no more.
 const CELL_BYTES_MAX: usize = 1 << 30;
 
 fn must_have_room(bytes: usize) -> Result<()> {

@@ -1,4 +1,4 @@
-//! Properties that every element of a label has. Who loses one is refused at once; who is new has until the commit.
+//! Properties that every element of a label has. Taking one away fails at once. A new element must have them at the commit.
 
 use mangrove_graph::{Cell, ElementId, ElementKind, GraphError, GraphView, KeyId, LabelId, Result};
 
@@ -8,7 +8,7 @@ use crate::catalog;
 use crate::key::{Column, element_at};
 
 impl HotTransaction {
-    /// Says whether every element of a label is to have a property. Fails if one has it not.
+    /// Says whether every element of a label must have a property. Fails if an element lacks it.
     pub(super) fn fix_required(&mut self, kind: ElementKind, label: LabelId, key: KeyId, required: bool) -> Result<()> {
         self.label_exists(kind, label)?;
         self.key_exists(key)?;

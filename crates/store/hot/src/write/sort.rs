@@ -1,9 +1,9 @@
-//! Sorting many ids: a stable radix sort that passes over the bytes in which keys differ.
+//! Sorts many ids: a stable radix sort, with one pass for each byte in which keys differ.
 
-/// From so many keys on the radix sort pays.
+/// The radix sort pays from this many keys on.
 const RADIX_FROM: usize = 512;
 
-/// The order in which `keys` are sorted; equal keys keep theirs.
+/// The positions of the keys in sorted order. Equal keys keep their order.
 ///
 /// # Panics
 /// With 2^32 keys or more.
@@ -13,7 +13,7 @@ pub fn order(keys: &[u64]) -> Vec<u32> {
     order
 }
 
-/// Sorts positions in `keys` by key; those of equal keys keep their order.
+/// Sorts positions in `keys` by key. Positions of equal keys keep their order.
 pub fn sort(keys: &[u64], order: &mut Vec<u32>) {
     if keys.is_sorted() && order.is_sorted() {
         return;

@@ -1,6 +1,6 @@
-//! Values that one element of a label may have at most. An index finds who has them.
+//! Values that at most one element of a label may have. An index finds the element that has a value.
 //!
-//! A write is checked as a whole before it changes anything: two elements may change values in one write, but not in two.
+//! A write is checked as a whole before it changes anything. So two elements may swap values in one write, but not in two.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -12,7 +12,7 @@ use crate::block::{SLOTS, slots};
 use crate::index;
 use crate::key::{Column, element_at};
 
-/// A value of two elements.
+/// A value that two elements have.
 struct Repeated {
     value: Value,
     elements: [ElementId; 2],
@@ -27,8 +27,8 @@ impl HotTransaction {
         self.schema.index(of).is_some_and(|index| index.unique)
     }
 
-    /// Fails if elements of a label, once they have these cells, share a value with one another or with others. Of several cells of
-    /// an element the last one counts.
+    /// Fails if elements of a label, once they have these cells, share a value with one another or with others. If an
+    /// element has several cells, the last one counts.
     pub(super) fn stay_unique(&self, of: PropertyId, cells: &[(ElementId, &Cell)]) -> Result<()> {
         if !self.is_unique(of) {
             return Ok(());
@@ -66,7 +66,7 @@ impl HotTransaction {
         }
     }
 
-    /// The id users know an element by.
+    /// The id by which users know an element.
     pub(super) fn known_as(&self, element: ElementId) -> Result<ExternalId> {
         match element {
             ElementId::Vertex(vertex) => self.external_id(vertex),
@@ -74,7 +74,7 @@ impl HotTransaction {
         }
     }
 
-    /// Makes an index, if there is none, and makes it unique. Gives whether it was not.
+    /// Makes an index if there is none, and makes it unique. Returns whether it was not unique before.
     pub(super) fn make_unique(&mut self, of: PropertyId) -> Result<bool> {
         self.label_exists(of.kind, of.label)?;
         self.key_exists(of.key)?;
@@ -108,7 +108,8 @@ impl HotTransaction {
         ))
     }
 
-    /// A value that several elements have, and how many more there are. Takes 16 bytes of memory for each element.
+    /// A value that several elements have, and how many more such values there are. Takes 16 bytes of memory for each
+    /// element.
     fn repeated(&self, of: PropertyId) -> Result<(Option<Repeated>, usize)> {
         let mut hashes: Vec<(u64, u64)> = Vec::new();
         let mut column = self.reader().column(Column::holding(&self.schema, of.kind, of.label, of.key));
@@ -156,7 +157,7 @@ fn hash_of(value: &Value) -> u64 {
     match value {
         Value::String(text) => text.hash(&mut hasher),
         Value::Bytes(bytes) => bytes.hash(&mut hasher),
-        // Numbers of all types are compared with one another, and times are.
+        // Numbers of different types may be equal, and so may times. The encoding of equal ones is the same.
         other => index::encoded(&Cell::One(other.clone())).hash(&mut hasher),
     }
     hasher.finish()

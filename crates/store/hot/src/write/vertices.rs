@@ -54,7 +54,7 @@ impl HotTransaction {
         Ok(())
     }
 
-    /// The ids, with generated ones where there are none, for vertices from a place on.
+    /// The ids of new vertices from place `first` on, with generated ones where none is given.
     fn complete_ids(&self, label: LabelId, first: u64, ids: &[Option<ExternalId>]) -> Result<Vec<ExternalId>> {
         if ids.iter().all(Option::is_some) {
             return Ok(ids.iter().flatten().cloned().collect());
@@ -70,7 +70,7 @@ impl HotTransaction {
         Ok(complete)
     }
 
-    /// The id generated for a vertex, with a number to it if somebody supplied that very id.
+    /// The id generated for a vertex. If somebody supplied that very id, a number is added to it.
     fn free_id(&self, vertex: VertexId, given: &HashSet<&ExternalId>) -> Result<ExternalId> {
         let generated = vertex.generated();
         let (mut id, mut found) = (generated.clone(), Vec::new());
@@ -135,7 +135,7 @@ impl HotTransaction {
         Ok(adjacency.edges.iter().map(|edge| edge.id).collect())
     }
 
-    /// Removes what vertices of one label, sorted and without edges, have.
+    /// Removes all that vertices of one label have. They are sorted, and have no edges.
     fn delete_vertices_of(&mut self, label: LabelId, vertices: &[VertexId]) -> Result<()> {
         let (ids, space) = (self.owned.shared().tables.ids, self.id_space(label));
         for vertex in vertices {
@@ -191,7 +191,7 @@ impl<'a> NameBatch<'a> {
         if self.is_of_edges { tables.edge_ids } else { tables.ids }
     }
 
-    /// The position of an id that is taken, or stands twice in the batch.
+    /// The position of an id that is taken already, or that is in the batch twice.
     pub fn duplicate(&self, t: &HotTransaction) -> Result<Option<usize>> {
         let ids = |at: u32| &self.ids[at as usize];
         if let Some(pair) = self.order.windows(2).find(|pair| ids(pair[0]) == ids(pair[1])) {
@@ -218,7 +218,7 @@ impl<'a> NameBatch<'a> {
         }
     }
 
-    /// Enters the names, each for the element `id` gives.
+    /// Enters the names. `id` gives the raw id of the element of each.
     pub fn put(&self, t: &mut HotTransaction, id: impl Fn(usize) -> u64) -> Result<()> {
         let table = self.table(t);
         let mut last = table.last(t.owned.txn()).map_err(lmdb)?.map(|(key, _)| key.to_vec());

@@ -1,4 +1,4 @@
-//! Indexes while what they index is sealed, and after.
+//! Indexes during and after the sealing of what they index.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ fn with_value(hot: &Hot, label: LabelId, key: KeyId, value: i64) -> Vec<u64> {
     found.into_iter().map(|vertex| vertex.local()).collect()
 }
 
-/// What is written while a segment is made stays in the tables, and in the index, when the rest is removed from them.
+/// Writes made while a segment is made stay in the tables and in the index, when the rest is removed from them.
 #[test]
 fn indexes_keep_what_is_written_while_they_are_sealed() {
     let (_dir, hot) = new_store();
@@ -74,7 +74,7 @@ fn indexes_of_what_is_sealed_are_in_the_segments() {
     for value in [0, 5, 499, 936, 999] {
         assert_eq!(with_value(&hot, person, number, value), (value as u64..PEOPLE).step_by(1000).collect::<Vec<_>>());
     }
-    // What is changed is in the table, and takes the place of what was sealed.
+    // Changed values are in the table, and replace sealed ones.
     let mut t = hot.begin().unwrap();
     t.set_cell(ElementId::Vertex(ids[5]), number, Cell::One(77_777.into())).unwrap();
     t.set_cell(ElementId::Vertex(ids[6]), number, Cell::Absent).unwrap();
@@ -94,7 +94,7 @@ fn indexes_of_what_is_sealed_are_in_the_segments() {
     compact();
     assert_eq!(hot.check().unwrap().index_entries, PEOPLE - 2);
     is_right();
-    // An index that is made anew knows nothing of what segments have of its past.
+    // An index that is made anew ignores what segments have of the old one.
     let mut t = hot.begin().unwrap();
     t.drop_index(PropertyId::of_vertices(person, number)).unwrap();
     t.set_cell(ElementId::Vertex(ids[7]), number, Cell::One(5.into())).unwrap();

@@ -65,12 +65,12 @@ fn assert_clean(hot: &Hot) {
     assert!(report.is_clean(), "{report}");
 }
 
-/// Seals everything; what was sealed stays in the tables, as after a crash.
+/// Seals everything, but leaves the sealed rows in the tables, as a crash does.
 fn seal_and_leave_rows(hot: &Hot, changed: VertexId, key: KeyId) {
     let named = || !hot.stats().unwrap().segments.is_empty();
     let writing = AtomicBool::new(false);
     let cancelled = || {
-        // A commit in between, so that the tables are not emptied at once; and an end once the segment is named.
+        // A commit in between keeps the tables from being emptied at once. Work ends once the segment is named.
         if !writing.swap(true, Ordering::Relaxed) {
             let mut t = hot.begin().unwrap();
             t.set_cell(ElementId::Vertex(changed), key, Cell::One(7.into())).unwrap();

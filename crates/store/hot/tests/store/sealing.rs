@@ -1,4 +1,4 @@
-//! Sealing, compacting and bulk loads, with others at work beside them; segments that are damaged.
+//! Sealing, compacting and bulk loads while others work, and damaged segments.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,7 +13,7 @@ use mangrove_hot::{Durability, Hot, HotOptions, Patience, Writer};
 
 use crate::*;
 
-/// Writes go on while a thread seals and merges, and nobody sees anything but the graph.
+/// Writes go on while a thread seals and merges. Every reader sees the whole graph.
 #[test]
 fn what_was_written_is_sealed_in_the_background() {
     const BATCH: i64 = 400;
@@ -56,7 +56,7 @@ fn what_was_written_is_sealed_in_the_background() {
     assert_eq!((report.vertices, report.edges), ((batches * BATCH) as u64, (batches * BATCH) as u64));
 }
 
-/// Whatever is committed while everything is compacted over and over stays.
+/// Commits made while everything is compacted over and over stay.
 #[test]
 fn nothing_committed_beside_compactions_is_lost() {
     const COMMITS: i64 = 400;
@@ -88,7 +88,7 @@ fn nothing_committed_beside_compactions_is_lost() {
     assert_eq!((report.vertices, report.edges), (COMMITS as u64, COMMITS as u64));
 }
 
-/// Loads that fail, and compactions of a store with nothing in it, leave each other's files alone.
+/// Loads that fail, and compactions of an empty store, leave each other's files alone.
 #[test]
 fn failed_bulk_loads_beside_compactions_leave_a_store_that_opens() {
     let (dir, hot) = new_store();
@@ -201,7 +201,7 @@ fn change_some_cells(encoding: Encoding) {
     };
     seal();
     let whole = bytes();
-    // A cell of every block three times over: as it was, changed to something long, to another type, and to nothing.
+    // Three rounds change a cell of almost every block: to something long, to another type, and to nothing.
     for round in 0..3 {
         let mut t = hot.begin().unwrap();
         for at in (round..PEOPLE).step_by(150) {
@@ -220,7 +220,7 @@ fn change_some_cells(encoding: Encoding) {
     is_right(&expected);
 }
 
-/// What a store has of 200 people, as text.
+/// All that a store has of 200 people, as text.
 fn all_of(hot: &Hot) -> mangrove_graph::Result<String> {
     let view = hot.snapshot()?;
     let (person, name) = (LabelId(0), KeyId(0));
@@ -261,7 +261,7 @@ fn a_damaged_segment_is_never_read_as_data() {
     for at in (0..bytes.len()).step_by(STEP) {
         let mut damaged = bytes.clone();
         damaged[at] ^= 0x20;
-        // Another file: the old one may be mapped still.
+        // Make another file: the old one may still be mapped.
         std::fs::remove_file(&segment).unwrap();
         std::fs::write(&segment, damaged).unwrap();
         let opened = Hot::open(dir.path(), &HotOptions { read_only: true, ..HotOptions::default() });

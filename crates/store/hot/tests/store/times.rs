@@ -1,4 +1,4 @@
-//! Edges in the order of their times, and found by them, wherever they are kept.
+//! Edges in the order of their times, and found by them, in the tables and in segments.
 
 use mangrove_graph::{
     Adjacency, Comparison, Direction, EdgeId, EdgeRef, Filter, GraphError, GraphView, GraphWrite, Hop, Latest, NewEdge,
@@ -50,7 +50,7 @@ fn edges_with_a_time_stand_in_its_order_however_they_come() {
     assert!(matches!(t.declare_time(knows, name), Err(GraphError::Invalid(_))), "there are edges already");
 }
 
-/// Edges with a time stand in its order, wherever they are kept.
+/// Edges with a time are in its order, in the tables and in segments.
 #[test]
 fn edges_of_several_segments_are_in_the_order_of_their_times() {
     let (_dir, hot) = new_store();
@@ -128,7 +128,7 @@ fn windows_of_time_pass_over_what_was_left_of_sealed_edges() {
     assert_eq!(all.neighbors, times.iter().map(|at| ids[*at]).collect::<Vec<_>>());
     let places: Vec<u64> = all.edges.iter().filter(|edge| edge.target == ids[250]).map(|edge| edge.id.local()).collect();
     assert!(places.len() == 2 && places.is_sorted(), "of one time the older first: {places:?}");
-    // Of what is all sealed the dead do not count, though the tables have no edges.
+    // When all is sealed, removed edges do not count, though the tables have no edges.
     hot.compact(Writer::this_thread(), Patience::ENDLESS).unwrap();
     finds(&[249, 250, 250, 251]);
     let mut t = hot.begin().unwrap();
@@ -138,7 +138,7 @@ fn windows_of_time_pass_over_what_was_left_of_sealed_edges() {
     finds(&[249, 250, 250]);
 }
 
-/// Of very many edges few are read, wherever they are: in the tables, sealed, both, after others that were removed.
+/// Few of very many edges are read, wherever they are: in the tables, sealed, both, or before others that were removed.
 #[test]
 fn the_latest_edges_are_read_from_the_end() {
     let (_dir, hot) = new_store();
@@ -182,7 +182,7 @@ fn the_latest_edges_are_read_from_the_end() {
     assert_clean(&hot);
 }
 
-/// Edges that were sealed, are not yet out of the tables, and are removed are in nobody's way.
+/// Removed edges that were sealed, and that the tables still have, do not disturb a new declaration.
 #[test]
 fn a_time_can_be_declared_over_what_was_left_of_sealed_edges() {
     let (_dir, hot) = new_store();

@@ -1,4 +1,4 @@
-//! What survives, who may write, what readers see, how large it grows, what it refuses.
+//! What survives, which thread may write, what readers see, how large a store grows, and what it refuses.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,9 +1,8 @@
-//! CSV with Neo4j-admin headers: a file for each label.
+//! CSV with Neo4j-admin headers: one file for each label.
 //!
-//! Beyond Neo4j's types, columns may be `bigint`, `decimal`, `uuid`, `bytes`, `vector`, `list`, `set`, `map` (the last three
-//! as GraphSON text) and `graphson`: an array of `{"value": …, "properties": {…}}`, for what no typed column can hold
-//! (several types, nulls, meta-properties). `:EDGE_ID` is written only where edges have ids users gave them, and the time
-//! of edges is marked `{time}`.
+//! Columns have Neo4j's types or these: `bigint`, `decimal`, `uuid`, `bytes`, `vector`; `list`, `set`, `map` as GraphSON text; and
+//! `graphson`. A `graphson` column is an array of `{"value": …, "properties": {…}}`, for cells that no typed column can hold
+//! (several types, nulls, meta-properties). `:EDGE_ID` is written only if users gave edges ids. `{time}` marks the time of edges.
 
 use std::path::Path;
 
@@ -19,7 +18,7 @@ use super::{ExportError, Output, PAGE, Walk};
 use crate::infer::parse_int;
 use crate::mapping_text::TableEntry;
 
-/// Appends a field, in quotes where it needs them.
+/// Appends a field. Quotes it if needed.
 pub fn csv_field(text: &str, out: &mut String) {
     let plain = !text.contains([',', '"', '\n', '\r']) && !text.starts_with([' ', '\t']) && !text.ends_with([' ', '\t']);
     if plain {
@@ -49,7 +48,7 @@ pub fn write(walk: &mut Walk<'_>, directory: &Path) -> Result<(), ExportError> {
         edges(walk, label, id_type, directory, &mut names)?;
     }
     if walk.report.files.is_empty() {
-        // So that what is exported can be loaded again.
+        // Write this file so that the export can be loaded again.
         let file = names.make(&["vertices"]);
         let mut empty = walk.create(directory.join(&file))?;
         walk.tables.push(TableEntry::new(ElementKind::Vertex, &file));
@@ -59,7 +58,7 @@ pub fn write(walk: &mut Walk<'_>, directory: &Path) -> Result<(), ExportError> {
     Ok(())
 }
 
-/// File names made of labels, each different.
+/// File names made from labels. Each is different.
 pub struct FileNames {
     given: HashSet<String>,
     extension: &'static str,
@@ -83,7 +82,7 @@ impl FileNames {
     }
 }
 
-/// The option that makes the ids of this graph read as they are; none where integers and other text are told apart anyway.
+/// The header option with which ids load back as they are. Empty if the loader tells integers from other text without it.
 fn id_type(walk: &mut Walk<'_>) -> Result<&'static str, ExportError> {
     let (mut strings, mut ints, mut uuids, mut like_ints) = (false, false, false, false);
     let labels = walk.labels(ElementKind::Vertex);
@@ -115,7 +114,7 @@ fn id_type(walk: &mut Walk<'_>) -> Result<&'static str, ExportError> {
     }
 }
 
-/// A property and how its column is written.
+/// A property, and the form of its column.
 struct ColumnPlan {
     key: KeyId,
     header: String,
@@ -125,9 +124,9 @@ struct ColumnPlan {
 #[derive(Clone, Copy, PartialEq)]
 enum Form {
     Plain,
-    /// A list, set or map as GraphSON.
+    /// A list, set or map, as GraphSON.
     Nested,
-    /// Values parted by semicolons.
+    /// Values separated by semicolons.
     Array,
     /// All values with their properties, as GraphSON.
     Cells,
@@ -147,7 +146,7 @@ fn column_plans(walk: &mut Walk<'_>, kind: ElementKind, label: LabelId) -> Resul
     Ok(plans)
 }
 
-/// Whether a property has a column of its own: the key is the column of ids, and what is only declared has no values.
+/// Whether a property has a column of its own. The key is the id column. A property that is only declared has no values.
 pub fn is_column(property: &PropertySchema, key: Option<KeyId>) -> bool {
     Some(property.key) != key && property.types != TypeSet::default()
 }
@@ -175,7 +174,7 @@ fn column_form(
     }
 }
 
-/// The name Neo4j has for a type; ours where it has none.
+/// Neo4j's name of a type, or ours if Neo4j has none.
 fn neo4j_name(t: ValueType) -> &'static str {
     match t {
         ValueType::Bool => "boolean",
@@ -187,7 +186,7 @@ fn neo4j_name(t: ValueType) -> &'static str {
     }
 }
 
-/// Whether an array of these strings reads as it was written: none is empty or has a semicolon or backslash.
+/// Whether arrays of these strings load back as they are. They do if no string is empty or has a semicolon or backslash.
 fn strings_fit_arrays(walk: &mut Walk<'_>, label: LabelId, key: KeyId) -> Result<bool, ExportError> {
     let mut fit = true;
     let before = walk.report.vertices;
@@ -228,7 +227,7 @@ fn write_field(cell: Cell, form: Form, walk: &Walk<'_>, line: &mut String) -> Re
     Ok(())
 }
 
-/// A plain value so that it reads as the same one.
+/// A plain value as text that loads back as the same value.
 pub fn text_of(value: &Value) -> String {
     match value {
         Value::Decimal(v) => number::text_with_scale(v),
@@ -331,7 +330,7 @@ fn fields(
     Ok(())
 }
 
-/// Where ids are unique only within labels, the edges between each two labels have a file of their own.
+/// Writes edges. If ids are unique only within labels, each pair of end labels has its own file.
 fn edges(
     walk: &mut Walk<'_>,
     label: LabelId,

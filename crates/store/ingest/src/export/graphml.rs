@@ -1,7 +1,8 @@
 //! GraphML as TinkerPop writes it: labels under the keys `labelV` and `labelE`, typed keys for the properties.
 //!
-//! GraphML knows booleans, ints, longs, floats, doubles and strings; other values are written as text and said so. It has no
-//! place for several values of a key or for properties of properties, so a graph with such is refused rather than cut.
+//! GraphML knows booleans, ints, longs, floats, doubles and strings. Other values become text, and the report warns of it. GraphML
+//! has no place for several values of a key, or for properties of properties. The exporter refuses a graph with such, instead of
+//! losing data.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -36,7 +37,7 @@ struct Key {
     value_type: ValueType,
 }
 
-/// The keys of all labels of a kind, each with the one type its values have, or string.
+/// The keys of all labels of a kind. The type of a key is the type of all its values, or string if they differ.
 fn declared(walk: &mut Walk<'_>, kind: ElementKind) -> Vec<Key> {
     let mut types: BTreeMap<KeyId, TypeSet> = BTreeMap::new();
     for label in walk.view.schema().labels(kind) {
@@ -149,7 +150,7 @@ fn write_data(
     Ok(())
 }
 
-/// Text as XML has it; control characters have no form there.
+/// Escapes text for XML. XML cannot express control characters.
 fn escaped(text: &str) -> Result<String, ExportError> {
     if text.chars().any(|c| (c < ' ' && !matches!(c, '\t' | '\n' | '\r')) || matches!(c, '\u{fffe}' | '\u{ffff}')) {
         return Err(ExportError::Unwritable {
@@ -165,7 +166,7 @@ fn escaped(text: &str) -> Result<String, ExportError> {
             '<' => out.push_str("&lt;"),
             '>' => out.push_str("&gt;"),
             '"' => out.push_str("&quot;"),
-            // Line ends and tabs would be changed by a reader in attributes, carriage returns everywhere.
+            // An XML reader would change line ends and tabs in attributes, and carriage returns everywhere.
             '\r' => out.push_str("&#13;"),
             '\n' => out.push_str("&#10;"),
             '\t' => out.push_str("&#9;"),

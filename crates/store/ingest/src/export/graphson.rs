@@ -1,8 +1,9 @@
-//! GraphSON 3 as TinkerPop writes it: a vertex a line, with its edges both ways (its reader goes by the incoming ones).
+//! GraphSON 3 as TinkerPop writes it: one vertex a line, with its edges in both directions. TinkerPop's reader uses the incoming
+//! ones.
 //!
-//! Every value, with its type, meta-properties and several values of a key are kept; a vector becomes a list of floats,
-//! and where ids are unique only within labels, ids become the strings `Label/id` that users see. Further labels stand in
-//! `labels`, which TinkerPop passes over.
+//! Keeps every value with its type, meta-properties, and several values of a key. A vector becomes a list of floats. If ids are
+//! unique only within labels, ids become the strings `Label/id` that users see. Further labels go into `labels`, which TinkerPop
+//! ignores.
 
 use std::path::Path;
 
@@ -16,12 +17,12 @@ use mangrove_graph::{
 use super::{ExportError, Walk};
 use crate::json::quote;
 
-/// Vertices whose edges are in memory together.
+/// Vertices whose edges are in memory at the same time.
 const PAGE: usize = 256;
 
 pub fn write(walk: &mut Walk<'_>, directory: &Path) -> Result<(), ExportError> {
     let mut output = walk.create(directory.join("graph.graphson"))?;
-    // Edge ids that users see are numbers too, so values of vertices count from the top.
+    // Edge ids that users see are numbers too. So the ids of vertex properties count down from the maximum.
     let mut value_id = 0;
     for label in walk.labels(ElementKind::Vertex) {
         walk.vertices(label, PAGE, |walk, page| {
@@ -43,7 +44,7 @@ pub fn write(walk: &mut Walk<'_>, directory: &Path) -> Result<(), ExportError> {
 /// The edges of a page of vertices in one direction, with their properties.
 struct Edges {
     adjacency: Adjacency,
-    /// By edge label: the positions of its edges, and their properties.
+    /// For each edge label, the positions of its edges, and their properties.
     columns: HashMap<LabelId, LabelColumns>,
     /// Where the edges of each row begin.
     starts: Vec<usize>,
@@ -142,7 +143,7 @@ fn write_edges(
     };
     line.push_str(&format!(",\"{name}\":{{"));
     let mut open: Option<LabelId> = None;
-    // The edges of a vertex come label by label.
+    // The edges of a vertex are grouped by label.
     for at in range {
         let edge = &edges.adjacency.edges[at];
         let label = edge.id.label();
@@ -187,7 +188,7 @@ fn comma(wanted: bool, line: &mut String) {
     }
 }
 
-/// The values of a key as an array of objects, each with an id if they are counted.
+/// Writes the values of a key as an array of objects. Each gets an id if `value_id` is given.
 pub fn write_cell(view: &dyn GraphView, cell: &Cell, mut value_id: Option<&mut i64>, out: &mut String) {
     out.push('[');
     for (at, entry) in cell.clone().into_entries().iter().enumerate() {
@@ -239,12 +240,12 @@ pub fn write_value(value: &Value, out: &mut String) {
         Value::List(v) => items("g:List", v.iter().cloned(), out),
         Value::Set(v) => items("g:Set", v.iter().cloned(), out),
         Value::Map(v) => items("g:Map", v.iter().flat_map(|(k, v)| [k.clone(), v.clone()]), out),
-        // What follows only flows through queries and is never stored.
+        // Other types only flow through queries; they are never stored.
         other => quote(&other.to_string(), out),
     }
 }
 
-/// NaN and the infinities are no JSON numbers.
+/// JSON has no numbers for NaN and the infinities.
 fn float(value: f64, plain: String) -> String {
     match value {
         v if v.is_nan() => "\"NaN\"".into(),

@@ -1,4 +1,4 @@
-//! `mangrove.yaml`: the mapping by which the files of an export are loaded back, with all that is declared of the graph.
+//! Writes `mangrove.yaml`: the mapping that loads the files of an export back, and all declarations of the graph.
 //!
 //! See [`mapping_text`](crate::mapping_text).
 
@@ -10,7 +10,7 @@ use super::{ExportError, ExportFormat, Walk};
 use crate::mapping::FILE_NAME;
 use crate::mapping_text::{put_tables, quoted};
 
-/// Writes the mapping, once all other files are written.
+/// Writes the mapping after all other files.
 pub fn write(walk: &mut Walk<'_>, directory: &Path, format: ExportFormat) -> Result<(), ExportError> {
     let mut text = String::from(
         "# How `mangrove load` reads these files, and what the graph declares. The files stand on their own, too.\n",
@@ -84,7 +84,7 @@ fn declarations(walk: &Walk<'_>, of: PropertyId, property: &PropertySchema) -> V
     if let Some(declared) = property.declared {
         what.push(format!("type: {}", declared.name()));
     }
-    // Several values are seen in the data too, but not by one who reads a value of each.
+    // The data shows several values too, but a reader of single values would miss them.
     if property.cardinality != Cardinality::Single {
         what.push(format!("cardinality: {}", property.cardinality.name()));
     }

@@ -1,15 +1,18 @@
-//! Parquet: a file for each label, with Arrow's own types wherever they hold all values.
+//! Parquet: one file for each label, with Arrow's own types if they hold all values.
 //!
 //! | column | |
 //! |---|---|
 //! | the key of the label, else `_id` | ids of vertices: integers, text or UUIDs |
-//! | `_labels` | all labels of a vertex, parted by semicolons; only of labels whose vertices have further ones |
+//! | `_labels` | all labels of a vertex, separated by semicolons; only if vertices of the label have further ones |
 //! | `src`, `dst` | ids of the ends of edges |
-//! | `_id` | ids users gave edges; only where there are some |
-//! | others | properties: a list where they have several values, text where no type of Arrow holds them |
+//! | `_id` | ids that users gave edges; only if there are any |
+//! | others | properties: a list if they have several values, text if no Arrow type holds them |
 //!
-//! Where a property is called so, more underscores are put before the name. `mangrove.yaml` says which column is what. Edges whose ends have
-//! ids of several types, or ids unique only within labels, have a file for each pair of labels.
+//! If a property has the name of such a column, the column gets more underscores in front. `mangrove.yaml` says what each column
+//! is.
+//!
+//! Edges have one file for each pair of end labels in two cases: the ids of the ends have several types, or ids are unique only
+//! within labels.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -51,10 +54,10 @@ pub fn write(walk: &mut Walk<'_>, directory: &Path) -> Result<(), ExportError> {
     Ok(())
 }
 
-/// What the ids of labels are.
+/// The form of ids for each label.
 type Forms = HashMap<LabelId, IdForm>;
 
-/// What the ids of a label are.
+/// The form of the ids of a label.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum IdForm {
     Int,
@@ -79,7 +82,7 @@ impl IdForm {
         }
     }
 
-    /// The ids as a column; nothing if one is of another form.
+    /// The ids as a column; `None` if one has another form.
     fn array(self, ids: &[Option<ExternalId>]) -> Option<ArrayRef> {
         if ids.iter().flatten().any(|id| Self::of(id) != self) {
             return None;
@@ -97,7 +100,7 @@ impl IdForm {
     }
 }
 
-/// The form of the ids of a label, which has to be one.
+/// The form of the ids of a label. Fails if they have several.
 fn id_form(walk: &mut Walk<'_>, label: LabelId) -> Result<IdForm, ExportError> {
     let (mut form, mut is_one) = (None, true);
     let before = walk.report.vertices;
@@ -123,7 +126,7 @@ fn mixed_ids(label: &str) -> ExportError {
     }
 }
 
-/// A property and how its column is written.
+/// A property, and the form of its column.
 struct ColumnPlan {
     key: KeyId,
     field: FieldRef,
@@ -132,17 +135,17 @@ struct ColumnPlan {
 
 #[derive(Clone, Copy, PartialEq)]
 enum Form {
-    /// The type of Arrow that all values have.
+    /// The Arrow type that all values have.
     Native(ValueType),
-    /// Values of one type, which Arrow has a type for.
+    /// Lists of values of one type, which has an Arrow type.
     List(ValueType),
-    /// One value, as the text that reads as it.
+    /// One value, as text that loads back as the same value.
     Text,
     /// All values with their properties, as GraphSON.
     Cells,
 }
 
-/// The columns of a label's properties, and what the mapping has to say of them.
+/// The columns of a label's properties, and what the mapping must say about them.
 fn column_plans(
     walk: &mut Walk<'_>,
     kind: ElementKind,
@@ -173,7 +176,7 @@ fn column_plans(
     Ok(plans)
 }
 
-/// The form of a property's column, and the type the mapping names it by.
+/// The form of a property's column, and the type that the mapping names.
 fn form_of(
     walk: &mut Walk<'_>,
     kind: ElementKind,
@@ -196,7 +199,7 @@ fn form_of(
     })
 }
 
-/// Whether an Arrow column holds all values: instants have an offset and nanoseconds here, and microseconds there.
+/// Whether an Arrow column holds all values exactly. Our instants have an offset and nanoseconds; Arrow's have microseconds.
 fn fits_arrow(
     walk: &mut Walk<'_>,
     kind: ElementKind,
@@ -272,7 +275,7 @@ fn lists(cells: &[Cell], field: &FieldRef) -> ArrayRef {
     Arc::new(ListArray::new(item.clone(), offsets, values, Some(there)))
 }
 
-/// A table being written.
+/// A table while it is written.
 struct Table {
     writer: ArrowWriter<File>,
     schema: Arc<ArrowSchema>,
@@ -313,7 +316,7 @@ fn failed(path: &Path, error: ParquetError) -> ExportError {
     ExportError::Write { path: path.to_owned(), source: std::io::Error::other(error) }
 }
 
-/// A name no property of a label has: this one, with as many underscores before it as it takes.
+/// A column name that no property of the label has: `wanted`, with underscores in front as needed.
 fn free_name(walk: &Walk<'_>, kind: ElementKind, label: LabelId, wanted: &str) -> String {
     let schema = walk.view.schema();
     let properties = schema.label_schema(kind, label).into_iter().flat_map(|label| label.properties.keys());
@@ -377,10 +380,10 @@ fn vertices(
     table.finish()
 }
 
-/// The edges of a label between vertices of these labels; of any if they need no telling apart.
+/// The labels of both ends if edges are split by them; `None` if not.
 type Ends = Option<(LabelId, LabelId)>;
 
-/// A table of edges being written, and the rows that wait for it.
+/// A table of edges while it is written, and its buffered rows.
 struct EdgeTable {
     ends: Ends,
     forms: (IdForm, IdForm),
@@ -435,7 +438,7 @@ fn edges(
     tables.into_iter().try_for_each(|table| table.table.finish())
 }
 
-/// The rows of a page by the labels of their ends, in the order they come.
+/// Groups the rows of a page by the labels of their ends. The groups and their rows keep the order of the page.
 fn by_ends(page: &[EdgeRef], apart: bool) -> Vec<(Ends, Vec<u32>)> {
     let mut groups: Vec<(Ends, Vec<u32>)> = Vec::new();
     for (row, edge) in page.iter().enumerate() {
@@ -474,7 +477,7 @@ fn edge_id_form(walk: &mut Walk<'_>, label: LabelId) -> Result<IdForm, ExportErr
     }
 }
 
-/// What the columns of edges are called that are no properties.
+/// The names of the columns of edges that are no properties.
 struct EdgeColumns {
     source: String,
     target: String,

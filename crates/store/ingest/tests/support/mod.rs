@@ -1,4 +1,4 @@
-//! A directory of files, a graph in memory, and short ways to ask it.
+//! A directory of files, a graph in memory, and short ways to query the graph.
 #![allow(dead_code)]
 
 use std::path::PathBuf;
@@ -32,7 +32,7 @@ impl Files {
         std::fs::read_to_string(self.path(name)).unwrap()
     }
 
-    /// Options to load these files, which say themselves what they are.
+    /// Options that load these files, which describe themselves.
     pub fn options(&self, names: &[&str]) -> LoadOptions {
         LoadOptions { files: names.iter().map(|name| self.path(name)).collect(), ..LoadOptions::default() }
     }

@@ -1,24 +1,26 @@
-//! The cells of one element under many keys. Each is in a chunk of its own, far from the others in memory, and takes a few steps there,
-//! each of which waits for the one before. So all cells take the same step one after the other, and each step ends with asking for
-//! the memory the next one reads: the waits are side by side (group prefetching: Chen, Ailamaki, Gibbons and Mowry, ICDE 2004, §4).
+//! Reads the cells of one element under many keys.
+//!
+//! Each cell is in its own chunk, far from the others in memory. Reading it takes a few steps, and each step waits for the memory
+//! of the one before. So we take each step for all cells before the next step, and prefetch the memory that the next step reads.
+//! The waits overlap (group prefetching: Chen, Ailamaki, Gibbons and Mowry, ICDE 2004, §4).
 
 use mangrove_graph::{Cell, Result};
 
 use super::{Body, Chunk};
 use crate::memory::ask_for;
 
-/// A cell on the way.
+/// A cell that is being read.
 struct Sought<'c> {
-    /// Of its chunk among all.
+    /// The number of its chunk in the caller's list.
     number: usize,
     chunk: &'c Chunk<'c>,
-    /// Its rank, and then its place in the body.
+    /// First its rank, later its index in the body.
     at: usize,
-    /// What the heap has of it.
+    /// The bytes that the heap holds for it.
     bytes: &'c [u8],
 }
 
-/// Calls `f` with the number of every chunk that has a cell at a position, and the cell.
+/// Calls `f` with each cell at a position, and the number of its chunk.
 pub fn cells_across<'c>(chunks: &[Option<&'c Chunk<'c>>], position: usize, mut f: impl FnMut(usize, Cell)) -> Result<()> {
     let there = || chunks.iter().enumerate().filter_map(|(number, chunk)| chunk.map(|chunk| (number, chunk)));
     for (_, chunk) in there() {
@@ -49,7 +51,7 @@ pub fn cells_across<'c>(chunks: &[Option<&'c Chunk<'c>>], position: usize, mut f
 }
 
 impl Body<'_> {
-    /// Asks for the integer, or for where the bytes begin, that is at a place.
+    /// Prefetches the integer at an index, or the start of its bytes.
     fn ask_for(&self, at: usize) {
         match self {
             Body::Ints(ints) | Body::Scaled(ints, _) => ints.ask_for(at),

@@ -1,4 +1,4 @@
-//! Writing column chunks: which form takes the fewest bytes.
+//! Writes column chunks, in the form that takes the fewest bytes.
 
 use std::cmp::Ordering;
 use std::hash::Hash;
@@ -13,12 +13,12 @@ use super::{
 use crate::symbols::{self, Symbols};
 use crate::{bits, heap, ints, text, value};
 
-/// A dictionary or a table of symbols has to save so much, since it is read in two steps.
+/// A dictionary or a table of symbols must shrink the content below this share, because reading it takes two steps.
 const DICTIONARY_WORTH: f64 = 0.9;
-/// Fewer bytes of strings are not worth a table of symbols.
+/// Strings with fewer bytes than this do not justify a table of symbols.
 const SYMBOLS_FROM: usize = 4096;
 
-/// Appends the chunk of these cells, by position. Where an encoding does not suit them they are kept as by [`Encoding::Auto`].
+/// Appends the chunk of these cells, by position. Cells that an encoding does not suit are stored as [`Encoding::Auto`] would.
 ///
 /// # Panics
 /// If there are more than [`POSITIONS`].
@@ -61,7 +61,7 @@ pub fn encode_ends(out: &mut Vec<u8>, edges: &[Option<EdgeRef>]) {
     ints::encode(out, &there.iter().map(|edge| edge.target.0 as i64).collect::<Vec<_>>());
 }
 
-/// What cells are encoded as.
+/// The encoded content of a chunk.
 #[derive(Default)]
 struct Content {
     form: u8,
@@ -77,7 +77,7 @@ fn header(out: &mut Vec<u8>, content: &Content, positions: usize, cells: usize) 
     out.extend_from_slice(&(cells as u32).to_le_bytes());
 }
 
-/// The bytes of a value that is kept as such.
+/// The bytes of a value that is stored as bytes.
 fn raw_bytes(value: &Value) -> &[u8] {
     match value {
         Value::Bytes(bytes) => bytes,
@@ -85,7 +85,7 @@ fn raw_bytes(value: &Value) -> &[u8] {
     }
 }
 
-/// Byte strings as they are, or by symbols, if that saves a tenth: it is slower to read.
+/// Byte strings as they are, or by symbols if that saves a tenth. Symbols are slower to read.
 fn strings(all: &Vec<&[u8]>, encoding: Encoding) -> (u8, Vec<u8>) {
     let plain = heap::bytes(all.iter().copied());
     let wanted = encoding == Encoding::Symbols;
@@ -97,7 +97,7 @@ fn strings(all: &Vec<&[u8]>, encoding: Encoding) -> (u8, Vec<u8>) {
     let table_len = bytes.len();
     bytes.extend(heap::bytes(encoded.iter().map(|string| &string[..])));
     let pays = wanted || (bytes.len() as f64) < DICTIONARY_WORTH * plain.len() as f64;
-    // What cannot be read back must never be stored, whatever a library does.
+    // Never store what cannot be read back, even if the library has a bug.
     let is_read_back = || {
         let (table, _) = Symbols::split(&bytes[..table_len]).ok()?;
         let mut decoder = table.decoder();
@@ -107,7 +107,7 @@ fn strings(all: &Vec<&[u8]>, encoding: Encoding) -> (u8, Vec<u8>) {
     if pays && is_read_back().is_some() { (SYMBOLS, bytes) } else { (BYTES, plain) }
 }
 
-/// Strings as a searchable text; nothing if not all cells are strings, or they are too many for one.
+/// Strings as a searchable text. `None` if some cell is not a string, or if the strings are too long for one text.
 fn searchable(cells: &[&Cell], sampling_log2: u8) -> Option<Content> {
     let string = |cell: &&Cell| match cell {
         Cell::One(Value::String(text)) => Some(text.len() + 1),
@@ -124,7 +124,7 @@ fn searchable(cells: &[&Cell], sampling_log2: u8) -> Option<Content> {
 }
 
 impl Content {
-    /// Without a dictionary.
+    /// Encodes the cells without a dictionary.
     fn of(cells: &[&Cell], encoding: Encoding) -> Self {
         let plain = |cell: &&Cell| if let Cell::One(value) = cell { Some(value.value_type()) } else { None };
         let first = cells.first().and_then(plain);
@@ -135,7 +135,7 @@ impl Content {
         })
     }
 
-    /// Nothing if a value would lose something.
+    /// `None` if this form would lose part of a value.
     fn typed(t: ValueType, cells: &[&Cell], encoding: Encoding) -> Option<Self> {
         let values = || cells.iter().filter_map(|cell| cell.values().next());
         let content = |form, exponent, bytes| Some(Self { form, value_type: Some(t), exponent, bytes });
@@ -171,7 +171,7 @@ impl Content {
             _ => floats.iter().flat_map(|f| f.to_le_bytes()).collect(),
         };
         let in_type = |f: f64, exponent| match t {
-            // A float is the nearest to its decimal in its own width.
+            // A float is the nearest one to its decimal in its own width.
             ValueType::Float32 => {
                 let decimal: f64 = (f as f32).to_string().parse().unwrap_or(f);
                 scaled(decimal, exponent)
@@ -192,7 +192,7 @@ impl Content {
     }
 }
 
-/// The cells by code, if that takes less.
+/// The cells as a dictionary and codes, if that takes less.
 fn dictionary(cells: &[&Cell], content: &Content, worth: f64) -> Option<Content> {
     let values = || cells.iter().filter_map(|cell| cell.values().next());
     let (codes, firsts) = match content.form {
@@ -220,7 +220,8 @@ fn dictionary(cells: &[&Cell], content: &Content, worth: f64) -> Option<Content>
     pays.then_some(Content { form: DICTIONARY, value_type: content.value_type, exponent: 0, bytes })
 }
 
-/// Of each key the number of the first one equal to it, and where those are; nothing if it is clear that their codes save nothing.
+/// For each key, the number of the first key equal to it; and the positions of these first keys. `None` as soon as it is clear that
+/// the codes save nothing.
 fn codes_of<K: Eq + Hash>(keys: &[K], content: &Content, worth: f64) -> Option<(Vec<u32>, Vec<usize>)> {
     let mut known: HashMap<&K, u32> = HashMap::new();
     let (mut codes, mut firsts) = (Vec::with_capacity(keys.len()), Vec::new());
@@ -229,7 +230,8 @@ fn codes_of<K: Eq + Hash>(keys: &[K], content: &Content, worth: f64) -> Option<(
         let code = *known.entry(key).or_insert(firsts.len() as u32);
         if code as usize == firsts.len() {
             firsts.push(at);
-            // The bits of the codes alone, once they grow by one; and with this many distinct keys it never pays.
+            // Stop if the bits of the codes alone, at their new width, are too many. Stop too if more than half the keys are
+            // distinct: that never pays.
             let too_wide = firsts.len().is_power_of_two() && f64::from(firsts.len().ilog2()) * keys.len() as f64 > worth;
             if too_wide || worth.is_finite() && firsts.len() * 2 > keys.len() {
                 return None;
@@ -240,7 +242,7 @@ fn codes_of<K: Eq + Hash>(keys: &[K], content: &Content, worth: f64) -> Option<(
     Some((codes, firsts))
 }
 
-/// Values in their order, other cells after them.
+/// Plain values in their order, then all other cells.
 fn sort_order(a: &Cell, b: &Cell) -> Ordering {
     match (a, b) {
         (Cell::One(a), Cell::One(b)) => mangrove_graph::compare::order(a, b),
@@ -250,7 +252,7 @@ fn sort_order(a: &Cell, b: &Cell) -> Ordering {
     }
 }
 
-/// The integer a value of such a type is kept as; nothing if that would lose something.
+/// The integer that stands for a value in an integer column. `None` if the integer would lose part of the value.
 fn count_of(value: &Value) -> Option<i64> {
     match value {
         Value::Int8(v) => Some(i64::from(*v)),
@@ -264,7 +266,7 @@ fn count_of(value: &Value) -> Option<i64> {
     }
 }
 
-/// The integer that is the float times 10^exponent, if dividing gives the very float back.
+/// The float times 10^exponent as an integer, if dividing gives exactly the same float.
 fn scaled(float: f64, exponent: u8) -> Option<i64> {
     let count = (float * POWERS[usize::from(exponent)]).round();
     let fits = count.abs() < 9e15 && (count != 0.0 || float.to_bits() == 0);

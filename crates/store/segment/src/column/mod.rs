@@ -1,9 +1,9 @@
-//! A column chunk: the cells of up to 65,536 consecutive places under one key. Any one is read in O(1), in place.
+//! A column chunk: the cells of up to 65,536 consecutive places under one key. A reader finds any of them in O(1), in place.
 //!
 //! ```text
 //!   form 1 | type 1 | presence 1 | exponent 1 | positions 4 | cells 4 | [present: a set of positions] | content
 //! ```
-//! `presence` 0: every position has a cell; 1: a set says which. The content holds the cells that are there, in order:
+//! `presence` 0: every position has a cell; 1: a set says which. The content holds the present cells, in order:
 //!
 //! | form | type | content |
 //! |---|---|---|
@@ -12,14 +12,15 @@
 //! | 3 plain | float, double, uuid | 4, 8, 16 bytes each |
 //! | 4 bits | bool | a set of positions |
 //! | 5 bytes | string, bytes | a heap |
-//! | 6 cells | any | a heap; each is a cell as `value` describes |
+//! | 6 cells | any | a heap of cells, as `value` describes them |
 //! | 7 dictionary | any of the above | codes, a sequence of integers; then a chunk of the distinct cells, sorted |
 //! | 8 ends | | sources, then targets, each a sequence of integers |
-//! | 9 symbols | string, bytes | a table of symbols, and a heap of strings by it |
+//! | 9 symbols | string, bytes | a table of symbols, and a heap of strings encoded with it |
 //! | 10 searchable | string | a compressed suffix array, as `text` describes |
 //!
-//! A heap is a sequence of integers, one more than there are cells, that says where each begins, and the bytes. The form is the
-//! one that takes the fewest bytes; a dictionary has to save a tenth, since it is read in two steps.
+//! A heap is a sequence of integers, which say where each string begins, and the bytes. The sequence has one integer more than
+//! there are strings. The writer picks the form that takes the fewest bytes. A dictionary must save a tenth, because reading it
+//! takes two steps.
 
 mod across;
 mod encode;
@@ -41,10 +42,10 @@ use crate::value;
 pub use across::cells_across;
 pub use encode::{encode, encode_ends};
 
-/// Places of a chunk.
+/// Places that a chunk covers at most.
 pub const POSITIONS: usize = 1 << 16;
 const HEADER: usize = 12;
-/// Beyond so many digits after the point a float is not taken for a decimal.
+/// With more digits than this after the point, a float does not count as a decimal.
 const EXPONENT_MAX: u8 = 14;
 
 const INTS: u8 = 1;
@@ -64,9 +65,9 @@ pub struct Chunk<'a> {
     cells: usize,
     present: Option<Bits<'a>>,
     address: usize,
-    /// The type of all cells, if they are plain values of one.
+    /// The type of all cells, if they are plain values of one type.
     value_type: Option<ValueType>,
-    /// Where each cell is in the body, if that is a dictionary.
+    /// If the body is a dictionary, the index of each cell in it.
     codes: Option<Ints<'a>>,
     body: Body<'a>,
 }
@@ -81,7 +82,7 @@ enum Body<'a> {
     Bools(Bits<'a>),
     Bytes(Heap<'a>),
     Symbols(Symbols<'a>, Heap<'a>),
-    /// A text of so many strings.
+    /// A text, and the number of its strings.
     Searchable(&'a [u8], usize),
     Cells(Heap<'a>),
     Ends(Ints<'a>, Ints<'a>),
@@ -122,7 +123,7 @@ impl<'a> Chunk<'a> {
         Ok(Self { positions, cells, present, address, value_type, codes: None, body })
     }
 
-    /// Where it begins in memory, by which chunks can be told apart.
+    /// The address of the chunk in memory, which identifies it.
     pub fn address(&self) -> usize {
         self.address
     }
@@ -141,12 +142,12 @@ impl<'a> Chunk<'a> {
         self.cells == 0
     }
 
-    /// The type of all cells, if they are plain values of one.
+    /// The type of all cells, if they are plain values of one type.
     pub fn value_type(&self) -> Option<ValueType> {
         self.value_type
     }
 
-    /// How its cells are kept, as people call it.
+    /// The name of the form of its cells, for users.
     pub fn form(&self) -> &'static str {
         match self.body {
             _ if self.codes.is_some() => "dictionary",
@@ -162,7 +163,7 @@ impl<'a> Chunk<'a> {
         }
     }
 
-    /// Which of the 128 positions from `128 * block` on have a cell.
+    /// The positions with a cell, among the 128 positions from `128 * block` on.
     pub fn present(&self, block: usize) -> u128 {
         match self.present {
             Some(bits) => bits.block(block),
@@ -174,7 +175,7 @@ impl<'a> Chunk<'a> {
         }
     }
 
-    /// Where among the cells that of a position is.
+    /// The rank of a position: its number among the positions with a cell.
     #[inline]
     pub fn rank(&self, position: usize) -> Option<usize> {
         if position >= self.positions {
@@ -194,7 +195,7 @@ impl<'a> Chunk<'a> {
         }
     }
 
-    /// Where in the body the cell at a rank is; whatever the bytes, within it.
+    /// The index in the body of the cell at a rank. Within the body, whatever the bytes.
     #[inline]
     fn at(&self, rank: usize) -> Result<usize> {
         let Some(codes) = &self.codes else { return Ok(rank) };
@@ -212,7 +213,7 @@ impl<'a> Chunk<'a> {
         self.cell_in_body(at, self.body.bytes(at)?, &mut Vec::new())
     }
 
-    /// The cell at a place in the body, which has these bytes in its heap; decoding takes a buffer, which may hold anything.
+    /// The cell at an index of the body. `bytes` are its bytes in the heap. `buffer` is scratch space for decoding.
     fn cell_in_body(&self, at: usize, bytes: &[u8], buffer: &mut Vec<u8>) -> Result<Cell> {
         let of_type = || self.value_type.ok_or_else(|| corrupt("a chunk of no type"));
         Ok(Cell::One(match &self.body {
@@ -233,7 +234,7 @@ impl<'a> Chunk<'a> {
         }))
     }
 
-    /// The integer a cell is kept as; the chunk is one of integers, dates, date-times (µs, UTC) or durations (µs).
+    /// The integer that stands for a cell. The chunk must hold integers, dates, date-times (µs, UTC) or durations (µs).
     #[inline]
     pub fn count_at(&self, rank: usize) -> Result<i64> {
         match self.body {
@@ -242,7 +243,7 @@ impl<'a> Chunk<'a> {
         }
     }
 
-    /// The integers cells are kept as, by rank, if they stand there one by one.
+    /// The integers that stand for cells, by rank, unless the chunk has a dictionary.
     pub fn plain_counts(&self) -> Option<Ints<'a>> {
         match (self.body, self.codes) {
             (Body::Ints(ints), None) => Some(ints),
@@ -250,7 +251,7 @@ impl<'a> Chunk<'a> {
         }
     }
 
-    /// Appends the integers cells of consecutive ranks are kept as.
+    /// Appends the integers that stand for the cells of a range of ranks.
     pub fn counts(&self, ranks: Range<usize>, out: &mut Vec<i64>) -> Result<()> {
         match self.plain_counts() {
             Some(ints) => ints.each(ranks, |count| out.push(count)),
@@ -259,7 +260,7 @@ impl<'a> Chunk<'a> {
         Ok(())
     }
 
-    /// The float at a rank; the chunk is one of floats or doubles.
+    /// The float at a rank. The chunk must hold floats or doubles.
     #[inline]
     pub fn float_at(&self, rank: usize) -> Result<f64> {
         let at = self.at(rank)?;
@@ -271,7 +272,7 @@ impl<'a> Chunk<'a> {
         })
     }
 
-    /// The bytes at a rank; the chunk is one of strings or bytes.
+    /// The bytes at a rank. The chunk must hold strings or bytes.
     #[inline]
     pub fn bytes_at(&self, rank: usize) -> Result<Cow<'a, [u8]>> {
         match self.body {
@@ -282,7 +283,7 @@ impl<'a> Chunk<'a> {
         }
     }
 
-    /// Calls `f` with the bytes at consecutive ranks, one after the other; the chunk is one of strings or bytes.
+    /// Calls `f` with the bytes at each rank of a range, in order. The chunk must hold strings or bytes.
     pub fn each_bytes(&self, ranks: Range<usize>, mut f: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
         match self.body {
             Body::Bytes(heap) => ranks.into_iter().try_for_each(|rank| f(heap.get(self.at(rank)?)?)),
@@ -302,7 +303,7 @@ impl<'a> Chunk<'a> {
         }
     }
 
-    /// How the bytes at a rank compare with others; the chunk is one of strings or bytes.
+    /// Compares the bytes at a rank with others. The chunk must hold strings or bytes.
     pub fn compare_bytes(&self, rank: usize, with: &[u8]) -> Result<Ordering> {
         self.compare_at(self.at(rank)?, with)
     }
@@ -316,8 +317,8 @@ impl<'a> Chunk<'a> {
         }
     }
 
-    /// The codes of strings in a dictionary, by rank, and those of strings equal to a given one: smaller codes are of smaller strings,
-    /// greater ones of greater. Nothing if there is no dictionary. O(log distinct).
+    /// The codes of a dictionary of strings, by rank, and the range of codes whose strings equal a given one. Codes sort as their
+    /// strings do. `None` if there is no dictionary. O(log distinct).
     pub fn codes_equal(&self, to: &[u8]) -> Result<Option<(Ints<'a>, Range<i64>)>> {
         let Some(codes) = self.codes else { return Ok(None) };
         let (mut low, mut high) = (0, self.body.len().unwrap_or(0));
@@ -329,24 +330,24 @@ impl<'a> Chunk<'a> {
         Ok(Some((codes, low as i64..low as i64 + i64::from(is_there))))
     }
 
-    /// Whether any part of its strings is found without reading them.
+    /// Whether a search can find any substring without reading the strings.
     pub fn is_searchable(&self) -> bool {
         matches!(self.body, Body::Searchable(..))
     }
 
-    /// Adds the positions whose string matches a pattern, a bit each in blocks of 128; nothing is done if it is not searchable.
-    /// About α steps for each hit (see [`crate::text`]).
+    /// Adds the positions whose string matches a pattern, as bits in blocks of 128. Does nothing if the chunk is not searchable.
+    /// Takes about α steps for each hit (see [`crate::text`]).
     pub fn find_text(&self, pattern: &[u8], mode: Mode, blocks: &mut [u128]) -> Result<()> {
         let Body::Searchable(text, _) = self.body else { return Ok(()) };
         let mut ranks = Vec::new();
         Text::parse(text).and_then(|text| text.find(pattern, mode, &mut ranks)).map_err(damaged)?;
-        // Ranks are in order; so are the positions of those that are there.
+        // Ranks are in order, and so are the positions with a cell.
         let (mut ranks, mut first) = (ranks.into_iter().map(|rank| rank as usize).peekable(), 0);
         for (at, found) in blocks.iter_mut().enumerate() {
             let mut present = self.present(at);
             let end = first + present.count_ones() as usize;
             while let Some(rank) = ranks.next_if(|rank| *rank < end) {
-                // The positions of ranks before it are done with.
+                // Skip the positions of the ranks before it.
                 while first < rank {
                     present &= present - 1;
                     first += 1;
@@ -358,19 +359,19 @@ impl<'a> Chunk<'a> {
         Ok(())
     }
 
-    /// Source and target of the edge at a position.
+    /// The edge at a position, with its source and target.
     pub fn edge(&self, id: EdgeId, position: usize) -> Result<Option<EdgeRef>> {
         self.rank(position).map(|rank| self.edge_at(id, rank)).transpose()
     }
 
-    /// Source and target of the edge at a rank.
+    /// The edge at a rank, with its source and target.
     #[inline]
     pub fn edge_at(&self, id: EdgeId, rank: usize) -> Result<EdgeRef> {
         let Body::Ends(sources, targets) = self.body else { return Err(corrupt("cells are no ends of edges")) };
         Ok(EdgeRef { id, source: VertexId(sources.get(rank) as u64), target: VertexId(targets.get(rank) as u64) })
     }
 
-    /// Whether it holds the ends of edges, and not cells.
+    /// Whether the chunk holds the ends of edges instead of cells.
     pub fn is_of_ends(&self) -> bool {
         matches!(self.body, Body::Ends(..))
     }
@@ -401,7 +402,7 @@ impl<'a> Body<'a> {
         })
     }
 
-    /// What the heap has of a cell; nothing if there is no heap.
+    /// The bytes of a cell in the heap; empty if the body has no heap.
     #[inline]
     fn bytes(&self, at: usize) -> Result<&'a [u8]> {
         match self {
@@ -410,7 +411,7 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// The number of cells; nothing if its parts differ.
+    /// The number of cells; `None` if the parts disagree.
     fn len(&self) -> Option<usize> {
         Some(match self {
             Body::Ints(ints) | Body::Scaled(ints, _) => ints.len(),
@@ -435,7 +436,7 @@ fn whole_text(text: &[u8], at: usize) -> Result<Vec<u8>> {
     Ok(out)
 }
 
-/// A value of a type that is kept as bytes.
+/// A value of a type that is stored as bytes.
 fn string(t: ValueType, bytes: &[u8]) -> Result<Value> {
     Ok(if t == ValueType::String { value::text(bytes)?.into() } else { Value::Bytes(bytes.into()) })
 }
@@ -444,13 +445,13 @@ fn other_form() -> mangrove_graph::GraphError {
     corrupt("a chunk of another form than its type has")
 }
 
-/// Whether values of this type are kept as integers.
+/// Whether values of this type are stored as integers.
 pub fn is_count(t: ValueType) -> bool {
     use ValueType::*;
     matches!(t, Int8 | Int16 | Int32 | Int64 | Date | DateTime | Duration)
 }
 
-/// The value of such a type that is kept as `count`.
+/// The value of such a type that `count` stands for.
 pub fn count_value(t: ValueType, count: i64) -> Value {
     match t {
         ValueType::Int8 => Value::Int8(count as i8),

@@ -55,7 +55,7 @@ fn encoding() -> impl Strategy<Value = Encoding> {
     prop::sample::select(&NAMES[..]).prop_map(|name| Encoding::parse(name).unwrap())
 }
 
-/// Equal to the bit: NaN is itself, and zero is not minus zero.
+/// Bitwise equal: NaN equals itself, and zero does not equal minus zero.
 fn same(a: &Cell, b: &Cell) -> bool {
     value::cell_bytes(a) == value::cell_bytes(b)
 }

@@ -1,16 +1,16 @@
-//! Bits: integers of a few bits each, lines that count their ones, and increasing sequences after Elias and Fano.
+//! Bit-packed integers, lines of bits that count their ones, and increasing sequences after Elias and Fano.
 //!
-//! Whatever the bytes, reading stays within them: lengths are checked when a structure is split off, and positions that come
-//! from the data are checked when they are followed.
+//! Reading stays within the bytes, whatever they are. Splitting off a structure checks its lengths. Following a position from the
+//! data checks the position.
 
 use std::ops::Range;
 
 use super::Corrupt;
 use crate::ints;
 
-/// Bytes after bit-packed integers, so that any of them is one eight-byte load.
+/// Bytes after bit-packed integers, so that one eight-byte load reads any of them.
 const PADDING: usize = 8;
-/// The widest integers that are one load wherever they begin.
+/// The widest integers that one load can read, wherever they begin.
 const WIDTH_MAX: u32 = 56;
 
 /// Bits to hold any value up to `max`.
@@ -69,13 +69,13 @@ pub fn split_records<const N: usize>(len: usize, data: &[u8]) -> Result<(&[[u8; 
     Ok((records.as_chunks().0, rest))
 }
 
-/// A line of a bit vector: the ones before it (two bytes, modulo 2^16), then its bits. The count sits beside the bits
-/// because a rank costs a cache miss, and this makes it one.
+/// A line of a bit vector: the number of ones before it (two bytes, modulo 2^16), then its bits. The count is next to the bits, so
+/// that a rank costs only one cache miss.
 pub type Line = [u8; LINE_BYTES];
 pub const LINE_BYTES: usize = 32;
 pub const LINE_BITS: usize = LINE_BYTES * 8 - 16;
 
-/// The bit at `at`, below `LINE_BITS`, and the ones before it, modulo 2^16.
+/// The bit at `at`, which is below `LINE_BITS`; and the number of ones before it, modulo 2^16.
 #[inline]
 pub fn rank(line: &Line, at: usize) -> (bool, u16) {
     let words = line.as_chunks::<8>().0;
@@ -119,7 +119,7 @@ impl<'o> LineWriter<'o> {
         }
     }
 
-    /// Writes the last line, even if it has no bits: a rank may be asked for at the very end.
+    /// Writes the last line, even if it has no bits. A caller may ask for the rank at the very end.
     pub fn finish(mut self) {
         self.next_line();
     }
@@ -135,13 +135,13 @@ impl<'o> LineWriter<'o> {
 /// Ones between two hints.
 const HINT: usize = 64;
 
-/// `len` increasing integers below `bound`, in 2 + log2(bound / len) bits each and half a bit for finding them.
+/// `len` increasing integers below `bound`. Each takes 2 + log2(bound / len) bits, and half a bit for the hints.
 ///
 /// ```text
 ///   hints 4 × ceil(len / 64) | high 8 × ceil((len + (bound >> low) + 1) / 64) | low, bit-packed
 /// ```
-/// `low` = floor(log2(bound / len)). The high part of integer k is the position of its k-th one, less k; every 64th one has
-/// its position in the hints.
+/// `low` = floor(log2(bound / len)). The high part of integer k is the position of the k-th one, minus k. The hints hold the
+/// position of every 64th one.
 #[derive(Clone, Copy, Debug)]
 pub struct EliasFano<'a> {
     hints: &'a [[u8; 4]],
@@ -193,7 +193,7 @@ impl<'a> EliasFano<'a> {
         self.low.len
     }
 
-    /// How many are below `bound`. O(log len).
+    /// How many integers are below `bound`. O(log len).
     pub fn below(&self, bound: u64) -> Result<usize, Corrupt> {
         let (mut low, mut high) = (0, self.len());
         while low < high {

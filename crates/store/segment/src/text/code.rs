@@ -1,4 +1,4 @@
-//! Huffman codes of at most 15 bits, as the tree that a wavelet tree takes its shape from.
+//! Huffman codes of at most 15 bits, as the trees that give wavelet trees their shape.
 
 /// A node of the tree, or a symbol at one of its leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,31 +26,31 @@ impl Kid {
     }
 }
 
-/// Longest code, in bits: with the bit that ends it, a code is two bytes.
+/// Longest code, in bits. With the bit that ends it, a code takes two bytes.
 const LENGTH_MAX: u32 = 15;
 
 pub struct Code {
     pub root: Kid,
-    /// The kids of every node, a node before its kids.
+    /// The kids of every node. A node comes before its kids.
     pub nodes: Vec<[Kid; 2]>,
-    /// Per symbol the turns from the root to its leaf, the first in the lowest bit, and a one above them. 0: no such symbol.
+    /// For each symbol, the turns from the root to its leaf, the first turn in the lowest bit, then a one. 0: no such symbol.
     pub codes: Vec<u16>,
 }
 
 impl Code {
-    /// A code for symbols that occur so often. What occurs at all has a code; of a single symbol it has no bits.
+    /// A code for symbols with these counts. Every symbol that occurs gets a code. A single symbol gets a code of no bits.
     pub fn new(counts: &[u32]) -> Self {
         let mut weights = counts.to_vec();
         loop {
             if let Some(code) = Self::within_length(&weights) {
                 return code;
             }
-            // Only counts far apart make long codes. Half the distance costs next to nothing and always ends.
+            // Long codes need counts that are far apart. Halving them costs next to nothing, and always ends.
             weights.iter_mut().filter(|weight| **weight > 0).for_each(|weight| *weight = *weight / 2 + 1);
         }
     }
 
-    /// Bits that `counts` symbols take.
+    /// Bits that the symbols take, if they occur as often as `counts` says.
     pub fn bits(&self, counts: &[u32]) -> usize {
         let lengths = self.codes.iter().map(|code| code.checked_ilog2().unwrap_or(0) as usize);
         lengths.zip(counts).map(|(length, &count)| length * count as usize).sum()
@@ -59,7 +59,7 @@ impl Code {
     fn within_length(weights: &[u32]) -> Option<Self> {
         let (root, merged) = merge(weights);
         let mut code = Self { root, nodes: Vec::new(), codes: vec![0; weights.len()] };
-        // A node's number is the place where it is taken from the stack, so that kids come after it.
+        // A node's number is the order in which the stack gives it out, so that kids come after it.
         let mut stack = vec![(root, 0, 0u16, None)];
         while let Some((kid, depth, turns, parent)) = stack.pop() {
             if depth > LENGTH_MAX {
@@ -85,13 +85,13 @@ impl Code {
                 None => code.root = kid,
             }
         }
-        // No symbol at all: the root is a leaf of symbol 0 that does not occur.
+        // Without any symbol, the root is a leaf of symbol 0, which does not occur.
         code.codes.iter_mut().zip(weights).for_each(|(code, &weight)| *code *= u16::from(weight > 0));
         Some(code)
     }
 }
 
-/// Huffman's algorithm over two queues: leaves by weight, and merged nodes, which come out by weight of themselves.
+/// Huffman's algorithm over two queues: leaves sorted by weight, and merged nodes, which arise in the order of their weight.
 fn merge(weights: &[u32]) -> (Kid, Vec<[Kid; 2]>) {
     let mut leaves: Vec<(u64, Kid)> = Vec::new();
     leaves.extend(weights.iter().enumerate().filter(|(_, w)| **w > 0).map(|(s, &w)| (w.into(), Kid::Leaf(s))));

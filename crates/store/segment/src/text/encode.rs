@@ -1,4 +1,4 @@
-//! Writing a chunk.
+//! Writes a text chunk.
 
 use libsais::SuffixArrayConstruction;
 use libsais::suffix_array::ExtraSpace;
@@ -6,16 +6,16 @@ use libsais::suffix_array::ExtraSpace;
 use super::bits::{bits_of, pack, pack_increasing};
 use super::{ALPHABET, ANCHORED, END, HEADER_BYTES, Layout, Options, SAMPLED, SYMBOLS_MAX, VERSION, sequence};
 
-/// Appends a chunk that holds `values`, in order. Takes time linear in the bytes (15 to 25 MB a second), and 7 bytes of
-/// memory a byte besides the chunk; 11 if there are empty values.
+/// Appends a chunk that holds `values`, in order. Takes time linear in the bytes (15 to 25 MB a second). Needs 7 bytes of memory
+/// for each byte of text besides the chunk, or 11 if some values are empty.
 ///
 /// # Panics
-/// If the values have more than `SYMBOLS_MAX` bytes, counting one more for each value.
+/// If the values have more than `SYMBOLS_MAX` bytes. Each value counts for one byte more.
 pub fn encode(values: &[&[u8]], options: Options, out: &mut Vec<u8>) {
     let symbols: usize = values.iter().map(|value| value.len() + 1).sum();
     assert!(symbols <= SYMBOLS_MAX, "{symbols} bytes are too many for one chunk of text");
     let alphabet = Alphabet::of(values);
-    // The separator takes one of the 256 symbols that fit a byte.
+    // The end of a value is also a symbol. So only 255 different bytes leave room for it in one byte.
     let sorted = match alphabet.len < 256 {
         true => Sorted::new(values, |byte| alphabet.symbols[usize::from(byte)] as u8),
         false => Sorted::new(values, |byte| alphabet.symbols[usize::from(byte)]),
@@ -23,7 +23,7 @@ pub fn encode(values: &[&[u8]], options: Options, out: &mut Vec<u8>) {
     write(values, &sorted, &alphabet, options.sampling_log2(), out);
 }
 
-/// Which bytes occur, and the symbol of each: 1 and up, in order.
+/// The bytes that occur, and the symbol of each: 1 and up, in order.
 struct Alphabet {
     present: [u8; ALPHABET],
     symbols: [u16; 256],
@@ -44,7 +44,7 @@ impl Alphabet {
     }
 }
 
-/// The suffixes of all values in order, and the symbol before each.
+/// The sorted suffixes of all values, and the symbol before each.
 struct Sorted {
     suffixes: Vec<i32>,
     before: Vec<u16>,
@@ -71,14 +71,14 @@ impl Sorted {
         Self { suffixes, before, ends }
     }
 
-    /// The value that a place of the text belongs to.
+    /// The value to which a position of the text belongs.
     fn row(&self, at: usize) -> usize {
         self.ends.partition_point(|&end| (end as usize) < at)
     }
 }
 
-/// The suffixes of a text in order. Separators differ, and are ordered by value ("generalized"): the suffix that is the end
-/// of value k is the k-th.
+/// Sorts the suffixes of a text. The ends of values differ, and sort by value (a "generalized" suffix array). So the k-th suffix is
+/// the end of value k.
 fn sort<S>(text: &[S]) -> Vec<i32>
 where
     S: libsais::SmallAlphabet,
@@ -88,7 +88,7 @@ where
     sort.with_extra_space_in_buffer(ExtraSpace::None).run().expect("a text within the limits can be sorted").into_vec()
 }
 
-/// Sorts a text with empty values, which libsais refuses. They have no suffixes but their ends, and the order of ends is
+/// Sorts a text with empty values, which libsais refuses. An empty value has no suffix but its end, and the order of the ends is
 /// known.
 fn sort_around<S>(text: &[S], ends: &[u32]) -> Vec<i32>
 where
@@ -107,7 +107,7 @@ where
 fn write(values: &[&[u8]], sorted: &Sorted, alphabet: &Alphabet, sampling_log2: u32, out: &mut Vec<u8>) {
     let layout = Layout { sampling_log2, rows: values.len(), symbols: sorted.before.len() };
     let sampling = 1 << sampling_log2;
-    // Half the squares over the sum: how far from the end of its value a byte is on average.
+    // Half the sum of squares over the sum: the average distance of a byte from the end of its value.
     let squares: u64 = values.iter().map(|value| (value.len() as u64).pow(2)).sum();
     let distance = squares / (2 * layout.symbols as u64).max(1);
     let sampled = distance >= sampling;

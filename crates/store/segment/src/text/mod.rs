@@ -1,42 +1,42 @@
-//! Strings as a compressed suffix array: any substring of a column chunk is found without an index beside it, and any part
-//! of any value is read without unpacking the rest.
+//! Strings as a compressed suffix array. It finds any substring of a column chunk without a separate index. It reads any part of
+//! any value without unpacking the rest.
 //!
 //! ```text
 //!   encode   values ─▶ text: each value, then its end ─▶ suffixes, sorted ─▶ symbol before each (Burrows–Wheeler) ─▶ chunk
 //!   extract  the suffix that is the value's end, or an anchor ─ step ─ step ─▶ bytes, last one first
 //!   find     all suffixes ─ a byte of the pattern, from its last ─▶ range of suffixes ─ steps to a sample or first ─▶ rows
 //! ```
-//! A *step* goes from a suffix to the one that is a byte longer. It is all that reading takes, and gives the byte.
+//! A *step* goes from a suffix to the one that is a byte longer, and gives that byte. All reading consists of steps.
 //!
 //! # Bytes
-//! Integers are little-endian. A chunk may start anywhere; reading is faster if it starts a cache line (64 bytes).
+//! Integers are little-endian. A chunk may start anywhere. Reading is faster if it starts on a cache line (64 bytes).
 //!
 //! ```text
 //!   header    64   version 1 (= 1) | sampling 1: log2 of α | block 1: log2 of a block's symbols
 //!                  | flags 1: 1 sampled, 2 anchored (then sampled too)
 //!                  | rows 4 | symbols 4: bytes of all values, and one end each | longest 4: bytes of the longest value
 //!                  | lines 4 | nodes 4 | zeros 8 | alphabet 32: a bit for every byte that occurs
-//!   transform      of every suffix in order, the symbol before it; its parts are described in `sequence`
-//!   firsts         of every suffix that is a whole value, in order: the row; bit-packed at the bits of rows - 1
-//!   ends           if sampled: of every row, the place of its end in the text; Elias–Fano (see `bits`)
-//!   samples        if sampled: of one suffix in every run of α: the row; bit-packed likewise
-//!   anchors        if anchored: of every 4α-th place of the text, the suffix there; bit-packed at the bits of symbols
+//!   transform      for every suffix in order, the symbol before it; `sequence` describes its parts
+//!   firsts         for every suffix that is a whole value, in order: the row; bit-packed at the bits of rows - 1
+//!   ends           if sampled: for every row, the position of its end in the text; Elias–Fano (see `bits`)
+//!   samples        if sampled: for one suffix in every run of α: the row; bit-packed likewise
+//!   anchors        if anchored: for every 4α-th position of the text, the suffix there; bit-packed at the bits of symbols
 //! ```
-//! Bit-packed integers are followed by eight zero bytes. The sample of run k is of suffix k·α + hash, where hash is the
-//! upper log2 α bits of the 32 bits of k · 0x9E3779B1; in the last run there may be no such suffix.
+//! Eight zero bytes follow bit-packed integers. The sample of run k is suffix k·α + hash. The hash is the upper log2 α bits of the
+//! 32 bits of k · 0x9E3779B1. In the last run this suffix may not exist.
 //!
 //! Invariants:
-//! 1. Symbol 0 is the end of a value, bytes that occur are 1 and up in order: any byte may occur, none is escaped.
-//! 2. Ends are ordered by row, so the suffix of a value's end *is* its row: rows need no table to be found in the text.
-//! 3. A walk goes no further than to its value's beginning, where `firsts` has the row. So short values need no samples, and
-//!    a chunk has them only if its bytes are α or more from their value's end on average; anchors, if 4α or more.
-//! 4. Whatever the bytes, reading them ends: in at most two steps a symbol for `find`, one a byte of the longest value else.
-//!
+//! 1. Symbol 0 is the end of a value. Bytes that occur are 1 and up, in order. Any byte may occur; none is escaped.
+//! 2. Ends are ordered by row, so the suffix of a value's end *is* its row. No table is needed to find rows in the text.
+//! 3. A walk ends at the beginning of its value, where `firsts` gives the row. So short values need no samples. A chunk has samples
+//!    only if its bytes are on average α or more from the end of their value. It has anchors only if they are 4α or more.
+//! 4. Whatever the bytes, reading them ends: after at most two steps for each symbol in `find`, otherwise after one step for each
+//!    byte of the longest value.
 //! # Why this one
-//! Succinct keeps Ψ, the step the other way, as gap codes between samples (Agarwal, Khandelwal and Stoica, NSDI 2015;
-//! Sadakane, J. Algorithms 2003). A transform in blocks (FM-index: Ferragina and Manzini, J. ACM 2005) was smaller and
-//! faster here. On a busy core (AMD EPYC) at α = 32, by the texts of `examples/text.rs`: size of raw, and ns of the
-//! processor a step. The alternatives were measured in throw-away code.
+//! Succinct keeps Ψ, the step in the other direction, as gap codes between samples (Agarwal, Khandelwal and Stoica, NSDI 2015;
+//! Sadakane, J. Algorithms 2003). A transform in blocks (FM-index: Ferragina and Manzini, J. ACM 2005) was smaller and faster here.
+//! The table shows the size as a share of the raw text, and the processor time of a step in ns. Measured on a busy core (AMD EPYC)
+//! at α = 32, with the texts of `examples/text.rs`. The alternatives were measured in throw-away code.
 //!
 //! | | names, 15 B | hex, 128 B | sentences, 58 B |
 //! |---|---|---|---|
@@ -45,8 +45,8 @@
 //! | this, all of it | **0.54, 43 ns** | **0.64, 150–550 ns** | **0.46, 47 ns** |
 //! | with two code bits a level in part, and longer lines | 0.55, 80–140 ns | 0.66, 130–450 ns | 0.47, 75–125 ns |
 //!
-//! Where a chunk outgrows the processor's own cache, steps wait for memory: 8,000 of the hex values take 69 ns a step,
-//! 50,000 of them two to five times that, by what else the machine does. A megabyte or two of text make a good chunk.
+//! Steps wait for memory where a chunk outgrows the processor's own cache. 8,000 of the hex values take 69 ns a step. 50,000 of
+//! them take two to five times that, depending on the machine's other work. A megabyte or two of text make a good chunk.
 
 pub(crate) mod bits;
 mod code;
@@ -64,25 +64,26 @@ use sequence::{Sequence, Shape};
 const VERSION: u8 = 1;
 const HEADER_BYTES: usize = 64;
 const ALPHABET: usize = 32;
-/// The symbol after every value; the bytes that occur are 1 and up, in order.
+/// The symbol after every value. The bytes that occur are 1 and up, in order.
 const END: usize = 0;
 /// Flags.
 const SAMPLED: u8 = 1;
 const ANCHORED: u8 = 2;
-/// Bytes of all values, and one more for each, at most: what a chunk takes in memory is bounded, whatever it says.
+/// Most bytes in all values, counting one more for each value. This bounds the memory of a chunk, whatever its bytes say.
 pub const SYMBOLS_MAX: usize = 1 << 27;
 const SAMPLING_LOG2_MAX: u32 = 16;
-/// One anchor for so many samples: reading from an anchor is one walk, finding a row is one for every hit.
+/// There is one anchor for this many samples (log2). Reading a range walks once from an anchor; finding rows walks once for each
+/// hit.
 const ANCHOR_LOG2: u32 = 2;
 
-/// Walks under way at a time.
+/// Walks that run at the same time.
 const LANES: usize = 8;
 
-/// How a chunk is written.
+/// Options for writing a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// α: one in how many suffixes keeps its row. More of them make for shorter walks from a hit to its row, and take more
-    /// room. Default 32; rounded up to a power of two, of 65,536 at most.
+    /// α: one in α suffixes keeps its row. A smaller α makes walks from a hit to its row shorter, and takes more room. Default 32;
+    /// rounded up to a power of two, at most 65,536.
     pub sampling: usize,
 }
 
@@ -98,7 +99,7 @@ impl Options {
     }
 }
 
-/// The bytes are not those of a chunk.
+/// The bytes are not a valid chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Corrupt(pub &'static str);
 
@@ -110,7 +111,7 @@ impl fmt::Display for Corrupt {
 
 impl std::error::Error for Corrupt {}
 
-/// Where in a value a pattern is looked for.
+/// Which part of a value a pattern must match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     Equal,
@@ -119,7 +120,7 @@ pub enum Mode {
     Contains,
 }
 
-/// What the sizes of parts follow from.
+/// The values that determine the sizes of all parts.
 #[derive(Clone, Copy, Debug)]
 struct Layout {
     sampling_log2: u32,
@@ -133,8 +134,8 @@ impl Layout {
         self.symbols.div_ceil(1 << self.sampling_log2)
     }
 
-    /// Which suffix of its run has the sample. A hash says: were it always the same, a walk through periodic text, which
-    /// takes steps of equal length, could pass by all of them.
+    /// The suffix of a run that has the sample, chosen by a hash. With a fixed choice, a walk through periodic text could miss all
+    /// samples, because its steps have equal length.
     #[inline]
     fn sample_place(&self, run: usize) -> usize {
         let hash = (run as u32).wrapping_mul(0x9E37_79B1);
@@ -157,7 +158,7 @@ pub struct Text<'a> {
     layout: Layout,
     longest: usize,
     alphabet: [u64; ALPHABET / 8],
-    /// The byte of each symbol from 1 on.
+    /// The byte of each symbol, from 1 on.
     bytes: [u8; 256],
     sequence: Sequence<'a>,
     firsts: BitPacked<'a>,
@@ -165,13 +166,13 @@ pub struct Text<'a> {
     anchors: Option<BitPacked<'a>>,
 }
 
-/// Where a walk to a value has come.
+/// How far a walk to a value has come.
 enum Walk {
     At(usize),
     Row(u32),
 }
 
-/// What chunks of long values also have.
+/// The extra parts of chunks with long values.
 #[derive(Clone, Copy, Debug)]
 struct Samples<'a> {
     ends: EliasFano<'a>,
@@ -179,7 +180,7 @@ struct Samples<'a> {
 }
 
 impl<'a> Text<'a> {
-    /// Reads a chunk's header. Takes a few hundred nanoseconds, whatever its size.
+    /// Parses the header of a chunk. Takes a few hundred nanoseconds, whatever the chunk's size.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, Corrupt> {
         let (header, rest) = split(bytes, HEADER_BYTES)?;
         let [version, sampling_log2, block_log2, flags] = [header[0], header[1], header[2], header[3]];
@@ -214,7 +215,7 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// Values.
+    /// The number of values.
     pub fn len(&self) -> usize {
         self.layout.rows
     }
@@ -223,7 +224,7 @@ impl<'a> Text<'a> {
         self.layout.rows == 0
     }
 
-    /// Appends a value. Takes a step a byte.
+    /// Appends a value. Takes one step for each byte.
     ///
     /// # Panics
     /// If `row` is not below `len()`.
@@ -231,9 +232,11 @@ impl<'a> Text<'a> {
         self.extract_into(row, 0..usize::MAX, out)
     }
 
-    /// Appends the bytes of a value that are in `range`; beyond its end there are none. In a chunk of long values, takes a
-    /// step a byte from the next anchor after the range, or the value's end, to its beginning; in others, a step a byte of
-    /// the value. After an error, what was appended is not to be used.
+    /// Appends the bytes of a value that lie in `range`. The range may go beyond the value's end.
+    ///
+    /// In a chunk of long values, the walk starts at the next anchor after the range, or at the value's end. It takes one step for
+    /// each byte from there to the beginning of the range. In other chunks it takes one step for each byte of the value. After an
+    /// error, do not use the appended bytes.
     ///
     /// # Panics
     /// If `row` is not below `len()`.
@@ -269,7 +272,8 @@ impl<'a> Text<'a> {
         Ok(())
     }
 
-    /// The first anchor from a place of the text on, if it is within the value: its place, and which suffix begins there.
+    /// The first anchor at or after a position of the text, if it lies within the value: its position, and the suffix that begins
+    /// there.
     fn anchor(&self, at: usize, bounds: &Range<usize>) -> Option<(usize, usize)> {
         let anchors = self.anchors?;
         let number = at.div_ceil(self.layout.anchoring());
@@ -277,7 +281,7 @@ impl<'a> Text<'a> {
         (place < bounds.end).then(|| (place, anchors.get(number) as usize))
     }
 
-    /// Appends the range, last byte first: its length is known only once it is read.
+    /// Appends the range, last byte first: the value's length is known only after reading it.
     fn extract_whole(&self, row: usize, range: Range<usize>, out: &mut Vec<u8>) -> Result<(), Corrupt> {
         let start = out.len();
         let mut suffix = row;
@@ -298,16 +302,16 @@ impl<'a> Text<'a> {
         Ok(())
     }
 
-    /// How often a pattern occurs in all values, overlaps counted. The empty one occurs before every byte, and at every end.
-    /// Takes two steps a byte of the pattern.
+    /// How often a pattern occurs in all values. Occurrences may overlap. The empty pattern occurs before every byte and at every
+    /// end. Takes two steps for each byte of the pattern.
     pub fn count(&self, pattern: &[u8]) -> Result<usize, Corrupt> {
         Ok(self.suffixes(pattern, 0..self.layout.symbols)?.len())
     }
 
-    /// The values that match a pattern, in order, instead of what `rows` held.
+    /// Replaces the contents of `rows` with the values that match a pattern, in order.
     ///
-    /// Takes two steps a byte of the pattern; then, for `Suffix` and `Contains`, at most about α for every occurrence, or
-    /// one for every byte of the chunk if that is less. After an error, `rows` is not to be used.
+    /// Takes two steps for each byte of the pattern. `Suffix` and `Contains` then take at most about α steps for each occurrence,
+    /// or one step for each byte of the chunk if that is less. After an error, do not use `rows`.
     pub fn find(&self, pattern: &[u8], mode: Mode, rows: &mut Vec<u32>) -> Result<(), Corrupt> {
         rows.clear();
         if pattern.is_empty() && mode != Mode::Equal {
@@ -329,7 +333,7 @@ impl<'a> Text<'a> {
         Ok(())
     }
 
-    /// Of the suffixes in `among`, those that follow a pattern, with the pattern before them.
+    /// For each suffix in `among` that follows the pattern, the suffix that begins with the pattern before it.
     fn suffixes(&self, pattern: &[u8], among: Range<usize>) -> Result<Range<usize>, Corrupt> {
         let mut suffixes = among;
         for &byte in pattern.iter().rev() {
@@ -341,7 +345,7 @@ impl<'a> Text<'a> {
         Ok(suffixes)
     }
 
-    /// The suffixes that are one of `suffixes` with a symbol before it.
+    /// The suffixes that consist of `symbol` and then one of `suffixes`.
     fn longer(&self, symbol: usize, suffixes: &Range<usize>) -> Result<Range<usize>, Corrupt> {
         let start = self.sequence.place(symbol, suffixes.start)?;
         let end = self.sequence.place(symbol, suffixes.end)?;
@@ -355,7 +359,7 @@ impl<'a> Text<'a> {
         (self.alphabet[word] >> bit & 1 == 1).then(|| (smaller + below.count_ones()) as usize + 1)
     }
 
-    /// Appends the values at these places of the order of values.
+    /// Appends the values at these positions in the order of the values.
     fn firsts_into(&self, places: Range<usize>, rows: &mut Vec<u32>) -> Result<(), Corrupt> {
         for place in places {
             rows.push(self.first(place)?);
@@ -363,7 +367,7 @@ impl<'a> Text<'a> {
         Ok(())
     }
 
-    /// Appends the values of suffixes; `None` if that takes longer than reading all values.
+    /// Appends the value of each suffix. `None` if that takes longer than reading all values.
     fn locate_into(&self, suffixes: Range<usize>, rows: &mut Vec<u32>) -> Result<Option<()>, Corrupt> {
         if suffixes.is_empty() {
             return Ok(Some(()));
@@ -375,7 +379,7 @@ impl<'a> Text<'a> {
         if suffixes.len() > self.layout.symbols / mean {
             return Ok(None);
         }
-        // Walks wait for memory at every step; those of several suffixes wait at the same time.
+        // A walk waits for memory at every step. Walks of several suffixes wait at the same time.
         let mut steps = self.layout.symbols;
         let mut suffixes = suffixes.into_iter();
         let mut lanes: Vec<usize> = suffixes.by_ref().take(LANES).collect();
@@ -402,7 +406,7 @@ impl<'a> Text<'a> {
         Ok(Some(()))
     }
 
-    /// A step from a suffix to its value: to the value if that is known here, else to the suffix that is one longer.
+    /// One step from a suffix to its value. Gives the value if it is known here, otherwise the suffix that is one symbol longer.
     #[inline]
     fn toward_row(&self, suffix: usize) -> Result<Walk, Corrupt> {
         if let Some(samples) = self.samples {
@@ -415,7 +419,7 @@ impl<'a> Text<'a> {
         if symbol == END { self.first(next).map(Walk::Row) } else { Ok(Walk::At(next)) }
     }
 
-    /// Appends the values of suffixes by walking through every value until it meets one of them.
+    /// Appends the values of suffixes. Walks through every value until it meets one of the suffixes.
     fn sweep_into(&self, suffixes: Range<usize>, rows: &mut Vec<u32>) -> Result<(), Corrupt> {
         let mut steps = self.layout.symbols;
         for row in 0..self.layout.rows {
@@ -443,7 +447,7 @@ impl<'a> Text<'a> {
         self.sequence.step(suffix)
     }
 
-    /// The value that is at a place of the order of values.
+    /// The value at a position in the order of the values.
     fn first(&self, place: usize) -> Result<u32, Corrupt> {
         if place >= self.layout.rows {
             return Err(Corrupt("more values than there are"));
@@ -457,7 +461,7 @@ impl<'a> Text<'a> {
 }
 
 impl Samples<'_> {
-    /// Where a value is in the text.
+    /// Where a value lies in the text.
     fn bounds(&self, row: usize) -> Result<Range<usize>, Corrupt> {
         let start = if row == 0 { 0 } else { self.ends.get(row - 1)? + 1 };
         let end = self.ends.get(row)?;
@@ -465,7 +469,7 @@ impl Samples<'_> {
     }
 }
 
-/// The alphabet as words, the byte of each symbol, and how many there are.
+/// The alphabet as words, the byte of each symbol, and the number of symbols.
 fn alphabet(present: &[u8]) -> ([u64; ALPHABET / 8], [u8; 256], usize) {
     let mut bytes = [0; 256];
     let mut distinct = 0;

@@ -1,9 +1,9 @@
-//! A sequence of symbols that counts: the symbol at a place, and how often a symbol occurs before it.
+//! A sequence of symbols that answers two questions: which symbol is at a position, and how often a symbol occurs before it.
 //!
-//! The sequence is cut into blocks of 2^k symbols, and each block is a wavelet tree in the shape of a Huffman code of its
-//! own. Blocks of a Burrows–Wheeler transform see few contexts each, so their own codes are much shorter than one code for
-//! all (Kärkkäinen and Puglisi, "Fixed block compression boosting in FM-indexes", SPIRE 2011), and shorter codes are
-//! followed in fewer steps. The writer takes the k that makes the sequence smallest.
+//! The sequence is cut into blocks of 2^k symbols. Each block is a wavelet tree in the shape of its own Huffman code. A block of a
+//! Burrows–Wheeler transform has few contexts, so its own code is much shorter than one code for all blocks (Kärkkäinen and
+//! Puglisi, "Fixed block compression boosting in FM-indexes", SPIRE 2011). Shorter codes take fewer steps to follow. The writer
+//! takes the k that makes the sequence smallest.
 //!
 //! ```text
 //!   lines  32 each          the bits of all trees; each block starts a line
@@ -14,12 +14,13 @@
 //!   nodes  10 each          first bit 4, from the block's first line | ones 2: before it in the block, modulo 2^16
 //!                           | kids 2 × 2
 //! ```
-//! A root or kid is the number of a node, from the block's first, or 2^15 plus a symbol. There is a last, maybe empty, block
-//! after the last full one, so that counts up to the very end have a place. A node holds a bit for every symbol below it, in
-//! order: which kid it belongs to. Blocks are at most 2^16 long, so counts within a node are right although they wrap.
+//! A root or kid is either the number of a node, counted from the block's first, or 2^15 plus a symbol. One block, possibly empty,
+//! follows the last full one, so that counts up to the very end have a place. A node holds one bit for every symbol below it, in
+//! order: the kid to which the symbol belongs. Blocks are at most 2^16 symbols long, so counts within a node are right although
+//! they wrap.
 //!
-//! Invariants: a node comes before its kids (a walk ends); a place at a leaf is its symbol's occurrences before (one walk
-//! gives both symbol and count).
+//! Invariants: a node comes before its kids, so a walk ends. A position at a leaf is the number of earlier occurrences of its
+//! symbol, so one walk gives both the symbol and the count.
 
 use super::Corrupt;
 use super::bits::{LINE_BITS, LINE_BYTES, Line, LineWriter, rank, split_records};
@@ -31,12 +32,12 @@ const DIRECTORY_BYTES: usize = 10;
 const ENTRY_BYTES: usize = 6;
 const NODE_BYTES: usize = 10;
 
-/// What a reader must know before it can find the parts.
+/// What a reader must know to find the parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
     /// Symbols in the sequence.
     pub len: usize,
-    /// Different symbols: they are 0 up to this.
+    /// The number of different symbols. They are the integers below it.
     pub symbols: usize,
     pub block_log2: u32,
     pub lines: usize,
@@ -58,7 +59,7 @@ pub struct Sequence<'a> {
     nodes: &'a [[u8; NODE_BYTES]],
 }
 
-/// A block, as the directory has it.
+/// A block, as the directory describes it.
 struct Block<'a> {
     lines: &'a [Line],
     nodes: &'a [[u8; NODE_BYTES]],
@@ -78,8 +79,8 @@ impl<'a> Sequence<'a> {
         Ok((Self { shape, lines, directory, entries, nodes }, rest))
     }
 
-    /// The symbol at `at`, and the smaller symbols in the sequence plus the same before `at`: in a Burrows–Wheeler
-    /// transform, the place of the suffix that is one longer. The place is below the length.
+    /// The symbol at `at`; and the number of smaller symbols in the sequence plus the equal ones before `at`. In a Burrows–Wheeler
+    /// transform, this number is the place of the suffix that is one longer. It is below the length.
     ///
     /// # Panics
     /// If `at` is not below the length.
@@ -112,7 +113,7 @@ impl<'a> Sequence<'a> {
         Ok((symbol, place))
     }
 
-    /// The smaller symbols in the sequence plus occurrences of `symbol` before `at`; at most the length.
+    /// The number of smaller symbols in the sequence plus the occurrences of `symbol` before `at`. At most the length.
     ///
     /// # Panics
     /// If `at` is above the length, or the symbol beyond the alphabet.
@@ -150,7 +151,7 @@ impl<'a> Sequence<'a> {
         lines.zip(nodes).map(|(lines, nodes)| Block { lines, nodes, root }).ok_or(Corrupt("a block beyond the end"))
     }
 
-    /// Base and code.
+    /// The base and code of a symbol in a block.
     fn entry(&self, block: usize, symbol: usize) -> (usize, u16) {
         assert!(symbol < self.shape.symbols);
         let [b0, b1, b2, b3, c0, c1] = self.entries[block * self.shape.symbols + symbol];
@@ -174,7 +175,7 @@ impl Block<'_> {
         Ok(Node { first: u32::from_le_bytes([f0, f1, f2, f3]), ones: u16::from_le_bytes([o0, o1]), kids })
     }
 
-    /// The bit of a node at `at`, and the ones of the node before it.
+    /// The bit of a node at `at`, and the number of ones in the node before it.
     #[inline]
     fn rank(&self, node: &Node, at: u16) -> Result<(bool, u16), Corrupt> {
         let bit = node.first as usize + usize::from(at);
@@ -208,7 +209,7 @@ struct Parts {
     entries: Vec<u8>,
     nodes: Vec<u8>,
     bases: Vec<u32>,
-    /// The bits of every node of a block, kept to save allocations.
+    /// The bits of every node of a block. Blocks reuse the vectors, which saves allocations.
     bits: Vec<Vec<bool>>,
 }
 
@@ -237,7 +238,7 @@ impl Parts {
         }
     }
 
-    /// Sends every symbol down the tree; each node on its way notes the turn.
+    /// Sends every symbol down the tree. Each node on its way records the turn.
     fn sort_bits(&mut self, block: &[u16], code: &Code) {
         self.bits.resize_with(self.bits.len().max(code.nodes.len()), Vec::new);
         self.bits.iter_mut().for_each(Vec::clear);
@@ -259,14 +260,14 @@ fn count(block: &[u16], symbols: usize) -> Vec<u32> {
     counts
 }
 
-/// Per symbol, the smaller symbols in the sequence.
+/// For each symbol, the number of smaller symbols in the sequence.
 fn bases(sequence: &[u16], symbols: usize) -> Vec<u32> {
     let counts = count(sequence, symbols).into_iter();
     let sums = counts.scan(0, |sum, count| Some(std::mem::replace(sum, *sum + count)));
     sums.collect()
 }
 
-/// Short blocks have short codes, long ones little around them.
+/// The block length that makes the sequence smallest. Short blocks have short codes; long blocks have little overhead.
 fn best_block_log2(sequence: &[u16], symbols: usize) -> u32 {
     let mut counts: Vec<Vec<u32>> = sequence.chunks(1 << BLOCK_LOG2_MIN).map(|block| count(block, symbols)).collect();
     let mut best = (usize::MAX, BLOCK_LOG2_MAX);
@@ -283,7 +284,7 @@ fn sum(mut a: Vec<u32>, b: &[u32]) -> Vec<u32> {
     a
 }
 
-/// Bytes of a block.
+/// The bytes that a block takes.
 fn size(counts: &[u32]) -> usize {
     let code = Code::new(counts);
     let lines = code.bits(counts).div_ceil(LINE_BITS);

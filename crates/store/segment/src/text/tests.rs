@@ -55,7 +55,7 @@ fn check_range(text: &Text, value: &[u8], row: usize, range: Range<usize>) {
     assert_eq!(&out[6..], &value[range.start.min(end)..end], "{range:?} of {value:?}");
 }
 
-/// Values over few bytes, where patterns recur, or over all of them.
+/// Values over few bytes, so that patterns recur, or over all bytes.
 fn values() -> impl Strategy<Value = Vec<Vec<u8>>> {
     let byte = prop_oneof![
         Just((0u8..=1).boxed()),
@@ -67,7 +67,7 @@ fn values() -> impl Strategy<Value = Vec<Vec<u8>>> {
     (byte, len).prop_flat_map(|(byte, len)| prop::collection::vec(prop::collection::vec(byte, len), 0..40))
 }
 
-/// A part of a value, maybe spoilt.
+/// A part of a value, possibly altered.
 fn pattern(values: &[Vec<u8>], row: prop::sample::Index, cut: (usize, usize), spoil: Option<u8>) -> Vec<u8> {
     let mut pattern = match values {
         [] => vec![],
@@ -125,7 +125,7 @@ proptest! {
     }
 }
 
-/// Calls everything there is; what comes back does not matter, that it comes back does.
+/// Calls every method. The results do not matter, only that each call returns.
 fn use_everything(bytes: &[u8]) {
     let Ok(text) = Text::parse(bytes) else { return };
     let (mut out, mut rows) = (vec![], vec![]);
@@ -142,7 +142,7 @@ fn use_everything(bytes: &[u8]) {
     }
 }
 
-/// Many blocks, so that every part is longer than one block or hint; every byte damaged in turn.
+/// Many blocks, so that every part is longer than one block or hint. Damages every byte in turn.
 #[test]
 fn large_chunks() {
     let mut state = 1u64;
