@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use mangrove_ingest::{Format, LoadOptions, OnError};
-use mangrove_query::{Graph, Options, Parameters, Query, gremlin};
+use mangrove_query::{Graph, Parameters, Query, QueryOptions, gremlin};
 use mangrove_testkit::{Oracle, compare};
 
 /// Parses text to a tree, prints it canonically, and parses that to the same tree.
@@ -41,7 +41,8 @@ pub fn gremlin_run(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let Ok(query) = Query::parse(text) else { return };
     let mut graph = Oracle::modern();
-    let options = Options { timeout: Some(Duration::from_millis(50)), memory_bytes_max: 16 << 20, ..Options::default() };
+    let options =
+        QueryOptions { timeout: Some(Duration::from_millis(50)), memory_bytes_max: 16 << 20, ..QueryOptions::default() };
     let mut graph = match query.writes() {
         true => Graph::Write(&mut graph),
         false => Graph::Read(&graph),

@@ -1,7 +1,8 @@
-"""Answers in the one form they are compared in, whatever engine gave them.
+"""Brings the answers of all engines into one form, in which they are compared.
 
-An answer is a list of rows, a row a list of plain values. Gremlin's maps become their values in their order, maps in maps likewise;
-collected lists are sorted, since no engine promises an order there, and empty ones are no value; rows are sorted too unless the query orders them.
+An answer is a list of rows, and a row is a list of plain values. Gremlin's maps become their values in order, nested maps too.
+Collected lists are sorted, because no engine promises their order; empty ones count as no value. Rows are sorted unless the query
+orders them.
 """
 
 import hashlib
@@ -11,8 +12,8 @@ ROWS_KEPT = 100
 
 
 def canonical(rows, ordered, sparse=False):
-    """`sparse` rows hold whatever an element has: what is absent is left out, and so are the id and label of Gremlin's `elementMap`, which
-    are under no name."""
+    """Rows in the common form. `sparse` rows hold all that an element has. They omit absent values, and the id and label of
+    Gremlin's `elementMap`, which have no property name."""
     rows = [list(cells(present(row) if sparse else row)) for row in rows]
     if not ordered:
         rows.sort(key=json.dumps)

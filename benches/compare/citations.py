@@ -1,12 +1,13 @@
-"""A graph of papers, authors and venues with Grasper's queries Q1 to Q8, each asked of one vertex (or edge) and of a tenth of them.
+"""A graph of papers, authors and venues with Grasper's queries Q1 to Q8. Each query runs on one vertex (or edge) and on a tenth of
+them.
 
     Paper id,title,year,field,pages,award     six tenths of the vertices; ten fields; one paper in twenty has an award
     Author id,name,country,hindex             ten countries
     Venue id,name,kind                        one vertex in a hundred
     cites (date, kind) · writes (position) · published (year)
 
-Papers are numbered in the order they appeared and cite earlier ones; few are cited by very many. No pair is joined twice by one label,
-so that engines which look for paths and those which look for walks agree. The answers are computed with NumPy, by no engine.
+Papers are numbered in order of appearance and cite earlier ones. A few have very many citations. No pair is joined twice by one
+label, so that engines that search for paths agree with engines that search for walks. NumPy computes the answers, not an engine.
 """
 
 import json
@@ -65,7 +66,7 @@ def make(folder, vertices):
 
 
 class Data:
-    """The graph as arrays; papers, authors and venues counted from 0."""
+    """The graph as arrays. Papers, authors and venues are counted from 0."""
 
     def __init__(self, rng, vertices):
         self.rng = rng
@@ -99,12 +100,12 @@ def pairs(source, target, width):
     return np.divmod(np.unique(source * width + target), width)
 
 
-# ---- what is asked
+# ---- the questions
 
 
 def questions(data):
     rng = data.rng
-    cited = rng.choice(data.cited, LIGHT).tolist()  # so that the much cited are asked for more often
+    cited = rng.choice(data.cited, LIGHT).tolist()  # so that papers with many citations occur more often
     edges = rng.choice(len(data.citing), LIGHT)
     dates = [{"x": d} for d in data.date[edges].tolist()]
     tenth = [{"x": 1_000_000 + len(data.date) // 10 + 100 * i} for i in range(HEAVY)]
@@ -125,13 +126,13 @@ def questions(data):
 
 
 class Answers:
-    """What the queries of queries/grasper.gremlin must give."""
+    """The right answers to queries/grasper.gremlin."""
 
     def __init__(self, data, light):
         self.data, self.light = data, light
 
     def chosen(self, x):
-        """Which papers the filter keeps, as a mask."""
+        """A mask of the papers that the filter keeps."""
         data = self.data
         return np.arange(data.papers) == x if self.light else data.field == FIELDS.index(x)
 
@@ -165,7 +166,7 @@ class Answers:
         return [[f"Paper {p:07}"] for p in np.flatnonzero(self.chosen(x) & (oldest < 1995) & (often > 20))]
 
     def q7(self, x):
-        """Who wrote what these authors wrote or cited there, themselves left out, as often as there are ways."""
+        """The authors of papers that these authors wrote or cited there, without themselves, once for each way."""
         data = self.data
         starts = [x - FIRST_AUTHOR] if self.light else np.flatnonzero(data.country == COUNTRIES.index(x)).tolist()
         writings, citations, writers = self.lists()

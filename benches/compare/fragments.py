@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""ZipG's appendix A: over how many fragments the data of a vertex is scattered by updates, with merges and without.
+"""Measures over how many fragments updates scatter the data of a vertex, with and without merges (ZipG, appendix A).
 
     python benches/compare/fragments.py --markdown docs/benchmarks.md --plot docs/fragments.svg
 
-Runs crates/testkit/examples/fragments.rs, which says what is done and measured. Needs cargo.
+Runs crates/testkit/examples/fragments.rs, which documents the work and the measurements. Needs cargo.
 """
 
 import argparse
@@ -64,7 +64,7 @@ def commit():
 
 
 def plot(runs):
-    """An SVG of the mean number of fragments over operations, a line a run."""
+    """An SVG of the mean number of fragments over operations, with one line per run."""
     most = max(float(row["fragments_mean"]) for rows in runs.values() for row in rows)
     last = max(int(row["operations"]) for rows in runs.values() for row in rows)
     x = lambda operations: LEFT + (WIDTH - LEFT - RIGHT) * operations / last

@@ -1,10 +1,10 @@
-"""What a data set of the benchmark is made of: tables of vertices and of edges, each a CSV file in one folder.
+"""The data sets of the benchmark. Each is a folder with tables of vertices and of edges, as CSV files.
 
     Person.csv                  id,firstName,…           a label's vertices; the first column is their id
     Person_knows_Person.csv     src,dst,creationDate     edges of one label between two labels, by those ids
 
-Fields are never quoted: `write` takes what would need it (commas, quotes, line breaks, backslashes) out of texts, since the engines
-disagree on how it is read. An empty field is no value.
+Fields are never quoted, because the engines disagree on how to read quotes. `write` removes the characters that would need quotes
+from texts (commas, quotes, line breaks, backslashes). An empty field means no value.
 """
 
 from dataclasses import dataclass
@@ -49,8 +49,8 @@ class Edges:
 
 @dataclass(frozen=True)
 class Graph:
-    """A data set on the disk. `shared_ids` says that an id may name a vertex in each of several labels; `time` is the property by which the
-    edges of a vertex are asked for in order, for engines that can keep them so."""
+    """A data set on the disk. With `shared_ids`, one id may name a vertex in each of several labels. Queries read the edges of a
+    vertex in the order of the property `time`; engines that can store them in that order do so."""
 
     folder: Path
     vertices: tuple
@@ -62,7 +62,7 @@ class Graph:
         return self.folder / table.file
 
     def edges_by_label(self):
-        """Edge label → its tables, one for each pair of labels it joins."""
+        """Maps each edge label to its tables, one for each pair of labels it joins."""
         found = {}
         for table in self.edges:
             found.setdefault(table.label, []).append(table)
@@ -73,7 +73,7 @@ class Graph:
 
 
 def write(folder, table, rows):
-    """Writes rows, in the order of the table's header; None is no value."""
+    """Writes rows, in the order of the table's header. None means no value."""
     with (Path(folder) / table.file).open("w") as out:
         out.write(",".join(table.header()) + "\n")
         out.writelines(",".join(map(field, row)) + "\n" for row in rows)
@@ -96,7 +96,7 @@ def read(folder, table):
 
 
 def dicts(folder, table):
-    """The rows of a table as dictionaries, without what has no value."""
+    """The rows of a table as dictionaries, without missing values."""
     for row in read(folder, table):
         yield {key: value for key, value in zip(table.header(), row) if value is not None}
 

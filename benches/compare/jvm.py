@@ -1,4 +1,4 @@
-"""Builds the peers that want a JVM: one Java program with TinkerGraph and Neo4j in it, by Maven."""
+"""Builds the peers that need a JVM, with Maven: one Java program that contains TinkerGraph and Neo4j."""
 
 import shutil
 import subprocess
@@ -10,7 +10,7 @@ TARGET = FOLDER / "target"
 
 
 def build(say):
-    """Why it cannot be built; nothing if it is there."""
+    """Builds the program. Returns why it cannot be built, or None if it is there."""
     for tool in ("java", "mvn"):
         if not shutil.which(tool):
             return f"{tool} is not there"

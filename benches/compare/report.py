@@ -1,11 +1,11 @@
-"""Results as text and as Markdown tables, with the ratio of every engine to Mangrove."""
+"""Shows results as text and as Markdown tables, with the ratio of every engine to Mangrove."""
 
 from pathlib import Path
 
 BASE = "mangrove"
 THREADS = "threads: "
 
-# op, figure, heading, factor to the unit shown, whether more is better.
+# The op, figure, heading, factor to the displayed unit, and whether more is better.
 LOAD = (
     ("load", "edges_per_cpu_s", "bulk load, edges per CPU-s", 1, True),
     ("load", "edges_per_s", "bulk load, edges/s", 1, True),
@@ -64,7 +64,7 @@ def timings(ops, key):
 
 
 def sections(suite, results):
-    """The tables of a suite: a heading and rows each."""
+    """The tables of a suite, each with a heading and rows."""
     if suite == "rmat":
         yield "", LOAD + RMAT
     if suite == "grasper":
@@ -92,7 +92,7 @@ def tao_sections():
 
 
 def figure(engine, op, key):
-    """A figure of an engine, or why there is none."""
+    """A figure of an engine, or the reason for its absence."""
     measured = engine.get(op)
     if measured is None:
         return None, "—"
@@ -136,7 +136,7 @@ def table(results, rows):
 
 
 def ablation(results, spread):
-    """Mangrove's own queries against what was switched off, as times of the first column: rules by CPU time, threads by wall time."""
+    """Mangrove's queries with parts switched off, as multiples of the first column. Rules use CPU time, threads use wall time."""
     found, key = {}, "wall_us" if spread else "cpu_us"
     for op, measured in results["engines"].get(BASE, {}).items():
         query, _, variant = op.partition(" | ")
@@ -157,7 +157,7 @@ def switched(measured, base, key):
 
 
 def tables(suite, results):
-    """Heading and rows of cells, for each table that has any."""
+    """The heading and rows of cells of each table that has rows."""
     for heading, rows in sections(suite, results):
         shown = list(table(results, rows))
         if len(shown) > 1:

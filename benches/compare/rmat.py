@@ -3,10 +3,10 @@
     person.csv   id,name,age           2^scale people, names of 32 characters, ages 18 to 89
     knows.csv    src,dst,ts,weight     16 edges a person (Graph500's 0.57, 0.19, 0.19, 0.05; no loops; repeated pairs stay)
     edges.bin    the same edges as pairs of little-endian uint32, for the raw store
-    params.json  what is asked, and what the answer must be
+    params.json  the parameters of the queries, and the right answers
 
-Everything follows from the scale and a fixed seed. Starting points of hops are drawn evenly from the people who know anyone, so
-the graph's own skew decides how much work they are. The answers are computed here with NumPy, by no engine.
+Everything follows from the scale and a fixed seed. Starting points of hops are drawn evenly from the people who know anyone, so the
+graph's own skew decides how much work they are. NumPy computes the answers here, not an engine.
 """
 
 import hashlib
@@ -34,7 +34,7 @@ def describe(folder):
 
 
 def ensure(directory, scale):
-    """Writes the data set unless it is there already; the folder it is in."""
+    """Writes the data set unless it exists. Returns its folder."""
     folder = Path(directory) / f"rmat-{scale}"
     if not (folder / "params.json").exists():
         folder.mkdir(parents=True, exist_ok=True)
@@ -56,7 +56,7 @@ def write(folder, scale):
 
 
 def rmat(rng, scale, count):
-    """`count` edges between 2^scale vertices, their ids shuffled so that they do not tell the degree."""
+    """`count` edges between 2^scale vertices. The ids are shuffled, so that they do not reveal the degree."""
     source, target = np.zeros(count, np.int64), np.zeros(count, np.int64)
     pending = np.arange(count)
     while len(pending):
@@ -118,7 +118,7 @@ class Neighbours:
         return frontier
 
     def within(self, vertex, depth):
-        """The vertex and all reached from it in at most `depth` hops."""
+        """The vertex and all vertices within `depth` hops of it."""
         seen = frontier = np.array([vertex])
         for _ in range(depth):
             frontier = np.setdiff1d(self.of(frontier), seen) if len(frontier) else frontier
@@ -127,13 +127,13 @@ class Neighbours:
 
 
 def digest(neighbours):
-    """What stands for a list of neighbours, whatever its order."""
+    """A digest of a list of neighbours that does not depend on its order."""
     ids = np.sort(np.asarray(neighbours, dtype=np.int64))
     return [len(ids), hashlib.blake2b(ids.tobytes(), digest_size=8).hexdigest()]
 
 
 def canonical(op, got):
-    """An engine's answer as params.json has it."""
+    """An engine's answer in the form of params.json."""
     if op == "point":
         return list(got)
     if op == "hop1":

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Mangrove beside the engines people pick today: same machine, same run, same data, same answers.
+"""Compares Mangrove with the engines that people choose today: same machine, same run, same data, same answers.
 
     python benches/compare/run.py                                  every suite, every engine
     python benches/compare/run.py --suite rmat --scale 12 --engines mangrove,kuzu
@@ -9,10 +9,10 @@
 Suites: rmat (262k people, 4.2M edges), grasper (Grasper's queries over citations), snb (LDBC's interactive reads), tao (TAO's operations
 and ZipG's graph searches over users with 40 properties); see suites.py.
 
-Needs nothing but Python: the engines are installed into benches/compare/.venv at the first run; Mangrove is taken from the Python
-this is run with (`make install`). Engines that want a JVM are built with Maven where it is there. Each engine works in processes of
-its own; one that crashes or takes too long fails only what it was doing. LMDB itself (crates/testkit/examples/lmdb_raw.rs), with the
-same adjacency blocks, is measured beside rmat where cargo is there.
+It needs only Python. The first run installs the engines into benches/compare/.venv. Mangrove comes from the Python that runs this
+script (`make install`). Maven, if it is there, builds the engines that need a JVM. Each engine works in processes of its own. If
+one crashes or takes too long, only its current work fails. If cargo is there, rmat also measures LMDB itself with the same
+adjacency blocks (crates/testkit/examples/lmdb_raw.rs).
 """
 
 import argparse
@@ -105,7 +105,7 @@ def say(text):
 
 
 def python_3_12():
-    """A Python 3.12 if there is one: grafeo wants no older one, neug has nothing for later ones. Else this Python."""
+    """Python 3.12 if it is there: grafeo needs at least that, and neug has no build for later ones. Otherwise this Python."""
     installed = sorted((Path.home() / ".pyenv/versions").glob("3.12*/bin/python"))
     for candidate in ["python3.12", *map(str, installed)]:
         try:
@@ -118,7 +118,7 @@ def python_3_12():
 
 
 def prepare(interpreter):
-    """The engines' environment, and in it this Python's mangrovedb."""
+    """Makes the environment of the engines, with the mangrovedb of this Python."""
     stamp = VENV / "installed"
     requirements = (HERE / "requirements.txt").read_text()
     if not stamp.exists() or stamp.read_text() != requirements:
@@ -184,7 +184,7 @@ class Run:
     timeout: int
 
     def stages(self, stage, ops):
-        """Runs the ops in one process, and again from the next one whenever the process is lost."""
+        """Runs the ops in one process. Whenever the process is lost, a new one continues with the next op."""
         lines, left = [], list(ops)
         while left:
             got = self.stage(stage, left)
@@ -195,7 +195,7 @@ class Run:
         return lines
 
     def stage(self, stage, ops=()):
-        """One process. Its measurements, and a failure for what it had begun when it was lost."""
+        """Runs one process. Returns its measurements. If it was lost, the op it had begun counts as a failure."""
         with tempfile.NamedTemporaryFile(suffix=".jsonl") as out, tempfile.TemporaryFile() as log:
             command = [PYTHON, HERE / "worker.py", stage, self.suite, self.name, self.folder, self.database, out.name, *ops]
             process = subprocess.Popen(list(map(str, command)), env=environment(), stdout=log, stderr=log, start_new_session=True)
@@ -213,7 +213,7 @@ class Run:
 
 
 def watch(process, out, timeout):
-    """Waits until the process ends, or makes no further line for `timeout` seconds; why it was lost, if it was."""
+    """Waits until the process ends, or writes no further line for `timeout` seconds. Returns why it was lost, if it was."""
     size, since = -1, time.monotonic()
     while process.poll() is None:
         now = out.stat().st_size
@@ -237,7 +237,7 @@ def collect(lines):
 
 
 def raw_lmdb(folder, scratch):
-    """The same adjacency in LMDB alone: what the storage engine gives, in Rust."""
+    """Measures the same adjacency in LMDB alone, in Rust: the limit of the storage engine."""
     if not shutil.which("cargo"):
         return {"load": {"failed": "cargo is not there"}}
     command = ["cargo", "run", "--release", "-q", "-p", "mangrove-testkit", "--example", "lmdb_raw", "--", folder, scratch / "raw"]
@@ -247,7 +247,7 @@ def raw_lmdb(folder, scratch):
     return collect([json.loads(line) for line in done.stdout.splitlines()])
 
 
-# ---- what it was run on
+# ---- the machine
 
 
 def about(suite, options, told):

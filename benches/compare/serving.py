@@ -1,4 +1,4 @@
-"""Many clients at once, and short reads beside a heavy one: threads of one process, each with a session of its own."""
+"""Runs many clients at once, and short reads beside a heavy one. Clients are threads of one process, each with its own session."""
 
 import contextlib
 import statistics
@@ -7,12 +7,13 @@ import time
 
 
 def throughput(engine, text, params, clients, seconds):
-    """Queries a second that so many threads get answered."""
+    """Queries per second that `clients` threads complete together."""
     return sum(together(engine, [(text, params)] * clients, seconds)) / seconds
 
 
 def latencies(engine, short, heavy, seconds):
-    """Wall µs of short reads asked by turns, while another thread asks the heavy one over and over, if one is given; and how often it did."""
+    """Wall µs of short reads, run in turn. If `heavy` is given, another thread runs it over and over. Returns also how often it
+    completed."""
     stop, heavies, ready = threading.Event(), [0], threading.Event()
 
     def work():
@@ -44,7 +45,7 @@ def latencies(engine, short, heavy, seconds):
 
 
 def together(engine, work, seconds):
-    """How often each thread's query was answered before the time was up."""
+    """How many queries each thread completed before the time was up."""
     begin, done, failed = threading.Barrier(len(work)), [0] * len(work), []
 
     def client(at, text, params):
@@ -71,8 +72,8 @@ def together(engine, work, seconds):
 
 
 def mix(engine, texts, streams, writing, seconds):
-    """Operations a second that so many clients get done, each from a stream of its own of (number of a text, parameters), and how many were
-    refused. `writing` are the numbers of texts that change the graph."""
+    """Operations per second that the clients complete, and how many were refused. Each client takes operations (number of a text,
+    parameters) from a stream of its own. `writing` holds the numbers of texts that change the graph."""
     turn = threading.Lock() if engine.one_writer else contextlib.nullcontext()
     begin, rates, refused, failed = threading.Barrier(len(streams)), [0.0] * len(streams), [0] * len(streams), []
 

@@ -1,11 +1,12 @@
 """LDBC's social network, generated or read, with the interactive reads IS1 to IS7 and IC1 to IC14.
 
-Labels, edges, properties and the form of ids are LDBC's: ids count up with time and are sparse, posts and comments share one range,
-persons, forums, tags and places each have their own. Times are milliseconds since 1970, birthdays numbers like 19840229. What LDBC
-keeps as a list (speaks, email) is left out. `knows` is stored once and read both ways.
+Labels, edges, properties and the form of ids are LDBC's. Ids are sparse and count up with time. Posts and comments share one range
+of ids; persons, forums, tags and places each have their own. Times are milliseconds since 1970, birthdays numbers like 19840229.
+LDBC's lists (speaks, email) are left out. `knows` is stored once and read both ways.
 
-`generate` makes a network of the shape of a scale factor (SF0.1: 1,528 persons); `convert` brings a folder of LDBC's own SF0.1 tables
-(Person.csv.gz, post_hasCreator.csv.gz …) into the same files. Tables that a folder lacks are missing, and so are the reads that need them.
+`generate` makes a network with the shape of a scale factor (SF0.1: 1,528 persons). `convert` turns a folder of LDBC's own SF0.1
+tables (Person.csv.gz, post_hasCreator.csv.gz …) into the same files. If a folder lacks a table, the reads that need it are left
+out.
 """
 
 import csv
@@ -65,14 +66,14 @@ OPS = tuple(f"IS{n}" for n in range(1, 8)) + tuple(f"IC{n}" for n in range(1, 15
 
 
 def describe(folder):
-    """The tables that are there."""
+    """The tables in a folder."""
     folder = Path(folder)
     there = [tuple(t for t in tables if (folder / t.file).exists()) for tables in (VERTICES, EDGES)]
     return Graph(folder, *there, shared_ids=True)
 
 
 def ensure(directory, persons=PERSONS, source=None):
-    """The folder of the data set, made now unless it is there: converted from `source` if one is given."""
+    """The folder of the data set. If it does not exist, it is converted from `source`, or generated if there is no source."""
     folder = Path(directory) / (f"snb-{Path(source).name}" if source else f"snb-{persons}")
     if not (folder / "params.json").exists():
         folder.mkdir(parents=True, exist_ok=True)
@@ -83,7 +84,7 @@ def ensure(directory, persons=PERSONS, source=None):
 
 # ---- reading LDBC's tables
 
-# Ours ← theirs, and the values of their column `label` where one file holds several of our labels.
+# Our table ← their file, with the values of their column `label` if one file holds several of our labels.
 FILES = {
     "Post_hasCreator_Person": "post_hasCreator", "Comment_hasCreator_Person": "comment_hasCreator", "Person_likes_Post": "likes_Post",
     "Person_likes_Comment": "likes_Comment", "Comment_replyOf_Post": "replyOf_Post", "Comment_replyOf_Comment": "replyOf_Comment",
@@ -141,7 +142,7 @@ COUNTRIES, CITIES, UNIVERSITIES, COMPANIES, TAGS, CLASSES = 111, 1_343, 6_380, 1
 
 
 class Generator:
-    """A network of `persons`; everything else follows from them in the proportions of SF0.1 and from a fixed seed."""
+    """A network of `persons`. Everything else follows from their number, the proportions of SF0.1 and a fixed seed."""
 
     def __init__(self, folder, persons):
         self.folder, self.persons = folder, persons
@@ -159,13 +160,13 @@ class Generator:
         self.tags()
 
     def put(self, name, *columns):
-        """Writes a table, given as columns in the order of its header; whatever has no length is the same in all rows."""
+        """Writes a table from columns in the order of its header. A column without a length is one value for all rows."""
         count = max(len(c) for c in columns if hasattr(c, "__len__") and not isinstance(c, str))
         lists = [c.tolist() if isinstance(c, np.ndarray) else c if isinstance(c, list) else [c] * count for c in columns]
         write(self.folder, self.tables[name], zip(*lists, strict=True))
 
     def skewed(self, below, count, power=2.0):
-        """Numbers below `below`; the small ones come most often."""
+        """Numbers below `below`. Small ones are most frequent."""
         return (below * self.rng.random(count) ** power).astype(np.int64)
 
     def after(self, *times):
@@ -219,7 +220,7 @@ class Generator:
         return self.activity[self.skewed(self.persons, count)]
 
     def friendships(self):
-        """Half with people of near-by cities, half with anyone; active people have most."""
+        """Half with people of near-by cities, half with anyone. Active people have the most."""
         rng, count = self.rng, self.persons * 10
         order = np.argsort(self.city, kind="stable")
         place = np.argsort(order)
@@ -233,14 +234,14 @@ class Generator:
         self.friends, self.first_friend = friends[by_person], np.searchsorted(ends[by_person], np.arange(self.persons + 1))
 
     def friend_of(self, people):
-        """One friend of each, anybody for those without."""
+        """One friend of each person, or anybody for a person without friends."""
         first, last = self.first_friend[people], self.first_friend[people + 1]
         at = first + (self.rng.random(len(people)) * (last - first)).astype(np.int64)
         found = self.friends[np.minimum(at, len(self.friends) - 1)]
         return np.where(last > first, found, self.rng.integers(0, self.persons, len(people)))
 
     def forums(self):
-        """A wall for everyone, whose members are friends; groups and albums, whose members are anyone's friends too."""
+        """A wall for everyone, whose members are friends. Groups and albums, whose members include anyone's friends."""
         rng, count = self.rng, self.persons * 9
         self.moderator = np.concatenate([np.arange(self.persons), self.active(count - self.persons)])
         opened = self.after(self.joined[self.moderator])
@@ -257,7 +258,7 @@ class Generator:
         self.put("Forum_hasMember_Person", self.forum[into], self.person[who], self.after(self.opened[into], self.joined[who]))
 
     def posts(self):
-        """Written by moderators and members; the busiest forums hold most."""
+        """Posts by moderators and members. The busiest forums have the most."""
         rng, count = self.rng, self.persons * 89
         into, who = self.membership
         by_activity = np.argsort(np.argsort(self.activity)[who], kind="stable")
@@ -269,7 +270,8 @@ class Generator:
         self.post_date = self.after(self.opened[self.post_forum], self.joined[self.post_creator])
 
     def comments(self):
-        """In levels: half answer posts, the rest answer comments of the level before, mostly by friends of those they answer."""
+        """Comments in levels. Half answer posts, the rest answer comments of the level before. Most authors are friends of the one
+        they answer."""
         total = self.persons * 99
         parents, creators, dates, levels = [], [], [], []
         above_creator, above_date, first_above = self.post_creator, self.post_date, None
@@ -287,7 +289,7 @@ class Generator:
         self.write_messages(np.concatenate(parents), np.concatenate(levels))
 
     def write_messages(self, parents, answers_post):
-        """Posts and comments share one range of ids, which counts up with time."""
+        """Writes posts and comments. They share one range of ids, which counts up with time."""
         split = len(self.post_date)
         dates = np.concatenate([self.post_date, self.comment_date])
         order = np.argsort(dates, kind="stable")
@@ -316,7 +318,7 @@ class Generator:
             self.put(f"Person_likes_{label}", self.person[who], key[liked], self.after(date[liked], self.joined[who]))
 
     def tags(self):
-        """Mostly what the creator is interested in."""
+        """Tags, mostly from the interests of the creator."""
         who, tag = self.interest
         first = np.searchsorted(who, np.arange(self.persons + 1))
         for label, key, creator, rate in (("Post", self.post, self.post_creator, 0.8), ("Comment", self.comment, self.comment_creator, 0.9),

@@ -1,7 +1,9 @@
-"""What LDBC's interactive reads must give, computed in plain Python over the CSV files, by no engine; and what they are asked with.
+"""The right answers to LDBC's interactive reads, and their parameters. Plain Python computes them from the CSV files, not an
+engine.
 
-Columns are LDBC's, but: IC1 gives the names of universities and companies only, IC7 no latency, IC14 the paths without weights (the
-Cypher of most peers cannot say them). Where LDBC leaves the order of equal rows open, ids settle it.
+Columns are LDBC's, with three exceptions. IC1 gives only the names of universities and companies. IC7 gives no latency. IC14 gives
+the paths without weights, because the Cypher of most peers cannot express them. Where LDBC leaves the order of equal rows open, ids
+decide.
 """
 
 import random
@@ -14,9 +16,9 @@ from graph import dicts, vertices
 SEED = 20_150_531
 SHORT, COMPLEX = 200, 20
 DAY = 86_400_000
-# Rows whose order the query settles; the others are compared as a set.
+# Reads whose rows have no defined order. They are compared as a set.
 UNORDERED = {"IS1", "IS4", "IS5", "IS6", "IC13", "IC14"}
-# Tables without which a read means nothing. (Those every folder has are not named.)
+# The tables that a read needs, without those that every folder has.
 NEEDS = {
     "IS6": ("Forum_hasModerator_Person",),
     "IC3": ("Post_isLocatedIn_Country", "Comment_isLocatedIn_Country"),
@@ -63,7 +65,7 @@ class Network:
     def into(self, target, label, source, of):
         return [other for other, _ in self.edges_in(target, label, source, of)]
 
-    # ---- what the reads are made of
+    # ---- the parts of the reads
 
     @cached_property
     def message(self):
@@ -104,7 +106,7 @@ class Network:
         return friends
 
     def levels(self, person):
-        """Who is one, two … friendships away."""
+        """The people one, two … friendships away."""
         seen, level = {person}, {person}
         while level := {friend for one in level for friend in self.friends[one]} - seen:
             seen |= level
@@ -214,7 +216,7 @@ class Network:
         return self.counted({tag: count for tag, count in new.items() if tag not in old})
 
     def counted(self, tags):
-        """The ten commonest by name."""
+        """The ten most common, by name."""
         rows = [[self.vertices["Tag"][tag]["name"], count] for tag, count in tags.items()]
         return sorted(rows, key=lambda r: (-r[1], r[0]))[:10]
 
@@ -293,7 +295,7 @@ class Network:
         return [[next(n for n, level in enumerate(self.levels(person1Id), 1) if person2Id in level)]]
 
     def ic14(self, person1Id, person2Id):
-        """All shortest paths, a row each, which holds the ids as a list."""
+        """All shortest paths. Each row holds the ids of one path as a list."""
         distance = {person1Id: 0}
         for n, level in enumerate(self.levels(person1Id), 1):
             distance.update(dict.fromkeys(level, n))
@@ -306,7 +308,7 @@ class Network:
 
 
 class Parameters:
-    """People and messages are drawn as often as they are met (by friendships, by replies): well connected ones come up most."""
+    """Draws people and messages in proportion to their friendships and replies, so well connected ones are most frequent."""
 
     def __init__(self, network):
         self.network, self.random = network, random.Random(SEED)
@@ -358,7 +360,7 @@ class Parameters:
         return [self.random.choice(self.met) for _ in range(count)]
 
     def strangers(self):
-        """Two people, anyone, whom friendships join somehow."""
+        """Any two people whom a chain of friendships joins."""
         one = self.random.choice(sorted(self.network.friends))
         return one, self.random.choice(sorted(set().union(*self.network.levels(one))))
 

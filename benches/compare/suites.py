@@ -1,4 +1,4 @@
-"""The suites: a data set each, with what is asked of it.
+"""The suites. Each is a data set with its questions.
 
     rmat      two tables, seven reads, bulk load and writes
     grasper   a graph of citations and Grasper's queries Q1 to Q8, light and heavy
@@ -42,7 +42,7 @@ SUITES = {
 
 @dataclass(frozen=True)
 class Form:
-    """One way to put a query."""
+    """One way to write a query."""
 
     run: Callable
     text: str = ""
@@ -50,7 +50,7 @@ class Form:
 
 @dataclass
 class Question:
-    """One kind of query: what it is asked with, and what it must answer."""
+    """One kind of query, with its parameters and right answers."""
 
     op: str
     params: list
@@ -58,14 +58,14 @@ class Question:
     ordered: bool = True
     sparse: bool = False
     texts: tuple = ()
-    types: tuple = ()  # the edge labels a text may stand for
+    types: tuple = ()  # the edge labels that `<type>` in a text stands for
 
     def right(self, got, answer):
         shown = answers.canonical(got, self.ordered, self.sparse) if self.op not in rmat.OPS else rmat.canonical(self.op, got)
         return shown == answer
 
     def forms(self, engine):
-        """The ways the engine offers; of several texts, those it takes."""
+        """The forms of the query that the engine offers. Of several texts, those that it accepts."""
         if self.op in rmat.OPS:
             return [Form(run) for run in engine.queries()[self.op]]
         forms, refused = [], LookupError("there is no text in this engine's language")
@@ -82,7 +82,7 @@ class Question:
 
 
 def questions(suite, engine, source):
-    """Op → question, in the suite's order; only what the data set can be asked."""
+    """Maps each op to its question, in the suite's order. It omits questions that the data set cannot answer."""
     asked = json.loads((source / "params.json").read_text())
     if suite.name == "rmat":
         return {op: Question(op, asked["params"][op], asked["answers"][op]) for op in rmat.OPS}
@@ -95,7 +95,7 @@ def questions(suite, engine, source):
 
 
 def ensure(name, directory, size, source=""):
-    """Makes the data set unless it is there already; what the runner has to know of it, as JSON."""
+    """Makes the data set unless it exists. Returns what the runner must know about it, as JSON."""
     suite = SUITES[name]
     options = {"source": source} if source else {}
     folder = suite.data.ensure(directory, int(size), **options)

@@ -1,11 +1,11 @@
-"""A graph such as TAO keeps: users with 40 properties each, and edges of five labels with a time and a payload.
+"""A graph like those of TAO: users with 40 properties each, and edges of five labels with a time and a payload.
 
     User       id and 40 properties: names, places, work, tastes, free text, times, keys (about 640 B a user; some are absent)
     friend, follows, likes, comments, tags    User to User: ts (seconds, no two alike, within 50 days), payload (128 B)
 
-The shape is that of the graph ZipG (SIGMOD 2017, section 5) was measured with: LinkBench's degrees (45 users in a hundred have no edges
-out, few have very many), values drawn with Zipf's skew from vocabularies made of syllables, texts in which words tend to follow the same
-words. Everything follows from the number of users and a fixed seed. A pair is joined by one label at most once.
+The shape is that of the graph in ZipG's measurements (SIGMOD 2017, section 5). Degrees are LinkBench's: 45 users in a hundred have
+no edges out, few have very many. Values are drawn with Zipf's skew from vocabularies of made-up words. In texts, words tend to
+follow the same words. Everything follows from the number of users and a fixed seed. One label joins a pair at most once.
 """
 
 import json
@@ -67,7 +67,7 @@ class Links:
 
     def __init__(self, rng, users):
         count, first = users * EDGES_PER_100_USERS // 100, int(users * WITHOUT_EDGES)
-        # A user's place in the order of who has most edges out, and most in: the two go together but are not the same.
+        # A user's rank by edges out, and by edges in. The two correlate but are not the same.
         out, into = rng.permutation(users), np.argsort(rng.random(users))
         into = np.where(rng.random(users) < 0.5, out, into)
         found = np.empty(0, np.int64)
@@ -112,7 +112,7 @@ SYLLABLES = ("ka ri mo ta len dor vis ham ber ton ing sal mar jo el an do ra li 
 
 
 class Vocabulary:
-    """Distinct words of so many syllables, drawn with Zipf's skew; some are two."""
+    """Distinct words with a given number of syllables, drawn with Zipf's skew. Some consist of two words."""
 
     def __init__(self, rng, count, low, high, skew, capital=True, two=0.0):
         self.rng, found = rng, {}
@@ -136,14 +136,14 @@ class Vocabulary:
         return [self.words[i] for i in self.at(count).tolist()]
 
     def lists(self, low, high, count):
-        """As texts, with slashes between."""
+        """Lists of words, as texts with slashes between the words."""
         sizes = self.rng.integers(low, high + 1, count)
         words, ends = self.draw(int(sizes.sum())), np.cumsum(sizes).tolist()
         return ["/".join(words[end - size:end]) or None for size, end in zip(sizes.tolist(), ends)]
 
 
 class Prose:
-    """Texts of a vocabulary in which half of the words are one of eight that follow the word before."""
+    """Texts from a vocabulary. Half of the words are one of the eight that usually follow the previous word."""
 
     def __init__(self, rng):
         self.rng, self.vocabulary = rng, Vocabulary(rng, 5_000, 1, 3, 1.0, capital=False)
@@ -151,7 +151,7 @@ class Prose:
         self.letters = sum(map(len, self.vocabulary.words[:500])) / 500
 
     def texts(self, bytes_low, bytes_high, count):
-        """Texts of at most so many bytes, cut between words."""
+        """Texts of at most `bytes_high` bytes, cut between words."""
         sizes = self.rng.integers(bytes_low, bytes_high + 1, count)
         words = (sizes / self.letters).astype(np.int64) + 2
         drawn = self.vocabulary.at(int(words.sum()))
@@ -164,7 +164,7 @@ class Prose:
 
 
 def payloads(rng, count):
-    """A head of fields, then text, cut to the same length."""
+    """Payloads of one length: a head of fields, then text."""
     prose, found = Prose(rng), []
     for first in range(0, count, 5 * ROWS_AT_ONCE):
         some = min(5 * ROWS_AT_ONCE, count - first)
@@ -176,14 +176,15 @@ def payloads(rng, count):
 
 
 class People:
-    """The users, made in parts as they are written. What is searched for is known of all of them, `kept` of those named to `rows`."""
+    """The users, generated in parts while they are written. The searched values are known for all users, all others only for those
+    that `rows` is told to keep."""
 
     def __init__(self, rng, count):
         self.rng, self.count, self.kept = rng, count, {}
         self.seen = {key: [] for key in ("name", "city", "interest", "employer", "school", "bio")}
 
     def rows(self, kept):
-        """All users, as the table has them."""
+        """All users, in the form of the table."""
         values = Values(self.rng)
         for first in range(0, self.count, ROWS_AT_ONCE):
             some = min(ROWS_AT_ONCE, self.count - first)
@@ -201,7 +202,7 @@ class People:
 
 
 class Values:
-    """Where the values of users come from."""
+    """The sources of the values of users."""
 
     def __init__(self, rng):
         self.rng, self.prose = rng, Prose(rng)

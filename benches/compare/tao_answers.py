@@ -1,11 +1,12 @@
-"""What the tao suite asks, and the right answers, computed in plain Python and NumPy over the data.
+"""The questions of the tao suite, and the right answers, which plain Python and NumPy compute from the data.
 
-TAO's reads are of one user (obj) or of its edges of one label (assoc): `obj_get` gives all that is known of a user, `assoc_range` its ten
-latest edges, `assoc_get` those to some users, `assoc_count` their number, `assoc_time_range` the ten latest of a window. GS1 to GS5 are
-ZipG's graph searches: friends by any label, those in a city, everyone in a city with an interest, friends by one label, and the data of
-all edges. find_* look for a value among all users: under a key with an index (where the engine has such), one without, and within a text.
+TAO's reads concern one user (obj) or its edges of one label (assoc). `obj_get` gives all properties of a user, `assoc_range` its
+ten latest edges, `assoc_get` the edges to some users, `assoc_count` their number, `assoc_time_range` the ten latest in a window.
+GS1 to GS5 are ZipG's graph searches: friends by any label, those in a city, everyone in a city with an interest, friends by one
+label, and the data of all edges. find_* search all users for a value: under a key with an index (if the engine has one), under a
+key without, and in a text.
 
-Users are drawn evenly; lists of edges as often as they have edges, so that long lists are asked for more often.
+Users are drawn evenly. Lists of edges are drawn in proportion to their length, so long lists occur more often.
 """
 
 import numpy as np
@@ -15,14 +16,14 @@ from answers import canonical
 OPS = ("obj_get", "obj_property", "assoc_range", "assoc_get", "assoc_count", "assoc_time_range", "GS1", "GS2", "GS3", "GS4", "GS5",
        "find_equal", "find_scan", "find_text")
 ORDERED = ("assoc_range", "assoc_time_range")
-SPARSE = ("obj_get",)  # what is absent is not said the same way in every language
+SPARSE = ("obj_get",)  # languages express absent values differently
 OFTEN, SELDOM = 200, 40
 LATEST = 10
 WINDOW = 10 * 86_400
 
 
 class Asked:
-    """Questions about users and edges; drawn before the users are written, answered afterwards."""
+    """Questions about users and edges. They are drawn before the users are written, and answered afterwards."""
 
     def __init__(self, rng, people, links, types):
         self.rng, self.people, self.links, self.types = rng, people, links, types
@@ -39,18 +40,18 @@ class Asked:
         return {"vertices": self.people.count, "edges": len(self.links.source), "ops": ops}
 
     def chosen(self, count=OFTEN):
-        """Edges; their lists are what is asked for."""
+        """Random edges. The questions are about the lists they belong to."""
         return self.rng.integers(0, len(self.links.source), count).tolist()
 
     def typed(self, edge, **more):
         return {"type": self.types[self.links.type[edge]], "with": {"x": int(self.links.source[edge]), **more}}
 
     def value_of(self, key, count=SELDOM):
-        """Values as often as users have them."""
+        """Values, in proportion to the number of users that have them."""
         values = self.people.seen[key]
         return [values[user] for user in self.rng.integers(0, self.people.count, count).tolist()]
 
-    # ---- what is asked
+    # ---- the questions
 
     def ask_list(self):
         return [self.typed(edge) for edge in self.chosen()]
@@ -61,7 +62,7 @@ class Asked:
     ask_obj_property = ask_obj_get
 
     def ask_assoc_get(self):
-        """Of five users to whom there are such edges (fewer, if there are) and five others."""
+        """Asks for five users that such edges lead to (fewer if there are fewer) and for five others."""
         params = []
         for edge in self.chosen():
             there = self.links.lists.of(self.links.source[edge], self.links.type[edge])
@@ -93,7 +94,7 @@ class Asked:
         return [{"v": value} for value in self.value_of("school")]
 
     def ask_find_text(self):
-        """A dozen letters from somewhere within a text."""
+        """Asks for a dozen letters from somewhere in a text."""
         found = []
         for text in self.value_of("bio"):
             at = int(self.rng.integers(0, max(1, len(text) - 12)))

@@ -1,8 +1,9 @@
-"""Streams of operations in the proportions of TAO and of LinkBench, as ZipG's Table 2 has them, and single writes.
+"""Streams of operations in the proportions of TAO and of LinkBench (ZipG, Table 2), and single writes.
 
-Users are drawn by Zipf's law: the edges of those with most edges most often (skew 0.8 to read, 0.741 to write), users themselves in an
-order of their own (0.625 and 0.606). Edge labels are drawn evenly. An object is deleted only if the stream has added it before: what the
-others ask for stays. A stream never runs out of what it needs, whatever is drawn.
+Users are drawn by Zipf's law. For operations on edges, users with more edges are more frequent (skew 0.8 for reads, 0.741 for
+writes). For operations on users, the order is independent of the edges (0.625 and 0.606). Edge labels are drawn evenly. A stream
+deletes only objects that it has added itself, so the other operations still find theirs. A stream never lacks what an operation
+needs.
 """
 
 from itertools import count as numbers
@@ -36,8 +37,8 @@ class Operations:
         self.by_fame = np.random.default_rng(1).permutation(self.users)
 
     def stream(self, shares, count, seed):
-        """Of so many operations: (op, edge label, parameters) each; the label is empty for what is not about edges of one. Streams of
-        different seeds add different users."""
+        """A stream of `count` operations, each (op, edge label, parameters). The label is empty if the op does not concern edges of
+        one label. Streams with different seeds add different users."""
         rng = np.random.default_rng(seed)
         weights = np.array(list(shares.values()))
         drawn = rng.choice(len(shares), count, p=weights / weights.sum()).tolist()
@@ -86,12 +87,13 @@ def payload(what, seed, at):
 
 
 def zipf(rng, below, skew, count):
-    """Ranks, by the inverse of the continuous law."""
+    """Ranks, drawn by the inverse of the continuous law."""
     return (below * rng.random(count) ** (1 / (1 - skew))).astype(np.int64)
 
 
 def look(op, label, params):
-    """What shows that a write was done: a read, and a value its answer must have; an answer without any row, where that is None."""
+    """A read that shows whether a write was done, and a value that its answer must have. None means that the answer must be
+    empty."""
     x = params["x"]
     if op == "obj_add":
         return "obj_get", "", {"x": x}, params["token"]

@@ -1,10 +1,10 @@
-"""The queries of a suite, one file a language in queries/: a line `// NAME` (`-- NAME` in SQL) heads each text.
+"""The queries of a suite: one file per language in queries/. A line `// NAME` (`-- NAME` in SQL) heads each text.
 
-`<type>` in a text stands for an edge label, which few languages take as a parameter: such a text is put once for each, and asked with
-parameters of the form {"type": label, "with": parameters}.
+`<type>` in a text stands for an edge label, because few languages take a label as a parameter. Such a text is prepared once for
+each label. Its parameters have the form {"type": label, "with": parameters}.
 
-A query with several texts under one name is measured with the fastest that is right. An engine whose dialect differs has a file of its
-own, whose texts take the place of those of the same name.
+If a query has several texts under one name, the fastest right one is measured. An engine with its own dialect has a file of its
+own. The texts in it replace those of the same name.
 """
 
 import re
@@ -16,7 +16,7 @@ TYPE = "<type>"
 
 
 def load(suite, languages):
-    """Name → texts; of several languages a later one goes before an earlier."""
+    """Maps each name to its texts. If several languages have it, the later one wins."""
     found = {}
     for language in languages:
         file = FOLDER / f"{suite}.{language}"
@@ -35,7 +35,7 @@ def read(text):
 
 
 def prepare(how, text, types):
-    """A function of the parameters, whether they name an edge label or not; `how` is an engine's `prepare` or `prepare_change`."""
+    """A function of the parameters, with or without an edge label. `how` is an engine's `prepare` or `prepare_change`."""
     return ByType({label: how(text.replace(TYPE, label)) for label in types}) if TYPE in text else how(text)
 
 

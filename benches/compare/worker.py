@@ -1,9 +1,9 @@
 """Measures one engine in a process of its own: `worker.py STAGE SUITE ENGINE DATA DATABASE OUT [OP…]`.
 
-Stages: load (the bulk load), query (the queries named), write (single edges, then batches), change (single writes in the engine's
-language), clients (reads by one thread and by eight), mix (streams of reads and writes, by one thread and by eight), beside (short reads
-while a heavy one runs), ablate (queries with parts of the engine switched off). Every measurement is a line of JSON appended to OUT as
-soon as it is made, so that a crash loses none before it.
+Stages: load (the bulk load), query (the given queries), write (single edges, then batches), change (single writes in the engine's
+language), clients (reads by one thread and by eight), mix (streams of reads and writes, by one thread and by eight), beside (short
+reads while a heavy one runs), ablate (queries with parts of the engine switched off). Each measurement is appended to OUT at once
+as a line of JSON, so a crash loses none of the earlier ones.
 """
 
 import contextlib
@@ -27,18 +27,18 @@ from serving import percentiles
 WARM_SECONDS, WARM_SECONDS_MAX = 2.0, 60.0
 ABLATE_SECONDS = 1.0
 TRIALS, TRIAL_SECONDS = 10, 2.0  # to find the fastest form of a query
-REPEAT_SECONDS = 0.002  # short queries are repeated for so long
+REPEAT_SECONDS = 0.002  # short queries are repeated for this long
 SINGLES_SECONDS, WARM_SINGLES = 5.0, 200
 CHANGES, CHANGES_SECONDS = 200, 3.0
 MIX_SECONDS, MIX_OPERATIONS = 4.0, 200_000  # no engine does more
 MIX_WARM_UPS = 15
 CLIENTS, CLIENTS_SECONDS = 8, 1.0
 BESIDE_SECONDS = 4.0
-HEAVY = ("IC5", "IC9")  # the first there is: forums, or messages, of everyone two friendships away
+HEAVY = ("IC5", "IC9")  # the first one available: forums, or messages, of everyone two friendships away
 
 
 class Timer:
-    """Wall and CPU seconds (of all threads) since it was made."""
+    """Wall and CPU seconds (of all threads) since its creation."""
 
     def __init__(self):
         self.wall, self.cpu = time.perf_counter(), time.process_time()
@@ -66,14 +66,15 @@ def query(suite, engine, source, database, report, ops):
     warm_up(engine, asked, report)
     for op in ops:
         attempt(report, op, lambda: measure(engine, asked[op], suite.seconds))
-    with contextlib.suppress(OSError):  # where the system does not tell
+    with contextlib.suppress(OSError):  # some systems do not report it
         held, anonymous, files = engine.resident_memory()
         report(op="memory", rss_bytes=held, anonymous_bytes=anonymous, file_bytes=files)
     engine.close()
 
 
 def warm_up(engine, asked, report):
-    """A first pass, for an engine whose code is compiled while it runs. It ends early where queries are slow: they warm up by themselves."""
+    """A first pass, for an engine that compiles its code while it runs. It ends early for slow queries, which warm up by
+    themselves."""
     start = time.perf_counter()
     for question in asked.values() if engine.warms_up else ():
         if time.perf_counter() - start < WARM_SECONDS_MAX:
@@ -83,7 +84,7 @@ def warm_up(engine, asked, report):
 
 
 def attempt(report, op, work):
-    """Reports what the work gives, or why it gave nothing."""
+    """Reports the result of the work, or why there is none."""
     report(op=op, started=True)
     try:
         report(op=op, **work())
@@ -94,7 +95,7 @@ def attempt(report, op, work):
 
 
 def measure(engine, question, seconds):
-    """Medians over the parameters, of the fastest form of the query that is right; wrong answers are counted."""
+    """Medians over the parameters, for the fastest right form of the query. Wrong answers are counted."""
     form = fastest(engine, question)
     times, wrong, start = [], 0, time.perf_counter()
     for param, answer in zip(question.params, question.answers):
@@ -114,7 +115,7 @@ def fastest(engine, question):
 
 
 def trial(form, question):
-    """Whether some of a form's first answers are wrong, and the CPU seconds it takes for one. Warms the engine up as well."""
+    """Whether some of a form's first answers are wrong, and the CPU seconds per answer. This also warms up the engine."""
     start, cpus, wrong = time.perf_counter(), [], False
     for param, answer in zip(question.params[:TRIALS], question.answers):
         _, cpu, got = timed(form, param, repeat_seconds=0)
@@ -126,7 +127,7 @@ def trial(form, question):
 
 
 def timed(form, param, repeat_seconds=REPEAT_SECONDS):
-    """Wall and CPU seconds of a run, and its answer; by the engine's own clock if it works in another process."""
+    """Wall and CPU seconds of a run, and its answer. An engine in another process measures them itself."""
     run = form.run
     if hasattr(run, "timed"):
         return run.timed(param, repeat_seconds)
@@ -143,7 +144,7 @@ def timed(form, param, repeat_seconds=REPEAT_SECONDS):
 
 
 def clients(suite, engine, source, database, report, ops):
-    """Reads a second, by one thread and by eight, of the form of each that is fastest."""
+    """Reads per second, by one thread and by eight, in the fastest form of each."""
     reopen(suite, engine, source, database, engine.serve)
     asked = suites.questions(suite, engine, source)
     warm_up(engine, {op.removesuffix(" clients"): asked[op.removesuffix(" clients")] for op in ops}, report)
@@ -162,7 +163,7 @@ def clients(suite, engine, source, database, report, ops):
 
 
 def beside(suite, engine, source, database, report, ops):
-    """How long short reads take while another thread asks a heavy one over and over."""
+    """How long short reads take while another thread runs a heavy one over and over."""
     reopen(suite, engine, source, database, engine.serve)
     asked = suites.questions(suite, engine, source)
 
@@ -184,7 +185,8 @@ def beside(suite, engine, source, database, report, ops):
 
 
 def ablate(suite, engine, source, database, report, ops):
-    """Each op is `QUERY | VARIANT`; a variant is a set of the engine's parts that are switched off."""
+    """Runs queries with parts switched off. Each op is `QUERY | VARIANT`, and a variant names the parts of the engine to switch
+    off."""
     variants, opened = engine.variants(), None
     for op in ops:
         name, variant = op.split(" | ")
@@ -248,7 +250,7 @@ def batches(engine, vertices, report):
 
 
 def change(suite, engine, source, database, report, ops):
-    """Single writes, each a transaction; whether the last of them is there is asked of the engine."""
+    """Single writes, each a transaction. At the end the engine must find the last one."""
     reopen(suite, engine, source, database)
     drawn, told = tao_mix.Operations(source), texts.load(suite.name, engine.languages)
     first = CHANGES if engine.warms_up else 1  # these are not counted
@@ -276,7 +278,7 @@ def change(suite, engine, source, database, report, ops):
 
 
 def spent(engine, seconds):
-    """The CPU seconds of this process as a measurement in µs, if the engine works in it."""
+    """The CPU seconds of this process as a measurement in µs, if the engine runs in this process."""
     return {"cpu_us": seconds * 1e6} if engine.process_id == "self" else {}
 
 
@@ -285,7 +287,7 @@ def arguments(label, params):
 
 
 def mix(suite, engine, source, database, report, ops):
-    """Operations a second of a stream of reads and writes, by one thread and by eight."""
+    """Operations per second of a stream of reads and writes, by one thread and by eight."""
     reopen(suite, engine, source, database, engine.serve)
     drawn, asked = tao_mix.Operations(source), suites.questions(suite, engine, source)
     told = texts.load(suite.name, engine.languages)
@@ -305,7 +307,7 @@ def mix(suite, engine, source, database, report, ops):
             return engine.mix(written, streams, writing, MIX_SECONDS)
 
         before = 0.0
-        for again in range(MIX_WARM_UPS if engine.warms_up else 0):  # as long as it gets faster
+        for again in range(MIX_WARM_UPS if engine.warms_up else 0):  # while it still gets faster
             report(op="warm-up", started=True)
             rate, _ = run(1, 300 + 100 * turn + again)
             if rate < 1.1 * before:

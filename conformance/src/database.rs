@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 use mangrove_graph::{GraphError, GraphView, GraphWrite, Value};
-use mangrove_query::{Graph, Options, Parameters, Query};
+use mangrove_query::{Graph, Parameters, Query, QueryOptions};
 use mangrove_snapshot::{Durability, OpenOptions, Store};
 use mangrove_testkit::Oracle;
 use tempfile::TempDir;
@@ -96,7 +96,7 @@ impl Database {
 }
 
 fn results(query: &Query, mut graph: Graph<'_>, parameters: &Parameters) -> Result<Vec<Value>, String> {
-    let options = Options { timeout: Some(TIMEOUT), procedures: SERVICES.clone(), ..Options::default() };
+    let options = QueryOptions { timeout: Some(TIMEOUT), procedures: SERVICES.clone(), ..QueryOptions::default() };
     let mut execution = query.execute(&mut graph, parameters, &options).map_err(|e| e.to_string())?;
     let mut results = Vec::new();
     while let Some(batch) = execution.next(&mut graph).map_err(|e| e.to_string())? {

@@ -30,20 +30,20 @@ impl Scenario {
 
 /// The scenarios of one feature file. `name` is its path below the directory of features.
 pub fn parse(name: &str, text: &str) -> Result<Vec<Scenario>, String> {
-    let mut reader = Reader { feature: name, lines: text.lines().enumerate(), scenarios: Vec::new() };
+    let mut reader = FeatureReader { feature: name, lines: text.lines().enumerate(), scenarios: Vec::new() };
     while let Some((number, line)) = reader.lines.next() {
         reader.line(line).map_err(|what| format!("{name}:{}: {what}", number + 1))?;
     }
     Ok(reader.scenarios)
 }
 
-struct Reader<'a> {
+struct FeatureReader<'a> {
     feature: &'a str,
     lines: std::iter::Enumerate<std::str::Lines<'a>>,
     scenarios: Vec<Scenario>,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> FeatureReader<'a> {
     fn line(&mut self, line: &'a str) -> Result<(), String> {
         let text = line.trim();
         if text.is_empty() || text.starts_with(['#', '@']) || text.starts_with("Feature:") {

@@ -38,7 +38,7 @@ use crate::scenario::{Outcome, Report, Runner};
 /// Runs TinkerPop's Gremlin scenarios and compares what fails with the list of expected failures.
 #[derive(Parser)]
 #[command(name = "conformance")]
-struct Options {
+struct Arguments {
     /// The store to run on.
     #[arg(long, value_enum, default_value = "hot")]
     store: StoreKind,
@@ -72,7 +72,7 @@ struct Options {
 }
 
 fn main() -> ExitCode {
-    let options = Options::parse();
+    let options = Arguments::parse();
     if options.if_available && !fetch::has_maven() {
         println!("conformance skipped: it needs Maven (mvn) to fetch TinkerPop's scenarios, and this machine has none");
         return ExitCode::SUCCESS;
@@ -87,7 +87,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(options: &Options) -> Result<bool, String> {
+fn run(options: &Arguments) -> Result<bool, String> {
     let home = Path::new(env!("CARGO_MANIFEST_DIR"));
     let suite = Suite::open(&home.join(".cache"))?;
     let scenarios = suite.scenarios()?;
@@ -108,7 +108,7 @@ fn run(options: &Options) -> Result<bool, String> {
     Ok(check_docs(&scenarios, &reports, options)? && as_expected)
 }
 
-fn select<'a>(scenarios: &'a [Scenario], options: &Options) -> Result<Vec<&'a Scenario>, String> {
+fn select<'a>(scenarios: &'a [Scenario], options: &Arguments) -> Result<Vec<&'a Scenario>, String> {
     let names = options.names.as_deref().map(read).transpose()?;
     let names: Option<HashSet<&str>> = names.as_deref().map(|text| text.lines().map(str::trim).collect());
     let chosen = |s: &&Scenario| {
@@ -157,7 +157,7 @@ fn check_expected(path: &Path, scenarios: &[Scenario], reports: &[Report], rewri
     Ok(differences.is_empty())
 }
 
-fn check_docs(scenarios: &[Scenario], reports: &[Report], options: &Options) -> Result<bool, String> {
+fn check_docs(scenarios: &[Scenario], reports: &[Report], options: &Arguments) -> Result<bool, String> {
     let Some(path) = options.write_docs.as_ref().or(options.check_docs.as_ref()) else { return Ok(true) };
     if reports.len() != scenarios.len() {
         return Err("the table of steps is made from a run of the whole suite: leave --names and --only out".into());

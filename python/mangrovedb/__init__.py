@@ -8,9 +8,9 @@
 >>> db.query("g.V('ada').out('knows').values('born')").to_list()
 [1791]
 
-`open` gives a `Database`; its `query` a `Result`, its `stream` a `Stream`. Elements come as `Vertex`, `Edge`, `VertexProperty`, `Property`, `Path`,
-`Graph` and `Tree`, everything else as plain Python values. What goes
-wrong is a `MangroveError`, but for arguments no call could mean, which are a `TypeError` or `ValueError`.
+`open` returns a `Database`. Its `query` returns a `Result`, its `stream` a `Stream`. Elements are objects of the classes `Vertex`,
+`Edge`, `VertexProperty`, `Property`, `Path`, `Graph` and `Tree`; everything else is a plain Python value. Errors are
+`MangroveError`s. An argument that makes no sense raises a `TypeError` or `ValueError`.
 """
 
 from typing import TYPE_CHECKING
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name):
-    # asyncio takes longer to import than all the rest.
+    # Importing asyncio takes longer than everything else.
     if name in ("AsyncDatabase", "open_async"):
         from . import aio
 

@@ -1,4 +1,4 @@
-"""Results as the objects of other libraries, each imported only when it is asked for."""
+"""Converts results to objects of other libraries. Each library is imported only when needed."""
 
 import contextlib
 import gc
@@ -17,7 +17,8 @@ def _library(name, extra):
 
 @contextlib.contextmanager
 def _no_collection():
-    """Python looks through all objects again and again while millions are made, none of which can be garbage yet: half of the time."""
+    """Pauses Python's garbage collector. While millions of objects are made, it searches all of them again and again. That takes
+    half of the time, and none of them can be garbage yet."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -57,8 +58,8 @@ def to_pandas(result):
 
 
 def _column(pandas, column):
-    """An Arrow column as a pandas series: numbers as wide as Python's, and whole numbers even where some are missing. `None` for what
-    pandas keeps as Python objects."""
+    """An Arrow column as a pandas series. Numbers are as wide as Python's, and integers stay integers even if some are missing.
+    `None` for values that pandas keeps as Python objects."""
     import pyarrow.types as types
 
     of = column.type
@@ -83,13 +84,13 @@ def _series(pandas, cells):
 
 
 def _attributes(element):
-    """The properties of an element, and its label as `label`; as `T.label` where a property has that name."""
+    """The properties of an element, and its label as `label`. If a property has that name, the label is `T.label`."""
     name = "T.label" if "label" in element.properties else "label"
     return {name: element.label, **element.properties}
 
 
 def to_networkx(result, directed=True, multigraph=True):
-    """Vertices, edges, paths and subgraphs among the results as a graph; nodes are vertex ids."""
+    """The vertices, edges, paths and subgraphs among the results as a graph. Its nodes are vertex ids."""
     networkx = _library("networkx", "networkx")
     kinds = {(True, True): networkx.MultiDiGraph, (True, False): networkx.DiGraph, (False, True): networkx.MultiGraph}
     graph = kinds.get((directed, multigraph), networkx.Graph)()
@@ -103,10 +104,10 @@ def to_networkx(result, directed=True, multigraph=True):
 
     def add(item):
         if isinstance(item, native.Vertex):
-            # A vertex that was seen as the end of an edge has no properties, and says nothing new of one that is known.
+            # A vertex that comes as the end of an edge has no properties. It adds nothing to a known vertex.
             if item.id not in graph or item.properties:
                 graph.add_node(item.id)
-                # Not as arguments, some of whose names properties may have.
+                # Not as keyword arguments: properties may have the names of add_node's own parameters.
                 graph.nodes[item.id].update(_attributes(item))
         elif isinstance(item, native.Edge):
             add(item.outV)

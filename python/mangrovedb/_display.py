@@ -1,6 +1,6 @@
-"""How results and databases look in a notebook: HTML tables, and a small SVG picture of vertices, edges and paths.
+"""Shows results and databases in a notebook: HTML tables, and a small SVG picture of vertices, edges and paths.
 
-Everything is drawn here, without JavaScript and without other libraries, and every text from the graph is escaped.
+It draws everything itself, without JavaScript and other libraries. It escapes every text from the graph.
 """
 
 import math
@@ -12,7 +12,7 @@ from ._types import Tree
 
 ROWS_MAX = 50
 CELL_CHARACTERS_MAX = 120
-# A picture of more than this is a hairball; the table says more.
+# A picture of more than this is a hairball. The table shows more.
 VERTICES_MAX = 60
 EDGES_MAX = 200
 
@@ -22,7 +22,7 @@ CELL_STYLE = "border:1px solid #d0d7de;padding:3px 8px;text-align:left;vertical-
 
 
 def result_html(result):
-    """A result as HTML: its picture if it is made of elements, and its first rows as a table."""
+    """A result as HTML: a picture if it consists of elements, and the first rows as a table."""
     vertices, edges = graph_parts(result)
     if len(vertices) > VERTICES_MAX or len(edges) > EDGES_MAX:
         picture = f"<p><i>no picture: there are more than {VERTICES_MAX} vertices or {EDGES_MAX} edges; limit() makes it fewer</i></p>"
@@ -32,7 +32,7 @@ def result_html(result):
 
 
 def database_html(database):
-    """What a database holds, as HTML."""
+    """The contents of a database as HTML."""
     stats = database.stats()
     rows = [("vertices", label, count) for label, count in stats["vertices"].items()]
     rows += [("edges", label, count) for label, count in stats["edges"].items()]
@@ -41,7 +41,7 @@ def database_html(database):
 
 
 def explanation_html(explanation):
-    """A plan as HTML: what each rule made of it, and what is expected of its steps."""
+    """A plan as HTML: the plan after each rule, and the estimates of its steps."""
     plan = explanation.to_dict()
     rules = [("as written", plan["original"])] + [(rule["rule"], rule["plan"]) for rule in plan["rules"]]
     steps = [(indented(step), round(step["expected"]), step["access"] or "") for step in plan["steps"]]
@@ -49,7 +49,7 @@ def explanation_html(explanation):
 
 
 def profile_html(profile):
-    """A profile as HTML: a bar for the time of each step, and its figures."""
+    """A profile as HTML: for each step a bar of its time, and its figures."""
     figures = profile.to_dict()
     total = sum(step["time_us"] for step in figures["steps"]) or 1
     head = "".join(f'<th style="{CELL_STYLE}">{name}</th>' for name in ["step", "time", "rows", "traversers", "expected", "threads", "helped"])
@@ -91,16 +91,16 @@ def cell_html(value):
 
 
 def graph_parts(items):
-    """The distinct vertices and edges among results, those inside paths, subgraphs, lists and trees included; the edges
-    as (source, target, label, whether their direction is known). A path or tree that has no edges only says that there is one between two
-    vertices, not which way it goes."""
+    """The distinct vertices and edges among results, with those inside paths, subgraphs, lists and trees. An edge is (source,
+    target, label, whether its direction is known). A path or tree without edges shows only that an edge joins two vertices, not its
+    direction."""
     vertices, edges = {}, {}
 
     def add(item):
         if len(vertices) > VERTICES_MAX or len(edges) > EDGES_MAX:
             return
         if isinstance(item, native.Vertex):
-            # A vertex met with its properties says more than one met as an end of an edge.
+            # A vertex with its properties is worth more than the same vertex as the end of an edge.
             if item not in vertices or item.properties:
                 vertices[item] = item
         elif isinstance(item, native.Edge):
@@ -140,7 +140,7 @@ def graph_parts(items):
 
 
 def graph_svg(vertices, edges, width=640, height=400):
-    """A picture of vertices and edges; nothing if there are none."""
+    """A picture of vertices and edges. Empty if there are none."""
     if not vertices:
         return ""
     if len(vertices) == 1:
@@ -160,7 +160,7 @@ def graph_svg(vertices, edges, width=640, height=400):
 
 
 def colour_of(label):
-    """The colour of a label: the same in every picture."""
+    """The colour of a label. It is the same in every picture."""
     return COLOURS[zlib.crc32(label.encode()) % len(COLOURS)]
 
 
@@ -189,7 +189,7 @@ def vertex_svg(place, vertex, colour):
 
 
 def caption(vertex):
-    """The shortest telling text: a name-like property, else the id."""
+    """A short text that identifies a vertex: a property like a name, otherwise the id."""
     for key in ("name", "title", "code", "label"):
         value = vertex.properties.get(key)
         if isinstance(value, str) and 0 < len(value) <= 24:
@@ -199,8 +199,9 @@ def caption(vertex):
 
 
 def layout(count, edges, rounds=120):
-    """Places for `count` points: from a circle, neighbours attract and all repel (Fruchterman and Reingold, "Graph Drawing by
-    Force-directed Placement", 1991), each round moving less far. Always the same for the same graph."""
+    """Positions for `count` points. They start on a circle. Neighbours attract each other and all points repel each other
+    (Fruchterman and Reingold, "Graph Drawing by Force-directed Placement", 1991). Each round moves them less. The same graph always
+    gets the same result."""
     places = [(math.cos(2 * math.pi * i / count), math.sin(2 * math.pi * i / count)) for i in range(count)]
     ideal = math.sqrt(4 / count)
     for round_ in range(rounds):
@@ -229,7 +230,7 @@ def layout(count, edges, rounds=120):
 
 
 def scaled(places, width, height, margin=40):
-    """Places spread over the picture."""
+    """The positions, scaled to fill the picture."""
 
     def spread(values, size):
         low, high = min(values), max(values)

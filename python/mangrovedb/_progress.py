@@ -5,7 +5,7 @@ import time
 
 
 class Line:
-    """Shows rows, speed and time left on one line of stderr, and takes it away at the end."""
+    """Shows rows, speed and time left on one line of stderr, and removes the line at the end."""
 
     def __init__(self):
         self.started = time.monotonic()

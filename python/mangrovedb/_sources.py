@@ -1,10 +1,11 @@
-"""What other libraries hold, or read, as tables that a load takes. Each library is imported only if it is there already or a file needs it."""
+"""Turns data of other libraries, and files that they read, into tables for a load. A library is imported only if the program has
+imported it already, or if a file needs it."""
 
 import json
 import operator
 import os
 
-# The readers of networkx by the ends of file names.
+# The readers of networkx, by file extension.
 READERS = {".gexf": "read_gexf", ".gml": "read_gml", ".net": "read_pajek", ".paj": "read_pajek", ".pajek": "read_pajek"}
 COMPRESSED = (".gz", ".bz2")
 HEAD = 1 << 16
@@ -23,21 +24,26 @@ def read(path):
         return node_link(name)
     if end not in READERS:
         return None
-    return getattr(networkx(name), READERS[end])(name)
+    graph = getattr(networkx(name), READERS[end])(name)
+    if READERS[end] == "read_pajek":
+        # Pajek numbers vertices itself; their names are the ids.
+        for _, data in graph.nodes(data=True):
+            data.pop("id", None)
+    return graph
 
 
 def node_link(name):
     """The graph in a file as `networkx.node_link_data` writes it."""
     try:
         with open(name, encoding="utf-8") as file:
-            # Of JSON Lines, which may be large, the head tells that they are no such graph.
+            # A file of JSON Lines may be large. Its head suffices to see that it is no such graph.
             head = file.read(HEAD)
             if head.lstrip()[:1] != "{" or not any(f'"{word}"' in head for word in ("nodes", "links", "edges", "directed")):
                 return None
             file.seek(0)
             data = json.load(file)
     except (OSError, ValueError):
-        return None  # whatever is wrong with it, the loader says with its place
+        return None  # the loader reports what is wrong, and where
     links = "links" if "links" in data else "edges"
     if not isinstance(data.get("nodes"), list) or not isinstance(data.get(links), list):
         return None
@@ -48,7 +54,7 @@ def networkx(name):
     try:
         import networkx
     except ModuleNotFoundError:
-        raise ModuleNotFoundError(f"{name} is read with networkx: pip install 'mangrovedb[networkx]'", name="networkx") from None
+        raise ModuleNotFoundError(f"reading {name} needs networkx: pip install 'mangrovedb[networkx]'", name="networkx") from None
     return networkx
 
 
@@ -63,7 +69,7 @@ def nodes(graph):
 
 
 def edges(graph):
-    """The edges of a networkx graph as rows; of an undirected one each once."""
+    """The edges of a networkx graph as rows. An undirected edge gives one row."""
     rows = graph.edges(data=True)
     return [{"~from": checked(source), "~to": checked(target), **attributes(data, "~from", "~to")} for source, target, data in rows]
 
@@ -80,11 +86,13 @@ def checked(node):
             return operator.index(node)
     except TypeError:
         pass
-    raise TypeError(f"the nodes of a graph become ids, which are integers or texts, not {node!r}: networkx.relabel_nodes() renames them")
+    raise TypeError(f"node ids must be integers or texts, not {node!r}: rename the nodes with networkx.relabel_nodes()")
 
 
 def table(given, of_edges):
-    """A table of what is none as it stands; `None` if nothing is to be done."""
+    """A table from data that is no table yet. `None` if the data needs no conversion."""
+    if type(given).__name__ == "Series":
+        raise TypeError("a Series is one column: give a data frame, as in series.to_frame('id')")
     if is_graph(given):
         return edges(given) if of_edges else nodes(given)
     if of_edges and hasattr(given, "tocoo") and hasattr(given, "nnz"):
@@ -99,29 +107,34 @@ def table(given, of_edges):
 
 
 def matrix(sparse):
-    """The entries of a sparse matrix as edges: from the row to the column, and its value."""
+    """The entries of a sparse matrix as edges from row to column, with the value of the entry."""
     return {"src": sparse.row.astype("int64"), "dst": sparse.col.astype("int64"), "weight": sparse.data}
 
 
 def pairs(array):
-    """The rows of a NumPy array as edges: source, target and, in a third column, weight."""
+    """The rows of a NumPy array as edges: source, target and, if there is a third column, weight."""
     rows, columns = array.shape
-    if columns not in (2, 3) or rows == columns:
+    if columns in (2, 3) and rows == columns:
         raise TypeError(
-            f"an array of {rows} × {columns} is no list of edges, which has two columns, or three with a weight: for a matrix of "
-            "adjacency, give scipy.sparse.coo_array(array); for other tables, a dict of columns"
+            f"an array of {rows} × {columns} may be a list of edges or a matrix of adjacency: for edges, give a dict of columns, "
+            '{"src": array[:, 0], "dst": array[:, 1]}; for a matrix, scipy.sparse.coo_array(array)'
+        )
+    if columns not in (2, 3):
+        raise TypeError(
+            f"an array of {rows} × {columns} is not a list of edges: that has two columns, or three with a weight. For an "
+            "adjacency matrix, give scipy.sparse.coo_array(array); for other tables, a dict of columns"
         )
     named = {"src": array[:, 0], "dst": array[:, 1]}
     if columns == 3:
         whole = {name: column.astype("int64") for name, column in named.items()}
         if any((whole[name] != named[name]).any() for name in named):
-            raise TypeError("the first two columns are the ends of edges, which are whole numbers")
+            raise TypeError("the first two columns are the ends of edges, and must be whole numbers")
         return {**whole, "weight": array[:, 2]}
     return named
 
 
 def partitioned(path):
-    """The rows of a folder whose folders are called `column=value`, as Hive writes it; `None` if it is none."""
+    """The rows of a folder in Hive's layout, with subfolders called `column=value`. `None` for any other folder."""
     try:
         inside = os.listdir(path) if os.path.isdir(path) else []
     except OSError:
@@ -131,7 +144,7 @@ def partitioned(path):
     try:
         import pyarrow.dataset
     except ModuleNotFoundError:
-        raise ModuleNotFoundError(f"the partitions of {path} are read with pyarrow: pip install 'mangrovedb[arrow]'", name="pyarrow") from None
+        raise ModuleNotFoundError(f"partitions in {path} need pyarrow: pip install 'mangrovedb[arrow]'", name="pyarrow") from None
     kinds = {os.path.splitext(name)[1].lstrip(".") for _, _, names in os.walk(path) for name in names if not name.startswith((".", "_"))}
     kind = kinds.pop() if len(kinds) == 1 else "parquet"
     return pyarrow.dataset.dataset(path, format=kind, partitioning="hive").scanner().to_reader()

@@ -1,10 +1,10 @@
-"""Plain Python classes that results are made of beside the element classes of the native module."""
+"""Python classes that results use beside the element classes of the native module."""
 
 from enum import Enum
 
 
 class T(Enum):
-    """Names that stand for parts of an element, as keys of the maps that `elementMap` gives and `mergeV` takes.
+    """Names for parts of an element. They are keys of the maps that `elementMap` gives and `mergeV` takes.
 
     >>> db.query("g.V().has('airport', 'code', 'AUS').elementMap('city')").one()[mg.T.label]
     'airport'
@@ -15,7 +15,7 @@ class T(Enum):
     key = "key"
     value = "value"
 
-    # Enum's own hashes the name, in Python; members are one of a kind, so their identity will do.
+    # Enum's own hash is slower: it hashes the name, in Python. Each member exists once, so its identity suffices.
     __hash__ = object.__hash__
 
     def __repr__(self):
@@ -23,7 +23,7 @@ class T(Enum):
 
 
 class Direction(Enum):
-    """The ends of an edge, as keys of the maps that `elementMap` gives and `mergeE` takes.
+    """The ends of an edge. They are keys of the maps that `elementMap` gives and `mergeE` takes.
 
     >>> db.query("g.E().hasLabel('route').limit(1).elementMap()").one()[mg.Direction.OUT][mg.T.label]
     'airport'
@@ -41,7 +41,7 @@ class Direction(Enum):
 
 
 class Merge(Enum):
-    """In the map that `mergeE` takes: an end of the edge that an `option` of the step gives.
+    """A value in the map that `mergeE` takes. It means that an `option` of the step gives this end of the edge.
 
     >>> edge = {mg.T.label: "route", mg.Direction.OUT: mg.Merge.outV, mg.Direction.IN: "WLG"}
     >>> db.query("g.mergeE(edge).option(Merge.outV, __.V('AUS')).outV().id()", edge=edge).one()
@@ -56,7 +56,7 @@ class Merge(Enum):
 
 
 class Tree(dict):
-    """What `tree()` gives: each object a traverser came by, with the tree of those it went on to.
+    """The result of `tree()`. It maps each object that a traverser visited to the tree of the objects that followed it.
 
     >>> tree = db.query("g.V().has('code', 'AUS').out('route').tree().by('code')").one()
     >>> sorted(tree["AUS"])
@@ -65,7 +65,7 @@ class Tree(dict):
 
 
 class FrozenDict(dict):
-    """A map that is itself the key of a map, and so must not change.
+    """A map that cannot change, so that it can be the key of another map.
 
     >>> {mg.FrozenDict(code="AUS"): 1}[mg.FrozenDict(code="AUS")]
     1

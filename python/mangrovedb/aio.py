@@ -1,8 +1,8 @@
-"""The calls of a `Database`, to be awaited. `mangrovedb.open_async` opens one.
+"""The asynchronous API: the calls of a `Database`, to be awaited. `mangrovedb.open_async` opens one.
 
-The engine runs on threads, so the event loop never waits for it. Queries that read share a pool of threads and run side by
-side. What writes goes through one thread, and waits for its turn without holding a thread: any number of tasks may wait.
-A task that is cancelled stops its query, and goes on once the query has stopped.
+The engine runs on threads, so the event loop never waits for it. Queries that read share a pool of threads and run side by side.
+All writes go through one thread. A task that waits for its turn to write holds no thread, so any number of tasks may wait.
+Cancelling a task stops its query; the task ends once the query has stopped.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ from . import _mangrove as native
 
 
 class open_async:
-    """Opens a database for `await`; arguments as of `open`. Await it, or use it in `async with`.
+    """Opens a database for `await`. The arguments are those of `open`. Await it, or use it in `async with`.
 
     >>> import asyncio
     >>> async def main():
@@ -48,7 +48,7 @@ class open_async:
 class AsyncDatabase:
     """A database whose calls are awaited. It belongs to the event loop that uses it first.
 
-    `sync` is the `Database` it works on, for what needs no waiting.
+    `sync` is the `Database` it works on, for calls that do not wait.
     """
 
     def __init__(self, database):
@@ -72,7 +72,7 @@ class AsyncDatabase:
     def stream(self, text, params=None, **named):
         """As `Database.stream`, for `async for`. It does not take queries that write."""
         if self.sync._writes(text):
-            raise native.QueryError("an asynchronous stream only reads: await query() for what writes")
+            raise native.QueryError("an asynchronous stream can only read: use await query() to write")
         return AsyncStream(self._readers, functools.partial(self.sync.stream, text, params, **named))
 
     def transaction(self, timeout=None):
@@ -89,8 +89,24 @@ class AsyncDatabase:
         """As `Database.load`."""
         return await self._writer.run(self.sync.load, *files, **named)
 
+    async def query_bytecode(self, bytecode, **named):
+        """As `Database.query_bytecode`. The bytecode may write, so it waits for other writers."""
+        return await self._writer.run(self.sync.query_bytecode, bytecode, timeout=named.pop("timeout", None), timed=True, **named)
+
+    async def to_networkx(self, **named):
+        """As `Database.to_networkx`."""
+        return await _call(self._readers, self.sync.to_networkx, **named)
+
+    def register_procedure(self, name, function, **named):
+        """As `Database.register_procedure`. It does not wait, so there is nothing to await."""
+        self.sync.register_procedure(name, function, **named)
+
+    def unregister_procedure(self, name):
+        """As `Database.unregister_procedure`. There is nothing to await."""
+        return self.sync.unregister_procedure(name)
+
     async def compact(self):
-        """As `Database.compact`: others read and write meanwhile."""
+        """As `Database.compact`. Others read and write meanwhile."""
         return await _call(self._readers, self.sync.compact)
 
     async def backup(self, destination):
@@ -158,7 +174,7 @@ class AsyncDatabase:
         return self.sync.closed
 
     async def close(self):
-        """Waits for what runs, rolls back what is not committed, and lets go of the database."""
+        """Waits for running calls, rolls back what is not committed, and closes the database."""
         for transaction in list(self._transactions):
             if not transaction.closed:
                 await transaction.rollback()
@@ -191,7 +207,7 @@ class AsyncTransaction:
     def __init__(self, writer, transaction, timeout):
         self._writer, self._transaction, self._timeout = writer, transaction, timeout
         self._turn = Turn(writer)
-        # Forgotten, it must not keep others waiting.
+        # If the program drops it without ending it, others must not wait for ever.
         weakref.finalize(self, Turn.abandon, self._turn, transaction)
 
     async def query(self, text, params=None, **named):
@@ -212,7 +228,7 @@ class AsyncTransaction:
         await self._end(self._transaction.rollback)
 
     async def _end(self, end):
-        # What ends it is not stopped, or others would wait for ever.
+        # A commit or rollback is not stopped. Otherwise others would wait for ever.
         try:
             await _finished(_submitted(self._writer.thread, end))
         finally:
@@ -281,7 +297,7 @@ class AsyncStream:
                 raise StopAsyncIteration
             if self._fetching is None:
                 self._fetching = _submitted(self._readers, self._call.run, self._fetch)
-            # A task that is cancelled here leaves the fetch to whoever asks next, so no row is lost.
+            # If the task is cancelled here, the fetch goes on, and the next task takes its result. So no row is lost.
             batch = await asyncio.shield(asyncio.wrap_future(self._fetching))
             self._fetching = None
             self._call.warn()
@@ -311,14 +327,14 @@ class AsyncStream:
 
 
 class Writer:
-    """The thread that writes, and whose turn it is to use it."""
+    """The thread that writes, and the queue of those who wait to use it."""
 
     def __init__(self):
         self.thread = ThreadPoolExecutor(1, "mangrove writer")
         self.turn = asyncio.Lock()
 
     async def run(self, function, *arguments, timeout=None, timed=False, **named):
-        """Calls a function in a turn of its own. `timed`: it takes what is left of the timeout."""
+        """Calls a function in a turn of its own. With `timed`, the function gets the rest of the timeout."""
         started, turn = time.monotonic(), Turn(self)
         await turn.take(timeout)
         try:
@@ -333,14 +349,14 @@ class Writer:
 
 
 class Turn:
-    """The right to use the thread that writes, once it was waited for."""
+    """The right to use the thread that writes. A task waits for it."""
 
     def __init__(self, writer):
         self._writer, self._loop = writer, None
         self._taking = asyncio.Lock()
 
     async def take(self, timeout):
-        """Waits for the turn, unless it is there."""
+        """Waits for the turn, unless it has it already."""
         async with self._taking:
             if self._loop is None:
                 await self._wait(timeout)
@@ -359,7 +375,7 @@ class Turn:
             waiting.result()  # fails in another event loop than the first
         else:
             waiting.cancel()
-            raise native.TimeoutError(f"another task writes: waited {timeout:g} s for it to end")
+            raise native.TimeoutError(f"another task is writing: gave up after waiting {timeout:g} s")
 
     def give_back(self):
         if self._loop is not None:
@@ -367,7 +383,7 @@ class Turn:
             self._writer.turn.release()
 
     def abandon(self, transaction):
-        """Rolls back, and gives the turn back from whatever thread this is."""
+        """Rolls back and returns the turn. Any thread may call it."""
         loop = self._loop
         if loop is None or loop.is_closed():
             return
@@ -401,7 +417,7 @@ def _submitted(executor, function, *arguments, **named):
 
 
 async def _finished(job):
-    """Waits for a job that is not to be stopped. A task that is cancelled meanwhile is so afterwards."""
+    """Waits for a job that must not be stopped. If the task is cancelled meanwhile, the cancellation takes effect afterwards."""
     ended, was_cancelled = asyncio.wrap_future(job), False
     while not ended.done():
         try:
@@ -415,11 +431,11 @@ async def _finished(job):
 
 
 async def _settled(job):
-    """Waits for a job to end, however often the task is cancelled meanwhile."""
+    """Waits for a job to end, even if the task is cancelled several times meanwhile."""
     ended = asyncio.wrap_future(job)
     while not ended.done():
         try:
             await asyncio.wait([ended])
         except asyncio.CancelledError:
             continue
-    ended.exception()  # nobody else asks for it
+    ended.exception()  # retrieve the exception, which nobody else does

@@ -1,6 +1,6 @@
 """The calls of a `Database`, to be awaited."""
 
-from collections.abc import AsyncIterator, Callable, Generator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Generator, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Literal
 
@@ -100,6 +100,19 @@ class AsyncDatabase:
         indexes: str | Sequence[str] | None = None,
         progress: bool | Callable[[int, int, int], Any] | None = None,
     ) -> dict[str, Any]: ...
+    async def query_bytecode(
+        self, bytecode: str | bytes | bytearray, *, timeout: float | None = None, memory_mb: int | None = None
+    ) -> Result: ...
+    async def to_networkx(self, *, directed: bool = True, multigraph: bool = True) -> Any: ...
+    def register_procedure(
+        self,
+        name: str,
+        function: Callable[[dict[str, Any], Any], Iterable[Any] | None],
+        *,
+        description: str | None = None,
+        parameters: Mapping[str, str] | None = None,
+    ) -> None: ...
+    def unregister_procedure(self, name: str) -> bool: ...
     async def create_index(
         self, label: str, key: str, *, unique: bool = False, kind: Literal["vertex", "edge"] | None = None
     ) -> bool: ...

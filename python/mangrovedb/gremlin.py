@@ -1,7 +1,7 @@
 """A stock gremlinpython traversal source whose traversals run in this process.
 
-gremlinpython writes a traversal as GraphSON bytecode; this hands it to the engine and gives the results back as
-gremlinpython's own classes. No server is involved, and nothing of the library is changed.
+gremlinpython writes a traversal as GraphSON bytecode. This module passes it to the engine, and returns the results as
+gremlinpython's own classes. There is no server, and the library is unchanged.
 """
 
 from concurrent.futures import Future
@@ -32,14 +32,14 @@ def bytecode(made):
 
 
 class InProcessConnection(RemoteConnection):
-    """What gremlinpython sends bytecode to: a database, where each traversal is a transaction of its own."""
+    """The connection that gremlinpython sends bytecode to: a database. Each traversal is a transaction of its own."""
 
     def __init__(self, database):
         super().__init__("in-process", "g")
         self._graph = database
 
     def submit(self, bytecode):
-        # Strategies such as with_("evaluationTimeout", …) travel inside the bytecode; the engine reads them there.
+        # Strategies such as with_("evaluationTimeout", …) are inside the bytecode, where the engine reads them.
         results = self._graph.query_bytecode(GraphSONWriter().write_object(bytecode))
         return RemoteTraversal(Traverser(stock(result), 1) for result in results)
 
@@ -47,7 +47,7 @@ class InProcessConnection(RemoteConnection):
         future = Future()
         try:
             future.set_result(self.submit(bytecode))
-        except Exception as error:  # handed to whoever waits for the future
+        except Exception as error:  # the code that waits for the future gets it
             future.set_exception(error)
         return future
 
@@ -55,7 +55,7 @@ class InProcessConnection(RemoteConnection):
         return self._graph.closed
 
     def close(self):
-        """The database is closed by whoever opened it."""
+        """Does nothing. The code that opened the database closes it."""
 
     def create_session(self):
         return Session(self._graph.transaction())

@@ -13,10 +13,10 @@ use pyo3::types::PyCapsule;
 const STREAM: &CStr = c"arrow_array_stream";
 const EXPORT: &str = "__arrow_c_stream__";
 
-pub type Reader = Box<dyn RecordBatchReader + Send>;
+pub type BatchReader = Box<dyn RecordBatchReader + Send>;
 
 /// A reader of the batches that `object` offers; `None` if it offers none.
-pub fn reader(object: &Bound<'_, PyAny>) -> PyResult<Option<Reader>> {
+pub fn reader(object: &Bound<'_, PyAny>) -> PyResult<Option<BatchReader>> {
     if !object.hasattr(EXPORT)? {
         return Ok(None);
     }
@@ -36,7 +36,7 @@ pub fn capsule<'py>(py: Python<'py>, batch: RecordBatch) -> PyResult<Bound<'py, 
 }
 
 /// A capsule from which a consumer reads batches.
-pub fn capsule_of<'py>(py: Python<'py>, reader: Reader) -> PyResult<Bound<'py, PyCapsule>> {
+pub fn capsule_of<'py>(py: Python<'py>, reader: BatchReader) -> PyResult<Bound<'py, PyCapsule>> {
     PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(reader), STREAM)
 }
 

@@ -53,7 +53,7 @@ pub fn read(data: &Bound<'_, PyAny>, names: Option<Vec<String>>) -> PyResult<Col
     }
     let class = data.get_type().fully_qualified_name()?;
     Err(PyTypeError::new_err(format!(
-        "a {class} is no table: give a list of dicts, a list of tuples with columns=[…], a dict of columns, a NumPy structured \
+        "a {class} is not a table: give a list of dicts, a list of tuples with columns=[…], a dict of columns, a NumPy structured \
          array, or an Arrow, pandas or polars table"
     )))
 }
@@ -70,7 +70,7 @@ fn named_parts<'py>(data: &Bound<'py, PyAny>) -> PyResult<Option<Vec<(Arc<str>, 
     };
     if names.is_none() {
         return Err(PyTypeError::new_err(
-            "a NumPy array without field names is no table: give a dict of arrays, or a structured array",
+            "a NumPy array without field names is not a table: give a dict of arrays, or a structured array",
         ));
     }
     let part = |name: PyResult<Bound<'py, PyAny>>| {
@@ -88,7 +88,9 @@ fn whole_columns(columns: Vec<(Arc<str>, Bound<'_, PyAny>)>) -> PyResult<Columns
             out.rows = column.len();
         } else if column.len() != out.rows {
             let (found, expected) = (column.len(), out.rows);
-            return Err(PyValueError::new_err(format!("column {name} has {found} rows, the first column {expected}")));
+            return Err(PyValueError::new_err(format!(
+                "column {name} has {found} rows, but the first column has {expected}"
+            )));
         }
         out.columns.push((name, column));
     }
@@ -195,14 +197,16 @@ fn list_of_rows(rows: &Bound<'_, PyList>, names: Option<Vec<String>>) -> PyResul
         return list_of_dicts(rows);
     }
     let Some(names) = names else {
-        return Err(PyTypeError::new_err("rows that are not dicts need columns=[…], the name of each field"));
+        return Err(PyTypeError::new_err(
+            "rows that are not dicts have no names: give dicts, a dict of columns, or, in an ingest, columns=[…] with the name of each field",
+        ));
     };
     let mut builders: Vec<(Arc<str>, Column)> = names.iter().map(|n| (Arc::from(&**n), Column::default())).collect();
     for (at, row) in rows.iter().enumerate() {
         let fields = row_length(&row, at)?;
         if fields != builders.len() {
             let expected = builders.len();
-            return Err(PyValueError::new_err(format!("row {at} has {fields} fields where columns names {expected}")));
+            return Err(PyValueError::new_err(format!("row {at} has {fields} fields, but columns names {expected}")));
         }
         match row.cast::<PyTuple>() {
             Ok(tuple) => {
@@ -226,7 +230,7 @@ fn row_length(row: &Bound<'_, PyAny>, at: usize) -> PyResult<usize> {
         return row.len();
     }
     let class = row.get_type().fully_qualified_name()?;
-    Err(PyTypeError::new_err(format!("row {at} is a {class}: rows are tuples, lists or dicts, all of one kind")))
+    Err(PyTypeError::new_err(format!("row {at} is a {class}: rows must be tuples, lists or dicts, all of one kind")))
 }
 
 fn is_text_or_map(row: &Bound<'_, PyAny>) -> bool {
@@ -240,7 +244,7 @@ fn list_of_dicts(rows: &Bound<'_, PyList>) -> PyResult<Columns> {
     for (at, row) in rows.iter().enumerate() {
         let Ok(row) = row.cast::<PyDict>() else {
             let class = row.get_type().fully_qualified_name()?;
-            return Err(PyTypeError::new_err(format!("row {at} is a {class} where the first row is a dict")));
+            return Err(PyTypeError::new_err(format!("row {at} is a {class}, but the first row is a dict")));
         };
         let mut met = 0;
         for (key, (_, builder)) in keys.iter().zip(&mut builders) {
@@ -283,7 +287,7 @@ fn add_new_keys(
 fn text(name: &Bound<'_, PyAny>) -> PyResult<Arc<str>> {
     match name.cast::<PyString>() {
         Ok(name) => Ok(name.to_str()?.into()),
-        Err(_) => Err(PyTypeError::new_err(format!("the names of columns are strings, not {}", name.repr()?))),
+        Err(_) => Err(PyTypeError::new_err(format!("the names of columns must be strings, not {}", name.repr()?))),
     }
 }
 

@@ -102,7 +102,7 @@ pub fn open(
 fn megabytes(argument: &str, given: f64) -> PyResult<u64> {
     match given {
         0.0..1e12 => Ok((given * 1e6) as u64),
-        _ => Err(PyValueError::new_err(format!("{argument} is a number of megabytes from 0 on, not {given}"))),
+        _ => Err(PyValueError::new_err(format!("{argument} must be a number of megabytes, 0 or more, not {given}"))),
     }
 }
 
@@ -110,12 +110,12 @@ fn megabytes(argument: &str, given: f64) -> PyResult<u64> {
 fn threads(argument: &str, given: i64, least: usize) -> PyResult<usize> {
     const MOST: usize = 1024;
     let fitting = usize::try_from(given).ok().filter(|threads| (least..=MOST).contains(threads));
-    fitting.ok_or_else(|| PyValueError::new_err(format!("{argument} is a number from {least} to {MOST}, not {given}")))
+    fitting.ok_or_else(|| PyValueError::new_err(format!("{argument} must be a number from {least} to {MOST}, not {given}")))
 }
 
 /// The error for a word that the argument does not take.
 pub fn choice(argument: &str, found: &str, choices: &[&str]) -> PyErr {
-    PyValueError::new_err(format!("{argument} is one of {}, not {found:?}", choices.join(", ")))
+    PyValueError::new_err(format!("{argument} must be one of {}, not {found:?}", choices.join(", ")))
 }
 
 /// A property graph in a directory. `open` makes it. Any thread may use it.
@@ -226,6 +226,21 @@ impl Database {
         memory_mb: Option<i64>,
     ) -> PyResult<QueryResult> {
         self.run(py, &Request::bytecode(&bytecode, Limits { timeout, memory_mb, ..Limits::default() })?)
+    }
+
+    /// Returns the whole graph as a networkx MultiDiGraph, as `Result.to_networkx` does for a part: its nodes are the ids of
+    /// vertices, with the properties as attributes. The graph must fit in memory.
+    ///
+    /// >>> graph = db.to_networkx()
+    /// >>> graph.nodes["AUS"]["label"], graph.has_edge("AUS", "DFW")
+    /// ('airport', True)
+    #[pyo3(signature = (*, directed=true, multigraph=true))]
+    fn to_networkx<'py>(slf: &Bound<'py, Self>, directed: bool, multigraph: bool) -> PyResult<Bound<'py, PyAny>> {
+        let options = PyDict::new(slf.py());
+        options.set_item("directed", directed)?;
+        options.set_item("multigraph", multigraph)?;
+        let whole = slf.call_method1("query", ("g.V().union(identity(), outE())",))?;
+        whole.call_method("to_networkx", (), Some(&options))
     }
 
     /// Whether a query changes the graph. `False` if the query cannot be read.
@@ -383,8 +398,8 @@ impl Database {
         &self,
         py: Python<'py>,
         files: &Bound<'py, PyTuple>,
-        nodes: Option<&Bound<'py, PyDict>>,
-        edges: Option<&Bound<'py, PyDict>>,
+        nodes: Option<&Bound<'py, PyAny>>,
+        edges: Option<&Bound<'py, PyAny>>,
         format: &str,
         mapping: Option<PathBuf>,
         write_mapping: Option<PathBuf>,
@@ -531,7 +546,8 @@ impl Database {
     /// 'Oslo'
     fn declare_key(&self, py: Python<'_>, label: &str, key: &str) -> PyResult<()> {
         let inner = self.handle()?;
-        raised(py.detach(|| inner.declare_key(label, key)))
+        let warnings = raised(py.detach(|| inner.declare_key(label, key)))?;
+        warnings.iter().try_for_each(|warning| errors::warn(py, warning))
     }
 
     /// Sets how the values of property `key` of the vertices or edges of `label` are stored when they are compressed.
@@ -583,7 +599,7 @@ impl Database {
         parameters: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<()> {
         if !function.is_callable() {
-            return Err(PyTypeError::new_err("a procedure is a function of parameters and a value"));
+            return Err(PyTypeError::new_err("a procedure must be a function that takes parameters and a value"));
         }
         let description = description.or_else(|| procedure::first_line(function));
         let slot: Slot = Arc::new(Mutex::new(Some(function.clone().unbind())));
@@ -629,7 +645,8 @@ impl Database {
         unique: Option<bool>,
         required: Option<bool>,
     ) -> PyResult<()> {
-        let unknown = |name: &str| PyValueError::new_err(format!("there is no type {name:?}; types are {}", type_names()));
+        let unknown =
+            |name: &str| PyValueError::new_err(format!("there is no type {name:?}; the types are {}", type_names()));
         let value_type = value_type.map(|name| ValueType::from_name(name).ok_or_else(|| unknown(name))).transpose()?;
         let cardinality = match cardinality {
             "single" => Cardinality::Single,
@@ -640,7 +657,8 @@ impl Database {
         let kind = element_kind(kind)?;
         let inner = self.handle()?;
         let declaration = Declaration { value_type, cardinality, unique, required };
-        raised(py.detach(|| inner.declare_property(kind, label, key, declaration)))
+        let warnings = raised(py.detach(|| inner.declare_property(kind, label, key, declaration)))?;
+        warnings.iter().try_for_each(|warning| errors::warn(py, warning))
     }
 
     /// Returns what the graph holds. For vertices and for edges it lists the labels, and for each label its properties

@@ -495,12 +495,12 @@ impl Path {
             return Err(PyKeyError::new_err(label.to_string()));
         }
         let Ok(at) = key.extract::<isize>() else {
-            return Err(PyTypeError::new_err("a path is indexed by position or by label"));
+            return Err(PyTypeError::new_err("index a path by position or by label"));
         };
         let at = if at < 0 { at + objects.len() as isize } else { at };
         match usize::try_from(at) {
             Ok(at) if at < objects.len() => objects.get_item(at),
-            _ => Err(PyIndexError::new_err("no such position in the path")),
+            _ => Err(PyIndexError::new_err("the path has no such position")),
         }
     }
 
@@ -595,6 +595,32 @@ pub fn element_value(object: &Bound<'_, PyAny>) -> Option<Value> {
         return Some(property.get().element.clone());
     }
     object.cast::<Edge>().ok().map(|edge| Value::Edge(edge.get().internal))
+}
+
+/// The value of a path or a subgraph; `None` for anything else. `value` reads the objects of a path.
+pub fn composed(
+    object: &Bound<'_, PyAny>,
+    value: impl Fn(&Bound<'_, PyAny>) -> PyResult<Value>,
+) -> PyResult<Option<Value>> {
+    let py = object.py();
+    if let Ok(path) = object.cast::<Path>() {
+        let objects = path.get().objects.bind(py).iter().map(|item| value(&item)).collect::<PyResult<_>>()?;
+        let labels = path.get().labels.bind(py).iter().map(|labels| {
+            let names = labels.try_iter()?.map(|name| Ok(name?.extract::<String>()?.into()));
+            names.collect::<PyResult<Vec<_>>>()
+        });
+        let path = mangrove::graph::Path { objects, labels: labels.collect::<PyResult<_>>()? };
+        return Ok(Some(Value::Path(Arc::new(path))));
+    }
+    let Ok(graph) = object.cast::<Graph>() else { return Ok(None) };
+    let mut part = mangrove::graph::Subgraph::default();
+    for vertex in graph.get().vertices.bind(py) {
+        part.vertices.push(vertex.cast::<Vertex>()?.get().internal);
+    }
+    for edge in graph.get().edges.bind(py) {
+        part.edges.push(edge.cast::<Edge>()?.get().internal);
+    }
+    Ok(Some(Value::Subgraph(Arc::new(part))))
 }
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

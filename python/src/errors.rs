@@ -24,9 +24,9 @@ pyo3::create_exception!(
     mangrovedb,
     MangroveError,
     PyException,
-    "The base of what Mangrove raises; arguments of a wrong type or value are a `TypeError` or `ValueError`."
+    "The base of all errors of Mangrove; arguments of a wrong type or value raise `TypeError` or `ValueError`."
 );
-pyo3::create_exception!(mangrovedb, OpenError, MangroveError, "A database could not be opened or made.");
+pyo3::create_exception!(mangrovedb, OpenError, MangroveError, "A database could not be opened or created.");
 pyo3::create_exception!(
     mangrovedb,
     LockedError,
@@ -43,9 +43,9 @@ pyo3::create_exception!(
     mangrovedb,
     TimeoutError,
     QueryError,
-    "A query ran, or waited for another writer, longer than it was given."
+    "A query ran, or waited for another writer, longer than its timeout."
 );
-pyo3::create_exception!(mangrovedb, MemoryLimitError, QueryError, "A query would have held more memory than it was given.");
+pyo3::create_exception!(mangrovedb, MemoryLimitError, QueryError, "A query needed more memory than its budget.");
 pyo3::create_exception!(
     mangrovedb,
     ConstraintError,
@@ -62,7 +62,8 @@ pyo3::create_exception!(
     mangrovedb,
     TransactionError,
     MangroveError,
-    "A transaction was used after its end, begun inside another of its thread, or rolled back when one of its operations failed."
+    "A transaction was used after its end, begun inside another of the same thread, or rolled back when one of its operations \
+     failed."
 );
 pyo3::create_exception!(
     mangrovedb,
@@ -74,13 +75,13 @@ pyo3::create_exception!(
     mangrovedb,
     InternalError,
     MangroveError,
-    "A bug of Mangrove's. Nothing of the operation was stored, and the database can be used on; please report it."
+    "A bug in Mangrove. Nothing of the operation was stored, and you can go on using the database. Please report it."
 );
 pyo3::create_exception!(
     mangrovedb,
     QueryWarning,
     PyUserWarning,
-    "What a query wants its author to know, such as a label nothing in the graph has."
+    "A likely mistake in a query, such as a label that nothing in the graph has."
 );
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -133,7 +134,9 @@ impl Raise for GraphError {
         match self {
             error if is_of_constraint(&error) => ConstraintError::new_err(error.to_string()),
             GraphError::Busy { timed_out: true, .. } => TimeoutError::new_err(self.to_string()),
-            GraphError::OpenAlready => TransactionError::new_err(self.to_string()),
+            GraphError::OpenAlready => TransactionError::new_err(format!(
+                "{self}. In asynchronous code, use open_async(): its transactions wait for each other"
+            )),
             _ => StorageError::new_err(self.to_string()),
         }
     }
@@ -173,10 +176,13 @@ fn raised_by_procedure(cause: PyErr, message: String) -> PyErr {
 }
 
 /// Command-line options in messages, and their names in Python.
-const OPTIONS: [(&str, &str); 8] = [
+const OPTIONS: [(&str, &str); 11] = [
     ("--on-exists update (skip, replace)", "on_exists=\"update\" (\"skip\", \"replace\")"),
     ("--format edgelist", "format=\"edgelist\""),
     ("--on-error skip", "on_error=\"skip\""),
+    ("--on-duplicate", "on_duplicate="),
+    ("--encoding latin1", "encoding=\"latin1\""),
+    ("--delimiter ' '", "delimiter=\" \""),
     ("--edges SOURCE:LABEL:TARGET=FILE", "edges={(\"SOURCE\", \"LABEL\", \"TARGET\"): …}"),
     ("--id-space label", "id_space=\"label\""),
     ("--create-missing", "missing=\"create\""),
@@ -193,6 +199,13 @@ pub fn in_python(message: &str) -> String {
     {
         let (end, argument) = (at + 8 + label.len() + 5, format!("nodes={{\"{label}\": …}}"));
         message.replace_range(at..end, &argument);
+    }
+    while let Some(at) = message.find("--edges ")
+        && let Some((labels, _)) = message[at + 8..].split_once("=FILE")
+    {
+        let end = at + 8 + labels.len() + 5;
+        let labels: Vec<String> = labels.split(':').map(|label| format!("\"{label}\"")).collect();
+        message.replace_range(at..end, &format!("edges={{({}): …}}", labels.join(", ")));
     }
     if let Some(at) = message.find("--key ")
         && let Some((label, column)) = message[at + 6..].split_once(':')

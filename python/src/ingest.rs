@@ -42,7 +42,7 @@ impl Ingest {
             Ok(slot) => Ok(slot),
             Err(TryLockError::Poisoned(poisoned)) => Ok(poisoned.into_inner()),
             Err(TryLockError::WouldBlock) => {
-                Err(TransactionError::new_err("the ingest is used by another thread just now: begin one for each thread"))
+                Err(TransactionError::new_err("another thread is using this ingest: begin one for each thread"))
             }
         }
     }

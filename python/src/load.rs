@@ -35,7 +35,7 @@ impl EdgeLabel {
             return Ok(Self { source: Some(source.into()), label: label.into(), target: Some(target.into()) });
         }
         let found = given.repr()?;
-        Err(PyTypeError::new_err(format!("edges are given as label or as (source label, label, target label), not {found}")))
+        Err(PyTypeError::new_err(format!("give edges as label or as (source label, label, target label), not {found}")))
     }
 
     pub fn table(self, table: Table) -> TableInput {
@@ -44,7 +44,7 @@ impl EdgeLabel {
     }
 }
 
-/// The label of the nodes of a graph that has no labels.
+/// The labels of the nodes and the edges of a graph that has no labels.
 const NODE: &str = "node";
 const EDGE: &str = "edge";
 
@@ -110,7 +110,7 @@ pub fn delimiter(given: &str) -> PyResult<u8> {
     match given.as_bytes() {
         [byte] => Ok(*byte),
         b"tab" => Ok(b'\t'),
-        _ => Err(PyValueError::new_err(format!("a delimiter is one character, or \"tab\", and not {given:?}"))),
+        _ => Err(PyValueError::new_err(format!("a delimiter must be one character or \"tab\", not {given:?}"))),
     }
 }
 
@@ -138,7 +138,7 @@ fn table(data: &Bound<'_, PyAny>, columns: Option<Vec<String>>) -> PyResult<Tabl
 fn not_arrow(data: &Bound<'_, PyAny>, error: &PyErr) -> PyErr {
     let kind = data.get_type().name().map_or_else(|_| "table".to_owned(), |name| name.to_string());
     errors::LoadError::new_err(format!(
-        "the {kind} cannot be read: {}. Give each column one type, or pass its rows as dicts",
+        "cannot read the {kind}: {}. Give each column one type, or pass its rows as dicts",
         error.value(data.py())
     ))
 }
@@ -185,12 +185,14 @@ fn of_values(rows: usize, columns: &[(Arc<str>, PropertyColumn)]) -> Table {
 /// The options of a load, from the arguments of `Database.load`.
 pub fn options(
     files: &Bound<'_, PyTuple>,
-    nodes: Option<&Bound<'_, PyDict>>,
-    edges: Option<&Bound<'_, PyDict>>,
+    nodes: Option<&Bound<'_, PyAny>>,
+    edges: Option<&Bound<'_, PyAny>>,
     format: &str,
 ) -> PyResult<LoadOptions> {
+    let nodes = nodes.map(|given| by_label("nodes", given, "{\"user\": table}")).transpose()?;
+    let edges = edges.map(|given| by_label("edges", given, "{(\"user\", \"follows\", \"user\"): table}")).transpose()?;
     let names = "auto, csv, parquet, jsonl, graphml, graphson, edgelist";
-    let unknown = || PyValueError::new_err(format!("format is one of {names}, not {format:?}"));
+    let unknown = || PyValueError::new_err(format!("format must be one of {names}, not {format:?}"));
     let mut options = LoadOptions { format: Format::from_name(format).ok_or_else(unknown)?, ..LoadOptions::default() };
     for file in files {
         match paths(&file)? {
@@ -200,8 +202,8 @@ pub fn options(
             }
             None => {
                 return Err(PyTypeError::new_err(
-                    "a table needs a label: give it as nodes={label: table} or edges={(source, label, target): table}. Only files and \
-                     networkx graphs go without",
+                    "a table needs a label: give it as nodes={label: table} or edges={(source, label, target): table}. Only files \
+                     and networkx graphs need none",
                 ));
             }
         }
@@ -227,6 +229,16 @@ pub fn options(
     Ok(options)
 }
 
+/// Tables or files by their labels.
+fn by_label<'a, 'py>(name: &str, given: &'a Bound<'py, PyAny>, example: &str) -> PyResult<&'a Bound<'py, PyDict>> {
+    given.cast::<PyDict>().map_err(|_| {
+        let kind = given.get_type().name().map_or_else(|_| "value".to_owned(), |name| name.to_string());
+        PyTypeError::new_err(format!(
+            "{name} is a dict from labels to tables or files, as in {name}={example}, not a {kind}"
+        ))
+    })
+}
+
 /// The files of a path or a list of paths; `None` for anything else.
 fn paths(given: &Bound<'_, PyAny>) -> PyResult<Option<Vec<PathBuf>>> {
     if is_path(given)? {
@@ -250,7 +262,7 @@ fn is_path(given: &Bound<'_, PyAny>) -> PyResult<bool> {
 /// What to do about rows that cannot be loaded.
 pub fn on_error(on_error: &str, rejects: Option<PathBuf>) -> PyResult<OnError> {
     match on_error {
-        "fail" if rejects.is_some() => Err(PyValueError::new_err("rejects goes with on_error=\"skip\"")),
+        "fail" if rejects.is_some() => Err(PyValueError::new_err("rejects needs on_error=\"skip\"")),
         "fail" => Ok(OnError::Fail),
         "skip" => Ok(OnError::Skip { rejects: rejects.unwrap_or_else(|| "rejects.csv".into()) }),
         other => Err(crate::database::choice("on_error", other, &["fail", "skip"])),
@@ -261,7 +273,9 @@ pub fn on_error(on_error: &str, rejects: Option<PathBuf>) -> PyResult<OnError> {
 pub fn keys(key: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<KeyColumn>> {
     let wrong = |given: &Bound<'_, PyAny>| {
         let shown = given.repr().map(|text| text.to_string()).unwrap_or_default();
-        PyTypeError::new_err(format!("key is a dict from labels to columns, as in key={{\"user\": \"email\"}}, not {shown}"))
+        PyTypeError::new_err(format!(
+            "key must be a dict from labels to columns, as in key={{\"user\": \"email\"}}, not {shown}"
+        ))
     };
     let key = key.map(|key| key.cast::<PyDict>().map_err(|_| wrong(key))).transpose()?;
     let read = |(label, column): (Bound<'_, PyAny>, Bound<'_, PyAny>)| {

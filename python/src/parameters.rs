@@ -61,7 +61,7 @@ fn integer(int: &Bound<'_, PyInt>) -> PyResult<Value> {
 fn container(object: &Bound<'_, PyAny>, levels: usize) -> PyResult<Value> {
     let below = || {
         let message =
-            || format!("a value has collections nested more than {NESTING_MAX} levels deep, or one that holds itself");
+            || format!("a value has collections nested more than {NESTING_MAX} levels deep, or one that contains itself");
         levels.checked_sub(1).ok_or_else(|| PyValueError::new_err(message()))
     };
     if let Ok(list) = object.cast::<PyList>() {
@@ -106,6 +106,10 @@ fn rarer(object: &Bound<'_, PyAny>, levels: usize) -> PyResult<Value> {
     if let Some(element) = elements::element_value(object) {
         return Ok(element);
     }
+    let below = levels.saturating_sub(1);
+    if let Some(composed) = elements::composed(object, |item| nested(item, below))? {
+        return Ok(composed);
+    }
     by_class(object, levels)
 }
 
@@ -145,7 +149,7 @@ fn unsupported(object: &Bound<'_, PyAny>) -> PyErr {
     let class = object.get_type().fully_qualified_name().map(|n| n.to_string()).unwrap_or_default();
     PyTypeError::new_err(format!(
         "a {class} cannot be a value: give a str, int, float, bool, None, bytes, datetime, date, timedelta, Decimal, UUID, \
-         list, set, dict, or an element of this database"
+         list, set, dict, or an element, path or subgraph of this database"
     ))
 }
 

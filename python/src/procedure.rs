@@ -37,7 +37,7 @@ fn call_function(function: &Slot, call: &Invocation<'_>) -> Result<Values, Failu
     let input = describe_alone(call.graph, call.input.unwrap_or(&Value::Null))?;
     let results = with_python(|py| {
         let held = function.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(|function| function.clone_ref(py));
-        let function = held.ok_or_else(|| PyRuntimeError::new_err("the database it belongs to is gone"))?;
+        let function = held.ok_or_else(|| PyRuntimeError::new_err("the database of this procedure is closed"))?;
         results(function.bind(py), &parameters, &input)
     })?;
     Ok(match results {
@@ -54,7 +54,7 @@ fn results(function: &Bound<'_, PyAny>, parameters: &Described, input: &Describe
     }
     if given.is_instance_of::<PyString>() || given.is_instance_of::<PyBytes>() || given.is_instance_of::<PyDict>() {
         let class = given.get_type().name()?.to_string();
-        return Err(PyTypeError::new_err(format!("a procedure yields values, or returns a list of them, not a {class}")));
+        return Err(PyTypeError::new_err(format!("a procedure must yield values or return a list of them, not a {class}")));
     }
     given.try_iter().map(|iterator| Some(iterator.unbind()))
 }

@@ -39,7 +39,7 @@ impl<'py> FromPyObject<'_, 'py> for Asked {
             return Ok(Asked::Traversal(module.call_method1("bytecode", (object.to_owned(),))?.extract()?));
         }
         let class = object.get_type().fully_qualified_name()?;
-        Err(PyTypeError::new_err(format!("a query is a str or a gremlinpython traversal, not a {class}")))
+        Err(PyTypeError::new_err(format!("a query must be a str or a gremlinpython traversal, not a {class}")))
     }
 }
 
@@ -93,7 +93,7 @@ impl Limits {
         let memory_bytes_max = match self.memory_mb.map(usize::try_from) {
             None => defaults.memory_bytes_max,
             Some(Ok(mb)) if mb > 0 => mb.saturating_mul(1 << 20),
-            Some(_) => return Err(PyValueError::new_err("memory_mb is a number of megabytes, at least 1")),
+            Some(_) => return Err(PyValueError::new_err("memory_mb must be a number of megabytes, at least 1")),
         };
         let rules_off = self.rules_off.map(Vec::from).unwrap_or_default();
         if let Some(unknown) = rules_off.iter().find(|name| !RULES.iter().any(|rule| rule.name == **name)) {
@@ -108,7 +108,7 @@ impl Limits {
 pub fn seconds(argument: &str, timeout: Option<f64>) -> PyResult<Option<Duration>> {
     match timeout {
         Some(seconds) if seconds.is_nan() || seconds < 0.0 => {
-            Err(PyValueError::new_err(format!("{argument} is a number of seconds, not {seconds}")))
+            Err(PyValueError::new_err(format!("{argument} must be a number of seconds, not {seconds}")))
         }
         Some(seconds) => Ok(Duration::try_from_secs_f64(seconds).ok()),
         None => Ok(None),

@@ -162,7 +162,7 @@ impl QueryResult {
     fn __getitem__<'py>(&self, py: Python<'py>, at: isize) -> Object<'py> {
         let at = if at < 0 { at + self.results.len() as isize } else { at };
         let at = usize::try_from(at).ok().filter(|at| *at < self.results.len());
-        let at = at.ok_or_else(|| PyIndexError::new_err("no such result"))?;
+        let at = at.ok_or_else(|| PyIndexError::new_err("there is no result at this position"))?;
         convert::described(py, &self.results.get(at))
     }
 

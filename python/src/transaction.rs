@@ -48,7 +48,8 @@ impl Worker {
             tasks.iter().for_each(|task| writer.clone().act(|| task(&mut transaction)));
         };
         let thread = thread::Builder::new().name("mangrove transaction".into()).stack_size(STACK_BYTES).spawn(run);
-        let thread = thread.map_err(|error| StorageError::new_err(format!("no thread for a transaction: {error}")))?;
+        let thread =
+            thread.map_err(|error| StorageError::new_err(format!("cannot start a thread for the transaction: {error}")))?;
         let worker = Self { work: Some(work), thread: Some(thread), process: std::process::id() };
         let outcome: Result<(), StoreError> = wait(py, beginning, &cancel)?;
         raised(outcome)?;
@@ -175,7 +176,7 @@ impl Transaction {
         match self.inner.try_lock() {
             Ok(slot) => Ok(slot),
             Err(TryLockError::Poisoned(poisoned)) => Ok(poisoned.into_inner()),
-            Err(TryLockError::WouldBlock) => Err(TransactionError::new_err("the transaction is running a query just now")),
+            Err(TryLockError::WouldBlock) => Err(TransactionError::new_err("the transaction is already running a query")),
         }
     }
 

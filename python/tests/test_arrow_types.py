@@ -78,7 +78,7 @@ TYPES = {
         (raw([1, 1001], pa.duration("ns")), ["=PT0.000000001S", "=PT0.000001001S"]),
         (raw([2**62], pa.duration("s")), [f"=PT{2**62 // 3600}H{2**62 % 3600 // 60}M{2**62 % 60}S"]),
     ],
-    "`interval`": [(array([pa.MonthDayNano([1, 2, 3])], pa.month_day_nano_interval()), refused("no fixed length"))],
+    "`interval`": [(array([pa.MonthDayNano([1, 2, 3])], pa.month_day_nano_interval()), refused("whose length varies"))],
     "`list`, `large_list`, `list_view`, `large_list_view`": [
         (array([[1, None], [], None], t), [[1, None], [], ABSENT])
         for t in (pa.list_(pa.int64()), pa.large_list(pa.int64()), pa.list_view(pa.int64()), pa.large_list_view(pa.int64()))

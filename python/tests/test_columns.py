@@ -228,3 +228,28 @@ def test_uuids_in_lists_stay_uuids(empty):
     for limit in (5, 20):
         cells = empty.query(f"g.V().limit({limit}).valueMap('u')").to_dicts()
         assert all(isinstance(row["u"][0], uuid.UUID) for row in cells)
+
+
+SAME_WITHOUT_RESULTS = [
+    "g.V().hasLabel('person').limit(n).repeat(both()).times(2)",
+    "g.V().limit(n).repeat(both()).emit().times(2)",
+    "g.V().hasLabel('person').as('a').limit(n).out().select('a')",
+    "g.V().limit(n).optional(out())",
+    "g.V().limit(n).union(out(), in())",
+    "g.V().limit(n).union(outE(), inE())",
+    "g.V().limit(n).coalesce(out('knows'), identity())",
+    "g.V().limit(n).local(out())",
+    "g.V().limit(n).flatMap(out())",
+    "g.V().limit(n).map(valueMap())",
+    "g.V().hasLabel('person').limit(n).local(outE().elementMap())",
+    "g.V().limit(n).fold().unfold()",
+    "g.V().limit(n).group().by(label).unfold()",
+    "g.V().limit(n).union(values('name'), values('nick'))",
+]
+
+
+@pytest.mark.parametrize("query", SAME_WITHOUT_RESULTS)
+def test_an_empty_result_has_the_columns_of_a_full_one(people, query):
+    full, none = (people.query(query, n=n).to_arrow() for n in (40, 0))
+    assert full.num_rows > 0 and none.num_rows == 0
+    assert none.column_names == full.column_names != []

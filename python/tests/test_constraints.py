@@ -25,7 +25,7 @@ def test_a_unique_property_is_kept_by_queries(users):
         "g.V(2).property('email', 'u1@x.org')",
         "g.mergeV([(T.label): 'user', (T.id): 9]).option(onCreate, ['email': 'u1@x.org'])",
     ):
-        with pytest.raises(mg.ConstraintError, match="user.email is unique, and the vertex 1 has u1@x.org there already"):
+        with pytest.raises(mg.ConstraintError, match="user.email must be unique, but the vertex 1 already has the value u1@x.org"):
             users.query(query)
     assert emails(users) == [user["email"] for user in USERS]
     users.query("g.V(1).property('email', 'new@x.org')")
@@ -50,11 +50,11 @@ def test_a_load_names_the_rows_that_repeat(users, tmp_path):
     (tmp_path / "more.csv").write_text("id,email\n10,new@x.org\n11,u3@x.org\n12,new@x.org\n13,other@x.org\n")
     with pytest.raises(mg.LoadError) as caught:
         users.load(nodes={"user": "more.csv"})
-    assert "more.csv:3" in str(caught.value) and "the vertex 3 has this value already, and `email` is unique" in str(caught.value)
+    assert "more.csv:3" in str(caught.value) and "`email` must be unique, but the vertex 3 already has this value" in str(caught.value)
     assert len(emails(users)) == 5
     report = users.load(nodes={"user": "more.csv"}, on_error="skip", rejects="rejects.csv")
     assert report["vertices"] == {"user": 2} and report["rejects"] == 2
-    assert "an earlier row has this value already" in (tmp_path / "rejects.csv").read_text()
+    assert "`email` must be unique, but an earlier row already has this value" in (tmp_path / "rejects.csv").read_text()
     assert emails(users)[5:] == ["new@x.org", "other@x.org"]
 
 
@@ -62,7 +62,7 @@ def test_an_update_may_change_unique_values_about(users):
     swapped = [{"id": 0, "email": "u1@x.org"}, {"id": 1, "email": "u0@x.org"}]
     users.load(nodes={"user": swapped}, on_exists="update")
     assert emails(users)[:2] == ["u1@x.org", "u0@x.org"]
-    with pytest.raises(mg.LoadError, match="the vertex 4 has this value already"):
+    with pytest.raises(mg.LoadError, match="`email` must be unique, but the vertex 4 already has this value"):
         users.load(nodes={"user": [{"id": 0, "email": "u4@x.org"}]}, on_exists="update")
     report = users.load(
         nodes={"user": [{"id": 0, "email": "u4@x.org"}, {"id": 1, "email": "mine"}]}, on_exists="update", on_error="skip"
@@ -71,7 +71,7 @@ def test_an_update_may_change_unique_values_about(users):
 
 
 def test_ingest_keeps_unique_properties(users):
-    with pytest.raises(mg.LoadError, match="is unique"):
+    with pytest.raises(mg.LoadError, match="must be unique"):
         with users.ingest() as w:
             w.add_vertices("user", [{"id": 20, "email": "a"}, {"id": 21, "email": "a"}])
     assert len(emails(users)) == 5
@@ -80,20 +80,20 @@ def test_ingest_keeps_unique_properties(users):
 def test_constraints_are_declared_before_the_first_data(empty):
     empty.declare_property("user", "email", "string", unique=True, required=True)
     large = [{"id": n, "email": f"{n}@x.org", "text": "x" * 100} for n in range(50_000)]
-    with pytest.raises(mg.LoadError, match="an earlier row has this value already"):
+    with pytest.raises(mg.LoadError, match="`email` must be unique, but an earlier row already has this value"):
         empty.load(nodes={"user": [*large, {"id": 50_000, "email": "7@x.org"}]}, compact=True)
-    with pytest.raises(mg.LoadError, match="no value, and `email` is required"):
+    with pytest.raises(mg.LoadError, match="no value for `email`, which is required"):
         empty.load(nodes={"user": [*large, {"id": 50_000, "text": ""}]}, compact=True)
     assert empty.query("g.V().count()").one() == 0
     empty.load(nodes={"user": large}, compact=True)
-    with pytest.raises(mg.ConstraintError, match="is unique"):
+    with pytest.raises(mg.ConstraintError, match="must be unique"):
         empty.query("g.addV('user').property('email', '49999@x.org')")
     assert empty.check() == []
 
 
 def test_a_required_property_is_there_when_a_query_ends(empty):
     empty.declare_property("user", "email", "string", required=True)
-    with pytest.raises(mg.ConstraintError, match="user.email is required, and the vertex .* has nothing there"):
+    with pytest.raises(mg.ConstraintError, match="user.email is required, but the vertex .* has no value for it"):
         empty.query("g.addV('user').property(id, 'a')")
     empty.query("g.addV('user').property(id, 'a').property('email', 'a@x.org')")
     with pytest.raises(mg.ConstraintError, match="is required"):
@@ -116,16 +116,16 @@ def test_a_required_property_is_there_when_a_query_ends(empty):
 
 def test_what_is_missing_cannot_be_required(users):
     users.query("g.addV('user').property(id, 'none')")
-    with pytest.raises(mg.MangroveError, match="user.email is required, and the vertex none has nothing there"):
+    with pytest.raises(mg.MangroveError, match="user.email is required, but the vertex none has no value for it"):
         users.declare_property("user", "email", required=True)
 
 
 def test_properties_of_edges_can_be_required(users):
     users.declare_property("follows", "since", "int64", kind="edge", required=True)
-    with pytest.raises(mg.ConstraintError, match="follows.since is required, and the edge"):
+    with pytest.raises(mg.ConstraintError, match="follows.since is required, but the edge"):
         users.query("g.V(0).addE('follows').to(__.V(1))")
     users.query("g.V(0).addE('follows').to(__.V(1)).property('since', 5L)")
-    with pytest.raises(mg.LoadError, match="`since` is required"):
+    with pytest.raises(mg.LoadError, match="`since`, which is required"):
         users.load(edges={("user", "follows", "user"): [{"from": 1, "to": 2, "since": 4}, {"from": 1, "to": 3}]})
     assert users.query("g.E().count()").one() == 1
 
@@ -135,7 +135,7 @@ def test_constraints_outlive_the_process(users, tmp_path):
     users.compact()
     users.close()
     with mg.open(users.path) as again:
-        with pytest.raises(mg.ConstraintError, match="is unique"):
+        with pytest.raises(mg.ConstraintError, match="must be unique"):
             again.query("g.V(0).property('email', 'u1@x.org')")
         with pytest.raises(mg.ConstraintError, match="is required"):
             again.query("g.V(0).properties('email').drop()")
@@ -174,3 +174,18 @@ def test_a_row_rejected_for_another_reason_claims_nothing(empty):
     report = empty.load(nodes={"user": replaced}, on_exists="replace", on_error="skip")
     assert report["rejects"] == 1 and empty.query("g.V(4).values('name')").one() == "FOUR"
     assert empty.query("g.V(2).values('name')").one() == "two"
+
+
+def test_null_is_no_value_of_a_required_property(empty):
+    empty.declare_property("r", "k", "string", required=True)
+    for query in (
+        "g.addV('r').property('k', x)",
+        "g.mergeV([(T.label): 'r', (T.id): 1]).option(onCreate, ['k': x])",
+        "g.addV('r').property('k', 'a').property(single, 'k', x)",
+    ):
+        with pytest.raises(mg.ConstraintError, match="r.k is required"):
+            empty.query(query, x=None)
+    assert empty.query("g.V().count()").one() == 0
+    empty.query("g.addV('s').property('k', x)", x=None)
+    with pytest.raises(mg.ConstraintError, match="s.k is required, but the vertex"):
+        empty.declare_property("s", "k", required=True)

@@ -59,7 +59,7 @@ def test_a_unique_property_of_edges(users, tmp_path):
     assert users.create_index("follows", "code", unique=True)
     properties = users.schema()["edges"]["follows"]["properties"]
     assert properties["code"]["unique"] and properties["code"]["indexed"] and not properties["since"]["indexed"]
-    with pytest.raises(mg.ConstraintError, match="follows.code is unique, and the edge #0:1 has c1 there already"):
+    with pytest.raises(mg.ConstraintError, match="follows.code must be unique, but the edge #0:1 already has the value c1"):
         users.query("g.V(2).addE('follows').to(V(3)).property('code', 'c1')")
     with pytest.raises(mg.MangroveError, match="follows.since cannot be unique: the edges #0:[0-9]+ and #0:[0-9]+ both have .* and 19 other values repeat"):
         users.declare_property("follows", "since", kind="edge", unique=True)
@@ -69,8 +69,8 @@ def test_a_unique_property_of_edges(users, tmp_path):
     )
     assert report["edges"] == {"follows": 2} and report["rejects"] == 2
     reasons = (tmp_path / "bad.csv").read_text()
-    assert "the edge #0:7 has this value already, and `code` is unique" in reasons
-    assert "an earlier row has this value already" in reasons
+    assert "`code` must be unique, but the edge #0:7 already has this value" in reasons
+    assert "`code` must be unique, but an earlier row already has this value" in reasons
     rows = [{"src": 0, "dst": 1, "code": "c1"}, {"src": 1, "dst": 8, "code": "c0"}, {"src": 2, "dst": 15, "code": "c3"}]
     report = users.load(edges={("user", "follows", "user"): rows}, on_duplicate="update", on_error="skip")
     assert report["rejects"] == 1, "two edges may change values in one load"

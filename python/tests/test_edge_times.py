@@ -84,14 +84,14 @@ def test_the_time_of_an_edge_is_given_with_it_and_stays(tmp_path):
     with load(tmp_path / "g.mg", "int") as db:
         edge = "g.V(0).outE('knows').has('n', 500)"
         for change in ("property('since', 501)", "properties('since').drop()", "property('since', 'then')"):
-            with pytest.raises(mg.MangroveError, match="`since` is the time edges of knows are ordered by.*remove the edge"):
+            with pytest.raises(mg.MangroveError, match="`since` is the time that orders knows edges.*remove the edge"):
                 db.query(f"{edge}.{change}").to_list()
         assert db.query(f"{edge}.property('since', 500).property('n', 1).values('n')").to_list() == [1]
         # Of several the last holds.
         made = "g.V(0).addE('knows').to(__.V(1)).property('since', 7).property('since', 5000).values('since')"
         assert db.query(made).to_list() == [5000]
         # What is no time cannot be one, neither with the edge nor later; none at all can.
-        with pytest.raises(mg.MangroveError, match="the time of knows is an integer, a date or a date-time, not the string once"):
+        with pytest.raises(mg.MangroveError, match="the time of a knows edge must be an integer, a date or a date-time, not the string once"):
             db.query("g.V(0).addE('knows').to(__.V(1)).property('since', 'once')")
         db.query("g.V(0).addE('knows').to(__.V(1)).property('n', -1)")
         with pytest.raises(mg.MangroveError, match="`since` is the time"):
@@ -210,9 +210,9 @@ def test_a_column_that_cannot_be_of_times_is_refused(tmp_path):
     (tmp_path / "e.csv").write_text("from,to,since:string\n0,1,7\n")
     (tmp_path / "load.yaml").write_text("nodes: [{file: p.csv, label: p}]\nedges: [{file: e.csv, label: knows, time: sinse}]\n")
     with mg.open(tmp_path / "g.mg") as db:
-        with pytest.raises(mg.LoadError, match="e.csv: the column `since` is one of type string.*as in `since:long`"):
+        with pytest.raises(mg.LoadError, match="e.csv: the column `since` has the type string.*as in `since:long`"):
             db.load(nodes={"p": tmp_path / "p.csv"}, edges={("p", "knows", "p"): tmp_path / "e.csv"}, edge_time="since")
-        with pytest.raises(mg.LoadError, match="e.csv: there is no property `sinse`, which the mapping says"):
+        with pytest.raises(mg.LoadError, match="e.csv: the mapping says that `sinse` is the time of the edges, but the table has no such property"):
             db.load(mapping=tmp_path / "load.yaml")
         assert db.query("g.V().count()").one() == 0
 
@@ -220,7 +220,7 @@ def test_a_column_that_cannot_be_of_times_is_refused(tmp_path):
 def test_a_time_that_no_edges_have_is_told_when_the_ingest_ends(tmp_path):
     knows = [{"from": 0, "to": 1, "since": 7}]
     with mg.open(tmp_path / "g.mg") as db:
-        with pytest.raises(mg.LoadError, match="no edges have the column `sinse`.*there are: since"):
+        with pytest.raises(mg.LoadError, match="no table of edges has the column `sinse`.*the columns are: since"):
             with db.ingest(edge_time="sinse") as w:
                 w.add_vertices("p", [{"id": 0}, {"id": 1}])
                 w.add_edges(("p", "knows", "p"), knows)
@@ -230,7 +230,7 @@ def test_a_time_that_no_edges_have_is_told_when_the_ingest_ends(tmp_path):
             w.add_edges(("p", "likes", "p"), [{"from": 0, "to": 1}])
             w.add_edges(("p", "knows", "p"), knows)
         assert db.query("g.E().values('since')").to_list() == [7]
-        with pytest.raises(mg.LoadError, match="no edges have the column `sinse`"):
+        with pytest.raises(mg.LoadError, match="no table of edges has the column `sinse`"):
             with db.ingest(edge_time="sinse") as w:
                 w.add_vertices("q", [{"id": "there"}])
                 w.commit()  # what is committed stays

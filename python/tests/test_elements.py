@@ -62,3 +62,26 @@ def test_networkx_graphs_of_every_kind(db):
     # Paths go the general way, and come to the same.
     paths = db.query("g.V().outE('route').inV().path()").to_networkx()
     assert sorted(paths.edges(keys=True)) == sorted(edges.to_networkx().edges(keys=True))
+
+
+def test_procedures_give_back_paths_and_subgraphs(db):
+    db.register_procedure("same", lambda params, value: [value])
+    query = "g.V('AUS').as('a').out().limit(1).as('b').path()"
+    once, again = db.query(query).one(), db.query(query + ".call('same')").one()
+    assert list(once) == list(again) and once["b"] == again["b"]
+    whole = "g.E().hasLabel('route').subgraph('s').cap('s')"
+    once, again = db.query(whole).one(), db.query(whole + ".call('same')").one()
+    assert {e.id for e in once.edges} == {e.id for e in again.edges} and len(once.vertices) == len(again.vertices) > 0
+
+
+def test_the_whole_graph_goes_to_networkx_and_back(db, tmp_path):
+    networkx = pytest.importorskip("networkx")
+    graph = networkx.Graph()
+    graph.add_node("alone", age=7)
+    graph.add_edge("a", "b", weight=2.5)
+    with mg.open(tmp_path / "n.mg") as other:
+        other.load(graph)
+        back = other.to_networkx(directed=False, multigraph=False)
+    assert type(back) is networkx.Graph and set(back) == {"alone", "a", "b"} and back.nodes["alone"]["age"] == 7
+    assert back["a"]["b"]["weight"] == 2.5
+    assert len(db.to_networkx()) == db.query("g.V().count()").one()

@@ -54,7 +54,7 @@ def test_traversals_of_gremlinpython_are_queries(db):
     with db.transaction() as tx:
         tx.query(g.add_v("airport").property("code", "OSL"))
     assert db.query(g.V().has("airport", "code", "OSL").count()).one() == 1
-    with pytest.raises(TypeError, match="a query is a str or a gremlinpython traversal, not a int"):
+    with pytest.raises(TypeError, match="a query must be a str or a gremlinpython traversal, not a int"):
         db.query(5)
 
 
@@ -64,7 +64,7 @@ def test_traversals_of_gremlinpython_are_queries(db):
         ("MATCH (n:airport {code:'AUS'}) RETURN n", "this looks like Cypher.*\n.*\n.*\n.*g.V().has('airport', 'code', 'AUS')"),
         ("SELECT count(*) FROM airport", "this looks like SQL.*\n.*\n.*\n.*g.V().hasLabel('airport').count()"),
         ("g.V().has('elev', > 3)", "has('price', gt(3))"),
-        ("g.V().has('airport', 'city', 'O'Brien')", "pass it as a parameter"),
+        ("g.V().has('airport', 'city', 'O'Brien')", "pass the text as a parameter"),
         ("g.V().value('city')", "values('name')"),
         ("g.V().pageRank()", "to_networkx"),
     ],

@@ -104,7 +104,7 @@ def test_graphbinary_says_what_graphson_says(g, db):
 
 
 def test_wrong_graphbinary_says_where(db):
-    with pytest.raises(mg.QueryError, match="byte 2: 4 bytes should follow, and there are 2"):
+    with pytest.raises(mg.QueryError, match="byte 2: 4 bytes should follow, but there are 2"):
         db.query_bytecode(b"\x15\x00\x7f\xff")
     with pytest.raises(mg.QueryError, match="argument 1 of map.*: lambdas are not supported"):
         db.query_bytecode(GraphBinaryWriter().write_object(db.traversal().V().map(lambda: "it").bytecode))

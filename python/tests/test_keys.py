@@ -1,5 +1,7 @@
 """Ids: the key of a label is the id of its vertices, however they are made, named and found."""
 
+import warnings
+
 import pandas as pd
 import pytest
 
@@ -46,9 +48,9 @@ def test_a_query_names_vertices_by_their_key(db):
         assert db.query("g.V('carl').values('made')").to_list() == [made]
     assert db.query("g.V().has('person', 'id', 'carl').count()").one() == 1
     assert db.query("g.addV('person').property(T.id, 'dan').property('id', 'dan').id()").one() == "dan"
-    with pytest.raises(mg.QueryError, match="cannot have two, dan2 and other"):
+    with pytest.raises(mg.QueryError, match="cannot have two ids, dan2 and other"):
         db.query("g.addV('person').property(T.id, 'dan2').property('id', 'other')")
-    with pytest.raises(mg.MangroveError, match="person is keyed by `id`: the id of a vertex, here ada, cannot be changed"):
+    with pytest.raises(mg.MangroveError, match="cannot change or remove `id` of the vertex ada: it is the key of person"):
         db.query("g.V('ada').property('id', 'ADA')")
     db.query("g.V('ada').property('id', 'ada')")
 
@@ -56,11 +58,11 @@ def test_a_query_names_vertices_by_their_key(db):
 def test_a_key_is_declared_as_what_ids_are(db):
     people(db)
     db.declare_property("person", "id", "string")
-    for declared, reason in [(("int32",), "a key is an int64, a string or a uuid"), (("string", "set"), "a key has one value")]:
-        with pytest.raises(mg.MangroveError, match=f"person.id is declared {declared[-1]}, and {reason}"):
+    for declared, reason in [(("int32",), "a key must be an int64, a string or a uuid"), (("string", "set"), "a key must have one value")]:
+        with pytest.raises(mg.MangroveError, match=f"person.id is declared {declared[-1]}, but {reason}"):
             db.declare_property("person", "id", *declared)
         db.declare_property("thing", "code", *declared)
-        with pytest.raises(mg.MangroveError, match=f"thing.code is declared {declared[-1]}, and {reason}"):
+        with pytest.raises(mg.MangroveError, match=f"thing.code is declared {declared[-1]}, but {reason}"):
             db.declare_key("thing", "code")
     assert db.check() == []
 
@@ -89,7 +91,7 @@ def test_an_ordinary_property_called_id_is_warned_of(db):
 
 
 def test_an_ordinary_property_called_label_is_warned_of(db):
-    with pytest.warns(mg.QueryWarning, match=r"`label` is an ordinary property here, and the vertex is labelled vertex; in a map .*T.label"):
+    with pytest.warns(mg.QueryWarning, match=r"`label` is an ordinary property here, and the vertex is labelled vertex; .* in a map, use .*T.label"):
         db.query("g.mergeV(['label': 'user', 'n': 1])")
 
 
@@ -103,9 +105,9 @@ def test_a_label_is_keyed_by_another_column(db, tmp_path):
     db.load(nodes={"user": tmp_path / "more.csv"})
     assert db.query("g.V('c@x.org').values('age')").to_list() == [50]
     (tmp_path / "other.csv").write_text("id,age\n1,50\n")
-    with pytest.raises(mg.LoadError, match="user is keyed by `email`, which this table lacks"):
+    with pytest.raises(mg.LoadError, match="the key of user is `email`, but this table has no such column"):
         db.load(nodes={"user": tmp_path / "other.csv"})
-    with pytest.raises(mg.MangroveError, match="user is keyed by `email` already"):
+    with pytest.raises(mg.MangroveError, match="the key of user: its key is already `email`"):
         db.declare_key("user", "age")
 
 
@@ -116,22 +118,22 @@ def test_generated_ids_are_out_of_the_way(db):
     db.query("g.V('#0:0').addE('to').to(__.V('#0:1'))")
     assert db.query("g.E().id()").one() == "#0:0"
     assert db.query("g.E('#0:0').inV().id()").one() == "#0:1"
-    with pytest.raises(mg.MangroveError, match="has the form of ids that the database generates"):
+    with pytest.raises(mg.MangroveError, match="the database generates ids of this form"):
         db.query("g.V('#0:0').addE('to').to(__.V('#0:1')).property(T.id, '#0:5')")
 
 
 def test_an_id_names_nothing_of_another_type(db):
     with db.ingest() as w:
         w.add_vertices("n", [{"id": 1}, {"id": 2}])
-    with pytest.warns(mg.QueryWarning, match="no vertex with the id '2'; there is one with 2, the number, which is another id"):
+    with pytest.warns(mg.QueryWarning, match="no vertex with the id '2'; there is one with 2, the number, but that is a different id"):
         db.query("g.V('2').drop()")
-    with pytest.warns(mg.QueryWarning, match="the graph has no vertex with the id 9, nor with one other"):
+    with pytest.warns(mg.QueryWarning, match="the graph has no vertex with the id 9 .nor with 1 other id"):
         assert db.query("g.V(1, 9, 10).count()").one() == 1
     assert db.query("g.V().count()").one() == 2
-    with pytest.warns(mg.QueryWarning, match="no `id` matches: '1' is a string, and all values under that key are of type int64"):
+    with pytest.warns(mg.QueryWarning, match="no `id` matches: '1' is a string, but all values under that key are of type int64"):
         assert db.query("g.V().has('n', 'id', '1')").to_list() == []
     edges = pd.DataFrame({"src": ["1"], "dst": ["2"]})
-    with pytest.raises(mg.LoadError, match="there is one with 1 as a number, which is another id: convert the column"):
+    with pytest.raises(mg.LoadError, match="there is one with the number 1, but that is a different id: convert the column"):
         db.load(edges={"e": edges})
 
 
@@ -143,11 +145,11 @@ def test_ids_that_are_unique_within_labels(tmp_path):
         assert [v.id for v in db.query("g.mergeV([(T.label): 'P', (T.id): 9])")] == ["P/9"]
         db.query("g.mergeE([(T.label): 'e', (Direction.OUT): 'P/7', (Direction.IN): 'P/9'])")
         assert db.query("g.V('P/7').out('e').id()").one() == "P/9"
-        with pytest.warns(mg.QueryWarning, match="ids in this database are written with their label, as in 'P/7'"):
+        with pytest.warns(mg.QueryWarning, match="in this database, write ids with their label, as in 'P/7'"):
             db.query("g.V(7)")
         with pytest.warns(mg.QueryWarning, match="the graph has no vertex with the id 'P/8'"):
             db.query("g.V('P/8')")
-        with pytest.warns(mg.QueryWarning, match="with the id 'long name/8'; it has no such label"):
+        with pytest.warns(mg.QueryWarning, match="with the id 'long name/8'; there is no such vertex label"):
             db.query("g.V('long name/8')")
         with db.ingest() as w:
             w.add_vertices("P", [{"id": 8}])
@@ -155,12 +157,44 @@ def test_ids_that_are_unique_within_labels(tmp_path):
         assert sorted(v.id for v in db.query("g.V('P/7').out('e')")) == ["P/8", "P/9"]
 
 
+def test_ids_as_users_see_them_name_what_is_there(tmp_path):
+    with mg.open(tmp_path / "label", id_space="label") as db:
+        db.load(nodes={"P": [{"id": 7, "n": 1}, {"id": "a/b"}], "Q": [{"id": 7}]}, edges={("P", "e", "Q"): [{"src": 7, "dst": 7}]})
+        report = db.load(nodes={"P": [{"id": "P/7", "n": 2}]}, on_exists="update")
+        assert report["merged_vertices"]["updated"] == 1 and db.query("g.V('P/7').values('n')").one() == 2
+        table = db.query("g.E().project('src', 'dst').by(outV().id()).by(inV().id())").to_dicts()
+        assert table == [{"src": "P/7", "dst": "Q/7"}]
+        for label in ("again", ("P", "again", "Q")):
+            db.load(edges={label: table})
+        assert db.query("g.E().hasLabel('again').count()").one() == 2
+        with pytest.raises(mg.LoadError, match="Q/7"):
+            db.load(edges={("P", "again", "P"): table})
+        db.load(edges={("P", "new", "Q"): [{"src": "P/8", "dst": "Q/7"}]}, missing="create")
+        assert sorted(db.query("g.V().id()")) == ["P/7", "P/8", "P/a/b", "Q/7"]
+        for key in ("'id'", "(T.id)"):
+            assert db.query(f"g.mergeV([(T.label): 'P', {key}: 'P/7']).id()").one() == "P/7"
+        with pytest.raises(mg.QueryError, match="write ids with their label, as in 'P/7'"):
+            db.query("g.mergeE([(T.label): 'e', (Direction.OUT): 7, (Direction.IN): 'Q/7'])")
+        assert db.query("g.V().count()").one() == 4
+
+
+@pytest.mark.parametrize("format", ["csv", "parquet", "graphson", "graphml"])
+def test_every_export_of_an_id_space_of_labels_is_loaded(tmp_path, format):
+    with mg.open(tmp_path / "label", id_space="label") as db, mg.open(tmp_path / "back", id_space="label" if format in ("csv", "parquet") else "graph") as back:
+        db.load(nodes={"P": [{"id": 7}], "Q": [{"id": 7}]}, edges={("P", "e", "Q"): [{"src": 7, "dst": 7}]})
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            db.export(tmp_path / "out", format=format)
+        back.load(tmp_path / "out")
+        assert back.query("g.V('P/7').out('e').id()").one() == "Q/7"
+
+
 @pytest.mark.filterwarnings("error")
 def test_an_export_says_what_it_leaves_out(tmp_path):
     with mg.open(tmp_path / "label", id_space="label") as db:
         db.query("g.addV('P').property(T.id, 1).property('name', 'x')")
         db.create_index("P", "name")
-        with pytest.warns(mg.QueryWarning, match="become `Label/id` in these files: export csv or parquet"):
+        with pytest.warns(mg.QueryWarning, match="hold them as `Label/id`: to load the graph back, export csv or parquet"):
             db.export(tmp_path / "out", format="graphson")
         db.export(tmp_path / "csv", format="csv")
 
@@ -184,3 +218,18 @@ def test_a_query_that_makes_what_is_missing_does_not_warn_of_it(empty):
     assert empty.query("g.V().count()").one() == 1
     with pytest.warns(mg.QueryWarning, match="bob"):
         empty.query("g.V('bob').property('a', 1)")
+
+
+def test_a_declaration_warns_of_a_name_that_is_almost_known(empty):
+    empty.query("g.addV('user').property('email', 'a@x')")
+    with pytest.warns(mg.QueryWarning, match="no vertex label `usr` so far, and now declares it; did you mean `user`?"):
+        empty.declare_property("usr", "email", "string")
+    with pytest.warns(mg.QueryWarning, match="no property `user.emial` so far"):
+        empty.declare_property("user", "emial", "string")
+    with pytest.warns(mg.QueryWarning, match="did you mean `user`?"):
+        empty.declare_key("usres", "email")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        empty.declare_property("user", "email", "string")
+        empty.declare_property("user", "born", "date")
+        empty.declare_property("city", "name", "string")

@@ -66,7 +66,7 @@ def test_numpy_arrays(empty):
 def test_ids_and_ends_are_found_by_name_or_are_told(empty):
     with empty.ingest() as w:
         w.add_vertices("person", [{"born": 1815, "id": "x"}, {"born": 1791, "id": "y"}])
-        with pytest.raises(mg.LoadError, match=r"none is called `id`; there are `code`, `name`.*key=\"code\" in add_vertices"):
+        with pytest.raises(mg.LoadError, match=r"none is called `id`; it has `code`, `name`.*key=\"code\" in add_vertices"):
             w.add_vertices("place", [("p", "Pisa")], columns=["code", "name"])
         w.add_vertices("place", [("p", "Pisa")], columns=["code", "name"], key="code")
         w.add_edges("knows", [{"since": 1833, "dst": "y", "src": "x"}])
@@ -90,13 +90,13 @@ def test_types_of_a_column(empty):
 
 def test_a_wrong_row_is_named(empty):
     with empty.ingest() as w:
-        with pytest.raises(ValueError, match="row 1 has 1 fields where columns names 2"):
+        with pytest.raises(ValueError, match="row 1 has 1 fields, but columns names 2"):
             w.add_vertices("t", [(1, 2), (3,)], columns=["id", "n"])
-        with pytest.raises(TypeError, match="row 1 is a tuple where the first row is a dict"):
+        with pytest.raises(TypeError, match="row 1 is a tuple, but the first row is a dict"):
             w.add_vertices("t", [{"id": 1}, (2,)])
-        with pytest.raises(ValueError, match="column n has 1 rows, the first column 2"):
+        with pytest.raises(ValueError, match="column n has 1 rows, but the first column has 2"):
             w.add_vertices("t", {"id": [1, 2], "n": [1]})
-        with pytest.raises(TypeError, match="a int is no table|a builtins.int is no table|int is no table"):
+        with pytest.raises(TypeError, match="int is not a table"):
             w.add_vertices("t", 5)
         w.add_edges("e", [{"from": "nobody", "to": "nobody"}])
         with pytest.raises(mg.LoadError, match="nobody"):
@@ -168,9 +168,9 @@ def test_a_bad_row_is_named_and_leaves_nothing(empty, tmp_path):
 def test_missing_files_and_words_that_are_no_option(empty):
     with pytest.raises(mg.LoadError, match="nothing.csv"):
         empty.load("nothing.csv")
-    with pytest.raises(ValueError, match="on_error is one of fail, skip"):
+    with pytest.raises(ValueError, match="on_error must be one of fail, skip"):
         empty.load("x.csv", on_error="ignore")
-    with pytest.raises(ValueError, match="format is one of"):
+    with pytest.raises(ValueError, match="format must be one of"):
         empty.load("x.csv", format="xlsx")
 
 
@@ -198,7 +198,7 @@ def test_text_can_be_searchable_and_sealing_is_told(tmp_path):
         db.load(nodes={"note": tmp_path / "note.csv"}, searchable=["note.text"], compact=True)
         found = db.query("g.V().has('note', 'text', containing('rn 1444 of')).id()").to_list()
         assert found == [38]
-        with pytest.raises(ValueError, match="encoding is one of"):
+        with pytest.raises(ValueError, match="encoding must be one of"):
             db.set_encoding("note", "text", "zip")
         db.set_encoding("note", "text", "symbols")
         db.compact()

@@ -99,7 +99,7 @@ def test_errors_say_which_procedure_and_why(db):
         db.query("g.V('nobody').call('mangrove.label')")
     with pytest.warns(mg.QueryWarning, match="`mangrove.labels` has no parameter `kinds`; did you mean `kind`"):
         db.query("g.call('mangrove.labels').with('kinds', 'edge')")
-    with pytest.raises(mg.QueryError, match="`kind` is 'vertex' or 'edge', not 5"):
+    with pytest.raises(mg.QueryError, match="`kind` must be 'vertex' or 'edge', not 5"):
         db.query("g.call('mangrove.labels').with('kind', 5)")
 
     def fails(params, value):

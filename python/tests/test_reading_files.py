@@ -1,7 +1,10 @@
 """How files are read: other encodings, nulls, delimiters; what makes a column text; and the mapping a load writes."""
 
+import datetime
 import os
+import warnings
 
+import pandas as pd
 import pytest
 
 import mangrovedb as mg
@@ -36,9 +39,9 @@ def test_what_is_no_text_of_an_encoding_is_refused(tmp_path, empty):
     (tmp_path / "p.csv").write_bytes(b"id,name\n1,Zo\xeb\n")
     with pytest.raises(mg.LoadError, match="p.csv:2:.*not UTF-8"):
         empty.load(nodes={"p": "p.csv"})
-    with pytest.raises(mg.LoadError, match="byte 13 and the next are no text in Shift_JIS"):
+    with pytest.raises(mg.LoadError, match="the bytes from byte 13 on are not text in Shift_JIS"):
         empty.load(nodes={"p": "p.csv"}, encoding="shift_jis")
-    with pytest.raises(mg.LoadError, match="latin-nine is no encoding; there are utf-8"):
+    with pytest.raises(mg.LoadError, match="unknown encoding latin-nine: use utf-8"):
         empty.load(nodes={"p": "p.csv"}, encoding="latin-nine")
     assert empty.query("g.V().count()").one() == 0
 
@@ -65,7 +68,7 @@ def test_a_delimiter(tmp_path, empty):
     (tmp_path / "p.txt").write_text("id name,or\n1 x\n")
     empty.load(nodes={"p": "p.txt"}, delimiter=" ", format="csv")
     assert empty.query("g.V(1).valueMap()").one() == {"id": [1], "name,or": ["x"]}
-    with pytest.raises(ValueError, match="a delimiter is one character"):
+    with pytest.raises(ValueError, match="a delimiter must be one character"):
         empty.load(nodes={"p": "p.txt"}, delimiter=", ")
     assert mangrove("load", tmp_path / "s.mg", tmp_path / "p.txt", "--delimiter", "ab").returncode == 2
 
@@ -74,14 +77,14 @@ def test_the_line_that_makes_a_column_text_is_named(tmp_path, empty):
     (tmp_path / "p.csv").write_text('id,age,day\n1,30,2020-01-01\n2,"x, ""y""",2020-01-02\n3,,?\n4,31,\n')
     warnings = empty.load(nodes={"p": "p.csv"})["warnings"]
     assert len(warnings) == 2
-    assert 'p.csv:3:3: `x, "y"` makes `age` a column of text; before, it holds int64' in warnings[0] and "`age:int64`" in warnings[0]
-    assert "p.csv:4:4: `?` makes `day` a column of text; before, it holds date" in warnings[1]
+    assert 'p.csv:3:3: `x, "y"` makes `age` a column of text; other rows hold int64' in warnings[0] and "`age:int64`" in warnings[0]
+    assert "p.csv:4:4: `?` makes `day` a column of text; other rows hold date" in warnings[1]
     # Behind the sample, too.
     lines = [f"{n + 10},{n}" for n in range(20_000)]
     lines[15_000] = "15010,abc"
     (tmp_path / "q.csv").write_text("id,age\n" + "\n".join(lines) + "\n")
     warnings = empty.load(nodes={"q": "q.csv"})["warnings"]
-    assert any("q.csv:15002:7: `abc` makes `age` a column of text; before, it holds int64" in warning for warning in warnings)
+    assert any("q.csv:15002:7: `abc` makes `age` a column of text; other rows hold int64" in warning for warning in warnings)
     assert empty.query("g.V().hasLabel('q').has('id', 13).values('age')").one() == "3"
 
 
@@ -128,3 +131,69 @@ def test_a_load_that_fails_gives_its_room_back(tmp_path):
         db.load(nodes={"p": "big.csv"}, on_error="skip", compact=False)
         assert db.query("g.V().count()").one() == 200_001 and db.check() == []
         assert size(db) > 150 << 20
+
+
+def test_a_second_day_of_another_type_is_told(empty, tmp_path):
+    (tmp_path / "d1.csv").write_text("id,age,code\n1,30,a\n2,31,b\n")
+    (tmp_path / "d2.csv").write_text("id,age,code\n3,unknown,17\n4,40.5,18\n")
+    empty.load(nodes={"p": "d1.csv"})
+    with pytest.warns(mg.QueryWarning, match="d2.csv:2:1: `age` gets the string unknown, but `p` has only int64 there so far"):
+        empty.load(nodes={"p": "d2.csv"})
+    assert empty.query("g.V(3).values('code')").one() == "17", "a column of text stays one"
+    empty.load(nodes={"q": [{"id": 8, "age": 1}]})
+    with pytest.warns(mg.QueryWarning, match="row 1: `age` gets the date 2020-01-01"):
+        empty.load(nodes={"q": pd.DataFrame({"id": [9], "age": [datetime.date(2020, 1, 1)]})})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        empty.load(nodes={"q": [{"id": 10, "age": 2.5}]})
+
+
+def test_text_before_numbers_is_told_too(empty, tmp_path):
+    (tmp_path / "p.csv").write_text("id,age\n1,unknown\n2,40\n3,41\n")
+    with pytest.warns(mg.QueryWarning, match="p.csv:2:3: `unknown` makes `age` a column of text; other rows hold int64"):
+        empty.load(nodes={"p": "p.csv"})
+    (tmp_path / "h.csv").write_text("id,house\n5,12a\n6,12b\n7,14\n")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        empty.load(nodes={"h": "h.csv"})
+
+
+def test_encodings_are_named_as_people_write_them(empty, tmp_path):
+    (tmp_path / "p.csv").write_bytes("id,name\n1,Zoë\n".encode("latin1"))
+    with pytest.raises(mg.LoadError, match='encoding="latin1"'):
+        empty.load(nodes={"p": "p.csv"})
+    assert "--encoding latin1" in mangrove("load", tmp_path / "x.mg", "--nodes", f"p={tmp_path}/p.csv").stderr
+    empty.load(nodes={"p": "p.csv"}, encoding="latin-1")
+    assert empty.query("g.V(1).values('name')").one() == "Zoë"
+
+
+def test_partitions_are_not_lost(empty, tmp_path):
+    (tmp_path / "days" / "month=05").mkdir(parents=True)
+    (tmp_path / "days" / "month=05" / "part.csv").write_text("id\n1\n")
+    with pytest.raises(mg.LoadError, match=r"month=05 says a column .* nodes={\"LABEL\": …}"):
+        empty.load(nodes={"day": "days/*/*.csv"})
+    with pytest.raises(mg.LoadError, match=r"days: this is a folder of partitions: give its label, as in nodes={\"LABEL\": …}"):
+        empty.load("days")
+    done = mangrove("load", tmp_path / "x.mg", tmp_path / "days")
+    assert done.returncode == 1 and "--nodes LABEL=FILE" in done.stderr
+
+
+def test_edges_in_a_table_without_names(empty, tmp_path):
+    (tmp_path / "e.tsv").write_text("1\t2\n2\t3\n")
+    (tmp_path / "e.csv").write_text("1,2\n2,3,0.5\n")
+    for name in ("e.tsv", "e.csv"):
+        with pytest.raises(mg.LoadError, match='give format="edgelist"'):
+            empty.load(name)
+        empty.load(name, format="edgelist")
+    assert empty.query("g.E().count()").one() == 4 and empty.query("g.E().values('weight')").one() == 0.5
+
+
+def test_what_is_no_table_is_refused_with_the_way(empty):
+    for given, match in [
+        (dict(edges=pd.DataFrame({"src": [1], "dst": [2]})), "edges is a dict from labels to tables or files, .* not a DataFrame"),
+        (dict(nodes="f.csv"), "nodes is a dict from labels .* not a str"),
+        (dict(nodes={"p": pd.Series([1, 2])}), r"a Series is one column: give a data frame, as in series.to_frame\('id'\)"),
+        (dict(edges={"m": [(1, 2)]}), "give dicts, a dict of columns"),
+    ]:
+        with pytest.raises(TypeError, match=match):
+            empty.load(**given)

@@ -89,6 +89,7 @@ def test_a_pajek_file(empty):
     nx.write_pajek(nx.DiGraph([("a", "b"), ("b", "c")]), "p.net")
     empty.load("p.net")
     assert sorted(empty.query("g.V().out().id()")) == ["b", "c"]
+    assert empty.query("g.V().has('node', 'id', 'b').out().id()").one() == "c"
 
 
 def test_a_sparse_matrix(empty):
@@ -105,9 +106,11 @@ def test_arrays_of_numpy(empty):
     empty.load(edges={("n", "to", "n"): np.array([[1, 2], [2, 3], [3, 4]])}, missing="create")
     empty.load(edges={("n", "costs", "n"): np.array([[1, 2, 0.5], [4, 1, 1.5]])})
     assert empty.query("g.V(4).outE('costs').values('weight')").one() == 1.5
-    for wrong in (np.ones((3, 3)), np.ones((4, 5))):
-        with pytest.raises(TypeError, match="is no list of edges"):
-            empty.load(edges={("n", "to", "n"): wrong})
+    with pytest.raises(TypeError, match="is not a list of edges"):
+        empty.load(edges={("n", "to", "n"): np.ones((4, 5))})
+    for unclear in (np.ones((2, 2)), np.ones((3, 3))):
+        with pytest.raises(TypeError, match="may be a list of edges or a matrix of adjacency"):
+            empty.load(edges={("n", "to", "n"): unclear})
     with pytest.raises(TypeError, match="whole numbers"):
         empty.load(edges={("n", "to", "n"): np.array([[1.5, 2, 3], [1, 2, 3]])})
 

@@ -45,11 +45,11 @@ def test_a_backup_that_was_killed_is_named_and_made_again(tmp_path):
     (tmp_path / "copy" / "mangrove.json").unlink()
     os.truncate(tmp_path / "copy" / "hot" / "data.mdb", 5000)
     for read_only in (True, False):
-        with pytest.raises(mg.MangroveError, match="a backup into it was not finished: make it again, or delete"):
+        with pytest.raises(mg.MangroveError, match="a backup into it did not finish: make the backup again, or delete"):
             mg.open(tmp_path / "copy", read_only=read_only)
     db.backup(tmp_path / "copy")
     assert mg.open(tmp_path / "copy").query("g.V().count()").one() == 1
-    with pytest.raises(mg.MangroveError, match="holds a database already"):
+    with pytest.raises(mg.MangroveError, match="already holds a database"):
         db.backup(tmp_path / "copy")
 
 
@@ -175,7 +175,7 @@ def test_the_oldest_snapshot_is_told_and_its_room_comes_back(tmp_path):
         assert (oldest["process"], "-c" in oldest["command"]) == (reader.pid, True)
         assert oldest["age_seconds"] >= 0 and small < oldest["pinned_bytes"] <= stats["free_bytes"]
         told = subprocess.run([COMMAND, "stats", tmp_path / "db"], capture_output=True, text=True).stdout
-        assert f"the oldest snapshot, of process {reader.pid}" in told
+        assert f"the oldest snapshot, in process {reader.pid}" in told
         # Nothing of what the reader needs is given back, and it reads on.
         db.compact()
         reader.stdin.write("\n")
@@ -209,7 +209,7 @@ def test_many_unfinished_streams_stop_nobody(tmp_path):
     db = mg.open(tmp_path / "db")
     fill(db, 0, rows=3000)
     streams = []
-    with pytest.raises(mg.MangroveError, match="streams.*open in this process"):
+    with pytest.raises(mg.MangroveError, match="this process has [0-9]+ streams of the database open"):
         while True:
             streams.append(db.stream("g.V().values('t')"))
             next(iter(streams[-1]))
@@ -240,7 +240,7 @@ def test_a_stream_that_nobody_reads_ends_with_its_time(tmp_path):
     with pytest.raises(mg.TimeoutError, match="longer than its timeout of 300ms"):
         list(forgotten)
     assert list(own) == list(endless) == []
-    with pytest.raises(ValueError, match="stream_timeout is a number of seconds"):
+    with pytest.raises(ValueError, match="stream_timeout must be a number of seconds"):
         mg.open(tmp_path / "db", stream_timeout=-1)
 
 
@@ -268,7 +268,7 @@ def test_two_backups_into_one_place_do_not_mix(tmp_path):
     (tmp_path / "copy").mkdir()
     lock = open(tmp_path / "copy" / "backup.unfinished", "w")
     fcntl.flock(lock, fcntl.LOCK_EX)
-    with pytest.raises(mg.MangroveError, match="another backup is being made there"):
+    with pytest.raises(mg.MangroveError, match="another backup is being written there"):
         db.backup(tmp_path / "copy")
     lock.close()
     db.backup(tmp_path / "copy")
@@ -327,7 +327,7 @@ def test_opening_does_not_wait_for_a_writer_without_a_lock(tmp_path):
     writer.stdout.readline()
     (tmp_path / "db" / "writer.lock").unlink()
     for read_only in (False, True):
-        with pytest.raises(mg.MangroveError, match="does not hold the lock of the database, which must have been deleted"):
+        with pytest.raises(mg.MangroveError, match="without the lock of the database, so the lock file was probably deleted"):
             mg.open(tmp_path / "db", read_only=read_only)
     writer.communicate(b"\n")
     with mg.open(tmp_path / "db") as db:

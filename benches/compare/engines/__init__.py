@@ -1,4 +1,4 @@
-"""The engines compared, one a module. What each has to offer is in `Engine`."""
+"""The compared engines, one module each. `Engine` is their interface."""
 
 import importlib
 import importlib.metadata
@@ -14,24 +14,25 @@ def make(name):
 
 
 class Engine:
-    """One engine, written to as its own documentation recommends, queries prepared where it can prepare, parameters bound."""
+    """One engine, used as its own documentation recommends. Queries are prepared if it can prepare them, and parameters are
+    bound."""
 
     name = ""
-    # Whether the data outlive the process.
+    # Whether data survive the end of the process.
     persistent = True
-    # Whether a single commit is on the disk when it returns (seen with strace: one fdatasync or fsync a commit).
+    # Whether a single commit is on the disk when it returns (strace shows one fdatasync or fsync per commit).
     durable = True
-    # Said beside the results.
+    # A note to show beside the results.
     note = ""
-    # The files in queries/ its texts are taken from; a later one goes before an earlier.
+    # The files in queries/ with its texts. A later file takes precedence.
     languages = ()
-    # Wall and CPU seconds of the load, where the engine is in another process.
+    # Wall and CPU seconds of the load, if the engine runs in another process.
     load_seconds = None
-    # Whether it has to run for a while until it is as fast as it gets.
+    # Whether it must run for a while before it is at full speed.
     warms_up = False
     # Whether several threads of a process may query at once.
     threads = True
-    # Whether a write fails while another thread writes, so that the program has to see to it that none does.
+    # Whether a write fails while another thread writes. The program must then prevent concurrent writes.
     one_writer = False
     # The process that holds the data.
     process_id = "self"
@@ -40,8 +41,8 @@ class Engine:
         return importlib.metadata.version(self.name)
 
     def load(self, path, graph):
-        """Makes a database at `path` of a graph's CSV files, ready for every query, with what it needs to find a vertex by label and id,
-        and by the columns the graph says are indexed if it has such indexes."""
+        """Creates a database at `path` from a graph's CSV files, ready for every query. It can find a vertex by label and id. If
+        the engine has such indexes, it also finds vertices by the columns that the graph marks as indexed."""
         raise NotImplementedError
 
     def open(self, path):
@@ -49,11 +50,11 @@ class Engine:
         raise NotImplementedError
 
     def peak_memory(self):
-        """Bytes, where the engine is in another process."""
+        """Bytes, if the engine runs in another process."""
         return None
 
     def resident_memory(self):
-        """Bytes held now: all, those that are not pages of files, and those that are."""
+        """Bytes in memory now: all, those that are not pages of files, and those that are."""
         lines = Path(f"/proc/{self.process_id}/status").read_text().splitlines()
         held = dict(line.split(":", 1) for line in lines if line.startswith(("VmRSS", "RssAnon", "RssFile")))
         return [int(held[name].split()[0]) * 1024 for name in ("VmRSS", "RssAnon", "RssFile")]
@@ -63,45 +64,45 @@ class Engine:
         self.open(path)
 
     def session(self):
-        """What another thread may query through: an engine on the same database."""
+        """An engine on the same database, for another thread."""
         return self
 
     def prepare(self, text):
-        """A function of the parameters, by name, that gives the rows of the query."""
+        """A function that takes the parameters by name and returns the rows of the query."""
         raise NotImplementedError
 
     def prepare_change(self, text):
-        """`prepare`, for a query that changes the graph: run when it is asked and never else."""
+        """Like `prepare`, for a query that changes the graph. It must run only when the function is called."""
         return self.prepare(text)
 
     def throughput(self, text, params, clients, seconds):
-        """Queries a second that so many threads get answered."""
+        """Queries per second that `clients` threads complete together."""
         return serving.throughput(self, text, params, clients, seconds)
 
     def latencies(self, short, heavy, seconds):
-        """Wall µs of (text, params) asked by turns, and how often the heavy one beside them was answered."""
+        """Wall µs of each (text, params), run in turn, and how often the heavy query beside them completed."""
         return serving.latencies(self, short, heavy, seconds)
 
     def mix(self, texts, streams, writing, seconds):
-        """Operations a second that so many clients get done, each from a stream of its own of (number of a text, parameters), and how many
-        were refused. `writing` are the numbers of texts that change the graph."""
+        """Operations per second that the clients complete, and how many were refused. Each client takes operations (number of a
+        text, parameters) from a stream of its own. `writing` holds the numbers of texts that change the graph."""
         return serving.mix(self, texts, streams, writing, seconds)
 
     def variants(self):
-        """What can be switched off, by name: the arguments of open, and those of every query."""
+        """Parts that can be switched off, by name: the arguments of open, and those of every query."""
         return {}
 
     def queries(self):
-        """The forms of the RMAT suite's queries: functions of one parameter, which must all return the same.
+        """The forms of the RMAT suite's queries: functions of one parameter. All forms of a query must return the same.
 
-        They return: point (name, age) · hop1 a list of ids, repeated ones too · hop2, hop3 the number of distinct people after exactly
-        so many hops · bfs4 that of people within four hops, the first included · filter_count the number of people older than the
-        parameter · group_count {age: number}.
+        They return: point (name, age) · hop1 a list of ids, repeated ones too · hop2, hop3 the number of distinct people after
+        exactly two or three hops · bfs4 the number of people within four hops, the start included · filter_count the number of
+        people older than the parameter · group_count {age: number}.
         """
         raise NotImplementedError
 
     def rows(self, text):
-        """`prepare`, for a query of no parameter but x."""
+        """Like `prepare`, for a query whose only parameter is x."""
         run = self.prepare(text)
         if re.search(r"[$(]x\b", text):
             return lambda x: run({"x": x})
@@ -112,8 +113,8 @@ class Engine:
         raise NotImplementedError
 
     def insert_batch(self, source, target, ts, weight):
-        """Adds edges given as NumPy arrays, in one transaction. Returns wall and CPU seconds where the engine is in another process, else
-        nothing."""
+        """Adds edges from NumPy arrays in one transaction. Returns wall and CPU seconds if the engine runs in another process,
+        otherwise None."""
         raise NotImplementedError
 
     def edge_count(self):
@@ -124,7 +125,7 @@ class Engine:
 
 
 def disk_bytes(path):
-    """What is at `path` and beside it under the same name (a WAL), on the disk."""
+    """The bytes on the disk of `path`, and of files beside it with the same name (a WAL)."""
     path = Path(path)
     found = [p for p in path.parent.glob(path.name + "*")]
     out = subprocess.run(["du", "-sk", *map(str, found)], stdout=subprocess.PIPE, text=True, check=True).stdout

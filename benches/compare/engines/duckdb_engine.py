@@ -81,7 +81,7 @@ class DuckDb(Engine):
         self.connection.execute("INSERT INTO knows VALUES (?, ?, ?, ?)", [source, target, ts, weight])
 
     def insert_batch(self, source, target, ts, weight):
-        rows = pa.table({"src": source, "dst": target, "ts": ts, "weight": weight})  # the query finds it by its name
+        rows = pa.table({"src": source, "dst": target, "ts": ts, "weight": weight})  # the query refers to this variable by name
         self.connection.execute("INSERT INTO knows SELECT * FROM rows")
 
     def edge_count(self):

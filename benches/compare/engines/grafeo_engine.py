@@ -80,7 +80,7 @@ class Grafeo(Engine):
         }
 
     def node(self, person):
-        """Its own id of a person; found once, as a program that inserts would remember it."""
+        """Grafeo's own id of a person. It is looked up once, because a program that inserts would remember it."""
         if person not in self.ids:
             self.ids[person] = self.database.find_nodes_by_property("id", person)[0]
         return self.ids[person]

@@ -1,4 +1,4 @@
-"""An engine on a JVM, in a process of its own that speaks lines of JSON (java/…/Peer.java) and keeps its own clock."""
+"""An engine on a JVM, in a process of its own. The process exchanges lines of JSON (java/…/Peer.java) and measures time itself."""
 
 import json
 import re
@@ -75,7 +75,7 @@ class Java(Engine):
 
 
 class Query:
-    """A prepared query; warmed up when it is first run, timed by the JVM."""
+    """A prepared query. Its first run warms it up. The JVM times it."""
 
     def __init__(self, engine, number, warm=True):
         self.engine, self.number, self.warm = engine, number, warm
@@ -90,7 +90,7 @@ class Query:
 
 
 class Shaped:
-    """A query of the parameter x, its rows put into another shape once the clock has stopped."""
+    """A query with the parameter x. Its rows get another shape after the clock has stopped."""
 
     def __init__(self, query, shape):
         self.query, self.shape = query, shape

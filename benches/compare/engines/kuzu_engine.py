@@ -1,7 +1,7 @@
-"""Kuzu: CSV by COPY, prepared Cypher; ladybug, its successor, has the same interface."""
+"""Kuzu: CSV by COPY, prepared Cypher. Its successor Ladybug has the same interface."""
 
 import importlib
-import importlib.util  # kuzu's own Arrow scan looks for it
+import importlib.util  # kuzu's own Arrow scan needs it imported
 import warnings
 from functools import cached_property
 
@@ -108,7 +108,7 @@ class Kuzu(Engine):
         self.connection.execute(self.insert, {"source": source, "target": target, "ts": ts, "weight": weight})
 
     def insert_batch(self, source, target, ts, weight):
-        rows = pa.table({"from": source, "to": target, "ts": ts, "weight": weight})  # COPY finds it by its name
+        rows = pa.table({"from": source, "to": target, "ts": ts, "weight": weight})  # COPY refers to this variable by name
         self.connection.execute("COPY knows FROM rows")
 
     def edge_count(self):

@@ -1,4 +1,4 @@
-"""Ladybug, which carries Kuzu on and has its interface."""
+"""Ladybug, the successor of Kuzu, with the same interface."""
 
 from .kuzu_engine import Kuzu
 

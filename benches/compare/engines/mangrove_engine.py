@@ -8,7 +8,8 @@ import mangrovedb as mg
 from . import Engine
 
 
-# Adaptive parallelism, pinning and stealing. Stealing shows between regions only, so it has more threads than most machines here have cores.
+# Parallelism, pinning and stealing. Stealing happens only between regions, so this has more threads than most machines here have
+# cores.
 SPREAD = {
     "none": {"workers": 0},
     "one helps": {"workers": 1},
@@ -21,7 +22,7 @@ SPREAD = {
 class Mangrove(Engine):
     name = "mangrovedb"
     languages = ("gremlin",)
-    options = {}  # of every query
+    options = {}  # for every query
     loading = {}  # further options of the load
 
     def version(self):
@@ -30,7 +31,7 @@ class Mangrove(Engine):
     def load(self, path, graph):
         database = mg.open(str(path), id_space="label" if graph.shared_ids else "graph")
         indexes = [f"{table.label}.{key}" for table in graph.vertices for key in table.indexed]
-        if graph.shared_ids or len(graph.vertices) > 1:  # else a person's id is the vertex's, which needs no index
+        if graph.shared_ids or len(graph.vertices) > 1:  # otherwise a person's id is the id of the vertex, which needs no index
             indexes += [f"{table.label}.{table.header()[0]}" for table in graph.vertices]
         database.load(
             nodes={table.label: str(graph.path(table)) for table in graph.vertices},
@@ -42,7 +43,7 @@ class Mangrove(Engine):
         database.close()
 
     def open(self, path, **options):
-        """Without helping threads, unless it is asked for some."""
+        """Without helping threads, unless the options ask for some."""
         known = inspect.signature(mg.open).parameters
         self.database = mg.open(str(path), **({"workers": 0} if "workers" in known else {}) | options)
 
@@ -50,7 +51,7 @@ class Mangrove(Engine):
         self.database = mg.open(str(path))
 
     def variants(self):
-        """Every rule of the optimiser, and ways to spread the work over threads, as far as this version lets them be switched."""
+        """Every rule of the optimiser and every way to spread work over threads, if this version can switch them."""
         found = {"all rules on": ({}, {})}
         rules = optimiser_rules()
         if rules:
@@ -107,7 +108,7 @@ class Mangrove(Engine):
 
 
 def optimiser_rules():
-    """The names that `rules_off` knows; the error for one it does not know lists them."""
+    """The names that `rules_off` knows. The error for an unknown name lists them."""
     with tempfile.TemporaryDirectory() as folder, mg.open(f"{folder}/empty") as database:
         try:
             database.explain("g.V()", rules_off=["?"])

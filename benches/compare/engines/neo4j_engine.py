@@ -6,7 +6,8 @@ from functools import cached_property
 from .java_engine import Java, Shaped
 from .kuzu_engine import FILTER, GROUP, HOP1, HOP2, POINT
 
-# One MATCH goes along no edge twice: two hops never do, as nobody knows themselves, but three may, and are of two or three MATCHes.
+# One MATCH never follows an edge twice. Two hops never do, because nobody knows themselves. Three hops may, so they need two or
+# three MATCHes.
 HOP3 = (
     "MATCH (p:Person)-[:knows]->(r:Person) WHERE p.id = $x WITH DISTINCT r MATCH (r)-[:knows]->(s:Person)"
     " WITH DISTINCT s MATCH (s)-[:knows]->(q:Person) RETURN count(DISTINCT q)",
@@ -35,7 +36,7 @@ class Neo4j(Java):
             return Shaped(self.prepare(text), shape)
 
         def scalars(*texts):
-            """Each also without asking for the label of those on the way, who are all people."""
+            """Each text also in a form that does not test the label of vertices on the way, which are all people."""
             texts = dict.fromkeys(form for text in texts for form in (text, ANYONE.sub(r"(\1)", text)))
             return [shaped(text, lambda rows: rows[0][0]) for text in texts]
 

@@ -54,7 +54,7 @@ class Neug(Engine):
 
     def prepare(self, text):
         execute, text = self.connection.execute, text.replace(":Message", ":Post:Comment")
-        if "RETURN nodes(" in text:  # it has no way to ask for their ids
+        if "RETURN nodes(" in text:  # NeuG cannot return their ids
             return lambda params: [[[vertex["id"] for vertex in row[0]]] for row in execute(text, "r", params)]
         return lambda params: list(execute(text, "r", params))
 

@@ -1,4 +1,4 @@
-"""Mangrove with all of its data in tables, as it is before it is sealed."""
+"""Mangrove with all data in tables, as before the first seal."""
 
 from .mangrove_engine import Mangrove
 

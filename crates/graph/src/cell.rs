@@ -38,6 +38,11 @@ impl Cell {
         matches!(self, Cell::Absent)
     }
 
+    /// Whether some value is not null.
+    pub fn has_value(&self) -> bool {
+        self.values().any(|value| !value.is_null())
+    }
+
     pub fn values(&self) -> impl Iterator<Item = &Value> {
         let (one, many) = match self {
             Cell::Absent => (None, &[][..]),

@@ -16,40 +16,42 @@ pub enum GraphError {
     #[error("edge id {id} exists already")]
     DuplicateEdge { id: ExternalId },
     #[error(
-        "{label} is keyed by `{key}`: the id of a vertex, here {id}, cannot be changed or removed; make a new vertex instead"
+        "cannot change or remove `{key}` of the vertex {id}: it is the key of {label}, so its value is the id. Add a new vertex \
+         instead"
     )]
     Key { label: String, key: String, id: ExternalId },
     #[error(
-        "`{id}` has the form of ids that the database generates, so no edge can be given it; leave the id out to have one generated"
+        "cannot use `{id}` as the id of an edge: the database generates ids of this form. Choose another id, or leave it out to \
+         get a generated one"
     )]
     GeneratedId { id: ExternalId },
-    #[error("{property} is unique, and the {} {id} has {value} there already", kind.name())]
+    #[error("{property} must be unique, but the {} {id} already has the value {value}", kind.name())]
     NotUnique { property: String, value: String, kind: ElementKind, id: ExternalId },
-    #[error("{label}.{key} is required, and {element} has nothing there")]
+    #[error("{label}.{key} is required, but {element} has no value for it")]
     Required { label: String, key: String, element: String },
-    #[error("{what} is in use, and cannot be dropped: {first} has it")]
+    #[error("cannot drop {what} while it is in use: {first} has it")]
     InUse { what: String, first: String },
     #[error("{kind} {id} is not in the graph")]
     NoSuchElement { kind: &'static str, id: String },
     #[error("{label}.{key} is declared {declared} and cannot hold {found}: {value}")]
     TypeMismatch { label: String, key: String, declared: String, found: String, value: String },
-    #[error("a value of type {found} cannot be stored as a property: store its id, or what it holds")]
+    #[error("cannot store a value of type {found} as a property: store its id or its contents instead")]
     NotStorable { found: &'static str },
     #[error("{what}: the limit is {limit}")]
     Limit { what: String, limit: u64 },
     #[error("{}", busy(.holder, *.held, *.waited, *.timed_out))]
     Busy { holder: String, held: Duration, waited: Duration, timed_out: bool },
-    #[error("this thread has a write transaction open already: write through it, or commit it or roll it back first")]
+    #[error("this thread already has a write transaction open: write through it, or commit it or roll it back first")]
     OpenAlready,
-    #[error("cancelled; everything is as it was before")]
+    #[error("cancelled; nothing was changed")]
     Cancelled,
     #[error("the database is open read-only")]
     ReadOnly,
     #[error(
-        "the disk is full; the transaction was rolled back and nothing of it was stored: free some space and run it again"
+        "the disk is full, so the transaction was rolled back and nothing of it was stored. Free some space and run it again"
     )]
     DiskFull,
-    #[error("the database is damaged: {0}; run `mangrove check`, and restore from a backup")]
+    #[error("the database is damaged: {0}. Run `mangrove check`, then restore a backup")]
     Corrupt(String),
     #[error("{0}")]
     Invalid(String),

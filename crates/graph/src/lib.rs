@@ -10,6 +10,7 @@
 //! This crate does no I/O and knows no store, no query language and no Python.
 
 pub mod cell;
+mod choices;
 pub mod column;
 pub mod compare;
 pub mod error;
@@ -17,7 +18,6 @@ mod footprint;
 pub mod id;
 pub mod names;
 pub mod number;
-mod options;
 pub mod predicate;
 pub mod record;
 pub mod schema;
@@ -27,10 +27,10 @@ pub mod view;
 pub mod window;
 
 pub use cell::{Cell, PropertyColumn, PropertyValue};
+pub use choices::{Choices, Members};
 pub use error::{GraphError, Result};
 pub use id::{Direction, EdgeId, EdgeRef, ElementId, ElementKind, ExternalId, IdSpace, KeyId, LabelId, VertexId};
 pub use names::Names;
-pub use options::{Members, Options};
 pub use predicate::{Comparison, Predicate, TextTest};
 pub use schema::{
     Cardinality, Declaration, Encoding, IndexSchema, LabelSchema, Properties, PropertyId, PropertySchema, Schema, TypeSet,

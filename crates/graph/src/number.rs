@@ -7,8 +7,11 @@
 use std::str::FromStr;
 
 use bigdecimal::BigDecimal;
+use bigdecimal::num_traits::ToPrimitive;
 use num_bigint::BigInt;
 use thiserror::Error;
+
+use crate::value::{Value, ValueType};
 
 /// Most digits of a bigint or a decimal. Also the largest exponent of a decimal, positive or negative.
 pub const DIGITS_MAX: usize = 10_000;
@@ -71,6 +74,42 @@ pub fn check_decimal(decimal: &BigDecimal) -> Result<(), NumberError> {
     if scale.unsigned_abs() > DIGITS_MAX as u64 { Err(NumberError::Exponent) } else { Ok(()) }
 }
 
+/// The same number in another type; `None` if that type cannot hold it exactly.
+pub fn exactly(value: &Value, wanted: ValueType) -> Option<Value> {
+    if value.value_type() == wanted {
+        return Some(value.clone());
+    }
+    match value {
+        Value::Float32(_) | Value::Float64(_) => {
+            let float = value.as_f64()?;
+            match wanted {
+                ValueType::Float64 => Some(Value::Float64(float)),
+                ValueType::Float32 => {
+                    (f64::from(float as f32) == float || float.is_nan()).then_some(Value::Float32(float as f32))
+                }
+                _ if float.fract() == 0.0 && float.abs() < 1e18 => whole(float as i128, wanted),
+                _ => None,
+            }
+        }
+        Value::BigInt(int) => whole(int.to_i128()?, wanted),
+        other => whole(i128::from(other.as_i64()?), wanted),
+    }
+}
+
+fn whole(int: i128, wanted: ValueType) -> Option<Value> {
+    Some(match wanted {
+        ValueType::Int8 => Value::Int8(int.try_into().ok()?),
+        ValueType::Int16 => Value::Int16(int.try_into().ok()?),
+        ValueType::Int32 => Value::Int32(int.try_into().ok()?),
+        ValueType::Int64 => Value::Int64(int.try_into().ok()?),
+        ValueType::Float32 => Value::Float32((int as f32 as i128 == int).then_some(int as f32)?),
+        ValueType::Float64 => Value::Float64((int as f64 as i128 == int).then_some(int as f64)?),
+        ValueType::BigInt => Value::from(BigInt::from(int)),
+        ValueType::Decimal => Value::from(BigDecimal::from(int)),
+        _ => return None,
+    })
+}
+
 /// Most zeros written out before an exponent replaces them.
 const ZEROS_MAX: i64 = 40;
 
@@ -103,6 +142,29 @@ fn shortened(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_change_their_type_only_if_nothing_is_lost() {
+        let exact = |value: Value, wanted| exactly(&value, wanted);
+        assert_eq!(exact(Value::Int64(5), ValueType::Int32), Some(Value::Int32(5)));
+        assert_eq!(exact(Value::Int32(5), ValueType::Float64), Some(Value::Float64(5.0)));
+        assert_eq!(exact(Value::Float64(31.0), ValueType::Int64), Some(Value::Int64(31)));
+        assert_eq!(exact(Value::Int32(5), ValueType::Decimal), Some(Value::from(BigDecimal::from(5))));
+        assert_eq!(exact(Value::Float64(0.5), ValueType::Float32), Some(Value::Float32(0.5)));
+        for (value, wanted) in [
+            (Value::Int64(1 << 40), ValueType::Int32),
+            (Value::Int64((1 << 53) + 1), ValueType::Float64),
+            (Value::Int64(i64::MAX), ValueType::Float64),
+            (Value::Float64(0.1), ValueType::Float32),
+            (Value::Float64(1.5), ValueType::Int64),
+            (Value::Float64(f64::NAN), ValueType::Int64),
+            (Value::Float64(1e300), ValueType::Int64),
+            (Value::Int32(1), ValueType::String),
+            (Value::string("5"), ValueType::Int64),
+        ] {
+            assert_eq!(exactly(&value, wanted), None, "{value:?} {wanted}");
+        }
+    }
 
     #[test]
     fn numbers_are_read_within_bounds() {

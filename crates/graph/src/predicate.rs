@@ -10,16 +10,16 @@ use std::sync::Arc;
 
 use regex::Regex;
 
+use crate::choices::Choices;
 use crate::compare;
 use crate::id::ExternalId;
-use crate::options::Options;
 use crate::value::{Value, ValueType};
 
 #[derive(Clone, Debug)]
 pub enum Predicate {
     Compare(Comparison, Value),
-    Within(Options),
-    Without(Options),
+    Within(Choices),
+    Without(Choices),
     Text(TextTest, Arc<str>),
     Regex(Regex),
     /// The value is of one of these types.

@@ -143,7 +143,7 @@ fn common(a: &RangeInclusive<i64>, b: &RangeInclusive<i64>) -> RangeInclusive<i6
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::options::Options;
+    use crate::choices::Choices;
     use crate::time::{Date, DateTime};
 
     const TIMES: [i64; 9] = [i64::MIN, i64::MIN + 1, -2_000_001, -1, 0, 1, 86_400_000_000, i64::MAX - 1, i64::MAX];
@@ -171,10 +171,10 @@ mod tests {
                 compare(Eq, &pair[1]),
                 Predicate::And(vec![compare(Gt, &pair[1]), compare(Lt, &pair[0])]),
             ]));
-            all.push(Predicate::Within(Options::from(pair.to_vec())));
-            all.push(Predicate::Without(Options::from(pair.to_vec())));
+            all.push(Predicate::Within(Choices::from(pair.to_vec())));
+            all.push(Predicate::Without(Choices::from(pair.to_vec())));
         }
-        all.extend([Predicate::And(Vec::new()), Predicate::Or(Vec::new()), Predicate::Within(Options::from(Vec::new()))]);
+        all.extend([Predicate::And(Vec::new()), Predicate::Or(Vec::new()), Predicate::Within(Choices::from(Vec::new()))]);
         let negated: Vec<Predicate> = all.iter().map(|part| Predicate::Not(Box::new(part.clone()))).collect();
         all.extend(negated);
         all

@@ -360,7 +360,7 @@ fn lists(cells: &Cells<'_>) -> Result<ArrayRef, ArrowError> {
     let total: usize = lists.iter().map(Vec::len).sum();
     if i32::try_from(total).is_err() {
         return Err(ArrowError::ComputeError(format!(
-            "the lists of a column hold {total} items; Arrow lists take 2147483647"
+            "the lists of one column hold {total} items, but Arrow takes at most 2147483647"
         )));
     }
     let flat: Vec<Option<&Described>> = lists.iter().flatten().map(Some).collect();

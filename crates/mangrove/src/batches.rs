@@ -2,8 +2,7 @@
 //! another library, with memory for one batch.
 //!
 //! The first batch decides the columns. Its integers become Int64 and its floats Float64, so that later values fit. If the first
-//! rows have no value in a column, the schema of the graph gives its type, provided that the property has only one. rows have
-//! nothing in a column, the schema of the graph says its type, if the property has only one.
+//! rows have no value in a column, the schema of the graph gives its type, provided that the property has only one.
 
 use std::sync::Arc;
 
@@ -61,7 +60,7 @@ impl Batches {
     fn fitted(&self, batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
         let known = batch.schema();
         if let Some(new) = known.fields().iter().find(|field| self.schema.field_with_name(field.name()).is_err()) {
-            return Err(self.unfit(new.name(), "is not there in the rows before"));
+            return Err(self.unfit(new.name(), "is missing in the rows before"));
         }
         let column = |field: &Arc<Field>| -> Result<ArrayRef, ArrowError> {
             let Some(array) = batch.column_by_name(field.name()) else {
@@ -71,7 +70,7 @@ impl Batches {
             let is_wider = fits(array.data_type(), field.data_type());
             let cast = is_wider.then(|| cast_with_options(array, field.data_type(), &options).ok()).flatten();
             cast.ok_or_else(|| {
-                let what = format!("is {} here, and {} in the rows before", array.data_type(), field.data_type());
+                let what = format!("is {} here, but {} in the rows before", array.data_type(), field.data_type());
                 self.unfit(field.name(), &what)
             })
         };
@@ -82,7 +81,8 @@ impl Batches {
 
     fn unfit(&self, column: &str, what: &str) -> ArrowError {
         ArrowError::SchemaError(format!(
-            "after row {}, the column `{column}` {what}: batches have one schema. Name the columns with project(), or take larger batches",
+            "after row {}, the column `{column}` {what}, and all batches must have one schema. Name the columns with project(), or \
+             take larger batches",
             self.given
         ))
     }

@@ -14,7 +14,7 @@ use crate::error::{ExportError, LoadError, OpenError, QueryError, StoreError};
 use crate::guard::{self, Bug};
 use crate::ingestion::Ingestion;
 use crate::memory::Memory;
-use crate::open::{self, Shared};
+use crate::open::{self, DatabaseState};
 use crate::stream::{ResultStream, Rows};
 use crate::streams::Stream;
 use crate::transaction::Transaction;
@@ -39,7 +39,7 @@ use crate::{Encoding, OpenOptions, QueryOptions};
 /// ```
 #[derive(Clone)]
 pub struct Database {
-    shared: Arc<Shared>,
+    shared: Arc<DatabaseState>,
     /// Ends the wait for other writers.
     cancel: CancelToken,
     crew: Arc<Crew>,
@@ -333,16 +333,17 @@ impl Database {
     }
 
     /// Declares what elements of `label` may have under `key`, and what they must have. Label and key may be new. Fails if stored
-    /// values do not fit.
+    /// values do not fit. Returns warnings: of a new name that is almost one of the graph.
     pub fn declare_property(
         &self,
         kind: ElementKind,
         label: &str,
         key: &str,
         declaration: Declaration,
-    ) -> Result<(), StoreError> {
+    ) -> Result<Vec<String>, StoreError> {
         let Declaration { value_type, cardinality, unique, required } = declaration;
         self.writing("declaring a property", |graph| {
+            let warnings = declare::near_misses(graph.schema(), kind, label, key);
             let label = graph.ensure_label(kind, label)?;
             let key = graph.ensure_key(key)?;
             graph.declare_property(kind, label, key, value_type, cardinality)?;
@@ -359,7 +360,7 @@ impl Database {
                 }
                 _ => {}
             }
-            Ok(())
+            Ok(warnings)
         })
     }
 
@@ -372,11 +373,14 @@ impl Database {
 
     /// Makes `key` the key of the vertices of `label`: the property that is their id (`T.id`). Label and key may be new. A key is
     /// found without an index, is unique, and never changes. Fails if a vertex has another value there. O(vertices of the label).
-    pub fn declare_key(&self, label: &str, key: &str) -> Result<(), StoreError> {
+    /// Returns warnings, as [`declare_property`](Self::declare_property) does.
+    pub fn declare_key(&self, label: &str, key: &str) -> Result<Vec<String>, StoreError> {
         self.writing("declaring a key", |graph| {
+            let warnings = declare::near_misses(graph.schema(), ElementKind::Vertex, label, key);
             let label = graph.ensure_label(ElementKind::Vertex, label)?;
             let key = graph.ensure_key(key)?;
-            Ok(graph.declare_key(label, key)?)
+            graph.declare_key(label, key)?;
+            Ok(warnings)
         })
     }
 

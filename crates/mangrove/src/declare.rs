@@ -15,7 +15,8 @@ const ALL: &str = "all";
 pub fn set(graph: &mut dyn GraphWrite, label: &str, key: &str, encoding: Encoding) -> Result<(), StoreError> {
     for (kind, label_id, key_id) in named(graph.schema(), label, key)? {
         if graph.schema().is_key(kind, label_id, key_id) {
-            let what = format!("{label}.{key} is the id of these vertices, and ids are always kept as takes least room");
+            let what =
+                format!("cannot set the encoding of {label}.{key}: it is the id, and ids always take the smallest encoding");
             return Err(GraphError::Invalid(what).into());
         }
         let property = graph.schema().label_schema(kind, label_id).and_then(|label| label.property(key_id));
@@ -23,12 +24,30 @@ pub fn set(graph: &mut dyn GraphWrite, label: &str, key: &str, encoding: Encodin
         let is_for_text = matches!(encoding, Encoding::Symbols | Encoding::Searchable { .. });
         if is_for_text && !types.is_empty() && !types.iter().any(|t| matches!(t, ValueType::String | ValueType::Bytes)) {
             let types: Vec<_> = types.iter().map(|t| t.name()).collect();
-            let what = format!("{label}.{key} holds {}, and {encoding} is for text", types.join(", "));
+            let what = format!("{label}.{key} holds {}, but {encoding} is for text", types.join(", "));
             return Err(GraphError::Invalid(what).into());
         }
         graph.set_encoding(kind, label_id, key_id, encoding)?;
     }
     Ok(())
+}
+
+/// Warnings of names that a declaration would make new, and that are almost those of the graph.
+pub fn near_misses(schema: &Schema, kind: ElementKind, label: &str, key: &str) -> Vec<String> {
+    let warn = |what: &str, name: &str, near: &str| {
+        format!("the graph has had no {what} `{name}` so far, and now declares it; did you mean `{near}`?")
+    };
+    let Some(known) = schema.label(kind, label).and_then(|id| schema.label_schema(kind, id)) else {
+        let labels = schema.known_labels(kind).map(|(_, label)| &*label.name);
+        let what = format!("{} label", kind.name());
+        return suggest(label, labels).map(|near| warn(&what, label, near)).into_iter().collect();
+    };
+    let keys: Vec<_> = known.known_properties().map(|property| schema.key_name(property.key)).collect();
+    if keys.iter().any(|known| **known == *key) {
+        return Vec::new();
+    }
+    let near = suggest(key, keys.iter().map(|key| &**key));
+    near.map(|near| warn("property", &format!("{label}.{key}"), &format!("{label}.{near}"))).into_iter().collect()
 }
 
 /// Fails if the declarations of a load are malformed.
@@ -200,8 +219,7 @@ fn label_of(kind: Option<ElementKind>) -> &'static str {
 }
 
 fn of_both_kinds(label: &str) -> StoreError {
-    let what =
-        format!("vertices and edges have the label {label}: say which are meant, with the kind \"vertex\" or \"edge\"");
+    let what = format!("both vertices and edges have the label {label}: give the kind, \"vertex\" or \"edge\"");
     GraphError::Invalid(what).into()
 }
 

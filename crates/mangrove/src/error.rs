@@ -91,10 +91,11 @@ pub enum StoreError {
     Bug(#[from] Bug),
 }
 
-const ABORTED: &str = "an earlier operation of this transaction failed midway, so the transaction was rolled back and nothing of it \
-                       was stored; begin a new one";
+const ABORTED: &str = "an earlier operation of this transaction failed midway, so the transaction was rolled back. Nothing of it \
+                       was stored: begin a new one";
 
-const WHERE_NAMES_COME_FROM: &str = ": names come with the first data that has them, or by declaring a property";
+const WHERE_NAMES_COME_FROM: &str =
+    ": a name exists once data has it, or declare_property() declares it (there, unique makes an index at once)";
 
 fn did_you_mean(name: &str) -> String {
     format!("; did you mean {name:?}?")

@@ -19,8 +19,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// A panic that the boundary of the library caught.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error(
-    "a bug in Mangrove stopped this operation: {message} (at {place}); nothing of it was stored and the database can be used on. \
-     Please report it{}", report.as_ref().map(|path| format!(" with the file {}", path.display())).unwrap_or_default()
+    "a bug in Mangrove stopped this operation: {message} (at {place}). Nothing of it was stored, and you can go on using the \
+     database. Please report it{}", report.as_ref().map(|path| format!(" with the file {}", path.display())).unwrap_or_default()
 )]
 pub struct Bug {
     pub message: String,
@@ -98,7 +98,7 @@ fn bug(reports: &Path, doing: &dyn Fn() -> String) -> Bug {
     let name = report_name();
     let written = [reports.to_path_buf(), std::env::temp_dir()].into_iter().find_map(|directory| {
         let path = directory.join(&name);
-        // Never open an existing file: in a shared directory for temporary files, somebody else may have made it.
+        // Never open an existing file: in a shared directory for temporary files, another user may have made it.
         File::create_new(&path).and_then(|mut file| file.write_all(text.as_bytes())).ok().map(|()| path)
     });
     Bug { message: caught.message, place: caught.place, report: written }

@@ -37,11 +37,17 @@ pub fn to_string(value: &Described) -> String {
     out
 }
 
-/// The text of a table cell: strings as they are, everything else as JSON.
+/// The text of a table cell: what JSON writes as a string stands without its quotes, everything else is JSON.
 pub fn text(value: &Described) -> String {
     match value {
         Described::Plain(Value::String(text)) => text.to_string(),
-        other => to_string(other),
+        other => {
+            let json = to_string(other);
+            match json.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) {
+                Some(plain) if !plain.contains('\\') => plain.to_owned(),
+                _ => json,
+            }
+        }
     }
 }
 

@@ -67,8 +67,7 @@ pub use mangrove_query::optimize::RULES;
 pub use mangrove_query::procedure::{self, Procedure};
 pub use mangrove_query::stack;
 pub use mangrove_query::{
-    CancelToken, CrewOptions, ExplainedStep, Explanation, Messages, Options as QueryOptions, Parameters, Profile,
-    StepProfile,
+    CancelToken, CrewOptions, ExplainedStep, Explanation, Messages, Parameters, Profile, QueryOptions, StepProfile,
 };
 pub use mangrove_snapshot::{
     CheckReport, Durability, OldSnapshot, OpenOptions, Part, PartStats, Snapshot, Space, StoreStats, Writer,

@@ -31,7 +31,7 @@ impl Memory {
         if self.held <= self.max {
             return Ok(());
         }
-        let message = format!("the results take more than the memory budget of the query, {} MB", self.max >> 20);
+        let message = format!("the results take more than the query's memory budget of {} MB", self.max >> 20);
         let help = "limit() or count() them, take them one by one, or give the query more memory";
         Err(QueryFailure::new(QueryErrorKind::Memory, message).help(help).into())
     }

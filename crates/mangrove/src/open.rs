@@ -18,7 +18,7 @@ use crate::streams;
 use crate::{Durability, OpenOptions};
 
 /// An open store and its companions.
-pub struct Shared {
+pub struct DatabaseState {
     pub store: Store,
     pub prepared: Prepared,
     /// The threads that help all queries.
@@ -32,7 +32,7 @@ pub struct Shared {
     _scratch: Option<Scratch>,
 }
 
-pub fn open(path: &Path, options: &OpenOptions) -> Result<Arc<Shared>, OpenError> {
+pub fn open(path: &Path, options: &OpenOptions) -> Result<Arc<DatabaseState>, OpenError> {
     if path == Path::new(MEMORY) {
         return open_scratch(options);
     }
@@ -40,10 +40,10 @@ pub fn open(path: &Path, options: &OpenOptions) -> Result<Arc<Shared>, OpenError
 }
 
 /// Creates a database for this process alone. Closing it deletes it.
-fn open_scratch(options: &OpenOptions) -> Result<Arc<Shared>, OpenError> {
+fn open_scratch(options: &OpenOptions) -> Result<Arc<DatabaseState>, OpenError> {
     let cannot = |source| OpenFailure::Store { path: MEMORY.into(), source };
     if options.read_only {
-        let why = "it is a new database, so there is nothing to read: open it for writing";
+        let why = "a new database has nothing to read: open it for writing";
         return Err(cannot(GraphError::Invalid(why.into())).into());
     }
     let scratch = Scratch::new().map_err(GraphError::storage).map_err(cannot)?;
@@ -53,11 +53,11 @@ fn open_scratch(options: &OpenOptions) -> Result<Arc<Shared>, OpenError> {
     open_at(&path, &options, Some(scratch))
 }
 
-fn open_at(path: &Path, options: &OpenOptions, scratch: Option<Scratch>) -> Result<Arc<Shared>, OpenError> {
+fn open_at(path: &Path, options: &OpenOptions, scratch: Option<Scratch>) -> Result<Arc<DatabaseState>, OpenError> {
     let store = Store::open(path, options)?;
     let canonical = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let reports = canonical.parent().unwrap_or(&canonical).into();
     let (prepared, procedures, crew, streams) = (Prepared::default(), Arc::default(), Arc::default(), Arc::default());
     let path = path.to_owned();
-    Ok(Arc::new(Shared { store, prepared, procedures, crew, streams, path, reports, _scratch: scratch }))
+    Ok(Arc::new(DatabaseState { store, prepared, procedures, crew, streams, path, reports, _scratch: scratch }))
 }

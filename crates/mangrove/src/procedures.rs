@@ -23,7 +23,7 @@ impl Registry {
     pub fn register(&self, name: &str, procedure: Procedure) -> Result<(), GraphError> {
         if name.is_empty() || name == LIST || name.starts_with(RESERVED_PREFIX) {
             let why = format!(
-                "a procedure cannot be called {name:?}: a name is not empty, not {LIST:?}, and does not begin with {RESERVED_PREFIX:?}"
+                "a procedure cannot be called {name:?}: the name must not be empty, be {LIST:?} or begin with {RESERVED_PREFIX:?}"
             );
             return Err(GraphError::Invalid(why));
         }

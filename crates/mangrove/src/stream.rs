@@ -86,9 +86,7 @@ impl ResultStream {
     /// The snapshot to read elements from.
     fn readable(&self) -> Result<&Snapshot, GraphError> {
         let unread = |why: &String| {
-            GraphError::Invalid(format!(
-                "the query is done and what it changed is kept, but its results cannot be read: {why}"
-            ))
+            GraphError::Invalid(format!("the query has run and its changes are kept, but its results cannot be read: {why}"))
         };
         self.snapshot.as_ref().map_err(unread)
     }

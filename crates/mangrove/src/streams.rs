@@ -24,30 +24,32 @@ pub struct Open(AtomicUsize);
 
 impl Open {
     /// Takes a place for one more stream.
-    pub fn enter(self: &Arc<Self>) -> Result<Place, QueryError> {
-        let place = Place { at: self.0.fetch_add(1, Ordering::Relaxed), open: self.clone() };
+    pub fn enter(self: &Arc<Self>) -> Result<StreamSlot, QueryError> {
+        let place = StreamSlot { at: self.0.fetch_add(1, Ordering::Relaxed), open: self.clone() };
         if place.at < STREAMS_MAX {
             return Ok(place);
         }
-        let what =
-            format!("{STREAMS_MAX} streams of the database are open in this process: read them to their ends or close them");
+        let what = format!(
+            "this process has {STREAMS_MAX} streams of the database open, and can have no more: read some to their end, or \
+                     close them"
+        );
         Err(mangrove_graph::GraphError::Invalid(what).into())
     }
 }
 
-pub struct Place {
+pub struct StreamSlot {
     at: usize,
     open: Arc<Open>,
 }
 
-impl Place {
+impl StreamSlot {
     /// Whether threads may help this stream.
     pub fn is_helped(&self) -> bool {
         self.at < STREAMS_HELPED
     }
 }
 
-impl Drop for Place {
+impl Drop for StreamSlot {
     fn drop(&mut self) {
         self.open.0.fetch_sub(1, Ordering::Relaxed);
     }
@@ -63,7 +65,7 @@ pub struct Stream {
 enum State {
     Open {
         results: Box<ResultStream>,
-        _place: Place,
+        _place: StreamSlot,
     },
     Ended {
         warnings: Vec<String>,
@@ -77,7 +79,7 @@ fn locked(state: &Mutex<State>) -> MutexGuard<'_, State> {
 }
 
 impl Stream {
-    pub(crate) fn new(results: ResultStream, place: Place, timeout: Option<Duration>) -> Self {
+    pub(crate) fn new(results: ResultStream, place: StreamSlot, timeout: Option<Duration>) -> Self {
         let state = Arc::new(Mutex::new(State::Open { results: Box::new(results), _place: place }));
         if let Some(timeout) = timeout {
             Reaper::watch(&state, timeout);
@@ -149,7 +151,7 @@ impl Stream {
 }
 
 fn expired(timeout: Duration) -> QueryError {
-    let message = format!("the stream was open longer than its timeout of {timeout:?}, and was ended");
+    let message = format!("the stream was open longer than its timeout of {timeout:?}, so it was closed");
     mangrove_query::QueryError::new(mangrove_query::QueryErrorKind::Timeout, message).into()
 }
 

@@ -11,7 +11,7 @@ use crate::describe;
 use crate::error::{LoadError, QueryError, StoreError};
 use crate::guard;
 use crate::memory::Memory;
-use crate::open::Shared;
+use crate::open::DatabaseState;
 use crate::results::Results;
 use crate::stream::Rows;
 use crate::written::Written;
@@ -39,11 +39,11 @@ use crate::written::Written;
 pub struct Transaction {
     /// `None` once rolled back.
     inner: Option<mangrove_snapshot::Transaction>,
-    shared: Arc<Shared>,
+    shared: Arc<DatabaseState>,
 }
 
 impl Transaction {
-    pub(crate) fn new(inner: mangrove_snapshot::Transaction, shared: Arc<Shared>) -> Self {
+    pub(crate) fn new(inner: mangrove_snapshot::Transaction, shared: Arc<DatabaseState>) -> Self {
         Self { inner: Some(inner), shared }
     }
 

@@ -86,7 +86,7 @@ impl std::fmt::Debug for CancelToken {
 
 /// How a query runs.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct QueryOptions {
     /// Stops the query with an error after this time.
     pub timeout: Option<Duration>,
     pub cancel: CancelToken,
@@ -103,7 +103,7 @@ pub struct Options {
     pub procedures: Arc<Procedures>,
 }
 
-impl Default for Options {
+impl Default for QueryOptions {
     fn default() -> Self {
         Self {
             timeout: None,
@@ -182,13 +182,13 @@ impl Query {
     }
 
     /// Plans the query and prepares its execution. It reads no elements yet.
-    pub fn execute(&self, graph: &mut Graph<'_>, parameters: &Parameters, options: &Options) -> Result<Execution> {
+    pub fn execute(&self, graph: &mut Graph<'_>, parameters: &Parameters, options: &QueryOptions) -> Result<Execution> {
         let plan = self.plan(graph.view(), parameters, options)?;
         Execution::new(plan, graph, options.clone(), self.text.clone()).map_err(|e| e.in_text(&self.text))
     }
 
     /// The optimised plan.
-    pub fn plan(&self, view: &dyn GraphView, parameters: &Parameters, options: &Options) -> Result<plan::Plan> {
+    pub fn plan(&self, view: &dyn GraphView, parameters: &Parameters, options: &QueryOptions) -> Result<plan::Plan> {
         let mut plan = self.resolve(view, parameters).map_err(|e| e.in_text(&self.text))?;
         optimize::optimize(&mut plan, view, &options.rules_off);
         if options.profile {
@@ -202,7 +202,7 @@ impl Query {
         &self,
         view: &dyn GraphView,
         parameters: &Parameters,
-        options: &Options,
+        options: &QueryOptions,
     ) -> Result<optimize::Explanation> {
         let mut plan = self.resolve(view, parameters).map_err(|e| e.in_text(&self.text))?;
         Ok(optimize::explain(&mut plan, view, &options.rules_off)?)
@@ -238,9 +238,9 @@ fn must_be_a_variable(name: &str) -> Result<()> {
     if variables == [name] {
         return Ok(());
     }
-    let message = format!("a parameter cannot be called `{name}`: no variable of a query can");
+    let message = format!("a parameter cannot be called `{name}`: a query cannot have such a variable");
     Err(QueryError::new(QueryErrorKind::Parameter, message)
-        .help("words of Gremlin, such as id, label and desc, are taken; choose another name"))
+        .help("choose another name: Gremlin uses words such as id, label and desc itself"))
 }
 
 fn writes(traversal: &Traversal) -> bool {

@@ -6,19 +6,19 @@ use std::time::Duration;
 
 use mangrove_graph::{ElementKind, GraphView, GraphWrite, IdSpace, NewEdge, PropertyId, Value, VertexId};
 use mangrove_query::optimize::RULES;
-use mangrove_query::{CancelToken, Graph, Options, Parameters, Query, QueryError, QueryErrorKind};
+use mangrove_query::{CancelToken, Graph, Parameters, Query, QueryError, QueryErrorKind, QueryOptions};
 use mangrove_testkit::{Oracle, graphs};
 
-fn run_with(graph: &Oracle, text: &str, parameters: &Parameters, options: &Options) -> Result<Vec<Value>, QueryError> {
+fn run_with(graph: &Oracle, text: &str, parameters: &Parameters, options: &QueryOptions) -> Result<Vec<Value>, QueryError> {
     let mut graph = Graph::Read(graph);
     Query::parse(text)?.execute(&mut graph, parameters, options)?.collect(&mut graph)
 }
 
 fn run(graph: &Oracle, text: &str) -> Vec<Value> {
-    run_with(graph, text, &Parameters::new(), &Options::default()).unwrap_or_else(|e| panic!("{text}: {}", e.render()))
+    run_with(graph, text, &Parameters::new(), &QueryOptions::default()).unwrap_or_else(|e| panic!("{text}: {}", e.render()))
 }
 
-fn error(graph: &Oracle, text: &str, options: &Options) -> QueryError {
+fn error(graph: &Oracle, text: &str, options: &QueryOptions) -> QueryError {
     run_with(graph, text, &Parameters::new(), options).expect_err(text)
 }
 
@@ -75,11 +75,12 @@ fn no_rule_changes_a_result() {
     for text in queries {
         let expected = bag(run(&modern, text));
         for rule in RULES {
-            let options = Options { rules_off: vec![rule.name.into()], ..Options::default() };
+            let options = QueryOptions { rules_off: vec![rule.name.into()], ..QueryOptions::default() };
             let without = run_with(&modern, text, &Parameters::new(), &options).unwrap();
             assert_eq!(bag(without), expected, "{text} without {}", rule.name);
         }
-        let options = Options { rules_off: RULES.iter().map(|r| r.name.to_owned()).collect(), ..Options::default() };
+        let options =
+            QueryOptions { rules_off: RULES.iter().map(|r| r.name.to_owned()).collect(), ..QueryOptions::default() };
         assert_eq!(bag(run_with(&modern, text, &Parameters::new(), &options).unwrap()), expected, "{text} without any rule");
     }
 }
@@ -89,7 +90,7 @@ fn every_rule_shows_in_an_explanation() {
     let modern = Oracle::modern();
     let explained = |text: &str| {
         let query = Query::parse(text).unwrap();
-        query.explain(&modern, &Parameters::new(), &Options::default()).unwrap()
+        query.explain(&modern, &Parameters::new(), &QueryOptions::default()).unwrap()
     };
     let explanation = explained("g.V().has('person','name','marko').outE('knows').inV().out().out().count()");
     let changed: Vec<&str> = explanation.rules.iter().map(|(name, _)| *name).collect();
@@ -146,13 +147,14 @@ fn windows_of_time_are_read_by_hops() {
         ("local(outE('knows').has('since', gt(10)).limit(3)).count()", "at most 3 each", 3),
     ] {
         let text = format!("g.V().{text}");
-        let explanation = Query::parse(&text).unwrap().explain(&graph, &Parameters::new(), &Options::default()).unwrap();
+        let explanation =
+            Query::parse(&text).unwrap().explain(&graph, &Parameters::new(), &QueryOptions::default()).unwrap();
         assert!(explanation.rules.iter().any(|(name, _)| *name == "edge-filters"), "{explanation}");
         assert!(explanation.last().contains(plan), "{explanation}");
         assert_eq!(one(&graph, &text), Value::Int64(expected), "{text}");
     }
     let latest = "g.V().outE('knows').order().by('since', desc).limit(2).values('since').fold()";
-    let explanation = Query::parse(latest).unwrap().explain(&graph, &Parameters::new(), &Options::default()).unwrap();
+    let explanation = Query::parse(latest).unwrap().explain(&graph, &Parameters::new(), &QueryOptions::default()).unwrap();
     assert!(
         explanation.last().contains("the 2 of each with the greatest since at least) → Order(first 2)"),
         "{explanation}"
@@ -160,7 +162,7 @@ fn windows_of_time_are_read_by_hops() {
     assert_eq!(one(&graph, latest), Value::List(vec![90i64.into(), 80i64.into()].into()));
     // The order of times does not help with this predicate, so it stays a filter.
     let text = "g.V().outE('knows').has('since', without(10, 20)).count()";
-    let explanation = Query::parse(text).unwrap().explain(&graph, &Parameters::new(), &Options::default()).unwrap();
+    let explanation = Query::parse(text).unwrap().explain(&graph, &Parameters::new(), &QueryOptions::default()).unwrap();
     assert!(explanation.rules.iter().all(|(name, _)| *name != "edge-filters"), "{explanation}");
     assert_eq!(one(&graph, text), Value::Int64(8));
 }
@@ -195,7 +197,7 @@ fn what_is_gathered_aside_is_a_set_to_compare_with() {
 fn an_explanation_says_how_elements_are_found_and_how_many_are_expected() {
     let modern = Oracle::modern();
     let query = Query::parse("g.V().hasLabel('person').out('created').limit(2)").unwrap();
-    let explanation = query.explain(&modern, &Parameters::new(), &Options::default()).unwrap();
+    let explanation = query.explain(&modern, &Parameters::new(), &QueryOptions::default()).unwrap();
     let steps: Vec<_> = explanation.steps.iter().map(|s| (s.access.as_deref(), s.expected)).collect();
     assert_eq!(steps[0], (Some("SCAN of 4 vertices labelled person"), 4.0));
     assert_eq!((steps[1].0, steps[2].1), (None, 2.0));
@@ -219,7 +221,7 @@ fn an_explanation_names_an_index_only_if_it_answers() {
         ("without(29)", "SCAN of 4 vertices labelled person"),
     ] {
         let text = format!("g.V().has('person', 'age', {predicate})");
-        let explained = Query::parse(&text).unwrap().explain(&graph, &Parameters::new(), &Options::default()).unwrap();
+        let explained = Query::parse(&text).unwrap().explain(&graph, &Parameters::new(), &QueryOptions::default()).unwrap();
         assert_eq!(explained.steps[0].access.as_deref(), Some(access), "{text}");
     }
     // A vertex that carries the label as a further one is not in the label's index.
@@ -229,7 +231,7 @@ fn an_explanation_names_an_index_only_if_it_answers() {
     graph.set_further_labels(found[0].unwrap(), &[person]).unwrap();
     assert_ne!(found[0].unwrap().label(), person, "it is a {software:?}");
     let query = Query::parse("g.V().has('person', 'age', 29)").unwrap();
-    let explained = query.explain(&graph, &Parameters::new(), &Options::default()).unwrap();
+    let explained = query.explain(&graph, &Parameters::new(), &QueryOptions::default()).unwrap();
     assert_eq!(explained.steps[0].access.as_deref(), Some("SCAN of 4 vertices labelled person"));
 }
 
@@ -237,7 +239,7 @@ fn an_explanation_names_an_index_only_if_it_answers() {
 fn a_profile_counts_what_each_step_gave() {
     let modern = Oracle::modern();
     let mut graph = Graph::Read(&modern);
-    let options = Options { profile: true, ..Options::default() };
+    let options = QueryOptions { profile: true, ..QueryOptions::default() };
     let query = Query::parse("g.V().hasLabel('person').repeat(out()).times(2).values('name')").unwrap();
     let profile = query.execute(&mut graph, &Parameters::new(), &options).unwrap().profile(&mut graph).unwrap();
     let rows: Vec<_> = profile.steps.iter().map(|s| (s.depth, s.traversers)).collect();
@@ -251,7 +253,7 @@ fn a_profile_counts_what_each_step_gave() {
 fn a_profile_shows_what_children_did() {
     let modern = Oracle::modern();
     let mut graph = Graph::Read(&modern);
-    let options = Options { profile: true, ..Options::default() };
+    let options = QueryOptions { profile: true, ..QueryOptions::default() };
     let text = "g.V().where(out('created').count().is(gt(0))).union(values('name'), out().values('age')).fold()";
     let query = Query::parse(text).unwrap();
     let profile = query.execute(&mut graph, &Parameters::new(), &options).unwrap().profile(&mut graph).unwrap();
@@ -317,10 +319,10 @@ fn plans_of_nested_repeats_are_estimated_at_once() {
         text = format!("repeat(__.{text}).times(64)");
     }
     let query = Query::parse(&format!("g.V().{text}.count()")).unwrap();
-    let explained = query.explain(&modern, &Parameters::new(), &Options::default()).unwrap();
+    let explained = query.explain(&modern, &Parameters::new(), &QueryOptions::default()).unwrap();
     assert_eq!(explained.steps.len(), 43);
     let hops = Query::parse("g.V().hasLabel('person').out('created')").unwrap();
-    let explained = hops.explain(&modern, &Parameters::new(), &Options::default()).unwrap();
+    let explained = hops.explain(&modern, &Parameters::new(), &QueryOptions::default()).unwrap();
     assert_eq!(explained.steps.last().map(|step| step.expected), Some(4.0), "all that persons created");
 }
 
@@ -329,10 +331,10 @@ fn a_key_with_several_values_is_no_modulator_and_division_has_a_divisor() {
     let mut graph = Oracle::modern();
     let lists = Query::parse("g.V(1).property(list, 'tag', 1).property(list, 'tag', 2)").unwrap();
     let graph_mut = &mut Graph::Write(&mut graph);
-    lists.execute(graph_mut, &Parameters::new(), &Options::default()).unwrap().collect(graph_mut).unwrap();
-    let several = error(&graph, "g.V(1).project('t').by('tag')", &Options::default());
+    lists.execute(graph_mut, &Parameters::new(), &QueryOptions::default()).unwrap().collect(graph_mut).unwrap();
+    let several = error(&graph, "g.V(1).project('t').by('tag')", &QueryOptions::default());
     assert!(several.message.contains("several values"), "{several}");
-    assert!(error(&graph, "g.inject(1).math('_ / 0')", &Options::default()).message.contains("zero"));
+    assert!(error(&graph, "g.inject(1).math('_ / 0')", &QueryOptions::default()).message.contains("zero"));
     assert_eq!(
         run(&graph, "g.withSideEffect('s', {1, 2}).V().hasLabel('person').aggregate('s').by(id).cap('s').unfold()").len(),
         4
@@ -345,15 +347,16 @@ fn a_key_with_several_values_is_no_modulator_and_division_has_a_divisor() {
 #[test]
 fn errors_say_what_the_author_can_know() {
     let modern = Oracle::modern();
-    let failed = |text: &str| error(&modern, text, &Options::default());
+    let failed = |text: &str| error(&modern, text, &QueryOptions::default());
     // The message hides the store's numbers for elements.
     assert_eq!(failed("g.V().sum()").message, "the vertex is not a number");
     let none_before = failed("g.E().otherV()");
-    assert!(none_before.message.contains("no vertex was visited"), "{none_before}");
+    assert!(none_before.message.contains("has visited no vertex"), "{none_before}");
     assert!(none_before.render().contains("bothV()"), "{}", none_before.render());
     let warnings = |text: &str| {
         let mut graph = Graph::Read(&modern);
-        let execution = Query::parse(text).unwrap().execute(&mut graph, &Parameters::new(), &Options::default()).unwrap();
+        let execution =
+            Query::parse(text).unwrap().execute(&mut graph, &Parameters::new(), &QueryOptions::default()).unwrap();
         execution.warnings().to_vec()
     };
     let told = "nothing in the query is called `perso`; did you mean `person`?";
@@ -367,8 +370,8 @@ fn errors_say_what_the_author_can_know() {
     }
     let mut graph = Graph::Read(&modern);
     let misspelt = Query::parse("g.with('evaluationTimout', 500).V().count()").unwrap();
-    let execution = misspelt.execute(&mut graph, &Parameters::new(), &Options::default()).unwrap();
-    let told = "`evaluationTimout` is no option of a query; did you mean `evaluationTimeout`?";
+    let execution = misspelt.execute(&mut graph, &Parameters::new(), &QueryOptions::default()).unwrap();
+    let told = "`evaluationTimout` is not an option of a query; did you mean `evaluationTimeout`?";
     assert_eq!(execution.warnings(), [told]);
 }
 
@@ -384,7 +387,7 @@ fn ways_are_counted_without_walking_each() {
 
 #[test]
 fn more_ways_than_can_be_counted_are_an_error() {
-    let error = error(&hubs(), "g.V().repeat(both()).times(60).count()", &Options::default());
+    let error = error(&hubs(), "g.V().repeat(both()).times(60).count()", &QueryOptions::default());
     assert!(error.message.contains("64-bit count"), "{error}");
 }
 
@@ -402,7 +405,7 @@ fn results_come_in_bounded_parts() {
     let graph = hubs();
     let mut view = Graph::Read(&graph);
     let query = Query::parse("g.V().repeat(both()).times(12)").unwrap();
-    let mut execution = query.execute(&mut view, &Parameters::new(), &Options::default()).unwrap();
+    let mut execution = query.execute(&mut view, &Parameters::new(), &QueryOptions::default()).unwrap();
     for _ in 0..3 {
         let part = execution.next(&mut view).unwrap().expect("there are many more");
         assert!(!part.is_empty() && part.len() <= 1 << 16, "{}", part.len());
@@ -413,15 +416,15 @@ fn results_come_in_bounded_parts() {
 fn a_query_ends_at_its_timeout_when_cancelled_and_at_its_memory_budget() {
     let graph = hubs();
     let endless = "g.V().repeat(both().simplePath()).emit().path().count()";
-    let options = Options { timeout: Some(Duration::from_millis(50)), ..Options::default() };
+    let options = QueryOptions { timeout: Some(Duration::from_millis(50)), ..QueryOptions::default() };
     assert_eq!(error(&graph, endless, &options).kind, QueryErrorKind::Timeout);
 
     let cancel = CancelToken::default();
     cancel.cancel();
-    let options = Options { cancel, ..Options::default() };
+    let options = QueryOptions { cancel, ..QueryOptions::default() };
     assert_eq!(error(&graph, endless, &options).kind, QueryErrorKind::Cancelled);
 
-    let options = Options { memory_bytes_max: 1 << 20, ..Options::default() };
+    let options = QueryOptions { memory_bytes_max: 1 << 20, ..QueryOptions::default() };
     for hungry in
         ["g.V().repeat(both()).times(9).fold()", "g.V().out().out().out().path().fold()", "g.V().repeat(out()).times(8)"]
     {
@@ -432,7 +435,7 @@ fn a_query_ends_at_its_timeout_when_cancelled_and_at_its_memory_budget() {
 #[test]
 fn whatever_holds_much_is_refused_in_time() {
     let graph = hubs();
-    let options = Options { memory_bytes_max: 200_000, ..Options::default() };
+    let options = QueryOptions { memory_bytes_max: 200_000, ..QueryOptions::default() };
     for hungry in [
         "g.V().union(out().out(), out().out().out()).fold()",
         "g.V().flatMap(out().out().fold())",
@@ -458,7 +461,7 @@ fn whatever_holds_much_is_refused_in_time() {
 #[test]
 fn what_is_held_for_one_batch_is_given_back_for_the_next() {
     let graph = hubs();
-    let options = Options { memory_bytes_max: 2 << 20, ..Options::default() };
+    let options = QueryOptions { memory_bytes_max: 2 << 20, ..QueryOptions::default() };
     // One round needs little memory. All two hundred at once would need many times the budget.
     for child in [
         "both().order().by(id)",
@@ -527,7 +530,7 @@ fn long_steps_ask_whether_to_go_on() {
             counting.fetch_add(1, Ordering::Relaxed);
             false
         }));
-        run_with(&graph, text, &Parameters::new(), &Options { cancel, ..Options::default() }).unwrap();
+        run_with(&graph, text, &Parameters::new(), &QueryOptions { cancel, ..QueryOptions::default() }).unwrap();
         // The number of probes in a whole run. After a probe that says stop, the query must end.
         let all = asked.load(Ordering::Relaxed);
         assert!(all > 20, "{text} asked {all} times");
@@ -540,7 +543,7 @@ fn long_steps_ask_whether_to_go_on() {
                 counting.fetch_add(usize::from(stopped), Ordering::Relaxed);
                 stopped
             };
-            let options = Options { cancel: CancelToken::with_probe(Arc::new(probe)), ..Options::default() };
+            let options = QueryOptions { cancel: CancelToken::with_probe(Arc::new(probe)), ..QueryOptions::default() };
             assert_eq!(error(&graph, text, &options).kind, QueryErrorKind::Cancelled, "{text} at {stop} of {all}");
             assert_eq!(late.load(Ordering::Relaxed), 1, "{text}: it ends with the first yes");
         }
@@ -553,12 +556,12 @@ fn a_parameter_means_what_a_literal_means_in_every_width() {
     let text = "g.V().has('person','age',x).values('name')";
     for value in [Value::Int8(29), Value::Int16(29), Value::Int32(29), Value::Int64(29), Value::Float64(29.0)] {
         let parameters = Parameters::from([("x".to_owned(), value)]);
-        assert_eq!(run_with(&modern, text, &parameters, &Options::default()).unwrap(), [Value::from("marko")]);
+        assert_eq!(run_with(&modern, text, &parameters, &QueryOptions::default()).unwrap(), [Value::from("marko")]);
     }
     let ids = Parameters::from([("ids".to_owned(), Value::list(vec![1i64.into(), 2i32.into()]))]);
-    assert_eq!(run_with(&modern, "g.V(ids).count()", &ids, &Options::default()).unwrap(), [Value::Int64(2)]);
+    assert_eq!(run_with(&modern, "g.V(ids).count()", &ids, &QueryOptions::default()).unwrap(), [Value::Int64(2)]);
 
-    let missing = run_with(&modern, text, &Parameters::new(), &Options::default()).unwrap_err();
+    let missing = run_with(&modern, text, &Parameters::new(), &QueryOptions::default()).unwrap_err();
     assert_eq!(missing.kind, QueryErrorKind::Parameter);
     assert!(missing.render().contains("x="), "{}", missing.render());
 }
@@ -569,7 +572,7 @@ fn names_the_graph_does_not_have_are_warned_of() {
     let warnings = |text: &str| {
         let mut graph = Graph::Read(&modern);
         let query = Query::parse(text).unwrap();
-        let mut execution = query.execute(&mut graph, &Parameters::new(), &Options::default()).unwrap();
+        let mut execution = query.execute(&mut graph, &Parameters::new(), &QueryOptions::default()).unwrap();
         execution.collect(&mut graph).unwrap();
         execution.warnings().to_vec()
     };
@@ -582,7 +585,7 @@ fn names_the_graph_does_not_have_are_warned_of() {
 #[test]
 fn errors_point_at_the_step() {
     let modern = Oracle::modern();
-    let error = error(&modern, "g.V().values('name').out()", &Options::default());
+    let error = error(&modern, "g.V().values('name').out()", &QueryOptions::default());
     let shown = error.render();
     assert!(shown.contains("vertices") && shown.contains("^^^^^"), "{shown}");
     let unknown = Query::parse("g.V().ouT()").unwrap_err().render();
@@ -595,10 +598,10 @@ fn changes_need_a_graph_that_can_be_written() {
     let query = Query::parse("g.V().has('name','marko').property('age', 30)").unwrap();
     assert!(query.writes());
     let mut read = Graph::Read(&modern);
-    let mut execution = query.execute(&mut read, &Parameters::new(), &Options::default()).unwrap();
+    let mut execution = query.execute(&mut read, &Parameters::new(), &QueryOptions::default()).unwrap();
     assert!(execution.collect(&mut read).is_err());
     let mut write = Graph::Write(&mut modern);
-    query.execute(&mut write, &Parameters::new(), &Options::default()).unwrap().collect(&mut write).unwrap();
+    query.execute(&mut write, &Parameters::new(), &QueryOptions::default()).unwrap().collect(&mut write).unwrap();
     assert_eq!(run(&modern, "g.V().has('name','marko').values('age')"), [Value::Int32(30)]);
     assert_eq!(modern.as_view().statistics().unwrap().vertices.iter().sum::<u64>(), 6);
 }
@@ -627,7 +630,8 @@ fn an_index_gives_what_a_scan_gives() {
 
 /// A timeout of a fifth of a second, and 64 MB.
 fn limited(graph: &Oracle, text: &str) -> Result<Vec<Value>, QueryError> {
-    let options = Options { timeout: Some(Duration::from_millis(200)), memory_bytes_max: 64 << 20, ..Options::default() };
+    let options =
+        QueryOptions { timeout: Some(Duration::from_millis(200)), memory_bytes_max: 64 << 20, ..QueryOptions::default() };
     run_with(graph, text, &Parameters::new(), &options)
 }
 
@@ -673,7 +677,7 @@ fn numbers_do_not_grow_without_end() {
     }
     let huge: mangrove_graph::BigDecimal = "1e999999999".parse().unwrap();
     let parameters = Parameters::from([("x".to_owned(), Value::from(huge))]);
-    let with_huge = |text| run_with(&modern, text, &parameters, &Options::default());
+    let with_huge = |text| run_with(&modern, text, &parameters, &QueryOptions::default());
     assert_eq!(with_huge("g.inject(x).is(gt(1e100))").unwrap()[0].to_string(), "1E999999999");
     assert_eq!(with_huge("g.inject(x, 2, 1.5m).order().fold()").unwrap()[0].to_string(), "[1.5, 2, 1E999999999]");
     for text in
@@ -689,7 +693,7 @@ fn texts_and_lists_do_not_grow_past_the_budget() {
     let text = format!("g.inject('x'){}", ".as('a').concat(select('a'))".repeat(60));
     let list = format!("g.inject([1, 2]){}", ".as('a').combine(select('a'))".repeat(60));
     let pairs = format!("g.inject([1, 2, 3]){}", ".as('a').product(select('a'))".repeat(9));
-    let options = Options { memory_bytes_max: 8 << 20, ..Options::default() };
+    let options = QueryOptions { memory_bytes_max: 8 << 20, ..QueryOptions::default() };
     for text in [text, list, pairs] {
         assert_eq!(error(&modern, &text, &options).kind, QueryErrorKind::Memory, "{text}");
     }
@@ -766,11 +770,11 @@ fn the_end_of_a_query_says_how_much_of_it_is_wanted() {
     assert_eq!(run(&modern, "g.V().hasNext()"), [Value::Bool(true)]);
     assert_eq!(run(&modern, "g.V().has('name', 'nobody').hasNext()"), [Value::Bool(false)]);
     for text in ["g.V().drop().explain()", "g.V().out().profile()", "g.V().toString()"] {
-        let error = error(&modern, text, &Options::default());
+        let error = error(&modern, text, &QueryOptions::default());
         assert_eq!(error.kind, QueryErrorKind::Unsupported, "{error}");
-        assert!(error.message.contains("has not been run"), "{error}");
+        assert!(error.message.contains("it was not run"), "{error}");
     }
-    let ending = error(&modern, "g.tx().commit()", &Options::default());
+    let ending = error(&modern, "g.tx().commit()", &QueryOptions::default());
     assert_eq!(ending.kind, QueryErrorKind::Unsupported);
     assert!(ending.help.is_some_and(|help| help.contains("db.transaction()")));
 }
@@ -780,7 +784,7 @@ fn a_parameter_that_no_query_could_use_is_refused() {
     let modern = Oracle::modern();
     let with = |name: &str, text: &str| {
         let parameters = Parameters::from([(name.to_owned(), Value::Int64(1))]);
-        run_with(&modern, text, &parameters, &Options::default())
+        run_with(&modern, text, &parameters, &QueryOptions::default())
     };
     for name in ["id", "label", "IN", "desc", "true", "two words", ""] {
         let error = with(name, "g.V(id)").expect_err(name);
@@ -804,7 +808,7 @@ fn arguments_a_step_does_not_take_are_refused() {
         "g.V().limit(-5)",
         "g.mergeV([name: 'a'], [name: 'b'])",
     ] {
-        assert_eq!(error(&graph, text, &Options::default()).kind, QueryErrorKind::Step, "{text}");
+        assert_eq!(error(&graph, text, &QueryOptions::default()).kind, QueryErrorKind::Step, "{text}");
     }
 }
 
@@ -822,7 +826,8 @@ fn traversers_a_limit_does_not_want_change_nothing() {
     ] {
         let mut graph = hubs();
         let query = Query::parse(text).unwrap();
-        let mut execution = query.execute(&mut Graph::Write(&mut graph), &Parameters::new(), &Options::default()).unwrap();
+        let mut execution =
+            query.execute(&mut Graph::Write(&mut graph), &Parameters::new(), &QueryOptions::default()).unwrap();
         while execution.next(&mut Graph::Write(&mut graph)).unwrap().is_some() {}
         assert_eq!(run(&graph, "g.V().hasLabel('made').count()"), [Value::Int64(made)], "{text}");
     }
@@ -832,7 +837,7 @@ fn traversers_a_limit_does_not_want_change_nothing() {
 fn an_id_is_looked_up_whatever_else_is_asked_for() {
     let graph = hubs();
     for text in ["g.V().hasLabel('person').hasId(1)", "g.V().hasId(1).hasLabel('person')", "g.V().has('person', T.id, 1)"] {
-        let explained = Query::parse(text).unwrap().explain(&graph, &Parameters::new(), &Options::default()).unwrap();
+        let explained = Query::parse(text).unwrap().explain(&graph, &Parameters::new(), &QueryOptions::default()).unwrap();
         assert_eq!(explained.steps[0].access.as_deref(), Some("by id"), "{text}");
         assert_eq!(run(&graph, text).len(), 1, "{text}");
     }

@@ -2,11 +2,11 @@
 
 use mangrove_graph::{ElementId, ElementKind, ExternalId, GraphView, GraphWrite, PropertyId, Value, VertexId};
 use mangrove_query::optimize::RULES;
-use mangrove_query::{Graph, Options, Parameters, Query, QueryError, QueryErrorKind};
+use mangrove_query::{Graph, Parameters, Query, QueryError, QueryErrorKind, QueryOptions};
 use mangrove_testkit::Oracle;
 
 fn try_run(graph: &Oracle, text: &str, rules_off: Vec<String>) -> Result<Vec<Value>, QueryError> {
-    let options = Options { rules_off, ..Options::default() };
+    let options = QueryOptions { rules_off, ..QueryOptions::default() };
     let mut graph = Graph::Read(graph);
     Query::parse(text)?.execute(&mut graph, &Parameters::new(), &options)?.collect(&mut graph)
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use mangrove_graph::{ElementKind, GraphWrite, IdSpace, NewEdge, PropertyColumn, Value, VertexId};
-use mangrove_query::{CancelToken, Crew, CrewOptions, Graph, Options, Parameters, Query, QueryError, QueryErrorKind};
+use mangrove_query::{CancelToken, Crew, CrewOptions, Graph, Parameters, Query, QueryError, QueryErrorKind, QueryOptions};
 use mangrove_testkit::{Oracle, graphs};
 
 /// 2048 people with an age, 8,192 acquaintances.
@@ -25,12 +25,12 @@ fn people() -> Oracle {
     graph
 }
 
-fn helped(workers: usize) -> Options {
+fn helped(workers: usize) -> QueryOptions {
     let crew = Crew::new(CrewOptions { workers, region_workers: 1, ..CrewOptions::default() });
-    Options { crew: Some(Arc::new(crew)), ..Options::default() }
+    QueryOptions { crew: Some(Arc::new(crew)), ..QueryOptions::default() }
 }
 
-fn run(graph: &Oracle, text: &str, options: &Options) -> Result<Vec<Value>, QueryError> {
+fn run(graph: &Oracle, text: &str, options: &QueryOptions) -> Result<Vec<Value>, QueryError> {
     let mut graph = Graph::Read(graph);
     Query::parse(text)?.execute(&mut graph, &Parameters::new(), options)?.collect(&mut graph)
 }
@@ -57,7 +57,7 @@ fn helped_or_alone_a_query_gives_the_same_in_the_same_order() {
     for workers in [1, 3] {
         let options = helped(workers);
         for text in queries {
-            let alone = run(&graph, text, &Options::default()).unwrap_or_else(|e| panic!("{text}: {}", e.render()));
+            let alone = run(&graph, text, &QueryOptions::default()).unwrap_or_else(|e| panic!("{text}: {}", e.render()));
             assert!(!alone.is_empty(), "{text}");
             for _ in 0..2 {
                 assert_eq!(run(&graph, text, &options).unwrap(), alone, "{text} with {workers} workers");
@@ -70,7 +70,7 @@ fn helped_or_alone_a_query_gives_the_same_in_the_same_order() {
 fn queries_whose_traversers_see_each_other_run_alone() {
     let graph = people();
     let messages = |text: &str| -> u64 {
-        let options = Options { profile: true, ..helped(2) };
+        let options = QueryOptions { profile: true, ..helped(2) };
         let mut graph = Graph::Read(&graph);
         let mut execution = Query::parse(text).unwrap().execute(&mut graph, &Parameters::new(), &options).unwrap();
         execution.profile(&mut graph).unwrap().steps.iter().map(|step| step.messages.all).sum()
@@ -90,7 +90,7 @@ fn large_traversers_travel_in_small_messages() {
     let graph = people();
     let list = |item: Value, n: usize| Value::List(vec![item; n].into());
     let messages = |wide: usize| -> (u64, usize) {
-        let options = Options { profile: true, ..helped(2) };
+        let options = QueryOptions { profile: true, ..helped(2) };
         let parameters = Parameters::from([("lists".to_owned(), list(list(Value::Int64(1), wide), 2000))]);
         let mut graph = Graph::Read(&graph);
         let query = Query::parse("g.inject(lists).unfold().map(count(local)).sum()").unwrap();
@@ -109,7 +109,7 @@ fn large_traversers_travel_in_small_messages() {
 fn an_error_on_another_thread_is_the_querys_own() {
     let graph = people();
     let text = "g.V().out('knows').values('age').map(math('_ / 2')).is(gt(-1)).values('age')";
-    let alone = run(&graph, text, &Options::default()).expect_err("numbers have no properties");
+    let alone = run(&graph, text, &QueryOptions::default()).expect_err("numbers have no properties");
     let error = run(&graph, text, &helped(2)).expect_err("numbers have no properties");
     assert_eq!((error.kind, error.render()), (alone.kind, alone.render()));
 }
@@ -128,10 +128,10 @@ fn warnings_of_helpers_reach_the_user_once() {
 fn a_helped_query_ends_soon_when_it_is_cancelled_or_out_of_time() {
     let graph = people();
     let endless = "g.V().repeat(both('knows')).until(has('nothing')).count()";
-    let options = Options { timeout: Some(Duration::from_millis(30)), ..helped(2) };
+    let options = QueryOptions { timeout: Some(Duration::from_millis(30)), ..helped(2) };
     assert_eq!(run(&graph, endless, &options).expect_err("endless").kind, QueryErrorKind::Timeout);
     let cancel = CancelToken::default();
-    let options = Options { cancel: cancel.clone(), ..helped(2) };
+    let options = QueryOptions { cancel: cancel.clone(), ..helped(2) };
     let canceller = std::thread::spawn(move || {
         std::thread::sleep(Duration::from_millis(30));
         cancel.cancel();
@@ -154,7 +154,7 @@ fn a_query_dropped_midway_leaves_its_helpers_free() {
     let crew = options.crew.clone().unwrap();
     drop(options);
     assert_eq!(Arc::strong_count(&crew), 1, "no execution is left behind");
-    let options = Options { crew: Some(crew), ..Options::default() };
+    let options = QueryOptions { crew: Some(crew), ..QueryOptions::default() };
     assert_eq!(run(&graph, "g.V().out('knows').count()", &options).unwrap(), [Value::Int64(8_192)]);
 }
 
@@ -163,7 +163,7 @@ fn many_queries_share_a_crew() {
     let graph = people();
     let options = helped(2);
     let text = "g.V().out('knows').out('knows').dedup().count()";
-    let expected = run(&graph, text, &Options::default()).unwrap();
+    let expected = run(&graph, text, &QueryOptions::default()).unwrap();
     std::thread::scope(|scope| {
         for _ in 0..8 {
             scope.spawn(|| {
@@ -181,8 +181,8 @@ fn a_helped_query_keeps_to_its_memory() {
     const BUDGET: usize = 1_000_000;
     let graph = people();
     let text = "g.V().out('knows').out('knows').path().fold()";
-    let small = |options: Options| Options { memory_bytes_max: BUDGET, ..options };
-    for options in [small(Options::default()), small(helped(3))] {
+    let small = |options: QueryOptions| QueryOptions { memory_bytes_max: BUDGET, ..options };
+    for options in [small(QueryOptions::default()), small(helped(3))] {
         assert_eq!(run(&graph, text, &options).expect_err(text).kind, QueryErrorKind::Memory);
         // The crew still serves. Results taken as they come need not fit into memory together.
         let mut graph = Graph::Read(&graph);

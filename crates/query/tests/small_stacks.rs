@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use mangrove_query::gremlin::parse::{DEPTH_MAX, JOINTS_MAX, STEPS_MAX};
 use mangrove_query::gremlin::{parse, print};
-use mangrove_query::{Graph, Options, Parameters, Query, QueryError};
+use mangrove_query::{Graph, Parameters, Query, QueryError, QueryOptions};
 use mangrove_testkit::Oracle;
 
 const STACK_BYTES: usize = 256 << 10;
@@ -23,9 +23,10 @@ fn try_all(text: &str) -> Result<usize, QueryError> {
     let query = Query::parse(text)?;
     assert_eq!(parse(&print(&parse(text)?))?.calls.len(), parse(text)?.calls.len());
     let parameters = Parameters::new();
-    let options = Options { timeout: Some(Duration::from_millis(300)), memory_bytes_max: 1 << 26, ..Options::default() };
+    let options =
+        QueryOptions { timeout: Some(Duration::from_millis(300)), memory_bytes_max: 1 << 26, ..QueryOptions::default() };
     query.explain(&graph, &parameters, &options).map(|explained| explained.to_string())?;
-    let profiled = Options { profile: true, ..options.clone() };
+    let profiled = QueryOptions { profile: true, ..options.clone() };
     let mut graph = Graph::Write(&mut graph);
     query.execute(&mut graph, &parameters, &profiled)?.profile(&mut graph).map(|profile| profile.to_string())?;
     let values = query.execute(&mut graph, &parameters, &options)?.collect(&mut graph)?;

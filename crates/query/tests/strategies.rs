@@ -2,13 +2,13 @@
 
 use mangrove_graph::Value;
 use mangrove_query::plan::{Effect, STRATEGIES};
-use mangrove_query::{Graph, Options, Parameters, Query, QueryError, QueryErrorKind};
+use mangrove_query::{Graph, Parameters, Query, QueryError, QueryErrorKind, QueryOptions};
 use mangrove_testkit::Oracle;
 
 fn execute(graph: &mut Oracle, text: &str) -> Result<(Vec<Value>, Vec<String>), QueryError> {
     let query = Query::parse(text)?;
     let mut graph = if query.writes() { Graph::Write(graph) } else { Graph::Read(graph) };
-    let mut execution = query.execute(&mut graph, &Parameters::new(), &Options::default())?;
+    let mut execution = query.execute(&mut graph, &Parameters::new(), &QueryOptions::default())?;
     let values = execution.collect(&mut graph)?;
     Ok((values, execution.warnings().to_vec()))
 }

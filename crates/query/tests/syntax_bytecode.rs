@@ -92,7 +92,7 @@ fn what_is_wrong_is_said_with_its_place() {
         ),
         (r#"["is",{"@type":"g:Int32","@value":3000000000}]"#, "argument 1 of is(): this is not a value of type g:Int32"),
         (r#"["is",{"@type":"g:P","@value":{"predicate":"test"}}]"#, "unknown predicate `test`"),
-        (r#"["is",{"@type":"g:P","@value":{"predicate":"between","value":5}}]"#, "g:List holds an array"),
+        (r#"["is",{"@type":"g:P","@value":{"predicate":"between","value":5}}]"#, "g:List must hold an array"),
         (r#"["by",{"@type":"g:Order","@value":"up"}]"#, "Order has no `up`"),
         (r#"["is",{"@type":"g:Map","@value":[1]}]"#, "keys and values in turn"),
         (r#"["is",{"@type":"gx:BigDecimal","@value":"1e999999999"}]"#, "the exponent of a decimal"),

@@ -64,13 +64,13 @@ fn what_is_wrong_is_told_with_its_place() {
         (&[0x77, 0], "values of the type 0x77 are not supported"),
         (&[0x01, 7, 0, 0, 0, 1], "flag 0x07"),
         (&[0x03, 0, 0, 0, 0, 1, 0xff], "not UTF-8"),
-        (&[0x03, 0, 0x7f, 0xff, 0xff, 0xff], "a count of 2147483647, where 4 bytes are left"),
+        (&[0x03, 0, 0x7f, 0xff, 0xff, 0xff], "a count of 2147483647, but 4 bytes are left"),
         (&[0x03, 0, 0xff, 0xff, 0xff, 0xff], "a count of -1"),
         (&[0x84, 0, 0, 0, 7, 0xe7, 2, 29], "no day 2023-2-29"),
-        (&[0x81, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0x3b, 0x9a, 0xca, 0], "nanoseconds within a second"),
+        (&[0x81, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0x3b, 0x9a, 0xca, 0], "nanoseconds do not fit into a second"),
         (&[0x22, 0, 0x7f, 0, 0, 0, 0, 0, 0, 1, 1], "the exponent of a decimal"),
         (&[0x20, 0, 0x03, 0, 0, 0, 0, 1, b'x'], "T has no `x`"),
-        (&[0x20, 0, 0x20, 0, 0x20, 0], "a constant of T that is not named by a string"),
+        (&[0x20, 0, 0x20, 0, 0x20, 0], "a constant of T must be named by a string"),
     ];
     for (argument, reason) in cases {
         let error = refused(&injected(argument));
@@ -118,7 +118,7 @@ fn depth_is_bounded() {
     assert!(refused(&nested(&bytes("150000000001000000015600000001"))).contains("nested too deep"));
     assert!(refused(&nested(&bytes("1e00000000036e6f7400000001"))).contains("nested too deep"));
     assert!(refused(&nested(&bytes("1e0000000003616e6400000001"))).contains("nested too deep"));
-    assert!(refused(&nested(&[0x20, 0])).contains("not named by a string"));
+    assert!(refused(&nested(&[0x20, 0])).contains("must be named by a string"));
 }
 
 #[test]

@@ -7,7 +7,7 @@
 
 use std::time::{Duration, Instant};
 
-use mangrove_query::{CancelToken, Graph, Options, Parameters, Query, QueryError, QueryErrorKind};
+use mangrove_query::{CancelToken, Graph, Parameters, Query, QueryError, QueryErrorKind, QueryOptions};
 use mangrove_snapshot::{OpenOptions, Store};
 
 const QUERIES: [&str; 9] = [
@@ -46,7 +46,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// The time from the cancellation to the end. `None` if the query ended before, or ran out of memory.
 fn cancelled(store: &Store, text: &str, after: Duration) -> Result<Option<Duration>, Box<dyn std::error::Error>> {
     let cancel = CancelToken::default();
-    let options = Options { cancel: cancel.clone(), memory_bytes_max: MEMORY_BYTES_MAX, ..Options::default() };
+    let options = QueryOptions { cancel: cancel.clone(), memory_bytes_max: MEMORY_BYTES_MAX, ..QueryOptions::default() };
     let query = Query::parse(text)?;
     std::thread::scope(|scope| {
         let running = scope.spawn(|| {

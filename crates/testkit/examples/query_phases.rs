@@ -9,7 +9,7 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use mangrove_graph::{ElementId, ExternalId, GraphView, Value, VertexId};
-use mangrove_query::{Graph, Options, Parameters, Query};
+use mangrove_query::{Graph, Parameters, Query, QueryOptions};
 use mangrove_snapshot::{OpenOptions, Store};
 
 const RUNS: usize = 200_000;
@@ -19,7 +19,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let [path, text] = <[String; 2]>::try_from(std::env::args().skip(1).collect::<Vec<_>>())
         .map_err(|_| "a database and a query of x, please")?;
     let store = Store::open(path, &OpenOptions { read_only: true, ..OpenOptions::default() })?;
-    let (query, options, view) = (Query::parse(&text)?, Options::default(), store.snapshot()?);
+    let (query, options, view) = (Query::parse(&text)?, QueryOptions::default(), store.snapshot()?);
     let parameters = |run: usize| Parameters::from([("x".to_owned(), Value::Int64(id(run)))]);
     let one = parameters(0);
 

@@ -21,9 +21,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use mangrove_graph::{Cell, EdgeId, EdgeRef, ElementId, ElementKind, ExternalId, IdSpace, KeyId, LabelId, Schema, VertexId};
 
-/// The graph of this module. Invariants: (1) `vertex_names` and `edge_names` hold exactly the external ids of the existing
-/// elements; (2) every edge stands in `out` of its source and in `incoming` of its target, and nowhere else; (3) no cell is
-/// [`Cell::Absent`]. stands in `out` of its source and `incoming` of its target, and nowhere else; (3) no cell is [`Cell::Absent`].
+/// The graph of this module.
+///
+/// Invariants: (1) `vertex_names` and `edge_names` hold exactly the external ids of the existing elements; (2) every edge stands in
+/// `out` of its source and in `incoming` of its target, and nowhere else; (3) no cell is [`Cell::Absent`].
 #[derive(Clone, Debug, Default)]
 pub struct Oracle {
     schema: Schema,
@@ -41,12 +42,12 @@ struct Vertex {
     external: ExternalId,
     further: BTreeSet<LabelId>,
     cells: BTreeMap<KeyId, Cell>,
-    out: BTreeSet<Place>,
-    incoming: BTreeSet<Place>,
+    out: BTreeSet<EdgePlace>,
+    incoming: BTreeSet<EdgePlace>,
 }
 
 /// The position of an edge among those of a vertex.
-type Place = (LabelId, Option<i64>, EdgeId);
+type EdgePlace = (LabelId, Option<i64>, EdgeId);
 
 #[derive(Clone, Debug)]
 struct Edge {

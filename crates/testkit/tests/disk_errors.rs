@@ -34,14 +34,14 @@ fn write_at(fd: c_int, from: *const c_void, n: size_t, at: off_t) -> ssize_t {
 }
 
 /// # Safety
-/// As of the function of this name in the C library.
+/// The same as for the function of this name in the C library.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pwrite(fd: c_int, from: *const c_void, n: size_t, at: off_t) -> ssize_t {
     write_at(fd, from, n, at)
 }
 
 /// # Safety
-/// As of the function of this name in the C library.
+/// The same as for the function of this name in the C library.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pwrite64(fd: c_int, from: *const c_void, n: size_t, at: off_t) -> ssize_t {
     write_at(fd, from, n, at)

@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use mangrove_graph::{GraphView, IdSpace};
 use mangrove_query::optimize::RULES;
-use mangrove_query::{Crew, CrewOptions, Graph, Options, Parameters, Query, QueryError, QueryErrorKind, gremlin, plan};
+use mangrove_query::{Crew, CrewOptions, Graph, Parameters, Query, QueryError, QueryErrorKind, QueryOptions, gremlin, plan};
 use mangrove_testkit::canonical;
 use mangrove_testkit::graphs::Random;
 use mangrove_testkit::interpreter::{Failure, interpret};
@@ -106,7 +106,7 @@ fn judge(view: &dyn GraphView, stored: Option<&dyn GraphView>, text: &str, rule:
     ];
     if let Some(stored) = stored {
         runs.push(("every rule, hot store".to_owned(), executed(stored, text, Vec::new())));
-        let options = Options { crew: Some(crew()), ..Options::default() };
+        let options = QueryOptions { crew: Some(crew()), ..QueryOptions::default() };
         runs.push(("every rule, hot store, crew".to_owned(), executed_with(stored, text, options)));
     }
     let same = expected != Outcome::Panic && runs.iter().all(|(_, outcome)| demand.met(&expected, outcome));
@@ -134,10 +134,10 @@ fn crew() -> Arc<Crew> {
 }
 
 fn executed(view: &dyn GraphView, text: &str, rules_off: Vec<String>) -> Outcome {
-    executed_with(view, text, Options { rules_off, ..Options::default() })
+    executed_with(view, text, QueryOptions { rules_off, ..QueryOptions::default() })
 }
 
-fn executed_with(view: &dyn GraphView, text: &str, options: Options) -> Outcome {
+fn executed_with(view: &dyn GraphView, text: &str, options: QueryOptions) -> Outcome {
     let run = || -> Result<_, QueryError> {
         let mut graph = Graph::Read(view);
         Query::parse(text)?.execute(&mut graph, &Parameters::new(), &options)?.collect(&mut graph)
@@ -195,7 +195,7 @@ fn report(graph: &SmallGraph, query: &RandomQuery, runs: &[Run], heading: &str) 
     }
     let oracle = graph.oracle();
     if let Ok(query) = Query::parse(&query.to_string())
-        && let Ok(explanation) = query.explain(&oracle, &Parameters::new(), &Options::default())
+        && let Ok(explanation) = query.explain(&oracle, &Parameters::new(), &QueryOptions::default())
     {
         let _ = write!(out, "{explanation}");
     }
@@ -269,7 +269,7 @@ fn run_graph(seed: u64, number: u64, tally: &Tally) {
 fn note_rules(view: &dyn GraphView, text: &str, tally: &Tally) {
     let mut noted = tally.rules.lock().expect("no thread panicked");
     let plan = |rules_off: Vec<String>| {
-        let options = Options { rules_off, ..Options::default() };
+        let options = QueryOptions { rules_off, ..QueryOptions::default() };
         Query::parse(text)
             .and_then(|query| query.plan(view, &Parameters::new(), &options))
             .map(|plan| format!("{plan:?}"))

@@ -386,14 +386,14 @@ fn a_segment_in_the_place_of_another_is_refused_at_open() {
         condense(dir, Condensing::Compact);
     }
     let (newer, of_backup) = (segment_file(&one), segment_file(&backup));
-    assert!(refusal(&newer, &fs::read(of_backup).unwrap()).contains("an older or a swapped one"));
+    assert!(refusal(&newer, &fs::read(of_backup).unwrap()).contains("an older or swapped one"));
 
     grow_store(&StoreInDir::open(&one), 2).unwrap();
     condense(&one, Condensing::Seal);
     let first = fs::read(&newer).unwrap();
     let sealed = fs::read_dir(one.join("hot")).unwrap().map(|entry| entry.unwrap().path());
     let sealed: Vec<_> = sealed.filter(|path| path.extension() == newer.extension() && *path != newer).collect();
-    assert!(refusal(&sealed[0], &first).contains("an older or a swapped one"));
+    assert!(refusal(&sealed[0], &first).contains("an older or swapped one"));
 }
 
 /// The error of opening a database whose segment has these bytes. Restores the segment afterwards.

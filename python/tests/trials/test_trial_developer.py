@@ -80,7 +80,7 @@ def test_constraints(empty):
     empty.query("g.addV('user').property(id, 1).property('email', 'a@x.org')")
     assert empty.create_index("user", "email", unique=True)
     empty.declare_property("user", "email", "string", required=True)
-    with pytest.raises(mg.ConstraintError, match="user.email is unique"):
+    with pytest.raises(mg.ConstraintError, match="user.email must be unique, but the vertex 1 already has the value a@x.org"):
         empty.query("g.addV('user').property(id, 2).property('email', 'a@x.org')")
     with pytest.raises(mg.ConstraintError, match="email is required"):
         empty.query("g.addV('user').property(id, 3)")

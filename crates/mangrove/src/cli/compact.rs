@@ -28,7 +28,7 @@ impl Compact {
             database.set_encoding(label, key, encoding)?;
         }
         let bytes = database.compact()?;
-        say(&format!("{} is in a segment of {}", self.db.display(), indicatif::HumanBytes(bytes)));
+        say(&format!("compacted {} into a segment of {}", self.db.display(), indicatif::HumanBytes(bytes)));
         Ok(())
     }
 }

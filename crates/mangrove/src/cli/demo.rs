@@ -54,7 +54,7 @@ impl Demo {
         let occupied = fs::read_dir(&self.dir).is_ok_and(|mut entries| entries.next().is_some());
         if occupied {
             return Err(Failure::Request(format!(
-                "{} is there already and not empty; name another directory, as in `mangrove demo other.mg`",
+                "{} exists already and is not empty; name another directory, as in `mangrove demo other.mg`",
                 self.dir.display()
             )));
         }
@@ -75,7 +75,7 @@ fn load(database: &Database) -> Result<crate::LoadReport, Failure> {
     let directory = tempfile::Builder::new().prefix("mangrove-demo-").tempdir();
     let written = directory.and_then(|directory| Ok((write_files(directory.path())?, directory)));
     let (files, _directory) =
-        written.map_err(|error| Failure::Request(format!("the demo's files could not be written: {error}")))?;
+        written.map_err(|error| Failure::Request(format!("cannot write the demo's files: {error}")))?;
     Ok(database.load(&LoadOptions { files, ..LoadOptions::default() }, &mut Quiet)?)
 }
 
@@ -93,6 +93,6 @@ fn suggestions(path: &Path) -> String {
     for (question, query) in QUERIES {
         text.push_str(&format!("\n# {question}\nmangrove query {} \"{query}\"\n", path.display()));
     }
-    text.push_str(&format!("\n# ask on your own\nmangrove shell {}\n", path.display()));
+    text.push_str(&format!("\n# your own queries\nmangrove shell {}\n", path.display()));
     text
 }

@@ -173,9 +173,9 @@ impl Load {
     fn write(&self, path: &Path, options: &LoadOptions) -> Result<(), Failure> {
         let schema = if self.db.exists() { super::open_reading(&self.db)?.schema()? } else { Schema::default() };
         let files = ingest::write_mapping(options, &schema, path).map_err(crate::LoadError::from)?;
-        let how = format!("edit it, then load it: mangrove load {} --mapping {}", self.db.display(), path.display());
+        let how = format!("Edit it, then run: mangrove load {} --mapping {}", self.db.display(), path.display());
         say(&format!(
-            "wrote how {} would be read to {}; nothing was loaded. {how}",
+            "wrote a mapping of {} to {}; nothing was loaded. {how}",
             counted(files as u64, "file", "files"),
             path.display()
         ));
@@ -199,7 +199,7 @@ impl Load {
             let Merged { updated, unchanged, skipped } = merged;
             if merged != Merged::default() {
                 say(&format!(
-                    "of {} there already: {} updated, {} unchanged, {} skipped",
+                    "{} existed already: {} updated, {} unchanged, {} skipped",
                     counted(updated + unchanged + skipped, one, many),
                     grouped(updated),
                     grouped(unchanged),
@@ -215,10 +215,10 @@ impl Load {
     fn options(&self) -> Result<LoadOptions, Failure> {
         let wrong = |error: ingest::LoadError| Failure::Usage(error.to_string());
         if self.rejects.is_some() && self.on_error == OnError::Fail {
-            return Err(Failure::Usage("--rejects takes what --on-error skip skips; give both".into()));
+            return Err(Failure::Usage("--rejects needs --on-error skip".into()));
         }
         if self.max_rejects.is_some() && self.on_error == OnError::Fail {
-            return Err(Failure::Usage("--max-rejects bounds what --on-error skip skips; give both".into()));
+            return Err(Failure::Usage("--max-rejects needs --on-error skip".into()));
         }
         Ok(LoadOptions {
             format: match self.format {
@@ -288,7 +288,7 @@ impl Load {
             Space::Graph => IdSpace::Graph,
             Space::Label => IdSpace::Label,
         });
-        // What was exported says what it has to be loaded into.
+        // The mapping of an export names the id space that it needs.
         let id_space = match (id_space, self.db.exists()) {
             (None, false) => options.id_space().map_err(crate::LoadError::from)?,
             (given, _) => given,

@@ -39,6 +39,7 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
+    #[command(alias = "import")]
     Load(Box<load::Load>),
     Query(query::Query),
     Shell(shell::Shell),
@@ -119,7 +120,7 @@ impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::BrokenPipe => Failure::NobodyReads,
-            _ => Failure::Request(format!("the output could not be written: {error}")),
+            _ => Failure::Request(format!("cannot write the output: {error}")),
         }
     }
 }
@@ -130,9 +131,14 @@ impl From<QueryError> for Failure {
             QueryError::Query(failure) if failure.kind == QueryErrorKind::Cancelled && interrupt::requested() => {
                 Failure::Interrupted("interrupted; the query was stopped and changed nothing".into())
             }
-            _ => Failure::Request(error.render()),
+            _ => Failure::Request(in_command(&error.render())),
         }
     }
+}
+
+/// A message of a query with the command's names for what programs call.
+fn in_command(message: &str) -> String {
+    message.replace("pass it with the query, as in ", "pass it with the query, as in --param ")
 }
 
 impl From<LoadError> for Failure {
@@ -162,7 +168,7 @@ impl From<ExportError> for Failure {
     fn from(error: ExportError) -> Self {
         match &error {
             ExportError::Export(mangrove_ingest::ExportError::Cancelled) => {
-                Failure::Interrupted("interrupted; the files are not whole".into())
+                Failure::Interrupted("interrupted; the export removed the files it had written".into())
             }
             _ => Failure::Request(error.to_string()),
         }

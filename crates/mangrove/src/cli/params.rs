@@ -23,7 +23,7 @@ fn split(argument: &str) -> Result<(&str, &str), String> {
     let (name, text) = argument.split_once('=').ok_or_else(|| format!("--param {argument}: expected NAME=VALUE"))?;
     let starts_well = name.starts_with(|c: char| c.is_alphabetic() || c == '_');
     if !starts_well || !name.chars().all(|c| c.is_alphanumeric() || c == '_') {
-        return Err(format!("--param {argument}: {name:?} is not a name a query can use"));
+        return Err(format!("--param {argument}: {name:?} cannot be the name of a parameter"));
     }
     Ok((name, text))
 }

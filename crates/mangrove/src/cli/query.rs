@@ -77,7 +77,7 @@ impl Query {
         }
         let mut text = String::new();
         let read = std::io::stdin().lock().read_to_string(&mut text);
-        read.map_err(|error| Failure::Request(format!("the query could not be read from standard input: {error}")))?;
+        read.map_err(|error| Failure::Request(format!("cannot read the query from standard input: {error}")))?;
         Ok(text)
     }
 }
@@ -100,9 +100,9 @@ fn duration(text: &str) -> Result<Duration, String> {
         "s" | "" => 1.0,
         "m" | "min" => 60.0,
         "h" => 3600.0,
-        _ => return Err(format!("{unit:?} is no unit of time: use ms, s, m or h")),
+        _ => return Err(format!("{unit:?} is not a unit of time: use ms, s, m or h")),
     };
-    let number: f64 = number.parse().map_err(|_| "expected a time as 500ms, 30s or 5m".to_owned())?;
+    let number: f64 = number.parse().map_err(|_| "expected a time such as 500ms, 30s or 5m".to_owned())?;
     Duration::try_from_secs_f64(number * unit_seconds).map_err(|error| error.to_string())
 }
 

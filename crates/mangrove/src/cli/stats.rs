@@ -55,7 +55,7 @@ pub fn counts(view: &dyn GraphView) -> Result<String, Failure> {
     Ok(format!("{table}\n"))
 }
 
-/// What the database takes on disk, and who keeps room of it from being used again.
+/// The size of the database on disk, and the reader that prevents the reuse of pages.
 pub fn sizes(database: &Database) -> Result<String, Failure> {
     let stats = database.stats()?;
     let disk = indicatif::HumanBytes(stats.disk_bytes());
@@ -74,7 +74,11 @@ fn old_snapshot(oldest: &OldSnapshot) -> String {
     let command = oldest.command.as_ref().map(|command| format!(" (`{command}`)")).unwrap_or_default();
     let age = indicatif::HumanDuration(oldest.age);
     let pinned = indicatif::HumanBytes(oldest.pinned_bytes);
-    format!("the oldest snapshot, of process {}{command}, has been outdated for {age} and holds {pinned}\n", oldest.process)
+    format!(
+        "the oldest snapshot, in process {}{command}, has been outdated for {age} and keeps {pinned} from \
+             reuse\n",
+        oldest.process
+    )
 }
 
 /// Properties by label, and indexes.
@@ -169,7 +173,7 @@ fn notes(label: &LabelSchema, property: &PropertySchema) -> String {
         notes.push("orders the edges".into());
     }
     if property.encoding != Encoding::Auto {
-        notes.push(format!("kept {}", property.encoding));
+        notes.push(format!("encoded as {}", property.encoding));
     }
     notes.join(", ")
 }

@@ -53,13 +53,13 @@ impl Default for CrewOptions {
 /// The threads that help. They start when the first job is offered.
 pub struct Crew {
     options: CrewOptions,
-    shared: Arc<Shared>,
+    shared: Arc<CrewState>,
     workers: OnceLock<Vec<JoinHandle<()>>>,
     process: u32,
 }
 
 #[derive(Default)]
-struct Shared {
+struct CrewState {
     regions: Vec<Region>,
     steal: bool,
     /// Decides the home region of the next job.
@@ -83,7 +83,7 @@ impl Crew {
         let node_of = |worker: usize| numa::core_of(&cores, worker).map_or(0, |core| core.node);
         let region = |first: usize| Region { node: node_of(first), jobs: Mutex::default() };
         let regions = (0..options.workers).step_by(options.region_workers).map(region).collect();
-        let shared = Arc::new(Shared { regions, steal: options.steal, ..Shared::default() });
+        let shared = Arc::new(CrewState { regions, steal: options.steal, ..CrewState::default() });
         Self { options, shared, workers: OnceLock::new(), process: std::process::id() }
     }
 
@@ -173,7 +173,7 @@ impl Drop for Offer {
     }
 }
 
-impl Shared {
+impl CrewState {
     fn work(&self, home: usize) {
         loop {
             let news = self.news.load(Ordering::Acquire);
@@ -300,7 +300,8 @@ mod tests {
         let jobs = [3, 2, 1].map(|messages| Counting::new(messages, 0));
         let region = |node: usize, job: &Arc<Counting>| Region { node, jobs: Mutex::new(vec![job.clone()]) };
         let [home, far, near] = &jobs;
-        let mut shared = Shared { regions: vec![region(0, home), region(1, far), region(0, near)], ..Shared::default() };
+        let mut shared =
+            CrewState { regions: vec![region(0, home), region(1, far), region(0, near)], ..CrewState::default() };
         let left = || jobs.each_ref().map(|job| job.left.load(Ordering::SeqCst));
         (0..3).for_each(|_| assert!(shared.run_one(0)));
         assert_eq!(left(), [0, 2, 1], "its own region's first");

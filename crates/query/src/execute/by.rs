@@ -120,7 +120,7 @@ fn only(name: &str, cell: &Cell) -> Result<Option<Value>> {
     let mut values = cell.values();
     let first = values.next();
     if values.next().is_some() {
-        let message = format!("by('{name}') met an element with several values under that key");
+        let message = format!("by('{name}') needs one value, but an element has several values under that key");
         return Err(QueryError::value(message)
             .help(format!("by(values('{name}')) takes the first, by(values('{name}').fold()) all")));
     }

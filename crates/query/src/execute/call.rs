@@ -43,8 +43,8 @@ impl ParametersOp {
         if let Some(child) = &mut self.child {
             for (map, made) in maps.iter_mut().zip(child.first(cx, batch)?) {
                 let Some(Value::Map(made)) = made else {
-                    let message = format!("the traversal that makes the parameters of `{name}` gives no map");
-                    return Err(QueryError::value(message).help("project() makes one"));
+                    let message = format!("the traversal for the parameters of `{name}` must give a map");
+                    return Err(QueryError::value(message).help("project() gives a map"));
                 };
                 made.iter().for_each(|(key, value)| map.insert(key.clone(), value.clone()));
             }

@@ -41,17 +41,17 @@ use crate::stack::deep;
 pub fn root(plan: &Plan, parallel: bool) -> Result<Chain> {
     let reads = |node: &StepNode| reads_past(&node.step);
     let last_reader = plan.traversal.steps.iter().rposition(reads).filter(|_| !plan.source.paths);
-    chain(&plan.traversal, Place { start: true, parallel, last_reader, is_last: true })
+    chain(&plan.traversal, ChainRole { start: true, parallel, last_reader, is_last: true })
 }
 
 /// The chain of some steps for one thread. `is_last` means that their output is the result of the query.
 pub fn serial(traversal: &Traversal, is_last: bool) -> Result<Chain> {
-    chain(traversal, Place { is_last, ..Place::default() })
+    chain(traversal, ChainRole { is_last, ..ChainRole::default() })
 }
 
 /// Where a chain stands in the query.
 #[derive(Clone, Copy, Default)]
-struct Place {
+struct ChainRole {
     /// The chain starts the query: its only input is the initial traverser.
     start: bool,
     /// Its traversers belong to one scope, and many threads may work on them.
@@ -62,11 +62,11 @@ struct Place {
     is_last: bool,
 }
 
-fn chain(traversal: &Traversal, place: Place) -> Result<Chain> {
+fn chain(traversal: &Traversal, place: ChainRole) -> Result<Chain> {
     deep(|| links(traversal, place)).map(Chain::new)
 }
 
-fn links(traversal: &Traversal, place: Place) -> Result<Vec<Link>> {
+fn links(traversal: &Traversal, place: ChainRole) -> Result<Vec<Link>> {
     let steps = &traversal.steps;
     let mut links = Vec::with_capacity(steps.len());
     let mut at = 0;
@@ -90,7 +90,7 @@ fn links(traversal: &Traversal, place: Place) -> Result<Vec<Link>> {
                 links.push(Link::new(Box::new(GatherOp::default()), Vec::new(), node.span));
             }
             let is_last = place.is_last && at + 1 == steps.len();
-            let op = compile(&node.step, Place { start: place.start && at == 0, last_reader: None, is_last, ..place })?;
+            let op = compile(&node.step, ChainRole { start: place.start && at == 0, last_reader: None, is_last, ..place })?;
             let mut link = Link::new(op, node.labels.clone(), node.span);
             link.row = Some(node.row);
             links.push(link);
@@ -232,7 +232,7 @@ fn gathers_aside(step: &Step) -> bool {
     )
 }
 
-fn compile(step: &Step, place: Place) -> Result<Box<dyn Op>> {
+fn compile(step: &Step, place: ChainRole) -> Result<Box<dyn Op>> {
     Ok(match step {
         Step::Scan { kind, ids, labels, filters } => {
             Box::new(ScanOp::new(*kind, ids.clone(), labels.clone(), filters.clone()))
@@ -259,7 +259,7 @@ fn compile(step: &Step, place: Place) -> Result<Box<dyn Op>> {
         Step::Union(traversals) => {
             let branches = traversals
                 .iter()
-                .map(|t| Ok(Child::new(chain(t, Place { parallel: false, is_last: false, ..place })?)))
+                .map(|t| Ok(Child::new(chain(t, ChainRole { parallel: false, is_last: false, ..place })?)))
                 .collect::<Result<_>>()?;
             Box::new(UnionOp::new(branches, traversals.iter().any(tells_batches_apart)))
         }
@@ -306,7 +306,7 @@ fn choose(condition: &ChooseOn, options: &[Option_], all: bool) -> Result<Box<dy
     Ok(Box::new(ChooseOp::new(condition, options.collect::<Result<_>>()?, all, barrier)))
 }
 
-fn compile_repeat(repeat: &Repeat, place: Place) -> Result<Box<dyn Op>> {
+fn compile_repeat(repeat: &Repeat, place: ChainRole) -> Result<Box<dyn Op>> {
     let until = match &repeat.until {
         None => None,
         Some(Until::Times(n)) => Some(UntilOp::Times(*n)),
@@ -317,7 +317,7 @@ fn compile_repeat(repeat: &Repeat, place: Place) -> Result<Box<dyn Op>> {
         Some(Emit::Always) => Some(EmitOp::Always),
         Some(Emit::Child(traversal)) => Some(EmitOp::Child(child(traversal)?)),
     };
-    let body = Child::new(chain(&repeat.body, Place { start: false, is_last: false, ..place })?);
+    let body = Child::new(chain(&repeat.body, ChainRole { start: false, is_last: false, ..place })?);
     let until = until.map(|until| (until, repeat.until_first));
     let emit = emit.map(|emit| (emit, repeat.emit_first));
     Ok(Box::new(RepeatOp::new(body, repeat.name.clone(), until, emit, tells_batches_apart(&repeat.body))))

@@ -15,14 +15,14 @@ use crate::error::{QueryError, QueryErrorKind, Result};
 use crate::gremlin::error::suggest;
 use crate::plan::{Name, SackConfig, SourceConfig};
 use crate::procedure::Procedures;
-use crate::{CancelToken, Graph, Options};
+use crate::{CancelToken, Graph, QueryOptions};
 
 pub struct Context<'a, 'g> {
     pub graph: &'a mut Graph<'g>,
-    pub shared: &'a mut Shared,
+    pub shared: &'a mut QueryState,
 }
 
-pub struct Shared {
+pub struct QueryState {
     pub mode: PathMode,
     pub side_effects: SideEffects,
     pub sack: Option<SackConfig>,
@@ -48,7 +48,7 @@ pub struct Shared {
     pub pulled_nanos: u64,
     /// The crew that may run messages of this query.
     pub help: Option<Help>,
-    options: Options,
+    options: QueryOptions,
     deadline: Option<Instant>,
     pub budget: Budget,
     /// Bytes of changes in the transaction when this query made its first change.
@@ -57,8 +57,8 @@ pub struct Shared {
     pub kept: Held,
 }
 
-impl Shared {
-    pub fn new(source: &SourceConfig, mut options: Options, mode: PathMode) -> Self {
+impl QueryState {
+    pub fn new(source: &SourceConfig, mut options: QueryOptions, mode: PathMode) -> Self {
         options.timeout = [options.timeout, source.strategies.timeout].into_iter().flatten().min();
         Self {
             mode,
@@ -87,10 +87,10 @@ impl Shared {
     }
 }
 
-impl Shared {
+impl QueryState {
     /// The state that another thread needs to run messages of this query.
     pub fn of_helper(&self, source: &SourceConfig, cancel: CancelToken) -> Self {
-        let options = Options { cancel, crew: None, ..self.options.clone() };
+        let options = QueryOptions { cancel, crew: None, ..self.options.clone() };
         let (deadline, budget) = (self.deadline, self.budget.clone());
         let (counters, may_go_deep) = (self.counters.clone(), self.may_go_deep);
         Self { deadline, budget, counters, may_go_deep, ..Self::new(source, options, self.mode) }
@@ -116,7 +116,9 @@ impl Context<'_, '_> {
                 self.shared.held_before.get_or_insert_with(|| graph.held_bytes());
                 Ok(*graph)
             }
-            Graph::Read(_) => Err(QueryError::new(QueryErrorKind::Graph, "the database is open read-only")),
+            Graph::Read(_) => {
+                Err(QueryError::new(QueryErrorKind::Graph, "the database is open read-only, but this query writes"))
+            }
         }
     }
 

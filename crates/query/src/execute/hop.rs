@@ -84,7 +84,7 @@ impl HopOp {
         match batch.vertices() {
             Some(ids) => cx.view().neighbors(&ids[start..end], &self.hop, &mut self.found)?,
             None => {
-                let ids = vertices_of(batch, start..end, "a hop along edges")?;
+                let ids = vertices_of(batch, start..end, "a step along edges")?;
                 cx.view().neighbors(&ids, &self.hop, &mut self.found)?;
             }
         }
@@ -211,10 +211,11 @@ fn other_end(batch: &Batch, row: usize, edge: &EdgeRef) -> Result<VertexId> {
     });
     match before {
         Some(vertex) => Ok(if vertex == edge.source { edge.target } else { edge.source }),
-        None => {
-            Err(QueryError::value("otherV() asks for the end an edge was not come from, but no vertex was visited before")
-                .help("outV(), inV() or bothV() give ends wherever the edge was found"))
-        }
+        None => Err(QueryError::value(
+            "otherV() gives the end of an edge that the traverser did not come from, but it has visited no \
+                                   vertex before",
+        )
+        .help("outV(), inV() and bothV() give the ends of any edge")),
     }
 }
 
@@ -234,7 +235,7 @@ impl DegreeOp {
 impl MapBatch for DegreeOp {
     fn map(&mut self, cx: &mut Context<'_, '_>, mut batch: Batch) -> Result<Batch> {
         self.followed.look_up(cx, &mut self.hop);
-        let ids = vertices_of(&batch, 0..batch.len(), "a hop along edges")?;
+        let ids = vertices_of(&batch, 0..batch.len(), "a step along edges")?;
         let mut degrees = Vec::with_capacity(ids.len());
         for ids in ids.chunks(if self.hop.filter.is_some() { FILTERED_ROWS_MAX } else { usize::MAX }) {
             cx.check()?;

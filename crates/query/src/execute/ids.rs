@@ -10,14 +10,15 @@ pub fn unknown(view: &dyn GraphView, kind: ElementKind, id: &Value, others: usiz
     let what = if kind == ElementKind::Vertex { "vertex" } else { "edge" };
     let others = match others {
         0 => String::new(),
-        1 => ", nor with one other".into(),
-        n => format!(", nor with {n} others"),
+        1 => " (nor with 1 other id)".into(),
+        n => format!(" (nor with {n} other ids)"),
     };
     let hint = hint(view, kind, id)?.map(|hint| format!("; {hint}")).unwrap_or_default();
     Ok(format!("the graph has no {what} with the id {}{others}{hint}", quoted(id)))
 }
 
-fn hint(view: &dyn GraphView, kind: ElementKind, id: &Value) -> Result<Option<String>> {
+/// What the id may mean instead.
+pub fn hint(view: &dyn GraphView, kind: ElementKind, id: &Value) -> Result<Option<String>> {
     if ExternalId::from_value(id).is_none() {
         return Ok(Some("an id is a string, an integer or a UUID".into()));
     }
@@ -30,7 +31,8 @@ fn hint(view: &dyn GraphView, kind: ElementKind, id: &Value) -> Result<Option<St
         ElementKind::Edge => record::find_edge(view, &other)?.is_some(),
     };
     let type_of = |id: &Value| if id.as_str().is_some() { "text" } else { "number" };
-    Ok(is_there.then(|| format!("there is one with {}, the {}, which is another id", quoted(&other), type_of(&other))))
+    Ok(is_there
+        .then(|| format!("there is one with {}, the {}, but that is a different id", quoted(&other), type_of(&other))))
 }
 
 /// The qualified form of an id, if ids are unique only within labels.
@@ -46,11 +48,11 @@ fn qualification(view: &dyn GraphView, id: &Value) -> Option<String> {
         id.as_str().and_then(|text| text.split_once('/')).and_then(|(label, rest)| Some((suggest(label, names())?, rest)));
     match near {
         Some((label, rest)) => Some(format!("did you mean '{label}/{rest}'?")),
-        None if is_qualified => Some("it has no such label".into()),
+        None if is_qualified => Some("there is no such vertex label".into()),
         None => {
             let label = names().next().unwrap_or("Label");
             let id = id.as_str().map_or_else(|| id.to_string(), str::to_owned);
-            Some(format!("ids in this database are written with their label, as in '{label}/{id}'"))
+            Some(format!("in this database, write ids with their label, as in '{label}/{id}'"))
         }
     }
 }

@@ -145,7 +145,7 @@ impl Parser<'_> {
                 match self.stack.pop() {
                     Some(Symbol::Open) => break,
                     Some(symbol) => self.emit(symbol),
-                    None => return Err(self.error("a parenthesis too many")),
+                    None => return Err(self.error("an extra closing parenthesis")),
                 }
             }
             if let Some(Symbol::Function(_)) = self.stack.last()
@@ -279,7 +279,7 @@ fn evaluate(ops: &[MathOp], variables: &[f64]) -> Result<f64> {
                     MathOp::Add => a + b,
                     MathOp::Sub => a - b,
                     MathOp::Mul => a * b,
-                    MathOp::Div | MathOp::Rem if b == 0.0 => return Err(QueryError::value("math() was to divide by zero")),
+                    MathOp::Div | MathOp::Rem if b == 0.0 => return Err(QueryError::value("math() cannot divide by zero")),
                     MathOp::Div => a / b,
                     MathOp::Rem => a % b,
                     _ => a.powf(b),

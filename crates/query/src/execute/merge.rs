@@ -1,13 +1,14 @@
 //! `mergeV`, `mergeE`: finds elements by a map, or makes one.
 
 use mangrove_graph::{
-    Adjacency, Direction, EdgeRef, ElementId, ElementKind, Filter, Hop, Map, Predicate, Scan, ScanCursor, Token, Value,
-    VertexId, Wants, compare, record,
+    Adjacency, Comparison, Direction, EdgeRef, ElementId, ElementKind, ExternalId, Filter, Hop, LabelId, Map, Predicate,
+    Scan, ScanCursor, Schema, Token, Value, VertexId, Wants, compare, record,
 };
 
 use super::batch::{Batch, Items, Moves};
 use super::chain::MapBatch;
 use super::context::Context;
+use super::ids;
 use super::mutate::{PropertyToSet, create_edge, create_vertex, label_name, set_property};
 use super::text::OperandOp;
 use crate::access;
@@ -108,7 +109,7 @@ impl MergeOp {
         match value {
             None | Some(Value::Null) => Ok(Map::new()),
             Some(Value::Map(map)) => Ok((*map).clone()),
-            Some(other) => Err(QueryError::value(format!("{step}() takes a map, but met the {}", super::described(&other)))),
+            Some(other) => Err(QueryError::value(format!("{step}() takes a map, but got the {}", super::described(&other)))),
         }
     }
 
@@ -216,8 +217,14 @@ impl MergeOp {
 /// The value of an operand. As in TinkerPop, a traversal that gives nothing is an error.
 fn given(cx: &mut Context<'_, '_>, operand: &mut OperandOp, one: &Batch, what: &str) -> Result<Value> {
     operand.eval(cx, one)?.pop().flatten().ok_or_else(|| {
-        QueryError::value(format!("{what}: the traversal does not map to a value"))
-            .help("on a match the traverser is the element: name what came in, as in .as('row').mergeV(…).option(onMatch, select('row').select('c'))")
+        let error = QueryError::value(format!("{what}: the traversal does not map to a value"));
+        match what {
+            "option(onMatch)" => error.help(
+                "on a match the traverser is the element: label what came in with as(), as in \
+                       .as('row').mergeV(…).option(onMatch, select('row').select('c'))",
+            ),
+            _ => error,
+        }
     })
 }
 
@@ -225,10 +232,16 @@ fn existing_end(cx: &Context<'_, '_>, map: &Map, direction: Direction) -> Result
     let name = if direction == Direction::Out { "Out" } else { "In" };
     match map.get(&Token::Direction(direction).into()) {
         Some(Value::Vertex(id)) if cx.view().contains(ElementId::Vertex(*id))? => Ok(*id),
-        Some(other) => Err(QueryError::value(format!(
-            "Vertex id could not be resolved from mergeE: Vertex with id {} could not be found and edge could not be created",
-            super::shown(other)
-        ))),
+        Some(other) => {
+            let error = QueryError::value(format!(
+                "Vertex id could not be resolved from mergeE: Vertex with id {} could not be found and edge could not be created",
+                super::shown(other)
+            ));
+            Err(match ids::hint(cx.view(), ElementKind::Vertex, other)? {
+                Some(hint) => error.help(hint),
+                None => error,
+            })
+        }
         None => Err(QueryError::value(format!("{name} Vertex not specified - edge cannot be created"))),
     }
 }
@@ -317,7 +330,21 @@ fn conditions(cx: &Context<'_, '_>, map: &Map, kind: ElementKind) -> Result<Opti
             _ => {}
         }
     }
+    if let (ElementKind::Vertex, Some([label])) = (kind, scan.labels.as_deref()) {
+        take_label_off(schema, *label, &mut scan.filters);
+    }
     Ok(Some(scan))
+}
+
+/// Where ids are unique only within labels, users see `Label/7`. This makes it 7 where a map gives it under the key of its label.
+fn take_label_off(schema: &Schema, label: LabelId, filters: &mut [Filter]) {
+    for filter in filters.iter_mut().filter(|filter| schema.is_key(ElementKind::Vertex, label, filter.key)) {
+        if let Predicate::Compare(Comparison::Eq, value) = &filter.predicate
+            && let Some(id) = ExternalId::from_value(value)
+        {
+            filter.predicate = Predicate::eq(record::external_id_in(schema, label, id).to_value());
+        }
+    }
 }
 
 fn meets(cx: &Context<'_, '_>, element: ElementId, scan: &Scan) -> Result<bool> {

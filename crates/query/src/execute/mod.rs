@@ -66,11 +66,11 @@ use crate::error::{QueryError, Result};
 use crate::plan::outline::number;
 use crate::plan::shape::Outlook;
 use crate::plan::{Plan, Step};
-use crate::{Graph, Options};
+use crate::{Graph, QueryOptions};
 
 use batch::Batch;
 use chain::{Chain, Once};
-use context::{Context, Shared};
+use context::{Context, QueryState};
 use parallel::Help;
 
 pub use batch::Items;
@@ -86,7 +86,7 @@ pub use profile::{Messages, Profile, StepProfile};
 /// A running query. It does not hold the graph: pass the same one to each call.
 pub struct Execution {
     chain: Chain,
-    shared: Shared,
+    shared: QueryState,
     start: Once,
     /// The expectations from before the run, if it is to be profiled.
     profile: Option<Profile>,
@@ -101,12 +101,12 @@ pub struct Execution {
 const VALUES_MAX: u64 = 1 << 16;
 
 impl Execution {
-    pub(crate) fn new(mut plan: Plan, graph: &Graph<'_>, options: Options, text: Arc<str>) -> Result<Self> {
+    pub(crate) fn new(mut plan: Plan, graph: &Graph<'_>, options: QueryOptions, text: Arc<str>) -> Result<Self> {
         let mode = compile::path_mode(&plan);
         let one_by_one = compile::one_by_one(&plan);
         let help = if one_by_one { None } else { Self::help(&plan, graph, &options) };
         let profiling = options.profile;
-        let mut shared = Shared::new(&plan.source, options, mode);
+        let mut shared = QueryState::new(&plan.source, options, mode);
         let mut gathered = Vec::new();
         compile::gathered(&plan.traversal, &mut gathered);
         gathered.into_iter().for_each(|(name, empty)| shared.side_effects.ensure(name, empty));
@@ -133,7 +133,7 @@ impl Execution {
     }
 
     /// The crew and what it needs, if it may help: one view for each worker. It takes the views now, because the graph may change.
-    fn help(plan: &Plan, graph: &Graph<'_>, options: &Options) -> Option<Help> {
+    fn help(plan: &Plan, graph: &Graph<'_>, options: &QueryOptions) -> Option<Help> {
         let (Graph::Read(view), Some(crew)) = (graph, &options.crew) else { return None };
         if crew.is_empty() || !compile::may_be_heavy(plan) || !compile::can_be_helped(plan) {
             return None;
@@ -217,13 +217,13 @@ impl Execution {
         Ok(all)
     }
 
-    /// Runs to the end and reports what each step did. [`Options::profile`] must be set.
+    /// Runs to the end and reports what each step did. [`QueryOptions::profile`] must be set.
     pub fn profile(&mut self, graph: &mut Graph<'_>) -> Result<Profile> {
         let (began, mut results) = (Instant::now(), 0);
         while let Some(items) = self.next_items(graph)? {
             results += items.len() as u64;
         }
-        let no_profile = || QueryError::value("a profile needs Options::profile");
+        let no_profile = || QueryError::value("a profile needs QueryOptions::profile");
         let mut profile = self.profile.clone().ok_or_else(no_profile)?;
         (profile.time, profile.results) = (began.elapsed(), results);
         self.shared.counters.iter().for_each(|counters| profile.read(counters));
@@ -250,7 +250,7 @@ fn expand(batch: Batch) -> Items {
 }
 
 fn type_error(step: &str, wanted: &str, value: &Value) -> QueryError {
-    QueryError::value(format!("{step} works on {wanted}, but met the {}", described(value)))
+    QueryError::value(format!("{step} works on {wanted}, but got the {}", described(value)))
 }
 
 /// A value for an error message, with its type. It hides the store's numbers for elements, which mean nothing to users.

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use mangrove_graph::{
-    Cardinality, Cell, EdgeRef, ElementId, ElementKind, ExternalId, LabelId, NewEdge, PropertyOwner, PropertyValue, Value,
-    VertexId, compare, record,
+    Cardinality, Cell, EdgeRef, ElementId, ElementKind, ExternalId, KeyId, LabelId, LabelSchema, NewEdge, PropertyOwner,
+    PropertyValue, Value, ValueType, VertexId, compare, number, record,
 };
 
 use super::batch::{Batch, Items};
@@ -116,7 +116,7 @@ fn maps_to_nothing(key: &PropertyKeyOp) -> QueryError {
         PropertyKeyOp::Child(_) => "a key".into(),
     };
     QueryError::value(format!("property(): the traversal for the value of {key} does not map to a value"))
-        .help("coalesce(…, constant(null)) gives a value where there is none; where(…) leaves such traversers out")
+        .help("use coalesce(…, constant(null)) to set null instead, or where(…) to leave such traversers out")
 }
 
 pub fn label_name(value: &Value) -> Result<Name> {
@@ -178,15 +178,15 @@ fn with_key(
     // `vertex` is the default label.
     if &*name == "vertex" && properties.iter().any(|property| &*property.key == "label") {
         cx.warn(format!(
-            "`label` is an ordinary property here, and the vertex is labelled {name}; in a map the label is (T.label)"
+            "`label` is an ordinary property here, and the vertex is labelled {name}; to set the label in a map, use (T.label)"
         ));
     }
     let Some(key) = key else {
         if let (None, Some(own)) = (&id, properties.iter().find(|property| &*property.key == "id")) {
             let value = super::shown(&own.value);
             cx.warn(format!(
-                "`id` is an ordinary property of {name}, so g.V({value}) does not find this vertex; give its id as property(T.id, {value}), or \
-                 declare the key of {name} first: declare_key('{name}', 'id')"
+                "`id` is an ordinary property of {name}, so g.V({value}) does not find this vertex. To set its id, use \
+                 property(T.id, {value}), or first declare the key of {name}: declare_key('{name}', 'id')"
             ));
         }
         return Ok((id, properties));
@@ -195,11 +195,11 @@ fn with_key(
     for own in properties.extract_if(.., |property| property.key == key) {
         let given = external_id(&own.value)?;
         if !own.meta.is_empty() {
-            return Err(QueryError::value(format!("`{key}` is the id of {name}, which has no properties of its own")));
+            return Err(QueryError::value(format!("`{key}` is the id of {name}, and an id has no properties of its own")));
         }
         if let Some(other) = wanted.replace(given.clone()).filter(|other| *other != given) {
             return Err(QueryError::value(format!(
-                "`{key}` is the id of {name}: a vertex cannot have two, {other} and {given}"
+                "`{key}` is the id of {name}: a vertex cannot have two ids, {other} and {given}"
             )));
         }
     }
@@ -246,7 +246,19 @@ pub fn set_edge_property(cx: &mut Context<'_, '_>, edge: EdgeRef, key: &str, val
     check_key(key)?;
     let graph = cx.write()?;
     let key = graph.ensure_key(key)?;
+    let value = fitted(graph.schema().label_schema(ElementKind::Edge, edge.id.label()), key, value);
     Ok(graph.set_cell(ElementId::Edge(edge.id), key, Cell::One(value))?)
+}
+
+/// A number in the type of its property, if that type holds it exactly. A declared type counts, else the type that all values so far
+/// have. There, an integer stays one.
+fn fitted(label: Option<&LabelSchema>, key: KeyId, value: Value) -> Value {
+    let Some(property) = label.and_then(|label| label.property(key)).filter(|_| value.is_number()) else { return value };
+    let is_held = |t: &ValueType| t.is_number() && (value.value_type().is_integer() || !t.is_integer());
+    match property.declared.or_else(|| property.types.single().filter(is_held)) {
+        Some(wanted) => number::exactly(&value, wanted).unwrap_or(value),
+        None => value,
+    }
 }
 
 fn check_key(key: &str) -> Result<()> {
@@ -265,7 +277,9 @@ pub fn set_vertex_property(cx: &mut Context<'_, '_>, vertex: VertexId, property:
     let graph = cx.write()?;
     let key = graph.ensure_key(&property.key)?;
     let element = ElementId::Vertex(vertex);
-    let declared = graph.schema().label_schema(ElementKind::Vertex, vertex.label()).and_then(|l| l.property(key));
+    let label = graph.schema().label_schema(ElementKind::Vertex, vertex.label());
+    let value = fitted(label, key, property.value);
+    let declared = label.and_then(|label| label.property(key));
     let by_schema = declared.filter(|p| p.declared.is_some()).map(|p| p.cardinality);
     let cardinality = property.cardinality.or(by_schema).unwrap_or_default();
     let mut meta = Vec::with_capacity(property.meta.len());
@@ -277,7 +291,7 @@ pub fn set_vertex_property(cx: &mut Context<'_, '_>, vertex: VertexId, property:
         Cardinality::Single => Vec::new(),
         _ => graph.cell(element, key)?.into_entries(),
     };
-    let same = entries.iter().position(|e| cardinality == Cardinality::Set && compare::equals(&e.value, &property.value));
+    let same = entries.iter().position(|e| cardinality == Cardinality::Set && compare::equals(&e.value, &value));
     let at = match same {
         Some(at) => {
             for (key, value) in meta {
@@ -288,7 +302,7 @@ pub fn set_vertex_property(cx: &mut Context<'_, '_>, vertex: VertexId, property:
         }
         None => {
             let ordinal = entries.iter().map(|e| e.ordinal + 1).max().unwrap_or(0);
-            entries.push(PropertyValue { ordinal, value: property.value, meta });
+            entries.push(PropertyValue { ordinal, value, meta });
             entries.len() - 1
         }
     };
@@ -389,7 +403,7 @@ impl EndOp {
         let called = if let EndOp::Label(name) = &*self { Some(name.clone()) } else { None };
         let unknown = |error: QueryError| match &called {
             Some(name) => error.help(format!(
-                "'{name}' here is what as('{name}') called; the vertex with that id is {which}(__.V('{name}'))"
+                "'{name}' here is the label of as('{name}'); for the vertex with that id, write {which}(__.V('{name}'))"
             )),
             None => error,
         };
@@ -462,7 +476,7 @@ impl MapBatch for PropertyStep {
         self.made_bytes = made_bytes;
         for (row, element) in elements.into_iter().enumerate() {
             if element.id.is_some() || element.label.is_some() {
-                return Err(QueryError::value("the id and the label of an element that exists cannot be changed"));
+                return Err(QueryError::value("the id and the label of an existing element cannot be changed"));
             }
             for property in element.properties {
                 set_property(cx, &batch.value(row), property)?;
@@ -499,7 +513,7 @@ impl MapBatch for PropertiesStep {
                             Value::String(key) => key.clone(),
                             other => {
                                 return Err(QueryError::value(format!(
-                                    "the {} is no property key",
+                                    "the {} is not a property key",
                                     super::described(other)
                                 )));
                             }
@@ -556,9 +570,10 @@ impl ChangeLabelsOp {
                 false => {
                     let label = graph.schema().label(ElementKind::Vertex, name);
                     if label == Some(vertex.label()) {
-                        let what = format!("`{name}` is the label the vertex was added with, which stays");
+                        let what = format!("cannot drop `{name}`: it is the label the vertex was added with");
                         return Err(QueryError::value(what).help(
-                            "rename_label() of the database gives a label another name; to change that of one vertex, add it anew",
+                            "to rename a label everywhere, use rename_label() of the database; to change it for one vertex, add \
+                             the vertex again",
                         ));
                     }
                     labels.retain(|known| Some(*known) != label);

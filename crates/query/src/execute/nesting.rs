@@ -42,7 +42,7 @@ pub fn check_batch(batch: &Batch) -> Result<()> {
 
 /// Fails if the value nests too deep.
 pub fn check(value: &Value) -> Result<()> {
-    Walk::default().value(value)
+    Measure::default().value(value)
 }
 
 /// The most levels of a tree, trees within trees included. A tree is as deep as its paths are long.
@@ -53,19 +53,19 @@ pub fn check_tree_depth(depth: usize) -> Result<()> {
     if depth <= TREE_DEPTH_MAX {
         return Ok(());
     }
-    Err(QueryError::value(format!("tree() met a path of {depth} objects, and takes at most {TREE_DEPTH_MAX}"))
-        .help("path() gives paths of any length; simplePath() leaves out those that go in circles"))
+    Err(QueryError::value(format!("tree() got a path of {depth} objects, but takes at most {TREE_DEPTH_MAX}"))
+        .help("path() gives paths of any length; simplePath() drops paths that go in circles"))
 }
 
 #[derive(Default)]
-struct Walk {
+struct Measure {
     depth: usize,
     /// Levels of the trees around the current value.
     branches: usize,
     inner_items: usize,
 }
 
-impl Walk {
+impl Measure {
     fn value(&mut self, value: &Value) -> Result<()> {
         match value {
             Value::List(items) | Value::Set(items) => self.within(items.len(), items.iter()),
@@ -104,13 +104,15 @@ impl Walk {
     fn descend(&mut self, len: usize) -> Result<()> {
         if self.depth == NESTING_MAX {
             return Err(QueryError::value(format!("collections are nested more than {NESTING_MAX} levels deep"))
-                .help("each round of a repeat() puts them into one another: unfold() what fold() and its like gathered"));
+                .help("each round of a repeat() nests them deeper: unfold() what fold() or a similar step gathered"));
         }
         self.inner_items = self.inner_items.saturating_add(if self.depth == 0 { 0 } else { len });
         self.depth += 1;
         if self.inner_items > INNER_ITEMS_MAX {
             let message = format!("collections within a collection hold more than {INNER_ITEMS_MAX} items");
-            return Err(QueryError::new(QueryErrorKind::Memory, message).help("unfold() what fold() and its like gathered"));
+            return Err(
+                QueryError::new(QueryErrorKind::Memory, message).help("unfold() what fold() or a similar step gathered")
+            );
         }
         Ok(())
     }

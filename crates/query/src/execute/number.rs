@@ -263,7 +263,7 @@ pub fn apply_times(operator: Operator, a: Value, b: Value, n: u64) -> Result<Val
         Operator::Min | Operator::Max | Operator::Assign | Operator::And | Operator::Or => apply(operator, a, b),
         Operator::Sum | Operator::Minus | Operator::SumLong => apply(operator, a, times(&b, n)?),
         _ if n > TIMES_MAX => {
-            Err(QueryError::value(format!("an operator would be applied {n} times; dedup() or limit() earlier")))
+            Err(QueryError::value(format!("an operator would be applied {n} times: use dedup() or limit() earlier")))
         }
         _ => (0..n).try_fold(a, |a, _| apply(operator, a, b.clone())),
     }
@@ -291,7 +291,7 @@ fn add_all(a: Value, b: Value) -> Result<Value> {
 }
 
 fn overflow() -> QueryError {
-    QueryError::value("long overflow").help("asNumber(GType.BIGINT) before it makes room")
+    QueryError::value("long overflow").help("use asNumber(GType.BIGINT) before it")
 }
 
 #[cfg(test)]

@@ -28,7 +28,7 @@ use mangrove_graph::GraphView;
 use super::batch::Batch;
 use super::chain::{Chain, Input, Once, Op};
 use super::compile;
-use super::context::{Context, Shared};
+use super::context::{Context, QueryState};
 use super::hop::as_stored;
 use super::memory::{Held, batch_bytes};
 use super::profile::{Counters, Messages};
@@ -313,7 +313,7 @@ struct Stage {
     state: Mutex<State>,
     changed: Condvar,
     stopped: Arc<AtomicBool>,
-    /// Shared by the whole query.
+    /// QueryState by the whole query.
     helped_nanos: Arc<AtomicU64>,
     /// Of the whole plan, while profiling.
     counters: Option<Arc<[Counters]>>,
@@ -340,7 +340,7 @@ struct State {
 /// What running a message needs.
 struct Worker {
     chain: Chain,
-    shared: Shared,
+    shared: QueryState,
 }
 
 impl State {
@@ -388,7 +388,7 @@ impl State {
 }
 
 impl Stage {
-    fn new(steps: &Traversal, is_last: bool, help: &Help, shared: &Shared, first: Batch) -> Result<Self> {
+    fn new(steps: &Traversal, is_last: bool, help: &Help, shared: &QueryState, first: Batch) -> Result<Self> {
         let stopped = Arc::new(AtomicBool::new(false));
         let cancel = shared.cancel().or_when(stopped.clone());
         let worker = |_| {

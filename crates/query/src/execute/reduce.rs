@@ -57,9 +57,9 @@ impl Accumulator {
 
 /// A count as a value. Fails if it exceeds a 64-bit integer.
 pub fn counted(count: u64) -> Result<Value> {
-    i64::try_from(count)
-        .map(Value::Int64)
-        .map_err(|_| QueryError::value("there are more traversers than a 64-bit count can say; dedup() or limit() earlier"))
+    i64::try_from(count).map(Value::Int64).map_err(|_| {
+        QueryError::value("there are more traversers than a 64-bit count can hold: use dedup() or limit() earlier")
+    })
 }
 
 /// `count()`, `sum()`, … over the traversers of each scope.

@@ -62,7 +62,7 @@ pub fn mismatch(
         Some(text) => format!("'{text}' is a string"),
         None => format!("{example} is of type {}", example.value_type().name()),
     };
-    Some(format!("no `{key}` matches: {has}, and all values under that key are of type {}", names.join(" or ")))
+    Some(format!("no `{key}` matches: {has}, but all values under that key are of type {}", names.join(" or ")))
 }
 
 /// The operands of a predicate, each with its family. `None` if it is no comparison, or if it can hold for values that cannot be

@@ -16,8 +16,9 @@ pub fn advise(text: &str, error: SyntaxError) -> SyntaxError {
         return error.with_help("a comparison is a predicate: has('price', gt(3)), is(lte(10))");
     }
     if before.ends_with(['\'', '"']) && after.starts_with(char::is_alphabetic) {
-        return error
-            .with_help("the text ends at the quote before: pass it as a parameter, as in has('name', x), or write \\'");
+        return error.with_help(
+            "the text ends at the quote before this: pass the text as a parameter, as in has('name', x), or write \\'",
+        );
     }
     error
 }
@@ -30,10 +31,20 @@ fn foreign(text: &str) -> Option<(&'static str, String)> {
         "MATCH" | "OPTIONAL" => Some(("Cypher", matched(text, &words))),
         "CREATE" if words.has("TABLE") || words.has("INDEX") => Some((
             "SQL or Cypher",
-            "nothing is declared before it is written; for an index, db.create_index(label, key)".into(),
+            "you declare nothing before you write; for an index, use db.create_index(label, key)".into(),
         )),
         "CREATE" => Some(("Cypher", created(&Node::of(text)?, "g.addV"))),
         "MERGE" => Some(("Cypher", merged(&Node::of(text)?))),
+        "EXPLAIN" | "PROFILE" if words.has("MATCH") => {
+            Some(("Cypher", format!("{}, given to explain or profile", matched(text, &words))))
+        }
+        "WITH" if words.has("MATCH") => Some(("Cypher", matched(text, &words))),
+        "WITH" => {
+            Some(("SQL or Cypher", "a query is one traversal; as('x') and select('x') name and recall results".into()))
+        }
+        "RETURN" => Some(("Cypher", format!("g.inject({})", words.at(1).unwrap_or("1")))),
+        "CALL" => Some(("Cypher", "g.call() lists the procedures; g.call('name') runs one".into())),
+        "LOAD" => Some(("Cypher", "a query reads no files; use `mangrove load`, or load() in Python".into())),
         "UNWIND" => Some(("Cypher", "g.inject(rows).unfold()".into())),
         "SELECT" => Some(("SQL", selected(&words))),
         "INSERT" => Some(("SQL", format!("g.addV('{}').property('key', value)", words.after("INTO").unwrap_or("label")))),
@@ -144,6 +155,11 @@ mod tests {
             ("MATCH (a:user)<-[r:follows]-(b) RETURN b", "g.V().hasLabel('user').in('follows')"),
             ("CREATE (n:Person {name:'x', age: 3})", "g.addV('Person').property('name', 'x')"),
             ("MERGE (n:user {id:1})", "g.mergeV([(T.label): 'user', 'id': 1])"),
+            ("EXPLAIN MATCH (n:user) RETURN n", "g.V().hasLabel('user'), given to explain or profile"),
+            ("WITH 1 AS x MATCH (n:user) RETURN n", "g.V().hasLabel('user')"),
+            ("RETURN 1", "g.inject(1)"),
+            ("CALL db.labels()", "g.call() lists the procedures; g.call('name') runs one"),
+            ("LOAD CSV FROM 'x.csv' AS row", "a query reads no files; use `mangrove load`, or load() in Python"),
             ("SELECT count(*) FROM product", "g.V().hasLabel('product').count()"),
             ("SELECT * FROM product WHERE x = 1", "g.V().hasLabel('product').elementMap()"),
             ("select sku, price from product", "g.V().hasLabel('product').valueMap('sku', 'price').by(unfold())"),
@@ -153,7 +169,7 @@ mod tests {
         ] {
             let help = help(text);
             assert!(help.contains("this looks like") && help.ends_with(&format!("in Gremlin: {gremlin}")), "{text}: {help}");
-            let is_whole = !gremlin.contains("value)");
+            let is_whole = gremlin.starts_with("g.") && !gremlin.contains("value)") && !gremlin.contains([';', ' ']);
             assert!(!is_whole || parse(gremlin).is_ok(), "{gremlin}");
         }
         for hostile in ["MATCH (", "MATCH (:", "CREATE (n {", "SELECT", "MERGE ({:})", "MATCH [:", "MERGE", "DELETE é"] {
@@ -165,6 +181,6 @@ mod tests {
     fn slips_are_answered() {
         assert!(help("g.V().where(price > 3)").contains("has('price', gt(3))"));
         assert!(help("g.V().has('price', > 3)").contains("has('price', gt(3))"));
-        assert!(help("g.V().has('user','name','O'Brien')").contains("pass it as a parameter"));
+        assert!(help("g.V().has('user','name','O'Brien')").contains("pass the text as a parameter"));
     }
 }

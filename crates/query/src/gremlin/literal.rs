@@ -17,7 +17,7 @@ pub(super) fn number(digits: &str, suffix: &str) -> Result<Value, String> {
         return Err(format!("a number has at most {DIGITS_MAX} digits"));
     }
     if unsigned.ends_with('_') {
-        return Err("an underscore stands between digits".into());
+        return Err("an underscore must stand between digits".into());
     }
     let plain = digits.replace('_', "");
     if unsigned == "Infinity" {
@@ -31,7 +31,7 @@ pub(super) fn number(digits: &str, suffix: &str) -> Result<Value, String> {
         "m" | "M" if !hex => decimal(&plain),
         "" if !whole => double(&plain),
         _ if whole => integer(&plain, hex, suffix),
-        _ => Err(format!("`{suffix}` is not a suffix of fractions: f, d and m are")),
+        _ => Err(format!("`{suffix}` is not a suffix for fractions: use f, d or m")),
     }
 }
 
@@ -116,10 +116,10 @@ fn from_text(name: &str, text: &str) -> Result<Value, String> {
 
 fn takes(name: &str) -> &'static str {
     match name {
-        "datetime" | "DateTime" => "a date and time as '2024-02-29T10:11:12Z'",
-        "Date" => "a day as '2024-02-29'",
-        "Duration" => "a duration as 'PT1H30M'",
-        "UUID" => "a UUID as 'c2d7a8f0-5b1e-4f6e-9f3a-1d2b3c4d5e6f'",
+        "datetime" | "DateTime" => "a date and time such as '2024-02-29T10:11:12Z'",
+        "Date" => "a day such as '2024-02-29'",
+        "Duration" => "a duration such as 'PT1H30M'",
+        "UUID" => "a UUID such as 'c2d7a8f0-5b1e-4f6e-9f3a-1d2b3c4d5e6f'",
         _ => "bytes in base64",
     }
 }
@@ -185,7 +185,7 @@ mod tests {
             ("3000000000", "i", "does not fit an int"),
             ("09", "", "octal"),
             ("1", "x", "cannot be followed by `x`"),
-            ("1.5", "l", "not a suffix of fractions"),
+            ("1.5", "l", "not a suffix for fractions"),
             ("1_", "", "between digits"),
             ("1e999", "", "too large"),
             ("1e99999999999999999999", "m", "not a decimal"),

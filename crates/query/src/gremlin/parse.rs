@@ -58,7 +58,7 @@ pub fn parse(text: &str) -> Result<Traversal, SyntaxError> {
 fn query(input: &mut Input<'_>) -> Parsed<Traversal> {
     space(input)?;
     if next(input).is_none() {
-        return Fault::new(here(input), "the query is empty").help("a query is a traversal, as g.V().limit(5)").cut();
+        return Fault::new(here(input), "the query is empty").help("a query is a traversal, such as g.V().limit(5)").cut();
     }
     if !next(input).is_some_and(is_word_start) {
         return Fault::expected(input, &["a traversal"]).help("a traversal starts with `g.`").cut();
@@ -76,7 +76,7 @@ fn query(input: &mut Input<'_>) -> Parsed<Traversal> {
     match next(input) {
         None => Ok(traversal),
         Some(c) if is_word_start(c) => {
-            Fault::expected(input, &["the end of the query"]).help("a query is one traversal: run them one by one").cut()
+            Fault::expected(input, &["the end of the query"]).help("a query is one traversal: run several one by one").cut()
         }
         Some(_) => Fault::expected(input, &["`.` and a step", "the end of the query"]).cut(),
     }
@@ -246,7 +246,7 @@ fn string_or_range(input: &mut Input<'_>) -> Parsed<Argument> {
         _ if text.is_empty() && last.is_empty() => {
             return Ok(Argument { kind: ArgumentKind::List(Vec::new()), span: place });
         }
-        _ => return Fault::new(place, "the ends of a range of strings differ in their last character only").cut(),
+        _ => return Fault::new(place, "the ends of a range of strings may differ only in their last character").cut(),
     };
     let prefix = &text[..text.len() - first_char.len_utf8()];
     let count = (first_char as u32).abs_diff(last_char as u32) as usize + 1;
@@ -272,7 +272,7 @@ fn number_or_range(input: &mut Input<'_>) -> Parsed<Argument> {
     let (last, end) = number_value(input)?;
     let place = Span { start: start.start, end: end.end };
     let (Value::Int32(first), Value::Int32(last)) = (first, last) else {
-        return Fault::new(place, "the ends of a range are integers of 32 bits, or strings").cut();
+        return Fault::new(place, "the ends of a range must be 32-bit integers or strings").cut();
     };
     charge(input, place, first.abs_diff(last) as usize + 1)?;
     let items = (first.min(last)..=first.max(last)).map(|i| value(i, place)).collect();

@@ -128,10 +128,10 @@ impl<'v> Sought<'v> {
             format!("create_index('{}', '{}')", schema.label_name(self.kind, *label), schema.key_name(*key))
         };
         let calls: Vec<String> = without.iter().map(call).collect();
-        let unlabelled = if self.labels.is_none() { "; hasLabel() narrows it too" } else { "" };
+        let unlabelled = if self.labels.is_none() { "; hasLabel() also narrows the scan" } else { "" };
         let shell = format!("`:index {} {}` in the shell", schema.label_name(self.kind, *first), schema.key_name(*key));
         let property = self.property(&[*first], *key);
-        Some(format!("no index on {property}: {} makes one, or {shell}{unlabelled}", calls.join(", ")))
+        Some(format!("no index on {property}: create one with {}, or {shell}{unlabelled}", calls.join(", ")))
     }
 }
 

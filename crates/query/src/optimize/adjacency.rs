@@ -2,16 +2,16 @@
 
 use mangrove_graph::Direction;
 
-use super::{Place, Rule, RuleContext, Way};
+use super::{ChainPosition, Rule, RuleContext, Way};
 use crate::plan::{EndOf, Step, Traversal};
 
 pub(super) const RULE: Rule = Rule {
     name: "adjacency",
-    description: "outE().inV() becomes out() where the edge is not looked at",
+    description: "outE().inV() becomes out() where nothing reads the edge",
     way: Way::Rewrite(rewrite),
 };
 
-fn rewrite(traversal: &mut Traversal, _: Place, cx: &RuleContext<'_>) {
+fn rewrite(traversal: &mut Traversal, _: ChainPosition, cx: &RuleContext<'_>) {
     let mut at = 0;
     while at + 1 < traversal.steps.len() {
         if let Some(step) = adjacent(traversal, at).filter(|_| !cx.shows_paths) {

@@ -1,7 +1,7 @@
 //! Lets hops visit vertices in storage order if the order cannot be seen. That holds if the traversal ends in a number that does
 //! not depend on the order, or if it only tests whether there is a result.
 
-use super::{Place, Rule, RuleContext, Way};
+use super::{ChainPosition, Rule, RuleContext, Way};
 use crate::execute::PathMode;
 use crate::plan::{Reduction, Repeat, Scope, Step, Traversal};
 
@@ -11,7 +11,7 @@ pub(super) const RULE: Rule = Rule {
     way: Way::Rewrite(rewrite),
 };
 
-fn rewrite(traversal: &mut Traversal, place: Place, cx: &RuleContext<'_>) {
+fn rewrite(traversal: &mut Traversal, place: ChainPosition, cx: &RuleContext<'_>) {
     for node in &mut traversal.steps {
         match &mut node.step {
             Step::Where { child, .. } => free_question(child),
@@ -19,7 +19,7 @@ fn rewrite(traversal: &mut Traversal, place: Place, cx: &RuleContext<'_>) {
             _ => {}
         }
     }
-    if place != Place::Top || cx.mode == PathMode::Full || cx.has_sack {
+    if place != ChainPosition::Top || cx.mode == PathMode::Full || cx.has_sack {
         return;
     }
     let Some(end) = traversal.steps.iter().position(|node| forgets_order(&node.step)) else { return };

@@ -1,18 +1,18 @@
 //! Turns `repeat().emit().times(n).dedup()` into a bounded breadth-first search, which expands no vertex twice.
 
 use super::dedup::{dedup, keeps_sets, last_dedup};
-use super::{Place, Rule, RuleContext, Way};
+use super::{ChainPosition, Rule, RuleContext, Way};
 use crate::execute::PathMode;
 use crate::plan::{Emit, Repeat, Step, Traversal, Until};
 
 pub(super) const RULE: Rule = Rule {
     name: "bounded-search",
-    description: "a repeat() that gives all within so many hops, without duplicates, is a breadth-first search",
+    description: "a repeat() that gives all within n hops, without duplicates, runs as a breadth-first search",
     way: Way::Rewrite(rewrite),
 };
 
-fn rewrite(traversal: &mut Traversal, place: Place, cx: &RuleContext<'_>) {
-    if place != Place::Top || cx.mode == PathMode::Full || cx.has_sack {
+fn rewrite(traversal: &mut Traversal, place: ChainPosition, cx: &RuleContext<'_>) {
+    if place != ChainPosition::Top || cx.mode == PathMode::Full || cx.has_sack {
         return;
     }
     let Some(end) = last_dedup(traversal) else { return };

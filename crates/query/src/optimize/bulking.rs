@@ -1,7 +1,7 @@
 //! Merges traversers on the same vertex between hops. So a frontier grows with the vertices reached, not with the ways that lead to
 //! them.
 
-use super::{Place, Rule, RuleContext, Way};
+use super::{ChainPosition, Rule, RuleContext, Way};
 use crate::execute::PathMode;
 use crate::plan::{Scope, Step, StepNode, Traversal};
 
@@ -11,8 +11,8 @@ pub(super) const RULE: Rule = Rule {
     way: Way::Rewrite(rewrite),
 };
 
-fn rewrite(traversal: &mut Traversal, place: Place, cx: &RuleContext<'_>) {
-    if place == Place::Child || cx.mode == PathMode::Full || cx.has_sack {
+fn rewrite(traversal: &mut Traversal, place: ChainPosition, cx: &RuleContext<'_>) {
+    if place == ChainPosition::Child || cx.mode == PathMode::Full || cx.has_sack {
         return;
     }
     // A step that has gathered everything before it does not notice what comes after.
@@ -31,7 +31,7 @@ fn rewrite(traversal: &mut Traversal, place: Place, cx: &RuleContext<'_>) {
         }
         at += 1;
     }
-    if place == Place::Repeat && traversal.steps.last().is_some_and(|last| is_hop(&last.step)) {
+    if place == ChainPosition::Repeat && traversal.steps.last().is_some_and(|last| is_hop(&last.step)) {
         traversal.steps.push(StepNode::from(Step::Barrier { max: None }));
     }
 }

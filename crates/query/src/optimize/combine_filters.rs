@@ -1,16 +1,13 @@
 //! Combines consecutive filters into one.
 
 use super::reorder_filters::weight;
-use super::{Place, Rule, RuleContext, Way};
+use super::{ChainPosition, Rule, RuleContext, Way};
 use crate::plan::{Step, StepNode, Traversal};
 
-pub(super) const RULE: Rule = Rule {
-    name: "combine-filters",
-    description: "has() steps that follow each other become one",
-    way: Way::Rewrite(combine),
-};
+pub(super) const RULE: Rule =
+    Rule { name: "combine-filters", description: "has() steps in a row become one", way: Way::Rewrite(combine) };
 
-fn combine(traversal: &mut Traversal, _: Place, _: &RuleContext<'_>) {
+fn combine(traversal: &mut Traversal, _: ChainPosition, _: &RuleContext<'_>) {
     flatten(traversal);
     let mut at = 0;
     while at + 1 < traversal.steps.len() {

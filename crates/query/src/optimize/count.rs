@@ -1,13 +1,13 @@
 //! Lets the scan answer `V().has(…).count()`, without making traversers.
 
-use super::{Place, Rule, RuleContext, Way};
+use super::{ChainPosition, Rule, RuleContext, Way};
 use crate::plan::{Reduction, Scope, Step, Traversal};
 
 pub(super) const RULE: Rule =
     Rule { name: "count-scan", description: "a scan that is only counted makes no traversers", way: Way::Rewrite(rewrite) };
 
-fn rewrite(traversal: &mut Traversal, place: Place, _: &RuleContext<'_>) {
-    if place != Place::Top {
+fn rewrite(traversal: &mut Traversal, place: ChainPosition, _: &RuleContext<'_>) {
+    if place != ChainPosition::Top {
         return;
     }
     let [scan, count, ..] = &mut traversal.steps[..] else { return };

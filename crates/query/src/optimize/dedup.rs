@@ -1,6 +1,6 @@
 //! Removes duplicates early. If no step can tell how often a vertex was reached, the frontier can be a set.
 
-use super::{Place, Rule, RuleContext, Way};
+use super::{ChainPosition, Rule, RuleContext, Way};
 use crate::execute::PathMode;
 use crate::plan::{Scope, Step, StepNode, Traversal};
 
@@ -10,8 +10,8 @@ pub(super) const RULE: Rule = Rule {
     way: Way::Rewrite(rewrite),
 };
 
-fn rewrite(traversal: &mut Traversal, place: Place, cx: &RuleContext<'_>) {
-    if place != Place::Top || cx.mode == PathMode::Full || cx.has_sack {
+fn rewrite(traversal: &mut Traversal, place: ChainPosition, cx: &RuleContext<'_>) {
+    if place != ChainPosition::Top || cx.mode == PathMode::Full || cx.has_sack {
         return;
     }
     let Some(mut at) = last_dedup(traversal) else { return };

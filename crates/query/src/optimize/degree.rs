@@ -1,15 +1,15 @@
 //! Lets `out().count()` and `where(out())` read degrees instead of neighbours.
 
-use super::{Place, Rule, RuleContext, Way};
+use super::{ChainPosition, Rule, RuleContext, Way};
 use crate::plan::{Reduction, Scope, Step, Traversal};
 
 pub(super) const RULE: Rule = Rule {
     name: "degree",
-    description: "a hop that is only counted, or asked for, reads degrees, never neighbours",
+    description: "a hop that is only counted or tested reads degrees, never neighbours",
     way: Way::Rewrite(rewrite),
 };
 
-fn rewrite(traversal: &mut Traversal, _: Place, _: &RuleContext<'_>) {
+fn rewrite(traversal: &mut Traversal, _: ChainPosition, _: &RuleContext<'_>) {
     for at in 1..traversal.steps.len() {
         let counted = matches!(traversal.steps[at].step, Step::Reduce { reduction: Reduction::Count, scope: Scope::Global });
         let hop = &mut traversal.steps[at - 1];

@@ -3,16 +3,16 @@
 use mangrove_graph::window::Window;
 use mangrove_graph::{LabelSchema, Predicate, Schema};
 
-use super::{Place, Rule, RuleContext, Way};
+use super::{ChainPosition, Rule, RuleContext, Way};
 use crate::plan::{Has, HasKey, Name, Step, Traversal};
 
 pub(super) const RULE: Rule = Rule {
     name: "edge-filters",
-    description: "a hop to edges reads only those in the window of their time that has() asks for",
+    description: "a hop to edges reads only those in the time window that has() asks for",
     way: Way::Rewrite(rewrite),
 };
 
-fn rewrite(traversal: &mut Traversal, _: Place, cx: &RuleContext<'_>) {
+fn rewrite(traversal: &mut Traversal, _: ChainPosition, cx: &RuleContext<'_>) {
     for at in 1..traversal.steps.len() {
         let (before, after) = traversal.steps.split_at_mut(at);
         let (hop, next) = (&mut before[at - 1], &mut after[0]);

@@ -5,16 +5,16 @@ use mangrove_graph::window::Window;
 use mangrove_graph::{LabelSchema, Schema};
 
 use super::edge_filters::is_followed;
-use super::{Place, Rule, RuleContext, Way};
+use super::{ChainPosition, Rule, RuleContext, Way};
 use crate::plan::{By, Name, Scope, SortOrder, Step, Traversal};
 
 pub(super) const RULE: Rule = Rule {
     name: "latest",
-    description: "a hop to edges of which the latest few are kept reads no others, where edges are in the order of their time",
+    description: "a hop that keeps only the latest edges reads no others, where edges are ordered by time",
     way: Way::Rewrite(rewrite),
 };
 
-fn rewrite(traversal: &mut Traversal, _: Place, cx: &RuleContext<'_>) {
+fn rewrite(traversal: &mut Traversal, _: ChainPosition, cx: &RuleContext<'_>) {
     for at in 1..traversal.steps.len() {
         let (before, after) = traversal.steps.split_at_mut(at);
         if let (Step::Hop { labels, to_edges: true, limit: None, latest, .. }, Some((key, count))) =

@@ -1,6 +1,6 @@
 //! Reads no more than n edges of a vertex if only n results of a hop are used.
 
-use super::{Place, Rule, RuleContext, Way};
+use super::{ChainPosition, Rule, RuleContext, Way};
 use crate::plan::{Scope, Step, Traversal};
 
 pub(super) const RULE: Rule = Rule {
@@ -9,7 +9,7 @@ pub(super) const RULE: Rule = Rule {
     way: Way::Rewrite(rewrite),
 };
 
-fn rewrite(traversal: &mut Traversal, _: Place, _: &RuleContext<'_>) {
+fn rewrite(traversal: &mut Traversal, _: ChainPosition, _: &RuleContext<'_>) {
     for at in 1..traversal.steps.len() {
         if let Step::Range { high: Some(high), scope: Scope::Global, .. } = traversal.steps[at].step
             && let Step::Hop { limit, .. } = &mut traversal.steps[at - 1].step

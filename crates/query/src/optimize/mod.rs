@@ -50,7 +50,7 @@ pub struct Rule {
     way: Way,
 }
 
-type Rewrite = fn(&mut Traversal, Place, &RuleContext<'_>);
+type Rewrite = fn(&mut Traversal, ChainPosition, &RuleContext<'_>);
 
 /// How a rule works.
 enum Way {
@@ -62,7 +62,7 @@ enum Way {
 
 /// Where a chain of steps stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Place {
+pub enum ChainPosition {
     /// The query itself.
     Top,
     /// The body of a `repeat` at the top of the query.
@@ -106,7 +106,7 @@ fn apply(rule: &Rule, plan: &mut Plan, cx: &mut RuleContext<'_>, rules_off: &[St
             *cx = RuleContext::new(plan, cx.view);
         }
         Way::Rewrite(rewrite) if !is_off => {
-            walk(&mut plan.traversal, Place::Top, rewrite, cx);
+            walk(&mut plan.traversal, ChainPosition::Top, rewrite, cx);
             // Only this rule can remove the last step that reads paths.
             if rule.name == adjacency::RULE.name && cx.mode == PathMode::Full {
                 *cx = RuleContext::new(plan, cx.view);
@@ -116,19 +116,19 @@ fn apply(rule: &Rule, plan: &mut Plan, cx: &mut RuleContext<'_>, rules_off: &[St
     }
 }
 
-fn walk(traversal: &mut Traversal, place: Place, rewrite: Rewrite, cx: &RuleContext<'_>) {
+fn walk(traversal: &mut Traversal, place: ChainPosition, rewrite: Rewrite, cx: &RuleContext<'_>) {
     for node in &mut traversal.steps {
         match &mut node.step {
-            crate::plan::Step::Repeat(repeat) if place == Place::Top => {
-                walk(&mut repeat.body, Place::Repeat, rewrite, cx);
+            crate::plan::Step::Repeat(repeat) if place == ChainPosition::Top => {
+                walk(&mut repeat.body, ChainPosition::Repeat, rewrite, cx);
                 if let Some(crate::plan::Until::Child(child)) = &mut repeat.until {
-                    walk(child, Place::Child, rewrite, cx);
+                    walk(child, ChainPosition::Child, rewrite, cx);
                 }
                 if let Some(crate::plan::Emit::Child(child)) = &mut repeat.emit {
-                    walk(child, Place::Child, rewrite, cx);
+                    walk(child, ChainPosition::Child, rewrite, cx);
                 }
             }
-            step => step.for_each_child_mut(&mut |child| walk(child, Place::Child, rewrite, cx)),
+            step => step.for_each_child_mut(&mut |child| walk(child, ChainPosition::Child, rewrite, cx)),
         }
     }
     rewrite(traversal, place, cx);

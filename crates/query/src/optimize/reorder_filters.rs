@@ -1,16 +1,16 @@
 //! Orders consecutive filters from cheap and selective to expensive. A traverser that will be dropped is dropped before it costs
 //! much.
 
-use super::{Place, Rule, RuleContext, Way};
+use super::{ChainPosition, Rule, RuleContext, Way};
 use crate::plan::{HasKey, Step, Traversal, selectivity};
 
 pub(super) const RULE: Rule = Rule {
     name: "reorder-filters",
-    description: "filters that follow each other go from cheap and selective to dear",
+    description: "filters in a row run from cheap and selective to expensive",
     way: Way::Rewrite(reorder),
 };
 
-fn reorder(traversal: &mut Traversal, _: Place, _: &RuleContext<'_>) {
+fn reorder(traversal: &mut Traversal, _: ChainPosition, _: &RuleContext<'_>) {
     let mut at = 0;
     while at < traversal.steps.len() {
         let run =

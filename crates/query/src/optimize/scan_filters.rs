@@ -3,7 +3,7 @@
 
 use mangrove_graph::{ExternalId, Predicate, Value};
 
-use super::{Place, Rule, RuleContext, Way};
+use super::{ChainPosition, Rule, RuleContext, Way};
 use crate::plan::{Has, HasKey, Name, Step, Traversal};
 
 pub(super) const RULE: Rule = Rule {
@@ -12,7 +12,7 @@ pub(super) const RULE: Rule = Rule {
     way: Way::Rewrite(rewrite),
 };
 
-fn rewrite(traversal: &mut Traversal, _: Place, _: &RuleContext<'_>) {
+fn rewrite(traversal: &mut Traversal, _: ChainPosition, _: &RuleContext<'_>) {
     let mut at = 0;
     while at + 1 < traversal.steps.len() {
         let (before, after) = traversal.steps.split_at_mut(at + 1);

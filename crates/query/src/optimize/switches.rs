@@ -4,7 +4,7 @@ use super::{Rule, Way};
 
 pub(super) const PATHS: Rule = Rule {
     name: "path-elimination",
-    description: "traversers remember no more of their paths than some step asks for",
+    description: "traversers remember no more of their paths than the steps need",
     way: Way::Switch(|source| source.paths = true),
 };
 

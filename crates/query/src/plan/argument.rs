@@ -23,9 +23,11 @@ impl Resolver<'_> {
     /// The value of a variable.
     fn variable(&self, name: &str, argument: &Argument) -> Result<Value> {
         let value = self.parameters.get(name).cloned().ok_or_else(|| {
-            QueryError::new(QueryErrorKind::Parameter, format!("no value was given for the parameter `{name}`"))
-                .at(argument.span)
-                .help(format!("pass it with the query, as {name}=…; text needs quotes: \"{name}\""))
+            let error = QueryError::new(QueryErrorKind::Parameter, format!("no value was given for the parameter `{name}`"));
+            error.at(argument.span).help(match name.strip_prefix('$') {
+                Some(plain) => format!("variables have no `$`: write {plain} in the query, and pass it as in {plain}=…"),
+                None => format!("pass it with the query, as in {name}=…; if you mean a text, write quotes: \"{name}\""),
+            })
         })?;
         check_nesting(&value).map_err(|error| error.at(argument.span))?;
         Ok(value)
@@ -103,7 +105,7 @@ impl Resolver<'_> {
 
     pub fn count(&self, argument: &Argument) -> Result<u64> {
         let n = self.integer(argument)?;
-        u64::try_from(n).map_err(|_| expected("a number not below zero", argument))
+        u64::try_from(n).map_err(|_| expected("a number of at least 0", argument))
     }
 
     pub fn float(&self, argument: &Argument) -> Result<f64> {
@@ -117,7 +119,7 @@ impl Resolver<'_> {
     pub fn child(&self, argument: &Argument) -> Result<Traversal> {
         match &argument.kind {
             ArgumentKind::Traversal(traversal) => self.anonymous(traversal),
-            _ => Err(expected("a traversal, as `__.out()`", argument)),
+            _ => Err(expected("a traversal, such as `__.out()`", argument)),
         }
     }
 
@@ -177,7 +179,7 @@ impl Resolver<'_> {
     pub fn label_predicate(&self, argument: &Argument) -> Result<LabelPredicate> {
         match &argument.kind {
             ArgumentKind::Predicate(syntax) => self.label_predicate_of(syntax),
-            _ => Err(expected("a predicate, as `P.eq('a')`", argument)),
+            _ => Err(expected("a predicate, such as `P.eq('a')`", argument)),
         }
     }
 

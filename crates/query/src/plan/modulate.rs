@@ -69,7 +69,7 @@ impl Resolver<'_> {
     }
 
     fn add_by(&self, call: &Call, builder: &mut Builder) -> Result<()> {
-        let misplaced = || QueryError::step("by() has no step here that it could modulate").at(call.span);
+        let misplaced = || QueryError::step("by() must follow a step that it can modulate").at(call.span);
         let step = &mut builder.steps.last_mut().ok_or_else(misplaced)?.step;
         let (by, order) = self.by_arguments(call)?;
         match step {
@@ -125,7 +125,7 @@ impl Resolver<'_> {
                 let (pick, traversal) = match &call.args[..] {
                     [traversal] => (Pick::Any, self.child(traversal)?),
                     [pick, traversal] => (self.pick(pick, *all)?, self.child(traversal)?),
-                    _ => return Err(arity(call, "what picks the option, and a traversal")),
+                    _ => return Err(arity(call, "a value that picks the option, and a traversal")),
                 };
                 options.push(Option_ { pick, traversal });
             }
@@ -232,7 +232,7 @@ impl Resolver<'_> {
 
     fn end(&self, call: &Call, builder: &mut Builder) -> Result<()> {
         let misplaced =
-            || QueryError::step(format!("{}() has no step here that it could modulate", call.name)).at(call.span);
+            || QueryError::step(format!("{}() must follow a step that it can modulate", call.name)).at(call.span);
         let argument = one(&call.name, &call.args)?;
         let is_from = call.name == "from";
         match &mut builder.steps.last_mut().ok_or_else(misplaced)?.step {
@@ -370,7 +370,7 @@ fn not_an_order(argument: &Argument) -> QueryError {
     match &argument.kind {
         ArgumentKind::Variable(name) => match suggest(name, ["asc", "desc", "shuffle"].into_iter()) {
             Some(near) => error.help(format!("did you mean `{near}`?")),
-            None => error.help("an order stands in the query itself, and is not a parameter of it"),
+            None => error.help("write the order in the query itself: it cannot be a parameter"),
         },
         _ => error,
     }

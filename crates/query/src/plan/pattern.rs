@@ -23,7 +23,12 @@ pub(super) fn order(children: Vec<Traversal>, bound: Vec<Name>) -> Result<Vec<Pa
     }
     match order_rest(waiting, bound) {
         Some(rest) => ordered.extend(rest),
-        None => return Err(QueryError::step("match() has a pattern that starts from a label nothing binds")),
+        None => {
+            return Err(QueryError::step(
+                "match() has a pattern that starts from a label, but no other pattern binds that \
+                                             label",
+            ));
+        }
     }
     Ok(ordered)
 }

@@ -17,7 +17,7 @@ use crate::stack::deep;
 pub fn resolve(syntax: &syntax::Traversal, parameters: &Parameters) -> Result<Plan> {
     let resolver = Resolver { parameters };
     if !syntax.from_source {
-        return Err(QueryError::step("a query starts with `g`, as g.V()").at(syntax.span));
+        return Err(QueryError::step("a query starts with `g`, as in g.V()").at(syntax.span));
     }
     let mut source = SourceConfig::default();
     let mut calls = &syntax.calls[..];
@@ -206,7 +206,8 @@ impl Resolver<'_> {
             "sack" => match args {
                 [] => Step::Sack,
                 [operator] => Step::SackOp {
-                    operator: argument::operator(operator).ok_or_else(|| arity(call, "an operator, as Operator.sum"))?,
+                    operator: argument::operator(operator)
+                        .ok_or_else(|| arity(call, "an operator, such as Operator.sum"))?,
                     by: None,
                 },
                 _ => return Err(arity(call, "no argument or one operator")),
@@ -463,7 +464,7 @@ impl Resolver<'_> {
             [on] => Step::Choose { condition: condition(on)?, options: Vec::new(), all: false },
             [on, then] => self.choose_if(condition(on)?, taken(Some(then), None)?),
             [on, then, otherwise] => self.choose_if(condition(on)?, taken(Some(then), Some(otherwise))?),
-            _ => return Err(arity(call, "a condition, and what to do if it holds and if not")),
+            _ => return Err(arity(call, "a condition, a traversal if it holds, and one if not")),
         })
     }
 
@@ -524,21 +525,21 @@ fn plan_call(name: Name) -> super::Call {
 
 fn unsupported(name: &str, call: &Call) -> QueryError {
     if STEPS.iter().any(|step| step.name == name && step.kind == StepKind::Terminal) {
-        return QueryError::step(format!("`{name}` ends a query, and nothing can come after it")).at(call.span);
+        return QueryError::step(format!("`{name}` ends a query, so nothing can come after it")).at(call.span);
     }
     let help = match name {
         "io" => "`mangrove load` and `mangrove export` read and write files".to_owned(),
         "pageRank" | "peerPressure" | "connectedComponent" | "shortestPath" => {
-            "NetworkX has it: in Python, db.query(\"g.E()\").to_networkx() gives it the graph".to_owned()
+            "use NetworkX for it: in Python, db.to_networkx() gives the graph".to_owned()
         }
-        _ => "`mangrove docs gremlin` lists the steps that are".to_owned(),
+        _ => "`mangrove docs gremlin` lists the supported steps".to_owned(),
     };
     QueryError::new(QueryErrorKind::Unsupported, format!("the step `{name}` is not supported")).at(call.span).help(help)
 }
 
 fn number_type(argument: &Argument) -> Result<ValueType> {
     let name = constant(argument, "GType")
-        .ok_or_else(|| QueryError::step("expected a number type, as GType.INT").at(argument.span))?;
+        .ok_or_else(|| QueryError::step("expected a number type, such as GType.INT").at(argument.span))?;
     Ok(match name.to_ascii_uppercase().as_str() {
         "BYTE" => ValueType::Int8,
         "SHORT" => ValueType::Int16,
@@ -654,8 +655,8 @@ fn check_surplus(call: &Call) -> Result<()> {
         Some(surplus) => {
             let error = QueryError::step(format!("{}() takes {what}", call.name)).at(surplus.span);
             Err(match call.name.as_str() {
-                "value" => error.help("values('name') gives what elements have under a key"),
-                "id" => error.help("hasId(x) tests the id, g.V(x) finds by it"),
+                "value" => error.help("values('name') gives the values of a key"),
+                "id" => error.help("hasId(x) tests the id, g.V(x) finds a vertex by its id"),
                 "label" => error.help("hasLabel('name') tests the label"),
                 _ => error,
             })
@@ -668,8 +669,7 @@ fn only_scope(call: &Call) -> Result<Scope> {
     match scope(&call.args) {
         (found, []) => Ok(found.unwrap_or(Scope::Global)),
         (_, [surplus, ..]) => {
-            Err(QueryError::step(format!("{}() takes a scope, local or global, and nothing else", call.name))
-                .at(surplus.span))
+            Err(QueryError::step(format!("{}() takes only a scope, local or global", call.name)).at(surplus.span))
         }
     }
 }

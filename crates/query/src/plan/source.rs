@@ -27,12 +27,12 @@ pub(super) fn terminal(resolver: &Resolver<'_>, call: &Call) -> Result<Option<Ve
         }
         ("explain" | "profile", _) => {
             let done = if call.name == "explain" { "explained" } else { "profiled" };
-            let message = format!("a query is not {done} by a step of its own, and has not been run");
-            let help = format!("`mangrove query --{0}`, or `db.{0}(…)` in a program", call.name);
+            let message = format!("a query cannot be {done} by a step; it was not run");
+            let help = format!("use `mangrove query --{0}`, or `db.{0}(…)` in a program", call.name);
             return Err(QueryError::new(QueryErrorKind::Unsupported, message).at(call.name_span).help(help));
         }
         ("toString", _) => {
-            let error = QueryError::new(QueryErrorKind::Unsupported, "a traversal is text already, and has not been run");
+            let error = QueryError::new(QueryErrorKind::Unsupported, "a traversal is already text; it was not run");
             return Err(error.at(call.name_span).help("leave toString() out to run it"));
         }
         _ => return Ok(None),
@@ -43,10 +43,10 @@ pub(super) fn terminal(resolver: &Resolver<'_>, call: &Call) -> Result<Option<Ve
 pub(super) fn source_call(resolver: &Resolver<'_>, call: &Call, source: &mut SourceConfig) -> Result<bool> {
     match call.name.as_str() {
         "tx" => {
-            let error = QueryError::new(QueryErrorKind::Unsupported, "a query has no transaction of its own to end");
+            let error = QueryError::new(QueryErrorKind::Unsupported, "a query cannot begin or end a transaction");
             return Err(error
                 .at(call.name_span)
-                .help("a query that changes the graph is one; several are by `db.transaction()`"));
+                .help("each query that changes the graph is one transaction; for several queries, use `db.transaction()`"));
         }
         "withSack" => source.sack = Some(sack(resolver, call)?),
         "withSideEffect" => {

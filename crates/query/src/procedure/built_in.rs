@@ -5,7 +5,7 @@ use mangrove_graph::{ElementKind, GraphView, LabelId, Map, Value};
 use super::{Failure, Invocation, Procedure, Values};
 
 const KIND: &str = "kind";
-const KIND_IS: &str = "'vertex' or 'edge'; both if it is not given";
+const KIND_IS: &str = "'vertex' or 'edge'; default: both";
 
 pub(super) fn all() -> [(&'static str, Procedure); 4] {
     [
@@ -42,7 +42,7 @@ fn kinds(call: &Invocation<'_>) -> Result<Vec<(ElementKind, &'static str)>, Fail
         None => Ok(vec![vertex, edge]),
         Some(Value::String(kind)) if &**kind == "vertex" => Ok(vec![vertex]),
         Some(Value::String(kind)) if &**kind == "edge" => Ok(vec![edge]),
-        Some(other) => Err(format!("`{KIND}` is 'vertex' or 'edge', not {other}").into()),
+        Some(other) => Err(format!("`{KIND}` must be 'vertex' or 'edge', not {other}").into()),
     }
 }
 

@@ -151,7 +151,7 @@ impl Procedures {
         let error = QueryError::new(QueryErrorKind::Step, format!("there is no procedure `{name}`"));
         Err(match suggest(name, known) {
             Some(near) => error.help(format!("did you mean `{near}`?")),
-            None => error.help("g.call() lists those there are"),
+            None => error.help("g.call() lists the procedures"),
         })
     }
 

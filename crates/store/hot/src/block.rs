@@ -122,7 +122,7 @@ impl<'a> Block<'a> {
         let (said, bytes) = Self::said(bytes)?;
         let (present, n, content) = Self::header(bytes)?;
         if present & !said != 0 {
-            return Err(corrupt("a block with cells it does not speak of"));
+            return Err(corrupt("a block with more cells than it declares"));
         }
         let (far, content) = match content.split_first_chunk() {
             _ if bytes[0] & FORM_FAR == 0 => (0, content),

@@ -33,7 +33,7 @@ impl HotTransaction {
     /// if there is no room.
     pub fn into_bulk(self) -> Result<Bulk> {
         if !self.is_unused()? {
-            return Err(GraphError::Invalid("a bulk load is for a graph without vertices and edges".into()));
+            return Err(GraphError::Invalid("a bulk load needs a graph without vertices and edges".into()));
         }
         let shared = self.shared().clone();
         let directory = segment::scratch(shared.env.path());

@@ -77,15 +77,15 @@ pub fn check_format(tables: &Tables, txn: &RoTxn<'_, AnyTls>) -> Result<()> {
     match format(tables, txn)? {
         1..=FORMAT => Ok(()),
         version => Err(GraphError::Invalid(format!(
-            "the store's tables have format {version}, and this version of Mangrove reads formats up to {FORMAT}: use the \
-             version of Mangrove that wrote it"
+            "the tables have format {version}, but this Mangrove only reads formats up to {FORMAT}: use the version of Mangrove \
+             that wrote them"
         ))),
     }
 }
 
 fn format(tables: &Tables, txn: &RoTxn<'_, AnyTls>) -> Result<u32> {
     let found = tables.meta.get(txn, FORMAT_KEY).map_err(lmdb)?.and_then(|bytes| bytes.try_into().ok());
-    found.map(u32::from_le_bytes).ok_or_else(|| corrupt("it says no format"))
+    found.map(u32::from_le_bytes).ok_or_else(|| corrupt("it does not state its format"))
 }
 
 /// Whether the value of [`FORMAT_KEY`] names a format without sums.
@@ -259,7 +259,7 @@ fn load_schema(tables: &Tables, txn: &RoTxn<'_, AnyTls>) -> Result<Schema> {
     let id_space = match tables.meta.get(txn, b"space").map_err(lmdb)? {
         Some([0]) => IdSpace::Graph,
         Some([1]) => IdSpace::Label,
-        _ => return Err(corrupt("it says no id space")),
+        _ => return Err(corrupt("it does not state a known id space")),
     };
     let mut schema = Schema { id_space, ..Schema::default() };
     let has_properties = has_no_lists(tables, txn)?;
@@ -292,7 +292,7 @@ fn load_schema(tables: &Tables, txn: &RoTxn<'_, AnyTls>) -> Result<Schema> {
                 let labels = schema.labels_mut(kind);
                 let label = usize::from(u16::from_be_bytes([*a, *b]));
                 if label >= labels.len() {
-                    return Err(corrupt("its schema has a property of no label"));
+                    return Err(corrupt("its schema has a property without a label"));
                 }
                 let mut property = fields.property(KeyId(u16::from_be_bytes([*c, *d])))?;
                 property.required = fields.flag()?;
@@ -442,7 +442,7 @@ impl<'a> Fields<'a> {
         match flag {
             0 => Ok(false),
             1 => Ok(true),
-            _ => Err(corrupt("a schema record with a flag that is none")),
+            _ => Err(corrupt("a schema record with an unknown flag")),
         }
     }
 
@@ -469,7 +469,7 @@ impl<'a> Fields<'a> {
         let mut label = LabelSchema::new(self.name()?);
         let key = match self.u32()? {
             NO_KEY => None,
-            key => Some(KeyId(u16::try_from(key).map_err(|_| corrupt("the key of a label is none"))?)),
+            key => Some(KeyId(u16::try_from(key).map_err(|_| corrupt("the key of a label is out of range"))?)),
         };
         match kind {
             ElementKind::Vertex => label.key = key,
@@ -496,14 +496,14 @@ impl<'a> Fields<'a> {
             0 => Cardinality::Single,
             1 => Cardinality::List,
             2 => Cardinality::Set,
-            _ => return Err(corrupt("a cardinality that is none")),
+            _ => return Err(corrupt("an unknown cardinality")),
         };
         let flags = self.u8()?;
         property.has_meta = flags & 1 != 0;
-        property.encoding = Encoding::from_code(flags >> 1).ok_or_else(|| corrupt("an encoding that is none"))?;
+        property.encoding = Encoding::from_code(flags >> 1).ok_or_else(|| corrupt("an unknown encoding"))?;
         property.declared = match self.u8()? {
             UNDECLARED => None,
-            code => Some(ValueType::from_code(code).ok_or_else(|| corrupt("a declared type that is none"))?),
+            code => Some(ValueType::from_code(code).ok_or_else(|| corrupt("an unknown declared type"))?),
         };
         Ok(property)
     }

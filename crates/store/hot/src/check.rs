@@ -155,7 +155,7 @@ impl<'t> Check<'t> {
             let Some(((column, block), cells)) = check.noting("columns", &key, parsed)? else { return Ok(()) };
             let known = check.reader.schema.label_schema(column.kind, column.label);
             if known.is_none() {
-                check.violation("columns", format!("{column:?} is of no label"));
+                check.violation("columns", format!("{column:?} belongs to an unknown label"));
                 return Ok(());
             }
             if check.reader.is_covered(column, block) && column.is_fixed() {
@@ -164,7 +164,7 @@ impl<'t> Check<'t> {
             let may_be_sealed = block * (SLOTS as u64) < check.sealed_end(column.kind, column.label)?;
             let is_partial = cells.said != u128::MAX && !check.reader.is_covered(column, block);
             if cells.present == 0 && !may_be_sealed || is_partial {
-                check.violation("columns", format!("{column:?} has a block {block} it cannot have"));
+                check.violation("columns", format!("{column:?} has a block {block} that must not be there"));
             }
             if column == Column::dead(column.kind, column.label) {
                 return check.dead(column, block, &cells);
@@ -187,7 +187,7 @@ impl<'t> Check<'t> {
         let listed = reader.block_bytes(lists, list)?.map_or(Ok(Vec::new()), keys::parse);
         let Some(listed) = self.noting("columns", &(lists, list), listed)? else { return Ok(()) };
         if cells.present != 0 && !listed.contains(&(key, cells.present)) {
-            self.violation("columns", format!("{column:?} has a block {block} that its list of keys lacks"));
+            self.violation("columns", format!("{column:?} has a block {block} that its list of keys does not name"));
         }
         Ok(())
     }
@@ -202,7 +202,7 @@ impl<'t> Check<'t> {
         }
         for (kind, label, end) in segments.labels() {
             if self.reader.schema.label_schema(kind, label).is_none() {
-                self.violation("segment", format!("there is a label {label:?} that is none"));
+                self.violation("segment", format!("it holds the unknown label {label:?}"));
                 continue;
             }
             for column in columns(&self.reader, kind, label) {
@@ -233,7 +233,7 @@ impl<'t> Check<'t> {
                 ElementId::Edge(_) => self.reader.sealed_edge(&id).map(|found| found.map(ElementId::Edge)),
             };
             if self.noting("segment", &element, found)?.flatten() != Some(element) {
-                self.violation("segment", format!("{element:?} is not found by its id {id}"));
+                self.violation("segment", format!("a search for the id {id} does not find {element:?}"));
             }
         }
         Ok(())
@@ -249,7 +249,7 @@ impl<'t> Check<'t> {
     fn dead(&mut self, column: Column, block: u64, cells: &Block) -> Result<()> {
         if block * SLOTS as u64 >= self.sealed_end(column.kind, column.label)? {
             for slot in slots(cells.present) {
-                self.violation("columns", format!("{} is marked as removed, and is not sealed", at(column, block, slot)));
+                self.violation("columns", format!("{} is marked as removed, but was never sealed", at(column, block, slot)));
             }
         }
         Ok(())
@@ -262,7 +262,7 @@ impl<'t> Check<'t> {
         } else {
             let alive = self.reader.alive(column.kind, column.label, block).unwrap_or(0);
             for slot in slots(cells.present & !alive) {
-                let what = format!("{} is not there, and has a cell in {column:?}", at(column, block, slot));
+                let what = format!("{} does not exist, but has a cell in {column:?}", at(column, block, slot));
                 self.violation("columns", what);
             }
         }
@@ -274,7 +274,10 @@ impl<'t> Check<'t> {
         let found = self.reader.tables.columns.get(self.reader.txn, block).map_err(lmdb)?;
         let far = found.map_or(Ok(0), |bytes| Block::parse(bytes, None).map(|block| block.far)).unwrap_or(0);
         if slot >= SLOTS as u8 || far >> slot & 1 == 0 {
-            self.violation("columns", format!("slot {slot} of {block:?} is not far, and is kept so"));
+            self.violation(
+                "columns",
+                format!("slot {slot} of {block:?} is stored as a far cell, but its block does not say so"),
+            );
         }
         Ok(())
     }
@@ -283,7 +286,7 @@ impl<'t> Check<'t> {
     fn cells(&mut self, column: Column, block: u64, cells: &Block) -> Result<()> {
         let holds_ends = cells.is_of_ends();
         if holds_ends != (column == Column::ends(column.label)) {
-            self.violation("columns", format!("{column:?} has a block of a form it cannot have"));
+            self.violation("columns", format!("{column:?} has a block of the wrong form"));
             return Ok(());
         }
         if holds_ends {
@@ -293,7 +296,7 @@ impl<'t> Check<'t> {
             self.reader.schema.label_schema(column.kind, column.label).and_then(|label| label.property(key).cloned())
         });
         if property == Some(None) {
-            self.violation("columns", format!("{column:?} is of no property of its label"));
+            self.violation("columns", format!("{column:?} holds a property that its label does not have"));
             return Ok(());
         }
         for slot in slots(cells.present) {
@@ -301,14 +304,28 @@ impl<'t> Check<'t> {
             if let Some(Some(property)) = &property {
                 self.report.properties += 1;
                 if cell.values().any(|value| !property.types.contains(value.value_type())) {
-                    self.violation("columns", format!("{} holds a type the schema lacks", at(column, block, slot)));
+                    self.violation(
+                        "columns",
+                        format!(
+                            "{} holds a value of a type that the schema does not \
+                                                       list",
+                            at(column, block, slot)
+                        ),
+                    );
                 }
             }
             if column == Column::further(column.label) {
                 let labels = self.noting("columns", &at(column, block, slot), further(cell))?.unwrap_or_default();
                 let known = &self.reader.schema.vertex_labels[usize::from(column.label.0)].further;
                 if !labels.iter().all(|label| known.contains(label)) {
-                    self.violation("columns", format!("{} has a further label the schema lacks", at(column, block, slot)));
+                    self.violation(
+                        "columns",
+                        format!(
+                            "{} has a further label that the schema does not \
+                                                       list",
+                            at(column, block, slot)
+                        ),
+                    );
                 }
             }
         }
@@ -329,7 +346,11 @@ impl<'t> Check<'t> {
                     ElementKind::Edge => self.report.edges += found,
                 }
                 if live != found || next < live {
-                    let what = format!("{kind:?} label {}: {live} counted of {next} made, {found} found", name.name);
+                    let what = format!(
+                        "{kind:?} label {}: the counter says {live} of {next} elements are alive, but {found} were \
+                                        found",
+                        name.name
+                    );
                     self.violation("meta", what);
                 }
             }
@@ -352,7 +373,7 @@ impl<'t> Check<'t> {
         let wanted = [("ids", vertices, named(ElementKind::Vertex)), ("edge_ids", edges, named(ElementKind::Edge))];
         for (table, found, wanted) in wanted {
             if found != wanted {
-                self.violation(table, format!("{found} names for {wanted} elements that have one"));
+                self.violation(table, format!("{found} ids are listed, but {wanted} elements have one"));
             }
         }
         Ok(())
@@ -373,7 +394,7 @@ impl<'t> Check<'t> {
             n += u64::from(!found.as_ref().is_ok_and(|(of, ..)| is_sealed(*of)));
             match check.noting(name, &key, found)? {
                 Some((_, space, Some(id))) if names::key(space, &id) == key => {}
-                Some((element, _, id)) => check.violation(name, format!("{key:?} names {element:?}, whose id is {id:?}")),
+                Some((element, _, id)) => check.violation(name, format!("{key:?} leads to {element:?}, whose id is {id:?}")),
                 None => {}
             }
             Ok(())
@@ -395,10 +416,10 @@ impl<'t> Check<'t> {
             *counts.entry(at.label).or_default() += entries.len() as u64;
             let alive = check.reader.contains(ElementId::Vertex(at.vertex));
             if check.noting(name, &at, alive)? == Some(false) {
-                check.violation(name, format!("{:?} is not there, and has edges", at.vertex));
+                check.violation(name, format!("{:?} does not exist, but has edges", at.vertex));
             }
             if first.order() < (at.time, at.edge) || entries.len() == block.len() && first.order() != (at.time, at.edge) {
-                check.violation(name, format!("{at:?} is not where its block begins"));
+                check.violation(name, format!("the block at {at:?} begins with another edge"));
             }
             for entry in &entries {
                 let order = Some((at.vertex, at.label, entry.order()));
@@ -416,11 +437,11 @@ impl<'t> Check<'t> {
             let found = counts.remove(&label).unwrap_or(0);
             let wanted = self.live.get(&(ElementKind::Edge, label)).copied().unwrap_or(0);
             if found != wanted {
-                self.violation(name, format!("{found} entries for {wanted} edges of label {number}"));
+                self.violation(name, format!("{found} entries are listed, but there are {wanted} edges of label {number}"));
             }
         }
         for (label, n) in counts {
-            self.violation(name, format!("{n} entries of edge label {}, which is none", label.0));
+            self.violation(name, format!("{n} entries belong to the unknown edge label {}", label.0));
         }
         Ok(())
     }
@@ -438,7 +459,7 @@ impl<'t> Check<'t> {
                     let Some(living) = self.noting("segment", &vertex, living)? else { continue };
                     *counts.entry(label).or_default() += living.len() as u64;
                     if !living.is_empty() && self.reader.contains(ElementId::Vertex(vertex)).ok() == Some(false) {
-                        self.violation(name, format!("{vertex:?} is not there, and has edges"));
+                        self.violation(name, format!("{vertex:?} does not exist, but has edges"));
                     }
                     if !living.is_sorted_by(|a, b| a.order() < b.order()) {
                         self.violation(name, format!("the edges of {vertex:?} are out of order"));
@@ -459,20 +480,22 @@ impl<'t> Check<'t> {
         match self.noting(name, &id, edge)? {
             Some(Some(edge)) if (edge.source, edge.target) == (source, target) => {}
             Some(Some(edge)) => {
-                self.violation(name, format!("{id:?} joins {source:?} and {target:?} here, but is {edge:?}"))
+                self.violation(name, format!("{id:?} is listed between {source:?} and {target:?}, but the edge is {edge:?}"))
             }
-            Some(None) => self.violation(name, format!("{id:?} is not there, and joins {source:?} and {target:?}")),
+            Some(None) => {
+                self.violation(name, format!("{id:?} is listed between {source:?} and {target:?}, but does not exist"))
+            }
             None => {}
         }
         if entry.time.is_some() {
             let time = self.reader.time_of(at.label, place(id.0));
             if let Some(time) = self.noting("columns", &id, time)?.filter(|time| entry.time != Some(*time)) {
-                self.violation(name, format!("{id:?} stands at {:?}, but its time is {time}", entry.time));
+                self.violation(name, format!("{id:?} is listed at the time {:?}, but its time is {time}", entry.time));
             }
         }
         let ends = &self.reader.schema.edge_labels.get(usize::from(at.label.0));
         if ends.is_some_and(|label| !label.ends.contains(&(source.label(), target.label()))) {
-            self.violation("schema", format!("{id:?} joins labels that its own is not said to join"));
+            self.violation("schema", format!("{id:?} joins vertex labels that the schema does not list for its edge label"));
         }
         Ok(())
     }
@@ -485,14 +508,14 @@ impl<'t> Check<'t> {
                 return Ok(());
             };
             if check.reader.schema.index(of).is_none() {
-                check.violation("index", format!("{entry:?} is of no index"));
+                check.violation("index", format!("{entry:?} belongs to an unknown index"));
                 return Ok(());
             }
             let element = element_at(of.kind, of.label, place);
             let cell = check.reader.cell_at(Column::holding(check.reader.schema, of.kind, of.label, of.key), place);
             let Some(cell) = check.noting("columns", &element, cell)? else { return Ok(()) };
             if !index::entries(of, element.raw(), &cell).iter().any(|wanted| wanted == entry) {
-                check.violation("index", format!("{entry:?} is of a value {element:?} does not have"));
+                check.violation("index", format!("{entry:?} lists a value that {element:?} does not have"));
             }
             Ok(())
         })
@@ -526,7 +549,7 @@ impl<'t> Check<'t> {
         let cell = self.reader.cell_at(column, place);
         let Some(cell) = self.noting("columns", &element, cell)? else { return Ok(()) };
         if !index::encoded(&cell).iter().any(|now| now == value) {
-            self.violation("index", format!("a segment has {value:?} of {element:?}, which does not have it"));
+            self.violation("index", format!("a segment lists the value {value:?} for {element:?}, which does not have it"));
         }
         Ok(())
     }
@@ -560,7 +583,10 @@ impl<'t> Check<'t> {
                 is_there = is_there || had.unwrap_or(true);
             }
             if !is_there {
-                self.violation("index", format!("{element:?} has a value under key {} that is not in it", of.key.0));
+                self.violation(
+                    "index",
+                    format!("{element:?} has a value under key {} that the index does not list", of.key.0),
+                );
             }
         }
         Ok(())

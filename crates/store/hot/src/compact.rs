@@ -25,7 +25,7 @@ use crate::read::{HotSnapshot, Reader};
 use crate::sealing::{self, Sealing};
 use crate::segment::{self, Contents, Named, Segments};
 use crate::space;
-use crate::store::{Hot, NewSegment, Shared};
+use crate::store::{Hot, NewSegment, StoreState};
 use crate::trim::Trim;
 use crate::turn::{MyTurn, Patience, Writer};
 use crate::write::HotTransaction;
@@ -103,7 +103,7 @@ impl Hot {
 
 /// Work on the segments, one at a time.
 pub(crate) struct Work<'a> {
-    shared: &'a Arc<Shared>,
+    shared: &'a Arc<StoreState>,
     writer: Writer,
     patience: Patience<'a>,
     /// How many threads help to encode.
@@ -112,7 +112,7 @@ pub(crate) struct Work<'a> {
 }
 
 impl<'a> Work<'a> {
-    pub fn new(shared: &'a Arc<Shared>, writer: Writer, patience: Patience<'a>, threads: usize) -> Result<Self> {
+    pub fn new(shared: &'a Arc<StoreState>, writer: Writer, patience: Patience<'a>, threads: usize) -> Result<Self> {
         if shared.turn.is_of(&writer) {
             return Err(GraphError::OpenAlready); // work on segments may wait for that transaction to end
         }
@@ -200,7 +200,7 @@ impl<'a> Work<'a> {
         let mut t = self.begin()?;
         let mut list = snapshot.segments().list().to_vec();
         if !snapshot.segments().are(&catalog::segments(&self.shared.tables, t.txn())?) {
-            return Err(GraphError::Invalid("the segments were replaced by another while they were worked on".into()));
+            return Err(GraphError::Invalid("another operation replaced the segments in the meantime: try again".into()));
         }
         let replaced = of.replaced(list.len());
         let has_all = replaced == (0..list.len()) && !list.is_empty();

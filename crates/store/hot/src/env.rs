@@ -97,7 +97,7 @@ pub fn verify(env: &Env<WithoutTls>, readers: &Readers, read_only: bool, bytes_m
             verified => return verified,
         }
     }
-    Err(GraphError::Invalid("the database is written to so fast that it could not be verified: try again".into()))
+    Err(GraphError::Invalid("cannot verify the database while others write to it so fast: try again".into()))
 }
 
 fn open_env(dir: &Path, options: &HotOptions) -> Result<Env<WithoutTls>> {
@@ -187,8 +187,8 @@ fn recover(env: &Env<WithoutTls>) -> Result<()> {
 
 fn is_intruded(dir: &Path) -> GraphError {
     GraphError::Invalid(format!(
-        "another process is writing to {} and does not hold the lock of the database, which must have been deleted: end that process, then \
-         open again",
+        "another process is writing to {} without the lock of the database, so the lock file was probably deleted. End that \
+         process, then open again",
         dir.display()
     ))
 }
@@ -217,7 +217,7 @@ pub fn sweep(env: &Env<WithoutTls>, tables: &Tables) -> Result<()> {
         return Ok(());
     }
     if env.info().last_txn_id + 1 != txn.id() {
-        return Err(corrupt("LMDB follows another commit than the last one in its file"));
+        return Err(corrupt("LMDB uses another commit than the last one in its file"));
     }
     // A killed writer may not have waited for the disk. Its commit must be on disk before the files it replaced go.
     env.force_sync().map_err(lmdb)?;
@@ -265,5 +265,5 @@ pub fn create_tables(env: &Env<WithoutTls>, id_space: IdSpace) -> Result<Tables>
         tables[0].put(txn, table::SUMS, &table::first_sums(&first))?;
         Ok(CommitOrAbort::<_, ()>::Commit(tables))
     });
-    created.map_err(lmdb)?.commit().map(Tables::new).ok_or_else(|| corrupt("its tables could not be made"))
+    created.map_err(lmdb)?.commit().map(Tables::new).ok_or_else(|| corrupt("its tables could not be created"))
 }

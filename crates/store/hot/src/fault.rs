@@ -14,14 +14,13 @@ pub const PROBE: &str = "probe.tmp";
 pub fn lmdb(error: heed::Error) -> GraphError {
     match error {
         heed::Error::Mdb(MdbError::MapFull | MdbError::MapResized) => {
-            let message = "the tables have outgrown the address space that was reserved when the database was opened: close it and open it \
-                           again, and compact() it";
+            let message = "the tables have outgrown the address space reserved when the database was opened: close it, open it \
+                           again and compact() it";
             GraphError::Storage { message: message.into(), source: Some(Box::new(error)) }
         }
         heed::Error::Mdb(MdbError::Panic) => {
-            let message = "the disk failed while a commit was written, so nothing more can be written through this handle, and no more \
-                           than a few results can be read at once; what was committed before is there: close the database and open \
-                           it again";
+            let message = "the disk failed during a commit. This handle can no longer write, and can only read a few results at \
+                           once. Earlier commits are kept: close the database and open it again";
             GraphError::Storage { message: message.into(), source: Some(Box::new(error)) }
         }
         heed::Error::Mdb(damage) if is_damage(damage) => GraphError::corrupt(damage.to_string()),

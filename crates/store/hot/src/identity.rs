@@ -69,8 +69,8 @@ impl Process {
             return Ok(());
         }
         Err(GraphError::Invalid(format!(
-            "the database was opened by process {}, from which this one was forked, and cannot be used here: open it in each \
-             process by itself, after closing the handle that came with the fork",
+            "this process was forked after process {} opened the database, so it cannot use that handle. Close the handle here, \
+             then open the database in this process",
             self.id
         )))
     }

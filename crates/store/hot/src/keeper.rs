@@ -11,7 +11,7 @@ use mangrove_graph::{GraphError, Result};
 use crate::compact::Work;
 use crate::identity::Own;
 use crate::space::allocated_bytes;
-use crate::store::{DATA, Shared, locked};
+use crate::store::{DATA, StoreState, locked};
 use crate::turn::{Patience, Writer};
 
 /// How often the keeper looks whether much of the file is free.
@@ -47,7 +47,7 @@ impl Keeper {
 
     /// Whether most of the file is free, as far as its size shows without a look at its pages. Looks again only after a
     /// while. That while grows as long as much stays free, because a snapshot may hold what is free.
-    fn is_wide(&self, shared: &Shared, table_bytes: u64) -> bool {
+    fn is_wide(&self, shared: &StoreState, table_bytes: u64) -> bool {
         let mut looked = locked(&self.looked);
         if looked.is_some_and(|(then, wait)| then.elapsed() < wait) {
             return false;
@@ -64,7 +64,7 @@ impl Keeper {
 
     /// Begins to seal if the tables have grown enough, and to give room back if much is free, unless a thread is already at
     /// it.
-    pub fn keep_up(shared: &Arc<Shared>, table_bytes: u64) {
+    pub fn keep_up(shared: &Arc<StoreState>, table_bytes: u64) {
         let keeper = &shared.keeper;
         let limit = keeper.seal_bytes.max(keeper.not_before.load(Ordering::Relaxed));
         let is_due = keeper.seal_bytes > 0 && table_bytes >= limit;
@@ -101,7 +101,7 @@ impl Keeper {
     }
 
     /// Seals and merges. Returns the bytes that the tables take afterwards.
-    fn work(shared: &Arc<Shared>, stopped: &dyn Fn() -> bool) -> Result<u64> {
+    fn work(shared: &Arc<StoreState>, stopped: &dyn Fn() -> bool) -> Result<u64> {
         let patience = Patience { timeout: None, cancelled: stopped };
         // Nobody waits for this, so no other thread helps.
         let work = Work::new(shared, Writer::this_thread(), patience, 0)?;

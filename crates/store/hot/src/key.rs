@@ -123,7 +123,7 @@ impl Column {
         let kind = match key[0] {
             0 => ElementKind::Vertex,
             1 => ElementKind::Edge,
-            _ => return Err(corrupt("a column key of no kind")),
+            _ => return Err(corrupt("a column key of an unknown kind")),
         };
         let label = LabelId(u16::from_be_bytes([key[1], key[2]]));
         let number = u32::from_be_bytes([0, key[3], key[4], key[5]]);

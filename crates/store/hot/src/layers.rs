@@ -416,7 +416,7 @@ impl<'t> Layers<'t> {
 }
 
 fn too_many_edges() -> GraphError {
-    let what = format!("edges of one label of {POSITIONS} vertices in a row that are sealed");
+    let what = format!("too many edges of one label at {POSITIONS} consecutive vertices to seal");
     GraphError::Limit { what, limit: u32::MAX.into() }
 }
 

@@ -106,20 +106,23 @@ impl Meta {
         let (free, main) = (Tree::parse(&page[HEADER + 24..]), Tree::parse(&page[HEADER + 24 + TREE..]));
         let meta = Self { page_size: free.pad as usize, free, main, last: word(120), transaction: word(128) };
         let is_right = [
-            (u64_at(page, 0) == at && u16_at(page, 10) == META_PAGE, "it is no meta page of LMDB's"),
-            (u32_at(page, HEADER) == MAGIC && u32_at(page, HEADER + 4) == VERSION, "its format is not LMDB's format 1"),
+            (u64_at(page, 0) == at && u16_at(page, 10) == META_PAGE, "it is not a meta page of LMDB"),
+            (u32_at(page, HEADER) == MAGIC && u32_at(page, HEADER + 4) == VERSION, "it is not in format 1 of LMDB"),
             (
                 meta.page_size.is_power_of_two() && PAGE_SIZES.contains(&meta.page_size),
-                "this meta page names a size that no pages have",
+                "this meta page states an impossible page size",
             ),
             (word(8) == 0 && word(16) <= MAP_BYTES_MAX, "this meta page asks for a map that is too large"),
-            (free.flags == INTEGER_KEYS && main.flags == 0 && main.pad == 0, "the trees of this meta page have other flags"),
+            (
+                free.flags == INTEGER_KEYS && main.flags == 0 && main.pad == 0,
+                "the trees of this meta page have the wrong flags",
+            ),
             (
                 meta.last >= 1 && meta.last < MAP_BYTES_MAX / 4096 && meta.bytes() <= MAP_BYTES_MAX,
                 "this meta page counts more pages than any file has",
             ),
-            (meta.transaction % 2 == at || meta.has_no_tables(), "this meta page is of another commit"),
-            ((meta.transaction == 0) == meta.has_no_tables(), "this meta page names a transaction that is none"),
+            (meta.transaction % 2 == at || meta.has_no_tables(), "this meta page belongs to another commit"),
+            ((meta.transaction == 0) == meta.has_no_tables(), "this meta page names an impossible transaction"),
         ];
         is_right.into_iter().find(|(is_right, _)| !is_right).map_or(Ok(meta), |(_, what)| Err(what))
     }
@@ -258,19 +261,19 @@ impl Pages {
     /// # Errors
     /// [`GraphError::Corrupt`] with the page and what is wrong with it, and the errors of `visit`.
     pub fn verify(&self, meta: &Meta, visit: &mut dyn FnMut(&[u8], &Entry<'_>) -> Result<()>) -> Result<()> {
-        let mut walk = Walk { pages: self, size: meta.page_size, seen: Seen::new(meta.last) };
+        let mut walk = PageWalk { pages: self, size: meta.page_size, seen: Seen::new(meta.last) };
         let mut tables = Vec::new();
         walk.tree(&meta.main, Order::Bytes, &mut |entry| {
             let tree = entry.value()?;
             if entry.flags != IS_TREE || tree.len() != TREE {
-                return Err(self.damage(meta.main.root, "it names something that is no table"));
+                return Err(self.damage(meta.main.root, "it names something that is not a table"));
             }
             tables.push((entry.key.to_vec(), Tree::parse(&tree)));
             Ok(())
         })?;
         for (name, tree) in &tables {
             if (tree.flags, tree.pad) != (0, 0) {
-                return Err(self.damage(tree.root, "a table with flags that none has"));
+                return Err(self.damage(tree.root, "a table with unknown flags"));
             }
             walk.tree(tree, Order::Bytes, &mut |entry| match entry.flags & IS_TREE {
                 0 => visit(name, entry),
@@ -280,7 +283,7 @@ impl Pages {
         walk.free_pages(meta)?;
         for other in self.metas.iter().filter(|other| other.transaction != meta.transaction) {
             // Its pages are intact as long as those of the commit after it.
-            Walk { pages: self, size: meta.page_size, seen: Seen::new(other.last) }.free_pages(other)?;
+            PageWalk { pages: self, size: meta.page_size, seen: Seen::new(other.last) }.free_pages(other)?;
         }
         match walk.seen.first_missing() {
             Some(_) if !walk.seen.has(meta.last) => {
@@ -296,14 +299,14 @@ impl Pages {
     /// # Errors
     /// [`GraphError::Corrupt`] if the tree they are in is damaged.
     pub fn free(&self, meta: &Meta) -> Result<Vec<FreeList>> {
-        Walk { pages: self, size: meta.page_size, seen: Seen::new(meta.last) }.free_lists(meta)
+        PageWalk { pages: self, size: meta.page_size, seen: Seen::new(meta.last) }.free_lists(meta)
     }
 
     fn read(&self, page: u64, offset: usize, len: usize) -> Result<Vec<u8>> {
         let mut bytes = vec![0; len];
         let at = page * self.metas[0].page_size as u64 + offset as u64;
         read_at(&self.file, &mut bytes, at).map_err(|error| match error.kind() {
-            std::io::ErrorKind::UnexpectedEof => self.damage(page, "it is in use, and beyond the end of the file"),
+            std::io::ErrorKind::UnexpectedEof => self.damage(page, "it is in use, but lies beyond the end of the file"),
             _ => fault::io(&self.path)(error),
         })?;
         Ok(bytes)
@@ -328,7 +331,7 @@ fn metas(path: &Path, file: &File) -> Result<[Meta; 2]> {
         let first = meta(0, 0)?;
         let second = meta(1, first.page_size as u64)?;
         if first.page_size != second.page_size || first.transaction.abs_diff(second.transaction) > 1 {
-            return Err(damage(path, 1, "this meta page does not go with the other one"));
+            return Err(damage(path, 1, "this meta page does not match the other one"));
         }
         Ok([first, second])
     };
@@ -403,7 +406,7 @@ impl Seen {
 }
 
 /// The verification of one commit.
-struct Walk<'p> {
+struct PageWalk<'p> {
     pages: &'p Pages,
     size: usize,
     seen: Seen,
@@ -411,32 +414,32 @@ struct Walk<'p> {
 
 /// A page, its level in a tree, and the keys between which all of its keys lie: from `from` on, and before `to`.
 #[derive(Clone, Copy)]
-struct Place<'k> {
+struct Subtree<'k> {
     page: u64,
     level: u16,
     from: Option<&'k [u8]>,
     to: Option<&'k [u8]>,
 }
 
-impl<'p> Walk<'p> {
+impl<'p> PageWalk<'p> {
     fn tree(&mut self, tree: &Tree, order: Order, visit: Visit<'_>) -> Result<()> {
         let mut counts = Counts::default();
         if tree.depth > DEPTH_MAX || (tree.root == EMPTY) != (tree.depth == 0) {
             return Err(self.pages.damage(tree.root, "the root of a tree of another depth"));
         }
         if tree.root != EMPTY {
-            let place = Place { page: tree.root, level: 1, from: None, to: None };
+            let place = Subtree { page: tree.root, level: 1, from: None, to: None };
             self.page(tree, order, place, &mut counts, visit)?;
         }
         if counts == tree.counts {
             Ok(())
         } else {
-            Err(self.pages.damage(tree.root, "the root of a tree that counts wrong"))
+            Err(self.pages.damage(tree.root, "the root of a tree with wrong counts"))
         }
     }
 
     /// Verifies a page and all below it. There are at most [`DEPTH_MAX`] levels.
-    fn page(&mut self, tree: &Tree, order: Order, at: Place<'_>, counts: &mut Counts, visit: Visit<'_>) -> Result<()> {
+    fn page(&mut self, tree: &Tree, order: Order, at: Subtree<'_>, counts: &mut Counts, visit: Visit<'_>) -> Result<()> {
         let pages = self.pages;
         let wrong = |what: &str| pages.damage(at.page, what);
         self.seen.mark(at.page).map_err(wrong)?;
@@ -450,7 +453,7 @@ impl<'p> Walk<'p> {
         // LMDB does not look at the first key of a branch, and neither does this.
         let keys: Vec<&[u8]> = nodes.iter().skip(usize::from(!is_leaf)).map(|node| node.key).collect();
         if !keys.iter().all(|key| is_key(key)) {
-            return Err(wrong("a key of a length no key has"));
+            return Err(wrong("a key of an impossible length"));
         }
         let after = at.from.into_iter().zip(keys.first()).all(|(from, first)| !order.ascend(first, from));
         let before = at.to.into_iter().zip(keys.last()).all(|(to, last)| order.ascend(last, to));
@@ -466,7 +469,7 @@ impl<'p> Walk<'p> {
         for (n, node) in nodes.iter().enumerate() {
             let from = if n == 0 { at.from } else { Some(keys[n - 1]) };
             let to = keys.get(n).copied().or(at.to);
-            let child = Place { page: node.child(), level: at.level + 1, from, to };
+            let child = Subtree { page: node.child(), level: at.level + 1, from, to };
             self.page(tree, order, child, counts, visit)?;
         }
         Ok(())
@@ -483,14 +486,14 @@ impl<'p> Walk<'p> {
             return Ok(entry(Value::Near(node.value)));
         }
         if node.flags != FAR {
-            return Err(pages.damage(leaf, "an entry with flags that none has"));
+            return Err(pages.damage(leaf, "an entry with unknown flags"));
         }
         let (page, len) = (u64_at(node.value, 0), node.value_len());
         self.seen.mark(page).map_err(|what| pages.damage(page, what))?;
         let header = pages.read(page, 0, HEADER)?;
         let (n, needed) = (u64::from(u32_at(&header, 12)), ((HEADER - 1 + len) / self.size + 1) as u64);
         if u64_at(&header, 0) != page || u16_at(&header, 10) != OVERFLOW || n < needed {
-            return Err(pages.damage(page, "it is not the value it should be"));
+            return Err(pages.damage(page, "it holds another value than expected"));
         }
         (page + 1..page + n).try_for_each(|page| self.seen.mark(page)).map_err(|what| pages.damage(page, what))?;
         counts.overflow += n;
@@ -501,7 +504,7 @@ impl<'p> Walk<'p> {
     fn free_pages(&mut self, meta: &Meta) -> Result<()> {
         let (pages, lists) = (self.pages, self.free_lists(meta)?);
         if lists.last().map_or(meta.transaction > 1, |last| last.transaction != meta.transaction) {
-            return Err(pages.damage(meta.transaction % 2, "this meta page is of another commit"));
+            return Err(pages.damage(meta.transaction % 2, "this meta page belongs to another commit"));
         }
         let mut free = lists.iter().flat_map(|list| &list.pages);
         free.try_for_each(|page| self.seen.mark(*page).map_err(|what| pages.damage(*page, what)))
@@ -520,7 +523,7 @@ impl<'p> Walk<'p> {
                 .ok_or_else(|| wrong("a list of free pages that ends early"))?;
             let pages: Vec<u64> = words.take(n as usize).collect();
             if entry.flags & IS_TREE != 0 || pages.windows(2).any(|pair| pair[0] <= pair[1]) {
-                return Err(wrong("a list of free pages that is none"));
+                return Err(wrong("an invalid list of free pages"));
             }
             lists.push(FreeList { transaction: u64_at(entry.key, 0), pages });
             Ok(())
@@ -552,10 +555,10 @@ impl Node<'_> {
 fn nodes(bytes: &[u8], page: u64, is_leaf: bool) -> Result<Vec<Node<'_>>, &'static str> {
     let (lower, upper) = (usize::from(u16_at(bytes, 12)), usize::from(u16_at(bytes, 14)));
     if u64_at(bytes, 0) != page || u16_at(bytes, 10) != if is_leaf { LEAF } else { BRANCH } {
-        return Err("another page is in its place");
+        return Err("it holds another page");
     }
     if !(HEADER..=upper).contains(&lower) || upper > bytes.len() || lower % 2 != 0 {
-        return Err("its free space is not where it can be");
+        return Err("its free space is in an impossible place");
     }
     let (offsets, _) = bytes[HEADER..lower].as_chunks::<2>();
     let offsets: Vec<usize> = offsets.iter().map(|offset| usize::from(u16::from_le_bytes(*offset))).collect();

@@ -34,7 +34,7 @@ const MAPPED_MIN: usize = 2 << 20;
 
 /// A snapshot that some process has open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Reader {
+pub struct OpenSnapshot {
     pub process: u32,
     /// The commit it sees.
     pub commit: u64,
@@ -63,15 +63,15 @@ impl Readers {
     ///
     /// # Errors
     /// [`GraphError::Storage`] if they cannot be known.
-    pub fn all(&self, env: &Env<WithoutTls>) -> Result<Vec<Reader>> {
+    pub fn all(&self, env: &Env<WithoutTls>) -> Result<Vec<OpenSnapshot>> {
         // This drops the readers of killed processes. A database on a read-only file system has none.
         let _ = env.clear_stale_readers();
         let unknown = |why: &str| GraphError::Storage { message: format!("{}: {why}", self.path.display()), source: None };
-        let map = self.map.as_ref().ok_or_else(|| unknown("the readers cannot be seen"))?;
+        let map = self.map.as_ref().ok_or_else(|| unknown("cannot tell which snapshots are open"))?;
         let len = fs::metadata(&self.path).map_err(fault::io(&self.path))?.len() as usize;
         let slots = env.info().maximum_number_of_readers as usize;
         let begin = len.checked_sub(slots * SLOT).filter(|begin| *begin > USED_AT && len <= map.len());
-        let begin = begin.ok_or_else(|| unknown("it is no lock file of LMDB's"))?;
+        let begin = begin.ok_or_else(|| unknown("it is not a lock file of LMDB"))?;
         let at = |offset: usize| map.as_ptr().wrapping_add(offset).cast_mut();
         // SAFETY: the offsets lie within the file, so within the map, and are multiples of 8. Other processes change these
         // words, so they are atomic here.
@@ -82,11 +82,12 @@ impl Readers {
             )
         };
         if word(0) != MAGIC || !begin.is_multiple_of(SLOT) {
-            return Err(unknown("it is no lock file of LMDB's"));
+            return Err(unknown("it is not a lock file of LMDB"));
         }
         let used = (word(USED_AT) as usize).min(slots);
-        let readers =
-            (0..used).map(|slot| begin + slot * SLOT).map(|slot| Reader { commit: long(slot), process: word(slot + 8) });
+        let readers = (0..used)
+            .map(|slot| begin + slot * SLOT)
+            .map(|slot| OpenSnapshot { commit: long(slot), process: word(slot + 8) });
         Ok(readers.filter(|reader| reader.process != 0 && reader.commit != COMMIT_NONE).collect())
     }
 
@@ -120,7 +121,7 @@ impl Readers {
         let named = named.collect::<Vec<_>>().join(", ");
         let limit = env.info().maximum_number_of_readers;
         GraphError::Invalid(format!(
-            "{limit} snapshots of the database are open, and there can be no more: {named}; finish or drop streams there, or end it"
+            "all {limit} snapshots of the database are in use: {named}. Finish or close streams there, or end the process"
         ))
     }
 }

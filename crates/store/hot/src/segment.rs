@@ -258,9 +258,7 @@ impl Segment {
             return Err(wrong("belongs to another database"));
         }
         if named.fingerprint.is_some_and(|known| known != segment.fingerprint()) {
-            return Err(wrong(
-                "is not the file that the database wrote last under this name, but an older or a swapped one",
-            ));
+            return Err(wrong("is not the file that the database last wrote under this name, but an older or swapped one"));
         }
         Ok(segment)
     }
@@ -273,7 +271,7 @@ impl Segment {
         let contents = contents.ok_or_else(|| corrupt("a segment without its contents"))?;
         let is_possible = |key: PartKey| key.part == NAMES || key.chunk < PLACES_MAX / POSITIONS as u64;
         if !file.sizes().all(|(key, _)| is_possible(key)) {
-            return Err(corrupt("a chunk of places that cannot be"));
+            return Err(corrupt("a chunk of impossible places"));
         }
         let is_patching = file.sizes().any(|(key, _)| key.part == PATCHED);
         let mut own = [Vec::new(), Vec::new()];
@@ -284,7 +282,7 @@ impl Segment {
         }
         let mut indexes = HashMap::new();
         for (key, _) in file.sizes().filter(|(key, _)| key.part == INDEX) {
-            let kind = kind_of(key.kind).ok_or_else(|| corrupt("an index of no kind"))?;
+            let kind = kind_of(key.kind).ok_or_else(|| corrupt("an index of an unknown kind"))?;
             let of = PropertyId { kind, label: LabelId(key.label), key: KeyId(key.sub as u16) };
             *indexes.entry(of).or_default() += 1;
         }
@@ -329,7 +327,7 @@ impl Segment {
     }
 
     fn sized(&self, key: PartKey, bytes: u64) -> Result<PartStats> {
-        let kind = kind_of(key.kind).ok_or_else(|| corrupt("a part of no kind"))?;
+        let kind = kind_of(key.kind).ok_or_else(|| corrupt("a part of an unknown kind"))?;
         let (label, edges) = (LabelId(key.label), LabelId(key.sub as u16));
         let part = match key.part {
             COLUMN => Column::named(kind, label, key.sub).map_or_else(Part::BuiltIn, Part::Property),
@@ -526,7 +524,7 @@ impl<'a> Patched<'a> {
         let Some(slots) = self.slots else { return Ok(u128::MAX) };
         let before: u32 = words[..at / 64].iter().map(|word| u64::from_le_bytes(*word).count_ones()).sum();
         let within = (word & ((1 << (at % 64)) - 1)).count_ones();
-        let slots = slots.get((before + within) as usize).ok_or_else(|| corrupt("changed cells that count wrong"))?;
+        let slots = slots.get((before + within) as usize).ok_or_else(|| corrupt("changed cells with wrong counts"))?;
         Ok(u128::from_le_bytes(*slots))
     }
 }

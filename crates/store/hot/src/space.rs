@@ -10,8 +10,8 @@ use crate::clock;
 use crate::fault::{self, lmdb};
 use crate::identity::FileId;
 use crate::pages::{FreeList, Meta, Pages};
-use crate::readers::{Reader, command};
-use crate::store::{DATA, OwnedTxn, Shared};
+use crate::readers::{OpenSnapshot, command};
+use crate::store::{DATA, OwnedTxn, StoreState};
 use crate::turn::{Patience, Writer};
 
 /// What is free in the file of the tables.
@@ -36,8 +36,8 @@ pub struct OldSnapshot {
 }
 
 /// Looks for free pages and the oldest snapshot. O(free pages + snapshots).
-pub fn look(shared: &Shared) -> Result<Space> {
-    let Shared { env, readers, tables, .. } = shared;
+pub fn look(shared: &StoreState) -> Result<Space> {
+    let StoreState { env, readers, tables, .. } = shared;
     let txn = readers.begin(env)?;
     let pages = Pages::open(&env.path().join(DATA))?;
     // A commit made meanwhile may have written over the meta page of this one.
@@ -50,7 +50,7 @@ pub fn look(shared: &Shared) -> Result<Space> {
     // In a place that cannot be written, the readers may be unknown.
     let oldest = readers.all(env).unwrap_or_default().into_iter().min_by_key(|reader| reader.commit);
     let oldest = oldest.filter(|reader| reader.commit < txn.id() as u64);
-    let describe = |reader: Reader| -> Result<OldSnapshot> {
+    let describe = |reader: OpenSnapshot| -> Result<OldSnapshot> {
         Ok(OldSnapshot {
             process: reader.process,
             command: command(reader.process),
@@ -69,7 +69,7 @@ const TAIL_BYTES_MIN: u64 = 1 << 20;
 /// to write, and no transaction.
 ///
 /// If the file cannot be cut, it stays as it is, and the next transactions use the room.
-pub fn cut_tail(shared: &Shared) {
+pub fn cut_tail(shared: &StoreState) {
     let env = &shared.env;
     let page_bytes = u64::from(env.unnamed_database_stat().page_size);
     let committed = (env.info().last_page_number as u64 + 1) * page_bytes;
@@ -78,7 +78,7 @@ pub fn cut_tail(shared: &Shared) {
     }
 }
 
-fn cut(shared: &Shared) -> Result<()> {
+fn cut(shared: &StoreState) -> Result<()> {
     // LMDB's own lock keeps all others from writing, whatever became of ours.
     let _txn = shared.env.write_txn().map_err(lmdb)?;
     shared.must_be_in_place()?;
@@ -104,7 +104,7 @@ const RUN_BYTES_MIN: u64 = 1 << 16;
 /// before it. First it makes a commit that changes nothing. Then what the last real commit freed is among the pages to give
 /// back.
 #[cfg(target_os = "linux")]
-pub fn give_back(shared: &Arc<Shared>, writer: Writer, patience: Patience<'_>) -> Result<u64> {
+pub fn give_back(shared: &Arc<StoreState>, writer: Writer, patience: Patience<'_>) -> Result<u64> {
     let mut t = OwnedTxn::begin(shared, writer.clone(), patience)?;
     t.txn_mut().touch(&shared.tables)?;
     t.commit()?;
@@ -157,7 +157,7 @@ pub fn allocated_bytes(path: &Path) -> Result<u64> {
 
 /// Other systems have no such call, or one of their own.
 #[cfg(not(target_os = "linux"))]
-pub fn give_back(_: &Arc<Shared>, _: Writer, _: Patience<'_>) -> Result<u64> {
+pub fn give_back(_: &Arc<StoreState>, _: Writer, _: Patience<'_>) -> Result<u64> {
     Ok(0)
 }
 

@@ -77,16 +77,16 @@ pub const VERIFY_BYTES: u64 = 256 << 20;
 /// transactions.
 #[derive(Clone)]
 pub struct Hot {
-    shared: Arc<Shared>,
+    shared: Arc<StoreState>,
     read_only: bool,
     _closing: Arc<Closing>,
 }
 
 /// An opening of a store. The clones of its handle share it. Dropping the last one ends work in the background.
-struct Closing(Arc<Shared>);
+struct Closing(Arc<StoreState>);
 
 impl Closing {
-    fn new(shared: &Arc<Shared>) -> Self {
+    fn new(shared: &Arc<StoreState>) -> Self {
         shared.handles.fetch_add(1, Ordering::SeqCst);
         Self(shared.clone())
     }
@@ -105,7 +105,7 @@ impl Drop for Closing {
 pub(crate) struct NewSegment {
     pub number: u64,
     pub identity: Identity,
-    shared: Arc<Shared>,
+    shared: Arc<StoreState>,
     offered: bool,
 }
 
@@ -118,7 +118,7 @@ impl NewSegment {
     pub fn opened(&self) -> Result<Segment> {
         let segment = Segment::found(self.shared.env.path(), self.number)?;
         if segment.file().identity() != self.identity {
-            return Err(corrupt("another segment is in the place of the one just written"));
+            return Err(corrupt("another segment has replaced the one just written"));
         }
         Ok(segment)
     }
@@ -131,7 +131,7 @@ impl NewSegment {
     /// The commit failed. Unless it is certain that it does not name the segment, the file stays.
     pub fn withdraw(&mut self) {
         let is_named = || -> Result<bool> {
-            let Shared { env, tables, .. } = &*self.shared;
+            let StoreState { env, tables, .. } = &*self.shared;
             let txn = env.write_txn().map_err(lmdb)?;
             let named = catalog::segments(tables, &txn)?;
             Ok(env.info().last_txn_id + 1 != txn.id() || named.iter().any(|named| named.number == self.number))
@@ -149,7 +149,7 @@ impl Drop for NewSegment {
 }
 
 /// What handles, snapshots and transactions of one store share.
-pub(crate) struct Shared {
+pub(crate) struct StoreState {
     pub env: Env<WithoutTls>,
     pub readers: Readers,
     pub tables: Tables,
@@ -187,7 +187,7 @@ const FILES: [&str; 3] = [DATA, "lock.mdb", fault::PROBE];
 const COPY_TRIES: u32 = 20;
 
 /// The stores this process has open.
-static OPEN: Mutex<Vec<(PathBuf, Weak<Shared>)>> = Mutex::new(Vec::new());
+static OPEN: Mutex<Vec<(PathBuf, Weak<StoreState>)>> = Mutex::new(Vec::new());
 
 impl Hot {
     /// Opens the store in the directory `dir`. If there is none, it makes the directory and a store, unless `read_only` or
@@ -218,12 +218,12 @@ impl Hot {
         }
         let dir = dir.canonicalize().map_err(fault::io(dir))?;
         let file = FileId::at(&dir.join(DATA)).ok();
-        let is_it = |path: &Path, shared: &Shared| path == dir || Some(shared.file) == file;
+        let is_it = |path: &Path, shared: &StoreState| path == dir || Some(shared.file) == file;
         let already = open.iter().filter_map(|(path, shared)| shared.upgrade().filter(|shared| is_it(path, shared))).next();
         let shared = match already {
             Some(shared) => shared.allowing(options)?,
             None => {
-                let shared = Shared::open(&dir, options, scratch)?;
+                let shared = StoreState::open(&dir, options, scratch)?;
                 open.push((dir, Arc::downgrade(&shared)));
                 shared
             }
@@ -312,7 +312,7 @@ impl Hot {
         self.read_only
     }
 
-    pub(crate) fn shared(&self) -> &Arc<Shared> {
+    pub(crate) fn shared(&self) -> &Arc<StoreState> {
         &self.shared
     }
 
@@ -348,7 +348,7 @@ impl Hot {
                     return sync_directory(dir).map_err(GraphError::storage);
                 }
             }
-            Err(GraphError::Invalid("the database was compressed anew during every try to copy it: try it later".into()))
+            Err(GraphError::Invalid("the database was compacted during every attempt to copy it: try again later".into()))
         };
         copy().inspect_err(|_| {
             // The directory holds no whole copy. Only the first error matters.
@@ -408,7 +408,7 @@ impl Hot {
     }
 }
 
-impl Shared {
+impl StoreState {
     fn open(dir: &Path, options: &HotOptions, scratch: bool) -> Result<Arc<Self>> {
         let shared = Self::open_tables(dir, options, scratch)?;
         // Opening the segments now shows whether they are the ones that the tables name.
@@ -547,8 +547,8 @@ impl Shared {
         let is_gone = |(path, id): &&(PathBuf, FileId)| FileId::at(path).ok() != Some(*id);
         let Some((path, _)) = self.files.iter().find(is_gone) else { return Ok(()) };
         Err(GraphError::Invalid(format!(
-            "this process still has open the database whose file {} was deleted or replaced, and can neither write to it nor \
-             open what is there now: close every handle on it first",
+            "the file {} was deleted or replaced while this process had its database open. The process can neither write to it nor \
+             open the new one: close every handle on it first",
             path.display()
         )))
     }
@@ -558,18 +558,20 @@ impl Shared {
         self.process.must_be_this()?;
         self.must_be_in_place()?;
         if self.read_only && !options.read_only {
-            return Err(GraphError::Invalid("this process has the database open read-only: close that first".into()));
+            return Err(GraphError::Invalid(
+                "this process already has the database open read-only: close that handle first".into(),
+            ));
         }
         if self.durability == Durability::Relaxed && options.durability == Durability::Full && !options.read_only {
             return Err(GraphError::Invalid(
-                "this process has the database open with relaxed durability: close that first".into(),
+                "this process already has the database open with relaxed durability: close that handle first".into(),
             ));
         }
         Ok(self)
     }
 }
 
-impl Drop for Shared {
+impl Drop for StoreState {
     fn drop(&mut self) {
         if self.read_only || !self.process.is_this() {
             return;
@@ -640,7 +642,7 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
 const ALWAYS: &str = "a transaction that was not lost";
 
 /// When a transaction has ended, cuts off what it left behind the last commit.
-struct Tail(Arc<Shared>);
+struct Tail(Arc<StoreState>);
 
 impl Drop for Tail {
     fn drop(&mut self) {
@@ -655,13 +657,13 @@ pub(crate) struct OwnedTxn {
     txn: Option<Own<Writing<'static>>>,
     tail: Tail,
     _turn: MyTurn,
-    shared: Arc<Shared>,
+    shared: Arc<StoreState>,
     /// LMDB binds a write transaction to its thread.
     _thread: std::marker::PhantomData<*const ()>,
 }
 
 impl OwnedTxn {
-    pub fn begin(shared: &Arc<Shared>, writer: Writer, patience: Patience<'_>) -> Result<Self> {
+    pub fn begin(shared: &Arc<StoreState>, writer: Writer, patience: Patience<'_>) -> Result<Self> {
         shared.process.must_be_this()?;
         let turn = MyTurn::wait(shared, |shared| &shared.turn, writer, patience)?;
         shared.must_be_in_place()?;
@@ -676,7 +678,7 @@ impl OwnedTxn {
         })
     }
 
-    fn begin_alone(shared: &Arc<Shared>) -> Result<Own<Writing<'static>>> {
+    fn begin_alone(shared: &Arc<StoreState>) -> Result<Own<Writing<'static>>> {
         let txn = shared.env.write_txn().map_err(lmdb)?;
         // SAFETY: the transaction borrows the environment inside `shared`, whose address is that of the Arc's heap
         // allocation and does not change. The Arc is kept beside it and, by the order of the fields, dropped after it.
@@ -710,7 +712,7 @@ impl OwnedTxn {
         self.txn.as_ref().map_or(0, |txn| txn.large_bytes_kept())
     }
 
-    pub fn shared(&self) -> &Arc<Shared> {
+    pub fn shared(&self) -> &Arc<StoreState> {
         &self.shared
     }
 

@@ -308,7 +308,7 @@ pub fn verify(pages: &Pages, meta: &Meta) -> Result<()> {
     let (mut found, mut expected, mut is_old) = (Sums::default(), None, false);
     pages.verify(meta, &mut |table, entry| {
         let number = NAMES.iter().position(|name| name.as_bytes() == table);
-        let number = number.ok_or_else(|| corrupt("it has a table that no store has"))?;
+        let number = number.ok_or_else(|| corrupt("it has an unknown table"))?;
         if (number, entry.key) == (0, SUMS) {
             expected = Some(Sums::parse(&entry.value()?));
         } else {

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use mangrove_graph::{GraphError, Result};
 
-use crate::store::{Shared, locked};
+use crate::store::{StoreState, locked};
 
 /// How long a newcomer lets those go first who wait already.
 const COURTESY: Duration = Duration::from_micros(300);
@@ -105,13 +105,13 @@ impl Drop for Waiting<'_> {
 
 /// The turn of one writer. Dropping it ends the turn.
 pub(crate) struct MyTurn {
-    shared: Arc<Shared>,
-    at: fn(&Shared) -> &Turn,
+    shared: Arc<StoreState>,
+    at: fn(&StoreState) -> &Turn,
 }
 
 impl MyTurn {
     /// Waits for a turn at something that only one thread may do at a time.
-    pub fn wait(shared: &Arc<Shared>, at: fn(&Shared) -> &Turn, me: Writer, patience: Patience<'_>) -> Result<Self> {
+    pub fn wait(shared: &Arc<StoreState>, at: fn(&StoreState) -> &Turn, me: Writer, patience: Patience<'_>) -> Result<Self> {
         let started = Instant::now();
         let own_patience = patience.timeout.unwrap_or_default().max(OWN_PATIENCE);
         let turn = at(shared);

@@ -11,7 +11,7 @@ use mangrove_graph::{Cardinality, ElementKind, ExternalId, Value, ValueType, num
 
 use crate::arrow_type::{Purpose, cast, read_as, written_out_bytes};
 use crate::column::{ColumnType, cell_of_values, parse_value};
-use crate::error::{BadRow, Fault, LoadError, Place, Spot};
+use crate::error::{BadRow, Fault, LoadError, Location, Spot};
 use crate::graphson::parse_cell;
 use crate::infer::Inferred;
 use crate::plan::{LabelRule, PropertyPlan, TableHints, TablePlan, plan_table};
@@ -24,14 +24,14 @@ use crate::rows::{
 pub fn plan_arrow(schema: &ArrowSchema, hints: &TableHints, name: &Arc<str>) -> Result<TablePlan, LoadError> {
     let names: Vec<String> = schema.fields().iter().map(|field| field.name().clone()).collect();
     if names.is_empty() {
-        return Err(LoadError::format(Place::file(name), "the table has no columns"));
+        return Err(LoadError::format(Location::file(name), "the table has no columns"));
     }
     let plan = plan_typed(&names, hints, name)?;
     for (at, field) in schema.fields().iter().enumerate() {
         if let Some(purpose) = plan.purpose(at)
             && let Err(why) = read_as(field, purpose)
         {
-            return Err(LoadError::format(Place::file(name), format!("column `{}`: {why}", field.name())));
+            return Err(LoadError::format(Location::file(name), format!("column `{}`: {why}", field.name())));
         }
     }
     Ok(plan)
@@ -118,9 +118,9 @@ pub fn send_batch(
     let plain = |(at, column): (usize, &ArrayRef)| {
         let Some(purpose) = plan.purpose(at) else { return Ok(Input::Array(column.clone())) };
         let plain = read_as(schema.field(at), purpose).and_then(|t| {
-            cast(column, &t).ok_or_else(|| format!("rows {first_row} and the next: not all of its values fit into {t}"))
+            cast(column, &t).ok_or_else(|| format!("from row {first_row} on, some values do not fit into {t}"))
         });
-        let failed = |why| LoadError::format(Place::file(name), format!("column `{}`: {why}", schema.field(at).name()));
+        let failed = |why| LoadError::format(Location::file(name), format!("column `{}`: {why}", schema.field(at).name()));
         plain.map(Input::Array).map_err(failed)
     };
     let columns = batch.columns().iter().enumerate().map(plain).collect::<Result<Vec<_>, _>>()?;
@@ -231,7 +231,7 @@ impl BadRows<'_> {
         let mut rows = Vec::with_capacity(self.found.len());
         for (row, value, fault) in self.found {
             rows.push(row as u32);
-            let place = Place { file: self.name.clone(), spot: Spot::Row(self.first_row + row as u64) };
+            let place = Location { file: self.name.clone(), spot: Spot::Row(self.first_row + row as u64) };
             sink(Event::Reject(Box::new(BadRow { place, value, fault, raw: String::new() })))?;
         }
         Ok(rows)

@@ -47,12 +47,12 @@ fn plain(field: &Field, purpose: Purpose) -> Result<DataType, String> {
         (_, DataType::Struct(fields)) => DataType::Struct(fields.iter().map(below).collect::<Result<_, _>>()?),
         (_, DataType::Map(entries, sorted)) => DataType::Map(below(entries)?, *sorted),
         (_, DataType::Time32(_) | DataType::Time64(_)) => {
-            return Err(refusal(t, "are times of day, which have no type here: give durations or text"));
+            return Err(refusal(t, "are times of day, which Mangrove has no type for: give durations or text"));
         }
         (_, DataType::Interval(_)) => {
-            return Err(refusal(t, "have months or days of no fixed length: give durations or text"));
+            return Err(refusal(t, "have months or days, whose length varies: give durations or text"));
         }
-        (_, DataType::Union(..)) => return Err(refusal(t, "are of several types: give a column for each")),
+        (_, DataType::Union(..)) => return Err(refusal(t, "have several types: give a column for each")),
         _ => t.clone(),
     })
 }

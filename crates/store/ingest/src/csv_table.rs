@@ -14,7 +14,7 @@ use mangrove_graph::ElementKind;
 
 use crate::column::{ColumnBuilder, ColumnType, Misfit, Text};
 use crate::csv::{CsvReader, Dialect, Field, Quoting, Record, Step, detect_delimiter, locate};
-use crate::error::{BadRow, Fault, LoadError, Place};
+use crate::error::{BadRow, Fault, LoadError, Location};
 use crate::infer::Inferred;
 use crate::mapping_text::{TableEntry, quoted};
 use crate::plan::{LabelRule, PropertyPlan, TableHints, TablePlan, plan_table};
@@ -83,33 +83,40 @@ fn header<R: Read>(reader: &mut CsvReader<R>, source: &Source) -> Result<Vec<Str
     let dialect = reader.dialect();
     let file = &source.name;
     match reader.step().map_err(|e| source.failed(e))? {
-        Step::End => Err(LoadError::format(Place::file(file), "empty: a table begins with a line of column names")),
+        Step::End => {
+            Err(LoadError::format(Location::file(file), "the file is empty: a table begins with a line of column names"))
+        }
         Step::Broken(broken) => {
             let (line, column) = locate(broken.line, &broken.text, broken.at);
-            Err(LoadError::format(Place::at(file, line, column), broken.fault.to_string()))
+            Err(LoadError::format(Location::at(file, line, column), broken.fault.to_string()))
         }
         Step::Record(record) => {
             let name = |field: &Field| String::from_utf8(field.content(record.text, dialect.quote).into_owned());
             let names: Result<Vec<String>, _> = record.fields.iter().map(name).collect();
-            let names = names.map_err(|_| LoadError::format(Place::at(file, 1, 1), Fault::NotUtf8.to_string()))?;
+            let names = names.map_err(|_| LoadError::format(Location::at(file, 1, 1), Fault::NotUtf8.to_string()))?;
             if record.text.contains(&b'\r') {
                 let reason = "lines end in a bare carriage return: convert the file to line feeds";
-                return Err(LoadError::format(Place::at(file, 1, 1), reason));
+                return Err(LoadError::format(Location::at(file, 1, 1), reason));
             }
             let number = |name: &String| matches!(Inferred::of(name.as_bytes()), Inferred::Int | Inferred::Double);
             if names.iter().all(number) {
-                let reason = "the first line holds numbers only, but should name the columns: add such a line, or give \
-                              the names as `columns` in a mapping";
-                return Err(LoadError::format(Place::at(file, record.line, 1), reason));
+                let edges = match names.len() {
+                    2 | 3 => ". If each line is an edge of two ids, give --format edgelist",
+                    _ => "",
+                };
+                let reason = format!(
+                    "the first line must name the columns, but holds only numbers: add a line of names, or give them as \
+                     `columns` in a mapping{edges}"
+                );
+                return Err(LoadError::format(Location::at(file, record.line, 1), reason));
             }
             if let [name] = &names[..]
                 && name.trim().contains([' ', '\t'])
             {
                 let reason = format!(
-                    "there is one column, and its name `{name}` has blanks: if lines are parted by blanks, name the delimiter in a mapping; \
-                     if each is an edge of two ids, give --format edgelist"
+                    "the header `{name}` is one column with blanks in its name. If blanks separate the columns, give --delimiter ' '. If each line is an edge of two ids, give --format edgelist"
                 );
-                return Err(LoadError::format(Place::at(file, record.line, 1), reason));
+                return Err(LoadError::format(Location::at(file, record.line, 1), reason));
             }
             Ok(names)
         }
@@ -125,66 +132,86 @@ fn infer_columns(
     source: &Source,
 ) -> Result<(), LoadError> {
     let dialect = reader.dialect();
-    let mut found = vec![Inferred::Nothing; plan.columns.len()];
-    let mut became_text: Vec<Option<BecameText>> = vec![None; plan.columns.len()];
-    let (mut before_last, mut before_last_text) = (found.clone(), became_text.clone());
+    let mut samples = vec![Sample::default(); plan.columns.len()];
+    let mut before_last = samples.clone();
     for _ in 0..SAMPLE_RECORDS {
         match reader.step().map_err(|e| source.failed(e))? {
-            Step::Record(record) if record.fields.len() == found.len() => {
-                before_last.clone_from(&found);
-                before_last_text.clone_from(&became_text);
-                for ((field, found), became_text) in record.fields.iter().zip(&mut found).zip(&mut became_text) {
+            Step::Record(record) if record.fields.len() == samples.len() => {
+                before_last.clone_from(&samples);
+                for (field, sample) in record.fields.iter().zip(&mut samples) {
                     let content = field.content(record.text, dialect.quote);
                     if is_null(*field, &content, nulls) {
                         continue;
                     }
-                    let (before, of_field) = (*found, Inferred::of(&content));
-                    *found = before.join(of_field);
-                    if *found == Inferred::Text && !matches!(before, Inferred::Text | Inferred::Nothing) {
+                    sample.add(Inferred::of(&content), || {
                         let quote = usize::from(field.quoting != Quoting::Bare);
                         let (line, column) = locate(record.line, record.text, field.start as usize - quote);
-                        let place = Place::at(&source.name, line, column);
-                        *became_text =
-                            Some(BecameText { place, value: String::from_utf8_lossy(&content).into_owned(), before });
-                    }
+                        (Location::at(&source.name, line, column), String::from_utf8_lossy(&content).into_owned())
+                    });
                 }
             }
             Step::End if cut_short => {
-                (found, became_text) = (before_last, before_last_text); // the sample may cut the last record short
+                samples = before_last; // the sample may cut the last record short
                 break;
             }
             Step::End => break,
             Step::Record(_) | Step::Broken(_) => {}
         }
     }
-    for ((column, found), became_text) in plan.columns.iter_mut().zip(found).zip(became_text) {
+    for (column, sample) in plan.columns.iter_mut().zip(samples) {
         if let Some(column) = column
             && let ColumnType::Inferred(t) = &mut column.column_type
         {
-            *t = found;
-            plan.warnings.extend(became_text.map(|became| became.warning(&column.name)));
+            *t = sample.found;
+            plan.warnings.extend(sample.warning(&column.name));
         }
     }
     Ok(())
 }
 
-/// The first field that turned a column of another type into text.
-#[derive(Clone)]
-struct BecameText {
-    place: Place,
-    value: String,
-    before: Inferred,
+/// What the sample of a column holds.
+#[derive(Clone, Default)]
+struct Sample {
+    found: Inferred,
+    /// The narrowest type of the fields that have not made the column text.
+    others: Inferred,
+    others_count: u64,
+    texts: u64,
+    /// The first field that made the column text, and its place.
+    text: Option<(Location, String)>,
+    /// Fields of another type came first.
+    became_text: bool,
 }
 
-impl BecameText {
-    fn warning(&self, column: &str) -> String {
-        let Self { place, value, before } = self;
-        let before = before.value_type().name();
-        format!(
-            "{place}: `{value}` makes `{column}` a column of text; before, it holds {before}. To have such rows named as bad, give the column \
-             a type, as in the header `{column}:{before}`; to read the value as none, name it a null"
-        )
+impl Sample {
+    fn add(&mut self, of_field: Inferred, field: impl FnOnce() -> (Location, String)) {
+        let joined = self.others.join(of_field);
+        if of_field == Inferred::Text || joined == Inferred::Text {
+            self.texts += 1;
+            if self.text.is_none() {
+                (self.text, self.became_text) = (Some(field()), self.others_count > 0);
+            }
+        } else if of_field != Inferred::Nothing {
+            (self.others, self.others_count) = (joined, self.others_count + 1);
+        }
+        self.found = self.found.join(of_field);
     }
+
+    /// A warning if a few fields make a column text that would have another type without them.
+    fn warning(self, column: &str) -> Option<String> {
+        let (place, value) = self.text?;
+        let is_likely = self.became_text || (self.others_count > 0 && self.others_count >= self.texts);
+        is_likely.then(|| became_text(&place, &value, column, self.others))
+    }
+}
+
+/// The warning of a field that makes a column text, though other rows have another type.
+fn became_text(place: &Location, value: &str, column: &str, others: Inferred) -> String {
+    let others = others.value_type().name();
+    format!(
+        "{place}: `{value}` makes `{column}` a column of text; other rows hold {others}. To reject such rows, give the column a \
+         type, as in the header `{column}:{others}`. To read the value as missing, list it as a null"
+    )
 }
 
 /// Whether a field means no value.
@@ -210,7 +237,7 @@ pub fn read_csv(content: impl Read, source: &Source, table: &CsvTable, sink: &mu
             Step::Broken(broken) => {
                 let (line, column) = locate(broken.line, &broken.text, broken.at);
                 let ends_file = broken.fault.ends_file();
-                let place = Place::at(&source.name, line, column);
+                let place = Location::at(&source.name, line, column);
                 let raw = String::from_utf8_lossy(&broken.text).into_owned();
                 sink(Event::Reject(Box::new(BadRow { place: place.clone(), value: None, fault: broken.fault, raw })))?;
                 if ends_file {
@@ -324,7 +351,7 @@ impl<'a> Assembler<'a> {
     fn bad_row(&self, line: u64, text: &[u8], at: usize, value: Option<String>, fault: Fault) -> BadRow {
         let (line, column) = locate(line, text, at);
         let raw = String::from_utf8_lossy(text).into_owned();
-        BadRow { place: Place::at(&self.source.name, line, column), value, fault, raw }
+        BadRow { place: Location::at(&self.source.name, line, column), value, fault, raw }
     }
 
     /// Hands the waiting fields to their columns. Each column grows by one for each row, even for a bad row.
@@ -348,8 +375,8 @@ impl<'a> Assembler<'a> {
         let fields = std::mem::take(&mut self.fields);
         for (row, index, before) in widened {
             let bad = self.bad_field(first_row + row, fields[row * width + index], Fault::NotUtf8);
-            let became = BecameText { place: bad.place, value: bad.value.unwrap_or_default(), before };
-            sink(Event::Warning(became.warning(&self.table.plan.names[index])))?;
+            let column = &self.table.plan.names[index];
+            sink(Event::Warning(became_text(&bad.place, &bad.value.unwrap_or_default(), column, before)))?;
         }
         faults.sort_by_key(|(row, index, _)| (*row, *index));
         faults.dedup_by_key(|(row, ..)| *row);

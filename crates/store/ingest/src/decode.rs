@@ -64,7 +64,7 @@ impl<R: Read> Decoded<R> {
                 DecoderResult::OutputFull => {}
                 DecoderResult::Malformed(length, after) => {
                     let at = self.position.saturating_sub(u64::from(length) + u64::from(after)) + 1;
-                    let what = format!("byte {at} and the next are no text in {}", self.encoding.name());
+                    let what = format!("the bytes from byte {at} on are not text in {}", self.encoding.name());
                     return Err(io::Error::new(io::ErrorKind::InvalidData, what));
                 }
             }
@@ -119,7 +119,7 @@ mod tests {
     #[test]
     fn what_is_no_text_is_an_error_with_its_place() {
         let error = read(b"ok \x82\x20", SHIFT_JIS, 100).unwrap_err();
-        assert_eq!(error.to_string(), "byte 4 and the next are no text in Shift_JIS");
+        assert_eq!(error.to_string(), "the bytes from byte 4 on are not text in Shift_JIS");
         assert!(read(b"a\x00b", UTF_16LE, 100).is_err(), "half a character at the end");
     }
 }

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use mangrove_graph::{ExternalId, Value};
 
 use crate::elements::{EdgeElement, ElementBatches, Pass, VertexElement};
-use crate::error::{BadRow, Fault, LoadError, Place};
+use crate::error::{BadRow, Fault, LoadError, Location};
 use crate::feed::{Feed, Piece};
 use crate::infer::parse_int;
 use crate::plan::TableHints;
@@ -86,6 +86,13 @@ fn fields(line: &[u8]) -> impl Iterator<Item = &[u8]> {
     line.split(|b| b.is_ascii_whitespace()).filter(|field| !field.is_empty())
 }
 
+/// The fields of a line. Without blanks, commas separate them.
+fn fields_or_commas(line: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let has_blanks = line.iter().any(u8::is_ascii_whitespace);
+    let separates = move |b: &u8| if has_blanks { b.is_ascii_whitespace() } else { *b == b',' };
+    line.split(separates).filter(|field| !field.is_empty())
+}
+
 fn is_number(field: &[u8]) -> bool {
     std::str::from_utf8(field).is_ok_and(|text| text.parse::<f64>().is_ok())
 }
@@ -93,7 +100,7 @@ fn is_number(field: &[u8]) -> bool {
 /// Reads the edges of a list, or the vertices of a matrix.
 pub fn read(content: impl Read, source: &Source, list: &EdgeList, pass: Pass, sink: &mut Sink<'_>) -> Result<(), LoadError> {
     let mut feed = Feed::new(content);
-    let mut reader = Reader { list, matrix: None, batches: ElementBatches::new(&source.name, true, sink) };
+    let mut reader = EdgelistReader { list, matrix: None, batches: ElementBatches::new(&source.name, true, sink) };
     let (mut is_matrix, mut is_symmetric, mut entries) = (false, false, 0u64);
     while let Some(piece) = feed.line().map_err(|e| source.failed(e))? {
         if piece.text.starts_with(BANNER) && piece.line == 1 {
@@ -112,7 +119,7 @@ pub fn read(content: impl Read, source: &Source, list: &EdgeList, pass: Pass, si
             && let Err(fault) = reader.edge(&piece)?
         {
             let raw = String::from_utf8_lossy(piece.text).into_owned();
-            let place = Place::at(&source.name, piece.line, 1);
+            let place = Location::at(&source.name, piece.line, 1);
             reader.batches.send(Event::Reject(Box::new(BadRow { place, value: None, fault, raw })))?;
         }
         if !is_matrix && pass == Pass::Vertices {
@@ -134,9 +141,9 @@ fn banner(piece: &Piece<'_>, source: &Source) -> Result<bool, LoadError> {
             Ok(kind == "symmetric")
         }
         _ => {
-            let reason = "of Matrix Market's files those are read that begin with `%%MatrixMarket matrix coordinate`, are real, integer or \
-                          pattern, and general or symmetric";
-            Err(LoadError::format(Place::at(&source.name, 1, 1), reason))
+            let reason = "cannot read this kind of Matrix Market file: the first line must be `%%MatrixMarket matrix coordinate`, \
+                          then real, integer or pattern, then general or symmetric";
+            Err(LoadError::format(Location::at(&source.name, 1, 1), reason))
         }
     }
 }
@@ -148,22 +155,22 @@ fn dimension(piece: &Piece<'_>, source: &Source) -> Result<u64, LoadError> {
         [rows, columns, _] if rows == columns => Ok(rows),
         [_, _, _] => {
             let reason = "the matrix is not square, so its rows and columns cannot be the same vertices";
-            Err(LoadError::format(Place::at(&source.name, piece.line, 1), reason))
+            Err(LoadError::format(Location::at(&source.name, piece.line, 1), reason))
         }
         _ => {
-            let reason = "expected the numbers of rows, columns and entries of the matrix";
-            Err(LoadError::format(Place::at(&source.name, piece.line, 1), reason))
+            let reason = "expected three numbers: the rows, columns and entries of the matrix";
+            Err(LoadError::format(Location::at(&source.name, piece.line, 1), reason))
         }
     }
 }
 
-struct Reader<'a, 's> {
+struct EdgelistReader<'a, 's> {
     list: &'a EdgeList,
     matrix: Option<Matrix>,
     batches: ElementBatches<'a, 's>,
 }
 
-impl Reader<'_, '_> {
+impl EdgelistReader<'_, '_> {
     fn begin_matrix(&mut self, matrix: Matrix, source: &Source, pass: Pass) -> Result<(), LoadError> {
         self.matrix = Some(matrix);
         if pass == Pass::Edges && matrix.is_symmetric {
@@ -179,11 +186,11 @@ impl Reader<'_, '_> {
         let Some(matrix) = self.matrix else { return Ok(()) };
         if matrix.vertices > VERTICES_ALONE_MAX.saturating_add(entries.saturating_mul(VERTICES_OF_ENTRY_MAX)) {
             let reason = format!(
-                "the matrix says it has {} rows, and has {entries} entries: remove its first lines, and its entries are a list of edges, \
-                 which makes the vertices they name",
+                "the matrix claims {} rows, but has only {entries} entries. To load only the vertices that its entries name, \
+                 remove the lines before them and load it as a list of edges",
                 matrix.vertices
             );
-            return Err(LoadError::format(Place::at(&source.name, 2, 1), reason));
+            return Err(LoadError::format(Location::at(&source.name, 2, 1), reason));
         }
         let label = match &self.list.source {
             Scope::Label(label) => label.clone(),
@@ -199,13 +206,13 @@ impl Reader<'_, '_> {
 
     fn edge(&mut self, piece: &Piece<'_>) -> Result<Result<(), Fault>, LoadError> {
         let text = piece.text.trim_ascii();
-        let mut parts = fields(text);
+        let mut parts = fields_or_commas(text);
         let (Some(source), Some(target)) = (parts.next(), parts.next()) else {
-            return Ok(Err(Fault::Syntax("an edge is two ids, parted by a blank".into())));
+            return Ok(Err(Fault::Syntax("expected an edge: two ids, separated by a blank or a comma".into())));
         };
         let rest = parts.next().map(|rest| &text[rest.as_ptr() as usize - text.as_ptr() as usize..]);
         let (Ok(source), Ok(target)) = (self.list.id_type.parse(source), self.list.id_type.parse(target)) else {
-            return Ok(Err(Fault::Syntax("an id is no UTF-8, or not of the type that was asked for".into())));
+            return Ok(Err(Fault::Syntax("an id is not UTF-8, or not of the type asked for".into())));
         };
         let properties = match rest.map_or(Ok(Vec::new()), properties) {
             Ok(properties) => properties,
@@ -222,7 +229,8 @@ impl Reader<'_, '_> {
 fn properties(rest: &[u8]) -> Result<Vec<(Arc<str>, RawCell)>, Fault> {
     let wrong = || {
         Fault::Syntax(
-            "after the two ids comes a number, the weight, or {'name': value, …}; a mapping names other columns".into(),
+            "after the two ids, expected a number (the weight) or {'name': value, …}; for other columns, use a mapping"
+                .into(),
         )
     };
     let text = std::str::from_utf8(rest).map_err(|_| Fault::NotUtf8)?;

@@ -10,7 +10,7 @@ use thiserror::Error;
 
 /// A position in the input.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct Location {
     pub file: Arc<str>,
     pub spot: Spot,
 }
@@ -23,7 +23,7 @@ pub enum Spot {
     Row(u64),
 }
 
-impl Place {
+impl Location {
     pub fn file(file: &Arc<str>) -> Self {
         Self { file: file.clone(), spot: Spot::File }
     }
@@ -33,7 +33,7 @@ impl Place {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for Location {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.spot {
             Spot::File => f.write_str(&self.file),
@@ -50,42 +50,40 @@ pub enum Fault {
     Misfit { column: Arc<str>, expected: Arc<str> },
     #[error("the values of the row take more than {} MB, most of it in column `{column}`", .limit >> 20)]
     TooLarge { column: Arc<str>, limit: usize },
-    #[error("{found} fields where the header has {expected}")]
+    #[error("{found} fields, but the header has {expected}")]
     FieldCount { found: usize, expected: usize },
-    #[error("a quote inside a field that does not begin with one: quote the whole field and double the quotes in it")]
+    #[error("a quote inside an unquoted field: quote the whole field and double the quotes in it")]
     QuoteInField,
-    #[error("text after the closing quote of a field: double the quotes that belong to it")]
+    #[error("text after the closing quote of a field: double the quotes inside the field")]
     TextAfterQuote,
     #[error("the quote opened here is never closed")]
     UnterminatedQuote,
-    #[error("a record of more than {limit} bytes, most likely because a quote opened here is not closed")]
+    #[error("a record of more than {limit} bytes: a quote opened here is probably never closed")]
     RecordTooLong { limit: usize },
-    #[error("not UTF-8: save the file as UTF-8")]
+    #[error("not UTF-8: name the encoding, as in --encoding latin1, or save the file as UTF-8")]
     NotUtf8,
     #[error("no id (column `{column}` is empty)")]
     NoId { column: Arc<str> },
     #[error("{}", duplicate_vertex(.label, .other))]
     DuplicateVertex { label: Arc<str>, other: Option<Arc<str>> },
-    #[error("no value, and `{column}` is required")]
+    #[error("no value for `{column}`, which is required")]
     Required { column: Arc<str> },
-    #[error("{} has this value already, and `{column}` is unique", holder(.other))]
+    #[error("`{column}` must be unique, but {} already has this value", holder(.other))]
     NotUnique { column: Arc<str>, other: Option<String> },
-    #[error("an edge of this id exists already")]
+    #[error("an edge with this id exists already")]
     DuplicateEdge,
-    #[error("no vertex{} has this id, which the edge names as its {end}{}", of_scope(.scope), advice_for_end(.other))]
+    #[error("there is no vertex{} with this id, the {end} of the edge{}", of_scope(.scope), advice_for_end(.other))]
     NoSuchEnd {
         end: &'static str,
         scope: Option<Arc<str>>,
         /// An existing id of another type with the same text.
         other: Option<Value>,
     },
-    #[error(
-        "no vertex has this id, and it is not said which label the {end} is to have: name it, as in --edges SOURCE:LABEL:TARGET=FILE"
-    )]
+    #[error("no vertex has this id, and the label of the {end} is unknown: name it, as in --edges SOURCE:LABEL:TARGET=FILE")]
     NoLabelForEnd { end: &'static str },
     #[error("the edge's {end} is a vertex labelled {found}, not {expected}")]
     EndLabel { end: &'static str, expected: Arc<str>, found: Arc<str> },
-    #[error("the edge's {end} could be of label {}: say which, as in --edges SOURCE:LABEL:TARGET=FILE", .labels.join(" or "))]
+    #[error("the edge's {end} could have the label {}: say which, as in --edges SOURCE:LABEL:TARGET=FILE", .labels.join(" or "))]
     AmbiguousEnd { end: &'static str, labels: Vec<String> },
     #[error("{0}")]
     Syntax(String),
@@ -109,10 +107,10 @@ fn of_scope(scope: &Option<Arc<str>>) -> String {
 fn advice_for_end(other: &Option<Value>) -> String {
     match other {
         Some(Value::String(text)) => {
-            format!("; there is one with the text '{text}', which is another id: convert the column")
+            format!("; there is one with the text '{text}', but that is a different id: convert the column")
         }
-        Some(number) => format!("; there is one with {number} as a number, which is another id: convert the column"),
-        None => ". Load the vertices first, or add --create-missing to make them".into(),
+        Some(number) => format!("; there is one with the number {number}, but that is a different id: convert the column"),
+        None => ". Load the vertices first, or add --create-missing to create them".into(),
     }
 }
 
@@ -123,11 +121,12 @@ fn holder(other: &Option<String>) -> &str {
 fn duplicate_vertex(label: &Arc<str>, other: &Option<Arc<str>>) -> String {
     match other {
         Some(other) if other != label => format!(
-            "this id belongs to a vertex labelled {other} already, and here to one labelled {label}; if ids are unique only \
-             within a label (or ID space), make the database with --id-space label; if {other} is meant, say so: --nodes {other}=FILE"
+            "a vertex labelled {other} already has this id, but here the label is {label}. If ids are unique only within a label \
+             (or ID space), create the database with --id-space label. If you mean the label {other}, say so: --nodes {other}=FILE"
         ),
         _ => format!(
-            "a vertex labelled {label} of this id exists already; --on-exists update (skip, replace) says what becomes of it"
+            "a vertex labelled {label} with this id exists already: choose what happens to it with --on-exists update (skip, \
+             replace)"
         ),
     }
 }
@@ -135,7 +134,7 @@ fn duplicate_vertex(label: &Arc<str>, other: &Option<Arc<str>>) -> String {
 /// A row that cannot be loaded.
 #[derive(Clone, Debug)]
 pub struct BadRow {
-    pub place: Place,
+    pub place: Location,
     pub value: Option<String>,
     pub fault: Fault,
     /// The text of the row in its file; empty if rows have no text.
@@ -169,16 +168,16 @@ pub enum LoadError {
     #[error("{}", bad_rows(*.count, .first))]
     BadRows { count: u64, first: Vec<BadRow> },
     #[error("{place}: {reason}")]
-    Format { place: Place, reason: String },
+    Format { place: Location, reason: String },
     #[error("{file}: {source}")]
     Read { file: Arc<str>, source: io::Error },
     #[error("{0}")]
     Options(String),
-    #[error("the rejects cannot be written to {}: {source}", path.display())]
+    #[error("cannot write the rejects to {}: {source}", path.display())]
     Rejects { path: PathBuf, source: io::Error },
-    #[error("all {count} rows are bad, so nothing was loaded: {} has the reasons", path.display())]
+    #[error("all {count} rows are bad, so nothing was loaded. {} has the reasons", path.display())]
     AllRejected { count: u64, path: PathBuf },
-    #[error("more than {max} rows are bad, so nothing was loaded; the last: {last}. {} has the others", path.display())]
+    #[error("more than {max} rows are bad, so nothing was loaded. The last: {last}. {} has the others", path.display())]
     TooManyRejects { max: u64, last: Box<BadRow>, path: PathBuf },
     #[error("cancelled; nothing was loaded")]
     Cancelled,
@@ -187,7 +186,11 @@ pub enum LoadError {
 }
 
 fn bad_rows(count: u64, first: &[BadRow]) -> String {
-    let mut text = format!("{count} row{} cannot be stored, so none of the batch was:", if count == 1 { "" } else { "s" });
+    let mut text = format!(
+        "{count} row{} cannot be stored, so nothing of the batch was \
+                            stored:",
+        if count == 1 { "" } else { "s" }
+    );
     first.iter().for_each(|bad| text += &format!("\n  {bad}"));
     if count > first.len() as u64 {
         text += &format!("\n  … and {} more", count - first.len() as u64);
@@ -196,7 +199,7 @@ fn bad_rows(count: u64, first: &[BadRow]) -> String {
 }
 
 impl LoadError {
-    pub(crate) fn format(place: Place, reason: impl Into<String>) -> Self {
+    pub(crate) fn format(place: Location, reason: impl Into<String>) -> Self {
         LoadError::Format { place, reason: reason.into() }
     }
 

@@ -75,11 +75,11 @@ impl ExportReport {
 
 #[derive(Debug, Error)]
 pub enum ExportError {
-    #[error("{}: the directory is not empty: name one that is new or empty", .0.display())]
+    #[error("{}: the directory is not empty. Name a new or empty one", .0.display())]
     NotEmpty(PathBuf),
     #[error("{}: {source}", path.display())]
     Write { path: PathBuf, source: io::Error },
-    #[error("{what} cannot be written as {format}: {hint}")]
+    #[error("cannot write {what} as {format}: {hint}")]
     Unwritable { what: String, format: &'static str, hint: &'static str },
     #[error("cancelled")]
     Cancelled,
@@ -100,7 +100,7 @@ pub fn export(
     if std::fs::read_dir(directory).map_err(failed)?.next().is_some() {
         return Err(ExportError::NotEmpty(directory.to_owned()));
     }
-    let mut walk = Walk { view, progress, report: ExportReport::default(), tables: Vec::new() };
+    let mut walk = ExportWalk { view, progress, report: ExportReport::default(), tables: Vec::new() };
     match write(&mut walk, directory, format) {
         Ok(()) => Ok(walk.report),
         Err(error) => {
@@ -114,7 +114,7 @@ pub fn export(
     }
 }
 
-fn write(walk: &mut Walk<'_>, directory: &Path, format: ExportFormat) -> Result<(), ExportError> {
+fn write(walk: &mut ExportWalk<'_>, directory: &Path, format: ExportFormat) -> Result<(), ExportError> {
     match format {
         ExportFormat::Csv => csv::write(walk, directory)?,
         ExportFormat::GraphMl => graphml::write(walk, directory)?,
@@ -122,7 +122,8 @@ fn write(walk: &mut Walk<'_>, directory: &Path, format: ExportFormat) -> Result<
         ExportFormat::Parquet => parquet::write(walk, directory)?,
     }
     if walk.is_label_space() && !format.is_of_tables() {
-        let warning = "ids are unique only within labels, and become `Label/id` in these files: export csv or parquet to load them back";
+        let warning = "ids are unique only within labels, so these files hold them as `Label/id`: to load the graph back, export \
+                       csv or parquet";
         walk.report.warn(warning.into());
     }
     manifest::write(walk, directory, format)
@@ -131,7 +132,7 @@ fn write(walk: &mut Walk<'_>, directory: &Path, format: ExportFormat) -> Result<
 const PAGE: usize = 4096;
 
 /// Goes through a graph page by page and reports progress.
-struct Walk<'a> {
+struct ExportWalk<'a> {
     view: &'a dyn GraphView,
     progress: &'a mut dyn Progress,
     report: ExportReport,
@@ -139,7 +140,7 @@ struct Walk<'a> {
     tables: Vec<TableEntry>,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> ExportWalk<'a> {
     /// Calls `f` with the vertices whose primary label is `label`, one page at a time.
     fn vertices(
         &mut self,

@@ -15,7 +15,7 @@ use quick_xml::events::{BytesStart, Event as XmlEvent};
 
 use crate::column::parse_value;
 use crate::elements::{EdgeElement, ElementBatches, Pass, VertexElement};
-use crate::error::{BadRow, Fault, LoadError, Place};
+use crate::error::{BadRow, Fault, LoadError, Location};
 use crate::rows::{Event, IdType, LabelSet, RawCell, Scope, Sink};
 use crate::source::Source;
 
@@ -24,7 +24,7 @@ pub fn read(content: impl Read, source: &Source, pass: Pass, sink: &mut Sink<'_>
     let lines = Lines { inner: BufReader::with_capacity(1 << 18, content), line: 1, column: 1, event_bytes: 0 };
     let mut xml = XmlReader::from_reader(lines);
     xml.config_mut().expand_empty_elements = true;
-    let mut reader = Reader {
+    let mut reader = GraphmlReader {
         source,
         pass,
         keys: HashMap::new(),
@@ -50,7 +50,7 @@ pub fn read(content: impl Read, source: &Source, pass: Pass, sink: &mut Sink<'_>
             }
             Err(error) => {
                 let (line, column) = xml.get_ref().place();
-                let place = Place::at(&source.name, line, column);
+                let place = Location::at(&source.name, line, column);
                 return Err(LoadError::format(place, format!("not well-formed XML: {error}")));
             }
         }
@@ -137,7 +137,7 @@ struct Element {
     place: (u64, u64),
 }
 
-struct Reader<'a, 's> {
+struct GraphmlReader<'a, 's> {
     source: &'a Source,
     pass: Pass,
     keys: HashMap<String, Key>,
@@ -154,9 +154,9 @@ struct Reader<'a, 's> {
     key_bytes: usize,
 }
 
-impl Reader<'_, '_> {
+impl GraphmlReader<'_, '_> {
     fn fail<T>(&self, place: (u64, u64), reason: impl Into<String>) -> Result<T, LoadError> {
-        Err(LoadError::format(Place::at(&self.source.name, place.0, place.1), reason))
+        Err(LoadError::format(Location::at(&self.source.name, place.0, place.1), reason))
     }
 
     fn event(&mut self, event: XmlEvent<'_>, place: (u64, u64)) -> Result<(), LoadError> {
@@ -186,7 +186,7 @@ impl Reader<'_, '_> {
             default.push_str(text);
             return self.hold_in_keys(text.len(), place);
         } else if self.element.is_some() && !text.trim().is_empty() {
-            return self.fail(place, "text within a node or edge, outside of its data");
+            return self.fail(place, "text within a node or edge, but outside its data");
         }
         Ok(())
     }
@@ -214,7 +214,10 @@ impl Reader<'_, '_> {
         if self.depth.is_empty() && name != "graphml" {
             let hint =
                 if name == "gexf" { ". The Python package and its command read files whose names end in .gexf" } else { "" };
-            return self.fail(place, format!("the root element is `{name}`; of XML, GraphML is read{hint}"));
+            return self.fail(
+                place,
+                format!("the root element is `{name}`, but the only XML that Mangrove reads is GraphML{hint}"),
+            );
         }
         match &*name {
             "hyperedge" => return self.fail(place, "hyperedges are not supported: an edge has two ends"),
@@ -225,11 +228,11 @@ impl Reader<'_, '_> {
                     return self.fail(place, "graphs within nodes are not supported");
                 }
                 if self.graphs > 1 {
-                    return self.fail(place, "a second graph: a file holds one");
+                    return self.fail(place, "a second graph: a file may hold only one");
                 }
                 if self.pass == Pass::Vertices && self.attribute(tag, "edgedefault", place)?.as_deref() == Some("undirected")
                 {
-                    let warning = "its edges are undirected; each is loaded once, as it is written";
+                    let warning = "its edges are undirected; each is loaded once, in the direction it is written";
                     self.batches.send(Event::Warning(format!("{}: {warning}", self.source.name)))?;
                 }
             }
@@ -344,7 +347,7 @@ impl Reader<'_, '_> {
         match self.properties(&element) {
             Ok((label, properties)) => self.send(element, label, properties),
             Err((value, fault)) => {
-                let place = Place::at(&self.source.name, element.place.0, element.place.1);
+                let place = Location::at(&self.source.name, element.place.0, element.place.1);
                 let raw = element.id.unwrap_or_default();
                 self.batches.send(Event::Reject(Box::new(BadRow { place, value: Some(value), fault, raw })))
             }

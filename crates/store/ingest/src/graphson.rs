@@ -17,7 +17,7 @@ use base64::Engine;
 use mangrove_graph::{Date, DateTime, Duration, ExternalId, Map, Uuid, Value, number};
 
 use crate::elements::{EdgeElement, ElementBatches, Pass, VertexElement};
-use crate::error::{BadRow, Fault, LoadError, Place};
+use crate::error::{BadRow, Fault, LoadError, Location};
 use crate::feed::{Feed, Piece};
 use crate::json::{self, Json};
 use crate::rows::{Event, LabelSet, RawCell, RawValue, Scope, Sink};
@@ -26,7 +26,7 @@ use crate::source::Source;
 /// Reads the vertices or the edges of a GraphSON stream.
 pub fn read(input: impl Read, source: &Source, pass: Pass, sink: &mut Sink<'_>) -> Result<(), LoadError> {
     let mut feed = Feed::new(input);
-    let mut reader = Reader { source, pass, batches: ElementBatches::new(&source.name, false, sink) };
+    let mut reader = GraphsonReader { source, pass, batches: ElementBatches::new(&source.name, false, sink) };
     match shape(&mut feed).map_err(|e| source.failed(e))? {
         Shape::Lines => {
             while let Some(piece) = feed.line().map_err(|e| source.failed(e))? {
@@ -74,7 +74,7 @@ enum Kind {
     Edge,
 }
 
-struct Reader<'a, 's> {
+struct GraphsonReader<'a, 's> {
     source: &'a Source,
     pass: Pass,
     batches: ElementBatches<'a, 's>,
@@ -90,7 +90,7 @@ fn wrong(reason: impl Into<String>) -> Wrong {
     Wrong { value: None, reason: reason.into() }
 }
 
-impl Reader<'_, '_> {
+impl GraphsonReader<'_, '_> {
     /// Reads the members of the object that holds the arrays, at whatever depth it is.
     fn document<R: Read>(&mut self, feed: &mut Feed<R>) -> Result<(), LoadError> {
         let failed = |e| self.source.failed(e);
@@ -112,7 +112,7 @@ impl Reader<'_, '_> {
                 }
                 Some(_) => {
                     let (line, column) = feed.place();
-                    let place = Place::at(&self.source.name, line, column);
+                    let place = Location::at(&self.source.name, line, column);
                     return Err(LoadError::format(place, "expected a member of the document's object"));
                 }
             }
@@ -187,7 +187,7 @@ impl Reader<'_, '_> {
         let (line, column) = crate::csv::locate(piece.line, piece.text, at);
         let column = if line == piece.line { piece.column + column - 1 } else { column };
         let raw = String::from_utf8_lossy(piece.text).into_owned();
-        let place = Place::at(&self.source.name, line, column);
+        let place = Location::at(&self.source.name, line, column);
         self.batches.send(Event::Reject(Box::new(BadRow { place, value, fault, raw })))
     }
 
@@ -235,7 +235,7 @@ fn id_of(json: &Json<'_>) -> Result<ExternalId, Wrong> {
     let shown = value.to_string();
     ExternalId::from_value(&value).ok_or_else(|| Wrong {
         value: Some(shown),
-        reason: "cannot be an id, which is a string, an integer or a UUID".into(),
+        reason: "cannot be an id: an id is a string, an integer or a UUID".into(),
     })
 }
 
@@ -442,10 +442,9 @@ fn collection(name: &str, json: &Json<'_>) -> Result<Value, Wrong> {
             let items = items()?;
             Ok(Value::map(items.chunks_exact(2).map(|pair| (pair[0].clone(), pair[1].clone())).collect()))
         }
-        _ => Err(Wrong {
-            value: Some(name.to_owned()),
-            reason: "a GraphSON type that properties and ids cannot be of".into(),
-        }),
+        _ => {
+            Err(Wrong { value: Some(name.to_owned()), reason: "a GraphSON type that properties and ids cannot have".into() })
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use mangrove_graph::{Cardinality, ElementKind, ValueType};
 
 use crate::column::ColumnType;
-use crate::error::{LoadError, Place};
+use crate::error::{LoadError, Location};
 use crate::plan::{LabelRule, PropertyPlan, TableHints, TablePlan};
 use crate::rows::{IdType, PartFields, Scope};
 
@@ -61,10 +61,10 @@ pub fn plan_neo4j(names: &[String], hints: &TableHints, file: &Arc<str>) -> Resu
     let is_edge =
         |name: &String| Special::of(name).is_some_and(|s| matches!(s.role, "START_ID" | "END_ID" | "TYPE" | "EDGE_ID"));
     let kind = if names.iter().any(is_edge) { ElementKind::Edge } else { ElementKind::Vertex };
-    let fail = |reason: String| LoadError::format(Place::at(file, 1, 1), reason);
+    let fail = |reason: String| LoadError::format(Location::at(file, 1, 1), reason);
     if hints.kind.is_some_and(|given| given != kind) {
         let is = if kind == ElementKind::Edge { "edges" } else { "vertices" };
-        return Err(fail(format!("its header says that it holds {is}")));
+        return Err(fail(format!("the header is that of a table of {is}: load the file as {is}")));
     }
     let mut table = Neo4jTable { plan: empty_plan(kind, names, hints), label: None };
     for (at, name) in names.iter().enumerate() {
@@ -87,7 +87,7 @@ pub fn plan_neo4j(names: &[String], hints: &TableHints, file: &Arc<str>) -> Resu
     };
     if !complete {
         let needed = if kind == ElementKind::Edge { ":START_ID and :END_ID" } else { ":ID" };
-        return Err(fail(format!("its header has no {needed} column")));
+        return Err(fail(format!("the header has no {needed} column")));
     }
     let default = hints.label.clone().or(plan.space.clone()).unwrap_or_else(|| hints.stem.as_str().into());
     plan.label = label_rule(label, default);
@@ -107,7 +107,7 @@ impl Neo4jTable {
             "ID" => {
                 plan.space = field.space.map(Arc::from);
                 if let Some(name) = field.option("id-type") {
-                    plan.id_type = IdType::from_name(name).ok_or(format!("`{name}` is not a type of ids"))?;
+                    plan.id_type = IdType::from_name(name).ok_or(format!("`{name}` is not a type for ids"))?;
                 }
                 plan.key = (!field.name.is_empty()).then(|| field.name.into());
                 &mut plan.parts.id
@@ -124,7 +124,7 @@ impl Neo4jTable {
             }
         };
         if let ("START_ID" | "END_ID", Some(name)) = (field.role, field.option("id-type")) {
-            plan.id_type = IdType::from_name(name).ok_or(format!("`{name}` is not a type of ids"))?;
+            plan.id_type = IdType::from_name(name).ok_or(format!("`{name}` is not a type for ids"))?;
         }
         match slot.replace(at) {
             None => Ok(()),
@@ -137,7 +137,7 @@ pub fn plan_neptune(names: &[String], hints: &TableHints, file: &Arc<str>) -> Re
     let at = |wanted: &str| names.iter().position(|name| name.trim() == wanted);
     let kind = if at("~from").is_some() || at("~to").is_some() { ElementKind::Edge } else { ElementKind::Vertex };
     let kind = hints.kind.unwrap_or(kind);
-    let fail = |reason: String| LoadError::format(Place::at(file, 1, 1), reason);
+    let fail = |reason: String| LoadError::format(Location::at(file, 1, 1), reason);
     let mut plan = empty_plan(kind, names, hints);
     plan.parts = match kind {
         ElementKind::Vertex => PartFields { id: at("~id"), source: None, target: None },
@@ -148,7 +148,7 @@ pub fn plan_neptune(names: &[String], hints: &TableHints, file: &Arc<str>) -> Re
         ElementKind::Edge => &[("~from", plan.parts.source.is_some()), ("~to", plan.parts.target.is_some())],
     };
     if let Some((column, _)) = needed.iter().find(|(_, there)| !there) {
-        return Err(fail(format!("its header has no {column} column")));
+        return Err(fail(format!("the header has no {column} column")));
     }
     for (index, name) in names.iter().enumerate() {
         if !name.trim().starts_with('~') {

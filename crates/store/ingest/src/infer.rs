@@ -18,9 +18,10 @@
 
 use mangrove_graph::{Date, DateTime, ValueType};
 
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
 pub enum Inferred {
     /// No value seen yet.
+    #[default]
     Nothing,
     Bool,
     Int,

@@ -12,7 +12,7 @@ use mangrove_graph::{ElementKind, ExternalId, Value, number};
 use crate::arrow_table::as_type;
 use crate::column::{ColumnType, cell_of_values};
 use crate::elements::{EdgeElement, ElementBatches, VertexElement};
-use crate::error::{BadRow, Fault, LoadError, Place};
+use crate::error::{BadRow, Fault, LoadError, Location};
 use crate::feed::{Feed, Piece};
 use crate::json::{self, Json};
 use crate::plan::{LabelRule, PropertyPlan, TableHints, TablePlan, plan_table};
@@ -44,7 +44,7 @@ pub fn plan(content: &mut impl Read, hints: &TableHints, source: &Source) -> Res
     if names.is_empty() {
         let (line, found) = wrong.unwrap_or((1, "the file has none".into()));
         let reason = format!("expected a JSON object on each line: {found}");
-        return Err(LoadError::format(Place::at(&source.name, line, 1), reason));
+        return Err(LoadError::format(Location::at(&source.name, line, 1), reason));
     }
     plan_table(&names, hints, &source.name)
 }
@@ -52,7 +52,7 @@ pub fn plan(content: &mut impl Read, hints: &TableHints, source: &Source) -> Res
 /// Reads the rows of a table.
 pub fn read(content: impl Read, source: &Source, plan: &TablePlan, sink: &mut Sink<'_>) -> Result<(), LoadError> {
     let mut feed = Feed::new(content);
-    let mut reader = Reader {
+    let mut reader = JsonlReader {
         plan,
         columns: plan.names.iter().enumerate().map(|(at, name)| (name.clone(), at)).collect(),
         batches: ElementBatches::new(&source.name, true, sink).keyed(plan.key.clone()),
@@ -60,7 +60,7 @@ pub fn read(content: impl Read, source: &Source, plan: &TablePlan, sink: &mut Si
     while let Some(piece) = feed.line().map_err(|e| source.failed(e))? {
         if let Err(wrong) = reader.line(&piece)? {
             let (line, column) = crate::csv::locate(piece.line, piece.text, wrong.at);
-            let place = Place::at(&source.name, line, column);
+            let place = Location::at(&source.name, line, column);
             let raw = String::from_utf8_lossy(piece.text).into_owned();
             let bad = BadRow { place, value: wrong.value, fault: wrong.fault, raw };
             reader.batches.send(Event::Reject(Box::new(bad)))?;
@@ -69,7 +69,7 @@ pub fn read(content: impl Read, source: &Source, plan: &TablePlan, sink: &mut Si
     reader.batches.flush()
 }
 
-struct Reader<'a, 's> {
+struct JsonlReader<'a, 's> {
     plan: &'a TablePlan,
     columns: HashMap<Arc<str>, usize>,
     batches: ElementBatches<'a, 's>,
@@ -98,7 +98,7 @@ struct Row {
     properties: Vec<(Arc<str>, RawCell)>,
 }
 
-impl Reader<'_, '_> {
+impl JsonlReader<'_, '_> {
     fn line(&mut self, piece: &Piece<'_>) -> Result<Result<(), Wrong>, LoadError> {
         let row = match self.row(piece.text) {
             Ok(row) => row,

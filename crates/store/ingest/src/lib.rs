@@ -18,6 +18,7 @@ mod csv;
 mod csv_table;
 mod declaration;
 mod decode;
+mod drift;
 mod edgelist;
 mod elements;
 mod error;
@@ -49,7 +50,7 @@ mod table;
 mod upsert;
 mod write;
 
-pub use error::{BadRow, Fault, LoadError, Place, Spot};
+pub use error::{BadRow, Fault, LoadError, Location, Spot};
 pub use export::{ExportError, ExportFormat, ExportReport, export};
 pub use format::Format;
 pub use load::{load, write_mapping};

@@ -24,7 +24,7 @@ use crate::csv_table::{CsvTable, DialectHints, plan_csv, read_csv};
 use crate::declaration::GraphDeclaration;
 use crate::edgelist::EdgeList;
 use crate::elements::Pass;
-use crate::error::{LoadError, Place};
+use crate::error::{LoadError, Location};
 use crate::format::{self, Format};
 use crate::infer::Inferred;
 use crate::mapping::{self, Mapping};
@@ -42,11 +42,11 @@ use crate::{edgelist, graphml, graphson, jsonl, parquet};
 /// A file or table, and how to read it.
 struct Job {
     source: Source,
-    reader: Reader,
+    reader: TableReader,
     edge_time: Option<String>,
 }
 
-enum Reader {
+enum TableReader {
     Csv(Box<CsvTable>),
     Parquet(Box<TablePlan>),
     Jsonl(Box<TablePlan>),
@@ -60,20 +60,20 @@ impl Job {
     /// Guesses about its table.
     fn warnings(&self) -> &[String] {
         match &self.reader {
-            Reader::Csv(table) => &table.plan.warnings,
-            Reader::Parquet(plan) | Reader::Jsonl(plan) => &plan.warnings,
-            Reader::Table(table) => &table.1.warnings,
-            Reader::GraphMl | Reader::GraphSon | Reader::EdgeList(_) => &[],
+            TableReader::Csv(table) => &table.plan.warnings,
+            TableReader::Parquet(plan) | TableReader::Jsonl(plan) => &plan.warnings,
+            TableReader::Table(table) => &table.1.warnings,
+            TableReader::GraphMl | TableReader::GraphSon | TableReader::EdgeList(_) => &[],
         }
     }
 
     /// Whether the file may hold elements of this pass.
     fn is_in(&self, pass: Pass) -> bool {
         let plan = match &self.reader {
-            Reader::Csv(table) => &table.plan,
-            Reader::Parquet(plan) | Reader::Jsonl(plan) => plan,
-            Reader::Table(table) => &table.1,
-            Reader::GraphMl | Reader::GraphSon | Reader::EdgeList(_) => return true,
+            TableReader::Csv(table) => &table.plan,
+            TableReader::Parquet(plan) | TableReader::Jsonl(plan) => plan,
+            TableReader::Table(table) => &table.1,
+            TableReader::GraphMl | TableReader::GraphSon | TableReader::EdgeList(_) => return true,
         };
         (plan.kind == ElementKind::Vertex) == (pass == Pass::Vertices)
     }
@@ -81,10 +81,10 @@ impl Job {
     /// Whether the file may have vertices of a label.
     fn may_have(&self, label: &str) -> bool {
         let plan = match &self.reader {
-            Reader::Csv(table) => &table.plan,
-            Reader::Parquet(plan) | Reader::Jsonl(plan) => plan,
-            Reader::Table(table) => &table.1,
-            Reader::GraphMl | Reader::GraphSon | Reader::EdgeList(_) => return false,
+            TableReader::Csv(table) => &table.plan,
+            TableReader::Parquet(plan) | TableReader::Jsonl(plan) => plan,
+            TableReader::Table(table) => &table.1,
+            TableReader::GraphMl | TableReader::GraphSon | TableReader::EdgeList(_) => return false,
         };
         plan.kind == ElementKind::Vertex && plan.label.may_be(label)
     }
@@ -92,16 +92,16 @@ impl Job {
     /// The entry of the file in a mapping. Only its name if it is no table.
     fn described(&self, file: String) -> Result<TableEntry, String> {
         let (plan, csv) = match &self.reader {
-            Reader::Csv(table) => (&table.plan, Some(table)),
-            Reader::Parquet(plan) | Reader::Jsonl(plan) => (&**plan, None),
-            Reader::Table(table) => (&table.1, None),
-            Reader::GraphMl | Reader::GraphSon | Reader::EdgeList(_) => return Err(file),
+            TableReader::Csv(table) => (&table.plan, Some(table)),
+            TableReader::Parquet(plan) | TableReader::Jsonl(plan) => (&**plan, None),
+            TableReader::Table(table) => (&table.1, None),
+            TableReader::GraphMl | TableReader::GraphSon | TableReader::EdgeList(_) => return Err(file),
         };
         let mut entry = plan.described(&file);
         if let Some(csv) = csv {
             csv.describe(&mut entry);
         }
-        if let Reader::Jsonl(_) = &self.reader {
+        if let TableReader::Jsonl(_) = &self.reader {
             entry.text("format", "jsonl");
         }
         if let Some(encoding) = self.source.encoding {
@@ -116,13 +116,13 @@ impl Job {
     fn read(&self, pass: Pass, meter: &Arc<Meter>, sink: &mut Sink<'_>) -> Result<(), LoadError> {
         let content = || self.source.open(meter.clone());
         match &self.reader {
-            Reader::Csv(table) => read_csv(content()?, &self.source, table, sink),
-            Reader::Parquet(plan) => parquet::read(&self.source, plan, meter, sink),
-            Reader::Jsonl(plan) => jsonl::read(content()?, &self.source, plan, sink),
-            Reader::GraphMl => graphml::read(content()?, &self.source, pass, sink),
-            Reader::GraphSon => graphson::read(content()?, &self.source, pass, sink),
-            Reader::EdgeList(list) => edgelist::read(content()?, &self.source, list, pass, sink),
-            Reader::Table(table) => table.0.send(&table.1, sink),
+            TableReader::Csv(table) => read_csv(content()?, &self.source, table, sink),
+            TableReader::Parquet(plan) => parquet::read(&self.source, plan, meter, sink),
+            TableReader::Jsonl(plan) => jsonl::read(content()?, &self.source, plan, sink),
+            TableReader::GraphMl => graphml::read(content()?, &self.source, pass, sink),
+            TableReader::GraphSon => graphson::read(content()?, &self.source, pass, sink),
+            TableReader::EdgeList(list) => edgelist::read(content()?, &self.source, list, pass, sink),
+            TableReader::Table(table) => table.0.send(&table.1, sink),
         }
     }
 }
@@ -186,7 +186,7 @@ pub fn write_mapping(options: &LoadOptions, schema: &Schema, path: &Path) -> Res
         }
     }
     let mut text =
-        String::from("# What was detected in the files. Edit it, and load it: mangrove load DB --mapping THIS_FILE\n");
+        String::from("# This is what was detected in the files. Edit it, then run: mangrove load DB --mapping THIS_FILE\n");
     if !whole.is_empty() {
         text += &format!("files: [{}]\n", whole.join(", "));
     }
@@ -198,9 +198,9 @@ pub fn write_mapping(options: &LoadOptions, schema: &Schema, path: &Path) -> Res
 /// Fails if a key belongs to a label that this load does not have.
 fn keys_are_used(options: &LoadOptions, is_loaded: impl Fn(&str) -> bool) -> Result<(), LoadError> {
     match options.keys.iter().find(|key| !is_loaded(&key.label)) {
-        Some(KeyColumn { label, column }) => {
-            Err(LoadError::options(format!("the key {label}:{column} is of a label that no table of this load has")))
-        }
+        Some(KeyColumn { label, column }) => Err(LoadError::options(format!(
+            "the key {label}:{column} has no effect: no table of this load has the label {label}"
+        ))),
         None => Ok(()),
     }
 }
@@ -249,7 +249,8 @@ fn run_pass(jobs: &[Job], pass: Pass, writer: &mut Writer<'_>, watch: &mut Watch
             }
         };
         let reader = std::thread::Builder::new().name(READER.into()).spawn_scoped(scope, read);
-        let reader = reader.map_err(|error| LoadError::options(format!("no thread to read on: {error}")))?;
+        let reader =
+            reader.map_err(|error| LoadError::options(format!("cannot start a thread to read the files: {error}")))?;
         let written = write_all(receiver, writer, watch);
         // Pass a panic of the reader on, with its own message.
         reader.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
@@ -261,7 +262,7 @@ fn run_pass(jobs: &[Job], pass: Pass, writer: &mut Writer<'_>, watch: &mut Watch
 fn write_all(messages: Receiver<Message<'_>>, writer: &mut Writer<'_>, watch: &mut Watch<'_>) -> Result<(), LoadError> {
     for message in messages {
         match message {
-            Message::Begin(job) => writer.begin(job.edge_time.as_deref(), matches!(job.reader, Reader::EdgeList(_))),
+            Message::Begin(job) => writer.begin(job.edge_time.as_deref(), matches!(job.reader, TableReader::EdgeList(_))),
             Message::Event(event) => {
                 writer.event(event)?;
                 watch.update(writer)?;
@@ -310,10 +311,9 @@ fn plan_jobs(options: &LoadOptions, mappings: &[Mapping], schema: &Schema) -> Re
         table.key = table.key.or_else(|| {
             options.keys.iter().find(|key| Some(&key.label) == table.label.as_ref()).map(|key| key.column.clone())
         });
-        let mut plan = table.plan(options.id_type, schema)?;
-        keep_to_declarations(&mut plan, schema);
+        let plan = table.plan(options.id_type, schema)?;
         let source = Source { path: Default::default(), name: table.name.clone(), bytes: 0, encoding: None };
-        let reader = Reader::Table(Box::new((table, plan)));
+        let reader = TableReader::Table(Box::new((table, plan)));
         jobs.push(Job { source, reader, edge_time: options.edge_time.clone() });
     }
     // Created ends of edges may have further labels.
@@ -344,12 +344,12 @@ fn plan_job(
     };
     let mut content = source.open(Arc::default())?;
     let mut reader = match format {
-        Format::Parquet => Reader::Parquet(Box::new(parquet::plan(&source, &hints)?)),
-        Format::Jsonl => Reader::Jsonl(Box::new(jsonl::plan(&mut content, &hints, &source)?)),
-        Format::GraphMl => Reader::GraphMl,
-        Format::GraphSon => Reader::GraphSon,
+        Format::Parquet => TableReader::Parquet(Box::new(parquet::plan(&source, &hints)?)),
+        Format::Jsonl => TableReader::Jsonl(Box::new(jsonl::plan(&mut content, &hints, &source)?)),
+        Format::GraphMl => TableReader::GraphMl,
+        Format::GraphSon => TableReader::GraphSon,
         // A mapping may name more than two columns.
-        Format::EdgeList if mapping.is_none() => Reader::EdgeList(EdgeList::new(&hints, options.id_type)),
+        Format::EdgeList if mapping.is_none() => TableReader::EdgeList(EdgeList::new(&hints, options.id_type)),
         Format::Csv | Format::EdgeList | Format::Auto => {
             let given = DialectHints {
                 delimiter: mapping.and_then(|entry| entry.delimiter).or(options.delimiter),
@@ -357,15 +357,15 @@ fn plan_job(
                 comment: mapping.and_then(|entry| entry.comment),
                 nulls: mapping.and_then(|entry| entry.nulls.clone()).unwrap_or_else(|| options.nulls.as_slice().into()),
             };
-            Reader::Csv(Box::new(plan_csv(&mut content, given, &hints, &source)?))
+            TableReader::Csv(Box::new(plan_csv(&mut content, given, &hints, &source)?))
         }
     };
     // JSON Lines may have further columns later.
-    let all_columns_are_known = matches!(reader, Reader::Csv(_) | Reader::Parquet(_));
+    let all_columns_are_known = matches!(reader, TableReader::Csv(_) | TableReader::Parquet(_));
     let plan = match &mut reader {
-        Reader::Csv(table) => Some(&mut table.plan),
-        Reader::Jsonl(plan) | Reader::Parquet(plan) => Some(&mut **plan),
-        Reader::GraphMl | Reader::GraphSon | Reader::EdgeList(_) | Reader::Table(_) => None,
+        TableReader::Csv(table) => Some(&mut table.plan),
+        TableReader::Jsonl(plan) | TableReader::Parquet(plan) => Some(&mut **plan),
+        TableReader::GraphMl | TableReader::GraphSon | TableReader::EdgeList(_) | TableReader::Table(_) => None,
     };
     let mut edge_time = mapping.and_then(|entry| entry.table.time.clone()).or_else(|| options.edge_time.clone());
     if let Some(plan) = plan {
@@ -373,7 +373,7 @@ fn plan_job(
         if plan.id_type == Default::default() {
             plan.id_type = options.id_type;
         }
-        keep_to_declarations(plan, schema);
+        plan.keep_to(schema);
         if let Some(name) = mapping.and_then(|entry| entry.table.time.as_deref()).filter(|_| all_columns_are_known) {
             has_property(plan, name, &source)?;
         }
@@ -396,8 +396,8 @@ fn has_property(plan: &TablePlan, name: &str, source: &Source) -> Result<(), Loa
     if plan.columns.iter().flatten().any(|property| *property.name == *name) {
         return Ok(());
     }
-    let reason = format!("there is no property `{name}`, which the mapping says is the time of its edges");
-    Err(LoadError::format(Place::file(&source.name), reason))
+    let reason = format!("the mapping says that `{name}` is the time of the edges, but the table has no such property");
+    Err(LoadError::format(Location::file(&source.name), reason))
 }
 
 /// Restricts the column of edge times to times. Fails if the column is declared with a type that cannot be a time.
@@ -405,24 +405,12 @@ fn keep_to_times(plan: &mut TablePlan, name: &str, source: &Source) -> Result<()
     let Some(property) = plan.columns.iter_mut().flatten().find(|property| *property.name == *name) else { return Ok(()) };
     if !property.column_type.may_be_time() {
         let found = property.column_type.name();
-        let reason = format!("the column `{name}` is one of type {found}, and is to be a {A_TIME}, as in `{name}:long`");
-        return Err(LoadError::format(Place::file(&source.name), reason));
+        let reason = format!("the column `{name}` has the type {found}, but must be a {A_TIME}, as in `{name}:long`");
+        return Err(LoadError::format(Location::file(&source.name), reason));
     }
     if let ColumnType::Inferred(sampled) = property.column_type {
         let is_time = matches!(sampled, Inferred::Int | Inferred::Date | Inferred::DateTime);
         property.column_type = ColumnType::Time(if is_time { sampled } else { Inferred::Nothing });
     }
     Ok(())
-}
-
-/// Replaces inferred types with the types declared in the graph.
-fn keep_to_declarations(plan: &mut TablePlan, schema: &Schema) {
-    let Some(label) = plan.fixed_label(schema) else { return };
-    for property in plan.columns.iter_mut().flatten() {
-        let key = schema.key(&property.name);
-        let declared = key.and_then(|key| label.property(key)).and_then(|p| p.declared);
-        if let (ColumnType::Inferred(_), Some(declared)) = (&property.column_type, declared) {
-            property.column_type = ColumnType::Declared(declared);
-        }
-    }
 }

@@ -9,7 +9,7 @@ use saphyr::{LoadableYamlNode, MarkedYaml, Scalar, YamlData};
 
 use crate::column::ColumnType;
 use crate::declaration::{GraphDeclaration, LabelDeclaration, PropertyDeclaration};
-use crate::error::{LoadError, Place};
+use crate::error::{LoadError, Location};
 use crate::format::Format;
 use crate::header::mapped_type;
 use crate::options::encoding_named;
@@ -87,12 +87,15 @@ fn read_within(path: &Path, is_confined: bool) -> Result<Mapping, LoadError> {
 pub fn parse(text: &str, name: &Arc<str>, directory: &Path, is_confined: bool) -> Result<Mapping, LoadError> {
     let documents = MarkedYaml::load_from_str(text).map_err(|e| {
         let at = e.marker();
-        LoadError::format(Place::at(name, at.line() as u64, at.col() as u64 + 1), format!("not YAML: {}", e.info()))
+        LoadError::format(Location::at(name, at.line() as u64, at.col() as u64 + 1), format!("not YAML: {}", e.info()))
     })?;
     let Some(document) = documents.first() else {
-        return Err(LoadError::format(Place::file(name), "empty: a mapping has `nodes`, `edges`, `files` or `schema`"));
+        return Err(LoadError::format(
+            Location::file(name),
+            "the mapping is empty: it needs `nodes`, `edges`, `files` or `schema`",
+        ));
     };
-    let reader = Reader { name, directory, is_confined };
+    let reader = MappingReader { name, directory, is_confined };
     let mut mapping = Mapping::default();
     for (key, node) in reader.members(document)? {
         let kind = match key {
@@ -115,7 +118,7 @@ pub fn parse(text: &str, name: &Arc<str>, directory: &Path, is_confined: bool) -
     Ok(mapping)
 }
 
-struct Reader<'a> {
+struct MappingReader<'a> {
     name: &'a Arc<str>,
     directory: &'a Path,
     is_confined: bool,
@@ -123,16 +126,16 @@ struct Reader<'a> {
 
 type Node<'y> = MarkedYaml<'y>;
 
-impl Reader<'_> {
+impl MappingReader<'_> {
     fn fail<T>(&self, node: &Node<'_>, reason: impl Into<String>) -> Result<T, LoadError> {
         let at = node.span.start;
-        Err(LoadError::format(Place::at(self.name, at.line() as u64, at.col() as u64 + 1), reason))
+        Err(LoadError::format(Location::at(self.name, at.line() as u64, at.col() as u64 + 1), reason))
     }
 
     fn unknown<T>(&self, node: &Node<'_>, key: &str, known: &[&str]) -> Result<T, LoadError> {
         let near = known.iter().find(|k| strsim::jaro(k, key) > 0.8).map(|k| format!(", did you mean `{k}`?"));
-        let hint = near.unwrap_or_else(|| format!("; there are {}", known.join(", ")));
-        self.fail(node, format!("no key `{key}` here{hint}"))
+        let hint = near.unwrap_or_else(|| format!("; the keys here are {}", known.join(", ")));
+        self.fail(node, format!("unknown key `{key}`{hint}"))
     }
 
     fn members<'n, 'y>(&self, node: &'n Node<'y>) -> Result<Vec<(&'n str, &'n Node<'y>)>, LoadError> {
@@ -184,7 +187,7 @@ impl Reader<'_> {
             if self.is_confined && !stays {
                 return self.fail(
                     node,
-                    "is not in the directory of this mapping; to read it all the same, name the mapping itself",
+                    "the file is outside the directory of this mapping. To read it anyway, name the mapping itself",
                 );
             }
             Ok(self.directory.join(named))
@@ -338,7 +341,7 @@ impl Reader<'_> {
             match key {
                 "type" => match ValueType::from_name(self.text(value)?) {
                     Some(t) => value_type = Some(t),
-                    None => return self.fail(value, "not a type; as in int64, float64, string, datetime"),
+                    None => return self.fail(value, "not a type: expected one such as int64, float64, string or datetime"),
                 },
                 "cardinality" => cardinality = Some(self.cardinality(value)?),
                 "required" => property.required = self.flag(value)?,
@@ -370,7 +373,9 @@ impl Reader<'_> {
         let text = self.text(node)?;
         match mapped_type(text) {
             Some(column_type) => Ok(column_type),
-            None => self.fail(node, format!("`{text}` is not a type; as in int, double, string[], datetime")),
+            None => {
+                self.fail(node, format!("`{text}` is not a type: expected one such as int, double, string[] or datetime"))
+            }
         }
     }
 }

@@ -139,10 +139,12 @@ impl LoadOptions {
 
 /// The encoding with this name.
 pub(crate) fn encoding_named(name: &str) -> Result<&'static Encoding, LoadError> {
-    Encoding::for_label(name.as_bytes()).ok_or_else(|| {
+    // People write latin-1 and utf_8 too.
+    let plain: String = name.chars().filter(|c| c.is_ascii_alphanumeric()).collect();
+    Encoding::for_label(name.as_bytes()).or_else(|| Encoding::for_label(plain.as_bytes())).ok_or_else(|| {
         LoadError::options(format!(
-            "{name} is no encoding; there are utf-8, utf-16le, utf-16be, latin1, windows-1250 to windows-1258, iso-8859-1 to iso-8859-16, \
-             shift_jis, gb18030, euc-kr and others of the Encoding Standard"
+            "unknown encoding {name}: use utf-8, utf-16le, utf-16be, latin1, windows-1250 to windows-1258, iso-8859-1 to \
+             iso-8859-16, shift_jis, gb18030, euc-kr or another of the Encoding Standard"
         ))
     })
 }

@@ -12,7 +12,7 @@ use parquet::errors::ParquetError;
 use parquet::schema::types::{ColumnDescPtr, TypePtr};
 
 use crate::arrow_table::{plan_arrow, send_batch};
-use crate::error::{LoadError, Place};
+use crate::error::{LoadError, Location};
 use crate::plan::{TableHints, TablePlan};
 use crate::progress::Meter;
 use crate::rows::{Event, Sink};
@@ -27,10 +27,10 @@ fn open(source: &Source) -> Result<ParquetRecordBatchReaderBuilder<File>, LoadEr
         |column: &ColumnDescPtr| column.physical_type() == PhysicalType::INT96 && column.path().parts().len() > 1;
     if let Some(column) = builder.parquet_schema().columns().iter().find(|column| is_nested(column)) {
         let why = format!(
-            "column `{}`: times of 96 bits within lists, structs and maps are not read: write them as INT64",
+            "column `{}`: INT96 times within lists, structs and maps are not supported: write them as INT64",
             column.path().string()
         );
-        return Err(LoadError::format(Place::file(&source.name), why));
+        return Err(LoadError::format(Location::file(&source.name), why));
     }
     let options = ArrowReaderOptions::new().with_schema(Arc::new(schema_to_read(&builder)));
     let file = File::open(&source.path).map_err(|e| source.failed(e))?;
@@ -64,7 +64,7 @@ fn is_int96(t: &TypePtr) -> bool {
 }
 
 fn damaged(source: &Source, error: &ParquetError) -> LoadError {
-    LoadError::format(Place::file(&source.name), format!("cannot be read as Parquet: {error}"))
+    LoadError::format(Location::file(&source.name), format!("cannot be read as Parquet: {error}"))
 }
 
 /// Plans the table of a file.

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use mangrove_graph::{ElementKind, LabelSchema, Schema, ValueType};
 
 use crate::column::ColumnType;
-use crate::error::{LoadError, Place};
+use crate::error::{LoadError, Location};
 use crate::header::{self, Style};
 use crate::infer::Inferred;
 use crate::mapping_text::{TableEntry, quoted};
@@ -76,6 +76,22 @@ impl TablePlan {
             }
         }
         entry
+    }
+
+    /// Gives columns the types of their properties. A declared type counts. Without one, a column whose values fit the type that
+    /// the property has so far takes that type.
+    pub fn keep_to(&mut self, schema: &Schema) {
+        let Some(label) = self.fixed_label(schema) else { return };
+        for column in self.columns.iter_mut().flatten() {
+            let ColumnType::Inferred(found) = column.column_type else { continue };
+            let Some(property) = schema.key(&column.name).and_then(|key| label.property(key)) else { continue };
+            let known = property.types.single().and_then(Inferred::from_value_type);
+            column.column_type = match (property.declared, known) {
+                (Some(declared), _) => ColumnType::Declared(declared),
+                (None, Some(known)) if found.join(known) == known => ColumnType::Inferred(known),
+                _ => continue,
+            };
+        }
     }
 
     /// The schema of the label, if all rows have the same one.
@@ -300,8 +316,8 @@ fn ends(
         (Some(source), Some(target)) if source != target => return Ok((source, target)),
         (None, None) if names.len() == 2 => {
             warnings.push(format!(
-                "{file}: no columns are called `src` and `dst`, so edges go from `{}` to `{}`; a mapping with `source` and `target` says \
-                 otherwise",
+                "{file}: no columns are called `src` and `dst`, so edges go from `{}` to `{}`; to change that, name `source` and \
+                 `target` in a mapping",
                 names[0], names[1]
             ));
             return Ok((0, 1));
@@ -317,7 +333,7 @@ fn ends(
         "a table of edges needs {missing}; this one has {}. Rename the columns, or name them as `source` and `target` in a mapping",
         listed(names)
     );
-    Err(LoadError::format(Place::at(file, 1, 1), reason))
+    Err(LoadError::format(Location::at(file, 1, 1), reason))
 }
 
 /// The column that names vertices: the key of their label, or a column with a usual name.
@@ -325,21 +341,22 @@ fn id_column(bare: &[String], hints: &TableHints, file: &Arc<str>) -> Result<usi
     let label = hints.label.as_deref().unwrap_or(&hints.stem);
     if let Some(key) = &hints.known_key {
         return bare.iter().position(|name| **name == **key).ok_or_else(|| {
-            let reason = format!("{label} is keyed by `{key}`, which this table lacks; it has {}", listed(bare));
-            LoadError::format(Place::at(file, 1, 1), reason)
+            let reason =
+                format!("the key of {label} is `{key}`, but this table has no such column; it has {}", listed(bare));
+            LoadError::format(Location::at(file, 1, 1), reason)
         });
     }
     position(bare, &ID_NAMES).ok_or_else(|| {
         let example = bare.iter().find(|name| !name.is_empty()).map_or("COLUMN", |name| name);
         let reason = format!(
-            "a table of vertices needs a column that names them, and none is called `id`; there are {}. Say which it is: --key \
+            "a table of vertices needs a column of ids, and none is called `id`; it has {}. Say which it is: --key \
              {label}:{example}",
             match hints.kind {
                 Some(_) => listed(bare),
                 None => format!("{} (for edges: --edges A:{label}:B=FILE)", listed(bare)),
             }
         );
-        LoadError::format(Place::at(file, 1, 1), reason)
+        LoadError::format(Location::at(file, 1, 1), reason)
     })
 }
 
@@ -359,8 +376,8 @@ fn id_type_of(column_type: &ColumnType, file: &Arc<str>) -> Result<IdType, LoadE
         ColumnType::Declared(ValueType::Int8 | ValueType::Int16 | ValueType::Int32 | ValueType::Int64) => IdType::Int,
         ColumnType::Inferred(_) => IdType::Auto,
         other => {
-            let reason = format!("an id is a string, an integer or a UUID, and cannot be of type {}", other.name());
-            return Err(LoadError::format(Place::at(file, 1, 1), reason));
+            let reason = format!("an id is a string, an integer or a UUID, but this column has the type {}", other.name());
+            return Err(LoadError::format(Location::at(file, 1, 1), reason));
         }
     })
 }
@@ -388,9 +405,9 @@ fn find_column(names: &[String], column: &str, file: &Arc<str>) -> Result<usize,
     let bare = |name: &String| header::plain_name(name).0;
     names.iter().position(|name| name == column || bare(name) == column).ok_or_else(|| {
         let near = names.iter().max_by(|a, b| strsim::jaro(a, column).total_cmp(&strsim::jaro(b, column)));
-        let hint = near.filter(|near| strsim::jaro(near, column) > 0.7).map(|near| format!(", did you mean `{near}`?"));
-        let reason = format!("no column `{column}`{}; there are {}", hint.unwrap_or_default(), listed(names));
-        LoadError::format(Place::at(file, 1, 1), reason)
+        let hint = near.filter(|near| strsim::jaro(near, column) > 0.7).map(|near| format!(" (did you mean `{near}`?)"));
+        let reason = format!("no column `{column}`{}; the table has {}", hint.unwrap_or_default(), listed(names));
+        LoadError::format(Location::at(file, 1, 1), reason)
     })
 }
 
@@ -446,13 +463,13 @@ fn check_names(plan: &TablePlan, file: &Arc<str>) -> Result<(), LoadError> {
     seen.extend(plan.key.clone());
     for property in plan.columns.iter().flatten() {
         let reason = if property.name.is_empty() {
-            "a column without a name; name it in the header, or leave it out with a mapping".to_owned()
+            "a column has no name: name it in the header, or leave it out with a mapping".to_owned()
         } else if !seen.insert(property.name.clone()) {
             format!("two columns give the property `{}`; rename one, or leave it out with a mapping", property.name)
         } else {
             continue;
         };
-        return Err(LoadError::format(Place::at(file, 1, 1), reason));
+        return Err(LoadError::format(Location::at(file, 1, 1), reason));
     }
     Ok(())
 }
@@ -485,12 +502,12 @@ mod tests {
         assert_eq!((told.parts.id, told.key.as_deref(), properties(&told)), (Some(0), Some("code"), vec!["id"]));
         let known = TableHints { known_key: Some("code".into()), ..hints.clone() };
         assert_eq!(plan("id,code", known.clone()).parts.id, Some(1));
-        assert!(refused("id,name", &known).contains("Person is keyed by `code`, which this table lacks"));
+        assert!(refused("id,name", &known).contains("the key of Person is `code`, but this table has no such column"));
         let none = refused("code,name", &hints);
         assert!(none.contains("none is called `id`") && none.contains("--key Person:code"), "{none}");
         assert_eq!(plan("~id,name", hints.clone()).key, None, "that is no name of a property");
         assert_eq!(plan("id:string,name", hints.clone()).id_type, IdType::String);
-        assert!(refused("id:double,name", &hints).contains("cannot be of type double"));
+        assert!(refused("id:double,name", &hints).contains("this column has the type double"));
         let unnamed = plan("id,label", TableHints { stem: "people".into(), ..TableHints::default() });
         assert_eq!(unnamed.label, LabelRule::Column { index: 1, delimiter: ';', default: "people".into() });
     }
@@ -527,7 +544,7 @@ mod tests {
         let made = plan("y,junk,code", hints.clone());
         assert_eq!((made.parts.id, made.key.as_deref(), properties(&made)), (Some(2), Some("code"), vec!["year"]));
         let missing = plan_table(&["x".into(), "codes".into()], &hints, &"t.csv".into()).unwrap_err().to_string();
-        assert!(missing.contains("no column `code`, did you mean `codes`?"), "{missing}");
+        assert!(missing.contains("no column `code` (did you mean `codes`?)"), "{missing}");
     }
 
     #[test]

@@ -95,8 +95,8 @@ impl Retyping {
             }
             let schema = graph.schema();
             report.warn(format!(
-                "{}: `{}` of {} holds values of several types and is loaded as {}; a type in the header \
-                 (`name:type`) or a mapping says what it should be",
+                "{}: `{}` of {} holds values of several types and is loaded as {}; to choose the type, give it in the header \
+                 (`name:type`) or a mapping",
                 seen.file,
                 schema.key_name(key),
                 schema.label_name(kind, label),

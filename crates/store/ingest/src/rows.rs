@@ -10,7 +10,7 @@ use mangrove_graph::{ElementKind, ExternalId, Value};
 
 use crate::column::Misfit;
 use crate::csv::{Dialect, field_of, locate};
-use crate::error::{BadRow, Fault, LoadError, Place, Spot};
+use crate::error::{BadRow, Fault, LoadError, Location, Spot};
 use crate::infer;
 
 /// What a reader reports.
@@ -505,6 +505,12 @@ impl Places {
 
     /// A bad row with its place and text.
     pub fn bad_row(&self, row: usize, part: Part, value: String, fault: Fault) -> BadRow {
+        let (place, raw) = self.locate(row, part);
+        BadRow { place, value: Some(value), fault, raw }
+    }
+
+    /// Where a part of a row is, and the text of the row.
+    pub fn locate(&self, row: usize, part: Part) -> (Location, String) {
         let row = self.kept.as_ref().map_or(row, |kept| kept[row] as usize);
         let (spot, raw) = match &*self.kind {
             PlaceKind::Rows(first) => (Spot::Row(first + row as u64), String::new()),
@@ -521,7 +527,7 @@ impl Places {
                 (Spot::Line { line, column }, String::from_utf8_lossy(raw).into_owned())
             }
         };
-        BadRow { place: Place { file: self.file.clone(), spot }, value: Some(value), fault, raw }
+        (Location { file: self.file.clone(), spot }, raw)
     }
 }
 

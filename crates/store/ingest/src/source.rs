@@ -8,7 +8,7 @@ use std::sync::Arc;
 use encoding_rs::{Encoding, UTF_8};
 
 use crate::decode::Decoded;
-use crate::error::{LoadError, Place};
+use crate::error::{LoadError, Location};
 use crate::progress::Meter;
 
 /// One input file.
@@ -28,8 +28,8 @@ impl Source {
         let name: Arc<str> = path.display().to_string().into();
         let found = std::fs::metadata(path).map_err(|source| LoadError::Read { file: name.clone(), source })?;
         if !found.is_file() {
-            let reason = "not a regular file; it is read more than once, so a pipe will not do";
-            return Err(LoadError::format(Place::file(&name), reason));
+            let reason = "not a regular file: a load reads it more than once, so a pipe does not work";
+            return Err(LoadError::format(Location::file(&name), reason));
         }
         Ok(Self { path: path.to_owned(), name, bytes: found.len(), encoding: None })
     }
@@ -130,6 +130,13 @@ fn expand_one(pattern: &Path, out: &mut Vec<Source>) -> Result<(), LoadError> {
     for found in matches {
         let path = found.map_err(|e| LoadError::Read { file: text.as_ref().into(), source: e.into() })?;
         if path.is_file() {
+            if let Some(partition) = path.ancestors().skip(1).find(|folder| is_partition(folder)) {
+                return Err(LoadError::options(format!(
+                    "{text}: {} says a column and its value, which a pattern of files would lose: give the folder that holds the \
+                     partitions, as in --nodes LABEL=FILE",
+                    partition.display()
+                )));
+            }
             out.push(Source::new(&path)?);
         }
     }
@@ -137,6 +144,11 @@ fn expand_one(pattern: &Path, out: &mut Vec<Source>) -> Result<(), LoadError> {
         0 => Err(LoadError::options(format!("{text}: no file matches"))),
         _ => Ok(()),
     }
+}
+
+/// Whether a folder is called `column=value`, as Hive calls partitions.
+fn is_partition(folder: &Path) -> bool {
+    folder.file_name().is_some_and(|name| name.to_string_lossy().contains('='))
 }
 
 fn expand_directory(directory: &Path, out: &mut Vec<Source>) -> Result<(), LoadError> {
@@ -153,8 +165,12 @@ fn expand_directory(directory: &Path, out: &mut Vec<Source>) -> Result<(), LoadE
         }
     }
     match out.len() - before {
+        0 if found.iter().any(|path| path.is_dir() && is_partition(path)) => Err(LoadError::options(format!(
+            "{}: this is a folder of partitions: give its label, as in --nodes LABEL=FILE",
+            directory.display()
+        ))),
         0 => Err(LoadError::options(format!(
-            "{}: no file in it has an extension that says its format (csv, tsv, parquet, jsonl, graphml, graphson …)",
+            "{}: no file in this directory has the extension of a known format (csv, tsv, parquet, jsonl, graphml, graphson …)",
             directory.display()
         ))),
         _ => Ok(()),

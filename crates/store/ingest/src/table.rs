@@ -8,7 +8,7 @@ use mangrove_graph::column::array_of;
 use mangrove_graph::{ElementKind, Schema, Value};
 
 use crate::arrow_table::{Input, plan_arrow, plan_typed, send_batch, send_columns};
-use crate::error::{LoadError, Place};
+use crate::error::{LoadError, Location};
 use crate::plan::{TableHints, TablePlan};
 use crate::rows::{IdType, Sink};
 
@@ -85,7 +85,7 @@ impl TableInput {
             Table::Rows { names, values } => {
                 if names.is_empty() || values.len() % names.len() != 0 {
                     let reason = format!("{} values do not make rows of {} columns", values.len(), names.len());
-                    return Err(LoadError::format(Place::file(&self.name), reason));
+                    return Err(LoadError::format(Location::file(&self.name), reason));
                 }
                 let names: Vec<String> = names.iter().map(|name| name.to_string()).collect();
                 plan_typed(&names, &hints, &self.name)?
@@ -94,6 +94,7 @@ impl TableInput {
         if plan.id_type == IdType::Auto {
             plan.id_type = id_type;
         }
+        plan.keep_to(schema);
         Ok(plan)
     }
 

@@ -133,7 +133,7 @@ impl Writer<'_> {
             named.push(key);
             let last = known.last_rows(&column.values, replaces);
             let changes = self.changes(Elements::Vertices(vertices), key, column, &last, &mut changed)?;
-            self.retyping.saw(ElementKind::Vertex, label, key, column, &rows.places.file);
+            self.saw((ElementKind::Vertex, label, key), column, &rows.places);
             let elements: Vec<VertexId> = changes.iter().map(|(_, at)| vertices[*at as usize]).collect();
             let changes: Vec<u32> = changes.into_iter().map(|(row, _)| row).collect();
             self.set_vertex_property(&elements, key, &column.values.take(&changes))?;
@@ -368,7 +368,7 @@ impl Writer<'_> {
             let key = self.key(&column.name)?;
             let last = known.last_rows(&column.values, false);
             let changes = self.changes(Elements::Edges(edges), key, column, &last, &mut changed)?;
-            self.retyping.saw(ElementKind::Edge, label, key, column, &rows.places.file);
+            self.saw((ElementKind::Edge, label, key), column, &rows.places);
             let of: Vec<EdgeRef> = changes.iter().map(|(_, at)| edges[*at as usize]).collect();
             let cells = changes.iter().map(|(row, _)| self.cell(&column.values.cell(*row as usize)));
             let cells = PropertyColumn::Cells(cells.collect::<Result<_, _>>()?);

@@ -14,13 +14,14 @@ use mangrove_graph::{
 };
 
 use crate::column::A_TIME;
+use crate::drift::TypesBefore;
 use crate::error::{Fault, LoadError};
 use crate::merge::{Merged, Merging, OnDuplicate, OnExists};
 use crate::options::{KeyColumn, LoadOptions};
 use crate::report::{LoadReport, Rejects};
 use crate::resolve::{Candidates, Found, Resolver};
 use crate::retype::Retyping;
-use crate::rows::{Body, Event, Ids, Labels, Part, RawCell, RawValue, Rows, Scope, Values};
+use crate::rows::{Body, Column, Event, Ids, Labels, Part, Places, RawCell, RawValue, Rows, Scope, Values};
 use crate::runs::{EdgeBatch, MemoryLimits, Run};
 
 pub struct Writer<'g> {
@@ -29,6 +30,7 @@ pub struct Writer<'g> {
     pub(crate) rejects: Rejects,
     pub(crate) report: LoadReport,
     pub(crate) retyping: Retyping,
+    pub(crate) types_before: TypesBefore,
     pub(crate) merge: Merging,
     keys: HashMap<Arc<str>, KeyId>,
     labels: HashMap<(ElementKind, Arc<str>), LabelId>,
@@ -55,8 +57,8 @@ pub struct Writer<'g> {
 impl<'g> Writer<'g> {
     pub fn new(graph: &'g mut dyn GraphWrite, options: &LoadOptions) -> Result<Self, LoadError> {
         if options.merge.edge_key.is_some() && options.merge.on_duplicate == OnDuplicate::Add {
-            let message = "the column that tells edges apart says nothing where all are added: say what becomes of those that are there, \
-                           skip or update (--on-duplicate, on_duplicate=)";
+            let message = "a column that tells edges apart has no effect while every edge is added: choose what happens to edges \
+                           that exist, skip or update (--on-duplicate)";
             return Err(LoadError::options(message));
         }
         let statistics = graph.statistics()?;
@@ -68,6 +70,7 @@ impl<'g> Writer<'g> {
             merge: options.merge.clone(),
             report: LoadReport::default(),
             retyping: Retyping::default(),
+            types_before: TypesBefore::new(),
             keys: HashMap::new(),
             labels: HashMap::new(),
             spaces: HashMap::new(),
@@ -180,8 +183,8 @@ impl<'g> Writer<'g> {
             return Ok(());
         }
         Err(LoadError::options(format!(
-            "large values of this load take more than {} MB of memory until it is committed: load into an empty database with --compact \
-             yes, or in several loads",
+            "this load holds more than {} MB of large values in memory before it commits: load into an empty database with \
+             --compact yes, or in several loads",
             self.limits.changes_bytes_max >> 20
         )))
     }
@@ -204,14 +207,31 @@ impl<'g> Writer<'g> {
         Ok(key)
     }
 
-    fn vertices(&mut self, rows: Rows) -> Result<(), LoadError> {
+    fn vertices(&mut self, mut rows: Rows) -> Result<(), LoadError> {
         let name = rows.labels.of(0).primary.clone();
         let label = self.label(ElementKind::Vertex, &name)?;
+        if let Body::Vertices { ids, .. } = &mut rows.body {
+            self.take_label_off(ids, label);
+        }
         if self.merge.on_exists != OnExists::Error {
             return self.merge_vertices(rows, label);
         }
         let duplicates = self.reject_duplicates(&rows, label, &name)?;
         self.new_vertices(rows.without(&duplicates), label)
+    }
+
+    /// Where ids are unique only within labels, users see `Label/7`. This makes it 7.
+    fn take_label_off(&self, ids: &mut Ids, label: LabelId) {
+        let schema = self.graph.schema();
+        if schema.id_space == IdSpace::Graph || matches!(ids, Ids::Ints(_)) {
+            return;
+        }
+        let name = schema.label_name(ElementKind::Vertex, label);
+        let has_label = |id: &ExternalId| matches!(id, ExternalId::String(id) if id.strip_prefix(&*name).is_some_and(|rest| rest.starts_with('/')));
+        let given: Vec<ExternalId> = (0..ids.len()).map(|row| ids.get(row)).collect();
+        if given.iter().any(has_label) {
+            *ids = Ids::Any(given.into_iter().map(|id| record::external_id_in(schema, label, id)).collect());
+        }
     }
 
     /// Writes vertices whose ids are not taken.
@@ -237,7 +257,7 @@ impl<'g> Writer<'g> {
         self.set_further_labels(&rows.labels, &added)?;
         for column in &rows.columns {
             let key = self.key(&column.name)?;
-            self.retyping.saw(ElementKind::Vertex, label, key, column, &rows.places.file);
+            self.saw((ElementKind::Vertex, label, key), column, &rows.places);
             self.report.properties += column.values.present();
             self.set_vertex_property(&added, key, &column.values)?;
         }
@@ -245,6 +265,12 @@ impl<'g> Writer<'g> {
         let name = self.graph.schema().label_name(ElementKind::Vertex, label);
         *self.report.vertices.entry(name).or_default() += added.len() as u64;
         Ok(())
+    }
+
+    /// Records the types of a column of a batch, before the batch is written.
+    pub(crate) fn saw(&mut self, of: (ElementKind, LabelId, KeyId), column: &Column, places: &Places) {
+        self.warn_of_drift(of, column, places);
+        self.retyping.saw(of.0, of.1, of.2, column, &places.file);
     }
 
     /// Declares the key of a label, and records the ID space of its vertices.
@@ -274,8 +300,8 @@ impl<'g> Writer<'g> {
             let id = ids.get(row);
             if let Some(Value::Int64(number)) = self.other_spelling(&id)? {
                 self.report.warn(format!(
-                    "vertices get ids that are text, such as '{id}', where others of the graph are numbers, such as {number}: these are different \
-                     ids. Convert the column if they are meant to be the same"
+                    "some ids of this load are text, such as '{id}', but ids in the graph are numbers, such as {number}: these are \
+                     different ids. If they should be the same, convert the column"
                 ));
                 break;
             }
@@ -437,7 +463,7 @@ impl<'g> Writer<'g> {
         let mut batch = EdgeBatch { sources, targets, ids, time_key, times: None, columns: Vec::new() };
         for column in columns {
             let key = self.key(&column.name)?;
-            self.retyping.saw(ElementKind::Edge, label, key, &column, &places.file);
+            self.saw((ElementKind::Edge, label, key), &column, &places);
             self.report.properties += column.values.present();
             if Some(key) == time_key {
                 batch.times = times_of(&column.values).ok();
@@ -502,12 +528,11 @@ impl<'g> Writer<'g> {
             unreachable!("rows of edges")
         };
         let (mut from, mut to) = (Vec::with_capacity(rows.count), Vec::with_capacity(rows.count));
-        self.resolver.resolve(self.graph, source, &self.candidates(source_scope), &mut from)?;
-        self.resolver.resolve(self.graph, target, &self.candidates(target_scope), &mut to)?;
+        self.resolve(source, source_scope, &mut from)?;
+        self.resolve(target, target_scope, &mut to)?;
         if self.makes_ends {
             self.create_missing(source, source_scope, &mut from)?;
-            to.clear();
-            self.resolver.resolve(self.graph, target, &self.candidates(target_scope), &mut to)?;
+            self.resolve(target, target_scope, &mut to)?;
             self.create_missing(target, target_scope, &mut to)?;
         }
         let taken = match ids {
@@ -535,6 +560,24 @@ impl<'g> Writer<'g> {
         Ok(dropped)
     }
 
+    /// Finds the vertices of ends. An end may also have the form `Label/7` where ids are unique only within labels.
+    fn resolve(&mut self, ids: &Ids, scope: &Scope, found: &mut Vec<Found>) -> Result<(), LoadError> {
+        found.clear();
+        self.resolver.resolve(self.graph, ids, &self.candidates(scope), found)?;
+        if self.resolver.space() == IdSpace::Graph || matches!(ids, Ids::Ints(_)) {
+            return Ok(());
+        }
+        for row in (0..found.len()).filter(|row| found[*row] == Found::Nothing).collect::<Vec<_>>() {
+            let schema = self.graph.schema();
+            let Some((label, _)) = record::qualified(schema, &ids.get(row)) else { continue };
+            let id = Ids::Any(vec![record::external_id_in(schema, label, ids.get(row))]);
+            let mut one = Vec::with_capacity(1);
+            self.resolver.resolve(self.graph, &id, &Candidates::Labels(vec![label]), &mut one)?;
+            found[row] = one[0];
+        }
+        Ok(())
+    }
+
     /// Creates the missing vertices if their label is known. It is the given label, or the only one in the graph.
     fn create_missing(&mut self, ids: &Ids, scope: &Scope, found: &mut Vec<Found>) -> Result<(), LoadError> {
         if found.iter().all(|found| *found != Found::Nothing) {
@@ -556,10 +599,11 @@ impl<'g> Writer<'g> {
         let label = self.label(ElementKind::Vertex, &label)?;
         let mut known = HashSet::new();
         let missing = found.iter().enumerate().filter(|(_, found)| **found == Found::Nothing);
-        let missing: Vec<ExternalId> = missing.map(|(row, _)| ids.get(row)).filter(|id| known.insert(id.clone())).collect();
+        let schema = self.graph.schema();
+        let missing = missing.map(|(row, _)| record::external_id_in(schema, label, ids.get(row)));
+        let missing: Vec<ExternalId> = missing.filter(|id| known.insert(id.clone())).collect();
         self.create_ends(label, missing)?;
-        found.clear();
-        Ok(self.resolver.resolve(self.graph, ids, &self.candidates(scope), found)?)
+        self.resolve(ids, scope, found)
     }
 
     fn reject(&mut self, rows: &Rows, row: usize, part: Part, id: ExternalId, fault: Fault) -> Result<(), LoadError> {
@@ -663,7 +707,7 @@ impl<'g> Writer<'g> {
             (Some(declared), Some(key)) if declared != key => {
                 let schema = self.graph.schema();
                 Err(LoadError::options(format!(
-                    "edges labelled {} are ordered by `{}` already, and cannot be by `{}` as well",
+                    "edges labelled {} are already ordered by `{}`, so they cannot be ordered by `{}`",
                     schema.label_name(ElementKind::Edge, label),
                     schema.key_name(declared),
                     schema.key_name(key)
@@ -706,7 +750,7 @@ impl NamedColumn {
     pub fn check(&self, name: &str, purpose: &str) -> Result<(), LoadError> {
         match &self.missed {
             Some(columns) if !self.found => Err(LoadError::options(format!(
-                "no edges have the column `{name}`, which was to {purpose}; there are: {}",
+                "no table of edges has the column `{name}`, which should {purpose}; the columns are: {}",
                 columns.join(", ")
             ))),
             _ => Ok(()),

@@ -144,13 +144,13 @@ fn ids_of_a_label_each_need_the_space_for_it() {
         ("plain.csv", "src,dst\n1,1\n"),
     ]);
     let message = files.message(try_load(&files.options(&["p.csv", "c.csv", "e.csv"]), IdSpace::Graph).unwrap_err());
-    assert!(message.starts_with("c.csv:2:1: `1` – this id belongs to a vertex labelled Person already"), "{message}");
+    assert!(message.starts_with("c.csv:2:1: `1` – a vertex labelled Person already has this id"), "{message}");
     assert!(message.contains("--id-space label"), "{message}");
     let (graph, _) = try_load(&files.options(&["p.csv", "c.csv", "e.csv"]), IdSpace::Label).unwrap();
     let ann = labelled(&graph, Some("Person"), 1.into()).unwrap();
     assert_eq!(out_edges(&graph, ann, "").len(), 1);
     let ambiguous = try_load(&files.options(&["p.csv", "c.csv", "plain.csv"]), IdSpace::Label).unwrap_err();
-    assert!(files.message(ambiguous).contains("plain.csv:2:1: `1` – the edge's source could be of label Person or City"));
+    assert!(files.message(ambiguous).contains("plain.csv:2:1: `1` – the edge's source could have the label Person or City"));
 }
 
 /// (files, the message for each bad row, what loads of the rest)
@@ -166,14 +166,14 @@ const CASES: &[Case] = &[
     (
         "wrong numbers of fields",
         &[("v.csv", "id,name\n1,Ann\n2\n3,Cy,x\n4,Di\n")],
-        &["v.csv:3:2: 1 fields where the header has 2", "v.csv:4:6: 3 fields where the header has 2"],
+        &["v.csv:3:2: 1 fields, but the header has 2", "v.csv:4:6: 3 fields, but the header has 2"],
         (2, 0),
     ),
     (
         "broken quotes",
         &[("v.csv", "id,name\n1,A\"nn\n2,\"Bob\"x\n3,Cy\n4,\"Di\n5,Ed\n")],
         &[
-            "v.csv:2:4: a quote inside a field",
+            "v.csv:2:4: a quote inside an unquoted field",
             "v.csv:3:8: text after the closing quote",
             "v.csv:5:3: the quote opened here is never closed",
         ],
@@ -184,8 +184,8 @@ const CASES: &[Case] = &[
         &[("v.csv", "id,name\n1,Ann\n,Bob\n1,Cy\n"), ("w.csv", "id\n2\n1\n")],
         &[
             "v.csv:3:1: `` – no id (column `id` is empty)",
-            "v.csv:4:1: `1` – a vertex labelled v of this id exists already",
-            "w.csv:3:1: `1` – this id belongs to a vertex labelled v already",
+            "v.csv:4:1: `1` – a vertex labelled v with this id exists already",
+            "w.csv:3:1: `1` – a vertex labelled v already has this id",
         ],
         (2, 0),
     ),
@@ -193,15 +193,15 @@ const CASES: &[Case] = &[
         "edges without an end",
         &[("v.csv", "id\n1\n2\n"), ("e.csv", "src,\"weight, kg\",dst\n1,\"7\n\",2\n1,,9\nx,,1\n2,,1\n")],
         &[
-            "e.csv:4:4: `9` – no vertex has this id, which the edge names as its target",
-            "e.csv:5:1: `x` – no vertex has this id, which the edge names as its source",
+            "e.csv:4:4: `9` – there is no vertex with this id, the target of the edge",
+            "e.csv:5:1: `x` – there is no vertex with this id, the source of the edge",
         ],
         (2, 2),
     ),
     (
         "edges whose id is taken",
         &[("v.csv", "~id\n1\n"), ("e.csv", "~id,~from,~to\na,1,1\na,1,1\n,1,1\n")],
-        &["e.csv:3:1: `a` – an edge of this id exists already"],
+        &["e.csv:3:1: `a` – an edge with this id exists already"],
         (1, 2),
     ),
     (
@@ -263,10 +263,10 @@ fn a_file_that_cannot_be_read_to_its_end_says_so() {
 #[test]
 fn what_is_wrong_with_a_whole_file_is_told_before_anything_loads() {
     for (text, told) in [
-        ("", "v.csv: empty"),
-        ("1,2\n3,4\n", "v.csv:1:1: the first line holds numbers only"),
+        ("", "v.csv: the file is empty"),
+        ("1,2\n3,4\n", "v.csv:1:1: the first line must name the columns"),
         ("id:ID,age:integr\n", "v.csv:1:1: column `age:integr`: `integr` is not a type"),
-        ("a\"b,c\n", "v.csv:1:2: a quote inside a field"),
+        ("a\"b,c\n", "v.csv:1:2: a quote inside an unquoted field"),
         ("id,a,a\n", "v.csv:1:1: two columns give the property `a`"),
         ("id\r1\r2\r", "v.csv:1:1: lines end in a bare carriage return"),
     ] {

@@ -145,7 +145,7 @@ fn graphml_loads_with_types_and_defaults() {
 fn graphml_that_cannot_be_loaded_has_a_place() {
     for (from, to, told) in [
         (">29<", ">old<", "g.graphml:10:5: `old` – not an int32 (column `age`)"),
-        ("target=\"2\"", "target=\"3\"", "g.graphml:9:5: `3` – no vertex has this id"),
+        ("target=\"2\"", "target=\"3\"", "g.graphml:9:5: `3` – there is no vertex with this id"),
         ("<node id=\"2\">", "<node id=\"2\"><graph/>", "g.graphml:11:18: graphs within nodes are not supported"),
         ("<edge id", "<hyperedge/><edge id", "g.graphml:9:5: hyperedges are not supported"),
         ("  </graph>", "  </node>", "g.graphml:12:"),
@@ -254,7 +254,7 @@ fn ingest_names_the_first_few_rows_it_cannot_store() {
     assert_eq!((*count, first.len()), (10, 5));
     assert!(matches!(first[0].fault, Fault::NoSuchEnd { end: "target", .. }));
     assert!(
-        error.to_string().contains("knows: row 2: `1` – no vertex has this id, which the edge names as its source"),
+        error.to_string().contains("knows: row 2: `1` – there is no vertex with this id, the source of the edge"),
         "{error}"
     );
     let ragged = TableInput::vertices("p", rows(&["id", "n"], vec![1.into()]));
@@ -471,6 +471,6 @@ fn an_external_id_is_what_it_was() {
     graph.add_vertices(label, &[Some(ExternalId::from("1"))], &mut Vec::new()).unwrap();
     let dir = tempfile::tempdir().unwrap();
     let refused = export(&graph, &dir.path().join("out"), ExportFormat::Csv, &mut Quiet).unwrap_err().to_string();
-    assert!(refused.contains("could not be told apart"), "{refused}");
+    assert!(refused.contains("could not tell them apart"), "{refused}");
     compare::assert_same_content(&graph, &round_trip(&graph, ExportFormat::GraphSon, IdSpace::Graph));
 }

@@ -4,7 +4,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use mangrove_segment::text::{Mode, Options, Text, encode};
+use mangrove_segment::text::{Mode, Text, TextOptions, encode};
 
 const FIRST: &str = "James Mary Robert Patricia John Jennifer Michael Linda David Elizabeth William Barbara Richard Susan Joseph \
     Jessica Thomas Karen Christopher Sarah Charles Lisa Daniel Nancy Matthew Sandra Anthony Betty Mark Ashley Donald Emily \
@@ -90,7 +90,7 @@ fn measure(what: &str, values: &[String], sampling: usize, random: &mut Random) 
     let values: Vec<&[u8]> = values.iter().map(String::as_bytes).collect();
     let raw: usize = values.iter().map(|value| value.len()).sum();
     let mut bytes = Vec::new();
-    let build = micros(1, |_| encode(&values, Options { sampling }, &mut bytes));
+    let build = micros(1, |_| encode(&values, TextOptions { sampling }, &mut bytes));
     let (buffer, start) = aligned(&bytes);
     let bytes = &buffer[start..start + bytes.len()];
     let text = Text::parse(bytes).unwrap();

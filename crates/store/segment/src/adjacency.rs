@@ -75,7 +75,7 @@ impl<'a> Lists<'a> {
             || each != count
             || (count > 0 && labels.is_empty())
         {
-            return Err(corrupt("an adjacency chunk that counts wrong"));
+            return Err(corrupt("an adjacency chunk with wrong counts"));
         }
         Ok(Self { positions, present, labels, starts, neighbors, edges })
     }

@@ -142,7 +142,7 @@ impl SegmentFile {
     pub fn open(path: &Path) -> Result<Self> {
         let unreadable = |error: std::io::Error| match error.kind() {
             ErrorKind::NotFound => GraphError::corrupt(format!(
-                "{} is missing, which holds a part of the graph: put it back, or restore a backup",
+                "{} is missing, and it holds part of the graph: put it back, or restore a backup",
                 path.display()
             )),
             _ => GraphError::Storage { message: format!("{}: {error}", path.display()), source: Some(Box::new(error)) },
@@ -157,12 +157,13 @@ impl SegmentFile {
         let zeros = |bytes: &[u8]| bytes.iter().all(|byte| *byte == 0);
         let header = map.first_chunk::<ALIGN>().filter(|header| header[..8] == MAGIC);
         let Some(header) = header.filter(|_| footer[32..] == MAGIC && zeros(&footer[28..32])) else {
-            return Err(damaged("it is no segment, or was cut short"));
+            return Err(damaged("it is not a segment, or was cut short"));
         };
         let format = u32::from_le_bytes([footer[24], footer[25], footer[26], footer[27]]);
         if !(1..=FORMAT).contains(&format) {
             return Err(GraphError::Invalid(format!(
-                "{} has segment format {format}, and this version of Mangrove reads formats up to {FORMAT}",
+                "{} has segment format {format}, but this Mangrove only reads formats up to {FORMAT}: use the version that wrote \
+                 it",
                 path.display()
             )));
         }
@@ -352,7 +353,7 @@ fn checksum(parts: &[&[u8]]) -> u64 {
 }
 
 fn other_form() -> GraphError {
-    corrupt("a part that was read as one of another form")
+    corrupt("a part of another form than expected")
 }
 
 fn word(bytes: &[u8]) -> u64 {

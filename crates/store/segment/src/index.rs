@@ -60,7 +60,7 @@ impl<'a> Index<'a> {
         let pairs = u32::from_le_bytes([header[0], header[1], header[2], header[3]]) as usize;
         let place_bits = u32::from(header[4]);
         if pairs > PAIRS_MAX || values.len() > pairs || place_bits > PLACE_BITS_MAX {
-            return Err(corrupt("an index chunk that counts wrong"));
+            return Err(corrupt("an index chunk with wrong counts"));
         }
         let (pairs, _) = EliasFano::split(pairs, values.len() << place_bits, rest).map_err(damaged)?;
         Ok(Self { values, place_bits, pairs })
@@ -120,7 +120,7 @@ impl<'a> Index<'a> {
         self.pairs.each(0..self.len(), |pair| numbered.push(pair)).map_err(damaged)?;
         let value = |pair: &u64| values.get((pair >> self.place_bits) as usize);
         let pair = |pair: u64| Some((value(&pair)?.clone(), pair & mask));
-        numbered.into_iter().map(|at| pair(at).ok_or_else(|| corrupt("a pair of no value"))).collect()
+        numbered.into_iter().map(|at| pair(at).ok_or_else(|| corrupt("a pair without a value"))).collect()
     }
 }
 

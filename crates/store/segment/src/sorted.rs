@@ -65,7 +65,7 @@ impl<'a> Sorted<'a> {
     fn head(&self, group: usize) -> Result<&'a [u8]> {
         let start = u32::from_le_bytes(self.groups[group]) as usize;
         let (shared, head, _) = string(self.bytes.get(start..).unwrap_or_default())?;
-        if shared == 0 { Ok(head) } else { Err(corrupt("a string that shares with none")) }
+        if shared == 0 { Ok(head) } else { Err(corrupt("a string that shares a beginning with none")) }
     }
 
     /// The first of all strings.
@@ -80,7 +80,7 @@ impl<'a> Sorted<'a> {
         for _ in group * GROUP..self.len.min((group + 1) * GROUP) {
             let (shared, end, after) = string(rest)?;
             if shared > whole.len() {
-                return Err(corrupt("a string that shares more than there is"));
+                return Err(corrupt("a string that shares more than the one before has"));
             }
             whole.truncate(shared);
             whole.extend_from_slice(end);

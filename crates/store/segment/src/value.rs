@@ -24,7 +24,12 @@ pub fn check_storable(value: &Value) -> Result<()> {
         return Err(GraphError::NotStorable { found: value.value_type().name() });
     }
     if depth(value) > NESTING_MAX {
-        return Err(GraphError::Limit { what: "collections nested in a property".into(), limit: NESTING_MAX as u64 });
+        return Err(GraphError::Limit {
+            what: "the collections in a property are nested too \
+                                              deep"
+                .into(),
+            limit: NESTING_MAX as u64,
+        });
     }
     Ok(())
 }
@@ -133,20 +138,20 @@ pub fn plain_bytes(cell: &[u8]) -> Result<&[u8]> {
 }
 
 pub fn cell(bytes: &[u8]) -> Result<Cell> {
-    let mut reader = Reader { bytes };
+    let mut reader = ValueReader { bytes };
     let cell = match reader.byte()? {
         0 => Cell::One(reader.value(0)?),
-        1 => Cell::Many(reader.repeat(9, Reader::entry)?),
-        _ => return Err(corrupt("a cell of no form")),
+        1 => Cell::Many(reader.repeat(9, ValueReader::entry)?),
+        _ => return Err(corrupt("a cell of an unknown form")),
     };
     if reader.bytes.is_empty() { Ok(cell) } else { Err(corrupt("a cell with bytes to spare")) }
 }
 
-struct Reader<'a> {
+struct ValueReader<'a> {
     bytes: &'a [u8],
 }
 
-impl<'a> Reader<'a> {
+impl<'a> ValueReader<'a> {
     fn take(&mut self, n: usize) -> Result<&'a [u8]> {
         let (taken, rest) = self.bytes.split_at_checked(n).ok_or_else(|| corrupt("a value ends early"))?;
         self.bytes = rest;
@@ -193,7 +198,7 @@ impl<'a> Reader<'a> {
         if depth > NESTING_MAX {
             return Err(corrupt("values nested too deep"));
         }
-        let value_type = ValueType::from_code(self.byte()?).ok_or_else(|| corrupt("a value of no type"))?;
+        let value_type = ValueType::from_code(self.byte()?).ok_or_else(|| corrupt("a value of an unknown type"))?;
         Ok(match value_type {
             ValueType::Null => Value::Null,
             ValueType::Bool => Value::Bool(self.byte()? != 0),

@@ -54,7 +54,7 @@ pub fn look(path: &Path) -> Result<Found, OpenError> {
 
 /// The error for a directory that is no database but holds another file. The error names the file.
 pub fn not_ours(path: &Path, found: &Path) -> OpenError {
-    let why = format!("it has no {MANIFEST}, and other files in it ({})", found.display());
+    let why = format!("it has no {MANIFEST} but other files ({})", found.display());
     OpenError::NotADatabase { path: path.into(), why }
 }
 
@@ -64,7 +64,7 @@ pub fn read_manifest(path: &Path) -> Result<IdSpace, OpenError> {
     let text = fs::read_to_string(&file).map_err(OpenError::io("read", &file))?;
     let damaged = |why: &str| OpenError::NotADatabase { path: path.into(), why: format!("{MANIFEST} {why}") };
     let manifest: Value = serde_json::from_str(&text).map_err(|error| damaged(&format!("is not JSON ({error})")))?;
-    let found = manifest["format"].as_u64().ok_or_else(|| damaged("says no format"))?;
+    let found = manifest["format"].as_u64().ok_or_else(|| damaged("does not state its format"))?;
     if found > FORMAT {
         let written_by = manifest["made_by"].as_str().map(str::to_owned);
         return Err(OpenError::NewerFormat { path: path.into(), found, supported: FORMAT, written_by });
@@ -72,7 +72,7 @@ pub fn read_manifest(path: &Path) -> Result<IdSpace, OpenError> {
     [IdSpace::Graph, IdSpace::Label]
         .into_iter()
         .find(|space| manifest["id_space"] == name(*space))
-        .ok_or_else(|| damaged("says no id space"))
+        .ok_or_else(|| damaged("does not state a known id space"))
 }
 
 /// Makes the directory a database. This is the last step of creating one.

@@ -14,20 +14,22 @@ pub enum OpenError {
     NotFound { path: PathBuf },
     #[error("{} is a file; a database is a directory", path.display())]
     NotADirectory { path: PathBuf },
-    #[error("nothing can be written into {}: {why}", path.display())]
+    #[error("cannot write into {}: {why}", path.display())]
     NotEmpty { path: PathBuf, why: String },
     #[error("{} is not a Mangrove database: {why}", path.display())]
     NotADatabase { path: PathBuf, why: String },
     #[error(
-        "{} has database format {found}, and this Mangrove reads formats up to {supported}: install a newer Mangrove{}",
+        "{} has database format {found}, but this Mangrove only reads formats up to {supported}: install a newer Mangrove{}",
         path.display(), written_by.as_ref().map(|by| format!(" (it was made by {by})")).unwrap_or_default()
     )]
     NewerFormat { path: PathBuf, found: u64, supported: u64, written_by: Option<String> },
     #[error(
-        "{} is being written by {holder}: one process writes at a time. Open it read-only beside that one, or close it there", path.display()
+        "{} is open for writing in {holder}, and only one process can write at a time. Open it read-only, or close it there \
+         first", path.display()
     )]
     Locked { path: PathBuf, holder: Holder },
-    #[error("{} has the id space {}, not {}: it was fixed when the database was made", path.display(), name(*found), name(*wanted))]
+    #[error("{} has the id space {}, not {}: the id space is set when a database is created and cannot \
+             change", path.display(), name(*found), name(*wanted))]
     IdSpace { path: PathBuf, found: IdSpace, wanted: IdSpace },
     #[error("no permission to {what} {}: {source}", path.display())]
     Permission { path: PathBuf, what: &'static str, source: io::Error },

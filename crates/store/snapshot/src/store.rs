@@ -57,7 +57,7 @@ impl Store {
         let missing = match directory::look(path)? {
             Found::Database => false,
             Found::Empty if path.join(UNFINISHED).exists() => {
-                let why = "a backup into it was not finished: make it again, or delete the directory".into();
+                let why = "a backup into it did not finish: make the backup again, or delete the directory".into();
                 return Err(OpenError::NotADatabase { path: path.into(), why });
             }
             _ if options.read_only || !options.create => return Err(OpenError::NotFound { path: path.into() }),
@@ -172,13 +172,13 @@ fn make_room_for_backup(destination: &Path) -> Result<(PathBuf, File), OpenError
     let found = directory::look(destination)?;
     let is_left_over = unfinished.exists();
     if matches!(found, Found::Database) || (hot.exists() && !is_left_over) {
-        return Err(refused("it holds a database already, or part of one: give an empty directory"));
+        return Err(refused("it already holds a database, or part of one: give an empty directory"));
     }
     directory::make(destination).map_err(OpenError::io("make", destination))?;
     let being_made = File::create(&unfinished).map_err(OpenError::io("write", &unfinished))?;
     match being_made.try_lock() {
         Ok(()) => {}
-        Err(TryLockError::WouldBlock) => return Err(refused("another backup is being made there")),
+        Err(TryLockError::WouldBlock) => return Err(refused("another backup is being written there")),
         Err(TryLockError::Error(error)) => return Err(OpenError::io("lock", &unfinished)(error)),
     }
     if hot.exists() {
@@ -214,7 +214,7 @@ fn remove_unused(path: &Path, hot: &Path) -> Result<(), OpenError> {
         return Err(directory::not_ours(path, &Path::new(HOT).join(foreign)));
     }
     if !Hot::is_unused(hot).map_err(|source| OpenError::Store { path: path.into(), source })? {
-        let why = "mangrove.json is missing, though there is data: put it back from a backup".into();
+        let why = "mangrove.json is missing, but there is data: restore that file from a backup".into();
         return Err(OpenError::NotADatabase { path: path.into(), why });
     }
     Hot::remove(hot).map_err(OpenError::io("remove", hot))

@@ -50,7 +50,7 @@ impl Oracle {
 
     /// Fails if an element of the label has nothing under the key.
     pub(super) fn have_it(&self, kind: ElementKind, label: LabelId, key: KeyId) -> Result<()> {
-        match self.cells_of(kind, label, key).iter().any(Cell::is_absent) {
+        match self.cells_of(kind, label, key).iter().any(|cell| !cell.has_value()) {
             true => Err(self.lacks(kind, label, key)),
             false => Ok(()),
         }
@@ -70,7 +70,9 @@ impl Oracle {
     pub(super) fn keeps_required(&self, element: ElementId, key: KeyId, cell: &Cell) -> Result<()> {
         let label = self.schema.label_schema(element.kind(), element.label());
         match label.and_then(|label| label.property(key)) {
-            Some(property) if property.required && cell.is_absent() => Err(self.lacks(element.kind(), element.label(), key)),
+            Some(property) if property.required && !cell.has_value() => {
+                Err(self.lacks(element.kind(), element.label(), key))
+            }
             _ => Ok(()),
         }
     }

@@ -7,7 +7,7 @@ use mangrove_graph::{
     LabelId, Predicate, PropertyColumn, PropertyId, Result, Scan, ScanCursor, Schema, Statistics, Value, VertexId, column,
 };
 
-use super::{Oracle, Place, Vertex};
+use super::{EdgePlace, Oracle, Vertex};
 
 impl GraphView for Oracle {
     fn schema(&self) -> &Schema {
@@ -163,7 +163,7 @@ impl Oracle {
     fn hop(&self, from: VertexId, hop: &Hop) -> Vec<(EdgeRef, VertexId)> {
         let Some(vertex) = self.vertices.get(&from) else { return Vec::new() };
         let mut reached = Vec::new();
-        let mut follow = |places: &BTreeSet<Place>, other_end: fn(&EdgeRef) -> VertexId| {
+        let mut follow = |places: &BTreeSet<EdgePlace>, other_end: fn(&EdgeRef) -> VertexId| {
             for (label, _, id) in places {
                 if hop.labels.as_ref().is_none_or(|labels| labels.contains(label)) {
                     let edge = self.edge_ref(*id).expect("invariant 2");

@@ -104,7 +104,9 @@ impl GraphWrite for Oracle {
             self.element_exists(*element)?;
             self.cell_fits(*element, key, cell)?;
             self.keeps_its_time(*element, key, cell)?;
-            self.is_id(*element, key, cell)?;
+            if !self.is_id(*element, key, cell)? {
+                self.keeps_required(*element, key, cell)?;
+            }
         }
         self.stay_unique(key, &cells)?;
         for (element, cell) in cells {
@@ -564,5 +566,5 @@ fn room_for_a_name(what: &str, names: usize) -> Result<()> {
     if names < NAMES_MAX {
         return Ok(());
     }
-    Err(GraphError::Limit { what: format!("one more of the {what}"), limit: NAMES_MAX as u64 })
+    Err(GraphError::Limit { what: format!("too many {what}"), limit: NAMES_MAX as u64 })
 }

@@ -1,7 +1,7 @@
 //! Filters, and the literals that they compare with.
 
 use super::Unit;
-use super::kinds::{Kind, Place, State};
+use super::kinds::{Kind, Nesting, State};
 use super::writer::Writer;
 use crate::random::VERTEX_LABELS;
 
@@ -13,7 +13,7 @@ impl Writer<'_> {
         if state.past && !state.bags && self.one_in(10) {
             return Some(Unit::text(self.pick(&[".simplePath()", ".cyclicPath()", ".simplePath().by(constant(1))"])));
         }
-        if state.place != Place::Test && state.kind.is_steady() && !state.bags && self.one_in(8) {
+        if state.place != Nesting::Test && state.kind.is_steady() && !state.bags && self.one_in(8) {
             state.forget_past();
             return Some(Unit::text(".dedup()"));
         }

@@ -51,7 +51,7 @@ impl Kind {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Place {
+pub enum Nesting {
     /// The query itself.
     Top,
     /// Runs for each traverser, or for the traversers of a branch. Later steps see its results.
@@ -63,7 +63,7 @@ pub enum Place {
 #[derive(Clone, Debug)]
 pub struct State {
     pub kind: Kind,
-    pub place: Place,
+    pub place: Nesting,
     /// The number of enclosing children.
     pub depth: usize,
     /// The order of traversers is defined.
@@ -85,7 +85,7 @@ impl State {
     pub fn new(kind: Kind) -> Self {
         Self {
             kind,
-            place: Place::Top,
+            place: Nesting::Top,
             depth: 0,
             ordered: false,
             past: true,
@@ -103,8 +103,8 @@ impl State {
     }
 
     /// The state of a child that starts from here.
-    pub fn below(&self, place: Place) -> Self {
-        let place = if self.place == Place::Test { Place::Test } else { place };
+    pub fn below(&self, place: Nesting) -> Self {
+        let place = if self.place == Nesting::Test { Nesting::Test } else { place };
         Self { place, depth: self.depth + 1, ordered: false, ..self.clone() }
     }
 

@@ -1,6 +1,6 @@
 //! Steps that look at all traversers: orders and the steps they permit, counts, lists, groups, side effects.
 
-use super::kinds::{Kind, Place, State};
+use super::kinds::{Kind, Nesting, State};
 use super::writer::Writer;
 use super::{Chain, Unit};
 
@@ -19,7 +19,7 @@ impl Writer<'_> {
                 state.ordered = false;
                 Some(Unit::text(".fold().coalesce(__.unfold(), __.constant('none'))"))
             }
-            _ if state.place == Place::Top && self.one_in(2) => None,
+            _ if state.place == Nesting::Top && self.one_in(2) => None,
             _ => Some(self.reduction(state)),
         }
     }
@@ -76,7 +76,7 @@ impl Writer<'_> {
 
     /// Gathers side effects where nothing stops before all traversers were seen. The end of the query shows them.
     fn gather(&mut self, state: &mut State) -> Option<Unit> {
-        if state.place != Place::Top {
+        if state.place != Nesting::Top {
             return None;
         }
         if let Some((name, kind)) = state.gathered.last().cloned()
@@ -166,7 +166,7 @@ impl Writer<'_> {
             1 if state.kind == Kind::Vertex => (unit.and(".by('age')"), Kind::List(Box::new(Kind::Number), false)),
             2 if state.kind.is_element() => (unit.and(".by(id)"), Kind::List(Box::new(Kind::Id), false)),
             _ => {
-                let (child, kind) = self.reducing(&mut state.below(Place::Below));
+                let (child, kind) = self.reducing(&mut state.below(Nesting::Below));
                 (unit.and(".by(").child(child).and(")"), kind)
             }
         };

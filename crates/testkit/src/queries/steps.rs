@@ -1,6 +1,6 @@
 //! Steps that move traversers: along edges, to properties, into and out of collections, and back to labelled objects.
 
-use super::kinds::{Kind, Place, State};
+use super::kinds::{Kind, Nesting, State};
 use super::writer::Writer;
 use super::{Chain, Unit};
 
@@ -79,7 +79,7 @@ impl Writer<'_> {
             0..9 => {
                 state.spread(Kind::Vertex);
                 let hop = format!(".{}({labels})", self.pick(&["out", "out", "in", "both"]));
-                if state.place != Place::Top || state.bags || !self.one_in(20) {
+                if state.place != Nesting::Top || state.bags || !self.one_in(20) {
                     return Some(Unit::text(hop));
                 }
                 state.forget_past();
@@ -92,7 +92,7 @@ impl Writer<'_> {
                     0 => format!(".{to_edges}({labels})"),
                     _ => format!(".{to_edges}({labels}).has('at', {})", self.number_test()),
                 };
-                if state.place != Place::Top || !self.one_in(4) {
+                if state.place != Nesting::Top || !self.one_in(4) {
                     return Some(Unit::text(edges));
                 }
                 state.ordered = true;
@@ -174,7 +174,7 @@ impl Writer<'_> {
         match self.below(6) {
             0 => taken(state, ".constant(2)", Kind::Number),
             1 => taken(state, ".asString()", Kind::Text),
-            2 if state.place == Place::Top => {
+            2 if state.place == Nesting::Top => {
                 // An injected value has no path.
                 state.forget_past();
                 spread(state, ".math('_ + 1').inject(1.0d, 2.5d)", Kind::Number)
@@ -345,7 +345,7 @@ impl Writer<'_> {
                 Some(Unit::text(text))
             }
             2 if other.0 != name
-                && state.place != Place::Test
+                && state.place != Nesting::Test
                 && kind.is_steady()
                 && other.1.is_steady()
                 && self.one_in(2) =>
@@ -392,7 +392,7 @@ impl Writer<'_> {
     }
 
     fn label(&mut self, state: &mut State) -> Option<Unit> {
-        if state.place == Place::Test {
+        if state.place == Nesting::Test {
             return None;
         }
         if self.one_in(6) && state.past {
@@ -412,7 +412,7 @@ impl Writer<'_> {
         let text = match (self.below(4), state.labels.first()) {
             (0, _) => ".path().by(constant(0)).by()".to_owned(),
             (1, Some((from, _))) => format!(".path().from('{from}')"),
-            (2, _) if state.place == Place::Top => {
+            (2, _) if state.place == Nesting::Top => {
                 state.reduced(Kind::Tree);
                 return Some(Unit::text(".tree()"));
             }
@@ -424,7 +424,7 @@ impl Writer<'_> {
 
     /// A child with at most one result whose kind is known, and that kind.
     pub fn single(&mut self, state: &State) -> (Chain, Kind) {
-        let mut inner = state.below(Place::Below);
+        let mut inner = state.below(Nesting::Below);
         if state.depth < 2 && self.one_in(3) {
             return self.reducing(&mut inner);
         }

@@ -1,6 +1,6 @@
 //! Branches and loops whose children end on the kind they start from.
 
-use super::kinds::{Kind, Place, State};
+use super::kinds::{Kind, Nesting, State};
 use super::writer::Writer;
 use super::{Chain, Unit};
 
@@ -32,7 +32,7 @@ impl Writer<'_> {
             7 => self.options(state)?,
             _ => Unit::call("coalesce", vec![self.walk(state)?, self.walk(state)?]),
         };
-        if self.one_in(6) && state.place == Place::Top {
+        if self.one_in(6) && state.place == Nesting::Top {
             unit = unit.and(".barrier()");
         }
         state.spread(state.kind.clone());
@@ -64,7 +64,7 @@ impl Writer<'_> {
 
     /// One or two units from a kind to the same kind. Sets `forgot` if the past of their results is not defined.
     fn walk(&mut self, state: &State) -> Option<Chain> {
-        let mut inner = state.below(Place::Below);
+        let mut inner = state.below(Nesting::Below);
         let mut chain = Chain::default();
         for _ in 0..1 + self.below(2) {
             let unit = match &state.kind {
@@ -118,7 +118,7 @@ impl Writer<'_> {
     /// `local` and `flatMap` of a child that may end on any kind.
     fn local(&mut self, state: &mut State) -> Option<Unit> {
         let name = self.pick(&["local", "local", "flatMap"]);
-        let mut inner = state.below(Place::Below);
+        let mut inner = state.below(Nesting::Below);
         let child = self.chain(&mut inner, 3);
         // After `local`, the outer traverser keeps what the child labelled and lost.
         let (kind, past, bags) = (inner.kind.clone(), inner.past && state.past, inner.bags || state.bags);
@@ -165,7 +165,7 @@ impl Writer<'_> {
     }
 
     fn repeat(&mut self, state: &mut State) -> Option<Unit> {
-        if self.one_in(8) && state.place != Place::Test {
+        if self.one_in(8) && state.place != Nesting::Test {
             // Each vertex is visited once, in any order.
             let hop = self.pick(&["out", "in", "both"]);
             state.spread(Kind::Vertex);
@@ -213,7 +213,7 @@ impl Writer<'_> {
 
     /// A test of a vertex that does not read its past.
     fn walk_test(&mut self, state: &State) -> Chain {
-        let mut inner = State { labels: Vec::new(), ..state.below(Place::Test) };
+        let mut inner = State { labels: Vec::new(), ..state.below(Nesting::Test) };
         match self.filter(&mut inner) {
             Some(unit) => Chain::of(unit),
             None => Chain::text(".out()"),

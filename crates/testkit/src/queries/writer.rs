@@ -1,6 +1,6 @@
 //! Writes random queries: chooses their start, and what comes next.
 
-use super::kinds::{Kind, Place, State};
+use super::kinds::{Kind, Nesting, State};
 use super::{Chain, RandomQuery, Unit};
 use crate::graphs::Random;
 use crate::random::{EDGE_LABELS, VERTEX_LABELS};
@@ -136,7 +136,7 @@ impl Writer<'_> {
 
     /// A test on the current value.
     pub fn test(&mut self, state: &State) -> Chain {
-        let mut inner = state.below(Place::Test);
+        let mut inner = state.below(Nesting::Test);
         if inner.depth > 2 {
             return Chain::of(self.filter(&mut inner).unwrap_or_else(|| Unit::text(".identity()")));
         }

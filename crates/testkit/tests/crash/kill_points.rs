@@ -124,7 +124,7 @@ macro_rules! in_place_of_libc {
     ($(fn $name:ident($($argument:ident: $t:ty),*) -> $result:ty { $kind:expr => $($passed:expr),+ })*) => {
         $(
             /// # Safety
-            /// As of the function of this name in the C library.
+            /// The same as for the function of this name in the C library.
             #[unsafe(no_mangle)]
             pub unsafe extern "C" fn $name($($argument: $t),*) -> $result {
                 // SAFETY: the kernel gets the arguments as the caller passed them.

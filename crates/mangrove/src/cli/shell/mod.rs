@@ -50,11 +50,11 @@ impl Shell {
 impl Session {
     /// Reads queries from a person.
     fn converse(&mut self) -> Result<(), Failure> {
-        let failed = |error: &dyn std::fmt::Display| Failure::Request(format!("the terminal cannot be used: {error}"));
+        let failed = |error: &dyn std::fmt::Display| Failure::Request(format!("cannot use the terminal: {error}"));
         let name = self.path().file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
         let prompt = DefaultPrompt::new(DefaultPromptSegment::Basic(name), DefaultPromptSegment::Empty);
         let mut editor = self.editor();
-        say("Gremlin ends where its brackets close; help tells more, Tab completes, Ctrl-D leaves.");
+        say("A query ends where its brackets close; type help for more, Tab completes, Ctrl-D leaves.");
         loop {
             match editor.read_line(&prompt).map_err(|error| failed(&error))? {
                 Signal::Success(text) => match self.statement(&text) {
@@ -65,7 +65,10 @@ impl Session {
                         say(&message)
                     }
                 },
-                Signal::CtrlD => return Ok(()),
+                Signal::CtrlD => {
+                    self.leave();
+                    return Ok(());
+                }
                 _ => {}
             }
         }
@@ -99,13 +102,16 @@ impl Session {
     fn run_script(&mut self) -> Result<(), Failure> {
         let mut script = String::new();
         let read = io::stdin().lock().read_to_string(&mut script);
-        read.map_err(|error| Failure::Request(format!("standard input cannot be read: {error}")))?;
+        read.map_err(|error| Failure::Request(format!("cannot read standard input: {error}")))?;
         for statement in scan::statements(&script) {
             if self.statement(statement)? == Next::Leave {
-                break;
+                return Ok(());
             }
         }
-        Ok(())
+        match self.leave() {
+            true => Err(Failure::Request("the input ended before :commit, so nothing since :begin was stored".into())),
+            false => Ok(()),
+        }
     }
 }
 

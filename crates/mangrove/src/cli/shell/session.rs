@@ -42,15 +42,15 @@ pub(super) struct Command {
 }
 
 pub(super) const COMMANDS: [Command; 13] = [
-    Command { name: "help", what: "what can be typed here" },
-    Command { name: "schema", what: "labels, properties and indexes" },
-    Command { name: "stats", what: "counts and sizes" },
+    Command { name: "help", what: "lists what you can type" },
+    Command { name: "schema", what: "shows labels, properties and indexes" },
+    Command { name: "stats", what: "shows counts and sizes" },
     Command { name: "explain", what: ":explain g.V()… shows how a query would be run" },
     Command { name: "profile", what: ":profile g.V()… runs a query and shows what each step did" },
-    Command { name: "begin", what: "begins a transaction: what follows is kept together or not at all" },
-    Command { name: "commit", what: "keeps what was done since :begin" },
-    Command { name: "rollback", what: "undoes what was done since :begin" },
-    Command { name: "format", what: ":format table|json|csv, how results are shown" },
+    Command { name: "begin", what: "begins a transaction: all that follows is stored together, or none of it" },
+    Command { name: "commit", what: "stores all changes since :begin" },
+    Command { name: "rollback", what: "undoes all changes since :begin" },
+    Command { name: "format", what: ":format table|json|csv sets how results are shown" },
     Command { name: "index", what: ":index LABEL KEY makes has(LABEL, KEY, …) fast" },
     Command { name: "timing", what: ":timing on|off shows or hides how long queries take" },
     Command { name: "quit", what: "leaves the shell, as exit and Ctrl-D do" },
@@ -58,7 +58,7 @@ pub(super) const COMMANDS: [Command; 13] = [
 ];
 
 /// Commands that work without their colon.
-const BARE: [&str; 3] = ["help", "quit", "exit"];
+const BARE: [&str; 5] = ["help", "quit", "exit", "schema", "stats"];
 
 fn wrong(message: impl Into<String>) -> Failure {
     Failure::Request(message.into())
@@ -98,17 +98,26 @@ impl Session {
         match command(text) {
             _ if text.is_empty() => Ok(Next::GoOn),
             Some(("quit" | "exit" | "q", _)) => {
-                if self.transaction.take().is_some() {
-                    say("the transaction was rolled back");
-                }
+                self.leave();
                 Ok(Next::Leave)
             }
             Some((name, rest)) => self.command(name, rest.trim()).map(|()| Next::GoOn),
             None => match assignment(text) {
                 Some((name, query)) => self.assign(name, query).map(|()| Next::GoOn),
+                None if text.starts_with("g.tx()") => Err(wrong("in the shell, :begin, :commit and :rollback do this")),
+                None if self.variables.contains_key(text) => self.query(&format!("g.inject({text})")).map(|()| Next::GoOn),
                 None => self.query(text).map(|()| Next::GoOn),
             },
         }
+    }
+
+    /// Rolls an open transaction back, and says so. Returns whether there was one.
+    pub fn leave(&mut self) -> bool {
+        let was_open = self.transaction.take().is_some();
+        if was_open {
+            say("the transaction was rolled back");
+        }
+        was_open
     }
 
     fn reader(&mut self) -> Result<Database, Failure> {
@@ -188,7 +197,7 @@ impl Session {
     fn assign(&mut self, name: &str, text: &str) -> Result<(), Failure> {
         let is_free = mangrove_query::Query::parse(&format!("g.inject({name})")).is_ok_and(|query| query.has_variable(name));
         if !is_free {
-            return Err(wrong(format!("a variable cannot be called `{name}`, which is a word of Gremlin")));
+            return Err(wrong(format!("a variable cannot be called `{name}`: that is a word of Gremlin")));
         }
         let (text, takes_first) = match text.strip_suffix(".next()") {
             Some(text) => (text, true),
@@ -236,11 +245,11 @@ impl Session {
             "timing" => self.set_timing(rest),
             "format" => self.set_format(rest),
             "index" => self.index(rest),
-            _ => Err(wrong(format!("there is no command :{name}; help lists them"))),
+            _ => Err(wrong(format!("there is no command :{name}; help lists the commands"))),
         }
     }
 
-    /// What the graph is like as the next query sees it.
+    /// The graph as the next query will see it.
     fn viewed<T>(&mut self, look: impl FnOnce(&dyn GraphView) -> Result<T, Failure>) -> Result<T, Failure> {
         match &self.transaction {
             Some(transaction) => look(transaction.view()?),
@@ -250,7 +259,7 @@ impl Session {
 
     fn stats(&mut self) -> Result<(), Failure> {
         let counts = self.viewed(stats::counts)?;
-        // What the files take changes with the commit.
+        // The sizes of files change only with the commit.
         let sizes = if self.transaction.is_some() { String::new() } else { stats::sizes(&self.reader()?)? };
         output::print_text(&(counts + &sizes))
     }
@@ -266,7 +275,7 @@ impl Session {
 
     fn profile(&mut self, text: &str) -> Result<(), Failure> {
         if self.transaction.is_some() {
-            return Err(wrong("a query of a transaction cannot be profiled: :commit or :rollback first"));
+            return Err(wrong("cannot profile a query in a transaction: :commit or :rollback first"));
         }
         let database = self.database(writes(text)?)?;
         let profile = database.profile(text, &self.variables_of(text)?, &options())?;
@@ -275,13 +284,13 @@ impl Session {
 
     fn begin(&mut self) -> Result<(), Failure> {
         if self.transaction.is_some() {
-            return Err(wrong("there is a transaction already: :commit or :rollback ends it"));
+            return Err(wrong("a transaction is open already: :commit or :rollback ends it"));
         }
         if self.read_only {
             return Err(wrong("the shell is read-only"));
         }
         self.transaction = Some(self.database(true)?.transaction()?);
-        say("others wait to write until :commit or :rollback");
+        say("the transaction has begun; other writers wait until :commit or :rollback");
         Ok(())
     }
 
@@ -299,7 +308,7 @@ impl Session {
     }
 
     fn end(&mut self) -> Result<Transaction, Failure> {
-        self.transaction.take().ok_or_else(|| wrong("there is no transaction: :begin begins one"))
+        self.transaction.take().ok_or_else(|| wrong("no transaction is open: :begin begins one"))
     }
 
     fn set_timing(&mut self, wish: &str) -> Result<(), Failure> {
@@ -307,7 +316,7 @@ impl Session {
             "on" => true,
             "off" => false,
             "" => !self.timing,
-            _ => return Err(wrong("say :timing on or :timing off")),
+            _ => return Err(wrong("expected :timing on or :timing off")),
         };
         say(if self.timing { "times are shown" } else { "times are not shown" });
         Ok(())
@@ -318,20 +327,20 @@ impl Session {
             "table" => Format::Table,
             "json" => Format::Json,
             "csv" => Format::Csv,
-            _ => return Err(wrong("formats are table, json and csv")),
+            _ => return Err(wrong("expected a format: table, json or csv")),
         };
         Ok(())
     }
 
     fn index(&mut self, names: &str) -> Result<(), Failure> {
         let Some((label, key)) = names.split_once(char::is_whitespace) else {
-            return Err(wrong("say which label and which key, as in :index airport code"));
+            return Err(wrong("expected a label and a key, as in :index airport code"));
         };
         if self.transaction.is_some() {
-            return Err(wrong("an index is made by itself: :commit or :rollback first"));
+            return Err(wrong("cannot create an index in a transaction: :commit or :rollback first"));
         }
         let made = self.database(true)?.create_index(None, label, key.trim())?;
-        say(if made { "the index is made" } else { "there was such an index already" });
+        say(if made { "created the index" } else { "the index exists already" });
         Ok(())
     }
 
@@ -378,6 +387,9 @@ pub(super) fn command(text: &str) -> Option<(&str, &str)> {
     if BARE.contains(&text) {
         return Some((text, ""));
     }
+    if let Some(name) = text.strip_suffix("()").filter(|name| BARE.contains(name)) {
+        return Some((name, ""));
+    }
     let text = text.strip_prefix(':')?;
     Some(text.split_at(text.find(char::is_whitespace).unwrap_or(text.len())))
 }
@@ -392,9 +404,9 @@ fn assignment(text: &str) -> Option<(&str, &str)> {
 
 fn help() -> String {
     let mut text = String::from(
-        "Type a Gremlin query, as in g.V().hasLabel('airport').values('code').limit(5); it ends where its brackets close.\n\
-         x = g.V('AUS').next() keeps the first result as x, x = g.V() the list of all, for later queries.\n\
-         Ctrl-C stops a query that is running, Ctrl-R searches what was typed before.\n\n",
+        "Type a Gremlin query, as in g.V().hasLabel('airport').values('code').limit(5); it ends where its brackets close.\nx = \
+         g.V('AUS').next() keeps the first result as x for later queries; x = g.V() keeps the list of all.\nCtrl-C stops the \
+         running query, Ctrl-R searches what you typed before.\n\n",
     );
     for command in &COMMANDS {
         text.push_str(&format!("  :{:<8} {}\n", command.name, command.what));

@@ -41,7 +41,7 @@ pub fn read_graphbinary(bytes: &[u8]) -> Result<Traversal, SyntaxError> {
         let message = format!("bytecode of {} bytes is too long: the limit is {GRAPHBINARY_BYTES_MAX}", bytes.len());
         return Err(SyntaxError::new(message, Span::default()));
     }
-    let mut reader = Reader { bytes: Bytes::new(bytes), value_at: 0, predicates: 0, budget: Budget::default() };
+    let mut reader = BinaryReader { bytes: Bytes::new(bytes), value_at: 0, predicates: 0, budget: Budget::default() };
     reader.query().map_err(|problem| {
         let mut error = Problem::into_error(problem);
         error.message = format!("byte {}: {}", reader.value_at, error.message);
@@ -49,7 +49,7 @@ pub fn read_graphbinary(bytes: &[u8]) -> Result<Traversal, SyntaxError> {
     })
 }
 
-struct Reader<'a> {
+struct BinaryReader<'a> {
     bytes: Bytes<'a>,
     /// The position of the value that is being read.
     value_at: usize,
@@ -58,11 +58,11 @@ struct Reader<'a> {
     budget: Budget,
 }
 
-impl Reader<'_> {
+impl BinaryReader<'_> {
     fn query(&mut self) -> Read<Traversal> {
         match [self.bytes.byte()?, self.bytes.byte()?] {
             [BYTECODE, 0] => {}
-            [MESSAGE, _] => return problem("a request to a server, where the bytecode alone is expected"),
+            [MESSAGE, _] => return problem("expected the bytecode alone, found a request to a server"),
             [code, flag] => return problem(format!("expected bytecode (0x15 0x00), found 0x{code:02x} 0x{flag:02x}")),
         }
         let mut traversal = self.traversal()?;
@@ -131,7 +131,7 @@ impl Reader<'_> {
         if let Some(kind) = constant_kind(code) {
             return match [self.bytes.byte()?, self.bytes.byte()?] {
                 [STRING, 0] => super::constant(kind, self.bytes.string()?),
-                _ => problem(format!("a constant of {kind} that is not named by a string")),
+                _ => problem(format!("a constant of {kind} must be named by a string")),
             };
         }
         match code {
@@ -201,7 +201,7 @@ impl Reader<'_> {
         let class = self.bytes.string()?;
         let options = self.map()?.into_iter().map(|(key, value)| match key.kind {
             ArgumentKind::Value(Value::String(key)) => Ok((key.to_string(), value)),
-            _ => problem(format!("an option of {class} that is not named by a string")),
+            _ => problem(format!("an option of {class} must be named by a string")),
         });
         super::strategy_of_class(class, options.collect::<Read<_>>()?)
     }
@@ -247,7 +247,7 @@ impl Reader<'_> {
     fn connective(&mut self, name: &str) -> Read<PredicateSyntax> {
         let count = self.count()?;
         if count == 0 {
-            return problem(format!("`{name}` joins predicates"));
+            return problem(format!("`{name}` needs predicates to join"));
         }
         let mut joined = self.operand()?;
         for _ in 1..count {

@@ -28,7 +28,7 @@ const STACK_BYTES: usize = 1 << 20;
 
 /// Reads one traversal.
 pub fn read_bytecode(json: &str) -> Result<Traversal, SyntaxError> {
-    let read = || parse_json(json).and_then(|json| Reader::default().query(&json));
+    let read = || parse_json(json).and_then(|json| JsonReader::default().query(&json));
     with_room(STACK_BYTES, read).map_err(super::Problem::into_error)
 }
 
@@ -47,7 +47,7 @@ fn parse_json(text: &str) -> Read<Json> {
         (Some(Ok(json)), None) => Ok(json),
         (Some(Err(error)), _) | (_, Some(Err(error))) => problem(format!("bytecode is not JSON: {error}")),
         (None, _) => problem("the bytecode is empty"),
-        (_, Some(Ok(_))) => problem("bytecode is one JSON document"),
+        (_, Some(Ok(_))) => problem("bytecode must be one JSON document"),
     }
 }
 
@@ -78,11 +78,11 @@ fn skip_string(bytes: &mut std::str::Bytes<'_>) {
 }
 
 #[derive(Default)]
-struct Reader {
+struct JsonReader {
     budget: Budget,
 }
 
-impl Reader {
+impl JsonReader {
     fn query(&mut self, json: &Json) -> Read<Traversal> {
         let body = match typed(json) {
             Some(("g:Bytecode", body)) => body,
@@ -95,7 +95,7 @@ impl Reader {
     }
 
     fn traversal(&mut self, body: &Json) -> Read<Traversal> {
-        let Json::Object(body) = body else { return problem("bytecode is an object with `source` and `step`") };
+        let Json::Object(body) = body else { return problem("bytecode must be an object with `source` and `step`") };
         let mut calls = Vec::new();
         for part in ["source", "step"] {
             match body.get(part) {
@@ -105,7 +105,7 @@ impl Reader {
                         self.instruction(instruction, &mut calls)?;
                     }
                 }
-                Some(_) => return problem(format!("`{part}` of bytecode is an array of instructions")),
+                Some(_) => return problem(format!("`{part}` of bytecode must be an array of instructions")),
             }
         }
         let from_source =
@@ -116,7 +116,7 @@ impl Reader {
     fn instruction(&mut self, instruction: &Json, calls: &mut Vec<Call>) -> Read<()> {
         let parts = instruction.as_array().map(Vec::as_slice).unwrap_or_default();
         let Some((Json::String(name), args)) = parts.split_first() else {
-            return problem("an instruction of bytecode is an array of a name and arguments");
+            return problem("an instruction of bytecode must be an array of a name and arguments");
         };
         super::check_step_name(name)?;
         let args = args.iter().enumerate().map(|(i, arg)| {
@@ -184,7 +184,7 @@ impl Reader {
     fn map(&mut self, flat: &[Json]) -> Read<ArgumentKind> {
         let (pairs, rest) = flat.as_chunks::<2>();
         if !rest.is_empty() {
-            return problem("g:Map holds keys and values in turn");
+            return problem("g:Map must hold keys and values in turn");
         }
         let entries = pairs.iter().map(|[key, value]| Ok((self.argument(key)?, self.argument(value)?)));
         entries.collect::<Read<_>>().map(ArgumentKind::Map)
@@ -232,7 +232,9 @@ impl Reader {
     /// Predicates joined from the left.
     fn connective(&mut self, name: &str, operands: &Json) -> Read<PredicateSyntax> {
         let operands = array("g:List", typed(operands).map_or(operands, |(_, items)| items))?;
-        let Some((first, rest)) = operands.split_first() else { return problem(format!("`{name}` joins predicates")) };
+        let Some((first, rest)) = operands.split_first() else {
+            return problem(format!("`{name}` needs predicates to join"));
+        };
         let mut joined = self.operand(first)?;
         for operand in rest {
             self.budget.joint()?;
@@ -263,7 +265,7 @@ fn field<'a>(kind: &str, value: &'a Json, name: &str) -> Read<&'a Json> {
 }
 
 fn array<'a>(kind: &str, value: &'a Json) -> Read<&'a [Json]> {
-    value.as_array().map_or_else(|| problem(format!("{kind} holds an array")), |items| Ok(items.as_slice()))
+    value.as_array().map_or_else(|| problem(format!("{kind} must hold an array")), |items| Ok(items.as_slice()))
 }
 
 /// A constant such as `g:T`, if the type is one.

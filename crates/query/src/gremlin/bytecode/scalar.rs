@@ -37,7 +37,7 @@ impl<'a> Bytes<'a> {
 
     pub fn take(&mut self, n: usize) -> Read<&'a [u8]> {
         if n > self.left() {
-            return problem(format!("{n} bytes should follow, and there are {}", self.left()));
+            return problem(format!("{n} bytes should follow, but there are {}", self.left()));
         }
         let start = self.at;
         self.at += n;
@@ -67,7 +67,7 @@ impl<'a> Bytes<'a> {
         let count = self.int()?;
         match usize::try_from(count) {
             Ok(count) if count <= self.left() => Ok(count),
-            _ => problem(format!("a count of {count}, where {} bytes are left", self.left())),
+            _ => problem(format!("a count of {count}, but {} bytes are left", self.left())),
         }
     }
 
@@ -143,7 +143,7 @@ impl<'a> Bytes<'a> {
         let (seconds, nanos) = (self.long()?, self.int()?);
         match u32::try_from(nanos) {
             Ok(nanos) if i64::from(nanos) < NANOS_PER_SECOND => Ok(Duration { seconds, nanos }),
-            _ => problem(format!("{nanos} nanoseconds within a second")),
+            _ => problem(format!("{nanos} nanoseconds do not fit into a second")),
         }
     }
 
@@ -159,7 +159,7 @@ impl<'a> Bytes<'a> {
         let (seconds, rest) = (nanos.div_euclid(NANOS_PER_SECOND), nanos.rem_euclid(NANOS_PER_SECOND));
         let parts = (i8::try_from(seconds / 3600), (seconds / 60 % 60) as i8, (seconds % 60) as i8);
         let time = parts.0.ok().and_then(|hour| civil::Time::new(hour, parts.1, parts.2, rest as i32).ok());
-        time.map_or_else(|| problem(format!("{nanos} nanoseconds within a day")), |time| Ok(date.to_datetime(time)))
+        time.map_or_else(|| problem(format!("{nanos} nanoseconds do not fit into a day")), |time| Ok(date.to_datetime(time)))
     }
 }
 
@@ -170,5 +170,5 @@ fn instant(civil: civil::DateTime, offset_seconds: i32) -> Option<DateTime> {
 
 fn date_time(value: Option<DateTime>) -> Read<Value> {
     let value = value.filter(|value| value.timestamp().is_some());
-    value.map_or_else(|| problem("a time beyond the years -9999 to 9999"), |value| Ok(Value::DateTime(value)))
+    value.map_or_else(|| problem("a time outside the years -9999 to 9999"), |value| Ok(Value::DateTime(value)))
 }

@@ -13,12 +13,12 @@ use crate::gremlin::syntax::{Argument, ArgumentKind, Span};
 const NAME_OF_STRATEGY: &str = "strategy";
 
 /// The options of one strategy.
-struct Options<'a> {
+struct StrategyOptions<'a> {
     resolver: &'a Resolver<'a>,
     given: &'a [(String, Argument)],
 }
 
-impl Options<'_> {
+impl StrategyOptions<'_> {
     fn get(&self, key: &str) -> Option<&Argument> {
         self.given.iter().find(|(k, _)| k == key).map(|(_, argument)| argument)
     }
@@ -67,7 +67,7 @@ pub(in crate::plan) fn with(
     span: Span,
     strategies: &mut Strategies,
 ) -> Result<()> {
-    let options = Options { resolver, given: options };
+    let options = StrategyOptions { resolver, given: options };
     if let Some(known) = known_options(name) {
         options.only(name, known)?;
     }
@@ -145,14 +145,14 @@ pub(in crate::plan) fn option(
         let millis = resolver.count(value)?;
         strategies.timeout = (millis > 0).then(|| Duration::from_millis(millis));
     }
-    Ok(suggest(key, TIMEOUTS.into_iter()).map(|near| format!("`{key}` is no option of a query; did you mean `{near}`?")))
+    Ok(suggest(key, TIMEOUTS.into_iter()).map(|near| format!("`{key}` is not an option of a query; did you mean `{near}`?")))
 }
 
 fn unknown(name: &str, span: Span) -> QueryError {
     let error = QueryError::new(QueryErrorKind::Unsupported, format!("the strategy `{name}` is not supported")).at(span);
     match known::near(name) {
         Some(near) => error.help(format!("did you mean `{near}`?")),
-        None => error.help("`mangrove docs gremlin` lists the strategies that are"),
+        None => error.help("`mangrove docs gremlin` lists the supported strategies"),
     }
 }
 

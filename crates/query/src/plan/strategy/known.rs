@@ -55,7 +55,7 @@ pub static STRATEGIES: [Strategy; 38] = [
     strategy("VertexProgramRestrictionStrategy", Honoured, "`VertexProgramStrategy` beside it is refused"),
     strategy("ConnectiveStrategy", Always, "`and()` and `or()` stand between the traversals they join"),
     strategy("LambdaRestrictionStrategy", Always, "there are no lambdas"),
-    strategy("StandardVerificationStrategy", Always, "what no traversal may have is an error"),
+    strategy("StandardVerificationStrategy", Always, "a traversal that breaks the rules of Gremlin is an error"),
     unfelt("AdjacentToIncidentStrategy"),
     unfelt("ByModulatorOptimizationStrategy"),
     unfelt("ComputerFinalizationStrategy"),

@@ -186,7 +186,7 @@ pub fn word(value: &[u8]) -> Result<u64> {
 pub fn external(cell: Cell) -> Result<Option<ExternalId>> {
     match cell {
         Cell::Absent => Ok(None),
-        Cell::One(value) => ExternalId::from_value(&value).map(Some).ok_or_else(|| corrupt("an id that cannot be one")),
+        Cell::One(value) => ExternalId::from_value(&value).map(Some).ok_or_else(|| corrupt("an invalid id")),
         Cell::Many(_) => Err(corrupt("several ids of one element")),
     }
 }
@@ -198,6 +198,6 @@ pub fn labels(cell: Cell) -> Result<Vec<LabelId>> {
         Cell::One(Value::Bytes(bytes)) if bytes.len() % 2 == 0 => {
             Ok(bytes.as_chunks::<2>().0.iter().map(|label| LabelId(u16::from_le_bytes(*label))).collect())
         }
-        _ => Err(corrupt("further labels that are none")),
+        _ => Err(corrupt("invalid further labels")),
     }
 }

@@ -30,7 +30,7 @@ use crate::identity::Own;
 use crate::key::Column;
 use crate::segment::Segments;
 use crate::spare::ReadTxn;
-use crate::store::{Shared, locked};
+use crate::store::{StoreState, locked};
 use crate::table::{Table, Tables};
 use crate::walk::Walk;
 
@@ -43,7 +43,7 @@ pub struct HotSnapshot {
     times: Arc<Times>,
     segments: Arc<Segments>,
     clean: Clean,
-    shared: Arc<Shared>,
+    shared: Arc<StoreState>,
 }
 
 type OwnTxn = Own<ReadTxn>;
@@ -56,7 +56,7 @@ impl HotSnapshot {
         self.schema.clone()
     }
 
-    pub(crate) fn new(shared: &Arc<Shared>) -> Result<Self> {
+    pub(crate) fn new(shared: &Arc<StoreState>) -> Result<Self> {
         shared.process().must_be_this()?;
         let (txn, segments) = Self::begin(shared)?;
         let known = locked(&shared.catalog).clone();
@@ -69,7 +69,7 @@ impl HotSnapshot {
     }
 
     /// A transaction, and the segments under the tables it sees. Their files exist, unless a later commit has replaced them.
-    fn begin(shared: &Arc<Shared>) -> Result<(OwnTxn, Arc<Segments>)> {
+    fn begin(shared: &Arc<StoreState>) -> Result<(OwnTxn, Arc<Segments>)> {
         let mut last = None;
         for _ in 0..TRIES {
             let txn = Own::new(shared.readers.begin(&shared.env)?);
@@ -80,8 +80,11 @@ impl HotSnapshot {
                 Err(error) => last = Some((txn.id(), error)),
             }
         }
-        let last = last.map_or_else(String::new, |(_, error)| format!(" (the last: {error})"));
-        Err(mangrove_graph::GraphError::Invalid(format!("segments are replaced faster than they can be opened{last}")))
+        let last = last.map_or_else(String::new, |(_, error)| format!(" (last error: {error})"));
+        Err(mangrove_graph::GraphError::Invalid(format!(
+            "others replace the segments faster than this process can open them{last}: \
+                                                         try again"
+        )))
     }
 
     /// Another snapshot of the same commit, unless there has been a later one.

@@ -58,7 +58,7 @@ impl HotTransaction {
         if self.counter(ElementKind::Edge, label)?.live > 0 {
             let name = self.schema.label_name(ElementKind::Edge, label);
             let what = format!(
-                "{name} has edges already, so its time can no longer be declared: load it into a new database, or under another label"
+                "cannot declare the time of {name}: it already has edges. Load them into a new database, or under another label"
             );
             return Err(GraphError::Invalid(what));
         }

@@ -54,8 +54,8 @@ impl HotTransaction {
             return Ok(());
         }
         let reason = match (declared.cardinality, declared.declared) {
-            (Cardinality::Single, Some(other)) => format!("{other}, and a key is an int64, a string or a uuid"),
-            (cardinality, _) => format!("{}, and a key has one value", cardinality.name()),
+            (Cardinality::Single, Some(other)) => format!("{other}, but a key must be an int64, a string or a uuid"),
+            (cardinality, _) => format!("{}, but a key must have one value", cardinality.name()),
         };
         let (label, key) = (self.schema.label_name(ElementKind::Vertex, label), self.schema.key_name(declared.key));
         Err(GraphError::Invalid(format!("{label}.{key} is declared {reason}")))
@@ -64,7 +64,7 @@ impl HotTransaction {
     fn has_another_key(&self, label: LabelId, known: KeyId, key: KeyId) -> GraphError {
         let label = self.schema.label_name(ElementKind::Vertex, label);
         let (known, key) = (self.schema.key_name(known), self.schema.key_name(key));
-        GraphError::Invalid(format!("{label} is keyed by `{known}` already, and cannot be by `{key}` as well"))
+        GraphError::Invalid(format!("cannot make `{key}` the key of {label}: its key is already `{known}`"))
     }
 
     /// One id of each type among those of a label. Fails if a vertex has another value under the key, or an id that the

@@ -24,7 +24,11 @@ impl HotTransaction {
         }
         super::room_for_a_name("labels", name, 0)?;
         if self.schema.label(kind, name).is_some() {
-            let what = format!("there is a label {name} of {} already: two labels cannot become one", kind.plural());
+            let what = format!(
+                "cannot rename: there is already a label {name} of {}, and two labels cannot become \
+                                one",
+                kind.plural()
+            );
             return Err(GraphError::Invalid(what));
         }
         let renamed = LabelSchema { name: name.into(), ..known.clone() };
@@ -103,7 +107,7 @@ impl HotTransaction {
         let label = &self.schema.labels(of.kind)[usize::from(of.label.0)];
         if label.key == Some(of.key) || label.time == Some(of.key) {
             let role = if of.kind == ElementKind::Vertex { "key of its label" } else { "time of its edges" };
-            return Err(GraphError::Invalid(format!("{name} is the {role}, and cannot be dropped")));
+            return Err(GraphError::Invalid(format!("cannot drop {name}: it is the {role}")));
         }
         if let Some(first) = self.first_with(of)? {
             return Err(self.in_use(name, first));

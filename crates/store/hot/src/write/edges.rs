@@ -37,7 +37,7 @@ impl HotTransaction {
         self.label_exists(ElementKind::Edge, label)?;
         let first = self.counter(ElementKind::Edge, label)?.next;
         if edges.len() as u64 > LOCAL_MAX.saturating_sub(first) {
-            return Err(GraphError::Limit { what: "edges of a label".into(), limit: LOCAL_MAX });
+            return Err(GraphError::Limit { what: "too many edges of one label".into(), limit: LOCAL_MAX });
         }
         let time_key = self.schema.edge_labels[usize::from(label.0)].time;
         let times = self.times(label, time_key, edges)?;
@@ -83,7 +83,7 @@ impl HotTransaction {
             None => Ok(i64::MIN),
             Some(time) => time.as_time().ok_or_else(|| {
                 GraphError::Invalid(format!(
-                    "the time of {} is an integer, a date or a date-time, not the {} {time}",
+                    "the time of a {} edge must be an integer, a date or a date-time, not the {} {time}",
                     name(),
                     time.value_type()
                 ))
@@ -103,7 +103,11 @@ impl HotTransaction {
                 Ok(Some(times))
             }
             None if edges.iter().all(|edge| edge.time.is_none()) => Ok(None),
-            None => Err(GraphError::Invalid(format!("edges of {} have no time: declare its key first", name()))),
+            None => Err(GraphError::Invalid(format!(
+                "cannot give {} edges a time: declare the property that holds it \
+                                                     first",
+                name()
+            ))),
         }
     }
 

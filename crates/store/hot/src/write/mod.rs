@@ -34,7 +34,7 @@ use crate::keeper::Keeper;
 use crate::key::{Column, no_such};
 use crate::read::{Reader, read_through_reader};
 use crate::segment::Segments;
-use crate::store::{OwnedTxn, Shared, locked};
+use crate::store::{OwnedTxn, StoreState, locked};
 use crate::table::Writing;
 use crate::turn::{Patience, Writer};
 
@@ -57,7 +57,7 @@ pub struct HotTransaction {
 }
 
 impl HotTransaction {
-    pub(crate) fn new(shared: &Arc<Shared>, writer: Writer, patience: Patience<'_>) -> Result<Self> {
+    pub(crate) fn new(shared: &Arc<StoreState>, writer: Writer, patience: Patience<'_>) -> Result<Self> {
         let owned = OwnedTxn::begin(shared, writer, patience)?;
         let known = locked(&shared.catalog).clone();
         let Catalog { schema, times, .. } = known.refreshed(&shared.tables, owned.txn())?;
@@ -103,7 +103,7 @@ impl HotTransaction {
     pub(crate) fn must_be_sound(&self) -> Result<()> {
         if self.spoilt {
             return Err(GraphError::Invalid(
-                "a write of this transaction failed halfway, so it cannot be committed; nothing of it was stored".into(),
+                "cannot commit: a write of this transaction failed halfway. Nothing of it was stored".into(),
             ));
         }
         Ok(())
@@ -171,7 +171,7 @@ impl HotTransaction {
         self.owned.txn_mut()
     }
 
-    pub(crate) fn shared(&self) -> &Arc<Shared> {
+    pub(crate) fn shared(&self) -> &Arc<StoreState> {
         self.owned.shared()
     }
 
@@ -237,12 +237,14 @@ impl HotTransaction {
 
     fn label_exists(&self, kind: ElementKind, label: LabelId) -> Result<()> {
         let known = self.schema.label_schema(kind, label).filter(|_| !self.schema.labels(kind).is_dropped(label.0));
-        known.map(|_| ()).ok_or_else(|| GraphError::Invalid(format!("there is no {kind:?} label {}", label.0)))
+        known
+            .map(|_| ())
+            .ok_or_else(|| GraphError::Invalid(format!("there is no {kind:?} label with the number {}", label.0)))
     }
 
     fn key_exists(&self, key: KeyId) -> Result<()> {
         let known = self.schema.keys.get(usize::from(key.0)).filter(|_| !self.schema.keys.is_dropped(key.0));
-        known.map(|_| ()).ok_or_else(|| GraphError::Invalid(format!("there is no property key {}", key.0)))
+        known.map(|_| ()).ok_or_else(|| GraphError::Invalid(format!("there is no property key with the number {}", key.0)))
     }
 
     fn element_exists(&self, element: ElementId) -> Result<()> {
@@ -375,11 +377,11 @@ impl GraphWrite for HotTransaction {
 
 fn room_for_a_name(what: &str, name: &str, names: usize) -> Result<()> {
     if name.len() > NAME_BYTES_MAX {
-        let what = format!("a name of {} bytes among the {what}", name.len());
+        let what = format!("a name of {} bytes is too long for {what}", name.len());
         return Err(GraphError::Limit { what, limit: NAME_BYTES_MAX as u64 });
     }
     if names >= NAMES_MAX {
-        return Err(GraphError::Limit { what: format!("one more of the {what}"), limit: NAMES_MAX as u64 });
+        return Err(GraphError::Limit { what: format!("too many {what}"), limit: NAMES_MAX as u64 });
     }
     Ok(())
 }

@@ -45,7 +45,7 @@ impl HotTransaction {
 
     pub(super) fn put_properties(&mut self, elements: Elements<'_>, key: KeyId, values: &PropertyColumn) -> Result<()> {
         if elements.len() != values.len() {
-            let what = format!("{} values for {} elements", values.len(), elements.len());
+            let what = format!("{} values were given for {} elements", values.len(), elements.len());
             return Err(GraphError::Invalid(what));
         }
         self.key_exists(key)?;
@@ -127,6 +127,7 @@ impl HotTransaction {
             self.element_exists(*element)?;
             self.cell_fits(element.kind(), element.label(), key, cell)?;
             self.keeps_its_time(*element, key, cell)?;
+            self.keeps_required(*element, key, cell)?;
         }
         rows.sort_by_key(|(element, _)| element.raw()); // stable: of one element the last value stays
         self.stay_unique_by_label(&rows, key)?;
@@ -201,7 +202,7 @@ impl HotTransaction {
             Cell::Absent => return Ok(()),
             Cell::One(value) => value::check_storable(value)?,
             Cell::Many(_) if kind == ElementKind::Edge => {
-                return Err(GraphError::Invalid("an edge has one plain value under a key".into()));
+                return Err(GraphError::Invalid("an edge property has one value, without properties of its own".into()));
             }
             Cell::Many(entries) => {
                 for entry in entries {
@@ -304,8 +305,8 @@ impl HotTransaction {
         }
         let (key, label) = (self.schema.key_name(key), self.schema.label_name(kind, label));
         Err(GraphError::Invalid(format!(
-            "`{key}` is the time edges of {label} are ordered by, which is given with addE() and stays: to change it, remove \
-             the edge and make it anew"
+            "`{key}` is the time that orders {label} edges, and cannot change once addE() has set it. To change it, remove the \
+             edge and add it again"
         )))
     }
 
@@ -378,7 +379,7 @@ fn must_have_room(bytes: usize) -> Result<()> {
     if bytes <= CELL_BYTES_MAX {
         return Ok(());
     }
-    let what = "a value that takes more bytes than can be stored under one key".into();
+    let what = "a property takes too many bytes".into();
     Err(GraphError::Limit { what, limit: CELL_BYTES_MAX as u64 })
 }
 

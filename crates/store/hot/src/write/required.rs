@@ -18,10 +18,10 @@ impl HotTransaction {
         self.change_property(kind, label, key, |property| property.required = required)
     }
 
-    /// Fails if the cell would take a required property away.
+    /// Fails if a required property would have no value. A null is none.
     pub(super) fn keeps_required(&self, element: ElementId, key: KeyId, cell: &Cell) -> Result<()> {
         let label = self.schema.label_schema(element.kind(), element.label());
-        if !cell.is_absent() || !label.and_then(|label| label.property(key)).is_some_and(|property| property.required) {
+        if cell.has_value() || !label.and_then(|label| label.property(key)).is_some_and(|property| property.required) {
             return Ok(());
         }
         Err(self.lacks(element, key))
@@ -53,7 +53,7 @@ impl HotTransaction {
             for slot in slots(cells.present) {
                 let at = block * SLOTS as u64 + slot as u64;
                 let element = element_at(kind, label, at);
-                if at >= first && self.cell(element, key)?.is_absent() {
+                if at >= first && !self.cell(element, key)?.has_value() {
                     return Ok(Some(element));
                 }
             }

@@ -103,7 +103,7 @@ impl HotTransaction {
             n => format!(", and {n} other values repeat"),
         };
         GraphError::Invalid(format!(
-            "{property} cannot be unique: the {elements} {a} and {b} both have {} there{others}",
+            "{property} cannot be unique: the {elements} {a} and {b} both have the value {}{others}",
             first.value
         ))
     }

@@ -23,7 +23,7 @@ impl HotTransaction {
         self.label_exists(ElementKind::Vertex, label)?;
         let counter = self.counter(ElementKind::Vertex, label)?;
         if ids.len() as u64 > LOCAL_MAX.saturating_sub(counter.next) {
-            return Err(GraphError::Limit { what: "vertices of a label".into(), limit: LOCAL_MAX });
+            return Err(GraphError::Limit { what: "too many vertices of one label".into(), limit: LOCAL_MAX });
         }
         let ids = self.complete_ids(label, counter.next, ids)?;
         self.ids_fit(label, &ids)?;

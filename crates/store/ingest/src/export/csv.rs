@@ -14,7 +14,7 @@ use mangrove_graph::{
 };
 
 use super::graphson::{write_cell, write_value};
-use super::{ExportError, Output, PAGE, Walk};
+use super::{ExportError, ExportWalk, Output, PAGE};
 use crate::infer::parse_int;
 use crate::mapping_text::TableEntry;
 
@@ -38,7 +38,7 @@ fn quoted(text: &str, out: &mut String) {
     out.push('"');
 }
 
-pub fn write(walk: &mut Walk<'_>, directory: &Path) -> Result<(), ExportError> {
+pub fn write(walk: &mut ExportWalk<'_>, directory: &Path) -> Result<(), ExportError> {
     let id_type = id_type(walk)?;
     let mut names = FileNames::new("csv");
     for label in walk.labels(ElementKind::Vertex) {
@@ -83,7 +83,7 @@ impl FileNames {
 }
 
 /// The header option with which ids load back as they are. Empty if the loader tells integers from other text without it.
-fn id_type(walk: &mut Walk<'_>) -> Result<&'static str, ExportError> {
+fn id_type(walk: &mut ExportWalk<'_>) -> Result<&'static str, ExportError> {
     let (mut strings, mut ints, mut uuids, mut like_ints) = (false, false, false, false);
     let labels = walk.labels(ElementKind::Vertex);
     for label in labels {
@@ -107,9 +107,9 @@ fn id_type(walk: &mut Walk<'_>) -> Result<&'static str, ExportError> {
         (true, false, true, false) => Ok("{id-type:string}"),
         (true, false, false, true) => Ok("{id-type:uuid}"),
         _ => Err(ExportError::Unwritable {
-            what: "ids of several types, among them strings that look like integers or UUIDs,".into(),
+            what: "ids of several types, with strings that look like integers or UUIDs,".into(),
             format: "CSV",
-            hint: "they could not be told apart again; export GraphSON",
+            hint: "a load could not tell them apart. Export GraphSON",
         }),
     }
 }
@@ -132,7 +132,7 @@ enum Form {
     Cells,
 }
 
-fn column_plans(walk: &mut Walk<'_>, kind: ElementKind, label: LabelId) -> Result<Vec<ColumnPlan>, ExportError> {
+fn column_plans(walk: &mut ExportWalk<'_>, kind: ElementKind, label: LabelId) -> Result<Vec<ColumnPlan>, ExportError> {
     let schema = walk.view.schema();
     let Some(of_label) = schema.label_schema(kind, label) else { return Ok(Vec::new()) };
     let (properties, time, own) = (of_label.properties.clone(), of_label.time, of_label.key);
@@ -152,7 +152,7 @@ pub fn is_column(property: &PropertySchema, key: Option<KeyId>) -> bool {
 }
 
 fn column_form(
-    walk: &mut Walk<'_>,
+    walk: &mut ExportWalk<'_>,
     kind: ElementKind,
     label: LabelId,
     property: &PropertySchema,
@@ -187,7 +187,7 @@ fn neo4j_name(t: ValueType) -> &'static str {
 }
 
 /// Whether arrays of these strings load back as they are. They do if no string is empty or has a semicolon or backslash.
-fn strings_fit_arrays(walk: &mut Walk<'_>, label: LabelId, key: KeyId) -> Result<bool, ExportError> {
+fn strings_fit_arrays(walk: &mut ExportWalk<'_>, label: LabelId, key: KeyId) -> Result<bool, ExportError> {
     let mut fit = true;
     let before = walk.report.vertices;
     walk.vertices(label, PAGE, |walk, page| {
@@ -202,7 +202,7 @@ fn strings_fit_arrays(walk: &mut Walk<'_>, label: LabelId, key: KeyId) -> Result
     Ok(fit)
 }
 
-fn write_field(cell: Cell, form: Form, walk: &Walk<'_>, line: &mut String) -> Result<(), ExportError> {
+fn write_field(cell: Cell, form: Form, walk: &ExportWalk<'_>, line: &mut String) -> Result<(), ExportError> {
     line.push(',');
     let text = match (form, &cell) {
         (_, Cell::Absent) => return Ok(()),
@@ -248,7 +248,7 @@ fn header(first: &[String], plans: &[ColumnPlan]) -> String {
 }
 
 fn vertices(
-    walk: &mut Walk<'_>,
+    walk: &mut ExportWalk<'_>,
     label: LabelId,
     id_type: &str,
     directory: &Path,
@@ -278,7 +278,12 @@ fn vertices(
     output.map_or(Ok(()), Output::finish)
 }
 
-fn vertex_page(walk: &Walk<'_>, page: &[VertexId], plans: &[ColumnPlan], output: &mut Output) -> Result<(), ExportError> {
+fn vertex_page(
+    walk: &ExportWalk<'_>,
+    page: &[VertexId],
+    plans: &[ColumnPlan],
+    output: &mut Output,
+) -> Result<(), ExportError> {
     let columns = columns(walk, Elements::Vertices(page), plans)?;
     let mut line = String::new();
     for (row, vertex) in page.iter().enumerate() {
@@ -300,24 +305,24 @@ fn id_field(id: &ExternalId, line: &mut String) {
     }
 }
 
-pub fn labels_text(walk: &Walk<'_>, vertex: VertexId, format: &'static str) -> Result<String, ExportError> {
+pub fn labels_text(walk: &ExportWalk<'_>, vertex: VertexId, format: &'static str) -> Result<String, ExportError> {
     let names = walk.label_names(vertex)?;
     match names.iter().find(|name| name.contains(';')) {
         Some(name) => Err(ExportError::Unwritable {
             what: format!("the label `{name}`"),
             format,
-            hint: "a semicolon parts labels there; export GraphSON",
+            hint: "semicolons separate labels there. Export GraphSON",
         }),
         None => Ok(names.join(";")),
     }
 }
 
-fn columns(walk: &Walk<'_>, elements: Elements<'_>, plans: &[ColumnPlan]) -> Result<Vec<PropertyColumn>, ExportError> {
+fn columns(walk: &ExportWalk<'_>, elements: Elements<'_>, plans: &[ColumnPlan]) -> Result<Vec<PropertyColumn>, ExportError> {
     Ok(plans.iter().map(|plan| walk.view.properties(elements, plan.key)).collect::<Result<_, _>>()?)
 }
 
 fn fields(
-    walk: &Walk<'_>,
+    walk: &ExportWalk<'_>,
     columns: &[PropertyColumn],
     plans: &[ColumnPlan],
     row: usize,
@@ -332,7 +337,7 @@ fn fields(
 
 /// Writes edges. If ids are unique only within labels, each pair of end labels has its own file.
 fn edges(
-    walk: &mut Walk<'_>,
+    walk: &mut ExportWalk<'_>,
     label: LabelId,
     id_type: &str,
     directory: &Path,
@@ -365,7 +370,7 @@ fn edges(
     outputs.into_iter().try_for_each(|(_, output)| output.finish())
 }
 
-pub fn have_ids(walk: &mut Walk<'_>, label: LabelId) -> Result<bool, ExportError> {
+pub fn have_ids(walk: &mut ExportWalk<'_>, label: LabelId) -> Result<bool, ExportError> {
     let mut found = false;
     let before = walk.report.edges;
     walk.edges(label, |walk, page| {
@@ -380,7 +385,7 @@ pub fn have_ids(walk: &mut Walk<'_>, label: LabelId) -> Result<bool, ExportError
 
 #[allow(clippy::too_many_arguments)]
 fn edge_file(
-    walk: &mut Walk<'_>,
+    walk: &mut ExportWalk<'_>,
     label: LabelId,
     ends: Option<(LabelId, LabelId)>,
     id_type: &str,
@@ -412,7 +417,7 @@ fn edge_file(
     Ok(output)
 }
 
-fn edge_fields(walk: &Walk<'_>, edge: &EdgeRef, with_ids: bool, line: &mut String) -> Result<(), ExportError> {
+fn edge_fields(walk: &ExportWalk<'_>, edge: &EdgeRef, with_ids: bool, line: &mut String) -> Result<(), ExportError> {
     id_field(&walk.view.external_id(edge.source)?, line);
     line.push(',');
     id_field(&walk.view.external_id(edge.target)?, line);

@@ -9,9 +9,9 @@ use std::path::Path;
 
 use mangrove_graph::{Cell, ElementKind, Elements, KeyId, LabelId, PropertyColumn, TypeSet, Value, ValueType, record};
 
-use super::{ExportError, Output, PAGE, Walk};
+use super::{ExportError, ExportWalk, Output, PAGE};
 
-pub fn write(walk: &mut Walk<'_>, directory: &Path) -> Result<(), ExportError> {
+pub fn write(walk: &mut ExportWalk<'_>, directory: &Path) -> Result<(), ExportError> {
     let keys = [declared(walk, ElementKind::Vertex), declared(walk, ElementKind::Edge)];
     let shared = |name: &str| keys.iter().all(|keys| keys.iter().any(|key| key.name == name));
     let shared: Vec<String> = keys[0].iter().map(|key| key.name.clone()).filter(|name| shared(name)).collect();
@@ -38,7 +38,7 @@ struct Key {
 }
 
 /// The keys of all labels of a kind. The type of a key is the type of all its values, or string if they differ.
-fn declared(walk: &mut Walk<'_>, kind: ElementKind) -> Vec<Key> {
+fn declared(walk: &mut ExportWalk<'_>, kind: ElementKind) -> Vec<Key> {
     let mut types: BTreeMap<KeyId, TypeSet> = BTreeMap::new();
     for label in walk.view.schema().labels(kind) {
         for property in label.properties.iter() {
@@ -49,7 +49,7 @@ fn declared(walk: &mut Walk<'_>, kind: ElementKind) -> Vec<Key> {
         let name = walk.view.schema().key_name(key).to_string();
         let value_type = types.single().filter(|t| type_name(*t).is_some()).unwrap_or(ValueType::String);
         if types.single() != Some(value_type) {
-            walk.report.warn(format!("`{name}` has values GraphML has no type for; they are written as strings"));
+            walk.report.warn(format!("GraphML has no type for some values of `{name}`, so they are written as strings"));
         }
         Key { id: name.clone(), name, key, value_type }
     };
@@ -84,7 +84,7 @@ fn head(nodes: &[Key], edges: &[Key]) -> Result<String, ExportError> {
     Ok(text + "<graph id=\"G\" edgedefault=\"directed\">\n")
 }
 
-fn write_vertices(walk: &mut Walk<'_>, label: LabelId, keys: &[Key], output: &mut Output) -> Result<(), ExportError> {
+fn write_vertices(walk: &mut ExportWalk<'_>, label: LabelId, keys: &[Key], output: &mut Output) -> Result<(), ExportError> {
     walk.vertices(label, PAGE, |walk, page| {
         let columns = columns(walk, Elements::Vertices(page), keys)?;
         for (row, vertex) in page.iter().enumerate() {
@@ -97,7 +97,7 @@ fn write_vertices(walk: &mut Walk<'_>, label: LabelId, keys: &[Key], output: &mu
     })
 }
 
-fn write_edges(walk: &mut Walk<'_>, label: LabelId, keys: &[Key], output: &mut Output) -> Result<(), ExportError> {
+fn write_edges(walk: &mut ExportWalk<'_>, label: LabelId, keys: &[Key], output: &mut Output) -> Result<(), ExportError> {
     let name = walk.view.schema().label_name(ElementKind::Edge, label);
     walk.edges(label, |walk, page| {
         let columns = columns(walk, Elements::Edges(page), keys)?;
@@ -116,7 +116,7 @@ fn id_text(id: Value) -> Result<String, ExportError> {
     escaped(&id.to_string())
 }
 
-fn columns(walk: &Walk<'_>, elements: Elements<'_>, keys: &[Key]) -> Result<Vec<PropertyColumn>, ExportError> {
+fn columns(walk: &ExportWalk<'_>, elements: Elements<'_>, keys: &[Key]) -> Result<Vec<PropertyColumn>, ExportError> {
     Ok(keys.iter().map(|key| walk.view.properties(elements, key.key)).collect::<Result<_, _>>()?)
 }
 
@@ -125,7 +125,7 @@ fn data(key: &str, text: &str) -> Result<String, ExportError> {
 }
 
 fn write_data(
-    walk: &mut Walk<'_>,
+    walk: &mut ExportWalk<'_>,
     keys: &[Key],
     columns: &[PropertyColumn],
     row: usize,
@@ -135,14 +135,14 @@ fn write_data(
         match column.cell(row) {
             Cell::Absent => {}
             Cell::One(Value::Null) => {
-                walk.report.warn(format!("nulls of `{}` are left out: GraphML has none", key.name));
+                walk.report.warn(format!("GraphML has no nulls, so those of `{}` are left out", key.name));
             }
             Cell::One(value) => *text += &data(&key.id, &value.to_string())?,
             Cell::Many(_) => {
                 return Err(ExportError::Unwritable {
                     what: format!("several values of `{}`, or values with properties of their own,", key.name),
                     format: "GraphML",
-                    hint: "export GraphSON or CSV",
+                    hint: "GraphML has no form for them. Export GraphSON or CSV",
                 });
             }
         }
@@ -156,7 +156,7 @@ fn escaped(text: &str) -> Result<String, ExportError> {
         return Err(ExportError::Unwritable {
             what: format!("the control character in {text:?}"),
             format: "GraphML",
-            hint: "XML has no form for it; export GraphSON or CSV",
+            hint: "XML has no form for it. Export GraphSON or CSV",
         });
     }
     let mut out = String::with_capacity(text.len());

@@ -14,13 +14,13 @@ use mangrove_graph::{
     VertexId, Wants, number, record,
 };
 
-use super::{ExportError, Walk};
+use super::{ExportError, ExportWalk};
 use crate::json::quote;
 
 /// Vertices whose edges are in memory at the same time.
 const PAGE: usize = 256;
 
-pub fn write(walk: &mut Walk<'_>, directory: &Path) -> Result<(), ExportError> {
+pub fn write(walk: &mut ExportWalk<'_>, directory: &Path) -> Result<(), ExportError> {
     let mut output = walk.create(directory.join("graph.graphson"))?;
     // Edge ids that users see are numbers too. So the ids of vertex properties count down from the maximum.
     let mut value_id = 0;
@@ -56,7 +56,7 @@ struct LabelColumns {
 }
 
 impl Edges {
-    fn of(walk: &Walk<'_>, page: &[VertexId], direction: Direction) -> Result<Self, ExportError> {
+    fn of(walk: &ExportWalk<'_>, page: &[VertexId], direction: Direction) -> Result<Self, ExportError> {
         let wants = Wants { rows: true, neighbors: false, edges: true };
         let mut adjacency = Adjacency::default();
         walk.view.neighbors(page, &Hop::along(direction, None, wants), &mut adjacency)?;
@@ -74,7 +74,7 @@ impl Edges {
 }
 
 impl LabelColumns {
-    fn of(walk: &Walk<'_>, label: LabelId, positions: &[usize], edges: &[EdgeRef]) -> Result<Self, ExportError> {
+    fn of(walk: &ExportWalk<'_>, label: LabelId, positions: &[usize], edges: &[EdgeRef]) -> Result<Self, ExportError> {
         let edges: Vec<EdgeRef> = positions.iter().map(|at| edges[*at]).collect();
         let schema = walk.view.schema();
         let keys = schema.label_schema(ElementKind::Edge, label).into_iter().flat_map(|label| label.properties.keys());
@@ -88,7 +88,7 @@ impl LabelColumns {
 }
 
 fn write_vertex(
-    walk: &Walk<'_>,
+    walk: &ExportWalk<'_>,
     vertex: VertexId,
     row: usize,
     out: &Edges,
@@ -127,7 +127,7 @@ fn write_vertex(
 }
 
 fn write_edges(
-    walk: &Walk<'_>,
+    walk: &ExportWalk<'_>,
     edges: &Edges,
     row: usize,
     direction: Direction,

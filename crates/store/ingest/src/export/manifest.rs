@@ -6,12 +6,12 @@ use std::path::Path;
 
 use mangrove_graph::{Cardinality, ElementKind, Encoding, IdSpace, LabelId, PropertyId, PropertySchema};
 
-use super::{ExportError, ExportFormat, Walk};
+use super::{ExportError, ExportFormat, ExportWalk};
 use crate::mapping::FILE_NAME;
 use crate::mapping_text::{put_tables, quoted};
 
 /// Writes the mapping after all other files.
-pub fn write(walk: &mut Walk<'_>, directory: &Path, format: ExportFormat) -> Result<(), ExportError> {
+pub fn write(walk: &mut ExportWalk<'_>, directory: &Path, format: ExportFormat) -> Result<(), ExportError> {
     let mut text = String::from(
         "# How `mangrove load` reads these files, and what the graph declares. The files stand on their own, too.\n",
     );
@@ -27,7 +27,7 @@ pub fn write(walk: &mut Walk<'_>, directory: &Path, format: ExportFormat) -> Res
     output.finish()
 }
 
-fn put_schema(walk: &Walk<'_>, format: ExportFormat, out: &mut String) {
+fn put_schema(walk: &ExportWalk<'_>, format: ExportFormat, out: &mut String) {
     let is_empty = ElementKind::ALL.iter().all(|kind| walk.labels(*kind).len() == 0);
     if is_empty && !format.is_of_tables() {
         return;
@@ -47,15 +47,16 @@ fn put_schema(walk: &Walk<'_>, format: ExportFormat, out: &mut String) {
             continue;
         }
         out.push_str(&format!("  {}:\n", kind.plural()));
-        labels.for_each(|label| put_label(walk, kind, label, out));
+        labels.for_each(|label| put_label(walk, kind, label, format, out));
     }
 }
 
-fn put_label(walk: &Walk<'_>, kind: ElementKind, id: LabelId, out: &mut String) {
+fn put_label(walk: &ExportWalk<'_>, kind: ElementKind, id: LabelId, format: ExportFormat, out: &mut String) {
     let schema = walk.view.schema();
     let Some(label) = schema.label_schema(kind, id) else { return };
     let mut lines = String::new();
-    if let Some(key) = label.key {
+    // Ids that hold their label are not the values of the key.
+    if let Some(key) = label.key.filter(|_| format.is_of_tables() || !walk.is_label_space()) {
         lines += &format!("      key: {}\n", quoted(&schema.key_name(key)));
     }
     if let Some(time) = label.time {
@@ -79,7 +80,7 @@ fn put_label(walk: &Walk<'_>, kind: ElementKind, id: LabelId, out: &mut String) 
     }
 }
 
-fn declarations(walk: &Walk<'_>, of: PropertyId, property: &PropertySchema) -> Vec<String> {
+fn declarations(walk: &ExportWalk<'_>, of: PropertyId, property: &PropertySchema) -> Vec<String> {
     let mut what = Vec::new();
     if let Some(declared) = property.declared {
         what.push(format!("type: {}", declared.name()));

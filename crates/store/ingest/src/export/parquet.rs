@@ -34,13 +34,13 @@ use parquet::file::properties::WriterProperties;
 
 use super::csv::{FileNames, have_ids, is_column, labels_text, text_of};
 use super::graphson::{write_cell, write_value};
-use super::{ExportError, PAGE, Walk};
+use super::{ExportError, ExportWalk, PAGE};
 use crate::header::{Style, style};
 use crate::mapping_text::{TableEntry, quoted};
 
 const ROW_GROUP: usize = 131_072;
 
-pub fn write(walk: &mut Walk<'_>, directory: &Path) -> Result<(), ExportError> {
+pub fn write(walk: &mut ExportWalk<'_>, directory: &Path) -> Result<(), ExportError> {
     let mut names = FileNames::new("parquet");
     let mut forms = Forms::new();
     for label in walk.labels(ElementKind::Vertex) {
@@ -101,7 +101,7 @@ impl IdForm {
 }
 
 /// The form of the ids of a label. Fails if they have several.
-fn id_form(walk: &mut Walk<'_>, label: LabelId) -> Result<IdForm, ExportError> {
+fn id_form(walk: &mut ExportWalk<'_>, label: LabelId) -> Result<IdForm, ExportError> {
     let (mut form, mut is_one) = (None, true);
     let before = walk.report.vertices;
     walk.vertices(label, PAGE, |walk, page| {
@@ -120,9 +120,9 @@ fn id_form(walk: &mut Walk<'_>, label: LabelId) -> Result<IdForm, ExportError> {
 
 fn mixed_ids(label: &str) -> ExportError {
     ExportError::Unwritable {
-        what: format!("`{label}`, whose ids are of several types,"),
+        what: format!("`{label}`, whose ids have several types,"),
         format: "Parquet",
-        hint: "a column has one type there; export GraphSON",
+        hint: "a column has one type there. Export GraphSON",
     }
 }
 
@@ -147,7 +147,7 @@ enum Form {
 
 /// The columns of a label's properties, and what the mapping must say about them.
 fn column_plans(
-    walk: &mut Walk<'_>,
+    walk: &mut ExportWalk<'_>,
     kind: ElementKind,
     label: LabelId,
     entry: &mut TableEntry,
@@ -178,7 +178,7 @@ fn column_plans(
 
 /// The form of a property's column, and the type that the mapping names.
 fn form_of(
-    walk: &mut Walk<'_>,
+    walk: &mut ExportWalk<'_>,
     kind: ElementKind,
     label: LabelId,
     property: &PropertySchema,
@@ -201,7 +201,7 @@ fn form_of(
 
 /// Whether an Arrow column holds all values exactly. Our instants have an offset and nanoseconds; Arrow's have microseconds.
 fn fits_arrow(
-    walk: &mut Walk<'_>,
+    walk: &mut ExportWalk<'_>,
     kind: ElementKind,
     label: LabelId,
     key: KeyId,
@@ -231,7 +231,7 @@ fn fits_arrow(
 }
 
 /// A column of a page of elements.
-fn array(walk: &Walk<'_>, column: &PropertyColumn, plan: &ColumnPlan) -> ArrayRef {
+fn array(walk: &ExportWalk<'_>, column: &PropertyColumn, plan: &ColumnPlan) -> ArrayRef {
     let cells = || (0..column.len()).map(|row| column.cell(row));
     match plan.form {
         Form::Native(_) => match column {
@@ -283,13 +283,13 @@ struct Table {
 }
 
 impl Table {
-    fn create(walk: &mut Walk<'_>, path: PathBuf, fields: Vec<FieldRef>) -> Result<Self, ExportError> {
+    fn create(walk: &mut ExportWalk<'_>, path: PathBuf, fields: Vec<FieldRef>) -> Result<Self, ExportError> {
         let names: Vec<String> = fields.iter().map(|field| field.name().clone()).collect();
         if style(&names) != Style::Plain {
             return Err(ExportError::Unwritable {
                 what: format!("the columns {}", names.join(", ")),
                 format: "Parquet",
-                hint: "one of them reads as a header of Neo4j or Neptune; export GraphSON",
+                hint: "one of them would be read as a header of Neo4j or Neptune. Export GraphSON",
             });
         }
         let file = walk.create_file(&path)?;
@@ -317,7 +317,7 @@ fn failed(path: &Path, error: ParquetError) -> ExportError {
 }
 
 /// A column name that no property of the label has: `wanted`, with underscores in front as needed.
-fn free_name(walk: &Walk<'_>, kind: ElementKind, label: LabelId, wanted: &str) -> String {
+fn free_name(walk: &ExportWalk<'_>, kind: ElementKind, label: LabelId, wanted: &str) -> String {
     let schema = walk.view.schema();
     let properties = schema.label_schema(kind, label).into_iter().flat_map(|label| label.properties.keys());
     let taken: HashSet<String> = properties.map(|key| schema.key_name(key).to_lowercase()).collect();
@@ -329,7 +329,7 @@ fn free_name(walk: &Walk<'_>, kind: ElementKind, label: LabelId, wanted: &str) -
 }
 
 fn vertices(
-    walk: &mut Walk<'_>,
+    walk: &mut ExportWalk<'_>,
     label: LabelId,
     ids: IdForm,
     directory: &Path,
@@ -391,7 +391,7 @@ struct EdgeTable {
 }
 
 fn edges(
-    walk: &mut Walk<'_>,
+    walk: &mut ExportWalk<'_>,
     label: LabelId,
     forms: &Forms,
     directory: &Path,
@@ -451,7 +451,7 @@ fn by_ends(page: &[EdgeRef], apart: bool) -> Vec<(Ends, Vec<u32>)> {
     groups
 }
 
-fn file_parts(walk: &Walk<'_>, name: &Arc<str>, ends: Ends) -> Vec<Arc<str>> {
+fn file_parts(walk: &ExportWalk<'_>, name: &Arc<str>, ends: Ends) -> Vec<Arc<str>> {
     let end = |label: LabelId| walk.view.schema().label_name(ElementKind::Vertex, label);
     match ends {
         None => vec!["edges".into(), name.clone()],
@@ -459,7 +459,7 @@ fn file_parts(walk: &Walk<'_>, name: &Arc<str>, ends: Ends) -> Vec<Arc<str>> {
     }
 }
 
-fn edge_id_form(walk: &mut Walk<'_>, label: LabelId) -> Result<IdForm, ExportError> {
+fn edge_id_form(walk: &mut ExportWalk<'_>, label: LabelId) -> Result<IdForm, ExportError> {
     let (mut form, mut is_one, before) = (None, true, walk.report.edges);
     walk.edges(label, |walk, page| {
         for edge in page {
@@ -485,7 +485,7 @@ struct EdgeColumns {
 }
 
 impl EdgeColumns {
-    fn new(walk: &Walk<'_>, label: LabelId) -> Self {
+    fn new(walk: &ExportWalk<'_>, label: LabelId) -> Self {
         let free = |wanted| free_name(walk, ElementKind::Edge, label, wanted);
         Self { source: free("src"), target: free("dst"), id: free("_id") }
     }
@@ -497,7 +497,15 @@ impl EdgeColumns {
         [Some(source), Some(target), id].into_iter().flatten().map(Arc::new).collect()
     }
 
-    fn describe(&self, walk: &Walk<'_>, entry: &mut TableEntry, label: &str, ends: Ends, time: Option<&str>, has_ids: bool) {
+    fn describe(
+        &self,
+        walk: &ExportWalk<'_>,
+        entry: &mut TableEntry,
+        label: &str,
+        ends: Ends,
+        time: Option<&str>,
+        has_ids: bool,
+    ) {
         entry.text("label", label);
         entry.text("source", &self.source);
         entry.text("target", &self.target);
@@ -515,7 +523,7 @@ impl EdgeColumns {
 }
 
 fn write_edges(
-    walk: &Walk<'_>,
+    walk: &ExportWalk<'_>,
     edges: &[EdgeRef],
     table: &mut EdgeTable,
     ids: Option<IdForm>,

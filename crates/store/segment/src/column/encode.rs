@@ -119,7 +119,7 @@ fn searchable(cells: &[&Cell], sampling_log2: u8) -> Option<Content> {
     }
     let values: Vec<&[u8]> = cells.iter().flat_map(|cell| cell.values()).map(raw_bytes).collect();
     let mut bytes = Vec::new();
-    text::encode(&values, text::Options { sampling: 1 << sampling_log2 }, &mut bytes);
+    text::encode(&values, text::TextOptions { sampling: 1 << sampling_log2 }, &mut bytes);
     Some(Content { form: SEARCHABLE, value_type: Some(ValueType::String), exponent: 0, bytes })
 }
 

@@ -101,7 +101,7 @@ impl<'a> Chunk<'a> {
         };
         let counted = present.map_or(positions, |bits| bits.ones());
         if positions > POSITIONS || counted != cells || present.is_some_and(|bits| bits.len() != positions) {
-            return Err(corrupt("a column chunk that counts wrong"));
+            return Err(corrupt("a column chunk with wrong counts"));
         }
         let value_type = ValueType::from_code(type_code).filter(|t| *t != ValueType::Null);
         let missing = || corrupt("a column chunk with cells missing");
@@ -215,7 +215,7 @@ impl<'a> Chunk<'a> {
 
     /// The cell at an index of the body. `bytes` are its bytes in the heap. `buffer` is scratch space for decoding.
     fn cell_in_body(&self, at: usize, bytes: &[u8], buffer: &mut Vec<u8>) -> Result<Cell> {
-        let of_type = || self.value_type.ok_or_else(|| corrupt("a chunk of no type"));
+        let of_type = || self.value_type.ok_or_else(|| corrupt("a chunk of an unknown type"));
         Ok(Cell::One(match &self.body {
             Body::Ints(ints) => count_value(of_type()?, ints.get(at)),
             Body::Float32(values) => Value::Float32(f32::from_le_bytes(values[at])),

@@ -4,14 +4,14 @@ use libsais::SuffixArrayConstruction;
 use libsais::suffix_array::ExtraSpace;
 
 use super::bits::{bits_of, pack, pack_increasing};
-use super::{ALPHABET, ANCHORED, END, HEADER_BYTES, Layout, Options, SAMPLED, SYMBOLS_MAX, VERSION, sequence};
+use super::{ALPHABET, ANCHORED, END, HEADER_BYTES, Layout, SAMPLED, SYMBOLS_MAX, TextOptions, VERSION, sequence};
 
 /// Appends a chunk that holds `values`, in order. Takes time linear in the bytes (15 to 25 MB a second). Needs 7 bytes of memory
 /// for each byte of text besides the chunk, or 11 if some values are empty.
 ///
 /// # Panics
 /// If the values have more than `SYMBOLS_MAX` bytes. Each value counts for one byte more.
-pub fn encode(values: &[&[u8]], options: Options, out: &mut Vec<u8>) {
+pub fn encode(values: &[&[u8]], options: TextOptions, out: &mut Vec<u8>) {
     let symbols: usize = values.iter().map(|value| value.len() + 1).sum();
     assert!(symbols <= SYMBOLS_MAX, "{symbols} bytes are too many for one chunk of text");
     let alphabet = Alphabet::of(values);

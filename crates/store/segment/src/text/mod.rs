@@ -79,21 +79,21 @@ const ANCHOR_LOG2: u32 = 2;
 /// Walks that run at the same time.
 const LANES: usize = 8;
 
-/// Options for writing a chunk.
+/// TextOptions for writing a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Options {
+pub struct TextOptions {
     /// α: one in α suffixes keeps its row. A smaller α makes walks from a hit to its row shorter, and takes more room. Default 32;
     /// rounded up to a power of two, at most 65,536.
     pub sampling: usize,
 }
 
-impl Default for Options {
+impl Default for TextOptions {
     fn default() -> Self {
         Self { sampling: 32 }
     }
 }
 
-impl Options {
+impl TextOptions {
     fn sampling_log2(self) -> u32 {
         self.sampling.min(1 << SAMPLING_LOG2_MAX).next_power_of_two().ilog2()
     }
@@ -167,7 +167,7 @@ pub struct Text<'a> {
 }
 
 /// How far a walk to a value has come.
-enum Walk {
+enum WalkTo {
     At(usize),
     Row(u32),
 }
@@ -391,8 +391,8 @@ impl<'a> Text<'a> {
             let mut lane = 0;
             while lane < lanes.len() {
                 match self.toward_row(lanes[lane])? {
-                    Walk::At(suffix) => lanes[lane] = suffix,
-                    Walk::Row(row) => {
+                    WalkTo::At(suffix) => lanes[lane] = suffix,
+                    WalkTo::Row(row) => {
                         rows.push(row);
                         match suffixes.next() {
                             Some(suffix) => lanes[lane] = suffix,
@@ -408,15 +408,15 @@ impl<'a> Text<'a> {
 
     /// One step from a suffix to its value. Gives the value if it is known here, otherwise the suffix that is one symbol longer.
     #[inline]
-    fn toward_row(&self, suffix: usize) -> Result<Walk, Corrupt> {
+    fn toward_row(&self, suffix: usize) -> Result<WalkTo, Corrupt> {
         if let Some(samples) = self.samples {
             let run = suffix >> self.layout.sampling_log2;
             if self.layout.sample_place(run) == suffix {
-                return self.row(samples.rows.get(run)).map(Walk::Row);
+                return self.row(samples.rows.get(run)).map(WalkTo::Row);
             }
         }
         let (symbol, next) = self.step(suffix)?;
-        if symbol == END { self.first(next).map(Walk::Row) } else { Ok(Walk::At(next)) }
+        if symbol == END { self.first(next).map(WalkTo::Row) } else { Ok(WalkTo::At(next)) }
     }
 
     /// Appends the values of suffixes. Walks through every value until it meets one of the suffixes.

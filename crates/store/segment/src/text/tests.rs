@@ -5,7 +5,7 @@ use super::*;
 fn chunk(values: &[Vec<u8>], sampling: usize) -> Vec<u8> {
     let values: Vec<&[u8]> = values.iter().map(Vec::as_slice).collect();
     let mut bytes = vec![];
-    encode(&values, Options { sampling }, &mut bytes);
+    encode(&values, TextOptions { sampling }, &mut bytes);
     bytes
 }
 

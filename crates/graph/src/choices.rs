@@ -10,7 +10,7 @@ use crate::value::Value;
 
 /// Values to choose from. With many of them, a membership test takes O(1). Clones share them.
 #[derive(Clone, Debug)]
-pub struct Options(Arc<Inner>);
+pub struct Choices(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
@@ -90,7 +90,7 @@ impl<'v> FromIterator<&'v Value> for Members {
     }
 }
 
-impl Options {
+impl Choices {
     /// Whether one of them equals `value` under `P.eq`.
     pub fn hold(&self, value: &Value) -> bool {
         if self.len() > FEW
@@ -102,7 +102,7 @@ impl Options {
     }
 }
 
-impl Deref for Options {
+impl Deref for Choices {
     type Target = [Value];
 
     fn deref(&self) -> &[Value] {
@@ -110,7 +110,7 @@ impl Deref for Options {
     }
 }
 
-impl From<Vec<Value>> for Options {
+impl From<Vec<Value>> for Choices {
     fn from(values: Vec<Value>) -> Self {
         Self(Arc::new(Inner { values, members: OnceLock::new() }))
     }
@@ -138,7 +138,7 @@ mod tests {
                 let mut rest = all.clone();
                 let asked = rest.remove(at);
                 let expected = rest.iter().any(|option| compare::equals(&asked, option));
-                assert_eq!(Options::from(rest).hold(&asked), expected, "{asked:?}");
+                assert_eq!(Choices::from(rest).hold(&asked), expected, "{asked:?}");
             }
         }
     }
