@@ -598,10 +598,7 @@ pub fn element_value(object: &Bound<'_, PyAny>) -> Option<Value> {
 }
 
 /// The value of a path or a subgraph; `None` for anything else. `value` reads the objects of a path.
-pub fn composed(
-    object: &Bound<'_, PyAny>,
-    value: impl Fn(&Bound<'_, PyAny>) -> PyResult<Value>,
-) -> PyResult<Option<Value>> {
+pub fn composed(object: &Bound<'_, PyAny>, value: impl Fn(&Bound<'_, PyAny>) -> PyResult<Value>) -> PyResult<Option<Value>> {
     let py = object.py();
     if let Ok(path) = object.cast::<Path>() {
         let objects = path.get().objects.bind(py).iter().map(|item| value(&item)).collect::<PyResult<_>>()?;

@@ -233,3 +233,14 @@ def test_a_declaration_warns_of_a_name_that_is_almost_known(empty):
         empty.declare_property("user", "email", "string")
         empty.declare_property("user", "born", "date")
         empty.declare_property("city", "name", "string")
+
+
+def test_a_query_warns_of_an_id_that_is_the_text_of_another(empty):
+    empty.query("g.addV('u').property(T.id, 1)")
+    for query in ("g.mergeV([(T.label): 'u', (T.id): '1'])", "g.addV('u').property(T.id, '01')"):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            empty.query(query)
+        told = [str(warning.message) for warning in caught]
+        assert ("'01'" in query) == (told == []), told
+        assert not told or "id '1', the text, beside the vertex with the id 1, the number" in told[0]

@@ -68,3 +68,18 @@ def test_numpy_numbers(empty):
     empty.declare_property("p", "n", "int32")
     empty.query("g.addV('p').property('n', x)", x=np.int64(3))
     assert empty.query("g.V().values('n')").one() == 3
+
+
+def test_lists_of_numbers_become_declared_vectors(empty):
+    pandas = pytest.importorskip("pandas")
+    empty.declare_property("doc", "emb", "vector")
+    empty.query("g.addV('doc').property(T.id, 1).property('emb', x)", x=[0.5, 1, 2])
+    empty.load(nodes={"doc": [{"id": 2, "emb": [0.5, 1.0, 2.0]}]})
+    empty.load(nodes={"doc": pandas.DataFrame({"id": [3], "emb": [[0.5, 1.0, 2.0]]})})
+    with empty.ingest() as w:
+        w.add_vertices("doc", [{"id": 4, "emb": np.array([0.5, 1.0, 2.0])}])
+    assert empty.query("g.V().values('emb')").to_list() == [[0.5, 1.0, 2.0]] * 4
+    assert empty.schema()["vertices"]["doc"]["properties"]["emb"]["types"] == ["vector"]
+    for wrong in (["a"], [], "abc"):
+        with pytest.raises(mg.QueryError, match="cannot hold"):
+            empty.query("g.addV('doc').property('emb', x)", x=wrong)

@@ -197,3 +197,29 @@ def test_what_is_no_table_is_refused_with_the_way(empty):
     ]:
         with pytest.raises(TypeError, match=match):
             empty.load(**given)
+
+
+def test_a_written_mapping_says_all_that_the_options_say(tmp_path):
+    (tmp_path / "person.csv").write_text("id,name\n1,a\n2,b\n")
+    (tmp_path / "post.csv").write_text("id,text\n1,hello\n")
+    (tmp_path / "knows.csv").write_text("src,dst,since\n1,2,2020-01-01\n")
+    (tmp_path / "likes.csv").write_text("src,dst\n1,1\n")
+    options = [
+        "--nodes", f"Person={tmp_path}/person.csv", "--nodes", f"Post={tmp_path}/post.csv",
+        "--edges", f"Person:knows:Person={tmp_path}/knows.csv", "--edges", f"Person:likes:Post={tmp_path}/likes.csv",
+        "--id-space", "label", "--index", "Person.name", "--searchable", "Post.text", "--edge-time", "since",
+    ]  # fmt: skip
+    assert mangrove("load", tmp_path / "a.mg", *options).returncode == 0
+    assert mangrove("load", tmp_path / "b.mg", *options, "--write-mapping", tmp_path / "m.yaml").returncode == 0
+    done = mangrove("load", tmp_path / "b.mg", "--mapping", tmp_path / "m.yaml")
+    assert done.returncode == 0, done.stderr
+    with mg.open(tmp_path / "a.mg") as a, mg.open(tmp_path / "b.mg") as b:
+        assert a.schema() == b.schema() and a.schema()["indexes"] and b.query("g.V('Person/1').out('likes').id()").one() == "Post/1"
+    done = mangrove("load", tmp_path / "c.mg", tmp_path / "knows.csv", "--write-mapping", tmp_path / "n.yaml")
+    assert done.returncode == 0 and "# source_label: LABEL" in (tmp_path / "n.yaml").read_text()
+
+
+def test_addresses_of_other_places_are_refused_with_the_way(empty):
+    for address in ("s3://bucket/p.csv", "https://example.org/p.csv"):
+        with pytest.raises(mg.LoadError, match="reads local files only. Copy the file"):
+            empty.load(nodes={"p": address})

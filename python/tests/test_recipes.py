@@ -65,3 +65,18 @@ def test_every_page_is_in_the_index():
     assert pages == set(re.findall(r"\]\(([\w-]+\.md)\)", text))
     links = [link for page in DOCS.glob("*.md") for link in re.findall(r"\]\((?!https?:)([^)#]+)(?:#[^)]*)?\)", page.read_text())]
     assert all((DOCS / link).exists() for link in links), [link for link in links if not (DOCS / link).exists()]
+
+
+def test_what_the_page_for_networkx_pairs_is_the_same(empty):
+    page = (DOCS / "from-networkx.md").read_text()
+    pairs = {left: right for left, right in re.findall(r"^\| `([^`]+)` \| `([^`]+)` \|$", page, re.MULTILINE)}
+    graph = nx.karate_club_graph()
+    empty.load(graph)
+    ask = lambda call: empty.query(pairs[call])
+    ego = ask("nx.ego_graph(G, 0, 2)").one()
+    assert len(ego.edges) == nx.ego_graph(graph, 0, 2).number_of_edges() and len(ego.vertices) == 26
+    lengths = nx.single_source_shortest_path_length(graph, 0, 3)
+    assert ask("nx.single_source_shortest_path_length(G, 0, 3)").one() == lengths
+    assert len(ask("nx.shortest_path(G, 0, 33)").one()) == len(nx.shortest_path(graph, 0, 33))
+    assert ask("dict(G.degree)").to_dicts() == [{"id": node, "degree": degree} for node, degree in graph.degree]
+    assert ask("G.number_of_edges()").one() == graph.number_of_edges()

@@ -499,6 +499,13 @@ impl Value {
         }
     }
 
+    /// The vector with the numbers of a list; `None` if it is something else, or empty.
+    pub fn to_vector(&self) -> Option<Value> {
+        let Value::List(items) = self else { return None };
+        let numbers: Vec<f32> = items.iter().map(|item| item.as_f64().map(|f| f as f32)).collect::<Option<_>>()?;
+        (!numbers.is_empty()).then(|| Value::Vector(numbers.into()))
+    }
+
     /// The items of a list, set, bulk set, path or vector, in order. `None` for a bulk set that is too large to list.
     pub fn items(&self) -> Option<Vec<Value>> {
         match self {

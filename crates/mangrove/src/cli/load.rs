@@ -171,7 +171,10 @@ impl Load {
     }
 
     fn write(&self, path: &Path, options: &LoadOptions) -> Result<(), Failure> {
-        let schema = if self.db.exists() { super::open_reading(&self.db)?.schema()? } else { Schema::default() };
+        let schema = match self.db.exists() {
+            true => super::open_reading(&self.db)?.schema()?,
+            false => Schema { id_space: self.id_space().unwrap_or_default(), ..Schema::default() },
+        };
         let files = ingest::write_mapping(options, &schema, path).map_err(crate::LoadError::from)?;
         let how = format!("Edit it, then run: mangrove load {} --mapping {}", self.db.display(), path.display());
         say(&format!(
@@ -274,6 +277,13 @@ impl Load {
         }
     }
 
+    fn id_space(&self) -> Option<IdSpace> {
+        self.id_space.map(|space| match space {
+            Space::Graph => IdSpace::Graph,
+            Space::Label => IdSpace::Label,
+        })
+    }
+
     fn rejects_file(&self) -> PathBuf {
         let beside = || {
             let mut name = self.db.as_os_str().to_owned();
@@ -284,10 +294,7 @@ impl Load {
     }
 
     fn open(&self, options: &LoadOptions) -> Result<Database, Failure> {
-        let id_space = self.id_space.map(|space| match space {
-            Space::Graph => IdSpace::Graph,
-            Space::Label => IdSpace::Label,
-        });
+        let id_space = self.id_space();
         // The mapping of an export names the id space that it needs.
         let id_space = match (id_space, self.db.exists()) {
             (None, false) => options.id_space().map_err(crate::LoadError::from)?,

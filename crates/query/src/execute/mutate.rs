@@ -148,6 +148,9 @@ pub fn create_vertex(
     let label = cx.write()?.ensure_label(ElementKind::Vertex, name)?;
     let (id, properties) = with_key(cx, label, id, properties)?;
     let id = id.map(|id| record::external_id_in(cx.view().schema(), label, id));
+    if let Some(ExternalId::String(_)) = &id {
+        warn_of_a_twin(cx, id.as_ref())?;
+    }
     let graph = cx.write()?;
     let mut made = Vec::with_capacity(1);
     graph.add_vertices(label, &[id], &mut made)?;
@@ -162,6 +165,17 @@ pub fn create_vertex(
         set_vertex_property(cx, vertex, property)?;
     }
     Ok(vertex)
+}
+
+/// Warns of a new id that is the text of a number, if that number is the id of another vertex.
+fn warn_of_a_twin(cx: &mut Context<'_, '_>, id: Option<&ExternalId>) -> Result<()> {
+    let Some(number @ Value::Int64(_)) = id.and_then(|id| record::other_spelling(&id.to_value())) else { return Ok(()) };
+    if record::find_vertex(cx.view(), &number)?.is_some() {
+        cx.warn(format!(
+            "the new vertex has the id '{number}', the text, beside the vertex with the id {number}, the number: these are different ids"
+        ));
+    }
+    Ok(())
 }
 
 /// If the label has a key, the value of that property is the id of the new vertex.
@@ -251,9 +265,15 @@ pub fn set_edge_property(cx: &mut Context<'_, '_>, edge: EdgeRef, key: &str, val
 }
 
 /// A number in the type of its property, if that type holds it exactly. A declared type counts, else the type that all values so far
-/// have. There, an integer stays one.
+/// have. There, an integer stays one. Where a vector is declared, a list of numbers becomes one.
 fn fitted(label: Option<&LabelSchema>, key: KeyId, value: Value) -> Value {
-    let Some(property) = label.and_then(|label| label.property(key)).filter(|_| value.is_number()) else { return value };
+    let Some(property) = label.and_then(|label| label.property(key)) else { return value };
+    if property.declared == Some(ValueType::Vector) {
+        return value.to_vector().unwrap_or(value);
+    }
+    if !value.is_number() {
+        return value;
+    }
     let is_held = |t: &ValueType| t.is_number() && (value.value_type().is_integer() || !t.is_integer());
     match property.declared.or_else(|| property.types.single().filter(is_held)) {
         Some(wanted) => number::exactly(&value, wanted).unwrap_or(value),

@@ -362,6 +362,9 @@ impl Hot {
         let segments = self.snapshot()?.segments().clone();
         let mut file = fs::File::create(dir.join(DATA)).map_err(GraphError::storage)?;
         self.shared.env.copy_to_file(&mut file, CompactionOption::Enabled).map_err(lmdb)?;
+        // The copy is as private as the original.
+        let original = fs::metadata(self.shared.env.path().join(DATA)).map_err(GraphError::storage)?;
+        file.set_permissions(original.permissions()).map_err(GraphError::storage)?;
         file.sync_all().map_err(|error| lmdb(error.into()))?;
         for segment in segments.list() {
             segment.copy_to(dir)?;

@@ -393,6 +393,7 @@ pub fn as_type(value: &Value, t: ValueType) -> Option<Value> {
         }
         (Value::Float64(v), t) if t.is_integer() && v.fract() == 0.0 => as_type(&Value::string(format!("{v:.0}")), t),
         (value, t) if value.is_number() && t.is_number() => parse_value(t, value.to_string().as_bytes()).ok(),
+        (list @ Value::List(_), ValueType::Vector) => list.to_vector(),
         (Value::Date(v), ValueType::DateTime) => {
             Some(Value::DateTime(mangrove_graph::DateTime::from_millis(i64::from(v.0) * 86_400_000)))
         }

@@ -12,12 +12,13 @@
 //! 2. Memory is bounded: a few batches, one run of edges, and a table of ids up to its limit.
 //! 3. On an error the graph may hold part of the load. The caller rolls back.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::Instant;
 
-use mangrove_graph::{ElementKind, GraphWrite, Schema};
+use mangrove_graph::{ElementKind, GraphWrite, IdSpace, Schema};
 
 use crate::column::{A_TIME, ColumnType};
 use crate::csv_table::{CsvTable, DialectHints, plan_csv, read_csv};
@@ -33,7 +34,7 @@ use crate::options::{KeyColumn, LoadOptions};
 use crate::plan::{TableHints, TablePlan};
 use crate::progress::{Meter, Phase, Progress, Status};
 use crate::report::LoadReport;
-use crate::rows::{Event, Sink};
+use crate::rows::{Event, Scope, Sink};
 use crate::source::{Source, expand};
 use crate::table::TableInput;
 use crate::write::Writer;
@@ -107,8 +108,16 @@ impl Job {
         if let Some(encoding) = self.source.encoding {
             entry.text("encoding", encoding.name());
         }
-        if let Some(time) = self.edge_time.as_deref().filter(|_| plan.kind == ElementKind::Edge) {
-            entry.text("time", time);
+        if plan.kind == ElementKind::Edge {
+            let has_column = |name: &&str| plan.columns.iter().flatten().any(|property| *property.name == **name);
+            if let Some(time) = self.edge_time.as_deref().filter(has_column) {
+                entry.text("time", time);
+            }
+            for (end, scope) in [("source_label", &plan.source_scope), ("target_label", &plan.target_scope)] {
+                if *scope == Scope::Any {
+                    entry.notes.push(format!("{end}: LABEL    # if ids are unique only within labels"));
+                }
+            }
         }
         Ok(entry)
     }
@@ -191,8 +200,37 @@ pub fn write_mapping(options: &LoadOptions, schema: &Schema, path: &Path) -> Res
         text += &format!("files: [{}]\n", whole.join(", "));
     }
     put_tables(&tables, &mut text);
+    put_declarations(options, schema, &jobs, &mut text);
     std::fs::write(path, text).map_err(failed)?;
     Ok(jobs.len())
+}
+
+/// Writes what the options say about the graph itself: its id space, indexes and encodings.
+fn put_declarations(options: &LoadOptions, schema: &Schema, jobs: &[Job], out: &mut String) {
+    let mut lines: BTreeMap<(ElementKind, &str), Vec<String>> = BTreeMap::new();
+    for (wanted, what) in [(&options.indexes, "index: true"), (&options.searchable, "encoding: searchable")] {
+        for (label, key) in wanted.iter().filter_map(|wanted| wanted.split_once('.')) {
+            let kind = if jobs.iter().any(|job| job.may_have(label)) { ElementKind::Vertex } else { ElementKind::Edge };
+            lines.entry((kind, label)).or_default().push(format!("{}: {{{what}}}", quoted(key)));
+        }
+    }
+    if lines.is_empty() && schema.id_space == IdSpace::Graph {
+        return;
+    }
+    out.push_str("schema:\n");
+    if schema.id_space == IdSpace::Label {
+        out.push_str("  id_space: label\n");
+    }
+    for kind in ElementKind::ALL {
+        let mut of_kind = lines.iter().filter(|((of, _), _)| *of == kind).peekable();
+        if of_kind.peek().is_some() {
+            out.push_str(&format!("  {}:\n", kind.plural()));
+        }
+        for ((_, label), properties) in of_kind {
+            out.push_str(&format!("    {}:\n      properties:\n", quoted(label)));
+            properties.iter().for_each(|property| out.push_str(&format!("        {property}\n")));
+        }
+    }
 }
 
 /// Fails if a key belongs to a label that this load does not have.

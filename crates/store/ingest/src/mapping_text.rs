@@ -12,11 +12,13 @@ pub struct TableEntry {
     pub keys: Vec<(&'static str, String)>,
     /// How to read its columns, as YAML.
     pub properties: Vec<(String, String)>,
+    /// Lines that count only once the user uncomments them.
+    pub notes: Vec<String>,
 }
 
 impl TableEntry {
     pub fn new(kind: ElementKind, file: &str) -> Self {
-        Self { kind, file: file.to_owned(), keys: Vec::new(), properties: Vec::new() }
+        Self { kind, file: file.to_owned(), keys: Vec::new(), properties: Vec::new(), notes: Vec::new() }
     }
 
     pub fn text(&mut self, key: &'static str, value: &str) {
@@ -45,6 +47,9 @@ fn put_table(table: &TableEntry, out: &mut String) {
     out.push_str(&format!("  - file: {}\n", quoted(&table.file)));
     for (key, value) in &table.keys {
         out.push_str(&format!("    {key}: {value}\n"));
+    }
+    for note in &table.notes {
+        out.push_str(&format!("    # {note}\n"));
     }
     if !table.properties.is_empty() {
         out.push_str("    properties:\n");

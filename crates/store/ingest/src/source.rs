@@ -118,6 +118,12 @@ fn expand_one(pattern: &Path, out: &mut Vec<Source>) -> Result<(), LoadError> {
         return expand_directory(pattern, out);
     }
     let text = pattern.to_string_lossy();
+    if text.contains("://") && !pattern.exists() {
+        return Err(LoadError::options(format!(
+            "{text}: Mangrove reads local files only. Copy the file, or read it with another library, such as DuckDB or polars, and \
+             load the table"
+        )));
+    }
     if pattern.exists() || !text.contains(['*', '?', '[', ',']) {
         out.push(Source::new(pattern)?);
         return Ok(());

@@ -475,7 +475,8 @@ impl Oracle {
             let is_known = |p: &PropertySchema| p.has_meta || p.key == key && *p != PropertySchema::new(key);
             label.key == Some(key) || label.time == Some(key) || label.properties.iter().any(is_known)
         };
-        if !ElementKind::ALL.iter().any(|kind| self.schema.labels(*kind).iter().any(knows)) {
+        let is_indexed = self.schema.indexes.iter().any(|index| index.of.key == key);
+        if !is_indexed && !ElementKind::ALL.iter().any(|kind| self.schema.labels(*kind).iter().any(knows)) {
             self.schema.keys.drop_name(key.0);
         }
     }

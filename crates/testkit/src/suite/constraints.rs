@@ -182,8 +182,12 @@ fn a_required_property_stays(make: Make<'_>) {
         let v = add_vertices(graph, thing, 0..2);
         v.iter().for_each(|vertex| set(graph, *vertex, name, "it").unwrap());
         lacks(graph.set_cell(ElementId::Vertex(v[0]), name, Cell::Absent));
-        set(graph, v[0], name, Value::Null).unwrap();
+        lacks(set(graph, v[0], name, Value::Null));
+        let nulls = PropertyColumn::Cells(vec![Cell::One(Value::Null), Cell::One("other".into())]);
+        lacks(graph.set_properties(Elements::Vertices(&v), name, &nulls));
         graph.declare_required(ElementKind::Vertex, thing, name, false).unwrap();
+        set(graph, v[0], name, Value::Null).unwrap();
+        lacks(graph.declare_required(ElementKind::Vertex, thing, name, true));
         graph.set_cell(ElementId::Vertex(v[0]), name, Cell::Absent).unwrap();
         graph.remove_vertices(&v[1..]).unwrap();
     });

@@ -8,6 +8,7 @@ pub(super) const CASES: &[Case] = &[
     ("a label gets another name", a_label_gets_another_name),
     ("what is in use is not dropped", what_is_in_use_is_not_dropped),
     ("what was dropped does not come back", what_was_dropped_does_not_come_back),
+    ("an index keeps its key", an_index_keeps_its_key),
 ];
 
 fn set(graph: &mut dyn GraphWrite, vertex: VertexId, key: KeyId, value: impl Into<Value>) {
@@ -29,6 +30,17 @@ fn a_label_gets_another_name(make: Make<'_>) {
     let view = store.snapshot().unwrap();
     assert_eq!(view.schema().label(ElementKind::Vertex, "object"), Some(LabelId(0)));
     assert_eq!(view.schema().label(ElementKind::Edge, "knows"), None);
+}
+
+fn an_index_keeps_its_key(make: Make<'_>) {
+    same_as_oracle(make, IdSpace::Graph, |graph| {
+        let (thing, other, name) = (vertex_label(graph, "thing"), vertex_label(graph, "other"), key(graph, "name"));
+        graph.create_index(PropertyId::of_vertices(thing, name)).unwrap();
+        graph.drop_property(PropertyId::of_vertices(other, name)).unwrap();
+        assert_eq!(key(graph, "name"), name, "it is the same key");
+        let v = add_vertices(graph, thing, 0..1);
+        set(graph, v[0], name, "x");
+    });
 }
 
 fn is_refused(outcome: Result<()>) {

@@ -133,13 +133,14 @@ impl HotTransaction {
         Ok(None)
     }
 
-    /// Drops the name of a key, unless a label knows it or a property of a property may have it.
+    /// Drops the name of a key, unless a label knows it, an index has it, or a property of a property may have it.
     fn drop_key(&mut self, key: KeyId) {
         let knows = |label: &LabelSchema| {
             let property = label.property(key).is_some_and(|property| !property.is_blank());
             property || label.key == Some(key) || label.time == Some(key) || label.properties.iter().any(|p| p.has_meta)
         };
-        if ElementKind::ALL.iter().any(|kind| self.schema.labels(*kind).iter().any(knows)) {
+        let is_indexed = self.schema.indexes.iter().any(|index| index.of.key == key);
+        if is_indexed || ElementKind::ALL.iter().any(|kind| self.schema.labels(*kind).iter().any(knows)) {
             return;
         }
         self.changed.insert(Record::Key(key));
