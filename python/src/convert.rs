@@ -32,7 +32,7 @@ pub fn described<'py>(py: Python<'py>, value: &Described) -> Object<'py> {
         Described::Vertex(record) => elements::vertex(py, record),
         Described::Edge(record) => elements::edge(py, record),
         Described::VertexProperty(record) => elements::vertex_property(py, record),
-        Described::Property { element, key, value } => elements::property(py, element, key, value),
+        Described::Property(property) => elements::property(py, property),
         Described::List(items) => list(py, items, described),
         Described::Set(items) => set(py, items, described, described_key),
         Described::Map(entries) => {

@@ -9,7 +9,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use mangrove::describe::{
-    Described, EdgeRecord, EndRecord, PropertyRecord, ValueRecord, VertexPropertyRecord, VertexRecord,
+    Described, EdgeRecord, EndRecord, LonePropertyRecord, PropertyRecord, ValueRecord, VertexPropertyRecord, VertexRecord,
 };
 use mangrove_graph::{EdgeRef, Value, VertexId};
 use pyo3::exceptions::{PyIndexError, PyKeyError, PyTypeError};
@@ -136,8 +136,9 @@ pub fn vertex_property<'py>(py: Python<'py>, record: &VertexPropertyRecord) -> O
     Ok(Bound::new(py, property)?.into_any())
 }
 
-pub fn property<'py>(py: Python<'py>, element: &Value, key: &Arc<str>, value: &Value) -> Object<'py> {
-    let property = Property { element: element.clone(), key: key.clone(), value: convert::plain(py, value)?.unbind() };
+pub fn property<'py>(py: Python<'py>, record: &LonePropertyRecord) -> Object<'py> {
+    let value = convert::plain(py, &record.value)?.unbind();
+    let property = Property { element: record.element.clone(), key: record.key.clone(), value };
     Ok(Bound::new(py, property)?.into_any())
 }
 

@@ -23,12 +23,7 @@ pub enum Described {
     Vertex(Box<VertexRecord>),
     Edge(Box<EdgeRecord>),
     VertexProperty(Box<VertexPropertyRecord>),
-    Property {
-        /// The element as queries know it.
-        element: Value,
-        key: Arc<str>,
-        value: Value,
-    },
+    Property(Box<LonePropertyRecord>),
     List(Vec<Described>),
     Set(Vec<Described>),
     /// Entries in their original order.
@@ -97,6 +92,15 @@ pub struct EndRecord {
     pub label: Arc<str>,
 }
 
+/// A property of an edge or of a property.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LonePropertyRecord {
+    /// The property as queries know it.
+    pub element: Value,
+    pub key: Arc<str>,
+    pub value: Value,
+}
+
 #[derive(Clone, Debug, PartialEq)]
 pub struct VertexPropertyRecord {
     /// Distinguishes the values under one key of one vertex.
@@ -140,9 +144,11 @@ impl Describing<'_> {
                 self.memory.hold(RECORD_BYTES)?;
                 Described::VertexProperty(Box::new(vertex_property(self.view, property)?))
             }
-            Value::Property(property) => {
-                Described::Property { element: value.clone(), key: property.name.clone(), value: property.value.clone() }
-            }
+            Value::Property(property) => Described::Property(Box::new(LonePropertyRecord {
+                element: value.clone(),
+                key: property.name.clone(),
+                value: property.value.clone(),
+            })),
             Value::Path(path) => Described::Path { objects: self.values(&path.objects)?, labels: path.labels.clone() },
             Value::Tree(tree) => Described::Tree(self.branches(tree)?),
             Value::Subgraph(subgraph) => self.subgraph(subgraph)?,

@@ -1,12 +1,13 @@
 //! The documentation that belongs to this version.
 
 /// The pages of `docs/`, by name.
-pub const PAGES: [(&str, &str); 12] = [
+pub const PAGES: [(&str, &str); 13] = [
     ("index", include_str!("../../../docs/index.md")),
     ("recipes", include_str!("../../../docs/recipes.md")),
     ("from-cypher", include_str!("../../../docs/from-cypher.md")),
     ("from-sql", include_str!("../../../docs/from-sql.md")),
     ("from-networkx", include_str!("../../../docs/from-networkx.md")),
+    ("rust", include_str!("../../../docs/rust.md")),
     ("load", include_str!("../../../docs/load.md")),
     ("output", include_str!("../../../docs/output.md")),
     ("gremlin", include_str!("../../../docs/gremlin.md")),
@@ -26,6 +27,11 @@ pub fn page(name: &str) -> Option<&'static str> {
 pub fn title(text: &str) -> &str {
     text.lines().next().unwrap_or_default().trim_start_matches('#').trim()
 }
+
+/// The programs of the page for Rust run with the tests of this documentation.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/rust.md")]
+struct RustPage;
 
 #[cfg(test)]
 mod tests {

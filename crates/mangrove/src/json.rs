@@ -27,7 +27,9 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use mangrove_graph::Value;
 
-use crate::describe::{Branch, Described, EdgeRecord, PropertyRecord, VertexPropertyRecord, VertexRecord};
+use crate::describe::{
+    Branch, Described, EdgeRecord, LonePropertyRecord, PropertyRecord, VertexPropertyRecord, VertexRecord,
+};
 use crate::keys;
 
 /// The JSON document of a value, on one line.
@@ -58,7 +60,8 @@ pub fn write_described(out: &mut String, value: &Described) {
         Described::Vertex(record) => vertex(out, record),
         Described::Edge(record) => edge(out, record),
         Described::VertexProperty(record) => vertex_property(out, record),
-        Described::Property { key, value, .. } => {
+        Described::Property(property) => {
+            let LonePropertyRecord { key, value, .. } = &**property;
             out.push_str(r#"{"type":"property","key":"#);
             string(out, key);
             member(out, "value", value);

@@ -84,7 +84,7 @@ pub fn value(described: &Described) -> String {
         Described::Vertex(record) => format!("v[{}]", record.id),
         Described::Edge(record) => show_edge(record),
         Described::VertexProperty(record) => format!("vp[{}->{}]", record.key, record.value),
-        Described::Property { key, value, .. } => format!("p[{key}->{value}]"),
+        Described::Property(property) => format!("p[{}->{}]", property.key, property.value),
         Described::List(items) => format!("[{}]", joined(items, ", ", self::value)),
         Described::Set(items) => format!("{{{}}}", joined(items, ", ", self::value)),
         Described::Map(entries) => {

@@ -187,7 +187,7 @@ impl Form {
             Described::Plain(Value::Null) => return None,
             Described::Map(entries) if keys::names(entries).is_some() => Form::Maps,
             Described::Vertex(_) | Described::Edge(_) => Form::Elements,
-            Described::Entry(_) | Described::Property { .. } | Described::VertexProperty(_) => Form::Entries,
+            Described::Entry(_) | Described::Property(_) | Described::VertexProperty(_) => Form::Entries,
             _ => Form::Values,
         })
     }
@@ -380,7 +380,7 @@ fn entry(row: &Described) -> Row<'_> {
     let plain = |value: Value| Cow::Owned(Described::Plain(value));
     let (key, value) = match row {
         Described::Entry(entry) => (Cow::Borrowed(&entry.0), Cow::Borrowed(&entry.1)),
-        Described::Property { key, value, .. } => (plain(key.clone().into()), plain(value.clone())),
+        Described::Property(property) => (plain(property.key.clone().into()), plain(property.value.clone())),
         Described::VertexProperty(record) => (plain(record.key.clone().into()), plain(record.value.clone())),
         _ => return Vec::new(),
     };
@@ -512,7 +512,11 @@ mod tests {
 
     #[test]
     fn kinds_that_are_mixed_share_one_column() {
-        let property = Described::Property { element: Value::Null, key: Arc::from("k"), value: 1.into() };
+        let property = Described::Property(Box::new(crate::describe::LonePropertyRecord {
+            element: Value::Null,
+            key: Arc::from("k"),
+            value: 1.into(),
+        }));
         let mixed = Results::of_rows(vec![Described::Plain(1.into()), property.clone()]);
         let table = of(&mixed);
         assert_eq!((table.columns[0].name.as_str(), table.columns.len(), table.rows), ("value", 1, 2));

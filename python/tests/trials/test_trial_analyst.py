@@ -138,6 +138,7 @@ def test_ids_keep_their_type(empty):
 
 @pytest.mark.parametrize("typed, expected", [
     (":timing on", "times are shown"), ("help", ":explain"), ("MATCH (n) RETURN n LIMIT 5", "g.V()"), (":profile g.V().count()", "µs"),
+    ("g.tx().rollback()", ":begin, :commit and :rollback"), ("schema", "airport"), ("x = 5\nx", "5"), ("exit()", ""), (":begin\ng.addV('x')", "ended before :commit"),
 ])
 def test_the_shell_understands(db, tmp_path, typed, expected):
     path = db.path
@@ -148,3 +149,20 @@ def test_the_shell_understands(db, tmp_path, typed, expected):
 
     done = subprocess.run([COMMAND, "shell", path], input=typed + "\n", capture_output=True, text=True)
     assert expected in done.stdout + done.stderr
+
+
+def test_results_leave_in_columns(empty):
+    empty.load(edges={("n", "e", "n"): pandas.DataFrame({"src": range(20_000), "dst": [(n * 7) % 20_000 for n in range(20_000)]})}, missing="create")
+    table = empty.query("g.E()").to_arrow()
+    assert table.num_rows == 20_000 and {"id", "label"} <= set(table.column_names)
+    assert empty.query("g.E().limit(0)").to_arrow().column_names == table.column_names
+    graph = empty.to_networkx(multigraph=False)
+    assert (graph.number_of_nodes(), graph.number_of_edges()) == (20_000, 20_000)
+
+
+def test_pictures_draw_an_edge_in_its_direction(empty):
+    empty.query("g.addV('p').property(T.id, 'Ann').as('a').addV('p').property(T.id, 'Bob').addE('knows').to('a')")
+    walked = empty.query("g.V('Ann').in('knows').path()")._repr_html_()
+    known = empty.query("g.V('Ann').inE('knows').outV().path()")._repr_html_()
+    assert "marker-end" not in walked, "the order of a walk is not the direction of an edge"
+    assert "marker-end" in known

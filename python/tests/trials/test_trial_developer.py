@@ -99,6 +99,8 @@ def test_results_are_json(db):
     ("g.V().has('airport', 'code', 'O'Hare')", "parameter"),
     ("g.V().value('code')", "values('"),
     ("g.V().where(elev > 3)", "gt(3)"),
+    ("g.V().has('airport', 'code', $x)", "write x in the query, and pass it as in x=…"),
+    ("g.V().pageRank()", "to_networkx()"),
 ])
 def test_habits_of_other_languages_are_answered(db, typed, answer):
     with pytest.raises(mg.QueryError) as caught:
@@ -112,6 +114,23 @@ def test_names_that_are_not_there_are_told(db):
     with pytest.raises(mg.MangroveError, match="did you mean"):
         db.create_index("airprt", "code")
     assert mg.open(":memory:").query("g.V().count()").one() == 0
+
+
+def test_a_typo_in_a_declaration_is_told(db):
+    with pytest.warns(mg.QueryWarning, match="did you mean `airport`?"):
+        db.declare_property("airprt", "code", "string")
+
+
+def test_vectors_of_lists(empty):
+    empty.declare_property("doc", "emb", "vector")
+    empty.query("g.addV('doc').property('emb', x)", x=[0.5] * 384)
+    assert len(empty.query("g.V().values('emb')").one()) == 384
+
+
+def test_procedures_return_what_queries_return(db):
+    db.register_procedure("same", lambda params, value: [value])
+    for query in ("g.V('AUS').properties('code')", "g.V('AUS').out().path()", "g.E().subgraph('s').cap('s')"):
+        assert len(db.query(query + ".call('same')")) == len(db.query(query)) > 0
 
 
 def test_the_schema_changes(db):

@@ -133,75 +133,88 @@ fn infer_columns(
 ) -> Result<(), LoadError> {
     let dialect = reader.dialect();
     let mut samples = vec![Sample::default(); plan.columns.len()];
+    let mut first_texts: Vec<Option<FirstText>> = vec![None; plan.columns.len()];
     let mut before_last = samples.clone();
-    for _ in 0..SAMPLE_RECORDS {
+    let mut last = 0;
+    for number in 0..SAMPLE_RECORDS {
         match reader.step().map_err(|e| source.failed(e))? {
             Step::Record(record) if record.fields.len() == samples.len() => {
-                before_last.clone_from(&samples);
-                for (field, sample) in record.fields.iter().zip(&mut samples) {
+                before_last.copy_from_slice(&samples);
+                last = number;
+                for ((field, sample), first) in record.fields.iter().zip(&mut samples).zip(&mut first_texts) {
                     let content = field.content(record.text, dialect.quote);
                     if is_null(*field, &content, nulls) {
                         continue;
                     }
-                    sample.add(Inferred::of(&content), || {
+                    let makes_text = sample.add(Inferred::of(&content));
+                    if makes_text && first.is_none() {
                         let quote = usize::from(field.quoting != Quoting::Bare);
                         let (line, column) = locate(record.line, record.text, field.start as usize - quote);
-                        (Location::at(&source.name, line, column), String::from_utf8_lossy(&content).into_owned())
-                    });
+                        let place = Location::at(&source.name, line, column);
+                        let value = String::from_utf8_lossy(&content).into_owned();
+                        *first = Some(FirstText { number, place, value, is_first: sample.others_count == 0 });
+                    }
                 }
             }
             Step::End if cut_short => {
                 samples = before_last; // the sample may cut the last record short
+                first_texts.iter_mut().for_each(|first| drop(first.take_if(|first| first.number == last)));
                 break;
             }
             Step::End => break,
             Step::Record(_) | Step::Broken(_) => {}
         }
     }
-    for (column, sample) in plan.columns.iter_mut().zip(samples) {
+    for ((column, sample), first) in plan.columns.iter_mut().zip(samples).zip(first_texts) {
         if let Some(column) = column
             && let ColumnType::Inferred(t) = &mut column.column_type
         {
             *t = sample.found;
-            plan.warnings.extend(sample.warning(&column.name));
+            plan.warnings.extend(first.and_then(|first| sample.warning(first, &column.name)));
         }
     }
     Ok(())
 }
 
 /// What the sample of a column holds.
-#[derive(Clone, Default)]
+#[derive(Clone, Copy, Default)]
 struct Sample {
     found: Inferred,
     /// The narrowest type of the fields that have not made the column text.
     others: Inferred,
     others_count: u64,
     texts: u64,
-    /// The first field that made the column text, and its place.
-    text: Option<(Location, String)>,
-    /// Fields of another type came first.
-    became_text: bool,
+}
+
+/// The first field that made a column text.
+#[derive(Clone)]
+struct FirstText {
+    /// The number of its record.
+    number: usize,
+    place: Location,
+    value: String,
+    /// No field of another type came before it.
+    is_first: bool,
 }
 
 impl Sample {
-    fn add(&mut self, of_field: Inferred, field: impl FnOnce() -> (Location, String)) {
+    /// Returns whether the field makes the column text.
+    fn add(&mut self, of_field: Inferred) -> bool {
+        self.found = self.found.join(of_field);
         let joined = self.others.join(of_field);
-        if of_field == Inferred::Text || joined == Inferred::Text {
+        let makes_text = joined == Inferred::Text;
+        if makes_text {
             self.texts += 1;
-            if self.text.is_none() {
-                (self.text, self.became_text) = (Some(field()), self.others_count > 0);
-            }
         } else if of_field != Inferred::Nothing {
             (self.others, self.others_count) = (joined, self.others_count + 1);
         }
-        self.found = self.found.join(of_field);
+        makes_text
     }
 
     /// A warning if a few fields make a column text that would have another type without them.
-    fn warning(self, column: &str) -> Option<String> {
-        let (place, value) = self.text?;
-        let is_likely = self.became_text || (self.others_count > 0 && self.others_count >= self.texts);
-        is_likely.then(|| became_text(&place, &value, column, self.others))
+    fn warning(self, first: FirstText, column: &str) -> Option<String> {
+        let is_likely = self.others_count > 0 && (!first.is_first || self.others_count >= self.texts);
+        is_likely.then(|| became_text(&first.place, &first.value, column, self.others))
     }
 }
 
