@@ -7,6 +7,7 @@ use mangrove_graph::{GraphError, GraphView, GraphWrite, Value};
 use mangrove_query::{Graph, Parameters, Query, QueryOptions};
 use mangrove_snapshot::{Durability, OpenOptions, Store};
 use mangrove_testkit::Oracle;
+use mangrove_testkit::far::SlowView;
 use tempfile::TempDir;
 
 use crate::services::SERVICES;
@@ -48,7 +49,8 @@ impl Database {
     /// Reads a consistent view.
     pub fn read<T>(&self, read: impl FnOnce(&dyn GraphView) -> Result<T, String>) -> Result<T, String> {
         match self {
-            Database::Oracle(graph) => read(&**graph),
+            // As if it were far away: the engine then reads in large batches.
+            Database::Oracle(graph) => read(&SlowView::new(&**graph, Duration::ZERO)),
             Database::Hot { store, .. } => read(&store.snapshot().map_err(|e| e.to_string())?),
         }
     }

@@ -96,7 +96,7 @@ fn read_graphml(text: &str, graph: &mut dyn GraphWrite) -> Result<(), GraphError
 
 #[cfg(test)]
 mod tests {
-    use mangrove_graph::{GraphView, record};
+    use mangrove_graph::{Catalog, record};
     use mangrove_testkit::Oracle;
 
     use super::*;

@@ -94,6 +94,27 @@ impl PropertyColumn {
         self.len() == 0
     }
 
+    /// Whether an element has anything.
+    ///
+    /// # Panics
+    /// If `at` is not below `len()`.
+    pub fn has(&self, at: usize) -> bool {
+        match self {
+            PropertyColumn::Absent(_) => false,
+            PropertyColumn::Typed(array) => array.is_valid(at),
+            PropertyColumn::Cells(cells) => !cells[at].is_absent(),
+        }
+    }
+
+    /// The cell of a batch of one.
+    pub fn into_cell(self) -> Cell {
+        match self {
+            PropertyColumn::Cells(mut cells) => cells.pop().unwrap_or_default(),
+            PropertyColumn::Typed(array) if !array.is_empty() => PropertyColumn::Typed(array).cell(0),
+            _ => Cell::Absent,
+        }
+    }
+
     /// # Panics
     /// If `at` is not below `len()`.
     pub fn cell(&self, at: usize) -> Cell {

@@ -39,6 +39,7 @@ impl Key {
             return Some(Key::Int(i));
         }
         match value {
+            Value::Date(date) => Some(Key::Other(date.midnight().into())),
             Value::Float32(_) | Value::Float64(_) => match value.as_f64()? {
                 f if f.is_nan() => None,
                 f if f.fract() == 0.0 && (-TWO_63..TWO_63).contains(&f) => Some(Key::Int(f as i64)),
@@ -49,7 +50,6 @@ impl Key {
             | Value::String(_)
             | Value::Bytes(_)
             | Value::Uuid(_)
-            | Value::Date(_)
             | Value::DateTime(_)
             | Value::Duration(_)
             | Value::Vertex(_)

@@ -8,8 +8,8 @@ use bigdecimal::BigDecimal;
 
 use crate::value::{Value, ValueType};
 
-/// Whether `a` and `b` are equal under `P.eq`. Numbers compare by value, whatever their type. Everything else compares by type and
-/// content. NaN equals nothing.
+/// Whether `a` and `b` are equal under `P.eq`. Numbers compare by value, whatever their type. A date equals the date-time of its
+/// midnight in UTC. Everything else compares by type and content. NaN equals nothing.
 pub fn equals(a: &Value, b: &Value) -> bool {
     if a.is_number() && b.is_number() {
         return compare_numbers(a, b) == Some(Ordering::Equal);
@@ -23,6 +23,9 @@ pub fn equals(a: &Value, b: &Value) -> bool {
             a.len() == b.len() && a.iter().all(|(k, v)| b.iter().any(|(other, w)| equals(k, other) && equals(v, w)))
         }
         (Value::BulkSet(_), _) | (_, Value::BulkSet(_)) => a.items() == b.items(),
+        (Value::Date(_), Value::DateTime(_)) | (Value::DateTime(_), Value::Date(_)) => {
+            compare(a, b) == Some(Ordering::Equal)
+        }
         _ => a == b,
     }
 }
@@ -41,8 +44,8 @@ pub fn compare(a: &Value, b: &Value) -> Option<Ordering> {
         (Value::Date(a), Value::Date(b)) => Some(a.cmp(b)),
         (Value::DateTime(a), Value::DateTime(b)) => Some(a.cmp(b)),
         (Value::Duration(a), Value::Duration(b)) => Some(a.cmp(b)),
-        (Value::Date(a), Value::DateTime(b)) => Some((i64::from(a.0) * 86_400, 0).cmp(&(b.seconds, b.nanos))),
-        (Value::DateTime(a), Value::Date(b)) => Some((a.seconds, a.nanos).cmp(&(i64::from(b.0) * 86_400, 0))),
+        (Value::Date(a), Value::DateTime(b)) => Some(a.midnight().cmp(b)),
+        (Value::DateTime(a), Value::Date(b)) => Some(a.cmp(&b.midnight())),
         (Value::List(a), Value::List(b)) => compare_items(a, b),
         (Value::Token(a), Value::Token(b)) => Some(a.cmp(b)),
         _ => None,
@@ -196,6 +199,16 @@ mod tests {
         assert!(!equals(&Value::Float64(f64::NAN), &Value::Float64(f64::NAN)));
         assert_eq!(compare(&Value::Int64(-2), &Value::Float64(-1.5)), Some(Ordering::Less));
         assert_eq!(compare(&Value::Int64(i64::MAX), &Value::Float64(f64::INFINITY)), Some(Ordering::Less));
+    }
+
+    #[test]
+    fn a_date_equals_its_midnight() {
+        let date = crate::Date(19_000);
+        let midnight = date.midnight();
+        assert!(equals(&date.into(), &midnight.into()) && equals(&midnight.into(), &date.into()));
+        let later = crate::DateTime { seconds: midnight.seconds + 1, ..midnight };
+        assert!(!equals(&date.into(), &later.into()));
+        assert_eq!((later.date(), midnight.date()), (None, Some(date)));
     }
 
     #[test]

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use thiserror::Error;
 
-use crate::id::{ElementKind, ExternalId};
+use crate::id::{ElementId, ElementKind, ExternalId};
+use crate::value::Value;
 
 pub type Result<T, E = GraphError> = std::result::Result<T, E>;
 
@@ -62,6 +63,14 @@ pub enum GraphError {
 impl GraphError {
     pub fn storage(error: impl std::error::Error + Send + Sync + 'static) -> Self {
         GraphError::Storage { message: error.to_string(), source: Some(Box::new(error)) }
+    }
+
+    pub fn no_such(element: ElementId) -> Self {
+        let id = match element {
+            ElementId::Vertex(id) => Value::Vertex(id).to_string(),
+            ElementId::Edge(id) => id.0.to_string(),
+        };
+        GraphError::NoSuchElement { kind: element.kind().name(), id }
     }
 
     pub fn corrupt(what: impl Into<String>) -> Self {

@@ -9,6 +9,7 @@
 //!
 //! This crate does no I/O and knows no store, no query language and no Python.
 
+pub mod catalog;
 pub mod cell;
 mod choices;
 pub mod column;
@@ -21,11 +22,14 @@ pub mod number;
 pub mod predicate;
 pub mod record;
 pub mod schema;
+mod through;
 pub mod time;
 pub mod value;
 pub mod view;
 pub mod window;
+pub mod write;
 
+pub use catalog::{Catalog, Statistics};
 pub use cell::{Cell, PropertyColumn, PropertyValue};
 pub use choices::{Choices, Members};
 pub use error::{GraphError, Result};
@@ -35,11 +39,11 @@ pub use predicate::{Comparison, Predicate, TextTest};
 pub use schema::{
     Cardinality, Declaration, Encoding, IndexSchema, LabelSchema, Properties, PropertyId, PropertySchema, Schema, TypeSet,
 };
+pub use through::{Here, Through};
 pub use time::{Date, DateTime, Duration};
 pub use value::{Map, Path, Property, PropertyOwner, Subgraph, Token, Tree, Value, ValueType, VertexProperty};
-pub use view::{
-    Adjacency, Elements, Filter, GraphView, GraphWrite, Hop, Latest, NewEdge, Scan, ScanCursor, Statistics, Wants,
-};
+pub use view::{Adjacency, Distance, Elements, Filter, GraphView, Hop, Latest, Scan, ScanCursor, Wants};
+pub use write::{GraphWrite, NewEdge};
 
 pub use bigdecimal::BigDecimal;
 pub use num_bigint::BigInt;

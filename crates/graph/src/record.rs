@@ -2,33 +2,89 @@
 
 use std::sync::Arc;
 
-use crate::cell::PropertyValue;
-use crate::error::Result;
+use arrow_array::{Array, StringArray};
+
+use crate::cell::{Cell, PropertyColumn, PropertyValue};
+use crate::error::{GraphError, Result};
 use crate::id::{EdgeId, EdgeRef, ElementId, ElementKind, ExternalId, IdSpace, KeyId, LabelId, VertexId};
 use crate::schema::Schema;
 use crate::value::Value;
-use crate::view::GraphView;
+use crate::view::{Elements, GraphView};
 
-/// The id of a vertex as users see it (`T.id`): its external id, or `Label/externalId` if ids are unique only within labels.
-pub fn vertex_id(view: &dyn GraphView, vertex: VertexId) -> Result<Value> {
-    let external = view.external_id(vertex)?;
-    Ok(match view.schema().id_space {
-        IdSpace::Graph => external.to_value(),
-        IdSpace::Label => {
-            let label = view.schema().label_name(ElementKind::Vertex, vertex.label());
-            Value::string(format!("{label}/{external}"))
+/// The ids of a batch as users see them (`T.id`). A vertex has its external id, or `Label/externalId` if ids are unique only within
+/// labels. An edge has the id its user supplied, otherwise the generated one. Absent for a vertex that is not there.
+pub fn ids(view: &dyn GraphView, elements: Elements<'_>) -> Result<PropertyColumn> {
+    let known = view.external_ids(elements)?;
+    let schema = view.schema();
+    match elements {
+        Elements::Vertices(_) if schema.id_space == IdSpace::Graph => Ok(known),
+        Elements::Vertices(vertices) => {
+            let qualified = |(row, vertex): (usize, &VertexId)| match known.cell(row) {
+                Cell::One(id) => {
+                    let label = schema.label_name(ElementKind::Vertex, vertex.label());
+                    let id = ExternalId::from_value(&id).ok_or_else(|| GraphError::corrupt("an invalid id"))?;
+                    Ok(Cell::One(Value::string(format!("{label}/{id}"))))
+                }
+                other => Ok(other),
+            };
+            vertices.iter().enumerate().map(qualified).collect::<Result<_>>().map(PropertyColumn::Cells)
         }
-    })
+        Elements::Edges(edges) if matches!(known, PropertyColumn::Absent(_)) && edges.len() > 1 => {
+            let generated = edges.iter().map(|edge| Some(edge.id.generated().to_string()));
+            Ok(PropertyColumn::Typed(Arc::new(generated.collect::<StringArray>())))
+        }
+        Elements::Edges(_) if matches!(&known, PropertyColumn::Typed(array) if array.null_count() == 0) => Ok(known),
+        Elements::Edges(edges) => {
+            let id = |(row, edge): (usize, &EdgeRef)| match known.cell(row) {
+                Cell::Absent => Cell::One(edge.id.generated().to_value()),
+                known => known,
+            };
+            Ok(PropertyColumn::Cells(edges.iter().enumerate().map(id).collect()))
+        }
+    }
 }
 
-/// The id of an edge as users see it: the supplied id, otherwise the generated one.
+/// The id of a vertex as users see it. Fails if it is not there.
+pub fn vertex_id(view: &dyn GraphView, vertex: VertexId) -> Result<Value> {
+    match ids(view, Elements::Vertices(&[vertex]))?.into_cell() {
+        Cell::One(id) => Ok(id),
+        _ => Err(GraphError::no_such(ElementId::Vertex(vertex))),
+    }
+}
+
+/// The id of an edge as users see it.
 pub fn edge_id(view: &dyn GraphView, edge: EdgeId) -> Result<Value> {
-    Ok(view.edge_external_id(edge)?.unwrap_or_else(|| edge.generated()).to_value())
+    match ElementId::Edge(edge).alone(|elements| ids(view, elements))?.into_cell() {
+        Cell::One(id) => Ok(id),
+        _ => Err(GraphError::no_such(ElementId::Edge(edge))),
+    }
 }
 
 /// The vertex with an id in the form users see: `Label/externalId` if ids are unique only within labels.
 pub fn find_vertex(view: &dyn GraphView, id: &Value) -> Result<Option<VertexId>> {
     find_vertex_of(view, None, id)
+}
+
+/// The vertices with ids in the form users see, found in one call where ids are unique in the graph.
+pub fn find_vertices(view: &dyn GraphView, ids: &[&Value]) -> Result<Vec<Option<VertexId>>> {
+    match view.schema().id_space {
+        IdSpace::Graph => found(ids, |external, out| view.find_vertices(None, external, out)),
+        IdSpace::Label => ids.iter().map(|id| find_vertex(view, id)).collect(),
+    }
+}
+
+/// The edges with ids in the form users see.
+pub fn find_edges(view: &dyn GraphView, ids: &[&Value]) -> Result<Vec<Option<EdgeRef>>> {
+    found(ids, |external, out| view.find_edges(external, out))
+}
+
+/// Looks up those values that can be ids.
+fn found<T>(ids: &[&Value], find: impl FnOnce(&[ExternalId], &mut Vec<Option<T>>) -> Result<()>) -> Result<Vec<Option<T>>> {
+    let external: Vec<Option<ExternalId>> = ids.iter().map(|id| ExternalId::from_value(id)).collect();
+    let mut out = Vec::with_capacity(ids.len());
+    find(&external.iter().flatten().cloned().collect::<Vec<_>>(), &mut out)?;
+    let mut out = out.into_iter();
+    Ok(external.into_iter().map(|id| id.and_then(|_| out.next().flatten())).collect())
 }
 
 /// Like [`find_vertex`]. With `label`, the external id alone suffices, even if ids are unique only within labels.
@@ -80,12 +136,19 @@ fn spellings(text: &str) -> Vec<ExternalId> {
 /// Another id that the value could mean: an integer or UUID written as text, or the text of one.
 pub fn other_spelling(id: &Value) -> Option<Value> {
     match ExternalId::from_value(id)? {
-        ExternalId::String(text) => {
-            let [other, _, ..] = &spellings(&text)[..] else { return None };
-            Some(other.to_value())
-        }
+        ExternalId::String(text) => match &spellings(&text)[..] {
+            [other, _, ..] => Some(other.to_value()),
+            _ => number_in(&text).map(Value::Int64),
+        },
         other => Some(Value::string(other.to_string())),
     }
+}
+
+/// The integer that other programs write as this text: `1.0`, `007`.
+fn number_in(text: &str) -> Option<i64> {
+    let (digits, rest) = text.split_once('.').unwrap_or((text, ""));
+    let is_whole = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()) && rest.bytes().all(|b| b == b'0');
+    is_whole.then(|| digits.parse().ok())?
 }
 
 /// The edge with an id in the form users see.
@@ -106,13 +169,55 @@ pub struct PropertyRecord {
 
 /// All properties of an element, in the order of their keys' ids.
 pub fn properties(view: &dyn GraphView, element: ElementId) -> Result<Vec<PropertyRecord>> {
-    let schema = view.schema();
-    let mut keys = Vec::new();
-    view.keys(element, &mut keys)?;
-    let mut cells = Vec::with_capacity(keys.len());
-    view.cells(element, &keys, &mut cells)?;
-    let there = keys.into_iter().zip(cells).filter(|(_, cell)| !cell.is_absent());
-    Ok(there.map(|(key, cell)| PropertyRecord { key, name: schema.key_name(key), values: cell.into_entries() }).collect())
+    Ok(element.alone(|elements| all_properties(view, elements))?.pop().unwrap_or_default())
+}
+
+/// All properties of each element of a batch, in the order of their keys' ids.
+pub fn all_properties(view: &dyn GraphView, elements: Elements<'_>) -> Result<Vec<Vec<PropertyRecord>>> {
+    let mut out = vec![Vec::new(); elements.len()];
+    each_cell(view, elements, None, |row, key, name, cell| {
+        out[row].push(PropertyRecord { key, name: name.clone(), values: cell.into_entries() });
+    })?;
+    Ok(out)
+}
+
+/// The most cells to read at a time. Elements of labels with very many keys are read in small parts.
+const CELLS_MAX: usize = 1 << 16;
+
+/// Calls `found` with what the elements of a batch have under each of these keys, or under any key: the row, the key, its name and
+/// the cell, which is not absent. For each row, keys come in the order given, or in the order of their ids.
+pub fn each_cell(
+    view: &dyn GraphView,
+    elements: Elements<'_>,
+    keys: Option<&[KeyId]>,
+    mut found: impl FnMut(usize, KeyId, &Arc<str>, Cell),
+) -> Result<()> {
+    let (mut start, mut at_once) = (0, elements.len());
+    let (mut all, mut columns) = (Vec::new(), Vec::new());
+    while start < elements.len() {
+        let part = elements.slice(start..elements.len().min(start + at_once));
+        let keys = match keys {
+            Some(keys) => keys,
+            None => {
+                all.clear();
+                view.keys(part, &mut all)?;
+                &all
+            }
+        };
+        if keys.len() * part.len() > CELLS_MAX && part.len() > 1 {
+            at_once = (CELLS_MAX / keys.len()).max(1);
+            continue;
+        }
+        columns.clear();
+        view.columns(part, keys, &mut columns)?;
+        for (key, column) in keys.iter().zip(columns.drain(..)) {
+            let name = view.schema().key_name(*key);
+            let cells = (0..column.len()).map(|row| (row, column.cell(row))).filter(|(_, cell)| !cell.is_absent());
+            cells.for_each(|(row, cell)| found(start + row, *key, &name, cell));
+        }
+        start += part.len();
+    }
+    Ok(())
 }
 
 /// The name of an element's (primary) label.

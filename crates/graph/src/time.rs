@@ -7,6 +7,8 @@ use std::fmt;
 
 use jiff::{SignedDuration, Span, Timestamp, civil, tz::Offset};
 
+const SECONDS_A_DAY: i64 = 86_400;
+
 /// An instant, and the offset from UTC in which to show it.
 #[derive(Clone, Copy, Debug)]
 pub struct DateTime {
@@ -30,6 +32,12 @@ impl DateTime {
 
     pub fn from_millis(millis: i64) -> Self {
         Self { seconds: millis.div_euclid(1000), nanos: millis.rem_euclid(1000) as u32 * 1_000_000, offset_seconds: 0 }
+    }
+
+    /// The date, if this is a midnight in UTC that a date can express.
+    pub fn date(&self) -> Option<Date> {
+        let is_midnight = self.nanos == 0 && self.offset_seconds == 0 && self.seconds % SECONDS_A_DAY == 0;
+        is_midnight.then(|| i32::try_from(self.seconds / SECONDS_A_DAY).ok().map(Date))?
     }
 
     /// Microseconds since the epoch, as Arrow columns store them.
@@ -178,6 +186,11 @@ pub enum TimeUnit {
 pub struct Date(pub i32);
 
 impl Date {
+    /// Its midnight in UTC.
+    pub fn midnight(&self) -> DateTime {
+        DateTime { seconds: i64::from(self.0) * SECONDS_A_DAY, nanos: 0, offset_seconds: 0 }
+    }
+
     /// Reads `2024-02-29`. Years beyond four digits have a sign and six digits: `-000753-04-21`. Also reads what
     /// [`Display`](fmt::Display) writes for days beyond any calendar.
     pub fn parse(text: &str) -> Option<Self> {

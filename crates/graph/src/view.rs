@@ -1,35 +1,19 @@
-//! The traits through which the query engine reads and writes a graph.
+//! The trait through which the query engine reads a graph.
 //!
-//! The query side owns this contract. Every tier, the snapshot over the tiers and the oracle of the test kit implement it.
+//! The query side owns this contract. Every store and the oracle of the test kit implement it.
 //!
-//! Calls take and return batches: plain id vectors for topology, Arrow arrays for properties. A batch of one must stay cheap. So
-//! results go into buffers that the caller keeps, and point reads have calls of their own.
+//! Calls take and return batches: plain id vectors for topology, Arrow arrays for properties. A batch of one must stay cheap.
 
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::time::Duration;
+
+use crate::catalog::Catalog;
 use crate::cell::{Cell, PropertyColumn};
-use crate::error::Result;
+use crate::error::{GraphError, Result};
 use crate::id::{Direction, EdgeId, EdgeRef, ElementId, ElementKind, ExternalId, KeyId, LabelId, VertexId};
 use crate::predicate::Predicate;
-use crate::schema::{Cardinality, Encoding, PropertyId, Schema};
-use crate::value::{Value, ValueType};
-
-/// Counts for the optimiser and for `stats`.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Statistics {
-    /// Live vertices by label id.
-    pub vertices: Vec<u64>,
-    /// Live edges by label id.
-    pub edges: Vec<u64>,
-}
-
-impl Statistics {
-    pub fn count(&self, kind: ElementKind, label: LabelId) -> u64 {
-        let counts = match kind {
-            ElementKind::Vertex => &self.vertices,
-            ElementKind::Edge => &self.edges,
-        };
-        counts.get(usize::from(label.0)).copied().unwrap_or(0)
-    }
-}
+use crate::schema::PropertyId;
 
 /// Which elements a scan visits.
 #[derive(Clone, Debug, Default)]
@@ -116,10 +100,14 @@ impl Adjacency {
 }
 
 /// A consistent, readable graph.
-pub trait GraphView {
-    fn schema(&self) -> &Schema;
-
-    fn statistics(&self) -> Result<Statistics>;
+///
+/// The data may be on this machine or far away. So whatever can be asked for many elements is one call. The calls for one element
+/// are calls for a batch of one.
+pub trait GraphView: Catalog {
+    /// How far away the data is. Callers choose the size of their batches by it.
+    fn distance(&self) -> Distance {
+        Distance::HERE
+    }
 
     /// Appends up to about `limit` further vertices to `out`, ordered by label, then local id. Sets `cursor.done` at the end. A
     /// call before the end may append nothing.
@@ -150,16 +138,37 @@ pub trait GraphView {
     /// The edges with these ids, supplied or generated.
     fn find_edges(&self, ids: &[ExternalId], out: &mut Vec<Option<EdgeRef>>) -> Result<()>;
 
-    /// The external id of a vertex, without its label even if ids are unique only within labels.
-    fn external_id(&self, vertex: VertexId) -> Result<ExternalId>;
+    /// The external ids of a batch: of vertices without their label, even if ids are unique only within labels; of edges only those
+    /// that the user supplied. Absent for an element that is not there.
+    fn external_ids(&self, elements: Elements<'_>) -> Result<PropertyColumn>;
+
+    /// The external id of a vertex. Fails if it is not there.
+    fn external_id(&self, vertex: VertexId) -> Result<ExternalId> {
+        let id = id_in(self.external_ids(Elements::Vertices(&[vertex]))?.into_cell())?;
+        id.ok_or_else(|| GraphError::no_such(ElementId::Vertex(vertex)))
+    }
 
     /// The id that the user supplied for an edge; `None` if there is none.
-    fn edge_external_id(&self, edge: EdgeId) -> Result<Option<ExternalId>>;
+    fn edge_external_id(&self, edge: EdgeId) -> Result<Option<ExternalId>> {
+        id_in(ElementId::Edge(edge).alone(|elements| self.external_ids(elements))?.into_cell())
+    }
 
-    fn contains(&self, element: ElementId) -> Result<bool>;
+    /// Which elements of a batch are there.
+    fn contain(&self, elements: Elements<'_>) -> Result<Vec<bool>>;
+
+    fn contains(&self, element: ElementId) -> Result<bool> {
+        Ok(element.alone(|elements| self.contain(elements))? == [true])
+    }
+
+    /// Appends the further labels of each vertex.
+    fn all_further_labels(&self, vertices: &[VertexId], out: &mut Vec<Vec<LabelId>>) -> Result<()>;
 
     /// The further labels of a vertex.
-    fn further_labels(&self, vertex: VertexId) -> Result<Vec<LabelId>>;
+    fn further_labels(&self, vertex: VertexId) -> Result<Vec<LabelId>> {
+        let mut out = Vec::with_capacity(1);
+        self.all_further_labels(&[vertex], &mut out)?;
+        Ok(out.pop().unwrap_or_default())
+    }
 
     /// Follows `hop` from every vertex of `from` and appends the edges to `out`. A vertex may occur more than once in `from`.
     /// O(edges followed + log n per vertex). A filter on anything but their time costs O(all edges of the vertex).
@@ -168,32 +177,50 @@ pub trait GraphView {
     /// Appends the number of edges that `hop` follows from each vertex, ignoring its limit and without visiting the edges.
     fn degrees(&self, from: &[VertexId], hop: &Hop, out: &mut Vec<u64>) -> Result<()>;
 
-    /// The cell of one element under one key.
-    fn cell(&self, element: ElementId, key: KeyId) -> Result<Cell>;
+    /// What a batch of elements has under each of these keys: one column for each key.
+    ///
+    /// A batch of one comes as [`PropertyColumn::Cells`] or `Absent`, without an array around it.
+    fn columns(&self, elements: Elements<'_>, keys: &[KeyId], out: &mut Vec<PropertyColumn>) -> Result<()>;
 
-    /// Appends, in order, the keys under which an element may have a cell: all it has, and possibly others of its label.
-    fn keys(&self, element: ElementId, out: &mut Vec<KeyId>) -> Result<()> {
-        let label = self.schema().label_schema(element.kind(), element.label());
-        out.extend(label.into_iter().flat_map(|label| label.properties.keys()));
-        Ok(())
+    /// What a batch of elements has under one key.
+    fn properties(&self, elements: Elements<'_>, key: KeyId) -> Result<PropertyColumn> {
+        let mut out = Vec::with_capacity(1);
+        self.columns(elements, &[key], &mut out)?;
+        Ok(out.pop().unwrap_or(PropertyColumn::Absent(elements.len())))
+    }
+
+    /// The cell of one element under one key.
+    fn cell(&self, element: ElementId, key: KeyId) -> Result<Cell> {
+        element.alone(|elements| self.properties(elements, key)).map(PropertyColumn::into_cell)
     }
 
     /// Appends the cell of one element under each of these keys.
     fn cells(&self, element: ElementId, keys: &[KeyId], out: &mut Vec<Cell>) -> Result<()> {
-        keys.iter().try_for_each(|key| self.cell(element, *key).map(|cell| out.push(cell)))
+        let mut columns = Vec::with_capacity(keys.len());
+        element.alone(|elements| self.columns(elements, keys, &mut columns))?;
+        out.extend(columns.into_iter().map(PropertyColumn::into_cell));
+        Ok(())
     }
 
-    /// The cells of a batch of elements of one kind under one key.
-    fn properties(&self, elements: Elements<'_>, key: KeyId) -> Result<PropertyColumn>;
+    /// Appends, in order, the keys under which some element of a batch may have a cell: all they have, and possibly others of their
+    /// labels.
+    fn keys(&self, elements: Elements<'_>, out: &mut Vec<KeyId>) -> Result<()> {
+        let schema = self.schema();
+        let of_label =
+            |label: LabelId| schema.label_schema(elements.kind(), label).into_iter().flat_map(|l| l.properties.keys());
+        let keys: BTreeSet<KeyId> = elements.labels().into_iter().flat_map(of_label).collect();
+        out.extend(keys);
+        Ok(())
+    }
 
     /// Which elements of a batch have anything under a key.
     fn have(&self, elements: Elements<'_>, key: KeyId) -> Result<Vec<bool>> {
         let column = self.properties(elements, key)?;
-        Ok((0..column.len()).map(|row| !column.cell(row).is_absent()).collect())
+        Ok((0..column.len()).map(|row| column.has(row)).collect())
     }
 
-    /// Another view of exactly the same graph, for another thread. `None` if there can be none: for a [`GraphWrite`], or if the
-    /// graph has changed since the view was taken.
+    /// Another view of exactly the same graph, for another thread. `None` if there can be none: for a
+    /// [`GraphWrite`](crate::GraphWrite), or if the graph has changed since the view was taken.
     fn fork(&self) -> Result<Option<Box<dyn GraphView + Send>>> {
         Ok(None)
     }
@@ -216,24 +243,73 @@ pub trait GraphView {
                 .map(|found| found.into_iter().map(|edge| ElementId::Edge(edge.id)).collect()),
         })
     }
+}
 
-    /// Whether a search for this property can answer the predicate. Does not run the search.
-    fn is_searchable(&self, of: PropertyId, predicate: &Predicate) -> bool;
+/// How far away the data of a view is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Distance {
+    /// What a call costs before it reads anything.
+    pub round_trip: Duration,
+    /// A call for fewer elements than this saves little.
+    pub rows_min: usize,
+}
 
-    /// About how many elements a search would look at. Returns a large number if counting takes long.
-    fn candidates(&self, _: PropertyId, _: &Predicate) -> Result<u64> {
-        Ok(u64::from(u32::MAX))
+impl Distance {
+    /// In the memory of this process, or mapped into it.
+    pub const HERE: Self = Self { round_trip: Duration::ZERO, rows_min: 1 };
+}
+
+/// The external id in a cell.
+fn id_in(cell: Cell) -> Result<Option<ExternalId>> {
+    match cell {
+        Cell::Absent => Ok(None),
+        Cell::One(value) => ExternalId::from_value(&value).map(Some).ok_or_else(|| GraphError::corrupt("an invalid id")),
+        Cell::Many(_) => Err(GraphError::corrupt("several ids of one element")),
     }
 }
 
-/// A batch of elements of one kind.
+/// A batch of elements of one kind. Calls that take one look only at the ids of the edges, never at their ends.
 #[derive(Clone, Copy, Debug)]
 pub enum Elements<'a> {
     Vertices(&'a [VertexId]),
     Edges(&'a [EdgeRef]),
 }
 
+impl ElementId {
+    /// Calls `f` with a batch of this element alone.
+    pub fn alone<T>(self, f: impl FnOnce(Elements<'_>) -> T) -> T {
+        match self {
+            ElementId::Vertex(id) => f(Elements::Vertices(&[id])),
+            ElementId::Edge(id) => f(Elements::Edges(&[EdgeRef { id, source: VertexId(0), target: VertexId(0) }])),
+        }
+    }
+}
+
 impl Elements<'_> {
+    pub fn kind(&self) -> ElementKind {
+        match self {
+            Elements::Vertices(_) => ElementKind::Vertex,
+            Elements::Edges(_) => ElementKind::Edge,
+        }
+    }
+
+    /// The labels that occur, each once.
+    pub fn labels(&self) -> BTreeSet<LabelId> {
+        fn distinct(labels: impl Iterator<Item = LabelId>) -> BTreeSet<LabelId> {
+            let (mut all, mut last) = (BTreeSet::new(), None);
+            for label in labels {
+                if last.replace(label) != Some(label) {
+                    all.insert(label);
+                }
+            }
+            all
+        }
+        match self {
+            Elements::Vertices(ids) => distinct(ids.iter().map(|id| id.label())),
+            Elements::Edges(edges) => distinct(edges.iter().map(|edge| edge.id.label())),
+        }
+    }
+
     pub fn len(&self) -> usize {
         match self {
             Elements::Vertices(ids) => ids.len(),
@@ -245,120 +321,18 @@ impl Elements<'_> {
         self.len() == 0
     }
 
+    /// A part of the batch.
+    pub fn slice(&self, rows: Range<usize>) -> Self {
+        match self {
+            Elements::Vertices(ids) => Elements::Vertices(&ids[rows]),
+            Elements::Edges(edges) => Elements::Edges(&edges[rows]),
+        }
+    }
+
     pub fn get(&self, at: usize) -> ElementId {
         match self {
             Elements::Vertices(ids) => ElementId::Vertex(ids[at]),
             Elements::Edges(edges) => ElementId::Edge(edges[at].id),
         }
     }
-}
-
-/// An edge to add.
-#[derive(Clone, Debug)]
-pub struct NewEdge {
-    pub source: VertexId,
-    pub target: VertexId,
-    /// An id that the user supplies, unique among all edges.
-    pub id: Option<ExternalId>,
-    /// An integer, a date or a date-time. It orders the edge among those of its vertex and label, and becomes its property under
-    /// the label's time key. Only edge labels declared with a time key take one.
-    pub time: Option<Value>,
-}
-
-/// A graph under change. Reads see the changes made so far. The changes last only if their transaction commits.
-pub trait GraphWrite: GraphView {
-    /// The label of that name; adds it if it is new. At most 65,536 of a kind.
-    fn ensure_label(&mut self, kind: ElementKind, name: &str) -> Result<LabelId>;
-
-    /// The key of that name; adds it if it is new. At most 65,536.
-    fn ensure_key(&mut self, name: &str) -> Result<KeyId>;
-
-    /// Adds vertices of one label. Appends their ids, with consecutive locals in the order given.
-    ///
-    /// `None` as an id stands for the [generated](VertexId::generated) one. If a user gave that id to another vertex, `.1`, `.2` …
-    /// is appended. On a duplicate id, adds nothing.
-    fn add_vertices(&mut self, label: LabelId, ids: &[Option<ExternalId>], out: &mut Vec<VertexId>) -> Result<()>;
-
-    /// Adds edges of one label. Appends their ids in the order given.
-    fn add_edges(&mut self, label: LabelId, edges: &[NewEdge], out: &mut Vec<EdgeId>) -> Result<()>;
-
-    /// Replaces the cell of an element under a key; edges take no [`Cell::Many`]. Updates schema and indexes too.
-    ///
-    /// Fails if it would change the time of an edge, because edges are sorted by time. Fails if it would change the value under a
-    /// vertex's key, because that value is the vertex's id.
-    fn set_cell(&mut self, element: ElementId, key: KeyId, cell: Cell) -> Result<()>;
-
-    /// Sets one plain value under `key` for each element of a batch of one kind. Arrow nulls and absent cells leave their element
-    /// unchanged.
-    fn set_properties(&mut self, elements: Elements<'_>, key: KeyId, values: &PropertyColumn) -> Result<()>;
-
-    fn set_further_labels(&mut self, vertex: VertexId, labels: &[LabelId]) -> Result<()>;
-
-    /// Removes edges and their properties. Skips edges that are already removed.
-    fn remove_edges(&mut self, edges: &[EdgeRef]) -> Result<()>;
-
-    /// Removes vertices, their properties and all their edges. Skips vertices that are already removed.
-    fn remove_vertices(&mut self, vertices: &[VertexId]) -> Result<()>;
-
-    /// Fixes the type and cardinality of a label's key. Fails if stored values do not conform.
-    fn declare_property(
-        &mut self,
-        kind: ElementKind,
-        label: LabelId,
-        key: KeyId,
-        value_type: Option<ValueType>,
-        cardinality: Cardinality,
-    ) -> Result<()>;
-
-    /// Makes `key` the key of vertices of `label`: the value under it is the vertex's external id. Vertices without a value under
-    /// it now have their id there. O(vertices of the label).
-    ///
-    /// Fails if a vertex has another value there, or if the label has another key.
-    fn declare_key(&mut self, label: LabelId, key: KeyId) -> Result<()>;
-
-    /// Makes `key` the time of edges of `label`. Fails if the label has edges.
-    fn declare_time(&mut self, label: LabelId, key: KeyId) -> Result<()>;
-
-    /// Sets how the compressed form stores the values under `key`. Takes effect the next time elements of `label` are compressed.
-    fn set_encoding(&mut self, kind: ElementKind, label: LabelId, key: KeyId, encoding: Encoding) -> Result<()>;
-
-    /// Builds an index of a property and maintains it from now on. Returns false if the index exists.
-    fn create_index(&mut self, of: PropertyId) -> Result<bool>;
-
-    /// Makes the index of a property unique: no two elements share a value, except null. Builds the index if there is none. Returns
-    /// false if the index was already unique.
-    ///
-    /// Fails if two elements share a value. From then on, a write that would make two elements share one fails.
-    fn declare_unique(&mut self, of: PropertyId) -> Result<bool>;
-
-    /// Declares whether every element of `label` must have a value under `key`. Fails if an element has none.
-    ///
-    /// From then on, removing the value fails, and so does the commit of an element without it.
-    fn declare_required(&mut self, kind: ElementKind, label: LabelId, key: KeyId, required: bool) -> Result<()>;
-
-    fn drop_index(&mut self, of: PropertyId) -> Result<bool>;
-
-    /// Renames a label. No label of its kind may have the new name. O(1).
-    fn rename_label(&mut self, kind: ElementKind, label: LabelId, name: &str) -> Result<()>;
-
-    /// Drops a label that no element has, with all its declarations. Another label may take its name later. O(vertices) for a label
-    /// that vertices may carry beside others.
-    fn drop_label(&mut self, kind: ElementKind, label: LabelId) -> Result<()>;
-
-    /// Drops the declarations, the known types and the index of a property that no element has. If no label has the key any more,
-    /// drops its name too. O(elements of the label).
-    fn drop_property(&mut self, of: PropertyId) -> Result<()>;
-
-    /// Roughly how many bytes of memory the changes hold until the commit. Counts only memory that grows with the changes.
-    fn held_bytes(&self) -> u64 {
-        0
-    }
-
-    /// Frees that memory. Only for graphs that never undo single changes; others keep holding it.
-    fn write_out(&mut self) -> Result<()> {
-        Ok(())
-    }
-
-    /// The writable graph as a readable one.
-    fn as_view(&self) -> &dyn GraphView;
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use mangrove_graph::{Declaration, ElementKind, GraphError, GraphView, GraphWrite, PropertyId, Schema};
+use mangrove_graph::{Catalog, Declaration, ElementKind, GraphError, GraphWrite, PropertyId, Schema};
 use mangrove_ingest::{ExportFormat, ExportReport, IngestOptions, LoadOptions, LoadReport, Phase, Progress, Status};
 use mangrove_query::{CancelToken, Crew, CrewOptions, Explanation, Graph, Parameters, Procedure, Profile, Query};
 use mangrove_snapshot::{Bulk, CheckReport, Patience, Snapshot, StoreStats, Writer};
@@ -425,11 +425,11 @@ impl Database {
     }
 
     /// Labels, properties and indexes as they are now.
-    pub fn schema(&self) -> Result<Schema, StoreError> {
+    pub fn schema(&self) -> Result<Arc<Schema>, StoreError> {
         Ok(self.snapshot()?.schema().clone())
     }
 
-    pub(crate) fn read_schema(&self) -> Result<Schema, GraphError> {
+    pub(crate) fn read_schema(&self) -> Result<Arc<Schema>, GraphError> {
         Ok(self.shared.store.snapshot()?.schema().clone())
     }
 

@@ -1,19 +1,16 @@
 //! Reads the elements of results whole: ids and labels as users know them, and properties.
 //!
-//! A traversal carries elements as internal ids. Only their graph knows the ids that users see. `describe` looks them up once, and
+//! A traversal carries elements as internal ids. Only their graph knows the ids that users see. `describe_all` looks them up once, and
 //! every form of output (JSON, tables, Arrow, Python objects) is made from a [`Described`].
 
 use std::sync::Arc;
 
-use mangrove_graph::record;
-use mangrove_graph::{
-    Cardinality, EdgeRef, ElementId, ElementKind, GraphError, GraphView, PropertyValue, Result, Subgraph, Tree, Value,
-    VertexId, VertexProperty,
-};
+use mangrove_graph::{EdgeRef, GraphView, Subgraph, Tree, Value, VertexId};
 
 use crate::QueryOptions;
 use crate::error::QueryError;
 use crate::memory::Memory;
+use crate::records::Records;
 
 /// A value of a result with nothing left to look up.
 #[derive(Clone, Debug, PartialEq)]
@@ -86,7 +83,7 @@ pub struct EdgeRecord {
 }
 
 /// An end of an edge.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct EndRecord {
     pub id: Value,
     pub label: Arc<str>,
@@ -114,35 +111,36 @@ pub struct VertexPropertyRecord {
     pub meta: Vec<(Arc<str>, Value)>,
 }
 
-/// Reads every element in `value` whole. Accounts for the memory.
-pub(crate) fn describe(view: &dyn GraphView, value: &Value, memory: &mut Memory) -> Result<Described, QueryError> {
-    memory.hold_value(value)?;
-    Describing { view, memory }.value(value)
+/// Reads every element in some values whole, each once. Accounts for the memory.
+pub(crate) fn describe_all(
+    view: &dyn GraphView,
+    values: &[Value],
+    memory: &mut Memory,
+) -> Result<Vec<Described>, QueryError> {
+    values.iter().try_for_each(|value| memory.hold_value(value))?;
+    let records = Records::of(view, values, memory)?;
+    Describing { records, memory }.values(values)
 }
 
 /// Reads every element in `value` whole, within the default memory of a query.
 pub fn describe_alone(view: &dyn GraphView, value: &Value) -> Result<Described, QueryError> {
-    describe(view, value, &mut Memory::new(&QueryOptions::default()))
+    let mut described = describe_all(view, std::slice::from_ref(value), &mut Memory::new(&QueryOptions::default()))?;
+    Ok(described.pop().unwrap_or(Described::Plain(Value::Null)))
 }
 
-/// Bytes of a record beside its properties, and of a property beside its value.
-const RECORD_BYTES: usize = 128;
-const PROPERTY_BYTES: usize = 64;
-
-struct Describing<'a> {
-    view: &'a dyn GraphView,
-    memory: &'a mut Memory,
+struct Describing<'m> {
+    records: Records,
+    memory: &'m mut Memory,
 }
 
 impl Describing<'_> {
     fn value(&mut self, value: &Value) -> Result<Described, QueryError> {
         self.memory.hold(size_of::<Described>())?;
         Ok(match value {
-            Value::Vertex(id) => Described::Vertex(Box::new(self.vertex(*id)?)),
-            Value::Edge(edge) => Described::Edge(Box::new(self.edge(*edge)?)),
+            Value::Vertex(id) => Described::Vertex(Box::new(self.records.vertex(*id, self.memory)?)),
+            Value::Edge(edge) => Described::Edge(Box::new(self.records.edge(*edge, self.memory)?)),
             Value::VertexProperty(property) => {
-                self.memory.hold(RECORD_BYTES)?;
-                Described::VertexProperty(Box::new(vertex_property(self.view, property)?))
+                Described::VertexProperty(Box::new(self.records.property(property, self.memory)?))
             }
             Value::Property(property) => Described::Property(Box::new(LonePropertyRecord {
                 element: value.clone(),
@@ -181,27 +179,10 @@ impl Describing<'_> {
     }
 
     fn subgraph(&mut self, subgraph: &Subgraph) -> Result<Described, QueryError> {
-        Ok(Described::Subgraph {
-            vertices: subgraph.vertices.iter().map(|id| self.vertex(*id)).collect::<Result<_, QueryError>>()?,
-            edges: subgraph.edges.iter().map(|edge| self.edge(*edge)).collect::<Result<_, QueryError>>()?,
-        })
-    }
-
-    fn vertex(&mut self, id: VertexId) -> Result<VertexRecord, QueryError> {
-        let record = vertex(self.view, id)?;
-        self.memory.hold(RECORD_BYTES)?;
-        for value in record.properties.iter().flat_map(|property| &property.values) {
-            self.memory.hold(PROPERTY_BYTES)?;
-            self.memory.hold_value(&value.value)?;
-        }
-        Ok(record)
-    }
-
-    fn edge(&mut self, edge: EdgeRef) -> Result<EdgeRecord, QueryError> {
-        let record = self::edge(self.view, edge)?;
-        self.memory.hold(RECORD_BYTES)?;
-        record.properties.iter().try_for_each(|(_, value)| self.memory.hold_value(value))?;
-        Ok(record)
+        let (records, memory) = (&mut self.records, &mut *self.memory);
+        let vertices = subgraph.vertices.iter().map(|id| records.vertex(*id, memory)).collect::<Result<_, QueryError>>()?;
+        let edges = subgraph.edges.iter().map(|edge| records.edge(*edge, memory)).collect::<Result<_, QueryError>>()?;
+        Ok(Described::Subgraph { vertices, edges })
     }
 }
 
@@ -212,94 +193,5 @@ fn holds_no_element(value: &Value) -> bool {
         Value::Map(_) | Value::BulkSet(_) => false,
         Value::Token(_) => true,
         other => other.value_type().is_storable(),
-    }
-}
-
-/// A vertex with all its properties.
-pub fn vertex(view: &dyn GraphView, id: VertexId) -> Result<VertexRecord> {
-    let schema = view.schema();
-    let known = end(view, id)?;
-    let mut record =
-        VertexRecord { internal: id, id: known.id, label: known.label, further_labels: Vec::new(), properties: Vec::new() };
-    if record.id.is_null() {
-        return Ok(record);
-    }
-    let label = schema.label_schema(ElementKind::Vertex, id.label());
-    if label.is_some_and(|l| !l.further.is_empty()) {
-        let further = view.further_labels(id)?;
-        record.further_labels = further.into_iter().map(|l| schema.label_name(ElementKind::Vertex, l)).collect();
-    }
-    for property in record::properties(view, ElementId::Vertex(id))? {
-        let cardinality = label.and_then(|label| label.property(property.key)).map(|known| known.cardinality);
-        let many = cardinality.is_some_and(|known| known != Cardinality::Single) || property.values.len() > 1;
-        let values = property.values.into_iter().map(|entry| value_record(view, entry)).collect();
-        record.properties.push(PropertyRecord { key: property.name, many, values });
-    }
-    Ok(record)
-}
-
-fn value_record(view: &dyn GraphView, entry: PropertyValue) -> ValueRecord {
-    ValueRecord { ordinal: entry.ordinal, value: entry.value, meta: named(view, entry.meta) }
-}
-
-fn named(view: &dyn GraphView, meta: Vec<(mangrove_graph::KeyId, Value)>) -> Vec<(Arc<str>, Value)> {
-    meta.into_iter().map(|(key, value)| (view.schema().key_name(key), value)).collect()
-}
-
-/// An edge with all its properties.
-pub fn edge(view: &dyn GraphView, edge: EdgeRef) -> Result<EdgeRecord> {
-    let element = ElementId::Edge(edge.id);
-    let mut record = EdgeRecord {
-        internal: edge,
-        id: gone_is_null(record::edge_id(view, edge.id))?,
-        label: record::label(view, element),
-        source: end(view, edge.source)?,
-        target: end(view, edge.target)?,
-        properties: Vec::new(),
-    };
-    for property in gone_has_nothing(record::properties(view, element))? {
-        record.properties.extend(property.values.into_iter().next().map(|entry| (property.name, entry.value)));
-    }
-    Ok(record)
-}
-
-fn end(view: &dyn GraphView, id: VertexId) -> Result<EndRecord> {
-    let label = record::label(view, ElementId::Vertex(id));
-    Ok(EndRecord { id: gone_is_null(record::vertex_id(view, id))?, label })
-}
-
-fn vertex_property(view: &dyn GraphView, property: &Arc<VertexProperty>) -> Result<VertexPropertyRecord> {
-    let has_meta = |p: &mangrove_graph::PropertySchema| p.has_meta;
-    let label = view.schema().label_schema(ElementKind::Vertex, property.vertex.label());
-    let mut meta = Vec::new();
-    if label.and_then(|l| l.property(property.key)).is_some_and(has_meta) {
-        let cell = gone_has_nothing(view.cell(ElementId::Vertex(property.vertex), property.key))?;
-        let entry = cell.into_entries().into_iter().find(|entry| entry.ordinal == property.ordinal);
-        meta = entry.map(|entry| named(view, entry.meta)).unwrap_or_default();
-    }
-    Ok(VertexPropertyRecord {
-        ordinal: property.ordinal,
-        internal: property.vertex,
-        element: Value::VertexProperty(property.clone()),
-        vertex: end(view, property.vertex)?,
-        key: property.name.clone(),
-        value: property.value.clone(),
-        meta,
-    })
-}
-
-/// A query may return an element that it has removed. Its id is null.
-fn gone_is_null(id: Result<Value>) -> Result<Value> {
-    match id {
-        Err(GraphError::NoSuchElement { .. }) => Ok(Value::Null),
-        other => other,
-    }
-}
-
-/// A removed element has no properties.
-fn gone_has_nothing<T: Default>(found: Result<T>) -> Result<T> {
-    match found {
-        Err(GraphError::NoSuchElement { .. }) => Ok(T::default()),
-        other => other,
     }
 }

@@ -45,6 +45,7 @@ mod open;
 mod prepared;
 mod procedures;
 pub mod readers;
+mod records;
 pub mod results;
 mod scratch;
 pub mod show;

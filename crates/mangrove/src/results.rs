@@ -214,9 +214,7 @@ impl Column {
 }
 
 fn described_rows(view: &dyn GraphView, items: Items, memory: &mut Memory) -> Result<Chunk, QueryError> {
-    let values = items.into_values();
-    let rows = values.iter().map(|value| describe::describe(view, value, memory));
-    Ok(Chunk::Rows(rows.collect::<Result<_, _>>()?))
+    Ok(Chunk::Rows(describe::describe_all(view, &items.into_values(), memory)?))
 }
 
 fn described_maps(view: &dyn GraphView, maps: Maps, memory: &mut Memory) -> Result<Chunk, QueryError> {
@@ -225,8 +223,10 @@ fn described_maps(view: &dyn GraphView, maps: Maps, memory: &mut Memory) -> Resu
         let column = match column {
             MapColumn::Typed(array) => Column::Typed(array),
             MapColumn::Values(values) => {
-                let cells = values.iter().map(|v| v.as_ref().map(|v| describe::describe(view, v, memory)).transpose());
-                Column::Described(cells.collect::<Result<_, _>>()?)
+                let there: Vec<bool> = values.iter().map(Option::is_some).collect();
+                let values: Vec<Value> = values.into_iter().flatten().collect();
+                let mut described = describe::describe_all(view, &values, memory)?.into_iter();
+                Column::Described(there.into_iter().map(|there| if there { described.next() } else { None }).collect())
             }
         };
         columns.push((key, column));

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use mangrove_graph::{GraphError, Value};
+use mangrove_graph::{Catalog, GraphError, Value};
 use mangrove_query::{Execution, Graph, Items, Outlook};
 use mangrove_snapshot::Snapshot;
 
@@ -72,14 +72,10 @@ impl ResultStream {
         self.execution.as_ref().map_or(&self.warnings[..], |execution| execution.warnings())
     }
 
-    /// Reads the elements of a result whole.
-    pub fn describe(&self, value: &Value) -> Result<Described, QueryError> {
-        self.describe_within(value, &mut self.memory.clone())
-    }
-
-    fn describe_within(&self, value: &Value, memory: &mut Memory) -> Result<Described, QueryError> {
+    /// Reads the elements of some results whole.
+    pub fn describe(&self, values: &[Value]) -> Result<Vec<Described>, QueryError> {
         guard::run(&self.reports, &|| "reading the elements of a result".into(), || {
-            describe::describe(self.readable()?, value, memory)
+            describe::describe_all(self.readable()?, values, &mut self.memory.clone())
         })
     }
 
@@ -114,7 +110,7 @@ impl ResultStream {
 
     /// The next results, with their elements read whole. At least `rows` of them, or all that remain; empty at the end.
     pub(crate) fn some_results(&mut self, rows: usize) -> Result<Results, QueryError> {
-        let schema = self.readable().map(Snapshot::shared_schema).ok();
+        let schema = self.readable().map(|snapshot| snapshot.schema().clone()).ok();
         let mut results = Results::expecting(schema.map(|schema| (self.outlook.clone(), schema)));
         let mut memory = self.memory.clone();
         while results.len() < rows {
@@ -171,7 +167,7 @@ impl Rows {
             values.extend(batch);
         }
         if let Graph::Write(_) = graph {
-            values.iter().try_for_each(|value| describe::describe(graph.view(), value, &mut whole).map(|_| ()))?;
+            describe::describe_all(graph.view(), &values, &mut whole)?;
         }
         Ok(Self { values, warnings: execution.warnings().to_vec(), outlook: execution.outlook().clone() })
     }

@@ -94,7 +94,7 @@ impl Stream {
     pub fn next_batch(&self) -> Result<Option<Vec<Described>>, QueryError> {
         self.read(|results| {
             let Some(values) = results.next_batch()? else { return Ok(None) };
-            values.iter().map(|value| results.describe(value)).collect::<Result<_, _>>().map(Some)
+            results.describe(&values).map(Some)
         })
     }
 

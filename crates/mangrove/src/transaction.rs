@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use mangrove_graph::{GraphView, GraphWrite};
+use mangrove_graph::{Catalog, GraphView, GraphWrite};
 use mangrove_ingest::{LoadOptions, LoadReport, Progress};
 use mangrove_query::{Explanation, Graph, Parameters, Query};
 
@@ -125,10 +125,9 @@ impl Transaction {
     pub fn results(&self, rows: &Rows, options: &QueryOptions) -> Result<Results, QueryError> {
         let inner = self.inner.as_ref().ok_or(QueryError::Aborted)?;
         let mut memory = Memory::new(options);
-        let mut results = Results::expecting(Some((rows.outlook.clone(), inner.shared_schema())));
+        let mut results = Results::expecting(Some((rows.outlook.clone(), inner.schema().clone())));
         guard::run(&self.shared.reports, &|| "reading the elements of a result".into(), || {
-            let described = rows.values.iter().map(|value| describe::describe(inner.as_view(), value, &mut memory));
-            results.add_rows(described.collect::<Result<_, QueryError>>()?);
+            results.add_rows(describe::describe_all(inner.as_view(), &rows.values, &mut memory)?);
             Ok::<_, QueryError>(())
         })?;
         Ok(results)

@@ -1,20 +1,21 @@
 //! Finds elements without a scan: by the key of their label, or by an index.
 
 use mangrove_graph::{
-    EdgeRef, ElementId, ElementKind, Filter, GraphView, KeyId, LabelId, Predicate, PropertyId, Result, Scan, VertexId,
+    Catalog, EdgeRef, ElementKind, Elements, Filter, GraphView, KeyId, LabelId, Predicate, PropertyId, Result, Scan,
+    VertexId,
 };
 
 /// The vertices that pass a scan, found by the key of their label or by an index. `None` if neither answers one of the filters.
 /// O(candidates of that filter).
 pub fn find_vertices(view: &dyn GraphView, scan: &Scan) -> Result<Option<Vec<VertexId>>> {
     let search = |label, filter: &Filter| view.search_vertices(label, filter.key, &filter.predicate);
-    find(view, ElementKind::Vertex, scan, &search, |vertex| ElementId::Vertex(*vertex))
+    find(view, ElementKind::Vertex, scan, &search, |found| Elements::Vertices(found))
 }
 
 /// The edges that pass a scan, found by an index. `None` if no index answers one of the filters. O(candidates of that filter).
 pub fn find_edges(view: &dyn GraphView, scan: &Scan) -> Result<Option<Vec<EdgeRef>>> {
     let search = |label, filter: &Filter| view.search_edges(label, filter.key, &filter.predicate);
-    find(view, ElementKind::Edge, scan, &search, |edge| ElementId::Edge(edge.id))
+    find(view, ElementKind::Edge, scan, &search, |found| Elements::Edges(found))
 }
 
 /// Asks the index of a label for the elements that pass a filter.
@@ -25,7 +26,7 @@ fn find<T>(
     kind: ElementKind,
     scan: &Scan,
     search: &Search<'_, T>,
-    id: fn(&T) -> ElementId,
+    batch: fn(&[T]) -> Elements<'_>,
 ) -> Result<Option<Vec<T>>> {
     if !view.schema().finds(kind) {
         return Ok(None);
@@ -44,40 +45,31 @@ fn find<T>(
         }
     }
     let others = scan.filters.iter().enumerate().filter(|(other, _)| *other != at).map(|(_, filter)| filter);
-    let others: Vec<&Filter> = others.collect();
-    let mut passed = Vec::with_capacity(found.len());
-    for element in found {
-        if passes(view, id(&element), &others)? {
-            passed.push(element);
+    for filter in others {
+        if found.is_empty() {
+            break;
         }
+        let column = view.properties(batch(&found), filter.key)?;
+        let mut passes = (0..column.len()).map(|row| column.cell(row).values().any(|value| filter.predicate.matches(value)));
+        found.retain(|_| passes.next().unwrap_or(false));
     }
-    Ok(Some(passed))
-}
-
-fn passes(view: &dyn GraphView, element: ElementId, filters: &[&Filter]) -> Result<bool> {
-    for filter in filters {
-        let cell = view.cell(element, filter.key)?;
-        if !cell.values().any(|value| filter.predicate.matches(value)) {
-            return Ok(false);
-        }
-    }
-    Ok(true)
+    Ok(Some(found))
 }
 
 /// The position of the filter to answer by an index; `None` if no index answers any. Elements have one of these labels.
 ///
 /// If indexes answer several filters, the one with the fewest candidates wins. If several have about as many, the first wins.
 pub fn narrowest(
-    view: &dyn GraphView,
+    catalog: &dyn Catalog,
     kind: ElementKind,
     labels: &[LabelId],
     filters: &[(KeyId, &Predicate)],
 ) -> Result<Option<usize>> {
     // The index of a label holds the vertices whose primary label it is. It lacks those that carry the label as a further one.
-    if kind == ElementKind::Vertex && view.schema().are_carried_elsewhere(labels) {
+    if kind == ElementKind::Vertex && catalog.schema().are_carried_elsewhere(labels) {
         return Ok(None);
     }
-    let answered = |at: &usize| answers(view, kind, labels, filters[*at].0, filters[*at].1);
+    let answered = |at: &usize| answers(catalog, kind, labels, filters[*at].0, filters[*at].1);
     let answered: Vec<usize> = (0..filters.len()).filter(answered).collect();
     if answered.len() < 2 {
         return Ok(answered.first().copied());
@@ -86,8 +78,8 @@ pub fn narrowest(
     for at in answered {
         let (key, predicate) = filters[at];
         let mut candidates = 0;
-        for label in with_key(view, kind, labels, key) {
-            candidates += view.candidates(PropertyId { kind, label, key }, predicate)?;
+        for label in with_key(catalog, kind, labels, key) {
+            candidates += catalog.candidates(PropertyId { kind, label, key }, predicate)?;
         }
         if best.is_none_or(|(fewest, _)| candidates < fewest) {
             best = Some((candidates, at));
@@ -97,19 +89,20 @@ pub fn narrowest(
 }
 
 /// Whether every label that has the key has an index of it that answers the predicate.
-fn answers(view: &dyn GraphView, kind: ElementKind, labels: &[LabelId], key: KeyId, predicate: &Predicate) -> bool {
-    let mut with_key = with_key(view, kind, labels, key).peekable();
-    with_key.peek().is_some() && with_key.all(|label| view.is_searchable(PropertyId { kind, label, key }, predicate))
+fn answers(catalog: &dyn Catalog, kind: ElementKind, labels: &[LabelId], key: KeyId, predicate: &Predicate) -> bool {
+    let mut with_key = with_key(catalog, kind, labels, key).peekable();
+    with_key.peek().is_some() && with_key.all(|label| catalog.is_searchable(PropertyId { kind, label, key }, predicate))
 }
 
 /// Those of the labels that have the key.
 pub fn with_key<'v>(
-    view: &'v dyn GraphView,
+    catalog: &'v dyn Catalog,
     kind: ElementKind,
     labels: &'v [LabelId],
     key: KeyId,
 ) -> impl Iterator<Item = LabelId> + 'v {
-    let has_key =
-        move |label: &LabelId| view.schema().label_schema(kind, *label).is_some_and(|label| label.property(key).is_some());
+    let has_key = move |label: &LabelId| {
+        catalog.schema().label_schema(kind, *label).is_some_and(|label| label.property(key).is_some())
+    };
     labels.iter().copied().filter(has_key)
 }

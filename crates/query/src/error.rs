@@ -110,7 +110,10 @@ impl std::error::Error for QueryError {
 
 impl From<GraphError> for QueryError {
     fn from(error: GraphError) -> Self {
-        Self { source: Some(Box::new(error)), ..Self::new(QueryErrorKind::Graph, String::new()) }.with_source_message()
+        let of_date = matches!(&error, GraphError::TypeMismatch { declared, found, .. }
+            if found == "string" && (declared == "date" || declared == "datetime"));
+        let help = of_date.then(|| "write a date or a date-time as datetime('2024-05-31')".into());
+        Self { source: Some(Box::new(error)), help, ..Self::new(QueryErrorKind::Graph, String::new()) }.with_source_message()
     }
 }
 

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use mangrove_graph::{ElementKind, GraphView, GraphWrite, IdSpace, NewEdge, PropertyId, Value, VertexId};
+use mangrove_graph::{Catalog, ElementKind, GraphView, GraphWrite, IdSpace, NewEdge, PropertyId, Value, VertexId};
 use mangrove_query::optimize::RULES;
 use mangrove_query::{CancelToken, Graph, Parameters, Query, QueryError, QueryErrorKind, QueryOptions};
 use mangrove_testkit::{Oracle, graphs};

@@ -1,6 +1,6 @@
 //! Bugs that the comparison with the interpreter (`crates/testkit/tests/equivalence.rs`) has found, each reduced to a small case.
 
-use mangrove_graph::{ElementId, ElementKind, ExternalId, GraphView, GraphWrite, PropertyId, Value, VertexId};
+use mangrove_graph::{Catalog, ElementId, ElementKind, ExternalId, GraphWrite, PropertyId, Value, VertexId};
 use mangrove_query::optimize::RULES;
 use mangrove_query::{Graph, Parameters, Query, QueryError, QueryErrorKind, QueryOptions};
 use mangrove_testkit::Oracle;

@@ -16,8 +16,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use mangrove_graph::{
-    Adjacency, Cell, Direction, EdgeRef, ElementId, ElementKind, GraphView, GraphWrite, Hop, KeyId, LabelId, NewEdge, Value,
-    VertexId, Wants,
+    Adjacency, Catalog, Cell, Direction, EdgeRef, ElementId, ElementKind, GraphView, GraphWrite, Hop, KeyId, LabelId,
+    NewEdge, Value, VertexId, Wants,
 };
 use mangrove_snapshot::{Durability, OpenOptions, Patience, Snapshot, Store, Writer};
 use mangrove_testkit::graphs::Random;

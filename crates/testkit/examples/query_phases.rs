@@ -8,7 +8,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use mangrove_graph::{ElementId, ExternalId, GraphView, Value, VertexId};
+use mangrove_graph::{Catalog, ElementId, ExternalId, GraphView, Value, VertexId};
 use mangrove_query::{Graph, Parameters, Query, QueryOptions};
 use mangrove_snapshot::{OpenOptions, Store};
 

@@ -64,6 +64,7 @@ pub fn assert_consistent(view: &dyn GraphView) {
     assert_ids_lead_back(view, &vertices, &edges);
     assert_hops_agree(view, &vertices, &edges);
     assert_columns_agree(view, &vertices, &edges);
+    assert_batches_agree(view, &vertices, &edges);
     assert_indexes_agree(view);
 }
 
@@ -473,6 +474,55 @@ fn assert_hops_of_one_agree(view: &dyn GraphView, vertex: VertexId) {
             view.neighbors(&[vertex], &hop, &mut some).expect("neighbors");
             assert_eq!(some.edges, whole.edges[..limit.min(whole.edges.len())], "a limit takes the first edges");
             assert_eq!(some.neighbors, whole.neighbors[..limit.min(whole.edges.len())]);
+        }
+    }
+}
+
+/// A call for a batch gives what calls for each of its elements give.
+fn assert_batches_agree(view: &dyn GraphView, vertices: &[VertexId], edges: &[EdgeRef]) {
+    let mut gone = vertices.to_vec();
+    gone.extend(vertices.iter().map(|id| VertexId(id.0 + 1000)));
+    for elements in [Elements::Vertices(&gone), Elements::Edges(edges)] {
+        let all = (0..elements.len()).map(|at| elements.get(at));
+        let are_there = view.contain(elements).expect("presence");
+        let one_by_one = all.clone().map(|element| view.contains(element).expect("presence"));
+        assert_eq!(are_there, one_by_one.collect::<Vec<_>>(), "the elements of a batch that are there");
+        let ids = view.external_ids(elements).expect("external ids");
+        assert_eq!(ids.len(), elements.len(), "a column of ids has a row for each element");
+        for (at, element) in all.enumerate() {
+            let id = match element {
+                ElementId::Vertex(id) if are_there[at] => Some(view.external_id(id).expect("external id")),
+                ElementId::Vertex(_) => None,
+                ElementId::Edge(id) => view.edge_external_id(id).expect("edge id"),
+            };
+            let cell = id.map_or(Cell::Absent, |id| Cell::One(id.to_value()));
+            assert_eq!(format!("{:?}", ids.cell(at)), format!("{cell:?}"), "the id of {element:?}");
+        }
+        assert_keys_agree(view, elements);
+    }
+    let mut further = Vec::new();
+    view.all_further_labels(vertices, &mut further).expect("further labels");
+    let one_by_one = vertices.iter().map(|vertex| view.further_labels(*vertex).expect("further labels"));
+    assert_eq!(further, one_by_one.collect::<Vec<_>>(), "the further labels of a batch");
+}
+
+/// The keys of a batch are in order, and cover everything that its elements have.
+fn assert_keys_agree(view: &dyn GraphView, elements: Elements<'_>) {
+    let mut keys = Vec::new();
+    view.keys(elements, &mut keys).expect("keys");
+    assert!(keys.is_sorted_by(|a, b| a < b), "keys come in order, each once");
+    let mut columns = Vec::new();
+    view.columns(elements, &keys, &mut columns).expect("columns");
+    for key in (0..view.schema().keys.len()).map(|at| mangrove_graph::KeyId(at as u16)) {
+        let Ok(column) = keys.binary_search(&key).map(|at| &columns[at]) else {
+            let have = view.have(elements, key).expect("presence");
+            assert!(!have.contains(&true), "the keys of a batch lack key {}", key.0);
+            continue;
+        };
+        for at in 0..elements.len() {
+            let mut cells = Vec::new();
+            view.cells(elements.get(at), &[key], &mut cells).expect("cells");
+            assert_eq!(format!("{:?}", column.cell(at)), format!("{:?}", cells[0]), "{:?}, key {}", elements.get(at), key.0);
         }
     }
 }

@@ -189,6 +189,7 @@ mod tests {
     use super::*;
     use crate::compare::assert_same;
     use crate::oracle::Oracle;
+    use mangrove_graph::Catalog;
 
     fn after(n: u64) -> Oracle {
         let mut graph = Oracle::default();

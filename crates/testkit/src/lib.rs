@@ -10,6 +10,7 @@
 //! * [`samples`] — TinkerPop's modern and crew graphs, for any writable graph.
 //! * [`canonical`] — results of queries as canonical text: equal results give equal text.
 //! * [`compare`] — compares two graphs, and checks that one agrees with itself.
+//! * [`far`] — views that behave as if their graph were far away: slow ones, and ones that fail.
 //! * [`suite`] — the conformance suite that every store passes.
 //! * [`random`] — random work, run in step on a store and on the oracle.
 //! * [`ledger`] — a write load for processes that are killed, or that read while another writes.
@@ -19,6 +20,7 @@
 
 pub mod canonical;
 pub mod compare;
+pub mod far;
 pub mod graphs;
 pub mod interpreter;
 pub mod ledger;

@@ -18,6 +18,7 @@ mod read;
 mod write;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use mangrove_graph::{Cell, EdgeId, EdgeRef, ElementId, ElementKind, ExternalId, IdSpace, KeyId, LabelId, Schema, VertexId};
 
@@ -27,7 +28,7 @@ use mangrove_graph::{Cell, EdgeId, EdgeRef, ElementId, ElementKind, ExternalId, 
 /// `out` of its source and in `incoming` of its target, and nowhere else; (3) no cell is [`Cell::Absent`].
 #[derive(Clone, Debug, Default)]
 pub struct Oracle {
-    schema: Schema,
+    schema: Arc<Schema>,
     vertices: BTreeMap<VertexId, Vertex>,
     edges: BTreeMap<EdgeId, Edge>,
     /// The key has the label only if ids are unique within labels.
@@ -60,7 +61,7 @@ struct Edge {
 
 impl Oracle {
     pub fn new(id_space: IdSpace) -> Self {
-        Self { schema: Schema { id_space, ..Schema::default() }, ..Self::default() }
+        Self { schema: Arc::new(Schema { id_space, ..Schema::default() }), ..Self::default() }
     }
 
     /// TinkerPop's "modern" graph.

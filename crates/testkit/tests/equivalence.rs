@@ -1,5 +1,6 @@
 //! Compares the engine with the interpreter on random queries over random small graphs. The results must be the same with every
-//! rule of the optimiser, without any, and without one of them. They must equal those of the interpreter, which runs the
+//! rule of the optimiser, without any, and without one of them, and over a view that claims to be far away. A view whose calls fail
+//! gives an error, never another result. They must equal those of the interpreter, which runs the
 //! unoptimised plan one traverser at a time.
 //!
 //! Each run uses the same pairs of graph and query. `MANGROVE_EQUIVALENCE_PAIRS` sets their number and `MANGROVE_EQUIVALENCE_SEED`
@@ -12,11 +13,13 @@ use std::fmt::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Duration;
 
-use mangrove_graph::{GraphView, IdSpace};
+use mangrove_graph::{GraphError, GraphView, IdSpace};
 use mangrove_query::optimize::RULES;
 use mangrove_query::{Crew, CrewOptions, Graph, Parameters, Query, QueryError, QueryErrorKind, QueryOptions, gremlin, plan};
 use mangrove_testkit::canonical;
+use mangrove_testkit::far::{FailingView, SlowView};
 use mangrove_testkit::graphs::Random;
 use mangrove_testkit::interpreter::{Failure, interpret};
 use mangrove_testkit::queries::{RandomQuery, SmallGraph, query};
@@ -103,7 +106,14 @@ fn judge(view: &dyn GraphView, stored: Option<&dyn GraphView>, text: &str, rule:
         ("every rule".to_owned(), executed(view, text, Vec::new())),
         ("no rule".to_owned(), executed(view, text, all_off)),
         (format!("without {}", one_off[0]), executed(view, text, one_off)),
+        ("every rule, far away".to_owned(), executed(&SlowView::new(view, Duration::ZERO), text, Vec::new())),
     ];
+    let failing = FailingView::new(view, rule as u64 * 2, lost_contact);
+    let outcome = executed(&failing, text, Vec::new());
+    // A query that stops early may not miss what it could not read.
+    if !failing.has_failed() || !matches!(outcome, Outcome::Error(QueryErrorKind::Graph)) {
+        runs.push(("far away, with failures".to_owned(), outcome));
+    }
     if let Some(stored) = stored {
         runs.push(("every rule, hot store".to_owned(), executed(stored, text, Vec::new())));
         let options = QueryOptions { crew: Some(crew()), ..QueryOptions::default() };
@@ -115,6 +125,10 @@ fn judge(view: &dyn GraphView, stored: Option<&dyn GraphView>, text: &str, rule:
     }
     runs.insert(0, ("interpreter".to_owned(), expected));
     Verdict::Different(runs)
+}
+
+fn lost_contact() -> GraphError {
+    GraphError::Invalid("lost contact".into())
 }
 
 fn interpreted(view: &dyn GraphView, text: &str) -> Result<Outcome, Failure> {

@@ -13,7 +13,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use mangrove_graph::{Cell, ElementId, ElementKind, ExternalId, GraphError, GraphView, GraphWrite, PropertyId, Result};
+use mangrove_graph::{Catalog, Cell, ElementId, ElementKind, ExternalId, GraphError, GraphWrite, PropertyId, Result};
 use mangrove_snapshot::OpenOptions;
 use mangrove_testkit::graphs::Random;
 use mangrove_testkit::suite::{Condensing, StoreUnderTest};

@@ -173,7 +173,7 @@ impl Load {
     fn write(&self, path: &Path, options: &LoadOptions) -> Result<(), Failure> {
         let schema = match self.db.exists() {
             true => super::open_reading(&self.db)?.schema()?,
-            false => Schema { id_space: self.id_space().unwrap_or_default(), ..Schema::default() },
+            false => Schema { id_space: self.id_space().unwrap_or_default(), ..Schema::default() }.into(),
         };
         let files = ingest::write_mapping(options, &schema, path).map_err(crate::LoadError::from)?;
         let how = format!("Edit it, then run: mangrove load {} --mapping {}", self.db.display(), path.display());

@@ -66,9 +66,9 @@ fn print_json(results: &mut ResultStream, out: &mut impl Write) -> Result<u64, F
     let mut rows = 0;
     let mut line = String::new();
     while let Some(batch) = results.next_batch()? {
-        for value in &batch {
+        for value in &results.describe(&batch)? {
             line.clear();
-            json::write_described(&mut line, &results.describe(value)?);
+            json::write_described(&mut line, value);
             line.push('\n');
             out.write_all(line.as_bytes())?;
         }

@@ -1,10 +1,14 @@
 //! `mangrove stats`: shows what a database holds.
 
+use std::sync::Arc;
+
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use comfy_table::{Cell, CellAlignment};
-use mangrove_graph::{ElementKind, GraphView, IndexSchema, LabelSchema, PropertyId, PropertySchema, Schema, Statistics};
+use mangrove_graph::{
+    Catalog, ElementKind, GraphView, IndexSchema, LabelSchema, PropertyId, PropertySchema, Schema, Statistics,
+};
 use serde_json::{Value as Json, json};
 
 use super::{Failure, grouped, open_reading, output};
@@ -114,7 +118,7 @@ pub fn schema(view: &dyn GraphView) -> String {
     text
 }
 
-fn read(database: &Database) -> Result<(Schema, Statistics), Failure> {
+fn read(database: &Database) -> Result<(Arc<Schema>, Arc<Statistics>), Failure> {
     let snapshot = database.snapshot()?;
     let counts = snapshot.statistics().map_err(StoreError::from)?;
     Ok((snapshot.schema().clone(), counts))

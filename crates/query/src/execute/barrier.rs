@@ -10,7 +10,7 @@ use super::by::ByOp;
 use super::chain::{Input, MapBatch, Op};
 use super::context::Context;
 use super::memory::Held;
-use super::{element, number, sort};
+use super::{number, read, sort};
 use crate::error::Result;
 use crate::plan::{Column, SortOrder};
 
@@ -99,15 +99,20 @@ impl Op for OrderOp {
 
 /// The keys to sort by. Elements are compared by the ids that users see.
 fn sort_keys(cx: &Context<'_, '_>, mut keys: Vec<Option<Value>>) -> Result<Vec<Option<Value>>> {
+    let element = |key: &Value| match key {
+        Value::Vertex(_) | Value::Edge(_) => Some(key.clone()),
+        Value::VertexProperty(p) => Some(Value::Vertex(p.vertex)),
+        _ => None,
+    };
+    let elements: Vec<Value> = keys.iter().flatten().filter_map(element).collect();
+    let mut ids = read::ids(cx, &Items::from_values(elements))?.into_iter();
     for key in keys.iter_mut().flatten() {
-        *key = match key {
-            Value::Vertex(_) | Value::Edge(_) => Value::list(vec![element::id_of(cx, key)?]),
-            Value::VertexProperty(p) => {
-                let owner = element::id_of(cx, &Value::Vertex(p.vertex))?;
-                Value::list(vec![owner, Value::Int32(p.key.0.into()), Value::Int64(p.ordinal.into())])
-            }
+        let of_property = match key {
+            Value::Vertex(_) | Value::Edge(_) => Vec::new(),
+            Value::VertexProperty(p) => vec![Value::Int32(p.key.0.into()), Value::Int64(p.ordinal.into())],
             _ => continue,
         };
+        *key = Value::list(ids.next().into_iter().chain(of_property).collect());
     }
     Ok(keys)
 }

@@ -6,8 +6,8 @@ use mangrove_graph::{Cell, PropertyColumn, Token, Value};
 use super::batch::{Batch, Items};
 use super::chain::Child;
 use super::context::{Context, Key};
-use super::element;
 use super::path::{self, PathMode};
+use super::{element, read};
 use crate::error::{QueryError, Result};
 use crate::plan::Column;
 
@@ -25,10 +25,7 @@ impl ByOp {
         let mut values = match self {
             ByOp::Identity => (0..batch.len()).map(|row| Some(batch.value(row))).collect(),
             ByOp::Key(key) => by_key(cx, batch, key)?,
-            ByOp::Token(token) => {
-                let of = |row| by_token(cx, &batch.value(row), *token);
-                (0..batch.len()).map(of).collect::<Result<_>>()?
-            }
+            ByOp::Token(token) => by_token(cx, batch, *token)?,
             ByOp::Column(column) => {
                 let of = |row| super::select::column_of(&batch.value(row), *column).map(Some);
                 (0..batch.len()).map(of).collect::<Result<_>>()?
@@ -75,17 +72,21 @@ impl ByOp {
     }
 }
 
-fn by_token(cx: &Context<'_, '_>, value: &Value, token: Token) -> Result<Option<Value>> {
-    match value {
-        Value::Map(map) => Ok(map.get(&Value::Token(token)).cloned()),
-        value => element::token_of(cx, value, token).map(Some),
+fn by_token(cx: &Context<'_, '_>, batch: &Batch, token: Token) -> Result<Vec<Option<Value>>> {
+    let any_map = matches!(&batch.items, Items::Values(values) if values.iter().any(|v| matches!(v, Value::Map(_))));
+    if !any_map {
+        return Ok(element::tokens_of(cx, &batch.items, token)?.into_iter().map(Some).collect());
     }
+    let of = |row| match batch.value(row) {
+        Value::Map(map) => Ok(map.get(&Value::Token(token)).cloned()),
+        value => element::token_of(cx, &value, token).map(Some),
+    };
+    (0..batch.len()).map(of).collect()
 }
 
 fn by_key(cx: &mut Context<'_, '_>, batch: &Batch, key: &mut Key) -> Result<Vec<Option<Value>>> {
     if let Items::Values(values) = &batch.items {
-        let name = key.name.clone();
-        return values.iter().map(|value| by_key_of(cx, value, &name, key)).collect();
+        return by_key_of(cx, &batch.items, values, key);
     }
     let Some(id) = key.id(cx) else { return Ok(vec![None; batch.len()]) };
     Ok(match element::column(cx, batch, id)? {
@@ -95,24 +96,30 @@ fn by_key(cx: &mut Context<'_, '_>, batch: &Batch, key: &mut Key) -> Result<Vec<
     })
 }
 
-fn by_key_of(cx: &mut Context<'_, '_>, value: &Value, name: &str, key: &mut Key) -> Result<Option<Value>> {
-    Ok(match value {
-        Value::Map(map) => map.get_str(name).cloned(),
-        Value::Vertex(_) | Value::Edge(_) => {
-            let (Some(id), Some(element)) = (key.id(cx), value.element_id()) else { return Ok(None) };
-            only(name, &cx.view().cell(element, id)?)?
+/// The same for values of all kinds.
+fn by_key_of(cx: &mut Context<'_, '_>, items: &Items, values: &[Value], key: &mut Key) -> Result<Vec<Option<Value>>> {
+    let any_element = values.iter().any(|value| value.element_id().is_some());
+    let cells = match any_element.then(|| key.id(cx)).flatten() {
+        Some(id) => read::cells(cx, items, id)?,
+        None => Vec::new(),
+    };
+    let properties = values.iter().filter_map(|value| if let Value::VertexProperty(p) = value { Some(&**p) } else { None });
+    let mut meta = read::meta(cx, properties)?.into_iter();
+    let name = &*key.name;
+    let of = |(row, value): (usize, &Value)| match value {
+        Value::Map(map) => Ok(map.get_str(name).cloned()),
+        Value::Vertex(_) | Value::Edge(_) => cells.get(row).map_or(Ok(None), |cell| only(name, cell)),
+        Value::VertexProperty(_) => {
+            let meta = meta.next().unwrap_or_default();
+            Ok(meta.into_iter().find(|(_, key, _)| &**key == name).map(|(_, _, value)| value))
         }
-        Value::VertexProperty(property) => {
-            element::meta_of(cx, property)?.into_iter().find(|(_, n, _)| &**n == name).map(|(_, _, value)| value)
-        }
-        other => {
-            return Err(QueryError::value(format!(
-                "The by(\"{name}\") modulator can only be applied to a traverser that is an Element or a Map - \
-                 it is being applied to the {}",
-                super::described(other)
-            )));
-        }
-    })
+        other => Err(QueryError::value(format!(
+            "The by(\"{name}\") modulator can only be applied to a traverser that is an Element or a Map - \
+             it is being applied to the {}",
+            super::described(other)
+        ))),
+    };
+    values.iter().enumerate().map(of).collect()
 }
 
 /// The single value of a cell, if it has one. Several values are an error.
@@ -133,13 +140,38 @@ pub fn round_robin(by: &mut [ByOp], at: usize) -> Option<&mut ByOp> {
     if n == 0 { None } else { by.get_mut(at % n) }
 }
 
-/// The value of one modulator for a traverser that begins at `value`.
-pub fn eval_one(by: &mut ByOp, cx: &mut Context<'_, '_>, value: Value) -> Result<Option<Value>> {
-    if let ByOp::Identity = by {
-        return Ok(Some(value));
+/// The values of one modulator for traversers that begin at these values.
+pub fn eval_values(by: &mut ByOp, cx: &mut Context<'_, '_>, values: Vec<Value>) -> Result<Vec<Option<Value>>> {
+    if matches!(by, ByOp::Identity) || values.is_empty() {
+        return Ok(values.into_iter().map(Some).collect());
     }
-    let batch = beginning(cx, vec![value]);
-    Ok(by.eval(cx, &batch)?.pop().flatten())
+    let batch = beginning(cx, values);
+    by.eval(cx, &batch)
+}
+
+/// The same for values of which some are missing, and stay so.
+pub fn eval_present(by: &mut ByOp, cx: &mut Context<'_, '_>, mut values: Vec<Option<Value>>) -> Result<Vec<Option<Value>>> {
+    let present: Vec<bool> = values.iter().map(Option::is_some).collect();
+    let given = values.iter_mut().filter_map(Option::take).collect();
+    let mut made = eval_values(by, cx, given)?.into_iter();
+    Ok(present.into_iter().map(|there| if there { made.next().flatten() } else { None }).collect())
+}
+
+/// Modulates lists of values, round robin within each list.
+pub fn eval_lists(by: &mut [ByOp], cx: &mut Context<'_, '_>, lists: Vec<Vec<Value>>) -> Result<Vec<Vec<Option<Value>>>> {
+    let n = by.len();
+    let mut out: Vec<Vec<Option<Value>>> = lists.into_iter().map(|list| list.into_iter().map(Some).collect()).collect();
+    for (which, by) in by.iter_mut().enumerate() {
+        let mut values = Vec::new();
+        for list in &mut out {
+            values.extend(list.iter_mut().skip(which).step_by(n).filter_map(Option::take));
+        }
+        let mut values = eval_values(by, cx, values)?.into_iter();
+        for list in &mut out {
+            list.iter_mut().skip(which).step_by(n).for_each(|value| *value = values.next().flatten());
+        }
+    }
+    Ok(out)
 }
 
 /// Traversers that begin at these values, with an empty path.

@@ -10,8 +10,8 @@ use arrow_array::{Array, ArrayRef, ListArray, StringArray};
 use arrow_buffer::OffsetBuffer;
 use arrow_schema::{DataType, Field};
 use mangrove_graph::{
-    Cell, Direction, EdgeRef, ElementId, ElementKind, Elements, GraphView, IdSpace, KeyId, LabelId, PropertyColumn, Token,
-    Value, VertexId, record,
+    Cell, Direction, EdgeRef, ElementId, Elements, GraphError, GraphView, KeyId, LabelId, PropertyColumn, Token, Value,
+    VertexId, record,
 };
 
 use super::batch::Batch;
@@ -57,10 +57,8 @@ pub fn property_maps(
     if tokens.label {
         columns.push((Token::Label.into(), label_column(cx.view(), elements)));
     }
-    for (key, name) in ids {
-        let Some(column) = property_column(cx.view().properties(elements, key)?, elements, many) else { return Ok(None) };
-        columns.extend(column.map(|column| (Value::String(name), column)));
-    }
+    let Some(mut properties) = property_columns(cx.view(), elements, ids, many)? else { return Ok(None) };
+    columns.append(&mut properties);
     Ok(Some(Maps { rows: batch.len(), columns }))
 }
 
@@ -83,23 +81,28 @@ fn key_ids(cx: &mut Context<'_, '_>, elements: Elements<'_>, keys: &mut [Key]) -
 /// All keys that elements may have; `None` if they are very many.
 fn all_keys(view: &dyn GraphView, elements: Elements<'_>) -> Option<Vec<(KeyId, Name)>> {
     let schema = view.schema();
-    let of_label = |label: LabelId| schema.label_schema(kind(elements), label).into_iter().flat_map(|l| l.properties.keys());
-    let ids: BTreeSet<KeyId> = labels(elements).into_iter().flat_map(of_label).collect();
+    let of_label =
+        |label: LabelId| schema.label_schema(elements.kind(), label).into_iter().flat_map(|l| l.properties.keys());
+    let ids: BTreeSet<KeyId> = elements.labels().into_iter().flat_map(of_label).collect();
     (ids.len() <= KEYS_MAX).then(|| ids.into_iter().map(|id| (id, schema.key_name(id))).collect())
 }
 
-fn kind(elements: Elements<'_>) -> ElementKind {
-    match elements {
-        Elements::Vertices(_) => ElementKind::Vertex,
-        Elements::Edges(_) => ElementKind::Edge,
+/// The columns of properties in the maps, without those of which no element has anything.
+fn property_columns(
+    view: &dyn GraphView,
+    elements: Elements<'_>,
+    keys: Vec<(KeyId, Name)>,
+    many: Many,
+) -> Result<Option<Vec<(Value, MapColumn)>>> {
+    let ids: Vec<KeyId> = keys.iter().map(|(id, _)| *id).collect();
+    let mut columns = Vec::with_capacity(ids.len());
+    view.columns(elements, &ids, &mut columns)?;
+    let mut shown = Vec::with_capacity(keys.len());
+    for ((_, name), column) in keys.into_iter().zip(columns) {
+        let Some(column) = property_column(column, elements, many) else { return Ok(None) };
+        shown.extend(column.map(|column| (Value::String(name), column)));
     }
-}
-
-fn labels(elements: Elements<'_>) -> BTreeSet<LabelId> {
-    match elements {
-        Elements::Vertices(ids) => ids.iter().map(|id| id.label()).collect(),
-        Elements::Edges(edges) => edges.iter().map(|edge| edge.id.label()).collect(),
-    }
+    Ok(Some(shown))
 }
 
 /// The column of a property in the maps. The inner `None` means that no element has the property.
@@ -142,31 +145,16 @@ fn lists_of_one(array: ArrayRef) -> Option<ArrayRef> {
 
 /// The ids of elements that users see.
 pub fn id_column(view: &dyn GraphView, elements: Elements<'_>) -> Result<MapColumn> {
-    let values: mangrove_graph::Result<Vec<_>> = match elements {
-        Elements::Vertices(ids) => {
-            if let Some(column) = key_column(view, ids)? {
-                return Ok(column);
-            }
-            ids.iter().map(|id| record::vertex_id(view, *id).map(Some)).collect()
+    match record::ids(view, elements)? {
+        PropertyColumn::Typed(array) if array.null_count() == 0 => Ok(MapColumn::Typed(array)),
+        ids => {
+            let id = |row| match ids.cell(row) {
+                Cell::One(id) => Ok(Some(id)),
+                _ => Err(GraphError::no_such(elements.get(row))),
+            };
+            Ok(MapColumn::of((0..elements.len()).map(id).collect::<mangrove_graph::Result<_>>()?))
         }
-        Elements::Edges(edges) => edges.iter().map(|edge| record::edge_id(view, edge.id).map(Some)).collect(),
-    };
-    Ok(MapColumn::of(values?))
-}
-
-/// The column of the key, if all vertices have one label whose key is a property.
-fn key_column(view: &dyn GraphView, ids: &[VertexId]) -> Result<Option<MapColumn>> {
-    let schema = view.schema();
-    let label = ids[0].label();
-    let key = schema.label_schema(ElementKind::Vertex, label).and_then(|label| label.key);
-    let Some(key) = key.filter(|_| schema.id_space == IdSpace::Graph) else { return Ok(None) };
-    if ids.iter().any(|id| id.label() != label) {
-        return Ok(None);
     }
-    Ok(match view.properties(Elements::Vertices(ids), key)? {
-        PropertyColumn::Typed(array) if array.null_count() == 0 => Some(MapColumn::Typed(array)),
-        _ => None,
-    })
 }
 
 /// The names of the labels of elements.
@@ -203,10 +191,8 @@ pub fn own_maps(view: &dyn GraphView, elements: Elements<'_>) -> Result<Maps> {
 pub fn whole_maps(view: &dyn GraphView, elements: Elements<'_>) -> Result<Option<Maps>> {
     let Some(keys) = all_keys(view, elements) else { return Ok(None) };
     let mut maps = own_maps(view, elements)?;
-    for (key, name) in keys {
-        let Some(column) = property_column(view.properties(elements, key)?, elements, Many::Last) else { return Ok(None) };
-        maps.columns.extend(column.map(|column| (Value::String(name), column)));
-    }
+    let Some(mut properties) = property_columns(view, elements, keys, Many::Last)? else { return Ok(None) };
+    maps.columns.append(&mut properties);
     Ok(Some(maps))
 }
 

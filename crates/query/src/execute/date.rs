@@ -23,7 +23,7 @@ impl MapBatch for AsDateOp {
 fn as_date(value: &Value) -> Result<DateTime> {
     match value {
         Value::DateTime(t) => Ok(*t),
-        Value::Date(d) => Ok(DateTime { seconds: i64::from(d.0) * 86_400, nanos: 0, offset_seconds: 0 }),
+        Value::Date(date) => Ok(date.midnight()),
         Value::String(text) => {
             DateTime::parse(text).ok_or_else(|| QueryError::value(format!("Can't parse {text} as Date.")))
         }
@@ -34,18 +34,30 @@ fn as_date(value: &Value) -> Result<DateTime> {
     }
 }
 
-/// `dateAdd(unit, amount)`.
+/// The time of a date or date-time. A date stands for its midnight in UTC.
+fn time_of(value: &Value, step: &str) -> Result<DateTime> {
+    match value {
+        Value::DateTime(_) | Value::Date(_) => as_date(value),
+        other => Err(type_error(step, "dates and date-times", other)),
+    }
+}
+
+/// `dateAdd(unit, amount)`. A date stays a date, unless less than a day is added.
 pub struct DateAddOp(pub TimeUnit, pub i64);
 
 impl MapBatch for DateAddOp {
     fn map(&mut self, cx: &mut Context<'_, '_>, batch: Batch) -> Result<Batch> {
         let mut values = Vec::with_capacity(batch.len());
         for row in 0..batch.len() {
-            let Value::DateTime(t) = batch.value(row) else {
-                return Err(type_error("dateAdd()", "dates", &batch.value(row)));
-            };
-            let moved = t.add(self.1, self.0).ok_or_else(|| QueryError::value("the date is out of range"))?;
-            values.push(moved.into());
+            let value = batch.value(row);
+            let moved = time_of(&value, "dateAdd()")?.add(self.1, self.0);
+            let moved = moved.ok_or_else(|| QueryError::value("the date is out of range"))?;
+            let stays =
+                matches!(value, Value::Date(_)) && matches!(self.0, TimeUnit::Year | TimeUnit::Month | TimeUnit::Day);
+            values.push(match moved.date().filter(|_| stays) {
+                Some(date) => date.into(),
+                None => moved.into(),
+            });
         }
         let mode = cx.mode();
         Ok(batch.moved_in_place(Items::Values(values), mode))
@@ -60,9 +72,7 @@ impl MapBatch for DateDiffOp {
         let operands = self.0.eval(cx, &batch)?;
         let mut values = Vec::with_capacity(batch.len());
         for (row, operand) in operands.into_iter().enumerate() {
-            let Value::DateTime(t) = batch.value(row) else {
-                return Err(type_error("dateDiff()", "dates", &batch.value(row)));
-            };
+            let t = time_of(&batch.value(row), "dateDiff()")?;
             let from = match operand {
                 Some(Value::Null) | None => DateTime::from_millis(0),
                 Some(value) => as_date(&value)?,

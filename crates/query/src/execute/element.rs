@@ -2,10 +2,7 @@
 
 use std::sync::Arc;
 
-use mangrove_graph::{
-    Cell, Direction, EdgeRef, ElementId, ElementKind, Elements, KeyId, Map, Property, PropertyColumn, PropertyOwner, Token,
-    Value, VertexProperty, record,
-};
+use mangrove_graph::{Cell, Direction, Elements, KeyId, Map, PropertyColumn, PropertyOwner, Token, Value};
 
 use super::batch::{Batch, Items, Moves};
 use super::by::ByOp;
@@ -13,31 +10,9 @@ use super::chain::{Child, MapBatch};
 use super::columns::{self, Many};
 use super::context::{Context, Key};
 use super::path::PathMode;
-use super::type_error;
+use super::{read, type_error};
 use crate::error::Result;
 use crate::plan::{MapOf, Name, Tokens};
-
-/// `T.id` of an element or property that has one.
-pub fn id_of(cx: &Context<'_, '_>, value: &Value) -> Result<Value> {
-    Ok(match value {
-        Value::Vertex(v) => record::vertex_id(cx.view(), *v)?,
-        Value::Edge(e) => record::edge_id(cx.view(), e.id)?,
-        Value::VertexProperty(p) => {
-            Value::string(format!("{}/{}/{}", record::vertex_id(cx.view(), p.vertex)?, p.name, p.ordinal))
-        }
-        other => return Err(type_error("id()", "elements", other)),
-    })
-}
-
-/// `T.label` of an element or property that has one.
-pub fn label_of(cx: &Context<'_, '_>, value: &Value) -> Result<Value> {
-    Ok(match value {
-        Value::Vertex(v) => Value::String(record::label(cx.view(), ElementId::Vertex(*v))),
-        Value::Edge(e) => Value::String(record::label(cx.view(), ElementId::Edge(e.id))),
-        Value::VertexProperty(p) => Value::String(p.name.clone()),
-        other => return Err(type_error("label()", "elements", other)),
-    })
-}
 
 /// `T.key` of a property or a map entry.
 fn key_of(value: &Value) -> Result<Value> {
@@ -61,8 +36,8 @@ fn value_of(value: &Value) -> Result<Value> {
 
 pub fn token_of(cx: &Context<'_, '_>, value: &Value, token: Token) -> Result<Value> {
     match token {
-        Token::Id => id_of(cx, value),
-        Token::Label => label_of(cx, value),
+        Token::Id => read::id_of(cx, value),
+        Token::Label => read::label_of(cx, value),
         Token::Key => key_of(value),
         Token::Value => value_of(value),
         Token::Direction(direction) | Token::MergeEnd(direction) => match (value, direction) {
@@ -73,12 +48,20 @@ pub fn token_of(cx: &Context<'_, '_>, value: &Value, token: Token) -> Result<Val
     }
 }
 
+/// A token of each item.
+pub fn tokens_of(cx: &Context<'_, '_>, items: &Items, token: Token) -> Result<Vec<Value>> {
+    match token {
+        Token::Id => read::ids(cx, items),
+        token => (0..items.len()).map(|row| token_of(cx, &items.get(row), token)).collect(),
+    }
+}
+
 /// `id()`, `label()`, `key()`, `value()`.
 pub struct TokenStep(pub Token);
 
 impl MapBatch for TokenStep {
     fn map(&mut self, cx: &mut Context<'_, '_>, batch: Batch) -> Result<Batch> {
-        let values = (0..batch.len()).map(|row| token_of(cx, &batch.value(row), self.0)).collect::<Result<_>>()?;
+        let values = tokens_of(cx, &batch.items, self.0)?;
         let mode = cx.mode();
         Ok(batch.moved_in_place(Items::from_values(values), mode))
     }
@@ -144,10 +127,8 @@ impl MapBatch for ValuesOp {
             return Ok(done);
         }
         let mut moves = Moves::default();
-        for row in 0..batch.len() {
-            for property in properties_of(cx, &batch.value(row), &mut self.keys, "values()")? {
-                moves.push(row, value_of(&property)?);
-            }
+        for (row, properties) in read::properties(cx, &batch.items, &mut self.keys, "values()")?.into_iter().enumerate() {
+            properties.iter().try_for_each(|property| value_of(property).map(|value| moves.push(row, value)))?;
         }
         Ok(moves.finish(&batch, cx.mode()))
     }
@@ -167,72 +148,12 @@ impl PropertiesOp {
 impl MapBatch for PropertiesOp {
     fn map(&mut self, cx: &mut Context<'_, '_>, batch: Batch) -> Result<Batch> {
         let mut moves = Moves::default();
-        for row in 0..batch.len() {
-            for property in properties_of(cx, &batch.value(row), &mut self.keys, "properties()")? {
-                moves.push(row, property);
-            }
+        for (row, properties) in read::properties(cx, &batch.items, &mut self.keys, "properties()")?.into_iter().enumerate()
+        {
+            properties.into_iter().for_each(|property| moves.push(row, property));
         }
         Ok(moves.finish(&batch, cx.mode()))
     }
-}
-
-/// The properties of an element under `keys`, as property values. No keys means all keys.
-pub fn properties_of(cx: &mut Context<'_, '_>, owner: &Value, keys: &mut [Key], step: &str) -> Result<Vec<Value>> {
-    let mut out = Vec::new();
-    match owner {
-        Value::Vertex(_) | Value::Edge(_) if keys.is_empty() => {
-            let element = owner.element_id().unwrap_or(ElementId::Vertex(Default::default()));
-            for property in record::properties(cx.view(), element)? {
-                let cell = Cell::from_entries(property.values);
-                push_properties(owner, property.key, &property.name, cell, &mut out);
-            }
-        }
-        Value::Vertex(_) | Value::Edge(_) => {
-            let element = owner.element_id().unwrap_or(ElementId::Vertex(Default::default()));
-            for key in keys {
-                let Some(id) = key.id(cx) else { continue };
-                push_properties(owner, id, &key.name.clone(), cx.view().cell(element, id)?, &mut out);
-            }
-        }
-        Value::VertexProperty(property) => {
-            for (key, name, value) in meta_of(cx, property)? {
-                if keys.is_empty() || keys.iter().any(|k| k.name == name) {
-                    let owner = PropertyOwner::VertexProperty(property.clone());
-                    out.push(Value::Property(Arc::new(Property { owner, key, name, value })));
-                }
-            }
-        }
-        other => return Err(type_error(step, "elements", other)),
-    }
-    Ok(out)
-}
-
-fn push_properties(owner: &Value, key: KeyId, name: &Name, cell: Cell, out: &mut Vec<Value>) {
-    for entry in cell.into_entries() {
-        out.push(match owner {
-            Value::Edge(edge) => {
-                let owner = PropertyOwner::Edge(*edge);
-                Value::Property(Arc::new(Property { owner, key, name: name.clone(), value: entry.value }))
-            }
-            Value::Vertex(vertex) => Value::VertexProperty(Arc::new(VertexProperty {
-                vertex: *vertex,
-                key,
-                ordinal: entry.ordinal,
-                name: name.clone(),
-                value: entry.value,
-            })),
-            _ => continue,
-        });
-    }
-}
-
-/// The properties of a vertex property, read from the graph.
-pub fn meta_of(cx: &Context<'_, '_>, property: &VertexProperty) -> Result<Vec<(KeyId, Name, Value)>> {
-    let cell = cx.view().cell(ElementId::Vertex(property.vertex), property.key)?;
-    let Cell::Many(values) = cell else { return Ok(Vec::new()) };
-    let found = values.into_iter().find(|v| v.ordinal == property.ordinal);
-    let schema = cx.view().schema();
-    Ok(found.into_iter().flat_map(|v| v.meta).map(|(key, value)| (key, schema.key_name(key), value)).collect())
 }
 
 /// `valueMap`, `propertyMap`.
@@ -257,36 +178,65 @@ impl PropertyMapOp {
         }
     }
 
-    fn map_of(&mut self, cx: &mut Context<'_, '_>, owner: &Value) -> Result<Value> {
-        let mut entries: Vec<(Value, Value)> = Vec::new();
-        if self.tokens != Tokens::default() {
-            entries.extend(token_entries(cx, owner)?.into_iter().filter(|(key, _)| self.wants(key)));
-        }
-        let properties = properties_of(cx, owner, &mut self.keys, "a map of properties")?;
-        let properties = seen(cx, &mut self.visible, properties)?;
+    /// The entries of one map: first the tokens, then the properties.
+    fn entries(&self, owner: &Value, tokens: Entries, properties: Vec<Value>) -> Result<(Entries, Entries)> {
+        let tokens: Entries = tokens.into_iter().filter(|(key, _)| self.wants(key)).collect();
+        let mut entries = Entries::new();
         let single = !matches!(owner, Value::Vertex(_));
-        let first = entries.len();
         for property in properties {
             let key = key_of(&property)?;
             let value = if self.of == MapOf::Values { value_of(&property)? } else { property };
-            match entries[first..].iter_mut().find(|(k, _)| *k == key) {
+            match entries.iter_mut().find(|(k, _)| *k == key) {
                 Some((_, Value::List(values))) => Arc::make_mut(values).push(value),
                 _ if single => entries.push((key, value)),
                 _ => entries.push((key, Value::list(vec![value]))),
             }
         }
+        Ok((tokens, entries))
+    }
+
+    fn maps(&mut self, cx: &mut Context<'_, '_>, batch: &Batch) -> Result<Vec<Value>> {
+        let tokens = match self.tokens == Tokens::default() {
+            true => vec![Entries::new(); batch.len()],
+            false => token_entries(cx, &batch.items)?,
+        };
+        let properties = read::properties(cx, &batch.items, &mut self.keys, "a map of properties")?;
+        let properties = seen(cx, &mut self.visible, properties)?;
+        let entries = tokens.into_iter().zip(properties).enumerate();
+        let maps = entries.map(|(row, (tokens, properties))| self.entries(&batch.value(row), tokens, properties));
+        let (tokens, mut entries): (Vec<Entries>, Vec<Entries>) = maps.collect::<Result<Vec<_>>>()?.into_iter().unzip();
         if !self.by.is_empty() {
-            let rest = entries.split_off(first);
-            for (at, (key, value)) in rest.into_iter().enumerate() {
-                let by = at % self.by.len();
-                let batch = Batch { paths: None, ..Batch::new(Items::from_values(vec![value])) };
-                if let Some(value) = self.by[by].eval(cx, &batch)?.pop().flatten() {
-                    entries.push((key, value));
-                }
+            entries = modulated(cx, entries, &mut self.by)?;
+        }
+        let map = |(mut tokens, mut entries): (Entries, Entries)| {
+            tokens.append(&mut entries);
+            Value::map(Map::from_distinct(tokens))
+        };
+        Ok(tokens.into_iter().zip(entries).map(map).collect())
+    }
+}
+
+/// The entries of a map.
+type Entries = Vec<(Value, Value)>;
+
+/// The entries with their values modulated, round robin within each map. An entry whose modulator gives nothing falls out.
+fn modulated(cx: &mut Context<'_, '_>, maps: Vec<Entries>, by: &mut [ByOp]) -> Result<Vec<Entries>> {
+    let mut out: Vec<Vec<Option<(Value, Value)>>> = maps.iter().map(|entries| vec![None; entries.len()]).collect();
+    let n = by.len();
+    for (which, by) in by.iter_mut().enumerate() {
+        let (mut places, mut values) = (Vec::new(), Vec::new());
+        for (map, entries) in maps.iter().enumerate() {
+            for (at, (_, value)) in entries.iter().enumerate().skip(which).step_by(n) {
+                places.push((map, at));
+                values.push(value.clone());
             }
         }
-        Ok(Value::map(Map::from_distinct(entries)))
+        let batch = Batch { paths: None, ..Batch::new(Items::from_values(values)) };
+        for ((map, at), value) in places.into_iter().zip(by.eval(cx, &batch)?) {
+            out[map][at] = value.map(|value| (maps[map][at].0.clone(), value));
+        }
     }
+    Ok(out.into_iter().map(|entries| entries.into_iter().flatten().collect()).collect())
 }
 
 impl MapBatch for PropertyMapOp {
@@ -297,19 +247,23 @@ impl MapBatch for PropertyMapOp {
         {
             return Ok(batch.moved_in_place(Items::Maps(maps), mode));
         }
-        let values = (0..batch.len()).map(|row| self.map_of(cx, &batch.value(row))).collect::<Result<_>>()?;
+        let values = self.maps(cx, &batch)?;
         Ok(batch.moved_in_place(Items::Values(values), mode))
     }
 }
 
-fn token_entries(cx: &Context<'_, '_>, owner: &Value) -> Result<Vec<(Value, Value)>> {
-    let id = (Token::Id.into(), id_of(cx, owner)?);
-    Ok(match owner {
-        Value::VertexProperty(p) => {
-            vec![id, (Token::Key.into(), Value::String(p.name.clone())), (Token::Value.into(), p.value.clone())]
-        }
-        owner => vec![id, (Token::Label.into(), label_of(cx, owner)?)],
-    })
+/// The tokens of each item: id and label, or for a property id, key and value.
+fn token_entries(cx: &Context<'_, '_>, items: &Items) -> Result<Vec<Entries>> {
+    let of = |(row, id)| {
+        let id = (Token::Id.into(), id);
+        Ok(match items.get(row) {
+            Value::VertexProperty(p) => {
+                vec![id, (Token::Key.into(), Value::String(p.name.clone())), (Token::Value.into(), p.value.clone())]
+            }
+            owner => vec![id, (Token::Label.into(), read::label_of(cx, &owner)?)],
+        })
+    };
+    read::ids(cx, items)?.into_iter().enumerate().map(of).collect()
 }
 
 /// `elementMap`: tokens, the ends of an edge, and the last value of each property.
@@ -321,13 +275,14 @@ pub struct ElementMapOp {
     pub columns: bool,
 }
 
-/// The properties that pass the filter. Without a filter, all.
-fn seen(cx: &mut Context<'_, '_>, visible: &mut Option<Child>, properties: Vec<Value>) -> Result<Vec<Value>> {
+/// The properties of each item that pass the filter. Without a filter, all.
+fn seen(cx: &mut Context<'_, '_>, visible: &mut Option<Child>, mut properties: Vec<Vec<Value>>) -> Result<Vec<Vec<Value>>> {
     let Some(visible) = visible else { return Ok(properties) };
-    let paths = (cx.mode() != PathMode::Off).then(|| vec![None; properties.len()]);
-    let batch = Batch { paths, ..Batch::new(Items::Values(properties)) };
-    let passes = visible.exists(cx, &batch)?;
-    Ok((0..batch.len()).filter(|row| passes[*row]).map(|row| batch.value(row)).collect())
+    let all: Vec<Value> = properties.iter().flatten().cloned().collect();
+    let paths = (cx.mode() != PathMode::Off).then(|| vec![None; all.len()]);
+    let mut passes = visible.exists(cx, &Batch { paths, ..Batch::new(Items::Values(all)) })?.into_iter();
+    properties.iter_mut().for_each(|of_one| of_one.retain(|_| passes.next().unwrap_or(false)));
+    Ok(properties)
 }
 
 impl MapBatch for ElementMapOp {
@@ -338,16 +293,17 @@ impl MapBatch for ElementMapOp {
         {
             return Ok(batch.moved_in_place(Items::Maps(maps), mode));
         }
+        let properties = read::properties(cx, &batch.items, &mut self.keys, "elementMap()")?;
+        let mut properties = seen(cx, &mut self.visible, properties)?.into_iter();
+        let mut ends = end_maps(cx, &batch.items)?.into_iter();
         let mut values = Vec::with_capacity(batch.len());
-        for row in 0..batch.len() {
-            let owner = batch.value(row);
-            let mut map = Map::from_distinct(token_entries(cx, &owner)?);
-            if let Value::Edge(edge) = &owner {
-                map.insert(Token::Direction(Direction::In).into(), end_map(cx, edge, Direction::In)?);
-                map.insert(Token::Direction(Direction::Out).into(), end_map(cx, edge, Direction::Out)?);
+        for (row, tokens) in token_entries(cx, &batch.items)?.into_iter().enumerate() {
+            let mut map = Map::from_distinct(tokens);
+            if matches!(batch.value(row), Value::Edge(_)) {
+                map.insert(Token::Direction(Direction::In).into(), ends.next().unwrap_or_default());
+                map.insert(Token::Direction(Direction::Out).into(), ends.next().unwrap_or_default());
             }
-            let properties = properties_of(cx, &owner, &mut self.keys, "elementMap()")?;
-            for property in seen(cx, &mut self.visible, properties)? {
+            for property in properties.next().unwrap_or_default() {
                 map.insert(key_of(&property)?, value_of(&property)?);
             }
             values.push(Value::map(map));
@@ -356,10 +312,16 @@ impl MapBatch for ElementMapOp {
     }
 }
 
-fn end_map(cx: &Context<'_, '_>, edge: &EdgeRef, direction: Direction) -> Result<Value> {
-    let end = Value::Vertex(if direction == Direction::Out { edge.source } else { edge.target });
-    let entries = vec![(Token::Id.into(), id_of(cx, &end)?), (Token::Label.into(), label_of(cx, &end)?)];
-    Ok(Value::map(Map::from_distinct(entries)))
+/// For each edge among some items, the maps of its target and of its source.
+fn end_maps(cx: &Context<'_, '_>, items: &Items) -> Result<Vec<Value>> {
+    let mut ends = Vec::new();
+    for row in 0..items.len() {
+        if let Value::Edge(edge) = items.get(row) {
+            ends.extend([edge.target, edge.source]);
+        }
+    }
+    let maps = token_entries(cx, &Items::Vertices(ends))?;
+    Ok(maps.into_iter().map(|entries| Value::map(Map::from_distinct(entries))).collect())
 }
 
 /// `element()`: the element that a property belongs to.
@@ -387,25 +349,12 @@ pub struct LabelsOp;
 impl MapBatch for LabelsOp {
     fn map(&mut self, cx: &mut Context<'_, '_>, batch: Batch) -> Result<Batch> {
         let mut moves = Moves::default();
-        for row in 0..batch.len() {
-            for name in label_names_of(cx, &batch.value(row))? {
-                moves.push(row, Value::String(name));
+        for (row, names) in read::label_names(cx, &batch.items)?.into_iter().enumerate() {
+            if names.is_empty() {
+                read::label_of(cx, &batch.value(row))?; // fails: it has none
             }
+            names.into_iter().for_each(|name| moves.push(row, Value::String(name)));
         }
         Ok(moves.finish(&batch, cx.mode()))
-    }
-}
-
-/// The names of the labels an element has, the primary one first.
-pub fn label_names_of(cx: &Context<'_, '_>, value: &Value) -> Result<Vec<Name>> {
-    match value {
-        Value::Vertex(v) => {
-            let schema = cx.view().schema();
-            Ok(record::labels(cx.view(), *v)?.into_iter().map(|l| schema.label_name(ElementKind::Vertex, l)).collect())
-        }
-        other => match label_of(cx, other)? {
-            Value::String(name) => Ok(vec![name]),
-            _ => Ok(Vec::new()),
-        },
     }
 }

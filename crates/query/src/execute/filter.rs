@@ -1,13 +1,13 @@
 //! Filters: a traverser passes or does not.
 
-use mangrove_graph::{Cell, ElementKind, Predicate, PropertyColumn, Value};
+use mangrove_graph::{Cell, ElementKind, Path, Predicate, PropertyColumn, Value};
 
 use super::batch::{Batch, Items};
-use super::by::ByOp;
+use super::by::{ByOp, eval_present, eval_values, round_robin};
 use super::chain::{Child, MapBatch};
 use super::context::{Context, Key};
-use super::select::{modulated_path, scope_value};
-use super::{column_test, element, path};
+use super::select::{modulated_paths, scope_value};
+use super::{column_test, element, path, read};
 use crate::error::Result;
 use crate::plan::{Has, HasKey, LabelPredicate, Name, Pop, Quantifier, membership};
 
@@ -58,16 +58,13 @@ impl MapBatch for HasOp {
 fn has_property(cx: &mut Context<'_, '_>, batch: &Batch, key: &mut Key, predicate: &Predicate) -> Result<Vec<bool>> {
     let matches = |cell: Cell| cell.values().any(|value| predicate.matches(value));
     if matches!(batch.items, Items::Values(_)) {
-        let of = |row| {
-            let owner = batch.value(row);
-            let properties = element::properties_of(cx, &owner, std::slice::from_mut(key), "has()")?;
-            Ok(properties.iter().any(|p| match p {
-                Value::VertexProperty(p) => predicate.matches(&p.value),
-                Value::Property(p) => predicate.matches(&p.value),
-                _ => false,
-            }))
+        let found = read::properties(cx, &batch.items, std::slice::from_mut(key), "has()")?;
+        let passes = |property: &Value| match property {
+            Value::VertexProperty(p) => predicate.matches(&p.value),
+            Value::Property(p) => predicate.matches(&p.value),
+            _ => false,
         };
-        return (0..batch.len()).map(of).collect();
+        return Ok(found.iter().map(|properties| properties.iter().any(passes)).collect());
     }
     let Some(id) = key.id(cx) else { return Ok(vec![false; batch.len()]) };
     let kind = if matches!(batch.items, Items::Edges(_)) { ElementKind::Edge } else { ElementKind::Vertex };
@@ -82,14 +79,13 @@ fn has_property(cx: &mut Context<'_, '_>, batch: &Batch, key: &mut Key, predicat
 
 fn has_id(cx: &Context<'_, '_>, batch: &Batch, predicate: &Predicate) -> Result<Vec<bool>> {
     let predicate = ids_in(cx, predicate)?;
-    let test = |row| Ok(predicate.matches(&element::id_of(cx, &batch.value(row))?));
-    (0..batch.len()).map(test).collect()
+    Ok(read::ids(cx, &batch.items)?.iter().map(|id| predicate.matches(id)).collect())
 }
 
 /// The predicate with elements replaced by their ids.
 fn ids_in(cx: &Context<'_, '_>, predicate: &Predicate) -> Result<Predicate> {
     let id = |value: &Value| match value {
-        Value::Vertex(_) | Value::Edge(_) | Value::VertexProperty(_) => element::id_of(cx, value),
+        Value::Vertex(_) | Value::Edge(_) | Value::VertexProperty(_) => read::id_of(cx, value),
         other => Ok(other.clone()),
     };
     Ok(match predicate {
@@ -101,10 +97,6 @@ fn ids_in(cx: &Context<'_, '_>, predicate: &Predicate) -> Result<Predicate> {
 }
 
 fn has_label(cx: &Context<'_, '_>, batch: &Batch, predicate: &Predicate) -> Result<Vec<bool>> {
-    let test = |row| {
-        let names = element::label_names_of(cx, &batch.value(row))?;
-        Ok(names.into_iter().any(|name| predicate.matches(&Value::String(name))))
-    };
     let schema = cx.view().schema();
     // If no vertex has further labels, the id tells the label. Test each label that occurs once.
     if let Items::Vertices(ids) = &batch.items
@@ -119,7 +111,13 @@ fn has_label(cx: &Context<'_, '_>, batch: &Batch, predicate: &Predicate) -> Resu
             schema.edge_labels.iter().map(|l| predicate.matches(&Value::String(l.name.clone()))).collect();
         return Ok(edges.iter().map(|e| passes.get(usize::from(e.id.label().0)).copied().unwrap_or(false)).collect());
     }
-    (0..batch.len()).map(test).collect()
+    let any_matches = |(row, names): (usize, Vec<Name>)| {
+        if names.is_empty() {
+            read::label_of(cx, &batch.value(row))?; // fails: it has none
+        }
+        Ok(names.into_iter().any(|name| predicate.matches(&Value::String(name))))
+    };
+    read::label_names(cx, &batch.items)?.into_iter().enumerate().map(any_matches).collect()
 }
 
 /// `has(key)`, `hasNot(key)`.
@@ -145,12 +143,8 @@ impl MapBatch for HasPropertyOp {
 impl HasPropertyOp {
     /// Which values of a batch, elements among them, have the property.
     fn have(&mut self, cx: &mut Context<'_, '_>, batch: &Batch) -> Result<Vec<bool>> {
-        let has = |row| {
-            let owner = batch.value(row);
-            let found = element::properties_of(cx, &owner, std::slice::from_mut(&mut self.key), "has()")?;
-            Ok(!found.is_empty())
-        };
-        (0..batch.len()).map(has).collect()
+        let found = read::properties(cx, &batch.items, std::slice::from_mut(&mut self.key), "has()")?;
+        Ok(found.iter().map(|properties| !properties.is_empty()).collect())
     }
 }
 
@@ -162,27 +156,39 @@ pub struct HasChildOp {
 
 impl MapBatch for HasChildOp {
     fn map(&mut self, cx: &mut Context<'_, '_>, batch: Batch) -> Result<Batch> {
-        let mut keep = Vec::with_capacity(batch.len());
-        for row in 0..batch.len() {
-            let owner = batch.value(row);
-            let values = match &self.key {
-                HasKey::Id => vec![element::id_of(cx, &owner)?],
-                HasKey::Label => vec![element::label_of(cx, &owner)?],
-                HasKey::Property(name) => {
-                    let properties = element::properties_of(cx, &owner, &mut [Key::new(name.clone())], "has()")?;
-                    properties
-                        .iter()
-                        .map(|p| element::token_of(cx, p, mangrove_graph::Token::Value))
-                        .collect::<Result<_>>()?
-                }
-            };
-            let mut values = Batch::new(Items::from_values(values));
-            if cx.mode() != path::PathMode::Off {
-                values.paths = Some(vec![batch.path(row).clone(); values.len()]);
-            }
-            keep.push(self.child.exists(cx, &values)?.contains(&true));
+        let (rows, values) = self.values(cx, &batch)?;
+        let mut values = Batch::new(Items::from_values(values));
+        if cx.mode() != path::PathMode::Off {
+            values.paths = Some(rows.iter().map(|row| batch.path(*row as usize).clone()).collect());
+        }
+        let mut keep = vec![false; batch.len()];
+        for (row, passes) in rows.into_iter().zip(self.child.exists(cx, &values)?) {
+            keep[row as usize] |= passes;
         }
         Ok(batch.filter(&keep))
+    }
+}
+
+impl HasChildOp {
+    /// The values under the key, each with its row.
+    fn values(&self, cx: &mut Context<'_, '_>, batch: &Batch) -> Result<(Vec<u32>, Vec<Value>)> {
+        let rows = 0..batch.len() as u32;
+        Ok(match &self.key {
+            HasKey::Id => (rows.collect(), read::ids(cx, &batch.items)?),
+            HasKey::Label => {
+                let label = |row| read::label_of(cx, &batch.value(row as usize));
+                (rows.clone().collect(), rows.map(label).collect::<Result<_>>()?)
+            }
+            HasKey::Property(name) => {
+                let found = read::properties(cx, &batch.items, &mut [Key::new(name.clone())], "has()")?;
+                let mut of_rows = (Vec::new(), Vec::new());
+                for (row, property) in rows.zip(found).flat_map(|(row, found)| found.into_iter().map(move |p| (row, p))) {
+                    of_rows.0.push(row);
+                    of_rows.1.push(element::token_of(cx, &property, mangrove_graph::Token::Value)?);
+                }
+                of_rows
+            }
+        })
     }
 }
 
@@ -194,8 +200,8 @@ pub struct PropertyPartOp {
 
 impl MapBatch for PropertyPartOp {
     fn map(&mut self, cx: &mut Context<'_, '_>, batch: Batch) -> Result<Batch> {
-        let test = |row| Ok(self.predicate.matches(&element::token_of(cx, &batch.value(row), self.token)?));
-        let keep = (0..batch.len()).map(test).collect::<Result<Vec<_>>>()?;
+        let tokens = element::tokens_of(cx, &batch.items, self.token)?;
+        let keep: Vec<bool> = tokens.iter().map(|token| self.predicate.matches(token)).collect();
         Ok(batch.filter(&keep))
     }
 }
@@ -270,10 +276,7 @@ impl MapBatch for WhereLabelsOp {
         if let Some(keep) = self.against_gathered(cx, &batch)? {
             return Ok(batch.filter(&keep));
         }
-        let mut keep = Vec::with_capacity(batch.len());
-        for row in 0..batch.len() {
-            keep.push(self.test(cx, &batch, row)?);
-        }
+        let keep = self.test(cx, &batch)?;
         Ok(batch.filter(&keep))
     }
 }
@@ -293,9 +296,15 @@ impl WhereLabelsOp {
         {
             return Ok(Some(held.into_iter().map(|held| held == *within).collect()));
         }
-        let Some(predicate) = resolve(&self.predicate, &mut self.by, cx, batch, 0, &mut 0)? else {
+        let first = batch.gather(&[0]);
+        let (mut operands, mut open) = (Vec::new(), vec![true]);
+        for name in &names {
+            operands.push(labelled(cx, &first, name, None, &mut open)?);
+        }
+        if !open[0] {
             return Ok(Some(vec![false; batch.len()]));
-        };
+        }
+        let predicate = resolve(&self.predicate, &mut operands, 0, &mut 0);
         let mut keep = Vec::with_capacity(batch.len());
         for row in 0..batch.len() {
             cx.check()?;
@@ -304,75 +313,76 @@ impl WhereLabelsOp {
         Ok(Some(keep))
     }
 
-    fn test(&mut self, cx: &mut Context<'_, '_>, batch: &Batch, row: usize) -> Result<bool> {
-        let left = match &self.start {
-            Some(label) => scope_value(cx, batch, row, label, Pop::Last)?,
-            None => Some(batch.value(row)),
+    /// The first `by()` applies to the start, the next to the first label that it is compared with, and so on in turn.
+    fn test(&mut self, cx: &mut Context<'_, '_>, batch: &Batch) -> Result<Vec<bool>> {
+        let mut open = vec![true; batch.len()];
+        let mut left: Vec<Option<Value>> = (0..batch.len()).map(|row| Some(batch.value(row))).collect();
+        if let Some(label) = &self.start {
+            for (row, left) in left.iter_mut().enumerate() {
+                *left = scope_value(cx, batch, row, label, Pop::Last)?;
+            }
+        }
+        if let Some(by) = round_robin(&mut self.by, 0) {
+            left = eval_present(by, cx, left)?;
+        }
+        open.iter_mut().zip(&left).for_each(|(open, left)| *open = left.is_some());
+        let (mut names, mut operands) = (Vec::new(), Vec::new());
+        self.predicate.names(&mut names);
+        for (at, name) in names.iter().enumerate() {
+            operands.push(labelled(cx, batch, name, round_robin(&mut self.by, at + 1), &mut open)?);
+        }
+        let passes = |(row, left): (usize, Option<Value>)| {
+            open[row] && left.is_some_and(|left| resolve(&self.predicate, &mut operands, row, &mut 0).matches(&left))
         };
-        let mut at = 0;
-        let Some(left) = left else { return Ok(false) };
-        let Some(left) = modulated(&mut self.by, cx, left, &mut at)? else { return Ok(false) };
-        match resolve(&self.predicate, &mut self.by, cx, batch, row, &mut at)? {
-            Some(predicate) => Ok(predicate.matches(&left)),
-            None => Ok(false),
-        }
+        Ok(left.into_iter().enumerate().map(passes).collect())
     }
 }
 
-/// Modulates a label. The first `by()` applies to the start, the next to what it is compared with, and so on in turn.
-fn modulated(by: &mut [ByOp], cx: &mut Context<'_, '_>, value: Value, at: &mut usize) -> Result<Option<Value>> {
-    match super::by::round_robin(by, *at) {
-        Some(by) => {
-            *at += 1;
-            super::by::eval_one(by, cx, value)
-        }
-        None => Ok(Some(value)),
-    }
-}
-
-fn resolve(
-    predicate: &LabelPredicate,
-    by: &mut [ByOp],
+/// The value of a label for each open row. A row without one is closed. The items of lists are modulated one by one.
+fn labelled(
     cx: &mut Context<'_, '_>,
     batch: &Batch,
-    row: usize,
-    at: &mut usize,
-) -> Result<Option<Predicate>> {
-    let parts = |parts: &[LabelPredicate], by: &mut [ByOp], cx: &mut Context<'_, '_>, at: &mut usize| {
-        parts.iter().map(|part| resolve(part, by, cx, batch, row, at)).collect::<Result<Option<Vec<_>>>>()
-    };
-    Ok(match predicate {
-        LabelPredicate::And(all) => parts(all, by, cx, at)?.map(Predicate::And),
-        LabelPredicate::Or(any) => parts(any, by, cx, at)?.map(Predicate::Or),
-        LabelPredicate::Not(part) => resolve(part, by, cx, batch, row, at)?.map(|p| Predicate::Not(Box::new(p))),
-        LabelPredicate::Test(_, labels) | LabelPredicate::Among(_, labels) => {
-            let mut values = Vec::with_capacity(labels.len());
-            for label in labels {
-                let Some(value) = scope_value(cx, batch, row, label, Pop::Last)? else { return Ok(None) };
-                let value = match value.items() {
-                    Some(items) if !by.is_empty() => {
-                        let here = *at;
-                        let mut modulated_items = Vec::with_capacity(items.len());
-                        for item in items {
-                            let mut at = here;
-                            modulated_items.extend(modulated(by, cx, item, &mut at)?);
-                        }
-                        *at += 1;
-                        Value::list(modulated_items)
-                    }
-                    _ => match modulated(by, cx, value, at)? {
-                        Some(value) => value,
-                        None => return Ok(None),
-                    },
-                };
-                values.push(value);
+    label: &str,
+    by: Option<&mut ByOp>,
+    open: &mut [bool],
+) -> Result<Vec<Option<Value>>> {
+    let mut values = vec![None; batch.len()];
+    for (row, value) in values.iter_mut().enumerate().filter(|(row, _)| open[*row]) {
+        *value = scope_value(cx, batch, row, label, Pop::Last)?;
+    }
+    if let Some(by) = by {
+        let lists: Vec<Option<Vec<Value>>> = values.iter().map(|value| value.as_ref()?.items()).collect();
+        values.iter_mut().zip(&lists).filter(|(_, list)| list.is_some()).for_each(|(value, _)| *value = None);
+        values = eval_present(by, cx, values)?;
+        let items: Vec<Value> = lists.iter().flatten().flatten().cloned().collect();
+        let mut items = eval_values(by, cx, items)?.into_iter();
+        for (value, list) in values.iter_mut().zip(lists) {
+            if let Some(list) = list {
+                *value = Some(Value::list(items.by_ref().take(list.len()).flatten().collect()));
             }
-            Some(match predicate {
+        }
+    }
+    open.iter_mut().zip(&values).for_each(|(open, value)| *open &= value.is_some());
+    Ok(values)
+}
+
+/// The predicate for a row. `operands` are the values of its labels, in the order in which it names them; `at` counts them.
+fn resolve(predicate: &LabelPredicate, operands: &mut [Vec<Option<Value>>], row: usize, at: &mut usize) -> Predicate {
+    let mut parts = |parts: &[LabelPredicate]| parts.iter().map(|part| resolve(part, operands, row, at)).collect();
+    match predicate {
+        LabelPredicate::And(all) => Predicate::And(parts(all)),
+        LabelPredicate::Or(any) => Predicate::Or(parts(any)),
+        LabelPredicate::Not(part) => Predicate::Not(Box::new(resolve(part, operands, row, at))),
+        LabelPredicate::Test(_, labels) | LabelPredicate::Among(_, labels) => {
+            let values = operands[*at..*at + labels.len()].iter_mut().map(|column| column[row].take().unwrap_or_default());
+            let values = values.collect();
+            *at += labels.len();
+            match predicate {
                 LabelPredicate::Test(test, _) => test(values),
                 among => membership(matches!(among, LabelPredicate::Among(true, _)), values),
-            })
+            }
         }
-    })
+    }
 }
 
 /// `all(P)`, `any(P)`, `none(P)` on lists. Other values do not pass.
@@ -407,12 +417,10 @@ pub struct PathFilterOp {
 
 impl MapBatch for PathFilterOp {
     fn map(&mut self, cx: &mut Context<'_, '_>, batch: Batch) -> Result<Batch> {
-        let mut keep = Vec::with_capacity(batch.len());
-        for row in 0..batch.len() {
-            let path = path::between(path::to_path(batch.path(row)), self.from.as_deref(), self.to.as_deref());
-            let path = modulated_path(cx, path, &mut self.by)?;
-            keep.push(path.is_some_and(|path| all_distinct(&path.objects) == self.simple));
-        }
+        let path = |row| path::between(path::to_path(batch.path(row)), self.from.as_deref(), self.to.as_deref());
+        let paths = modulated_paths(cx, (0..batch.len()).map(path).collect(), &mut self.by)?;
+        let passes = |path: Option<Path>| path.is_some_and(|path| all_distinct(&path.objects) == self.simple);
+        let keep: Vec<bool> = paths.into_iter().map(passes).collect();
         Ok(batch.filter(&keep))
     }
 }

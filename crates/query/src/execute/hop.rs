@@ -1,6 +1,6 @@
 //! Moves along edges: `out`, `inE`, `inV`, …. Also counts edges without visiting them.
 
-use mangrove_graph::{Adjacency, Direction, EdgeRef, Filter, Hop, Latest, Predicate, Value, VertexId, Wants};
+use mangrove_graph::{Adjacency, Direction, EdgeRef, ElementKind, Filter, Hop, Latest, Predicate, Value, VertexId, Wants};
 
 use super::batch::{Batch, Items};
 use super::chain::{Input, MapBatch, Op};
@@ -40,7 +40,11 @@ impl Followed {
         });
         let Some((key, predicate)) = self.filter.as_ref().filter(|_| hop.filter.is_none()) else { return };
         match cx.view().schema().key(key) {
-            Some(key) => hop.filter = Some(Filter { key, predicate: predicate.clone() }),
+            Some(key) => {
+                let filter = Filter { key, predicate: predicate.clone() };
+                cx.warn_of_types(ElementKind::Edge, hop.labels.as_deref(), key, &filter.predicate);
+                hop.filter = Some(filter);
+            }
             None => hop.labels = Some(Vec::new()), // no edge has it
         }
     }
@@ -118,6 +122,7 @@ impl Op for HopOp {
                     Some(batch) => {
                         let batch = if self.any_order { as_stored(batch) } else { batch };
                         self.at = 0;
+                        self.rows = self.rows.max(cx.view().distance().rows_min);
                         self.followed.look_up(cx, &mut self.hop);
                         batch
                     }

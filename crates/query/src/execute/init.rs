@@ -1,10 +1,11 @@
 //! The sources of traversers: `V()`, `E()`, `inject()`.
 
-use mangrove_graph::{EdgeRef, ElementId, ElementKind, Filter, Predicate, Scan, ScanCursor, Value, VertexId, record};
+use mangrove_graph::{EdgeRef, ElementKind, Filter, Predicate, Scan, ScanCursor, Value, VertexId, record};
 
 use super::batch::{Batch, Items};
 use super::chain::{Input, Op};
 use super::context::{Context, Key};
+use super::read;
 use super::reduce::{counted, per_scope};
 use crate::access;
 use crate::error::Result;
@@ -66,26 +67,38 @@ impl ScanOp {
 
     /// The elements with these ids, in that order, that also pass the scan's labels and filters.
     fn named(&mut self, cx: &mut Context<'_, '_>, ids: &[Value]) -> Result<Items> {
-        let mut found = Vec::with_capacity(ids.len());
-        let mut unknown = Vec::new();
-        for id in ids {
-            let element = match (self.kind, id) {
-                (ElementKind::Vertex, Value::Vertex(v)) => {
-                    cx.view().contains(ElementId::Vertex(*v))?.then_some(Value::Vertex(*v))
-                }
-                (ElementKind::Edge, Value::Edge(e)) => cx.view().contains(ElementId::Edge(e.id))?.then_some(Value::Edge(*e)),
-                (ElementKind::Vertex, id) => record::find_vertex(cx.view(), id)?.map(Value::Vertex),
-                (ElementKind::Edge, id) => record::find_edge(cx.view(), id)?.map(Value::Edge),
-            };
-            if element.is_none() {
-                unknown.push(id);
-            }
-            found.extend(element);
-        }
+        let found = self.look_up(cx, ids)?;
+        let unknown: Vec<&Value> = ids.iter().zip(&found).filter(|(_, found)| found.is_none()).map(|(id, _)| id).collect();
         if let Some((first, others)) = unknown.split_first() {
             cx.warn_unknown_id(self.kind, first, others.len())?;
         }
-        Ok(Items::from_values(found))
+        Ok(Items::from_values(found.into_iter().flatten().collect()))
+    }
+
+    /// The element of each id. An id may be the element itself.
+    fn look_up(&self, cx: &Context<'_, '_>, ids: &[Value]) -> Result<Vec<Option<Value>>> {
+        let is_of_kind = |id: &&Value| match self.kind {
+            ElementKind::Vertex => matches!(id, Value::Vertex(_)),
+            ElementKind::Edge => matches!(id, Value::Edge(_)),
+        };
+        let (elements, others): (Vec<&Value>, Vec<&Value>) = ids.iter().partition(is_of_kind);
+        let are_there = read::are_there(cx, &Items::from_values(elements.into_iter().cloned().collect()))?;
+        let found: Vec<Option<Value>> = match self.kind {
+            ElementKind::Vertex => {
+                let found = record::find_vertices(cx.view(), &others)?;
+                found.into_iter().map(|vertex| vertex.map(Value::Vertex)).collect()
+            }
+            ElementKind::Edge => {
+                let found = record::find_edges(cx.view(), &others)?;
+                found.into_iter().map(|edge| edge.map(Value::Edge)).collect()
+            }
+        };
+        let (mut are_there, mut found) = (are_there.into_iter(), found.into_iter());
+        let of = |id: &Value| match is_of_kind(&id) {
+            true => are_there.next().unwrap_or(false).then(|| id.clone()),
+            false => found.next().flatten(),
+        };
+        Ok(ids.iter().map(of).collect())
     }
 
     /// The elements that pass, if the key of their label or an index answers one of the filters.
@@ -118,7 +131,10 @@ impl ScanOp {
         }
         let scan = match self.scan.take() {
             Some(scan) => scan,
-            None => self.prepare(cx),
+            None => {
+                self.size = self.size.max(cx.view().distance().rows_min);
+                self.prepare(cx)
+            }
         };
         let items = match self.kind {
             ElementKind::Vertex => {

@@ -3,7 +3,7 @@
 use mangrove_graph::Value;
 
 use super::batch::{Batch, Moves};
-use super::by::{ByOp, eval_one, round_robin};
+use super::by::{ByOp, eval_present, round_robin};
 use super::chain::MapBatch;
 use super::context::Context;
 use super::select::scope_value;
@@ -213,9 +213,20 @@ pub struct MathStep {
 
 impl MapBatch for MathStep {
     fn map(&mut self, cx: &mut Context<'_, '_>, batch: Batch) -> Result<Batch> {
+        // The variables of each row; `None` once a modulator gave nothing.
+        let mut rows = vec![Some(Vec::with_capacity(self.expression.variables.len())); batch.len()];
+        for at in 0..self.expression.variables.len() {
+            let values = self.values(cx, &batch, at, &rows)?;
+            for (row, value) in rows.iter_mut().zip(values) {
+                match (row.as_mut(), value) {
+                    (Some(row), Some(value)) => row.push(self.number(at, &value)?),
+                    _ => *row = None,
+                }
+            }
+        }
         let mut moves = Moves::default();
-        for row in 0..batch.len() {
-            if let Some(variables) = self.variables(cx, &batch, row)? {
+        for (row, variables) in rows.into_iter().enumerate() {
+            if let Some(variables) = variables {
                 moves.push(row, Value::Float64(evaluate(&self.expression.ops, &variables)?));
             }
         }
@@ -224,43 +235,48 @@ impl MapBatch for MathStep {
 }
 
 impl MathStep {
-    fn variables(&mut self, cx: &mut Context<'_, '_>, batch: &Batch, row: usize) -> Result<Option<Vec<f64>>> {
-        let mut values = Vec::with_capacity(self.expression.variables.len());
-        for (at, name) in self.expression.variables.iter().enumerate() {
-            let value = match &**name {
+    /// The values of a variable, for the rows that still have all.
+    fn values(
+        &mut self,
+        cx: &mut Context<'_, '_>,
+        batch: &Batch,
+        at: usize,
+        rows: &[Option<Vec<f64>>],
+    ) -> Result<Vec<Option<Value>>> {
+        let name = &*self.expression.variables[at];
+        if let ("_", Some(by)) = (name, round_robin(&mut self.by, at)) {
+            let open: Vec<u32> = (0..).zip(rows).filter(|(_, row)| row.is_some()).map(|(at, _)| at).collect();
+            let mut values = vec![None; batch.len()];
+            for (row, value) in open.iter().zip(by.eval(cx, &batch.gather(&open))?) {
+                values[*row as usize] = value;
+            }
+            return Ok(values);
+        }
+        let mut values = vec![None; batch.len()];
+        for (row, value) in values.iter_mut().enumerate().filter(|(row, _)| rows[*row].is_some()) {
+            *value = match name {
                 "_" => Some(batch.value(row)),
                 name => scope_value(cx, batch, row, name, Pop::Last)?,
             };
-            let Some(value) = value else {
-                return Err(QueryError::value(format!(
-                    "the variable `{name}` of math(\"{}\") has no value",
-                    self.expression.text
-                )));
-            };
-            let value = match round_robin(&mut self.by, at) {
-                Some(by) => {
-                    let found = match &**name {
-                        "_" => by.eval(cx, &batch.gather(&[row as u32]))?.pop().flatten(),
-                        _ => eval_one(by, cx, value)?,
-                    };
-                    match found {
-                        Some(value) => value,
-                        None => return Ok(None),
-                    }
-                }
-                None => value,
-            };
-            match value.as_f64() {
-                Some(number) => values.push(number),
-                None => {
-                    return Err(QueryError::value(format!(
-                        "The variable {name} for math() step must resolve to a Number - it is instead the {}",
-                        super::described(&value)
-                    )));
-                }
+            if value.is_none() {
+                let what = format!("the variable `{name}` of math(\"{}\") has no value", self.expression.text);
+                return Err(QueryError::value(what));
             }
         }
-        Ok(Some(values))
+        match round_robin(&mut self.by, at) {
+            Some(by) => eval_present(by, cx, values),
+            None => Ok(values),
+        }
+    }
+
+    fn number(&self, at: usize, value: &Value) -> Result<f64> {
+        value.as_f64().ok_or_else(|| {
+            QueryError::value(format!(
+                "The variable {} for math() step must resolve to a Number - it is instead the {}",
+                self.expression.variables[at],
+                super::described(value)
+            ))
+        })
     }
 }
 

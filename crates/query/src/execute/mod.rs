@@ -46,6 +46,7 @@ mod parallel;
 mod path;
 mod portion;
 mod profile;
+mod read;
 mod reduce;
 mod repeat;
 mod resource;
@@ -54,6 +55,7 @@ mod set;
 mod side_effect;
 mod sort;
 mod text;
+mod texts;
 mod tree;
 mod types;
 

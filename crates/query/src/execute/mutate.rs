@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use mangrove_graph::{
     Cardinality, Cell, EdgeRef, ElementId, ElementKind, ExternalId, KeyId, LabelId, LabelSchema, NewEdge, PropertyOwner,
-    PropertyValue, Value, ValueType, VertexId, compare, number, record,
+    PropertyValue, Schema, Value, ValueType, VertexId, compare, number, record,
 };
 
 use super::batch::{Batch, Items};
@@ -172,7 +172,8 @@ fn warn_of_a_twin(cx: &mut Context<'_, '_>, id: Option<&ExternalId>) -> Result<(
     let Some(number @ Value::Int64(_)) = id.and_then(|id| record::other_spelling(&id.to_value())) else { return Ok(()) };
     if record::find_vertex(cx.view(), &number)?.is_some() {
         cx.warn(format!(
-            "the new vertex has the id '{number}', the text, beside the vertex with the id {number}, the number: these are different ids"
+            "the new vertex has the id '{}', the text, beside the vertex with the id {number}, the number: these are different ids",
+            id.map(ToString::to_string).unwrap_or_default()
         ));
     }
     Ok(())
@@ -205,6 +206,17 @@ fn with_key(
         }
         return Ok((id, properties));
     };
+    if let (None, false, Some(other)) = (
+        &id,
+        properties.iter().any(|property| property.key == key),
+        properties.iter().find(|property| &*property.key == "id"),
+    ) {
+        let value = super::shown(&other.value);
+        cx.warn(format!(
+            "`id` is an ordinary property of {name}, whose key is `{key}`; the new vertex got a generated id. To set its id, use \
+             property('{key}', {value})"
+        ));
+    }
     let mut wanted = id;
     for own in properties.extract_if(.., |property| property.key == key) {
         let given = external_id(&own.value)?;
@@ -244,7 +256,7 @@ pub fn create_edge(
     });
     let mut new = NewEdge { source, target, id, time: None };
     match time {
-        Some(time) if !time.value.is_null() => new.time = Some(time.value),
+        Some(time) if !time.value.is_null() => new.time = Some(fitted_time(graph.schema(), label, time.value)),
         other => properties.extend(other),
     }
     let mut made = Vec::with_capacity(1);
@@ -264,15 +276,26 @@ pub fn set_edge_property(cx: &mut Context<'_, '_>, edge: EdgeRef, key: &str, val
     Ok(graph.set_cell(ElementId::Edge(edge.id), key, Cell::One(value))?)
 }
 
-/// A number in the type of its property, if that type holds it exactly. A declared type counts, else the type that all values so far
-/// have. There, an integer stays one. Where a vector is declared, a list of numbers becomes one.
+fn fitted_time(schema: &Schema, label: LabelId, time: Value) -> Value {
+    let label = schema.label_schema(ElementKind::Edge, label);
+    match label.and_then(|label| label.time) {
+        Some(key) => fitted(label, key, time),
+        None => time,
+    }
+}
+
+/// A number, date or date-time in the type of its property, if that type holds it exactly. A declared type counts, else the type that
+/// all values so far have. There, an integer stays one. Where a vector is declared, a list of numbers becomes one.
 fn fitted(label: Option<&LabelSchema>, key: KeyId, value: Value) -> Value {
     let Some(property) = label.and_then(|label| label.property(key)) else { return value };
     if property.declared == Some(ValueType::Vector) {
         return value.to_vector().unwrap_or(value);
     }
-    if !value.is_number() {
-        return value;
+    match (property.declared.or_else(|| property.types.single()), &value) {
+        (Some(ValueType::Date), Value::DateTime(t)) => return t.date().map_or(value, Value::Date),
+        (Some(ValueType::DateTime), Value::Date(date)) => return date.midnight().into(),
+        _ if !value.is_number() => return value,
+        _ => {}
     }
     let is_held = |t: &ValueType| t.is_number() && (value.value_type().is_integer() || !t.is_integer());
     match property.declared.or_else(|| property.types.single().filter(is_held)) {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use mangrove_graph::{Map, Path, Value};
 
 use super::batch::{Batch, Items, Moves};
-use super::by::{ByOp, beginning, eval_one, round_robin};
+use super::by::{ByOp, eval_lists, eval_present, eval_values, round_robin};
 use super::chain::{Child, MapBatch};
 use super::context::Context;
 use super::{columns, number, path, type_error};
@@ -40,10 +40,8 @@ impl MapBatch for SelectOp {
             return self.select_one(cx, batch, &label);
         }
         let mut moves = Moves::default();
-        for row in 0..batch.len() {
-            if let Some(map) = self.select_map(cx, &batch, row)? {
-                moves.push(row, map);
-            }
+        for (row, map) in self.select_maps(cx, &batch)?.into_iter().enumerate() {
+            map.into_iter().for_each(|map| moves.push(row, Value::map(map)));
         }
         Ok(moves.finish(&batch, cx.mode()))
     }
@@ -58,9 +56,8 @@ impl SelectOp {
             }
         }
         let Some(by) = self.by.first_mut() else { return Ok(found.finish(&batch, cx.mode())) };
-        let chosen = beginning(cx, found.values);
         let mut moves = Moves::default();
-        for (row, value) in found.rows.into_iter().zip(by.eval(cx, &chosen)?) {
+        for (row, value) in found.rows.into_iter().zip(eval_values(by, cx, found.values)?) {
             if let Some(value) = value {
                 moves.push(row as usize, value);
             }
@@ -68,20 +65,26 @@ impl SelectOp {
         Ok(moves.finish(&batch, cx.mode()))
     }
 
-    fn select_map(&mut self, cx: &mut Context<'_, '_>, batch: &Batch, row: usize) -> Result<Option<Value>> {
-        let mut map = Map::new();
+    /// The map of each row; `None` if one of its values is missing.
+    fn select_maps(&mut self, cx: &mut Context<'_, '_>, batch: &Batch) -> Result<Vec<Option<Map>>> {
+        let mut maps = vec![Some(Map::new()); batch.len()];
         for (at, label) in self.labels.iter().enumerate() {
-            let Some(value) = scope_value(cx, batch, row, label, self.pop)? else { return Ok(None) };
-            let value = match round_robin(&mut self.by, at) {
-                Some(by) => match eval_one(by, cx, value)? {
-                    Some(value) => value,
-                    None => return Ok(None),
-                },
-                None => value,
+            let mut values = vec![None; batch.len()];
+            for (row, value) in values.iter_mut().enumerate().filter(|(row, _)| maps[*row].is_some()) {
+                *value = scope_value(cx, batch, row, label, self.pop)?;
+            }
+            let values = match round_robin(&mut self.by, at) {
+                Some(by) => eval_present(by, cx, values)?,
+                None => values,
             };
-            map.insert(Value::String(label.clone()), value);
+            for (map, value) in maps.iter_mut().zip(values) {
+                match (map.as_mut(), value) {
+                    (Some(map), Some(value)) => map.insert(Value::String(label.clone()), value),
+                    _ => *map = None,
+                }
+            }
         }
-        Ok(Some(Value::map(map)))
+        Ok(maps)
     }
 }
 
@@ -122,22 +125,21 @@ pub struct SelectChildOp {
 impl MapBatch for SelectChildOp {
     fn map(&mut self, cx: &mut Context<'_, '_>, batch: Batch) -> Result<Batch> {
         let keys = self.child.first(cx, &batch)?;
-        let mut moves = Moves::default();
+        let mut values = vec![None; batch.len()];
         for (row, key) in keys.into_iter().enumerate() {
             let Some(key) = key else { continue };
-            let found = match (&batch.value(row), &key) {
+            values[row] = match (&batch.value(row), &key) {
                 (Value::Map(map), key) if map.get(key).is_some() => map.get(key).cloned(),
                 (_, Value::String(name)) => scope_value(cx, &batch, row, name, self.pop)?,
                 _ => None,
             };
-            let Some(value) = found else { continue };
-            let value = match self.by.first_mut() {
-                Some(by) => eval_one(by, cx, value)?,
-                None => Some(value),
-            };
-            if let Some(value) = value {
-                moves.push(row, value);
-            }
+        }
+        if let Some(by) = self.by.first_mut() {
+            values = eval_present(by, cx, values)?;
+        }
+        let mut moves = Moves::default();
+        for (row, value) in values.into_iter().enumerate() {
+            value.into_iter().for_each(|value| moves.push(row, value));
         }
         Ok(moves.finish(&batch, cx.mode()))
     }
@@ -173,17 +175,17 @@ impl MapBatch for ProjectOp {
     }
 }
 
-/// A path whose objects went through the modulators in turn; `None` if one gives nothing.
-pub fn modulated_path(cx: &mut Context<'_, '_>, mut path: Path, by: &mut [ByOp]) -> Result<Option<Path>> {
-    for (at, object) in path.objects.iter_mut().enumerate() {
-        if let Some(by) = round_robin(by, at) {
-            match eval_one(by, cx, std::mem::take(object))? {
-                Some(value) => *object = value,
-                None => return Ok(None),
-            }
-        }
+/// Paths whose objects went through the modulators in turn; `None` for a path where one gives nothing.
+pub fn modulated_paths(cx: &mut Context<'_, '_>, paths: Vec<Path>, by: &mut [ByOp]) -> Result<Vec<Option<Path>>> {
+    if by.is_empty() {
+        return Ok(paths.into_iter().map(Some).collect());
     }
-    Ok(Some(path))
+    let (labels, objects): (Vec<_>, Vec<_>) = paths.into_iter().map(|path| (path.labels, path.objects)).unzip();
+    let objects = eval_lists(by, cx, objects)?.into_iter();
+    let path = |(labels, objects): (_, Vec<Option<Value>>)| {
+        Some(Path { objects: objects.into_iter().collect::<Option<_>>()?, labels })
+    };
+    Ok(labels.into_iter().zip(objects).map(path).collect())
 }
 
 /// `path()`.
@@ -195,12 +197,11 @@ pub struct PathOp {
 
 impl MapBatch for PathOp {
     fn map(&mut self, cx: &mut Context<'_, '_>, batch: Batch) -> Result<Batch> {
+        let path = |row| path::between(path::to_path(batch.path(row)), self.from.as_deref(), self.to.as_deref());
+        let paths = (0..batch.len()).map(path).collect();
         let mut moves = Moves::default();
-        for row in 0..batch.len() {
-            let path = path::between(path::to_path(batch.path(row)), self.from.as_deref(), self.to.as_deref());
-            if let Some(path) = modulated_path(cx, path, &mut self.by)? {
-                moves.push(row, Value::Path(Arc::new(path)));
-            }
+        for (row, path) in modulated_paths(cx, paths, &mut self.by)?.into_iter().enumerate() {
+            path.into_iter().for_each(|path| moves.push(row, Value::Path(Arc::new(path))));
         }
         Ok(moves.finish(&batch, cx.mode()))
     }

@@ -145,19 +145,23 @@ impl DedupOp {
                 None => Ok((0..batch.len()).map(|row| Some(batch.value(row))).collect()),
             };
         }
-        let mut keys = Vec::with_capacity(batch.len());
-        for row in 0..batch.len() {
-            let mut parts = Vec::with_capacity(self.labels.len());
-            for label in &self.labels {
-                let value = scope_value(cx, batch, row, label, Pop::Last)?;
-                parts.extend(match (value, self.by.first_mut()) {
-                    (Some(value), Some(by)) => super::by::eval_one(by, cx, value)?,
-                    (value, _) => value,
-                });
+        let mut keys = vec![Some(Vec::with_capacity(self.labels.len())); batch.len()];
+        for label in &self.labels {
+            let mut values = vec![None; batch.len()];
+            for (row, value) in values.iter_mut().enumerate() {
+                *value = scope_value(cx, batch, row, label, Pop::Last)?;
             }
-            keys.push((parts.len() == self.labels.len()).then(|| Value::list(parts)));
+            if let Some(by) = self.by.first_mut() {
+                values = super::by::eval_present(by, cx, values)?;
+            }
+            for (key, value) in keys.iter_mut().zip(values) {
+                match (key.as_mut(), value) {
+                    (Some(key), Some(value)) => key.push(value),
+                    _ => *key = None,
+                }
+            }
         }
-        Ok(keys)
+        Ok(keys.into_iter().map(|key| key.map(Value::list)).collect())
     }
 
     fn deduplicate(&mut self, cx: &mut Context<'_, '_>, batch: Batch) -> Result<Batch> {

@@ -1,14 +1,15 @@
 //! Functions of strings: `concat`, `length`, `substring`, `format`, …. Also casts to strings, booleans and numbers.
 
 use bigdecimal::ToPrimitive;
-use mangrove_graph::{BigInt, Map, Path, Tree, Value, ValueType, number};
+use mangrove_graph::{BigInt, Cell, Value, ValueType, number};
 
 use super::batch::{Batch, Items, Moves};
 use super::by::{ByOp, round_robin};
 use super::chain::{Child, MapBatch};
 use super::context::Context;
-use super::element;
+use super::read;
 use super::select::scope_value;
+use super::texts::Texts;
 use crate::error::{QueryError, Result};
 use crate::plan::{Name, Pop, Scope, TextFunction};
 
@@ -20,15 +21,19 @@ pub struct TextOp {
 
 impl MapBatch for TextOp {
     fn map(&mut self, cx: &mut Context<'_, '_>, batch: Batch) -> Result<Batch> {
+        let texts = match self.function {
+            TextFunction::AsString => Texts::of_items(cx, &batch.items)?,
+            _ => Texts::default(),
+        };
         let mut values = Vec::with_capacity(batch.len());
         for row in 0..batch.len() {
             let value = batch.value(row);
             values.push(match (self.scope, value.items()) {
                 (Scope::Local, Some(items)) => {
-                    let mapped = items.into_iter().map(|item| self.apply(cx, item)).collect::<Result<Vec<_>>>()?;
+                    let mapped = items.into_iter().map(|item| self.apply(&texts, item)).collect::<Result<Vec<_>>>()?;
                     if let Value::Set(_) = value { Value::set(mapped) } else { Value::list(mapped) }
                 }
-                _ => self.apply(cx, value)?,
+                _ => self.apply(&texts, value)?,
             });
         }
         let mode = cx.mode();
@@ -37,10 +42,10 @@ impl MapBatch for TextOp {
 }
 
 impl TextOp {
-    fn apply(&self, cx: &Context<'_, '_>, value: Value) -> Result<Value> {
+    fn apply(&self, texts: &Texts, value: Value) -> Result<Value> {
         let text = match (&self.function, &value) {
             (TextFunction::AsString, Value::Null) => return Err(QueryError::value("Can't parse null as String.")),
-            (TextFunction::AsString, value) => return text_of(cx, value).map(Value::string),
+            (TextFunction::AsString, value) => return Ok(Value::string(texts.text(value))),
             (_, Value::Null) => return Ok(Value::Null),
             (TextFunction::Reverse, value) if value.items().is_some() => {
                 let mut items = value.items().unwrap_or_default();
@@ -72,60 +77,6 @@ impl TextOp {
             TextFunction::Substring(start, end) => Value::string(substring(text, *start, *end)),
         })
     }
-}
-
-/// The text of a value. Elements show the ids that users see.
-fn text_of(cx: &Context<'_, '_>, value: &Value) -> Result<String> {
-    Ok(match value {
-        Value::Vertex(_) => format!("v[{}]", element::id_of(cx, value)?),
-        Value::Edge(edge) => {
-            let end = |vertex| element::id_of(cx, &Value::Vertex(vertex));
-            let (id, label) = (element::id_of(cx, value)?, element::label_of(cx, value)?);
-            format!("e[{id}][{}-{label}->{}]", end(edge.source)?, end(edge.target)?)
-        }
-        other => told(cx, other)?.unwrap_or_else(|| other.clone()).to_string(),
-    })
-}
-
-/// The value with the elements within it replaced by text; `None` if it has no elements.
-fn told(cx: &Context<'_, '_>, value: &Value) -> Result<Option<Value>> {
-    let all = |items: &[Value]| -> Result<Option<Vec<Value>>> {
-        let mut told_items = None;
-        for (at, item) in items.iter().enumerate() {
-            if let Some(item) = told(cx, item)? {
-                told_items.get_or_insert_with(|| items.to_vec())[at] = item;
-            }
-        }
-        Ok(told_items)
-    };
-    let pairs = |pairs: &[(Value, Value)]| -> Result<Option<Vec<(Value, Value)>>> {
-        let (keys, values): (Vec<Value>, Vec<Value>) = pairs.iter().cloned().unzip();
-        let (told_keys, told_values) = (all(&keys)?, all(&values)?);
-        let any = told_keys.is_some() || told_values.is_some();
-        Ok(any.then(|| told_keys.unwrap_or(keys).into_iter().zip(told_values.unwrap_or(values)).collect()))
-    };
-    Ok(match value {
-        Value::Vertex(_) | Value::Edge(_) => Some(Value::string(text_of(cx, value)?)),
-        Value::List(items) => all(items)?.map(Value::list),
-        Value::Set(items) => all(items)?.map(|items| Value::Set(items.into())),
-        Value::BulkSet(_) => all(&value.items().unwrap_or_default())?.map(Value::list),
-        Value::Path(path) => all(&path.objects)?.map(|objects| Value::Path(Path { objects, labels: Vec::new() }.into())),
-        Value::Map(map) => {
-            pairs(&map.iter().cloned().collect::<Vec<_>>())?.map(|entries| Value::map(Map::from_distinct(entries)))
-        }
-        Value::Entry(entry) => {
-            pairs(std::slice::from_ref(entry))?.and_then(|mut entries| entries.pop()).map(|entry| Value::Entry(entry.into()))
-        }
-        Value::Tree(tree) => Some(Value::Tree(told_tree(cx, tree)?.into())),
-        _ => None,
-    })
-}
-
-fn told_tree(cx: &Context<'_, '_>, tree: &Tree) -> Result<Tree> {
-    let told_branch = |(place, below): &(Value, Tree)| -> Result<(Value, Tree)> {
-        Ok((told(cx, place)?.unwrap_or_else(|| place.clone()), told_tree(cx, below)?))
-    };
-    Ok(Tree(tree.0.iter().map(told_branch).collect::<Result<_>>()?))
 }
 
 fn split(text: &str, separator: Option<&str>) -> Vec<Value> {
@@ -216,55 +167,54 @@ pub struct FormatOp {
 
 impl MapBatch for FormatOp {
     fn map(&mut self, cx: &mut Context<'_, '_>, batch: Batch) -> Result<Batch> {
-        let mut moves = Moves::default();
-        for row in 0..batch.len() {
-            if let Some(text) = self.fill(cx, &batch, row)? {
-                moves.push(row, Value::string(text));
+        let template = self.template.clone();
+        let mut texts = vec![String::new(); batch.len()];
+        // The rows for which every variable so far had a value.
+        let mut open: Vec<u32> = (0..batch.len() as u32).collect();
+        let (mut rest, mut positional) = (&*template, 0);
+        while let Some(at) = rest.find("%{") {
+            let Some(end) = rest[at..].find('}') else { break };
+            let name = &rest[at + 2..at + end];
+            let batch = batch.gather(&open);
+            let values = if name == "_" {
+                positional += 1;
+                match round_robin(&mut self.by, positional - 1) {
+                    Some(by) => by.eval(cx, &batch)?,
+                    None => vec![None; open.len()],
+                }
+            } else {
+                variables(cx, &batch, name)?
+            };
+            let told = Texts::of(cx, values.iter().flatten())?;
+            let mut still = Vec::with_capacity(open.len());
+            for (row, value) in open.into_iter().zip(values) {
+                let Some(value) = value else { continue };
+                texts[row as usize].push_str(&rest[..at]);
+                texts[row as usize].push_str(&told.text(&value));
+                still.push(row);
             }
+            (open, rest) = (still, &rest[at + end + 1..]);
+        }
+        let mut moves = Moves::default();
+        for row in open {
+            let text = std::mem::take(&mut texts[row as usize]) + rest;
+            moves.push(row as usize, Value::string(text));
         }
         Ok(moves.finish(&batch, cx.mode()))
     }
 }
 
-impl FormatOp {
-    fn fill(&mut self, cx: &mut Context<'_, '_>, batch: &Batch, row: usize) -> Result<Option<String>> {
-        let template = self.template.clone();
-        let mut out = String::new();
-        let mut rest = &*template;
-        let mut positional = 0;
-        while let Some(at) = rest.find("%{") {
-            let Some(end) = rest[at..].find('}') else { break };
-            out.push_str(&rest[..at]);
-            let name = &rest[at + 2..at + end];
-            let value = if name == "_" {
-                positional += 1;
-                let one = batch.gather(&[row as u32]);
-                match round_robin(&mut self.by, positional - 1) {
-                    Some(by) => by.eval(cx, &one)?.pop().flatten(),
-                    None => None,
-                }
-            } else {
-                variable(cx, batch, row, name)?
-            };
-            match value {
-                Some(value) => out.push_str(&text_of(cx, &value)?),
-                None => return Ok(None),
-            }
-            rest = &rest[at + end + 1..];
-        }
-        out.push_str(rest);
-        Ok(Some(out))
-    }
-}
-
-fn variable(cx: &mut Context<'_, '_>, batch: &Batch, row: usize, name: &str) -> Result<Option<Value>> {
-    if let Some(element) = batch.value(row).element_id()
-        && let Some(key) = cx.view().schema().key(name)
-        && let Some(value) = cx.view().cell(element, key)?.values().next()
-    {
-        return Ok(Some(value.clone()));
-    }
-    scope_value(cx, batch, row, name, Pop::Last)
+/// The value of a variable for each row: the first value of a property of that name, or what `select()` would give.
+fn variables(cx: &mut Context<'_, '_>, batch: &Batch, name: &str) -> Result<Vec<Option<Value>>> {
+    let cells = match cx.view().schema().key(name) {
+        Some(key) => read::cells(cx, &batch.items, key)?,
+        None => Vec::new(),
+    };
+    let of = |row| match cells.get(row).and_then(|cell: &Cell| cell.values().next()) {
+        Some(value) => Ok(Some(value.clone())),
+        None => scope_value(cx, batch, row, name, Pop::Last),
+    };
+    (0..batch.len()).map(of).collect()
 }
 
 /// `conjoin(delimiter)`: joins the items of a list to one string, without nulls.
@@ -272,12 +222,12 @@ pub struct ConjoinOp(pub Name);
 
 impl MapBatch for ConjoinOp {
     fn map(&mut self, cx: &mut Context<'_, '_>, batch: Batch) -> Result<Batch> {
+        let texts = Texts::of_items(cx, &batch.items)?;
         let mut values = Vec::with_capacity(batch.len());
         for row in 0..batch.len() {
             let value = batch.value(row);
             let items = value.items().ok_or_else(|| super::list::not_a_list("conjoin", &value))?;
-            let parts = items.iter().filter(|item| !item.is_null()).map(|item| text_of(cx, item));
-            let parts: Vec<String> = parts.collect::<Result<_>>()?;
+            let parts: Vec<String> = items.iter().filter(|item| !item.is_null()).map(|item| texts.text(item)).collect();
             values.push(Value::string(parts.join(&self.0)));
         }
         let mode = cx.mode();

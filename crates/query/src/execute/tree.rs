@@ -7,7 +7,7 @@ use mangrove_graph::{Tree, Value};
 
 use super::barrier::gather_all;
 use super::batch::Batch;
-use super::by::{ByOp, eval_one, round_robin};
+use super::by::{ByOp, eval_lists};
 use super::chain::{Input, Op};
 use super::context::Context;
 use super::memory::{Held, value_bytes};
@@ -61,6 +61,9 @@ impl Branches {
     }
 }
 
+/// Paths that are modulated together.
+const ROWS_AT_ONCE: usize = 1024;
+
 /// `tree().by(…)`: merges the paths of all traversers. Omits objects for which a modulator gives nothing.
 pub struct TreeOp {
     side_effect: Option<Name>,
@@ -77,20 +80,18 @@ impl TreeOp {
     }
 
     fn take(&mut self, cx: &mut Context<'_, '_>, batch: &Batch) -> Result<()> {
-        for row in 0..batch.len() {
-            let mut objects = Vec::new();
-            for (at, object) in path::to_path(batch.path(row)).objects.into_iter().enumerate() {
-                match round_robin(&mut self.by, at) {
-                    Some(by) => objects.extend(eval_one(by, cx, object)?),
-                    None => objects.push(object),
-                }
+        let rows: Vec<usize> = (0..batch.len()).collect();
+        for rows in rows.chunks(ROWS_AT_ONCE) {
+            let objects = rows.iter().map(|row| path::to_path(batch.path(*row)).objects).collect();
+            for (row, objects) in rows.iter().zip(eval_lists(&mut self.by, cx, objects)?) {
+                let objects: Vec<Value> = objects.into_iter().flatten().collect();
+                nesting::check_tree_depth(objects.len())?;
+                let bytes = match &self.side_effect {
+                    Some(name) => cx.shared.side_effects.branches(name).grow(objects),
+                    None => self.trees[batch.scope(*row)].grow(objects),
+                };
+                self.held.add(cx, bytes)?;
             }
-            nesting::check_tree_depth(objects.len())?;
-            let bytes = match &self.side_effect {
-                Some(name) => cx.shared.side_effects.branches(name).grow(objects),
-                None => self.trees[batch.scope(row)].grow(objects),
-            };
-            self.held.add(cx, bytes)?;
         }
         Ok(())
     }

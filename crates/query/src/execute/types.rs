@@ -29,8 +29,8 @@ fn family(t: ValueType) -> Family {
     }
 }
 
-/// A warning that no value under a key can pass a test, if the operands cannot be compared with any of their types. `labels` are
-/// those of the elements, if known.
+/// A warning that a test tells nothing: that no value under a key can pass it, or that all pass, because the operand cannot be compared
+/// with any of their types. `labels` are those of the elements, if known.
 pub fn mismatch(
     schema: &Schema,
     kind: ElementKind,
@@ -38,7 +38,6 @@ pub fn mismatch(
     key: KeyId,
     predicate: &Predicate,
 ) -> Option<String> {
-    let asked = operands(predicate)?;
     let of_label = |label: &LabelId| schema.label_schema(kind, *label)?.property(key);
     let known: Vec<_> = match labels {
         Some(labels) => labels.iter().filter_map(of_label).collect(),
@@ -52,28 +51,53 @@ pub fn mismatch(
             types.push(t);
         }
     });
-    if types.is_empty() || types.iter().any(|t| asked.iter().any(|(asked, _)| *asked == family(*t))) {
+    if types.is_empty() {
         return None;
     }
-    let (_, example) = asked.first()?;
+    let Foregone { passes, operand } = foregone(predicate, &types)?;
     let key = schema.key_name(key);
     let names: Vec<&str> = types.iter().map(|t| t.name()).collect();
-    let has = match example.as_str() {
+    let has = match operand.as_str() {
         Some(text) => format!("'{text}' is a string"),
-        None => format!("{example} is of type {}", example.value_type().name()),
+        None => format!("{operand} is of type {}", operand.value_type().name()),
     };
-    Some(format!("no `{key}` matches: {has}, but all values under that key are of type {}", names.join(" or ")))
+    let dates = types.iter().all(|t| family(*t) == Family::Time) && operand.as_str().is_some();
+    let how = if dates { "; write a date as datetime('2024-05-31')" } else { "" };
+    let outcome = if passes { format!("every `{key}` passes") } else { format!("no `{key}` matches") };
+    Some(format!("{outcome}: {has}, but all values under that key are of type {}{how}", names.join(" or ")))
 }
 
-/// The operands of a predicate, each with its family. `None` if it is no comparison, or if it can hold for values that cannot be
-/// compared.
-fn operands(predicate: &Predicate) -> Option<Vec<(Family, Value)>> {
-    let of = |value: &Value| (family(value.value_type()), value.clone());
+/// The outcome of a test that is the same for all values of some types, and the operand that cannot be compared with them.
+struct Foregone {
+    passes: bool,
+    operand: Value,
+}
+
+fn foregone(predicate: &Predicate, types: &[ValueType]) -> Option<Foregone> {
+    let unlike = |value: &Value| !types.iter().any(|t| family(*t) == family(value.value_type()));
+    let all_unlike = |values: &[Value]| (1..=16).contains(&values.len()) && values.iter().all(unlike);
+    let outcome = |passes, operand: &Value| Some(Foregone { passes, operand: operand.clone() });
     match predicate {
-        Predicate::Compare(Comparison::Neq, _) => None,
-        Predicate::Compare(_, value) if !value.is_null() => Some(vec![of(value)]),
-        Predicate::Within(values) if values.len() <= 16 => Some(values.iter().map(of).collect()),
-        Predicate::Text(_, text) => Some(vec![(Family::Text, Value::String(text.clone()))]),
+        Predicate::Compare(comparison, value) if !value.is_null() && unlike(value) => {
+            outcome(*comparison == Comparison::Neq, value)
+        }
+        Predicate::Within(values) if all_unlike(values) => outcome(false, values.first()?),
+        Predicate::Without(values) if all_unlike(values) => outcome(true, values.first()?),
+        Predicate::Text(_, text) if unlike(&Value::String(text.clone())) => outcome(false, &Value::String(text.clone())),
+        Predicate::Not(part) => foregone(part, types).map(|known| Foregone { passes: !known.passes, ..known }),
+        Predicate::And(parts) => joined(parts, types, false),
+        Predicate::Or(parts) => joined(parts, types, true),
         _ => None,
+    }
+}
+
+/// The outcome of a conjunction or disjunction. One part decides it if its outcome is `decisive`; otherwise all must be known.
+fn joined(parts: &[Predicate], types: &[ValueType], decisive: bool) -> Option<Foregone> {
+    let mut outcomes: Vec<Option<Foregone>> = parts.iter().map(|part| foregone(part, types)).collect();
+    let deciding = outcomes.iter().position(|known| known.as_ref().is_some_and(|known| known.passes == decisive));
+    match deciding {
+        Some(at) => outcomes.swap_remove(at),
+        None if outcomes.iter().all(Option::is_some) => outcomes.into_iter().next().flatten(),
+        None => None,
     }
 }

@@ -1,7 +1,7 @@
 //! How a step finds its elements, in words for `explain()`.
 
 use mangrove_graph::{
-    Direction, ElementKind, GraphView, KeyId, LabelId, Predicate, PropertyId, Result, Statistics, Token, Value,
+    Catalog, Direction, ElementKind, KeyId, LabelId, Predicate, PropertyId, Result, Statistics, Token, Value,
 };
 
 use crate::access::{narrowest, with_key};
@@ -15,7 +15,7 @@ pub struct Access {
 
 /// What a step searches for.
 struct Sought<'v> {
-    view: &'v dyn GraphView,
+    catalog: &'v dyn Catalog,
     kind: ElementKind,
     /// The labels it names; `None` means all.
     labels: Option<Vec<LabelId>>,
@@ -23,11 +23,11 @@ struct Sought<'v> {
 }
 
 /// How a step finds elements; `None` if it finds none. Without `indexes`, only ids avoid a scan.
-pub fn access(step: &Step, view: &dyn GraphView, counts: &Statistics, indexes: bool) -> Result<Option<Access>> {
+pub fn access(step: &Step, catalog: &dyn Catalog, counts: &Statistics, indexes: bool) -> Result<Option<Access>> {
     let sought = match step {
         Step::Scan { ids: Some(_), .. } => return Ok(Some(Access::by_id())),
         Step::Scan { kind, labels, filters, .. } | Step::CountScan { kind, labels, filters } => {
-            Sought::new(view, *kind, labels.as_deref(), filters)
+            Sought::new(catalog, *kind, labels.as_deref(), filters)
         }
         Step::Merge(merge) => match &merge.search {
             Some(Operand::Value(Value::Map(map))) => {
@@ -43,7 +43,7 @@ pub fn access(step: &Step, view: &dyn GraphView, counts: &Statistics, indexes: b
                     Some((Name::from(key.as_str()?), Predicate::eq(split_cardinality(value).1.clone())))
                 };
                 let filters: Vec<_> = map.iter().filter_map(|(key, value)| test((key, value))).collect();
-                Sought::new(view, merge.kind, label.as_ref().map(std::slice::from_ref), &filters)
+                Sought::new(catalog, merge.kind, label.as_ref().map(std::slice::from_ref), &filters)
             }
             _ => return Ok(None),
         },
@@ -62,25 +62,25 @@ impl Access {
 }
 
 impl<'v> Sought<'v> {
-    fn new(view: &'v dyn GraphView, kind: ElementKind, labels: Option<&[Name]>, filters: &[(Name, Predicate)]) -> Self {
-        let schema = view.schema();
+    fn new(catalog: &'v dyn Catalog, kind: ElementKind, labels: Option<&[Name]>, filters: &[(Name, Predicate)]) -> Self {
+        let schema = catalog.schema();
         let labels = labels.map(|names| names.iter().filter_map(|name| schema.label(kind, name)).collect());
         let filters = filters.iter().filter_map(|(name, predicate)| Some((schema.key(name)?, predicate.clone()))).collect();
-        Self { view, kind, labels, filters }
+        Self { catalog, kind, labels, filters }
     }
 
     fn all_labels(&self) -> Vec<LabelId> {
-        let all = || (0..self.view.schema().labels(self.kind).len() as u16).map(LabelId).collect();
+        let all = || (0..self.catalog.schema().labels(self.kind).len() as u16).map(LabelId).collect();
         self.labels.clone().unwrap_or_else(all)
     }
 
     /// The key or index that answers a filter.
     fn answered(&self) -> Result<Option<String>> {
         let (labels, filters) = (self.all_labels(), self.filters.iter().map(|(key, predicate)| (*key, predicate)));
-        let Some(at) = narrowest(self.view, self.kind, &labels, &filters.collect::<Vec<_>>())? else { return Ok(None) };
+        let Some(at) = narrowest(self.catalog, self.kind, &labels, &filters.collect::<Vec<_>>())? else { return Ok(None) };
         let (key, predicate) = &self.filters[at];
-        let with_key: Vec<LabelId> = with_key(self.view, self.kind, &labels, *key).collect();
-        let is_key = |label: &LabelId| self.view.schema().is_key(self.kind, *label, *key);
+        let with_key: Vec<LabelId> = with_key(self.catalog, self.kind, &labels, *key).collect();
+        let is_key = |label: &LabelId| self.catalog.schema().is_key(self.kind, *label, *key);
         if predicate.external_ids().is_some() && with_key.iter().all(is_key) {
             return Ok(Some("by id".into()));
         }
@@ -89,7 +89,7 @@ impl<'v> Sought<'v> {
 
     /// `user.email`, or the key alone if several labels have it.
     fn property(&self, labels: &[LabelId], key: KeyId) -> String {
-        let schema = self.view.schema();
+        let schema = self.catalog.schema();
         match labels {
             [label] => schema.property_name(self.of(*label, key)),
             _ => schema.key_name(key).to_string(),
@@ -103,7 +103,7 @@ impl<'v> Sought<'v> {
     fn scan(&self, counts: &Statistics) -> String {
         let count = self.all_labels().iter().map(|label| counts.count(self.kind, *label)).sum();
         let what = if count == 1 { self.kind.name() } else { self.kind.plural() };
-        let schema = self.view.schema();
+        let schema = self.catalog.schema();
         let labelled = self.labels.as_ref().map(|labels| {
             let names: Vec<_> = labels.iter().map(|label| schema.label_name(self.kind, *label)).collect();
             format!(" labelled {}", names.join(", "))
@@ -117,11 +117,11 @@ impl<'v> Sought<'v> {
 
     /// The call that makes an index for one of the filters.
     fn hint(&self) -> Option<String> {
-        let schema = self.view.schema();
+        let schema = self.catalog.schema();
         let labels = self.all_labels();
         let (key, _) = self.filters.iter().find(|(_, predicate)| predicate.is_answered_by_index())?;
         let without =
-            with_key(self.view, self.kind, &labels, *key).filter(|label| schema.index(self.of(*label, *key)).is_none());
+            with_key(self.catalog, self.kind, &labels, *key).filter(|label| schema.index(self.of(*label, *key)).is_none());
         let without: Vec<LabelId> = without.take(3).collect();
         let first = without.first()?;
         let call = |label: &LabelId| {

@@ -18,9 +18,9 @@ fn rewrite(traversal: &mut Traversal, _: ChainPosition, cx: &RuleContext<'_>) {
         let (hop, next) = (&mut before[at - 1], &mut after[0]);
         if let (Step::Hop { labels, to_edges: true, filter: filter @ None, .. }, Step::Has(tests)) =
             (&mut hop.step, &mut next.step)
-            && let Some(key) = tests.iter().find_map(|test| windowed(cx.view.schema(), labels, test))
+            && let Some(key) = tests.iter().find_map(|test| windowed(cx.catalog.schema(), labels, test))
         {
-            let on_time = tests.extract_if(.., |test| windowed(cx.view.schema(), labels, test).as_ref() == Some(&key));
+            let on_time = tests.extract_if(.., |test| windowed(cx.catalog.schema(), labels, test).as_ref() == Some(&key));
             let predicate = on_time.map(|test| test.predicate).reduce(both);
             *filter = predicate.map(|predicate| (key, predicate));
         }

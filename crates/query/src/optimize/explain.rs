@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use mangrove_graph::{GraphView, Result};
+use mangrove_graph::{Catalog, Result};
 use serde_json::json;
 
 use super::access::access;
@@ -68,11 +68,11 @@ impl fmt::Display for Explanation {
     }
 }
 
-pub fn explain(plan: &mut Plan, view: &dyn GraphView, rules_off: &[String]) -> Result<Explanation> {
+pub fn explain(plan: &mut Plan, catalog: &dyn Catalog, rules_off: &[String]) -> Result<Explanation> {
     let original = plan.traversal.to_string();
     let mut rules = Vec::new();
     let mut before = original.clone();
-    let mut cx = RuleContext::new(plan, view);
+    let mut cx = RuleContext::new(plan, catalog);
     for rule in &RULES {
         apply(rule, plan, &mut cx, rules_off);
         let after = plan.traversal.to_string();
@@ -81,10 +81,10 @@ pub fn explain(plan: &mut Plan, view: &dyn GraphView, rules_off: &[String]) -> R
             before = after;
         }
     }
-    plan::estimate(plan, view)?;
-    let counts = view.statistics()?;
+    plan::estimate(plan, catalog)?;
+    let counts = catalog.statistics()?;
     let explained = |row: Row<'_>| {
-        let access = access(&row.node.step, view, &counts, !plan.source.index_off)?;
+        let access = access(&row.node.step, catalog, &counts, !plan.source.index_off)?;
         let (access, hint) = access.map_or((None, None), |access| (Some(access.how), access.hint));
         Ok(ExplainedStep {
             step: row.node.step.title().to_string(),

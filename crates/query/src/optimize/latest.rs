@@ -19,7 +19,7 @@ fn rewrite(traversal: &mut Traversal, _: ChainPosition, cx: &RuleContext<'_>) {
         let (before, after) = traversal.steps.split_at_mut(at);
         if let (Step::Hop { labels, to_edges: true, limit: None, latest, .. }, Some((key, count))) =
             (&mut before[at - 1].step, greatest(&after[0].step))
-            && are_in_order(cx.view.schema(), labels, key)
+            && are_in_order(cx.catalog.schema(), labels, key)
         {
             *latest = Some((key.clone(), count));
         }

@@ -21,7 +21,7 @@ mod scan_filters;
 mod switches;
 mod top;
 
-use mangrove_graph::GraphView;
+use mangrove_graph::Catalog;
 
 pub use explain::{ExplainedStep, Explanation, explain};
 
@@ -30,7 +30,7 @@ use crate::plan::{Plan, SourceConfig, Traversal};
 
 /// The facts that a rule may use.
 pub struct RuleContext<'a> {
-    pub view: &'a dyn GraphView,
+    pub catalog: &'a dyn Catalog,
     /// How much of the paths the plan reads. A rule must keep the objects that somebody sees.
     pub mode: PathMode,
     /// Whether a step gives paths or parts of them. (`otherV` only looks back for a vertex.)
@@ -39,8 +39,8 @@ pub struct RuleContext<'a> {
 }
 
 impl<'a> RuleContext<'a> {
-    fn new(plan: &Plan, view: &'a dyn GraphView) -> Self {
-        Self { view, mode: path_mode(plan), shows_paths: shows_paths(plan), has_sack: plan.source.sack.is_some() }
+    fn new(plan: &Plan, catalog: &'a dyn Catalog) -> Self {
+        Self { catalog, mode: path_mode(plan), shows_paths: shows_paths(plan), has_sack: plan.source.sack.is_some() }
     }
 }
 
@@ -91,8 +91,8 @@ pub const RULES: [Rule; 16] = [
 ];
 
 /// Applies every rule that is not turned off.
-pub fn optimize(plan: &mut Plan, view: &dyn GraphView, rules_off: &[String]) {
-    let mut cx = RuleContext::new(plan, view);
+pub fn optimize(plan: &mut Plan, catalog: &dyn Catalog, rules_off: &[String]) {
+    let mut cx = RuleContext::new(plan, catalog);
     for rule in &RULES {
         apply(rule, plan, &mut cx, rules_off);
     }
@@ -103,13 +103,13 @@ fn apply(rule: &Rule, plan: &mut Plan, cx: &mut RuleContext<'_>, rules_off: &[St
     match rule.way {
         Way::Switch(keep_from) if is_off => {
             keep_from(&mut plan.source);
-            *cx = RuleContext::new(plan, cx.view);
+            *cx = RuleContext::new(plan, cx.catalog);
         }
         Way::Rewrite(rewrite) if !is_off => {
             walk(&mut plan.traversal, ChainPosition::Top, rewrite, cx);
             // Only this rule can remove the last step that reads paths.
             if rule.name == adjacency::RULE.name && cx.mode == PathMode::Full {
-                *cx = RuleContext::new(plan, cx.view);
+                *cx = RuleContext::new(plan, cx.catalog);
             }
         }
         _ => {}

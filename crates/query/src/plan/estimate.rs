@@ -4,8 +4,9 @@
 //! §4).
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
-use mangrove_graph::{Comparison, Direction, ElementKind, GraphView, LabelId, Predicate, Result, Statistics};
+use mangrove_graph::{Catalog, Comparison, Direction, ElementKind, LabelId, Predicate, Result, Statistics};
 
 use super::*;
 
@@ -13,15 +14,15 @@ use super::*;
 const MANY: f64 = 1e15;
 
 /// Writes estimates to the steps of a plan and of its children. An estimate covers all runs of a child together.
-pub fn estimate(plan: &mut Plan, view: &dyn GraphView) -> Result<()> {
-    let estimator = Estimator { view, statistics: view.statistics()? };
+pub fn estimate(plan: &mut Plan, catalog: &dyn Catalog) -> Result<()> {
+    let estimator = Estimator { catalog, statistics: catalog.statistics()? };
     estimator.chain(&mut plan.traversal, 1.0, 1.0);
     Ok(())
 }
 
 struct Estimator<'a> {
-    view: &'a dyn GraphView,
-    statistics: Statistics,
+    catalog: &'a dyn Catalog,
+    statistics: Arc<Statistics>,
 }
 
 impl Estimator<'_> {
@@ -110,13 +111,13 @@ impl Estimator<'_> {
         if labels.is_empty() {
             return counts.iter().sum::<u64>() as f64;
         }
-        let known = labels.iter().filter_map(|name| self.view.schema().label(kind, name));
+        let known = labels.iter().filter_map(|name| self.catalog.schema().label(kind, name));
         known.map(|label| self.statistics.count(kind, label)).sum::<u64>() as f64
     }
 
     /// The mean degree of the vertices that can have edges of these labels.
     fn degree(&self, direction: Direction, labels: &[Name]) -> f64 {
-        let schema = self.view.schema();
+        let schema = self.catalog.schema();
         let known = labels.iter().filter_map(|name| schema.label(ElementKind::Edge, name));
         let labels: Vec<LabelId> = match labels {
             [] => (0..schema.edge_labels.len()).map(|at| LabelId(at as u16)).collect(),
@@ -126,7 +127,7 @@ impl Estimator<'_> {
     }
 
     fn degree_of(&self, direction: Direction, label: LabelId) -> f64 {
-        let ends = &self.view.schema().edge_labels[usize::from(label.0)].ends;
+        let ends = &self.catalog.schema().edge_labels[usize::from(label.0)].ends;
         let edges = self.statistics.count(ElementKind::Edge, label) as f64;
         let over = |vertices: BTreeSet<LabelId>| {
             let count = |label: &LabelId| self.statistics.count(ElementKind::Vertex, *label) as f64;

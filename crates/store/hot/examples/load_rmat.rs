@@ -15,8 +15,8 @@ use std::time::Instant;
 
 use arrow_array::{ArrayRef, Float64Array, Int32Array, Int64Array, StringArray};
 use mangrove_graph::{
-    Adjacency, Comparison, Direction, EdgeId, EdgeRef, ElementId, ElementKind, Elements, ExternalId, Filter, GraphView,
-    GraphWrite, Hop, NewEdge, Predicate, PropertyColumn, Result, Scan, ScanCursor, VertexId, Wants,
+    Adjacency, Catalog, Comparison, Direction, EdgeId, EdgeRef, ElementId, ElementKind, Elements, ExternalId, Filter,
+    GraphView, GraphWrite, Hop, NewEdge, Predicate, PropertyColumn, Result, Scan, ScanCursor, VertexId, Wants,
 };
 use mangrove_hot::{Durability, Hot, HotOptions};
 

@@ -10,7 +10,7 @@
 
 use std::sync::Arc;
 
-use mangrove_graph::{GraphError, Result};
+use mangrove_graph::{Catalog, GraphError, Result};
 
 use crate::fault::lmdb;
 use crate::segment::{self, Segments};
@@ -50,7 +50,7 @@ impl HotTransaction {
 
     /// Whether the store has no vertices, no edges and no segments, and the transaction has changed nothing.
     pub fn is_unused(&self) -> Result<bool> {
-        let counts = self.counts()?;
+        let counts = self.statistics()?;
         let any = counts.vertices.iter().chain(&counts.edges).any(|n| *n > 0);
         Ok(!any && self.reader().segments.is_empty() && self.is_unchanged())
     }

@@ -233,13 +233,13 @@ fn schema_version(tables: &Tables, txn: &RoTxn<'_, AnyTls>) -> Result<u64> {
 
 /// The parts of a store's state that rarely change, with their version.
 #[derive(Clone)]
-pub struct Catalog {
+pub struct Declared {
     version: u64,
     pub schema: Arc<Schema>,
     pub times: Arc<Times>,
 }
 
-impl Catalog {
+impl Declared {
     pub fn new(version: u64, schema: Arc<Schema>, times: Arc<Times>) -> Self {
         Self { version, schema, times }
     }

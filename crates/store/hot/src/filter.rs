@@ -176,8 +176,8 @@ fn any_equal(block: &Block, block_type: ValueType, options: &[Value]) -> Result<
 fn compared(block: &Block, block_type: ValueType, comparison: Comparison, operand: &Value) -> Result<Option<u128>> {
     Ok(match &block.body {
         Body::Ints(t, packed) if t.is_integer() => integers(packed, comparison, operand),
-        Body::Ints(t, packed) if *t == operand.value_type() => {
-            counted(operand).map(|operand| against(packed, comparison, operand))
+        Body::Ints(t, packed) if counts_as(*t, operand) => {
+            counted(*t, operand).map(|operand| against(packed, comparison, operand))
         }
         Body::Float32(values) => {
             float_operand(operand).map(|f| floats(values.iter().map(|v| f64::from(f32::from_le_bytes(*v))), comparison, f))
@@ -211,7 +211,7 @@ fn sealed(
     operand: &Value,
 ) -> Result<Option<u128>> {
     Ok(match block_type {
-        t if is_count(t) && (t.is_integer() || t == operand.value_type()) => {
+        t if is_count(t) && (t.is_integer() || counts_as(t, operand)) => {
             let ranks = first..first + block.len();
             if let Some(ints) = chunk.plain_counts() {
                 return Ok(of_counts(t, &Run { ints, ranks }, comparison, operand));
@@ -262,21 +262,35 @@ fn against_codes(codes: &Run<'_>, comparison: Comparison, equal: Range<i64>) -> 
 fn of_counts(t: ValueType, counts: &(impl Counts + ?Sized), comparison: Comparison, operand: &Value) -> Option<u128> {
     match t.is_integer() {
         true => integers(counts, comparison, operand),
-        false => counted(operand).map(|operand| against(counts, comparison, operand)),
+        false => counted(t, operand).map(|operand| against(counts, comparison, operand)),
     }
 }
 
 /// Whether values of the two types are never equal.
 fn unlike(a: ValueType, b: ValueType) -> bool {
-    a != b && !(a.is_number() && b.is_number())
+    let is_time = |t| matches!(t, ValueType::Date | ValueType::DateTime);
+    a != b && !(a.is_number() && b.is_number()) && !(is_time(a) && is_time(b))
 }
 
-/// The integer that dates, date-times and durations compare by; `None` if it would lose something.
-fn counted(operand: &Value) -> Option<i64> {
-    match operand {
-        Value::Date(date) => Some(i64::from(date.0)),
-        Value::DateTime(t) if t.nanos % 1000 == 0 && t.seconds.unsigned_abs() < 1 << 42 => Some(t.micros()),
-        Value::Duration(d) if d.nanos % 1000 == 0 && d.seconds.unsigned_abs() < 1 << 42 => Some(d.micros()),
+/// Whether values of a type may compare with the operand as the integers they are kept as.
+fn counts_as(t: ValueType, operand: &Value) -> bool {
+    t == operand.value_type() || !unlike(t, operand.value_type()) && !t.is_number()
+}
+
+/// The integer that values of type `t` (dates, date-times or durations) compare with; `None` if it would lose something.
+fn counted(t: ValueType, operand: &Value) -> Option<i64> {
+    let exact = |seconds: i64, nanos: u32| nanos.is_multiple_of(1000) && seconds.unsigned_abs() < 1 << 42;
+    match (t, operand) {
+        (ValueType::Date, Value::Date(date)) => Some(i64::from(date.0)),
+        (ValueType::Date, Value::DateTime(t)) => {
+            mangrove_graph::DateTime { offset_seconds: 0, ..*t }.date().map(|date| i64::from(date.0))
+        }
+        (ValueType::DateTime, Value::Date(date)) => {
+            let t = date.midnight();
+            exact(t.seconds, t.nanos).then(|| t.micros())
+        }
+        (ValueType::DateTime, Value::DateTime(t)) => exact(t.seconds, t.nanos).then(|| t.micros()),
+        (ValueType::Duration, Value::Duration(d)) => exact(d.seconds, d.nanos).then(|| d.micros()),
         _ => None,
     }
 }

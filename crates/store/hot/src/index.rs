@@ -247,7 +247,7 @@ fn compared(comparison: Comparison, operand: &Value, types: TypeSet) -> Option<V
     if operand.as_f64().is_some_and(f64::is_nan) {
         return Some(Vec::new());
     }
-    let is_exact = is_exact(comparison, operand, types);
+    let is_exact = is_exact(operand, types);
     let (start, end) = (vec![family], if family == NUMBER { number_end() } else { vec![family + 1] });
     let beyond = after(&value);
     // Different values may have the same encoding. Then the part includes the encoding of the operand, and its cells are
@@ -268,12 +268,10 @@ fn number_end() -> Vec<u8> {
 }
 
 /// Whether all values encoded as the operand is are equal to it.
-fn is_exact(comparison: Comparison, operand: &Value, types: TypeSet) -> bool {
+fn is_exact(operand: &Value, types: TypeSet) -> bool {
     match operand {
         Value::String(text) => put_escaped(&mut Vec::new(), text.as_bytes()),
         Value::Bytes(bytes) => put_escaped(&mut Vec::new(), bytes),
-        Value::Date(_) => comparison != Comparison::Eq || !types.contains(ValueType::DateTime),
-        Value::DateTime(_) => comparison != Comparison::Eq || !types.contains(ValueType::Date),
         Value::BigInt(_) | Value::Decimal(_) => false,
         number if number.is_number() => {
             let is_small = number.as_f64().is_some_and(|f| f.abs() < EXACT_MAX);

@@ -7,7 +7,7 @@
 //!
 //! The *place* of an element is the low 48 bits of its id: shard and local. A block of a column covers 128 consecutive places.
 
-use mangrove_graph::{EdgeId, ElementId, ElementKind, GraphError, KeyId, LabelId, Result, Schema, VertexId};
+use mangrove_graph::{EdgeId, ElementId, ElementKind, KeyId, LabelId, Result, Schema, VertexId};
 
 use crate::block::SLOTS;
 use crate::fault::corrupt;
@@ -252,15 +252,6 @@ pub fn after_prefix(prefix: &[u8]) -> Option<Vec<u8>> {
     let mut after = prefix[..=last].to_vec();
     after[last] += 1;
     Some(after)
-}
-
-/// The error for an id that no element has.
-pub fn no_such(element: ElementId) -> GraphError {
-    let (kind, id) = match element {
-        ElementId::Vertex(id) => ("vertex", mangrove_graph::Value::Vertex(id).to_string()),
-        ElementId::Edge(id) => ("edge", id.0.to_string()),
-    };
-    GraphError::NoSuchElement { kind, id }
 }
 
 #[cfg(test)]

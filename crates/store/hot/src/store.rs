@@ -12,7 +12,7 @@ use mangrove_graph::{GraphError, IdSpace, Result};
 use mangrove_segment::file::Identity;
 use uuid::Uuid;
 
-use crate::catalog::{self, Catalog};
+use crate::catalog::{self, Declared};
 use crate::check::{self, CheckReport};
 use crate::env;
 use crate::fault::{self, corrupt, lmdb};
@@ -164,7 +164,7 @@ pub(crate) struct StoreState {
     id: Uuid,
     process: Process,
     /// The last catalog read.
-    pub catalog: Mutex<Catalog>,
+    pub catalog: Mutex<Declared>,
     /// The last segments opened.
     segments: Mutex<Arc<Segments>>,
     /// The greatest number that a segment has, or that this process gave to one.
@@ -251,7 +251,7 @@ impl Hot {
             None => Ok(env.unnamed_database_stat().entries == 0),
             Some(tables) => {
                 let txn = readers.begin(&env)?;
-                Ok(Catalog::load(&tables, &txn)?.schema.vertex_labels.is_empty())
+                Ok(Declared::load(&tables, &txn)?.schema.vertex_labels.is_empty())
             }
         }
     }
@@ -446,7 +446,7 @@ impl StoreState {
             env::sweep(&env, &tables)?;
         }
         let begun = opening()?;
-        let catalog = Mutex::new(Catalog::load(&tables, begun.txn())?);
+        let catalog = Mutex::new(Declared::load(&tables, begun.txn())?);
         let id = catalog::database(&tables, begun.txn())?;
         let newest = catalog::segments(&tables, begun.txn())?.into_iter().map(|named| named.number).max();
         drop(begun);

@@ -16,12 +16,11 @@ mod directory;
 mod error;
 mod lock;
 mod store;
-mod view;
 
 pub use error::OpenError;
 pub use lock::Holder;
 pub use mangrove_hot::{
     Bulk, CheckReport, Durability, OldSnapshot, Part, PartStats, Patience, Space, StoreStats, TableStats, Violation, Writer,
 };
+pub use mangrove_hot::{HotSnapshot as Snapshot, HotTransaction as Transaction};
 pub use store::{OpenOptions, Store};
-pub use view::{Snapshot, Transaction};

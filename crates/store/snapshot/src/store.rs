@@ -4,13 +4,13 @@ use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use mangrove_graph::{GraphError, GraphView, IdSpace, Result};
+use mangrove_graph::{Catalog, GraphError, IdSpace, Result};
 use mangrove_hot::{CheckReport, Durability, Hot, HotOptions, Patience, SEAL_BYTES, StoreStats, VERIFY_BYTES, Writer};
 
 use crate::directory::{self, Found, HOT, LOCK_SEEN_FROM_HOT, UNFINISHED};
 use crate::error::OpenError;
 use crate::lock::WriterLock;
-use crate::view::{Snapshot, Transaction};
+use crate::{Snapshot, Transaction};
 
 /// How a database is opened.
 #[derive(Clone, Copy, Debug)]
@@ -92,18 +92,18 @@ impl Store {
 
     /// The graph as it is now. It does not change for this reader.
     pub fn snapshot(&self) -> Result<Snapshot> {
-        Ok(Snapshot::new(self.hot.snapshot()?))
+        self.hot.snapshot()
     }
 
     /// Begins to write. Waits while another thread writes. Fails if this thread has a transaction open.
     pub fn begin(&self) -> Result<Transaction> {
-        Ok(Transaction::new(self.hot.begin()?))
+        self.hot.begin()
     }
 
     /// Begins to write on behalf of `writer`. Waits for another writer's transaction as long as `patience` lasts. The transaction
     /// still belongs to the calling thread.
     pub fn begin_for(&self, writer: Writer, patience: Patience<'_>) -> Result<Transaction> {
-        Ok(Transaction::new(self.hot.begin_for(writer, patience)?))
+        self.hot.begin_for(writer, patience)
     }
 
     /// Writes a consistent copy of the database into the directory `destination`, which must be empty or missing. Others read and

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use mangrove_graph::{ElementKind, ExternalId, GraphError, GraphView, GraphWrite, IdSpace};
+use mangrove_graph::{Catalog, ElementKind, ExternalId, GraphError, GraphWrite, IdSpace};
 use mangrove_snapshot::{OpenError, OpenOptions, Patience, Store, Writer};
 
 const HOLD: &str = "MANGROVE_HOLD";
@@ -68,7 +68,7 @@ fn handles_of_one_process_share_the_database() {
     drop((second, reader));
     let third = open(home.path()).unwrap();
     add_person(&third);
-    let read = std::thread::spawn(move || snapshot.statistics().unwrap().vertices);
+    let read = std::thread::spawn(move || snapshot.statistics().unwrap().vertices.clone());
     assert_eq!(read.join().unwrap(), [2], "a snapshot outlives its store, and goes to other threads");
 }
 

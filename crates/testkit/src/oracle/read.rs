@@ -1,29 +1,37 @@
 //! Reads from the oracle.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use mangrove_graph::{
-    Adjacency, Cell, Direction, EdgeId, EdgeRef, ElementId, Elements, ExternalId, Filter, GraphError, GraphView, Hop, KeyId,
+    Adjacency, Catalog, Cell, Direction, EdgeId, EdgeRef, ElementId, Elements, ExternalId, Filter, GraphView, Hop, KeyId,
     LabelId, Predicate, PropertyColumn, PropertyId, Result, Scan, ScanCursor, Schema, Statistics, Value, VertexId, column,
 };
 
 use super::{EdgePlace, Oracle, Vertex};
 
-impl GraphView for Oracle {
-    fn schema(&self) -> &Schema {
+impl Catalog for Oracle {
+    fn schema(&self) -> &Arc<Schema> {
         &self.schema
     }
 
-    fn fork(&self) -> Result<Option<Box<dyn GraphView + Send>>> {
-        Ok(Some(Box::new(self.clone())))
-    }
-
-    fn statistics(&self) -> Result<Statistics> {
+    fn statistics(&self) -> Result<Arc<Statistics>> {
         let mut counts =
             Statistics { vertices: vec![0; self.schema.vertex_labels.len()], edges: vec![0; self.schema.edge_labels.len()] };
         self.vertices.keys().for_each(|id| counts.vertices[usize::from(id.label().0)] += 1);
         self.edges.keys().for_each(|id| counts.edges[usize::from(id.label().0)] += 1);
-        Ok(counts)
+        Ok(Arc::new(counts))
+    }
+
+    fn is_searchable(&self, of: PropertyId, predicate: &Predicate) -> bool {
+        let is_key = self.schema.is_key(of.kind, of.label, of.key) && predicate.external_ids().is_some();
+        is_key || self.schema.index(of).is_some() && predicate.is_answered_by_index()
+    }
+}
+
+impl GraphView for Oracle {
+    fn fork(&self) -> Result<Option<Box<dyn GraphView + Send>>> {
+        Ok(Some(Box::new(self.clone())))
     }
 
     fn scan_vertices(&self, scan: &Scan, cursor: &mut ScanCursor, limit: usize, out: &mut Vec<VertexId>) -> Result<()> {
@@ -72,24 +80,27 @@ impl GraphView for Oracle {
         Ok(())
     }
 
-    fn external_id(&self, vertex: VertexId) -> Result<ExternalId> {
-        let found = self.vertices.get(&vertex).map(|v| v.external.clone());
-        found.ok_or_else(|| GraphError::NoSuchElement { kind: "vertex", id: Value::Vertex(vertex).to_string() })
+    fn external_ids(&self, elements: Elements<'_>) -> Result<PropertyColumn> {
+        let id = |at| match elements.get(at) {
+            ElementId::Vertex(id) => self.vertices.get(&id).map(|vertex| vertex.external.clone()),
+            ElementId::Edge(id) => self.edges.get(&id).and_then(|edge| edge.external.clone()),
+        };
+        let cell = |at| id(at).map_or(Cell::Absent, |id| Cell::One(id.to_value()));
+        Ok(column_of((0..elements.len()).map(cell).collect()))
     }
 
-    fn edge_external_id(&self, edge: EdgeId) -> Result<Option<ExternalId>> {
-        Ok(self.edges.get(&edge).and_then(|e| e.external.clone()))
-    }
-
-    fn contains(&self, element: ElementId) -> Result<bool> {
-        Ok(match element {
+    fn contain(&self, elements: Elements<'_>) -> Result<Vec<bool>> {
+        let is_there = |at| match elements.get(at) {
             ElementId::Vertex(id) => self.vertices.contains_key(&id),
             ElementId::Edge(id) => self.edges.contains_key(&id),
-        })
+        };
+        Ok((0..elements.len()).map(is_there).collect())
     }
 
-    fn further_labels(&self, vertex: VertexId) -> Result<Vec<LabelId>> {
-        Ok(self.vertices.get(&vertex).map(|v| v.further.iter().copied().collect()).unwrap_or_default())
+    fn all_further_labels(&self, vertices: &[VertexId], out: &mut Vec<Vec<LabelId>>) -> Result<()> {
+        let of = |id| self.vertices.get(id).map(|vertex| vertex.further.iter().copied().collect()).unwrap_or_default();
+        out.extend(vertices.iter().map(of));
+        Ok(())
     }
 
     fn neighbors(&self, from: &[VertexId], hop: &Hop, out: &mut Adjacency) -> Result<()> {
@@ -114,13 +125,10 @@ impl GraphView for Oracle {
         Ok(())
     }
 
-    fn cell(&self, element: ElementId, key: KeyId) -> Result<Cell> {
-        Ok(self.stored(element, key))
-    }
-
-    fn properties(&self, elements: Elements<'_>, key: KeyId) -> Result<PropertyColumn> {
-        let cells: Vec<Cell> = (0..elements.len()).map(|at| self.stored(elements.get(at), key)).collect();
-        Ok(column_of(cells))
+    fn columns(&self, elements: Elements<'_>, keys: &[KeyId], out: &mut Vec<PropertyColumn>) -> Result<()> {
+        let column = |key| (0..elements.len()).map(|at| self.stored(elements.get(at), key)).collect();
+        out.extend(keys.iter().map(|key| column_of(column(*key))));
+        Ok(())
     }
 
     fn search_vertices(&self, label: LabelId, key: KeyId, predicate: &Predicate) -> Result<Option<Vec<VertexId>>> {
@@ -140,11 +148,6 @@ impl GraphView for Oracle {
         let of_label = self.edges.keys().filter(|id| id.label() == label);
         let found = of_label.filter(|id| self.passes(ElementId::Edge(**id), &filter));
         Ok(Some(found.filter_map(|id| self.edge_ref(*id)).collect()))
-    }
-
-    fn is_searchable(&self, of: PropertyId, predicate: &Predicate) -> bool {
-        let is_key = self.schema.is_key(of.kind, of.label, of.key) && predicate.external_ids().is_some();
-        is_key || self.schema.index(of).is_some() && predicate.is_answered_by_index()
     }
 }
 

@@ -1,6 +1,7 @@
 //! Writes to the oracle. Every call checks all its arguments before it changes anything.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::sync::Arc;
 
 use mangrove_graph::{
     Cardinality, Cell, EdgeId, EdgeRef, ElementId, ElementKind, Elements, Encoding, ExternalId, GraphError, GraphView,
@@ -17,7 +18,7 @@ impl GraphWrite for Oracle {
         if let Some(label) = self.schema.label(kind, name) {
             return Ok(label);
         }
-        let labels = self.schema.labels_mut(kind);
+        let labels = Arc::make_mut(&mut self.schema).labels_mut(kind);
         room_for_a_name("labels", labels.len())?;
         labels.push(LabelSchema::new(name));
         Ok(LabelId((labels.len() - 1) as u16))
@@ -28,7 +29,7 @@ impl GraphWrite for Oracle {
             return Ok(key);
         }
         room_for_a_name("property keys", self.schema.keys.len())?;
-        self.schema.keys.push(name.into());
+        Arc::make_mut(&mut self.schema).keys.push(name.into());
         Ok(KeyId((self.schema.keys.len() - 1) as u16))
     }
 
@@ -224,7 +225,7 @@ impl GraphWrite for Oracle {
         self.key_exists(of.key)?;
         let is_new = self.schema.index(of).is_none();
         if is_new {
-            self.schema.indexes.push(IndexSchema { of, unique: false });
+            Arc::make_mut(&mut self.schema).indexes.push(IndexSchema { of, unique: false });
         }
         Ok(is_new)
     }
@@ -237,7 +238,7 @@ impl GraphWrite for Oracle {
         }
         self.are_distinct(of, self.elements_with(of).into_iter().collect())?;
         self.create_index(of)?;
-        let mine = self.schema.indexes.iter_mut().find(|index| index.of == of);
+        let mine = Arc::make_mut(&mut self.schema).indexes.iter_mut().find(|index| index.of == of);
         mine.expect("it was made").unique = true;
         Ok(true)
     }
@@ -254,7 +255,7 @@ impl GraphWrite for Oracle {
 
     fn drop_index(&mut self, of: PropertyId) -> Result<bool> {
         let before = self.schema.indexes.len();
-        self.schema.indexes.retain(|index| index.of != of);
+        Arc::make_mut(&mut self.schema).indexes.retain(|index| index.of != of);
         Ok(self.schema.indexes.len() < before)
     }
 
@@ -266,7 +267,7 @@ impl GraphWrite for Oracle {
             None => {}
         }
         let renamed = LabelSchema { name: name.into(), ..self.schema.labels(kind)[usize::from(label.0)].clone() };
-        self.schema.labels_mut(kind).replace(label.0, renamed);
+        Arc::make_mut(&mut self.schema).labels_mut(kind).replace(label.0, renamed);
         Ok(())
     }
 
@@ -279,11 +280,11 @@ impl GraphWrite for Oracle {
         if in_use {
             return Err(GraphError::InUse { what: "the label".into(), first: "one".into() });
         }
-        self.schema.indexes.retain(|index| (index.of.kind, index.of.label) != (kind, label));
+        Arc::make_mut(&mut self.schema).indexes.retain(|index| (index.of.kind, index.of.label) != (kind, label));
         let keys: Vec<KeyId> = self.schema.labels(kind)[usize::from(label.0)].properties.keys().collect();
         let name = self.schema.label_name(kind, label);
-        self.schema.labels_mut(kind).replace(label.0, LabelSchema::new(name));
-        self.schema.labels_mut(kind).drop_name(label.0);
+        Arc::make_mut(&mut self.schema).labels_mut(kind).replace(label.0, LabelSchema::new(name));
+        Arc::make_mut(&mut self.schema).labels_mut(kind).drop_name(label.0);
         if kind == ElementKind::Vertex {
             self.forget_label(label);
         }
@@ -451,14 +452,14 @@ impl Oracle {
 /// The changes, after the checks.
 impl Oracle {
     fn label_mut(&mut self, kind: ElementKind, label: LabelId) -> &mut LabelSchema {
-        &mut self.schema.labels_mut(kind)[usize::from(label.0)]
+        &mut Arc::make_mut(&mut self.schema).labels_mut(kind)[usize::from(label.0)]
     }
 
     /// Removes a vertex label from the schema of other labels.
     fn forget_label(&mut self, label: LabelId) {
         for kind in ElementKind::ALL {
             for at in 0..self.schema.labels(kind).len() {
-                let known = &mut self.schema.labels_mut(kind)[at];
+                let known = &mut Arc::make_mut(&mut self.schema).labels_mut(kind)[at];
                 let all: Vec<(LabelId, LabelId)> = known.ends.iter().copied().collect();
                 let gone = all.into_iter().filter(|(from, to)| *from == label || *to == label);
                 for ends in gone {
@@ -477,7 +478,7 @@ impl Oracle {
         };
         let is_indexed = self.schema.indexes.iter().any(|index| index.of.key == key);
         if !is_indexed && !ElementKind::ALL.iter().any(|kind| self.schema.labels(*kind).iter().any(knows)) {
-            self.schema.keys.drop_name(key.0);
+            Arc::make_mut(&mut self.schema).keys.drop_name(key.0);
         }
     }
 

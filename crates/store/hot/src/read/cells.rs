@@ -16,7 +16,7 @@ enum Kept<'t> {
 
 impl<'t> Reader<'t> {
     pub fn cell(&self, element: ElementId, key: KeyId) -> Result<Cell> {
-        match self.property_of(element, key) {
+        match self.property_of(element.kind(), element.label(), key) {
             Some(column) => self.cell_at(column, place(element.raw())),
             None => Ok(Cell::Absent),
         }
@@ -28,7 +28,10 @@ impl<'t> Reader<'t> {
         out.resize(first + keys.len(), Cell::Absent);
         let mut chunks = Vec::with_capacity(keys.len());
         for (at, key) in keys.iter().enumerate() {
-            let kept = self.property_of(element, *key).map(|column| self.kept_at(column, place)).transpose()?;
+            let kept = self
+                .property_of(element.kind(), element.label(), *key)
+                .map(|column| self.kept_at(column, place))
+                .transpose()?;
             chunks.push(match kept {
                 Some(Kept::Sealed(chunk)) => Some(chunk),
                 Some(Kept::Cell(cell)) => {
@@ -45,8 +48,7 @@ impl<'t> Reader<'t> {
     }
 
     /// The column of a property, if elements of that label have it.
-    fn property_of(&self, element: ElementId, key: KeyId) -> Option<Column> {
-        let (kind, label) = (element.kind(), element.label());
+    pub fn property_of(&self, kind: ElementKind, label: LabelId, key: KeyId) -> Option<Column> {
         self.schema.label_schema(kind, label)?.property(key).map(|_| Column::holding(self.schema, kind, label, key))
     }
 

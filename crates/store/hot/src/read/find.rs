@@ -1,10 +1,12 @@
 //! Finds elements by external ids, and external ids of elements.
 
-use mangrove_graph::{Cell, EdgeId, EdgeRef, ElementId, ElementKind, ExternalId, IdSpace, LabelId, Result, Value, VertexId};
+use mangrove_graph::{
+    Cell, EdgeId, EdgeRef, ElementId, ElementKind, ExternalId, GraphError, IdSpace, LabelId, Result, Value, VertexId,
+};
 
 use super::Reader;
 use crate::fault::{corrupt, lmdb};
-use crate::key::{Column, KeyBytes, block_slot, flip, no_such, place, unflip};
+use crate::key::{Column, KeyBytes, block_slot, flip, place, unflip};
 use crate::names;
 
 /// From this many ids on, they are looked up in the order of the table.
@@ -145,7 +147,7 @@ impl<'t> Reader<'t> {
     }
 
     pub fn external_id(&self, vertex: VertexId) -> Result<ExternalId> {
-        self.vertex_name(vertex)?.ok_or_else(|| no_such(ElementId::Vertex(vertex)))
+        self.vertex_name(vertex)?.ok_or_else(|| GraphError::no_such(ElementId::Vertex(vertex)))
     }
 
     pub fn edge_external_id(&self, edge: EdgeId) -> Result<Option<ExternalId>> {
@@ -155,14 +157,6 @@ impl<'t> Reader<'t> {
     pub fn contains(&self, element: ElementId) -> Result<bool> {
         let (block, slot) = block_slot(place(element.raw()));
         Ok(self.alive(element.kind(), element.label(), block)? >> slot & 1 != 0)
-    }
-
-    pub fn further_labels(&self, vertex: VertexId) -> Result<Vec<LabelId>> {
-        let label = vertex.label();
-        if self.schema.label_schema(ElementKind::Vertex, label).is_none_or(|label| label.further.is_empty()) {
-            return Ok(Vec::new());
-        }
-        labels(self.cell_at(Column::further(label), place(vertex.0))?)
     }
 }
 

@@ -10,29 +10,27 @@ use arrow_array::{
 };
 use arrow_buffer::{Buffer, NullBuffer, ScalarBuffer};
 use hashbrown::HashMap;
-use mangrove_graph::{Cell, ElementId, Elements, KeyId, PropertyColumn, Result, Value, ValueType};
+use mangrove_graph::{Cell, ElementKind, Elements, KeyId, LabelId, PropertyColumn, Result, Value, ValueType, VertexId};
 use mangrove_segment::value;
 
-use super::Reader;
+use super::{Reader, further};
 use crate::block::{Block, Body, SLOTS};
 use crate::encode::ones;
 use crate::fault::corrupt;
 use crate::key::{Column, block_slot, place};
 
-/// The rows of a batch as positions in blocks.
-struct Gathered<'t> {
-    blocks: Vec<Block<'t>>,
+/// How the rows of a batch lie in blocks, whatever the column.
+struct Rows {
+    /// The blocks in which the elements lie, each with the label and the number of the block.
+    blocks: Vec<(LabelId, u64)>,
     runs: Vec<Run>,
     rows: usize,
-    /// Every row has a cell.
-    full: bool,
 }
 
 /// Consecutive rows whose elements are in consecutive slots of one block.
 #[derive(Clone, Copy)]
 struct Run {
-    /// `None` if the elements have no such property.
-    block: Option<u32>,
+    block: u32,
     slot: u8,
     len: u8,
 }
@@ -43,11 +41,105 @@ impl Run {
     }
 }
 
+impl Rows {
+    fn of(elements: Elements<'_>) -> Self {
+        match elements {
+            Elements::Vertices(ids) => Self::of_ids(ids.iter().map(|id| id.0)),
+            Elements::Edges(edges) => Self::of_ids(edges.iter().map(|edge| edge.id.0)),
+        }
+    }
+
+    fn of_ids(ids: impl ExactSizeIterator<Item = u64>) -> Self {
+        let mut all = Self { blocks: Vec::new(), runs: Vec::new(), rows: ids.len() };
+        let mut known: HashMap<u64, u32> = HashMap::new();
+        // The id with which the next row would prolong the last run. It must not be the first of a block.
+        let mut next = None;
+        for raw in ids {
+            let last = all.runs.last_mut().filter(|_| next == Some(raw) && raw % SLOTS as u64 != 0);
+            next = raw.checked_add(1);
+            if let Some(run) = last {
+                run.len += 1;
+                continue;
+            }
+            let (block, slot) = block_slot(place(raw));
+            let number = *known.entry(raw / SLOTS as u64).or_insert_with(|| {
+                all.blocks.push((VertexId(raw).label(), block));
+                all.blocks.len() as u32 - 1
+            });
+            all.runs.push(Run { block: number, slot: slot as u8, len: 1 });
+        }
+        all
+    }
+}
+
+/// The cells of a batch under one key.
+struct Gathered<'r, 't> {
+    rows: &'r Rows,
+    /// For each block of the rows, its cells; `None` if there are none.
+    blocks: Vec<Option<Block<'t>>>,
+    /// Every row has a cell.
+    full: bool,
+}
+
 impl<'t> Reader<'t> {
-    pub fn properties(&self, elements: Elements<'_>, key: KeyId) -> Result<PropertyColumn> {
-        let gathered = self.gathered(elements, key)?;
-        if gathered.blocks.is_empty() {
-            return Ok(PropertyColumn::Absent(elements.len()));
+    /// Appends the columns of a batch, one for each key.
+    pub fn columns(&self, elements: Elements<'_>, keys: &[KeyId], out: &mut Vec<PropertyColumn>) -> Result<()> {
+        if elements.len() == 1 {
+            let mut cells = Vec::with_capacity(keys.len());
+            self.cells(elements.get(0), keys, &mut cells)?;
+            out.extend(cells.into_iter().map(|cell| PropertyColumn::Cells(vec![cell])));
+            return Ok(());
+        }
+        let rows = Rows::of(elements);
+        for key in keys {
+            out.push(self.values_of(&rows, |label| self.property_of(elements.kind(), label, *key))?);
+        }
+        Ok(())
+    }
+
+    /// Which elements of a batch have something under a key. This reads no value.
+    pub fn have(&self, elements: Elements<'_>, key: KeyId) -> Result<Vec<bool>> {
+        let rows = Rows::of(elements);
+        let gathered = self.gathered(&rows, |label| self.property_of(elements.kind(), label, key))?;
+        Ok(gathered.all_cells().map(|cell| cell.is_some()).collect())
+    }
+
+    pub fn external_ids(&self, elements: Elements<'_>) -> Result<PropertyColumn> {
+        let kind = elements.kind();
+        if elements.len() == 1 {
+            let element = elements.get(0);
+            let cell = self.cell_at(Column::external(kind, element.label()), place(element.raw()))?;
+            return Ok(PropertyColumn::Cells(vec![cell]));
+        }
+        self.values_of(&Rows::of(elements), |label| Some(Column::external(kind, label)))
+    }
+
+    pub fn contain(&self, elements: Elements<'_>) -> Result<Vec<bool>> {
+        let rows = Rows::of(elements);
+        let alive = rows.blocks.iter().map(|(label, block)| self.alive(elements.kind(), *label, *block));
+        let alive = alive.collect::<Result<Vec<u128>>>()?;
+        let of_run = |run: &Run| run.slots().map(|slot| alive[run.block as usize] >> slot & 1 != 0).collect::<Vec<_>>();
+        Ok(rows.runs.iter().flat_map(of_run).collect())
+    }
+
+    /// Appends the further labels of each vertex.
+    pub fn all_further_labels(&self, vertices: &[VertexId], out: &mut Vec<Vec<LabelId>>) -> Result<()> {
+        let carries = |label| {
+            let label = self.schema.label_schema(ElementKind::Vertex, label);
+            label.is_some_and(|label| !label.further.is_empty())
+        };
+        let rows = Rows::of(Elements::Vertices(vertices));
+        let column = |label| carries(label).then(|| Column::further(label));
+        for cell in self.gathered(&rows, column)?.all_cells() {
+            out.push(cell.map_or(Ok(Vec::new()), |(block, rank)| further(block.cell_at(rank)?))?);
+        }
+        Ok(())
+    }
+
+    fn values_of(&self, rows: &Rows, column: impl Fn(LabelId) -> Option<Column>) -> Result<PropertyColumn> {
+        let gathered = self.gathered(rows, column)?;
+        if gathered.blocks.iter().all(Option::is_none) {
+            return Ok(PropertyColumn::Absent(rows.rows));
         }
         match gathered.common_type() {
             Some(t) => gathered.array(t).map(PropertyColumn::Typed),
@@ -55,95 +147,44 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Which elements of a batch have something under a key. This reads no value.
-    pub fn have(&self, elements: Elements<'_>, key: KeyId) -> Result<Vec<bool>> {
-        Ok(self.gathered(elements, key)?.all_cells().map(|cell| cell.is_some()).collect())
-    }
-
-    fn gathered(&self, elements: Elements<'_>, key: KeyId) -> Result<Gathered<'t>> {
-        match elements {
-            Elements::Vertices(ids) => self.gather(ids.iter().map(|id| id.0), elements, key),
-            Elements::Edges(edges) => self.gather(edges.iter().map(|edge| edge.id.0), elements, key),
-        }
-    }
-
-    /// `ids` are those of the elements.
-    fn gather(&self, ids: impl Iterator<Item = u64>, elements: Elements<'_>, key: KeyId) -> Result<Gathered<'t>> {
-        let mut gathered = Gathered { blocks: Vec::new(), runs: Vec::new(), rows: elements.len(), full: true };
-        // Each (label, block) gets a number when it is first met, and one row that is in it.
-        let mut known: HashMap<u64, u32> = HashMap::new();
-        let mut wanted: Vec<(u64, usize)> = Vec::new();
-        // The id with which the next row would prolong the last run. It must not be the first of a block.
-        let mut next = None;
-        for (row, raw) in ids.enumerate() {
-            let last = gathered.runs.last_mut().filter(|_| next == Some(raw) && raw % SLOTS as u64 != 0);
-            next = raw.checked_add(1);
-            if let Some(run) = last {
-                run.len += 1;
-                continue;
+    /// Reads the blocks of a column, in the order of the store.
+    fn gathered<'r>(&self, rows: &'r Rows, column: impl Fn(LabelId) -> Option<Column>) -> Result<Gathered<'r, 't>> {
+        let mut order: Vec<u32> = (0..rows.blocks.len() as u32).collect();
+        order.sort_unstable_by_key(|at| rows.blocks[*at as usize]);
+        let mut blocks = vec![None; rows.blocks.len()];
+        for at in order {
+            let (label, block) = rows.blocks[at as usize];
+            if let Some(column) = column(label) {
+                blocks[at as usize] = self.block(column, block)?;
             }
-            let number = *known.entry(raw / SLOTS as u64).or_insert_with(|| {
-                wanted.push((raw / SLOTS as u64, row));
-                wanted.len() as u32 - 1
-            });
-            gathered.runs.push(Run { block: Some(number), slot: block_slot(place(raw)).1 as u8, len: 1 });
         }
-        let places = self.fetch(&wanted, elements, key, &mut gathered.blocks)?;
-        gathered.runs.iter_mut().for_each(|run| run.block = run.block.and_then(|number| places[number as usize]));
-        gathered.full = gathered.runs.iter().all(|run| gathered.is_full(*run));
+        let mut gathered = Gathered { rows, blocks, full: true };
+        gathered.full = rows.runs.iter().all(|run| gathered.is_full(*run));
         Ok(gathered)
-    }
-
-    /// Appends the wanted blocks that exist, and reads them in the order of the store. Returns the position of each.
-    fn fetch(
-        &self,
-        wanted: &[(u64, usize)],
-        elements: Elements<'_>,
-        key: KeyId,
-        blocks: &mut Vec<Block<'t>>,
-    ) -> Result<Vec<Option<u32>>> {
-        let mut order: Vec<u32> = (0..wanted.len() as u32).collect();
-        order.sort_unstable_by_key(|number| wanted[*number as usize].0);
-        let mut places = vec![None; wanted.len()];
-        for number in order {
-            let (_, row) = wanted[number as usize];
-            if let Some(block) = self.property_block(elements.get(row), key)? {
-                places[number as usize] = Some(blocks.len() as u32);
-                blocks.push(block);
-            }
-        }
-        Ok(places)
-    }
-
-    fn property_block(&self, element: ElementId, key: KeyId) -> Result<Option<Block<'t>>> {
-        let (kind, label) = (element.kind(), element.label());
-        if self.schema.label_schema(kind, label).and_then(|label| label.property(key)).is_none() {
-            return Ok(None);
-        }
-        self.block(Column::holding(self.schema, kind, label, key), block_slot(place(element.raw())).0)
     }
 }
 
-impl<'t> Gathered<'t> {
+impl<'t> Gathered<'_, 't> {
     fn is_full(&self, run: Run) -> bool {
         let wanted = ones(usize::from(run.len)) << run.slot;
-        run.block.is_some_and(|block| self.blocks[block as usize].present & wanted == wanted)
+        self.blocks[run.block as usize].as_ref().is_some_and(|block| block.present & wanted == wanted)
     }
 
     /// For every row of a run, its block and the rank of its cell there; `None` if it has no cell.
     fn cells_of(&self, run: Run) -> impl Iterator<Item = Option<(&Block<'t>, usize)>> {
-        let block = run.block.map(|block| &self.blocks[block as usize]);
+        let block = self.blocks[run.block as usize].as_ref();
         run.slots().map(move |slot| block.and_then(|block| block.rank(slot).map(|rank| (block, rank))))
     }
 
     fn all_cells(&self) -> impl Iterator<Item = Option<(&Block<'t>, usize)>> {
-        self.runs.iter().flat_map(|run| self.cells_of(*run))
+        self.rows.runs.iter().flat_map(|run| self.cells_of(*run))
     }
 
     /// The type of all cells, if they are of one that has an array form.
     fn common_type(&self) -> Option<ValueType> {
-        let common = self.blocks.first()?.value_type()?;
-        self.blocks.iter().all(|block| block.value_type() == Some(common)).then_some(common)
+        let mut types = self.blocks.iter().flatten().map(Block::value_type);
+        let common = types.next()??;
+        types.all(|t| t == Some(common)).then_some(common)
     }
 
     fn cells(&self) -> Result<Vec<Cell>> {
@@ -177,7 +218,7 @@ impl<'t> Gathered<'t> {
     }
 
     fn floats<T: ArrowPrimitiveType>(&self, narrow: impl Fn(f64) -> T::Native) -> Result<PrimitiveArray<T>> {
-        let mut values: Vec<T::Native> = Vec::with_capacity(self.rows);
+        let mut values: Vec<T::Native> = Vec::with_capacity(self.rows.rows);
         for cell in self.all_cells() {
             values.push(match cell {
                 Some((block, rank)) => narrow(block.float_at(rank)?),
@@ -189,9 +230,9 @@ impl<'t> Gathered<'t> {
 
     fn ints<T: ArrowPrimitiveType>(&self, narrow: impl Fn(i64) -> T::Native) -> Result<PrimitiveArray<T>> {
         let mut counts = Vec::new();
-        let mut values: Vec<T::Native> = Vec::with_capacity(self.rows);
-        for run in &self.runs {
-            let block = run.block.map(|block| &self.blocks[block as usize]);
+        let mut values: Vec<T::Native> = Vec::with_capacity(self.rows.rows);
+        for run in &self.rows.runs {
+            let block = self.blocks[run.block as usize].as_ref();
             match block.map(|block| (block.present, &block.body)) {
                 // The first slots are present, and no others: ranks are slots.
                 Some((present, Body::Ints(_, packed))) if self.full && present & present.wrapping_add(1) == 0 => {
@@ -226,7 +267,7 @@ impl<'t> Gathered<'t> {
     }
 
     fn strings(&self) -> Result<ArrayRef> {
-        let mut builder = StringBuilder::with_capacity(self.rows, 16 * self.rows);
+        let mut builder = StringBuilder::with_capacity(self.rows.rows, 16 * self.rows.rows);
         for cell in self.all_cells() {
             let bytes = cell.map(|(block, rank)| block.bytes_at(rank)).transpose()?;
             builder.append_option(bytes.as_deref().map(value::text).transpose()?);
@@ -235,7 +276,7 @@ impl<'t> Gathered<'t> {
     }
 
     fn byte_strings(&self) -> Result<ArrayRef> {
-        let mut builder = BinaryBuilder::with_capacity(self.rows, 16 * self.rows);
+        let mut builder = BinaryBuilder::with_capacity(self.rows.rows, 16 * self.rows.rows);
         for cell in self.all_cells() {
             builder.append_option(cell.map(|(block, rank)| block.bytes_at(rank)).transpose()?);
         }
@@ -243,7 +284,7 @@ impl<'t> Gathered<'t> {
     }
 
     fn uuids(&self) -> Result<ArrayRef> {
-        let mut bytes = Vec::with_capacity(16 * self.rows);
+        let mut bytes = Vec::with_capacity(16 * self.rows.rows);
         for cell in self.all_cells() {
             match cell.map(|(block, rank)| block.cell_at(rank)).transpose()? {
                 Some(Cell::One(Value::Uuid(uuid))) => bytes.extend_from_slice(uuid.as_bytes()),

@@ -5,7 +5,7 @@ use std::ops::{Bound, Range, RangeInclusive};
 
 use mangrove_graph::window::Window;
 use mangrove_graph::{
-    Adjacency, Cell, EdgeRef, ElementKind, Elements, Filter, Hop, KeyId, LabelId, Latest, Result, Value, VertexId,
+    Adjacency, Cell, EdgeRef, ElementKind, Elements, Filter, GraphView, Hop, KeyId, LabelId, Latest, Result, Value, VertexId,
 };
 use mangrove_segment::adjacency::Lists;
 

@@ -11,7 +11,7 @@ use super::sort;
 use super::vertices::NameBatch;
 use crate::adjacency::Entry;
 use crate::encode::ArrayRows;
-use crate::key::{Column, block_slot, edge_at, flip, no_such, place};
+use crate::key::{Column, block_slot, edge_at, flip, place};
 use crate::names;
 use crate::table::Table;
 
@@ -135,7 +135,7 @@ impl HotTransaction {
             };
             known = Some((vertex.label(), block, alive));
             if alive >> slot & 1 == 0 {
-                return Err(no_such(ElementId::Vertex(vertex)));
+                return Err(GraphError::no_such(ElementId::Vertex(vertex)));
             }
         }
         Ok(order)

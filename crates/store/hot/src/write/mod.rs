@@ -22,17 +22,17 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 use mangrove_graph::{
-    Adjacency, Cardinality, Cell, EdgeId, EdgeRef, ElementId, ElementKind, Elements, Encoding, ExternalId, GraphError,
-    GraphView, GraphWrite, Hop, IdSpace, KeyId, LabelId, LabelSchema, NewEdge, Predicate, PropertyColumn, PropertyId,
-    PropertySchema, Result, Scan, ScanCursor, Schema, Statistics, ValueType, VertexId,
+    Cardinality, Cell, EdgeId, EdgeRef, ElementId, ElementKind, Elements, Encoding, ExternalId, GraphError, GraphView,
+    GraphWrite, Here, IdSpace, KeyId, LabelId, LabelSchema, NewEdge, PropertyColumn, PropertyId, PropertySchema, Result,
+    Schema, Through, ValueType, VertexId,
 };
 
 use crate::block::SLOTS;
-use crate::catalog::{self, Catalog, Counter, Record, Times};
+use crate::catalog::{self, Counter, Declared, Record, Times};
 use crate::fault;
 use crate::keeper::Keeper;
-use crate::key::{Column, no_such};
-use crate::read::{Reader, read_through_reader};
+use crate::key::Column;
+use crate::read::Reader;
 use crate::segment::Segments;
 use crate::store::{OwnedTxn, StoreState, locked};
 use crate::table::Writing;
@@ -60,7 +60,7 @@ impl HotTransaction {
     pub(crate) fn new(shared: &Arc<StoreState>, writer: Writer, patience: Patience<'_>) -> Result<Self> {
         let owned = OwnedTxn::begin(shared, writer, patience)?;
         let known = locked(&shared.catalog).clone();
-        let Catalog { schema, times, .. } = known.refreshed(&shared.tables, owned.txn())?;
+        let Declared { schema, times, .. } = known.refreshed(&shared.tables, owned.txn())?;
         let segments = shared.segments(&catalog::segments(&shared.tables, owned.txn())?)?;
         let (changed, counters, first_times) = (BTreeSet::new(), HashMap::new(), times.clone());
         Ok(Self { owned, schema, changed, times, first_times, counters, segments, spoilt: false })
@@ -90,7 +90,7 @@ impl HotTransaction {
         let mut changed = None;
         if !self.changed.is_empty() || self.times != self.first_times {
             let version = catalog::store_schema(tables, self.owned.txn_mut(), &self.changed, &self.schema)?;
-            changed = Some(Catalog::new(version, self.schema, self.times));
+            changed = Some(Declared::new(version, self.schema, self.times));
         }
         let table_bytes = shared.table_bytes(self.owned.txn())?;
         self.owned.commit()?;
@@ -107,10 +107,6 @@ impl HotTransaction {
             ));
         }
         Ok(())
-    }
-
-    pub fn shared_schema(&self) -> Arc<Schema> {
-        self.schema.clone()
     }
 
     pub(crate) fn is_unchanged(&self) -> bool {
@@ -153,8 +149,8 @@ impl HotTransaction {
 
     pub(crate) fn reader(&self) -> Reader<'_> {
         let tables = &self.owned.shared().tables;
-        let (schema, times, segments) = (&*self.schema, &*self.times, &*self.segments);
-        Reader { tables, txn: self.owned.txn(), schema, times, segments, clean: None }
+        let (schema, times, segments) = (&self.schema, &*self.times, &*self.segments);
+        Reader { tables, txn: self.owned.txn(), schema, times, segments, counters: Some(&self.counters), clean: None }
     }
 
     #[cfg(test)]
@@ -175,15 +171,8 @@ impl HotTransaction {
         self.owned.shared()
     }
 
-    pub(crate) fn counts(&self) -> Result<Statistics> {
-        self.reader().statistics(|kind, label| self.counter(kind, label))
-    }
-
     pub(crate) fn counter(&self, kind: ElementKind, label: LabelId) -> Result<Counter> {
-        match self.counters.get(&(kind, label)) {
-            Some(counter) => Ok(*counter),
-            None => catalog::counter(&self.owned.shared().tables, self.owned.txn(), kind, label),
-        }
+        self.reader().counter(kind, label)
     }
 
     pub(crate) fn counter_mut(&mut self, kind: ElementKind, label: LabelId) -> Result<&mut Counter> {
@@ -248,7 +237,7 @@ impl HotTransaction {
     }
 
     fn element_exists(&self, element: ElementId) -> Result<()> {
-        if self.reader().contains(element)? { Ok(()) } else { Err(no_such(element)) }
+        if self.reader().contains(element)? { Ok(()) } else { Err(GraphError::no_such(element)) }
     }
 
     /// The label in which external ids of vertices of `label` are unique; `None` if they are unique in the whole graph.
@@ -257,7 +246,17 @@ impl HotTransaction {
     }
 }
 
-read_through_reader!(HotTransaction);
+impl Through for HotTransaction {
+    type View<'a> = Here<Reader<'a>>;
+
+    fn through(&self) -> Result<Here<Reader<'_>>> {
+        Ok(Here(self.reader()))
+    }
+
+    fn schema(&self) -> &Arc<Schema> {
+        &self.schema
+    }
+}
 
 impl GraphWrite for HotTransaction {
     fn ensure_label(&mut self, kind: ElementKind, name: &str) -> Result<LabelId> {

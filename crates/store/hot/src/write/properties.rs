@@ -14,7 +14,7 @@ use super::HotTransaction;
 use crate::block::SLOTS;
 use crate::encode::{self, ArrayRows};
 use crate::index;
-use crate::key::{Column, block_slot, element_at, no_such, place};
+use crate::key::{Column, block_slot, element_at, place};
 use crate::read::order;
 use mangrove_segment::value;
 
@@ -112,7 +112,7 @@ impl HotTransaction {
                 alive = walk.block_at(block)?.map_or(0, |cells| cells.present);
             }
             if alive >> slot & 1 == 0 && counts(at) {
-                return Err(no_such(crate::key::element_at(first.kind(), first.label(), start + at as u64)));
+                return Err(GraphError::no_such(crate::key::element_at(first.kind(), first.label(), start + at as u64)));
             }
         }
         Ok(())

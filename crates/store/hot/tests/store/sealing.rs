@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use arrow_array::{ArrayRef, StringArray};
 use mangrove_graph::{
-    Adjacency, Cell, Direction, ElementId, ElementKind, Elements, Encoding, ExternalId, Filter, GraphError, GraphView,
-    GraphWrite, KeyId, LabelId, Predicate, PropertyColumn, PropertyId, Scan, ScanCursor, TextTest, Value,
+    Adjacency, Catalog, Cell, Direction, ElementId, ElementKind, Elements, Encoding, ExternalId, Filter, GraphError,
+    GraphView, GraphWrite, KeyId, LabelId, Predicate, PropertyColumn, PropertyId, Scan, ScanCursor, TextTest, Value,
 };
 use mangrove_hot::{Durability, Hot, HotOptions, Patience, Writer};
 

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use arrow_array::{ArrayRef, Int64Array, StringArray};
 use mangrove_graph::{
-    Cell, Direction, EdgeRef, ElementId, ElementKind, Elements, ExternalId, GraphError, GraphView, GraphWrite, NewEdge,
-    Predicate, PropertyColumn, PropertyId, Scan, ScanCursor, Value, VertexId,
+    Catalog, Cell, Direction, EdgeRef, ElementId, ElementKind, Elements, ExternalId, GraphError, GraphView, GraphWrite,
+    NewEdge, Predicate, PropertyColumn, PropertyId, Scan, ScanCursor, Value, VertexId,
 };
 use mangrove_hot::{Hot, HotOptions, HotSnapshot};
 

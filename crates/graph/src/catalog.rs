@@ -1,0 +1,43 @@
+//! What a graph knows of itself: names, types, declarations, indexes and counts. Planning a query needs no more.
+
+use std::sync::Arc;
+
+use crate::error::Result;
+use crate::id::{ElementKind, LabelId};
+use crate::predicate::Predicate;
+use crate::schema::{PropertyId, Schema};
+
+/// Counts for the optimiser and for `stats`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Statistics {
+    /// Live vertices by label id.
+    pub vertices: Vec<u64>,
+    /// Live edges by label id.
+    pub edges: Vec<u64>,
+}
+
+impl Statistics {
+    pub fn count(&self, kind: ElementKind, label: LabelId) -> u64 {
+        let counts = match kind {
+            ElementKind::Vertex => &self.vertices,
+            ElementKind::Edge => &self.edges,
+        };
+        counts.get(usize::from(label.0)).copied().unwrap_or(0)
+    }
+}
+
+/// What a query can be planned from, without reading an element.
+pub trait Catalog {
+    /// Names, types and declarations. Clone the `Arc` to keep them longer than the view.
+    fn schema(&self) -> &Arc<Schema>;
+
+    fn statistics(&self) -> Result<Arc<Statistics>>;
+
+    /// Whether a search for this property can answer the predicate. Does not run the search.
+    fn is_searchable(&self, of: PropertyId, predicate: &Predicate) -> bool;
+
+    /// About how many elements a search would look at. Returns a large number if counting takes long.
+    fn candidates(&self, _: PropertyId, _: &Predicate) -> Result<u64> {
+        Ok(u64::from(u32::MAX))
+    }
+}

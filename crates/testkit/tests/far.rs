@@ -1,0 +1,174 @@
+//! Reads from a graph that is far away: how many calls they take, and the suite of the stores over such a view.
+
+mod support;
+
+use std::time::{Duration, Instant};
+
+use mangrove_graph::{Cell, ElementId, ElementKind, ExternalId, GraphView, GraphWrite, IdSpace, NewEdge, Result, VertexId};
+use mangrove_query::{Graph, Parameters, Query, QueryOptions};
+use mangrove_testkit::Oracle;
+use mangrove_testkit::far::SlowView;
+use mangrove_testkit::suite::{Condensing, StoreUnderTest, Transaction, suite};
+use support::StoreInDir;
+
+/// Reads like LDBC's, each with the number of its hops.
+const READS: [(&str, u64, &str); 7] = [
+    (
+        "profile",
+        1,
+        "g.V().has('Person', 'id', 0).project('first', 'last', 'born', 'city').by('first').by('last').by('born')
+          .by(out('isLocatedIn').values('id'))",
+    ),
+    (
+        "messages",
+        3,
+        "g.V().has('Person', 'id', 0).in('hasCreator').order().by('date', desc).by('id').limit(10).as('m')
+          .until(hasLabel('Post')).repeat(out('replyOf')).as('p').out('hasCreator').as('a').select('m', 'p', 'a')
+          .by(project('id', 'content', 'date').by('id').by('content').by('date')).by('id')
+          .by(project('id', 'first', 'last').by('id').by('first').by('last'))
+          .order().by(select('m').select('date'), desc).by(select('m').select('id'))",
+    ),
+    (
+        "friends",
+        1,
+        "g.V().has('Person', 'id', 0).bothE('knows').as('k').otherV().as('f').project('id', 'first', 'last', 'since')
+          .by('id').by('first').by('last').by(select('k').values('since')).order().by(select('since'), desc).by(select('id'))",
+    ),
+    ("content", 1, "g.V().has('Post', 'id', 1000000).project('date', 'content').by('date').by('content')"),
+    (
+        "forum",
+        2,
+        "g.V().has('Post', 'id', 1000000).in('containerOf').as('f').out('hasModerator').as('m').select('f', 'm')
+          .by(project('id', 'title').by('id').by('title')).by(project('id', 'first', 'last').by('id').by('first').by('last'))",
+    ),
+    (
+        "replies",
+        4,
+        "g.V().has('Post', 'id', 1000000).as('m').out('hasCreator').as('o').select('m').in('replyOf').as('c')
+          .out('hasCreator').as('a').project('comment', 'author', 'knows')
+          .by(select('c').project('id', 'content', 'date').by('id').by('content').by('date'))
+          .by(project('id', 'first', 'last').by('id').by('first').by('last'))
+          .by(choose(both('knows').where(eq('o')), constant(true), constant(false)))
+          .order().by(select('comment').select('date'), desc).by(select('author').select('id'))
+          .by(select('comment').select('id'))",
+    ),
+    (
+        "whole friends",
+        1,
+        "g.V().has('Person', 'id', 0).both('knows').order().by(T.id).elementMap()",
+    ),
+];
+
+/// People who all know person 0, a post of each person, and replies of everybody to the first post.
+fn network(people: i64) -> Result<Oracle> {
+    let mut graph = Oracle::new(IdSpace::Graph);
+    let person = add(&mut graph, "Person", 0..people, &["first", "last", "born"])?;
+    let post = add(&mut graph, "Post", 1_000_000..1_000_000 + people, &["content", "date"])?;
+    let comment = add(&mut graph, "Comment", 2_000_000..2_000_000 + people, &["content", "date"])?;
+    let forum = add(&mut graph, "Forum", [3_000_000], &["title"])?;
+    let city = add(&mut graph, "City", [4_000_000], &["name"])?;
+    connect(&mut graph, "knows", person[1..].iter().map(|friend| (person[0], *friend)))?;
+    let since = graph.ensure_key("since")?;
+    let label = graph.ensure_label(ElementKind::Edge, "knows")?;
+    for (at, local) in (0..people - 1).enumerate() {
+        let edge = ElementId::Edge(mangrove_graph::EdgeId::new(label, 0, local as u64));
+        graph.set_cell(edge, since, Cell::One((at as i64 % 7).into()))?;
+    }
+    connect(&mut graph, "isLocatedIn", person.iter().map(|one| (*one, city[0])))?;
+    connect(&mut graph, "hasCreator", post.iter().chain(&comment).zip(person.iter().cycle()).map(|(m, one)| (*m, *one)))?;
+    connect(&mut graph, "hasCreator", comment.iter().map(|m| (*m, person[0])))?;
+    connect(&mut graph, "replyOf", comment.iter().map(|m| (*m, post[0])))?;
+    connect(&mut graph, "containerOf", post.iter().map(|m| (forum[0], *m)))?;
+    connect(&mut graph, "hasModerator", [(forum[0], person[0])])?;
+    Ok(graph)
+}
+
+fn add(graph: &mut Oracle, label: &str, ids: impl IntoIterator<Item = i64>, keys: &[&str]) -> Result<Vec<VertexId>> {
+    let label = graph.ensure_label(ElementKind::Vertex, label)?;
+    let id = graph.ensure_key("id")?;
+    graph.declare_key(label, id)?;
+    let ids: Vec<_> = ids.into_iter().map(|id| Some(ExternalId::Int(id))).collect();
+    let mut made = Vec::new();
+    graph.add_vertices(label, &ids, &mut made)?;
+    for key in keys {
+        let key = graph.ensure_key(key)?;
+        for vertex in &made {
+            let value = vertex.local() as i64 % 5;
+            graph.set_cell(ElementId::Vertex(*vertex), key, Cell::One(value.into()))?;
+        }
+    }
+    Ok(made)
+}
+
+fn connect(graph: &mut Oracle, label: &str, ends: impl IntoIterator<Item = (VertexId, VertexId)>) -> Result<()> {
+    let label = graph.ensure_label(ElementKind::Edge, label)?;
+    let edge = |(source, target)| NewEdge { source, target, id: None, time: None };
+    graph.add_edges(label, &ends.into_iter().map(edge).collect::<Vec<_>>(), &mut Vec::new())
+}
+
+fn run(view: &dyn GraphView, text: &str) -> usize {
+    let mut graph = Graph::Read(view);
+    let (query, options) = (Query::parse(text).unwrap(), QueryOptions::default());
+    query.execute(&mut graph, &Parameters::new(), &options).unwrap().collect(&mut graph).unwrap().len()
+}
+
+/// However many elements a read touches, it takes a dozen calls for each hop at most.
+#[test]
+fn reads_take_few_calls_whatever_the_number_of_elements() {
+    let (small, large) = (network(8).unwrap(), network(400).unwrap());
+    for (name, hops, text) in READS {
+        let calls = [&small, &large].map(|graph| {
+            let view = SlowView::new(graph, Duration::ZERO);
+            let results = run(&view, text);
+            assert!(results > 0, "{name} gives nothing");
+            view.take_calls()
+        });
+        println!("{name}: {} calls, {} with 400 people", calls[0], calls[1]);
+        assert!(calls[1] <= 12 * (hops + 1), "{name} takes {} calls for {hops} hops", calls[1]);
+        assert!(calls[1] <= calls[0] + 4, "{name} takes {} calls, and {} with 400 people", calls[0], calls[1]);
+    }
+}
+
+#[test]
+fn a_slow_view_takes_its_time_and_gives_the_same() {
+    let graph = network(8).unwrap();
+    let view = SlowView::new(&graph, Duration::from_millis(1));
+    let began = Instant::now();
+    let (_, _, text) = READS[2];
+    assert_eq!(run(&view, text), run(&graph, text));
+    assert!(began.elapsed() >= Duration::from_millis(1) * view.take_calls() as u32);
+}
+
+/// A store whose snapshots are far away.
+struct FarStore(StoreInDir);
+
+impl StoreUnderTest for FarStore {
+    fn snapshot(&self) -> Result<Box<dyn GraphView + '_>> {
+        Ok(Box::new(SlowView::new(self.0.snapshot()?, Duration::ZERO)))
+    }
+
+    fn begin(&self) -> Result<Box<dyn Transaction + '_>> {
+        self.0.begin()
+    }
+
+    fn begin_bulk(&self) -> Result<Option<Box<dyn Transaction + '_>>> {
+        self.0.begin_bulk()
+    }
+
+    fn reopen(&mut self) -> Result<()> {
+        self.0.reopen()
+    }
+
+    fn condense(&self, how: Condensing, meanwhile: &dyn Fn() -> bool) -> Result<()> {
+        self.0.condense(how, meanwhile)
+    }
+
+    fn check(&self) -> Result<Vec<String>> {
+        self.0.check()
+    }
+}
+
+#[test]
+fn a_far_store_passes_the_suite() {
+    suite(|id_space| Box::new(FarStore(StoreInDir::temporary(id_space))));
+}
