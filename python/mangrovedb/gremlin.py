@@ -4,7 +4,9 @@ gremlinpython writes a traversal as GraphSON bytecode. This module passes it to 
 gremlinpython's own classes. There is no server, and the library is unchanged.
 """
 
+import datetime
 from concurrent.futures import Future
+from decimal import Decimal
 
 try:
     from gremlin_python.driver.remote_connection import RemoteConnection, RemoteTraversal
@@ -28,7 +30,21 @@ def source(database):
 
 def bytecode(made):
     """A traversal as GraphSON."""
-    return GraphSONWriter().write_object(made.bytecode)
+    return _written(made.bytecode)
+
+
+def _written(bytecode):
+    return GraphSONWriter({datetime.date: _Text("gx:LocalDate"), Decimal: _Text("gx:BigDecimal")}).write_object(bytecode)
+
+
+class _Text:
+    """Writes values of a type that gremlinpython cannot write: as text, with the name of the type."""
+
+    def __init__(self, graphson_type):
+        self._type = graphson_type
+
+    def dictify(self, value, _writer):
+        return {"@type": self._type, "@value": str(value)}
 
 
 class InProcessConnection(RemoteConnection):
@@ -40,7 +56,7 @@ class InProcessConnection(RemoteConnection):
 
     def submit(self, bytecode):
         # Strategies such as with_("evaluationTimeout", …) are inside the bytecode, where the engine reads them.
-        results = self._graph.query_bytecode(GraphSONWriter().write_object(bytecode))
+        results = self._graph.query_bytecode(_written(bytecode))
         return RemoteTraversal(Traverser(stock(result), 1) for result in results)
 
     def submit_async(self, bytecode):

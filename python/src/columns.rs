@@ -98,6 +98,13 @@ fn whole_columns(columns: Vec<(Arc<str>, Bound<'_, PyAny>)>) -> PyResult<Columns
 }
 
 fn one_column(column: &Bound<'_, PyAny>) -> PyResult<PropertyColumn> {
+    if !column.hasattr("__iter__")? {
+        return Err(PyTypeError::new_err(format!(
+            "a table as a dict has columns, such as {{\"id\": [1, 2]}}, but here is the value {}. For one row, give a list of one \
+             dict: [{{…}}]",
+            column.repr()?
+        )));
+    }
     if let Some(array) = numpy_numbers(column)? {
         return Ok(PropertyColumn::Typed(array));
     }

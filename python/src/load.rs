@@ -151,6 +151,7 @@ pub fn row_count(table: &Table) -> usize {
 }
 
 fn of_columns(Columns { rows, columns }: Columns) -> PyResult<Table> {
+    let columns: Vec<_> = columns.into_iter().map(|(name, column)| (name, without_nan(column))).collect();
     if columns.iter().any(|(_, column)| matches!(column, PropertyColumn::Cells(_))) {
         return Ok(of_values(rows, &columns));
     }
@@ -170,6 +171,17 @@ fn of_columns(Columns { rows, columns }: Columns) -> PyResult<Table> {
     }
     let batch = RecordBatch::try_new(schema.clone(), arrays).map_err(arrow::error)?;
     Ok(Table::Arrow { schema, batches: vec![batch] })
+}
+
+/// The column without the NaNs with which pandas marks missing values: those beside values that are no numbers.
+fn without_nan(column: PropertyColumn) -> PropertyColumn {
+    let PropertyColumn::Cells(mut cells) = column else { return column };
+    let is_nan = |cell: &Cell| matches!(cell, Cell::One(value) if value.as_f64().is_some_and(f64::is_nan));
+    let is_number = |cell: &Cell| matches!(cell, Cell::One(value) if value.is_number());
+    if cells.iter().all(|cell| is_nan(cell) || cell.is_absent() || !is_number(cell)) {
+        cells.iter_mut().filter(|cell| is_nan(cell)).for_each(|cell| *cell = Cell::Absent);
+    }
+    PropertyColumn::Cells(cells)
 }
 
 /// A table of plain values, for columns of mixed types or without an array form.
@@ -212,7 +224,7 @@ pub fn options(
         let label: Arc<str> = label.cast::<PyString>()?.to_str()?.into();
         match paths(&given)? {
             Some(files) => options.nodes.push(NodeFiles { label, files }),
-            None => options.tables.push(TableInput::vertices(&label, table_of(&given, None, false)?)),
+            None => options.tables.push(TableInput::vertices(&label, rows_of(&given, false)?)),
         }
     }
     for (label, given) in edges.into_iter().flatten() {
@@ -222,11 +234,20 @@ pub fn options(
                 let EdgeLabel { source, label, target } = label;
                 options.edges.push(EdgeFiles { source, label, target, files });
             }
-            None => options.tables.push(label.table(table_of(&given, None, true)?)),
+            None => options.tables.push(label.table(rows_of(&given, true)?)),
         }
     }
     read_files::<PyErr>(&mut options, &PythonReaders)?;
     Ok(options)
+}
+
+/// A table. An empty list has no rows, and names no columns.
+fn rows_of(given: &Bound<'_, PyAny>, of_edges: bool) -> PyResult<Table> {
+    if given.cast::<PyList>().is_ok_and(|list| list.is_empty()) {
+        let names: &[&str] = if of_edges { &["src", "dst"] } else { &["id"] };
+        return Ok(Table::Rows { names: names.iter().map(|name| (*name).into()).collect(), values: Vec::new() });
+    }
+    table_of(given, None, of_edges)
 }
 
 /// Tables or files by their labels.

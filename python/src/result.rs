@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use mangrove::Results;
 use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyDict, PyList, PyString, PyTuple};
+use pyo3::types::{PyCapsule, PyDict, PyList, PySlice, PyString, PyTuple};
 
 use crate::{arrow, convert, elements, errors};
 
@@ -159,7 +159,14 @@ impl QueryResult {
         Rows { result: slf.clone().unbind(), next: AtomicUsize::new(0) }
     }
 
-    fn __getitem__<'py>(&self, py: Python<'py>, at: isize) -> Object<'py> {
+    fn __getitem__<'py>(&self, py: Python<'py>, at: &Bound<'py, PyAny>) -> Object<'py> {
+        if let Ok(slice) = at.cast::<PySlice>() {
+            let bounds = slice.indices(self.results.len() as isize)?;
+            let rows = (0..bounds.slicelength as isize).map(|n| (bounds.start + n * bounds.step) as usize);
+            let rows = rows.map(|row| convert::described(py, &self.results.get(row)));
+            return Ok(PyList::new(py, rows.collect::<PyResult<Vec<_>>>()?)?.into_any());
+        }
+        let at: isize = at.extract()?;
         let at = if at < 0 { at + self.results.len() as isize } else { at };
         let at = usize::try_from(at).ok().filter(|at| *at < self.results.len());
         let at = at.ok_or_else(|| PyIndexError::new_err("there is no result at this position"))?;

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import pandas as pd
@@ -250,3 +251,28 @@ def test_the_command_merges_and_says_what_it_did(tmp_path):
     assert subprocess.run(again, capture_output=True).returncode == 0
     done = subprocess.run(again, capture_output=True, text=True)
     assert "2 vertices existed already: 0 updated, 2 unchanged, 0 skipped" in done.stderr
+
+
+def test_parallel_edges_without_a_key_are_warned_of(tmp_path):
+    with mg.open(tmp_path / "p.mg") as db:
+        edges = lambda *rows: {("p", "buys", "p"): [dict(zip(("src", "dst", "order"), row)) for row in rows]}
+        db.load(nodes={"p": [{"id": 1}, {"id": 2}, {"id": 3}]}, edges=edges((1, 2, "A"), (1, 2, "B"), (2, 3, "C")))
+        with pytest.warns(UserWarning, match="parallel edges of buys.*a row updates several edges"):
+            db.load(edges=edges((1, 2, "B"), (2, 3, "C")), on_duplicate="update")
+        with pytest.warns(UserWarning, match="several rows update one edge"):
+            db.load(edges=edges((2, 3, "C"), (2, 3, "D")), on_duplicate="update")
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            db.load(edges=edges((2, 3, "D")), on_duplicate="update")
+            db.load(edges=edges((1, 2, "X"), (1, 2, "Y")), on_duplicate="update", edge_key="order")
+
+
+def test_numbers_that_another_program_wrote_as_text_are_warned_of(tmp_path):
+    (tmp_path / "n.csv").write_text("id,n\n1,a\n2,b\n")
+    (tmp_path / "e.csv").write_text("src,dst\n1.0,2.0\n")
+    with mg.open(tmp_path / "n.mg") as db:
+        db.load(nodes={"p": tmp_path / "n.csv"})
+        with pytest.raises(mg.LoadError, match="there is one with the number 1"):
+            db.load(edges={("p", "e", "p"): tmp_path / "e.csv"})
+        with pytest.warns(UserWarning, match="such as '1.0', but ids in the graph are numbers"):
+            db.load(edges={("p", "e", "p"): tmp_path / "e.csv"}, missing="create")

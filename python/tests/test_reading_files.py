@@ -223,3 +223,17 @@ def test_addresses_of_other_places_are_refused_with_the_way(empty):
     for address in ("s3://bucket/p.csv", "https://example.org/p.csv"):
         with pytest.raises(mg.LoadError, match="reads local files only. Copy the file"):
             empty.load(nodes={"p": address})
+
+
+def test_a_json_array_is_a_table(empty, tmp_path):
+    (tmp_path / "arr.json").write_text('[\n {"id": 1, "name": "x", "tags": ["a", "b"]},\n {"id": 2, "name": "y"}\n]\n')
+    report = empty.load(nodes={"thing": tmp_path / "arr.json"}, key={"thing": "id"})
+    assert report["vertices"] == {"thing": 2}
+    assert empty.query("g.V(1).values('tags')").to_list() == [["a", "b"]]
+    (tmp_path / "cut.json").write_text('[{"id": 3},')
+    with pytest.raises(mg.LoadError, match="cut.json.*the JSON array has no end"):
+        empty.load(nodes={"thing": tmp_path / "cut.json"})
+    (tmp_path / "bad.json").write_text('[{"id": 3},\n {"name": "z"}]')
+    with pytest.raises(mg.LoadError, match="bad.json:2:1: no id"):
+        empty.load(nodes={"thing": tmp_path / "bad.json"})
+    assert empty.query("g.V().count()").to_list() == [2]

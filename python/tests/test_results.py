@@ -158,6 +158,14 @@ def test_a_result_is_a_sequence(db):
     assert not db.query("g.V('nobody')")
 
 
+def test_a_slice_is_a_list(db):
+    result = db.query("g.V().values('name').order()")
+    everything = result.to_list()
+    assert result[1:3] == everything[1:3] and result[::-1] == everything[::-1] and result[9:] == []
+    with pytest.raises(TypeError):
+        result["name"]
+
+
 def test_results_leave_through_arrow(db):
     result = db.query("g.V().hasLabel('airport').order().by('code').project('code', 'elev').by('code').by('elev')")
     table = result.to_arrow()

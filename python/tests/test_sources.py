@@ -2,6 +2,7 @@
 
 import networkx as nx
 import numpy as np
+import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pyarrow.dataset
@@ -141,3 +142,28 @@ def test_an_ingest_takes_them_too(empty):
         assert w.add_edges(("node", "edge", "node"), KARATE) == 78
         assert w.add_edges(("node", "next", "node"), np.array([[0, 1], [1, 2], [2, 3]])) == 3
     assert empty.query("g.V().count()").one() == 36 and empty.query("g.E().count()").one() == 81
+
+
+def test_a_missing_cell_of_pandas_is_missing_in_dicts_too(empty):
+    rows = pd.DataFrame({"id": [1, 2], "city": ["Bonn", None], "size": [1.5, None]}).to_dict("records")
+    rows[1]["city"] = float("nan")
+    empty.load(nodes={"f": rows})
+    assert empty.schema()["vertices"]["f"]["properties"]["city"]["types"] == ["string"]
+    assert empty.query("g.V().hasNot('city').id()").to_list() == [2]
+
+
+def test_periods_are_refused_with_the_way(empty):
+    frame = pd.DataFrame({"id": [1], "m": pd.period_range("2024-01", periods=1, freq="M")})
+    with pytest.raises(mg.LoadError, match=r"column `m`: holds periods of pandas.*dt.to_timestamp"):
+        empty.load(nodes={"p": frame})
+    empty.load(nodes={"p": frame.assign(m=frame.m.dt.to_timestamp())})
+
+
+def test_one_row_is_a_list_of_one_dict(empty):
+    with pytest.raises(TypeError, match="give a list of one dict"):
+        empty.load(nodes={"p": {"id": 1}})
+
+
+def test_an_empty_list_has_no_rows(empty):
+    report = empty.load(nodes={"p": []}, edges={("p", "e", "p"): []})
+    assert sum(report["vertices"].values()) == sum(report["edges"].values()) == 0

@@ -34,6 +34,10 @@ fn plain(field: &Field, purpose: Purpose) -> Result<DataType, String> {
         Ok(Arc::new(Field::new(item.name(), plain, item.is_nullable())))
     };
     Ok(match (field.extension_type_name(), t) {
+        (Some("pandas.period"), _) => {
+            let what = "holds periods of pandas, which Mangrove has no type for";
+            return Err(format!("{what}: convert it with .dt.to_timestamp() or .astype(str)"));
+        }
         (Some("arrow.bool8"), DataType::Int8) => DataType::Boolean,
         (Some("arrow.uuid"), DataType::FixedSizeBinary(16)) => t.clone(),
         (_, DataType::FixedSizeBinary(16)) if purpose == Purpose::Id => t.clone(),

@@ -77,7 +77,7 @@ pub fn graphml(text: &[u8]) -> Result<Reading, LoadError> {
     let source = source("text.graphml", text);
     let mut reading = Reading::default();
     for pass in [Pass::Vertices, Pass::Edges] {
-        graphml::read(text, &source, pass, &mut |event| reading.event(event))?;
+        graphml::read(text, &source, pass, &mangrove_graph::Schema::default(), &mut |event| reading.event(event))?;
     }
     Ok(reading)
 }

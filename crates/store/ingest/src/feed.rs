@@ -143,6 +143,46 @@ impl<R: Read> Feed<R> {
     }
 }
 
+/// The rows of a file of JSON objects: its lines, or the items of its array if it begins with one.
+pub struct Objects<R> {
+    feed: Feed<R>,
+    /// `None` before the first row.
+    in_array: Option<bool>,
+}
+
+impl<R: Read> Objects<R> {
+    pub fn new(input: R) -> Self {
+        Self { feed: Feed::new(input), in_array: None }
+    }
+
+    pub fn next(&mut self) -> io::Result<Option<Piece<'_>>> {
+        let in_array = match self.in_array {
+            Some(in_array) => in_array,
+            None => {
+                let begins = self.feed.skip_space(b"")? == Some(b'[');
+                if begins {
+                    self.feed.take_byte();
+                }
+                *self.in_array.insert(begins)
+            }
+        };
+        if !in_array {
+            return self.feed.line();
+        }
+        match self.feed.skip_space(b",")? {
+            Some(b']') => {
+                self.feed.take_byte();
+                match self.feed.skip_space(b"")? {
+                    None => Ok(None),
+                    Some(_) => Err(io::Error::other("there is something after the end of the JSON array")),
+                }
+            }
+            Some(_) => self.feed.value(),
+            None => Err(io::Error::other("the JSON array has no end")),
+        }
+    }
+}
+
 /// Searches for the end of a JSON value in text that may still grow.
 #[derive(Default)]
 struct Extent {
@@ -206,6 +246,24 @@ mod tests {
         let expected =
             [(1, 1, "{\"a\": \"}\\\"\"}"), (3, 3, "[1,\n 2]"), (4, 5, "17"), (4, 8, "\"é\""), (5, 1, "{\"open\": ")];
         assert_eq!(seen, expected.map(|(l, c, t)| (l, c, t.to_owned())));
+    }
+
+    #[test]
+    fn objects_are_lines_or_the_items_of_an_array() {
+        let all = |text: &str| {
+            let mut objects = Objects::new(text.as_bytes());
+            let mut seen = Vec::new();
+            while let Some(piece) = objects.next()? {
+                seen.push((piece.line, String::from_utf8(piece.text.to_vec()).unwrap()));
+            }
+            Ok::<_, io::Error>(seen)
+        };
+        let expected = [(1, "{\"a\":[1,2]}".to_owned()), (2, "{\"a\":3}".to_owned())];
+        assert_eq!(all(" {\"a\":[1,2]}\n{\"a\":3}\n").unwrap().len(), 2);
+        assert_eq!(all("[{\"a\":[1,2]},\n {\"a\":3}]\n").unwrap(), expected);
+        assert_eq!(all("[]").unwrap(), []);
+        assert!(all("[{\"a\":3}").unwrap_err().to_string().contains("no end"));
+        assert!(all("[] x").unwrap_err().to_string().contains("after the end"));
     }
 
     #[test]

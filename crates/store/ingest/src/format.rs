@@ -63,7 +63,7 @@ pub(crate) fn detect(source: &Source, content: &mut dyn Read) -> std::io::Result
     Ok(match head.first() {
         Some(b'<') if contains(head, b"<graphml") || contains(head, b"<?xml") => Format::GraphMl,
         Some(b'{') if looks_like_graphson(head) => Format::GraphSon,
-        Some(b'{') if by_extension != Some(Format::Csv) => Format::Jsonl,
+        Some(b'{' | b'[') if by_extension != Some(Format::Csv) => Format::Jsonl,
         _ if by_extension != Some(Format::Csv) && is_edge_list(head) => Format::EdgeList,
         // A table would begin with a line of names.
         Some(b'#' | b'%') if is_edge_list(head) => Format::EdgeList,
@@ -108,6 +108,7 @@ mod tests {
         assert_eq!(format("a.json", "{\"id\":{\"@type\":\"g:Int32\",\"@value\":1}}"), Format::GraphSon);
         assert_eq!(format("a.json", "{ \"vertices\": [] }"), Format::GraphSon);
         assert_eq!(format("a.json", "{\"id\": 1, \"name\": \"x\"}\n"), Format::Jsonl);
+        assert_eq!(format("a.json", "[{\"id\": 1}]"), Format::Jsonl);
         assert_eq!(
             format("a.json", "{\"id\":\"x\",\"label\":\"v\",\"properties\":{\"n\":[{\"value\":\"y\"}]}}"),
             Format::GraphSon

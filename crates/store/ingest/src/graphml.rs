@@ -1,6 +1,9 @@
 //! GraphML: typed keys (`attr.name`, `attr.type`, defaults). Labels are under the keys `labelV` and `labelE`, as TinkerPop writes
 //! them, or in the attributes `labels` and `label`, as Neo4j's APOC does.
 //!
+//! Types that GraphML lacks, such as dates, are strings there. A string becomes a value of the type that the graph declares for its
+//! property, and a date or date-time if it is the time of an edge.
+//!
 //! Ids are text. As in CSV, an id that reads as an integer is one. Hyperedges, ports, nested graphs and a second graph have no
 //! counterpart here. The reader refuses them and names their place.
 
@@ -8,7 +11,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::sync::Arc;
 
 use hashbrown::HashMap;
-use mangrove_graph::{ExternalId, Value, ValueType};
+use mangrove_graph::{ElementKind, ExternalId, Schema, Value, ValueType};
 use memchr::memrchr;
 use quick_xml::Reader as XmlReader;
 use quick_xml::events::{BytesStart, Event as XmlEvent};
@@ -20,13 +23,14 @@ use crate::rows::{Event, IdType, LabelSet, RawCell, Scope, Sink};
 use crate::source::Source;
 
 /// Reads the vertices or the edges of a GraphML stream.
-pub fn read(content: impl Read, source: &Source, pass: Pass, sink: &mut Sink<'_>) -> Result<(), LoadError> {
+pub fn read(content: impl Read, source: &Source, pass: Pass, schema: &Schema, sink: &mut Sink<'_>) -> Result<(), LoadError> {
     let lines = Lines { inner: BufReader::with_capacity(1 << 18, content), line: 1, column: 1, event_bytes: 0 };
     let mut xml = XmlReader::from_reader(lines);
     xml.config_mut().expand_empty_elements = true;
     let mut reader = GraphmlReader {
         source,
         pass,
+        schema,
         keys: HashMap::new(),
         batches: ElementBatches::new(&source.name, false, sink),
         depth: Vec::new(),
@@ -140,6 +144,7 @@ struct Element {
 struct GraphmlReader<'a, 's> {
     source: &'a Source,
     pass: Pass,
+    schema: &'a Schema,
     keys: HashMap<String, Key>,
     batches: ElementBatches<'a, 's>,
     depth: Vec<String>,
@@ -407,7 +412,30 @@ impl GraphmlReader<'_, '_> {
                 }
             }
         }
+        self.fit(element, label.as_deref(), &mut properties);
         Ok((label, properties))
+    }
+
+    /// Turns strings into values of the types that the graph expects.
+    fn fit(&self, element: &Element, label: Option<&str>, properties: &mut [(Arc<str>, RawCell)]) {
+        let kind = if element.is_node { ElementKind::Vertex } else { ElementKind::Edge };
+        let name = label.or(element.labels.as_deref()).unwrap_or_default().trim_start_matches(':');
+        let name = name.split([';', ':']).next().unwrap_or_default();
+        let Some(label) = self.schema.label(kind, name).and_then(|id| self.schema.label_schema(kind, id)) else { return };
+        for (name, cell) in properties {
+            let RawCell::One(Value::String(text)) = cell else { continue };
+            let Some(key) = self.schema.key(name) else { continue };
+            let declared = label.property(key).and_then(|property| property.declared);
+            let wanted = match declared {
+                Some(declared) => &[declared][..],
+                None if label.time == Some(key) => &[ValueType::Date, ValueType::DateTime],
+                None => continue,
+            };
+            let fitting = wanted.iter().find_map(|wanted| parse_value(*wanted, text.trim().as_bytes()).ok());
+            if let Some(value) = fitting {
+                *cell = RawCell::One(value);
+            }
+        }
     }
 }
 

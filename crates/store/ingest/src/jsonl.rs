@@ -1,4 +1,4 @@
-//! Tables in JSON Lines: each line is an object, and its members are the columns.
+//! Tables of JSON objects: one on each line (JSON Lines), or one array of all. The members of an object are the columns.
 //!
 //! Integers become int64 (bigint if too large), other numbers doubles, arrays lists, objects maps. A null member counts as missing.
 //! If a column has integers and doubles, all become doubles.
@@ -13,7 +13,7 @@ use crate::arrow_table::as_type;
 use crate::column::{ColumnType, cell_of_values};
 use crate::elements::{EdgeElement, ElementBatches, VertexElement};
 use crate::error::{BadRow, Fault, LoadError, Location};
-use crate::feed::{Feed, Piece};
+use crate::feed::{Objects, Piece};
 use crate::json::{self, Json};
 use crate::plan::{LabelRule, PropertyPlan, TableHints, TablePlan, plan_table};
 use crate::rows::{Event, IdType, LabelSet, RawCell, Sink};
@@ -23,12 +23,12 @@ const SAMPLE_LINES: usize = 1000;
 
 /// Plans a table from the members of its first objects.
 pub fn plan(content: &mut impl Read, hints: &TableHints, source: &Source) -> Result<TablePlan, LoadError> {
-    let mut feed = Feed::new(content);
+    let mut feed = Objects::new(content);
     let mut names: Vec<String> = Vec::new();
     let mut known = HashSet::new();
     let mut wrong = None;
     for _ in 0..SAMPLE_LINES {
-        let Some(piece) = feed.line().map_err(|e| source.failed(e))? else { break };
+        let Some(piece) = feed.next().map_err(|e| source.failed(e))? else { break };
         let Ok(text) = std::str::from_utf8(piece.text) else { continue };
         let reason = match json::parse(text) {
             Ok(Json::Object(members)) => {
@@ -51,13 +51,13 @@ pub fn plan(content: &mut impl Read, hints: &TableHints, source: &Source) -> Res
 
 /// Reads the rows of a table.
 pub fn read(content: impl Read, source: &Source, plan: &TablePlan, sink: &mut Sink<'_>) -> Result<(), LoadError> {
-    let mut feed = Feed::new(content);
+    let mut feed = Objects::new(content);
     let mut reader = JsonlReader {
         plan,
         columns: plan.names.iter().enumerate().map(|(at, name)| (name.clone(), at)).collect(),
         batches: ElementBatches::new(&source.name, true, sink).keyed(plan.key.clone()),
     };
-    while let Some(piece) = feed.line().map_err(|e| source.failed(e))? {
+    while let Some(piece) = feed.next().map_err(|e| source.failed(e))? {
         if let Err(wrong) = reader.line(&piece)? {
             let (line, column) = crate::csv::locate(piece.line, piece.text, wrong.at);
             let place = Location::at(&source.name, line, column);

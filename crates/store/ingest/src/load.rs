@@ -51,7 +51,8 @@ enum TableReader {
     Csv(Box<CsvTable>),
     Parquet(Box<TablePlan>),
     Jsonl(Box<TablePlan>),
-    GraphMl,
+    /// With the schema of the graph, whose types its strings may take.
+    GraphMl(Box<Schema>),
     GraphSon,
     EdgeList(EdgeList),
     Table(Box<(TableInput, TablePlan)>),
@@ -64,7 +65,7 @@ impl Job {
             TableReader::Csv(table) => &table.plan.warnings,
             TableReader::Parquet(plan) | TableReader::Jsonl(plan) => &plan.warnings,
             TableReader::Table(table) => &table.1.warnings,
-            TableReader::GraphMl | TableReader::GraphSon | TableReader::EdgeList(_) => &[],
+            TableReader::GraphMl(_) | TableReader::GraphSon | TableReader::EdgeList(_) => &[],
         }
     }
 
@@ -74,7 +75,7 @@ impl Job {
             TableReader::Csv(table) => &table.plan,
             TableReader::Parquet(plan) | TableReader::Jsonl(plan) => plan,
             TableReader::Table(table) => &table.1,
-            TableReader::GraphMl | TableReader::GraphSon | TableReader::EdgeList(_) => return true,
+            TableReader::GraphMl(_) | TableReader::GraphSon | TableReader::EdgeList(_) => return true,
         };
         (plan.kind == ElementKind::Vertex) == (pass == Pass::Vertices)
     }
@@ -85,7 +86,7 @@ impl Job {
             TableReader::Csv(table) => &table.plan,
             TableReader::Parquet(plan) | TableReader::Jsonl(plan) => plan,
             TableReader::Table(table) => &table.1,
-            TableReader::GraphMl | TableReader::GraphSon | TableReader::EdgeList(_) => return false,
+            TableReader::GraphMl(_) | TableReader::GraphSon | TableReader::EdgeList(_) => return false,
         };
         plan.kind == ElementKind::Vertex && plan.label.may_be(label)
     }
@@ -96,7 +97,7 @@ impl Job {
             TableReader::Csv(table) => (&table.plan, Some(table)),
             TableReader::Parquet(plan) | TableReader::Jsonl(plan) => (&**plan, None),
             TableReader::Table(table) => (&table.1, None),
-            TableReader::GraphMl | TableReader::GraphSon | TableReader::EdgeList(_) => return Err(file),
+            TableReader::GraphMl(_) | TableReader::GraphSon | TableReader::EdgeList(_) => return Err(file),
         };
         let mut entry = plan.described(&file);
         if let Some(csv) = csv {
@@ -128,7 +129,7 @@ impl Job {
             TableReader::Csv(table) => read_csv(content()?, &self.source, table, sink),
             TableReader::Parquet(plan) => parquet::read(&self.source, plan, meter, sink),
             TableReader::Jsonl(plan) => jsonl::read(content()?, &self.source, plan, sink),
-            TableReader::GraphMl => graphml::read(content()?, &self.source, pass, sink),
+            TableReader::GraphMl(schema) => graphml::read(content()?, &self.source, pass, schema, sink),
             TableReader::GraphSon => graphson::read(content()?, &self.source, pass, sink),
             TableReader::EdgeList(list) => edgelist::read(content()?, &self.source, list, pass, sink),
             TableReader::Table(table) => table.0.send(&table.1, sink),
@@ -384,7 +385,7 @@ fn plan_job(
     let mut reader = match format {
         Format::Parquet => TableReader::Parquet(Box::new(parquet::plan(&source, &hints)?)),
         Format::Jsonl => TableReader::Jsonl(Box::new(jsonl::plan(&mut content, &hints, &source)?)),
-        Format::GraphMl => TableReader::GraphMl,
+        Format::GraphMl => TableReader::GraphMl(Box::new(schema.clone())),
         Format::GraphSon => TableReader::GraphSon,
         // A mapping may name more than two columns.
         Format::EdgeList if mapping.is_none() => TableReader::EdgeList(EdgeList::new(&hints, options.id_type)),
@@ -403,7 +404,7 @@ fn plan_job(
     let plan = match &mut reader {
         TableReader::Csv(table) => Some(&mut table.plan),
         TableReader::Jsonl(plan) | TableReader::Parquet(plan) => Some(&mut **plan),
-        TableReader::GraphMl | TableReader::GraphSon | TableReader::EdgeList(_) | TableReader::Table(_) => None,
+        TableReader::GraphMl(_) | TableReader::GraphSon | TableReader::EdgeList(_) | TableReader::Table(_) => None,
     };
     let mut edge_time = mapping.and_then(|entry| entry.table.time.clone()).or_else(|| options.edge_time.clone());
     if let Some(plan) = plan {

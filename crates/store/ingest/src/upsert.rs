@@ -14,7 +14,7 @@ use mangrove_graph::{
 use crate::error::{Fault, LoadError};
 use crate::merge::{Merged, OnDuplicate, OnExists};
 use crate::resolve::Found;
-use crate::rows::{Body, Column, Labels, Part, Rows, Values};
+use crate::rows::{Body, Column, Ids, Labels, Part, Rows, Values};
 use crate::write::Writer;
 
 /// The split rows of a batch.
@@ -262,6 +262,9 @@ impl Writer<'_> {
         ends: &[(VertexId, VertexId)],
     ) -> Result<(Vec<u32>, Vec<u32>), LoadError> {
         let mut parted = self.part_edges(rows, label, ends)?;
+        if self.merge.on_duplicate == OnDuplicate::Update {
+            self.warn_of_parallel_edges(label, &parted.known);
+        }
         let merged = match self.merge.on_duplicate {
             OnDuplicate::Skip => {
                 let repeated = std::mem::take(&mut parted.repeated);
@@ -272,6 +275,23 @@ impl Writer<'_> {
         self.report.merged_edges.add(merged);
         self.count_rows(merged);
         Ok((parted.new, parted.repeated))
+    }
+
+    /// Warns if a row updates several edges, or several rows update one. Without a key, edges with the same ends are the same edge.
+    fn warn_of_parallel_edges(&mut self, label: LabelId, known: &Known<EdgeRef>) {
+        let mut pairs = known.rows.clone();
+        pairs.sort_unstable_by_key(|(_, at)| *at);
+        let one_edge_twice = pairs.windows(2).any(|pair| pair[0].1 == pair[1].1);
+        pairs.sort_unstable();
+        let one_row_twice = pairs.windows(2).any(|pair| pair[0].0 == pair[1].0);
+        if self.merge.edge_key.is_some() || !(one_edge_twice || one_row_twice) {
+            return;
+        }
+        let label = self.graph.schema().label_name(ElementKind::Edge, label);
+        let how = if one_row_twice { "a row updates several edges" } else { "several rows update one edge" };
+        self.report.warn(format!(
+            "there are parallel edges of {label}, with the same ends: {how}. An edge key, the name of a column, tells them apart"
+        ));
     }
 
     fn part_edges(
@@ -388,6 +408,7 @@ impl Writer<'_> {
             let key = self.key(&key)?;
             self.graph.declare_key(label, key)?;
         }
+        self.warn_of_any_twin(&Ids::Any(missing.clone()))?;
         let ids: Vec<Option<ExternalId>> = missing.into_iter().map(Some).collect();
         let mut made = Vec::with_capacity(ids.len());
         self.graph.add_vertices(label, &ids, &mut made)?;

@@ -46,6 +46,8 @@ pub struct Writer<'g> {
     waiting_ids: HashSet<ExternalId>,
     /// The graph had no vertices when the load began.
     had_no_vertices: bool,
+    /// The report has warned of ids that are the text of other ids.
+    has_twins: bool,
     edge_time: Option<Arc<str>>,
     makes_ends: bool,
     times: NamedColumn,
@@ -79,6 +81,7 @@ impl<'g> Writer<'g> {
             waiting: 0,
             limits: options.memory,
             waiting_ids: HashSet::new(),
+            has_twins: false,
             had_no_vertices: statistics.vertices.iter().all(|n| *n == 0),
             edge_time: None,
             makes_ends: options.merge.create_missing,
@@ -293,7 +296,12 @@ impl<'g> Writer<'g> {
 
     /// Warns if an id is new but the graph has an id of another type with the same text.
     fn warn_of_twins(&mut self, ids: &Ids) -> Result<(), LoadError> {
-        if self.had_no_vertices || matches!(ids, Ids::Ints(_)) {
+        if self.had_no_vertices { Ok(()) } else { self.warn_of_any_twin(ids) }
+    }
+
+    /// The same, also if the vertices with the other ids are of this load.
+    pub(crate) fn warn_of_any_twin(&mut self, ids: &Ids) -> Result<(), LoadError> {
+        if self.has_twins || matches!(ids, Ids::Ints(_)) {
             return Ok(());
         }
         for row in 0..ids.len() {
@@ -303,6 +311,7 @@ impl<'g> Writer<'g> {
                     "some ids of this load are text, such as '{id}', but ids in the graph are numbers, such as {number}: these are \
                      different ids. If they should be the same, convert the column"
                 ));
+                self.has_twins = true;
                 break;
             }
         }

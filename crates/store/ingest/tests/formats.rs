@@ -10,7 +10,7 @@ use arrow_array::{
 };
 use arrow_schema::{Field, Schema};
 use mangrove_graph::{
-    Cell, ElementId, ElementKind, ExternalId, GraphView, GraphWrite, IdSpace, NewEdge, PropertyValue, Value,
+    Catalog, Cell, ElementId, ElementKind, ExternalId, GraphWrite, IdSpace, NewEdge, PropertyValue, Value,
 };
 use mangrove_ingest::{
     EdgeFiles, ExportError, ExportFormat, Fault, Ingest, IngestOptions, LoadError, LoadOptions, NodeFiles, Quiet, Table,

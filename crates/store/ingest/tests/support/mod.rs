@@ -4,7 +4,8 @@
 use std::path::PathBuf;
 
 use mangrove_graph::{
-    Cell, ElementId, ElementKind, ExternalId, GraphView, Hop, IdSpace, PropertyValue, Value, VertexId, Wants, record,
+    Catalog, Cell, ElementId, ElementKind, ExternalId, GraphView, Hop, IdSpace, PropertyValue, Value, VertexId, Wants,
+    record,
 };
 use mangrove_ingest::{LoadError, LoadOptions, LoadReport, OnError, Quiet, load};
 use mangrove_testkit::Oracle;
