@@ -50,6 +50,11 @@ pub fn arrow_type(t: ValueType) -> Option<DataType> {
     })
 }
 
+/// The bytes that the values of an array take, without those of a larger array it is a part of.
+pub fn bytes(array: &dyn Array) -> usize {
+    array.to_data().get_slice_memory_size().unwrap_or_else(|_| array.get_array_memory_size())
+}
+
 /// The value at `at`; null where the array has none.
 ///
 /// Arrow types without a value type of their own give the nearest one: unsigned integers widen, large and view strings become

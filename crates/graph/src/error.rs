@@ -46,6 +46,12 @@ pub enum GraphError {
     OpenAlready,
     #[error("cancelled; nothing was changed")]
     Cancelled,
+    #[error("the reader was asked to stop")]
+    Stopped,
+    #[error("the time of the reader is over")]
+    Late,
+    #[error("a read takes more than the memory budget of {} MB", bytes_max >> 20)]
+    OverBudget { bytes_max: usize },
     #[error("the database is open read-only")]
     ReadOnly,
     #[error(

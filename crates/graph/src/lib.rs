@@ -20,6 +20,7 @@ pub mod id;
 pub mod names;
 pub mod number;
 pub mod predicate;
+mod read_context;
 pub mod record;
 pub mod schema;
 mod through;
@@ -36,6 +37,7 @@ pub use error::{GraphError, Result};
 pub use id::{Direction, EdgeId, EdgeRef, ElementId, ElementKind, ExternalId, IdSpace, KeyId, LabelId, VertexId};
 pub use names::Names;
 pub use predicate::{Comparison, Predicate, TextTest};
+pub use read_context::{Budget, CancelToken, ReadContext};
 pub use schema::{
     Cardinality, Declaration, Encoding, IndexSchema, LabelSchema, Properties, PropertyId, PropertySchema, Schema, TypeSet,
 };

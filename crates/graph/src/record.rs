@@ -9,7 +9,7 @@ use crate::error::{GraphError, Result};
 use crate::id::{EdgeId, EdgeRef, ElementId, ElementKind, ExternalId, IdSpace, KeyId, LabelId, VertexId};
 use crate::schema::Schema;
 use crate::value::Value;
-use crate::view::{Elements, GraphView};
+use crate::view::{Distance, Elements, GraphView};
 
 /// The ids of a batch as users see them (`T.id`). A vertex has its external id, or `Label/externalId` if ids are unique only within
 /// labels. An edge has the id its user supplied, otherwise the generated one. Absent for a vertex that is not there.
@@ -181,6 +181,9 @@ pub fn all_properties(view: &dyn GraphView, elements: Elements<'_>) -> Result<Ve
     Ok(out)
 }
 
+/// Fewer elements than this are not worth a column.
+const FEW: usize = 8;
+
 /// The most cells to read at a time. Elements of labels with very many keys are read in small parts.
 const CELLS_MAX: usize = 1 << 16;
 
@@ -192,7 +195,9 @@ pub fn each_cell(
     keys: Option<&[KeyId]>,
     mut found: impl FnMut(usize, KeyId, &Arc<str>, Cell),
 ) -> Result<()> {
-    let (mut start, mut at_once) = (0, elements.len());
+    // Elements of several labels have few keys in common. A few of them are read one by one, unless each call is a journey.
+    let few = elements.len() < FEW && view.distance() == Distance::HERE;
+    let (mut start, mut at_once) = (0, if few { 1 } else { elements.len() });
     let (mut all, mut columns) = (Vec::new(), Vec::new());
     while start < elements.len() {
         let part = elements.slice(start..elements.len().min(start + at_once));

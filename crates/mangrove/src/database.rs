@@ -142,7 +142,7 @@ impl Database {
             transaction.commit()?;
             return Ok(ResultStream::finished(rows, self.shared.store.snapshot(), memory, reports));
         }
-        let snapshot = self.shared.store.snapshot()?;
+        let snapshot = self.shared.store.snapshot_within(options.read_context())?;
         let options = QueryOptions { crew: is_helped.then(|| self.crew.clone()), ..options.clone() };
         let execution = query.execute(&mut Graph::Read(&snapshot), parameters, &options)?;
         Ok(ResultStream::running(execution, snapshot, memory, reports))
@@ -158,7 +158,7 @@ impl Database {
         let written = query.into();
         self.guarded(&|| format!("explaining {written}"), || {
             let query = self.shared.prepared.read(&written)?;
-            let snapshot = self.shared.store.snapshot()?;
+            let snapshot = self.shared.store.snapshot_within(options.read_context())?;
             Ok(query.explain(&snapshot, parameters, options)?)
         })
     }
@@ -182,7 +182,7 @@ impl Database {
                 transaction.commit()?;
                 return Ok(profile);
             }
-            let snapshot = self.shared.store.snapshot()?;
+            let snapshot = self.shared.store.snapshot_within(options.read_context())?;
             let options = QueryOptions { crew: Some(self.crew.clone()), ..options };
             let graph = &mut Graph::Read(&snapshot);
             Ok(query.execute(graph, parameters, &options)?.profile(graph)?)

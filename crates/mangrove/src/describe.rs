@@ -118,6 +118,10 @@ pub(crate) fn describe_all(
     memory: &mut Memory,
 ) -> Result<Vec<Described>, QueryError> {
     values.iter().try_for_each(|value| memory.hold_value(value))?;
+    if values.iter().all(holds_no_element) {
+        memory.hold(size_of_val(values))?;
+        return Ok(values.iter().cloned().map(Described::Plain).collect());
+    }
     let records = Records::of(view, values, memory)?;
     Describing { records, memory }.values(values)
 }
@@ -187,7 +191,7 @@ impl Describing<'_> {
 }
 
 /// Whether the value is plain through and through. Maps count as not plain, so that there is only one way to reach their entries.
-fn holds_no_element(value: &Value) -> bool {
+pub(crate) fn holds_no_element(value: &Value) -> bool {
     match value {
         Value::List(items) | Value::Set(items) => items.iter().all(holds_no_element),
         Value::Map(_) | Value::BulkSet(_) => false,

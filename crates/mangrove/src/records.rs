@@ -1,8 +1,9 @@
 //! The elements of some results, read whole: all of them at once, and each only once.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use hashbrown::HashMap;
 use mangrove_graph::record;
 use mangrove_graph::{
     Cardinality, Cell, EdgeId, EdgeRef, ElementId, ElementKind, Elements, GraphView, KeyId, PropertyValue, Result, Tree,

@@ -29,7 +29,12 @@ pub struct Results {
 #[derive(Clone, Debug)]
 pub(crate) enum Chunk {
     Rows(Vec<Described>),
-    Maps { rows: usize, columns: Vec<(Value, Column)> },
+    /// Plain values of one type, none of them null.
+    Values(ArrayRef),
+    Maps {
+        rows: usize,
+        columns: Vec<(Value, Column)>,
+    },
     Vertices(Vertices),
     Edges(Edges),
 }
@@ -111,6 +116,10 @@ impl Results {
     /// Adds results of a query, with their elements read whole. Accounts for the memory.
     pub(crate) fn add(&mut self, view: &dyn GraphView, items: Items, memory: &mut Memory) -> Result<(), QueryError> {
         match items {
+            Items::Column(array) => {
+                memory.hold(column::bytes(&array))?;
+                self.push(Chunk::Values(array));
+            }
             Items::Maps(maps) => {
                 memory.hold(maps.bytes())?;
                 self.push(described_maps(view, maps, memory)?);
@@ -183,15 +192,17 @@ impl Chunk {
     pub fn len(&self) -> usize {
         match self {
             Chunk::Rows(rows) => rows.len(),
+            Chunk::Values(array) => array.len(),
             Chunk::Maps { rows, .. } => *rows,
             Chunk::Vertices(vertices) => vertices.internal.len(),
             Chunk::Edges(edges) => edges.internal.len(),
         }
     }
 
-    fn get(&self, row: usize) -> Cow<'_, Described> {
+    pub fn get(&self, row: usize) -> Cow<'_, Described> {
         Cow::Owned(match self {
             Chunk::Rows(rows) => return Cow::Borrowed(&rows[row]),
+            Chunk::Values(array) => Described::Plain(column::value_at(array, row)),
             Chunk::Maps { columns, .. } => {
                 let entry =
                     |(key, column): &(Value, Column)| column.get(row).map(|cell| (Described::Plain(key.clone()), cell));
@@ -217,17 +228,28 @@ fn described_rows(view: &dyn GraphView, items: Items, memory: &mut Memory) -> Re
     Ok(Chunk::Rows(describe::describe_all(view, &items.into_values(), memory)?))
 }
 
+fn described_cells(
+    view: &dyn GraphView,
+    values: Vec<Option<Value>>,
+    memory: &mut Memory,
+) -> Result<Vec<Option<Described>>, QueryError> {
+    if values.iter().flatten().all(describe::holds_no_element) {
+        memory.hold(size_of_val(&values[..]))?;
+        values.iter().flatten().try_for_each(|value| memory.hold_value(value))?;
+        return Ok(values.into_iter().map(|value| value.map(Described::Plain)).collect());
+    }
+    let there: Vec<bool> = values.iter().map(Option::is_some).collect();
+    let values: Vec<Value> = values.into_iter().flatten().collect();
+    let mut described = describe::describe_all(view, &values, memory)?.into_iter();
+    Ok(there.into_iter().map(|there| if there { described.next() } else { None }).collect())
+}
+
 fn described_maps(view: &dyn GraphView, maps: Maps, memory: &mut Memory) -> Result<Chunk, QueryError> {
     let mut columns = Vec::with_capacity(maps.columns.len());
     for (key, column) in maps.columns {
         let column = match column {
             MapColumn::Typed(array) => Column::Typed(array),
-            MapColumn::Values(values) => {
-                let there: Vec<bool> = values.iter().map(Option::is_some).collect();
-                let values: Vec<Value> = values.into_iter().flatten().collect();
-                let mut described = describe::describe_all(view, &values, memory)?.into_iter();
-                Column::Described(there.into_iter().map(|there| if there { described.next() } else { None }).collect())
-            }
+            MapColumn::Values(values) => Column::Described(described_cells(view, values, memory)?),
         };
         columns.push((key, column));
     }

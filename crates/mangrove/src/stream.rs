@@ -62,6 +62,8 @@ impl ResultStream {
         if !matches!(batch, Ok(Some(_))) {
             self.warnings = execution.warnings().to_vec();
             self.execution = None;
+            // The limits were those of the query. Its results may be read later.
+            self.snapshot.iter_mut().for_each(|snapshot| snapshot.limit(None));
         }
         batch
     }

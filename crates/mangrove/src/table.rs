@@ -197,6 +197,7 @@ impl Form {
         let mut forms = results.parts().iter().flat_map(|part| {
             let of_columns = match part {
                 Chunk::Rows(_) => None,
+                Chunk::Values(_) => Some(Form::Values),
                 Chunk::Maps { columns, .. } if has_names(columns) => Some(Form::Maps),
                 Chunk::Maps { .. } => Some(Form::Values),
                 Chunk::Vertices(_) | Chunk::Edges(_) => Some(Form::Elements),
@@ -256,7 +257,15 @@ impl<'a> Builder<'a> {
     }
 
     fn add_values(&mut self, results: &'a Results) {
-        results.iter().for_each(|row| self.add_row(vec![("value".into(), row)]));
+        for part in results.parts() {
+            match part {
+                Chunk::Values(array) => {
+                    self.add_cells("value", Run::Typed(array.clone()));
+                    self.table.rows += array.len();
+                }
+                part => (0..part.len()).for_each(|row| self.add_row(vec![("value".into(), part.get(row))])),
+            }
+        }
     }
 
     fn add_maps(&mut self, results: &'a Results, keys: &[Value]) {

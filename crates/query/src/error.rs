@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use mangrove_graph::GraphError;
 
@@ -65,6 +66,21 @@ impl QueryError {
         Self::new(QueryErrorKind::Step, message)
     }
 
+    pub(crate) fn cancelled() -> Self {
+        Self::new(QueryErrorKind::Cancelled, "the query was cancelled")
+    }
+
+    pub(crate) fn late(timeout: Option<Duration>) -> Self {
+        let of = timeout.map(|timeout| format!(" of {timeout:?}")).unwrap_or_default();
+        Self::new(QueryErrorKind::Timeout, format!("the query ran longer than its timeout{of}"))
+            .help("narrow it with limit() or an index, or give it a longer timeout")
+    }
+
+    pub(crate) fn over_budget(bytes_max: usize) -> Self {
+        let what = format!("the query holds more than its memory budget of {} MB", bytes_max >> 20);
+        Self::new(QueryErrorKind::Memory, what).help("filter or limit earlier, or give the query more memory")
+    }
+
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
@@ -110,6 +126,12 @@ impl std::error::Error for QueryError {
 
 impl From<GraphError> for QueryError {
     fn from(error: GraphError) -> Self {
+        match error {
+            GraphError::Stopped => return Self::cancelled(),
+            GraphError::Late => return Self::late(None),
+            GraphError::OverBudget { bytes_max } => return Self::over_budget(bytes_max),
+            _ => {}
+        }
         let of_date = matches!(&error, GraphError::TypeMismatch { declared, found, .. }
             if found == "string" && (declared == "date" || declared == "datetime"));
         let help = of_date.then(|| "write a date or a date-time as datetime('2024-05-31')".into());

@@ -23,14 +23,14 @@ pub mod stack;
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use mangrove_graph::{GraphView, GraphWrite, Value};
+use mangrove_graph::{Budget, GraphView, GraphWrite, ReadContext, Value};
 
 pub use crew::{Crew, CrewOptions};
 pub use error::{QueryError, QueryErrorKind, Result};
 pub use execute::{Execution, Items, MapColumn, Maps, Messages, Profile, StepProfile, own_maps, whole_maps};
+pub use mangrove_graph::CancelToken;
 pub use optimize::{ExplainedStep, Explanation};
 pub use plan::shape::{Outlook, Shape, id_is_key};
 pub use procedure::{Procedure, Procedures};
@@ -55,35 +55,6 @@ impl Graph<'_> {
     }
 }
 
-/// Asks a running query to stop. Clones share the request.
-#[derive(Clone, Default)]
-pub struct CancelToken {
-    requested: Arc<AtomicBool>,
-    probe: Option<Arc<dyn Fn() -> bool + Send + Sync>>,
-}
-
-impl CancelToken {
-    /// A token that also calls `probe`, on the thread of the query, each time the query checks the token. It serves hosts that
-    /// learn of an interruption only on that thread. `probe` must be cheap.
-    pub fn with_probe(probe: Arc<dyn Fn() -> bool + Send + Sync>) -> Self {
-        Self { probe: Some(probe), ..Self::default() }
-    }
-
-    pub fn cancel(&self) {
-        self.requested.store(true, Ordering::Relaxed);
-    }
-
-    pub fn is_cancelled(&self) -> bool {
-        self.requested.load(Ordering::Relaxed) || self.probe.as_ref().is_some_and(|probe| probe())
-    }
-}
-
-impl std::fmt::Debug for CancelToken {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("CancelToken").field("requested", &self.requested).finish_non_exhaustive()
-    }
-}
-
 /// How a query runs.
 #[derive(Clone, Debug)]
 pub struct QueryOptions {
@@ -101,6 +72,16 @@ pub struct QueryOptions {
     pub crew: Option<Arc<Crew>>,
     /// The procedures that `call()` may run. A database sets its own.
     pub procedures: Arc<Procedures>,
+}
+
+impl QueryOptions {
+    /// The limits of a view for a query that begins now.
+    pub fn read_context(&self) -> ReadContext {
+        // A timeout beyond the range of the clock never comes.
+        let deadline = self.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        let budget = Budget::new(self.memory_bytes_max);
+        ReadContext { deadline, cancel: self.cancel.clone(), budget, trace: 0 }
+    }
 }
 
 impl Default for QueryOptions {

@@ -3,14 +3,15 @@
 use std::cmp::Ordering;
 
 use hashbrown::HashMap;
-use mangrove_graph::{Map, Value, VertexId, compare};
+use mangrove_graph::{Map, Value, VertexId};
 
 use super::batch::{Batch, Items};
 use super::by::ByOp;
 use super::chain::{Input, MapBatch, Op};
 use super::context::Context;
 use super::memory::Held;
-use super::{number, read, sort};
+use super::sort_keys::{SortKeys, compare_keys, sort_keys};
+use super::{number, sort};
 use crate::error::Result;
 use crate::plan::{Column, SortOrder};
 
@@ -33,13 +34,12 @@ impl OrderOp {
             Some((by, order)) if *order != SortOrder::Shuffle => (by, *order),
             _ => return Ok(None),
         };
-        let keys = by.eval_parts(cx, all)?;
-        let keys = sort_keys(cx, keys)?;
-        let rows: Vec<u32> = (0..all.len() as u32).filter(|row| keys[*row as usize].is_some()).collect();
+        let keys = SortKeys::of(cx, by, all)?;
+        let rows: Vec<u32> = (0..all.len() as u32).filter(|row| keys.has(*row)).collect();
         if limit == 0 || rows.len() <= limit {
             return Ok(None);
         }
-        let compared = |a, b| compare_keys(&keys[a as usize], &keys[b as usize], order);
+        let compared = |a, b| keys.compare(a, b, order);
         let mut rows = sort::first(cx, &rows, limit, compared)?;
         rows.sort_unstable();
         Ok(Some(all.gather(&rows)))
@@ -47,23 +47,18 @@ impl OrderOp {
 
     /// The traversers in order, without those for which a modulator gives nothing.
     fn sorted(&mut self, cx: &mut Context<'_, '_>, all: &Batch) -> Result<Batch> {
-        let mut keys: Vec<Vec<Option<Value>>> = Vec::with_capacity(self.by.len());
+        let mut keys: Vec<SortKeys> = Vec::with_capacity(self.by.len());
         for (by, order) in &mut self.by {
             keys.push(match order {
-                SortOrder::Shuffle => {
-                    (0..all.len()).map(|_| Some(Value::Int64(cx.shared.random.next() as i64 >> 1))).collect()
-                }
-                _ => {
-                    let keys = by.eval_parts(cx, all)?;
-                    sort_keys(cx, keys)?
-                }
+                SortOrder::Shuffle => SortKeys::shuffled(cx, all.len()),
+                _ => SortKeys::of(cx, by, all)?,
             });
         }
-        let rows = (0..all.len() as u32).filter(|row| keys.iter().all(|k| k[*row as usize].is_some())).collect();
+        let rows = (0..all.len() as u32).filter(|row| keys.iter().all(|keys| keys.has(*row))).collect();
         let rows = sort::sorted(cx, rows, |a, b| {
-            let (a, b) = (a as usize, b as usize);
-            let by_key = keys.iter().zip(&self.by).map(|(keys, (_, order))| compare_keys(&keys[a], &keys[b], *order));
-            all.scope(a).cmp(&all.scope(b)).then_with(|| by_key.into_iter().find(|o| o.is_ne()).unwrap_or(Ordering::Equal))
+            let mut by_key = keys.iter().zip(&self.by).map(|(keys, (_, order))| keys.compare(a, b, *order));
+            let by_scope = all.scope(a as usize).cmp(&all.scope(b as usize));
+            by_scope.then_with(|| by_key.find(|order| order.is_ne()).unwrap_or(Ordering::Equal))
         })?;
         Ok(all.gather(&rows))
     }
@@ -97,42 +92,14 @@ impl Op for OrderOp {
     }
 }
 
-/// The keys to sort by. Elements are compared by the ids that users see.
-fn sort_keys(cx: &Context<'_, '_>, mut keys: Vec<Option<Value>>) -> Result<Vec<Option<Value>>> {
-    let element = |key: &Value| match key {
-        Value::Vertex(_) | Value::Edge(_) => Some(key.clone()),
-        Value::VertexProperty(p) => Some(Value::Vertex(p.vertex)),
-        _ => None,
-    };
-    let elements: Vec<Value> = keys.iter().flatten().filter_map(element).collect();
-    let mut ids = read::ids(cx, &Items::from_values(elements))?.into_iter();
-    for key in keys.iter_mut().flatten() {
-        let of_property = match key {
-            Value::Vertex(_) | Value::Edge(_) => Vec::new(),
-            Value::VertexProperty(p) => vec![Value::Int32(p.key.0.into()), Value::Int64(p.ordinal.into())],
-            _ => continue,
-        };
-        *key = Value::list(ids.next().into_iter().chain(of_property).collect());
-    }
-    Ok(keys)
-}
-
-fn compare_keys(a: &Option<Value>, b: &Option<Value>, order: SortOrder) -> Ordering {
-    let ordering = match (a, b) {
-        (Some(a), Some(b)) => compare::order(a, b),
-        _ => Ordering::Equal,
-    };
-    if order == SortOrder::Descending { ordering.reverse() } else { ordering }
-}
-
 /// Gathers all input into one batch, and accounts for it in `held`.
 pub fn gather_all(cx: &mut Context<'_, '_>, input: &mut dyn Input, held: &mut Held) -> Result<Batch> {
-    let mut all = Batch::default();
+    let mut parts = Vec::new();
     while let Some(batch) = input.pull(cx)? {
         held.add_batch(cx, &batch)?;
-        all.append(batch);
+        parts.push(batch);
     }
-    Ok(all)
+    Ok(Batch::joined(parts))
 }
 
 /// Gathers all input. So the steps before it finish reading before the steps after it change anything.

@@ -6,7 +6,10 @@
 
 use std::ops::Range;
 
-use mangrove_graph::{EdgeRef, Value, VertexId};
+use arrow_array::{Array, ArrayRef, UInt32Array};
+use arrow_select::concat::concat;
+use arrow_select::take::take;
+use mangrove_graph::{EdgeRef, Value, VertexId, column};
 
 use super::maps::Maps;
 use super::path::{self, PathMode, PathRef};
@@ -17,6 +20,8 @@ pub enum Items {
     Vertices(Vec<VertexId>),
     Edges(Vec<EdgeRef>),
     Values(Vec<Value>),
+    /// Values of one type, none of them null, in an array form of [`mangrove_graph::column`].
+    Column(ArrayRef),
     /// Maps by column; only at the end of a query.
     Maps(Maps),
 }
@@ -58,8 +63,22 @@ impl Items {
             Items::Vertices(ids) => ids.len(),
             Items::Edges(edges) => edges.len(),
             Items::Values(values) => values.len(),
+            Items::Column(array) => array.len(),
             Items::Maps(maps) => maps.rows,
         }
+    }
+
+    /// The items as a column, if they are one.
+    pub fn column(&self) -> Option<&ArrayRef> {
+        match self {
+            Items::Column(array) => Some(array),
+            _ => None,
+        }
+    }
+
+    /// Whether the items are values, rather than elements.
+    pub fn are_values(&self) -> bool {
+        matches!(self, Items::Values(_) | Items::Column(_))
     }
 
     pub fn is_empty(&self) -> bool {
@@ -71,15 +90,17 @@ impl Items {
             Items::Vertices(ids) => Value::Vertex(ids[at]),
             Items::Edges(edges) => Value::Edge(edges[at]),
             Items::Values(values) => values[at].clone(),
+            Items::Column(array) => column::value_at(array, at),
             Items::Maps(maps) => maps.value(at),
         }
     }
 
-    fn gather(&self, rows: &[u32]) -> Self {
+    pub fn gather(&self, rows: &[u32]) -> Self {
         match self {
             Items::Vertices(ids) => Items::Vertices(gather(ids, rows)),
             Items::Edges(edges) => Items::Edges(gather(edges, rows)),
             Items::Values(values) => Items::Values(gather(values, rows)),
+            Items::Column(array) => taken(array, rows),
             Items::Maps(maps) => Items::Maps(maps.gather(rows)),
         }
     }
@@ -90,6 +111,14 @@ impl Items {
             (Items::Vertices(a), Items::Vertices(mut b)) => a.append(&mut b),
             (Items::Edges(a), Items::Edges(mut b)) => a.append(&mut b),
             (Items::Maps(a), Items::Maps(b)) if a.is_like(&b) => a.append(b),
+            (Items::Column(a), Items::Column(b)) if a.data_type() == b.data_type() => match concat(&[a, &b]) {
+                Ok(both) => *a = both,
+                // More text than one array holds.
+                Err(_) => {
+                    let all = values_of(a).chain(values_of(&b)).collect();
+                    *self = Items::Values(all);
+                }
+            },
             (mine, other) => {
                 let mut all = std::mem::take(mine).into_values();
                 all.append(&mut other.into_values());
@@ -103,8 +132,21 @@ impl Items {
             Items::Vertices(ids) => ids.into_iter().map(Value::Vertex).collect(),
             Items::Edges(edges) => edges.into_iter().map(Value::Edge).collect(),
             Items::Values(values) => values,
+            Items::Column(array) => values_of(&array).collect(),
             Items::Maps(maps) => maps.into_values(),
         }
+    }
+}
+
+fn values_of(array: &ArrayRef) -> impl Iterator<Item = Value> + '_ {
+    (0..array.len()).map(|at| column::value_at(array, at))
+}
+
+fn taken(array: &ArrayRef, rows: &[u32]) -> Items {
+    match take(array, &UInt32Array::from(rows.to_vec()), None) {
+        Ok(taken) => Items::Column(taken),
+        // More text than one array holds.
+        Err(_) => Items::Values(rows.iter().map(|row| column::value_at(array, *row as usize)).collect()),
     }
 }
 
@@ -217,6 +259,25 @@ impl Batch {
         }
     }
 
+    /// The traversers of all parts, in order. O(traversers), however many parts there are.
+    pub fn joined(mut parts: Vec<Batch>) -> Batch {
+        let arrays: Option<Vec<ArrayRef>> = parts.iter().map(|part| part.items.column().cloned()).collect();
+        let same = |arrays: &Vec<ArrayRef>| arrays.windows(2).all(|pair| pair[0].data_type() == pair[1].data_type());
+        let whole = arrays
+            .filter(|arrays| arrays.len() > 2 && same(arrays))
+            .and_then(|arrays| concat(&arrays.iter().map(|array| &**array).collect::<Vec<_>>()).ok());
+        let Some(whole) = whole else { return parts.into_iter().fold(Batch::default(), Batch::with) };
+        // Join the rest as if the items were numbers.
+        parts.iter_mut().for_each(|part| part.items = Items::Vertices(vec![VertexId(0); part.len()]));
+        let joined = parts.into_iter().fold(Batch::default(), Batch::with);
+        Batch { items: Items::Column(whole), ..joined }
+    }
+
+    fn with(mut self, other: Batch) -> Batch {
+        self.append(other);
+        self
+    }
+
     pub fn append(&mut self, other: Batch) {
         if self.is_empty() {
             *self = other;
@@ -235,10 +296,8 @@ impl Batch {
         if n >= self.len() {
             return std::mem::take(self);
         }
-        let front: Vec<u32> = (0..n as u32).collect();
-        let back: Vec<u32> = (n as u32..self.len() as u32).collect();
-        let first = self.gather(&front);
-        *self = self.gather(&back);
+        let first = self.slice(0..n);
+        *self = self.slice(n..self.len());
         first
     }
 
@@ -251,6 +310,7 @@ impl Batch {
             Items::Vertices(ids) => Items::Vertices(ids[rows.clone()].to_vec()),
             Items::Edges(edges) => Items::Edges(edges[rows.clone()].to_vec()),
             Items::Values(values) => Items::Values(values[rows.clone()].to_vec()),
+            Items::Column(array) => Items::Column(array.slice(rows.start, rows.len())),
             Items::Maps(maps) => Items::Maps(maps.gather(&(rows.start as u32..rows.end as u32).collect::<Vec<_>>())),
         };
         Batch {

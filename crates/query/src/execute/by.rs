@@ -1,15 +1,42 @@
 //! `by()` modulators: each gives one value for a traverser, or none.
 
-use arrow_array::ArrayRef;
-use mangrove_graph::{Cell, PropertyColumn, Token, Value};
+use arrow_array::{Array, ArrayRef};
+use mangrove_graph::{Cell, KeyId, PropertyColumn, Token, Value, column, record};
 
 use super::batch::{Batch, Items};
 use super::chain::Child;
+use super::columns::{ROWS_MIN, label_column};
 use super::context::{Context, Key};
 use super::path::{self, PathMode};
 use super::{element, read};
 use crate::error::{QueryError, Result};
 use crate::plan::Column;
+
+/// What a modulator gives for the rows of a batch.
+#[derive(Clone)]
+pub enum ByColumn {
+    /// Values of one type; null where it gives nothing.
+    Typed(ArrayRef),
+    Values(Vec<Option<Value>>),
+}
+
+impl ByColumn {
+    pub fn array(&self) -> Option<&ArrayRef> {
+        match self {
+            ByColumn::Typed(array) => Some(array),
+            ByColumn::Values(_) => None,
+        }
+    }
+
+    pub fn into_values(self) -> Vec<Option<Value>> {
+        match self {
+            ByColumn::Typed(array) => {
+                (0..array.len()).map(|row| array.is_valid(row).then(|| column::value_at(&array, row))).collect()
+            }
+            ByColumn::Values(values) => values,
+        }
+    }
+}
 
 pub enum ByOp {
     Identity,
@@ -22,20 +49,33 @@ pub enum ByOp {
 impl ByOp {
     /// One value for each row. `None` means that the modulator gives nothing; the caller then skips the traverser.
     pub fn eval(&mut self, cx: &mut Context<'_, '_>, batch: &Batch) -> Result<Vec<Option<Value>>> {
-        let mut values = match self {
-            ByOp::Identity => (0..batch.len()).map(|row| Some(batch.value(row))).collect(),
+        self.column(cx, batch).map(ByColumn::into_values)
+    }
+
+    /// The same as a column, where it has that form.
+    pub fn column(&mut self, cx: &mut Context<'_, '_>, batch: &Batch) -> Result<ByColumn> {
+        let column = match self {
+            ByOp::Identity => match &batch.items {
+                Items::Column(array) => ByColumn::Typed(array.clone()),
+                _ => ByColumn::Values((0..batch.len()).map(|row| Some(batch.value(row))).collect()),
+            },
             ByOp::Key(key) => by_key(cx, batch, key)?,
             ByOp::Token(token) => by_token(cx, batch, *token)?,
             ByOp::Column(column) => {
                 let of = |row| super::select::column_of(&batch.value(row), *column).map(Some);
-                (0..batch.len()).map(of).collect::<Result<_>>()?
+                ByColumn::Values((0..batch.len()).map(of).collect::<Result<_>>()?)
             }
-            ByOp::Child(child) => child.first(cx, batch)?,
+            ByOp::Child(child) => ByColumn::Values(child.first(cx, batch)?),
         };
-        if cx.shared.productive_by && !self.is_known_productive(cx) {
-            values.iter_mut().for_each(|v| *v = Some(v.take().unwrap_or_default()));
+        Ok(self.productive(cx, column))
+    }
+
+    /// With `ProductiveByStrategy`, nothing counts as null.
+    fn productive(&self, cx: &Context<'_, '_>, column: ByColumn) -> ByColumn {
+        if !cx.shared.productive_by || self.is_known_productive(cx) {
+            return column;
         }
-        Ok(values)
+        ByColumn::Values(column.into_values().into_iter().map(|value| Some(value.unwrap_or_default())).collect())
     }
 
     /// Whether `ProductiveByStrategy` names this key as one that always gives something.
@@ -56,44 +96,84 @@ impl ByOp {
         }
         Ok(values)
     }
-
-    /// The values as an Arrow array, if they are a property of elements and of one type. A null marks an element without the
-    /// property; the caller skips it.
-    pub fn typed_column(&mut self, cx: &mut Context<'_, '_>, batch: &Batch) -> Result<Option<ArrayRef>> {
-        let ByOp::Key(key) = self else { return Ok(None) };
-        if cx.shared.productive_by || matches!(batch.items, Items::Values(_)) {
-            return Ok(None);
-        }
-        let Some(id) = key.id(cx) else { return Ok(None) };
-        match element::column(cx, batch, id)? {
-            Some(PropertyColumn::Typed(array)) => Ok(Some(array)),
-            _ => Ok(None),
-        }
-    }
 }
 
-fn by_token(cx: &Context<'_, '_>, batch: &Batch, token: Token) -> Result<Vec<Option<Value>>> {
+/// The columns of `n` modulators in turn, round robin. Reads the properties that several of them want in one call.
+pub fn eval_all(by: &mut [ByOp], n: usize, cx: &mut Context<'_, '_>, batch: &Batch) -> Result<Vec<ByColumn>> {
+    let used = by.len().min(n);
+    let by = &mut by[..used];
+    let mut read = read_together(by, cx, batch)?.into_iter();
+    let mut columns = Vec::with_capacity(n);
+    for by in by {
+        let is_read = matches!(by, ByOp::Key(key) if key.known().is_some());
+        columns.push(match (&*by, is_read.then(|| read.next()).flatten()) {
+            (ByOp::Key(key), Some(column)) => {
+                let column = of_property(&key.name, column)?;
+                by.productive(cx, column)
+            }
+            _ => by.column(cx, batch)?,
+        });
+    }
+    (used..n).for_each(|at| columns.push(columns[at % used].clone()));
+    Ok(columns)
+}
+
+/// The columns of all keys that the graph has, in order, if there are several; nothing otherwise.
+fn read_together(by: &mut [ByOp], cx: &mut Context<'_, '_>, batch: &Batch) -> Result<Vec<PropertyColumn>> {
+    let Some(elements) = element::elements(batch) else { return Ok(Vec::new()) };
+    let mut ids: Vec<KeyId> = Vec::with_capacity(by.len());
+    for by in by {
+        if let ByOp::Key(key) = by {
+            ids.extend(key.id(cx));
+        }
+    }
+    let mut read = Vec::with_capacity(ids.len());
+    if ids.len() > 1 {
+        cx.view().columns(elements, &ids, &mut read)?;
+    }
+    Ok(read)
+}
+
+/// What elements have under a key. Several values of one element are an error.
+fn of_property(name: &str, column: PropertyColumn) -> Result<ByColumn> {
+    Ok(match column {
+        PropertyColumn::Typed(array) => ByColumn::Typed(array),
+        PropertyColumn::Absent(n) => ByColumn::Values(vec![None; n]),
+        PropertyColumn::Cells(cells) => ByColumn::Values(cells.iter().map(|cell| only(name, cell)).collect::<Result<_>>()?),
+    })
+}
+
+fn by_token(cx: &Context<'_, '_>, batch: &Batch, token: Token) -> Result<ByColumn> {
+    if let (Token::Id, Some(elements)) = (token, element::elements(batch))
+        && let PropertyColumn::Typed(ids) = record::ids(cx.view(), elements)?
+        && ids.null_count() == 0
+    {
+        return Ok(ByColumn::Typed(ids));
+    }
+    if let (Token::Label, Some(elements)) = (token, element::elements(batch).filter(|all| all.len() >= ROWS_MIN)) {
+        return Ok(ByColumn::Typed(label_column(cx.view(), elements)));
+    }
     let any_map = matches!(&batch.items, Items::Values(values) if values.iter().any(|v| matches!(v, Value::Map(_))));
     if !any_map {
-        return Ok(element::tokens_of(cx, &batch.items, token)?.into_iter().map(Some).collect());
+        return Ok(ByColumn::Values(element::tokens_of(cx, &batch.items, token)?.into_iter().map(Some).collect()));
     }
     let of = |row| match batch.value(row) {
         Value::Map(map) => Ok(map.get(&Value::Token(token)).cloned()),
         value => element::token_of(cx, &value, token).map(Some),
     };
-    (0..batch.len()).map(of).collect()
+    (0..batch.len()).map(of).collect::<Result<_>>().map(ByColumn::Values)
 }
 
-fn by_key(cx: &mut Context<'_, '_>, batch: &Batch, key: &mut Key) -> Result<Vec<Option<Value>>> {
-    if let Items::Values(values) = &batch.items {
-        return by_key_of(cx, &batch.items, values, key);
+fn by_key(cx: &mut Context<'_, '_>, batch: &Batch, key: &mut Key) -> Result<ByColumn> {
+    match &batch.items {
+        Items::Values(values) => return by_key_of(cx, &batch.items, values, key).map(ByColumn::Values),
+        Items::Column(_) => {
+            return by_key_of(cx, &batch.items, &batch.items.clone().into_values(), key).map(ByColumn::Values);
+        }
+        _ => {}
     }
-    let Some(id) = key.id(cx) else { return Ok(vec![None; batch.len()]) };
-    Ok(match element::column(cx, batch, id)? {
-        Some(PropertyColumn::Absent(n)) => vec![None; n],
-        Some(column) => (0..column.len()).map(|row| only(&key.name, &column.cell(row))).collect::<Result<_>>()?,
-        None => vec![None; batch.len()],
-    })
+    let column = key.id(cx).map(|id| element::column(cx, batch, id)).transpose()?.flatten();
+    of_property(&key.name, column.unwrap_or(PropertyColumn::Absent(batch.len())))
 }
 
 /// The same for values of all kinds.
@@ -151,6 +231,9 @@ pub fn eval_values(by: &mut ByOp, cx: &mut Context<'_, '_>, values: Vec<Value>) 
 
 /// The same for values of which some are missing, and stay so.
 pub fn eval_present(by: &mut ByOp, cx: &mut Context<'_, '_>, mut values: Vec<Option<Value>>) -> Result<Vec<Option<Value>>> {
+    if values.iter().all(Option::is_some) {
+        return eval_values(by, cx, values.into_iter().flatten().collect());
+    }
     let present: Vec<bool> = values.iter().map(Option::is_some).collect();
     let given = values.iter_mut().filter_map(Option::take).collect();
     let mut made = eval_values(by, cx, given)?.into_iter();

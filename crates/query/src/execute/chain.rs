@@ -218,14 +218,14 @@ impl Child {
 
     /// All results of the child for `batch`, whose rows lie in `scopes` scopes.
     pub fn run(&mut self, cx: &mut Context<'_, '_>, batch: Batch, scopes: usize) -> Result<Batch> {
-        let (mut all, mut held) = (Batch::default(), Held::default());
+        let (mut parts, mut held) = (Vec::new(), Held::default());
         self.chain.reset(scopes);
         let mut start = Once::new(batch);
         while let Some(part) = within_parent(cx, |cx| self.chain.pull(cx, &mut start))? {
             held.add_batch(cx, &part)?;
-            all.append(part);
+            parts.push(part);
         }
-        Ok(all)
+        Ok(Batch::joined(parts))
     }
 
     /// Starts a lazy run. [`pull`](Self::pull) then reads what the parent passes in, not what comes before the parent.

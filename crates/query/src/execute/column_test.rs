@@ -3,8 +3,8 @@
 use arrow_array::cast::AsArray;
 use arrow_array::types::*;
 use arrow_array::{Array, ArrowPrimitiveType};
-use arrow_schema::DataType;
-use mangrove_graph::{Comparison, Predicate, Value, column};
+use arrow_schema::{DataType, TimeUnit};
+use mangrove_graph::{Comparison, DateTime, Predicate, Value, column};
 
 /// Whether each value of a column matches. A null stands for a missing value and never matches.
 pub fn matches(array: &dyn Array, predicate: &Predicate) -> Vec<bool> {
@@ -25,8 +25,59 @@ fn plain(array: &dyn Array, predicate: &Predicate) -> Option<Vec<bool>> {
         DataType::Int32 => integers::<Int32Type>(array, predicate),
         DataType::Int64 => integers::<Int64Type>(array, predicate),
         DataType::Utf8 => strings(array, predicate),
+        DataType::Float32 => {
+            let values = array.as_primitive::<Float32Type>().values();
+            floats(values.iter().map(|v| f64::from(*v)), predicate)
+        }
+        DataType::Float64 => floats(array.as_primitive::<Float64Type>().values().iter().copied(), predicate),
+        DataType::Date32 => times(array.as_primitive::<Date32Type>().values(), predicate, days),
+        DataType::Timestamp(TimeUnit::Microsecond, _) => {
+            times(array.as_primitive::<TimestampMicrosecondType>().values(), predicate, micros)
+        }
         _ => None,
     }
+}
+
+/// Compares with a number that a double holds exactly.
+fn floats(values: impl Iterator<Item = f64>, predicate: &Predicate) -> Option<Vec<bool>> {
+    let Predicate::Compare(comparison, operand) = predicate else { return None };
+    let operand = match operand {
+        Value::Float32(f) => f64::from(*f),
+        Value::Float64(f) => *f,
+        other => other.as_i64().filter(|i| i.unsigned_abs() <= 1 << 53)? as f64,
+    };
+    Some(match comparison {
+        Comparison::Eq => values.map(|v| v == operand).collect(),
+        Comparison::Neq => values.map(|v| v != operand).collect(),
+        Comparison::Lt => values.map(|v| v < operand).collect(),
+        Comparison::Lte => values.map(|v| v <= operand).collect(),
+        Comparison::Gt => values.map(|v| v > operand).collect(),
+        Comparison::Gte => values.map(|v| v >= operand).collect(),
+    })
+}
+
+/// Compares with a date or date-time that `count` turns into a value of the column, exactly.
+fn times<T: Copy + Ord>(values: &[T], predicate: &Predicate, count: fn(&Value) -> Option<T>) -> Option<Vec<bool>> {
+    let Predicate::Compare(comparison, operand) = predicate else { return None };
+    let operand = count(operand)?;
+    Some(values.iter().map(|v| comparison.accepts(v.cmp(&operand))).collect())
+}
+
+fn days(operand: &Value) -> Option<i32> {
+    match operand {
+        Value::Date(date) => Some(date.0),
+        Value::DateTime(t) => DateTime { offset_seconds: 0, ..*t }.date().map(|date| date.0),
+        _ => None,
+    }
+}
+
+fn micros(operand: &Value) -> Option<i64> {
+    let t = match operand {
+        Value::Date(date) => date.midnight(),
+        Value::DateTime(t) => *t,
+        _ => return None,
+    };
+    (t.nanos.is_multiple_of(1000) && t.seconds.unsigned_abs() < 1 << 42).then(|| t.micros())
 }
 
 fn integers<T: ArrowPrimitiveType<Native: Into<i64>>>(array: &dyn Array, predicate: &Predicate) -> Option<Vec<bool>> {
@@ -75,21 +126,40 @@ fn strings(array: &dyn Array, predicate: &Predicate) -> Option<Vec<bool>> {
 mod tests {
     use std::sync::Arc;
 
-    use arrow_array::{ArrayRef, Float64Array, Int32Array, Int64Array, StringArray};
-    use mangrove_graph::TextTest;
+    use arrow_array::{
+        ArrayRef, Date32Array, Float32Array, Float64Array, Int32Array, Int64Array, StringArray, TimestampMicrosecondArray,
+    };
+    use mangrove_graph::{Date, TextTest};
 
     use super::*;
 
     /// A test on a column agrees with the test on its values.
     #[test]
     fn a_column_passes_what_its_values_pass() {
-        let columns: [ArrayRef; 4] = [
+        let day = 86_400_000_000;
+        let micros = vec![Some(0), Some(day - 1), None, Some(day), Some(-day)];
+        let columns: [ArrayRef; 7] = [
+            Arc::new(Date32Array::from(vec![Some(0), Some(1), None, Some(-1)])),
+            Arc::new(TimestampMicrosecondArray::from(micros).with_timezone("UTC")),
+            Arc::new(Float32Array::from(vec![Some(6.5), None, Some(f32::NAN), Some(7.0)])),
             Arc::new(Int64Array::from(vec![Some(i64::MIN), None, Some(7), Some(i64::MAX)])),
             Arc::new(Int32Array::from(vec![Some(-2), Some(0), None, Some(7)])),
             Arc::new(StringArray::from(vec![Some("a"), None, Some(""), Some("ab")])),
             Arc::new(Float64Array::from(vec![Some(7.0), Some(f64::NAN), None])),
         ];
-        let operands: [Value; 6] = [7.into(), i64::MIN.into(), 6.5.into(), "a".into(), Value::Null, true.into()];
+        let moment = DateTime { seconds: 0, nanos: 1, offset_seconds: 0 };
+        let operands: [Value; 10] = [
+            7.into(),
+            i64::MIN.into(),
+            6.5.into(),
+            f64::NAN.into(),
+            "a".into(),
+            Value::Null,
+            true.into(),
+            Date(1).into(),
+            Date(1).midnight().into(),
+            moment.into(),
+        ];
         let mut predicates = vec![Predicate::Text(TextTest::StartsWith, "a".into())];
         for operand in &operands {
             for comparison in

@@ -15,7 +15,7 @@ use mangrove_graph::{
 };
 
 use super::batch::Batch;
-use super::by::{ByOp, round_robin};
+use super::by::{ByColumn, ByOp, eval_all};
 use super::context::{Context, Key};
 use super::element::elements;
 use super::maps::{MapColumn, Maps};
@@ -23,7 +23,7 @@ use crate::error::Result;
 use crate::plan::{Name, Tokens};
 
 /// Reading fewer rows by column is no faster than one by one.
-const ROWS_MIN: usize = 8;
+pub const ROWS_MIN: usize = 8;
 /// With more keys, reading what each element has is faster.
 const KEYS_MAX: usize = 64;
 
@@ -55,7 +55,7 @@ pub fn property_maps(
         columns.push((Token::Id.into(), id_column(cx.view(), elements)?));
     }
     if tokens.label {
-        columns.push((Token::Label.into(), label_column(cx.view(), elements)));
+        columns.push((Token::Label.into(), MapColumn::Typed(label_column(cx.view(), elements))));
     }
     let Some(mut properties) = property_columns(cx.view(), elements, ids, many)? else { return Ok(None) };
     columns.append(&mut properties);
@@ -158,7 +158,7 @@ pub fn id_column(view: &dyn GraphView, elements: Elements<'_>) -> Result<MapColu
 }
 
 /// The names of the labels of elements.
-pub fn label_column(view: &dyn GraphView, elements: Elements<'_>) -> MapColumn {
+pub fn label_column(view: &dyn GraphView, elements: Elements<'_>) -> ArrayRef {
     let mut known: Option<(LabelId, Arc<str>)> = None;
     let mut name = |element: ElementId| match &known {
         Some((label, name)) if *label == element.label() => name.clone(),
@@ -169,7 +169,7 @@ pub fn label_column(view: &dyn GraphView, elements: Elements<'_>) -> MapColumn {
         }
     };
     let names: Vec<Arc<str>> = (0..elements.len()).map(|row| name(elements.get(row))).collect();
-    MapColumn::Typed(Arc::new(StringArray::from_iter_values(names)))
+    Arc::new(StringArray::from_iter_values(names))
 }
 
 /// A column of maps for the ends of edges, each with id and label.
@@ -182,7 +182,10 @@ fn end_column(view: &dyn GraphView, edges: &[EdgeRef], end: impl Fn(&EdgeRef) ->
 
 /// Maps with the ids and labels of elements.
 pub fn own_maps(view: &dyn GraphView, elements: Elements<'_>) -> Result<Maps> {
-    let columns = vec![(Token::Id.into(), id_column(view, elements)?), (Token::Label.into(), label_column(view, elements))];
+    let columns = vec![
+        (Token::Id.into(), id_column(view, elements)?),
+        (Token::Label.into(), MapColumn::Typed(label_column(view, elements))),
+    ];
     Ok(Maps { rows: elements.len(), columns })
 }
 
@@ -198,27 +201,21 @@ pub fn whole_maps(view: &dyn GraphView, elements: Elements<'_>) -> Result<Option
 
 /// The maps of `project`.
 pub fn projected(cx: &mut Context<'_, '_>, batch: &Batch, keys: &[Name], by: &mut [ByOp]) -> Result<Maps> {
-    let mut columns = Vec::with_capacity(keys.len());
-    for (at, key) in keys.iter().enumerate() {
-        let column = match round_robin(by, at) {
-            Some(by) => by_column(cx, batch, by)?,
-            None => MapColumn::of((0..batch.len()).map(|row| Some(batch.value(row))).collect()),
-        };
-        columns.push((Value::String(key.clone()), column));
-    }
-    Ok(Maps { rows: batch.len(), columns })
+    let column = |column| match column {
+        ByColumn::Typed(array) => MapColumn::Typed(array),
+        ByColumn::Values(values) => MapColumn::of(values),
+    };
+    let columns = modulated(cx, batch, keys.len(), by)?.into_iter().map(column);
+    let keys = keys.iter().map(|key| Value::String(key.clone()));
+    Ok(Maps { rows: batch.len(), columns: keys.zip(columns).collect() })
 }
 
-fn by_column(cx: &mut Context<'_, '_>, batch: &Batch, by: &mut ByOp) -> Result<MapColumn> {
-    match (&by, worthwhile(batch)) {
-        (ByOp::Token(Token::Id), Some(elements)) => return id_column(cx.view(), elements),
-        (ByOp::Token(Token::Label), Some(elements)) => return Ok(label_column(cx.view(), elements)),
-        _ => {}
+/// The columns of `n` modulators in turn. Without any, the items themselves.
+pub fn modulated(cx: &mut Context<'_, '_>, batch: &Batch, n: usize, by: &mut [ByOp]) -> Result<Vec<ByColumn>> {
+    match by.is_empty() {
+        true => Ok(vec![ByOp::Identity.column(cx, batch)?; n]),
+        false => eval_all(by, n, cx, batch),
     }
-    if let Some(array) = by.typed_column(cx, batch)? {
-        return Ok(MapColumn::Typed(array));
-    }
-    Ok(MapColumn::of(by.eval(cx, batch)?))
 }
 
 /// The maps of `elementMap`.

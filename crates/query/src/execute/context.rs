@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use mangrove_graph::{ElementKind, GraphView, GraphWrite, KeyId, LabelId, Predicate, Value};
+use mangrove_graph::{Budget, ElementKind, GraphView, GraphWrite, KeyId, LabelId, Predicate, Value};
 
-use super::memory::{Budget, Held};
+use super::memory::Held;
 use super::parallel::Help;
 use super::path::PathMode;
 use super::profile::Counters;
@@ -141,17 +141,10 @@ impl Context<'_, '_> {
     /// Fails if the query has to stop.
     pub fn check(&self) -> Result<()> {
         if self.shared.options.cancel.is_cancelled() {
-            return Err(QueryError::new(QueryErrorKind::Cancelled, "the query was cancelled"));
+            return Err(QueryError::cancelled());
         }
         match self.shared.deadline {
-            Some(deadline) if Instant::now() > deadline => {
-                let timeout = self.shared.options.timeout.unwrap_or_default();
-                Err(QueryError::new(
-                    QueryErrorKind::Timeout,
-                    format!("the query ran longer than its timeout of {timeout:?}"),
-                )
-                .help("narrow it with limit() or an index, or give it a longer timeout"))
-            }
+            Some(deadline) if Instant::now() > deadline => Err(QueryError::late(self.shared.options.timeout)),
             _ => Ok(()),
         }
     }
@@ -250,6 +243,11 @@ impl Key {
 
     pub fn all(names: &[Name]) -> Vec<Self> {
         names.iter().cloned().map(Self::new).collect()
+    }
+
+    /// The id, if it was looked up and found before.
+    pub fn known(&self) -> Option<KeyId> {
+        self.id
     }
 
     pub fn id(&mut self, cx: &mut Context<'_, '_>) -> Option<KeyId> {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use arrow_array::Array;
 use mangrove_graph::{Cell, Direction, Elements, KeyId, Map, PropertyColumn, PropertyOwner, Token, Value};
 
 use super::batch::{Batch, Items, Moves};
@@ -72,7 +73,7 @@ pub fn elements(batch: &Batch) -> Option<Elements<'_>> {
     match &batch.items {
         Items::Vertices(ids) => Some(Elements::Vertices(ids)),
         Items::Edges(edges) => Some(Elements::Edges(edges)),
-        Items::Values(_) | Items::Maps(_) => None,
+        Items::Values(_) | Items::Column(_) | Items::Maps(_) => None,
     }
 }
 
@@ -99,7 +100,7 @@ impl ValuesOp {
     /// The common case: one key of a batch of elements, read by column.
     fn one_key(&mut self, cx: &mut Context<'_, '_>, batch: &Batch) -> Result<Option<Batch>> {
         let [key] = &mut self.keys[..] else { return Ok(None) };
-        if matches!(batch.items, Items::Values(_)) {
+        if batch.items.are_values() {
             return Ok(None);
         }
         let Some(key) = key.id(cx) else { return Ok(Some(Batch::default())) };
@@ -107,6 +108,14 @@ impl ValuesOp {
         let mut moves = Moves::default();
         match &column {
             PropertyColumn::Absent(_) => {}
+            PropertyColumn::Typed(array) if array.null_count() == 0 => {
+                return Ok(Some(batch.clone().moved_in_place(Items::Column(array.clone()), cx.mode())));
+            }
+            PropertyColumn::Typed(array) => {
+                let rows: Vec<u32> = (0..array.len() as u32).filter(|row| array.is_valid(*row as usize)).collect();
+                let items = Items::Column(array.clone()).gather(&rows);
+                return Ok(Some(batch.moved(&rows, items, cx.mode())));
+            }
             column => {
                 for row in 0..column.len() {
                     match column.cell(row) {

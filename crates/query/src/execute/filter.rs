@@ -57,7 +57,7 @@ impl MapBatch for HasOp {
 
 fn has_property(cx: &mut Context<'_, '_>, batch: &Batch, key: &mut Key, predicate: &Predicate) -> Result<Vec<bool>> {
     let matches = |cell: Cell| cell.values().any(|value| predicate.matches(value));
-    if matches!(batch.items, Items::Values(_)) {
+    if batch.items.are_values() {
         let found = read::properties(cx, &batch.items, std::slice::from_mut(key), "has()")?;
         let passes = |property: &Value| match property {
             Value::VertexProperty(p) => predicate.matches(&p.value),
@@ -213,6 +213,7 @@ impl MapBatch for IsOp {
     fn map(&mut self, _: &mut Context<'_, '_>, batch: Batch) -> Result<Batch> {
         let keep: Vec<bool> = match &batch.items {
             Items::Values(values) => values.iter().map(|value| self.0.matches(value)).collect(),
+            Items::Column(array) => column_test::matches(array, &self.0),
             _ => (0..batch.len()).map(|row| self.0.matches(&batch.value(row))).collect(),
         };
         Ok(batch.filter(&keep))

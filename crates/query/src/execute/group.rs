@@ -1,10 +1,11 @@
 //! `group`, `groupCount`: barriers, whether their result is the output or a side effect.
 
+use arrow_array::ArrayRef;
 use mangrove_graph::Value;
 
 use super::barrier::gather_all;
 use super::batch::Batch;
-use super::by::ByOp;
+use super::by::{ByColumn, ByOp};
 use super::chain::{Child, Input, Op};
 use super::context::Context;
 use super::keys::Groups;
@@ -31,7 +32,7 @@ pub struct GroupOp {
     value: GroupValueOp,
     groups: Groups,
     /// The traversers, with the group as scope.
-    members: Batch,
+    members: Vec<Batch>,
     held: Held,
     scopes: usize,
     done: bool,
@@ -44,22 +45,30 @@ impl GroupOp {
     }
 
     fn take(&mut self, cx: &mut Context<'_, '_>, batch: &Batch) -> Result<()> {
-        let keys = self.key.eval(cx, batch)?;
         let mut rows = Vec::with_capacity(batch.len());
         let mut numbers = Vec::with_capacity(batch.len());
         let before = self.groups.keys.len();
-        for (row, key) in keys.into_iter().enumerate() {
-            let Some(key) = key else { continue };
-            // A side effect is one map across all scopes.
-            let scope = if self.side_effect.is_some() { 0 } else { batch.scope(row) };
-            rows.push(row as u32);
-            numbers.push(self.groups.number(scope, key));
+        // A side effect is one map across all scopes.
+        let is_one_scope = self.side_effect.is_some() || batch.scope.is_none();
+        match self.key.column(cx, batch)? {
+            ByColumn::Typed(keys) if is_one_scope => self.groups.number_column(&keys, |row, number| {
+                rows.push(row as u32);
+                numbers.push(number);
+            }),
+            keys => {
+                for (row, key) in keys.into_values().into_iter().enumerate() {
+                    let Some(key) = key else { continue };
+                    let scope = if is_one_scope { 0 } else { batch.scope(row) };
+                    rows.push(row as u32);
+                    numbers.push(self.groups.number(scope, key));
+                }
+            }
         }
         self.held.add(cx, self.groups.bytes_from(before))?;
         let mut part = batch.gather(&rows);
         part.scope = Some(numbers);
         self.held.add_batch(cx, &part)?;
-        self.members.append(part);
+        self.members.push(part);
         Ok(())
     }
 
@@ -72,15 +81,20 @@ impl GroupOp {
 
     fn values(&mut self, cx: &mut Context<'_, '_>) -> Result<Vec<Option<Value>>> {
         let n = self.groups.keys.len();
+        let members = Batch::joined(std::mem::take(&mut self.members));
+        if self.side_effect.is_some() {
+            // The next round of a repeat adds to them.
+            self.members.push(members.clone());
+        }
         match &mut self.value {
             GroupValueOp::List(by) => {
                 let mut lists: Vec<Vec<Value>> = vec![Vec::new(); n];
-                self.held.add_items(cx, self.members.total())?;
-                let values = by.eval_parts(cx, &self.members)?;
+                self.held.add_items(cx, members.total())?;
+                let values = by.eval_parts(cx, &members)?;
                 for (row, value) in values.into_iter().enumerate() {
                     if let Some(value) = value {
-                        let bulk = self.members.bulk(row) as usize;
-                        lists[self.members.scope(row)].extend(std::iter::repeat_n(value, bulk));
+                        let bulk = members.bulk(row) as usize;
+                        lists[members.scope(row)].extend(std::iter::repeat_n(value, bulk));
                     }
                 }
                 Ok(lists.into_iter().map(|list| Some(Value::list(list))).collect())
@@ -88,7 +102,7 @@ impl GroupOp {
             GroupValueOp::Reduce(child) => {
                 let mut values = vec![None; n];
                 if n > 0 {
-                    let out = child.run(cx, self.members.clone(), n)?;
+                    let out = child.run(cx, members, n)?;
                     for row in 0..out.len() {
                         let slot: &mut Option<Value> = &mut values[out.scope(row)];
                         if slot.is_none() {
@@ -122,7 +136,6 @@ impl Op for GroupOp {
         }
         let values = self.values(cx)?;
         let maps = self.groups.maps(values, self.scopes);
-        self.members = Batch::default();
         Ok(per_scope(maps.into_iter().map(Some).collect(), cx))
     }
 
@@ -131,7 +144,7 @@ impl Op for GroupOp {
         self.done = false;
         if self.side_effect.is_none() {
             self.groups.clear();
-            self.members = Batch::default();
+            self.members.clear();
             self.held.clear();
         }
     }
@@ -156,12 +169,17 @@ impl GroupCountOp {
 
     fn take(&mut self, cx: &mut Context<'_, '_>, batch: &Batch) -> Result<()> {
         let before = self.groups.keys.len();
-        if self.take_column(cx, batch)? {
-            return self.held.add(cx, self.groups.bytes_from(before));
-        }
-        for (row, key) in self.key.eval(cx, batch)?.into_iter().enumerate() {
+        let is_one_scope = self.side_effect.is_some() || batch.scope.is_none();
+        let keys = match self.key.column(cx, batch)? {
+            ByColumn::Typed(column) if is_one_scope => {
+                self.take_column(&column, batch);
+                return self.held.add(cx, self.groups.bytes_from(before));
+            }
+            keys => keys.into_values(),
+        };
+        for (row, key) in keys.into_iter().enumerate() {
             let Some(key) = key else { continue };
-            let scope = if self.side_effect.is_some() { 0 } else { batch.scope(row) };
+            let scope = if is_one_scope { 0 } else { batch.scope(row) };
             let number = self.groups.number(scope, key) as usize;
             if number == self.counts.len() {
                 self.counts.push(0);
@@ -171,21 +189,16 @@ impl GroupCountOp {
         self.held.add(cx, self.groups.bytes_from(before))
     }
 
-    /// Counts a whole column at once, if the keys are one column of one type; returns false otherwise.
-    fn take_column(&mut self, cx: &mut Context<'_, '_>, batch: &Batch) -> Result<bool> {
-        if batch.scope.is_some() && self.side_effect.is_none() {
-            return Ok(false);
-        }
-        let Some(column) = self.key.typed_column(cx, batch)? else { return Ok(false) };
+    /// Counts a column of keys of one type.
+    fn take_column(&mut self, column: &ArrayRef, batch: &Batch) {
         let counts = &mut self.counts;
-        self.groups.number_column(&column, |row, number| {
+        self.groups.number_column(column, |row, number| {
             let number = number as usize;
             if number >= counts.len() {
                 counts.push(0);
             }
             counts[number] = counts[number].saturating_add(batch.bulk(row));
         });
-        Ok(true)
     }
 
     /// Adds the counts to the side effect, beside those of other steps with the same name.

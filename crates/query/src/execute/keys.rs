@@ -5,8 +5,8 @@ use std::hash::Hash;
 use arrow_array::cast::AsArray;
 use arrow_array::types::*;
 use arrow_array::{Array, ArrowPrimitiveType};
-use arrow_schema::DataType;
-use hashbrown::HashMap;
+use arrow_schema::{DataType, TimeUnit};
+use hashbrown::{HashMap, HashSet};
 use mangrove_graph::{Map, Value, column};
 
 use super::memory::value_bytes;
@@ -99,6 +99,31 @@ impl Groups {
         }
         maps.into_iter().map(|entries| Value::map(Map::from_distinct(entries))).collect()
     }
+}
+
+/// The first row of each distinct value of a column, nulls aside; `None` for types whose values are not told apart here.
+pub fn first_rows(array: &dyn Array) -> Option<Vec<u32>> {
+    fn distinct<K: Hash + Eq>(array: &dyn Array, key: impl Fn(usize) -> K) -> Vec<u32> {
+        let mut seen = HashSet::new();
+        present(array).filter(|row| seen.insert(key(*row))).map(|row| row as u32).collect()
+    }
+    fn numbers<T: ArrowPrimitiveType<Native: Hash + Eq>>(array: &dyn Array) -> Vec<u32> {
+        let values = array.as_primitive::<T>().values();
+        distinct(array, |row| values[row])
+    }
+    Some(match array.data_type() {
+        DataType::Int8 => numbers::<Int8Type>(array),
+        DataType::Int16 => numbers::<Int16Type>(array),
+        DataType::Int32 => numbers::<Int32Type>(array),
+        DataType::Int64 => numbers::<Int64Type>(array),
+        DataType::Date32 => numbers::<Date32Type>(array),
+        DataType::Timestamp(TimeUnit::Microsecond, _) => numbers::<TimestampMicrosecondType>(array),
+        DataType::Utf8 => {
+            let texts = array.as_string::<i32>();
+            distinct(array, |row| texts.value(row))
+        }
+        _ => return None,
+    })
 }
 
 /// The rows whose value is not null.

@@ -60,7 +60,7 @@ impl MapColumn {
 
     fn bytes(&self) -> usize {
         match self {
-            MapColumn::Typed(array) => array.get_array_memory_size(),
+            MapColumn::Typed(array) => column::bytes(array),
             MapColumn::Values(values) => values.iter().map(|value| value.as_ref().map_or(8, value_bytes)).sum(),
         }
     }

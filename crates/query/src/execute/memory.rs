@@ -3,33 +3,17 @@
 //! Code that keeps traversers or values keeps a [`Held`] beside them. Clearing or dropping it returns the memory to the budget, on
 //! any thread of the query.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-
-use mangrove_graph::Value;
+use mangrove_graph::{Budget, Value, column};
 
 use super::batch::{Batch, Items};
 use super::context::Context;
 use super::path::PathNode;
-use crate::error::{QueryError, QueryErrorKind, Result};
-
-/// The budget that all threads of a query share. Clones share it too.
-#[derive(Clone)]
-pub struct Budget {
-    held: Arc<AtomicUsize>,
-    bytes_max: usize,
-}
-
-impl Budget {
-    pub fn new(bytes_max: usize) -> Self {
-        Self { held: Arc::default(), bytes_max }
-    }
-}
+use crate::error::{QueryError, Result};
 
 /// A part of the budget that is in use.
 #[derive(Default)]
 pub struct Held {
-    budget: Option<Arc<AtomicUsize>>,
+    budget: Option<Budget>,
     bytes: usize,
 }
 
@@ -39,16 +23,14 @@ impl Held {
     /// # Errors
     /// If the query then exceeds its budget.
     pub fn add(&mut self, cx: &Context<'_, '_>, bytes: usize) -> Result<()> {
-        let Budget { held, bytes_max } = &cx.shared.budget;
+        let budget = &cx.shared.budget;
         // Clamped so that the sum never wraps, however much is requested.
         let bytes = bytes.min(usize::MAX / 4 - self.bytes.min(usize::MAX / 4));
         self.bytes += bytes;
-        self.budget.get_or_insert_with(|| held.clone());
-        if held.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes) <= *bytes_max {
+        if self.budget.get_or_insert_with(|| budget.clone()).take(bytes) {
             return Ok(());
         }
-        let what = format!("the query holds more than its memory budget of {} MB", bytes_max >> 20);
-        Err(QueryError::new(QueryErrorKind::Memory, what).help("filter or limit earlier, or give the query more memory"))
+        Err(QueryError::over_budget(budget.bytes_max()))
     }
 
     pub fn add_batch(&mut self, cx: &Context<'_, '_>, batch: &Batch) -> Result<()> {
@@ -72,8 +54,8 @@ impl Held {
 
     /// Returns everything to the budget.
     pub fn clear(&mut self) {
-        if let Some(held) = &self.budget {
-            held.fetch_sub(std::mem::take(&mut self.bytes), Ordering::Relaxed);
+        if let Some(budget) = &self.budget {
+            budget.give_back(std::mem::take(&mut self.bytes));
         }
     }
 }
@@ -93,6 +75,7 @@ pub fn batch_bytes(batch: &Batch) -> usize {
         Items::Vertices(ids) => size_of_val(&ids[..]),
         Items::Edges(edges) => size_of_val(&edges[..]),
         Items::Values(values) => values.iter().map(value_bytes).sum(),
+        Items::Column(array) => column::bytes(array),
         Items::Maps(maps) => maps.bytes(),
     };
     items

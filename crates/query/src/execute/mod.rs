@@ -54,6 +54,7 @@ mod select;
 mod set;
 mod side_effect;
 mod sort;
+mod sort_keys;
 mod text;
 mod texts;
 mod tree;

@@ -35,7 +35,7 @@ pub fn check_batch(batch: &Batch) -> Result<()> {
     match &batch.items {
         Items::Values(values) => values.iter().try_for_each(check)?,
         Items::Maps(maps) => maps.plain_values().try_for_each(check)?,
-        Items::Vertices(_) | Items::Edges(_) => {}
+        Items::Vertices(_) | Items::Edges(_) | Items::Column(_) => {}
     }
     batch.sacks.iter().flatten().try_for_each(check)
 }

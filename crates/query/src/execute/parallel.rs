@@ -32,10 +32,10 @@ use super::context::{Context, QueryState};
 use super::hop::as_stored;
 use super::memory::{Held, batch_bytes};
 use super::profile::{Counters, Messages};
+use crate::Graph;
 use crate::crew::{Crew, Job, Offer};
 use crate::error::Result;
 use crate::plan::{SourceConfig, Step, Traversal};
-use crate::{CancelToken, Graph};
 
 /// A batch of at least this many rows is worth cutting up.
 const HEAVY_ROWS: usize = 1024;
@@ -472,13 +472,5 @@ impl Job for Stage {
 
     fn helped(&self) -> u64 {
         self.helped_nanos.load(Ordering::Relaxed)
-    }
-}
-
-impl CancelToken {
-    /// A token for other threads: cancelled with this one, or when `stopped` is set.
-    fn or_when(&self, stopped: Arc<AtomicBool>) -> CancelToken {
-        let requested = self.requested.clone();
-        CancelToken::with_probe(Arc::new(move || requested.load(Ordering::Relaxed) || stopped.load(Ordering::Relaxed)))
     }
 }

@@ -29,7 +29,7 @@ fn each_kind(items: &Items, mut read: impl FnMut(Elements<'_>, &[u32]) -> Result
                 }
             }
         }
-        Items::Maps(_) => {}
+        Items::Column(_) | Items::Maps(_) => {}
     }
     if !vertices.0.is_empty() {
         read(Elements::Vertices(&vertices.0), &vertices.1)?;
@@ -139,6 +139,11 @@ pub fn properties(cx: &mut Context<'_, '_>, items: &Items, keys: &mut [Key], ste
             Value::Property(Arc::new(Property { owner, key, name, value }))
         }));
     }
+    if let Items::Column(_) = items
+        && !items.is_empty()
+    {
+        return Err(type_error(step, "elements", &items.get(0)));
+    }
     if let Items::Values(values) = items {
         let has_properties = |value: &&Value| matches!(value, Value::Vertex(_) | Value::Edge(_) | Value::VertexProperty(_));
         if let Some(other) = values.iter().find(|value| !has_properties(value)) {
@@ -152,6 +157,7 @@ pub fn properties(cx: &mut Context<'_, '_>, items: &Items, keys: &mut [Key], ste
 fn known(cx: &mut Context<'_, '_>, keys: &mut [Key], items: &Items) -> Vec<KeyId> {
     let any = match items {
         Items::Values(values) => values.iter().any(|value| value.element_id().is_some()),
+        Items::Column(_) => false,
         _ => true,
     };
     if !any {

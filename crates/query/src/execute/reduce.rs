@@ -2,13 +2,18 @@
 
 use std::cmp::Ordering;
 
-use mangrove_graph::Value;
+use arrow_array::cast::AsArray;
+use arrow_array::types::Float64Type;
+use arrow_array::{Array, ArrayRef};
+use arrow_schema::DataType;
+use mangrove_graph::{Value, column};
 
 use super::batch::{Batch, Items, Moves};
 use super::chain::{Input, MapBatch, Op, reduced};
 use super::context::Context;
 use super::memory::{Held, value_bytes};
 use super::number::{self, Arithmetic};
+use super::sort_keys::sortable;
 use crate::error::{QueryError, Result};
 use crate::plan::{Operator, Reduction};
 
@@ -45,6 +50,25 @@ impl Accumulator {
         Ok(())
     }
 
+    /// Adds a column of values, none of them null; `bulk` is that of each row. Gives what adding one value after the other would.
+    /// Returns false, and adds nothing, if only that can give it.
+    fn add_column(&mut self, reduction: Reduction, array: &ArrayRef, bulk: Option<&[u64]>) -> Result<bool> {
+        let rows = bulk.map_or(array.len() as u64, |bulk| bulk.iter().fold(0, |sum, n| u64::saturating_add(sum, *n)));
+        match reduction {
+            Reduction::Sum | Reduction::Mean => {
+                let Some(sum) = column_sum(array, bulk, self.value.as_ref())? else { return Ok(false) };
+                (self.count, self.value) = (self.count.saturating_add(rows), Some(sum));
+            }
+            Reduction::Min | Reduction::Max => {
+                let wanted = if reduction == Reduction::Min { Ordering::Less } else { Ordering::Greater };
+                let Some(at) = extreme_row(array, wanted) else { return Ok(false) };
+                self.add(reduction, column::value_at(array, at), 1)?;
+            }
+            Reduction::Count => self.count = self.count.saturating_add(rows),
+        }
+        Ok(true)
+    }
+
     /// The result; `None` if there was nothing to reduce. A count is 0 then.
     fn finish(self, reduction: Reduction) -> Result<Option<Value>> {
         match (reduction, self.value) {
@@ -53,6 +77,70 @@ impl Accumulator {
             (_, value) => Ok(value),
         }
     }
+}
+
+/// A sum so far, with the values of a column added; `None` if a partial sum may exceed the type of the column, or if it has no such
+/// sum.
+fn column_sum(array: &ArrayRef, bulk: Option<&[u64]>, before: Option<&Value>) -> Result<Option<Value>> {
+    let times = |row: usize| bulk.map_or(1, |bulk| bulk[row]);
+    if let DataType::Float64 = array.data_type() {
+        let mut sum = match before {
+            None | Some(Value::Null) => None,
+            Some(Value::Float64(sum)) => Some(*sum),
+            Some(_) => return Ok(None),
+        };
+        for (row, value) in array.as_primitive::<Float64Type>().values().iter().enumerate() {
+            let value = if times(row) == 1 { *value } else { *value * times(row) as f64 };
+            sum = Some(sum.map_or(value, |sum| sum + value));
+        }
+        return Ok(sum.map(Value::Float64));
+    }
+    let (before_abs, sum) = match before {
+        None | Some(Value::Null) => (0, Value::Null),
+        Some(value) if value.value_type().is_integer() => match value.as_i64() {
+            Some(int) => (u128::from(int.unsigned_abs()), value.clone()),
+            None => return Ok(None),
+        },
+        Some(_) => return Ok(None),
+    };
+    let max = match array.data_type() {
+        DataType::Int8 => i64::from(i8::MAX),
+        DataType::Int16 => i64::from(i16::MAX),
+        DataType::Int32 => i64::from(i32::MAX),
+        DataType::Int64 => i64::MAX,
+        _ => return Ok(None),
+    };
+    let Some(keys) = sortable(array) else { return Ok(None) };
+    let (mut total, mut absolute) = (0i128, before_abs);
+    for (row, value) in keys.iter().enumerate() {
+        total += i128::from(*value) * i128::from(times(row));
+        absolute = absolute.saturating_add(u128::from(value.unsigned_abs()).saturating_mul(u128::from(times(row))));
+    }
+    if absolute > max as u128 {
+        return Ok(None);
+    }
+    let total = total as i64;
+    let total = match array.data_type() {
+        DataType::Int8 => Value::Int8(total as i8),
+        DataType::Int16 => Value::Int16(total as i16),
+        DataType::Int32 => Value::Int32(total as i32),
+        _ => Value::Int64(total),
+    };
+    number::arithmetic(Arithmetic::Add, &sum, &total).map(Some)
+}
+
+/// The first row with the least or greatest value of a column; `None` if its type has no order here. NaN loses to any other.
+fn extreme_row(array: &ArrayRef, wanted: Ordering) -> Option<usize> {
+    let better = |a: usize, b: usize, ordering: Ordering| if ordering == wanted { b } else { a };
+    if let DataType::Utf8 = array.data_type() {
+        let texts = array.as_string::<i32>();
+        return (0..texts.len()).reduce(|a, b| better(a, b, texts.value(b).cmp(texts.value(a))));
+    }
+    if matches!(array.data_type(), DataType::Float32 | DataType::Float64) {
+        return None;
+    }
+    let keys = sortable(array)?;
+    (0..keys.len()).reduce(|a, b| better(a, b, keys[b].cmp(&keys[a])))
 }
 
 /// A count as a value. Fails if it exceeds a 64-bit integer.
@@ -85,6 +173,12 @@ impl ReduceOp {
                     }
                 }
             }
+            return Ok(());
+        }
+        if let (Items::Column(array), None) = (&batch.items, &batch.scope)
+            && !array.is_empty()
+            && states[0].add_column(self.reduction, array, batch.bulk.as_deref())?
+        {
             return Ok(());
         }
         for row in 0..batch.len() {
@@ -225,6 +319,7 @@ pub struct UnfoldOp;
 impl MapBatch for UnfoldOp {
     fn map(&mut self, cx: &mut Context<'_, '_>, batch: Batch) -> Result<Batch> {
         let Items::Values(values) = &batch.items else {
+            // Vertices, edges and plain values of one type are no collections.
             let items = batch.items.clone();
             return Ok(batch.moved_in_place(items, cx.mode()));
         };

@@ -160,13 +160,10 @@ impl MapBatch for ProjectOp {
             let maps = columns::projected(cx, &batch, &self.keys, &mut self.by)?;
             return Ok(batch.moved_in_place(Items::Maps(maps), mode));
         }
+        let columns = columns::modulated(cx, &batch, self.keys.len(), &mut self.by)?;
         let mut maps: Vec<Vec<(Value, Value)>> = vec![Vec::with_capacity(self.keys.len()); batch.len()];
-        for (at, key) in self.keys.iter().enumerate() {
-            let values = match round_robin(&mut self.by, at) {
-                Some(by) => by.eval(cx, &batch)?,
-                None => (0..batch.len()).map(|row| Some(batch.value(row))).collect(),
-            };
-            for (map, value) in maps.iter_mut().zip(values) {
+        for (key, column) in self.keys.iter().zip(columns) {
+            for (map, value) in maps.iter_mut().zip(column.into_values()) {
                 map.extend(value.map(|value| (Value::String(key.clone()), value)));
             }
         }

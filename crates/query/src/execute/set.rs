@@ -1,13 +1,15 @@
 //! Choose some of many traversers: `dedup`, `range`, `tail`, `sample`.
 
+use arrow_array::ArrayRef;
 use hashbrown::HashSet;
-use mangrove_graph::{Map, Value, VertexId};
+use mangrove_graph::{Map, Value, VertexId, column};
 
 use super::barrier::gather_all;
 use super::batch::{Batch, Items};
-use super::by::ByOp;
+use super::by::{ByColumn, ByOp};
 use super::chain::{Input, MapBatch, Op};
 use super::context::Context;
+use super::keys::first_rows;
 use super::memory::{Held, batch_bytes, value_bytes};
 use super::select::scope_value;
 use crate::error::Result;
@@ -138,12 +140,9 @@ impl DedupOp {
     }
 
     /// The value that identifies each row; `None` drops the row.
-    fn keys(&mut self, cx: &mut Context<'_, '_>, batch: &Batch) -> Result<Vec<Option<Value>>> {
+    fn keys(&mut self, cx: &mut Context<'_, '_>, batch: &Batch) -> Result<ByColumn> {
         if self.labels.is_empty() {
-            return match self.by.first_mut() {
-                Some(by) => by.eval(cx, batch),
-                None => Ok((0..batch.len()).map(|row| Some(batch.value(row))).collect()),
-            };
+            return self.by.first_mut().unwrap_or(&mut ByOp::Identity).column(cx, batch);
         }
         let mut keys = vec![Some(Vec::with_capacity(self.labels.len())); batch.len()];
         for label in &self.labels {
@@ -161,7 +160,20 @@ impl DedupOp {
                 }
             }
         }
-        Ok(keys.into_iter().map(|key| key.map(Value::list)).collect())
+        Ok(ByColumn::Values(keys.into_iter().map(|key| key.map(Value::list)).collect()))
+    }
+
+    /// The rows of one scope with a new key; `None` for keys of a type that is not told apart by column.
+    fn fresh_in_column(&mut self, column: &ArrayRef) -> Option<Vec<u32>> {
+        let mut rows = first_rows(column)?;
+        rows.retain(|row| {
+            let key = column::value_at(column, *row as usize);
+            let bytes = value_bytes(&key) + 16;
+            let is_new = self.values.insert((0, key));
+            self.values_bytes += if is_new { bytes } else { 0 };
+            is_new
+        });
+        Some(rows)
     }
 
     fn deduplicate(&mut self, cx: &mut Context<'_, '_>, batch: Batch) -> Result<Batch> {
@@ -169,6 +181,12 @@ impl DedupOp {
             return Ok(self.plain_vertices(batch));
         }
         let keys = self.keys(cx, &batch)?;
+        if let (ByColumn::Typed(column), None) = (&keys, &batch.scope)
+            && let Some(rows) = self.fresh_in_column(column)
+        {
+            return Ok(if rows.len() == batch.len() { batch } else { batch.gather(&rows) });
+        }
+        let keys = keys.into_values();
         let mut keep = Vec::with_capacity(keys.len());
         for (row, key) in keys.into_iter().enumerate() {
             let new = match key {

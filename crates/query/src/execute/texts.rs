@@ -21,6 +21,7 @@ impl Texts {
     pub fn of_items(cx: &Context<'_, '_>, items: &Items) -> Result<Self> {
         match items {
             Items::Values(values) => Self::of(cx, values.iter()),
+            Items::Column(_) => Ok(Self::default()),
             items => Self::of(cx, items.clone().into_values().iter()),
         }
     }

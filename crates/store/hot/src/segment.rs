@@ -372,6 +372,11 @@ impl Segment {
         }
     }
 
+    /// Whether it replaces cells of older segments in a chunk of a column.
+    pub fn is_patched(&self, column: Column, chunk: u64) -> bool {
+        self.is_patching && self.file.find(patched_key(column, chunk)).is_some()
+    }
+
     /// The chunk of a column that blocks from `chunk` × 512 on are in.
     #[inline]
     pub fn chunk(&self, column: Column, chunk: u64) -> Result<Option<&Chunk<'_>>> {

@@ -35,23 +35,29 @@ impl<'a> Symbols<'a> {
 
     /// Decodes the string that `codes` stand for into a buffer, which grows as needed. O(its length).
     pub fn decode<'b>(&self, codes: &[u8], buffer: &'b mut Vec<u8>) -> Result<&'b [u8]> {
+        buffer.clear();
+        self.decode_into(codes, buffer)?;
+        Ok(buffer)
+    }
+
+    /// Appends the string that `codes` stand for. O(its length).
+    pub fn decode_into(&self, codes: &[u8], out: &mut Vec<u8>) -> Result<()> {
         // Copies whole symbols; the next copy overwrites the bytes beyond a symbol's length.
-        if buffer.len() < codes.len() * SYMBOL {
-            buffer.resize(codes.len() * SYMBOL, 0);
-        }
-        let (mut end, mut codes) = (0, codes.iter());
+        let mut end = out.len();
+        out.resize(end + codes.len() * SYMBOL, 0);
+        let mut codes = codes.iter();
         while let Some(symbol) = self.next(&mut codes)? {
-            buffer[end..end + SYMBOL].copy_from_slice(&symbol.0);
+            out[end..end + SYMBOL].copy_from_slice(&symbol.0);
             end += symbol.1;
         }
-        Ok(&buffer[..end])
+        out.truncate(end);
+        Ok(())
     }
 
     /// Decodes the string that `codes` stand for.
     pub fn decoded(&self, codes: &[u8]) -> Result<Vec<u8>> {
         let mut out = Vec::new();
-        let len = self.decode(codes, &mut out)?.len();
-        out.truncate(len);
+        self.decode_into(codes, &mut out)?;
         Ok(out)
     }
 

@@ -4,7 +4,7 @@ use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use mangrove_graph::{Catalog, GraphError, IdSpace, Result};
+use mangrove_graph::{Catalog, GraphError, IdSpace, ReadContext, Result};
 use mangrove_hot::{CheckReport, Durability, Hot, HotOptions, Patience, SEAL_BYTES, StoreStats, VERIFY_BYTES, Writer};
 
 use crate::directory::{self, Found, HOT, LOCK_SEEN_FROM_HOT, UNFINISHED};
@@ -88,6 +88,13 @@ impl Store {
         };
         let hot = open_hot(path, options)?;
         Ok(Self { path: path.into(), hot, _lock: lock })
+    }
+
+    /// As [`snapshot`](Self::snapshot), for a reader with limits.
+    pub fn snapshot_within(&self, context: ReadContext) -> Result<Snapshot> {
+        let mut snapshot = self.hot.snapshot()?;
+        snapshot.limit(Some(context));
+        Ok(snapshot)
     }
 
     /// The graph as it is now. It does not change for this reader.

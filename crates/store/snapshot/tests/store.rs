@@ -3,8 +3,14 @@
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
-use mangrove_graph::{Catalog, ElementKind, ExternalId, GraphError, GraphWrite, IdSpace};
+use mangrove_graph::{
+    Adjacency, Budget, CancelToken, Catalog, Cell, Direction, ElementId, ElementKind, Elements, ExternalId, GraphError,
+    GraphView, GraphWrite, Hop, IdSpace, ReadContext, Scan, ScanCursor, Wants,
+};
 use mangrove_snapshot::{OpenError, OpenOptions, Patience, Store, Writer};
 
 const HOLD: &str = "MANGROVE_HOLD";
@@ -70,6 +76,72 @@ fn handles_of_one_process_share_the_database() {
     add_person(&third);
     let read = std::thread::spawn(move || snapshot.statistics().unwrap().vertices.clone());
     assert_eq!(read.join().unwrap(), [2], "a snapshot outlives its store, and goes to other threads");
+}
+
+/// Every call of a snapshot honours the limits that it was taken with, and so does a view for another thread.
+#[test]
+fn a_snapshot_stops_when_its_reader_must() {
+    let home = tempfile::tempdir().unwrap();
+    let store = open(home.path()).unwrap();
+    let mut t = store.begin().unwrap();
+    let label = t.ensure_label(ElementKind::Vertex, "person").unwrap();
+    let name = t.ensure_key("name").unwrap();
+    let mut people = Vec::new();
+    t.add_vertices(label, &vec![None; 10_000], &mut people).unwrap();
+    for person in &people {
+        t.set_cell(ElementId::Vertex(*person), name, Cell::One("a name that is long enough".into())).unwrap();
+    }
+    t.commit().unwrap();
+    store.compact(Writer::this_thread(), Patience::ENDLESS).unwrap();
+    let calls = |view: &dyn GraphView| -> Vec<mangrove_graph::Result<()>> {
+        let elements = Elements::Vertices(&people);
+        vec![
+            view.properties(elements, name).map(drop),
+            view.external_ids(elements).map(drop),
+            view.contain(elements).map(drop),
+            view.statistics().map(drop),
+            view.neighbors(&people, &Hop::along(Direction::Out, None, Wants::default()), &mut Adjacency::default()),
+            view.scan_vertices(&Scan::default(), &mut ScanCursor::default(), 10, &mut Vec::new()),
+            view.find_vertices(None, &[1.into()], &mut Vec::new()),
+        ]
+    };
+    assert!(calls(&store.snapshot().unwrap()).iter().all(Result::is_ok));
+    let context = ReadContext::default();
+    let limited = store.snapshot_within(context.clone()).unwrap();
+    let forked = limited.fork().unwrap().unwrap();
+    assert!(calls(&limited).iter().chain(&calls(&*forked)).all(Result::is_ok));
+    context.cancel.cancel();
+    assert!(calls(&limited).iter().chain(&calls(&*forked)).all(|call| matches!(call, Err(GraphError::Stopped))));
+    let late = ReadContext { deadline: Some(Instant::now()), ..ReadContext::default() };
+    std::thread::sleep(Duration::from_millis(1));
+    let late = store.snapshot_within(late).unwrap();
+    assert!(calls(&late).iter().all(|call| matches!(call, Err(GraphError::Late))));
+    let poor = ReadContext { budget: Budget::new(100_000), ..ReadContext::default() };
+    let poor = store.snapshot_within(poor).unwrap();
+    assert!(matches!(
+        poor.properties(Elements::Vertices(&people), name),
+        Err(GraphError::OverBudget { bytes_max: 100_000 })
+    ));
+    assert!(poor.properties(Elements::Vertices(&people[..100]), name).is_ok());
+}
+
+/// The probe of a token is called in the middle of long work, so a host can interrupt a single call.
+#[test]
+fn long_work_calls_the_probe() {
+    let home = tempfile::tempdir().unwrap();
+    let store = open(home.path()).unwrap();
+    let mut t = store.begin().unwrap();
+    let label = t.ensure_label(ElementKind::Vertex, "person").unwrap();
+    let mut people = Vec::new();
+    t.add_vertices(label, &vec![None; 20_000], &mut people).unwrap();
+    t.commit().unwrap();
+    let asked = Arc::new(AtomicUsize::new(0));
+    let counter = asked.clone();
+    let cancel = CancelToken::with_probe(Arc::new(move || counter.fetch_add(1, Ordering::Relaxed) >= 2));
+    let view = store.snapshot_within(ReadContext { cancel, ..ReadContext::default() }).unwrap();
+    let hop = Hop::along(Direction::Out, None, Wants::default());
+    assert!(matches!(view.neighbors(&people, &hop, &mut Adjacency::default()), Err(GraphError::Stopped)));
+    assert_eq!(asked.load(Ordering::Relaxed), 3);
 }
 
 /// Runs as a child process. Holds the database open until its input ends.

@@ -119,7 +119,8 @@ impl<'t> Reader<'t> {
 
     /// Appends the matching places that the table has.
     fn tabled(&self, sought: &Sought<'_>, part: &Part, found: &mut Vec<u64>) -> Result<()> {
-        for entry in self.entries(sought.of, part)? {
+        for (row, entry) in self.entries(sought.of, part)?.enumerate() {
+            self.go_on(row)?;
             let Entry { place, .. } = Entry::parse(entry.map_err(lmdb)?.0)?;
             if part.is_exact || self.has_match(sought, place)? {
                 found.push(place);
@@ -140,6 +141,7 @@ impl<'t> Reader<'t> {
         for places in places.chunk_by(|a, b| a / SLOTS as u64 == b / SLOTS as u64) {
             let standing = self.standing(at, column, places[0] / SLOTS as u64)?;
             for place in places {
+                self.go_on(found.len())?;
                 let stands = part.is_exact && standing >> block_slot(*place).1 & 1 != 0;
                 if stands || self.has_match(sought, *place)? {
                     found.push(*place);

@@ -3,6 +3,7 @@
 mod cells;
 mod find;
 mod fragments;
+mod gather;
 mod index;
 mod properties;
 mod scan;
@@ -20,7 +21,7 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 use heed::{AnyTls, RoTxn};
-use mangrove_graph::{ElementKind, LabelId, Result, Schema, VertexId};
+use mangrove_graph::{ElementKind, LabelId, ReadContext, Result, Schema, VertexId};
 
 use crate::block::{Block, Home};
 use crate::catalog::{self, Declared, Times};
@@ -42,6 +43,8 @@ pub struct HotSnapshot {
     times: Arc<Times>,
     segments: Arc<Segments>,
     clean: Clean,
+    /// The limits of the reader, if it has any.
+    context: Option<ReadContext>,
     shared: Arc<StoreState>,
 }
 
@@ -60,7 +63,12 @@ impl HotSnapshot {
             *locked(&shared.catalog) = current.clone();
         }
         let Declared { schema, times, .. } = current;
-        Ok(Self { txn, schema, times, segments, clean: Clean::default(), shared: shared.clone() })
+        Ok(Self { txn, schema, times, segments, clean: Clean::default(), context: None, shared: shared.clone() })
+    }
+
+    /// Makes all calls honour the limits of a reader from now on; `None` for no limits.
+    pub fn limit(&mut self, context: Option<ReadContext>) {
+        self.context = context;
     }
 
     /// A transaction, and the segments under the tables it sees. Their files exist, unless a later commit has replaced them.
@@ -83,7 +91,7 @@ impl HotSnapshot {
     }
 
     /// Another snapshot of the same commit, unless there has been a later one.
-    pub fn fork(&self) -> Result<Option<Self>> {
+    fn forked(&self) -> Result<Option<Self>> {
         let begun = self.shared.readers.begin(&self.shared.env);
         let txn = match begun {
             // The disk has failed. The transactions that are left are for other readers.
@@ -93,7 +101,9 @@ impl HotSnapshot {
         let same = txn.id() == self.txn.id();
         let (schema, times) = (self.schema.clone(), self.times.clone());
         let (segments, shared) = (self.segments.clone(), self.shared.clone());
-        Ok(same.then(|| Self { txn, schema, times, segments, clean: Clean::default(), shared }))
+        // Another thread uses it.
+        let context = self.context.as_ref().map(ReadContext::for_another_thread);
+        Ok(same.then(|| Self { txn, schema, times, segments, clean: Clean::default(), context, shared }))
     }
 
     pub(crate) fn segments(&self) -> &Arc<Segments> {
@@ -108,7 +118,7 @@ impl HotSnapshot {
     pub(crate) fn reader(&self) -> Reader<'_> {
         let (tables, clean) = (&self.shared.tables, Some(&self.clean));
         let (schema, times, segments) = (&self.schema, &*self.times, &*self.segments);
-        Reader { tables, txn: &self.txn, schema, times, segments, counters: None, clean }
+        Reader { tables, txn: &self.txn, schema, times, segments, counters: None, clean, context: self.context.as_ref() }
     }
 
     /// How many parts of the store hold something of a vertex. The parts are the segments and the tables, so there is at
@@ -136,9 +146,29 @@ pub struct Reader<'t> {
     pub(crate) counters: Option<&'t HashMap<(ElementKind, LabelId), catalog::Counter>>,
     /// Only a snapshot has it, because a snapshot does not change.
     pub(crate) clean: Option<&'t Clean>,
+    /// The limits of the reader; none for the transaction that writes.
+    pub(crate) context: Option<&'t ReadContext>,
 }
 
+/// Rows of long work between two looks at the limits.
+const ROWS_BETWEEN_CHECKS: usize = 4096;
+
 impl<'t> Reader<'t> {
+    /// Fails if the reader has to stop. Call it for every row of long work, with the number of the row.
+    #[inline]
+    pub fn go_on(&self, row: usize) -> Result<()> {
+        match self.context {
+            Some(context) if row % ROWS_BETWEEN_CHECKS == ROWS_BETWEEN_CHECKS - 1 => context.check(),
+            _ => Ok(()),
+        }
+    }
+
+    /// Fails if bytes that a call is about to return exceed the reader's memory.
+    #[inline]
+    pub fn fits(&self, bytes: usize) -> Result<()> {
+        self.context.map_or(Ok(()), |context| context.budget.fits(bytes))
+    }
+
     pub fn walk(&self, table: Table) -> Walk<'t> {
         Walk::new(table, self.txn)
     }

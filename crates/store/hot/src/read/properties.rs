@@ -19,6 +19,9 @@ use crate::encode::ones;
 use crate::fault::corrupt;
 use crate::key::{Column, block_slot, place};
 
+/// So few elements are not worth an array.
+const FEW: usize = 3;
+
 /// How the rows of a batch lie in blocks, whatever the column.
 struct Rows {
     /// The blocks in which the elements lie, each with the label and the number of the block.
@@ -84,15 +87,27 @@ struct Gathered<'r, 't> {
 impl<'t> Reader<'t> {
     /// Appends the columns of a batch, one for each key.
     pub fn columns(&self, elements: Elements<'_>, keys: &[KeyId], out: &mut Vec<PropertyColumn>) -> Result<()> {
-        if elements.len() == 1 {
-            let mut cells = Vec::with_capacity(keys.len());
-            self.cells(elements.get(0), keys, &mut cells)?;
-            out.extend(cells.into_iter().map(|cell| PropertyColumn::Cells(vec![cell])));
-            return Ok(());
+        if elements.len() <= FEW {
+            return self.few_columns(elements, keys, out);
         }
-        let rows = Rows::of(elements);
+        let mut rows = None;
         for key in keys {
-            out.push(self.values_of(&rows, |label| self.property_of(elements.kind(), label, *key))?);
+            let column = |label| self.property_of(elements.kind(), label, *key);
+            out.push(match self.plain_column(elements, column)? {
+                Some(column) => column,
+                None => self.values_of(rows.get_or_insert_with(|| Rows::of(elements)), column)?,
+            });
+        }
+        Ok(())
+    }
+
+    /// The columns of a few elements, read one by one.
+    fn few_columns(&self, elements: Elements<'_>, keys: &[KeyId], out: &mut Vec<PropertyColumn>) -> Result<()> {
+        let mut cells = Vec::with_capacity(elements.len() * keys.len());
+        (0..elements.len()).try_for_each(|at| self.cells(elements.get(at), keys, &mut cells))?;
+        for key in 0..keys.len() {
+            let column = cells.iter_mut().skip(key).step_by(keys.len()).map(std::mem::take).collect();
+            out.push(PropertyColumn::Cells(column));
         }
         Ok(())
     }
@@ -111,7 +126,11 @@ impl<'t> Reader<'t> {
             let cell = self.cell_at(Column::external(kind, element.label()), place(element.raw()))?;
             return Ok(PropertyColumn::Cells(vec![cell]));
         }
-        self.values_of(&Rows::of(elements), |label| Some(Column::external(kind, label)))
+        let column = |label| Some(Column::external(kind, label));
+        match self.plain_column(elements, column)? {
+            Some(column) => Ok(column),
+            None => self.values_of(&Rows::of(elements), column),
+        }
     }
 
     pub fn contain(&self, elements: Elements<'_>) -> Result<Vec<bool>> {
@@ -124,6 +143,10 @@ impl<'t> Reader<'t> {
 
     /// Appends the further labels of each vertex.
     pub fn all_further_labels(&self, vertices: &[VertexId], out: &mut Vec<Vec<LabelId>>) -> Result<()> {
+        if self.schema.vertex_labels.iter().all(|label| label.further.is_empty()) {
+            out.resize_with(out.len() + vertices.len(), Vec::new);
+            return Ok(());
+        }
         let carries = |label| {
             let label = self.schema.label_schema(ElementKind::Vertex, label);
             label.is_some_and(|label| !label.further.is_empty())

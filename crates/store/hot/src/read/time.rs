@@ -58,6 +58,7 @@ impl<'t> Reader<'t> {
         let latest = hop.latest.filter(|latest| hop.limit.is_none() && latest.count > 0);
         let (wanted, mut entries) = (self.wanted(&sides[0], hop.filter.as_ref(), latest), Vec::new());
         for (row, vertex) in from.iter().enumerate() {
+            self.go_on(row)?;
             let mut gather = Gather { row: row as u32, wants: hop.wants, room: hop.limit.unwrap_or(usize::MAX), out };
             for side in &mut sides {
                 for wanted in &wanted {
@@ -77,7 +78,8 @@ impl<'t> Reader<'t> {
     pub fn matching_degrees(&self, from: &[VertexId], hop: &Hop, filter: &Filter, out: &mut Vec<u64>) -> Result<()> {
         let mut sides = self.sides(hop);
         let (wanted, mut entries) = (self.wanted(&sides[0], Some(filter), None), Vec::new());
-        for vertex in from {
+        for (row, vertex) in from.iter().enumerate() {
+            self.go_on(row)?;
             let mut degree = 0;
             for side in &mut sides {
                 for wanted in &wanted {

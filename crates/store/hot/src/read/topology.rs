@@ -19,6 +19,7 @@ impl<'t> Reader<'t> {
         }
         let mut sides = self.sides(hop);
         for (row, vertex) in from.iter().enumerate() {
+            self.go_on(row)?;
             let mut gather = Gather { row: row as u32, wants: hop.wants, room: hop.limit.unwrap_or(usize::MAX), out };
             for side in &mut sides {
                 let outgoing = side.outgoing;
@@ -40,7 +41,8 @@ impl<'t> Reader<'t> {
             return self.matching_degrees(from, hop, filter, out);
         }
         let mut sides = self.sides(hop);
-        for vertex in from {
+        for (row, vertex) in from.iter().enumerate() {
+            self.go_on(row)?;
             let mut degree = 0;
             for side in &mut sides {
                 let is_sealed = self.is_sealed(ElementKind::Vertex, vertex.label(), place(vertex.0));

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use mangrove_graph::{
     Adjacency, Catalog, Cell, EdgeId, EdgeRef, ElementId, ElementKind, Elements, ExternalId, GraphView, Here, Hop, KeyId,
-    LabelId, Predicate, PropertyColumn, PropertyId, Result, Scan, ScanCursor, Schema, Statistics, Through, VertexId,
+    LabelId, Predicate, PropertyColumn, PropertyId, ReadContext, Result, Scan, ScanCursor, Schema, Statistics, Through,
+    VertexId,
 };
 
 use super::{HotSnapshot, Reader};
@@ -140,6 +141,7 @@ impl Through for HotSnapshot {
     type View<'a> = Here<Reader<'a>>;
 
     fn through(&self) -> Result<Here<Reader<'_>>> {
+        self.context.as_ref().map_or(Ok(()), ReadContext::begin)?;
         Ok(Here(self.reader()))
     }
 
@@ -148,6 +150,6 @@ impl Through for HotSnapshot {
     }
 
     fn fork(&self) -> Result<Option<Box<dyn GraphView + Send>>> {
-        Ok(HotSnapshot::fork(self)?.map(|fork| Box::new(fork) as Box<dyn GraphView + Send>))
+        Ok(self.forked()?.map(|fork| Box::new(fork) as Box<dyn GraphView + Send>))
     }
 }

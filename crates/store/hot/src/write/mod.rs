@@ -150,7 +150,16 @@ impl HotTransaction {
     pub(crate) fn reader(&self) -> Reader<'_> {
         let tables = &self.owned.shared().tables;
         let (schema, times, segments) = (&self.schema, &*self.times, &*self.segments);
-        Reader { tables, txn: self.owned.txn(), schema, times, segments, counters: Some(&self.counters), clean: None }
+        Reader {
+            tables,
+            txn: self.owned.txn(),
+            schema,
+            times,
+            segments,
+            counters: Some(&self.counters),
+            clean: None,
+            context: None,
+        }
     }
 
     #[cfg(test)]

@@ -283,6 +283,21 @@ impl<'a> Chunk<'a> {
         }
     }
 
+    /// Appends the bytes at a rank. The chunk must hold strings or bytes.
+    #[inline]
+    pub fn bytes_into(&self, rank: usize, out: &mut Vec<u8>) -> Result<()> {
+        let at = self.at(rank)?;
+        match self.body {
+            Body::Bytes(heap) => out.extend_from_slice(heap.get(at)?),
+            Body::Symbols(symbols, heap) => symbols.decode_into(heap.get(at)?, out)?,
+            Body::Searchable(text, _) => {
+                Text::parse(text).and_then(|text| text.value_into(at, out)).map_err(damaged)?;
+            }
+            _ => return Err(other_form()),
+        }
+        Ok(())
+    }
+
     /// Calls `f` with the bytes at each rank of a range, in order. The chunk must hold strings or bytes.
     pub fn each_bytes(&self, ranks: Range<usize>, mut f: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
         match self.body {

@@ -1,0 +1,157 @@
+//! What a reader may use: how long, how much memory, and whether it was asked to stop. It is given when a view is taken, and every
+//! call of the view honours it.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Instant;
+
+use crate::error::{GraphError, Result};
+
+/// The limits of one reader. By default there are none. Clones share the token and the budget.
+#[derive(Clone, Debug, Default)]
+pub struct ReadContext {
+    /// Calls fail after this moment.
+    pub deadline: Option<Instant>,
+    pub cancel: CancelToken,
+    pub budget: Budget,
+    /// Names the query in traces; 0 for none.
+    pub trace: u64,
+}
+
+impl ReadContext {
+    /// The same limits for another thread, which does not call the probe of the token.
+    pub fn for_another_thread(&self) -> Self {
+        Self { cancel: self.cancel.without_probe(), ..self.clone() }
+    }
+
+    /// Fails if the reader has to stop. For the middle of long work: it calls the probe of the token.
+    pub fn check(&self) -> Result<()> {
+        if self.cancel.is_cancelled() {
+            return Err(GraphError::Stopped);
+        }
+        self.begin()
+    }
+
+    /// Fails if the reader has to stop. For the beginning of a call: it costs next to nothing.
+    #[inline]
+    pub fn begin(&self) -> Result<()> {
+        if self.cancel.requested.load(Ordering::Relaxed) {
+            return Err(GraphError::Stopped);
+        }
+        match self.deadline {
+            Some(deadline) if Instant::now() > deadline => Err(GraphError::Late),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Asks a reader to stop. Clones share the request.
+#[derive(Clone, Default)]
+pub struct CancelToken {
+    requested: Arc<AtomicBool>,
+    probe: Option<Arc<dyn Fn() -> bool + Send + Sync>>,
+}
+
+impl CancelToken {
+    /// A token that also calls `probe`, on the thread of the reader, each time the token is checked. It serves hosts that learn of an
+    /// interruption only on that thread. `probe` must be cheap.
+    pub fn with_probe(probe: Arc<dyn Fn() -> bool + Send + Sync>) -> Self {
+        Self { probe: Some(probe), ..Self::default() }
+    }
+
+    pub fn cancel(&self) {
+        self.requested.store(true, Ordering::Relaxed);
+    }
+
+    #[inline]
+    pub fn is_cancelled(&self) -> bool {
+        self.requested.load(Ordering::Relaxed) || self.probe.as_ref().is_some_and(|probe| probe())
+    }
+
+    /// The token without its probe, for other threads.
+    pub fn without_probe(&self) -> Self {
+        Self { requested: self.requested.clone(), probe: None }
+    }
+
+    /// A token for other threads: cancelled with this one, or when `stopped` is set. It does not call the probe.
+    pub fn or_when(&self, stopped: Arc<AtomicBool>) -> Self {
+        let requested = self.requested.clone();
+        Self::with_probe(Arc::new(move || requested.load(Ordering::Relaxed) || stopped.load(Ordering::Relaxed)))
+    }
+}
+
+impl fmt::Debug for CancelToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CancelToken").field("requested", &self.requested).finish_non_exhaustive()
+    }
+}
+
+/// Memory that all threads of a reader share. Clones share it too.
+#[derive(Clone, Debug)]
+pub struct Budget {
+    held: Arc<AtomicUsize>,
+    bytes_max: usize,
+}
+
+impl Default for Budget {
+    fn default() -> Self {
+        Self::new(usize::MAX)
+    }
+}
+
+impl Budget {
+    pub fn new(bytes_max: usize) -> Self {
+        Self { held: Arc::default(), bytes_max }
+    }
+
+    pub fn bytes_max(&self) -> usize {
+        self.bytes_max
+    }
+
+    /// Takes bytes. Returns false if the budget is then exceeded; they are taken all the same.
+    pub fn take(&self, bytes: usize) -> bool {
+        self.held.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes) <= self.bytes_max
+    }
+
+    pub fn give_back(&self, bytes: usize) {
+        self.held.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    /// Fails if bytes that are held only for a moment exceed the budget.
+    #[inline]
+    pub fn fits(&self, bytes: usize) -> Result<()> {
+        match self.held.load(Ordering::Relaxed).saturating_add(bytes) <= self.bytes_max {
+            true => Ok(()),
+            false => Err(GraphError::OverBudget { bytes_max: self.bytes_max }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn a_reader_stops_when_it_is_asked_to_or_late() {
+        let context = ReadContext::default();
+        assert!(context.check().is_ok());
+        let clone = context.clone();
+        context.cancel.cancel();
+        assert!(matches!(clone.check(), Err(GraphError::Stopped)));
+        let late = ReadContext { deadline: Instant::now().checked_sub(Duration::from_millis(1)), ..ReadContext::default() };
+        assert!(matches!(late.check(), Err(GraphError::Late)));
+    }
+
+    #[test]
+    fn a_budget_is_shared() {
+        let budget = Budget::new(10);
+        let clone = budget.clone();
+        assert!(budget.take(8) && clone.fits(2).is_ok() && clone.fits(3).is_err());
+        assert!(!clone.take(8));
+        clone.give_back(8);
+        assert!(budget.fits(2).is_ok());
+    }
+}

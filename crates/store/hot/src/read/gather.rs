@@ -1,0 +1,344 @@
+//! Reads a column of a batch straight from sealed chunks, where nothing newer lies over them.
+//!
+//! Elements that were loaded in bulk and have not changed since are the common case. Each of their values costs a look into its
+//! chunk and no more, in whatever order the elements come.
+
+use std::sync::Arc;
+
+use arrow_array::types::*;
+use arrow_array::{ArrayRef, ArrowPrimitiveType, BinaryArray, PrimitiveArray, StringArray, TimestampMicrosecondArray};
+use arrow_buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
+use mangrove_graph::{Elements, GraphError, LabelId, PropertyColumn, Result, ValueType, VertexId};
+use mangrove_segment::column::{Chunk, POSITIONS};
+
+use super::Reader;
+use crate::fault::corrupt;
+use crate::key::{Column, place};
+
+/// The chunks of a column that the elements of a batch are in.
+struct Chunks<'t> {
+    /// By label, then by number of the chunk.
+    labels: Vec<OfLabel<'t>>,
+    /// The type of all cells; `None` if no chunk has any.
+    value_type: Option<ValueType>,
+    /// Some row may have no cell.
+    has_gaps: bool,
+}
+
+struct OfLabel<'t> {
+    label: LabelId,
+    /// `None` for a chunk that no row is in, and for one in which no element has a cell.
+    chunks: Vec<Option<&'t Chunk<'t>>>,
+}
+
+/// How far a column's chunks can be read on their own.
+enum Plain<'t> {
+    /// No element has a cell.
+    Absent,
+    Chunks(Chunks<'t>),
+}
+
+impl<'t> Reader<'t> {
+    /// The column of a batch; `None` if something newer lies over some of its elements, or if its values have no common type with an
+    /// array form that is read here.
+    pub fn plain_column(
+        &self,
+        elements: Elements<'_>,
+        column: impl Fn(LabelId) -> Option<Column>,
+    ) -> Result<Option<PropertyColumn>> {
+        match elements {
+            Elements::Vertices(ids) => self.plain_column_of(Ids { n: ids.len(), of: |row: usize| ids[row].0 }, column),
+            Elements::Edges(edges) => self.plain_column_of(Ids { n: edges.len(), of: |row: usize| edges[row].id.0 }, column),
+        }
+    }
+
+    fn plain_column_of(
+        &self,
+        ids: Ids<impl Fn(usize) -> u64>,
+        column: impl Fn(LabelId) -> Option<Column>,
+    ) -> Result<Option<PropertyColumn>> {
+        Ok(match self.plain_chunks(&ids, column)? {
+            None => None,
+            Some(Plain::Absent) => Some(PropertyColumn::Absent(ids.n)),
+            Some(Plain::Chunks(chunks)) => chunks.array(self, &ids)?.map(PropertyColumn::Typed),
+        })
+    }
+
+    /// The chunks that hold the cells of these elements; `None` if the chunks alone do not tell.
+    fn plain_chunks(
+        &self,
+        ids: &Ids<impl Fn(usize) -> u64>,
+        column: impl Fn(LabelId) -> Option<Column>,
+    ) -> Result<Option<Plain<'t>>> {
+        let mut all = Chunks { labels: Vec::new(), value_type: None, has_gaps: false };
+        let mut seen: Vec<Vec<bool>> = Vec::new();
+        let mut columns: Vec<Option<Column>> = Vec::new();
+        let (mut last, mut at, mut end) = (u64::MAX, 0, 0);
+        for raw in (0..ids.n).map(&ids.of) {
+            if raw / POSITIONS as u64 == last {
+                if place(raw) >= end {
+                    return Ok(None);
+                }
+                continue;
+            }
+            last = raw / POSITIONS as u64;
+            let label = VertexId(raw).label();
+            if all.labels.get(at).is_none_or(|known| known.label != label) {
+                at = match all.labels.iter().position(|known| known.label == label) {
+                    Some(known) => known,
+                    None => {
+                        let column = column(label);
+                        if let Some(column) = column
+                            && !self.is_untouched(column)?
+                        {
+                            return Ok(None);
+                        }
+                        all.labels.push(OfLabel { label, chunks: Vec::new() });
+                        seen.push(Vec::new());
+                        columns.push(column);
+                        all.labels.len() - 1
+                    }
+                };
+            }
+            end = columns[at].map_or(u64::MAX, |column| self.segments.end(column.kind, column.label));
+            if place(raw) >= end {
+                return Ok(None);
+            }
+            let number = place(raw) as usize / POSITIONS;
+            if seen[at].get(number).copied().unwrap_or(false) {
+                continue;
+            }
+            if seen[at].len() <= number {
+                seen[at].resize(number + 1, false);
+                all.labels[at].chunks.resize(number + 1, None);
+            }
+            seen[at][number] = true;
+            let Some(column) = columns[at] else {
+                all.has_gaps = true;
+                continue;
+            };
+            let Some(chunk) = self.deciding_chunk(column, number as u64)? else { return Ok(None) };
+            match chunk {
+                Some(chunk) if all.join(chunk) => all.labels[at].chunks[number] = Some(chunk),
+                Some(_) => return Ok(None),
+                None => all.has_gaps = true,
+            }
+        }
+        Ok(Some(if all.value_type.is_some() { Plain::Chunks(all) } else { Plain::Absent }))
+    }
+
+    /// Whether the tables have no cell of a column, and no element of its label was removed since it was sealed.
+    fn is_untouched(&self, column: Column) -> Result<bool> {
+        Ok(!self.segments.is_empty()
+            && !column.is_of_tables()
+            && self.is_clean(column)?
+            && self.is_clean(Column::dead(column.kind, column.label))?)
+    }
+
+    /// The chunk that alone decides the cells of its sealed places. The outer `None`: there is no such chunk. The inner one: it is there, and
+    /// has no cells.
+    #[allow(clippy::type_complexity)]
+    fn deciding_chunk(&self, column: Column, number: u64) -> Result<Option<Option<&'t Chunk<'t>>>> {
+        let end = self.segments.end(column.kind, column.label);
+        let first = number * POSITIONS as u64;
+        for (at, segment) in self.segments.list().iter().enumerate().rev() {
+            if segment.is_patched(column, number) {
+                return Ok(None);
+            }
+            let own = segment.places(column.kind, column.label);
+            if own.start >= end.min(first + POSITIONS as u64) || own.end <= first {
+                continue;
+            }
+            // Places of its own begin where those of older segments end.
+            let is_alone = own.start <= first || at == 0;
+            return if is_alone && own.end >= end.min(first + POSITIONS as u64) {
+                segment.chunk(column, number).map(Some)
+            } else {
+                Ok(None)
+            };
+        }
+        Ok(None)
+    }
+}
+
+impl<'t> Chunks<'t> {
+    /// Takes note of a chunk. Returns false if its cells are not of the common type.
+    fn join(&mut self, chunk: &Chunk<'t>) -> bool {
+        self.has_gaps |= chunk.len() < chunk.positions();
+        let found = chunk.value_type();
+        found.is_some()
+            && *self.value_type.get_or_insert(found.unwrap_or(ValueType::Null)) == found.unwrap_or(ValueType::Null)
+    }
+
+    /// The chunk of an element and its position there; `None` if no element of the chunk has a cell.
+    #[inline]
+    fn chunk_of(&self, known: &mut usize, raw: u64) -> Option<(&'t Chunk<'t>, usize)> {
+        let label = VertexId(raw).label();
+        if self.labels[*known].label != label {
+            *known = self.labels.iter().position(|known| known.label == label)?;
+        }
+        let place = place(raw) as usize;
+        let chunk = self.labels[*known].chunks.get(place / POSITIONS).copied().flatten()?;
+        Some((chunk, place % POSITIONS))
+    }
+
+    /// Calls `f` with the chunk of each element and the rank of its cell there; `None` if it has no cell.
+    fn each(
+        &self,
+        reader: &Reader<'_>,
+        ids: &Ids<impl Fn(usize) -> u64>,
+        mut f: impl FnMut(Option<(&'t Chunk<'t>, usize)>) -> Result<()>,
+    ) -> Result<()> {
+        let mut known = 0;
+        for row in 0..ids.n {
+            reader.go_on(row)?;
+            let chunk = self.chunk_of(&mut known, (ids.of)(row));
+            f(chunk.and_then(|(chunk, position)| chunk.rank(position).map(|rank| (chunk, rank))))?;
+        }
+        Ok(())
+    }
+
+    fn array(&self, reader: &Reader<'_>, ids: &Ids<impl Fn(usize) -> u64>) -> Result<Option<ArrayRef>> {
+        let Some(t) = self.value_type else { return Ok(None) };
+        Ok(Some(match t {
+            ValueType::Int8 => Arc::new(self.ints::<Int8Type>(reader, ids, |v| v as i8)?),
+            ValueType::Int16 => Arc::new(self.ints::<Int16Type>(reader, ids, |v| v as i16)?),
+            ValueType::Int32 => Arc::new(self.ints::<Int32Type>(reader, ids, |v| v as i32)?),
+            ValueType::Int64 => Arc::new(self.ints::<Int64Type>(reader, ids, |v| v)?),
+            ValueType::Date => Arc::new(self.ints::<Date32Type>(reader, ids, |v| v as i32)?),
+            ValueType::Duration => Arc::new(self.ints::<DurationMicrosecondType>(reader, ids, |v| v)?),
+            ValueType::DateTime => {
+                let micros = self.ints::<TimestampMicrosecondType>(reader, ids, |v| v)?;
+                Arc::new(TimestampMicrosecondArray::from(micros).with_timezone("UTC"))
+            }
+            ValueType::Float32 => Arc::new(self.floats::<Float32Type>(reader, ids, |v| v as f32)?),
+            ValueType::Float64 => Arc::new(self.floats::<Float64Type>(reader, ids, |v| v)?),
+            ValueType::String => {
+                let Heap { offsets, bytes, valid } = self.heap(reader, ids)?;
+                Arc::new(StringArray::try_new(offsets, bytes, valid).map_err(damaged)?)
+            }
+            ValueType::Bytes => {
+                let Heap { offsets, bytes, valid } = self.heap(reader, ids)?;
+                Arc::new(BinaryArray::try_new(offsets, bytes, valid).map_err(damaged)?)
+            }
+            _ => return Ok(None),
+        }))
+    }
+
+    fn ints<T: ArrowPrimitiveType>(
+        &self,
+        reader: &Reader<'_>,
+        ids: &Ids<impl Fn(usize) -> u64>,
+        narrow: impl Fn(i64) -> T::Native,
+    ) -> Result<PrimitiveArray<T>> {
+        if self.has_gaps {
+            return self.numbers(reader, ids, |chunk, rank| chunk.count_at(rank).map(&narrow));
+        }
+        let (mut values, mut counts) = (Vec::with_capacity(ids.n), Vec::new());
+        let (mut known, mut row) = (0, 0);
+        while row < ids.n {
+            let raw = (ids.of)(row);
+            let missing = || corrupt("a cell that is in no chunk");
+            let (chunk, position) = self.chunk_of(&mut known, raw).ok_or_else(missing)?;
+            // Where all places have a cell, ranks are positions. Elements of consecutive places are unpacked together.
+            let longest = (ids.n - row).min(chunk.len().saturating_sub(position));
+            let run = (1..longest).take_while(|ahead| (ids.of)(row + ahead) == raw + *ahead as u64).count() + 1;
+            match run {
+                1 => values.push(narrow(chunk.count_at(chunk.rank(position).ok_or_else(missing)?)?)),
+                _ => match chunk.plain_counts() {
+                    Some(ints) => ints.each(position..position + run, |count| values.push(narrow(count))),
+                    None => {
+                        counts.clear();
+                        chunk.counts(position..position + run, &mut counts)?;
+                        values.extend(counts.iter().map(|count| narrow(*count)));
+                    }
+                },
+            }
+            row += run;
+        }
+        Ok(PrimitiveArray::new(ScalarBuffer::from(values), None))
+    }
+
+    fn floats<T: ArrowPrimitiveType>(
+        &self,
+        reader: &Reader<'_>,
+        ids: &Ids<impl Fn(usize) -> u64>,
+        narrow: impl Fn(f64) -> T::Native,
+    ) -> Result<PrimitiveArray<T>> {
+        self.numbers(reader, ids, |chunk, rank| chunk.float_at(rank).map(&narrow))
+    }
+
+    #[inline]
+    fn numbers<T: ArrowPrimitiveType>(
+        &self,
+        reader: &Reader<'_>,
+        ids: &Ids<impl Fn(usize) -> u64>,
+        get: impl Fn(&Chunk<'t>, usize) -> Result<T::Native>,
+    ) -> Result<PrimitiveArray<T>> {
+        let (mut values, mut valid) = (Vec::with_capacity(ids.n), Valid::new(self.has_gaps, ids.n));
+        self.each(reader, ids, |cell| {
+            valid.push(cell.is_some());
+            values.push(cell.map_or(Ok(T::Native::default()), |(chunk, rank)| get(chunk, rank))?);
+            Ok(())
+        })?;
+        Ok(PrimitiveArray::new(ScalarBuffer::from(values), valid.finish()))
+    }
+
+    fn heap(&self, reader: &Reader<'_>, ids: &Ids<impl Fn(usize) -> u64>) -> Result<Heap> {
+        let (mut bytes, mut offsets) = (Vec::with_capacity(16 * ids.n), Vec::with_capacity(ids.n + 1));
+        let mut valid = Valid::new(self.has_gaps, ids.n);
+        offsets.push(0i32);
+        self.each(reader, ids, |cell| {
+            valid.push(cell.is_some());
+            if let Some((chunk, rank)) = cell {
+                chunk.bytes_into(rank, &mut bytes)?;
+            }
+            reader.fits(bytes.len())?;
+            offsets.push(i32::try_from(bytes.len()).map_err(|_| too_large())?);
+            Ok(())
+        })?;
+        let offsets = OffsetBuffer::new(ScalarBuffer::from(offsets));
+        Ok(Heap { offsets, bytes: Buffer::from_vec(bytes), valid: valid.finish() })
+    }
+}
+
+/// The raw ids of a batch.
+struct Ids<F> {
+    n: usize,
+    of: F,
+}
+
+/// Strings as Arrow arrays keep them.
+struct Heap {
+    offsets: OffsetBuffer<i32>,
+    bytes: Buffer,
+    valid: Option<NullBuffer>,
+}
+
+fn damaged(error: arrow_schema::ArrowError) -> GraphError {
+    GraphError::corrupt(format!("text that is not UTF-8 ({error})"))
+}
+
+fn too_large() -> GraphError {
+    GraphError::Limit { what: "too much text in one batch".into(), limit: i32::MAX as u64 }
+}
+
+/// Which rows have a value. It costs nothing where all have one.
+struct Valid(Option<Vec<bool>>);
+
+impl Valid {
+    fn new(has_gaps: bool, rows: usize) -> Self {
+        Self(has_gaps.then(|| Vec::with_capacity(rows)))
+    }
+
+    #[inline]
+    fn push(&mut self, is_valid: bool) {
+        if let Some(valid) = &mut self.0 {
+            valid.push(is_valid);
+        }
+    }
+
+    fn finish(self) -> Option<NullBuffer> {
+        self.0.filter(|valid| valid.contains(&false)).map(NullBuffer::from)
+    }
+}
