@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
-use mangrove::graph::{Catalog, IndexSchema, LabelSchema, PropertyId, Schema};
+use mangrove::graph::{IndexSchema, LabelSchema, PropertyId, Schema};
 use mangrove::ingest::IngestOptions;
 use mangrove::{
     Cardinality, CrewOptions, Declaration, Durability, ElementKind, Encoding, ExportFormat, IdSpace, LoadReport,

@@ -4,11 +4,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use mangrove_graph::{Catalog, Declaration, ElementKind, GraphError, GraphWrite, PropertyId, Schema};
+use mangrove_graph::{Declaration, ElementKind, GraphError, GraphWrite, PropertyId, Schema};
 use mangrove_ingest::{ExportFormat, ExportReport, IngestOptions, LoadOptions, LoadReport, Phase, Progress, Status};
 use mangrove_query::{CancelToken, Crew, CrewOptions, Explanation, Graph, Parameters, Procedure, Profile, Query};
-use mangrove_snapshot::{Bulk, CheckReport, Patience, Snapshot, StoreStats, Writer};
+use mangrove_snapshot::{CheckReport, Patience, StoreStats, Writer};
 
+use crate::backend::{BackendTransaction, BackendView, BulkLoad};
 use crate::declare;
 use crate::error::{ExportError, LoadError, OpenError, QueryError, StoreError};
 use crate::guard::{self, Bug};
@@ -77,7 +78,7 @@ impl Database {
     }
 
     pub fn is_read_only(&self) -> bool {
-        self.shared.store.is_read_only()
+        self.shared.backend.is_read_only()
     }
 
     /// Whether a Gremlin query may change the graph.
@@ -137,14 +138,14 @@ impl Database {
         let options = &self.shared.procedures.options(options);
         if query.writes() {
             let mut transaction = self.begin_write(options)?;
-            let graph = &mut Graph::Write(&mut transaction);
+            let graph = &mut Graph::Write(transaction.graph());
             let rows = Rows::collect(query.execute(graph, parameters, options)?, graph, Memory::new(options))?;
             transaction.commit()?;
-            return Ok(ResultStream::finished(rows, self.shared.store.snapshot(), memory, reports));
+            return Ok(ResultStream::finished(rows, self.shared.backend.view(None), memory, reports));
         }
-        let snapshot = self.shared.store.snapshot_within(options.read_context())?;
+        let snapshot = self.shared.backend.view(Some(options.read_context()))?;
         let options = QueryOptions { crew: is_helped.then(|| self.crew.clone()), ..options.clone() };
-        let execution = query.execute(&mut Graph::Read(&snapshot), parameters, &options)?;
+        let execution = query.execute(&mut Graph::Read(&*snapshot), parameters, &options)?;
         Ok(ResultStream::running(execution, snapshot, memory, reports))
     }
 
@@ -158,8 +159,8 @@ impl Database {
         let written = query.into();
         self.guarded(&|| format!("explaining {written}"), || {
             let query = self.shared.prepared.read(&written)?;
-            let snapshot = self.shared.store.snapshot_within(options.read_context())?;
-            Ok(query.explain(&snapshot, parameters, options)?)
+            let snapshot = self.shared.backend.view(Some(options.read_context()))?;
+            Ok(query.explain(&*snapshot, parameters, options)?)
         })
     }
 
@@ -177,20 +178,20 @@ impl Database {
             let options = QueryOptions { profile: true, ..self.shared.procedures.options(options).clone() };
             if query.writes() {
                 let mut transaction = self.begin_write(&options)?;
-                let graph = &mut Graph::Write(&mut transaction);
+                let graph = &mut Graph::Write(transaction.graph());
                 let profile = query.execute(graph, parameters, &options)?.profile(graph)?;
                 transaction.commit()?;
                 return Ok(profile);
             }
-            let snapshot = self.shared.store.snapshot_within(options.read_context())?;
+            let snapshot = self.shared.backend.view(Some(options.read_context()))?;
             let options = QueryOptions { crew: Some(self.crew.clone()), ..options };
-            let graph = &mut Graph::Read(&snapshot);
+            let graph = &mut Graph::Read(&*snapshot);
             Ok(query.execute(graph, parameters, &options)?.profile(graph)?)
         })
     }
 
     /// Begins a transaction for one query.
-    fn begin_write(&self, options: &QueryOptions) -> Result<mangrove_snapshot::Transaction, GraphError> {
+    fn begin_write(&self, options: &QueryOptions) -> Result<Box<dyn BackendTransaction>, GraphError> {
         let cancelled = || self.cancel.is_cancelled() || options.cancel.is_cancelled();
         let patience = Patience { timeout: options.timeout, cancelled: &cancelled };
         self.begin_for(Writer::this_thread(), patience)
@@ -231,14 +232,14 @@ impl Database {
     /// Writes how the files of a load would be read to a mapping, and loads nothing. Returns the number of files.
     pub fn write_mapping(&self, options: &LoadOptions, path: &Path) -> Result<usize, LoadError> {
         self.guarded(&|| "writing a mapping".into(), || {
-            let snapshot = self.shared.store.snapshot()?;
+            let snapshot = self.shared.backend.view(None)?;
             Ok(mangrove_ingest::write_mapping(options, snapshot.schema(), path)?)
         })
     }
 
     fn load_bulk(
         &self,
-        mut bulk: Bulk,
+        mut bulk: Box<dyn BulkLoad>,
         options: &LoadOptions,
         progress: &mut dyn Progress,
     ) -> Result<LoadReport, LoadError> {
@@ -252,17 +253,17 @@ impl Database {
 
     fn load_into(
         &self,
-        mut transaction: mangrove_snapshot::Transaction,
+        mut transaction: Box<dyn BackendTransaction>,
         options: &LoadOptions,
         progress: &mut dyn Progress,
     ) -> Result<LoadReport, LoadError> {
-        let report = mangrove_ingest::load(&mut transaction, options, progress)?;
-        declare::after_load(&mut transaction, options, &|| self.cancel.is_cancelled() || progress.cancelled())?;
+        let report = mangrove_ingest::load(transaction.graph(), options, progress)?;
+        declare::after_load(transaction.graph(), options, &|| self.cancel.is_cancelled() || progress.cancelled())?;
         transaction.commit()?;
         if options.compact == Some(true) {
             progress.update(&compacting(&report));
             let cancelled = || self.cancel.is_cancelled() || progress.cancelled();
-            self.shared.store.compact(Writer::this_thread(), Patience { timeout: None, cancelled: &cancelled })?;
+            self.shared.backend.compact(Writer::this_thread(), Patience { timeout: None, cancelled: &cancelled })?;
         }
         Ok(report)
     }
@@ -420,8 +421,8 @@ impl Database {
     }
 
     /// A consistent view of the graph as it is now.
-    pub fn snapshot(&self) -> Result<Snapshot, StoreError> {
-        self.guarded(&|| "taking a snapshot".into(), || Ok(self.shared.store.snapshot()?))
+    pub fn snapshot(&self) -> Result<Box<dyn BackendView>, StoreError> {
+        self.guarded(&|| "taking a snapshot".into(), || Ok(self.shared.backend.view(None)?))
     }
 
     /// Labels, properties and indexes as they are now.
@@ -430,23 +431,23 @@ impl Database {
     }
 
     pub(crate) fn read_schema(&self) -> Result<Arc<Schema>, GraphError> {
-        Ok(self.shared.store.snapshot()?.schema().clone())
+        Ok(self.shared.backend.view(None)?.schema().clone())
     }
 
     /// Counts of elements, and sizes.
     pub fn stats(&self) -> Result<StoreStats, StoreError> {
-        self.guarded(&|| "collecting statistics".into(), || Ok(self.shared.store.stats()?))
+        self.guarded(&|| "collecting statistics".into(), || Ok(self.shared.backend.stats()?))
     }
 
     /// Reads the whole database and reports every contradiction in it.
     pub fn check(&self) -> Result<CheckReport, StoreError> {
-        self.guarded(&|| "checking the database".into(), || Ok(self.shared.store.check()?))
+        self.guarded(&|| "checking the database".into(), || Ok(self.shared.backend.check()?))
     }
 
     /// Writes a consistent copy of the database to the directory `destination`, which must be empty or not exist yet. Others read
     /// and write meanwhile.
     pub fn backup(&self, destination: impl AsRef<Path>) -> Result<(), StoreError> {
-        self.guarded(&|| "making a backup".into(), || Ok(self.shared.store.backup(destination.as_ref())?))
+        self.guarded(&|| "making a backup".into(), || Ok(self.shared.backend.backup(destination.as_ref())?))
     }
 
     /// Moves everything into one compressed segment, which queries read in place. Returns its size in bytes. Others read and write
@@ -454,7 +455,7 @@ impl Database {
     pub fn compact(&self) -> Result<u64, StoreError> {
         let patience = Patience { timeout: None, cancelled: &|| self.cancel.is_cancelled() };
         self.guarded(&|| "compacting the database".into(), || {
-            Ok(self.shared.store.compact(Writer::this_thread(), patience)?)
+            Ok(self.shared.backend.compact(Writer::this_thread(), patience)?)
         })
     }
 
@@ -466,8 +467,8 @@ impl Database {
         progress: &mut dyn Progress,
     ) -> Result<ExportReport, ExportError> {
         self.guarded(&|| "exporting".into(), || {
-            let snapshot = self.shared.store.snapshot()?;
-            Ok(mangrove_ingest::export(&snapshot, directory.as_ref(), format, progress)?)
+            let snapshot = self.shared.backend.view(None)?;
+            Ok(mangrove_ingest::export(&*snapshot, directory.as_ref(), format, progress)?)
         })
     }
 
@@ -478,18 +479,18 @@ impl Database {
     {
         self.guarded(&|| doing.into(), || {
             let mut transaction = self.begin()?;
-            let outcome = work(&mut transaction)?;
+            let outcome = work(transaction.graph())?;
             transaction.commit()?;
             Ok(outcome)
         })
     }
 
-    pub(crate) fn begin(&self) -> Result<mangrove_snapshot::Transaction, GraphError> {
+    pub(crate) fn begin(&self) -> Result<Box<dyn BackendTransaction>, GraphError> {
         self.begin_for(Writer::this_thread(), Patience { timeout: None, cancelled: &|| self.cancel.is_cancelled() })
     }
 
-    fn begin_for(&self, writer: Writer, patience: Patience<'_>) -> Result<mangrove_snapshot::Transaction, GraphError> {
-        self.shared.store.begin_for(writer, patience)
+    fn begin_for(&self, writer: Writer, patience: Patience<'_>) -> Result<Box<dyn BackendTransaction>, GraphError> {
+        self.shared.backend.begin(writer, patience)
     }
 
     pub(crate) fn guarded<T, E: From<Bug>>(

@@ -47,7 +47,7 @@ fn committing<T>(database: &Database, work: impl FnOnce(&mut Commit<'_>) -> Resu
     database.guarded(&|| "ingesting".into(), || {
         Ok(work(&mut |batch| {
             let mut transaction = database.begin()?;
-            batch(&mut transaction)?;
+            batch(transaction.graph())?;
             Ok(transaction.commit()?)
         })?)
     })

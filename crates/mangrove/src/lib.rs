@@ -28,6 +28,7 @@
 //! No panic leaves this crate: see [`guard`].
 
 pub mod arrow;
+pub mod backend;
 mod batches;
 pub mod cli;
 pub mod compressed;
@@ -57,6 +58,7 @@ mod written;
 
 pub use mangrove_graph as graph;
 
+pub use backend::{Backend, BackendTransaction, BackendView, BulkLoad};
 pub use batches::Batches;
 pub use database::Database;
 pub use error::{Bug, ExportError, LoadError, OpenError, QueryError, QueryErrorKind, StoreError};
@@ -70,9 +72,7 @@ pub use mangrove_query::stack;
 pub use mangrove_query::{
     CancelToken, CrewOptions, ExplainedStep, Explanation, Messages, Parameters, Profile, QueryOptions, StepProfile,
 };
-pub use mangrove_snapshot::{
-    CheckReport, Durability, OldSnapshot, OpenOptions, Part, PartStats, Snapshot, Space, StoreStats, Writer,
-};
+pub use mangrove_snapshot::{CheckReport, Durability, OldSnapshot, OpenOptions, Part, PartStats, Space, StoreStats, Writer};
 pub use results::Results;
 pub use stream::{ResultStream, Rows};
 pub use streams::{STREAMS_MAX, Stream};

@@ -10,6 +10,7 @@ use mangrove_graph::GraphError;
 use mangrove_query::Crew;
 use mangrove_snapshot::Store;
 
+use crate::backend::Backend;
 use crate::error::{OpenError, OpenFailure};
 use crate::prepared::Prepared;
 use crate::procedures::Registry;
@@ -17,9 +18,9 @@ use crate::scratch::{MEMORY, Scratch};
 use crate::streams;
 use crate::{Durability, OpenOptions};
 
-/// An open store and its companions.
+/// An open backend and its companions.
 pub struct DatabaseState {
-    pub store: Store,
+    pub backend: Box<dyn Backend>,
     pub prepared: Prepared,
     /// The threads that help all queries.
     pub crew: Arc<Crew>,
@@ -28,7 +29,7 @@ pub struct DatabaseState {
     pub path: PathBuf,
     /// The directory for bug reports: beside the database.
     pub reports: Arc<Path>,
-    /// Removed after the store has closed.
+    /// Removed after the backend has closed.
     _scratch: Option<Scratch>,
 }
 
@@ -54,10 +55,10 @@ fn open_scratch(options: &OpenOptions) -> Result<Arc<DatabaseState>, OpenError> 
 }
 
 fn open_at(path: &Path, options: &OpenOptions, scratch: Option<Scratch>) -> Result<Arc<DatabaseState>, OpenError> {
-    let store = Store::open(path, options)?;
+    let backend = Box::new(Store::open(path, options)?);
     let canonical = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let reports = canonical.parent().unwrap_or(&canonical).into();
     let (prepared, procedures, crew, streams) = (Prepared::default(), Arc::default(), Arc::default(), Arc::default());
     let path = path.to_owned();
-    Ok(Arc::new(DatabaseState { store, prepared, procedures, crew, streams, path, reports, _scratch: scratch }))
+    Ok(Arc::new(DatabaseState { backend, prepared, procedures, crew, streams, path, reports, _scratch: scratch }))
 }

@@ -5,10 +5,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use mangrove_graph::{Catalog, GraphError, Value};
+use mangrove_graph::{GraphError, GraphView, Value};
 use mangrove_query::{Execution, Graph, Items, Outlook};
-use mangrove_snapshot::Snapshot;
 
+use crate::backend::BackendView;
 use crate::describe::{self, Described};
 use crate::error::QueryError;
 use crate::memory::Memory;
@@ -25,21 +25,26 @@ pub struct ResultStream {
     ready: VecDeque<Value>,
     warnings: Vec<String>,
     /// An error if no snapshot was available after the commit of a write, for want of a reader slot.
-    snapshot: Result<Snapshot, String>,
+    snapshot: Result<Box<dyn BackendView>, String>,
     outlook: Outlook,
     memory: Memory,
     reports: Arc<Path>,
 }
 
 impl ResultStream {
-    pub(crate) fn running(execution: Execution, snapshot: Snapshot, memory: Memory, reports: Arc<Path>) -> Self {
+    pub(crate) fn running(execution: Execution, snapshot: Box<dyn BackendView>, memory: Memory, reports: Arc<Path>) -> Self {
         let (snapshot, outlook) = (Ok(snapshot), execution.outlook().clone());
         let (ready, warnings) = (VecDeque::new(), Vec::new());
         Self { execution: Some(Box::new(execution)), ready, warnings, snapshot, outlook, memory, reports }
     }
 
     /// The results of a query that has written. Its elements are read from `snapshot`, if one was available.
-    pub(crate) fn finished(rows: Rows, snapshot: Result<Snapshot, GraphError>, memory: Memory, reports: Arc<Path>) -> Self {
+    pub(crate) fn finished(
+        rows: Rows,
+        snapshot: Result<Box<dyn BackendView>, GraphError>,
+        memory: Memory,
+        reports: Arc<Path>,
+    ) -> Self {
         let snapshot = snapshot.map_err(|error| error.to_string());
         let Rows { values, warnings, outlook } = rows;
         Self { execution: None, ready: values.into(), warnings, snapshot, outlook, memory, reports }
@@ -57,7 +62,7 @@ impl ResultStream {
         let Some(execution) = &mut self.execution else { return Ok(None) };
         let Ok(snapshot) = &self.snapshot else { return Ok(None) };
         let batch = guard::run(&self.reports, &|| "running a query".into(), || {
-            execution.next_items(&mut Graph::Read(snapshot)).map_err(QueryError::from)
+            execution.next_items(&mut Graph::Read(&**snapshot)).map_err(QueryError::from)
         });
         if !matches!(batch, Ok(Some(_))) {
             self.warnings = execution.warnings().to_vec();
@@ -82,11 +87,11 @@ impl ResultStream {
     }
 
     /// The snapshot to read elements from.
-    fn readable(&self) -> Result<&Snapshot, GraphError> {
+    fn readable(&self) -> Result<&dyn GraphView, GraphError> {
         let unread = |why: &String| {
             GraphError::Invalid(format!("the query has run and its changes are kept, but its results cannot be read: {why}"))
         };
-        self.snapshot.as_ref().map_err(unread)
+        self.snapshot.as_ref().map(|snapshot| &**snapshot as &dyn GraphView).map_err(unread)
     }
 
     /// All remaining results.

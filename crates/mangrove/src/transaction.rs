@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use mangrove_graph::{Catalog, GraphView, GraphWrite};
+use mangrove_graph::GraphView;
 use mangrove_ingest::{LoadOptions, LoadReport, Progress};
 use mangrove_query::{Explanation, Graph, Parameters, Query};
 
 use crate::QueryOptions;
+use crate::backend::BackendTransaction;
 use crate::describe;
 use crate::error::{LoadError, QueryError, StoreError};
 use crate::guard;
@@ -38,12 +39,12 @@ use crate::written::Written;
 /// ```
 pub struct Transaction {
     /// `None` once rolled back.
-    inner: Option<mangrove_snapshot::Transaction>,
+    inner: Option<Box<dyn BackendTransaction>>,
     shared: Arc<DatabaseState>,
 }
 
 impl Transaction {
-    pub(crate) fn new(inner: mangrove_snapshot::Transaction, shared: Arc<DatabaseState>) -> Self {
+    pub(crate) fn new(inner: Box<dyn BackendTransaction>, shared: Arc<DatabaseState>) -> Self {
         Self { inner: Some(inner), shared }
     }
 
@@ -67,11 +68,11 @@ impl Transaction {
         let doing = || format!("running {} in a transaction", query.text());
         if !query.writes() {
             return guard::run(&self.shared.reports, &doing, || {
-                let graph = &mut Graph::Read(inner.as_view());
+                let graph = &mut Graph::Read(inner.view());
                 Rows::collect(query.execute(graph, parameters, options)?, graph, Memory::new(options))
             });
         }
-        let graph = &mut Graph::Write(inner);
+        let graph = &mut Graph::Write(inner.graph());
         let execution =
             guard::run(&self.shared.reports, &doing, || Ok::<_, QueryError>(query.execute(graph, parameters, options)?))?;
         let outcome = guard::run(&self.shared.reports, &doing, || Rows::collect(execution, graph, Memory::new(options)));
@@ -92,7 +93,7 @@ impl Transaction {
         let written = query.into();
         guard::run(&self.shared.reports, &|| format!("explaining {written} in a transaction"), || {
             let query = self.shared.prepared.read(&written)?;
-            Ok::<_, QueryError>(query.explain(inner.as_view(), parameters, options)?)
+            Ok::<_, QueryError>(query.explain(inner.view(), parameters, options)?)
         })
     }
 
@@ -101,8 +102,8 @@ impl Transaction {
         let inner = self.inner.as_mut().ok_or(LoadError::Aborted)?;
         let load = || {
             crate::declare::before_load(options)?;
-            let report = mangrove_ingest::load(inner, options, progress)?;
-            crate::declare::after_load(inner, options, &|| progress.cancelled())?;
+            let report = mangrove_ingest::load(inner.graph(), options, progress)?;
+            crate::declare::after_load(inner.graph(), options, &|| progress.cancelled())?;
             Ok(report)
         };
         let outcome = guard::run(&self.shared.reports, &|| "loading in a transaction".into(), load);
@@ -118,16 +119,16 @@ impl Transaction {
 
     /// The graph as the transaction sees it.
     pub fn view(&self) -> Result<&dyn GraphView, StoreError> {
-        Ok(self.inner.as_ref().ok_or(StoreError::Aborted)?.as_view())
+        Ok(self.inner.as_ref().ok_or(StoreError::Aborted)?.view())
     }
 
     /// Reads the elements of results whole. The memory limit in `options`, those of the query, applies.
     pub fn results(&self, rows: &Rows, options: &QueryOptions) -> Result<Results, QueryError> {
         let inner = self.inner.as_ref().ok_or(QueryError::Aborted)?;
         let mut memory = Memory::new(options);
-        let mut results = Results::expecting(Some((rows.outlook.clone(), inner.schema().clone())));
+        let mut results = Results::expecting(Some((rows.outlook.clone(), inner.view().schema().clone())));
         guard::run(&self.shared.reports, &|| "reading the elements of a result".into(), || {
-            results.add_rows(describe::describe_all(inner.as_view(), &rows.values, &mut memory)?);
+            results.add_rows(describe::describe_all(inner.view(), &rows.values, &mut memory)?);
             Ok::<_, QueryError>(())
         })?;
         Ok(results)

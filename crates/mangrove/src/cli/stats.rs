@@ -6,9 +6,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use comfy_table::{Cell, CellAlignment};
-use mangrove_graph::{
-    Catalog, ElementKind, GraphView, IndexSchema, LabelSchema, PropertyId, PropertySchema, Schema, Statistics,
-};
+use mangrove_graph::{ElementKind, GraphView, IndexSchema, LabelSchema, PropertyId, PropertySchema, Schema, Statistics};
 use serde_json::{Value as Json, json};
 
 use super::{Failure, grouped, open_reading, output};
@@ -38,7 +36,7 @@ impl Stats {
             Format::Json => output::print_text(&as_json(&database)?.to_string()),
             Format::Table => {
                 let view = database.snapshot()?;
-                let texts = [counts(&view)? + &sizes(&database)?, schema(&view), segment(&database)?];
+                let texts = [counts(&*view)? + &sizes(&database)?, schema(&*view), segment(&database)?];
                 output::print_text(&texts.into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n"))
             }
         }

@@ -253,7 +253,7 @@ impl Session {
     fn viewed<T>(&mut self, look: impl FnOnce(&dyn GraphView) -> Result<T, Failure>) -> Result<T, Failure> {
         match &self.transaction {
             Some(transaction) => look(transaction.view()?),
-            None => look(&self.reader()?.snapshot()?),
+            None => look(&*self.reader()?.snapshot()?),
         }
     }
 

@@ -21,6 +21,8 @@ use crate::key::{Column, block_slot, place};
 
 /// So few elements are not worth an array.
 const FEW: usize = 3;
+/// From this many keys on, the waits for the memory of their chunks are worth overlapping.
+const KEYS_TOGETHER: usize = 6;
 
 /// How the rows of a batch lie in blocks, whatever the column.
 struct Rows {
@@ -103,6 +105,13 @@ impl<'t> Reader<'t> {
 
     /// The columns of a few elements, read one by one.
     fn few_columns(&self, elements: Elements<'_>, keys: &[KeyId], out: &mut Vec<PropertyColumn>) -> Result<()> {
+        if keys.len() < KEYS_TOGETHER {
+            for key in keys {
+                let column = (0..elements.len()).map(|at| self.cell(elements.get(at), *key)).collect::<Result<_>>()?;
+                out.push(PropertyColumn::Cells(column));
+            }
+            return Ok(());
+        }
         let mut cells = Vec::with_capacity(elements.len() * keys.len());
         (0..elements.len()).try_for_each(|at| self.cells(elements.get(at), keys, &mut cells))?;
         for key in 0..keys.len() {

@@ -1,0 +1,135 @@
+//! Where a graph is kept, as the façade sees it.
+//!
+//! The embedded store is one backend. Whatever else keeps a graph, such as files of others or shards on many machines, becomes a
+//! database by implementing [`Backend`]. Dropping a backend closes it.
+
+use std::path::Path;
+
+use mangrove_graph::{GraphView, GraphWrite, ReadContext, Result};
+use mangrove_snapshot::{Bulk, CheckReport, Patience, Store, StoreStats, Transaction, Writer};
+
+pub trait Backend: Send + Sync {
+    /// The graph as it is now, for a reader with these limits, if any.
+    fn view(&self, limits: Option<ReadContext>) -> Result<Box<dyn BackendView>>;
+
+    /// Begins to write on behalf of `writer`. Waits for another writer's transaction as long as `patience` lasts.
+    ///
+    /// # Errors
+    /// [`GraphError::ReadOnly`](mangrove_graph::GraphError) if the graph cannot be written.
+    fn begin(&self, writer: Writer, patience: Patience<'_>) -> Result<Box<dyn BackendTransaction>>;
+
+    fn is_read_only(&self) -> bool;
+
+    /// Verifies that all parts of the graph agree.
+    fn check(&self) -> Result<CheckReport>;
+
+    fn stats(&self) -> Result<StoreStats>;
+
+    /// Writes a consistent copy into a directory, which must be empty or missing.
+    fn backup(&self, destination: &Path) -> Result<()>;
+
+    /// Moves everything to where it takes the least space. Returns the bytes it takes there.
+    fn compact(&self, writer: Writer, patience: Patience<'_>) -> Result<u64>;
+}
+
+/// A consistent graph that never changes. It can move to other threads.
+pub trait BackendView: GraphView + Send {
+    /// Sets the limits of the reader, which all calls honour from now on; `None` for no limits.
+    fn limit(&mut self, limits: Option<ReadContext>);
+}
+
+/// A graph under change. Dropping it undoes everything.
+pub trait BackendTransaction {
+    fn graph(&mut self) -> &mut dyn GraphWrite;
+
+    /// The graph as the transaction sees it.
+    fn view(&self) -> &dyn GraphView;
+
+    /// Makes the changes last.
+    fn commit(self: Box<Self>) -> Result<()>;
+
+    /// Whether the graph is empty and the transaction has changed nothing. Then it may become a bulk load.
+    fn is_unused(&self) -> Result<bool>;
+
+    /// Continues as a bulk load.
+    fn into_bulk(self: Box<Self>) -> Result<Box<dyn BulkLoad>>;
+}
+
+/// A load into an empty graph, whose data goes where it takes the least space.
+pub trait BulkLoad {
+    fn graph(&mut self) -> &mut dyn GraphWrite;
+
+    /// Makes the load last. Long work stops when `cancelled` says so.
+    fn commit(self: Box<Self>, cancelled: &dyn Fn() -> bool) -> Result<()>;
+}
+
+impl Backend for Store {
+    fn view(&self, limits: Option<ReadContext>) -> Result<Box<dyn BackendView>> {
+        Ok(match limits {
+            Some(limits) => Box::new(self.snapshot_within(limits)?),
+            None => Box::new(self.snapshot()?),
+        })
+    }
+
+    fn begin(&self, writer: Writer, patience: Patience<'_>) -> Result<Box<dyn BackendTransaction>> {
+        Ok(Box::new(self.begin_for(writer, patience)?))
+    }
+
+    fn is_read_only(&self) -> bool {
+        Store::is_read_only(self)
+    }
+
+    fn check(&self) -> Result<CheckReport> {
+        Store::check(self)
+    }
+
+    fn stats(&self) -> Result<StoreStats> {
+        Store::stats(self)
+    }
+
+    fn backup(&self, destination: &Path) -> Result<()> {
+        Store::backup(self, destination)
+    }
+
+    fn compact(&self, writer: Writer, patience: Patience<'_>) -> Result<u64> {
+        Store::compact(self, writer, patience)
+    }
+}
+
+impl BackendView for mangrove_snapshot::Snapshot {
+    fn limit(&mut self, limits: Option<ReadContext>) {
+        mangrove_snapshot::Snapshot::limit(self, limits);
+    }
+}
+
+impl BackendTransaction for Transaction {
+    fn graph(&mut self) -> &mut dyn GraphWrite {
+        self
+    }
+
+    fn view(&self) -> &dyn GraphView {
+        self
+    }
+
+    fn commit(self: Box<Self>) -> Result<()> {
+        Transaction::commit(*self)
+    }
+
+    fn is_unused(&self) -> Result<bool> {
+        Transaction::is_unused(self)
+    }
+
+    fn into_bulk(self: Box<Self>) -> Result<Box<dyn BulkLoad>> {
+        Ok(Box::new(Transaction::into_bulk(*self)?))
+    }
+}
+
+impl BulkLoad for Bulk {
+    fn graph(&mut self) -> &mut dyn GraphWrite {
+        Bulk::graph(self)
+    }
+
+    fn commit(self: Box<Self>, cancelled: &dyn Fn() -> bool) -> Result<()> {
+        Bulk::commit(*self, cancelled).map(|_| ())
+    }
+}
