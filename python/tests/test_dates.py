@@ -119,3 +119,12 @@ def test_dates_come_back_from_graphml(empty, tmp_path):
         again.load(tmp_path / "out")
         assert again.query("g.E().values('since')").to_list() == [DAY]
         assert again.query("g.V().values('joined')").to_list() == [DAY]
+
+
+def test_graphml_keeps_the_white_space_of_declared_texts(empty, tmp_path):
+    empty.declare_property("p", "note", "string")
+    empty.query("g.addV('p').property('note', '  two\n ')")
+    empty.export(tmp_path / "out", "graphml")
+    with mg.open(tmp_path / "again.mg") as again:
+        again.load(tmp_path / "out")
+        assert again.query("g.V().values('note')").to_list() == ["  two\n "]

@@ -323,3 +323,48 @@ def test_a_stream_ends_with_the_error_of_its_query(db):
 def test_entries_whose_keys_are_one_to_python_are_not_lost(db):
     assert db.query("g.inject(1, 1.0, 2).groupCount()").one() == [(1, 1), (1.0, 1), (2, 1)]
     assert db.query("g.inject(1, 2, 2).groupCount()").one() == {1: 1, 2: 2}
+
+
+def test_a_collection_of_endless_repetitions_is_refused_at_once(empty):
+    empty.query("g.addV('n').as('a').addV('n').as('b').addE('e').from('a').to('b').addE('e').from('b').to('a')")
+    with pytest.raises(mg.MemoryLimitError):
+        empty.query("g.V().repeat(both()).times(60).aggregate('x').cap('x')", memory_mb=64, timeout=60)
+
+
+def test_a_path_ends_where_a_modulator_gives_nothing(empty):
+    empty.query("g.addV('software').property('name', 'lop').property('lang', 'java')")
+    assert empty.query("g.V().values('name').path().by('age').by('lang')").to_list() == []
+    with pytest.raises(mg.QueryError, match="can only be applied"):
+        empty.query("g.V().values('name').path().by('lang').by('lang')")
+    assert empty.query("g.V().out().simplePath().by('age')").to_list() == []
+
+
+def test_a_modulator_in_turn_runs_for_each_key(empty):
+    empty.query("g.addV('n').property('x', 1)")
+    assert empty.query("g.V().project('a', 'b').by(aggregate('seen').count()).cap('seen').unfold().count()").one() == 2
+    assert empty.query("g.V().project('a', 'b').by(addV('made').count())").one() == {"a": 1, "b": 1}
+    assert empty.query("g.V().hasLabel('made').count()").one() == 2
+    query = "g.V().has('x').project('before', 'set', 'after').by('x').by(property(single, 'x', 9).values('x')).by('x')"
+    assert empty.query(query).one() == {"before": 1, "set": 9, "after": 9}
+
+
+def test_many_values_with_properties_of_their_own_are_read_once(empty):
+    empty.query("g.addV('n').property(T.id, 'a')")
+    with empty.transaction() as transaction:
+        for i in range(3000):
+            transaction.query("g.V('a').property(list, 'log', i, 'since', i)", {"i": i})
+    since = empty.query("g.V('a').properties('log').values('since').sum()", memory_mb=64).one()
+    assert since == sum(range(3000))
+    logs = empty.query("g.V('a').properties('log')", memory_mb=64).to_list()
+    assert sorted(log.properties["since"] for log in logs) == list(range(3000))
+    assert empty.query("g.V('a').properties('log').has('since', gt(2997)).value()").to_list() == [2998, 2999]
+    assert empty.query("g.V('a').properties('log').order().by('since', desc).limit(1).valueMap()").one() == {"since": 2999}
+
+
+def test_columns_of_several_types_join_in_order(empty):
+    rows = [{"id": i, "code": i % 7} for i in range(20_000)]
+    empty.load(nodes={"a": rows, "b": [{"id": 20_000 + i, "code": f"t{i}"} for i in range(20_000)]})
+    both = empty.query("g.V().values('code').order()").to_list()
+    assert both == sorted(row["code"] for row in rows) + sorted(f"t{i}" for i in range(20_000))
+    assert empty.query("g.V().values('code').tail(20005).limit(6)").to_list() == [3, 4, 5, 6, 0, "t0"]
+    assert empty.query("g.V().values('code').barrier().count()").one() == 40_000

@@ -8,15 +8,14 @@ use std::time::Instant;
 
 use crate::error::{GraphError, Result};
 
-/// The limits of one reader. By default there are none. Clones share the token and the budget.
+/// The limits of one reader. By default there are none. Clones share the token and the budget. A view does not take from the budget:
+/// it fails if a single call would return more text than is left.
 #[derive(Clone, Debug, Default)]
 pub struct ReadContext {
     /// Calls fail after this moment.
     pub deadline: Option<Instant>,
     pub cancel: CancelToken,
     pub budget: Budget,
-    /// Names the query in traces; 0 for none.
-    pub trace: u64,
 }
 
 impl ReadContext {

@@ -35,7 +35,7 @@ pub struct Records {
 
 /// A record, and how many results are still to be made of it.
 struct Counted<R> {
-    left: usize,
+    left: u64,
     record: Option<R>,
 }
 
@@ -50,8 +50,8 @@ impl<R: Clone> Counted<R> {
 /// The elements that occur in some values, with the number of times they do.
 #[derive(Default)]
 struct Occurrences {
-    vertices: HashMap<VertexId, usize>,
-    edges: HashMap<EdgeId, (EdgeRef, usize)>,
+    vertices: HashMap<VertexId, u64>,
+    edges: HashMap<EdgeId, (EdgeRef, u64)>,
     /// Vertices by key: those with vertex properties that may have properties of their own.
     owners: BTreeMap<KeyId, Vec<VertexId>>,
     /// The vertices of all vertex properties.
@@ -62,7 +62,7 @@ impl Records {
     /// Reads the elements in some values. Accounts for the memory of each record once.
     pub fn of(view: &dyn GraphView, values: &[Value], memory: &mut Memory) -> Result<Self, QueryError> {
         let mut found = Occurrences::default();
-        values.iter().for_each(|value| found.add(view, value));
+        values.iter().for_each(|value| found.add(view, value, 1));
         let mut records = Self::default();
         let mut vertices: Vec<VertexId> = found.vertices.keys().copied().collect();
         vertices.sort_unstable();
@@ -85,7 +85,7 @@ impl Records {
             }
         }
         for (key, vertices) in found.owners {
-            records.read_meta(view, key, &vertices)?;
+            records.read_meta(view, key, vertices)?;
         }
         Ok(records)
     }
@@ -154,11 +154,15 @@ impl Records {
         Ok(edges.iter().zip(properties).enumerate().map(edge).collect())
     }
 
-    fn read_meta(&mut self, view: &dyn GraphView, key: KeyId, vertices: &[VertexId]) -> Result<()> {
-        let column = view.properties(Elements::Vertices(vertices), key)?;
-        for (row, vertex) in vertices.iter().enumerate() {
-            for entry in column.cell(row).into_entries() {
-                self.meta.insert((*vertex, key, entry.ordinal), named(view, entry.meta));
+    fn read_meta(&mut self, view: &dyn GraphView, key: KeyId, mut vertices: Vec<VertexId>) -> Result<()> {
+        vertices.sort_unstable();
+        vertices.dedup();
+        for vertices in vertices.chunks(ELEMENTS_AT_ONCE) {
+            let column = view.properties(Elements::Vertices(vertices), key)?;
+            for (row, vertex) in vertices.iter().enumerate() {
+                for entry in column.cell(row).into_entries() {
+                    self.meta.insert((*vertex, key, entry.ordinal), named(view, entry.meta));
+                }
             }
         }
         Ok(())
@@ -166,35 +170,40 @@ impl Records {
 }
 
 impl Occurrences {
-    fn add(&mut self, view: &dyn GraphView, value: &Value) {
+    /// Adds the elements in a value that occurs so many times.
+    fn add(&mut self, view: &dyn GraphView, value: &Value, times: u64) {
         match value {
-            Value::Vertex(id) => *self.vertices.entry(*id).or_default() += 1,
-            Value::Edge(edge) => self.edges.entry(edge.id).or_insert((*edge, 0)).1 += 1,
-            Value::VertexProperty(property) => self.add_property(view, property),
-            Value::Path(path) => path.objects.iter().for_each(|object| self.add(view, object)),
-            Value::Tree(tree) => self.add_tree(view, tree),
-            Value::Subgraph(subgraph) => {
-                subgraph.vertices.iter().for_each(|id| self.add(view, &Value::Vertex(*id)));
-                subgraph.edges.iter().for_each(|edge| self.add(view, &Value::Edge(*edge)));
+            Value::Vertex(id) => {
+                let count = self.vertices.entry(*id).or_default();
+                *count = count.saturating_add(times);
             }
-            Value::Entry(entry) => [&entry.0, &entry.1].into_iter().for_each(|part| self.add(view, part)),
-            Value::List(items) | Value::Set(items) => items.iter().for_each(|item| self.add(view, item)),
+            Value::Edge(edge) => {
+                let (_, count) = self.edges.entry(edge.id).or_insert((*edge, 0));
+                *count = count.saturating_add(times);
+            }
+            Value::VertexProperty(property) => self.add_property(view, property),
+            Value::Path(path) => path.objects.iter().for_each(|object| self.add(view, object, times)),
+            Value::Tree(tree) => self.add_tree(view, tree, times),
+            Value::Subgraph(subgraph) => {
+                subgraph.vertices.iter().for_each(|id| self.add(view, &Value::Vertex(*id), times));
+                subgraph.edges.iter().for_each(|edge| self.add(view, &Value::Edge(*edge), times));
+            }
+            Value::Entry(entry) => [&entry.0, &entry.1].into_iter().for_each(|part| self.add(view, part, times)),
+            Value::List(items) | Value::Set(items) => items.iter().for_each(|item| self.add(view, item, times)),
             Value::BulkSet(items) => {
-                for (item, count) in items.iter() {
-                    (0..*count).for_each(|_| self.add(view, item));
-                }
+                items.iter().for_each(|(item, count)| self.add(view, item, times.saturating_mul(*count)));
             }
             Value::Map(map) => {
-                map.iter().for_each(|(key, value)| [key, value].into_iter().for_each(|part| self.add(view, part)));
+                map.iter().for_each(|(key, value)| [key, value].into_iter().for_each(|part| self.add(view, part, times)));
             }
             _ => {}
         }
     }
 
-    fn add_tree(&mut self, view: &dyn GraphView, tree: &Tree) {
+    fn add_tree(&mut self, view: &dyn GraphView, tree: &Tree, times: u64) {
         for (value, below) in &tree.0 {
-            self.add(view, value);
-            self.add_tree(view, below);
+            self.add(view, value, times);
+            self.add_tree(view, below, times);
         }
     }
 

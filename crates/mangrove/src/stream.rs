@@ -156,6 +156,9 @@ impl Iterator for ResultStream {
     }
 }
 
+/// Results of a write that are whole in memory together.
+const RESULTS_AT_ONCE: usize = 1024;
+
 /// The results of a query that ran to its end.
 #[derive(Clone, Debug)]
 pub struct Rows {
@@ -174,7 +177,9 @@ impl Rows {
             values.extend(batch);
         }
         if let Graph::Write(_) = graph {
-            describe::describe_all(graph.view(), &values, &mut whole)?;
+            for part in values.chunks(RESULTS_AT_ONCE) {
+                describe::describe_all(graph.view(), part, &mut whole)?;
+            }
         }
         Ok(Self { values, warnings: execution.warnings().to_vec(), outlook: execution.outlook().clone() })
     }

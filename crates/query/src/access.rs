@@ -18,6 +18,9 @@ pub fn find_edges(view: &dyn GraphView, scan: &Scan) -> Result<Option<Vec<EdgeRe
     find(view, ElementKind::Edge, scan, &search, |found| Elements::Edges(found))
 }
 
+/// Candidates whose values are in memory together.
+const CANDIDATES_AT_ONCE: usize = 8192;
+
 /// Asks the index of a label for the elements that pass a filter.
 type Search<'s, T> = dyn Fn(LabelId, &Filter) -> Result<Option<Vec<T>>> + 's;
 
@@ -49,8 +52,13 @@ fn find<T>(
         if found.is_empty() {
             break;
         }
-        let column = view.properties(batch(&found), filter.key)?;
-        let mut passes = (0..column.len()).map(|row| column.cell(row).values().any(|value| filter.predicate.matches(value)));
+        let mut passes = Vec::with_capacity(found.len());
+        for part in found.chunks(CANDIDATES_AT_ONCE) {
+            let column = view.properties(batch(part), filter.key)?;
+            let passing = |row| column.cell(row).values().any(|value| filter.predicate.matches(value));
+            passes.extend((0..column.len()).map(passing));
+        }
+        let mut passes = passes.into_iter();
         found.retain(|_| passes.next().unwrap_or(false));
     }
     Ok(Some(found))

@@ -345,12 +345,13 @@ impl Op for BulkOp {
             self.ended = ended;
             return Ok(Some(merged));
         }
-        let (mut all, mut held) = (first, Held::default());
-        while all.len() < self.max {
+        let (mut rows, mut parts, mut held) = (first.len(), vec![first], Held::default());
+        while rows < self.max {
             match input.pull(cx)? {
                 Some(batch) => {
                     held.add_batch(cx, &batch)?;
-                    all.append(batch);
+                    rows += batch.len();
+                    parts.push(batch);
                 }
                 None => {
                     self.ended = true;
@@ -358,7 +359,7 @@ impl Op for BulkOp {
                 }
             }
         }
-        Ok(Some(Self::merge_any(cx, all)?))
+        Ok(Some(Self::merge_any(cx, Batch::joined(parts))?))
     }
 
     fn reset(&mut self, _: usize) {

@@ -108,23 +108,32 @@ impl Items {
     fn append(&mut self, other: Items) {
         match (&mut *self, other) {
             (mine, other) if mine.is_empty() => *mine = other,
+            (_, other) if other.is_empty() => {}
             (Items::Vertices(a), Items::Vertices(mut b)) => a.append(&mut b),
             (Items::Edges(a), Items::Edges(mut b)) => a.append(&mut b),
             (Items::Maps(a), Items::Maps(b)) if a.is_like(&b) => a.append(b),
-            (Items::Column(a), Items::Column(b)) if a.data_type() == b.data_type() => match concat(&[a, &b]) {
-                Ok(both) => *a = both,
-                // More text than one array holds.
-                Err(_) => {
-                    let all = values_of(a).chain(values_of(&b)).collect();
-                    *self = Items::Values(all);
-                }
-            },
+            (Items::Column(a), Items::Column(b)) if a.data_type() == b.data_type() => {
+                *self = concatenated(&[a.clone(), b]);
+            }
             (mine, other) => {
                 let mut all = std::mem::take(mine).into_values();
                 all.append(&mut other.into_values());
                 *mine = Items::Values(all);
             }
         }
+    }
+
+    /// The items of all parts, in order. O(items), however many parts there are.
+    fn joined(mut parts: Vec<Items>) -> Items {
+        let is_like = |a: &Items, b: &Items| {
+            a.column().zip(b.column()).is_some_and(|(one, other)| one.data_type() == other.data_type())
+        };
+        let mut all = Items::default();
+        for run in parts.chunk_by_mut(is_like) {
+            let arrays: Vec<ArrayRef> = run.iter().filter_map(|part| part.column().cloned()).collect();
+            all.append(if arrays.len() > 1 { concatenated(&arrays) } else { std::mem::take(&mut run[0]) });
+        }
+        all
     }
 
     pub fn into_values(self) -> Vec<Value> {
@@ -140,6 +149,15 @@ impl Items {
 
 fn values_of(array: &ArrayRef) -> impl Iterator<Item = Value> + '_ {
     (0..array.len()).map(|at| column::value_at(array, at))
+}
+
+/// Arrays of one type as one.
+fn concatenated(arrays: &[ArrayRef]) -> Items {
+    match concat(&arrays.iter().map(|array| &**array).collect::<Vec<_>>()) {
+        Ok(whole) => Items::Column(whole),
+        // More text than one array holds.
+        Err(_) => Items::Values(arrays.iter().flat_map(values_of).collect()),
+    }
 }
 
 fn taken(array: &ArrayRef, rows: &[u32]) -> Items {
@@ -261,34 +279,35 @@ impl Batch {
 
     /// The traversers of all parts, in order. O(traversers), however many parts there are.
     pub fn joined(mut parts: Vec<Batch>) -> Batch {
-        let arrays: Option<Vec<ArrayRef>> = parts.iter().map(|part| part.items.column().cloned()).collect();
-        let same = |arrays: &Vec<ArrayRef>| arrays.windows(2).all(|pair| pair[0].data_type() == pair[1].data_type());
-        let whole = arrays
-            .filter(|arrays| arrays.len() > 2 && same(arrays))
-            .and_then(|arrays| concat(&arrays.iter().map(|array| &**array).collect::<Vec<_>>()).ok());
-        let Some(whole) = whole else { return parts.into_iter().fold(Batch::default(), Batch::with) };
-        // Join the rest as if the items were numbers.
-        parts.iter_mut().for_each(|part| part.items = Items::Vertices(vec![VertexId(0); part.len()]));
-        let joined = parts.into_iter().fold(Batch::default(), Batch::with);
-        Batch { items: Items::Column(whole), ..joined }
+        if parts.len() < 2 {
+            return parts.pop().unwrap_or_default();
+        }
+        let lengths: Vec<usize> = parts.iter().map(Batch::len).collect();
+        let items = Items::joined(parts.iter_mut().map(|part| std::mem::take(&mut part.items)).collect());
+        let (mut all, mut n) = (Batch::default(), 0);
+        for (part, length) in parts.into_iter().zip(lengths) {
+            all.append_state(part, n, length);
+            n += length;
+        }
+        Batch { items, ..all }
     }
 
-    fn with(mut self, other: Batch) -> Batch {
-        self.append(other);
-        self
-    }
-
-    pub fn append(&mut self, other: Batch) {
+    /// Appends one batch. Copies a column of values whole: [`joined`](Self::joined) joins many batches.
+    pub fn append(&mut self, mut other: Batch) {
         if self.is_empty() {
             *self = other;
             return;
         }
         let (mine, theirs) = (self.len(), other.len());
+        self.items.append(std::mem::take(&mut other.items));
+        self.append_state(other, mine, theirs);
+    }
+
+    fn append_state(&mut self, other: Batch, mine: usize, theirs: usize) {
         append_column(&mut self.bulk, other.bulk, mine, theirs, 1);
         append_column(&mut self.scope, other.scope, mine, theirs, 0);
         append_column(&mut self.paths, other.paths, mine, theirs, None);
         append_column(&mut self.sacks, other.sacks, mine, theirs, Value::Null);
-        self.items.append(other.items);
     }
 
     /// Takes the first `n` traversers out; the rest stay.

@@ -4,7 +4,7 @@ use arrow_array::{Array, ArrayRef};
 use mangrove_graph::{Cell, KeyId, PropertyColumn, Token, Value, column, record};
 
 use super::batch::{Batch, Items};
-use super::chain::Child;
+use super::chain::{Child, PART};
 use super::columns::{ROWS_MIN, label_column};
 use super::context::{Context, Key};
 use super::path::{self, PathMode};
@@ -85,7 +85,6 @@ impl ByOp {
 
     /// Like [`eval`](Self::eval), for large batches. It works in parts, so that a stop takes effect in between.
     pub fn eval_parts(&mut self, cx: &mut Context<'_, '_>, batch: &Batch) -> Result<Vec<Option<Value>>> {
-        const PART: usize = 1 << 16;
         if batch.len() <= PART {
             return self.eval(cx, batch);
         }
@@ -98,13 +97,14 @@ impl ByOp {
     }
 }
 
-/// The columns of `n` modulators in turn, round robin. Reads the properties that several of them want in one call.
+/// The columns of `n` modulators in turn, round robin. Reads the properties that several of them want in one call, unless children
+/// between them may change the graph.
 pub fn eval_all(by: &mut [ByOp], n: usize, cx: &mut Context<'_, '_>, batch: &Batch) -> Result<Vec<ByColumn>> {
     let used = by.len().min(n);
     let by = &mut by[..used];
     let mut read = read_together(by, cx, batch)?.into_iter();
     let mut columns = Vec::with_capacity(n);
-    for by in by {
+    for by in by.iter_mut() {
         let is_read = matches!(by, ByOp::Key(key) if key.known().is_some());
         columns.push(match (&*by, is_read.then(|| read.next()).flatten()) {
             (ByOp::Key(key), Some(column)) => {
@@ -114,7 +114,12 @@ pub fn eval_all(by: &mut [ByOp], n: usize, cx: &mut Context<'_, '_>, batch: &Bat
             _ => by.column(cx, batch)?,
         });
     }
-    (used..n).for_each(|at| columns.push(columns[at % used].clone()));
+    for at in used..n {
+        columns.push(match &mut by[at % used] {
+            child @ ByOp::Child(_) => child.column(cx, batch)?,
+            _ => columns[at % used].clone(),
+        });
+    }
     Ok(columns)
 }
 
@@ -122,13 +127,13 @@ pub fn eval_all(by: &mut [ByOp], n: usize, cx: &mut Context<'_, '_>, batch: &Bat
 fn read_together(by: &mut [ByOp], cx: &mut Context<'_, '_>, batch: &Batch) -> Result<Vec<PropertyColumn>> {
     let Some(elements) = element::elements(batch) else { return Ok(Vec::new()) };
     let mut ids: Vec<KeyId> = Vec::with_capacity(by.len());
-    for by in by {
+    for by in by.iter_mut() {
         if let ByOp::Key(key) = by {
             ids.extend(key.id(cx));
         }
     }
     let mut read = Vec::with_capacity(ids.len());
-    if ids.len() > 1 {
+    if ids.len() > 1 && !(cx.writes() && by.iter().any(|by| matches!(by, ByOp::Child(_)))) {
         cx.view().columns(elements, &ids, &mut read)?;
     }
     Ok(read)
@@ -144,11 +149,11 @@ fn of_property(name: &str, column: PropertyColumn) -> Result<ByColumn> {
 }
 
 fn by_token(cx: &Context<'_, '_>, batch: &Batch, token: Token) -> Result<ByColumn> {
-    if let (Token::Id, Some(elements)) = (token, element::elements(batch))
-        && let PropertyColumn::Typed(ids) = record::ids(cx.view(), elements)?
-        && ids.null_count() == 0
-    {
-        return Ok(ByColumn::Typed(ids));
+    if let (Token::Id, Some(elements)) = (token, element::elements(batch)) {
+        return Ok(match record::ids(cx.view(), elements)? {
+            PropertyColumn::Typed(ids) if ids.null_count() == 0 => ByColumn::Typed(ids),
+            ids => ByColumn::Values(read::ids_in(&ids, elements)?.into_iter().map(Some).collect()),
+        });
     }
     if let (Token::Label, Some(elements)) = (token, element::elements(batch).filter(|all| all.len() >= ROWS_MIN)) {
         return Ok(ByColumn::Typed(label_column(cx.view(), elements)));
@@ -252,6 +257,29 @@ pub fn eval_lists(by: &mut [ByOp], cx: &mut Context<'_, '_>, lists: Vec<Vec<Valu
         let mut values = eval_values(by, cx, values)?.into_iter();
         for list in &mut out {
             list.iter_mut().skip(which).step_by(n).for_each(|value| *value = values.next().flatten());
+        }
+    }
+    Ok(out)
+}
+
+/// Modulates lists of values, round robin within each list, position by position. A list for which a modulator gives nothing is
+/// `None`, and what comes later in it is not looked at.
+pub fn eval_whole_lists(
+    by: &mut [ByOp],
+    cx: &mut Context<'_, '_>,
+    lists: Vec<Vec<Value>>,
+) -> Result<Vec<Option<Vec<Value>>>> {
+    let longest = lists.iter().map(Vec::len).max().unwrap_or(0);
+    let mut out: Vec<Option<Vec<Value>>> = lists.into_iter().map(Some).collect();
+    for at in 0..longest {
+        let Some(by) = round_robin(by, at) else { break };
+        let values = out.iter_mut().flatten().filter_map(|list| list.get_mut(at).map(std::mem::take)).collect();
+        let mut made = eval_values(by, cx, values)?.into_iter();
+        for list in out.iter_mut().filter(|list| list.as_ref().is_some_and(|list| list.len() > at)) {
+            match (made.next().flatten(), list.as_mut()) {
+                (Some(value), Some(values)) => values[at] = value,
+                _ => *list = None,
+            }
         }
     }
     Ok(out)

@@ -45,17 +45,38 @@ pub trait MapBatch: Send {
     }
 }
 
-pub struct Mapping<M>(pub M);
+/// Traversers of a large batch that are worked on together. A stop takes effect in between.
+pub const PART: usize = 1 << 16;
+
+/// Maps large batches part by part. So what a map makes for itself has bounded size.
+pub struct Mapping<M> {
+    map: M,
+    parts: Once,
+}
+
+impl<M> Mapping<M> {
+    pub fn new(map: M) -> Self {
+        Self { map, parts: Once::new(Batch::default()) }
+    }
+}
 
 impl<M: MapBatch> Op for Mapping<M> {
     fn next(&mut self, cx: &mut Context<'_, '_>, input: &mut dyn Input) -> Result<Option<Batch>> {
-        while let Some(batch) = input.pull(cx)? {
-            let batch = self.0.map(cx, batch)?;
-            if !batch.is_empty() {
-                return Ok(Some(batch));
+        loop {
+            let Some(part) = self.parts.pull(cx)? else {
+                let Some(batch) = input.pull(cx)? else { return Ok(None) };
+                self.parts = Once::new(batch);
+                continue;
+            };
+            let mapped = self.map.map(cx, part)?;
+            if !mapped.is_empty() {
+                return Ok(Some(mapped));
             }
         }
-        Ok(None)
+    }
+
+    fn reset(&mut self, _: usize) {
+        self.parts = Once::new(Batch::default());
     }
 }
 
@@ -175,10 +196,8 @@ pub struct Once {
 }
 
 impl Once {
-    const PART: usize = 1 << 16;
-
     pub fn new(batch: Batch) -> Self {
-        Self { batch, at: 0, part: Self::PART }
+        Self { batch, at: 0, part: PART }
     }
 
     /// The batch in one part, for operators where the split would change the result.
@@ -188,10 +207,11 @@ impl Once {
 }
 
 impl Input for Once {
-    fn pull(&mut self, _: &mut Context<'_, '_>) -> Result<Option<Batch>> {
+    fn pull(&mut self, cx: &mut Context<'_, '_>) -> Result<Option<Batch>> {
         if self.at == 0 && self.batch.len() <= self.part {
             return Ok(Some(std::mem::take(&mut self.batch)).filter(|batch| !batch.is_empty()));
         }
+        cx.check()?;
         let start = self.at;
         self.at = self.batch.len().min(start + self.part);
         Ok(Some(self.batch.slice(start..self.at)).filter(|part| !part.is_empty()))

@@ -185,7 +185,7 @@ fn end(end: &Option<EndRef>) -> Result<mutate::EndOp> {
 }
 
 fn mapping<M: MapBatch + 'static>(map: M) -> Box<dyn Op> {
-    Box::new(Mapping(map))
+    Box::new(Mapping::new(map))
 }
 
 /// Wraps an operator that changes the graph.

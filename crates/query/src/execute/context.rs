@@ -106,6 +106,11 @@ impl QueryState {
 }
 
 impl Context<'_, '_> {
+    /// Whether the query may change the graph.
+    pub fn writes(&self) -> bool {
+        matches!(self.graph, Graph::Write(_))
+    }
+
     pub fn view(&self) -> &dyn GraphView {
         self.graph.view()
     }

@@ -1,11 +1,11 @@
 //! Asks the graph about the items of a batch: one call for all of them, however far away the graph is.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use mangrove_graph::{
-    Cell, EdgeRef, ElementId, ElementKind, Elements, GraphError, KeyId, Property, PropertyOwner, Value, VertexId,
-    VertexProperty, record,
+    Cell, EdgeRef, ElementId, ElementKind, Elements, GraphError, KeyId, Property, PropertyColumn, PropertyOwner, Value,
+    VertexId, VertexProperty, record,
 };
 
 use super::batch::Items;
@@ -54,8 +54,7 @@ fn ids_of_elements(cx: &Context<'_, '_>, items: &Items) -> Result<Vec<Option<Val
     let mut out = vec![None; items.len()];
     each_kind(items, |elements, rows| {
         let ids = record::ids(cx.view(), elements)?;
-        for (at, row) in rows.iter().enumerate() {
-            let Cell::One(id) = ids.cell(at) else { return Err(GraphError::no_such(elements.get(at)).into()) };
+        for (id, row) in ids_in(&ids, elements)?.into_iter().zip(rows) {
             out[*row as usize] = Some(id);
         }
         Ok(())
@@ -63,16 +62,32 @@ fn ids_of_elements(cx: &Context<'_, '_>, items: &Items) -> Result<Vec<Option<Val
     Ok(out)
 }
 
+/// The ids in the column of some elements. Fails if an element is not there.
+pub fn ids_in(ids: &PropertyColumn, elements: Elements<'_>) -> Result<Vec<Value>> {
+    let id = |row| match ids.cell(row) {
+        Cell::One(id) => Ok(id),
+        _ => Err(GraphError::no_such(elements.get(row)).into()),
+    };
+    (0..elements.len()).map(id).collect()
+}
+
 /// `T.id` of each item. Fails for an item that has none.
 pub fn ids(cx: &Context<'_, '_>, items: &Items) -> Result<Vec<Value>> {
     let mut out = ids_of_elements(cx, items)?;
     let owners = owners(items);
+    if owners.is_empty() {
+        return present(items, out);
+    }
     let of_owners = ids_of_elements(cx, &Items::Vertices(owners.iter().map(|(_, p)| p.vertex).collect()))?;
     for ((row, property), id) in owners.iter().zip(of_owners) {
         out[*row] = id.map(|id| Value::string(format!("{id}/{}/{}", property.name, property.ordinal)));
     }
+    present(items, out)
+}
+
+fn present(items: &Items, ids: Vec<Option<Value>>) -> Result<Vec<Value>> {
     let id = |(row, id): (usize, Option<Value>)| id.ok_or_else(|| type_error("id()", "elements", &items.get(row)));
-    out.into_iter().enumerate().map(id).collect()
+    ids.into_iter().enumerate().map(id).collect()
 }
 
 /// The vertex properties among some items, with their rows.
@@ -192,25 +207,37 @@ fn push_properties(owner: &Value, key: KeyId, name: &Name, cell: Cell, out: &mut
     }
 }
 
+/// Vertices whose values with properties of their own are in memory together.
+const VERTICES_AT_ONCE: usize = 1024;
+
 /// The properties of one vertex property: key, name and value.
 pub type Meta = Vec<(KeyId, Name, Value)>;
 
 /// The properties of vertex properties, read from the graph.
-pub fn meta<'p>(cx: &Context<'_, '_>, of: impl Iterator<Item = &'p VertexProperty> + Clone) -> Result<Vec<Meta>> {
-    let mut by_key: BTreeMap<KeyId, (Vec<VertexId>, Vec<u32>)> = BTreeMap::new();
-    for (row, property) in (0..).zip(of.clone()) {
-        push(by_key.entry(property.key).or_default(), property.vertex, row);
-    }
+pub fn meta<'p>(cx: &Context<'_, '_>, of: impl Iterator<Item = &'p VertexProperty>) -> Result<Vec<Meta>> {
     let of: Vec<&VertexProperty> = of.collect();
+    let mut by_key: BTreeMap<KeyId, Vec<(VertexId, usize)>> = BTreeMap::new();
+    for (row, property) in of.iter().enumerate() {
+        by_key.entry(property.key).or_default().push((property.vertex, row));
+    }
     let mut out = vec![Meta::new(); of.len()];
     let schema = cx.view().schema();
-    for (key, (vertices, rows)) in by_key {
-        let column = cx.view().properties(Elements::Vertices(&vertices), key)?;
-        for (at, row) in rows.into_iter().enumerate() {
-            let Cell::Many(values) = column.cell(at) else { continue };
-            let found = values.into_iter().find(|value| value.ordinal == of[row as usize].ordinal);
-            let named = |(key, value)| (key, schema.key_name(key), value);
-            out[row as usize] = found.into_iter().flat_map(|value| value.meta).map(named).collect();
+    let named = |(key, value): (KeyId, Value)| (key, schema.key_name(key), value);
+    for (key, mut rows) in by_key {
+        rows.sort_unstable();
+        // A vertex with many values under the key is read once.
+        let of_vertices: Vec<_> = rows.chunk_by(|a, b| a.0 == b.0).collect();
+        for part in of_vertices.chunks(VERTICES_AT_ONCE) {
+            let vertices: Vec<VertexId> = part.iter().map(|rows| rows[0].0).collect();
+            let column = cx.view().properties(Elements::Vertices(&vertices), key)?;
+            for (at, rows) in part.iter().enumerate() {
+                let Cell::Many(values) = column.cell(at) else { continue };
+                let values: HashMap<u32, _> = values.into_iter().map(|value| (value.ordinal, value.meta)).collect();
+                for (_, row) in *rows {
+                    let meta = values.get(&of[*row].ordinal).into_iter().flatten();
+                    out[*row] = meta.cloned().map(named).collect();
+                }
+            }
         }
     }
     Ok(out)

@@ -35,7 +35,7 @@ pub struct RepeatOp {
     rounds: u64,
     /// The frontier of the current round, as input of the body.
     start: Option<Once>,
-    next_frontier: Batch,
+    next_frontier: Vec<Batch>,
     /// The memory of the next frontier.
     held: Held,
     ready: VecDeque<Batch>,
@@ -60,7 +60,7 @@ impl RepeatOp {
             emit,
             rounds: 0,
             start: None,
-            next_frontier: Batch::default(),
+            next_frontier: Vec::new(),
             held: Held::default(),
             ready: VecDeque::new(),
             scopes: 1,
@@ -119,7 +119,7 @@ impl RepeatOp {
 
     /// Begins a round. If the frontier is used up, takes the next batch of input; false at the end.
     fn begin_round(&mut self, cx: &mut Context<'_, '_>, input: &mut dyn Input) -> Result<bool> {
-        let frontier = std::mem::take(&mut self.next_frontier);
+        let frontier = Batch::joined(std::mem::take(&mut self.next_frontier));
         self.held.clear();
         let frontier = if frontier.is_empty() {
             let batch =
@@ -157,7 +157,9 @@ impl RepeatOp {
         self.rounds -= 1;
         let staying = staying?;
         self.held.add_batch(cx, &staying)?;
-        self.next_frontier.append(staying);
+        if !staying.is_empty() {
+            self.next_frontier.push(staying);
+        }
         Ok(())
     }
 }
@@ -180,7 +182,7 @@ impl Op for RepeatOp {
     fn reset(&mut self, scopes: usize) {
         self.rounds = 0;
         self.start = None;
-        self.next_frontier = Batch::default();
+        self.next_frontier.clear();
         self.held.clear();
         self.ready.clear();
         self.scopes = scopes;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use mangrove_graph::{Map, Path, Value};
 
 use super::batch::{Batch, Items, Moves};
-use super::by::{ByOp, eval_lists, eval_present, eval_values, round_robin};
+use super::by::{ByOp, eval_present, eval_values, eval_whole_lists, round_robin};
 use super::chain::{Child, MapBatch};
 use super::context::Context;
 use super::{columns, number, path, type_error};
@@ -178,10 +178,8 @@ pub fn modulated_paths(cx: &mut Context<'_, '_>, paths: Vec<Path>, by: &mut [ByO
         return Ok(paths.into_iter().map(Some).collect());
     }
     let (labels, objects): (Vec<_>, Vec<_>) = paths.into_iter().map(|path| (path.labels, path.objects)).unzip();
-    let objects = eval_lists(by, cx, objects)?.into_iter();
-    let path = |(labels, objects): (_, Vec<Option<Value>>)| {
-        Some(Path { objects: objects.into_iter().collect::<Option<_>>()?, labels })
-    };
+    let objects = eval_whole_lists(by, cx, objects)?.into_iter();
+    let path = |(labels, objects): (_, Option<Vec<Value>>)| Some(Path { objects: objects?, labels });
     Ok(labels.into_iter().zip(objects).map(path).collect())
 }
 

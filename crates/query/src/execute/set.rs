@@ -309,17 +309,21 @@ impl Op for TailOp {
         if std::mem::replace(&mut self.done, true) {
             return Ok(None);
         }
-        let (mut all, mut held) = (Batch::default(), Held::default());
+        let (mut parts, mut rows, mut held) = (Vec::new(), 0, Held::default());
         let room = usize::try_from(self.count).unwrap_or(usize::MAX);
         while let Some(batch) = input.pull(cx)? {
             held.add_batch(cx, &batch)?;
-            all.append(batch);
-            if self.scopes == 1 && all.len() / 2 > room.saturating_add(1024) {
-                all = all.slice(all.len() - room..all.len());
+            rows += batch.len();
+            parts.push(batch);
+            if self.scopes == 1 && rows / 2 > room.saturating_add(1024) {
+                let last = Batch::joined(std::mem::take(&mut parts)).slice(rows - room..rows);
                 held.clear();
-                held.add(cx, batch_bytes(&all))?;
+                held.add(cx, batch_bytes(&last))?;
+                rows = room;
+                parts.push(last);
             }
         }
+        let mut all = Batch::joined(parts);
         let mut left = vec![self.count; self.scopes];
         let mut bulks: Vec<u64> = (0..all.len()).map(|row| all.bulk(row)).collect();
         for row in (0..all.len()).rev() {

@@ -12,6 +12,7 @@ use mangrove_graph::{Value, compare};
 
 use super::batch::{Batch, Items};
 use super::by::{ByColumn, ByOp};
+use super::chain::PART;
 use super::context::Context;
 use super::read;
 use crate::error::Result;
@@ -24,9 +25,6 @@ pub enum SortKeys {
     Texts(StringArray),
     Values(Vec<Option<Value>>),
 }
-
-/// Rows whose keys are read together, so that a stop takes effect in between.
-const PART: usize = 1 << 16;
 
 impl SortKeys {
     /// What a modulator gives for each row.

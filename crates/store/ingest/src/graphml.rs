@@ -427,6 +427,8 @@ impl GraphmlReader<'_, '_> {
             let Some(key) = self.schema.key(name) else { continue };
             let declared = label.property(key).and_then(|property| property.declared);
             let wanted = match declared {
+                // All white space of a text counts.
+                Some(ValueType::String) => continue,
                 Some(declared) => &[declared][..],
                 None if label.time == Some(key) => &[ValueType::Date, ValueType::DateTime],
                 None => continue,

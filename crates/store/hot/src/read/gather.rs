@@ -319,7 +319,7 @@ fn damaged(error: arrow_schema::ArrowError) -> GraphError {
     GraphError::corrupt(format!("text that is not UTF-8 ({error})"))
 }
 
-fn too_large() -> GraphError {
+pub(super) fn too_large() -> GraphError {
     GraphError::Limit { what: "too much text in one batch".into(), limit: i32::MAX as u64 }
 }
 

@@ -138,10 +138,12 @@ impl<'t> Reader<'t> {
             return Ok(());
         }
         places.sort_unstable();
+        let mut row = 0;
         for places in places.chunk_by(|a, b| a / SLOTS as u64 == b / SLOTS as u64) {
             let standing = self.standing(at, column, places[0] / SLOTS as u64)?;
             for place in places {
-                self.go_on(found.len())?;
+                self.go_on(row)?;
+                row += 1;
                 let stands = part.is_exact && standing >> block_slot(*place).1 & 1 != 0;
                 if stands || self.has_match(sought, *place)? {
                     found.push(*place);

@@ -151,7 +151,7 @@ pub struct Reader<'t> {
 }
 
 /// Rows of long work between two looks at the limits.
-const ROWS_BETWEEN_CHECKS: usize = 4096;
+pub(super) const ROWS_BETWEEN_CHECKS: usize = 4096;
 
 impl<'t> Reader<'t> {
     /// Fails if the reader has to stop. Call it for every row of long work, with the number of the row.
@@ -161,6 +161,11 @@ impl<'t> Reader<'t> {
             Some(context) if row % ROWS_BETWEEN_CHECKS == ROWS_BETWEEN_CHECKS - 1 => context.check(),
             _ => Ok(()),
         }
+    }
+
+    /// Fails if the reader has to stop. Call it now and then in long work.
+    pub fn check(&self) -> Result<()> {
+        self.context.map_or(Ok(()), ReadContext::check)
     }
 
     /// Fails if bytes that a call is about to return exceed the reader's memory.

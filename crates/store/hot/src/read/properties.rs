@@ -13,11 +13,20 @@ use hashbrown::HashMap;
 use mangrove_graph::{Cell, ElementKind, Elements, KeyId, LabelId, PropertyColumn, Result, Value, ValueType, VertexId};
 use mangrove_segment::value;
 
+use super::gather::too_large;
 use super::{Reader, further};
 use crate::block::{Block, Body, SLOTS};
 use crate::encode::ones;
 use crate::fault::corrupt;
 use crate::key::{Column, block_slot, place};
+
+/// Fails if an array that already has these bytes has no room for more.
+fn fits_array(bytes: &[u8], more: Option<&[u8]>) -> Result<()> {
+    match bytes.len() + more.map_or(0, <[u8]>::len) > i32::MAX as usize {
+        true => Err(too_large()),
+        false => Ok(()),
+    }
+}
 
 /// So few elements are not worth an array.
 const FEW: usize = 3;
@@ -302,6 +311,7 @@ impl<'t> Gathered<'_, 't> {
         let mut builder = StringBuilder::with_capacity(self.rows.rows, 16 * self.rows.rows);
         for cell in self.all_cells() {
             let bytes = cell.map(|(block, rank)| block.bytes_at(rank)).transpose()?;
+            fits_array(builder.values_slice(), bytes.as_deref())?;
             builder.append_option(bytes.as_deref().map(value::text).transpose()?);
         }
         Ok(Arc::new(builder.finish()))
@@ -310,7 +320,9 @@ impl<'t> Gathered<'_, 't> {
     fn byte_strings(&self) -> Result<ArrayRef> {
         let mut builder = BinaryBuilder::with_capacity(self.rows.rows, 16 * self.rows.rows);
         for cell in self.all_cells() {
-            builder.append_option(cell.map(|(block, rank)| block.bytes_at(rank)).transpose()?);
+            let bytes = cell.map(|(block, rank)| block.bytes_at(rank)).transpose()?;
+            fits_array(builder.values_slice(), bytes.as_deref())?;
+            builder.append_option(bytes);
         }
         Ok(Arc::new(builder.finish()))
     }

@@ -50,8 +50,8 @@ impl Reader<'_> {
         let segment = &self.segments.list()[at];
         let Some(chunk) = segment.chunk(column, number)? else { return Ok(()) };
         let matching = filter::found(chunk, predicate)?;
+        self.check()?;
         for block in number * BLOCKS..(number + 1) * BLOCKS {
-            self.go_on(block as usize * SLOTS)?;
             let found = matching.as_ref().map(|found| found.get((block % BLOCKS) as usize).copied().unwrap_or(0));
             if found == Some(0) {
                 continue;

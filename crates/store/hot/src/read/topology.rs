@@ -3,7 +3,7 @@
 use mangrove_graph::{Adjacency, Direction, EdgeRef, ElementKind, Hop, LabelId, Result, VertexId, Wants};
 use mangrove_segment::adjacency::Lists;
 
-use super::Reader;
+use super::{ROWS_BETWEEN_CHECKS, Reader};
 use crate::adjacency::{self, AdjacencyBlock, Entry};
 use crate::key::{AdjacencyKey, Column, KeyBytes, edge_at, label_prefix, place, vertex_prefix};
 use crate::layers::CHUNK;
@@ -18,8 +18,13 @@ impl<'t> Reader<'t> {
             return self.matching_neighbors(from, hop, out);
         }
         let mut sides = self.sides(hop);
+        let mut next_check = ROWS_BETWEEN_CHECKS;
         for (row, vertex) in from.iter().enumerate() {
-            self.go_on(row)?;
+            let done = row + out.neighbors.len().max(out.edges.len());
+            if done >= next_check {
+                self.check()?;
+                next_check = done + ROWS_BETWEEN_CHECKS;
+            }
             let mut gather = Gather { row: row as u32, wants: hop.wants, room: hop.limit.unwrap_or(usize::MAX), out };
             for side in &mut sides {
                 let outgoing = side.outgoing;
