@@ -173,7 +173,7 @@ fn of_columns(Columns { rows, columns }: Columns) -> PyResult<Table> {
     Ok(Table::Arrow { schema, batches: vec![batch] })
 }
 
-/// The column without the NaNs with which pandas marks missing values: those beside values that are no numbers.
+/// The column without the NaNs with which pandas marks missing values: those in columns without any number.
 fn without_nan(column: PropertyColumn) -> PropertyColumn {
     let PropertyColumn::Cells(mut cells) = column else { return column };
     let is_nan = |cell: &Cell| matches!(cell, Cell::One(value) if value.as_f64().is_some_and(f64::is_nan));

@@ -225,6 +225,22 @@ def test_addresses_of_other_places_are_refused_with_the_way(empty):
             empty.load(nodes={"p": address})
 
 
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ('[{"id": 1} {"id": 2}]', "expected a comma between two items of the JSON array at line 1, column 12"),
+        ('[{"id": 1},\n]', "expected another item of the JSON array after the comma at line 2, column 1"),
+        ('[,{"id": 1}]', "expected an item of the JSON array before the comma at line 1, column 2"),
+        ('[{"id": 1},,{"id": 2}]', "expected an item of the JSON array before the comma at line 1, column 12"),
+    ],
+)
+def test_misplaced_commas_in_a_json_array_are_refused(empty, tmp_path, text, what):
+    (tmp_path / "a.json").write_text(text)
+    with pytest.raises(mg.LoadError, match=what):
+        empty.load(nodes={"thing": tmp_path / "a.json"})
+    assert empty.query("g.V().count()").one() == 0
+
+
 def test_a_json_array_is_a_table(empty, tmp_path):
     (tmp_path / "arr.json").write_text('[\n {"id": 1, "name": "x", "tags": ["a", "b"]},\n {"id": 2, "name": "y"}\n]\n')
     report = empty.load(nodes={"thing": tmp_path / "arr.json"}, key={"thing": "id"})

@@ -49,7 +49,7 @@ pub enum GraphError {
     #[error("the reader was asked to stop")]
     Stopped,
     #[error("the time of the reader is over")]
-    Late,
+    Late(Option<Duration>),
     #[error("a read takes more than the memory budget of {} MB", bytes_max >> 20)]
     OverBudget { bytes_max: usize },
     #[error("the database is open read-only")]

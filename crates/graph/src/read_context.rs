@@ -4,7 +4,7 @@
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::error::{GraphError, Result};
 
@@ -14,6 +14,8 @@ use crate::error::{GraphError, Result};
 pub struct ReadContext {
     /// Calls fail after this moment.
     pub deadline: Option<Instant>,
+    /// How long the reader had until the deadline, for its error.
+    pub timeout: Option<Duration>,
     pub cancel: CancelToken,
     pub budget: Budget,
 }
@@ -39,7 +41,7 @@ impl ReadContext {
             return Err(GraphError::Stopped);
         }
         match self.deadline {
-            Some(deadline) if Instant::now() > deadline => Err(GraphError::Late),
+            Some(deadline) if Instant::now() > deadline => Err(GraphError::Late(self.timeout)),
             _ => Ok(()),
         }
     }
@@ -129,8 +131,6 @@ impl Budget {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     #[test]
@@ -141,7 +141,7 @@ mod tests {
         context.cancel.cancel();
         assert!(matches!(clone.check(), Err(GraphError::Stopped)));
         let late = ReadContext { deadline: Instant::now().checked_sub(Duration::from_millis(1)), ..ReadContext::default() };
-        assert!(matches!(late.check(), Err(GraphError::Late)));
+        assert!(matches!(late.check(), Err(GraphError::Late(None))));
     }
 
     #[test]

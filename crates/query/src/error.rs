@@ -128,7 +128,7 @@ impl From<GraphError> for QueryError {
     fn from(error: GraphError) -> Self {
         match error {
             GraphError::Stopped => return Self::cancelled(),
-            GraphError::Late => return Self::late(None),
+            GraphError::Late(timeout) => return Self::late(timeout),
             GraphError::OverBudget { bytes_max } => return Self::over_budget(bytes_max),
             _ => {}
         }

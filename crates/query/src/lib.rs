@@ -80,7 +80,7 @@ impl QueryOptions {
         // A timeout beyond the range of the clock never comes.
         let deadline = self.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         let budget = Budget::new(self.memory_bytes_max);
-        ReadContext { deadline, cancel: self.cancel.clone(), budget }
+        ReadContext { deadline, timeout: self.timeout, cancel: self.cancel.clone(), budget }
     }
 }
 

@@ -255,6 +255,16 @@ impl Batch {
         self
     }
 
+    /// The same for a batch that is still needed.
+    pub fn with_items(&self, items: Items, mode: PathMode) -> Batch {
+        debug_assert_eq!(self.len(), items.len());
+        let Batch { bulk, scope, paths, sacks, .. } = self;
+        let (bulk, scope, paths, sacks) = (bulk.clone(), scope.clone(), paths.clone(), sacks.clone());
+        let mut next = Batch { items, bulk, scope, paths, sacks };
+        next.extend_paths(mode);
+        next
+    }
+
     fn extend_paths(&mut self, mode: PathMode) {
         if mode == PathMode::Full
             && let Some(paths) = &mut self.paths

@@ -109,7 +109,7 @@ impl ValuesOp {
         match &column {
             PropertyColumn::Absent(_) => {}
             PropertyColumn::Typed(array) if array.null_count() == 0 => {
-                return Ok(Some(batch.clone().moved_in_place(Items::Column(array.clone()), cx.mode())));
+                return Ok(Some(batch.with_items(Items::Column(array.clone()), cx.mode())));
             }
             PropertyColumn::Typed(array) => {
                 let rows: Vec<u32> = (0..array.len() as u32).filter(|row| array.is_valid(*row as usize)).collect();

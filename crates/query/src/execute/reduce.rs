@@ -129,7 +129,8 @@ fn column_sum(array: &ArrayRef, bulk: Option<&[u64]>, before: Option<&Value>) ->
     number::arithmetic(Arithmetic::Add, &sum, &total).map(Some)
 }
 
-/// The first row with the least or greatest value of a column; `None` if its type has no order here. NaN loses to any other.
+/// The first row with the least or greatest value of a column; `None` if its type has no order here, as floats,
+/// which have NaN.
 fn extreme_row(array: &ArrayRef, wanted: Ordering) -> Option<usize> {
     let better = |a: usize, b: usize, ordering: Ordering| if ordering == wanted { b } else { a };
     if let DataType::Utf8 = array.data_type() {

@@ -148,11 +148,13 @@ pub struct Objects<R> {
     feed: Feed<R>,
     /// `None` before the first row.
     in_array: Option<bool>,
+    /// Whether the array has given an item.
+    begun: bool,
 }
 
 impl<R: Read> Objects<R> {
     pub fn new(input: R) -> Self {
-        Self { feed: Feed::new(input), in_array: None }
+        Self { feed: Feed::new(input), in_array: None, begun: false }
     }
 
     pub fn next(&mut self) -> io::Result<Option<Piece<'_>>> {
@@ -166,10 +168,24 @@ impl<R: Read> Objects<R> {
                 *self.in_array.insert(begins)
             }
         };
-        if !in_array {
-            return self.feed.line();
+        if in_array { self.item() } else { self.feed.line() }
+    }
+
+    /// The next item of the array, whose opening bracket has been read.
+    fn item(&mut self) -> io::Result<Option<Piece<'_>>> {
+        let mut next = self.feed.skip_space(b"")?;
+        if std::mem::replace(&mut self.begun, true) && next.is_some_and(|byte| byte != b']') {
+            if next != Some(b',') {
+                return Err(self.misplaced("expected a comma between two items of the JSON array"));
+            }
+            self.feed.take_byte();
+            next = self.feed.skip_space(b"")?;
+            if next == Some(b']') {
+                return Err(self.misplaced("expected another item of the JSON array after the comma"));
+            }
         }
-        match self.feed.skip_space(b",")? {
+        match next {
+            Some(b',') => Err(self.misplaced("expected an item of the JSON array before the comma")),
             Some(b']') => {
                 self.feed.take_byte();
                 match self.feed.skip_space(b"")? {
@@ -180,6 +196,10 @@ impl<R: Read> Objects<R> {
             Some(_) => self.feed.value(),
             None => Err(io::Error::other("the JSON array has no end")),
         }
+    }
+
+    fn misplaced(&self, what: &str) -> io::Error {
+        io::Error::other(format!("{what} at line {}, column {}", self.feed.line, self.feed.column))
     }
 }
 

@@ -279,12 +279,15 @@ impl Writer<'_> {
 
     /// Warns if a row updates several edges, or several rows update one. Without a key, edges with the same ends are the same edge.
     fn warn_of_parallel_edges(&mut self, label: LabelId, known: &Known<EdgeRef>) {
+        if self.merge.edge_key.is_some() {
+            return;
+        }
         let mut pairs = known.rows.clone();
         pairs.sort_unstable_by_key(|(_, at)| *at);
         let one_edge_twice = pairs.windows(2).any(|pair| pair[0].1 == pair[1].1);
         pairs.sort_unstable();
         let one_row_twice = pairs.windows(2).any(|pair| pair[0].0 == pair[1].0);
-        if self.merge.edge_key.is_some() || !(one_edge_twice || one_row_twice) {
+        if !(one_edge_twice || one_row_twice) {
             return;
         }
         let label = self.graph.schema().label_name(ElementKind::Edge, label);

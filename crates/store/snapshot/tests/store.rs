@@ -115,7 +115,7 @@ fn a_snapshot_stops_when_its_reader_must() {
     let late = ReadContext { deadline: Some(Instant::now()), ..ReadContext::default() };
     std::thread::sleep(Duration::from_millis(1));
     let late = store.snapshot_within(late).unwrap();
-    assert!(calls(&late).iter().all(|call| matches!(call, Err(GraphError::Late))));
+    assert!(calls(&late).iter().all(|call| matches!(call, Err(GraphError::Late(_)))));
     let poor = ReadContext { budget: Budget::new(100_000), ..ReadContext::default() };
     let poor = store.snapshot_within(poor).unwrap();
     assert!(matches!(
