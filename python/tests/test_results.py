@@ -368,3 +368,11 @@ def test_columns_of_several_types_join_in_order(empty):
     assert both == sorted(row["code"] for row in rows) + sorted(f"t{i}" for i in range(20_000))
     assert empty.query("g.V().values('code').tail(20005).limit(6)").to_list() == [3, 4, 5, 6, 0, "t0"]
     assert empty.query("g.V().values('code').barrier().count()").one() == 40_000
+
+
+def test_an_index_search_tries_its_other_filters_on_every_candidate(empty):
+    rows = [{"id": i, "active": i % 10 != 0, "bio": f"{'needle' if i % 4999 == 0 else 'hay'} {i}"} for i in range(20_000)]
+    empty.load(nodes={"p": rows}, indexes=["p.active"])
+    query = "g.V().has('p', 'active', true).has('bio', containing('needle')).id()"
+    assert "index" in str(empty.explain(query)).lower()
+    assert empty.query(query).to_list() == [4999, 9998, 14997, 19996]
