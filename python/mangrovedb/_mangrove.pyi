@@ -300,6 +300,7 @@ class Database:
         *,
         description: str | None = None,
         parameters: Mapping[str, str] | None = None,
+        columns: Sequence[str] | None = None,
     ) -> None: ...
     def unregister_procedure(self, name: str) -> bool: ...
     def declare_property(

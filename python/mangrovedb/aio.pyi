@@ -111,6 +111,7 @@ class AsyncDatabase:
         *,
         description: str | None = None,
         parameters: Mapping[str, str] | None = None,
+        columns: Sequence[str] | None = None,
     ) -> None: ...
     def unregister_procedure(self, name: str) -> bool: ...
     async def create_index(

@@ -583,6 +583,8 @@ impl Database {
     ///   documentation.
     /// * `parameters` — a dict from the name of each parameter to what it is. A call with another parameter gets a
     ///   warning.
+    /// * `columns` — the keys of the maps that the function gives. A table of the results then has these columns.
+    ///   Without it, the table has the one column `value`. The query fails if the function gives anything else.
     ///
     /// >>> def initials(params, value):
     /// ...     for word in value.split():
@@ -590,20 +592,21 @@ impl Database {
     /// >>> db.register_procedure("initials", initials, parameters={"letters": "how many of each word"})
     /// >>> db.query("g.V('AUS').out('in').values('name').call('initials').with('letters', 2)").to_list()
     /// ['Un', 'St']
-    #[pyo3(signature = (name, function, *, description=None, parameters=None))]
+    #[pyo3(signature = (name, function, *, description=None, parameters=None, columns=None))]
     fn register_procedure(
         &self,
         name: &str,
         function: &Bound<'_, PyAny>,
         description: Option<String>,
         parameters: Option<&Bound<'_, PyDict>>,
+        columns: Option<Vec<String>>,
     ) -> PyResult<()> {
         if !function.is_callable() {
             return Err(PyTypeError::new_err("a procedure must be a function that takes parameters and a value"));
         }
         let description = description.or_else(|| procedure::first_line(function));
         let slot: Slot = Arc::new(Mutex::new(Some(function.clone().unbind())));
-        let procedure = procedure::of_function(slot.clone(), description, parameters)?;
+        let procedure = procedure::of_function(slot.clone(), description, parameters, columns)?;
         raised(self.handle()?.register_procedure(name, procedure))?;
         self.procedures.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned(), slot);
         Ok(())

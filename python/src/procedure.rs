@@ -16,13 +16,21 @@ use crate::{convert, parameters};
 pub type Slot = Arc<Mutex<Option<Py<PyAny>>>>;
 
 /// A procedure that calls `function(params, value)` and emits what it yields.
-pub fn of_function(function: Slot, description: Option<String>, named: Option<&Bound<'_, PyDict>>) -> PyResult<Procedure> {
+pub fn of_function(
+    function: Slot,
+    description: Option<String>,
+    named: Option<&Bound<'_, PyDict>>,
+    columns: Option<Vec<String>>,
+) -> PyResult<Procedure> {
     let mut procedure = Procedure::new(move |call| call_function(&function, call));
     procedure = procedure.describe(description.unwrap_or_default());
     for (name, description) in named.into_iter().flatten() {
         procedure = procedure.parameter(name.extract::<String>()?, description.extract::<String>()?);
     }
-    Ok(procedure)
+    Ok(match columns {
+        Some(columns) => procedure.columns(columns),
+        None => procedure,
+    })
 }
 
 /// The first line of a function's documentation.

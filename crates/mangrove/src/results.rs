@@ -9,7 +9,7 @@ use arrow_array::{Array, ArrayRef};
 use mangrove_graph::{
     Cardinality, EdgeRef, ElementKind, Elements, GraphView, LabelId, Schema, TypeSet, Value, VertexId, column,
 };
-use mangrove_query::{Items, MapColumn, Maps, Outlook, Shape, id_is_key, own_maps, whole_maps};
+use mangrove_query::{Items, MapColumn, Maps, Outlook, Shape, own_maps, whole_maps};
 
 use crate::describe::{self, Described, EdgeRecord, EndRecord, PropertyRecord, ValueRecord, VertexRecord};
 use crate::error::QueryError;
@@ -96,11 +96,6 @@ impl Results {
             }
         }
         column::arrow_type(types.single()?)
-    }
-
-    /// Whether the property `id` always equals `T.id`; `None` without a schema.
-    pub(crate) fn id_is_key(&self) -> Option<bool> {
-        self.expected.as_ref().map(|(_, schema)| id_is_key(schema))
     }
 
     pub(crate) fn add_rows(&mut self, rows: Vec<Described>) {

@@ -2,23 +2,22 @@
 //!
 //! | results | columns |
 //! |---|---|
-//! | maps (`project`, `select`, `valueMap`, `elementMap`) | one for each key, in the order first met |
+//! | maps (`project`, `select`, `valueMap`, `elementMap`) | one for each key |
 //! | vertices | `id`, `label`, then one for each property |
-//! | edges | `id`, `label`, `outV`, `inV`, then one for each property |
+//! | edges, or edges and vertices | `id`, `label`, `outV`, `inV`, then one for each property |
 //! | map entries, properties | `key`, `value` |
+//! | the map of `group` or `groupCount` | `key`, `value`: a row for each entry |
 //! | anything else, kinds mixed, or maps whose keys are no names | `value` |
 //!
-//! | the map of `group` or `groupCount` | `key`, `value`: a row for each entry |
-//!
 //! A property keeps its name. Beside a property `id`, the id of the element is in the column `T.id`; if `id` is the key of its
-//! labels, there is one column `id`. Where the query and the schema determine the columns, they exist even without results.
+//! labels, there is one column `id`. The query and the schema determine the columns. They exist even without results.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef};
-use mangrove_graph::{Direction, ElementKind, Token, Value, column, compare};
+use mangrove_graph::{Direction, Token, Value, column, compare};
 use mangrove_query::{MapColumn, Maps, Shape};
 
 use crate::describe::{Described, EdgeRecord, PropertyRecord, VertexRecord};
@@ -135,38 +134,34 @@ impl<'a> Column<'a> {
 
 /// Lays results out in columns.
 pub fn of(results: &Results) -> Table<'_> {
-    let (mut table, expected) = (Builder::default(), results.shape());
-    for name in fixed(&expected) {
+    let (mut table, shape) = (Builder::default(), results.shape());
+    for name in fixed(&shape) {
         table.column(name);
     }
-    match (Form::common(results), &expected) {
+    match (Form::common(results), &shape) {
         (_, Shape::Values) => table.add_values(results),
         (Form::Maps | Form::Values, Shape::Groups) => groups(results).for_each(|row| table.add_row(row)),
-        (Form::Maps | Form::Nothing, Shape::Maps(keys)) => table.add_maps(results, keys),
-        (Form::Maps, _) => table.add_maps(results, &[]),
-        (Form::Elements | Form::Nothing, Shape::Elements { kind, keys }) => table.add_elements(results, Some(*kind), keys),
-        (Form::Elements, _) => table.add_elements(results, None, &[]),
-        (Form::Entries, _) => results.parts().iter().flat_map(rows).for_each(|row| table.add_row(entry(row))),
-        (Form::Values | Form::Nothing, _) => table.add_values(results),
+        (Form::Maps | Form::Nothing, Shape::Maps { keys, .. }) => table.add_maps(results, keys),
+        (Form::Elements | Form::Nothing, Shape::Elements { edges, keys, .. }) => table.add_elements(results, *edges, keys),
+        (Form::Entries | Form::Nothing, Shape::Entries) | (Form::Entries, Shape::Unknown) => table.add_entries(results),
+        (Form::Maps, Shape::Unknown) => table.add_maps(results, &[]),
+        (Form::Elements, Shape::Unknown) => table.add_elements(results, false, &[]),
+        _ => table.add_values(results),
     }
-    table.finish(results.id_is_key().map(|is_key| is_key && !is_of_edges(&expected)))
-}
-
-/// Whether results are edges, or maps of edges.
-fn is_of_edges(expected: &Shape) -> bool {
-    match expected {
-        Shape::Elements { kind, .. } => *kind == ElementKind::Edge,
-        Shape::Maps(keys) => keys.iter().any(|key| matches!(key, Value::Token(Token::Direction(_)))),
-        _ => false,
-    }
+    let id_is_key = match shape {
+        Shape::Unknown => None,
+        Shape::Maps { id_is_key, .. } | Shape::Elements { id_is_key, .. } => Some(id_is_key),
+        Shape::Groups | Shape::Entries | Shape::Values => Some(false),
+    };
+    table.finish(id_is_key)
 }
 
 /// The columns that exist whatever the results are.
-fn fixed(expected: &Shape) -> &[&'static str] {
-    match expected {
+fn fixed(shape: &Shape) -> &[&'static str] {
+    match shape {
         Shape::Values => &["value"],
         Shape::Groups | Shape::Entries => &["key", "value"],
-        Shape::Unknown | Shape::Maps(_) | Shape::Elements { .. } => &[],
+        Shape::Unknown | Shape::Maps { .. } | Shape::Elements { .. } => &[],
     }
 }
 
@@ -299,7 +294,11 @@ impl<'a> Builder<'a> {
         }
     }
 
-    fn add_elements(&mut self, results: &'a Results, kind: Option<ElementKind>, keys: &[Arc<str>]) {
+    fn add_entries(&mut self, results: &'a Results) {
+        results.parts().iter().flat_map(rows).for_each(|row| self.add_row(entry(row)));
+    }
+
+    fn add_elements(&mut self, results: &'a Results, edges: bool, keys: &[Arc<str>]) {
         let parts = results.parts();
         let properties = parts.iter().flat_map(|part| {
             let columns = match part {
@@ -312,7 +311,7 @@ impl<'a> Builder<'a> {
         let token_names = TokenNames::beside(properties.chain(keys.iter().map(|key| &**key)));
         let has_edges =
             |part: &Chunk| matches!(part, Chunk::Edges(_)) || rows(part).iter().any(|row| matches!(row, Described::Edge(_)));
-        let heads = kind == Some(ElementKind::Edge) || parts.iter().any(has_edges);
+        let heads = edges || parts.iter().any(has_edges);
         let tokens = if heads { &TokenNames::ALL[..] } else { &TokenNames::ALL[..OWN] };
         for token in tokens {
             self.column(token_names.of(*token));
@@ -396,11 +395,11 @@ fn entry(row: &Described) -> Row<'_> {
     vec![("key".into(), key), ("value".into(), value)]
 }
 
-/// If the property `id` equals the id of the element, one column suffices.
+/// If the property `id` equals the id of the element, one column suffices. `id_is_key` tells; without it, the values do.
 fn merge_ids(columns: &mut Vec<Column<'_>>, id_is_key: Option<bool>) {
     let find = |name: &str| columns.iter().position(|column| column.name == name);
     let (Some(own), Some(property)) = (find(keys::qualified(Token::Id)), find(Token::Id.name())) else { return };
-    if id_is_key.unwrap_or(true) && columns[own].is_same(&columns[property]) {
+    if id_is_key.unwrap_or_else(|| columns[own].is_same(&columns[property])) {
         columns[own].name = Token::Id.name().to_owned();
         columns.remove(property);
     }

@@ -32,7 +32,7 @@ pub use error::{QueryError, QueryErrorKind, Result};
 pub use execute::{Execution, Items, MapColumn, Maps, Messages, Profile, StepProfile, own_maps, whole_maps};
 pub use mangrove_graph::CancelToken;
 pub use optimize::{ExplainedStep, Explanation};
-pub use plan::shape::{Outlook, Shape, id_is_key};
+pub use plan::shape::{Outlook, Shape};
 pub use procedure::{Procedure, Procedures};
 
 use gremlin::syntax::Traversal;

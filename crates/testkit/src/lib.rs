@@ -28,6 +28,7 @@ pub mod oracle;
 pub mod queries;
 pub mod random;
 pub mod samples;
+pub mod shapes;
 pub mod suite;
 
 pub use oracle::Oracle;

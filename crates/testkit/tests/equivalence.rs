@@ -1,7 +1,7 @@
 //! Compares the engine with the interpreter on random queries over random small graphs. The results must be the same with every
 //! rule of the optimiser, without any, and without one of them, and over a view that claims to be far away. A view whose calls fail
 //! gives an error, never another result. They must equal those of the interpreter, which runs the
-//! unoptimised plan one traverser at a time.
+//! unoptimised plan one traverser at a time. All of them must have the shape that the engine expects.
 //!
 //! Each run uses the same pairs of graph and query. `MANGROVE_EQUIVALENCE_PAIRS` sets their number and `MANGROVE_EQUIVALENCE_SEED`
 //! selects others. A difference is shown with the smallest graph and query that still differ.
@@ -23,6 +23,7 @@ use mangrove_testkit::far::{FailingView, SlowView};
 use mangrove_testkit::graphs::Random;
 use mangrove_testkit::interpreter::{Failure, interpret};
 use mangrove_testkit::queries::{RandomQuery, SmallGraph, query};
+use mangrove_testkit::shapes;
 use mangrove_testkit::suite::StoreUnderTest;
 use support::StoreInDir;
 
@@ -101,6 +102,9 @@ fn judge(view: &dyn GraphView, stored: Option<&dyn GraphView>, text: &str, rule:
         Err(_) => Outcome::Panic,
     };
     let all_off: Vec<String> = RULES.iter().map(|rule| rule.name.to_owned()).collect();
+    if let Err(differing) = same_shape(view, text, &all_off) {
+        return Verdict::Different(differing);
+    }
     let one_off = vec![RULES[rule % RULES.len()].name.to_owned()];
     let mut runs = vec![
         ("every rule".to_owned(), executed(view, text, Vec::new())),
@@ -125,6 +129,19 @@ fn judge(view: &dyn GraphView, stored: Option<&dyn GraphView>, text: &str, rule:
     }
     runs.insert(0, ("interpreter".to_owned(), expected));
     Verdict::Different(runs)
+}
+
+/// Whether the rules leave the shape of the results alone.
+fn same_shape(view: &dyn GraphView, text: &str, all_off: &[String]) -> Result<(), Vec<Run>> {
+    let shape = |rules_off: &[String]| {
+        let options = QueryOptions { rules_off: rules_off.to_vec(), ..QueryOptions::default() };
+        let execution =
+            Query::parse(text).and_then(|query| query.execute(&mut Graph::Read(view), &Parameters::new(), &options));
+        execution.ok().map(|execution| execution.outlook().shape(view.schema()))
+    };
+    let (with, without) = (shape(&[]), shape(all_off));
+    let run = |name: &str, shape| (name.to_owned(), Outcome::Results(vec![format!("{shape:?}")]));
+    if with == without { Ok(()) } else { Err(vec![run("shape with every rule", with), run("shape with no rule", without)]) }
 }
 
 fn lost_contact() -> GraphError {
@@ -154,7 +171,11 @@ fn executed(view: &dyn GraphView, text: &str, rules_off: Vec<String>) -> Outcome
 fn executed_with(view: &dyn GraphView, text: &str, options: QueryOptions) -> Outcome {
     let run = || -> Result<_, QueryError> {
         let mut graph = Graph::Read(view);
-        Query::parse(text)?.execute(&mut graph, &Parameters::new(), &options)?.collect(&mut graph)
+        let mut execution = Query::parse(text)?.execute(&mut graph, &Parameters::new(), &options)?;
+        let values = execution.collect(&mut graph)?;
+        let shape = execution.outlook().shape(view.schema());
+        assert!(shapes::fit(view, &shape, &values), "{text} gives {shape:?}");
+        Ok(values)
     };
     match catch_unwind(AssertUnwindSafe(run)) {
         Ok(results) => Outcome::of(results.map_err(|error| error.kind)),

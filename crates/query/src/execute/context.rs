@@ -103,6 +103,10 @@ impl QueryState {
     pub fn procedures(&self) -> &Procedures {
         &self.options.procedures
     }
+
+    pub fn all_procedures(&self) -> Arc<Procedures> {
+        self.options.procedures.clone()
+    }
 }
 
 impl Context<'_, '_> {

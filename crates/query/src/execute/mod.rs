@@ -131,7 +131,7 @@ impl Execution {
             start.paths = Some(vec![None]);
         }
         start.sacks = plan.source.sack.as_ref().map(|sack| vec![sack.initial.clone()]);
-        let (start, outlook) = (Once::new(start), Outlook::new(plan.traversal));
+        let (start, outlook) = (Once::new(start), Outlook::new(plan, shared.all_procedures()));
         Ok(Self { chain, shared, start, profile, text, outlook, pending: Batch::default(), done: false })
     }
 

@@ -725,6 +725,24 @@ impl Step {
     }
 }
 
+impl Until {
+    pub fn child(&self) -> Option<&Traversal> {
+        match self {
+            Until::Child(child) => Some(child),
+            Until::Times(_) => None,
+        }
+    }
+}
+
+impl Emit {
+    pub fn child(&self) -> Option<&Traversal> {
+        match self {
+            Emit::Child(child) => Some(child),
+            Emit::Always => None,
+        }
+    }
+}
+
 impl By {
     pub fn child(&self) -> Option<&Traversal> {
         match self {

@@ -9,7 +9,12 @@ const KIND_IS: &str = "'vertex' or 'edge'; default: both";
 
 pub(super) fn all() -> [(&'static str, Procedure); 4] {
     [
-        ("mangrove.indexes", Procedure::new(indexes).describe("the indexes: a map of kind, label and key each")),
+        (
+            "mangrove.indexes",
+            Procedure::new(indexes)
+                .describe("the indexes: a map of kind, label and key each")
+                .columns([KIND, "label", "key"]),
+        ),
         (
             "mangrove.labels",
             Procedure::new(labels).describe("the names of the labels that elements have").parameter(KIND, KIND_IS),
@@ -18,11 +23,14 @@ pub(super) fn all() -> [(&'static str, Procedure); 4] {
             "mangrove.schema",
             Procedure::new(schema)
                 .describe("each property of each label: a map of kind, label, key, types and cardinality")
+                .columns([KIND, "label", "key", "types", "cardinality"])
                 .parameter(KIND, KIND_IS),
         ),
         (
             "mangrove.statistics",
-            Procedure::new(statistics).describe("how many vertices and edges there are of each label, as one map"),
+            Procedure::new(statistics)
+                .describe("how many vertices and edges there are of each label, as one map")
+                .columns(["vertices", "edges"]),
         ),
     ]
 }

@@ -20,6 +20,9 @@ pub const LIST: &str = "--list";
 /// The prefix of the names of built-in procedures.
 pub const RESERVED_PREFIX: &str = "mangrove.";
 
+/// What a list says about each procedure.
+const DESCRIBED: [&str; 3] = ["name", "description", "params"];
+
 /// Why a procedure failed.
 pub type Failure = Box<dyn Error + Send + Sync>;
 
@@ -59,12 +62,14 @@ impl Invocation<'_> {
 pub struct Procedure {
     description: String,
     parameters: Vec<(String, String)>,
+    /// The keys of the maps that it gives; `None` if it may give other values.
+    columns: Option<Vec<Arc<str>>>,
     run: Arc<Run>,
 }
 
 impl Procedure {
     pub fn new(run: impl Fn(&Invocation<'_>) -> Result<Values, Failure> + Send + Sync + 'static) -> Self {
-        Self { description: String::new(), parameters: Vec::new(), run: Arc::new(run) }
+        Self { description: String::new(), parameters: Vec::new(), columns: None, run: Arc::new(run) }
     }
 
     /// Sets the description that lists of procedures show.
@@ -79,8 +84,16 @@ impl Procedure {
         self
     }
 
+    /// Says that all its values are maps with these keys. Then results of a call have these columns.
+    pub fn columns(mut self, keys: impl IntoIterator<Item = impl Into<Arc<str>>>) -> Self {
+        self.columns = Some(keys.into_iter().map(Into::into).collect());
+        self
+    }
+
     pub(crate) fn call(&self, invocation: &Invocation<'_>) -> Result<Values, Failure> {
-        (self.run)(invocation)
+        let values = (self.run)(invocation)?;
+        let Some(columns) = self.columns.clone() else { return Ok(values) };
+        Ok(Box::new(values.map(move |value| value.and_then(|value| fits(&columns, &value).map(|()| value)))))
     }
 
     /// The first given parameter that is not among the named ones, and the name it may mean.
@@ -94,10 +107,25 @@ impl Procedure {
         let parameters =
             self.parameters.iter().map(|(name, description)| (name.as_str().into(), description.as_str().into()));
         Value::map(Map::from_distinct(vec![
-            ("name".into(), name.into()),
-            ("description".into(), self.description.as_str().into()),
-            ("params".into(), Value::map(Map::from_distinct(parameters.collect()))),
+            (DESCRIBED[0].into(), name.into()),
+            (DESCRIBED[1].into(), self.description.as_str().into()),
+            (DESCRIBED[2].into(), Value::map(Map::from_distinct(parameters.collect()))),
         ]))
+    }
+}
+
+/// Whether a value is a map with no other keys than these.
+fn fits(columns: &[Arc<str>], value: &Value) -> Result<(), Failure> {
+    let named = columns.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+    let Value::Map(map) = value else {
+        return Err(format!("it must give maps, because it names its columns ({named}), but gave {value}").into());
+    };
+    let is_known = |key: &Value| key.as_str().is_some_and(|key| columns.iter().any(|name| **name == *key));
+    match map.iter().find(|(key, _)| !is_known(key)) {
+        Some((key, _)) => {
+            Err(format!("it gave a map with the key `{key}`, which is not one of its columns ({named})").into())
+        }
+        None => Ok(()),
     }
 }
 
@@ -140,6 +168,14 @@ impl Procedures {
 
     pub fn get(&self, name: &str) -> Option<&Procedure> {
         self.by_name.get(name)
+    }
+
+    /// The keys of the maps that a procedure gives, if it names them.
+    pub(crate) fn columns(&self, name: &str, verbose: bool) -> Option<Vec<Arc<str>>> {
+        match name {
+            LIST => verbose.then(|| DESCRIBED.map(Arc::from).to_vec()),
+            _ => self.get(name)?.columns.clone(),
+        }
     }
 
     /// Fails if there is no procedure of that name, and suggests the one it may mean.
