@@ -250,3 +250,14 @@ def test_an_id_beside_another_key_is_warned_of(tmp_path):
         db.load(nodes={"customer": [{"customer_id": 1, "city": "Bonn"}]}, key={"customer": "customer_id"})
         with pytest.warns(mg.QueryWarning, match="whose key is `customer_id`"):
             db.query("g.mergeV([(T.label): 'customer', 'id': 1]).option(onMatch, ['city': 'Ulm'])")
+
+
+@pytest.mark.parametrize("query", ["g.addE('k').from(__.V('7')).to(__.V(8))", "g.V(8).addE('k').to(__.V('7'))"])
+def test_an_end_of_another_type_is_named_with_the_id_that_exists(query):
+    with mg.open(":memory:") as db:
+        db.query("g.addV('a').property(id, 7).addV('a').property(id, 8)")
+        expected = "no vertex with the id '7'; there is one with 7, the number, but that is a different id"
+        with pytest.raises(mg.QueryError, match=expected):
+            db.query(query)
+        with pytest.raises(mg.QueryError, match="no vertex with the id 99"):
+            db.query("g.V(7).addE('k').to(__.V(99))")

@@ -1,6 +1,6 @@
 //! Compiles a plan to operators.
 
-use mangrove_graph::{Map, Token, Value};
+use mangrove_graph::{ElementKind, Map, Token, Value};
 
 use super::barrier::{BulkOp, GatherOp, OrderLocal, OrderOp, SackBarrierOp};
 use super::branch::{ChooseOp, CoalesceOp, ConditionOp, OptionalOp, PickOp, UnionOp};
@@ -180,8 +180,20 @@ fn end(end: &Option<EndRef>) -> Result<mutate::EndOp> {
         None => mutate::EndOp::Incoming,
         Some(EndRef::Label(name)) => mutate::EndOp::Label(name.clone()),
         Some(EndRef::Value(value)) => mutate::EndOp::Value(value.clone()),
-        Some(EndRef::Child(traversal)) => mutate::EndOp::Child(child(traversal)?),
+        Some(EndRef::Child(traversal)) => {
+            mutate::EndOp::Child { child: child(traversal)?, named: only_id(traversal).cloned() }
+        }
     })
+}
+
+/// The id in a traversal that is just `V(id)`.
+fn only_id(traversal: &Traversal) -> Option<&Value> {
+    match &traversal.steps[..] {
+        [StepNode { step: Step::Scan { kind: ElementKind::Vertex, ids: Some(ids), .. }, .. }] if ids.len() == 1 => {
+            ids.first()
+        }
+        _ => None,
+    }
 }
 
 fn mapping<M: MapBatch + 'static>(map: M) -> Box<dyn Op> {

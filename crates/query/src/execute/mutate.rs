@@ -10,6 +10,7 @@ use mangrove_graph::{
 use super::batch::{Batch, Items};
 use super::chain::{Child, MapBatch};
 use super::context::Context;
+use super::ids;
 use super::memory::Held;
 use super::text::OperandOp;
 use crate::error::{QueryError, Result};
@@ -429,7 +430,11 @@ pub enum EndOp {
     Incoming,
     Label(Name),
     Value(Value),
-    Child(Child),
+    Child {
+        child: Child,
+        /// The id that it looks up, if it does nothing else.
+        named: Option<Value>,
+    },
 }
 
 impl EndOp {
@@ -440,7 +445,7 @@ impl EndOp {
                 .map(|row| super::select::scope_value(cx, batch, row, name, Pop::Last))
                 .collect::<Result<_>>()?,
             EndOp::Value(value) => vec![Some(value.clone()); batch.len()],
-            EndOp::Child(child) => child.first(cx, batch)?,
+            EndOp::Child { child, .. } => child.first(cx, batch)?,
         };
         let incoming = matches!(self, EndOp::Incoming);
         let called = if let EndOp::Label(name) = &*self { Some(name.clone()) } else { None };
@@ -450,16 +455,20 @@ impl EndOp {
             )),
             None => error,
         };
+        let missing = |id: &Value| {
+            let message = ids::unknown(cx.view(), ElementKind::Vertex, id, 0)?;
+            Err(QueryError::value(format!("addE({label}).{which}(): {message}")))
+        };
+        let named = if let EndOp::Child { named, .. } = &*self { named.as_ref() } else { None };
         values
             .into_iter()
-            .map(|value| match value {
-                Some(Value::Vertex(id)) => Ok(id),
-                Some(id) if !incoming && ExternalId::from_value(&id).is_some() => {
-                    record::find_vertex(cx.view(), &id)?.ok_or_else(|| {
-                        QueryError::value(format!("addE({label}).{which}(): the graph has no vertex with the id {id}"))
-                    })
+            .map(|value| match (value, named) {
+                (Some(Value::Vertex(id)), _) => Ok(id),
+                (Some(id), _) if !incoming && ExternalId::from_value(&id).is_some() => {
+                    record::find_vertex(cx.view(), &id)?.map_or_else(|| missing(&id), Ok)
                 }
-                other => Err(unknown(QueryError::value(format!(
+                (None, Some(id)) if ExternalId::from_value(id).is_some() => missing(id),
+                (other, _) => Err(unknown(QueryError::value(format!(
                     "The value given to addE({label}).{which}() must resolve to a Vertex or the ID of a Vertex present in the graph but {} was specified instead",
                     other.filter(|v| !v.is_null()).map_or("null".to_owned(), |v| super::shown(&v))
                 )))),
