@@ -97,6 +97,10 @@ def test_no_more_is_taken_than_needed(db):
 def test_errors_say_which_procedure_and_why(db):
     with pytest.raises(mg.QueryError, match="(?s)no procedure `mangrove.label`.*did you mean `mangrove.labels`"):
         db.query("g.V('nobody').call('mangrove.label')")
+    with pytest.raises(mg.QueryError, match=r"(?s)no procedure `algo.pageRank`.*db.to_networkx\(\)"):
+        db.query("g.call('algo.pageRank')")
+    with pytest.raises(mg.QueryError, match=r"(?s)unknown step `zzzzzz`.*`mangrove docs gremlin` lists the steps"):
+        db.query("g.V().zzzzzz()")
     with pytest.warns(mg.QueryWarning, match="`mangrove.labels` has no parameter `kinds`; did you mean `kind`"):
         db.query("g.call('mangrove.labels').with('kinds', 'edge')")
     with pytest.raises(mg.QueryError, match="`kind` must be 'vertex' or 'edge', not 5"):

@@ -25,6 +25,6 @@ fn unknown(call: &Call) -> QueryError {
     let error = QueryError::step(format!("unknown step `{}`", call.name)).at(call.name_span);
     match suggest(&call.name, STEPS.iter().map(|step| step.name).chain(predicates)) {
         Some(near) => error.help(format!("did you mean `{near}`?")),
-        None => error,
+        None => error.help("`mangrove docs gremlin` lists the steps"),
     }
 }

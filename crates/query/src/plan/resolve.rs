@@ -10,7 +10,7 @@ use crate::Parameters;
 use crate::error::{QueryError, QueryErrorKind, Result};
 use crate::gremlin::steps::{STEPS, StepKind};
 use crate::gremlin::syntax::{self, Argument, ArgumentKind, Call};
-use crate::procedure::LIST;
+use crate::procedure::{LIST, USE_NETWORKX};
 use crate::stack::deep;
 
 /// The plan of a traversal from `g`, with its variables bound.
@@ -529,9 +529,7 @@ fn unsupported(name: &str, call: &Call) -> QueryError {
     }
     let help = match name {
         "io" => "`mangrove load` and `mangrove export` read and write files".to_owned(),
-        "pageRank" | "peerPressure" | "connectedComponent" | "shortestPath" => {
-            "use NetworkX for it: in Python, db.to_networkx() gives the graph".to_owned()
-        }
+        "pageRank" | "peerPressure" | "connectedComponent" | "shortestPath" => USE_NETWORKX.to_owned(),
         _ => "`mangrove docs gremlin` lists the supported steps".to_owned(),
     };
     QueryError::new(QueryErrorKind::Unsupported, format!("the step `{name}` is not supported")).at(call.span).help(help)

@@ -20,6 +20,15 @@ pub const LIST: &str = "--list";
 /// The prefix of the names of built-in procedures.
 pub const RESERVED_PREFIX: &str = "mangrove.";
 
+/// What to do about algorithms that no step and no procedure runs.
+pub(crate) const USE_NETWORKX: &str = "use NetworkX for it: in Python, db.to_networkx() gives the graph";
+
+/// Whether a procedure of this name would compute an algorithm of Gremlin's own steps, in any spelling.
+fn is_algorithm(name: &str) -> bool {
+    let plain: String = name.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect();
+    ["pagerank", "peerpressure", "connectedcomponent", "shortestpath"].iter().any(|algorithm| plain.contains(algorithm))
+}
+
 /// What a list says about each procedure.
 const DESCRIBED: [&str; 3] = ["name", "description", "params"];
 
@@ -187,6 +196,7 @@ impl Procedures {
         let error = QueryError::new(QueryErrorKind::Step, format!("there is no procedure `{name}`"));
         Err(match suggest(name, known) {
             Some(near) => error.help(format!("did you mean `{near}`?")),
+            None if is_algorithm(name) => error.help(USE_NETWORKX),
             None => error.help("g.call() lists the procedures"),
         })
     }
