@@ -87,3 +87,19 @@ def test_a_matrix_that_claims_too_many_rows_is_refused(db, tmp_path):
     (tmp_path / "big.mtx").write_text("%%MatrixMarket matrix coordinate pattern general\n900000000000000000 900000000000000000 1\n1 2\n")
     with pytest.raises(mg.LoadError, match="claims 900000000000000000 rows, but has only 1 entries"):
         db.load(tmp_path / "big.mtx")
+
+
+@pytest.mark.parametrize("write", ["write_adjlist", "write_multiline_adjlist"])
+def test_a_list_of_neighbours_is_no_table_of_vertices(tmp_path, write):
+    graph, path = nx.path_graph(3), tmp_path / "neighbours.adj"
+    getattr(nx, write)(graph, path)
+    header = path.read_text().splitlines()[0]
+    with mg.open(":memory:") as db:
+        for key in (None, {"neighbours": header}):
+            with pytest.raises(mg.LoadError, match=r"looks like a comment.*networkx.read_adjlist\(\)"):
+                db.load(path, key=key)
+        with pytest.raises(mg.LoadError, match="looks like a comment"):
+            db.load(nodes={"thing": path}, key={"thing": header})
+        assert db.query("g.V().count()").one() == 0
+        db.load(getattr(nx, write.replace("write", "read"))(path))
+        assert db.query("g.V().count()").one() == 3

@@ -111,6 +111,14 @@ fn header<R: Read>(reader: &mut CsvReader<R>, source: &Source) -> Result<Vec<Str
                 return Err(LoadError::format(Location::at(file, record.line, 1), reason));
             }
             if let [name] = &names[..]
+                && name.starts_with(['#', '%'])
+            {
+                let reason = format!(
+                    "the first line must name the columns, but `{name}` looks like a comment: remove it, or put a line of names there. For a list of neighbours (an adjlist of NetworkX), load the graph that networkx.read_adjlist() gives"
+                );
+                return Err(LoadError::format(Location::at(file, record.line, 1), reason));
+            }
+            if let [name] = &names[..]
                 && name.trim().contains([' ', '\t'])
             {
                 let reason = format!(
