@@ -11,6 +11,7 @@ use std::sync::Arc;
 use mangrove::describe::{
     Described, EdgeRecord, EndRecord, LonePropertyRecord, PropertyRecord, ValueRecord, VertexPropertyRecord, VertexRecord,
 };
+use mangrove_graph::value::NESTING_MAX;
 use mangrove_graph::{EdgeRef, Value, VertexId};
 use pyo3::exceptions::{PyIndexError, PyKeyError, PyTypeError};
 use pyo3::prelude::*;
@@ -210,6 +211,97 @@ fn values_of(py: Python<'_>, properties: &Py<PyDict>) -> PyResult<Vec<(Arc<str>,
     properties.bind(py).iter().map(pair).collect()
 }
 
+impl Vertex {
+    fn record(&self, py: Python<'_>) -> PyResult<VertexRecord> {
+        let value = |value| ValueRecord { ordinal: 0, value, meta: Vec::new() };
+        let property = |(key, held)| PropertyRecord { key, many: false, values: vec![value(held)] };
+        Ok(VertexRecord {
+            internal: self.internal,
+            id: self.id.clone(),
+            label: self.label.clone(),
+            further_labels: self.further_labels.clone(),
+            properties: values_of(py, &self.properties)?.into_iter().map(property).collect(),
+        })
+    }
+
+    fn as_end(&self) -> EndRecord {
+        EndRecord { id: self.id.clone(), label: self.label.clone() }
+    }
+}
+
+impl Edge {
+    fn record(&self, py: Python<'_>) -> PyResult<EdgeRecord> {
+        Ok(EdgeRecord {
+            internal: self.internal,
+            id: self.id.clone(),
+            label: self.label.clone(),
+            source: self.source.get().as_end(),
+            target: self.target.get().as_end(),
+            properties: values_of(py, &self.properties)?,
+        })
+    }
+}
+
+impl VertexProperty {
+    fn record(&self, py: Python<'_>) -> PyResult<VertexPropertyRecord> {
+        Ok(VertexPropertyRecord {
+            ordinal: 0,
+            internal: self.vertex.get().internal,
+            element: self.element.clone(),
+            vertex: self.vertex.get().as_end(),
+            key: self.key.clone(),
+            value: crate::parameters::value(self.value.bind(py))?,
+            meta: values_of(py, &self.properties)?,
+        })
+    }
+}
+
+impl Property {
+    fn record(&self, py: Python<'_>) -> PyResult<LonePropertyRecord> {
+        let value = crate::parameters::value(self.value.bind(py))?;
+        Ok(LonePropertyRecord { element: self.element.clone(), key: self.key.clone(), value })
+    }
+}
+
+impl Path {
+    fn described(&self, py: Python<'_>, levels: usize) -> PyResult<Described> {
+        let objects = self.objects.bind(py).iter().map(|object| described(&object, levels)).collect::<PyResult<_>>()?;
+        let names = |names: Bound<'_, PyAny>| {
+            let names = names.try_iter()?.map(|name| Ok(Arc::from(name?.extract::<String>()?)));
+            let mut names = names.collect::<PyResult<Vec<Arc<str>>>>()?;
+            names.sort();
+            Ok(names)
+        };
+        let labels = self.labels.bind(py).iter().map(names).collect::<PyResult<_>>()?;
+        Ok(Described::Path { objects, labels })
+    }
+}
+
+/// What a result is in the form that JSON is written from. It may nest `levels` deep.
+fn described(object: &Bound<'_, PyAny>, levels: usize) -> PyResult<Described> {
+    let py = object.py();
+    let Some(deeper) = levels.checked_sub(1) else { return Err(PyTypeError::new_err("the path nests too deep")) };
+    Ok(if let Ok(vertex) = object.cast::<Vertex>() {
+        Described::Vertex(Box::new(vertex.get().record(py)?))
+    } else if let Ok(edge) = object.cast::<Edge>() {
+        Described::Edge(Box::new(edge.get().record(py)?))
+    } else if let Ok(property) = object.cast::<VertexProperty>() {
+        Described::VertexProperty(Box::new(property.get().record(py)?))
+    } else if let Ok(property) = object.cast::<Property>() {
+        Described::Property(Box::new(property.get().record(py)?))
+    } else if let Ok(path) = object.cast::<Path>() {
+        path.get().described(py, deeper)?
+    } else if let Ok(items) = object.cast::<PyList>() {
+        Described::List(items.iter().map(|item| described(&item, deeper)).collect::<PyResult<_>>()?)
+    } else if let Ok(entries) = object.cast::<PyDict>() {
+        let entry =
+            |(key, value): (Bound<'_, PyAny>, Bound<'_, PyAny>)| Ok((described(&key, deeper)?, described(&value, deeper)?));
+        Described::Map(entries.iter().map(entry).collect::<PyResult<_>>()?)
+    } else {
+        Described::Plain(crate::parameters::value(object)?)
+    })
+}
+
 #[pymethods]
 impl Vertex {
     /// The id that users know the vertex by.
@@ -248,18 +340,9 @@ impl Vertex {
         as_dict(py, &self.id, &self.label, &[], &self.properties)
     }
 
-    /// Returns the vertex as JSON, as `Result.to_json()` writes it.
+    /// Returns the vertex as JSON, as `Result.to_json()` writes it, but without the properties of its properties.
     fn to_json(&self, py: Python<'_>) -> PyResult<String> {
-        let value = |value| ValueRecord { ordinal: 0, value, meta: Vec::new() };
-        let property = |(key, held)| PropertyRecord { key, many: false, values: vec![value(held)] };
-        let record = VertexRecord {
-            internal: self.internal,
-            id: self.id.clone(),
-            label: self.label.clone(),
-            further_labels: self.further_labels.clone(),
-            properties: values_of(py, &self.properties)?.into_iter().map(property).collect(),
-        };
-        Ok(mangrove::json::to_string(&Described::Vertex(Box::new(record))))
+        Ok(mangrove::json::to_string(&Described::Vertex(Box::new(self.record(py)?))))
     }
 
     /// Returns the value under `key` in `to_dict()`, or `default` if there is none.
@@ -340,16 +423,7 @@ impl Edge {
 
     /// Returns the edge as JSON, as `Result.to_json()` writes it.
     fn to_json(&self, py: Python<'_>) -> PyResult<String> {
-        let end = |vertex: &Vertex| EndRecord { id: vertex.id.clone(), label: vertex.label.clone() };
-        let record = EdgeRecord {
-            internal: self.internal,
-            id: self.id.clone(),
-            label: self.label.clone(),
-            source: end(self.source.get()),
-            target: end(self.target.get()),
-            properties: values_of(py, &self.properties)?,
-        };
-        Ok(mangrove::json::to_string(&Described::Edge(Box::new(record))))
+        Ok(mangrove::json::to_string(&Described::Edge(Box::new(self.record(py)?))))
     }
 
     /// Returns the value under `key` in `to_dict()`, or `default` if there is none.
@@ -424,6 +498,11 @@ impl VertexProperty {
         self.properties.clone_ref(py)
     }
 
+    /// Returns the property as JSON, as `Result.to_json()` writes it.
+    fn to_json(&self, py: Python<'_>) -> PyResult<String> {
+        Ok(mangrove::json::to_string(&Described::VertexProperty(Box::new(self.record(py)?))))
+    }
+
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
         other.cast::<VertexProperty>().is_ok_and(|other| self.id == other.get().id)
     }
@@ -447,6 +526,11 @@ impl Property {
     #[getter]
     fn value(&self, py: Python<'_>) -> Py<PyAny> {
         self.value.clone_ref(py)
+    }
+
+    /// Returns the property as JSON, as `Result.to_json()` writes it.
+    fn to_json(&self, py: Python<'_>) -> PyResult<String> {
+        Ok(mangrove::json::to_string(&Described::Property(Box::new(self.record(py)?))))
     }
 
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> PyResult<bool> {
@@ -503,6 +587,11 @@ impl Path {
             Ok(at) if at < objects.len() => objects.get_item(at),
             _ => Err(PyIndexError::new_err("the path has no such position")),
         }
+    }
+
+    /// Returns the path as JSON, as `Result.to_json()` writes it.
+    fn to_json(&self, py: Python<'_>) -> PyResult<String> {
+        Ok(mangrove::json::to_string(&self.described(py, NESTING_MAX)?))
     }
 
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> PyResult<bool> {

@@ -85,3 +85,32 @@ def test_the_whole_graph_goes_to_networkx_and_back(db, tmp_path):
     assert type(back) is networkx.Graph and set(back) == {"alone", "a", "b"} and back.nodes["alone"]["age"] == 7
     assert back["a"]["b"]["weight"] == 2.5
     assert len(db.to_networkx()) == db.query("g.V().count()").one()
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "g.V().properties('name')",
+        "g.E().properties('since')",
+        "g.V().properties('name').properties('from')",
+        "g.V().as('a').outE().as('b', 'c').inV().path()",
+        "g.V().valueMap('name').path()",
+        "g.V().map(fold()).path()",
+    ],
+)
+def test_properties_and_paths_serialise_as_results_do(query):
+    with mg.open(":memory:") as db:
+        db.query("g.addV('a').property('name', 'x').as('x').addE('k').to('x').property('since', 7)")
+        if "from" in query:
+            db.query("g.V().property('name', 'x', 'from', 2001)")
+        result = db.query(query)
+        assert len(result) > 0
+        assert [json.loads(item.to_json()) for item in result] == json.loads(result.to_json())
+
+
+def test_a_path_that_contains_itself_is_refused():
+    with mg.open(":memory:") as db:
+        path = db.query("g.inject(1).map(fold()).path()").one()
+        path.objects.append(path.objects)
+        with pytest.raises(TypeError, match="nests too deep"):
+            path.to_json()
