@@ -36,6 +36,21 @@ def test_long_queries_run(db, on_a_small_stack):
     assert on_a_small_stack(lambda: db.query("g.V()" + ".as('a').out().in()" * 660 + ".limit(1).count()").one()) == 1
 
 
+@pytest.mark.filterwarnings("ignore:the graph has no")
+@pytest.mark.parametrize(
+    ("query", "columns"),
+    [
+        ("g.V('none')" + ".project('a')" * 1500, ["a"]),
+        # Each step would double the type of its results.
+        ("g.V('none')" + ".project('a', 'b')" * 300, ["a", "b"]),
+        ("g.V('none')" + ".group().by('x').unfold()" * 500, ["key", "value"]),
+        ("g.V('none')." + "repeat(__.out().inE()." * 40 + "outV()" + ").times(1)" * 40 + ".values('x')", ["value"]),
+    ],
+)
+def test_long_queries_have_columns(db, on_a_small_stack, query, columns):
+    assert on_a_small_stack(lambda: db.query(query).to_arrow().column_names) == columns
+
+
 def test_values_as_deep_as_they_may_be_come_back(db, on_a_small_stack):
     deep = on_a_small_stack(lambda: db.query("g.inject(1).repeat(fold()).times(60)").one())
     for _ in range(60):

@@ -463,7 +463,7 @@ impl Scope<'_> {
     }
 
     fn grouped(&mut self, side_effect: Option<&Name>, entry: (Type, Type), before: Type) -> Type {
-        let groups = Type::Groups { entry: Box::new(entry), alone: self.depth == 0 };
+        let groups = Type::groups(entry, self.depth == 0);
         match side_effect {
             Some(name) => {
                 self.keep(name, groups);

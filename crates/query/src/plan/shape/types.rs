@@ -45,13 +45,39 @@ pub enum Labels {
     All,
 }
 
+/// A type that holds more collections may be any type inside another. Otherwise types could double in size with each step.
+const COLLECTIONS_MAX: usize = 64;
+
 impl Type {
     pub fn list(items: Type) -> Self {
-        Type::List(Box::new(items))
+        Type::List(Box::new(items.inside()))
     }
 
     pub fn map(keys: Vec<(Value, Type)>) -> Self {
-        Type::Map { keys, id_is_key: false }
+        Type::Map { keys: keys.into_iter().map(|(key, value)| (key, value.inside())).collect(), id_is_key: false }
+    }
+
+    pub fn groups(entry: (Type, Type), alone: bool) -> Self {
+        Type::Groups { entry: Box::new((entry.0.inside(), entry.1.inside())), alone }
+    }
+
+    fn entry(entry: (Type, Type)) -> Self {
+        Type::Entry(Box::new((entry.0.inside(), entry.1.inside())))
+    }
+
+    /// The type as a part of another.
+    fn inside(self) -> Self {
+        if self.collections() < COLLECTIONS_MAX { self } else { Type::Any }
+    }
+
+    /// The number of collections in it, itself included.
+    fn collections(&self) -> usize {
+        match self {
+            Type::Nothing | Type::Scalar | Type::Any | Type::Elements(_) | Type::Property(_) => 0,
+            Type::List(items) => 1 + items.collections(),
+            Type::Entry(entry) | Type::Groups { entry, .. } => 1 + entry.0.collections() + entry.1.collections(),
+            Type::Map { keys, .. } => 1 + keys.iter().map(|(_, value)| value.collections()).sum::<usize>(),
+        }
     }
 
     /// The type of a value in the query.
@@ -61,7 +87,7 @@ impl Type {
             Value::Vertex(_) => Type::Elements(ElementTypes { vertices: Some(Labels::All), edges: None }),
             Value::Edge(_) => Type::Elements(ElementTypes { vertices: None, edges: Some(Labels::All) }),
             Value::Map(map) => Type::map(map.iter().map(|(key, value)| (key.clone(), Type::of(value))).collect()),
-            Value::Entry(entry) => Type::Entry(Box::new((Type::of(&entry.0), Type::of(&entry.1)))),
+            Value::Entry(entry) => Type::entry((Type::of(&entry.0), Type::of(&entry.1))),
             Value::VertexProperty(_) | Value::Property(_) | Value::Tree(_) | Value::Path(_) => Type::Any,
             _ => match value.items() {
                 Some(items) => Type::list(items.iter().map(Type::of).fold(Type::Nothing, Type::or)),
@@ -78,14 +104,12 @@ impl Type {
             (Type::Elements(one), Type::Elements(other)) => Type::Elements(one.or(other)),
             (Type::Property(one), Type::Property(other)) => Type::Property(one.or(other)),
             (Type::List(one), Type::List(other)) => Type::list(one.or(*other)),
-            (Type::Entry(one), Type::Entry(other)) => Type::Entry(Box::new(both(*one, *other))),
-            (Type::Groups { entry: one, .. }, Type::Groups { entry: other, .. }) => {
-                Type::Groups { entry: Box::new(both(*one, *other)), alone: false }
-            }
+            (Type::Entry(one), Type::Entry(other)) => Type::entry(both(*one, *other)),
+            (Type::Groups { entry: one, .. }, Type::Groups { entry: other, .. }) => Type::groups(both(*one, *other), false),
             (Type::Map { mut keys, id_is_key: one }, Type::Map { keys: more, id_is_key: other }) => {
                 for (key, value) in more {
                     match keys.iter_mut().find(|(known, _)| *known == key) {
-                        Some((_, known)) => *known = std::mem::replace(known, Type::Nothing).or(value),
+                        Some((_, known)) => *known = std::mem::replace(known, Type::Nothing).or(value).inside(),
                         None => keys.push((key, value)),
                     }
                 }
@@ -102,7 +126,7 @@ impl Type {
             Type::Groups { entry, .. } => Type::Entry(entry),
             Type::Map { keys, .. } => {
                 let values = keys.into_iter().map(|(_, value)| value).fold(Type::Nothing, Type::or);
-                Type::Entry(Box::new((Type::Scalar, values)))
+                Type::entry((Type::Scalar, values))
             }
             other => other,
         }
