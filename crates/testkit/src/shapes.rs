@@ -1,6 +1,6 @@
 //! Whether the results of a query have the shape that its plan and the schema promise.
 
-use mangrove_graph::{ElementId, GraphView, Token, Value, compare};
+use mangrove_graph::{ElementId, GraphView, Token, Value, compare, record};
 use mangrove_query::Shape;
 
 /// Whether all results have the shape.
@@ -23,13 +23,23 @@ fn fits(view: &dyn GraphView, shape: &Shape, value: &Value) -> bool {
             };
             (same || !id_is_key) && map.iter().all(|(key, _)| keys.contains(key))
         }
-        (Shape::Elements { edges, keys, .. }, Value::Vertex(_) | Value::Edge(_)) => {
+        (Shape::Elements { edges, keys, id_is_key }, Value::Vertex(_) | Value::Edge(_)) => {
             let element = value.element_id().expect("an element");
             let is_expected = *edges || matches!(element, ElementId::Vertex(_));
-            is_expected && properties(view, element).iter().all(|name| keys.iter().any(|key| **key == *name))
+            is_expected
+                && (!id_is_key || id_is_own(view, element))
+                && properties(view, element).iter().all(|name| keys.iter().any(|key| **key == *name))
         }
         _ => false,
     }
+}
+
+/// Whether the property `id` of a vertex, if it has one, equals its id.
+fn id_is_own(view: &dyn GraphView, element: ElementId) -> bool {
+    let ElementId::Vertex(vertex) = element else { return false };
+    let Some(key) = view.schema().key(Token::Id.name()) else { return true };
+    let (Ok(cell), Ok(own)) = (view.cell(element, key), record::vertex_id(view, vertex)) else { return true };
+    cell.values().next().is_none_or(|value| compare::equals(value, &own))
 }
 
 fn properties(view: &dyn GraphView, element: ElementId) -> Vec<String> {
