@@ -1,7 +1,7 @@
 //! The shape of a query's results, which the query and the schema determine. So the columns of a result do not depend on the data in
 //! the graph.
 //!
-//! [`infer`] finds the type of the results, in the sense of [`types`]. A shape is what a table needs to know of that type.
+//! `infer` finds the type of the results, in the sense of `types`. A shape is what a table needs to know of that type.
 
 mod facts;
 mod infer;
