@@ -45,7 +45,9 @@ def explanation_html(explanation):
     plan = explanation.to_dict()
     rules = [("as written", plan["original"])] + [(rule["rule"], rule["plan"]) for rule in plan["rules"]]
     steps = [(indented(step), round(step["expected"]), step["access"] or "") for step in plan["steps"]]
-    return table_html(["rule", "plan"], rules, len(rules)) + table_html(["step", "expected", "access"], steps, len(steps))
+    hints = "".join(f"<p>hint: {escape(step['hint'])}</p>" for step in plan["steps"] if step["hint"])
+    tables = table_html(["rule", "plan"], rules, len(rules)) + table_html(["step", "expected", "access"], steps, len(steps))
+    return tables + hints
 
 
 def profile_html(profile):
@@ -54,7 +56,8 @@ def profile_html(profile):
     total = sum(step["time_us"] for step in figures["steps"]) or 1
     head = "".join(f'<th style="{CELL_STYLE}">{name}</th>' for name in ["step", "time", "rows", "traversers", "expected", "threads", "helped"])
     body = "".join(profile_row_html(step, total) for step in figures["steps"])
-    caption = f"<p>{figures['results']:,} results in {figures['time_us']:,.1f} µs</p>"
+    results = "1 result" if figures["results"] == 1 else f"{figures['results']:,} results"
+    caption = f"<p>{results} in {figures['time_us']:,.1f} µs</p>"
     return f'<table style="{STYLE}"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{caption}'
 
 

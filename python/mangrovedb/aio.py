@@ -93,6 +93,23 @@ class AsyncDatabase:
         """As `Database.query_bytecode`. The bytecode may write, so it waits for other writers."""
         return await self._writer.run(self.sync.query_bytecode, bytecode, timeout=named.pop("timeout", None), timed=True, **named)
 
+    def traversal(self):
+        """A stock gremlinpython traversal source. Pass its traversals to `query`, `stream`, `explain` or `profile`. Their own
+        last steps, such as `to_list()`, would stop the event loop, so they are errors. Needs the extra `gremlin`.
+
+        >>> import asyncio
+        >>> async def main():
+        ...     async with mg.open_async(":memory:") as db:
+        ...         g = db.traversal()
+        ...         await db.query(g.add_v("person").property("name", "ada"))
+        ...         return (await db.query(g.V().values("name"))).to_list()
+        >>> asyncio.run(main())
+        ['ada']
+        """
+        from . import gremlin
+
+        return gremlin.awaited_source(self.sync)
+
     async def to_networkx(self, **named):
         """As `Database.to_networkx`."""
         return await _call(self._readers, self.sync.to_networkx, **named)

@@ -28,6 +28,11 @@ def source(database):
     return traversal().with_(InProcessConnection(database))
 
 
+def awaited_source(database):
+    """The traversal source `g` of a database whose queries are awaited."""
+    return traversal().with_(AwaitedConnection(database))
+
+
 def bytecode(made):
     """A traversal as GraphSON."""
     return _written(made.bytecode)
@@ -98,6 +103,19 @@ class Session(InProcessConnection):
     def close(self):
         if not self._graph.closed:
             self._graph.rollback()
+
+
+class AwaitedConnection(InProcessConnection):
+    """The connection of a source whose traversals only describe queries. It refuses to run them."""
+
+    def submit(self, bytecode):
+        raise native.QueryError("this would stop the event loop: pass the traversal to query(), as in await db.query(g.V())")
+
+    def submit_async(self, bytecode):
+        self.submit(bytecode)
+
+    def create_session(self):
+        raise native.TransactionError("this would stop the event loop: use async with db.transaction() as tx")
 
 
 def stock(result):

@@ -63,6 +63,11 @@ def test_traversals_of_gremlinpython_are_queries(db):
     [
         ("MATCH (n:airport {code:'AUS'}) RETURN n", "this looks like Cypher.*\n.*\n.*\n.*g.V().has('airport', 'code', 'AUS')"),
         ("SELECT count(*) FROM airport", "this looks like SQL.*\n.*\n.*\n.*g.V().hasLabel('airport').count()"),
+        ("SELECT code FROM airport WHERE runways > 3", "g.V().has('airport', 'runways', gt(3)).valueMap('code').by(unfold())"),
+        ("UPDATE airport SET runways = 3 WHERE code = 'AUS'", "g.V().has('airport', 'code', 'AUS').property('runways', 3)"),
+        ("INSERT INTO airport (code, runways) VALUES ('X', 1)", "g.addV('airport').property('code', 'X').property('runways', 1)"),
+        ("SHOW TABLES", "schema() in Python"),
+        ("MATCH (n:airport) WHERE n.runways > 3 RETURN n", "`mangrove docs from-cypher` translates more"),
         ("g.V().has('elev', > 3)", "has('price', gt(3))"),
         ("g.V().has('airport', 'city', 'O'Brien')", "pass the text as a parameter"),
         ("g.V().value('city')", "values('name')"),

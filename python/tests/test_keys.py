@@ -36,6 +36,41 @@ def test_the_column_of_ids_is_the_key_and_found_without_a_scan(db):
     assert db.check() == []
 
 
+def expected(db, text):
+    return db.explain(text).to_dict()["steps"][0]["expected"]
+
+
+def test_an_explanation_expects_what_an_id_or_an_index_finds(db):
+    rows = [{"id": number, "email": f"u{number}", "kind": number % 4} for number in range(2000)]
+    db.load(nodes={"user": rows}, indexes=["user.email", "user.kind"])
+    assert expected(db, "g.V().has('user', 'id', 5)") == 1
+    assert expected(db, "g.V().has('id', within(5, 6))") == 2
+    assert expected(db, "g.V().has('user', 'email', 'u7')") == 1
+    assert expected(db, "g.V().has('user', 'kind', 1)") == 500
+    assert expected(db, "g.V().has('user', 'email', 'nobody')") == 0
+    assert expected(db, "g.V().has('user', 'kind', 1).has('user', 'email', 'u7')") == pytest.approx(0.1)
+    hint = db.explain("g.V().hasLabel('user').has('nothing', 1)").to_dict()["steps"][0]["hint"]
+    assert hint is None
+
+
+def test_a_count_of_labels_reads_the_stored_count(db):
+    db.load(nodes={"user": [{"id": number} for number in range(300)], "page": [{"id": "a"}]}, edges={})
+    assert access(db, "g.V().hasLabel('user').count()") == "stored count of 300 vertices labelled user"
+    assert db.query("g.V().hasLabel('user', 'user').count()").one() == 300
+    assert db.query("g.V().count()").one() == 301
+    assert db.query("g.V().hasLabel('user').hasLabel('page').count()").one() == 0
+    with db.transaction() as tx:
+        tx.query("g.V(1, 2, 3).drop()")
+        assert tx.query("g.V().hasLabel('user').count()").one() == 297
+        tx.rollback()
+    # A label that other vertices carry as well is counted by a scan.
+    db.query("g.V('a').addLabel('user')")
+    assert access(db, "g.V().hasLabel('user').count()").startswith("SCAN of")
+    assert db.query("g.V().hasLabel('user').count()").one() == 301
+    db.query("g.V(1).addE('likes').to(__.V('a'))")
+    assert db.query("g.E().hasLabel('likes').count()").one() == 1
+
+
 def test_a_query_names_vertices_by_their_key(db):
     people(db)
     db.query("g.addV('person').property('id', 'bob').property('born', 1900)")

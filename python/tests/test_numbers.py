@@ -70,6 +70,15 @@ def test_numpy_numbers(empty):
     assert empty.query("g.V().values('n')").one() == 3
 
 
+def test_vectors_take_no_index(empty):
+    empty.declare_property("doc", "emb", "vector")
+    with pytest.raises(mg.MangroveError, match="doc.emb holds vectors, and an index finds only values equal to a given one"):
+        empty.create_index("doc", "emb")
+    with pytest.raises(mg.MangroveError, match="no index of near vectors"):
+        empty.load(nodes={"doc": [{"id": 1, "emb": [1.0, 2.0]}]}, indexes=["doc.emb"])
+    assert empty.query("g.V().count()").one() == 0
+
+
 def test_lists_of_numbers_become_declared_vectors(empty):
     pandas = pytest.importorskip("pandas")
     empty.declare_property("doc", "emb", "vector")

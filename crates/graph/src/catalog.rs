@@ -17,12 +17,16 @@ pub struct Statistics {
 }
 
 impl Statistics {
-    pub fn count(&self, kind: ElementKind, label: LabelId) -> u64 {
-        let counts = match kind {
+    /// The counts of one kind, by label id.
+    pub fn of(&self, kind: ElementKind) -> &[u64] {
+        match kind {
             ElementKind::Vertex => &self.vertices,
             ElementKind::Edge => &self.edges,
-        };
-        counts.get(usize::from(label.0)).copied().unwrap_or(0)
+        }
+    }
+
+    pub fn count(&self, kind: ElementKind, label: LabelId) -> u64 {
+        self.of(kind).get(usize::from(label.0)).copied().unwrap_or(0)
     }
 }
 

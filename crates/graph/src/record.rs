@@ -161,22 +161,22 @@ pub fn find_edge(view: &dyn GraphView, id: &Value) -> Result<Option<EdgeRef>> {
 
 /// One property of an element: its key, and the values under the key.
 #[derive(Clone, Debug)]
-pub struct PropertyRecord {
+pub struct ElementProperty {
     pub key: KeyId,
     pub name: Arc<str>,
     pub values: Vec<PropertyValue>,
 }
 
 /// All properties of an element, in the order of their keys' ids.
-pub fn properties(view: &dyn GraphView, element: ElementId) -> Result<Vec<PropertyRecord>> {
+pub fn properties(view: &dyn GraphView, element: ElementId) -> Result<Vec<ElementProperty>> {
     Ok(element.alone(|elements| all_properties(view, elements))?.pop().unwrap_or_default())
 }
 
 /// All properties of each element of a batch, in the order of their keys' ids.
-pub fn all_properties(view: &dyn GraphView, elements: Elements<'_>) -> Result<Vec<Vec<PropertyRecord>>> {
+pub fn all_properties(view: &dyn GraphView, elements: Elements<'_>) -> Result<Vec<Vec<ElementProperty>>> {
     let mut out = vec![Vec::new(); elements.len()];
     each_cell(view, elements, None, |row, key, name, cell| {
-        out[row].push(PropertyRecord { key, name: name.clone(), values: cell.into_entries() });
+        out[row].push(ElementProperty { key, name: name.clone(), values: cell.into_entries() });
     })?;
     Ok(out)
 }

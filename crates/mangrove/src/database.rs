@@ -279,7 +279,7 @@ impl Database {
     pub fn create_index(&self, kind: Option<ElementKind>, label: &str, key: &str) -> Result<bool, StoreError> {
         self.writing("creating an index", |graph| {
             let of = declare::known(graph.schema(), kind, label, key)?;
-            Ok(graph.create_index(of)?)
+            declare::index(graph, of)
         })
     }
 

@@ -32,6 +32,20 @@ pub fn set(graph: &mut dyn GraphWrite, label: &str, key: &str, encoding: Encodin
     Ok(())
 }
 
+/// Makes an index of a property, unless it holds vectors.
+pub fn index(graph: &mut dyn GraphWrite, of: PropertyId) -> Result<bool, StoreError> {
+    let schema = graph.schema();
+    let property = schema.label_schema(of.kind, of.label).and_then(|label| label.property(of.key));
+    if property.and_then(|property| property.declared.or(property.types.single())) == Some(ValueType::Vector) {
+        let what = format!(
+            "{} holds vectors, and an index finds only values equal to a given one; Mangrove has no index of near vectors",
+            schema.property_name(of)
+        );
+        return Err(GraphError::Invalid(what).into());
+    }
+    Ok(graph.create_index(of)?)
+}
+
 /// Warnings of names that a declaration would make new, and that are almost those of the graph.
 pub fn near_misses(schema: &Schema, kind: ElementKind, label: &str, key: &str) -> Vec<String> {
     let warn = |what: &str, name: &str, near: &str| {
@@ -62,7 +76,7 @@ pub fn after_load(graph: &mut dyn GraphWrite, options: &LoadOptions, cancelled: 
     make_searchable(graph, &options.searchable)?;
     for wanted in &options.indexes {
         let (label, key) = split("index", wanted, "")?;
-        let made = has_property(graph.schema(), label, key).and_then(|of| Ok(graph.create_index(of)?));
+        let made = has_property(graph.schema(), label, key).and_then(|of| index(graph, of));
         made.map_err(|error| of_wanted("index", wanted, error))?;
         if cancelled() {
             return Err(GraphError::Cancelled.into());

@@ -140,7 +140,7 @@ impl Records {
         let ids = record::ids(view, elements)?;
         let properties = record::all_properties(view, elements)?;
         let end = |vertex: VertexId| self.ends.get(&vertex).cloned().unwrap_or_default();
-        let edge = |(row, (edge, properties)): (usize, (&EdgeRef, Vec<record::PropertyRecord>))| EdgeRecord {
+        let edge = |(row, (edge, properties)): (usize, (&EdgeRef, Vec<record::ElementProperty>))| EdgeRecord {
             internal: *edge,
             id: id_in(ids.cell(row)),
             label: record::label(view, ElementId::Edge(edge.id)),
@@ -246,9 +246,9 @@ fn read_vertices(view: &dyn GraphView, vertices: &[VertexId]) -> Result<Vec<Vert
     let properties = record::all_properties(view, Elements::Vertices(vertices))?;
     let rows = vertices.iter().zip(ends(view, vertices)?).zip(further).zip(properties);
     let vertex =
-        |(((vertex, end), further), properties): (((&VertexId, EndRecord), Vec<_>), Vec<record::PropertyRecord>)| {
+        |(((vertex, end), further), properties): (((&VertexId, EndRecord), Vec<_>), Vec<record::ElementProperty>)| {
             let label = schema.label_schema(ElementKind::Vertex, vertex.label());
-            let property = |property: record::PropertyRecord| {
+            let property = |property: record::ElementProperty| {
                 let cardinality = label.and_then(|label| label.property(property.key)).map(|known| known.cardinality);
                 let many = cardinality.is_some_and(|known| known != Cardinality::Single) || property.values.len() > 1;
                 let values = property.values.into_iter().map(|entry| value_record(view, entry)).collect();

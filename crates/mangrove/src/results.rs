@@ -33,7 +33,7 @@ pub(crate) enum Chunk {
     Values(ArrayRef),
     Maps {
         rows: usize,
-        columns: Vec<(Value, Column)>,
+        columns: Vec<(Value, MapValues)>,
     },
     Vertices(Vertices),
     Edges(Edges),
@@ -41,7 +41,7 @@ pub(crate) enum Chunk {
 
 /// The values of rows in one column.
 #[derive(Clone, Debug)]
-pub(crate) enum Column {
+pub(crate) enum MapValues {
     /// Null if a row has no value.
     Typed(ArrayRef),
     Described(Vec<Option<Described>>),
@@ -200,7 +200,7 @@ impl Chunk {
             Chunk::Values(array) => Described::Plain(column::value_at(array, row)),
             Chunk::Maps { columns, .. } => {
                 let entry =
-                    |(key, column): &(Value, Column)| column.get(row).map(|cell| (Described::Plain(key.clone()), cell));
+                    |(key, column): &(Value, MapValues)| column.get(row).map(|cell| (Described::Plain(key.clone()), cell));
                 Described::Map(columns.iter().filter_map(entry).collect())
             }
             Chunk::Vertices(vertices) => Described::Vertex(Box::new(vertices.record(row))),
@@ -209,12 +209,12 @@ impl Chunk {
     }
 }
 
-impl Column {
+impl MapValues {
     fn get(&self, row: usize) -> Option<Described> {
         match self {
-            Column::Typed(array) if array.is_null(row) => None,
-            Column::Typed(array) => Some(Described::Plain(column::value_at(array, row))),
-            Column::Described(cells) => cells[row].clone(),
+            MapValues::Typed(array) if array.is_null(row) => None,
+            MapValues::Typed(array) => Some(Described::Plain(column::value_at(array, row))),
+            MapValues::Described(cells) => cells[row].clone(),
         }
     }
 }
@@ -243,8 +243,8 @@ fn described_maps(view: &dyn GraphView, maps: Maps, memory: &mut Memory) -> Resu
     let mut columns = Vec::with_capacity(maps.columns.len());
     for (key, column) in maps.columns {
         let column = match column {
-            MapColumn::Typed(array) => Column::Typed(array),
-            MapColumn::Values(values) => Column::Described(described_cells(view, values, memory)?),
+            MapColumn::Typed(array) => MapValues::Typed(array),
+            MapColumn::Values(values) => MapValues::Described(described_cells(view, values, memory)?),
         };
         columns.push((key, column));
     }

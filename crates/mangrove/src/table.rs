@@ -204,7 +204,7 @@ impl Form {
     }
 }
 
-fn has_names(columns: &[(Value, results::Column)]) -> bool {
+fn has_names(columns: &[(Value, results::MapValues)]) -> bool {
     let token_names = TokenNames::beside(columns.iter().filter_map(|(key, _)| key.as_str()));
     let names: HashSet<_> = columns.iter().map(|(key, _)| key_name(key, &token_names)).collect();
     names.len() == columns.len()
@@ -359,10 +359,12 @@ impl<'a> Builder<'a> {
     }
 }
 
-fn cells_of(column: &results::Column) -> Run<'_> {
+fn cells_of(column: &results::MapValues) -> Run<'_> {
     match column {
-        results::Column::Typed(array) => Run::Typed(array.clone()),
-        results::Column::Described(cells) => Run::Described(cells.iter().map(|c| c.as_ref().map(Cow::Borrowed)).collect()),
+        results::MapValues::Typed(array) => Run::Typed(array.clone()),
+        results::MapValues::Described(cells) => {
+            Run::Described(cells.iter().map(|c| c.as_ref().map(Cow::Borrowed)).collect())
+        }
     }
 }
 

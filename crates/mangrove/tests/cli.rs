@@ -498,7 +498,12 @@ fn plans_and_profiles_are_tables_or_json() {
     let place = Folder::new();
     place.people();
     let plan = place.mangrove(&["query", "db.mg", "g.V().hasLabel('person').count()", "--explain"]).succeeded();
-    assert!(plan.stdout.contains("count-scan") && plan.stdout.contains("SCAN of "), "{}", plan.stdout);
+    assert!(plan.stdout.contains("count-scan") && plan.stdout.contains("stored count of "), "{}", plan.stdout);
+    let plan = place.mangrove(&["query", "db.mg", "g.V().has('person', 'name', 'x')", "--explain"]).succeeded();
+    assert!(plan.stdout.contains("create one with `:index person name` in the shell"), "{}", plan.stdout);
+    let refused = place.mangrove(&["query", "db.mg", "g.addV('person')", "--read-only"]);
+    assert!(refused.code == Some(1) && refused.stderr.contains("--read-only forbids that"), "{}", refused.stderr);
+    place.mangrove(&["query", "db.mg", "g.V().count()", "--read-only"]).succeeded();
     let profile = place.mangrove(&["query", "db.mg", "g.V().out()", "--profile", "--format", "json"]).succeeded();
     let profile: serde_json::Value = serde_json::from_str(&profile.stdout).unwrap();
     assert_eq!(profile["results"], 3);

@@ -1,8 +1,10 @@
 //! Finds elements without a scan: by the key of their label, or by an index.
 
+use std::collections::BTreeSet;
+
 use mangrove_graph::{
     Catalog, EdgeRef, ElementKind, Elements, Filter, GraphView, KeyId, LabelId, Predicate, PropertyId, Result, Scan,
-    VertexId,
+    Statistics, VertexId,
 };
 
 /// The vertices that pass a scan, found by the key of their label or by an index. `None` if neither answers one of the filters.
@@ -62,6 +64,19 @@ fn find<T>(
         found.retain(|_| passes.next().unwrap_or(false));
     }
     Ok(Some(found))
+}
+
+/// Whether the graph keeps the count of the elements that have one of these labels; `None` means all.
+pub fn is_counted(catalog: &dyn Catalog, kind: ElementKind, labels: Option<&[LabelId]>) -> bool {
+    labels.is_none_or(|labels| kind == ElementKind::Edge || !catalog.schema().are_carried_elsewhere(labels))
+}
+
+/// The number of elements that have one of these labels; `None` means all. O(labels).
+pub fn stored_count(counts: &Statistics, kind: ElementKind, labels: Option<&[LabelId]>) -> u64 {
+    match labels {
+        Some(labels) => labels.iter().collect::<BTreeSet<_>>().into_iter().map(|label| counts.count(kind, *label)).sum(),
+        None => counts.of(kind).iter().sum(),
+    }
 }
 
 /// The position of the filter to answer by an index; `None` if no index answers any. Elements have one of these labels.

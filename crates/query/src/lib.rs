@@ -35,7 +35,7 @@ pub use optimize::{ExplainedStep, Explanation};
 pub use plan::shape::{Outlook, Shape};
 pub use procedure::{Procedure, Procedures};
 
-use gremlin::syntax::Traversal;
+use gremlin::syntax::TraversalSyntax;
 
 /// Values for the variables of a query, by name.
 pub type Parameters = HashMap<String, Value>;
@@ -102,7 +102,7 @@ impl Default for QueryOptions {
 #[derive(Clone, Debug)]
 pub struct Query {
     text: Arc<str>,
-    syntax: Arc<Traversal>,
+    syntax: Arc<TraversalSyntax>,
     writes: bool,
     /// It refers to elements by id. Planning looks them up.
     refers: bool,
@@ -129,7 +129,7 @@ impl Query {
     }
 
     /// Prints bytecode as text, so that errors have a text to point into.
-    fn of_bytecode(syntax: Traversal) -> Result<Self> {
+    fn of_bytecode(syntax: TraversalSyntax) -> Result<Self> {
         let text: Arc<str> = gremlin::print(&syntax).into();
         match gremlin::parse(&text) {
             Ok(located) => Self::new(text.clone(), located).map_err(|e| e.in_text(&text)),
@@ -138,7 +138,7 @@ impl Query {
         }
     }
 
-    fn new(text: Arc<str>, mut syntax: Traversal) -> Result<Self> {
+    fn new(text: Arc<str>, mut syntax: TraversalSyntax) -> Result<Self> {
         plan::check_names(&syntax)?;
         let writes = writes(&syntax);
         let refers = plan::elements::refers(&mut syntax);
@@ -196,7 +196,7 @@ impl Query {
             unused.push(format!("the query has no variable `{name}`, so its value is not used"));
         }
         let mut plan = if self.refers {
-            let mut syntax = Traversal::clone(&self.syntax);
+            let mut syntax = TraversalSyntax::clone(&self.syntax);
             plan::elements::resolve(&mut syntax, view)?;
             plan::resolve(&syntax, parameters)?
         } else {
@@ -224,7 +224,7 @@ fn must_be_a_variable(name: &str) -> Result<()> {
         .help("choose another name: Gremlin uses words such as id, label and desc itself"))
 }
 
-fn writes(traversal: &Traversal) -> bool {
+fn writes(traversal: &TraversalSyntax) -> bool {
     const WRITING: [&str; 8] = ["addV", "addE", "property", "drop", "mergeV", "mergeE", "addLabel", "dropLabel"];
     traversal.any_call(|call| WRITING.contains(&call.name.as_str()))
 }

@@ -2,7 +2,7 @@
 
 use mangrove_graph::Value;
 use mangrove_query::gremlin::parse::{DEPTH_MAX, JOINTS_MAX, RANGE_ITEMS_MAX, STEPS_MAX};
-use mangrove_query::gremlin::syntax::{Argument, ArgumentKind, PredicateSyntax, Traversal};
+use mangrove_query::gremlin::syntax::{Argument, ArgumentKind, PredicateSyntax, TraversalSyntax};
 use mangrove_query::gremlin::{parse, print};
 
 fn canonical(query: &str) -> String {
@@ -100,7 +100,9 @@ fn now_and_random_ids_are_made_when_read() {
 fn not_is_a_predicate_of_predicates_and_else_a_step() {
     assert!(matches!(argument("not(gt(1))"), ArgumentKind::Predicate(PredicateSyntax::Not(_))));
     assert!(matches!(argument("not(out())"), ArgumentKind::Traversal(_)));
-    assert!(matches!(argument("not(out()).in()"), ArgumentKind::Traversal(Traversal { calls, .. }) if calls.len() == 2));
+    assert!(
+        matches!(argument("not(out()).in()"), ArgumentKind::Traversal(TraversalSyntax { calls, .. }) if calls.len() == 2)
+    );
     assert!(error("x(P.not(out()))").contains("P.not takes one predicate"));
 }
 

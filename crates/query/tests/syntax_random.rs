@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use mangrove_graph::{BigDecimal, BigInt, Date, DateTime, Duration, Uuid, Value};
-use mangrove_query::gremlin::syntax::{Argument, ArgumentKind, Call, PredicateSyntax, Span, Traversal};
+use mangrove_query::gremlin::syntax::{Argument, ArgumentKind, Call, PredicateSyntax, Span, TraversalSyntax};
 use mangrove_query::gremlin::{names, parse, print, read_bytecode};
 use proptest::prelude::*;
 
@@ -205,17 +205,17 @@ fn predicate(argument: impl Strategy<Value = Argument> + Clone + 'static) -> imp
     })
 }
 
-fn chain(argument: impl Strategy<Value = Argument> + Clone + 'static) -> impl Strategy<Value = Traversal> {
+fn chain(argument: impl Strategy<Value = Argument> + Clone + 'static) -> impl Strategy<Value = TraversalSyntax> {
     let call = (word(), prop::collection::vec(argument, 0..3));
     let call = call.prop_map(|(name, args)| Call { name, args, name_span: Span::default(), span: Span::default() });
-    (any::<bool>(), prop::collection::vec(call, 1..4)).prop_map(|(from_source, calls)| Traversal {
+    (any::<bool>(), prop::collection::vec(call, 1..4)).prop_map(|(from_source, calls)| TraversalSyntax {
         from_source,
         calls,
         span: Span::default(),
     })
 }
 
-fn traversal() -> impl Strategy<Value = Traversal> {
+fn traversal() -> impl Strategy<Value = TraversalSyntax> {
     chain(argument().boxed())
 }
 
@@ -223,14 +223,14 @@ fn place_nowhere(kind: ArgumentKind) -> Argument {
     Argument { kind, span: Span::default() }
 }
 
-fn without_spans(traversal: &Traversal) -> Traversal {
+fn without_spans(traversal: &TraversalSyntax) -> TraversalSyntax {
     let calls = traversal.calls.iter().map(|call| Call {
         name: call.name.clone(),
         args: bare_all(&call.args),
         name_span: Span::default(),
         span: Span::default(),
     });
-    Traversal { from_source: traversal.from_source, calls: calls.collect(), span: Span::default() }
+    TraversalSyntax { from_source: traversal.from_source, calls: calls.collect(), span: Span::default() }
 }
 
 fn bare_all(arguments: &[Argument]) -> Vec<Argument> {

@@ -17,11 +17,11 @@ pub struct Export {
     dir: PathBuf,
     /// Write files in this format
     #[arg(long, value_enum, default_value = "csv")]
-    format: Format,
+    format: FormatName,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
-enum Format {
+enum FormatName {
     /// One file per label, with headers that `mangrove load` and neo4j-admin understand
     Csv,
     Graphml,
@@ -34,10 +34,10 @@ enum Format {
 impl Export {
     pub fn run(self) -> Result<(), Failure> {
         let format = match self.format {
-            Format::Csv => ExportFormat::Csv,
-            Format::Graphml => ExportFormat::GraphMl,
-            Format::Graphson => ExportFormat::GraphSon,
-            Format::Parquet => ExportFormat::Parquet,
+            FormatName::Csv => ExportFormat::Csv,
+            FormatName::Graphml => ExportFormat::GraphMl,
+            FormatName::Graphson => ExportFormat::GraphSon,
+            FormatName::Parquet => ExportFormat::Parquet,
         };
         let report = open_reading(&self.db)?.export(&self.dir, format, &mut Bar::new(false))?;
         report.warnings.iter().for_each(|warning| say(&format!("warning: {warning}")));

@@ -21,7 +21,7 @@ pub struct Load {
     files: Vec<PathBuf>,
     /// Read the files in this format; auto looks at the content, then at the extension
     #[arg(long, value_enum, default_value = "auto")]
-    format: Format,
+    format: InputFormat,
     /// Load vertices of one label from a file, glob or list; the ids are in the column `id` or the one --key names
     #[arg(long, value_name = "LABEL=FILE")]
     nodes: Vec<String>,
@@ -78,7 +78,7 @@ pub struct Load {
     relaxed: bool,
     /// Compress the loaded data into a segment; auto: if the database was empty and the load is larger than 16 MB
     #[arg(long, value_enum, default_value = "auto")]
-    compact: Compact,
+    compact: WhenCompact,
     /// Store this text so that substring search needs no index: LABEL.KEY, or all
     #[arg(long, value_name = "LABEL.KEY")]
     searchable: Vec<String>,
@@ -91,7 +91,7 @@ pub struct Load {
 }
 
 #[derive(Clone, Copy, ValueEnum)]
-enum Format {
+enum InputFormat {
     Auto,
     Csv,
     Parquet,
@@ -102,7 +102,7 @@ enum Format {
 }
 
 #[derive(Clone, Copy, ValueEnum)]
-enum Compact {
+enum WhenCompact {
     Auto,
     Yes,
     No,
@@ -225,13 +225,13 @@ impl Load {
         }
         Ok(LoadOptions {
             format: match self.format {
-                Format::Auto => ingest::Format::Auto,
-                Format::Csv => ingest::Format::Csv,
-                Format::Parquet => ingest::Format::Parquet,
-                Format::Jsonl => ingest::Format::Jsonl,
-                Format::Graphml => ingest::Format::GraphMl,
-                Format::Graphson => ingest::Format::GraphSon,
-                Format::Edgelist => ingest::Format::EdgeList,
+                InputFormat::Auto => ingest::Format::Auto,
+                InputFormat::Csv => ingest::Format::Csv,
+                InputFormat::Parquet => ingest::Format::Parquet,
+                InputFormat::Jsonl => ingest::Format::Jsonl,
+                InputFormat::Graphml => ingest::Format::GraphMl,
+                InputFormat::Graphson => ingest::Format::GraphSon,
+                InputFormat::Edgelist => ingest::Format::EdgeList,
             },
             files: self.files.clone(),
             nodes: self.nodes.iter().map(|text| NodeFiles::parse(text)).collect::<Result<_, _>>().map_err(wrong)?,
@@ -242,9 +242,9 @@ impl Load {
             encoding: self.encoding.clone(),
             edge_time: self.edge_time.clone(),
             compact: match self.compact {
-                Compact::Auto => None,
-                Compact::Yes => Some(true),
-                Compact::No => Some(false),
+                WhenCompact::Auto => None,
+                WhenCompact::Yes => Some(true),
+                WhenCompact::No => Some(false),
             },
             keys: self.key.iter().map(|text| KeyColumn::parse(text)).collect::<Result<_, _>>().map_err(wrong)?,
             merge: self.merging(),

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 
 use super::output::{self, Format};
-use super::{Failure, counted, interrupt, open_reading, open_writing, params, say};
+use super::{Failure, counted, interrupt, open_reading, open_writing, params, say, shell};
 use crate::{Explanation, Profile, QueryError, QueryOptions};
 
 /// Run one Gremlin query, which may read or change the graph
@@ -30,6 +30,9 @@ pub struct Query {
     /// Stop the query if it needs more megabytes than this; default: half of the machine's memory, at most 4096
     #[arg(long, value_name = "MB")]
     memory: Option<std::num::NonZeroUsize>,
+    /// Refuse a query that changes the graph
+    #[arg(long)]
+    read_only: bool,
     /// Show how the query would run; do not run it
     #[arg(long)]
     explain: bool,
@@ -43,13 +46,18 @@ impl Query {
         let parameters = params::parse(&self.params).map_err(Failure::Usage)?;
         let text = self.text()?;
         let writes = mangrove_query::Query::parse(&text).map_err(QueryError::from)?.writes();
+        if writes && self.read_only && !self.explain {
+            return Err(Failure::Request(
+                "the query changes the graph, and --read-only forbids that: nothing was done".into(),
+            ));
+        }
         let database = if writes && !self.explain { open_writing(&self.db)? } else { open_reading(&self.db)? };
         let defaults = QueryOptions::default();
         let memory_bytes_max = self.memory.map_or(defaults.memory_bytes_max, |mb| mb.get().saturating_mul(1 << 20));
         let cancel = interrupt::token();
         let options = QueryOptions { timeout: self.timeout, cancel, memory_bytes_max, ..defaults };
         if self.explain {
-            let plan = database.explain(&text, &parameters, &options)?;
+            let plan = database.explain(&text, &parameters, &options)?.with_index_call(shell::index_call);
             return output::print_text(&self.form(&plan, Explanation::to_json));
         }
         if self.profile {

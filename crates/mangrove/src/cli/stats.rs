@@ -20,11 +20,11 @@ pub struct Stats {
     db: PathBuf,
     /// Write the answer in this format
     #[arg(long, value_enum, default_value = "table")]
-    format: Format,
+    format: StatsFormat,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
+enum StatsFormat {
     Table,
     Json,
 }
@@ -33,8 +33,8 @@ impl Stats {
     pub fn run(self) -> Result<(), Failure> {
         let database = open_reading(&self.db)?;
         match self.format {
-            Format::Json => output::print_text(&as_json(&database)?.to_string()),
-            Format::Table => {
+            StatsFormat::Json => output::print_text(&as_json(&database)?.to_string()),
+            StatsFormat::Table => {
                 let view = database.snapshot()?;
                 let texts = [counts(&*view)? + &sizes(&database)?, schema(&*view), segment(&database)?];
                 output::print_text(&texts.into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n"))

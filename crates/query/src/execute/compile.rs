@@ -175,13 +175,13 @@ fn set_property(property: &SetProperty) -> Result<SetPropertyOp> {
     })
 }
 
-fn end(end: &Option<EndRef>) -> Result<mutate::EndOp> {
+fn end(end: &Option<EndRef>) -> Result<mutate::NewEdgeEnd> {
     Ok(match end {
-        None => mutate::EndOp::Incoming,
-        Some(EndRef::Label(name)) => mutate::EndOp::Label(name.clone()),
-        Some(EndRef::Value(value)) => mutate::EndOp::Value(value.clone()),
+        None => mutate::NewEdgeEnd::Incoming,
+        Some(EndRef::Label(name)) => mutate::NewEdgeEnd::Label(name.clone()),
+        Some(EndRef::Value(value)) => mutate::NewEdgeEnd::Value(value.clone()),
         Some(EndRef::Child(traversal)) => {
-            mutate::EndOp::Child { child: child(traversal)?, named: only_id(traversal).cloned() }
+            mutate::NewEdgeEnd::Child { child: child(traversal)?, named: only_id(traversal).cloned() }
         }
     })
 }
@@ -338,7 +338,7 @@ fn compile_repeat(repeat: &Repeat, place: ChainRole) -> Result<Box<dyn Op>> {
 fn compile_patterns(patterns: &[Pattern]) -> Result<Vec<PatternOp>> {
     let compiled = patterns.iter().map(|pattern| {
         Ok(match pattern {
-            Pattern::Path(path) => PatternOp::Path(matching::PathOp {
+            Pattern::Path(path) => PatternOp::Path(matching::BoundPath {
                 start: path.start.clone(),
                 binds_start: path.binds_start,
                 child: child(&path.child)?,

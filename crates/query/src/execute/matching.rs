@@ -16,7 +16,7 @@ use crate::error::Result;
 use crate::plan::{Name, Pop};
 
 pub enum PatternOp {
-    Path(PathOp),
+    Path(BoundPath),
     Any(AnyOp),
 }
 
@@ -131,14 +131,14 @@ fn binding(batch: &Batch, row: usize, name: &str) -> Option<Value> {
 }
 
 /// `as('a').….as('b')`, or a filter.
-pub struct PathOp {
+pub struct BoundPath {
     pub start: Option<Name>,
     pub binds_start: bool,
     pub child: Child,
     pub end: Option<Name>,
 }
 
-impl PathOp {
+impl BoundPath {
     fn apply(&mut self, cx: &mut Context<'_, '_>, mut batch: Batch) -> Result<Batch> {
         let Some(start) = self.start.clone() else {
             let keep = self.child.exists(cx, &batch)?;

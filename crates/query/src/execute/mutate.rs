@@ -426,7 +426,7 @@ impl MapBatch for AddVertexOp {
 }
 
 /// An end of a new edge, compiled.
-pub enum EndOp {
+pub enum NewEdgeEnd {
     Incoming,
     Label(Name),
     Value(Value),
@@ -437,18 +437,18 @@ pub enum EndOp {
     },
 }
 
-impl EndOp {
+impl NewEdgeEnd {
     fn eval(&mut self, cx: &mut Context<'_, '_>, batch: &Batch, which: &str, label: &str) -> Result<Vec<VertexId>> {
         let values: Vec<Option<Value>> = match self {
-            EndOp::Incoming => (0..batch.len()).map(|row| Some(batch.value(row))).collect(),
-            EndOp::Label(name) => (0..batch.len())
+            NewEdgeEnd::Incoming => (0..batch.len()).map(|row| Some(batch.value(row))).collect(),
+            NewEdgeEnd::Label(name) => (0..batch.len())
                 .map(|row| super::select::scope_value(cx, batch, row, name, Pop::Last))
                 .collect::<Result<_>>()?,
-            EndOp::Value(value) => vec![Some(value.clone()); batch.len()],
-            EndOp::Child { child, .. } => child.first(cx, batch)?,
+            NewEdgeEnd::Value(value) => vec![Some(value.clone()); batch.len()],
+            NewEdgeEnd::Child { child, .. } => child.first(cx, batch)?,
         };
-        let incoming = matches!(self, EndOp::Incoming);
-        let called = if let EndOp::Label(name) = &*self { Some(name.clone()) } else { None };
+        let incoming = matches!(self, NewEdgeEnd::Incoming);
+        let called = if let NewEdgeEnd::Label(name) = &*self { Some(name.clone()) } else { None };
         let unknown = |error: QueryError| match &called {
             Some(name) => error.help(format!(
                 "'{name}' here is the label of as('{name}'); for the vertex with that id, write {which}(__.V('{name}'))"
@@ -459,7 +459,7 @@ impl EndOp {
             let message = ids::unknown(cx.view(), ElementKind::Vertex, id, 0)?;
             Err(QueryError::value(format!("addE({label}).{which}(): {message}")))
         };
-        let named = if let EndOp::Child { named, .. } = &*self { named.as_ref() } else { None };
+        let named = if let NewEdgeEnd::Child { named, .. } = &*self { named.as_ref() } else { None };
         values
             .into_iter()
             .map(|value| match (value, named) {
@@ -480,8 +480,8 @@ impl EndOp {
 /// `addE(label).from(…).to(…).property(…)…`.
 pub struct AddEdgeOp {
     pub label: OperandOp,
-    pub from: EndOp,
-    pub to: EndOp,
+    pub from: NewEdgeEnd,
+    pub to: NewEdgeEnd,
     pub properties: Vec<SetPropertyOp>,
     pub made_bytes: usize,
 }

@@ -13,12 +13,12 @@ use winnow::token::{any, one_of, take_till, take_while};
 use super::error::SyntaxError;
 use super::syntax::Span;
 
-pub(super) type Input<'t> = Stateful<LocatingSlice<&'t str>, Budget>;
+pub(super) type Input<'t> = Stateful<LocatingSlice<&'t str>, Usage>;
 pub(super) type Parsed<T> = ModalResult<T, Fault>;
 
 /// The resources that a query has used. Hostile input could exhaust each of them.
 #[derive(Debug, Default)]
-pub(super) struct Budget {
+pub(super) struct Usage {
     /// The number of open arguments within arguments.
     pub depth: usize,
     /// The number of predicates joined by `and`, `or` and `negate`. Each makes the tree one level deeper.

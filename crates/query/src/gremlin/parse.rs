@@ -24,10 +24,10 @@ use winnow::stream::{LocatingSlice, Location, Stateful};
 
 use super::error::{SyntaxError, one_of, suggest};
 use super::habits;
-use super::lex::{Budget, Fault, Input, Parsed, eat, is_word_start, mark, next, number, space, string, word};
+use super::lex::{Fault, Input, Parsed, Usage, eat, is_word_start, mark, next, number, space, string, word};
 use super::literal;
 use super::names;
-use super::syntax::{Argument, ArgumentKind, Call, PredicateSyntax, Span, Traversal};
+use super::syntax::{Argument, ArgumentKind, Call, PredicateSyntax, Span, TraversalSyntax};
 use crate::stack::deep;
 
 /// The most bytes of a query's text.
@@ -43,19 +43,19 @@ pub const STEPS_MAX: usize = 2000;
 pub const RANGE_ITEMS_MAX: usize = 100_000;
 
 /// Reads one traversal.
-pub fn parse(text: &str) -> Result<Traversal, SyntaxError> {
+pub fn parse(text: &str) -> Result<TraversalSyntax, SyntaxError> {
     if text.len() > TEXT_BYTES_MAX {
         let message = format!("a query of {} bytes is too long: the limit is {TEXT_BYTES_MAX}", text.len());
         return Err(SyntaxError::new(message, Span { start: 0, end: 1 }).with_help("pass large values as parameters"));
     }
-    let mut input = Stateful { input: LocatingSlice::new(text), state: Budget::default() };
+    let mut input = Stateful { input: LocatingSlice::new(text), state: Usage::default() };
     query(&mut input).map_err(|error| match error {
         ErrMode::Backtrack(fault) | ErrMode::Cut(fault) => habits::advise(text, fault.in_text(text)),
         ErrMode::Incomplete(_) => unreachable!("the input is complete"),
     })
 }
 
-fn query(input: &mut Input<'_>) -> Parsed<Traversal> {
+fn query(input: &mut Input<'_>) -> Parsed<TraversalSyntax> {
     space(input)?;
     if next(input).is_none() {
         return Fault::new(here(input), "the query is empty").help("a query is a traversal, such as g.V().limit(5)").cut();
@@ -88,7 +88,7 @@ fn here(input: &Input<'_>) -> Span {
 }
 
 /// The calls after `g` or `__`.
-fn rooted(input: &mut Input<'_>, root: &str, place: Span) -> Parsed<Traversal> {
+fn rooted(input: &mut Input<'_>, root: &str, place: Span) -> Parsed<TraversalSyntax> {
     let mut calls = Vec::new();
     chain(input, &mut calls)?;
     if calls.is_empty() {
@@ -98,15 +98,15 @@ fn rooted(input: &mut Input<'_>, root: &str, place: Span) -> Parsed<Traversal> {
 }
 
 /// The calls of a traversal without a root, whose first step has this name.
-fn unrooted(input: &mut Input<'_>, name: &str, place: Span) -> Parsed<Traversal> {
+fn unrooted(input: &mut Input<'_>, name: &str, place: Span) -> Parsed<TraversalSyntax> {
     let mut calls = vec![call(input, name, place)?];
     chain(input, &mut calls)?;
     Ok(traversal(false, calls, place.start))
 }
 
-fn traversal(from_source: bool, calls: Vec<Call>, start: usize) -> Traversal {
+fn traversal(from_source: bool, calls: Vec<Call>, start: usize) -> TraversalSyntax {
     let end = calls.last().map_or(start, |call| call.span.end);
-    Traversal { from_source, calls, span: Span { start, end } }
+    TraversalSyntax { from_source, calls, span: Span { start, end } }
 }
 
 fn chain(input: &mut Input<'_>, calls: &mut Vec<Call>) -> Parsed<()> {
@@ -370,7 +370,7 @@ fn map_key(input: &mut Input<'_>) -> Parsed<Argument> {
 
 /// The next word, if a colon follows it.
 fn naked_key<'t>(input: &Input<'t>) -> Option<(&'t str, Span)> {
-    let mut ahead = Stateful { input: input.input, state: Budget::default() };
+    let mut ahead = Stateful { input: input.input, state: Usage::default() };
     let word = word(&mut ahead).ok()?;
     (next(&ahead) == Some(':')).then_some(word)
 }
@@ -411,7 +411,7 @@ fn standing_alone(name: &str, bare_word: Bare) -> ArgumentKind {
     }
 }
 
-fn nested(traversal: Traversal) -> Argument {
+fn nested(traversal: TraversalSyntax) -> Argument {
     Argument { span: traversal.span, kind: ArgumentKind::Traversal(traversal) }
 }
 

@@ -13,16 +13,16 @@ use base64::prelude::{BASE64_STANDARD as BASE64, Engine};
 use mangrove_graph::{BigDecimal, Value};
 
 use super::names;
-use super::syntax::{Argument, ArgumentKind, Call, PredicateSyntax, Traversal};
+use super::syntax::{Argument, ArgumentKind, Call, PredicateSyntax, TraversalSyntax};
 
 /// The canonical text of a traversal.
-pub fn print(traversal: &Traversal) -> String {
+pub fn print(traversal: &TraversalSyntax) -> String {
     let mut out = String::new();
     write_traversal(&mut out, traversal).expect("writing to a string cannot fail");
     out
 }
 
-impl fmt::Display for Traversal {
+impl fmt::Display for TraversalSyntax {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write_traversal(f, self)
     }
@@ -34,7 +34,7 @@ impl fmt::Display for Argument {
     }
 }
 
-fn write_traversal(out: &mut impl Write, traversal: &Traversal) -> fmt::Result {
+fn write_traversal(out: &mut impl Write, traversal: &TraversalSyntax) -> fmt::Result {
     out.write_str(if traversal.from_source { "g" } else { "__" })?;
     traversal.calls.iter().try_for_each(|call| write_call(out, call))
 }

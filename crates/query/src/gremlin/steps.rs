@@ -1,10 +1,10 @@
 //! The steps of gremlin-lang 3.8, and Mangrove's own steps for labels. They serve "did you mean", completion and help.
 //!
-//! The list does not say what this engine can run; [`Step::is_run`] does.
+//! The list does not say what this engine can run; [`KnownStep::is_run`] does.
 
 /// A name that may be called, and what it is for.
 #[derive(Clone, Copy, Debug)]
-pub struct Step {
+pub struct KnownStep {
     pub name: &'static str,
     pub kind: StepKind,
     pub description: &'static str,
@@ -26,7 +26,7 @@ pub enum StepKind {
 use StepKind::{Modulator, Source, Spawn, Step as Plain, Terminal};
 
 /// Every step, grouped by kind.
-pub static STEPS: [Step; 158] = [
+pub static STEPS: [KnownStep; 158] = [
     step("withBulk", Source, "whether equal traversers travel as one"),
     step("withPath", Source, "keep the path of every traverser"),
     step("withSack", Source, "give every traverser a sack with this value"),
@@ -187,14 +187,14 @@ pub static STEPS: [Step; 158] = [
     step("tryNext", Terminal, "the next result if there is one"),
 ];
 
-const fn step(name: &'static str, kind: StepKind, description: &'static str) -> Step {
-    Step { name, kind, description }
+const fn step(name: &'static str, kind: StepKind, description: &'static str) -> KnownStep {
+    KnownStep { name, kind, description }
 }
 
 /// Steps of the language that no query can use here.
 const NOT_RUN: [&str; 7] = ["io", "read", "write", "connectedComponent", "pageRank", "peerPressure", "shortestPath"];
 
-impl Step {
+impl KnownStep {
     /// Whether queries can use it.
     pub fn is_run(&self) -> bool {
         !NOT_RUN.contains(&self.name) && !self.description.starts_with("refused")
@@ -202,7 +202,7 @@ impl Step {
 }
 
 /// The step of this name.
-pub fn find(name: &str) -> Option<&'static Step> {
+pub fn find(name: &str) -> Option<&'static KnownStep> {
     STEPS.iter().find(|step| step.name == name)
 }
 

@@ -15,7 +15,7 @@ pub struct Span {
 
 /// `g.…`, `__.…`, or a bare chain of calls.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Traversal {
+pub struct TraversalSyntax {
     /// It starts at `g`, so source calls such as `withSack` may come first.
     pub from_source: bool,
     pub calls: Vec<Call>,
@@ -46,7 +46,7 @@ pub enum ArgumentKind {
     List(Vec<Argument>),
     Set(Vec<Argument>),
     Map(Vec<(Argument, Argument)>),
-    Traversal(Traversal),
+    Traversal(TraversalSyntax),
     Predicate(PredicateSyntax),
     /// A constant of the language, `Kind.name` or a bare `name`: `T.id`, `desc`, `Scope.local`, `Pop.all` …. The kind is always
     /// filled in.

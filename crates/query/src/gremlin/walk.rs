@@ -2,11 +2,11 @@
 
 use std::ops::ControlFlow;
 
-use super::syntax::{Argument, ArgumentKind, Call, PredicateSyntax, Traversal};
+use super::syntax::{Argument, ArgumentKind, Call, PredicateSyntax, TraversalSyntax};
 
 type Visit<'v, 'a, B> = dyn FnMut(&'a Call) -> ControlFlow<B> + 'v;
 
-impl Traversal {
+impl TraversalSyntax {
     /// Visits each call before those in its arguments, until `visit` breaks.
     pub fn for_each_call<'a, B>(&'a self, visit: &mut Visit<'_, 'a, B>) -> ControlFlow<B> {
         self.calls.iter().try_for_each(|call| {
@@ -22,7 +22,7 @@ impl Traversal {
     }
 }
 
-impl Traversal {
+impl TraversalSyntax {
     /// Appends the names of its variables.
     pub fn variables<'a>(&'a self, names: &mut Vec<&'a str>) {
         self.calls.iter().flat_map(|call| &call.args).for_each(|argument| variables_in(argument, names));

@@ -1,16 +1,39 @@
 //! How a step finds its elements, in words for `explain()`.
 
+use std::fmt;
+
 use mangrove_graph::{
     Catalog, Direction, ElementKind, KeyId, LabelId, Predicate, PropertyId, Result, Statistics, Token, Value,
 };
 
-use crate::access::{narrowest, with_key};
+use crate::access::{is_counted, narrowest, with_key};
 use crate::plan::{Name, Operand, Step, split_cardinality};
 
 pub struct Access {
     pub how: String,
-    /// The call that would make an index, if an index would avoid a scan.
-    pub hint: Option<String>,
+    /// The indexes that would avoid a scan.
+    pub hint: Option<IndexHint>,
+}
+
+/// Indexes that would avoid a scan. Shown as advice.
+#[derive(Clone, Debug)]
+pub struct IndexHint {
+    /// `user.email`
+    property: String,
+    /// A label and a key each. Never empty.
+    indexes: Vec<(Name, Name)>,
+    /// Whether a label in the query would help too.
+    is_unlabelled: bool,
+    /// How the caller makes an index of a label and a key.
+    pub(super) call: fn(&str, &str) -> String,
+}
+
+impl fmt::Display for IndexHint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let calls: Vec<String> = self.indexes.iter().map(|(label, key)| (self.call)(label, key)).collect();
+        let unlabelled = if self.is_unlabelled { "; hasLabel() also narrows the scan" } else { "" };
+        write!(f, "no index on {}: create one with {}{unlabelled}", self.property, calls.join(", "))
+    }
 }
 
 /// What a step searches for.
@@ -49,9 +72,15 @@ pub fn access(step: &Step, catalog: &dyn Catalog, counts: &Statistics, indexes: 
         },
         _ => return Ok(None),
     };
+    if let Step::CountScan { filters, .. } = step
+        && filters.is_empty()
+        && is_counted(catalog, sought.kind, sought.labels.as_deref())
+    {
+        return Ok(Some(Access { how: sought.scan("stored count", counts), hint: None }));
+    }
     match sought.answered()?.filter(|_| indexes) {
         Some(how) => Ok(Some(Access { how, hint: None })),
-        None => Ok(Some(Access { how: sought.scan(counts), hint: sought.hint().filter(|_| indexes) })),
+        None => Ok(Some(Access { how: sought.scan("SCAN", counts), hint: sought.hint().filter(|_| indexes) })),
     }
 }
 
@@ -100,7 +129,7 @@ impl<'v> Sought<'v> {
         PropertyId { kind: self.kind, label, key }
     }
 
-    fn scan(&self, counts: &Statistics) -> String {
+    fn scan(&self, way: &str, counts: &Statistics) -> String {
         let count = self.all_labels().iter().map(|label| counts.count(self.kind, *label)).sum();
         let what = if count == 1 { self.kind.name() } else { self.kind.plural() };
         let schema = self.catalog.schema();
@@ -109,29 +138,27 @@ impl<'v> Sought<'v> {
             format!(" labelled {}", names.join(", "))
         });
         format!(
-            "SCAN of {} {what}{}",
+            "{way} of {} {what}{}",
             grouped(count),
             labelled.filter(|labelled| labelled != " labelled ").unwrap_or_default()
         )
     }
 
-    /// The call that makes an index for one of the filters.
-    fn hint(&self) -> Option<String> {
+    /// The indexes that would answer one of the filters.
+    fn hint(&self) -> Option<IndexHint> {
         let schema = self.catalog.schema();
         let labels = self.all_labels();
         let (key, _) = self.filters.iter().find(|(_, predicate)| predicate.is_answered_by_index())?;
         let without =
             with_key(self.catalog, self.kind, &labels, *key).filter(|label| schema.index(self.of(*label, *key)).is_none());
         let without: Vec<LabelId> = without.take(3).collect();
-        let first = without.first()?;
-        let call = |label: &LabelId| {
-            format!("create_index('{}', '{}')", schema.label_name(self.kind, *label), schema.key_name(*key))
-        };
-        let calls: Vec<String> = without.iter().map(call).collect();
-        let unlabelled = if self.labels.is_none() { "; hasLabel() also narrows the scan" } else { "" };
-        let shell = format!("`:index {} {}` in the shell", schema.label_name(self.kind, *first), schema.key_name(*key));
-        let property = self.property(&[*first], *key);
-        Some(format!("no index on {property}: create one with {}, or {shell}{unlabelled}", calls.join(", ")))
+        let name = |label: &LabelId| (schema.label_name(self.kind, *label).clone(), schema.key_name(*key).clone());
+        Some(IndexHint {
+            property: self.property(without.get(..1)?, *key),
+            indexes: without.iter().map(name).collect(),
+            is_unlabelled: self.labels.is_none(),
+            call: |label, key| format!("create_index('{label}', '{key}')"),
+        })
     }
 }
 

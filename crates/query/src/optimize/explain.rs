@@ -5,7 +5,7 @@ use std::fmt;
 use mangrove_graph::{Catalog, Result};
 use serde_json::json;
 
-use super::access::access;
+use super::access::{IndexHint, access};
 use super::{RULES, RuleContext, apply};
 use crate::plan::outline::{Row, indented, outline};
 use crate::plan::{self, Plan};
@@ -28,8 +28,8 @@ pub struct ExplainedStep {
     pub first: bool,
     /// How the step finds elements, if it finds any: `by id`, `index on user.email`, or `SCAN of 151,043 vertices`.
     pub access: Option<String>,
-    /// The call that would make an index, if an index would avoid a scan.
-    pub hint: Option<String>,
+    /// The calls that would make indexes, if they would avoid a scan.
+    pub hint: Option<IndexHint>,
     /// The estimate of the traversers it gives.
     pub expected: f64,
 }
@@ -40,10 +40,17 @@ impl Explanation {
         self.rules.last().map_or(&self.original, |(_, plan)| plan)
     }
 
+    /// The same plan, whose hints make an index of a label and a key as `call` writes it. Without this, they name
+    /// `create_index('label', 'key')`.
+    pub fn with_index_call(mut self, call: fn(&str, &str) -> String) -> Self {
+        self.steps.iter_mut().filter_map(|step| step.hint.as_mut()).for_each(|hint| hint.call = call);
+        self
+    }
+
     /// One JSON object: `original`, `rules` (objects with `rule` and `plan`), `steps` with the fields of [`ExplainedStep`].
     pub fn to_json(&self) -> String {
         let rules: Vec<_> = self.rules.iter().map(|(rule, plan)| json!({ "rule": rule, "plan": plan })).collect();
-        let step = |s: &ExplainedStep| json!({ "step": s.step, "depth": s.depth, "first": s.first, "access": s.access, "hint": s.hint, "expected": s.expected });
+        let step = |s: &ExplainedStep| json!({ "step": s.step, "depth": s.depth, "first": s.first, "access": s.access, "hint": s.hint.as_ref().map(ToString::to_string), "expected": s.expected });
         let steps: Vec<_> = self.steps.iter().map(step).collect();
         json!({ "original": self.original, "rules": rules, "steps": steps }).to_string()
     }

@@ -3,10 +3,10 @@
 use mangrove_graph::{GraphView, Value, record};
 
 use crate::error::{QueryError, QueryErrorKind, Result};
-use crate::gremlin::syntax::{Argument, ArgumentKind, PredicateSyntax, Traversal};
+use crate::gremlin::syntax::{Argument, ArgumentKind, PredicateSyntax, TraversalSyntax};
 
 /// Whether a query refers to elements. It takes the traversal mutably only for `walk`, and changes nothing.
-pub fn refers(traversal: &mut Traversal) -> bool {
+pub fn refers(traversal: &mut TraversalSyntax) -> bool {
     let mut found = false;
     let noting = &mut |_: &str, _: &Argument| {
         found = true;
@@ -16,7 +16,7 @@ pub fn refers(traversal: &mut Traversal) -> bool {
 }
 
 /// Replaces each reference by the element of `view`.
-pub fn resolve(traversal: &mut Traversal, view: &dyn GraphView) -> Result<()> {
+pub fn resolve(traversal: &mut TraversalSyntax, view: &dyn GraphView) -> Result<()> {
     walk(traversal, &mut |kind, id| {
         let ArgumentKind::Value(id) = &id.kind else { return Ok(None) };
         let found = match kind {
@@ -31,7 +31,7 @@ pub fn resolve(traversal: &mut Traversal, view: &dyn GraphView) -> Result<()> {
 /// Maps the kind of a reference and its id to the value that replaces it, if any.
 type Replace<'a> = dyn FnMut(&str, &Argument) -> Result<Option<Value>> + 'a;
 
-fn walk(traversal: &mut Traversal, replace: &mut Replace<'_>) -> Result<()> {
+fn walk(traversal: &mut TraversalSyntax, replace: &mut Replace<'_>) -> Result<()> {
     traversal.calls.iter_mut().flat_map(|call| &mut call.args).try_for_each(|argument| walk_argument(argument, replace))
 }
 

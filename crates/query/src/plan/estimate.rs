@@ -1,53 +1,53 @@
 //! Estimates how many traversers each step of a plan gives, from the counts of the store.
 //!
-//! The store counts vertices and edges by label. The selectivity of a predicate is a rule of thumb (Selinger et al., SIGMOD'79,
-//! §4).
+//! The store counts vertices and edges by label, and the candidates of an index. Otherwise the selectivity of a predicate is a
+//! rule of thumb (Selinger et al., SIGMOD'79, §4).
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use mangrove_graph::{Catalog, Comparison, Direction, ElementKind, LabelId, Predicate, Result, Statistics};
+use mangrove_graph::{Catalog, Comparison, Direction, ElementKind, LabelId, Predicate, PropertyId, Result, Statistics};
 
 use super::*;
+use crate::access::{narrowest, with_key};
 
 /// The cap of all estimates.
 const MANY: f64 = 1e15;
 
 /// Writes estimates to the steps of a plan and of its children. An estimate covers all runs of a child together.
 pub fn estimate(plan: &mut Plan, catalog: &dyn Catalog) -> Result<()> {
-    let estimator = Estimator { catalog, statistics: catalog.statistics()? };
-    estimator.chain(&mut plan.traversal, 1.0, 1.0);
-    Ok(())
+    let estimator = Estimator { catalog, statistics: catalog.statistics()?, indexes: !plan.source.index_off };
+    estimator.chain(&mut plan.traversal, 1.0, 1.0).map(|_| ())
 }
 
 struct Estimator<'a> {
     catalog: &'a dyn Catalog,
     statistics: Arc<Statistics>,
+    /// Whether scans use keys and indexes.
+    indexes: bool,
 }
 
 impl Estimator<'_> {
     /// `scopes` is the number of the parent's traversers. Steps that reduce or limit do so for each of them.
-    fn chain(&self, traversal: &mut Traversal, mut rows: f64, scopes: f64) -> f64 {
+    fn chain(&self, traversal: &mut Traversal, mut rows: f64, scopes: f64) -> Result<f64> {
         for node in &mut traversal.steps {
-            rows = self.step(&mut node.step, rows, scopes).clamp(0.0, MANY);
+            rows = self.step(&mut node.step, rows, scopes)?.clamp(0.0, MANY);
             node.estimate = Some(rows);
         }
-        rows
+        Ok(rows)
     }
 
-    fn step(&self, step: &mut Step, rows: f64, scopes: f64) -> f64 {
+    fn step(&self, step: &mut Step, rows: f64, scopes: f64) -> Result<f64> {
         if let Step::Repeat(repeat) = step {
             return self.repeat(repeat, rows, scopes);
         }
         let mut children = Vec::new();
         step.for_each_child_mut(&mut |child| children.push(self.chain(child, rows, rows)));
-        match step {
-            Step::Scan { kind, ids, labels, filters } => {
-                let found = match ids {
-                    Some(ids) => ids.len() as f64,
-                    None => self.elements(*kind, labels.as_deref().unwrap_or_default()),
-                };
-                rows * filters.iter().fold(found, |found, (_, predicate)| found * selectivity(predicate))
+        let children = children.into_iter().collect::<Result<Vec<f64>>>()?;
+        Ok(match step {
+            Step::Scan { kind, ids: None, labels, filters } => rows * self.scanned(*kind, labels.as_deref(), filters)?,
+            Step::Scan { ids: Some(ids), filters, .. } => {
+                rows * filters.iter().fold(ids.len() as f64, |found, (_, predicate)| found * selectivity(predicate))
             }
             Step::Inject(values) => rows + values.len() as f64,
             Step::Hop { direction, labels, filter, .. } | Step::Degree { direction, labels, filter } => {
@@ -74,16 +74,38 @@ impl Estimator<'_> {
             Step::Optional(_) => children.iter().copied().fold(rows, f64::max),
             Step::Union(_) => children.iter().sum(),
             _ => rows,
+        })
+    }
+
+    /// What one scan finds. If a key or an index answers a filter, it counts the candidates.
+    fn scanned(&self, kind: ElementKind, labels: Option<&[Name]>, filters: &[(Name, Predicate)]) -> Result<f64> {
+        let schema = self.catalog.schema();
+        let all = self.elements(kind, labels.unwrap_or_default());
+        let labels: Vec<LabelId> = match labels {
+            Some(names) => names.iter().filter_map(|name| schema.label(kind, name)).collect(),
+            None => (0..schema.labels(kind).len()).map(|at| LabelId(at as u16)).collect(),
+        };
+        let known = filters.iter().map(|(name, predicate)| Some((schema.key(name)?, predicate)));
+        let Some(filters) = known.collect::<Option<Vec<_>>>() else { return Ok(0.0) };
+        let narrowest = narrowest(self.catalog, kind, &labels, &filters)?.filter(|_| self.indexes);
+        let mut found = all;
+        if let Some(at) = narrowest {
+            let (key, predicate) = filters[at];
+            let candidates = with_key(self.catalog, kind, &labels, key)
+                .map(|label| self.catalog.candidates(PropertyId { kind, label, key }, predicate));
+            found = all.min(candidates.sum::<Result<u64>>()? as f64);
         }
+        let others = filters.iter().enumerate().filter(|(at, _)| Some(*at) != narrowest);
+        Ok(others.fold(found, |found, (_, (_, predicate))| found * selectivity(predicate)))
     }
 
     /// Estimates one round of the body. Every other round grows or shrinks in the same proportion.
-    fn repeat(&self, repeat: &mut Repeat, rows: f64, scopes: f64) -> f64 {
+    fn repeat(&self, repeat: &mut Repeat, rows: f64, scopes: f64) -> Result<f64> {
         let rounds = match repeat.until {
             Some(Until::Times(n)) => n.min(64),
             _ => 4,
         };
-        let growth = self.chain(&mut repeat.body, rows, scopes) / rows.max(f64::MIN_POSITIVE);
+        let growth = self.chain(&mut repeat.body, rows, scopes)? / rows.max(f64::MIN_POSITIVE);
         let (mut frontier, mut entered) = (rows, 0.0);
         for _ in 0..rounds {
             entered = (entered + frontier).min(MANY);
@@ -91,23 +113,20 @@ impl Estimator<'_> {
         }
         scale(&mut repeat.body, entered / rows.max(f64::MIN_POSITIVE));
         if let Some(Until::Child(child)) = &mut repeat.until {
-            self.chain(child, entered, entered);
+            self.chain(child, entered, entered)?;
         }
         if let Some(Emit::Child(child)) = &mut repeat.emit {
-            self.chain(child, entered, entered);
+            self.chain(child, entered, entered)?;
         }
-        match repeat.emit {
+        Ok(match repeat.emit {
             Some(_) => entered + frontier,
             None => frontier,
-        }
+        })
     }
 
     /// The number of elements of these labels; no labels means all.
     fn elements(&self, kind: ElementKind, labels: &[Name]) -> f64 {
-        let counts = match kind {
-            ElementKind::Vertex => &self.statistics.vertices,
-            ElementKind::Edge => &self.statistics.edges,
-        };
+        let counts = self.statistics.of(kind);
         if labels.is_empty() {
             return counts.iter().sum::<u64>() as f64;
         }

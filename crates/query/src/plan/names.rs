@@ -6,10 +6,10 @@ use crate::error::{QueryError, Result};
 use crate::gremlin::error::suggest;
 use crate::gremlin::names::{PREDICATES, TEXT_PREDICATES};
 use crate::gremlin::steps::STEPS;
-use crate::gremlin::syntax::{Call, Traversal};
+use crate::gremlin::syntax::{Call, TraversalSyntax};
 
 /// Fails at the first call that Gremlin does not know, and suggests the nearest name.
-pub fn check_names(traversal: &Traversal) -> Result<()> {
+pub fn check_names(traversal: &TraversalSyntax) -> Result<()> {
     let check = &mut |call: &Call| match STEPS.iter().any(|step| step.name == call.name) {
         true => ControlFlow::Continue(()),
         false => ControlFlow::Break(unknown(call)),

@@ -14,7 +14,7 @@ use crate::procedure::{LIST, USE_NETWORKX};
 use crate::stack::deep;
 
 /// The plan of a traversal from `g`, with its variables bound.
-pub fn resolve(syntax: &syntax::Traversal, parameters: &Parameters) -> Result<Plan> {
+pub fn resolve(syntax: &syntax::TraversalSyntax, parameters: &Parameters) -> Result<Plan> {
     let resolver = Resolver { parameters };
     if !syntax.from_source {
         return Err(QueryError::step("a query starts with `g`, as in g.V()").at(syntax.span));
@@ -62,7 +62,7 @@ enum Connective {
 }
 
 impl Resolver<'_> {
-    pub(super) fn anonymous(&self, syntax: &syntax::Traversal) -> Result<Traversal> {
+    pub(super) fn anonymous(&self, syntax: &syntax::TraversalSyntax) -> Result<Traversal> {
         if syntax.from_source {
             return Err(QueryError::step("a child traversal starts with `__` or a step, not with `g`").at(syntax.span));
         }
@@ -519,8 +519,8 @@ impl Resolver<'_> {
     }
 }
 
-fn plan_call(name: Name) -> super::Call {
-    super::Call { name, map: Map::new(), child: None, with: Vec::new() }
+fn plan_call(name: Name) -> super::ProcedureCall {
+    super::ProcedureCall { name, map: Map::new(), child: None, with: Vec::new() }
 }
 
 fn unsupported(name: &str, call: &Call) -> QueryError {

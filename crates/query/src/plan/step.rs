@@ -303,7 +303,7 @@ pub enum Step {
         filters: Vec<(Name, Predicate)>,
     },
     Inject(Vec<Value>),
-    Call(Box<Call>),
+    Call(Box<ProcedureCall>),
 
     // ---- topology
     Hop {
@@ -553,7 +553,7 @@ pub enum Step {
 
 /// The procedure that `call` runs, and its parameters. Later sources take precedence.
 #[derive(Clone, Debug)]
-pub struct Call {
+pub struct ProcedureCall {
     pub name: Name,
     pub map: Map,
     pub child: Option<Traversal>,

@@ -25,7 +25,7 @@ const CONSECUTIVE: usize = 15;
 
 /// One edge, seen from one of its ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Entry {
+pub struct EdgeEntry {
     pub neighbor: VertexId,
     /// Present only if edges of the label have a time.
     pub time: Option<i64>,
@@ -33,7 +33,7 @@ pub struct Entry {
     pub edge: u64,
 }
 
-impl Entry {
+impl EdgeEntry {
     /// The sort key of edges in a block.
     pub fn order(&self) -> (Option<i64>, u64) {
         (self.time, self.edge)
@@ -68,7 +68,7 @@ pub fn len(value: &[u8]) -> Result<usize> {
 }
 
 /// Appends the block of these sorted entries, at most [`EDGES_MAX`]. The key of the block is that of the first entry.
-pub fn encode(out: &mut Vec<u8>, entries: &[Entry]) {
+pub fn encode(out: &mut Vec<u8>, entries: &[EdgeEntry]) {
     let first = entries[0];
     let neighbors = || entries.iter().map(|entry| entry.neighbor.0);
     let (min, max) = neighbors().fold((u64::MAX, 0), |(min, max), v| (min.min(v), max.max(v)));
@@ -156,13 +156,13 @@ impl<'a> AdjacencyBlock<'a> {
         }
     }
 
-    pub fn entry(&self, at: usize) -> Entry {
+    pub fn entry(&self, at: usize) -> EdgeEntry {
         let time = self.times.map(|times| crate::key::unflip(times.get(at)));
-        Entry { neighbor: VertexId(self.neighbors.get(at)), time, edge: self.edge(at) }
+        EdgeEntry { neighbor: VertexId(self.neighbors.get(at)), time, edge: self.edge(at) }
     }
 
     /// Appends all entries.
-    pub fn entries(&self, out: &mut Vec<Entry>) {
+    pub fn entries(&self, out: &mut Vec<EdgeEntry>) {
         out.extend((0..self.len()).map(|at| self.entry(at)));
     }
 }
@@ -173,16 +173,16 @@ mod tests {
 
     use super::*;
 
-    fn entries() -> impl Strategy<Value = Vec<Entry>> {
+    fn entries() -> impl Strategy<Value = Vec<EdgeEntry>> {
         let neighbor = prop_oneof![0u64..300, any::<u64>()];
         let time = prop_oneof![-5i64..5, any::<i64>()];
         let edge = prop_oneof![0u64..1000, 0u64..1 << 48];
         (any::<bool>(), prop::collection::vec((neighbor, time, edge), 1..=EDGES_MAX)).prop_map(|(timed, rows)| {
-            let mut entries: Vec<Entry> = rows
+            let mut entries: Vec<EdgeEntry> = rows
                 .into_iter()
-                .map(|(n, time, edge)| Entry { neighbor: VertexId(n), time: timed.then_some(time), edge })
+                .map(|(n, time, edge)| EdgeEntry { neighbor: VertexId(n), time: timed.then_some(time), edge })
                 .collect();
-            entries.sort_by_key(Entry::order);
+            entries.sort_by_key(EdgeEntry::order);
             entries.dedup_by_key(|entry| entry.order());
             entries
         })
@@ -223,8 +223,8 @@ mod tests {
 
     #[test]
     fn a_lone_edge_and_a_run_take_little_room() {
-        let run: Vec<Entry> =
-            (0..128).map(|i| Entry { neighbor: VertexId((1 << 50) | (i % 200)), time: None, edge: 1000 + i }).collect();
+        let run: Vec<EdgeEntry> =
+            (0..128).map(|i| EdgeEntry { neighbor: VertexId((1 << 50) | (i % 200)), time: None, edge: 1000 + i }).collect();
         let mut bytes = Vec::new();
         encode(&mut bytes, &run[..1]);
         assert_eq!(bytes.len(), 10);

@@ -13,7 +13,7 @@ use mangrove_graph::{
     Cell, EdgeId, ElementId, ElementKind, ExternalId, GraphError, IdSpace, LabelId, PropertyId, Result, VertexId,
 };
 
-use crate::adjacency::{AdjacencyBlock, Entry};
+use crate::adjacency::{AdjacencyBlock, EdgeEntry};
 use crate::block::{Block, SLOTS, slots};
 use crate::catalog::{self, Counter};
 use crate::fault::lmdb;
@@ -473,7 +473,7 @@ impl<'t> Check<'t> {
         Ok(())
     }
 
-    fn entry(&mut self, name: &'static str, at: &AdjacencyKey, entry: &Entry, outgoing: bool) -> Result<()> {
+    fn entry(&mut self, name: &'static str, at: &AdjacencyKey, entry: &EdgeEntry, outgoing: bool) -> Result<()> {
         let id = crate::key::edge_at(at.label, entry.edge);
         let (source, target) = if outgoing { (at.vertex, entry.neighbor) } else { (entry.neighbor, at.vertex) };
         let edge = self.reader.edge(id);
@@ -504,7 +504,9 @@ impl<'t> Check<'t> {
     fn indexes(&mut self) -> Result<()> {
         self.each(self.reader.tables.index, |check, entry, _| {
             check.report.index_entries += 1;
-            let Some(index::Entry { of, place, .. }) = check.noting("index", &entry, index::Entry::parse(entry))? else {
+            let Some(index::IndexEntry { of, place, .. }) =
+                check.noting("index", &entry, index::IndexEntry::parse(entry))?
+            else {
                 return Ok(());
             };
             if check.reader.schema.index(of).is_none() {

@@ -94,14 +94,14 @@ pub fn encoded(cell: &Cell) -> Vec<Vec<u8>> {
 
 /// An entry taken apart.
 #[derive(Clone, Copy)]
-pub struct Entry<'a> {
+pub struct IndexEntry<'a> {
     pub of: PropertyId,
     pub value: &'a [u8],
     /// The place of the element that has the value.
     pub place: u64,
 }
 
-impl<'a> Entry<'a> {
+impl<'a> IndexEntry<'a> {
     pub fn parse(entry: &'a [u8]) -> Result<Self> {
         let short = || corrupt("an index entry ends early");
         let (before, raw) = entry.split_last_chunk::<ID>().ok_or_else(short)?;
@@ -367,7 +367,7 @@ mod tests {
         let of = PropertyId::of_edges(LabelId(u16::MAX), KeyId(u16::MAX));
         let entry = entries(of, u64::MAX, &cell).remove(0);
         assert!(entry.len() <= 511, "{}", entry.len());
-        let parsed = Entry::parse(&entry).unwrap();
+        let parsed = IndexEntry::parse(&entry).unwrap();
         assert_eq!((parsed.of, parsed.value, parsed.place), (of, &encoded_cell(&cell)[0][..], place(u64::MAX)));
     }
 
@@ -379,7 +379,7 @@ mod tests {
             for (kind, mine, other) in [(ElementKind::Vertex, &vertices, &edges), (ElementKind::Edge, &edges, &vertices)] {
                 let entry = entries(of(kind), 9, &Cell::One(value.clone())).remove(0);
                 assert!(mine.contains(&entry) && !other.contains(&entry), "{value:?} {kind:?}");
-                assert_eq!(Entry::parse(&entry).unwrap().of, of(kind));
+                assert_eq!(IndexEntry::parse(&entry).unwrap().of, of(kind));
             }
         }
     }

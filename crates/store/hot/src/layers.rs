@@ -18,7 +18,7 @@ use mangrove_segment::column::POSITIONS;
 use mangrove_segment::keys::KeysOfChunks;
 use mangrove_segment::names;
 
-use crate::adjacency::{AdjacencyBlock, Entry};
+use crate::adjacency::{AdjacencyBlock, EdgeEntry};
 use crate::block::{Block, SLOTS, slots};
 use crate::fault::lmdb;
 use crate::key::{AdjacencyKey, Column, element_at, place, vertex_at};
@@ -79,7 +79,7 @@ struct Joined<'t> {
     ends: Vec<u32>,
     edges: Vec<adjacency::Entry>,
     /// The edges of the current vertex, and where those of each segment begin.
-    entries: Vec<Entry>,
+    entries: Vec<EdgeEntry>,
     runs: Vec<usize>,
 }
 
@@ -348,7 +348,7 @@ impl<'t> Layers<'t> {
         joined.values_mut().for_each(|joined| joined.edges.reserve(joined.sealed.iter().map(|lists| lists.len()).sum()));
         let positions = self.positions(ElementKind::Vertex, vertices, chunk);
         let mut in_tables = self.linked(outgoing, vertices, chunk, positions)?;
-        let mut new: BTreeMap<LabelId, Vec<Entry>> = BTreeMap::new();
+        let mut new: BTreeMap<LabelId, Vec<EdgeEntry>> = BTreeMap::new();
         for position in 0..positions {
             if position % POSITIONS_A_LOOK == 0 {
                 self.check()?;
@@ -371,7 +371,7 @@ impl<'t> Layers<'t> {
     }
 
     /// Appends the list of a vertex. `new` has the edges of the tables, and is empty afterwards.
-    fn join(&self, label: LabelId, joined: &mut Joined<'t>, new: &mut Vec<Entry>, position: usize) -> Result<()> {
+    fn join(&self, label: LabelId, joined: &mut Joined<'t>, new: &mut Vec<EdgeEntry>, position: usize) -> Result<()> {
         let Joined { sealed, entries, runs, ends, edges } = joined;
         runs.clear();
         for lists in sealed.iter() {
@@ -400,7 +400,12 @@ impl<'t> Layers<'t> {
     }
 
     /// Appends those edges of a vertex in the tables that are to be sealed. The walk stands at the vertex, or beyond.
-    fn linked_of(&self, linked: &mut Linked<'t>, vertex: VertexId, out: &mut BTreeMap<LabelId, Vec<Entry>>) -> Result<()> {
+    fn linked_of(
+        &self,
+        linked: &mut Linked<'t>,
+        vertex: VertexId,
+        out: &mut BTreeMap<LabelId, Vec<EdgeEntry>>,
+    ) -> Result<()> {
         let Some(walk) = linked else { return Ok(()) };
         let is_of = |row: &Row<'t>| row.as_ref().map_or(true, |(key, _)| key.starts_with(&vertex.0.to_be_bytes()));
         while let Some(row) = walk.next_if(is_of) {

@@ -9,7 +9,7 @@ use mangrove_graph::{ElementKind, Result};
 
 use crate::adjacency::{self, AdjacencyBlock};
 use crate::fault::lmdb;
-use crate::index::Entry;
+use crate::index::IndexEntry;
 use crate::key::{AdjacencyKey, Column, place};
 use crate::keys;
 use crate::read::{HotSnapshot, Reader, word};
@@ -164,7 +164,7 @@ fn name_row(t: &HotTransaction, kind: ElementKind, value: &[u8]) -> Result<Fate>
 
 /// Judges a row of `index`: if the snapshot had it and its element is sealed, a segment has it now.
 fn index_row(t: &HotTransaction, then: &HotSnapshot, key: &[u8], _: &[u8]) -> Result<Fate> {
-    let (Entry { of, place, .. }, then) = (Entry::parse(key)?, then.reader());
+    let (IndexEntry { of, place, .. }, then) = (IndexEntry::parse(key)?, then.reader());
     let is_sealed = t.reader().is_sealed(of.kind, of.label, place);
     let goes = is_sealed && then.tables.index.get(then.txn, key).map_err(lmdb)?.is_some();
     Ok(if goes { Fate::Goes(Vec::new()) } else { Fate::Stays })

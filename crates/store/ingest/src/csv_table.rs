@@ -16,7 +16,7 @@ use crate::column::{ColumnBuilder, ColumnType, Misfit, Text};
 use crate::csv::{CsvReader, Dialect, Field, Quoting, Record, Step, detect_delimiter, locate};
 use crate::error::{BadRow, Fault, LoadError, Location};
 use crate::infer::Inferred;
-use crate::mapping_text::{TableEntry, quoted};
+use crate::mapping_text::{TableText, quoted};
 use crate::plan::{LabelRule, PropertyPlan, TableHints, TablePlan, plan_table};
 use crate::rows::{Body, Column, Event, IdBuilder, LabelSet, Labels, PlaceKind, Places, Rows, Sink};
 use crate::source::{Source, read_some};
@@ -106,7 +106,7 @@ fn header<R: Read>(reader: &mut CsvReader<R>, source: &Source) -> Result<Vec<Str
                 };
                 let reason = format!(
                     "the first line must name the columns, but holds only numbers: add a line of names, or give them as \
-                     `columns` in a mapping{edges}"
+                     `columns` in a mapping file (`mangrove docs load`){edges}"
                 );
                 return Err(LoadError::format(Location::at(file, record.line, 1), reason));
             }
@@ -542,7 +542,7 @@ impl Contents<'_> {
 
 impl CsvTable {
     /// Adds to a mapping's entry how the text is read.
-    pub fn describe(&self, entry: &mut TableEntry) {
+    pub fn describe(&self, entry: &mut TableText) {
         let byte = |byte: u8| if byte == b'\t' { "tab".to_owned() } else { char::from(byte).to_string() };
         entry.text("format", "csv");
         if self.dialect.delimiter != b',' {

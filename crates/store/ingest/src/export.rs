@@ -23,7 +23,7 @@ use mangrove_graph::{
 };
 use thiserror::Error;
 
-use crate::mapping_text::TableEntry;
+use crate::mapping_text::TableText;
 use crate::progress::{Phase, Progress, Status};
 
 pub use csv::csv_field;
@@ -137,7 +137,7 @@ struct ExportWalk<'a> {
     progress: &'a mut dyn Progress,
     report: ExportReport,
     /// How to read the tables written so far.
-    tables: Vec<TableEntry>,
+    tables: Vec<TableText>,
 }
 
 impl<'a> ExportWalk<'a> {

@@ -29,7 +29,7 @@ use crate::error::{LoadError, Location};
 use crate::format::{self, Format};
 use crate::infer::Inferred;
 use crate::mapping::{self, Mapping};
-use crate::mapping_text::{TableEntry, put_tables, quoted};
+use crate::mapping_text::{TableText, put_tables, quoted};
 use crate::options::{KeyColumn, LoadOptions};
 use crate::plan::{TableHints, TablePlan};
 use crate::progress::{Meter, Phase, Progress, Status};
@@ -92,7 +92,7 @@ impl Job {
     }
 
     /// The entry of the file in a mapping. Only its name if it is no table.
-    fn described(&self, file: String) -> Result<TableEntry, String> {
+    fn described(&self, file: String) -> Result<TableText, String> {
         let (plan, csv) = match &self.reader {
             TableReader::Csv(table) => (&table.plan, Some(table)),
             TableReader::Parquet(plan) | TableReader::Jsonl(plan) => (&**plan, None),

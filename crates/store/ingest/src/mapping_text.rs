@@ -5,7 +5,7 @@ use mangrove_graph::ElementKind;
 use crate::json::quote;
 
 /// How to read a table.
-pub struct TableEntry {
+pub struct TableText {
     pub kind: ElementKind,
     pub file: String,
     /// The keys of its mapping and their values, as YAML.
@@ -16,7 +16,7 @@ pub struct TableEntry {
     pub notes: Vec<String>,
 }
 
-impl TableEntry {
+impl TableText {
     pub fn new(kind: ElementKind, file: &str) -> Self {
         Self { kind, file: file.to_owned(), keys: Vec::new(), properties: Vec::new(), notes: Vec::new() }
     }
@@ -33,9 +33,9 @@ pub fn quoted(text: &str) -> String {
 }
 
 /// Writes how to read tables, those of vertices first.
-pub fn put_tables(tables: &[TableEntry], out: &mut String) {
+pub fn put_tables(tables: &[TableText], out: &mut String) {
     for kind in ElementKind::ALL {
-        let of_kind: Vec<&TableEntry> = tables.iter().filter(|table| table.kind == kind).collect();
+        let of_kind: Vec<&TableText> = tables.iter().filter(|table| table.kind == kind).collect();
         if !of_kind.is_empty() {
             out.push_str(if kind == ElementKind::Vertex { "nodes:\n" } else { "edges:\n" });
             of_kind.into_iter().for_each(|table| put_table(table, out));
@@ -43,7 +43,7 @@ pub fn put_tables(tables: &[TableEntry], out: &mut String) {
     }
 }
 
-fn put_table(table: &TableEntry, out: &mut String) {
+fn put_table(table: &TableText, out: &mut String) {
     out.push_str(&format!("  - file: {}\n", quoted(&table.file)));
     for (key, value) in &table.keys {
         out.push_str(&format!("    {key}: {value}\n"));

@@ -19,7 +19,7 @@ use crate::column::ColumnType;
 use crate::error::{LoadError, Location};
 use crate::header::{self, Style};
 use crate::infer::Inferred;
-use crate::mapping_text::{TableEntry, quoted};
+use crate::mapping_text::{TableText, quoted};
 use crate::rows::{IdType, PartFields, Scope};
 
 /// How to read one table.
@@ -48,8 +48,8 @@ pub struct TablePlan {
 
 impl TablePlan {
     /// The entry of the table in a mapping. Headers of Neo4j and Neptune themselves say which columns are ids and labels.
-    pub fn described(&self, file: &str) -> TableEntry {
-        let mut entry = TableEntry::new(self.kind, file);
+    pub fn described(&self, file: &str) -> TableText {
+        let mut entry = TableText::new(self.kind, file);
         let names: Vec<String> = self.names.iter().map(ToString::to_string).collect();
         let is_plain = header::style(&names) == Style::Plain;
         let name = |at: usize| &*self.names[at];
@@ -317,7 +317,7 @@ fn ends(
         (None, None) if names.len() == 2 => {
             warnings.push(format!(
                 "{file}: no columns are called `src` and `dst`, so edges go from `{}` to `{}`; to change that, name `source` and \
-                 `target` in a mapping",
+                 `target` in a mapping file (`mangrove docs load`)",
                 names[0], names[1]
             ));
             return Ok((0, 1));
@@ -330,7 +330,8 @@ fn ends(
         _ => "a source and a target column, such as `src` and `dst`",
     };
     let reason = format!(
-        "a table of edges needs {missing}; this one has {}. Rename the columns, or name them as `source` and `target` in a mapping",
+        "a table of edges needs {missing}; this one has {}. Rename the columns, or name them as `source` and `target` in a \
+         mapping file (`mangrove docs load`)",
         listed(names)
     );
     Err(LoadError::format(Location::at(file, 1, 1), reason))

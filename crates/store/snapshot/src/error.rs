@@ -25,7 +25,7 @@ pub enum OpenError {
     NewerFormat { path: PathBuf, found: u64, supported: u64, written_by: Option<String> },
     #[error(
         "{} is open for writing in {holder}, and only one process can write at a time. Open it read-only, or close it there \
-         first", path.display()
+         first. `mangrove docs recipes` shows how processes share a database", path.display()
     )]
     Locked { path: PathBuf, holder: Holder },
     #[error("{} has the id space {}, not {}: the id space is set when a database is created and cannot \

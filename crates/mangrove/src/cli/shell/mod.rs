@@ -31,6 +31,11 @@ pub struct Shell {
     create: bool,
 }
 
+/// How a user of the command makes an index.
+pub fn index_call(label: &str, key: &str) -> String {
+    format!("`:index {label} {key}` in the shell")
+}
+
 impl Shell {
     pub fn run(self) -> Result<(), Failure> {
         if self.create {

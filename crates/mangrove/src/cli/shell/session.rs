@@ -36,25 +36,25 @@ pub enum Next {
 }
 
 /// A command of the shell, not of Gremlin.
-pub(super) struct Command {
+pub(super) struct ShellCommand {
     pub name: &'static str,
     pub what: &'static str,
 }
 
-pub(super) const COMMANDS: [Command; 13] = [
-    Command { name: "help", what: "lists what you can type" },
-    Command { name: "schema", what: "shows labels, properties and indexes" },
-    Command { name: "stats", what: "shows counts and sizes" },
-    Command { name: "explain", what: ":explain g.V()… shows how a query would be run" },
-    Command { name: "profile", what: ":profile g.V()… runs a query and shows what each step did" },
-    Command { name: "begin", what: "begins a transaction: all that follows is stored together, or none of it" },
-    Command { name: "commit", what: "stores all changes since :begin" },
-    Command { name: "rollback", what: "undoes all changes since :begin" },
-    Command { name: "format", what: ":format table|json|csv sets how results are shown" },
-    Command { name: "index", what: ":index LABEL KEY makes has(LABEL, KEY, …) fast" },
-    Command { name: "timing", what: ":timing on|off shows or hides how long queries take" },
-    Command { name: "quit", what: "leaves the shell, as exit and Ctrl-D do" },
-    Command { name: "exit", what: "leaves the shell" },
+pub(super) const COMMANDS: [ShellCommand; 13] = [
+    ShellCommand { name: "help", what: "lists what you can type" },
+    ShellCommand { name: "schema", what: "shows labels, properties and indexes" },
+    ShellCommand { name: "stats", what: "shows counts and sizes" },
+    ShellCommand { name: "explain", what: ":explain g.V()… shows how a query would be run" },
+    ShellCommand { name: "profile", what: ":profile g.V()… runs a query and shows what each step did" },
+    ShellCommand { name: "begin", what: "begins a transaction: all that follows is stored together, or none of it" },
+    ShellCommand { name: "commit", what: "stores all changes since :begin" },
+    ShellCommand { name: "rollback", what: "undoes all changes since :begin" },
+    ShellCommand { name: "format", what: ":format table|json|csv sets how results are shown" },
+    ShellCommand { name: "index", what: ":index LABEL KEY makes has(LABEL, KEY, …) fast" },
+    ShellCommand { name: "timing", what: ":timing on|off shows or hides how long queries take" },
+    ShellCommand { name: "quit", what: "leaves the shell, as exit and Ctrl-D do" },
+    ShellCommand { name: "exit", what: "leaves the shell" },
 ];
 
 /// Commands that work without their colon.
@@ -270,7 +270,7 @@ impl Session {
             Some(transaction) => transaction.explain(text, &variables, &options)?,
             None => self.reader()?.explain(text, &variables, &options)?,
         };
-        output::print_text(&plan.to_string())
+        output::print_text(&plan.with_index_call(super::index_call).to_string())
     }
 
     fn profile(&mut self, text: &str) -> Result<(), Failure> {

@@ -19,10 +19,10 @@
 use mangrove_graph::Value;
 
 use super::scalar::Bytes;
-use super::{Budget, Problem, Read, argument, problem};
+use super::{Problem, Read, Usage, argument, problem};
 use crate::gremlin::error::SyntaxError;
 use crate::gremlin::names;
-use crate::gremlin::syntax::{Argument, ArgumentKind, Call, PredicateSyntax, Span, Traversal};
+use crate::gremlin::syntax::{Argument, ArgumentKind, Call, PredicateSyntax, Span, TraversalSyntax};
 
 /// The most bytes of a bytecode. Bytecode is somewhat longer than the same text.
 pub const GRAPHBINARY_BYTES_MAX: usize = 8 << 20;
@@ -36,12 +36,12 @@ const UNTYPED_NULL: u8 = 0xfe;
 const MESSAGE: u8 = 0x81;
 
 /// Reads one traversal. An error names the byte at which the wrong value begins.
-pub fn read_graphbinary(bytes: &[u8]) -> Result<Traversal, SyntaxError> {
+pub fn read_graphbinary(bytes: &[u8]) -> Result<TraversalSyntax, SyntaxError> {
     if bytes.len() > GRAPHBINARY_BYTES_MAX {
         let message = format!("bytecode of {} bytes is too long: the limit is {GRAPHBINARY_BYTES_MAX}", bytes.len());
         return Err(SyntaxError::new(message, Span::default()));
     }
-    let mut reader = BinaryReader { bytes: Bytes::new(bytes), value_at: 0, predicates: 0, budget: Budget::default() };
+    let mut reader = BinaryReader { bytes: Bytes::new(bytes), value_at: 0, predicates: 0, usage: Usage::default() };
     reader.query().map_err(|problem| {
         let mut error = Problem::into_error(problem);
         error.message = format!("byte {}: {}", reader.value_at, error.message);
@@ -55,11 +55,11 @@ struct BinaryReader<'a> {
     value_at: usize,
     /// The number of open predicates.
     predicates: usize,
-    budget: Budget,
+    usage: Usage,
 }
 
 impl BinaryReader<'_> {
-    fn query(&mut self) -> Read<Traversal> {
+    fn query(&mut self) -> Read<TraversalSyntax> {
         match [self.bytes.byte()?, self.bytes.byte()?] {
             [BYTECODE, 0] => {}
             [MESSAGE, _] => return problem("expected the bytecode alone, found a request to a server"),
@@ -74,7 +74,7 @@ impl BinaryReader<'_> {
         Ok(traversal)
     }
 
-    fn traversal(&mut self) -> Read<Traversal> {
+    fn traversal(&mut self) -> Read<TraversalSyntax> {
         let steps = self.instructions()?;
         let mut calls = self.instructions()?;
         let from_source = !calls.is_empty();
@@ -93,7 +93,7 @@ impl BinaryReader<'_> {
                 let arg = self.argument().map_err(|e| e.within(|| format!("argument {} of {name}()", i + 1)))?;
                 args.push(arg);
             }
-            self.budget.step()?;
+            self.usage.step()?;
             super::push_call(name, args, &mut calls);
         }
         Ok(calls)
@@ -105,9 +105,9 @@ impl BinaryReader<'_> {
     }
 
     fn argument(&mut self) -> Read<Argument> {
-        self.budget.enter()?;
+        self.usage.enter()?;
         let kind = self.value();
-        self.budget.leave();
+        self.usage.leave();
         Ok(argument(kind?))
     }
 
@@ -236,7 +236,7 @@ impl BinaryReader<'_> {
     fn negation(&mut self) -> Read<PredicateSyntax> {
         match self.count()? {
             1 => {
-                self.budget.joint()?;
+                self.usage.joint()?;
                 self.operand().map(|operand| PredicateSyntax::Not(Box::new(operand)))
             }
             n => problem(format!("`not` takes one predicate, not {n}")),
@@ -251,10 +251,10 @@ impl BinaryReader<'_> {
         }
         let mut joined = self.operand()?;
         for _ in 1..count {
-            self.budget.joint()?;
-            self.budget.enter()?;
+            self.usage.joint()?;
+            self.usage.enter()?;
             let other = self.operand();
-            self.budget.leave();
+            self.usage.leave();
             joined = super::join(name, joined, other?);
         }
         Ok(joined)

@@ -13,9 +13,9 @@
 use mangrove_graph::{DateTime, Uuid, Value};
 use serde_json::{Map, Number, Value as Json};
 
-use super::{Budget, Read, argument, problem, single};
+use super::{Read, Usage, argument, problem, single};
 use crate::gremlin::error::SyntaxError;
-use crate::gremlin::syntax::{Argument, ArgumentKind, Call, PredicateSyntax, Span, Traversal};
+use crate::gremlin::syntax::{Argument, ArgumentKind, Call, PredicateSyntax, Span, TraversalSyntax};
 use crate::gremlin::{literal, names};
 use crate::stack::with_room;
 
@@ -27,7 +27,7 @@ const JSON_DEPTH_MAX: usize = 512;
 const STACK_BYTES: usize = 1 << 20;
 
 /// Reads one traversal.
-pub fn read_bytecode(json: &str) -> Result<Traversal, SyntaxError> {
+pub fn read_bytecode(json: &str) -> Result<TraversalSyntax, SyntaxError> {
     let read = || parse_json(json).and_then(|json| JsonReader::default().query(&json));
     with_room(STACK_BYTES, read).map_err(super::Problem::into_error)
 }
@@ -79,11 +79,11 @@ fn skip_string(bytes: &mut std::str::Bytes<'_>) {
 
 #[derive(Default)]
 struct JsonReader {
-    budget: Budget,
+    usage: Usage,
 }
 
 impl JsonReader {
-    fn query(&mut self, json: &Json) -> Read<Traversal> {
+    fn query(&mut self, json: &Json) -> Read<TraversalSyntax> {
         let body = match typed(json) {
             Some(("g:Bytecode", body)) => body,
             Some((kind, _)) => return problem(format!("expected g:Bytecode, found {kind}")),
@@ -94,7 +94,7 @@ impl JsonReader {
         Ok(traversal)
     }
 
-    fn traversal(&mut self, body: &Json) -> Read<Traversal> {
+    fn traversal(&mut self, body: &Json) -> Read<TraversalSyntax> {
         let Json::Object(body) = body else { return problem("bytecode must be an object with `source` and `step`") };
         let mut calls = Vec::new();
         for part in ["source", "step"] {
@@ -123,15 +123,15 @@ impl JsonReader {
             self.argument(arg).map_err(|problem| problem.within(|| format!("argument {} of {name}()", i + 1)))
         });
         let args = args.collect::<Read<_>>()?;
-        self.budget.step()?;
+        self.usage.step()?;
         super::push_call(name, args, calls);
         Ok(())
     }
 
     fn argument(&mut self, json: &Json) -> Read<Argument> {
-        self.budget.enter()?;
+        self.usage.enter()?;
         let kind = self.kind(json);
-        self.budget.leave();
+        self.usage.leave();
         Ok(argument(kind?))
     }
 
@@ -215,7 +215,7 @@ impl JsonReader {
         match name {
             "and" | "or" => self.connective(name, operand),
             "not" => {
-                self.budget.joint()?;
+                self.usage.joint()?;
                 self.operand(operand).map(|operand| PredicateSyntax::Not(Box::new(operand)))
             }
             _ if names::is_predicate(name) => {
@@ -237,10 +237,10 @@ impl JsonReader {
         };
         let mut joined = self.operand(first)?;
         for operand in rest {
-            self.budget.joint()?;
-            self.budget.enter()?;
+            self.usage.joint()?;
+            self.usage.enter()?;
             let other = self.operand(operand);
-            self.budget.leave();
+            self.usage.leave();
             joined = super::join(name, joined, other?);
         }
         Ok(joined)

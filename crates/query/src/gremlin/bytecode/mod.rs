@@ -15,7 +15,7 @@ use super::error::SyntaxError;
 use super::lex::is_word;
 use super::names;
 use super::parse::{DEPTH_MAX, JOINTS_MAX, STEPS_MAX};
-use super::syntax::{Argument, ArgumentKind, Call, PredicateSyntax, Span, Traversal};
+use super::syntax::{Argument, ArgumentKind, Call, PredicateSyntax, Span, TraversalSyntax};
 
 pub use graphbinary::read_graphbinary;
 pub use graphson::read_bytecode;
@@ -51,13 +51,13 @@ impl Problem {
 
 /// Counts what the limits of the text reader also bound. So the trees of all readers print and parse alike.
 #[derive(Default)]
-struct Budget {
+struct Usage {
     depth: usize,
     joints: usize,
     steps: usize,
 }
 
-impl Budget {
+impl Usage {
     fn enter(&mut self) -> Read<()> {
         if self.depth == DEPTH_MAX {
             return problem(format!("arguments are nested too deep: the limit is {DEPTH_MAX}"));
@@ -106,15 +106,15 @@ fn push_call(name: &str, args: Vec<Argument>, calls: &mut Vec<Call>) {
 }
 
 /// The traversal of these calls. There must be at least one.
-fn traversal(calls: Vec<Call>, from_source: bool) -> Read<Traversal> {
+fn traversal(calls: Vec<Call>, from_source: bool) -> Read<TraversalSyntax> {
     if calls.is_empty() {
         return problem("the bytecode has no step");
     }
-    Ok(Traversal { from_source, calls, span: Span::default() })
+    Ok(TraversalSyntax { from_source, calls, span: Span::default() })
 }
 
 /// An anonymous traversal. Language variants also write a value with a cardinality as one.
-fn nested(traversal: Traversal) -> Read<ArgumentKind> {
+fn nested(traversal: TraversalSyntax) -> Read<ArgumentKind> {
     if traversal.calls.first().is_none_or(|call| call.name != "CardinalityValueTraversal") {
         return Ok(ArgumentKind::Traversal(traversal));
     }

@@ -11,8 +11,8 @@ use super::facts::{gives_scalars, pattern_names, takes_all, wanted_labels};
 use super::id_is_key;
 use super::types::{ElementTypes, Labels, Type};
 use crate::plan::{
-    By, Call, ChooseOn, Column, Emit, EndOf, GroupValue, Has, Merge, Name, Operand, Pattern, Plan, Pop, Repeat, Step,
-    StepNode, Tokens, Traversal, Until,
+    By, ChooseOn, Column, Emit, EndOf, GroupValue, Has, Merge, Name, Operand, Pattern, Plan, Pop, ProcedureCall, Repeat,
+    Step, StepNode, Tokens, Traversal, Until,
 };
 use crate::procedure::Procedures;
 use crate::stack::deep;
@@ -26,7 +26,7 @@ const STEPS_MAX: usize = 1 << 16;
 /// The type of the results of a query.
 pub fn results(plan: &Plan, schema: &Schema, procedures: &Procedures) -> Type {
     let seeds = plan.source.side_effects.iter().map(|(name, seed)| (name.clone(), Type::of(&seed.value)));
-    let mut scope = Scope {
+    let mut scope = Inference {
         schema,
         procedures,
         labels: HashMap::new(),
@@ -38,7 +38,7 @@ pub fn results(plan: &Plan, schema: &Schema, procedures: &Procedures) -> Type {
     scope.traversal(&plan.traversal, &Type::Nothing)
 }
 
-struct Scope<'a> {
+struct Inference<'a> {
     schema: &'a Schema,
     procedures: &'a Procedures,
     /// What `as()` names.
@@ -56,7 +56,7 @@ fn add(to: &mut Type, more: Type) {
     *to = std::mem::replace(to, Type::Nothing).or(more);
 }
 
-impl Scope<'_> {
+impl Inference<'_> {
     fn traversal(&mut self, traversal: &Traversal, start: &Type) -> Type {
         let mut now = start.clone();
         let mut hop = None;
@@ -353,7 +353,7 @@ impl Scope<'_> {
         Type::Map { keys: all.into_iter().map(|key| (key, Type::Any)).collect(), id_is_key }
     }
 
-    fn call(&self, call: &Call) -> Type {
+    fn call(&self, call: &ProcedureCall) -> Type {
         let is_verbose = |map: &Map| map.get_str("verbose").and_then(Value::as_bool).unwrap_or(false);
         let with =
             |(name, value): &(Name, Operand)| &**name == "verbose" && matches!(value, Operand::Value(Value::Bool(true)));

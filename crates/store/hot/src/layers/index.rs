@@ -8,7 +8,7 @@ use mangrove_segment::index::{PAIRS_MAX, Pair, VALUE_BYTES};
 
 use super::Layers;
 use crate::fault::lmdb;
-use crate::index::{self, Entry};
+use crate::index::{self, IndexEntry};
 use crate::key::{Column, block_slot};
 use crate::sealing::Sealing;
 
@@ -53,7 +53,7 @@ impl Layers<'_> {
         let end = self.end(of.kind, of.label);
         let pairs = rows.map(|row| {
             let (entry, _) = row.map_err(lmdb)?;
-            let entry = Entry::parse(entry)?;
+            let entry = IndexEntry::parse(entry)?;
             Ok((entry.value.into(), entry.place))
         });
         Ok(Box::new(pairs.filter(move |pair: &Result<Pair>| pair.as_ref().map_or(true, |(_, place)| *place < end))))

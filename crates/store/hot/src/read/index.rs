@@ -13,7 +13,7 @@ use mangrove_graph::{EdgeRef, ExternalId, KeyId, LabelId, Predicate, PropertyId,
 use super::Reader;
 use crate::block::SLOTS;
 use crate::fault::lmdb;
-use crate::index::{self, Entry, Part};
+use crate::index::{self, IndexEntry, Part};
 use crate::key::{Column, block_slot, edge_at, vertex_at};
 
 /// How many entries of the table are counted at most.
@@ -121,7 +121,7 @@ impl<'t> Reader<'t> {
     fn tabled(&self, sought: &Sought<'_>, part: &Part, found: &mut Vec<u64>) -> Result<()> {
         for (row, entry) in self.entries(sought.of, part)?.enumerate() {
             self.go_on(row)?;
-            let Entry { place, .. } = Entry::parse(entry.map_err(lmdb)?.0)?;
+            let IndexEntry { place, .. } = IndexEntry::parse(entry.map_err(lmdb)?.0)?;
             if part.is_exact || self.has_match(sought, place)? {
                 found.push(place);
             }

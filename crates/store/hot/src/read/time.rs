@@ -11,7 +11,7 @@ use mangrove_segment::adjacency::Lists;
 
 use super::Reader;
 use super::topology::{Gather, Side};
-use crate::adjacency::{AdjacencyBlock, Entry};
+use crate::adjacency::{AdjacencyBlock, EdgeEntry};
 use crate::fault::lmdb;
 use crate::key::{AdjacencyKey, Column, KeyBytes, PLACE_MASK, edge_at, label_prefix, place};
 use crate::layers::CHUNK;
@@ -65,7 +65,7 @@ impl<'t> Reader<'t> {
                     if gather.room > 0 {
                         let window = self.latest_window(side, *vertex, wanted)?;
                         self.matching(side, *vertex, &Wanted { window, ..*wanted }, &mut entries)?;
-                        let gather = |entry: &Entry| gather.entry(entry, *vertex, wanted.label, side.outgoing);
+                        let gather = |entry: &EdgeEntry| gather.entry(entry, *vertex, wanted.label, side.outgoing);
                         entries.iter().for_each(gather);
                     }
                 }
@@ -188,7 +188,7 @@ impl<'t> Reader<'t> {
     }
 
     /// The wanted edges of a vertex, in their order.
-    fn matching(&self, side: &mut Side<'t>, vertex: VertexId, wanted: &Wanted<'_>, out: &mut Vec<Entry>) -> Result<()> {
+    fn matching(&self, side: &mut Side<'t>, vertex: VertexId, wanted: &Wanted<'_>, out: &mut Vec<EdgeEntry>) -> Result<()> {
         out.clear();
         let (label, mut runs, mut end) = (wanted.label, Vec::new(), 0);
         // The positions of edges whose time does not tell whether they match.
@@ -202,7 +202,7 @@ impl<'t> Reader<'t> {
                 self.each_living(label, may.clone().map(|at| lists.edge(at)), |at| {
                     let at = may.start + at;
                     open.extend((!must.contains(&at)).then_some(out.len()));
-                    out.push(Entry { neighbor: lists.neighbor(at), time: None, edge: lists.edge(at) });
+                    out.push(EdgeEntry { neighbor: lists.neighbor(at), time: None, edge: lists.edge(at) });
                 })?;
                 self.keep_matching(wanted, &mut open, out)?;
             }
@@ -217,7 +217,7 @@ impl<'t> Reader<'t> {
     }
 
     /// Removes those of the `open` edges that have no matching value. `open` is in order.
-    fn keep_matching(&self, wanted: &Wanted<'_>, open: &mut Vec<usize>, entries: &mut Vec<Entry>) -> Result<()> {
+    fn keep_matching(&self, wanted: &Wanted<'_>, open: &mut Vec<usize>, entries: &mut Vec<EdgeEntry>) -> Result<()> {
         let (Some(first), Some(filter)) = (open.first().copied(), wanted.filter) else {
             open.clear();
             return Ok(());
@@ -246,7 +246,7 @@ impl<'t> Reader<'t> {
         vertex: VertexId,
         wanted: &Wanted<'_>,
         end: u64,
-        (out, open): (&mut Vec<Entry>, &mut Vec<usize>),
+        (out, open): (&mut Vec<EdgeEntry>, &mut Vec<usize>),
     ) -> Result<()> {
         let prefix = label_prefix(vertex, wanted.label);
         let mut at = side.walk.seek(self.block_before(side, vertex, wanted, prefix)?, 0)?;

@@ -4,7 +4,7 @@ use mangrove_graph::{Adjacency, Direction, EdgeRef, ElementKind, Hop, LabelId, R
 use mangrove_segment::adjacency::Lists;
 
 use super::{ROWS_BETWEEN_CHECKS, Reader};
-use crate::adjacency::{self, AdjacencyBlock, Entry};
+use crate::adjacency::{self, AdjacencyBlock, EdgeEntry};
 use crate::key::{AdjacencyKey, Column, KeyBytes, edge_at, label_prefix, place, vertex_prefix};
 use crate::layers::CHUNK;
 use crate::walk::{Pair, Walk};
@@ -165,12 +165,12 @@ impl<'t> Reader<'t> {
 
     /// Puts edges of several sources, each in order, in the order of all. The first `sealed` edges lack their times, and
     /// `runs` says where their sources begin. The edges after `sealed` are of one more source.
-    pub fn put_in_order(&self, label: LabelId, entries: &mut [Entry], sealed: usize, runs: &[usize]) -> Result<()> {
+    pub fn put_in_order(&self, label: LabelId, entries: &mut [EdgeEntry], sealed: usize, runs: &[usize]) -> Result<()> {
         if !self.is_timed(label) {
             return Ok(()); // older segments have older edges
         }
         let order = |at: usize| -> Result<(Option<i64>, u64)> {
-            let Entry { time, edge, .. } = entries[at];
+            let EdgeEntry { time, edge, .. } = entries[at];
             Ok((if at < sealed { Some(self.time_of(label, edge)?) } else { time }, edge))
         };
         let mut in_order = true;
@@ -186,16 +186,16 @@ impl<'t> Reader<'t> {
             return self.put_in_place(label, entries, sealed, first);
         }
         self.fill_times(label, &mut entries[..sealed])?;
-        entries.sort_by_key(Entry::order);
+        entries.sort_by_key(EdgeEntry::order);
         Ok(())
     }
 
     /// Puts the few edges from `first` on among the many before, which are in order. O(few · log many), and one move of the
     /// many.
-    fn put_in_place(&self, label: LabelId, entries: &mut [Entry], sealed: usize, first: usize) -> Result<()> {
+    fn put_in_place(&self, label: LabelId, entries: &mut [EdgeEntry], sealed: usize, first: usize) -> Result<()> {
         let mut few = entries[first..].to_vec();
         self.fill_times(label, &mut few[..sealed - first])?;
-        few.sort_by_key(Entry::order);
+        few.sort_by_key(EdgeEntry::order);
         let (mut many, mut end) = (first, entries.len());
         for entry in few.into_iter().rev() {
             let (mut low, mut high) = (0, many);
@@ -212,7 +212,7 @@ impl<'t> Reader<'t> {
         Ok(())
     }
 
-    fn fill_times(&self, label: LabelId, entries: &mut [Entry]) -> Result<()> {
+    fn fill_times(&self, label: LabelId, entries: &mut [EdgeEntry]) -> Result<()> {
         for entry in entries {
             entry.time = Some(self.time_of(label, entry.edge)?);
         }
@@ -220,7 +220,7 @@ impl<'t> Reader<'t> {
     }
 
     /// The living sealed edges of a sealed vertex, with their times if the label has times.
-    pub fn sealed_edges(&self, outgoing: bool, vertex: VertexId, label: LabelId) -> Result<Vec<Entry>> {
+    pub fn sealed_edges(&self, outgoing: bool, vertex: VertexId, label: LabelId) -> Result<Vec<EdgeEntry>> {
         let (place, mut living, mut runs) = (place(vertex.0), Vec::new(), Vec::new());
         for segment in self.segments.list() {
             if let Some(lists) = segment.lists(outgoing, vertex.label(), label, place / CHUNK)? {
@@ -237,9 +237,9 @@ impl<'t> Reader<'t> {
     }
 
     /// Appends the living edges of a sealed list, without their times.
-    pub fn living(&self, lists: &Lists<'t>, position: usize, label: LabelId, out: &mut Vec<Entry>) -> Result<()> {
+    pub fn living(&self, lists: &Lists<'t>, position: usize, label: LabelId, out: &mut Vec<EdgeEntry>) -> Result<()> {
         let list = lists.list(position);
-        let entry = |at| Entry { neighbor: lists.neighbor(at), time: None, edge: lists.edge(at) };
+        let entry = |at| EdgeEntry { neighbor: lists.neighbor(at), time: None, edge: lists.edge(at) };
         self.each_living(label, list.clone().map(|at| lists.edge(at)), |at| out.push(entry(list.start + at)))
     }
 
@@ -306,7 +306,7 @@ impl Gather<'_> {
         }
     }
 
-    pub(super) fn entry(&mut self, entry: &Entry, vertex: VertexId, label: LabelId, outgoing: bool) {
+    pub(super) fn entry(&mut self, entry: &EdgeEntry, vertex: VertexId, label: LabelId, outgoing: bool) {
         if self.room == 0 {
             return;
         }

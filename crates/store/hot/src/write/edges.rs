@@ -9,7 +9,7 @@ use super::HotTransaction;
 use super::links::Linker;
 use super::sort;
 use super::vertices::NameBatch;
-use crate::adjacency::Entry;
+use crate::adjacency::EdgeEntry;
 use crate::encode::ArrayRows;
 use crate::key::{Column, block_slot, edge_at, flip, place};
 use crate::names;
@@ -154,7 +154,7 @@ impl HotTransaction {
         let mut group = Vec::new();
         for same in order.chunk_by(|a, b| ends_at(*a).0 == ends_at(*b).0) {
             group.clear();
-            group.extend(same.iter().map(|at| Entry {
+            group.extend(same.iter().map(|at| EdgeEntry {
                 neighbor: ends_at(*at).1,
                 time: batch.times.as_ref().map(|times| times[*at as usize]),
                 edge: batch.first + u64::from(*at),

@@ -3,7 +3,7 @@
 use mangrove_graph::{GraphError, LabelId, Result, VertexId};
 
 use super::HotTransaction;
-use crate::adjacency::{self, AdjacencyBlock, EDGES_MAX, Entry};
+use crate::adjacency::{self, AdjacencyBlock, EDGES_MAX, EdgeEntry};
 use crate::fault::lmdb;
 use crate::key::{AdjacencyKey, KeyBytes, label_prefix};
 use crate::table::Table;
@@ -15,7 +15,7 @@ pub struct Linker {
     label: LabelId,
     /// The last key of the table when the batch began.
     last: Option<KeyBytes>,
-    merged: Vec<Entry>,
+    merged: Vec<EdgeEntry>,
     bytes: Vec<u8>,
 }
 
@@ -27,7 +27,7 @@ impl Linker {
     }
 
     /// Adds sorted edges of one vertex. Each is younger than all there are.
-    pub fn link(&mut self, t: &mut HotTransaction, vertex: VertexId, new: &[Entry]) -> Result<()> {
+    pub fn link(&mut self, t: &mut HotTransaction, vertex: VertexId, new: &[EdgeEntry]) -> Result<()> {
         let prefix = label_prefix(vertex, self.label);
         if self.last.is_none_or(|last| last[..] < prefix[..]) {
             return self.put_all(t, vertex, new, EDGES_MAX, true);
@@ -51,7 +51,7 @@ impl Linker {
         &mut self,
         t: &HotTransaction,
         vertex: VertexId,
-        entry: &Entry,
+        entry: &EdgeEntry,
     ) -> Result<Option<(AdjacencyKey, Option<AdjacencyKey>)>> {
         let (table, txn, prefix) = (self.table, t.owned.txn(), label_prefix(vertex, self.label));
         let before = |key: &[u8]| -> Result<Option<Pair<'_>>> {
@@ -80,12 +80,12 @@ impl Linker {
     }
 
     /// Writes the block of `key`, whose entries are in `merged`, together with the `new` ones.
-    fn merge(&mut self, t: &mut HotTransaction, key: AdjacencyKey, new: &[Entry]) -> Result<()> {
+    fn merge(&mut self, t: &mut HotTransaction, key: AdjacencyKey, new: &[EdgeEntry]) -> Result<()> {
         let mut merged = std::mem::take(&mut self.merged);
         let in_order = merged.last().is_none_or(|last| last.order() < new[0].order());
         merged.extend_from_slice(new);
         if !in_order {
-            merged.sort_by_key(Entry::order);
+            merged.sort_by_key(EdgeEntry::order);
         }
         if merged[0].order() != (key.time, key.edge) {
             self.table.delete(t.owned.txn_mut(), &key.bytes())?;
@@ -103,7 +103,7 @@ impl Linker {
         &mut self,
         t: &mut HotTransaction,
         vertex: VertexId,
-        entries: &[Entry],
+        entries: &[EdgeEntry],
         size: usize,
         is_behind_all: bool,
     ) -> Result<()> {
@@ -130,7 +130,7 @@ impl Linker {
             kept.clear();
             AdjacencyBlock::parse(key, value)?.entries(&mut kept);
             let key = AdjacencyKey::parse(key)?.bytes();
-            let (last, before) = (kept.last().map(Entry::order), kept.len());
+            let (last, before) = (kept.last().map(EdgeEntry::order), kept.len());
             let (here, later) = rest.split_at(rest.partition_point(|gone| Some(*gone) <= last));
             kept.retain(|entry| here.binary_search(&entry.order()).is_err());
             if here.is_empty() || before - kept.len() != here.len() {

@@ -16,7 +16,7 @@ use mangrove_graph::{
 use super::graphson::{write_cell, write_value};
 use super::{ExportError, ExportWalk, Output, PAGE};
 use crate::infer::parse_int;
-use crate::mapping_text::TableEntry;
+use crate::mapping_text::TableText;
 
 /// Appends a field. Quotes it if needed.
 pub fn csv_field(text: &str, out: &mut String) {
@@ -51,7 +51,7 @@ pub fn write(walk: &mut ExportWalk<'_>, directory: &Path) -> Result<(), ExportEr
         // Write this file so that the export can be loaded again.
         let file = names.make(&["vertices"]);
         let mut empty = walk.create(directory.join(&file))?;
-        walk.tables.push(TableEntry::new(ElementKind::Vertex, &file));
+        walk.tables.push(TableText::new(ElementKind::Vertex, &file));
         empty.write(":ID,:LABEL\n")?;
         empty.finish()?;
     }
@@ -264,7 +264,7 @@ fn vertices(
         if output.is_none() {
             let file = names.make(&["vertices", &name]);
             let mut made = walk.create(directory.join(&file))?;
-            walk.tables.push(TableEntry::new(ElementKind::Vertex, &file));
+            walk.tables.push(TableText::new(ElementKind::Vertex, &file));
             let space = if walk.is_label_space() { format!("({name})") } else { String::new() };
             let schema = walk.view.schema();
             let own = schema.label_schema(ElementKind::Vertex, label).and_then(|label| label.key);
@@ -412,7 +412,7 @@ fn edge_file(
         Some((from, to)) => names.make(&["edges", &end_name(from), &name, &end_name(to)]),
     };
     let mut output = walk.create(directory.join(&file))?;
-    walk.tables.push(TableEntry::new(ElementKind::Edge, &file));
+    walk.tables.push(TableText::new(ElementKind::Edge, &file));
     output.write(&header(&first, plans))?;
     Ok(output)
 }

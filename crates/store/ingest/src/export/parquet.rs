@@ -36,7 +36,7 @@ use super::csv::{FileNames, have_ids, is_column, labels_text, text_of};
 use super::graphson::{write_cell, write_value};
 use super::{ExportError, ExportWalk, PAGE};
 use crate::header::{Style, style};
-use crate::mapping_text::{TableEntry, quoted};
+use crate::mapping_text::{TableText, quoted};
 
 const ROW_GROUP: usize = 131_072;
 
@@ -150,7 +150,7 @@ fn column_plans(
     walk: &mut ExportWalk<'_>,
     kind: ElementKind,
     label: LabelId,
-    entry: &mut TableEntry,
+    entry: &mut TableText,
 ) -> Result<Vec<ColumnPlan>, ExportError> {
     let Some(of_label) = walk.view.schema().label_schema(kind, label) else { return Ok(Vec::new()) };
     let (properties, own) = (of_label.properties.clone(), of_label.key);
@@ -341,7 +341,7 @@ fn vertices(
     let key = of_label.key.map(|key| schema.key_name(key).to_string());
     let id_column = key.clone().unwrap_or_else(|| free_name(walk, ElementKind::Vertex, label, "_id"));
     let file = names.make(&["vertices", &name]);
-    let mut entry = TableEntry::new(ElementKind::Vertex, &file);
+    let mut entry = TableText::new(ElementKind::Vertex, &file);
     entry.text("label", &name);
     entry.text("id", &id_column);
     let mut fields: Vec<FieldRef> = vec![Arc::new(Field::new(&id_column, ids.data_type(), false))];
@@ -405,7 +405,7 @@ fn edges(
     let apart = walk.is_label_space() || pairs.windows(2).any(|pair| pair[0] != pair[1]);
     let edge_ids = have_ids(walk, label)?.then(|| edge_id_form(walk, label)).transpose()?;
     let columns = EdgeColumns::new(walk, label);
-    let mut mapped = TableEntry::new(ElementKind::Edge, "");
+    let mut mapped = TableText::new(ElementKind::Edge, "");
     let plans = column_plans(walk, ElementKind::Edge, label, &mut mapped)?;
     let mut tables: Vec<EdgeTable> = Vec::new();
     walk.edges(label, |walk, page| {
@@ -416,10 +416,10 @@ fn edges(
                     let (source, target) = (page[rows[0] as usize].source.label(), page[rows[0] as usize].target.label());
                     let forms = (form(source), form(target));
                     let file = names.make(&file_parts(walk, &name, ends).iter().map(|part| &**part).collect::<Vec<_>>());
-                    let mut entry = TableEntry {
+                    let mut entry = TableText {
                         file: file.clone(),
                         properties: mapped.properties.clone(),
-                        ..TableEntry::new(ElementKind::Edge, "")
+                        ..TableText::new(ElementKind::Edge, "")
                     };
                     columns.describe(walk, &mut entry, &name, ends, time.as_deref(), edge_ids.is_some());
                     walk.tables.push(entry);
@@ -500,7 +500,7 @@ impl EdgeColumns {
     fn describe(
         &self,
         walk: &ExportWalk<'_>,
-        entry: &mut TableEntry,
+        entry: &mut TableText,
         label: &str,
         ends: Ends,
         time: Option<&str>,
