@@ -86,3 +86,10 @@ def test_lists_of_ids_stay_beside_the_ids():
         db.declare_key("keyed", "id")
         db.query("g.addV('keyed').property(id, 'k')")
         assert db.query("g.V().valueMap(true)").to_dicts() == [{"T.id": "k", "label": "keyed", "id": ["k"]}]
+
+
+def test_a_vertex_with_two_further_labels_keeps_its_columns():
+    with mg.open(":memory:") as db:
+        db.query("g.addV('stone').property('weight', 5).addLabel('place', 'thing')")
+        for query in ("g.V().hasLabel('place').hasLabel('thing')", "g.V().hasLabel('thing').hasLabel('place')"):
+            assert db.query(query).to_arrow().column_names == ["id", "label", "weight"], query

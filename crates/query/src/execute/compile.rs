@@ -21,7 +21,7 @@ use super::matching::{self, AnyOp, MatchOp, PatternOp};
 use super::math::MathStep;
 use super::merge::MergeOp;
 use super::mutate::{self, AddEdgeOp, AddVertexOp, ChangeLabelsOp, DropOp, PropertiesStep, PropertyStep, SetPropertyOp};
-use super::parallel::{ParallelOp, is_heavy, is_independent, multiplies};
+use super::parallel::{ParallelOp, is_heavy, is_independent};
 use super::path::PathMode;
 use super::portion::Portioned;
 use super::reduce::{FoldOp, ReduceLocal, ReduceOp, UnfoldOp};
@@ -34,6 +34,7 @@ use super::text::{AsBoolOp, AsNumberOp, ConcatOp, ConjoinOp, FormatOp, OperandOp
 use super::tree::TreeOp;
 use crate::error::Result;
 use crate::gremlin::syntax::Span;
+use crate::plan::facts::{Flow, Order, Reads, Rows, Writes};
 use crate::plan::*;
 use crate::stack::deep;
 
@@ -107,20 +108,23 @@ fn links(traversal: &Traversal, place: ChainRole) -> Result<Vec<Link>> {
 fn parallel_run(steps: &[StepNode]) -> usize {
     let mut multiplied = false;
     let fits = |node: &&StepNode| {
-        is_independent(&node.step) && !(multiplies(&node.step) && std::mem::replace(&mut multiplied, true))
+        let multiplies = node.step.facts().rows == Rows::Many;
+        is_independent(&node.step) && !(multiplies && std::mem::replace(&mut multiplied, true))
     };
-    let run = steps.iter().take_while(fits).count();
+    // A step that makes many of few runs by itself if it is light. Then the steps after it are handed out, traverser by traverser.
+    let opens = steps.first().is_some_and(|first| first.step.facts().rows == Rows::Many && !is_heavy(&first.step));
+    let run = if opens { 0 } else { steps.iter().take_while(fits).count() };
     // If a limit comes before the next barrier, work ahead of it may be wasted.
     let after = steps[run..].iter().map(|node| &node.step).take_while(|step| !step.is_barrier());
-    let limited =
-        after.into_iter().any(|step| matches!(step, Step::Range { scope: Scope::Global, .. } | Step::TimeLimit(_)));
+    let limited = after.into_iter().any(|step| step.facts().order == Order::Counts);
     if !limited && steps[..run].iter().any(|node| is_heavy(&node.step)) { run } else { 0 }
 }
 
 /// Whether other threads may help. That needs a query in which nothing is seen by more than one step.
 pub fn can_be_helped(plan: &Plan) -> bool {
     let bare = plan.source.side_effects.is_empty() && plan.source.sack.is_none();
-    bare && !plan.traversal.any(&|node| node.step.has_side_effect() || matches!(node.step, Step::Cap(_)))
+    let is_seen = |step: &Step| step.has_side_effect() || step.facts().reads.any_of(Reads::EFFECTS);
+    bare && !plan.traversal.any(&|node| is_seen(&node.step))
 }
 
 /// Whether a query may become worth helping. A query that takes one hop from named vertices never does.
@@ -211,37 +215,25 @@ fn portioned<M: MapBatch + 'static>(map: M) -> Box<dyn Op> {
 
 /// Whether the traversal gives a different result when its traversers come in two batches instead of one.
 fn tells_batches_apart(traversal: &Traversal) -> bool {
-    traversal.steps.iter().any(|node| match &node.step {
-        Step::Dedup { scope: Scope::Global, .. } | Step::Range { scope: Scope::Global, .. } | Step::Inject(_) => true,
-        // Their branches and bodies take all traversers at once, like the steps themselves.
-        step @ (Step::Union(_) | Step::Choose { .. } | Step::Repeat(_)) => {
+    traversal.steps.iter().any(|node| match node.step.facts().flow {
+        Flow::Each => false,
+        Flow::Stream | Flow::Barrier => true,
+        Flow::Branch => {
             let mut below = false;
-            step.for_each_child(&mut |child| below |= tells_batches_apart(child));
+            node.step.for_each_child(&mut |child| below |= tells_batches_apart(child));
             below
         }
-        step => step.is_barrier(),
     })
 }
 
 /// Whether the step has a child that gathers side effects and runs once per row. A row may stand for many traversers, and side
 /// effects count each of them.
 fn gathers_below(step: &Step) -> bool {
-    let per_row = matches!(
-        step,
-        Step::SideEffect(_) | Step::Local(_) | Step::FlatMap(_) | Step::Map(_) | Step::Optional(_) | Step::Coalesce(_)
-    );
     let mut gathers = false;
-    if per_row {
-        step.for_each_child(&mut |child| gathers |= child.any(&|node| gathers_aside(&node.step)));
+    if step.facts().hands_down {
+        step.for_each_child(&mut |child| gathers |= child.any(&|node| node.step.gathers_into().is_some()));
     }
     gathers
-}
-
-fn gathers_aside(step: &Step) -> bool {
-    matches!(
-        step,
-        Step::Aggregate { .. } | Step::Group { side_effect: Some(_), .. } | Step::GroupCount { side_effect: Some(_), .. }
-    )
 }
 
 fn compile(step: &Step, place: ChainRole) -> Result<Box<dyn Op>> {
@@ -568,7 +560,7 @@ pub fn one_by_one(plan: &Plan) -> bool {
 
 /// Whether the steps before `step` could find the elements it adds. They could, unless they find all of theirs first.
 fn may_meet_what_it_adds(before: &[StepNode], step: &Step) -> bool {
-    let adds = |step: &Step| matches!(step, Step::AddVertex { .. } | Step::AddEdge { .. } | Step::Merge(_));
+    let adds = |step: &Step| step.facts().writes.any_of(Writes::ADDS);
     let mut any_adds = adds(step);
     step.for_each_child(&mut |child| any_adds |= child.any(&|node| adds(&node.step)));
     let since_barrier = before.iter().rev().take_while(|node| !node.step.is_barrier());
@@ -618,11 +610,15 @@ fn side_effect_names(traversal: &Traversal, below: bool, written: &mut Vec<Name>
     }
 }
 
+/// What needs whole paths.
+const PATHS: Reads = Reads::PATH.and(Reads::LAST);
+
 /// How much of their paths traversers must keep for this plan.
 pub fn path_mode(plan: &Plan) -> PathMode {
-    if plan.source.paths || plan.traversal.any(&|node| reads_paths(&node.step)) {
+    let reads = |what: Reads| plan.traversal.any(&|node| node.step.facts().reads.any_of(what));
+    if plan.source.paths || reads(PATHS) {
         PathMode::Full
-    } else if plan.traversal.any(&|node| reads_labels(&node.step)) {
+    } else if reads(Reads::LABELS) {
         PathMode::Labels
     } else {
         PathMode::Off
@@ -631,34 +627,13 @@ pub fn path_mode(plan: &Plan) -> PathMode {
 
 /// Whether some step gives paths or parts of them.
 pub fn shows_paths(plan: &Plan) -> bool {
-    plan.source.paths || plan.traversal.any(&|node| reads_paths(&node.step) && !matches!(node.step, Step::End(_)))
+    plan.source.paths || plan.traversal.any(&|node| node.step.facts().reads.any_of(Reads::PATH))
 }
 
 /// Whether the step, or a step of its children, asks where traversers have been.
 fn reads_past(step: &Step) -> bool {
-    let itself = |step: &Step| reads_paths(step) || reads_labels(step);
+    let itself = |step: &Step| step.facts().reads.any_of(PATHS.and(Reads::LABELS));
     let mut reads = itself(step);
     step.for_each_child(&mut |child| reads |= child.any(&|node| itself(&node.step)));
     reads
-}
-
-fn reads_paths(step: &Step) -> bool {
-    match step {
-        Step::Path { .. } | Step::PathFilter { .. } | Step::Tree { .. } | Step::End(EndOf::Other) => true,
-        // Labels alone cannot tell these apart: two equal labels on one stop are one object, on two stops two objects.
-        Step::Select { pop, .. } | Step::SelectChild { pop, .. } => matches!(pop, Some(Pop::All | Pop::Mixed)),
-        _ => false,
-    }
-}
-
-fn reads_labels(step: &Step) -> bool {
-    match step {
-        Step::Select { .. } | Step::SelectChild { .. } | Step::WhereLabels { .. } | Step::Match(_) | Step::Format { .. } => {
-            true
-        }
-        Step::Dedup { labels, .. } => !labels.is_empty(),
-        Step::Math { expression, .. } => expression.variables.iter().any(|v| &**v != "_"),
-        Step::AddEdge { from, to, .. } => [from, to].iter().any(|end| matches!(end, Some(EndRef::Label(_)))),
-        _ => false,
-    }
 }

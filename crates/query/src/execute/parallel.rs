@@ -35,6 +35,7 @@ use super::profile::{Counters, Messages};
 use crate::Graph;
 use crate::crew::{Crew, Job, Offer};
 use crate::error::Result;
+use crate::plan::facts::{Flow, Reads, Writes};
 use crate::plan::{SourceConfig, Step, Traversal};
 
 /// A batch of at least this many rows is worth cutting up.
@@ -61,78 +62,25 @@ pub struct Help {
     pub helped_nanos: Arc<AtomicU64>,
 }
 
-/// Whether the step handles each traverser independently of the others.
+/// What makes the result of a step depend on more than the traverser and the graph.
+const ELSEWHERE: Reads = Reads::LOOPS.and(Reads::SACK).and(Reads::EFFECTS).and(Reads::CHANCE);
+
+/// Whether the step handles each traverser independently of the others, near the element that the traverser stands on.
 pub fn is_independent(step: &Step) -> bool {
-    let alone = matches!(
-        step,
-        Step::Hop { .. }
-            | Step::End(_)
-            | Step::Degree { .. }
-            | Step::Has(_)
-            | Step::HasProperty { .. }
-            | Step::HasChild { .. }
-            | Step::Is(_)
-            | Step::Where { .. }
-            | Step::And(_)
-            | Step::Or(_)
-            | Step::WhereLabels { .. }
-            | Step::PathFilter { .. }
-            | Step::Id
-            | Step::Label
-            | Step::Labels
-            | Step::Values(_)
-            | Step::Properties(_)
-            | Step::PropertyMap { .. }
-            | Step::ElementMap { .. }
-            | Step::Constant(_)
-            | Step::Identity
-            | Step::Map(_)
-            | Step::FlatMap(_)
-            | Step::Select { .. }
-            | Step::Project { .. }
-            | Step::Path { .. }
-            | Step::Math { .. }
-            | Step::Text { .. }
-            | Step::Optional(_)
-            | Step::Coalesce(_)
-    );
-    let mut children = true;
-    step.for_each_child(&mut |child| children &= !child.any(&|node| tells_traversers_apart(&node.step)));
-    alone && children
+    let facts = step.facts();
+    let mut is_alone = facts.flow == Flow::Each && !facts.reads.any_of(Reads::GRAPH) && !looks_elsewhere(step);
+    step.for_each_child(&mut |child| is_alone &= !child.any(&|node| looks_elsewhere(&node.step)));
+    is_alone
 }
 
-/// Steps that a child must not have: their result depends on more than the traverser.
-fn tells_traversers_apart(step: &Step) -> bool {
-    step.has_side_effect()
-        || matches!(
-            step,
-            Step::Coin(_) | Step::Sample { .. } | Step::Loops(_) | Step::Cap(_) | Step::Sack | Step::TimeLimit(_)
-        )
-}
-
-/// Whether the step may give many traversers for one.
-pub fn multiplies(step: &Step) -> bool {
-    matches!(
-        step,
-        Step::Hop { .. }
-            | Step::End(_)
-            | Step::Values(_)
-            | Step::Properties(_)
-            | Step::FlatMap(_)
-            | Step::Optional(_)
-            | Step::Coalesce(_)
-    )
+fn looks_elsewhere(step: &Step) -> bool {
+    let facts = step.facts();
+    facts.writes != Writes::NOTHING || facts.reads.any_of(ELSEWHERE)
 }
 
 /// Whether the step is heavy enough to hand over.
 pub fn is_heavy(step: &Step) -> bool {
-    let mut has_child = false;
-    step.for_each_child(&mut |_| has_child = true);
-    has_child
-        || matches!(
-            step,
-            Step::Hop { .. } | Step::Has(_) | Step::Values(_) | Step::PropertyMap { .. } | Step::ElementMap { .. }
-        )
+    step.facts().is_heavy || step.has_children()
 }
 
 /// A run of independent steps.

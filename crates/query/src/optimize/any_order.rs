@@ -3,7 +3,8 @@
 
 use super::{ChainPosition, Rule, RuleContext, Way};
 use crate::execute::PathMode;
-use crate::plan::{Reduction, Repeat, Scope, Step, Traversal};
+use crate::plan::facts::{Flow, Order, Reads, Rows, Writes};
+use crate::plan::{Repeat, Step, Traversal};
 
 pub(super) const RULE: Rule = Rule {
     name: "any-order",
@@ -35,39 +36,28 @@ fn free_question(child: &mut Traversal) {
     }
 }
 
-/// Whether the result is the same for every order of the same traversers. A sum of floats is not.
+/// Whether the result is the same for every order of the same traversers.
 fn forgets_order(step: &Step) -> bool {
-    matches!(step, Step::Reduce { reduction: Reduction::Count | Reduction::Min | Reduction::Max, scope: Scope::Global })
+    step.facts().order == Order::Forgets
 }
 
 /// Whether another input order gives the same traversers in another order.
 fn ignores_order(step: &Step) -> bool {
-    match step {
-        Step::Scan { .. }
-        | Step::Inject(_)
-        | Step::Hop { .. }
-        | Step::End(_)
-        | Step::Degree { .. }
-        | Step::Has(_)
-        | Step::HasProperty { .. }
-        | Step::Is(_)
-        | Step::Id
-        | Step::Label
-        | Step::Labels
-        | Step::Values(_)
-        | Step::Constant(_)
-        | Step::Identity
-        | Step::Barrier { .. } => true,
-        Step::Dedup { labels, by, .. } => labels.is_empty() && by.is_empty(),
-        Step::Where { child, .. } => child_ignores_order(child),
-        Step::And(children) | Step::Or(children) => children.iter().all(child_ignores_order),
-        Step::Repeat(repeat) => {
-            let mut ignores = repeat.body.steps.iter().all(|node| ignores_order(&node.step));
-            step.for_each_child(&mut |child| ignores &= child_ignores_order(child));
-            ignores
-        }
-        _ => false,
+    let facts = step.facts();
+    let is_stable = facts.order == Order::Keeps
+        && !facts.reads.any_of(Reads::CHANCE.and(Reads::PROCEDURE))
+        && facts.writes == Writes::NOTHING;
+    let passes = match facts.flow {
+        Flow::Each | Flow::Stream => true,
+        Flow::Barrier => facts.rows == Rows::Same,
+        Flow::Branch => matches!(step, Step::Repeat(_)),
+    };
+    let mut ignores = is_stable && passes;
+    step.for_each_child(&mut |child| ignores &= child_ignores_order(child));
+    if let Step::Repeat(repeat) = step {
+        ignores &= repeat.body.steps.iter().all(|node| ignores_order(&node.step));
     }
+    ignores
 }
 
 /// A child runs for each traverser by itself. So only side effects could reveal the order.

@@ -3,6 +3,7 @@
 
 use super::{ChainPosition, Rule, RuleContext, Way};
 use crate::execute::PathMode;
+use crate::plan::facts::{Flow, Order, Reads, Writes};
 use crate::plan::{Scope, Step, StepNode, Traversal};
 
 pub(super) const RULE: Rule = Rule {
@@ -47,13 +48,7 @@ fn moves(step: &Step) -> bool {
 
 /// Whether the results of the step are independent of the size and order of its batches.
 fn is_steady(step: &Step) -> bool {
-    !matches!(
-        step,
-        Step::Range { .. }
-            | Step::Tail { .. }
-            | Step::TimeLimit(_)
-            | Step::Coin(_)
-            | Step::Sample { .. }
-            | Step::Aggregate { .. }
-    ) && !step.mutates()
+    let facts = step.facts();
+    let gathers_in_passing = facts.flow == Flow::Each && facts.writes.any_of(Writes::EFFECTS);
+    facts.order != Order::Counts && !facts.reads.any_of(Reads::CHANCE) && !step.mutates() && !gathers_in_passing
 }

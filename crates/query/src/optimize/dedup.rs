@@ -2,7 +2,18 @@
 
 use super::{ChainPosition, Rule, RuleContext, Way};
 use crate::execute::PathMode;
+use crate::plan::facts::{Flow, Reads, Writes};
 use crate::plan::{Scope, Step, StepNode, Traversal};
+
+/// What may tell two traversers with the same value apart, or give another result each time.
+const BEYOND: Reads = Reads::PATH
+    .and(Reads::LAST)
+    .and(Reads::LABELS)
+    .and(Reads::LOOPS)
+    .and(Reads::SACK)
+    .and(Reads::EFFECTS)
+    .and(Reads::CHANCE)
+    .and(Reads::PROCEDURE);
 
 pub(super) const RULE: Rule = Rule {
     name: "early-dedup",
@@ -42,5 +53,7 @@ fn is_hop(step: &Step) -> bool {
 
 /// Whether the same set of traversers gives the same set of results, however often each occurs.
 pub(super) fn keeps_sets(node: &StepNode) -> bool {
-    node.labels.is_empty() && (is_hop(&node.step) || matches!(node.step, Step::Has(_) | Step::HasProperty { .. }))
+    let facts = node.step.facts();
+    let is_alone = facts.flow == Flow::Each && facts.writes == Writes::NOTHING && !facts.reads.any_of(BEYOND);
+    is_alone && node.labels.is_empty() && !node.step.has_children()
 }

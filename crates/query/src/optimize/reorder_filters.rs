@@ -2,6 +2,7 @@
 //! much.
 
 use super::{ChainPosition, Rule, RuleContext, Way};
+use crate::plan::facts::{Reads, Writes};
 use crate::plan::{HasKey, Step, Traversal, selectivity};
 
 pub(super) const RULE: Rule = Rule {
@@ -55,23 +56,8 @@ fn is_safe(child: &Traversal) -> bool {
 }
 
 fn is_harmless(step: &Step) -> bool {
-    matches!(
-        step,
-        Step::Hop { .. }
-            | Step::Degree { .. }
-            | Step::End(_)
-            | Step::Has(_)
-            | Step::HasProperty { .. }
-            | Step::Values(_)
-            | Step::Id
-            | Step::Label
-            | Step::Is(_)
-            | Step::Where { .. }
-            | Step::Range { .. }
-            | Step::Dedup { .. }
-            | Step::Identity
-            | Step::Reduce { reduction: crate::plan::Reduction::Count, .. }
-    )
+    let facts = step.facts();
+    !facts.may_fail && facts.writes == Writes::NOTHING && !facts.reads.any_of(Reads::CHANCE)
 }
 
 fn steps_of(child: &Traversal) -> usize {

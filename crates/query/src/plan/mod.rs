@@ -7,6 +7,7 @@ mod argument;
 mod children;
 pub mod elements;
 mod estimate;
+pub mod facts;
 mod modulate;
 mod names;
 pub mod outline;

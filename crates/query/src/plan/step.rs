@@ -662,67 +662,6 @@ impl Step {
     pub fn hop(direction: Direction, labels: Vec<Name>, to_edges: bool) -> Self {
         Step::Hop { direction, labels, to_edges, filter: None, any_order: false, limit: None, latest: None }
     }
-
-    /// Whether the step changes the graph.
-    pub fn mutates(&self) -> bool {
-        matches!(
-            self,
-            Step::AddVertex { .. }
-                | Step::AddEdge { .. }
-                | Step::SetProperty(_)
-                | Step::SetProperties(..)
-                | Step::Merge(_)
-                | Step::ChangeLabels { .. }
-                | Step::Drop
-        )
-    }
-
-    /// Whether running the step has an effect beside its results.
-    pub fn has_side_effect(&self) -> bool {
-        self.mutates()
-            || matches!(
-                self,
-                Step::Group { side_effect: Some(_), .. }
-                    | Step::GroupCount { side_effect: Some(_), .. }
-                    | Step::Tree { side_effect: Some(_), .. }
-                    | Step::Aggregate { .. }
-                    | Step::Subgraph(_)
-                    | Step::SackOp { .. }
-                    | Step::Fail(_)
-            )
-    }
-
-    /// Whether the step needs all its input before it gives any output.
-    pub fn is_barrier(&self) -> bool {
-        matches!(
-            self,
-            Step::Fold { .. }
-                | Step::Reduce { scope: Scope::Global, .. }
-                | Step::Order { scope: Scope::Global, .. }
-                | Step::Group { .. }
-                | Step::GroupCount { .. }
-                | Step::Tree { .. }
-                | Step::Aggregate { scope: Scope::Global, .. }
-                | Step::Cap(_)
-                | Step::Barrier { .. }
-                | Step::BarrierSack
-                | Step::Tail { scope: Scope::Global, .. }
-                | Step::Sample { scope: Scope::Global, .. }
-        )
-    }
-
-    /// Whether the step reduces all its input to one value.
-    pub fn is_reducing(&self) -> bool {
-        matches!(
-            self,
-            Step::CountScan { .. }
-                | Step::Fold { .. }
-                | Step::Reduce { scope: Scope::Global, .. }
-                | Step::Group { side_effect: None, .. }
-                | Step::GroupCount { side_effect: None, .. }
-                | Step::Tree { side_effect: None, .. }
-        )
-    }
 }
 
 impl Until {

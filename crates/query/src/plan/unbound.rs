@@ -1,7 +1,6 @@
 //! Finds names that a plan reads but nothing in it defines. They are usually misspelt, and reading them gives nothing.
 
-use mangrove_graph::Value;
-
+use super::facts::Gives;
 use super::{Name, SourceConfig, Step, Traversal};
 use crate::gremlin::error::suggest;
 
@@ -37,6 +36,7 @@ impl Names {
     fn read(&mut self, traversal: &Traversal) {
         for node in &traversal.steps {
             self.given.extend(node.labels.iter().cloned());
+            self.given.extend(node.step.gathers_into().cloned());
             self.step(&node.step);
             node.step.for_each_child(&mut |child| self.read(child));
         }
@@ -44,11 +44,6 @@ impl Names {
 
     fn step(&mut self, step: &Step) {
         match step {
-            Step::Aggregate { name, .. }
-            | Step::Group { side_effect: Some(name), .. }
-            | Step::GroupCount { side_effect: Some(name), .. }
-            | Step::Tree { side_effect: Some(name), .. }
-            | Step::Subgraph(name) => self.given.push(name.clone()),
             Step::Project { keys, .. } => self.given.extend(keys.iter().cloned()),
             Step::Select { labels, .. } | Step::Dedup { labels, .. } => self.asked.extend(labels.iter().cloned()),
             Step::Path { from, to, .. } | Step::PathFilter { from, to, .. } => {
@@ -58,27 +53,8 @@ impl Names {
                 self.asked.extend(start.clone());
                 predicate.names(&mut self.asked);
             }
-            _ => self.any_map |= may_give_maps(step),
+            _ => {}
         }
-    }
-}
-
-fn may_give_maps(step: &Step) -> bool {
-    match step {
-        Step::Group { .. }
-        | Step::GroupCount { .. }
-        | Step::PropertyMap { .. }
-        | Step::ElementMap { .. }
-        | Step::Match(_)
-        | Step::Call(_)
-        | Step::Cap(_)
-        | Step::Index { as_map: true }
-        | Step::Fold { .. }
-        | Step::List { .. }
-        | Step::Values(_)
-        | Step::ValueOf => true,
-        Step::Inject(values) => values.iter().any(|value| !matches!(value, Value::String(_)) && !value.is_number()),
-        Step::Constant(value) => matches!(value, Value::Map(_)),
-        _ => false,
+        self.any_map |= matches!(step.facts().gives, Gives::Values | Gives::Maps | Gives::Anything);
     }
 }

@@ -1,68 +1,210 @@
-//! How a query of Cypher would begin in Gremlin.
+//! Queries of Cypher in Gremlin.
 
-use super::sql::assigned;
-use super::words::{Search, Words, value};
+use super::Said;
+use super::words::{Reader, Test, aggregate, entries, filters, value_map};
 
-/// The first `(name:Label {key: value})` of a text.
-pub struct Node<'t> {
+/// `(name:Label {key: value})`.
+#[derive(Default)]
+struct Node<'t> {
+    name: Option<&'t str>,
     label: Option<&'t str>,
-    /// The first property, as written.
-    property: Option<(&'t str, String)>,
+    properties: Vec<Test<'t>>,
+}
+
+/// `-[name:Label]->`.
+struct Edge<'t> {
+    name: Option<&'t str>,
+    label: Option<&'t str>,
+    step: &'static str,
 }
 
 impl<'t> Node<'t> {
-    pub fn of(text: &'t str) -> Option<Self> {
-        let inside = text.split_once('(')?.1.split([')', '(']).next()?;
-        let (head, properties) = inside.split_once('{').map_or((inside, None), |(head, rest)| (head, Some(rest)));
-        let label = head.split_once(':').map(|(_, label)| label.split([':', '|', '&']).next().unwrap_or(label).trim());
-        let property = properties.and_then(|all| all.split(['}', ',']).next()?.split_once(':'));
-        let property = property.and_then(|(key, written)| Some((key.trim(), value(Words::of(written).at(0)?)?)));
-        Some(Self { label: label.filter(|label| !label.is_empty()), property })
+    fn read(words: &mut Reader<'_, 't>) -> Option<Self> {
+        words.eat("(").then_some(())?;
+        let name = words.name();
+        let label = if words.eat(":") { Some(words.name()?) } else { None };
+        let mut properties = Vec::new();
+        if words.eat("{") {
+            properties = words.list(",", |reader| {
+                let key = reader.name()?;
+                let value = if reader.eat(":") { reader.value()? } else { return None };
+                Some(Test::equal(key, value))
+            })?;
+            words.eat("}").then_some(())?;
+        }
+        words.eat(")").then_some(Self { name, label, properties })
     }
 
-    pub fn created(&self) -> String {
-        let property = self.property.as_ref().map(|(key, value)| format!(".property('{key}', {value})")).unwrap_or_default();
-        format!("g.addV('{}'){property}", self.label.unwrap_or("label"))
-    }
-
-    pub fn merged(&self) -> String {
-        let property = self.property.as_ref().map(|(key, value)| format!(", '{key}': {value}")).unwrap_or_default();
-        format!("g.mergeV([(T.label): '{}'{property}])", self.label.unwrap_or("label"))
+    fn filters(&self) -> String {
+        filters(self.label, &self.properties)
     }
 }
 
-pub fn matched(text: &str, words: &Words<'_>) -> String {
-    let node = Node::of(text).unwrap_or(Node { label: None, property: None });
-    let edge = followed(text);
-    // With an edge, a condition may be about either end.
-    let conditions = words.comparisons("WHERE", "AND").filter(|all| all.is_empty() || edge.is_none());
-    let steps = match edge {
-        Some(edge) => edge,
-        None if words.has("SET") => assigned(words),
-        None if words.has("DELETE") => ".drop()".into(),
-        None => String::new(),
+impl<'t> Edge<'t> {
+    fn read(words: &mut Reader<'_, 't>) -> Option<Self> {
+        let comes_in = words.eat("<");
+        words.eat("-").then_some(())?;
+        let (mut name, mut label) = (None, None);
+        if words.eat("[") {
+            name = words.name();
+            label = if words.eat(":") { Some(words.name()?) } else { None };
+            words.eat("]").then_some(())?;
+        }
+        words.eat("-").then_some(())?;
+        let step = match (comes_in, words.eat(">")) {
+            (false, true) => "out",
+            (true, false) => "in",
+            _ => "both",
+        };
+        Some(Self { name, label, step })
+    }
+}
+
+/// A pattern of one vertex, or of one edge and its ends.
+struct Pattern<'t> {
+    start: Node<'t>,
+    edge: Option<(Edge<'t>, Node<'t>)>,
+    /// The conditions on the start, the edge and the end.
+    tests: [Vec<Test<'t>>; 3],
+}
+
+impl<'t> Pattern<'t> {
+    /// A pattern and its `WHERE`.
+    fn read(words: &mut Reader<'_, 't>) -> Option<Self> {
+        let start = Node::read(words)?;
+        let mut edge = None;
+        if matches!(words.0.first(), Some(&("-" | "<"))) {
+            edge = Some((Edge::read(words)?, Node::read(words)?));
+        }
+        let mut pattern = Self { start, edge, tests: Default::default() };
+        for test in words.conditions()? {
+            let place = pattern.place_of(test.of?)?;
+            pattern.tests[place].push(test);
+        }
+        Some(pattern)
+    }
+
+    /// 0 for the name of the start, 1 for that of the edge, 2 for that of the end.
+    fn place_of(&self, name: &str) -> Option<usize> {
+        let (edge, end) = self.edge.as_ref().map_or((None, None), |(edge, end)| (edge.name, end.name));
+        [self.start.name, edge, end].iter().position(|known| *known == Some(name))
+    }
+
+    /// The steps to the start, the edge or the end. `None` if a later part narrows the results.
+    fn steps_to(&self, place: usize) -> Option<String> {
+        let start = format!("g.V(){}{}", self.start.filters(), filters(None, &self.tests[0]));
+        let Some((edge, end)) = &self.edge else { return (place == 0).then_some(start) };
+        let label = edge.label.map(|label| format!("'{label}'")).unwrap_or_default();
+        let on_edge = format!("{start}.{}E({label}){}", edge.step, filters(None, &self.tests[1]));
+        let ends = format!("{}{}", end.filters(), filters(None, &self.tests[2]));
+        match place {
+            1 if ends.is_empty() => Some(on_edge),
+            2 if self.tests[1].is_empty() => Some(format!("{start}.{}({label}){ends}", edge.step)),
+            2 => Some(format!(
+                "{on_edge}.{}{ends}",
+                if edge.step == "both" {
+                    "otherV()"
+                } else if edge.step == "in" {
+                    "outV()"
+                } else {
+                    "inV()"
+                }
+            )),
+            _ => None,
+        }
+    }
+}
+
+pub fn matched(mut words: Reader<'_, '_>) -> Option<Said> {
+    let mut first = words;
+    let start = Node::read(&mut first).unwrap_or_default();
+    let whole = Pattern::read(&mut words).and_then(|pattern| used(words, &pattern));
+    Some(Said::whole_or_first(whole, format!("g.V(){}", start.filters())))
+}
+
+/// What a query does with its pattern.
+fn used(mut words: Reader<'_, '_>, pattern: &Pattern<'_>) -> Option<String> {
+    if words.eat("RETURN") {
+        return returned(words, pattern);
+    }
+    if words.eat("SET") {
+        let mut ahead = words;
+        let (name, label) = (ahead.name()?, ahead.eat(":").then(|| ahead.name()).flatten());
+        let at = pattern.steps_to(pattern.place_of(name)?)?;
+        if let Some(label) = label {
+            return ahead.is_done().then(|| format!("{at}.addLabel('{label}')"));
+        }
+        let assigned = words.assignments()?;
+        let is_whole = words.is_done() && assigned.iter().all(|one| one.of == Some(name));
+        return is_whole.then(|| at + &assigned.iter().map(Test::as_property).collect::<String>());
+    }
+    words.eat("DETACH");
+    if words.eat("DELETE") {
+        let at = pattern.steps_to(pattern.place_of(words.name()?)?)?;
+        return words.is_done().then(|| at + ".drop()");
+    }
+    if words.eat("REMOVE") {
+        let (name, key) = words.property()?;
+        let at = pattern.steps_to(pattern.place_of(name?)?)?;
+        return words.is_done().then(|| format!("{at}.properties('{key}').drop()"));
+    }
+    None
+}
+
+fn returned(mut words: Reader<'_, '_>, pattern: &Pattern<'_>) -> Option<String> {
+    let last = if pattern.edge.is_some() { 2 } else { 0 };
+    if let [function, "(", of @ .., ")"] = words.0 {
+        let mut of = Reader(of);
+        if function.eq_ignore_ascii_case("count") {
+            let is_all = of.eat("*") || of.name().is_some_and(|name| pattern.place_of(name) == Some(last));
+            return (is_all && of.is_done()).then(|| Some(pattern.steps_to(last)? + ".count()"))?;
+        }
+        let (step, (name, key)) = (aggregate(function)?, of.property()?);
+        let at = pattern.steps_to(pattern.place_of(name?)?)?;
+        return of.is_done().then(|| format!("{at}.values('{key}').{step}()"));
+    }
+    let mut ahead = words;
+    let items = ahead.list(",", Reader::property)?;
+    let (order, limit) = (ahead.order()?, ahead.limit()?);
+    let (name, results) = match &items[..] {
+        [(None, name)] => (*name, String::new()),
+        all => {
+            let name = all[0].0?;
+            let of_one = all.iter().all(|(of, _)| *of == Some(name));
+            let keys: Vec<&str> = all.iter().map(|(_, key)| *key).collect();
+            (name, of_one.then(|| value_map(&keys))?)
+        }
     };
-    Search::new(node.label, node.property, conditions).then(&(steps + &returned(words)))
+    let at = pattern.steps_to(pattern.place_of(name)?)?;
+    words = ahead;
+    words.is_done().then(|| at + &order + &limit + &results)
 }
 
-/// The step along the first edge of a pattern.
-fn followed(text: &str) -> Option<String> {
-    let pattern = text.split_once(')')?.1;
-    let pattern = pattern.split('(').next()?.trim();
-    let step = match (pattern.starts_with("<-"), pattern.ends_with("->")) {
-        (true, false) => "in",
-        (false, true) => "out",
-        _ if pattern.starts_with('-') => "both",
-        _ => return None,
-    };
-    let label = pattern.split_once('[').and_then(|(_, rest)| rest.split([']', '*', '{']).next()?.split_once(':'));
-    let label = label.map(|(_, label)| format!("'{}'", label.trim())).unwrap_or_default();
-    Some(format!(".{step}({label})"))
+pub fn created(mut words: Reader<'_, '_>) -> Option<Said> {
+    let node = Node::read(&mut words)?;
+    let label = node.label.map(|label| format!("'{label}'")).unwrap_or_default();
+    let made = format!("g.addV({label}){}", node.properties.iter().map(Test::as_property).collect::<String>());
+    words.eat("RETURN").then(|| words.name());
+    Some(Said::whole_or_first(words.is_done().then(|| made.clone()), made))
 }
 
-fn returned(words: &Words<'_>) -> String {
-    let count = words.after("RETURN").first().filter(|word| word.eq_ignore_ascii_case("count"));
-    let limit = words.after("LIMIT").first().and_then(|word| value(word));
-    let limit = limit.map(|limit| format!(".limit({limit})")).unwrap_or_default();
-    limit + if count.is_some() { ".count()" } else { "" }
+pub fn merged(mut words: Reader<'_, '_>) -> Option<Said> {
+    let node = Node::read(&mut words)?;
+    let label = node.label.map(|label| format!("(T.label): '{label}'"));
+    let entries_of_node = [label.unwrap_or_default(), entries(&node.properties)];
+    let map = entries_of_node.iter().filter(|part| !part.is_empty()).cloned().collect::<Vec<_>>().join(", ");
+    let first = format!("g.mergeV([{map}])");
+    Some(Said::whole_or_first(options(words).map(|options| first.clone() + &options), first))
+}
+
+/// `ON CREATE SET …` and `ON MATCH SET …`.
+fn options(mut words: Reader<'_, '_>) -> Option<String> {
+    let mut options = String::new();
+    for (event, option) in [("CREATE", "onCreate"), ("MATCH", "onMatch"), ("CREATE", "onCreate")] {
+        if words.eat_all(&["ON", event, "SET"]) {
+            options += &format!(".option({option}, [{}])", entries(&words.assignments()?));
+        }
+    }
+    words.eat("RETURN").then(|| words.name());
+    words.is_done().then_some(options)
 }

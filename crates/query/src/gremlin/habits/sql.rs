@@ -1,95 +1,102 @@
-//! How a statement of SQL would begin in Gremlin.
+//! Statements of SQL in Gremlin: a table is a label, and a row is a vertex.
 
-use super::words::{Comparison, Search, Words, name, value};
+use super::Said;
+use super::words::{Reader, Test, aggregate, filters, value_map};
 
-pub fn select(words: &Words<'_>) -> String {
-    let columns: Vec<&str> =
-        words.after("SELECT").iter().copied().take_while(|word| !word.eq_ignore_ascii_case("FROM")).collect();
-    let results = match &columns[..] {
-        [count, "(", ..] if count.eq_ignore_ascii_case("count") => ".count()".into(),
-        [function, "(", column, ")"] if aggregate(function).is_some() => {
-            format!(".values('{column}').{}()", aggregate(function).unwrap_or_default())
+/// The columns that a `SELECT` gives.
+enum Columns<'t> {
+    All,
+    Count,
+    Names(Vec<&'t str>),
+    Aggregate(&'static str, &'t str),
+    Distinct(&'t str),
+}
+
+pub fn select(mut words: Reader<'_, '_>) -> Option<Said> {
+    let at = words.0.iter().position(|word| word.eq_ignore_ascii_case("FROM"))?;
+    let columns = columns(Reader(&words.0[..at]));
+    words.0 = &words.0[at + 1..];
+    let label = words.name()?;
+    let whole = columns.and_then(|columns| rows(words, label, &columns));
+    Some(Said::whole_or_first(whole, format!("g.V().hasLabel('{label}')")))
+}
+
+fn rows(mut words: Reader<'_, '_>, label: &str, columns: &Columns<'_>) -> Option<String> {
+    words.eat("AS");
+    let _alias = words.name();
+    let tests = words.conditions()?;
+    let (order, limit) = (words.order()?, words.limit()?);
+    let results = match columns {
+        Columns::All => ".elementMap()".into(),
+        Columns::Count if order.is_empty() && limit.is_empty() => ".count()".into(),
+        Columns::Names(names) => value_map(names),
+        Columns::Aggregate(step, key) if order.is_empty() && limit.is_empty() => format!(".values('{key}').{step}()"),
+        Columns::Distinct(key) if order.is_empty() => {
+            return words.is_done().then(|| format!("g.V(){}.values('{key}').dedup(){limit}", filters(Some(label), &tests)));
         }
-        ["*"] | [] => ".elementMap()".into(),
-        _ => match plain(&columns) {
-            Some(names) => format!(".valueMap({}).by(unfold())", quoted(&names)),
-            None => ".elementMap()".into(),
-        },
+        _ => return None,
     };
-    let limit = words.after("LIMIT").first().and_then(|word| value(word));
-    let limit = limit.map(|limit| format!(".limit({limit})")).unwrap_or_default();
-    search(words, "FROM").then(&(order(words) + &limit + &results))
+    words.is_done().then(|| format!("g.V(){}{order}{limit}{results}", filters(Some(label), &tests)))
 }
 
-pub fn insert(words: &Words<'_>) -> String {
-    let label = words.name_after("INTO").unwrap_or("label");
-    let inside = |from: &[&str]| -> Vec<String> {
-        let from = from.iter().position(|word| *word == "(").map_or(&[][..], |at| &from[at + 1..]);
-        from.iter().take_while(|word| **word != ")").filter(|word| **word != ",").map(|word| (*word).into()).collect()
+/// `None` for expressions.
+fn columns<'t>(mut words: Reader<'_, 't>) -> Option<Columns<'t>> {
+    let is_distinct = words.eat("DISTINCT");
+    let found = match words.0 {
+        ["*"] => Columns::All,
+        [count, "(", "*", ")"] if count.eq_ignore_ascii_case("count") => Columns::Count,
+        [function, "(", of @ .., ")"] => {
+            let mut of = Reader(of);
+            let (_, key) = of.property()?;
+            Columns::Aggregate(aggregate(function).filter(|_| of.is_done())?, key)
+        }
+        _ => {
+            let names = words.list(",", |reader| reader.property().map(|(_, key)| key))?;
+            match &names[..] {
+                _ if !words.is_done() => return None,
+                [only] if is_distinct => return Some(Columns::Distinct(only)),
+                _ => Columns::Names(names),
+            }
+        }
     };
-    let until = words.position("VALUES").unwrap_or(usize::MAX);
-    let into: Vec<&str> = words.after("INTO").iter().copied().take(until.saturating_sub(2)).collect();
-    let (keys, values) = (inside(&into), inside(words.after("VALUES")));
-    if keys.len() != values.len() || keys.is_empty() {
-        return format!("g.addV('{label}').property('key', 'value'), with the name of a column as the key");
-    }
-    let pairs = keys.iter().zip(&values).filter_map(|(key, word)| Some((name(key)?, value(word)?)));
-    let properties: Vec<String> = pairs.map(|(key, value)| format!(".property('{key}', {value})")).collect();
-    format!("g.addV('{label}'){}", properties.concat())
+    (!is_distinct).then_some(found)
 }
 
-pub fn update(words: &Words<'_>) -> String {
-    search(words, "UPDATE").then(&assigned(words))
+pub fn insert(mut words: Reader<'_, '_>) -> Option<Said> {
+    words.eat("INTO");
+    let label = words.name()?;
+    let first = format!("g.addV('{label}')");
+    let whole = inserted(words).map(|row| first.clone() + &row);
+    Some(Said::whole_or_first(whole, first))
 }
 
-pub fn delete(words: &Words<'_>) -> String {
-    search(words, "FROM").then(".drop()")
+/// The properties of one row.
+fn inserted(mut words: Reader<'_, '_>) -> Option<String> {
+    words.eat("(").then_some(())?;
+    let keys = words.list(",", Reader::name)?;
+    words.eat_all(&[")", "VALUES", "("]).then_some(())?;
+    let values = words.list(",", Reader::value)?;
+    let is_whole = words.eat(")") && words.is_done() && keys.len() == values.len();
+    is_whole.then(|| keys.iter().zip(values).map(|(key, value)| Test::equal(key, value).as_property()).collect())
 }
 
-/// What `SET a = 1, b = 2` writes, as steps.
-pub fn assigned(words: &Words<'_>) -> String {
-    let assigned = words.comparisons("SET", ",").filter(|all| all.iter().all(Comparison::is_assignment));
-    match assigned {
-        Some(all) => all.iter().map(|one| format!(".property('{}', {})", one.key, one.value())).collect(),
-        None => {
-            let key = words.after("SET").iter().take_while(|word| **word != "=").last().and_then(|word| name(word));
-            format!(".property('{}', x), with the new value as the parameter x", key.unwrap_or("key"))
-        }
-    }
+pub fn update(mut words: Reader<'_, '_>) -> Option<Said> {
+    let label = words.name()?;
+    let whole = updated(words, label);
+    Some(Said::whole_or_first(whole, format!("g.V().hasLabel('{label}')")))
 }
 
-/// The rows of the table named after `word`, as far as `WHERE` keeps them.
-fn search(words: &Words<'_>, word: &str) -> Search {
-    Search::new(words.name_after(word), None, words.comparisons("WHERE", "AND"))
+fn updated(mut words: Reader<'_, '_>, label: &str) -> Option<String> {
+    words.eat("SET").then_some(())?;
+    let assigned: String = words.assignments()?.iter().map(Test::as_property).collect();
+    let tests = words.conditions()?;
+    words.is_done().then(|| format!("g.V(){}{assigned}", filters(Some(label), &tests)))
 }
 
-fn order(words: &Words<'_>) -> String {
-    let [by, key, after @ ..] = words.after("ORDER") else { return String::new() };
-    match name(key).filter(|_| by.eq_ignore_ascii_case("by")) {
-        Some(key) if after.first().is_some_and(|word| word.eq_ignore_ascii_case("desc")) => {
-            format!(".order().by('{key}', desc)")
-        }
-        Some(key) => format!(".order().by('{key}')"),
-        None => String::new(),
-    }
-}
-
-fn aggregate(function: &str) -> Option<&'static str> {
-    let known = [("sum", "sum"), ("avg", "mean"), ("min", "min"), ("max", "max")];
-    known.iter().find(|(name, _)| name.eq_ignore_ascii_case(function)).map(|(_, step)| *step)
-}
-
-/// The names of columns, if nothing but names is selected.
-fn plain<'t>(columns: &[&'t str]) -> Option<Vec<&'t str>> {
-    columns
-        .split(|word| *word == ",")
-        .map(|column| match column {
-            [one] | [_, ".", one] => name(one),
-            _ => None,
-        })
-        .collect()
-}
-
-fn quoted(names: &[&str]) -> String {
-    names.iter().map(|name| format!("'{name}'")).collect::<Vec<_>>().join(", ")
+pub fn delete(mut words: Reader<'_, '_>) -> Option<Said> {
+    words.eat("FROM").then_some(())?;
+    let label = words.name()?;
+    let tests = words.conditions().filter(|_| words.is_done());
+    let whole = tests.map(|tests| format!("g.V(){}.drop()", filters(Some(label), &tests)));
+    Some(Said::whole_or_first(whole, format!("g.V().hasLabel('{label}')")))
 }

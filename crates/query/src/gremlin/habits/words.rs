@@ -1,75 +1,31 @@
-//! The words of a text in SQL or Cypher, as far as advice needs them.
+//! The words of a statement in SQL or Cypher, and a reader that takes them one by one.
 
-/// Words, numbers, quoted texts and signs, in their order. Only the first of a long text.
-pub struct Words<'t>(Vec<&'t str>);
-
-/// `key sign value`, as in `price > 3`.
-pub struct Comparison<'t> {
-    pub key: &'t str,
-    sign: &'t str,
-    value: &'t str,
-}
-
-impl<'t> Words<'t> {
-    pub fn of(mut text: &'t str) -> Self {
-        const MOST: usize = 200;
-        let mut words = Vec::new();
-        while words.len() < MOST && !text.is_empty() {
-            let (word, rest) = text.split_at(length(text));
-            if !word.trim().is_empty() && word != "`" {
-                words.push(word);
-            }
-            text = rest;
+/// Words, numbers, quoted texts and signs, in their order. `None` for a text of too many words.
+pub fn words(mut text: &str) -> Option<Vec<&str>> {
+    const MOST: usize = 400;
+    let mut words = Vec::new();
+    while !text.is_empty() {
+        let (word, rest) = text.split_at(length(text));
+        if !word.trim().is_empty() && word != "`" {
+            words.push(word);
         }
-        Self(words)
-    }
-
-    pub fn at(&self, at: usize) -> Option<&'t str> {
-        self.0.get(at).copied()
-    }
-
-    pub fn position(&self, word: &str) -> Option<usize> {
-        self.0.iter().position(|other| other.eq_ignore_ascii_case(word))
-    }
-
-    pub fn has(&self, word: &str) -> bool {
-        self.position(word).is_some()
-    }
-
-    /// The words after a word; none if it is missing.
-    pub fn after(&self, word: &str) -> &[&'t str] {
-        self.position(word).map_or(&[], |at| &self.0[at + 1..])
-    }
-
-    /// The name after a word.
-    pub fn name_after(&self, word: &str) -> Option<&'t str> {
-        self.after(word).first().and_then(|word| name(word))
-    }
-
-    /// The comparisons after `word`, with `between` between them. `None` if something else is there too.
-    pub fn comparisons(&self, word: &str, between: &str) -> Option<Vec<Comparison<'t>>> {
-        let (mut rest, mut found) = (self.after(word), Vec::new());
-        while let Some((comparison, after)) = Comparison::first_of(rest) {
-            found.push(comparison);
-            match after {
-                [next, after @ ..] if next.eq_ignore_ascii_case(between) => rest = after,
-                [] => return Some(found),
-                [next, ..] if is_clause(next) => return Some(found),
-                _ => return None,
-            }
+        if words.len() > MOST {
+            return None;
         }
-        (!self.has(word)).then_some(found)
+        text = rest;
     }
+    Some(words)
 }
 
 /// The length of the first word of a text that is not empty.
 fn length(text: &str) -> usize {
     let run = |from: usize, of: fn(char) -> bool| from + text[from..].find(|c: char| !of(c)).unwrap_or(text.len() - from);
+    let is_number = |c: char| c.is_ascii_digit() || c == '.';
     let first = text.chars().next().map_or(1, char::len_utf8);
     match text.as_bytes()[0] {
         quote @ (b'\'' | b'"') => text[1..].find(char::from(quote)).map_or(text.len(), |end| end + 2),
-        b'0'..=b'9' => run(first, |c| c.is_ascii_digit() || c == '.'),
-        b'-' if text[1..].starts_with(|c: char| c.is_ascii_digit()) => run(first, |c| c.is_ascii_digit() || c == '.'),
+        b'0'..=b'9' => run(first, is_number),
+        b'-' if text[1..].starts_with(|c: char| c.is_ascii_digit()) => run(first, is_number),
         b'$' => run(first, is_letter),
         b'<' | b'>' | b'!' if text[1..].starts_with(['=', '>']) => 2,
         _ if text.starts_with(is_letter) => run(first, is_letter),
@@ -81,93 +37,201 @@ fn is_letter(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// Whether a word ends a list of comparisons.
-fn is_clause(word: &str) -> bool {
-    const CLAUSES: [&str; 12] =
-        ["RETURN", "ORDER", "GROUP", "LIMIT", "OFFSET", "SET", "WITH", "DELETE", "DETACH", "WHERE", "RETURNING", ";"];
-    CLAUSES.iter().any(|clause| clause.eq_ignore_ascii_case(word))
-}
+/// Takes words from the front. Each method takes nothing if the words do not fit.
+#[derive(Clone, Copy)]
+pub struct Reader<'w, 't>(pub &'w [&'t str]);
 
-/// A name without its quotes; `None` for signs and numbers.
-pub fn name(word: &str) -> Option<&str> {
-    let bare = word.trim_matches(['"', '\'']);
-    bare.starts_with(|c: char| c.is_alphabetic() || c == '_').then_some(bare)
-}
+impl<'t> Reader<'_, 't> {
+    /// Whether this word comes next. Case does not matter.
+    pub fn eat(&mut self, word: &str) -> bool {
+        let comes = self.0.first().is_some_and(|next| next.eq_ignore_ascii_case(word));
+        if comes {
+            self.0 = &self.0[1..];
+        }
+        comes
+    }
 
-/// A value as Gremlin writes it. Parameters lose their `$`. `None` for what needs more thought.
-pub fn value(word: &str) -> Option<String> {
-    match word.as_bytes()[0] {
-        b'\'' | b'"' => (!word.contains('\\') && word.len() > 1 && word.as_bytes()[0] == word.as_bytes()[word.len() - 1])
-            .then(|| word.into()),
-        b'0'..=b'9' | b'-' => word.parse::<f64>().is_ok().then(|| word.into()),
-        b'$' => name(&word[1..]).map(str::to_owned),
-        _ => ["true", "false"].iter().find(|known| known.eq_ignore_ascii_case(word)).map(|known| (*known).into()),
+    pub fn eat_all(&mut self, words: &[&str]) -> bool {
+        let mut ahead = *self;
+        let fits = words.iter().all(|word| ahead.eat(word));
+        if fits {
+            *self = ahead;
+        }
+        fits
+    }
+
+    fn take<T>(&mut self, of: impl FnOnce(&'t str) -> Option<T>) -> Option<T> {
+        let taken = of(self.0.first()?)?;
+        self.0 = &self.0[1..];
+        Some(taken)
+    }
+
+    /// A name that is no word of the language, without quotes.
+    pub fn name(&mut self) -> Option<&'t str> {
+        let is_name = |word: &str| word.starts_with(|c: char| c.is_alphabetic() || c == '_') && !is_reserved(word);
+        self.take(|word| Some(word.trim_matches('"')).filter(|name| is_name(name)))
+    }
+
+    /// A value as Gremlin writes it. Parameters lose their `$`.
+    pub fn value(&mut self) -> Option<String> {
+        self.take(|word| match word.as_bytes()[0] {
+            quote @ (b'\'' | b'"') => {
+                (!word.contains('\\') && word.len() > 1 && word.as_bytes()[word.len() - 1] == quote).then(|| word.into())
+            }
+            b'0'..=b'9' | b'-' => word.parse::<f64>().is_ok().then(|| word.into()),
+            b'$' => (word.len() > 1).then(|| word[1..].into()),
+            _ => ["true", "false"].iter().find(|known| known.eq_ignore_ascii_case(word)).map(|known| (*known).into()),
+        })
+    }
+
+    pub fn count(&mut self) -> Option<u64> {
+        self.take(|word| word.parse().ok())
+    }
+
+    /// Whether all is read but a last `;`.
+    pub fn is_done(mut self) -> bool {
+        self.eat(";");
+        self.0.is_empty()
+    }
+
+    /// `price` or `n.price`: what is before the dot, and the name.
+    pub fn property(&mut self) -> Option<(Option<&'t str>, &'t str)> {
+        let mut ahead = *self;
+        let first = ahead.name()?;
+        let property = if ahead.eat(".") { (Some(first), ahead.name()?) } else { (None, first) };
+        *self = ahead;
+        Some(property)
+    }
+
+    /// Items with `between` between them; `None` if one does not fit.
+    pub fn list<T>(&mut self, between: &str, item: fn(&mut Self) -> Option<T>) -> Option<Vec<T>> {
+        let mut items = vec![item(self)?];
+        while self.eat(between) {
+            items.push(item(self)?);
+        }
+        Some(items)
+    }
+
+    /// `WHERE n.price > 3 AND …`, or nothing. `None` if there are other conditions.
+    pub fn conditions(&mut self) -> Option<Vec<Test<'t>>> {
+        if self.eat("WHERE") { self.list("AND", Test::read) } else { Some(Vec::new()) }
+    }
+
+    /// `n.price = 3, …`: keys and values. `None` if there is anything else.
+    pub fn assignments(&mut self) -> Option<Vec<Test<'t>>> {
+        self.list(",", |reader| Test::read(reader).filter(|test| test.is_equal))
+    }
+
+    /// `LIMIT`, with `SKIP` or `OFFSET` before or after it, as steps.
+    pub fn limit(&mut self) -> Option<String> {
+        let (mut skip, mut limit) = (0, None);
+        loop {
+            if self.eat("SKIP") || self.eat("OFFSET") {
+                skip = self.count()?;
+            } else if self.eat("LIMIT") {
+                limit = Some(self.count()?);
+            } else {
+                break;
+            }
+        }
+        Some(match (skip, limit) {
+            (0, None) => String::new(),
+            (0, Some(limit)) => format!(".limit({limit})"),
+            (skip, None) => format!(".skip({skip})"),
+            (skip, Some(limit)) => format!(".range({skip}, {})", skip.saturating_add(limit)),
+        })
+    }
+
+    /// `ORDER BY n.age DESC`, or nothing, as a step.
+    pub fn order(&mut self) -> Option<String> {
+        if !self.eat_all(&["ORDER", "BY"]) {
+            return Some(String::new());
+        }
+        let (_, key) = self.property()?;
+        let order = if self.eat("DESC") { ", desc" } else { "" };
+        self.eat("ASC");
+        Some(format!(".order().by('{key}'{order})"))
     }
 }
 
-impl<'t> Comparison<'t> {
-    /// The comparison that words begin with, and the words after it.
-    fn first_of<'w>(words: &'w [&'t str]) -> Option<(Self, &'w [&'t str])> {
-        let words = match words {
-            [_, ".", words @ ..] => words,
-            _ => words,
-        };
-        let [key, sign, word, after @ ..] = words else { return None };
-        value(word)?;
-        Some((Self { key: name(key)?, sign, value: word }, after))
-    }
+/// Whether a word begins or joins clauses, so that it names nothing.
+fn is_reserved(word: &str) -> bool {
+    const WORDS: [&str; 38] = [
+        "AND", "AS", "ASC", "BY", "CASE", "CREATE", "DELETE", "DESC", "DETACH", "DISTINCT", "FROM", "GROUP", "HAVING", "IN",
+        "INNER", "INTO", "IS", "JOIN", "LEFT", "LIKE", "LIMIT", "MATCH", "MERGE", "NOT", "NULL", "OFFSET", "ON", "OPTIONAL",
+        "OR", "ORDER", "REMOVE", "RETURN", "SET", "SKIP", "UNION", "VALUES", "WHERE", "WITH",
+    ];
+    WORDS.iter().any(|reserved| reserved.eq_ignore_ascii_case(word))
+}
 
-    pub fn value(&self) -> String {
-        value(self.value).unwrap_or_default()
-    }
+/// A comparison such as `n.price > 3`.
+pub struct Test<'t> {
+    /// What is before the dot of the key.
+    pub of: Option<&'t str>,
+    pub key: &'t str,
+    pub value: String,
+    /// The value with its comparison, as Gremlin writes it.
+    predicate: String,
+    is_equal: bool,
+}
 
-    /// The predicate, as Gremlin writes it; `None` if the sign compares nothing.
-    pub fn predicate(&self) -> Option<String> {
-        let value = self.value();
-        Some(match self.sign {
-            "=" => value,
+impl<'t> Test<'t> {
+    fn read(reader: &mut Reader<'_, 't>) -> Option<Self> {
+        let (of, key) = reader.property()?;
+        let sign = reader.take(Some)?;
+        let value = reader.value()?;
+        let predicate = match sign {
+            "=" => value.clone(),
             "<>" | "!=" => format!("neq({value})"),
             ">" => format!("gt({value})"),
             ">=" => format!("gte({value})"),
             "<" => format!("lt({value})"),
             "<=" => format!("lte({value})"),
             _ => return None,
-        })
+        };
+        Some(Self { of, key, value, predicate, is_equal: sign == "=" })
     }
 
-    pub fn is_assignment(&self) -> bool {
-        self.sign == "="
+    /// The test `key = value`.
+    pub fn equal(key: &'t str, value: String) -> Self {
+        Self { of: None, key, predicate: value.clone(), value, is_equal: true }
+    }
+
+    pub fn as_property(&self) -> String {
+        format!(".property('{}', {})", self.key, self.value)
+    }
+
+    fn as_entry(&self) -> String {
+        format!("'{}': {}", self.key, self.value)
     }
 }
 
-/// The search for the vertices of a label, as Gremlin.
-pub struct Search {
-    pub gremlin: String,
-    /// Whether it tests all conditions. It leaves out those that are more than comparisons.
-    pub is_whole: bool,
+/// Steps that keep what has a label and passes tests.
+pub fn filters(label: Option<&str>, tests: &[Test<'_>]) -> String {
+    let mut steps = String::new();
+    if let Some(label) = label.filter(|_| tests.is_empty()) {
+        steps += &format!(".hasLabel('{label}')");
+    }
+    for (at, test) in tests.iter().enumerate() {
+        let label = label.filter(|_| at == 0).map(|label| format!("'{label}', ")).unwrap_or_default();
+        steps += &format!(".has({label}'{}', {})", test.key, test.predicate);
+    }
+    steps
 }
 
-impl Search {
-    /// All `conditions` must hold, and `first`, a key and a value, before them.
-    pub fn new(label: Option<&str>, first: Option<(&str, String)>, conditions: Option<Vec<Comparison<'_>>>) -> Self {
-        let tests =
-            conditions.and_then(|all| all.iter().map(|one| Some((one.key, one.predicate()?))).collect::<Option<Vec<_>>>());
-        let is_whole = tests.is_some();
-        let tests: Vec<_> = first.into_iter().chain(tests.unwrap_or_default()).collect();
-        let mut gremlin = String::from("g.V()");
-        if let Some(label) = label.filter(|_| tests.is_empty()) {
-            gremlin += &format!(".hasLabel('{label}')");
-        }
-        for (at, (key, predicate)) in tests.iter().enumerate() {
-            let label = label.filter(|_| at == 0).map(|label| format!("'{label}', ")).unwrap_or_default();
-            gremlin += &format!(".has({label}'{key}', {predicate})");
-        }
-        Self { gremlin, is_whole }
-    }
+/// The entries of a map, without its brackets.
+pub fn entries(tests: &[Test<'_>]) -> String {
+    tests.iter().map(Test::as_entry).collect::<Vec<_>>().join(", ")
+}
 
-    /// The search and the steps after it.
-    pub fn then(self, steps: &str) -> String {
-        const REST: &str = ", with the rest of the conditions as has(…), and(…) or or(…) in front";
-        self.gremlin + steps + if self.is_whole { "" } else { REST }
-    }
+/// `valueMap` of these keys.
+pub fn value_map(keys: &[&str]) -> String {
+    let keys: Vec<String> = keys.iter().map(|key| format!("'{key}'")).collect();
+    format!(".valueMap({}).by(unfold())", keys.join(", "))
+}
+
+/// The step of a function over values.
+pub fn aggregate(function: &str) -> Option<&'static str> {
+    let known = [("sum", "sum"), ("avg", "mean"), ("min", "min"), ("max", "max")];
+    known.iter().find(|(name, _)| name.eq_ignore_ascii_case(function)).map(|(_, step)| *step)
 }

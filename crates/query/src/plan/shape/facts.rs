@@ -2,7 +2,8 @@
 
 use mangrove_graph::{Comparison, Predicate, Value};
 
-use crate::plan::{By, ChooseOn, Has, HasKey, Name, Option_, Pattern, Pick, Reduction, Step, StepNode, Traversal};
+use crate::plan::facts::Rows;
+use crate::plan::{By, ChooseOn, Has, HasKey, Name, Option_, Pattern, Pick, Step, StepNode, Traversal};
 
 /// The labels that a test allows, if it lists them.
 pub fn wanted_labels(test: &Has) -> Option<Vec<Name>> {
@@ -40,19 +41,12 @@ fn tests_productivity(child: &Traversal) -> bool {
     matches!(&child.steps[..], [StepNode { step: Step::Coalesce(ways), .. }] if ways.len() == 2 && ways.iter().all(constants))
 }
 
-/// Whether a child surely gives a value.
+/// Whether a child surely gives a value: from its last step that gives one for any input, no step drops it.
 fn gives_always(child: &Traversal) -> bool {
-    let is_own = |step: &Step| matches!(step, Step::Id | Step::Label | Step::Identity | Step::Loops(_) | Step::Constant(_));
-    tests_productivity(child)
-        || child.steps.iter().all(|node| is_own(&node.step))
-        || child
-            .steps
-            .last()
-            .is_some_and(|node| matches!(node.step, Step::Fold { .. } | Step::Degree { .. }) || is_count(&node.step))
-}
-
-fn is_count(step: &Step) -> bool {
-    matches!(step, Step::Reduce { reduction: Reduction::Count, .. })
+    let rows = |node: &StepNode| node.step.facts().rows;
+    let kept = child.steps.iter().rev().take_while(|node| matches!(rows(node), Rows::Same)).count();
+    let before = child.steps.len() - kept;
+    tests_productivity(child) || before == 0 || rows(&child.steps[before - 1]) == Rows::One
 }
 
 /// The names that patterns bind, in their order.
@@ -69,14 +63,4 @@ pub fn pattern_names(patterns: &[Pattern], names: &mut Vec<Name>) {
             }
         }
     }
-}
-
-/// Whether the step gives numbers, texts and the like.
-pub fn gives_scalars(step: &Step) -> bool {
-    let of_elements = matches!(step, Step::Values(_) | Step::Id | Step::Label | Step::Labels | Step::Key | Step::ValueOf);
-    let of_many = matches!(step, Step::CountScan { .. } | Step::Degree { .. } | Step::Reduce { .. });
-    let of_texts = matches!(step, Step::Text { .. } | Step::Concat(_) | Step::Format { .. } | Step::Conjoin(_));
-    let of_scalars = matches!(step, Step::Math { .. } | Step::AsNumber(_) | Step::AsBool | Step::Loops(_));
-    let of_times = matches!(step, Step::AsDate | Step::DateAdd(..) | Step::DateDiff(_));
-    of_elements || of_many || of_texts || of_scalars || of_times
 }

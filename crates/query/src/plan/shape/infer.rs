@@ -7,9 +7,10 @@ use std::collections::HashMap;
 
 use mangrove_graph::{Direction, ElementKind, Map, Schema, Token, Value};
 
-use super::facts::{gives_scalars, pattern_names, takes_all, wanted_labels};
+use super::facts::{pattern_names, takes_all, wanted_labels};
 use super::id_is_key;
 use super::types::{ElementTypes, Labels, Type};
+use crate::plan::facts::Gives;
 use crate::plan::{
     By, ChooseOn, Column, Emit, EndOf, GroupValue, Has, Merge, Name, Operand, Pattern, Plan, Pop, ProcedureCall, Repeat,
     Step, StepNode, Tokens, Traversal, Until,
@@ -260,13 +261,12 @@ impl Inference<'_> {
                 self.visit(step, &before);
                 Type::Nothing
             }
-            _ if gives_scalars(step) => {
-                self.visit(step, &before);
-                Type::Scalar
-            }
             _ => {
                 self.visit(step, &before);
-                before
+                match step.facts().gives {
+                    Gives::Scalars | Gives::Values => Type::Scalar,
+                    _ => before,
+                }
             }
         }
     }
@@ -297,8 +297,9 @@ impl Inference<'_> {
     fn labelled(&self, mut types: ElementTypes, tests: &[Has]) -> ElementTypes {
         for names in tests.iter().filter_map(wanted_labels) {
             let ids = |kind| names.iter().filter_map(|name| self.schema.label(kind, name)).collect();
-            types.vertices = types.vertices.map(|labels| labels.and(self.schema, ids(ElementKind::Vertex)));
-            types.edges = types.edges.map(|labels| labels.and(self.schema, ids(ElementKind::Edge)));
+            types.vertices =
+                types.vertices.map(|labels| labels.and(self.schema, ElementKind::Vertex, ids(ElementKind::Vertex)));
+            types.edges = types.edges.map(|labels| labels.and(self.schema, ElementKind::Edge, ids(ElementKind::Edge)));
         }
         types
     }

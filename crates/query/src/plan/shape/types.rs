@@ -192,13 +192,15 @@ impl Labels {
         }
     }
 
-    /// Those of these labels whose elements may also have one of `wanted`.
-    pub fn and(self, schema: &Schema, wanted: BTreeSet<LabelId>) -> Self {
+    /// The labels of elements that are meant here and also have one of `wanted`.
+    pub fn and(self, schema: &Schema, kind: ElementKind, wanted: BTreeSet<LabelId>) -> Self {
         let wanted = Labels::Known(wanted);
-        match self {
-            Labels::All => wanted,
-            Labels::Known(labels) => Labels::Known(labels.into_iter().filter(|l| wanted.contains(schema, *l)).collect()),
+        if self == Labels::All {
+            return wanted;
         }
+        // A third label may carry both.
+        let all = (0..schema.labels(kind).len()).map(|at| LabelId(at as u16));
+        Labels::Known(all.filter(|label| self.contains(schema, *label) && wanted.contains(schema, *label)).collect())
     }
 
     fn or(self, other: Self) -> Self {
