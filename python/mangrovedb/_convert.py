@@ -2,6 +2,7 @@
 
 import contextlib
 import gc
+import warnings
 
 from . import _mangrove as native
 
@@ -130,4 +131,7 @@ def to_networkx(result, directed=True, multigraph=True):
 
     for item in result:
         add(item)
+    if len(result) and not len(graph):
+        what = "the results have no vertices and no edges, so the graph is empty: query them, as in db.query('g.E()').to_networkx()"
+        warnings.warn(what, native.QueryWarning, stacklevel=2)
     return graph

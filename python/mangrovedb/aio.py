@@ -415,12 +415,14 @@ async def _call(executor, function, *arguments, **named):
     """Calls a function on a thread. If the task is cancelled, stops it and waits until it has stopped."""
     call = native._Call()
     job = _submitted(executor, call.run, function, *arguments, **named)
+    ended = asyncio.wrap_future(job)
     try:
-        outcome = await asyncio.shield(asyncio.wrap_future(job))
+        outcome = await asyncio.shield(ended)
     except asyncio.CancelledError:
         if not job.cancel():
             call.cancel()
             await _settled(job)
+            ended.cancelled() or ended.exception()  # retrieve the exception, which nobody else does
         raise
     call.warn()
     return outcome

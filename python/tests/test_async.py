@@ -387,6 +387,16 @@ def test_every_call_of_a_database_can_be_awaited():
     assert run(main) == 2
 
 
+def test_a_timeout_of_asyncio_leaves_nothing_in_the_log(caplog):
+    async def main(db):
+        with pytest.raises(asyncio.TimeoutError):
+            await asyncio.wait_for(db.query("g.V().repeat(both()).times(60).count()"), 0.1)
+        gc.collect()
+
+    run(main)
+    assert "never retrieved" not in caplog.text
+
+
 def test_traversals_of_gremlinpython_are_awaited():
     pytest.importorskip("gremlin_python")
 

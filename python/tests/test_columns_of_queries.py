@@ -24,6 +24,7 @@ QUERIES = {
     "g.V().out().path().unfold()": ["id", "label", "name", "age"],
     "g.V().aggregate('all').cap('all')": ["value"],
     "g.V().repeat(out()).times(2).emit().valueMap('name')": ["name"],
+    "g.V().hasLabel('pet').path().unfold()": ["id", "label", "name"],
     "g.inject([a: 1, b: 2])": ["a", "b"],
     "g.inject(1)": ["value"],
     "g.call('mangrove.indexes')": ["kind", "label", "key"],

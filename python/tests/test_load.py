@@ -124,6 +124,16 @@ def test_ingest_of_many_rows(empty):
     assert empty.query("g.V(3).out('to').id()").one() == 21
 
 
+def test_a_directory_says_which_files_it_leaves_out(empty, tmp_path):
+    write_csv(tmp_path)
+    (tmp_path / "more.txt").write_text("1 2\n")
+    (tmp_path / ".hidden").write_text("")
+    report = empty.load(tmp_path)
+    assert report["vertices"] == {"person": 3}
+    assert [warning for warning in report["warnings"] if "leaves out more.txt: give their names" in warning]
+    assert not any("hidden" in warning for warning in report["warnings"])
+
+
 def write_csv(directory):
     (directory / "person.csv").write_text("id,name,age\nada,Ada,36\nbob,Bob,\ncyd,Cyd,51\n")
     (directory / "knows.csv").write_text("src,dst,since\nada,bob,2001\nbob,cyd,2002\n")

@@ -396,7 +396,7 @@ fn the_queries_the_demo_suggests_have_answers() {
     let suggested = place.mangrove(&["demo", "d.mg"]).succeeded().stdout;
     let queries: Vec<&str> = suggested.lines().filter_map(|line| line.strip_prefix("mangrove query d.mg \"")).collect();
     assert!(queries.len() >= 5, "{suggested}");
-    let documented = r#"{"id":"i2","label":"island","type":"vertex","properties":{"name":"Brisa","area_km2":4.2,"population":310,"harbours":["Brisa"]}}"#;
+    let documented = r#"{"id":"i2","label":"island","type":"vertex","properties":{"id":"i2","name":"Brisa","area_km2":4.2,"population":310,"harbours":["Brisa"]}}"#;
     assert_eq!(place.json("d.mg", "g.V().has('island', 'name', 'Brisa')"), [documented]);
     let stats: serde_json::Value =
         serde_json::from_str(&place.mangrove(&["stats", "d.mg", "--format", "json"]).succeeded().stdout).unwrap();

@@ -7,8 +7,8 @@ use clap::Args;
 use super::{Failure, open_writing, say};
 use crate::Encoding;
 
-/// Compress the database into one segment; queries and writes work as before. data.mdb does not shrink; its free space
-/// is reused
+/// Compress the database into one segment; queries and writes work as before. data.mdb keeps its length,
+/// but takes less of the disk (Linux)
 #[derive(Args)]
 pub struct Compact {
     /// Directory of the database

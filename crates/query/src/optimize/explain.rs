@@ -68,8 +68,7 @@ impl fmt::Display for Explanation {
         writeln!(f, "\n{:width$}  expected  access", "step")?;
         for (step, name) in self.steps.iter().zip(names) {
             let access = step.access.as_ref().map(|access| format!("  {access}")).unwrap_or_default();
-            // An estimate near zero must not print as -0.
-            writeln!(f, "{name:width$}  {:8.0}{access}", step.expected.max(0.0))?;
+            writeln!(f, "{name:width$}  {:8.0}{access}", step.expected)?;
         }
         self.steps.iter().filter_map(|step| step.hint.as_ref()).try_for_each(|hint| writeln!(f, "\nhint: {hint}"))
     }

@@ -32,7 +32,8 @@ impl Estimator<'_> {
     fn chain(&self, traversal: &mut Traversal, mut rows: f64, scopes: f64) -> Result<f64> {
         for node in &mut traversal.steps {
             rows = self.step(&mut node.step, rows, scopes)?.clamp(0.0, MANY);
-            node.estimate = Some(rows);
+            // The sum of nothing is -0.
+            node.estimate = Some(rows + 0.0);
         }
         Ok(rows)
     }

@@ -35,7 +35,7 @@ use crate::plan::{TableHints, TablePlan};
 use crate::progress::{Meter, Phase, Progress, Status};
 use crate::report::LoadReport;
 use crate::rows::{Event, Scope, Sink};
-use crate::source::{Source, expand};
+use crate::source::{Source, expand, left_out};
 use crate::table::TableInput;
 use crate::write::Writer;
 use crate::{edgelist, graphml, graphson, jsonl, parquet};
@@ -152,6 +152,7 @@ pub fn load(
     let jobs = plan_jobs(options, &mappings, graph.schema())?;
     let mut writer = Writer::new(graph, options)?;
     jobs.iter().flat_map(Job::warnings).for_each(|warning| writer.warn(warning));
+    left_out(&options.plain_files()).iter().for_each(|warning| writer.warn(warning));
     let passes = [Pass::Vertices, Pass::Edges];
     let bytes_total =
         passes.iter().flat_map(|pass| jobs.iter().filter(|job| job.is_in(*pass))).map(|j| j.source.bytes).sum();

@@ -9,6 +9,7 @@ use encoding_rs::{Encoding, UTF_8};
 
 use crate::decode::Decoded;
 use crate::error::{LoadError, Location};
+use crate::format::Format;
 use crate::progress::Meter;
 
 /// One input file.
@@ -157,6 +158,25 @@ fn is_partition(folder: &Path) -> bool {
     folder.file_name().is_some_and(|name| name.to_string_lossy().contains('='))
 }
 
+/// A warning for each directory among the patterns that holds files [`expand`] leaves out.
+pub fn left_out(patterns: &[PathBuf]) -> Vec<String> {
+    let is_known = |path: &PathBuf| Source::new(path).is_ok_and(|file| Format::of_extension(&file.extension()).is_some());
+    let warning = |directory: &PathBuf| {
+        let entries = std::fs::read_dir(directory).ok()?;
+        let files = entries.filter_map(|entry| entry.ok().map(|entry| entry.path())).filter(|path| path.is_file());
+        let name = |path: PathBuf| path.file_name().map(|name| name.to_string_lossy().into_owned());
+        let mut names: Vec<String> = files.filter(|path| !is_known(path)).filter_map(name).collect();
+        names.retain(|name| !name.starts_with('.'));
+        names.sort_unstable();
+        let (some, more) = names.split_at(names.len().min(5));
+        let more = if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
+        let what =
+            format!("{}: the load leaves out {}{more}: give their names to load them", directory.display(), some.join(", "));
+        (!names.is_empty()).then_some(what)
+    };
+    patterns.iter().filter(|pattern| pattern.is_dir()).filter_map(warning).collect()
+}
+
 fn expand_directory(directory: &Path, out: &mut Vec<Source>) -> Result<(), LoadError> {
     let failed = |source| LoadError::Read { file: directory.display().to_string().into(), source };
     let mut found: Vec<PathBuf> = std::fs::read_dir(directory)
@@ -166,7 +186,7 @@ fn expand_directory(directory: &Path, out: &mut Vec<Source>) -> Result<(), LoadE
     let before = out.len();
     for path in found.iter().filter(|path| path.is_file()) {
         let source = Source::new(path)?;
-        if crate::format::Format::of_extension(&source.extension()).is_some() {
+        if Format::of_extension(&source.extension()).is_some() {
             out.push(source);
         }
     }

@@ -61,8 +61,12 @@ impl Inference<'_> {
     fn traversal(&mut self, traversal: &Traversal, start: &Type) -> Type {
         let mut now = start.clone();
         let mut hop = None;
-        for node in &traversal.steps {
+        for (at, node) in traversal.steps.iter().enumerate() {
             now = self.node(node, now, hop);
+            // If the next step narrows the type, only the narrow one is on the path: all others end there.
+            if !matches!(traversal.steps.get(at + 1), Some(StepNode { step: Step::Has(_), .. })) {
+                add(&mut self.path, now.clone());
+            }
             hop = match node.step {
                 Step::Hop { to_edges: true, direction, .. } => Some(direction),
                 _ => None,
@@ -81,7 +85,6 @@ impl Inference<'_> {
             Step::End(EndOf::Other) => self.ends_of(before, hop.unwrap_or(Direction::Both)),
             step => self.step(step, before),
         };
-        add(&mut self.path, now.clone());
         for name in &node.labels {
             add(self.labels.entry(name.clone()).or_insert(Type::Nothing), now.clone());
         }

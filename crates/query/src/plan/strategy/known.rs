@@ -53,7 +53,7 @@ pub static STRATEGIES: [Strategy; 38] = [
         "only vertices, edges and vertex properties that meet its criteria are seen by steps; an element that is a result itself shows all its properties",
     ),
     strategy("VertexProgramRestrictionStrategy", Honoured, "`VertexProgramStrategy` beside it is refused"),
-    strategy("ConnectiveStrategy", Always, "`and()` and `or()` stand between the traversals they join"),
+    strategy("ConnectiveStrategy", Always, "`and()` and `or()` may stand between the traversals they join"),
     strategy("LambdaRestrictionStrategy", Always, "there are no lambdas"),
     strategy("StandardVerificationStrategy", Always, "a traversal that breaks the rules of Gremlin is an error"),
     unfelt("AdjacentToIncidentStrategy"),
