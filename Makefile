@@ -65,6 +65,8 @@ lint: ## formatting, clippy, dependency directions, licences, long sentences
 	cargo clippy --release --workspace --all-targets -- -D warnings
 	$(call say,dependency directions and licences)
 	$(PYTHON) .ci/dependencies.py
+	$(call say,floors inside crates, names of types)
+	$(PYTHON) .ci/rooms.py
 	$(call say,the length of sentences in the documentation)
 	$(PYTHON) .ci/prose.py
 

@@ -4,7 +4,7 @@ use mangrove_graph::{
     ElementKind, Encoding, GraphError, GraphWrite, KeyId, LabelId, PropertyId, PropertySchema, Schema, ValueType,
 };
 use mangrove_ingest::LoadOptions;
-use mangrove_query::gremlin::error::suggest;
+use mangrove_query::diagnostics::suggest;
 
 use crate::error::{LoadError, StoreError};
 

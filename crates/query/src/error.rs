@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use mangrove_graph::GraphError;
 
-use crate::gremlin::error::{SyntaxError, render};
-use crate::gremlin::syntax::Span;
+use crate::diagnostics::{Span, render};
 
 pub type Result<T, E = QueryError> = std::result::Result<T, E>;
 
@@ -145,15 +144,5 @@ impl QueryError {
             self.message = source.to_string();
         }
         self
-    }
-}
-
-impl From<SyntaxError> for QueryError {
-    fn from(error: SyntaxError) -> Self {
-        let mut message = error.message;
-        if !error.expected.is_empty() {
-            message = format!("{message}; expected {}", error.expected.join(" or "));
-        }
-        Self { span: Some(error.span), help: error.help, ..Self::new(QueryErrorKind::Syntax, message) }
     }
 }

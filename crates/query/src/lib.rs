@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  text ── gremlin::parse ──┐                          ┌── optimize (one rule a file)
-//!                           ├─ syntax ─ plan::resolve ─┤
+//!                           ├─ syntax ─── resolve ──────┤
 //!  bytecode ── gremlin::… ──┘                          └── execute (experts: one family of steps a file) ── values
 //! ```
 //!
@@ -12,91 +12,33 @@
 
 mod access;
 pub mod crew;
+pub mod diagnostics;
 pub mod error;
 pub mod execute;
 pub mod gremlin;
 mod machine;
+mod nesting;
 pub mod optimize;
+pub mod options;
 pub mod plan;
 pub mod procedure;
+pub mod resolve;
 pub mod stack;
 
-use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
-use mangrove_graph::{Budget, GraphView, GraphWrite, ReadContext, Value};
+use mangrove_graph::GraphView;
 
 pub use crew::{Crew, CrewOptions};
 pub use error::{QueryError, QueryErrorKind, Result};
 pub use execute::{Execution, Items, MapColumn, Maps, Messages, Profile, StepProfile, own_maps, whole_maps};
 pub use mangrove_graph::CancelToken;
 pub use optimize::{ExplainedStep, Explanation};
+pub use options::{Graph, Parameters, QueryOptions};
 pub use plan::shape::{Outlook, Shape};
 pub use procedure::{Procedure, Procedures};
 
 use gremlin::syntax::TraversalSyntax;
-
-/// Values for the variables of a query, by name.
-pub type Parameters = HashMap<String, Value>;
-
-/// The graph a query runs on.
-pub enum Graph<'a> {
-    Read(&'a dyn GraphView),
-    Write(&'a mut dyn GraphWrite),
-}
-
-impl Graph<'_> {
-    pub fn view(&self) -> &dyn GraphView {
-        match self {
-            Graph::Read(view) => *view,
-            Graph::Write(graph) => graph.as_view(),
-        }
-    }
-}
-
-/// How a query runs.
-#[derive(Clone, Debug)]
-pub struct QueryOptions {
-    /// Stops the query with an error after this time.
-    pub timeout: Option<Duration>,
-    pub cancel: CancelToken,
-    /// The most bytes that barriers and side effects may hold, approximately. Results that are collected count too. Default: half
-    /// of the machine's memory, at most 4 GB.
-    pub memory_bytes_max: usize,
-    /// Turns rules of the optimiser off, by name.
-    pub rules_off: Vec<String>,
-    /// Counts what each step does, for [`Execution::profile`].
-    pub profile: bool,
-    /// The threads that may help.
-    pub crew: Option<Arc<Crew>>,
-    /// The procedures that `call()` may run. A database sets its own.
-    pub procedures: Arc<Procedures>,
-}
-
-impl QueryOptions {
-    /// The limits of a view for a query that begins now.
-    pub fn read_context(&self) -> ReadContext {
-        // A timeout beyond the range of the clock never comes.
-        let deadline = self.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
-        let budget = Budget::new(self.memory_bytes_max);
-        ReadContext { deadline, timeout: self.timeout, cancel: self.cancel.clone(), budget }
-    }
-}
-
-impl Default for QueryOptions {
-    fn default() -> Self {
-        Self {
-            timeout: None,
-            cancel: CancelToken::default(),
-            memory_bytes_max: machine::query_bytes_max(),
-            rules_off: Vec::new(),
-            profile: false,
-            crew: None,
-            procedures: Procedures::built_in().clone(),
-        }
-    }
-}
 
 /// A query after reading: the names of its steps are checked, its parameters are open.
 #[derive(Clone, Debug)]
@@ -139,9 +81,9 @@ impl Query {
     }
 
     fn new(text: Arc<str>, mut syntax: TraversalSyntax) -> Result<Self> {
-        plan::check_names(&syntax)?;
+        resolve::check_names(&syntax)?;
         let writes = writes(&syntax);
-        let refers = plan::elements::refers(&mut syntax);
+        let refers = resolve::elements::refers(&mut syntax);
         let mut names = Vec::new();
         syntax.variables(&mut names);
         let variables = names.into_iter().map(str::to_owned).collect();
@@ -197,10 +139,10 @@ impl Query {
         }
         let mut plan = if self.refers {
             let mut syntax = TraversalSyntax::clone(&self.syntax);
-            plan::elements::resolve(&mut syntax, view)?;
-            plan::resolve(&syntax, parameters)?
+            resolve::elements::resolve(&mut syntax, view)?;
+            resolve::resolve(&syntax, parameters)?
         } else {
-            plan::resolve(&self.syntax, parameters)?
+            resolve::resolve(&self.syntax, parameters)?
         };
         unused.sort_unstable();
         plan.source.warnings.append(&mut unused);

@@ -1,7 +1,7 @@
 //! Strategies: each one that a query can name is honoured, or accepted without effect, as the documentation says.
 
 use mangrove_graph::Value;
-use mangrove_query::plan::{Effect, STRATEGIES};
+use mangrove_query::resolve::{Effect, STRATEGIES};
 use mangrove_query::{Graph, Parameters, Query, QueryError, QueryErrorKind, QueryOptions};
 use mangrove_testkit::Oracle;
 

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use mangrove_graph::{BigDecimal, BigInt, Date, DateTime, Duration, Uuid, Value};
-use mangrove_query::gremlin::syntax::{Argument, ArgumentKind, Call, PredicateSyntax, Span, TraversalSyntax};
+use mangrove_query::diagnostics::Span;
+use mangrove_query::gremlin::syntax::{Argument, ArgumentKind, Call, PredicateSyntax, TraversalSyntax};
 use mangrove_query::gremlin::{names, parse, print, read_bytecode};
 use proptest::prelude::*;
 

@@ -17,7 +17,9 @@ use std::time::Duration;
 
 use mangrove_graph::{GraphError, GraphView, IdSpace};
 use mangrove_query::optimize::RULES;
-use mangrove_query::{Crew, CrewOptions, Graph, Parameters, Query, QueryError, QueryErrorKind, QueryOptions, gremlin, plan};
+use mangrove_query::{
+    Crew, CrewOptions, Graph, Parameters, Query, QueryError, QueryErrorKind, QueryOptions, gremlin, resolve,
+};
 use mangrove_testkit::canonical;
 use mangrove_testkit::far::{FailingView, SlowView};
 use mangrove_testkit::graphs::Random;
@@ -150,7 +152,7 @@ fn lost_contact() -> GraphError {
 
 fn interpreted(view: &dyn GraphView, text: &str) -> Result<Outcome, Failure> {
     let syntax = gremlin::parse(text).map_err(|error| Failure::Uncovered(error.to_string()))?;
-    let plan = plan::resolve(&syntax, &Parameters::new()).map_err(|error| Failure::Uncovered(error.to_string()))?;
+    let plan = resolve::resolve(&syntax, &Parameters::new()).map_err(|error| Failure::Uncovered(error.to_string()))?;
     match interpret(&plan, view, TRAVERSERS_MAX) {
         Ok(values) => Ok(Outcome::of(Ok(values))),
         Err(Failure::Error(kind, _)) => Ok(Outcome::Error(kind)),

@@ -1,7 +1,7 @@
 //! `mangrove docs`: shows the documentation on the terminal.
 
 use clap::Args;
-use mangrove_query::gremlin::error::suggest;
+use mangrove_query::diagnostics::suggest;
 
 use super::{Failure, output};
 use crate::docs::{PAGES, page, title};

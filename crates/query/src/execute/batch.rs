@@ -12,8 +12,9 @@ use arrow_select::take::take;
 use mangrove_graph::{EdgeRef, Value, VertexId, column};
 
 use super::maps::Maps;
-use super::path::{self, PathMode, PathRef};
+use super::path::{self, PathRef};
 use crate::plan::Name;
+use crate::plan::paths::PathMode;
 
 #[derive(Clone, Debug)]
 pub enum Items {

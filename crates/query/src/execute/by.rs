@@ -7,10 +7,11 @@ use super::batch::{Batch, Items};
 use super::chain::{Child, PART};
 use super::columns::{ROWS_MIN, label_column};
 use super::context::{Context, Key};
-use super::path::{self, PathMode};
+use super::path;
 use super::{element, read};
 use crate::error::{QueryError, Result};
 use crate::plan::Column;
+use crate::plan::paths::PathMode;
 
 /// What a modulator gives for the rows of a batch.
 #[derive(Clone)]

@@ -8,10 +8,10 @@ use super::batch::{Batch, Items};
 use super::context::Context;
 use super::memory::Held;
 use super::nesting;
-use super::path::PathMode;
+use crate::diagnostics::Span;
 use crate::error::Result;
-use crate::gremlin::syntax::Span;
 use crate::plan::Name;
+use crate::plan::paths::PathMode;
 use crate::stack::deep;
 
 /// The source that an operator pulls from.

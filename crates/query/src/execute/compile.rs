@@ -22,7 +22,6 @@ use super::math::MathStep;
 use super::merge::MergeOp;
 use super::mutate::{self, AddEdgeOp, AddVertexOp, ChangeLabelsOp, DropOp, PropertiesStep, PropertyStep, SetPropertyOp};
 use super::parallel::{ParallelOp, is_heavy, is_independent};
-use super::path::PathMode;
 use super::portion::Portioned;
 use super::reduce::{FoldOp, ReduceLocal, ReduceOp, UnfoldOp};
 use super::repeat::{EmitOp, RepeatOp, UntilOp};
@@ -32,9 +31,10 @@ use super::set::{DedupOp, LocalSet, RangeOp, SampleOp, TailOp};
 use super::side_effect::{AggregateOp, CapOp, FailOp, SideEffectOp, SubgraphOp};
 use super::text::{AsBoolOp, AsNumberOp, ConcatOp, ConjoinOp, FormatOp, OperandOp, TextOp};
 use super::tree::TreeOp;
+use crate::diagnostics::Span;
 use crate::error::Result;
-use crate::gremlin::syntax::Span;
 use crate::plan::facts::{Flow, Order, Reads, Rows, Writes};
+use crate::plan::paths::PATHS;
 use crate::plan::*;
 use crate::stack::deep;
 
@@ -608,26 +608,6 @@ fn side_effect_names(traversal: &Traversal, below: bool, written: &mut Vec<Name>
         let below = below || !matches!(node.step, Step::Repeat(_));
         node.step.for_each_child(&mut |child| side_effect_names(child, below, written, read));
     }
-}
-
-/// What needs whole paths.
-const PATHS: Reads = Reads::PATH.and(Reads::LAST);
-
-/// How much of their paths traversers must keep for this plan.
-pub fn path_mode(plan: &Plan) -> PathMode {
-    let reads = |what: Reads| plan.traversal.any(&|node| node.step.facts().reads.any_of(what));
-    if plan.source.paths || reads(PATHS) {
-        PathMode::Full
-    } else if reads(Reads::LABELS) {
-        PathMode::Labels
-    } else {
-        PathMode::Off
-    }
-}
-
-/// Whether some step gives paths or parts of them.
-pub fn shows_paths(plan: &Plan) -> bool {
-    plan.source.paths || plan.traversal.any(&|node| node.step.facts().reads.any_of(Reads::PATH))
 }
 
 /// Whether the step, or a step of its children, asks where traversers have been.

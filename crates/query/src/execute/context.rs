@@ -3,19 +3,19 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use mangrove_graph::{Budget, ElementKind, GraphView, GraphWrite, KeyId, LabelId, Predicate, Value};
+use mangrove_graph::{Budget, CancelToken, ElementKind, GraphView, GraphWrite, KeyId, LabelId, Predicate, Value};
 
 use super::memory::Held;
 use super::parallel::Help;
-use super::path::PathMode;
 use super::profile::Counters;
 use super::side_effect::SideEffects;
 use super::{ids, types};
+use crate::diagnostics::suggest;
 use crate::error::{QueryError, QueryErrorKind, Result};
-use crate::gremlin::error::suggest;
+use crate::options::{Graph, QueryOptions};
+use crate::plan::paths::PathMode;
 use crate::plan::{Name, SackConfig, SourceConfig};
 use crate::procedure::Procedures;
-use crate::{CancelToken, Graph, QueryOptions};
 
 pub struct Context<'a, 'g> {
     pub graph: &'a mut Graph<'g>,

@@ -10,9 +10,9 @@ use super::by::ByOp;
 use super::chain::{Child, MapBatch};
 use super::columns::{self, Many};
 use super::context::{Context, Key};
-use super::path::PathMode;
 use super::{read, type_error};
 use crate::error::Result;
+use crate::plan::paths::PathMode;
 use crate::plan::{MapOf, Name, Tokens};
 
 /// `T.key` of a property or a map entry.

@@ -10,9 +10,9 @@ use super::chain::{Child, Input, Op};
 use super::context::Context;
 use super::keys::Groups;
 use super::memory::Held;
-use super::nesting;
 use super::reduce::{counted, per_scope};
 use crate::error::Result;
+use crate::nesting;
 use crate::plan::{Name, Operator};
 
 /// How to compute the value of a group.

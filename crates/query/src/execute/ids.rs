@@ -2,8 +2,8 @@
 
 use mangrove_graph::{ElementKind, ExternalId, GraphView, IdSpace, Value, record};
 
+use crate::diagnostics::suggest;
 use crate::error::Result;
-use crate::gremlin::error::suggest;
 
 /// Reports that no element has `id`, nor `others` other ids. It suggests the id that may be meant.
 pub fn unknown(view: &dyn GraphView, kind: ElementKind, id: &Value, others: usize) -> Result<String> {

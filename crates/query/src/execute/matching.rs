@@ -13,6 +13,7 @@ use super::memory::Held;
 use super::path;
 use super::portion::Portions;
 use crate::error::Result;
+use crate::plan::paths::PathMode;
 use crate::plan::{Name, Pop};
 
 pub enum PatternOp {
@@ -193,7 +194,7 @@ fn bind(batch: &mut Batch, end: &Name, bound: &[bool]) {
     if let Some(paths) = &mut batch.paths {
         for (row, path) in paths.iter_mut().enumerate().filter(|(row, _)| !bound[*row]) {
             let extended = path::extend(path, items.get(row));
-            *path = path::label(&extended, &items.get(row), std::slice::from_ref(end), path::PathMode::Full);
+            *path = path::label(&extended, &items.get(row), std::slice::from_ref(end), PathMode::Full);
         }
     }
 }

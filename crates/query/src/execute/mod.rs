@@ -66,23 +66,20 @@ use std::time::Instant;
 use mangrove_graph::Value;
 
 use crate::error::{QueryError, Result};
+use crate::options::{Graph, QueryOptions};
 use crate::plan::outline::number;
 use crate::plan::shape::Outlook;
 use crate::plan::{Plan, Step};
-use crate::{Graph, QueryOptions};
 
 use batch::Batch;
 use chain::{Chain, Once};
 use context::{Context, QueryState};
 use parallel::Help;
 
+use crate::plan::paths::{self, PathMode};
 pub use batch::Items;
 pub use columns::{own_maps, whole_maps};
-pub(crate) use compile::{path_mode, shows_paths};
 pub use maps::{MapColumn, Maps};
-pub(crate) use math::parse as parse_math;
-pub(crate) use nesting::check as check_nesting;
-pub use path::PathMode;
 use profile::Counters;
 pub use profile::{Messages, Profile, StepProfile};
 
@@ -105,7 +102,7 @@ const VALUES_MAX: u64 = 1 << 16;
 
 impl Execution {
     pub(crate) fn new(mut plan: Plan, graph: &Graph<'_>, options: QueryOptions, text: Arc<str>) -> Result<Self> {
-        let mode = compile::path_mode(&plan);
+        let mode = paths::path_mode(&plan);
         let one_by_one = compile::one_by_one(&plan);
         let help = if one_by_one { None } else { Self::help(&plan, graph, &options) };
         let profiling = options.profile;

@@ -32,9 +32,9 @@ use super::context::{Context, QueryState};
 use super::hop::as_stored;
 use super::memory::{Held, batch_bytes};
 use super::profile::{Counters, Messages};
-use crate::Graph;
 use crate::crew::{Crew, Job, Offer};
 use crate::error::Result;
+use crate::options::Graph;
 use crate::plan::facts::{Flow, Reads, Writes};
 use crate::plan::{SourceConfig, Step, Traversal};
 

@@ -6,15 +6,8 @@ use std::sync::Arc;
 
 use mangrove_graph::{Path, Value};
 
+use crate::plan::paths::PathMode;
 use crate::plan::{Name, Pop};
-
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum PathMode {
-    Off,
-    /// Only labelled objects.
-    Labels,
-    Full,
-}
 
 /// The latest object and what came before it; `None` is the empty path.
 pub type PathRef = Option<Arc<PathNode>>;

@@ -14,8 +14,9 @@ use super::context::Context;
 use super::memory::{Held, value_bytes};
 use super::reduce::per_scope;
 use super::tree::Branches;
-use super::{nesting, number, type_error};
-use crate::error::{QueryError, Result};
+use super::{number, type_error};
+use crate::error::{QueryError, QueryErrorKind, Result};
+use crate::nesting;
 use crate::plan::{Name, Operator, SideEffectSeed};
 
 #[derive(Default)]
@@ -347,6 +348,6 @@ pub struct FailOp(pub Option<Name>);
 impl MapBatch for FailOp {
     fn map(&mut self, _: &mut Context<'_, '_>, _: Batch) -> Result<Batch> {
         let message = self.0.as_deref().unwrap_or("fail() step triggered");
-        Err(QueryError::new(crate::QueryErrorKind::Fail, message))
+        Err(QueryError::new(QueryErrorKind::Fail, message))
     }
 }

@@ -11,10 +11,10 @@ use super::by::{ByOp, eval_lists};
 use super::chain::{Input, Op};
 use super::context::Context;
 use super::memory::{Held, value_bytes};
-use super::nesting;
 use super::path;
 use super::reduce::per_scope;
 use crate::error::Result;
+use crate::nesting;
 use crate::plan::Name;
 
 /// A tree under construction.

@@ -11,7 +11,7 @@ use winnow::stream::{LocatingSlice, Location, Stateful, Stream};
 use winnow::token::{any, one_of, take_till, take_while};
 
 use super::error::SyntaxError;
-use super::syntax::Span;
+use crate::diagnostics::Span;
 
 pub(super) type Input<'t> = Stateful<LocatingSlice<&'t str>, Usage>;
 pub(super) type Parsed<T> = ModalResult<T, Fault>;

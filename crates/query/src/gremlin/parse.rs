@@ -22,12 +22,13 @@ use mangrove_graph::Value;
 use winnow::error::ErrMode;
 use winnow::stream::{LocatingSlice, Location, Stateful};
 
-use super::error::{SyntaxError, one_of, suggest};
+use super::error::SyntaxError;
 use super::habits;
 use super::lex::{Fault, Input, Parsed, Usage, eat, is_word_start, mark, next, number, space, string, word};
 use super::literal;
 use super::names;
-use super::syntax::{Argument, ArgumentKind, Call, PredicateSyntax, Span, TraversalSyntax};
+use super::syntax::{Argument, ArgumentKind, Call, PredicateSyntax, TraversalSyntax};
+use crate::diagnostics::{Span, one_of, suggest};
 use crate::stack::deep;
 
 /// The most bytes of a query's text.

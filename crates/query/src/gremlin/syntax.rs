@@ -6,12 +6,7 @@
 
 use mangrove_graph::Value;
 
-/// A byte range of the query text, `start..end`. Empty at 0 if there is no text (bytecode).
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Span {
-    pub start: usize,
-    pub end: usize,
-}
+use crate::diagnostics::Span;
 
 /// `g.…`, `__.…`, or a bare chain of calls.
 #[derive(Clone, PartialEq, Debug)]

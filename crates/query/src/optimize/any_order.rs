@@ -2,8 +2,8 @@
 //! not depend on the order, or if it only tests whether there is a result.
 
 use super::{ChainPosition, Rule, RuleContext, Way};
-use crate::execute::PathMode;
 use crate::plan::facts::{Flow, Order, Reads, Rows, Writes};
+use crate::plan::paths::PathMode;
 use crate::plan::{Repeat, Step, Traversal};
 
 pub(super) const RULE: Rule = Rule {

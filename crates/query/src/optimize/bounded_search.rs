@@ -2,7 +2,7 @@
 
 use super::dedup::{dedup, keeps_sets, last_dedup};
 use super::{ChainPosition, Rule, RuleContext, Way};
-use crate::execute::PathMode;
+use crate::plan::paths::PathMode;
 use crate::plan::{Emit, Repeat, Step, Traversal, Until};
 
 pub(super) const RULE: Rule = Rule {

@@ -2,8 +2,8 @@
 //! them.
 
 use super::{ChainPosition, Rule, RuleContext, Way};
-use crate::execute::PathMode;
 use crate::plan::facts::{Flow, Order, Reads, Writes};
+use crate::plan::paths::PathMode;
 use crate::plan::{Scope, Step, StepNode, Traversal};
 
 pub(super) const RULE: Rule = Rule {

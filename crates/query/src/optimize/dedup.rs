@@ -1,8 +1,8 @@
 //! Removes duplicates early. If no step can tell how often a vertex was reached, the frontier can be a set.
 
 use super::{ChainPosition, Rule, RuleContext, Way};
-use crate::execute::PathMode;
 use crate::plan::facts::{Flow, Reads, Writes};
+use crate::plan::paths::PathMode;
 use crate::plan::{Scope, Step, StepNode, Traversal};
 
 /// What may tell two traversers with the same value apart, or give another result each time.

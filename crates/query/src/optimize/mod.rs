@@ -25,7 +25,7 @@ use mangrove_graph::Catalog;
 
 pub use explain::{ExplainedStep, Explanation, explain};
 
-use crate::execute::{PathMode, path_mode, shows_paths};
+use crate::plan::paths::{PathMode, path_mode, shows_paths};
 use crate::plan::{Plan, SourceConfig, Traversal};
 
 /// The facts that a rule may use.

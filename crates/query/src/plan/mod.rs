@@ -1,37 +1,29 @@
 //! The logical plan: a chain of steps with their children. Names are resolved and parameters are bound.
 //!
-//! [`resolve`] builds it from a syntax tree. The rules of [`optimize`](crate::optimize) rewrite it. [`execute`](crate::execute)
+//! [`resolve`](crate::resolve) builds it from a syntax tree. The rules of [`optimize`](crate::optimize) rewrite it. [`execute`](crate::execute)
 //! compiles it to operators.
 
-mod argument;
 mod children;
-pub mod elements;
 mod estimate;
 pub mod facts;
-mod modulate;
-mod names;
 pub mod outline;
-mod pattern;
-mod resolve;
+pub mod paths;
 pub mod shape;
 mod show;
-mod source;
 mod step;
-mod strategy;
-mod unbound;
+mod strategies;
+mod values;
 
 use std::sync::Arc;
 
 use mangrove_graph::Value;
 
-use crate::gremlin::syntax::Span;
+use crate::diagnostics::Span;
 
-pub(crate) use argument::{membership, split_cardinality};
 pub use estimate::{estimate, selectivity};
-pub use names::check_names;
-pub use resolve::resolve;
 pub use step::*;
-pub use strategy::{Effect, PartitionStrategy, Reaction, STRATEGIES, Strategies, Strategy, SubgraphStrategy};
+pub use strategies::{PartitionStrategy, Reaction, Strategies, SubgraphStrategy};
+pub use values::{cardinality, cardinality_value, membership, split_cardinality};
 
 pub type Name = Arc<str>;
 

@@ -12,8 +12,8 @@ use std::sync::{Arc, OnceLock};
 
 use mangrove_graph::{GraphView, Map, Value};
 
+use crate::diagnostics::suggest;
 use crate::error::{QueryError, QueryErrorKind, Result};
-use crate::gremlin::error::suggest;
 
 /// The procedure that lists the others. `call()` without a name runs it.
 pub const LIST: &str = "--list";

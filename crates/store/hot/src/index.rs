@@ -181,7 +181,7 @@ fn put_escaped(out: &mut Vec<u8>, text: &[u8]) -> bool {
 
 /// A range of an index, and whether everything in it matches.
 #[derive(Clone, Debug)]
-pub struct Part {
+pub struct IndexRange {
     pub from: Vec<u8>,
     /// Excluded.
     pub to: Vec<u8>,
@@ -190,7 +190,7 @@ pub struct Part {
 
 /// The parts of an index that hold all matches; `None` if the index does not answer this predicate. `types` are those of the
 /// indexed values.
-pub fn parts(predicate: &Predicate, types: TypeSet) -> Option<Vec<Part>> {
+pub fn parts(predicate: &Predicate, types: TypeSet) -> Option<Vec<IndexRange>> {
     match predicate {
         Predicate::Compare(comparison, operand) => compared(*comparison, operand, types),
         Predicate::Within(options) => {
@@ -200,7 +200,7 @@ pub fn parts(predicate: &Predicate, types: TypeSet) -> Option<Vec<Part>> {
         Predicate::Text(TextTest::StartsWith, text) => {
             let mut from = vec![STRING];
             let is_exact = put_escaped(&mut from, text.as_bytes());
-            Some(vec![Part { to: after(&from), from, is_exact }])
+            Some(vec![IndexRange { to: after(&from), from, is_exact }])
         }
         Predicate::And(conjuncts) => conjunction(conjuncts, types),
         Predicate::Or(disjuncts) => {
@@ -212,8 +212,8 @@ pub fn parts(predicate: &Predicate, types: TypeSet) -> Option<Vec<Part>> {
 }
 
 /// The intersection of the conjuncts that give one part each. A test of the cells does the rest.
-fn conjunction(conjuncts: &[Predicate], types: TypeSet) -> Option<Vec<Part>> {
-    let mut common: Option<Part> = None;
+fn conjunction(conjuncts: &[Predicate], types: TypeSet) -> Option<Vec<IndexRange>> {
+    let mut common: Option<IndexRange> = None;
     let mut is_exact = true;
     for conjunct in conjuncts {
         match parts(conjunct, types).as_deref() {
@@ -223,17 +223,17 @@ fn conjunction(conjuncts: &[Predicate], types: TypeSet) -> Option<Vec<Part>> {
                 common = Some(match common {
                     None => part.clone(),
                     Some(other) => {
-                        Part { from: other.from.max(part.from.clone()), to: other.to.min(part.to.clone()), is_exact }
+                        IndexRange { from: other.from.max(part.from.clone()), to: other.to.min(part.to.clone()), is_exact }
                     }
                 });
             }
             _ => is_exact = false,
         }
     }
-    common.map(|part| vec![Part { is_exact, ..part }])
+    common.map(|part| vec![IndexRange { is_exact, ..part }])
 }
 
-fn compared(comparison: Comparison, operand: &Value, types: TypeSet) -> Option<Vec<Part>> {
+fn compared(comparison: Comparison, operand: &Value, types: TypeSet) -> Option<Vec<IndexRange>> {
     let family = family(operand);
     let mut value = Vec::new();
     put_value(&mut value, operand);
@@ -242,7 +242,7 @@ fn compared(comparison: Comparison, operand: &Value, types: TypeSet) -> Option<V
     }
     if family == OTHER {
         let is_equality = comparison == Comparison::Eq;
-        return is_equality.then(|| vec![Part { to: after(&value), from: value, is_exact: false }]);
+        return is_equality.then(|| vec![IndexRange { to: after(&value), from: value, is_exact: false }]);
     }
     if operand.as_f64().is_some_and(f64::is_nan) {
         return Some(Vec::new());
@@ -259,7 +259,7 @@ fn compared(comparison: Comparison, operand: &Value, types: TypeSet) -> Option<V
         Comparison::Gte => (value, end),
         _ => (value, beyond),
     };
-    Some(vec![Part { from, to, is_exact }])
+    Some(vec![IndexRange { from, to, is_exact }])
 }
 
 /// The end of the numbers that can be compared.
@@ -350,7 +350,7 @@ mod tests {
                 for value in &values {
                     let mut entry = encoded(value);
                     entry.extend_from_slice(&[0xff; 8]);
-                    let within: Vec<&Part> = parts.iter().filter(|p| p.from <= entry && entry < p.to).collect();
+                    let within: Vec<&IndexRange> = parts.iter().filter(|p| p.from <= entry && entry < p.to).collect();
                     if predicate.matches(value) {
                         prop_assert!(!within.is_empty(), "{predicate:?} misses {value:?}");
                     } else {

@@ -1,7 +1,7 @@
 //! Runs Gremlin in the plainest way, from the plan as resolved. Tests compare the engine with it.
 //!
 //! ```text
-//!   plan::resolve ──┬── optimize ── execute (batches, bulks, columns) ── results ──┐
+//!   resolve ────────┬── optimize ── execute (batches, bulks, columns) ── results ──┐
 //!                   └── this module (one traverser at a time) ──────── results ──┴── the same multiset
 //! ```
 //!

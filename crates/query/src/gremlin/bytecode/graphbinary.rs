@@ -20,9 +20,10 @@ use mangrove_graph::Value;
 
 use super::scalar::Bytes;
 use super::{Problem, Read, Usage, argument, problem};
+use crate::diagnostics::Span;
 use crate::gremlin::error::SyntaxError;
 use crate::gremlin::names;
-use crate::gremlin::syntax::{Argument, ArgumentKind, Call, PredicateSyntax, Span, TraversalSyntax};
+use crate::gremlin::syntax::{Argument, ArgumentKind, Call, PredicateSyntax, TraversalSyntax};
 
 /// The most bytes of a bytecode. Bytecode is somewhat longer than the same text.
 pub const GRAPHBINARY_BYTES_MAX: usize = 8 << 20;

@@ -14,8 +14,9 @@ use mangrove_graph::{DateTime, Uuid, Value};
 use serde_json::{Map, Number, Value as Json};
 
 use super::{Read, Usage, argument, problem, single};
+use crate::diagnostics::Span;
 use crate::gremlin::error::SyntaxError;
-use crate::gremlin::syntax::{Argument, ArgumentKind, Call, PredicateSyntax, Span, TraversalSyntax};
+use crate::gremlin::syntax::{Argument, ArgumentKind, Call, PredicateSyntax, TraversalSyntax};
 use crate::gremlin::{literal, names};
 use crate::stack::with_room;
 

@@ -15,7 +15,8 @@ use super::error::SyntaxError;
 use super::lex::is_word;
 use super::names;
 use super::parse::{DEPTH_MAX, JOINTS_MAX, STEPS_MAX};
-use super::syntax::{Argument, ArgumentKind, Call, PredicateSyntax, Span, TraversalSyntax};
+use super::syntax::{Argument, ArgumentKind, Call, PredicateSyntax, TraversalSyntax};
+use crate::diagnostics::Span;
 
 pub use graphbinary::read_graphbinary;
 pub use graphson::read_bytecode;

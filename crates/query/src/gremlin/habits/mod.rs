@@ -6,7 +6,7 @@ mod words;
 
 use self::words::Reader;
 use super::error::SyntaxError;
-use super::syntax::Span;
+use crate::diagnostics::Span;
 
 /// What to say to a statement.
 enum Said {

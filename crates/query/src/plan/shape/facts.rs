@@ -34,7 +34,7 @@ pub fn takes_all(condition: &ChooseOn, options: &[Option_]) -> bool {
         || has(|pick| matches!(pick, Pick::None)) && (always_gives || has(|pick| matches!(pick, Pick::Unproductive)))
 }
 
-/// Whether a child is what [`productive`](crate::plan::resolve::productive) makes.
+/// Whether a child is what `productive` of the room `resolve` makes.
 fn tests_productivity(child: &Traversal) -> bool {
     let constants =
         |child: &Traversal| matches!(child.steps.last().map(|node| &node.step), Some(Step::Constant(Value::Bool(_))));

@@ -13,7 +13,7 @@ use mangrove_graph::{EdgeRef, ExternalId, KeyId, LabelId, Predicate, PropertyId,
 use super::Reader;
 use crate::block::SLOTS;
 use crate::fault::lmdb;
-use crate::index::{self, IndexEntry, Part};
+use crate::index::{self, IndexEntry, IndexRange};
 use crate::key::{Column, block_slot, edge_at, vertex_at};
 
 /// How many entries of the table are counted at most.
@@ -103,7 +103,7 @@ impl<'t> Reader<'t> {
     }
 
     /// The entries of a part of the table.
-    fn entries(&self, of: PropertyId, part: &Part) -> Result<RoRange<'t, Bytes, Bytes>> {
+    fn entries(&self, of: PropertyId, part: &IndexRange) -> Result<RoRange<'t, Bytes, Bytes>> {
         let prefix = index::prefix(of);
         let (from, to) = ([&prefix[..], &part.from].concat(), [&prefix[..], &part.to].concat());
         let bounds = (Bound::Included(&from[..]), Bound::Excluded(&to[..]));
@@ -111,14 +111,14 @@ impl<'t> Reader<'t> {
     }
 
     /// The parts of the index that hold all matches; `None` if there is no index, or if it does not answer this.
-    fn index_parts(&self, of: PropertyId, predicate: &Predicate) -> Option<Vec<Part>> {
+    fn index_parts(&self, of: PropertyId, predicate: &Predicate) -> Option<Vec<IndexRange>> {
         self.schema.index(of)?;
         let property = self.schema.label_schema(of.kind, of.label).and_then(|label| label.property(of.key));
         index::parts(predicate, property.map(|property| property.types).unwrap_or_default())
     }
 
     /// Appends the matching places that the table has.
-    fn tabled(&self, sought: &Sought<'_>, part: &Part, found: &mut Vec<u64>) -> Result<()> {
+    fn tabled(&self, sought: &Sought<'_>, part: &IndexRange, found: &mut Vec<u64>) -> Result<()> {
         for (row, entry) in self.entries(sought.of, part)?.enumerate() {
             self.go_on(row)?;
             let IndexEntry { place, .. } = IndexEntry::parse(entry.map_err(lmdb)?.0)?;
@@ -130,7 +130,7 @@ impl<'t> Reader<'t> {
     }
 
     /// Appends the matching places that the segment at `at` has.
-    fn sealed(&self, at: usize, sought: &Sought<'_>, part: &Part, found: &mut Vec<u64>) -> Result<()> {
+    fn sealed(&self, at: usize, sought: &Sought<'_>, part: &IndexRange, found: &mut Vec<u64>) -> Result<()> {
         let (column, mut places) = (sought.column, Vec::new());
         self.segments.list()[at].places_with(sought.of, &part.from, &part.to, &mut places)?;
         if part.is_exact && at + 1 == self.segments.list().len() && self.is_unchanged(column)? {

@@ -1,14 +1,15 @@
 //! Reads arguments of calls as values, names, predicates and traversals.
 
-use std::sync::Arc;
+use mangrove_graph::{Comparison, Direction, Map, Predicate, TextTest, Token, Value, ValueType};
 
-use mangrove_graph::{Cardinality, Comparison, Direction, Map, Predicate, TextTest, Token, Value, ValueType};
-
-use super::{By, Column, LabelPredicate, Name, Operand, Operator, Pop, Scope, SortOrder, Traversal};
-use crate::Parameters;
 use crate::error::{QueryError, QueryErrorKind, Result};
-use crate::execute::check_nesting;
 use crate::gremlin::syntax::{Argument, ArgumentKind, Call, PredicateSyntax};
+use crate::nesting;
+use crate::options::Parameters;
+use crate::plan::{
+    By, Column, LabelPredicate, Name, Operand, Operator, Pop, Scope, SortOrder, Traversal, cardinality, cardinality_value,
+    membership,
+};
 
 /// Resolves the calls of a traversal, with the given parameters.
 pub(super) struct Resolver<'a> {
@@ -29,7 +30,7 @@ impl Resolver<'_> {
                 None => format!("pass it with the query, as in {name}=…; if you mean a text, write quotes: \"{name}\""),
             })
         })?;
-        check_nesting(&value).map_err(|error| error.at(argument.span))?;
+        nesting::check(&value).map_err(|error| error.at(argument.span))?;
         Ok(value)
     }
 
@@ -59,10 +60,10 @@ impl Resolver<'_> {
     /// A value in a map literal. `Cardinality.set("x")` stands for `"x"` with its cardinality.
     fn map_value(&self, argument: &Argument) -> Result<Value> {
         match &argument.kind {
-            ArgumentKind::Applied { kind, name, args } if kind == "Cardinality" && args.len() == 1 => cardinality_value(
-                cardinality(name).ok_or_else(|| expected("a cardinality", argument))?,
-                self.value(&args[0])?,
-            ),
+            ArgumentKind::Applied { kind, name, args } if kind == "Cardinality" && args.len() == 1 => {
+                let cardinality = cardinality(name).ok_or_else(|| expected("a cardinality", argument))?;
+                Ok(cardinality_value(cardinality, self.value(&args[0])?))
+            }
             _ => self.value(argument),
         }
     }
@@ -284,15 +285,6 @@ pub(super) fn operator(argument: &Argument) -> Option<Operator> {
     })
 }
 
-pub(super) fn cardinality(name: &str) -> Option<Cardinality> {
-    Some(match name {
-        "single" => Cardinality::Single,
-        "list" => Cardinality::List,
-        "set" => Cardinality::Set,
-        _ => return None,
-    })
-}
-
 pub(super) fn direction(name: &str) -> Option<Direction> {
     Some(match name {
         "OUT" | "from" => Direction::Out,
@@ -321,30 +313,6 @@ fn constant_value(kind: &str, name: &str) -> Option<Value> {
         "Merge" if name == "inV" => Some(Value::Token(Token::MergeEnd(Direction::In))),
         _ => None,
     }
-}
-
-/// A value with a cardinality, as `mergeV` maps hold it: an entry whose key is the cardinality's name.
-pub(crate) fn cardinality_value(cardinality: Cardinality, value: Value) -> Result<Value> {
-    Ok(Value::Entry(Arc::new((Value::string(format!("Cardinality.{}", cardinality.name())), value))))
-}
-
-/// The parts of a value made by [`cardinality_value`].
-pub(crate) fn split_cardinality(value: &Value) -> (Option<Cardinality>, &Value) {
-    if let Value::Entry(entry) = value
-        && let Some(cardinality) = entry.0.as_str().and_then(|s| s.strip_prefix("Cardinality.")).and_then(cardinality)
-    {
-        return (Some(cardinality), &entry.1);
-    }
-    (None, value)
-}
-
-pub fn membership(within: bool, mut values: Vec<Value>) -> Predicate {
-    if let [only] = &values[..]
-        && let Some(items) = only.items()
-    {
-        values = items;
-    }
-    if within { Predicate::Within(values.into()) } else { Predicate::Without(values.into()) }
 }
 
 fn range_test(name: &str, low: Value, high: Value) -> Option<Result<Predicate>> {

@@ -8,41 +8,11 @@ mod partition;
 mod subgraph;
 mod verify;
 
-use std::time::Duration;
-
-use super::*;
 use crate::error::{QueryError, QueryErrorKind, Result};
+use crate::plan::*;
 
 pub(super) use configure::{option, with, without};
 pub use known::{Effect, STRATEGIES, Strategy};
-pub use partition::PartitionStrategy;
-pub use subgraph::SubgraphStrategy;
-pub use verify::Reaction;
-
-/// The strategies that change what a traversal means.
-#[derive(Clone, Debug, Default)]
-pub struct Strategies {
-    pub read_only: bool,
-    pub productive_by: bool,
-    /// The keys to which `ProductiveByStrategy` does not apply, because they always give something.
-    pub productive_keys: Vec<Name>,
-    pub seed: Option<u64>,
-    pub subgraph: Option<Box<SubgraphStrategy>>,
-    pub partition: Option<PartitionStrategy>,
-    /// `ElementIdStrategy`: the property that serves as the id.
-    pub element_id: Option<Name>,
-    /// `EdgeLabelVerificationStrategy`: hops must name edge labels.
-    pub edge_label_verification: Reaction,
-    /// `ReservedKeysVerificationStrategy`: the keys that must not be written.
-    pub reserved_keys: Vec<Name>,
-    pub reserved_keys_reaction: Reaction,
-    /// `OptionsStrategy`, or `g.with('evaluationTimeout', …)`.
-    pub timeout: Option<Duration>,
-    /// `VertexProgramStrategy`.
-    pub computer: bool,
-    /// `VertexProgramRestrictionStrategy`.
-    pub no_computer: bool,
-}
 
 /// Rewrites the traversal by the strategies. Returns warnings for the author of the query.
 pub(super) fn apply(traversal: &mut Traversal, strategies: &Strategies) -> Result<Vec<String>> {

@@ -2,12 +2,12 @@
 
 use mangrove_graph::Value;
 
-use super::argument::{self, Resolver, arity, constant, one, sort_order};
-use super::resolve::Builder;
-use super::*;
+use super::Builder;
+use super::argument::{Resolver, arity, constant, one, sort_order};
+use crate::diagnostics::suggest;
 use crate::error::{QueryError, Result};
-use crate::gremlin::error::suggest;
 use crate::gremlin::syntax::{Argument, ArgumentKind, Call};
+use crate::plan::*;
 
 /// `until`, `times` and `emit` that came before their `repeat`.
 #[derive(Default)]
@@ -166,12 +166,12 @@ impl Resolver<'_> {
             _ => return Err(arity(call, "Merge.onCreate, onMatch, outV or inV, and a map")),
         };
         let mut operand = self.operand(value)?;
-        if let (Operand::Value(Value::Map(map)), Some(cardinality)) = (&operand, call.args.get(2)) {
-            let cardinality = constant(cardinality, "Cardinality").and_then(argument::cardinality);
+        if let (Operand::Value(Value::Map(map)), Some(given)) = (&operand, call.args.get(2)) {
+            let cardinality = constant(given, "Cardinality").and_then(cardinality);
             let cardinality = cardinality.ok_or_else(|| arity(call, "a cardinality as third argument"))?;
             let entries = map.iter().map(|(key, value)| {
-                let value = match (key, argument::split_cardinality(value)) {
-                    (Value::String(_), (None, plain)) => argument::cardinality_value(cardinality, plain.clone())?,
+                let value = match (key, split_cardinality(value)) {
+                    (Value::String(_), (None, plain)) => cardinality_value(cardinality, plain.clone()),
                     _ => value.clone(),
                 };
                 Ok((key.clone(), value))
@@ -312,9 +312,8 @@ impl Resolver<'_> {
                 Some(Step::AddVertex { properties, .. } | Step::AddEdge { properties, .. }),
                 Step::SetProperties(Operand::Value(Value::Map(map)), cardinality),
             ) if map.iter().all(|(key, _)| key.as_str().is_some()) => {
-                let entries = map
-                    .iter()
-                    .filter_map(|(key, value)| Some((Name::from(key.as_str()?), argument::split_cardinality(value))));
+                let entries =
+                    map.iter().filter_map(|(key, value)| Some((Name::from(key.as_str()?), split_cardinality(value))));
                 properties.extend(entries.map(|(key, (own, value))| SetProperty {
                     cardinality: own.or(cardinality),
                     key: PropertyName::Key(key),
@@ -331,7 +330,7 @@ impl Resolver<'_> {
         let args = &call.args[..];
         let (cardinality, rest) = match args.split_first() {
             Some((first, rest)) => match constant(first, "Cardinality") {
-                Some(name) => (argument::cardinality(name), rest),
+                Some(name) => (cardinality(name), rest),
                 None => (None, args),
             },
             None => return Err(arity(call, "a key and a value, or a map")),

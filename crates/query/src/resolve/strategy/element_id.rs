@@ -2,8 +2,8 @@
 
 use mangrove_graph::{Map, Predicate, Token, Value};
 
-use super::super::*;
 use super::rewrite;
+use crate::plan::*;
 
 pub(super) fn apply(traversal: &mut Traversal, key: &Name) {
     rewrite(traversal, &|node, out| id_step(key, node, out));

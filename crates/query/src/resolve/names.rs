@@ -2,8 +2,8 @@
 
 use std::ops::ControlFlow;
 
+use crate::diagnostics::suggest;
 use crate::error::{QueryError, Result};
-use crate::gremlin::error::suggest;
 use crate::gremlin::names::{PREDICATES, TEXT_PREDICATES};
 use crate::gremlin::steps::STEPS;
 use crate::gremlin::syntax::{Call, TraversalSyntax};

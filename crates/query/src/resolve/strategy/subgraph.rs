@@ -2,16 +2,8 @@
 
 use mangrove_graph::{ElementKind, Predicate, ValueType};
 
-use super::super::*;
 use super::{end_of, push_filtered, rewrite};
-
-#[derive(Clone, Debug, Default)]
-pub struct SubgraphStrategy {
-    pub vertices: Option<Traversal>,
-    pub edges: Option<Traversal>,
-    pub vertex_properties: Option<Traversal>,
-    pub check_adjacent: bool,
-}
+use crate::plan::*;
 
 pub(super) fn apply(traversal: &mut Traversal, subgraph: &SubgraphStrategy) {
     let criteria = Criteria::new(subgraph);

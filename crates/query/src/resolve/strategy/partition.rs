@@ -1,31 +1,9 @@
 //! `PartitionStrategy`: reads elements of some partitions and writes to one. A property holds the partition of an element.
 
-use mangrove_graph::{Map, Predicate, Value};
+use mangrove_graph::{Predicate, Value};
 
-use super::super::*;
 use super::{end_of, push_filtered, rewrite};
-
-#[derive(Clone, Debug, Default)]
-pub struct PartitionStrategy {
-    pub key: Name,
-    pub write: Option<Name>,
-    pub read: Vec<Name>,
-    pub include_meta: bool,
-}
-
-impl PartitionStrategy {
-    /// Adds the partition that is written to. The map describes a new element.
-    pub fn mark(&self, map: &mut Map) {
-        if let Some(write) = &self.write {
-            map.insert(Value::String(self.key.clone()), Value::String(write.clone()));
-        }
-    }
-
-    /// Whether elements of this partition are visible.
-    pub fn reads(&self, partition: &Value) -> bool {
-        self.read.iter().any(|read| partition.as_str() == Some(read))
-    }
-}
+use crate::plan::*;
 
 pub(super) fn apply(traversal: &mut Traversal, partition: &PartitionStrategy) {
     rewrite(traversal, &|node, out| partition_step(partition, node, out));

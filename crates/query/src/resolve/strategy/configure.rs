@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use super::super::argument::Resolver;
-use super::super::*;
-use super::{Reaction, known};
+use super::known;
+use crate::diagnostics::{Span, suggest};
 use crate::error::{QueryError, QueryErrorKind, Result};
-use crate::gremlin::error::suggest;
-use crate::gremlin::syntax::{Argument, ArgumentKind, Span};
+use crate::gremlin::syntax::{Argument, ArgumentKind};
+use crate::plan::*;
+use crate::resolve::argument::Resolver;
 
 /// An entry that some language variants send among the options.
 const NAME_OF_STRATEGY: &str = "strategy";
@@ -60,7 +60,7 @@ impl StrategyOptions<'_> {
     }
 }
 
-pub(in crate::plan) fn with(
+pub(in crate::resolve) fn with(
     resolver: &Resolver<'_>,
     name: &str,
     options: &[(String, Argument)],
@@ -133,7 +133,7 @@ fn known_options(strategy: &str) -> Option<&'static [&'static str]> {
 }
 
 /// Applies an option of the traversal source. Unknown options are for other engines.
-pub(in crate::plan) fn option(
+pub(in crate::resolve) fn option(
     resolver: &Resolver<'_>,
     key: &str,
     value: &Argument,
@@ -163,7 +163,7 @@ fn names(resolver: &Resolver<'_>, argument: &Argument) -> Result<Vec<Name>> {
     }
 }
 
-pub(in crate::plan) fn without(name: &str, span: Span, strategies: &mut Strategies) -> Result<()> {
+pub(in crate::resolve) fn without(name: &str, span: Span, strategies: &mut Strategies) -> Result<()> {
     match name {
         "ReadOnlyStrategy" => strategies.read_only = false,
         "ProductiveByStrategy" => strategies.productive_by = false,

@@ -1,6 +1,6 @@
 //! The strategies that queries can name, and what each does here. docs/gremlin.md has this table.
 
-use crate::gremlin::error::suggest;
+use crate::diagnostics::suggest;
 
 /// The effect of naming a strategy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,17 +1,32 @@
 //! Resolves syntax to a plan. Each call becomes a step, or modulates the step before it.
 
+mod argument;
+pub mod elements;
+pub(crate) mod math;
+mod modulate;
+mod names;
+mod pattern;
+mod source;
+mod strategy;
+mod unbound;
+
+use std::sync::Arc;
+
 use mangrove_graph::{Direction, ElementKind, Map, Predicate, Value, ValueType, time::TimeUnit};
 
-use super::argument::{self, Resolver, arity, constant, one, pop, scope};
-use super::modulate::Pending;
-use super::source::{self, source_call};
-use super::*;
-use crate::Parameters;
+use self::argument::{Resolver, arity, constant, one, pop, scope};
+use self::modulate::Pending;
+use self::source::source_call;
 use crate::error::{QueryError, QueryErrorKind, Result};
 use crate::gremlin::steps::{STEPS, StepKind};
 use crate::gremlin::syntax::{self, Argument, ArgumentKind, Call};
+use crate::options::Parameters;
+use crate::plan::*;
 use crate::procedure::{LIST, USE_NETWORKX};
 use crate::stack::deep;
+
+pub use names::check_names;
+pub use strategy::{Effect, STRATEGIES, Strategy};
 
 /// The plan of a traversal from `g`, with its variables bound.
 pub fn resolve(syntax: &syntax::TraversalSyntax, parameters: &Parameters) -> Result<Plan> {
@@ -41,7 +56,7 @@ pub fn resolve(syntax: &syntax::TraversalSyntax, parameters: &Parameters) -> Res
 }
 
 /// The steps of a traversal under construction.
-pub(super) struct Builder {
+struct Builder {
     pub steps: Vec<StepNode>,
     /// The infix `and()`/`or()`: the number of steps before each, and which it is.
     connectives: Vec<(usize, Connective)>,
@@ -213,7 +228,7 @@ impl Resolver<'_> {
                 _ => return Err(arity(call, "no argument or one operator")),
             },
             "index" => Step::Index { as_map: false },
-            "math" => Step::Math { expression: crate::execute::parse_math(&self.name(one(name, args)?)?)?, by: Vec::new() },
+            "math" => Step::Math { expression: math::parse(&self.name(one(name, args)?)?)?, by: Vec::new() },
             "fold" => match args {
                 [] => Step::Fold { seed: None },
                 [seed, operator] => {
@@ -519,8 +534,8 @@ impl Resolver<'_> {
     }
 }
 
-fn plan_call(name: Name) -> super::ProcedureCall {
-    super::ProcedureCall { name, map: Map::new(), child: None, with: Vec::new() }
+fn plan_call(name: Name) -> ProcedureCall {
+    ProcedureCall { name, map: Map::new(), child: None, with: Vec::new() }
 }
 
 fn unsupported(name: &str, call: &Call) -> QueryError {

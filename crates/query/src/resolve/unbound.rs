@@ -1,8 +1,8 @@
 //! Finds names that a plan reads but nothing in it defines. They are usually misspelt, and reading them gives nothing.
 
-use super::facts::Gives;
-use super::{Name, SourceConfig, Step, Traversal};
-use crate::gremlin::error::suggest;
+use crate::diagnostics::suggest;
+use crate::plan::facts::Gives;
+use crate::plan::{Name, SourceConfig, Step, Traversal};
 
 /// A warning for each name that no `as()`, side effect or `project()` defines. No warnings if a step gives other maps, because
 /// their keys are names too.

@@ -2,9 +2,9 @@
 
 use std::collections::HashSet;
 
-use super::resolve::bind_where;
-use super::{Name, PathPattern, Pattern, Step, Traversal};
+use super::bind_where;
 use crate::error::{QueryError, Result};
+use crate::plan::{Name, PathPattern, Pattern, Step, Traversal};
 
 /// `bound` are the labels that exist before the match.
 pub(super) fn order(children: Vec<Traversal>, bound: Vec<Name>) -> Result<Vec<Pattern>> {

@@ -4,9 +4,9 @@ use mangrove_graph::Value;
 
 use super::argument::{Resolver, arity, operator};
 use super::strategy;
-use super::*;
 use crate::error::{QueryError, QueryErrorKind, Result};
 use crate::gremlin::syntax::{ArgumentKind, Call};
+use crate::plan::*;
 
 /// Whether a query can start with this step.
 pub(super) fn can_spawn(name: &str) -> bool {

@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+"""Holds the floors inside crates: a module uses only modules of lower floors. And no two visible types of a crate share a name."""
+
+import re
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+# The modules of a crate from the ground up. Those of one floor do not know each other. A crate that is not here has no check yet.
+FLOORS = {
+    "crates/query": [
+        "diagnostics machine stack",
+        "error",
+        "access crew gremlin nesting procedure",
+        "options plan",
+        "optimize resolve",
+        "execute",
+        "lib",
+    ],
+}
+
+
+def without_tests(text):
+    text = re.sub(r"#\[cfg\(test\)\]\s*mod tests \{.*", "", text, flags=re.DOTALL)
+    return re.sub(r"//[^\n]*", "", text)
+
+
+def names_after_crate(text):
+    """The modules that a file names as `crate::…`, also in groups."""
+    for match in re.finditer(r"\bcrate::(?:(\w+)|\{([^;]*)\};)", text):
+        if match[1]:
+            yield match[1]
+        else:
+            outer = re.sub(r"\{[^{}]*\}", "", match[2])
+            yield from re.findall(r"(?:^|,)\s*(\w+)", outer)
+
+
+def wrong_directions(crate, floors):
+    floor_of = {name: number for number, names in enumerate(floors) for name in names.split()}
+    source = ROOT / crate / "src"
+    for file in sorted(source.rglob("*.rs")):
+        parts = file.relative_to(source).with_suffix("").parts
+        here = parts[0]
+        if here not in floor_of:
+            yield f"{crate}: the module {here} has no floor; give it one in {Path(__file__).name}"
+            continue
+        text = without_tests(file.read_text(encoding="utf-8"))
+        used = set(names_after_crate(text))
+        if len(parts) == 1:
+            used |= {name for name in re.findall(r"\bsuper::(\w+)", text) if name in floor_of}
+        for name in sorted(used - {here}):
+            # What is not a module comes from the root of the crate.
+            there = name if name in floor_of else "lib"
+            if floor_of[there] >= floor_of[here]:
+                yield f"{file.relative_to(ROOT)} uses {name}, which is not below {here}"
+
+
+def shared_names(crate):
+    """Types of one crate that other files can see, and that have the same name."""
+    places = defaultdict(set)
+    for file in sorted((ROOT / crate / "src").rglob("*.rs")):
+        text = without_tests(file.read_text(encoding="utf-8"))
+        for name in re.findall(r"^\s*pub(?:\([^)]*\))? (?:struct|enum|trait|union) (\w+)", text, flags=re.MULTILINE):
+            places[name].add(str(file.relative_to(ROOT)))
+    for name, files in sorted(places.items()):
+        if len(files) > 1:
+            yield f"{crate}: {name} is the name of several types: {', '.join(sorted(files))}"
+
+
+def main():
+    crates = sorted(str(path.parent.relative_to(ROOT)) for path in ROOT.glob("crates/**/Cargo.toml"))
+    wrong = [complaint for crate, floors in FLOORS.items() for complaint in wrong_directions(crate, floors)]
+    wrong += [complaint for crate in crates for complaint in shared_names(crate)]
+    checked = len(FLOORS)
+    print("\n".join(wrong) or f"the floors of {checked} crates hold, and no two visible types of a crate share a name")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
