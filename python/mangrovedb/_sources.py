@@ -32,6 +32,14 @@ def read(path):
     return graph
 
 
+def read_table(path, of_edges):
+    """The nodes or the edges of a graph in a file, or the rows of a folder of partitions; `None` if it is neither."""
+    graph = read(path)
+    if graph is None:
+        return partitioned(path)
+    return edges(graph) if of_edges else nodes(graph)
+
+
 def node_link(name):
     """The graph in a file as `networkx.node_link_data` writes it."""
     try:
@@ -91,6 +99,8 @@ def checked(node):
 
 def table(given, of_edges):
     """A table from data that is no table yet. `None` if the data needs no conversion."""
+    if hasattr(given, "read") and hasattr(given, "seek"):
+        raise TypeError("an open file has no name that tells its format: give its path, or a table read from it")
     if type(given).__name__ == "Series":
         raise TypeError("a Series is one column: give a data frame, as in series.to_frame('id')")
     if is_graph(given):

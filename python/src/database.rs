@@ -627,7 +627,8 @@ impl Database {
     /// do not fit.
     ///
     /// * `unique` — no two elements of the label may share a value. This makes an index.
-    /// * `required` — every element of the label must have the property when its transaction is committed.
+    /// * `required` — every element of the label must have the property when its transaction is committed, and
+    ///   no query may take it away.
     ///
     /// If you do not give `unique` or `required`, it stays as it is. `False` ends it.
     ///

@@ -176,7 +176,7 @@ fn raised_by_procedure(cause: PyErr, message: String) -> PyErr {
 }
 
 /// Command-line options in messages, and their names in Python.
-const OPTIONS: [(&str, &str); 11] = [
+const OPTIONS: [(&str, &str); 12] = [
     ("--on-exists update (skip, replace)", "on_exists=\"update\" (\"skip\", \"replace\")"),
     ("--format edgelist", "format=\"edgelist\""),
     ("--on-error skip", "on_error=\"skip\""),
@@ -185,6 +185,7 @@ const OPTIONS: [(&str, &str); 11] = [
     ("--delimiter ' '", "delimiter=\" \""),
     ("--edges SOURCE:LABEL:TARGET=FILE", "edges={(\"SOURCE\", \"LABEL\", \"TARGET\"): …}"),
     ("--id-space label", "id_space=\"label\""),
+    ("--null ", "null="),
     ("--create-missing", "missing=\"create\""),
     ("--compact yes", "compact=True"),
     ("--nodes, --edges or --mapping", "nodes=, edges= or mapping="),

@@ -75,10 +75,11 @@ impl Readers<PyErr> for PythonReaders {
         })
     }
 
-    fn partitions(&self, path: &Path) -> PyResult<Option<Table>> {
+    fn table(&self, path: &Path, of_edges: bool) -> PyResult<Option<Table>> {
         Python::attach(|py| {
-            let rows = sources(py)?.call_method1("partitioned", (path,)).map_err(|error| unread(py, path, error))?;
-            if rows.is_none() { Ok(None) } else { table(&rows, None).map(Some) }
+            let given =
+                sources(py)?.call_method1("read_table", (path, of_edges)).map_err(|error| unread(py, path, error))?;
+            if given.is_none() { Ok(None) } else { table(&given, None).map(Some) }
         })
     }
 }
@@ -89,8 +90,8 @@ impl Readers<String> for PythonReaders {
         Readers::<PyErr>::graph(self, path).map_err(|error| Python::attach(|py| error.value(py).to_string()))
     }
 
-    fn partitions(&self, path: &Path) -> Result<Option<Table>, String> {
-        Readers::<PyErr>::partitions(self, path).map_err(|error| Python::attach(|py| error.value(py).to_string()))
+    fn table(&self, path: &Path, of_edges: bool) -> Result<Option<Table>, String> {
+        Readers::<PyErr>::table(self, path, of_edges).map_err(|error| Python::attach(|py| error.value(py).to_string()))
     }
 }
 

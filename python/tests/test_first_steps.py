@@ -81,6 +81,12 @@ def test_habits_of_other_languages_are_answered(db, query, advice):
     assert all(part in str(caught.value) for part in parts), caught.value
 
 
+@pytest.mark.parametrize("columns", [("weight", "b"), ("w", "a"), ("a", "count"), ("label", "b")])
+def test_a_weight_is_no_end_of_an_edge(columns):
+    with mg.open(":memory:") as db, pytest.raises(mg.LoadError, match="needs a source and a target column"):
+        db.load(edges={"e": {columns[0]: [3], columns[1]: [2]}}, missing="create")
+
+
 def test_a_procedure_does_not_keep_its_database_alive():
     db = mg.open(":memory:")
     db.register_procedure("count", lambda params, value: [db.query("g.V().count()").one()])

@@ -41,7 +41,7 @@ def expected(db, text):
 
 
 def test_an_explanation_expects_what_an_id_or_an_index_finds(db):
-    rows = [{"id": number, "email": f"u{number}", "kind": number % 4} for number in range(2000)]
+    rows = [{"id": number, "email": f"u{number}", "kind": number % 4, "age": number % 90} for number in range(2000)]
     db.load(nodes={"user": rows}, indexes=["user.email", "user.kind"])
     assert expected(db, "g.V().has('user', 'id', 5)") == 1
     assert expected(db, "g.V().has('id', within(5, 6))") == 2
@@ -49,6 +49,9 @@ def test_an_explanation_expects_what_an_id_or_an_index_finds(db):
     assert expected(db, "g.V().has('user', 'kind', 1)") == 500
     assert expected(db, "g.V().has('user', 'email', 'nobody')") == 0
     assert expected(db, "g.V().has('user', 'kind', 1).has('user', 'email', 'u7')") == pytest.approx(0.1)
+    for predicate in ("between(1, 3)", "inside(1, 3)", "outside(1, 3)", "gt(1).and(lt(3))", "lt(1).or(gt(3))"):
+        step = db.explain(f"g.V().has('user', 'age', {predicate})").to_dict()["steps"][0]
+        assert "create_index('user', 'age')" in step["hint"], predicate
     hint = db.explain("g.V().hasLabel('user').has('nothing', 1)").to_dict()["steps"][0]["hint"]
     assert hint is None
 

@@ -66,6 +66,17 @@ def test_vertices_are_replaced_or_skipped(db):
         db.load(nodes={"p": DAY_2})
 
 
+def test_generated_ids_of_another_database_are_no_silent_match(tmp_path):
+    for name in ("a", "b"):
+        with mg.open(tmp_path / name) as db:
+            db.query("g.addV('person').property('name', name)", name=name)
+    with mg.open(tmp_path / "a") as a, mg.open(tmp_path / "b") as b:
+        a.export(tmp_path / "files")
+        with pytest.warns(mg.QueryWarning, match="generated: they name the same vertices only if"):
+            report = b.load(tmp_path / "files", on_exists="skip")
+        assert len([warning for warning in report["warnings"] if "generated" in warning]) == 1
+
+
 def test_of_several_rows_of_one_vertex_the_last_wins(db):
     rows = [{"id": 5, "a": 1, "b": 1}, {"id": 5, "a": 2}, {"id": 1, "a": 3}, {"id": 5, "a": 4}]
     with db.ingest(on_exists="update") as w:

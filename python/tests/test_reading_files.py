@@ -114,6 +114,33 @@ def test_a_mapping_is_written_and_loads_the_same(tmp_path):
             a.load(nodes={"x": [{"id": 1}]}, write_mapping=tmp_path / "no.yaml")
 
 
+def test_a_written_mapping_keeps_what_the_options_said(tmp_path):
+    (tmp_path / "weight.txt").write_text("1 2 0.5\n2 3 0.7\n")
+    (tmp_path / "words.txt").write_text("alice bob\nbob carl\n")
+    (tmp_path / "counts.csv").write_text("1,2,3,4\n5,6,7,8\n")
+    (tmp_path / "ends.csv").write_text("src,dst\n1,9\n")
+    options = [
+        "--edges", f"user:trusts:user={tmp_path}/weight.txt", "--edges", f"person:calls:person={tmp_path}/words.txt", "--format", "edgelist",
+        "--index", "user.name", "--searchable", "user.name",
+    ]  # fmt: skip
+    mapping = tmp_path / "m.yaml"
+    assert mangrove("load", tmp_path / "a.mg", *options, "--write-mapping", mapping).returncode == 0
+    text = mapping.read_text()
+    assert '"name": {index: true, encoding: searchable}' in text and "  vertices:\n" in text
+    mapping.write_text(text[: text.index("schema:")])
+    done = mangrove("load", tmp_path / "a.mg", "--mapping", mapping)
+    assert done.returncode == 0, done.stderr
+    with mg.open(tmp_path / "a.mg") as db:
+        assert db.query("g.V(1).hasLabel('user').outE('trusts').values('weight')").one() == 0.5
+        assert db.query("g.V('alice').hasLabel('person').out('calls').id()").one() == "bob"
+    again = mangrove("load", tmp_path / "a.mg", *options, "--write-mapping", mapping)
+    assert again.returncode == 1 and "exists" in again.stderr.lower()
+    some = mangrove("load", tmp_path / "b.mg", tmp_path / "counts.csv", tmp_path / "ends.csv", "--write-mapping", tmp_path / "some.yaml")
+    assert some.returncode == 0 and "# left out: " in (tmp_path / "some.yaml").read_text(), some.stderr
+    none = mangrove("load", tmp_path / "b.mg", tmp_path / "counts.csv", "--write-mapping", tmp_path / "none.yaml")
+    assert none.returncode == 1 and "counts.csv" in none.stderr and not (tmp_path / "none.yaml").exists()
+
+
 def size(db):
     return os.stat(os.path.join(db.path, "hot", "data.mdb")).st_size
 

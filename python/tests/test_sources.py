@@ -86,6 +86,18 @@ def test_a_damaged_graph_is_an_error_that_names_the_file(empty, tmp_path):
     assert done.returncode == 1 and "another library reads" in done.stderr and not (tmp_path / "m.yaml").exists()
 
 
+def test_the_nodes_and_edges_of_a_file_take_the_given_labels(empty, tmp_path):
+    nx.write_gexf(KARATE, tmp_path / "k.gexf")
+    ends = ("member", "meets", "member")
+    empty.load(nodes={"member": tmp_path / "k.gexf"}, edges={ends: tmp_path / "k.gexf"})
+    assert empty.query("g.V().hasLabel('member').count()").one() == 34
+    assert empty.query("g.E().hasLabel('meets').count()").one() == 78
+    done = mangrove("load", tmp_path / "x.mg", "--nodes", f"member={tmp_path}/k.gexf")
+    assert done.returncode == 0, done.stderr
+    with open(tmp_path / "k.gexf") as file, pytest.raises(TypeError, match="give its path"):
+        empty.load(nodes={"member": file})
+
+
 def test_a_pajek_file(empty):
     nx.write_pajek(nx.DiGraph([("a", "b"), ("b", "c")]), "p.net")
     empty.load("p.net")

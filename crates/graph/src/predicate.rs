@@ -81,6 +81,8 @@ impl Predicate {
             Predicate::Compare(comparison, _) => *comparison != Comparison::Neq,
             Predicate::Within(_) => true,
             Predicate::Text(test, _) => *test == TextTest::StartsWith,
+            Predicate::And(parts) => parts.iter().any(Self::is_answered_by_index),
+            Predicate::Or(parts) => parts.iter().all(Self::is_answered_by_index),
             _ => false,
         }
     }

@@ -25,7 +25,7 @@ use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use mangrove_graph::Value;
+use mangrove_graph::{Token, Value};
 
 use crate::describe::{
     Branch, Described, EdgeRecord, LonePropertyRecord, PropertyRecord, VertexPropertyRecord, VertexRecord,
@@ -116,7 +116,27 @@ fn plain(out: &mut String, value: &Value) {
     }
 }
 
+/// Whether a map has `T.id` and an equal property `id`. Then the property says it all.
+fn says_id_twice(entries: &[(Described, Described)]) -> bool {
+    let with_key = |wanted: &Value| {
+        let is_wanted = |(key, _): &&(Described, Described)| matches!(key, Described::Plain(key) if key == wanted);
+        entries.iter().find(is_wanted).map(|(_, value)| value)
+    };
+    match (with_key(&Token::Id.into()), with_key(&Token::Id.name().into())) {
+        (Some(Described::Plain(own)), Some(Described::Plain(property))) => own == property,
+        _ => false,
+    }
+}
+
 fn map(out: &mut String, entries: &[(Described, Described)]) {
+    let is_own = |(key, _): &(Described, Described)| matches!(key, Described::Plain(Value::Token(Token::Id)));
+    let without: Vec<(Described, Described)>;
+    let entries = if says_id_twice(entries) {
+        without = entries.iter().filter(|entry| !is_own(entry)).cloned().collect();
+        &without
+    } else {
+        entries
+    };
     let Some(names) = keys::names(entries) else {
         return array(out, entries, |out, (key, value)| {
             out.push_str(r#"{"key":"#);
@@ -286,6 +306,7 @@ mod tests {
     fn a_property_keeps_its_name_beside_a_token() {
         assert_eq!(map_of([(Token::Id.into(), 1.into()), ("name".into(), "x".into())]), r#"{"id":1,"name":"x"}"#);
         assert_eq!(map_of([(Token::Id.into(), 1.into()), ("id".into(), "x".into())]), r#"{"T.id":1,"id":"x"}"#);
+        assert_eq!(map_of([(Token::Id.into(), 1.into()), ("id".into(), 1.into())]), r#"{"id":1}"#);
     }
 
     #[test]

@@ -15,11 +15,12 @@ pub trait Readers<E> {
     /// The file is one that this reads, and cannot be read.
     fn graph(&self, path: &Path) -> Result<Option<Vec<TableInput>>, E>;
 
-    /// The rows of a folder of partitions. `None` leaves the folder to the loader.
+    /// The vertices or edges of one label: those of a graph in a file, or the rows of a folder of partitions. `None` leaves the file
+    /// or folder to the loader.
     ///
     /// # Errors
-    /// The folder has partitions, and they cannot be read.
-    fn partitions(&self, path: &Path) -> Result<Option<Table>, E>;
+    /// It is one that this reads, and cannot be read.
+    fn table(&self, path: &Path, of_edges: bool) -> Result<Option<Table>, E>;
 }
 
 /// Leaves all files to the loader.
@@ -30,7 +31,7 @@ impl<E> Readers<E> for NoReaders {
         Ok(None)
     }
 
-    fn partitions(&self, _: &Path) -> Result<Option<Table>, E> {
+    fn table(&self, _: &Path, _: bool) -> Result<Option<Table>, E> {
         Ok(None)
     }
 }
@@ -50,18 +51,18 @@ pub fn read_files<E>(options: &mut LoadOptions, readers: &dyn Readers<E>) -> Res
             None => files.push(file),
         }
     }
-    let partitions = |files: &[PathBuf]| match files {
-        [folder] => readers.partitions(folder),
+    let table = |files: &[PathBuf], of_edges| match files {
+        [only] => readers.table(only, of_edges),
         _ => Ok(None),
     };
     for of_label in std::mem::take(nodes) {
-        match partitions(&of_label.files)? {
+        match table(&of_label.files, false)? {
             Some(table) => tables.push(TableInput::vertices(&of_label.label, table)),
             None => nodes.push(of_label),
         }
     }
     for of_label in std::mem::take(edges) {
-        match partitions(&of_label.files)? {
+        match table(&of_label.files, true)? {
             Some(table) => {
                 let (source, target) = (of_label.source.as_deref(), of_label.target.as_deref());
                 tables.push(TableInput::edges(source, &of_label.label, target, table));

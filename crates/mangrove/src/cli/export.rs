@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use super::progress::Bar;
-use super::{Failure, counted, open_reading, say};
+use super::{Failure, counted, open_reading, say, warn};
 use crate::ExportFormat;
 
 /// Write the graph to files for other programs; `mangrove load DB DIR` loads them back
@@ -40,7 +40,7 @@ impl Export {
             FormatName::Parquet => ExportFormat::Parquet,
         };
         let report = open_reading(&self.db)?.export(&self.dir, format, &mut Bar::new(false))?;
-        report.warnings.iter().for_each(|warning| say(&format!("warning: {warning}")));
+        warn(&report.warnings);
         say(&format!(
             "wrote {} and {} to {}",
             counted(report.vertices, "vertex", "vertices"),

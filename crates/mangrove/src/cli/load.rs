@@ -6,7 +6,7 @@ use std::time::Instant;
 use clap::{Args, ValueEnum};
 
 use super::progress::Bar;
-use super::{Failure, counted, grouped, query, say};
+use super::{Failure, counted, grouped, query, say, warn};
 use crate::graph::Schema;
 use crate::ingest::{self, EdgeFiles, KeyColumn, Merged, Merging, NodeFiles, OnDuplicate, OnExists};
 use crate::readers::{Readers, read_files};
@@ -186,7 +186,7 @@ impl Load {
     }
 
     fn report(&self, report: &LoadReport, started: Instant) {
-        report.warnings.iter().for_each(|warning| say(&format!("warning: {warning}")));
+        warn(&report.warnings);
         let took = started.elapsed();
         let (vertices, edges) = (report.vertex_count(), report.edge_count());
         let rate = (vertices + edges) as f64 / took.as_secs_f64().max(1e-3);

@@ -136,9 +136,20 @@ impl From<QueryError> for Failure {
     }
 }
 
+fn warn(warnings: &[String]) {
+    warnings.iter().for_each(|warning| say(&format!("warning: {}", in_command(warning))));
+}
+
 /// A message of a query with the command's names for what programs call.
 fn in_command(message: &str) -> String {
-    message.replace("pass it with the query, as in ", "pass it with the query, as in --param ")
+    const NAMES: [(&str, &str); 5] = [
+        ("pass it with the query, as in ", "pass it with the query, as in --param "),
+        ("in the query, and pass it as in ", "in the query, and pass it as in --param "),
+        ("use `db.transaction()`", "use `:begin` in `mangrove shell`"),
+        ("declare_key('", "in Python, declare_key('"),
+        ("use rename_label() of the database", "use rename_label() in Python"),
+    ];
+    NAMES.iter().fold(message.to_owned(), |message, (call, name)| message.replace(call, name))
 }
 
 impl From<LoadError> for Failure {

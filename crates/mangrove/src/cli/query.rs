@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 
 use super::output::{self, Format};
-use super::{Failure, counted, interrupt, open_reading, open_writing, params, say, shell};
+use super::{Failure, counted, interrupt, open_reading, open_writing, params, say, shell, warn};
 use crate::{Explanation, Profile, QueryError, QueryOptions};
 
 /// Run one Gremlin query, which may read or change the graph
@@ -67,7 +67,7 @@ impl Query {
         let started = Instant::now();
         let mut results = database.query(&text, &parameters, &options)?;
         let rows = output::print(&mut results, self.format)?;
-        results.warnings().iter().for_each(|warning| say(&format!("warning: {warning}")));
+        warn(results.warnings());
         if self.format == Format::Table && std::io::stderr().is_terminal() {
             say(&format!("{} in {}", counted(rows, "row", "rows"), elapsed(started.elapsed())));
         }

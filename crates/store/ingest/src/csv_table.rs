@@ -231,7 +231,7 @@ fn became_text(place: &Location, value: &str, column: &str, others: Inferred) ->
     let others = others.value_type().name();
     format!(
         "{place}: `{value}` makes `{column}` a column of text; other rows hold {others}. To reject such rows, give the column a \
-         type, as in the header `{column}:{others}`. To read the value as missing, list it as a null (null= in Python, --null on the command line)"
+         type, as in the header `{column}:{others}`. To read the value as missing, list it as a null: --null '{value}'"
     )
 }
 

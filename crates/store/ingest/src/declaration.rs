@@ -54,8 +54,7 @@ impl GraphDeclaration {
     pub fn before(&self, graph: &mut dyn GraphWrite) -> Result<(), LoadError> {
         if self.id_space == Some(IdSpace::Label) && graph.schema().id_space == IdSpace::Graph {
             return Err(LoadError::options(
-                "ids in these files are unique only within a label: load them into a database created with --id-space label or \
-                 mangrovedb.open(…, id_space=\"label\")",
+                "ids in these files are unique only within a label: load them into a database created with --id-space label",
             ));
         }
         self.keys.iter().try_for_each(|key| graph.ensure_key(key).map(drop))?;

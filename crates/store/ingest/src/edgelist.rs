@@ -15,12 +15,13 @@
 use std::io::Read;
 use std::sync::Arc;
 
-use mangrove_graph::{ExternalId, Value};
+use mangrove_graph::{ElementKind, ExternalId, Value};
 
 use crate::elements::{EdgeElement, ElementBatches, Pass, VertexElement};
 use crate::error::{BadRow, Fault, LoadError, Location};
 use crate::feed::{Feed, Piece};
 use crate::infer::parse_int;
+use crate::mapping_text::TableText;
 use crate::plan::TableHints;
 use crate::rows::{Event, IdType, LabelSet, RawCell, Scope, Sink};
 use crate::source::Source;
@@ -53,6 +54,23 @@ impl EdgeList {
         let scope = |label: &Option<Arc<str>>| label.clone().map_or(Scope::Any, Scope::Label);
         let label = hints.label.clone().unwrap_or_else(|| hints.stem.as_str().into());
         Self { label, source: scope(&hints.source), target: scope(&hints.target), id_type }
+    }
+
+    /// The entry of the list in a mapping.
+    pub fn described(&self, file: &str) -> TableText {
+        let mut entry = TableText::new(ElementKind::Edge, file);
+        entry.text("format", "edgelist");
+        entry.text("label", &self.label);
+        for (end, scope) in [("source_label", &self.source), ("target_label", &self.target)] {
+            match scope {
+                Scope::Label(label) => entry.text(end, label),
+                _ => entry.notes.push(format!("{end}: {VERTEX}")),
+            }
+        }
+        if self.id_type != IdType::default() {
+            entry.text("id_type", self.id_type.name());
+        }
+        entry
     }
 }
 

@@ -12,13 +12,11 @@
 //! 2. Memory is bounded: a few batches, one run of edges, and a table of ids up to its limit.
 //! 3. On an error the graph may hold part of the load. The caller rolls back.
 
-use std::collections::BTreeMap;
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::Instant;
 
-use mangrove_graph::{ElementKind, GraphWrite, IdSpace, Schema};
+use mangrove_graph::{ElementKind, GraphWrite, Schema};
 
 use crate::column::{A_TIME, ColumnType};
 use crate::csv_table::{CsvTable, DialectHints, plan_csv, read_csv};
@@ -29,16 +27,19 @@ use crate::error::{LoadError, Location};
 use crate::format::{self, Format};
 use crate::infer::Inferred;
 use crate::mapping::{self, Mapping};
-use crate::mapping_text::{TableText, put_tables, quoted};
 use crate::options::{KeyColumn, LoadOptions};
 use crate::plan::{TableHints, TablePlan};
 use crate::progress::{Meter, Phase, Progress, Status};
 use crate::report::LoadReport;
-use crate::rows::{Event, Scope, Sink};
+use crate::rows::{Event, Sink};
 use crate::source::{Source, expand, left_out};
 use crate::table::TableInput;
 use crate::write::Writer;
 use crate::{edgelist, graphml, graphson, jsonl, parquet};
+
+mod described;
+
+pub use described::write_mapping;
 
 /// A file or table, and how to read it.
 struct Job {
@@ -91,38 +92,6 @@ impl Job {
         plan.kind == ElementKind::Vertex && plan.label.may_be(label)
     }
 
-    /// The entry of the file in a mapping. Only its name if it is no table.
-    fn described(&self, file: String) -> Result<TableText, String> {
-        let (plan, csv) = match &self.reader {
-            TableReader::Csv(table) => (&table.plan, Some(table)),
-            TableReader::Parquet(plan) | TableReader::Jsonl(plan) => (&**plan, None),
-            TableReader::Table(table) => (&table.1, None),
-            TableReader::GraphMl(_) | TableReader::GraphSon | TableReader::EdgeList(_) => return Err(file),
-        };
-        let mut entry = plan.described(&file);
-        if let Some(csv) = csv {
-            csv.describe(&mut entry);
-        }
-        if let TableReader::Jsonl(_) = &self.reader {
-            entry.text("format", "jsonl");
-        }
-        if let Some(encoding) = self.source.encoding {
-            entry.text("encoding", encoding.name());
-        }
-        if plan.kind == ElementKind::Edge {
-            let has_column = |name: &&str| plan.columns.iter().flatten().any(|property| *property.name == **name);
-            if let Some(time) = self.edge_time.as_deref().filter(has_column) {
-                entry.text("time", time);
-            }
-            for (end, scope) in [("source_label", &plan.source_scope), ("target_label", &plan.target_scope)] {
-                if *scope == Scope::Any {
-                    entry.notes.push(format!("{end}: LABEL    # if ids are unique only within labels"));
-                }
-            }
-        }
-        Ok(entry)
-    }
-
     fn read(&self, pass: Pass, meter: &Arc<Meter>, sink: &mut Sink<'_>) -> Result<(), LoadError> {
         let content = || self.source.open(meter.clone());
         match &self.reader {
@@ -173,66 +142,6 @@ pub fn load(
     mappings.iter().try_for_each(|mapping| mapping.graph.after(graph, &cancelled))?;
     report.duration = started.elapsed();
     Ok(report)
-}
-
-/// Writes a mapping that describes how to read the files of a load, for the user to edit. Loads nothing. Paths below the mapping's
-/// directory are relative to it. Returns the number of files.
-pub fn write_mapping(options: &LoadOptions, schema: &Schema, path: &Path) -> Result<usize, LoadError> {
-    if !options.tables.is_empty() {
-        return Err(LoadError::options(
-            "a mapping describes files that Mangrove reads itself, not tables in memory or files that another library reads",
-        ));
-    }
-    let jobs = plan_jobs(options, &options.mappings()?, schema)?;
-    let failed = |source| LoadError::Read { file: path.display().to_string().into(), source };
-    let base = std::path::absolute(path).map_err(failed)?;
-    let base = base.parent().unwrap_or(Path::new("/"));
-    let (mut whole, mut tables) = (Vec::new(), Vec::new());
-    for job in &jobs {
-        let file = std::path::absolute(&job.source.path).map_err(failed)?;
-        let file = file.strip_prefix(base).unwrap_or(&file).to_string_lossy().into_owned();
-        match job.described(file) {
-            Ok(table) => tables.push(table),
-            Err(file) => whole.push(quoted(&file)),
-        }
-    }
-    let mut text =
-        String::from("# This is what was detected in the files. Edit it, then run: mangrove load DB --mapping THIS_FILE\n");
-    if !whole.is_empty() {
-        text += &format!("files: [{}]\n", whole.join(", "));
-    }
-    put_tables(&tables, &mut text);
-    put_declarations(options, schema, &jobs, &mut text);
-    std::fs::write(path, text).map_err(failed)?;
-    Ok(jobs.len())
-}
-
-/// Writes what the options say about the graph itself: its id space, indexes and encodings.
-fn put_declarations(options: &LoadOptions, schema: &Schema, jobs: &[Job], out: &mut String) {
-    let mut lines: BTreeMap<(ElementKind, &str), Vec<String>> = BTreeMap::new();
-    for (wanted, what) in [(&options.indexes, "index: true"), (&options.searchable, "encoding: searchable")] {
-        for (label, key) in wanted.iter().filter_map(|wanted| wanted.split_once('.')) {
-            let kind = if jobs.iter().any(|job| job.may_have(label)) { ElementKind::Vertex } else { ElementKind::Edge };
-            lines.entry((kind, label)).or_default().push(format!("{}: {{{what}}}", quoted(key)));
-        }
-    }
-    if lines.is_empty() && schema.id_space == IdSpace::Graph {
-        return;
-    }
-    out.push_str("schema:\n");
-    if schema.id_space == IdSpace::Label {
-        out.push_str("  id_space: label\n");
-    }
-    for kind in ElementKind::ALL {
-        let mut of_kind = lines.iter().filter(|((of, _), _)| *of == kind).peekable();
-        if of_kind.peek().is_some() {
-            out.push_str(&format!("  {}:\n", kind.plural()));
-        }
-        for ((_, label), properties) in of_kind {
-            out.push_str(&format!("    {}:\n      properties:\n", quoted(label)));
-            properties.iter().for_each(|property| out.push_str(&format!("        {property}\n")));
-        }
-    }
 }
 
 /// Fails if a key belongs to a label that this load does not have.
@@ -313,39 +222,9 @@ fn write_all(messages: Receiver<Message<'_>>, writer: &mut Writer<'_>, watch: &m
     Ok(())
 }
 
+/// How to read each file and table.
 fn plan_jobs(options: &LoadOptions, mappings: &[Mapping], schema: &Schema) -> Result<Vec<Job>, LoadError> {
-    let mut jobs = Vec::new();
-    let mut add = |files: &[std::path::PathBuf], hints: TableHints, mapping: Option<&mapping::TableEntry>| {
-        for source in expand(files)? {
-            jobs.push(plan_job(source, &hints, mapping, options, schema)?);
-        }
-        Ok::<(), LoadError>(())
-    };
-    let vertices = |label: &Arc<str>| TableHints {
-        kind: Some(ElementKind::Vertex),
-        label: Some(label.clone()),
-        ..TableHints::default()
-    };
-    add(&options.plain_files(), TableHints::default(), None)?;
-    for given in &options.nodes {
-        add(&given.files, vertices(&given.label), None)?;
-    }
-    for given in &options.edges {
-        let hints = TableHints {
-            kind: Some(ElementKind::Edge),
-            label: Some(given.label.clone()),
-            source: given.source.clone(),
-            target: given.target.clone(),
-            ..TableHints::default()
-        };
-        add(&given.files, hints, None)?;
-    }
-    for mapping in mappings {
-        add(&mapping.files, TableHints::default(), None)?;
-        for entry in &mapping.tables {
-            add(&entry.files, entry.hints(), Some(entry))?;
-        }
-    }
+    let mut jobs = plan_files(options, mappings, schema)?.into_iter().map(|(_, job)| job).collect::<Result<Vec<_>, _>>()?;
     for table in &options.tables {
         let mut table = table.clone();
         table.key = table.key.or_else(|| {
@@ -365,6 +244,42 @@ fn plan_jobs(options: &LoadOptions, mappings: &[Mapping], schema: &Schema) -> Re
         return Err(LoadError::options("nothing to load: name files, or give --nodes, --edges or --mapping"));
     }
     Ok(jobs)
+}
+
+/// The path of each file, and how to read it, or why it cannot be read.
+type PlannedFiles = Vec<(std::path::PathBuf, Result<Job, LoadError>)>;
+
+fn plan_files(options: &LoadOptions, mappings: &[Mapping], schema: &Schema) -> Result<PlannedFiles, LoadError> {
+    let mut planned = Vec::new();
+    let mut add = |files: &[std::path::PathBuf], hints: TableHints, mapping: Option<&mapping::TableEntry>| {
+        for source in expand(files)? {
+            planned.push((source.path.clone(), plan_job(source, &hints, mapping, options, schema)));
+        }
+        Ok::<(), LoadError>(())
+    };
+    add(&options.plain_files(), TableHints::default(), None)?;
+    for given in &options.nodes {
+        let hints =
+            TableHints { kind: Some(ElementKind::Vertex), label: Some(given.label.clone()), ..TableHints::default() };
+        add(&given.files, hints, None)?;
+    }
+    for given in &options.edges {
+        let hints = TableHints {
+            kind: Some(ElementKind::Edge),
+            label: Some(given.label.clone()),
+            source: given.source.clone(),
+            target: given.target.clone(),
+            ..TableHints::default()
+        };
+        add(&given.files, hints, None)?;
+    }
+    for mapping in mappings {
+        add(&mapping.files, TableHints::default(), None)?;
+        for entry in &mapping.tables {
+            add(&entry.files, entry.hints(), Some(entry))?;
+        }
+    }
+    Ok(planned)
 }
 
 fn plan_job(
@@ -389,7 +304,10 @@ fn plan_job(
         Format::GraphMl => TableReader::GraphMl(Box::new(schema.clone())),
         Format::GraphSon => TableReader::GraphSon,
         // A mapping may name more than two columns.
-        Format::EdgeList if mapping.is_none() => TableReader::EdgeList(EdgeList::new(&hints, options.id_type)),
+        Format::EdgeList if mapping.is_none_or(mapping::TableEntry::is_plain_list) => {
+            let id_type = mapping.and_then(|entry| entry.table.id_type).unwrap_or(options.id_type);
+            TableReader::EdgeList(EdgeList::new(&hints, id_type))
+        }
         Format::Csv | Format::EdgeList | Format::Auto => {
             let given = DialectHints {
                 delimiter: mapping.and_then(|entry| entry.delimiter).or(options.delimiter),

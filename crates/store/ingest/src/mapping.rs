@@ -52,6 +52,13 @@ pub struct TableEntry {
 }
 
 impl TableEntry {
+    /// Whether it is a list of edges without names of columns.
+    pub fn is_plain_list(&self) -> bool {
+        let table = &self.table;
+        let is_named = table.columns.is_some() || table.source.is_some() || table.target.is_some();
+        self.kind == ElementKind::Edge && !is_named && self.delimiter.is_none()
+    }
+
     pub fn hints(&self) -> TableHints {
         TableHints {
             kind: Some(self.kind),
@@ -219,7 +226,7 @@ impl MappingReader<'_> {
                 ("file" | "files", _) => entry.files = self.files(value)?,
                 ("format", _) => match Format::from_name(self.text(value)?) {
                     Some(format) => entry.format = Some(format),
-                    None => return self.fail(value, "expected csv, parquet or jsonl"),
+                    None => return self.fail(value, "expected csv, parquet, jsonl or edgelist"),
                 },
                 ("label", _) => entry.label = Some(self.text(value)?.into()),
                 ("label_column", _) => table.label_column = Some(self.text(value)?.to_owned()),

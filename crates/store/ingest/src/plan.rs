@@ -296,6 +296,10 @@ fn plan_plain(names: &[String], hints: &TableHints, file: &Arc<str>) -> Result<T
     })
 }
 
+/// Names of columns that hold no end of an edge, whatever the other column is called.
+const NO_END_NAMES: [&str; 12] =
+    ["weight", "w", "count", "n", "score", "value", "label", "type", "time", "timestamp", "date", "~label"];
+
 /// The columns whose names are those of an edge's ends: a pair of names if possible, else each end by itself.
 fn named_ends(bare: &[String]) -> (Option<usize>, Option<usize>) {
     let at = |name: &str| position(bare, &[name]);
@@ -314,10 +318,10 @@ fn ends(
 ) -> Result<(usize, usize), LoadError> {
     match (source, target) {
         (Some(source), Some(target)) if source != target => return Ok((source, target)),
-        (None, None) if names.len() == 2 => {
+        (None, None) if names.len() == 2 && position(names, &NO_END_NAMES).is_none() => {
             warnings.push(format!(
-                "{file}: no columns are called `src` and `dst`, so edges go from `{}` to `{}`; to change that, name `source` and \
-                 `target` in a mapping file (`mangrove docs load`)",
+                "{file}: no columns are called `src` and `dst`, so edges go from `{}` to `{}`; to change that, rename the columns, \
+                 or name them as `source` and `target` in a mapping file (`mangrove docs load`)",
                 names[0], names[1]
             ));
             return Ok((0, 1));

@@ -95,9 +95,12 @@ impl Writer<'_> {
         let Body::Vertices { ids, .. } = &rows.body else { unreachable!("rows of vertices") };
         let found = self.taken_by(ids, label)?;
         let (mut parted, mut seen, mut places) = (Parted::default(), HashSet::new(), HashMap::new());
+        let mut any_generated = false;
         for (row, found) in (0u32..).zip(found) {
             match found {
                 Found::One(vertex) if vertex.label() == label => {
+                    let is_number = matches!(ids, Ids::Ints(_));
+                    any_generated |= !is_number && VertexId::from_generated(&ids.get(row as usize)) == Some(vertex);
                     let at = *places.entry(vertex).or_insert_with(|| {
                         parted.known.elements.push(vertex);
                         parted.known.elements.len() as u32 - 1
@@ -114,6 +117,12 @@ impl Writer<'_> {
                 Found::Nothing | Found::Several if seen.insert(ids.get(row as usize)) => parted.new.push(row),
                 Found::Nothing | Found::Several => parted.repeated.push(row),
             }
+        }
+        if any_generated {
+            self.warn(
+                "ids such as `#0:7` are generated: they name the same vertices only if these rows come from this database, and not \
+                 from another one",
+            );
         }
         Ok(parted)
     }

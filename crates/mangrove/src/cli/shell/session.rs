@@ -8,7 +8,7 @@ use mangrove_graph::{ElementKind, GraphView, Value};
 
 use super::super::output::{self, Format};
 use super::super::query::elapsed;
-use super::super::{Failure, counted, interrupt, open_reading, open_writing, say, stats};
+use super::super::{Failure, counted, interrupt, open_reading, open_writing, say, stats, warn};
 use super::editing::Names;
 use crate::{Database, Parameters, QueryError, QueryOptions, Results, Transaction};
 
@@ -208,8 +208,15 @@ impl Session {
         let database = self.database(writes(&query)?)?;
         let (variables, options) = (self.variables_of(&query)?, options());
         let values = match &mut self.transaction {
-            Some(transaction) => transaction.query(&query, &variables, &options).map(|rows| rows.values),
-            None => database.query(&query, &variables, &options).and_then(|mut stream| stream.values()),
+            Some(transaction) => transaction.query(&query, &variables, &options).map(|rows| {
+                warn(&rows.warnings);
+                rows.values
+            }),
+            None => database.query(&query, &variables, &options).and_then(|mut stream| {
+                let values = stream.values();
+                warn(stream.warnings());
+                values
+            }),
         };
         let mut values = values.map_err(|error| self.of_transaction(error))?;
         let value = match takes_first || !is_traversal {
@@ -367,10 +374,6 @@ fn options() -> QueryOptions {
 
 fn writes(text: &str) -> Result<bool, Failure> {
     Ok(mangrove_query::Query::parse(text).map_err(QueryError::from)?.writes())
-}
-
-fn warn(warnings: &[String]) {
-    warnings.iter().for_each(|warning| say(&format!("warning: {warning}")));
 }
 
 /// The value of a variable in short form.
