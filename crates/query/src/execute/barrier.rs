@@ -156,10 +156,8 @@ impl OrderLocal {
     }
 
     fn sort(&mut self, cx: &mut Context<'_, '_>, items: Vec<Value>) -> Result<Vec<Value>> {
-        let batch = Batch {
-            paths: (cx.mode() != super::PathMode::Off).then(|| vec![None; items.len()]),
-            ..Batch::new(Items::Values(items))
-        };
+        let batch =
+            Batch { paths: cx.mode().has_paths().then(|| vec![None; items.len()]), ..Batch::new(Items::Values(items)) };
         let mut keys = Vec::with_capacity(self.0.len());
         for (by, order) in &mut self.0 {
             keys.push(match (by, order) {
@@ -317,7 +315,7 @@ impl BulkOp {
 
 fn bulked(ids: Vec<VertexId>, bulks: Vec<u64>, cx: &Context<'_, '_>) -> Batch {
     let bulk = bulks.iter().any(|n| *n != 1).then_some(bulks);
-    let paths = (cx.mode() != super::PathMode::Off).then(|| vec![None; ids.len()]);
+    let paths = cx.mode().has_paths().then(|| vec![None; ids.len()]);
     Batch { bulk, paths, ..Batch::new(Items::Vertices(ids)) }
 }
 
@@ -328,7 +326,7 @@ fn plain(batch: &Batch) -> bool {
 
 /// Whether no traverser has a path.
 fn pathless(batch: &Batch) -> bool {
-    batch.paths.as_ref().is_none_or(|paths| paths.iter().all(Option::is_none))
+    batch.slots.is_empty() && batch.paths.as_ref().is_none_or(|paths| paths.iter().all(Option::is_none))
 }
 
 impl Op for BulkOp {

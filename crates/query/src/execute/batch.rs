@@ -13,6 +13,7 @@ use mangrove_graph::{EdgeRef, Value, VertexId, column};
 
 use super::maps::Maps;
 use super::path::{self, PathRef};
+use super::slots::Slots;
 use crate::plan::Name;
 use crate::plan::paths::PathMode;
 
@@ -106,6 +107,17 @@ impl Items {
         }
     }
 
+    /// A copy of the items in a range of rows.
+    pub fn slice(&self, rows: Range<usize>) -> Self {
+        match self {
+            Items::Vertices(ids) => Items::Vertices(ids[rows].to_vec()),
+            Items::Edges(edges) => Items::Edges(edges[rows].to_vec()),
+            Items::Values(values) => Items::Values(values[rows].to_vec()),
+            Items::Column(array) => Items::Column(array.slice(rows.start, rows.len())),
+            Items::Maps(maps) => Items::Maps(maps.gather(&(rows.start as u32..rows.end as u32).collect::<Vec<_>>())),
+        }
+    }
+
     fn append(&mut self, other: Items) {
         match (&mut *self, other) {
             (mine, other) if mine.is_empty() => *mine = other,
@@ -125,7 +137,7 @@ impl Items {
     }
 
     /// The items of all parts, in order. O(items), however many parts there are.
-    fn joined(mut parts: Vec<Items>) -> Items {
+    pub fn joined(mut parts: Vec<Items>) -> Items {
         let is_like = |a: &Items, b: &Items| {
             a.column().zip(b.column()).is_some_and(|(one, other)| one.data_type() == other.data_type())
         };
@@ -182,6 +194,8 @@ pub struct Batch {
     pub scope: Option<Vec<u32>>,
     /// Present if the plan tracks paths.
     pub paths: Option<Vec<PathRef>>,
+    /// What `as()` named, if the plan tracks slots.
+    pub slots: Slots,
     /// Present if the traversal has a sack.
     pub sacks: Option<Vec<Value>>,
 }
@@ -236,6 +250,7 @@ impl Batch {
             bulk: self.bulk.as_ref().map(|c| gather(c, rows)),
             scope: self.scope.as_ref().map(|c| gather(c, rows)),
             paths: self.paths.as_ref().map(|c| gather(c, rows)),
+            slots: self.slots.gather(rows),
             sacks: self.sacks.as_ref().map(|c| gather(c, rows)),
         }
     }
@@ -259,9 +274,9 @@ impl Batch {
     /// The same for a batch that is still needed.
     pub fn with_items(&self, items: Items, mode: PathMode) -> Batch {
         debug_assert_eq!(self.len(), items.len());
-        let Batch { bulk, scope, paths, sacks, .. } = self;
+        let Batch { bulk, scope, paths, slots, sacks, .. } = self;
         let (bulk, scope, paths, sacks) = (bulk.clone(), scope.clone(), paths.clone(), sacks.clone());
-        let mut next = Batch { items, bulk, scope, paths, sacks };
+        let mut next = Batch { items, bulk, scope, paths, slots: slots.clone(), sacks };
         next.extend_paths(mode);
         next
     }
@@ -281,6 +296,9 @@ impl Batch {
         if names.is_empty() || mode == PathMode::Off {
             return;
         }
+        if mode == PathMode::Slots {
+            return names.iter().for_each(|name| self.slots.put(name, &self.items));
+        }
         let items = &self.items;
         let paths = self.paths.get_or_insert_with(|| vec![None; items.len()]);
         for (row, path) in paths.iter_mut().enumerate() {
@@ -295,12 +313,14 @@ impl Batch {
         }
         let lengths: Vec<usize> = parts.iter().map(Batch::len).collect();
         let items = Items::joined(parts.iter_mut().map(|part| std::mem::take(&mut part.items)).collect());
+        let slots = parts.iter_mut().zip(&lengths).map(|(part, length)| (std::mem::take(&mut part.slots), *length));
+        let slots = Slots::joined(slots.collect());
         let (mut all, mut n) = (Batch::default(), 0);
         for (part, length) in parts.into_iter().zip(lengths) {
             all.append_state(part, n, length);
             n += length;
         }
-        Batch { items, ..all }
+        Batch { items, slots, ..all }
     }
 
     /// Appends one batch. Copies a column of values whole: [`joined`](Self::joined) joins many batches.
@@ -310,6 +330,8 @@ impl Batch {
             return;
         }
         let (mine, theirs) = (self.len(), other.len());
+        let slots = [(std::mem::take(&mut self.slots), mine), (std::mem::take(&mut other.slots), theirs)];
+        self.slots = Slots::joined(slots.into());
         self.items.append(std::mem::take(&mut other.items));
         self.append_state(other, mine, theirs);
     }
@@ -336,18 +358,12 @@ impl Batch {
         fn part<T: Clone>(column: &Option<Vec<T>>, rows: &Range<usize>) -> Option<Vec<T>> {
             column.as_ref().map(|column| column[rows.clone()].to_vec())
         }
-        let items = match &self.items {
-            Items::Vertices(ids) => Items::Vertices(ids[rows.clone()].to_vec()),
-            Items::Edges(edges) => Items::Edges(edges[rows.clone()].to_vec()),
-            Items::Values(values) => Items::Values(values[rows.clone()].to_vec()),
-            Items::Column(array) => Items::Column(array.slice(rows.start, rows.len())),
-            Items::Maps(maps) => Items::Maps(maps.gather(&(rows.start as u32..rows.end as u32).collect::<Vec<_>>())),
-        };
         Batch {
-            items,
+            items: self.items.slice(rows.clone()),
             bulk: part(&self.bulk, &rows),
             scope: part(&self.scope, &rows),
             paths: part(&self.paths, &rows),
+            slots: self.slots.slice(rows.clone()),
             sacks: part(&self.sacks, &rows),
         }
     }

@@ -202,7 +202,7 @@ impl ChooseOp {
                 (PickOp::Predicate(predicate), Some(value)) => predicate.matches(value),
                 (PickOp::Child(child), Some(value)) => {
                     let mut one = Batch::new(Items::from_values(vec![value.clone()]));
-                    one.paths = (cx.mode() != super::PathMode::Off).then(|| vec![None]);
+                    one.paths = cx.mode().has_paths().then(|| vec![None]);
                     child.exists(cx, &one)?.contains(&true)
                 }
                 (PickOp::Unproductive, None) => true,

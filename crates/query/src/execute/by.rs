@@ -289,7 +289,7 @@ pub fn eval_whole_lists(
 /// Traversers that begin at these values, with an empty path.
 pub fn beginning(cx: &Context<'_, '_>, values: Vec<Value>) -> Batch {
     let paths = match cx.mode() {
-        PathMode::Off => None,
+        PathMode::Off | PathMode::Slots => None,
         PathMode::Labels => Some(vec![None; values.len()]),
         PathMode::Full => Some(values.iter().map(|value| path::extend(&None, value.clone())).collect()),
     };

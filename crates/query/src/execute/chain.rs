@@ -8,6 +8,7 @@ use super::batch::{Batch, Items};
 use super::context::Context;
 use super::memory::Held;
 use super::nesting;
+use super::slots::Slots;
 use crate::diagnostics::Span;
 use crate::error::Result;
 use crate::plan::Name;
@@ -165,6 +166,7 @@ fn pull_last(
     Ok(pulled.map(|mut batch| {
         if last.forgets {
             batch.paths = None;
+            batch.slots = Slots::default();
         } else {
             batch.label(&last.labels, cx.mode());
         }
@@ -309,7 +311,7 @@ pub fn reduced(values: Vec<Value>, mode: PathMode, sack: Option<Value>) -> Batch
     let mut batch = Batch::new(Items::from_values(values));
     batch.scope = (n > 1).then(|| (0..n as u32).collect());
     batch.sacks = sack.map(|sack| vec![sack; n]);
-    if mode != PathMode::Off {
+    if mode.has_paths() {
         batch.paths = Some(vec![None; n]);
         let items = batch.items.clone();
         return batch.moved_in_place(items, mode);

@@ -199,13 +199,18 @@ pub fn whole_maps(view: &dyn GraphView, elements: Elements<'_>) -> Result<Option
     Ok(Some(maps))
 }
 
+impl From<ByColumn> for MapColumn {
+    fn from(column: ByColumn) -> Self {
+        match column {
+            ByColumn::Typed(array) => MapColumn::Typed(array),
+            ByColumn::Values(values) => MapColumn::of(values),
+        }
+    }
+}
+
 /// The maps of `project`.
 pub fn projected(cx: &mut Context<'_, '_>, batch: &Batch, keys: &[Name], by: &mut [ByOp]) -> Result<Maps> {
-    let column = |column| match column {
-        ByColumn::Typed(array) => MapColumn::Typed(array),
-        ByColumn::Values(values) => MapColumn::of(values),
-    };
-    let columns = modulated(cx, batch, keys.len(), by)?.into_iter().map(column);
+    let columns = modulated(cx, batch, keys.len(), by)?.into_iter().map(MapColumn::from);
     let keys = keys.iter().map(|key| Value::String(key.clone()));
     Ok(Maps { rows: batch.len(), columns: keys.zip(columns).collect() })
 }

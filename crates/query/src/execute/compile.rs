@@ -467,7 +467,7 @@ fn compile_map(step: &Step, is_last: bool) -> Result<Box<dyn Op>> {
         Step::FlatMap(traversal) => portioned(FlatMapOp(child(traversal)?)),
         Step::SideEffect(traversal) => mapping(SideEffectOp(child(traversal)?)),
         Step::Select { pop, labels, by } => {
-            mapping(SelectOp { pop: pop.unwrap_or(Pop::Last), labels: labels.clone(), by: bys(by)? })
+            mapping(SelectOp { pop: pop.unwrap_or(Pop::Last), labels: labels.clone(), by: bys(by)?, columns: is_last })
         }
         Step::SelectColumn(column) => mapping(ColumnOp(*column)),
         Step::SelectChild { pop, child: traversal, by } => {

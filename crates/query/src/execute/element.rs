@@ -12,7 +12,6 @@ use super::columns::{self, Many};
 use super::context::{Context, Key};
 use super::{read, type_error};
 use crate::error::Result;
-use crate::plan::paths::PathMode;
 use crate::plan::{MapOf, Name, Tokens};
 
 /// `T.key` of a property or a map entry.
@@ -288,7 +287,7 @@ pub struct ElementMapOp {
 fn seen(cx: &mut Context<'_, '_>, visible: &mut Option<Child>, mut properties: Vec<Vec<Value>>) -> Result<Vec<Vec<Value>>> {
     let Some(visible) = visible else { return Ok(properties) };
     let all: Vec<Value> = properties.iter().flatten().cloned().collect();
-    let paths = (cx.mode() != PathMode::Off).then(|| vec![None; all.len()]);
+    let paths = cx.mode().has_paths().then(|| vec![None; all.len()]);
     let mut passes = visible.exists(cx, &Batch { paths, ..Batch::new(Items::Values(all)) })?.into_iter();
     properties.iter_mut().for_each(|of_one| of_one.retain(|_| passes.next().unwrap_or(false)));
     Ok(properties)

@@ -9,7 +9,6 @@ use super::context::{Context, Key};
 use super::select::{modulated_paths, scope_value};
 use super::{column_test, element, path, read};
 use crate::error::Result;
-use crate::plan::paths::PathMode;
 use crate::plan::{Has, HasKey, LabelPredicate, Name, Pop, Quantifier, membership};
 
 /// `has(key, predicate)`, `hasLabel`, `hasId`: all tests must hold.
@@ -159,7 +158,8 @@ impl MapBatch for HasChildOp {
     fn map(&mut self, cx: &mut Context<'_, '_>, batch: Batch) -> Result<Batch> {
         let (rows, values) = self.values(cx, &batch)?;
         let mut values = Batch::new(Items::from_values(values));
-        if cx.mode() != PathMode::Off {
+        values.slots = batch.slots.gather(&rows);
+        if cx.mode().has_paths() {
             values.paths = Some(rows.iter().map(|row| batch.path(*row as usize).clone()).collect());
         }
         let mut keep = vec![false; batch.len()];

@@ -271,7 +271,7 @@ impl Op for InjectOp {
         let mut batch = Batch::new(Items::from_values(values));
         let n = self.values.len();
         batch.scope = (self.scopes > 1).then(|| (0..self.scopes as u32).flat_map(|s| std::iter::repeat_n(s, n)).collect());
-        if mode != super::PathMode::Off {
+        if mode.has_paths() {
             batch.paths = Some(vec![None; batch.len()]);
             let items = batch.items.clone();
             batch = batch.moved_in_place(items, mode);

@@ -30,6 +30,14 @@ impl MapColumn {
         array.map_or(MapColumn::Values(values), MapColumn::Typed)
     }
 
+    /// Whether the map of a row has the key.
+    pub fn has(&self, row: usize) -> bool {
+        match self {
+            MapColumn::Typed(array) => array.is_valid(row),
+            MapColumn::Values(values) => values[row].is_some(),
+        }
+    }
+
     pub fn get(&self, row: usize) -> Option<Value> {
         match self {
             MapColumn::Typed(array) if array.is_null(row) => None,

@@ -71,18 +71,22 @@ pub fn batch_bytes(batch: &Batch) -> usize {
     fn column<T>(column: &Option<Vec<T>>, item_bytes: usize) -> usize {
         column.as_ref().map_or(0, |items| items.len() * item_bytes)
     }
-    let items = match &batch.items {
+    items_bytes(&batch.items)
+        + batch.slots.bytes()
+        + column(&batch.bulk, 8)
+        + column(&batch.scope, 4)
+        + column(&batch.paths, size_of::<PathNode>() + 32)
+        + column(&batch.sacks, size_of::<Value>())
+}
+
+pub fn items_bytes(items: &Items) -> usize {
+    match items {
         Items::Vertices(ids) => size_of_val(&ids[..]),
         Items::Edges(edges) => size_of_val(&edges[..]),
         Items::Values(values) => values.iter().map(value_bytes).sum(),
         Items::Column(array) => column::bytes(array),
         Items::Maps(maps) => maps.bytes(),
-    };
-    items
-        + column(&batch.bulk, 8)
-        + column(&batch.scope, 4)
-        + column(&batch.paths, size_of::<PathNode>() + 32)
-        + column(&batch.sacks, size_of::<Value>())
+    }
 }
 
 /// The approximate bytes of a value.

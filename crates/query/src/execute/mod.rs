@@ -53,6 +53,7 @@ mod resource;
 mod select;
 mod set;
 mod side_effect;
+mod slots;
 mod sort;
 mod sort_keys;
 mod text;
@@ -76,7 +77,7 @@ use chain::{Chain, Once};
 use context::{Context, QueryState};
 use parallel::Help;
 
-use crate::plan::paths::{self, PathMode};
+use crate::plan::paths;
 pub use batch::Items;
 pub use columns::{own_maps, whole_maps};
 pub use maps::{MapColumn, Maps};
@@ -124,7 +125,7 @@ impl Execution {
         shared.help = help;
         chain.reset(1);
         let mut start = Batch::new(Items::Values(vec![Value::Null]));
-        if mode != PathMode::Off {
+        if mode.has_paths() {
             start.paths = Some(vec![None]);
         }
         start.sacks = plan.source.sack.as_ref().map(|sack| vec![sack.initial.clone()]);

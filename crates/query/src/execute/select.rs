@@ -2,14 +2,18 @@
 
 use std::sync::Arc;
 
+use arrow_array::Array;
 use mangrove_graph::{Map, Path, Value};
 
 use super::batch::{Batch, Items, Moves};
-use super::by::{ByOp, eval_present, eval_values, eval_whole_lists, round_robin};
+use super::by::{ByColumn, ByOp, eval_present, eval_values, eval_whole_lists, round_robin};
 use super::chain::{Child, MapBatch};
 use super::context::Context;
+use super::maps::{MapColumn, Maps};
+use super::slots::Slot;
 use super::{columns, number, path, type_error};
 use crate::error::{QueryError, Result};
+use crate::plan::paths::PathMode;
 use crate::plan::{Column, Name, Operator, Pop};
 
 /// The value of `name` for a traverser: an entry of its map, a side effect, or a labelled object of its path.
@@ -23,7 +27,10 @@ pub fn scope_value(cx: &Context<'_, '_>, batch: &Batch, row: usize, name: &str, 
     if let Some(value) = cx.shared.side_effects.get(name) {
         return Ok(Some(value));
     }
-    Ok(path::select(batch.path(row), name, pop))
+    match cx.mode() {
+        PathMode::Slots => Ok(batch.slots.value(name, row)),
+        _ => Ok(path::select(batch.path(row), name, pop)),
+    }
 }
 
 /// `select('a')`, `select('a','b')`.
@@ -31,13 +38,23 @@ pub struct SelectOp {
     pub pop: Pop,
     pub labels: Vec<Name>,
     pub by: Vec<ByOp>,
+    /// The maps are the results of the query.
+    pub columns: bool,
 }
 
 impl MapBatch for SelectOp {
     fn map(&mut self, cx: &mut Context<'_, '_>, batch: Batch) -> Result<Batch> {
         if let [label] = &self.labels[..] {
             let label = label.clone();
-            return self.select_one(cx, batch, &label);
+            return match slot_of(cx, &batch, &label).cloned() {
+                Some(items) => self.select_slot(cx, batch, items),
+                None => self.select_one(cx, batch, &label),
+            };
+        }
+        if self.columns
+            && let Some(columns) = self.select_columns(cx, &batch)?
+        {
+            return Ok(of_columns(&self.labels, columns, batch, cx.mode()));
         }
         let mut moves = Moves::default();
         for (row, map) in self.select_maps(cx, &batch)?.into_iter().enumerate() {
@@ -47,7 +64,61 @@ impl MapBatch for SelectOp {
     }
 }
 
+/// What every row has under a label, if nothing but the slot of the label can give it.
+fn slot_of<'b>(cx: &Context<'_, '_>, batch: &'b Batch, label: &str) -> Option<&'b Items> {
+    let may_be_maps = match &batch.items {
+        Items::Values(values) => values.iter().any(|value| matches!(value, Value::Map(_))),
+        Items::Maps(_) => true,
+        _ => false,
+    };
+    match batch.slots.get(label)? {
+        Slot::All(items) if !may_be_maps && cx.shared.side_effects.get(label).is_none() => Some(items),
+        _ => None,
+    }
+}
+
+/// The traversers whose columns all have a value, with maps of these values.
+fn of_columns(labels: &[Name], columns: Vec<MapColumn>, batch: Batch, mode: PathMode) -> Batch {
+    let rows: Vec<u32> = (0..batch.len() as u32).filter(|row| columns.iter().all(|c| c.has(*row as usize))).collect();
+    let keys = labels.iter().map(|label| Value::String(label.clone()));
+    let maps = Maps { rows: batch.len(), columns: keys.zip(columns).collect() };
+    if rows.len() == batch.len() {
+        return batch.moved_in_place(Items::Maps(maps), mode);
+    }
+    batch.moved(&rows, Items::Maps(maps.gather(&rows)), mode)
+}
+
 impl SelectOp {
+    fn select_slot(&mut self, cx: &mut Context<'_, '_>, batch: Batch, items: Items) -> Result<Batch> {
+        let mode = cx.mode();
+        let Some(by) = self.by.first_mut() else { return Ok(batch.moved_in_place(items, mode)) };
+        Ok(match by.column(cx, &Batch::new(items))? {
+            ByColumn::Typed(array) if array.null_count() == 0 => batch.moved_in_place(Items::Column(array), mode),
+            column => {
+                let mut moves = Moves::default();
+                for (row, value) in column.into_values().into_iter().enumerate() {
+                    value.into_iter().for_each(|value| moves.push(row, value));
+                }
+                moves.finish(&batch, mode)
+            }
+        })
+    }
+
+    /// One column for each label, if slots have all of them.
+    fn select_columns(&mut self, cx: &mut Context<'_, '_>, batch: &Batch) -> Result<Option<Vec<MapColumn>>> {
+        let mut columns = Vec::with_capacity(self.labels.len());
+        for (at, label) in self.labels.iter().enumerate() {
+            let Some(items) = slot_of(cx, batch, label).cloned() else { return Ok(None) };
+            let of_label = Batch::new(items);
+            let column = match round_robin(&mut self.by, at) {
+                Some(by) => by.column(cx, &of_label)?,
+                None => ByOp::Identity.column(cx, &of_label)?,
+            };
+            columns.push(column.into());
+        }
+        Ok(Some(columns))
+    }
+
     fn select_one(&mut self, cx: &mut Context<'_, '_>, batch: Batch, label: &str) -> Result<Batch> {
         let mut found = Moves::default();
         for row in 0..batch.len() {
