@@ -91,13 +91,15 @@ pub struct Link {
     pub row: Option<usize>,
     /// No later step asks where traversers have been.
     pub forgets: bool,
+    /// Labels that no later step reads.
+    pub drops: Vec<Name>,
     /// Output of the operator that is not passed on yet, if traversers go one by one.
     waiting: Batch,
 }
 
 impl Link {
     pub fn new(op: Box<dyn Op>, labels: Vec<Name>, span: Span) -> Self {
-        Self { op, labels, span, row: None, forgets: false, waiting: Batch::default() }
+        Self { op, labels, span, row: None, forgets: false, drops: Vec::new(), waiting: Batch::default() }
     }
 
     /// The operator's next batch. It counts its own time, without that of the operators it pulls from.
@@ -169,6 +171,7 @@ fn pull_last(
             batch.slots = Slots::default();
         } else {
             batch.label(&last.labels, cx.mode());
+            last.drops.iter().for_each(|name| batch.slots.remove(name));
         }
         if cx.shared.one_by_one && batch.len() > 1 {
             last.waiting = batch;

@@ -34,15 +34,17 @@ use super::tree::TreeOp;
 use crate::diagnostics::Span;
 use crate::error::Result;
 use crate::plan::facts::{Flow, Order, Reads, Rows, Writes};
-use crate::plan::paths::PATHS;
+use crate::plan::paths::{PATHS, PathMode, last_uses};
 use crate::plan::*;
 use crate::stack::deep;
 
 /// The chain of a whole query. With `parallel`, other threads may help.
-pub fn root(plan: &Plan, parallel: bool) -> Result<Chain> {
+pub fn root(plan: &Plan, mode: PathMode, parallel: bool) -> Result<Chain> {
     let reads = |node: &StepNode| reads_past(&node.step);
-    let last_reader = plan.traversal.steps.iter().rposition(reads).filter(|_| !plan.source.paths);
-    chain(&plan.traversal, ChainRole { start: true, parallel, last_reader, is_last: true })
+    let forgets = mode != PathMode::Off && !plan.source.paths;
+    let last_reader = if forgets { plan.traversal.steps.iter().rposition(reads) } else { None };
+    let last_uses = if mode == PathMode::Slots { last_uses(&plan.traversal) } else { Vec::new() };
+    chain(&plan.traversal, ChainRole { start: true, parallel, last_reader, last_uses: &last_uses, is_last: true })
 }
 
 /// The chain of some steps for one thread. `is_last` means that their output is the result of the query.
@@ -52,22 +54,24 @@ pub fn serial(traversal: &Traversal, is_last: bool) -> Result<Chain> {
 
 /// Where a chain stands in the query.
 #[derive(Clone, Copy, Default)]
-struct ChainRole {
+struct ChainRole<'a> {
     /// The chain starts the query: its only input is the initial traverser.
     start: bool,
     /// Its traversers belong to one scope, and many threads may work on them.
     parallel: bool,
     /// The last step that asks where traversers have been. Later steps can forget the path.
     last_reader: Option<usize>,
+    /// The last step that gives or reads each label. Later steps can forget it.
+    last_uses: &'a [(Name, usize)],
     /// The output of its last step is the result of the query.
     is_last: bool,
 }
 
-fn chain(traversal: &Traversal, place: ChainRole) -> Result<Chain> {
+fn chain(traversal: &Traversal, place: ChainRole<'_>) -> Result<Chain> {
     deep(|| links(traversal, place)).map(Chain::new)
 }
 
-fn links(traversal: &Traversal, place: ChainRole) -> Result<Vec<Link>> {
+fn links(traversal: &Traversal, place: ChainRole<'_>) -> Result<Vec<Link>> {
     let steps = &traversal.steps;
     let mut links = Vec::with_capacity(steps.len());
     let mut at = 0;
@@ -91,7 +95,10 @@ fn links(traversal: &Traversal, place: ChainRole) -> Result<Vec<Link>> {
                 links.push(Link::new(Box::new(GatherOp::default()), Vec::new(), node.span));
             }
             let is_last = place.is_last && at + 1 == steps.len();
-            let op = compile(&node.step, ChainRole { start: place.start && at == 0, last_reader: None, is_last, ..place })?;
+            let op = compile(
+                &node.step,
+                ChainRole { start: place.start && at == 0, last_reader: None, last_uses: &[], is_last, ..place },
+            )?;
             let mut link = Link::new(op, node.labels.clone(), node.span);
             link.row = Some(node.row);
             links.push(link);
@@ -99,6 +106,10 @@ fn links(traversal: &Traversal, place: ChainRole) -> Result<Vec<Link>> {
         }
         if let (Some(link), Some(last)) = (links.last_mut(), place.last_reader) {
             link.forgets = (first..at).contains(&last);
+        }
+        if let Some(link) = links.last_mut() {
+            let gone = place.last_uses.iter().filter(|(_, last)| (first..at).contains(last));
+            link.drops = gone.map(|(name, _)| name.clone()).collect();
         }
     }
     Ok(links)
@@ -236,7 +247,7 @@ fn gathers_below(step: &Step) -> bool {
     gathers
 }
 
-fn compile(step: &Step, place: ChainRole) -> Result<Box<dyn Op>> {
+fn compile(step: &Step, place: ChainRole<'_>) -> Result<Box<dyn Op>> {
     Ok(match step {
         Step::Scan { kind, ids, labels, filters } => {
             Box::new(ScanOp::new(*kind, ids.clone(), labels.clone(), filters.clone()))
@@ -310,7 +321,7 @@ fn choose(condition: &ChooseOn, options: &[Option_], all: bool) -> Result<Box<dy
     Ok(Box::new(ChooseOp::new(condition, options.collect::<Result<_>>()?, all, barrier)))
 }
 
-fn compile_repeat(repeat: &Repeat, place: ChainRole) -> Result<Box<dyn Op>> {
+fn compile_repeat(repeat: &Repeat, place: ChainRole<'_>) -> Result<Box<dyn Op>> {
     let until = match &repeat.until {
         None => None,
         Some(Until::Times(n)) => Some(UntilOp::Times(*n)),

@@ -44,6 +44,10 @@ impl Slots {
         }
     }
 
+    pub fn remove(&mut self, name: &str) {
+        self.0.retain(|(known, _)| **known != *name);
+    }
+
     pub fn gather(&self, rows: &[u32]) -> Self {
         Self(self.0.iter().map(|(name, slot)| (name.clone(), slot.gather(rows))).collect())
     }

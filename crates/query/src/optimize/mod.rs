@@ -25,7 +25,7 @@ use mangrove_graph::Catalog;
 
 pub use explain::{ExplainedStep, Explanation, explain};
 
-use crate::plan::paths::{PathMode, path_mode, shows_paths};
+use crate::plan::paths::{PathMode, needs};
 use crate::plan::{Plan, SourceConfig, Traversal};
 
 /// The facts that a rule may use.
@@ -40,7 +40,8 @@ pub struct RuleContext<'a> {
 
 impl<'a> RuleContext<'a> {
     fn new(plan: &Plan, catalog: &'a dyn Catalog) -> Self {
-        Self { catalog, mode: path_mode(plan), shows_paths: shows_paths(plan), has_sack: plan.source.sack.is_some() }
+        let (mode, shows_paths) = needs(plan);
+        Self { catalog, mode, shows_paths, has_sack: plan.source.sack.is_some() }
     }
 }
 

@@ -334,6 +334,24 @@ impl Step {
         }
     }
 
+    /// Adds the labels that the step itself reads. Returns false if it may read any label.
+    pub fn labels_read(&self, names: &mut Vec<Name>) -> bool {
+        match self {
+            Step::Select { labels, .. } | Step::Dedup { labels, .. } => names.extend(labels.iter().cloned()),
+            Step::Math { expression, .. } => names.extend(expression.variables.iter().cloned()),
+            Step::WhereLabels { start, predicate, .. } => {
+                names.extend(start.iter().cloned());
+                predicate.names(names);
+            }
+            Step::AddEdge { from, to, .. } => names.extend([from, to].into_iter().filter_map(|end| match end {
+                Some(EndRef::Label(name)) => Some(name.clone()),
+                _ => None,
+            })),
+            step => return !step.facts().reads.any_of(Reads::LABELS),
+        }
+        true
+    }
+
     pub fn has_children(&self) -> bool {
         let mut has_child = false;
         self.for_each_child(&mut |_| has_child = true);

@@ -1,7 +1,9 @@
 //! How much of their paths the traversers of a plan must keep.
 
+use std::cell::Cell;
+
 use super::facts::Reads;
-use super::{Plan, Pop, Step};
+use super::{Name, Plan, Pop, Step, StepNode, Traversal};
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum PathMode {
@@ -20,6 +22,40 @@ impl PathMode {
     }
 }
 
+/// The last step of a chain that gives or reads each label, children included.
+pub fn last_uses(traversal: &Traversal) -> Vec<(Name, usize)> {
+    let mut uses = Uses::default();
+    for (at, node) in traversal.steps.iter().enumerate() {
+        uses.node(node, at);
+    }
+    let Uses { mut names, of_any } = uses;
+    names.iter_mut().for_each(|(_, last)| *last = of_any.map_or(*last, |any| any.max(*last)));
+    names
+}
+
+#[derive(Default)]
+struct Uses {
+    names: Vec<(Name, usize)>,
+    /// The last step that may read any label.
+    of_any: Option<usize>,
+}
+
+impl Uses {
+    fn node(&mut self, node: &StepNode, at: usize) {
+        let mut names = node.labels.clone();
+        if !node.step.labels_read(&mut names) {
+            self.of_any = Some(at);
+        }
+        for name in names {
+            match self.names.iter_mut().find(|(known, _)| *known == name) {
+                Some((_, last)) => *last = at,
+                None => self.names.push((name, at)),
+            }
+        }
+        node.step.for_each_child(&mut |child| child.steps.iter().for_each(|below| self.node(below, at)));
+    }
+}
+
 /// Whether the step asks a label for another object than the last, or binds labels itself.
 fn asks_for_more_than_the_last(step: &Step) -> bool {
     match step {
@@ -32,20 +68,32 @@ fn asks_for_more_than_the_last(step: &Step) -> bool {
 /// What needs whole paths.
 pub const PATHS: Reads = Reads::PATH.and(Reads::LAST);
 
-/// How much of their paths traversers must keep for this plan.
-pub fn path_mode(plan: &Plan) -> PathMode {
-    let reads = |what: Reads| plan.traversal.any(&|node| node.step.facts().reads.any_of(what));
-    if plan.source.paths || reads(PATHS) {
-        PathMode::Full
-    } else if reads(Reads::LABELS) {
-        let has_slots = !plan.traversal.any(&|node| asks_for_more_than_the_last(&node.step));
-        if has_slots { PathMode::Slots } else { PathMode::Labels }
-    } else {
-        PathMode::Off
-    }
+/// All that the steps of a traversal read, children included.
+fn reads(traversal: &Traversal) -> Reads {
+    let all = Cell::new(Reads::NOTHING);
+    traversal.any(&|node| {
+        all.set(all.get().and(node.step.facts().reads));
+        false
+    });
+    all.get()
 }
 
-/// Whether some step gives paths or parts of them.
-pub fn shows_paths(plan: &Plan) -> bool {
-    plan.source.paths || plan.traversal.any(&|node| node.step.facts().reads.any_of(Reads::PATH))
+/// How much of their paths traversers must keep for this plan.
+pub fn path_mode(plan: &Plan) -> PathMode {
+    needs(plan).0
+}
+
+/// The same, and whether some step gives paths or parts of them.
+pub fn needs(plan: &Plan) -> (PathMode, bool) {
+    let reads = reads(&plan.traversal);
+    let mode = if plan.source.paths || reads.any_of(PATHS) {
+        PathMode::Full
+    } else if !reads.any_of(Reads::LABELS) {
+        PathMode::Off
+    } else if plan.traversal.any(&|node| asks_for_more_than_the_last(&node.step)) {
+        PathMode::Labels
+    } else {
+        PathMode::Slots
+    };
+    (mode, plan.source.paths || reads.any_of(Reads::PATH))
 }
