@@ -60,36 +60,29 @@ enum TableReader {
 }
 
 impl Job {
+    /// The plan of its table; `None` for files that are no tables.
+    fn plan(&self) -> Option<&TablePlan> {
+        match &self.reader {
+            TableReader::Csv(table) => Some(&table.plan),
+            TableReader::Parquet(plan) | TableReader::Jsonl(plan) => Some(plan),
+            TableReader::Table(table) => Some(&table.1),
+            TableReader::GraphMl(_) | TableReader::GraphSon | TableReader::EdgeList(_) => None,
+        }
+    }
+
     /// Guesses about its table.
     fn warnings(&self) -> &[String] {
-        match &self.reader {
-            TableReader::Csv(table) => &table.plan.warnings,
-            TableReader::Parquet(plan) | TableReader::Jsonl(plan) => &plan.warnings,
-            TableReader::Table(table) => &table.1.warnings,
-            TableReader::GraphMl(_) | TableReader::GraphSon | TableReader::EdgeList(_) => &[],
-        }
+        self.plan().map_or(&[], |plan| &plan.warnings)
     }
 
     /// Whether the file may hold elements of this pass.
     fn is_in(&self, pass: Pass) -> bool {
-        let plan = match &self.reader {
-            TableReader::Csv(table) => &table.plan,
-            TableReader::Parquet(plan) | TableReader::Jsonl(plan) => plan,
-            TableReader::Table(table) => &table.1,
-            TableReader::GraphMl(_) | TableReader::GraphSon | TableReader::EdgeList(_) => return true,
-        };
-        (plan.kind == ElementKind::Vertex) == (pass == Pass::Vertices)
+        self.plan().is_none_or(|plan| (plan.kind == ElementKind::Vertex) == (pass == Pass::Vertices))
     }
 
-    /// Whether the file may have vertices of a label.
+    /// Whether its table may have vertices of a label.
     fn may_have(&self, label: &str) -> bool {
-        let plan = match &self.reader {
-            TableReader::Csv(table) => &table.plan,
-            TableReader::Parquet(plan) | TableReader::Jsonl(plan) => plan,
-            TableReader::Table(table) => &table.1,
-            TableReader::GraphMl(_) | TableReader::GraphSon | TableReader::EdgeList(_) => return false,
-        };
-        plan.kind == ElementKind::Vertex && plan.label.may_be(label)
+        self.plan().is_some_and(|plan| plan.kind == ElementKind::Vertex && plan.label.may_be(label))
     }
 
     fn read(&self, pass: Pass, meter: &Arc<Meter>, sink: &mut Sink<'_>) -> Result<(), LoadError> {

@@ -93,14 +93,10 @@ fn put_declarations(options: &LoadOptions, schema: &Schema, jobs: &[Job], out: &
 impl Job {
     /// Whether the file may have edges of a label.
     fn may_have_edges(&self, label: &str) -> bool {
-        let plan = match &self.reader {
-            TableReader::EdgeList(list) => return *list.label == *label,
-            TableReader::Csv(table) => &table.plan,
-            TableReader::Parquet(plan) | TableReader::Jsonl(plan) => plan,
-            TableReader::Table(table) => &table.1,
-            TableReader::GraphMl(_) | TableReader::GraphSon => return false,
-        };
-        plan.kind == ElementKind::Edge && plan.label.may_be(label)
+        match &self.reader {
+            TableReader::EdgeList(list) => *list.label == *label,
+            _ => self.plan().is_some_and(|plan| plan.kind == ElementKind::Edge && plan.label.may_be(label)),
+        }
     }
 
     /// The entry of the file in a mapping. Only its name if it is no table.
