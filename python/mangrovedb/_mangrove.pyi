@@ -346,5 +346,6 @@ def open(
     region_workers: int = 4,
     pin: bool = False,
     steal: bool = True,
+    slow_query: float | None = None,
 ) -> Database: ...
 def run_command(arguments: Iterable[str]) -> int: ...

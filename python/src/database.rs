@@ -44,6 +44,8 @@ use crate::transaction::Transaction;
 ///   That takes about 0.2 s for 256 MB. Default: 256; 0 for never. `check()` always verifies the file.
 /// * `stream_timeout` — end an unfinished stream after this many seconds, even if nobody reads it. What it held can
 ///   then be used again. A stream with a timeout of its own keeps that one. Default: no limit.
+/// * `slow_query` — log each query that takes at least this many seconds, as a warning of the logger `mangrovedb`. The
+///   record has the query's text, its time and the number of its results, and no parameters. Default: log none.
 ///
 /// >>> with mg.open("fresh.mg") as fresh:
 /// ...     fresh.query("g.addV('person').property(id, 'ada').id()").one()
@@ -56,7 +58,7 @@ use crate::transaction::Transaction;
 /// keeps each worker on a core of its own (default `False`). `steal=False` keeps workers from taking work of other
 /// regions (default `True`).
 #[pyfunction]
-#[pyo3(signature = (path, read_only=false, durability="full", id_space=None, *, seal_mb=64.0, verify_mb=256.0, stream_timeout=None, workers=None, region_workers=4, pin=false, steal=true))]
+#[pyo3(signature = (path, read_only=false, durability="full", id_space=None, *, seal_mb=64.0, verify_mb=256.0, stream_timeout=None, workers=None, region_workers=4, pin=false, steal=true, slow_query=None))]
 #[expect(clippy::too_many_arguments, reason = "they are Python's keyword arguments")]
 pub fn open(
     py: Python<'_>,
@@ -71,6 +73,7 @@ pub fn open(
     region_workers: i64,
     pin: bool,
     steal: bool,
+    slow_query: Option<f64>,
 ) -> PyResult<Database> {
     let options = OpenOptions {
         read_only,
@@ -95,7 +98,22 @@ pub fn open(
     let crew = CrewOptions { workers: workers.unwrap_or(CrewOptions::default().workers), region_workers, pin, steal };
     let inner = raised(py.detach(|| mangrove::Database::open_with(&path, &options)))?;
     let inner = if crew == CrewOptions::default() { inner } else { inner.with_crew(crew) };
+    let inner = match query::seconds("slow_query", slow_query)? {
+        Some(after) => inner.with_slow_log(after, log_slow),
+        None => inner,
+    };
     Ok(Database { inner: RwLock::new(Some(inner)), path, stream_timeout, procedures: Mutex::default() })
+}
+
+/// Tells the logger `mangrovedb` of a slow query.
+fn log_slow(slow: &mangrove::SlowQuery) {
+    let message = slow.to_string();
+    let logged = interrupt::with_python(move |py| {
+        let logger = py.import("logging")?.call_method1("getLogger", ("mangrovedb",))?;
+        logger.call_method1("warning", ("%s", message)).map(|_| ())
+    });
+    // A handler that fails must not make the query fail. The logging module reports such errors itself.
+    drop(logged);
 }
 
 /// Megabytes as bytes.

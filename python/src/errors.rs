@@ -144,7 +144,7 @@ impl Raise for GraphError {
 
 impl Raise for Query {
     fn raise(self) -> PyErr {
-        let message = self.render();
+        let message = in_dict(self.render());
         match self {
             Query::Query(failure) if failure.kind == QueryErrorKind::Timeout => TimeoutError::new_err(message),
             Query::Query(failure) if failure.kind == QueryErrorKind::Memory => MemoryLimitError::new_err(message),
@@ -159,6 +159,16 @@ impl Raise for Query {
             Query::Aborted => TransactionError::new_err(message),
             Query::Bug(bug) => bug.raise(),
         }
+    }
+}
+
+/// A message about a parameter that has the name of an argument of `query`: only a dict can pass it.
+fn in_dict(message: String) -> String {
+    const ARGUMENTS: [&str; 5] = ["timeout", "memory_mb", "rules_off", "params", "text"];
+    let is_named = |name: &&&str| message.contains(&format!("as in {name}=…"));
+    match ARGUMENTS.iter().find(is_named) {
+        Some(name) => message.replace(&format!("as in {name}=…"), &format!("in a dict: query(text, {{\"{name}\": …}})")),
+        None => message,
     }
 }
 

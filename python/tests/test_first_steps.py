@@ -81,6 +81,12 @@ def test_habits_of_other_languages_are_answered(db, query, advice):
     assert all(part in str(caught.value) for part in parts), caught.value
 
 
+def test_a_parameter_with_the_name_of_an_argument_goes_into_a_dict(db):
+    with pytest.raises(mg.QueryError, match=r'in a dict: query\(text, {"timeout": …}\)'):
+        db.query("g.V().limit(timeout)", timeout=1)
+    assert len(db.query("g.V().limit(timeout)", {"timeout": 2})) == 2
+
+
 @pytest.mark.parametrize("columns", [("weight", "b"), ("w", "a"), ("a", "count"), ("label", "b")])
 def test_a_weight_is_no_end_of_an_edge(columns):
     with mg.open(":memory:") as db, pytest.raises(mg.LoadError, match="needs a source and a target column"):

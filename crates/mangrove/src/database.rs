@@ -16,6 +16,7 @@ use crate::guard::{self, Bug};
 use crate::ingestion::Ingestion;
 use crate::memory::Memory;
 use crate::open::{self, DatabaseState};
+use crate::slow::{SlowLog, SlowQuery, Watch};
 use crate::stream::{ResultStream, Rows};
 use crate::streams::Stream;
 use crate::transaction::Transaction;
@@ -44,6 +45,7 @@ pub struct Database {
     /// Ends the wait for other writers.
     cancel: CancelToken,
     crew: Arc<Crew>,
+    slow: Option<Arc<SlowLog>>,
 }
 
 impl Database {
@@ -59,12 +61,18 @@ impl Database {
         let doing = || format!("opening {}", path.display());
         let shared = guard::run(path.parent().unwrap_or(path), &doing, || open::open(path, options))?;
         let crew = shared.crew.clone();
-        Ok(Self { shared, cancel: CancelToken::default(), crew })
+        Ok(Self { shared, cancel: CancelToken::default(), crew, slow: None })
     }
 
     /// This handle with its own threads to help heavy queries. By default all clones of a handle share their threads.
     pub fn with_crew(self, options: CrewOptions) -> Self {
         Self { crew: Arc::new(Crew::new(options)), ..self }
+    }
+
+    /// This handle, which tells of each query that takes at least this long, those of its transactions included. It calls `tell` on the
+    /// thread of the query, once the query has ended.
+    pub fn with_slow_log(self, after: Duration, tell: impl Fn(&SlowQuery) + Send + Sync + 'static) -> Self {
+        Self { slow: Some(Arc::new(SlowLog { after, tell: Box::new(tell) })), ..self }
     }
 
     /// This handle, which stops waiting for other writers when `cancel` is cancelled. The token in the options of a query stops the
@@ -133,6 +141,8 @@ impl Database {
         options: &QueryOptions,
         is_helped: bool,
     ) -> Result<ResultStream, QueryError> {
+        let started = Instant::now();
+        let mut watch = Watch::new(&self.slow, query.text());
         let reports = self.shared.reports.clone();
         let memory = Memory::new(options);
         let options = &self.shared.procedures.options(options);
@@ -141,12 +151,18 @@ impl Database {
             let graph = &mut Graph::Write(transaction.graph());
             let rows = Rows::collect(query.execute(graph, parameters, options)?, graph, Memory::new(options))?;
             transaction.commit()?;
+            if let Some(watch) = &mut watch {
+                watch.worked(started);
+                watch.gave(rows.values.len());
+                watch.completed();
+            }
             return Ok(ResultStream::finished(rows, self.shared.backend.view(None), memory, reports));
         }
         let snapshot = self.shared.backend.view(Some(options.read_context()))?;
         let options = QueryOptions { crew: is_helped.then(|| self.crew.clone()), ..options.clone() };
         let execution = query.execute(&mut Graph::Read(&*snapshot), parameters, &options)?;
-        Ok(ResultStream::running(execution, snapshot, memory, reports))
+        watch.iter_mut().for_each(|watch| watch.worked(started));
+        Ok(ResultStream::running(execution, snapshot, memory, reports, watch))
     }
 
     /// The plan of a query: as written, after each rule that changed it, and as it would run.
@@ -207,7 +223,7 @@ impl Database {
     pub fn transaction_for(&self, writer: Writer, timeout: Option<Duration>) -> Result<Transaction, StoreError> {
         self.guarded(&|| "beginning a transaction".into(), || {
             let patience = Patience { timeout, cancelled: &|| self.cancel.is_cancelled() };
-            Ok(Transaction::new(self.begin_for(writer, patience)?, self.shared.clone()))
+            Ok(Transaction::new(self.begin_for(writer, patience)?, self.shared.clone(), self.slow.clone()))
         })
     }
 

@@ -50,6 +50,7 @@ mod records;
 pub mod results;
 mod scratch;
 pub mod show;
+mod slow;
 mod stream;
 mod streams;
 pub mod table;
@@ -74,6 +75,7 @@ pub use mangrove_query::{
 };
 pub use mangrove_snapshot::{CheckReport, Durability, OldSnapshot, OpenOptions, Part, PartStats, Space, StoreStats, Writer};
 pub use results::Results;
+pub use slow::SlowQuery;
 pub use stream::{ResultStream, Rows};
 pub use streams::{STREAMS_MAX, Stream};
 pub use transaction::Transaction;

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Instant;
 
 use arrow_array::RecordBatch;
 use mangrove_graph::{GraphError, GraphView, Value};
@@ -13,6 +14,7 @@ use crate::describe::{self, Described};
 use crate::error::QueryError;
 use crate::memory::Memory;
 use crate::results::Results;
+use crate::slow::Watch;
 use crate::{arrow, guard};
 
 /// The results of a query, over one snapshot of the graph.
@@ -29,13 +31,20 @@ pub struct ResultStream {
     outlook: Outlook,
     memory: Memory,
     reports: Arc<Path>,
+    watch: Option<Watch>,
 }
 
 impl ResultStream {
-    pub(crate) fn running(execution: Execution, snapshot: Box<dyn BackendView>, memory: Memory, reports: Arc<Path>) -> Self {
+    pub(crate) fn running(
+        execution: Execution,
+        snapshot: Box<dyn BackendView>,
+        memory: Memory,
+        reports: Arc<Path>,
+        watch: Option<Watch>,
+    ) -> Self {
         let (snapshot, outlook) = (Ok(snapshot), execution.outlook().clone());
         let (ready, warnings) = (VecDeque::new(), Vec::new());
-        Self { execution: Some(Box::new(execution)), ready, warnings, snapshot, outlook, memory, reports }
+        Self { execution: Some(Box::new(execution)), ready, warnings, snapshot, outlook, memory, reports, watch }
     }
 
     /// The results of a query that has written. Its elements are read from `snapshot`, if one was available.
@@ -47,7 +56,7 @@ impl ResultStream {
     ) -> Self {
         let snapshot = snapshot.map_err(|error| error.to_string());
         let Rows { values, warnings, outlook } = rows;
-        Self { execution: None, ready: values.into(), warnings, snapshot, outlook, memory, reports }
+        Self { execution: None, ready: values.into(), warnings, snapshot, outlook, memory, reports, watch: None }
     }
 
     /// The next results, a few hundred to a few thousand; `None` at the end.
@@ -61,12 +70,22 @@ impl ResultStream {
         }
         let Some(execution) = &mut self.execution else { return Ok(None) };
         let Ok(snapshot) = &self.snapshot else { return Ok(None) };
+        let started = self.watch.is_some().then(Instant::now);
         let batch = guard::run(&self.reports, &|| "running a query".into(), || {
             execution.next_items(&mut Graph::Read(&**snapshot)).map_err(QueryError::from)
         });
+        if let (Some(watch), Some(started)) = (&mut self.watch, started) {
+            watch.worked(started);
+            match &batch {
+                Ok(Some(items)) => watch.gave(items.len()),
+                Ok(None) => watch.completed(),
+                Err(_) => {}
+            }
+        }
         if !matches!(batch, Ok(Some(_))) {
             self.warnings = execution.warnings().to_vec();
             self.execution = None;
+            self.watch = None;
             // The limits were those of the query. Its results may be read later.
             self.snapshot.iter_mut().for_each(|snapshot| snapshot.limit(None));
         }

@@ -1,6 +1,7 @@
 //! Transactions: several changes that are kept together or not at all.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use mangrove_graph::GraphView;
 use mangrove_ingest::{LoadOptions, LoadReport, Progress};
@@ -14,6 +15,7 @@ use crate::guard;
 use crate::memory::Memory;
 use crate::open::DatabaseState;
 use crate::results::Results;
+use crate::slow::{SlowLog, Watch};
 use crate::stream::Rows;
 use crate::written::Written;
 
@@ -41,11 +43,12 @@ pub struct Transaction {
     /// `None` once rolled back.
     inner: Option<Box<dyn BackendTransaction>>,
     shared: Arc<DatabaseState>,
+    slow: Option<Arc<SlowLog>>,
 }
 
 impl Transaction {
-    pub(crate) fn new(inner: Box<dyn BackendTransaction>, shared: Arc<DatabaseState>) -> Self {
-        Self { inner: Some(inner), shared }
+    pub(crate) fn new(inner: Box<dyn BackendTransaction>, shared: Arc<DatabaseState>, slow: Option<Arc<SlowLog>>) -> Self {
+        Self { inner: Some(inner), shared, slow }
     }
 
     /// Runs a query, as text or bytecode, to its end; it sees what the transaction changed before.
@@ -59,7 +62,16 @@ impl Transaction {
         let reading = || format!("reading {written}");
         let query =
             guard::run(&self.shared.reports, &reading, || Ok::<_, QueryError>(self.shared.prepared.read(&written)?))?;
-        self.run(&query, parameters, options)
+        let (mut watch, started) = (Watch::new(&self.slow, query.text()), Instant::now());
+        let outcome = self.run(&query, parameters, options);
+        if let Some(watch) = &mut watch {
+            watch.worked(started);
+            outcome.iter().for_each(|rows| {
+                watch.gave(rows.values.len());
+                watch.completed();
+            });
+        }
+        outcome
     }
 
     fn run(&mut self, query: &Query, parameters: &Parameters, options: &QueryOptions) -> Result<Rows, QueryError> {

@@ -37,6 +37,31 @@ impl Graph {
 }
 
 #[test]
+fn slow_queries_are_told_once_with_what_they_gave() {
+    let told = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+    let (list, none) = (told.clone(), Parameters::new());
+    let tell =
+        move |slow: &mangrove::SlowQuery| list.lock().unwrap().push((slow.text.to_string(), slow.results, slow.is_complete));
+    let db = Database::open(":memory:").unwrap().with_slow_log(std::time::Duration::ZERO, tell);
+    let options = QueryOptions::default();
+    db.query("g.addV('a')", &none, &options).unwrap();
+    assert_eq!(db.query("g.inject(1, 2)", &none, &options).unwrap().values().unwrap().len(), 2);
+    drop(db.query("g.inject(1, 2)", &none, &options).unwrap());
+    let mut transaction = db.transaction().unwrap();
+    transaction.query("g.V().count()", &none, &options).unwrap();
+    transaction.rollback();
+    let told = std::mem::take(&mut *told.lock().unwrap());
+    let row = |text: &str, results, is_complete| (text.to_owned(), results, is_complete);
+    let wanted = [
+        row("g.addV('a')", 1, true),
+        row("g.inject(1, 2)", 2, true),
+        row("g.inject(1, 2)", 0, false),
+        row("g.V().count()", 1, true),
+    ];
+    assert_eq!(told, wanted);
+}
+
+#[test]
 fn a_transaction_is_kept_whole_or_not_at_all() {
     let graph = Graph::new();
     let (none, options) = (Parameters::new(), QueryOptions::default());

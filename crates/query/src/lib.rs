@@ -57,7 +57,9 @@ impl Query {
     pub fn parse(text: &str) -> Result<Self> {
         let text: Arc<str> = text.into();
         let syntax = gremlin::parse(&text).map_err(|e| QueryError::from(e).in_text(&text))?;
-        Self::new(text.clone(), syntax).map_err(|e| e.in_text(&text))
+        let query = Self::new(text.clone(), syntax);
+        // Some statements of other languages look like a call.
+        query.map_err(|error| gremlin::of_other_language(&text).map_or(error, QueryError::from).in_text(&text))
     }
 
     /// Reads GraphSON 3 bytecode, as Gremlin language variants send it.

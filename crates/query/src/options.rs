@@ -39,7 +39,7 @@ pub struct QueryOptions {
     pub memory_bytes_max: usize,
     /// Turns rules of the optimiser off, by name.
     pub rules_off: Vec<String>,
-    /// Counts what each step does, for [`Execution::profile`].
+    /// Counts what each step does, for [`Execution::profile`](crate::Execution::profile).
     pub profile: bool,
     /// The threads that may help.
     pub crew: Option<Arc<Crew>>,

@@ -233,7 +233,13 @@ impl Context<'_, '_> {
         if schema.vertex_labels.is_empty() {
             return;
         }
-        let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+        let hint = match near {
+            _ if what == "vertex label" && schema.label(ElementKind::Edge, name).is_some() => {
+                format!("; it is a label of edges: g.E().hasLabel('{name}')")
+            }
+            Some(near) => format!("; did you mean `{near}`?"),
+            None => String::new(),
+        };
         self.warn(format!("the graph has no {what} `{name}`{hint}"));
     }
 }

@@ -12,7 +12,6 @@
 //!    input, and its recursion is bounded.
 //! 2. The depth of a tree from a reader is bounded, so recursive walks over it are safe.
 //! 3. `parse(print(tree))` is `tree`, except for spans.
-//! 4. Nothing here knows which steps the engine can run; [`steps`] lists the steps of the language.
 //! 4. Nothing here knows which steps the engine has; [`steps`] lists those of the language.
 
 pub mod bytecode;
@@ -29,5 +28,6 @@ mod walk;
 
 pub use bytecode::{read_bytecode, read_graphbinary};
 pub use error::SyntaxError;
+pub use habits::of_other_language;
 pub use parse::parse;
 pub use print::print;

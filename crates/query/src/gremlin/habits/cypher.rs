@@ -4,7 +4,6 @@ use super::Said;
 use super::words::{Reader, Test, aggregate, entries, filters, value_map};
 
 /// `(name:Label {key: value})`.
-#[derive(Default)]
 struct Node<'t> {
     name: Option<&'t str>,
     label: Option<&'t str>,
@@ -117,9 +116,12 @@ impl<'t> Pattern<'t> {
 
 pub fn matched(mut words: Reader<'_, '_>) -> Option<Said> {
     let mut first = words;
-    let start = Node::read(&mut first).unwrap_or_default();
+    let start = Node::read(&mut first)?;
     let whole = Pattern::read(&mut words).and_then(|pattern| used(words, &pattern));
-    Some(Said::whole_or_first(whole, format!("g.V(){}", start.filters())))
+    match whole {
+        None if start.filters().is_empty() => None,
+        whole => Some(Said::whole_or_first(whole, format!("g.V(){}", start.filters()))),
+    }
 }
 
 /// What a query does with its pattern.
@@ -189,7 +191,12 @@ pub fn created(mut words: Reader<'_, '_>) -> Option<Said> {
 }
 
 pub fn merged(mut words: Reader<'_, '_>) -> Option<Said> {
+    const EDGE: &str =
+        "mergeE() makes an edge unless it exists: g.mergeE([(T.label): 'knows', (Direction.OUT): 1, (Direction.IN): 2])";
     let node = Node::read(&mut words)?;
+    if matches!(words.0.first(), Some(&("-" | "<"))) {
+        return Some(Said::Instead(EDGE.into()));
+    }
     let label = node.label.map(|label| format!("(T.label): '{label}'"));
     let entries_of_node = [label.unwrap_or_default(), entries(&node.properties)];
     let map = entries_of_node.iter().filter(|part| !part.is_empty()).cloned().collect::<Vec<_>>().join(", ");

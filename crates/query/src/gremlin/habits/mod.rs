@@ -15,7 +15,7 @@ enum Said {
     /// Its first clause in Gremlin. The rest has no short translation.
     First(String),
     /// What takes its place.
-    Instead(&'static str),
+    Instead(String),
 }
 
 impl Said {
@@ -30,10 +30,15 @@ enum Language {
     Sql,
 }
 
+/// The error for a statement of another language; `None` for other texts.
+pub fn of_other_language(text: &str) -> Option<SyntaxError> {
+    foreign(text).map(|(language, said)| answer(text, language, said))
+}
+
 /// Adds to the error the advice that its author most likely needs.
 pub fn advise(text: &str, error: SyntaxError) -> SyntaxError {
-    if let Some((language, said)) = foreign(text) {
-        return answer(text, language, said);
+    if let Some(answer) = of_other_language(text) {
+        return answer;
     }
     if error.help.is_some() {
         return error;
@@ -56,15 +61,32 @@ fn answer(text: &str, language: Language, said: Said) -> SyntaxError {
         Language::Sql => ("SQL", "from-sql"),
     };
     let help = match said {
-        Said::Whole(gremlin) => format!("in Gremlin: {gremlin}\n`mangrove docs {page}` translates more"),
+        Said::Whole(gremlin) => {
+            let more = differences(&gremlin, language);
+            format!("in Gremlin: {gremlin}\n{more}`mangrove docs {page}` translates more")
+        }
         Said::First(gremlin) => {
-            format!("only its first clause, in Gremlin: {gremlin}\n`mangrove docs {page}` translates the other clauses")
+            format!("only its beginning, in Gremlin: {gremlin}\n`mangrove docs {page}` translates the rest")
         }
         Said::Instead(what) => format!("{what}\n`mangrove docs {page}` translates more"),
     };
     let start = text.len() - text.trim_start().len();
     let end = start + text[start..].find(|c: char| !c.is_alphanumeric()).unwrap_or(text.len() - start);
     SyntaxError::new(format!("this looks like {name}; Mangrove speaks Gremlin"), Span { start, end }).with_help(help)
+}
+
+/// What a translation does otherwise than the statement.
+fn differences(gremlin: &str, language: Language) -> String {
+    let mut lines = String::new();
+    if let Some((_, key)) = gremlin.split_once(".order().by('")
+        && let Some((key, _)) = key.split_once('\'')
+    {
+        lines += &format!("order() leaves out what has no `{key}`\n");
+    }
+    if language == Language::Cypher && gremlin.ends_with(".drop()") && !gremlin.contains(".properties(") {
+        lines += "drop() also removes the edges of a vertex\n";
+    }
+    lines
 }
 
 /// The foreign language of a text, and what to say to it. `None` for other texts, and for very long ones.
@@ -74,8 +96,9 @@ fn foreign(text: &str) -> Option<(Language, Said)> {
     let (first, rest) = words.split_first()?;
     let has = |word: &str| words.iter().any(|other| other.eq_ignore_ascii_case(word));
     let rest = Reader(rest);
-    let said =
-        |language, said: Option<Said>| Some((language, said.unwrap_or(Said::Instead("a query is one chain of steps"))));
+    let said = |language, said: Option<Said>| {
+        Some((language, said.unwrap_or_else(|| Said::Instead("a query is one chain of steps".into()))))
+    };
     match first.to_uppercase().as_str() {
         "MATCH" => said(Cypher, cypher::matched(rest)),
         "OPTIONAL" => said(Cypher, None),
@@ -83,26 +106,27 @@ fn foreign(text: &str) -> Option<(Language, Said)> {
             let (language, said) = foreign(text.trim_start().get(first.len()..)?)?;
             Some((language, explained(said)))
         }
-        "WITH" => said(if has("MATCH") || has("RETURN") { Cypher } else { Sql }, Some(Said::Instead(NAMES))),
-        "CREATE" | "DROP" | "ALTER" if has("TABLE") || has("VIEW") => said(Sql, Some(Said::Instead(TABLES))),
+        "WITH" => said(if has("MATCH") || has("RETURN") { Cypher } else { Sql }, instead(NAMES)),
+        "CREATE" | "DROP" | "ALTER" if has("TABLE") || has("VIEW") => said(Sql, instead(TABLES)),
         "CREATE" | "DROP" if has("INDEX") || has("CONSTRAINT") => {
-            said(if has("FOR") || has("CONSTRAINT") { Cypher } else { Sql }, Some(Said::Instead(INDEXES)))
+            said(if has("FOR") || has("CONSTRAINT") { Cypher } else { Sql }, instead(INDEXES))
         }
         "CREATE" => said(Cypher, cypher::created(rest)),
         "MERGE" => said(Cypher, cypher::merged(rest)),
         "RETURN" => said(Cypher, returned(rest)),
-        "CALL" => said(Cypher, Some(Said::Instead("g.call() lists the procedures; g.call('name') runs one"))),
-        "LOAD" => said(Cypher, Some(Said::Instead("a query reads no files; use `mangrove load`, or load() in Python"))),
-        "UNWIND" => said(Cypher, Some(Said::Instead("g.inject(rows).unfold() gives the items of a parameter `rows`"))),
-        "DETACH" => said(Cypher, Some(Said::Instead(DROP))),
-        "DELETE" if !has("FROM") => said(Cypher, Some(Said::Instead(DROP))),
+        "CALL" => said(Cypher, instead("g.call() lists the procedures; g.call('name') runs one")),
+        "LOAD" => said(Cypher, instead("a query reads no files; use `mangrove load`, or load() in Python")),
+        "USE" if has("MATCH") => said(Cypher, None),
+        "UNWIND" => said(Cypher, instead("g.inject(rows).unfold() gives the items of a parameter `rows`")),
+        "DETACH" => said(Cypher, instead(DROP)),
+        "DELETE" if !has("FROM") => said(Cypher, instead(DROP)),
         "DELETE" => said(Sql, sql::delete(rest)),
         "SELECT" => said(Sql, sql::select(rest)),
         "INSERT" => said(Sql, sql::insert(rest)),
         "UPDATE" => said(Sql, sql::update(rest)),
-        "SHOW" => said(if has("TABLES") || has("DATABASES") { Sql } else { Cypher }, Some(Said::Instead(SCHEMA))),
-        "DESCRIBE" | "DESC" | "PRAGMA" => said(Sql, Some(Said::Instead(SCHEMA))),
-        "BEGIN" | "COMMIT" | "ROLLBACK" => said(Sql, Some(Said::Instead(TRANSACTION))),
+        "SHOW" => said(if has("TABLES") || has("DATABASES") { Sql } else { Cypher }, instead(SCHEMA)),
+        "DESCRIBE" | "DESC" | "PRAGMA" => said(Sql, instead(SCHEMA)),
+        "BEGIN" | "COMMIT" | "ROLLBACK" => said(Sql, instead(TRANSACTION)),
         _ => None,
     }
 }
@@ -116,6 +140,10 @@ const DROP: &str = "drop() removes vertices with their edges: g.V('id').drop()";
 const SCHEMA: &str = "no query lists the schema; use schema() in Python, `:schema` in the shell, or `mangrove stats DB`";
 const TRANSACTION: &str =
     "no query begins or ends a transaction; use `with db.transaction() as tx` in Python, or `:begin` in the shell";
+
+fn instead(what: &str) -> Option<Said> {
+    Some(Said::Instead(what.into()))
+}
 
 fn returned(mut words: Reader<'_, '_>) -> Option<Said> {
     let value = words.value()?;
@@ -138,7 +166,7 @@ mod tests {
     use super::super::parse;
 
     fn help(text: &str) -> String {
-        let error = parse(text).expect_err(text);
+        let error = crate::Query::parse(text).expect_err(text);
         format!("{}; {}", error.message, error.help.unwrap_or_default())
     }
 
@@ -202,7 +230,7 @@ mod tests {
             let help = help(text);
             let page = "`mangrove docs from-";
             assert!(help.contains("this looks like"), "{text}: {help}");
-            assert!(help.contains(&format!("; in Gremlin: {gremlin}\n{page}")), "{text}: {help}");
+            assert!(help.contains(&format!("; in Gremlin: {gremlin}\n")) && help.contains(page), "{text}: {help}");
             assert!(parse(gremlin).is_ok(), "{gremlin}");
         }
     }
@@ -213,7 +241,6 @@ mod tests {
             ("MATCH (a:p {id:'x'}), (b:p {id:'y'}) DELETE b", "g.V().has('p', 'id', 'x')"),
             ("MATCH (a:p), (b:q) CREATE (a)-[:knows]->(b)", "g.V().hasLabel('p')"),
             ("MATCH (a:p)-[:knows*1..3]->(b) RETURN b", "g.V().hasLabel('p')"),
-            ("MATCH (n)-[:a]->(m)-[:b]->(o) RETURN o", "g.V()"),
             ("MATCH (n:p) RETURN n.city, count(*)", "g.V().hasLabel('p')"),
             ("MATCH (n:p) WITH n.city AS c, count(*) AS k WHERE k > 1 RETURN c", "g.V().hasLabel('p')"),
             ("MATCH (n:p) WHERE n.name STARTS WITH 'A' DELETE n", "g.V().hasLabel('p')"),
@@ -228,11 +255,10 @@ mod tests {
             ("DELETE FROM a WHERE b IS NULL", "g.V().hasLabel('a')"),
             ("UPDATE a SET n = n + 1", "g.V().hasLabel('a')"),
             ("UPDATE a SET n = 1 WHERE name LIKE 'A%'", "g.V().hasLabel('a')"),
-            ("INSERT INTO user VALUES (1)", "g.addV('user')"),
-            ("INSERT INTO user (id) VALUES (1), (2)", "g.addV('user')"),
+            ("DELETE FROM main.p WHERE id IN (1)", "g.V().hasLabel('p')"),
         ] {
             let help = help(text);
-            assert!(help.contains(&format!("only its first clause, in Gremlin: {gremlin}\n")), "{text}: {help}");
+            assert!(help.contains(&format!("only its beginning, in Gremlin: {gremlin}\n")), "{text}: {help}");
             assert!(parse(gremlin).is_ok(), "{gremlin}");
         }
     }
@@ -242,6 +268,20 @@ mod tests {
         for (text, part) in [
             ("EXPLAIN MATCH (n:user) RETURN n", "g.V().hasLabel('user'), with explain() or profile()"),
             ("EXPLAIN SELECT * FROM a", "looks like SQL"),
+            ("INSERT INTO user VALUES (1)", "for each row: g.addV('user') with"),
+            ("INSERT INTO main.user (id) VALUES (1), (2)", "for each row: g.addV('user') with"),
+            ("MERGE (a)-[:knows]->(b)", "mergeE()"),
+            ("MATCH (n)-[:a]->(m)-[:b]->(o) RETURN o", "`mangrove docs from-cypher`"),
+            ("MATCH (n:A:B) RETURN n", "`mangrove docs from-cypher`"),
+            ("MERGE (n)", "looks like Cypher"),
+            ("CREATE (n)", "in Gremlin: g.addV()"),
+            ("USE neo4j MATCH (n) RETURN n", "looks like Cypher"),
+            ("DELETE FROM p WHERE id = $1", "g.V().has('p', 'id', x1).drop()"),
+            (
+                "MATCH (n:p {id: $id}) RETURN n ORDER BY n.age",
+                "has('p', 'id', id_).order().by('age')\norder() leaves out what has no `age`",
+            ),
+            ("MATCH (n:p) DELETE n", "g.V().hasLabel('p').drop()\ndrop() also removes the edges"),
             ("CALL db.labels()", "g.call() lists the procedures"),
             ("LOAD CSV FROM 'x.csv' AS row", "a query reads no files"),
             ("OPTIONAL MATCH (n) RETURN n", "`mangrove docs from-cypher`"),

@@ -16,7 +16,7 @@ pub fn select(mut words: Reader<'_, '_>) -> Option<Said> {
     let at = words.0.iter().position(|word| word.eq_ignore_ascii_case("FROM"))?;
     let columns = columns(Reader(&words.0[..at]));
     words.0 = &words.0[at + 1..];
-    let label = words.name()?;
+    let label = words.table()?;
     let whole = columns.and_then(|columns| rows(words, label, &columns));
     Some(Said::whole_or_first(whole, format!("g.V().hasLabel('{label}')")))
 }
@@ -64,10 +64,13 @@ fn columns<'t>(mut words: Reader<'_, 't>) -> Option<Columns<'t>> {
 
 pub fn insert(mut words: Reader<'_, '_>) -> Option<Said> {
     words.eat("INTO");
-    let label = words.name()?;
-    let first = format!("g.addV('{label}')");
-    let whole = inserted(words).map(|row| first.clone() + &row);
-    Some(Said::whole_or_first(whole, first))
+    let label = words.table()?;
+    Some(match inserted(words) {
+        Some(row) => Said::Whole(format!("g.addV('{label}'){row}")),
+        None => Said::Instead(format!(
+            "for each row: g.addV('{label}') with a property('column', value) for each column; load() in Python takes many rows"
+        )),
+    })
 }
 
 /// The properties of one row.
@@ -81,7 +84,7 @@ fn inserted(mut words: Reader<'_, '_>) -> Option<String> {
 }
 
 pub fn update(mut words: Reader<'_, '_>) -> Option<Said> {
-    let label = words.name()?;
+    let label = words.table()?;
     let whole = updated(words, label);
     Some(Said::whole_or_first(whole, format!("g.V().hasLabel('{label}')")))
 }
@@ -95,7 +98,7 @@ fn updated(mut words: Reader<'_, '_>, label: &str) -> Option<String> {
 
 pub fn delete(mut words: Reader<'_, '_>) -> Option<Said> {
     words.eat("FROM").then_some(())?;
-    let label = words.name()?;
+    let label = words.table()?;
     let tests = words.conditions().filter(|_| words.is_done());
     let whole = tests.map(|tests| format!("g.V(){}.drop()", filters(Some(label), &tests)));
     Some(Said::whole_or_first(whole, format!("g.V().hasLabel('{label}')")))

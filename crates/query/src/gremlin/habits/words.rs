@@ -1,5 +1,7 @@
 //! The words of a statement in SQL or Cypher, and a reader that takes them one by one.
 
+use crate::gremlin::names;
+
 /// Words, numbers, quoted texts and signs, in their order. `None` for a text of too many words.
 pub fn words(mut text: &str) -> Option<Vec<&str>> {
     const MOST: usize = 400;
@@ -79,9 +81,15 @@ impl<'t> Reader<'_, 't> {
                 (!word.contains('\\') && word.len() > 1 && word.as_bytes()[word.len() - 1] == quote).then(|| word.into())
             }
             b'0'..=b'9' | b'-' => word.parse::<f64>().is_ok().then(|| word.into()),
-            b'$' => (word.len() > 1).then(|| word[1..].into()),
+            b'$' => parameter(&word[1..]),
             _ => ["true", "false"].iter().find(|known| known.eq_ignore_ascii_case(word)).map(|known| (*known).into()),
         })
+    }
+
+    /// A table, perhaps with its schema before a dot.
+    pub fn table(&mut self) -> Option<&'t str> {
+        let first = self.name()?;
+        if self.eat(".") { self.name() } else { Some(first) }
     }
 
     pub fn count(&mut self) -> Option<u64> {
@@ -151,6 +159,16 @@ impl<'t> Reader<'_, 't> {
         let order = if self.eat("DESC") { ", desc" } else { "" };
         self.eat("ASC");
         Some(format!(".order().by('{key}'{order})"))
+    }
+}
+
+/// A name for a parameter in Gremlin, where a number is no name and some words have a meaning.
+fn parameter(name: &str) -> Option<String> {
+    let is_taken = name == "g" || names::bare_constant(name).is_some() || names::type_name(name).is_some();
+    match name.chars().next()? {
+        first if first.is_ascii_digit() => Some(format!("x{name}")),
+        _ if is_taken => Some(format!("{name}_")),
+        _ => Some(name.into()),
     }
 }
 
