@@ -1,6 +1,7 @@
 """Queries that take long are logged."""
 
 import logging
+import threading
 
 import pytest
 
@@ -38,6 +39,26 @@ def test_only_slow_queries_are_logged(caplog):
         with pytest.raises(mg.TimeoutError):
             db.query(WORK, n=10**9, timeout=0.2)
     assert len(logged(caplog)) == 1 and "not completed" in logged(caplog)[0]
+
+
+def test_a_write_that_waits_in_vain_is_slow(tmp_path, caplog):
+    with mg.open(tmp_path / "a.mg", slow_query=0.1) as db, mg.open(tmp_path / "a.mg") as other, caplog.at_level(logging.WARNING):
+        held, done = threading.Event(), threading.Event()
+
+        def hold():
+            with other.transaction() as tx:
+                tx.query("g.addV('x')")
+                held.set()
+                done.wait(30)
+
+        holder = threading.Thread(target=hold)
+        holder.start()
+        held.wait(30)
+        with pytest.raises(mg.TimeoutError):
+            db.query("g.addV('y')", timeout=0.2)
+        done.set()
+        holder.join()
+    assert len(logged(caplog)) == 1 and "not completed: g.addV('y')" in logged(caplog)[0]
 
 
 def test_without_the_option_nothing_is_logged(caplog):

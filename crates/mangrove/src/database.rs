@@ -141,7 +141,6 @@ impl Database {
         options: &QueryOptions,
         is_helped: bool,
     ) -> Result<ResultStream, QueryError> {
-        let started = Instant::now();
         let mut watch = Watch::new(&self.slow, query.text());
         let reports = self.shared.reports.clone();
         let memory = Memory::new(options);
@@ -152,7 +151,6 @@ impl Database {
             let rows = Rows::collect(query.execute(graph, parameters, options)?, graph, Memory::new(options))?;
             transaction.commit()?;
             if let Some(watch) = &mut watch {
-                watch.worked(started);
                 watch.gave(rows.values.len());
                 watch.completed();
             }
@@ -161,7 +159,7 @@ impl Database {
         let snapshot = self.shared.backend.view(Some(options.read_context()))?;
         let options = QueryOptions { crew: is_helped.then(|| self.crew.clone()), ..options.clone() };
         let execution = query.execute(&mut Graph::Read(&*snapshot), parameters, &options)?;
-        watch.iter_mut().for_each(|watch| watch.worked(started));
+        watch.iter_mut().for_each(Watch::pause);
         Ok(ResultStream::running(execution, snapshot, memory, reports, watch))
     }
 

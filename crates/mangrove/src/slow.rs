@@ -27,17 +27,25 @@ pub(crate) struct SlowLog {
 pub(crate) struct Watch {
     log: Arc<SlowLog>,
     query: SlowQuery,
+    /// When the engine began its present work. `None` while it waits for the reader of a stream.
+    working_since: Option<Instant>,
 }
 
 impl Watch {
+    /// The engine begins to work for the query.
     pub fn new(log: &Option<Arc<SlowLog>>, text: &Arc<str>) -> Option<Self> {
         let query = SlowQuery { text: text.clone(), time: Duration::ZERO, results: 0, is_complete: false };
-        log.as_ref().map(|log| Self { log: log.clone(), query })
+        log.as_ref().map(|log| Self { log: log.clone(), query, working_since: Some(Instant::now()) })
     }
 
-    /// Adds the time since `started`.
-    pub fn worked(&mut self, started: Instant) {
-        self.query.time += started.elapsed();
+    /// The engine goes on.
+    pub fn resume(&mut self) {
+        self.working_since = Some(Instant::now());
+    }
+
+    /// The engine has given what was asked for.
+    pub fn pause(&mut self) {
+        self.query.time += self.working_since.take().map_or(Duration::ZERO, |since| since.elapsed());
     }
 
     pub fn gave(&mut self, results: usize) {
@@ -51,6 +59,7 @@ impl Watch {
 
 impl Drop for Watch {
     fn drop(&mut self) {
+        self.pause();
         if self.query.time >= self.log.after {
             (self.log.tell)(&self.query);
         }

@@ -3,7 +3,6 @@
 use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Instant;
 
 use arrow_array::RecordBatch;
 use mangrove_graph::{GraphError, GraphView, Value};
@@ -70,12 +69,12 @@ impl ResultStream {
         }
         let Some(execution) = &mut self.execution else { return Ok(None) };
         let Ok(snapshot) = &self.snapshot else { return Ok(None) };
-        let started = self.watch.is_some().then(Instant::now);
+        self.watch.iter_mut().for_each(Watch::resume);
         let batch = guard::run(&self.reports, &|| "running a query".into(), || {
             execution.next_items(&mut Graph::Read(&**snapshot)).map_err(QueryError::from)
         });
-        if let (Some(watch), Some(started)) = (&mut self.watch, started) {
-            watch.worked(started);
+        if let Some(watch) = &mut self.watch {
+            watch.pause();
             match &batch {
                 Ok(Some(items)) => watch.gave(items.len()),
                 Ok(None) => watch.completed(),

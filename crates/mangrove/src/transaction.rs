@@ -1,7 +1,6 @@
 //! Transactions: several changes that are kept together or not at all.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use mangrove_graph::GraphView;
 use mangrove_ingest::{LoadOptions, LoadReport, Progress};
@@ -62,14 +61,11 @@ impl Transaction {
         let reading = || format!("reading {written}");
         let query =
             guard::run(&self.shared.reports, &reading, || Ok::<_, QueryError>(self.shared.prepared.read(&written)?))?;
-        let (mut watch, started) = (Watch::new(&self.slow, query.text()), Instant::now());
+        let mut watch = Watch::new(&self.slow, query.text());
         let outcome = self.run(&query, parameters, options);
-        if let Some(watch) = &mut watch {
-            watch.worked(started);
-            outcome.iter().for_each(|rows| {
-                watch.gave(rows.values.len());
-                watch.completed();
-            });
+        if let (Some(watch), Ok(rows)) = (&mut watch, &outcome) {
+            watch.gave(rows.values.len());
+            watch.completed();
         }
         outcome
     }
