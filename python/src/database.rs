@@ -1,4 +1,4 @@
-//! The Python class of a database, and how to open one.
+//! The Python class of a database.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -8,8 +8,7 @@ use std::time::Duration;
 use mangrove::graph::{IndexSchema, LabelSchema, PropertyId, Schema};
 use mangrove::ingest::IngestOptions;
 use mangrove::{
-    Cardinality, CrewOptions, Declaration, Durability, ElementKind, Encoding, ExportFormat, IdSpace, LoadReport,
-    OpenOptions, QueryOptions, ValueType,
+    Cardinality, Declaration, ElementKind, Encoding, ExportFormat, IdSpace, LoadReport, QueryOptions, ValueType,
 };
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::gc::{PyTraverseError, PyVisit};
@@ -26,110 +25,6 @@ use crate::query::{self, Bytecode, Limits, Names, Request};
 use crate::result::{self, QueryResult};
 use crate::stream::Stream;
 use crate::transaction::Transaction;
-
-/// Opens the database in the directory `path`. Creates the database if it does not exist. The path `":memory:"` gives a
-/// new database that belongs to this process. Its files are temporary, and closing it deletes them.
-///
-/// * `read_only` — only read, and create nothing. Any number of processes can read beside the one that writes. Default:
-///   `False`.
-/// * `durability` — `"full"` (the default): a commit is on the disk when it returns. `"relaxed"`: a commit goes to the
-///   operating system and does not wait for the disk. It survives a crash of the process. A crash of the *system* or a
-///   power failure may lose the last commits and damage the database. Use it for data that you can load again.
-/// * `id_space` — the id space of a new database. `"graph"` (the default): an id names one vertex. `"label"`: an id is
-///   unique within its label, and `T.id` is `Label/id`. A database that exists must have the id space you ask for.
-/// * `seal_mb` — when changes take this many megabytes, compress them in the background. Others read and write
-///   meanwhile. Default: 64; 0 for never. If it fails, `stats()["sealing_error"]` says why, and it is tried again
-///   later.
-/// * `verify_mb` — verify the file of the changes, `data.mdb`, while opening, if it has no more megabytes than this.
-///   That takes about 0.2 s for 256 MB. Default: 256; 0 for never. `check()` always verifies the file.
-/// * `stream_timeout` — end an unfinished stream after this many seconds, even if nobody reads it. What it held can
-///   then be used again. A stream with a timeout of its own keeps that one. Default: no limit.
-/// * `slow_query` — log each query that takes at least this many seconds, as a warning of the logger `mangrovedb`. The
-///   record has the query's text, its time and the number of its results, and no parameters. Default: log none.
-///
-/// >>> with mg.open("fresh.mg") as fresh:
-/// ...     fresh.query("g.addV('person').property(id, 'ada').id()").one()
-/// 'ada'
-/// >>> mg.open("fresh.mg", read_only=True).query("g.V().count()").one()
-/// 1
-///
-/// Advanced: `workers` threads help heavy queries, beside the threads that run them. Default: one less than the machine
-/// has cores, but at least one. Workers belong to regions of `region_workers` threads each (default 4). `pin=True`
-/// keeps each worker on a core of its own (default `False`). `steal=False` keeps workers from taking work of other
-/// regions (default `True`).
-#[pyfunction]
-#[pyo3(signature = (path, read_only=false, durability="full", id_space=None, *, seal_mb=64.0, verify_mb=256.0, stream_timeout=None, workers=None, region_workers=4, pin=false, steal=true, slow_query=None))]
-#[expect(clippy::too_many_arguments, reason = "they are Python's keyword arguments")]
-pub fn open(
-    py: Python<'_>,
-    path: PathBuf,
-    read_only: bool,
-    durability: &str,
-    id_space: Option<&str>,
-    seal_mb: f64,
-    verify_mb: f64,
-    stream_timeout: Option<f64>,
-    workers: Option<i64>,
-    region_workers: i64,
-    pin: bool,
-    steal: bool,
-    slow_query: Option<f64>,
-) -> PyResult<Database> {
-    let options = OpenOptions {
-        read_only,
-        create: !read_only,
-        durability: match durability {
-            "full" => Durability::Full,
-            "relaxed" => Durability::Relaxed,
-            other => return Err(choice("durability", other, &["full", "relaxed"])),
-        },
-        id_space: match id_space {
-            None => None,
-            Some("graph") => Some(IdSpace::Graph),
-            Some("label") => Some(IdSpace::Label),
-            Some(other) => return Err(choice("id_space", other, &["graph", "label"])),
-        },
-        seal_bytes: megabytes("seal_mb", seal_mb)?,
-        verify_bytes: megabytes("verify_mb", verify_mb)?,
-    };
-    let stream_timeout = query::seconds("stream_timeout", stream_timeout)?;
-    let region_workers = threads("region_workers", region_workers, 1)?;
-    let workers = workers.map(|workers| threads("workers", workers, 0)).transpose()?;
-    let crew = CrewOptions { workers: workers.unwrap_or(CrewOptions::default().workers), region_workers, pin, steal };
-    let inner = raised(py.detach(|| mangrove::Database::open_with(&path, &options)))?;
-    let inner = if crew == CrewOptions::default() { inner } else { inner.with_crew(crew) };
-    let inner = match query::seconds("slow_query", slow_query)? {
-        Some(after) => inner.with_slow_log(after, log_slow),
-        None => inner,
-    };
-    Ok(Database { inner: RwLock::new(Some(inner)), path, stream_timeout, procedures: Mutex::default() })
-}
-
-/// Tells the logger `mangrovedb` of a slow query.
-fn log_slow(slow: &mangrove::SlowQuery) {
-    let message = slow.to_string();
-    let logged = interrupt::with_python(move |py| {
-        let logger = py.import("logging")?.call_method1("getLogger", ("mangrovedb",))?;
-        logger.call_method1("warning", ("%s", message)).map(|_| ())
-    });
-    // A handler that fails must not make the query fail. The logging module reports such errors itself.
-    drop(logged);
-}
-
-/// Megabytes as bytes.
-fn megabytes(argument: &str, given: f64) -> PyResult<u64> {
-    match given {
-        0.0..1e12 => Ok((given * 1e6) as u64),
-        _ => Err(PyValueError::new_err(format!("{argument} must be a number of megabytes, 0 or more, not {given}"))),
-    }
-}
-
-/// A number of threads that a machine can bear.
-fn threads(argument: &str, given: i64, least: usize) -> PyResult<usize> {
-    const MOST: usize = 1024;
-    let fitting = usize::try_from(given).ok().filter(|threads| (least..=MOST).contains(threads));
-    fitting.ok_or_else(|| PyValueError::new_err(format!("{argument} must be a number from {least} to {MOST}, not {given}")))
-}
 
 /// The error for a word that the argument does not take.
 pub fn choice(argument: &str, found: &str, choices: &[&str]) -> PyErr {
@@ -168,6 +63,12 @@ impl Database {
         let (results, warnings) = raised(outcome)?;
         result::warn(py, &warnings)?;
         Ok(QueryResult::new(results, warnings))
+    }
+}
+
+impl Database {
+    pub fn new(inner: mangrove::Database, path: PathBuf, stream_timeout: Option<Duration>) -> Self {
+        Self { inner: RwLock::new(Some(inner)), path, stream_timeout, procedures: Mutex::default() }
     }
 }
 

@@ -18,6 +18,7 @@ mod errors;
 mod ingest;
 mod interrupt;
 mod load;
+mod open;
 mod parameters;
 mod plan;
 mod procedure;
@@ -33,9 +34,11 @@ mod _mangrove {
     #[pymodule_export]
     use super::call::Call;
     #[pymodule_export]
-    use super::database::{Database, open};
+    use super::database::Database;
     #[pymodule_export]
     use super::ingest::Ingest;
+    #[pymodule_export]
+    use super::open::open;
     #[pymodule_export]
     use super::plan::{Explanation, Profile};
     #[pymodule_export]

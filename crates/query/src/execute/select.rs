@@ -66,15 +66,13 @@ impl MapBatch for SelectOp {
 
 /// What every row has under a label, if nothing but the slot of the label can give it.
 fn slot_of<'b>(cx: &Context<'_, '_>, batch: &'b Batch, label: &str) -> Option<&'b Items> {
+    let Slot::All(items) = batch.slots.get(label)? else { return None };
     let may_be_maps = match &batch.items {
         Items::Values(values) => values.iter().any(|value| matches!(value, Value::Map(_))),
         Items::Maps(_) => true,
         _ => false,
     };
-    match batch.slots.get(label)? {
-        Slot::All(items) if !may_be_maps && cx.shared.side_effects.get(label).is_none() => Some(items),
-        _ => None,
-    }
+    (!may_be_maps && cx.shared.side_effects.get(label).is_none()).then_some(items)
 }
 
 /// The traversers whose columns all have a value, with maps of these values.
