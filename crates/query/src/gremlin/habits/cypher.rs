@@ -57,6 +57,15 @@ impl<'t> Edge<'t> {
         };
         Some(Self { name, label, step })
     }
+
+    /// The step from the edge to the end of the pattern.
+    fn end_step(&self) -> &'static str {
+        match self.step {
+            "out" => "inV",
+            "in" => "outV",
+            _ => "otherV",
+        }
+    }
 }
 
 /// A pattern of one vertex, or of one edge and its ends.
@@ -99,16 +108,7 @@ impl<'t> Pattern<'t> {
         match place {
             1 if ends.is_empty() => Some(on_edge),
             2 if self.tests[1].is_empty() => Some(format!("{start}.{}({label}){ends}", edge.step)),
-            2 => Some(format!(
-                "{on_edge}.{}{ends}",
-                if edge.step == "both" {
-                    "otherV()"
-                } else if edge.step == "in" {
-                    "outV()"
-                } else {
-                    "inV()"
-                }
-            )),
+            2 => Some(format!("{on_edge}.{}(){ends}", edge.end_step())),
             _ => None,
         }
     }
