@@ -53,6 +53,10 @@ fn helped_or_alone_a_query_gives_the_same_in_the_same_order() {
         "g.V().out('knows').local(out('knows').order().by('age').limit(1)).values('age')",
         "g.V().coalesce(out('nobody'), out('knows')).count()",
         "g.V().union(out('knows'), in('knows')).values('age').sum()",
+        "g.withStrategies(new SeedStrategy(seed: 7)).V().out('knows').values('age').coin(0.5)",
+        "g.V().out('knows').sideEffect(out('knows').count()).values('age').asNumber().sum()",
+        "g.V().match(__.as('a').out('knows').as('b'), __.as('b').has('age', gt(50)).as('c')).select('a', 'c').count()",
+        "g.V().as('a').out('knows').as('b').select('a').out('knows').as('c').select('a', 'b', 'c').by('age').limit(3000)",
     ];
     for workers in [1, 3] {
         let options = helped(workers);
