@@ -79,7 +79,7 @@ def sections(suite, results):
         for key, what in (("per_s_1", "one client"), ("per_s", "eight clients")):
             of_reads = (SHORT | COMPLEX).items()
             yield f"Reads a second, {what}", tuple((f"{op} clients", key, f"{op} {does}", 1, True) for op, does in of_reads)
-        yield "Short reads (IS1 to IS7 by turns) beside a heavy one (IC5, or IC9 where there is none, over and over in another thread), wall time", BESIDE
+        yield "Wall time of IS1 to IS7, while another thread repeats a heavy read (IC5, or IC9 where the data lacks what IC5 needs)", BESIDE
 
 
 def tao_sections():
@@ -136,7 +136,7 @@ def table(results, rows):
 
 
 def ablation(results, spread):
-    """Mangrove's queries with parts switched off, as multiples of the first column. Rules use CPU time, threads use wall time."""
+    """Mangrove's queries with parts switched off, relative to the first column. Rules use CPU time, threads use wall time."""
     found, key = {}, "wall_us" if spread else "cpu_us"
     for op, measured in results["engines"].get(BASE, {}).items():
         query, _, variant = op.partition(" | ")
@@ -165,7 +165,7 @@ def tables(suite, results):
     for spread, what in ((False, "rules switched off, CPU time"), (True, "its work spread over more threads, wall time")):
         shown = list(ablation(results, spread))
         if shown:
-            yield f"Mangrove with {what}, as multiples of the first column", shown
+            yield f"Mangrove with {what}; times relative to the first column, below 1 is faster", shown
 
 
 def aligned(rows):

@@ -262,7 +262,7 @@ def about(suite, options, told):
         "commit": commit or "unknown",
         "data": told["data"],
         "csv_bytes": told["csv_bytes"],
-        "machine": f"{len(cpu) or '?'} × {cpu[0].split(':', 1)[1].strip() if cpu else platform.processor()}, {platform.system()} {platform.release()}",
+        "machine": f"{cpu[0].split(':', 1)[1].strip() if cpu else platform.processor()}, {len(cpu) or '?'} hardware threads, {platform.system()} {platform.release()}",
         "date": time.strftime("%Y-%m-%d"),
     }
 

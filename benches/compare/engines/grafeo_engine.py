@@ -22,7 +22,7 @@ class Grafeo(Engine):
     name = "grafeo"
     languages = ("cypher", "grafeo.cypher")
     durable = False
-    note = "import_csv makes nodes only, of strings: rows are read in Python; no sync a commit"
+    note = "its import_csv reads only nodes and only strings, so Python reads the rows; commits do not wait for the disk"
 
     def load(self, path, graph):
         database = grafeo.GrafeoDB(str(path))

@@ -14,7 +14,7 @@ SPREAD = {
     "none": {"workers": 0},
     "one helps": {"workers": 1},
     "one helps, pinned": {"workers": 1, "pin": True},
-    "four in two regions": {"workers": 4, "region_workers": 2},
+    "four, in two regions of two": {"workers": 4, "region_workers": 2},
     "four, no stealing": {"workers": 4, "region_workers": 2, "steal": False},
 }
 

@@ -93,7 +93,7 @@ fn beside(vertices: u64) -> Result<()> {
         let started = Instant::now();
         reads(name, &|| started.elapsed() > Duration::from_secs(3))
     };
-    alone("nothing")?;
+    alone("nothing, before the work")?;
     for (name, sealing) in [("a writer", false), ("a writer that seals and merges", true)] {
         let done = AtomicBool::new(false);
         std::thread::scope(|scope| -> Result<()> {
@@ -107,7 +107,7 @@ fn beside(vertices: u64) -> Result<()> {
         })?;
     }
     // The same graph again: vertices that are often written have more edges by now.
-    alone("nothing any more")
+    alone("nothing, after the work")
 }
 
 fn write(work: &mut Work, sealing: bool) -> Result<()> {

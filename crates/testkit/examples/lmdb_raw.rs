@@ -36,7 +36,7 @@ fn main() -> Result<()> {
     fs::create_dir_all(database)?;
     let store = Raw::create(Path::new(database))?;
     say(
-        json!({ "op": "engine", "version": "heed 0.23", "note": "adjacency blocks and a 24-byte row an edge; CSV is not read" }),
+        json!({ "op": "engine", "version": "heed 0.23", "note": "lists of neighbours and 24 bytes per edge; it reads no CSV" }),
     );
     load(&store, &edges, Path::new(database))?;
     queries(&store, &asked)?;

@@ -44,8 +44,8 @@ pub static STEPS: [KnownStep; 158] = [
     step("mergeV", Spawn, "find the vertex the map describes, or add it"),
     step("mergeE", Spawn, "find the edge the map describes, or add it"),
     step("inject", Spawn, "put these values into the stream"),
-    step("io", Spawn, "read or write a file of a graph"),
-    step("call", Spawn, "run a service of the database"),
+    step("io", Spawn, "refused: use `mangrove load` and `export`, or `db.load()` and `db.export()`"),
+    step("call", Spawn, "run a procedure"),
     step("union", Spawn, "the results of several traversals, one after the other"),
     step("addLabel", Plain, "give a vertex further labels"),
     step("aggregate", Plain, "collect everything so far into a side effect"),
@@ -60,7 +60,7 @@ pub static STEPS: [KnownStep; 158] = [
     step("both", Plain, "neighbours along edges of either direction"),
     step("bothE", Plain, "edges of either direction"),
     step("bothV", Plain, "both ends of an edge"),
-    step("branch", Plain, "go into every option the traversal's result chooses"),
+    step("branch", Plain, "go on with each option whose key equals the traversal's result"),
     step("cap", Plain, "give the side effects of these names"),
     step("choose", Plain, "go one way or another, by a test or a value"),
     step("coalesce", Plain, "the results of the first traversal that has any"),
@@ -68,7 +68,7 @@ pub static STEPS: [KnownStep; 158] = [
     step("combine", Plain, "a list and another, one after the other"),
     step("concat", Plain, "join strings"),
     step("conjoin", Plain, "join the items of a list into a string"),
-    step("connectedComponent", Plain, "mark each vertex with its connected component"),
+    step("connectedComponent", Plain, "not yet: mark each vertex with its connected component"),
     step("constant", Plain, "this value for every traverser"),
     step("count", Plain, "how many came"),
     step("cyclicPath", Plain, "keep those whose path visits something twice"),
@@ -79,7 +79,7 @@ pub static STEPS: [KnownStep; 158] = [
     step("discard", Plain, "drop every traverser"),
     step("disjunct", Plain, "the items only one of two lists has"),
     step("drop", Plain, "delete elements and properties"),
-    step("dropLabel", Plain, "take further labels from a vertex"),
+    step("dropLabel", Plain, "take labels away that addLabel() gave"),
     step("element", Plain, "the element a property belongs to"),
     step("elementMap", Plain, "id, label and properties as one map"),
     step("fail", Plain, "stop the query with an error"),
@@ -127,9 +127,9 @@ pub static STEPS: [KnownStep; 158] = [
     step("out", Plain, "neighbours along outgoing edges"),
     step("outE", Plain, "outgoing edges"),
     step("outV", Plain, "the vertex an edge comes from"),
-    step("pageRank", Plain, "compute PageRank"),
+    step("pageRank", Plain, "not yet: compute PageRank"),
     step("path", Plain, "everything a traverser has visited"),
-    step("peerPressure", Plain, "cluster by peer pressure"),
+    step("peerPressure", Plain, "not yet: cluster by peer pressure"),
     step("product", Plain, "all pairs of items of two lists"),
     step("profile", Plain, "refused: use `mangrove query --profile` or `db.profile()`"),
     step("project", Plain, "a map with these keys"),
@@ -137,7 +137,7 @@ pub static STEPS: [KnownStep; 158] = [
     step("property", Plain, "set a property"),
     step("propertyMap", Plain, "properties as a map of lists"),
     step("range", Plain, "from the first position to before the second"),
-    step("read", Plain, "read the graph of io()"),
+    step("read", Plain, "refused, like `io()`"),
     step("repeat", Plain, "run the traversal again and again"),
     step("replace", Plain, "replace a part of a string"),
     step("reverse", Plain, "a string or list backwards"),
@@ -145,7 +145,7 @@ pub static STEPS: [KnownStep; 158] = [
     step("sack", Plain, "the traverser's sack, or a new value for it"),
     step("sample", Plain, "n at random"),
     step("select", Plain, "what was labelled, or values of a map by key"),
-    step("shortestPath", Plain, "shortest paths between vertices"),
+    step("shortestPath", Plain, "not yet: shortest paths between vertices"),
     step("sideEffect", Plain, "run the traversal, pass on what came"),
     step("simplePath", Plain, "keep those whose path visits nothing twice"),
     step("skip", Plain, "all but the first n"),
@@ -166,12 +166,16 @@ pub static STEPS: [KnownStep; 158] = [
     step("valueMap", Plain, "property values as a map of lists"),
     step("values", Plain, "property values"),
     step("where", Plain, "keep what matches, with names and traversals"),
-    step("write", Plain, "not yet: write the graph of io()"),
+    step("write", Plain, "refused, like `io()`"),
     step("as", Modulator, "label this point of the path"),
     step("by", Modulator, "how the step before takes its values"),
     step("emit", Modulator, "give results while repeating"),
     step("from", Modulator, "where an edge or path starts"),
-    step("option", Modulator, "a way choose(), branch() or mergeV() may go"),
+    step(
+        "option",
+        Modulator,
+        "one case of choose() or branch(), or what mergeV() and mergeE() do to a new or a found element",
+    ),
     step("times", Modulator, "how often to repeat"),
     step("to", Modulator, "where an edge or path ends"),
     step("until", Modulator, "when to stop repeating"),
@@ -191,13 +195,10 @@ const fn step(name: &'static str, kind: StepKind, description: &'static str) -> 
     KnownStep { name, kind, description }
 }
 
-/// Steps of the language that no query can use here.
-const NOT_RUN: [&str; 7] = ["io", "read", "write", "connectedComponent", "pageRank", "peerPressure", "shortestPath"];
-
 impl KnownStep {
     /// Whether queries can use it.
     pub fn is_run(&self) -> bool {
-        !NOT_RUN.contains(&self.name) && !self.description.starts_with("refused")
+        !["refused", "not yet"].iter().any(|why| self.description.starts_with(why))
     }
 }
 

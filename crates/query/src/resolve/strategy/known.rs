@@ -23,11 +23,15 @@ pub struct Strategy {
 use Effect::{Always, Honoured};
 
 pub static STRATEGIES: [Strategy; 38] = [
-    strategy("EdgeLabelVerificationStrategy", Honoured, "steps along edges must name labels, else an error or a warning"),
+    strategy(
+        "EdgeLabelVerificationStrategy",
+        Honoured,
+        "steps along edges must name labels; if one does not, `throwException: true` gives an error and `logWarning: true` a warning",
+    ),
     strategy(
         "ElementIdStrategy",
         Honoured,
-        "`T.id`, `hasId()`, `id()` and `V(…)` mean the property `idPropertyKey` (`__id`)",
+        "`T.id`, `hasId()`, `id()` and `V(…)` use the property that the option `idPropertyKey` names (by default `__id`) instead of the id",
     ),
     strategy(
         "OptionsStrategy",
@@ -35,12 +39,16 @@ pub static STRATEGIES: [Strategy; 38] = [
         "`evaluationTimeout` in milliseconds, as `g.with('evaluationTimeout', …)`; the shortest timeout holds; other options do nothing",
     ),
     strategy("PartitionStrategy", Honoured, "elements are read from `readPartitions` and written to `writePartition`"),
-    strategy("ProductiveByStrategy", Honoured, "a `by()` that gives nothing gives null"),
+    strategy(
+        "ProductiveByStrategy",
+        Honoured,
+        "where a `by()` finds nothing, its value is null; without this strategy it is left out",
+    ),
     strategy("ReadOnlyStrategy", Honoured, "a query that would change the graph is refused"),
     strategy(
         "ReservedKeysVerificationStrategy",
         Honoured,
-        "keys that must not be written (`id`, `label`), else an error or a warning",
+        "a query must not write certain property names (`id`, `label`); if it does, `throwException: true` gives an error and `logWarning: true` a warning",
     ),
     strategy(
         "SeedStrategy",
@@ -50,9 +58,9 @@ pub static STRATEGIES: [Strategy; 38] = [
     strategy(
         "SubgraphStrategy",
         Honoured,
-        "only vertices, edges and vertex properties that meet its criteria are seen by steps; an element that is a result itself shows all its properties",
+        "steps see only vertices, edges and vertex properties that meet its criteria; an element that is a result still shows all its properties",
     ),
-    strategy("VertexProgramRestrictionStrategy", Honoured, "`VertexProgramStrategy` beside it is refused"),
+    strategy("VertexProgramRestrictionStrategy", Honoured, "refused together with `VertexProgramStrategy`"),
     strategy("ConnectiveStrategy", Always, "`and()` and `or()` may stand between the traversals they join"),
     strategy("LambdaRestrictionStrategy", Always, "there are no lambdas"),
     strategy("StandardVerificationStrategy", Always, "a traversal that breaks the rules of Gremlin is an error"),
