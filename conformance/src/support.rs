@@ -65,7 +65,7 @@ fn steps(scenario: &Scenario) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     for text in scenario.traversals() {
         if let Ok(traversal) = gremlin::parse(text) {
-            let _: ControlFlow<()> = traversal.for_each_call(&mut |call| {
+            let _: ControlFlow<()> = traversal.for_each_call(&mut |call, _| {
                 names.insert(call.name.clone());
                 ControlFlow::Continue(())
             });

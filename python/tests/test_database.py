@@ -600,3 +600,36 @@ def test_helped_or_alone_a_query_gives_the_same(tmp_path, crew):
         assert sorted(ages) == sorted(c % 90 for i in range(people) for b in second[i] for c in second[b])
         helped = sum(step["helped"] for step in many.profile("g.V().out().out().out().count()").to_dict()["steps"])
         assert helped == 0 or crew["workers"]
+
+
+def test_many_threads_write_at_once_and_each_write_is_whole(tmp_path):
+    """Short writes share syncs with each other. Writes that fail, and transactions between them, do not disturb them."""
+    db = mg.open(tmp_path / "busy.mg")
+    db.declare_property("person", "email", "string", unique=True)
+    db.query("g.addV('person').property('email', 'taken')")
+    rejected = []
+
+    def work(thread):
+        for n in range(40):
+            db.query("g.addV('visit').property(id, x).property('thread', t)", x=f"{thread}.{n}", t=thread)
+            if n % 4 == 0:
+                try:
+                    db.query("g.addV('visit').property(id, x).addV('person').property('email', 'taken')", x=f"lost {thread}.{n}")
+                except mg.ConstraintError as error:
+                    rejected.append(str(error))
+            if n % 10 == 0:
+                with db.transaction() as tx:
+                    tx.query("g.addV('pair').property('thread', t)", t=thread)
+                    tx.query("g.addV('pair').property('thread', t)", t=thread)
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(rejected) == 8 * 10
+    db.close()
+    db = mg.open(tmp_path / "busy.mg")
+    assert db.query("g.V().groupCount().by(label)").one() == {"visit": 320, "pair": 64, "person": 1}
+    assert db.query("g.V().hasLabel('visit').groupCount().by('thread')").one() == dict.fromkeys(range(8), 40)
+    assert db.check() == []

@@ -27,8 +27,8 @@ class Neo4j(Java):
     artifact = "neo4j"
     languages = ("cypher", "neo4j.cypher")
     note = (
-        "embedded, community edition; loaded in transactions, because only the server edition has the offline import; no transaction logs"
-        " kept; warm; CPU of the querying thread alone"
+        "embedded, community edition; loaded in transactions, because only the server edition has the offline import; old transaction logs"
+        " are deleted; warm; CPU of the querying thread alone"
     )
 
     def queries(self):

@@ -146,7 +146,7 @@ impl Database {
         let memory = Memory::new(options);
         let options = &self.shared.procedures.options(options);
         if query.writes() {
-            let mut transaction = self.begin_write(options)?;
+            let mut transaction = self.begin_write(query, options)?;
             let graph = &mut Graph::Write(transaction.graph());
             let rows = Rows::collect(query.execute(graph, parameters, options)?, graph, Memory::new(options))?;
             transaction.commit()?;
@@ -191,7 +191,7 @@ impl Database {
             let query = self.shared.prepared.read(&written)?;
             let options = QueryOptions { profile: true, ..self.shared.procedures.options(options).clone() };
             if query.writes() {
-                let mut transaction = self.begin_write(&options)?;
+                let mut transaction = self.begin_write(&query, &options)?;
                 let graph = &mut Graph::Write(transaction.graph());
                 let profile = query.execute(graph, parameters, &options)?.profile(graph)?;
                 transaction.commit()?;
@@ -204,11 +204,11 @@ impl Database {
         })
     }
 
-    /// Begins a transaction for one query.
-    fn begin_write(&self, options: &QueryOptions) -> Result<Box<dyn BackendTransaction>, GraphError> {
+    /// Begins a transaction for one query. If the query is brief, its commit may share a sync with others.
+    fn begin_write(&self, query: &Query, options: &QueryOptions) -> Result<Box<dyn BackendTransaction>, GraphError> {
         let cancelled = || self.cancel.is_cancelled() || options.cancel.is_cancelled();
         let patience = Patience { timeout: options.timeout, cancelled: &cancelled };
-        self.begin_for(Writer::this_thread(), patience)
+        self.begin_for(Writer { is_brief: query.is_brief(), ..Writer::this_thread() }, patience)
     }
 
     /// Begins a transaction: several queries and loads that are kept together or not at all. Waits while another one writes. The

@@ -38,7 +38,7 @@ pub use options::{Graph, Parameters, QueryOptions};
 pub use plan::shape::{Outlook, Shape};
 pub use procedure::{Procedure, Procedures};
 
-use gremlin::syntax::TraversalSyntax;
+use gremlin::syntax::{Call, TraversalSyntax};
 
 /// A query after reading: the names of its steps are checked, its parameters are open.
 #[derive(Clone, Debug)]
@@ -46,6 +46,7 @@ pub struct Query {
     text: Arc<str>,
     syntax: Arc<TraversalSyntax>,
     writes: bool,
+    is_brief: bool,
     /// It refers to elements by id. Planning looks them up.
     refers: bool,
     /// The names of its variables.
@@ -84,12 +85,12 @@ impl Query {
 
     fn new(text: Arc<str>, mut syntax: TraversalSyntax) -> Result<Self> {
         resolve::check_names(&syntax)?;
-        let writes = writes(&syntax);
+        let (writes, is_brief) = (writes(&syntax), is_brief(&syntax));
         let refers = resolve::elements::refers(&mut syntax);
         let mut names = Vec::new();
         syntax.variables(&mut names);
         let variables = names.into_iter().map(str::to_owned).collect();
-        Ok(Self { text, syntax: Arc::new(syntax), writes, refers, variables })
+        Ok(Self { text, syntax: Arc::new(syntax), writes, is_brief, refers, variables })
     }
 
     pub fn text(&self) -> &Arc<str> {
@@ -104,6 +105,12 @@ impl Query {
     /// Whether the query may change the graph. It then needs [`Graph::Write`].
     pub fn writes(&self) -> bool {
         self.writes
+    }
+
+    /// Whether the query looks as if it takes a moment only: it finds its elements by id or by property, repeats nothing and calls
+    /// no procedure.
+    pub fn is_brief(&self) -> bool {
+        self.is_brief
     }
 
     /// Plans the query and prepares its execution. It reads no elements yet.
@@ -170,5 +177,19 @@ fn must_be_a_variable(name: &str) -> Result<()> {
 
 fn writes(traversal: &TraversalSyntax) -> bool {
     const WRITING: [&str; 8] = ["addV", "addE", "property", "drop", "mergeV", "mergeE", "addLabel", "dropLabel"];
-    traversal.any_call(|call| WRITING.contains(&call.name.as_str()))
+    traversal.any_call(|call, _| WRITING.contains(&call.name.as_str()))
+}
+
+fn is_brief(traversal: &TraversalSyntax) -> bool {
+    let is_long = |call: &Call, rest: &[Call]| match call.name.as_str() {
+        "repeat" | "match" | "call" => true,
+        "V" | "E" => call.args.is_empty() && !rest.first().is_some_and(names),
+        _ => false,
+    };
+    !traversal.any_call(is_long)
+}
+
+/// Whether a step names the elements to find, or a property of theirs.
+fn names(call: &Call) -> bool {
+    matches!((call.name.as_str(), call.args.len()), ("has", 2 | 3) | ("hasId", 1..))
 }

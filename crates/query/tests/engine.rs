@@ -593,6 +593,29 @@ fn errors_point_at_the_step() {
 }
 
 #[test]
+fn a_brief_query_finds_its_elements_and_repeats_nothing() {
+    let is_brief = |text: &str| Query::parse(text).unwrap().is_brief();
+    let brief = [
+        "g.addV('person').property('id', 1)",
+        "g.V(1).addE('knows').to(__.V(2)).property('since', 5)",
+        "g.V().has('person', 'id', x).property('age', 3)",
+        "g.V().hasId(1).drop()",
+        "g.mergeE([(T.label): 'knows', (Direction.OUT): 1, (Direction.IN): 2])",
+        "g.with('evaluationTimeout', 5).E(3).drop()",
+    ];
+    brief.iter().for_each(|text| assert!(is_brief(text), "{text}"));
+    let long = [
+        "g.V().property('age', 3)",
+        "g.V().hasLabel('person').drop()",
+        "g.V(1).addE('knows').to(__.V().hasLabel('person'))",
+        "g.V(1).repeat(out()).times(3).property('seen', true)",
+        "g.V(1).property('age', __.call('mine'))",
+        "g.E().drop()",
+    ];
+    long.iter().for_each(|text| assert!(!is_brief(text), "{text}"));
+}
+
+#[test]
 fn changes_need_a_graph_that_can_be_written() {
     let mut modern = Oracle::modern();
     let query = Query::parse("g.V().has('name','marko').property('age', 30)").unwrap();

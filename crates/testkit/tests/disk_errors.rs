@@ -9,10 +9,13 @@
 mod support;
 
 use std::ffi::{c_int, c_void};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
 
 use libc::{off_t, size_t, ssize_t};
-use mangrove_graph::GraphView;
+use mangrove_graph::{Catalog, ElementKind, GraphView, GraphWrite};
+use mangrove_snapshot::{OpenOptions, Patience, Store, Writer};
 use mangrove_testkit::suite::StoreUnderTest;
 use mangrove_testkit::{Oracle, compare, ledger};
 use support::StoreInDir;
@@ -59,8 +62,58 @@ fn assert_holds(view: &dyn GraphView, transactions: u64) {
     compare::assert_same(view, &expected);
 }
 
+/// The tests of this file break the same disk.
+static DISK: Mutex<()> = Mutex::new(());
+
+/// Each brief writer of a group learns that the commit of the group failed.
+#[test]
+fn a_failed_commit_of_a_group_fails_for_each_writer() {
+    let _disk = DISK.lock();
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let store = Store::open(home.path().join("store"), &OpenOptions::default()).expect("it opens");
+    let waiting = AtomicUsize::new(0);
+    let begin = || {
+        let is_new = AtomicBool::new(true);
+        let cancelled = || {
+            // Whoever asks whether to go on waits already.
+            waiting.fetch_add(usize::from(is_new.swap(false, Ordering::SeqCst)), Ordering::SeqCst);
+            false
+        };
+        let patience = Patience { timeout: None, cancelled: &cancelled };
+        store.begin_for(Writer { is_brief: true, ..Writer::this_thread() }, patience)
+    };
+    let add = |mut t: mangrove_snapshot::Transaction, id: i64| -> mangrove_graph::Result<()> {
+        let label = t.ensure_label(ElementKind::Vertex, "person")?;
+        t.add_vertices(label, &[Some(id.into())], &mut Vec::new())?;
+        t.commit()
+    };
+    add(begin().expect("a transaction"), 0).expect("a commit");
+    let leading = begin().expect("a transaction");
+    let failed = std::thread::scope(|scope| {
+        let writers: Vec<_> = (2..=8).map(|id| scope.spawn(move || begin().and_then(|t| add(t, id)).is_err())).collect();
+        while waiting.load(Ordering::SeqCst) < writers.len() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        DISK_FAILS.store(true, Ordering::SeqCst);
+        let first = add(leading, 1).is_err();
+        [first]
+            .into_iter()
+            .chain(writers.into_iter().map(|writer| writer.join().expect("it ends")))
+            .filter(|failed| *failed)
+            .count()
+    });
+    DISK_FAILS.store(false, Ordering::SeqCst);
+    assert_eq!(failed, 8, "nobody's commit is acknowledged");
+    drop(store);
+    let store = Store::open(home.path().join("store"), &OpenOptions::default()).expect("it opens");
+    let view = store.snapshot().expect("a snapshot");
+    assert_eq!(view.statistics().expect("statistics").vertices.iter().sum::<u64>(), 1);
+    assert!(store.check().expect("check").is_clean());
+}
+
 #[test]
 fn a_failed_write_of_a_meta_page_loses_nothing_and_says_what_to_do() {
+    let _disk = DISK.lock();
     let home = tempfile::tempdir().expect("a temporary directory");
     let dir = home.path().join("store");
     let store = StoreInDir::open(&dir);

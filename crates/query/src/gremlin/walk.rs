@@ -4,20 +4,24 @@ use std::ops::ControlFlow;
 
 use super::syntax::{Argument, ArgumentKind, Call, PredicateSyntax, TraversalSyntax};
 
-type Visit<'v, 'a, B> = dyn FnMut(&'a Call) -> ControlFlow<B> + 'v;
+/// Sees a call, and those that follow it in its traversal.
+type Visit<'v, 'a, B> = dyn FnMut(&'a Call, &'a [Call]) -> ControlFlow<B> + 'v;
 
 impl TraversalSyntax {
     /// Visits each call before those in its arguments, until `visit` breaks.
     pub fn for_each_call<'a, B>(&'a self, visit: &mut Visit<'_, 'a, B>) -> ControlFlow<B> {
-        self.calls.iter().try_for_each(|call| {
-            visit(call)?;
+        self.calls.iter().enumerate().try_for_each(|(at, call)| {
+            visit(call, &self.calls[at + 1..])?;
             call.args.iter().try_for_each(|argument| in_argument(argument, visit))
         })
     }
 
-    /// Whether `test` holds for some call.
-    pub fn any_call(&self, test: impl Fn(&Call) -> bool) -> bool {
-        let visit = &mut |call: &Call| if test(call) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
+    /// Whether `test` holds for some call and those that follow it.
+    pub fn any_call(&self, test: impl Fn(&Call, &[Call]) -> bool) -> bool {
+        let visit = &mut |call: &Call, rest: &[Call]| match test(call, rest) {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        };
         self.for_each_call(visit).is_break()
     }
 }
@@ -102,8 +106,8 @@ mod tests {
         ];
         for text in places {
             let tree = parse(text).unwrap_or_else(|error| panic!("{text}: {error}"));
-            assert!(tree.any_call(|call| call.name == "drop"), "{text}");
-            assert!(!tree.any_call(|call| call.name == "out2"), "{text}");
+            assert!(tree.any_call(|call, _| call.name == "drop"), "{text}");
+            assert!(!tree.any_call(|call, _| call.name == "out2"), "{text}");
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::gremlin::syntax::{Call, TraversalSyntax};
 
 /// Fails at the first call that Gremlin does not know, and suggests the nearest name.
 pub fn check_names(traversal: &TraversalSyntax) -> Result<()> {
-    let check = &mut |call: &Call| match STEPS.iter().any(|step| step.name == call.name) {
+    let check = &mut |call: &Call, _: &[Call]| match STEPS.iter().any(|step| step.name == call.name) {
         true => ControlFlow::Continue(()),
         false => ControlFlow::Break(unknown(call)),
     };

@@ -250,6 +250,13 @@ impl Declared {
     }
 
     /// The catalog of a transaction: this one if its version is current, otherwise loaded anew.
+    /// Takes over another one, unless it is older.
+    pub fn advance(&mut self, to: Self) {
+        if to.version > self.version {
+            *self = to;
+        }
+    }
+
     pub fn refreshed(&self, tables: &Tables, txn: &RoTxn<'_, AnyTls>) -> Result<Self> {
         if schema_version(tables, txn)? == self.version { Ok(self.clone()) } else { Self::load(tables, txn) }
     }

@@ -204,7 +204,7 @@ pub fn upgrade(env: &Env<WithoutTls>, tables: &Tables) -> Result<()> {
     let mut t = Writing::with_first_sums(txn, tables)?;
     let schema = catalog::upgrade(tables, &mut t, &Segments::new(segments))?;
     keys::list_all(tables, &mut t, &schema)?;
-    t.commit(tables)
+    t.commit(tables).map(drop)
 }
 
 /// Removes the files of segments that a crash left: those that the last commit does not name. docs/format/hot.md says why

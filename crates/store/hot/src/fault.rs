@@ -81,6 +81,16 @@ fn cannot_grow(dir: &Path) -> bool {
     outcome.is_err_and(|error| is_disk_full(&error))
 }
 
+/// The error once more, for another writer that it concerns.
+pub fn again(error: &GraphError) -> GraphError {
+    match error {
+        GraphError::DiskFull => GraphError::DiskFull,
+        GraphError::Corrupt(what) => GraphError::Corrupt(what.clone()),
+        GraphError::Storage { message, .. } => GraphError::Storage { message: message.clone(), source: None },
+        other => GraphError::Invalid(other.to_string()),
+    }
+}
+
 pub fn corrupt(what: &str) -> GraphError {
     GraphError::corrupt(what)
 }

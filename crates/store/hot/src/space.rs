@@ -9,9 +9,10 @@ use mangrove_graph::Result;
 use crate::clock;
 use crate::fault::{self, lmdb};
 use crate::identity::FileId;
+use crate::owned::OwnedTxn;
 use crate::pages::{FreeList, Meta, Pages};
 use crate::readers::{OpenSnapshot, command};
-use crate::store::{DATA, OwnedTxn, StoreState};
+use crate::store::{DATA, StoreState};
 use crate::turn::{Patience, Writer};
 
 /// What is free in the file of the tables.

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 use std::{fs, io};
 
-use heed::{AnyTls, CompactionOption, Env, RoTxn, RwTxn, WithoutTls};
+use heed::{AnyTls, CompactionOption, Env, RoTxn, WithoutTls};
 use mangrove_graph::{GraphError, IdSpace, Result};
 use mangrove_segment::file::Identity;
 use uuid::Uuid;
@@ -16,14 +16,13 @@ use crate::catalog::{self, Declared};
 use crate::check::{self, CheckReport};
 use crate::env;
 use crate::fault::{self, corrupt, lmdb};
-use crate::identity::{FileId, Own, Process};
+use crate::identity::{FileId, Process};
 use crate::keeper::Keeper;
 use crate::read::HotSnapshot;
 use crate::readers::Readers;
 use crate::segment::{self, Named, PartStats, Segment, Segments};
 use crate::space::{self, Space};
-use crate::spare::Spare;
-use crate::table::{Tables, Writing};
+use crate::table::Tables;
 use crate::turn::{MyTurn, Patience, Turn, Writer};
 use crate::write::HotTransaction;
 
@@ -154,7 +153,7 @@ pub(crate) struct StoreState {
     pub readers: Readers,
     pub tables: Tables,
     read_only: bool,
-    durability: Durability,
+    pub durability: Durability,
     /// The store is removed with its last handle.
     scratch: bool,
     pub file: FileId,
@@ -480,7 +479,7 @@ impl StoreState {
     }
 
     /// Lets LMDB use pages again that only killed processes could still read.
-    fn look_for_dead_readers(&self) {
+    pub fn look_for_dead_readers(&self) {
         let mut looked = locked(&self.looked);
         if looked.is_none_or(|then| then.elapsed() > BETWEEN_LOOKS) {
             *looked = Some(Instant::now());
@@ -640,92 +639,3 @@ pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// How often a writer looks for readers that have died silently.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
-
-/// Nobody uses the transaction while it is renewed. If that fails, its holder is spoilt.
-const ALWAYS: &str = "a transaction that was not lost";
-
-/// When a transaction has ended, cuts off what it left behind the last commit.
-struct Tail(Arc<StoreState>);
-
-impl Drop for Tail {
-    fn drop(&mut self) {
-        space::cut_tail(&self.0);
-    }
-}
-
-/// A write transaction. It keeps its environment alive, and its turn to write.
-pub(crate) struct OwnedTxn {
-    // Fields drop in this order: the transaction ends before the turn does, and before the environment can close.
-    /// `None` only while the transaction is renewed.
-    txn: Option<Own<Writing<'static>>>,
-    tail: Tail,
-    _turn: MyTurn,
-    shared: Arc<StoreState>,
-    /// LMDB binds a write transaction to its thread.
-    _thread: std::marker::PhantomData<*const ()>,
-}
-
-impl OwnedTxn {
-    pub fn begin(shared: &Arc<StoreState>, writer: Writer, patience: Patience<'_>) -> Result<Self> {
-        shared.process.must_be_this()?;
-        let turn = MyTurn::wait(shared, |shared| &shared.turn, writer, patience)?;
-        shared.must_be_in_place()?;
-        let txn = Self::begin_alone(shared)?;
-        shared.look_for_dead_readers();
-        Ok(Self {
-            txn: Some(txn),
-            tail: Tail(shared.clone()),
-            _turn: turn,
-            shared: shared.clone(),
-            _thread: std::marker::PhantomData,
-        })
-    }
-
-    fn begin_alone(shared: &Arc<StoreState>) -> Result<Own<Writing<'static>>> {
-        let txn = shared.env.write_txn().map_err(lmdb)?;
-        // SAFETY: the transaction borrows the environment inside `shared`, whose address is that of the Arc's heap
-        // allocation and does not change. The Arc is kept beside it and, by the order of the fields, dropped after it.
-        let txn = unsafe { std::mem::transmute::<RwTxn<'_>, RwTxn<'static>>(txn) };
-        let txn = if shared.scratch { Writing::without_sums(txn) } else { Writing::new(txn, &shared.tables)? };
-        Ok(Own::new(txn))
-    }
-
-    /// If the store is removed when it is closed, writes out what was changed, and goes on.
-    pub fn write_out(&mut self) -> Result<()> {
-        if !self.shared.scratch {
-            return Ok(());
-        }
-        if let Some(txn) = self.txn.take() {
-            txn.take()?.commit(&self.shared.tables)?;
-        }
-        self.txn = Some(Self::begin_alone(&self.shared)?);
-        Ok(())
-    }
-
-    pub fn txn(&self) -> &RwTxn<'static> {
-        self.txn.as_deref().expect(ALWAYS)
-    }
-
-    pub fn txn_mut(&mut self) -> &mut Writing<'static> {
-        self.txn.as_deref_mut().expect(ALWAYS)
-    }
-
-    /// What large values take in memory until the commit.
-    pub fn large_bytes_kept(&self) -> u64 {
-        self.txn.as_ref().map_or(0, |txn| txn.large_bytes_kept())
-    }
-
-    pub fn shared(&self) -> &Arc<StoreState> {
-        &self.shared
-    }
-
-    pub fn commit(self) -> Result<()> {
-        // The last of these is dropped first.
-        let Self { shared, _turn, tail: _tail, txn, .. } = self;
-        let (txn, spare) = (txn.expect(ALWAYS).take()?, Spare::take(&shared.env));
-        txn.commit(&shared.tables).map_err(|error| {
-            shared.readers.spare.keep(spare, &shared.env);
-            fault::of_write(error, shared.env.path())
-        })
-    }
-}

@@ -13,7 +13,7 @@ use std::ops::{Deref, RangeBounds};
 
 use hashbrown::HashMap;
 use heed::types::Bytes;
-use heed::{AnyTls, Database, PutFlags, RoTxn, RwTxn};
+use heed::{AnyTls, Database, Env, PutFlags, RoTxn, RwTxn, WithoutTls};
 use mangrove_graph::Result;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
@@ -181,7 +181,7 @@ impl Sums {
 /// The large values a transaction has written. LMDB keeps changed pages in memory up to a number of entries. A value on
 /// pages of its own counts as one entry, however large it is.
 #[derive(Default)]
-struct Large {
+pub struct Large {
     values: u64,
     bytes: u64,
     /// How many pages each value that was put has, by the hash of its table and key. A value that fits is written over the
@@ -219,6 +219,14 @@ impl Large {
         if value.len() >= LARGE_FROM {
             self.values += 1;
             self.bytes += value.len() as u64;
+        }
+    }
+
+    fn absorb(&mut self, more: Self) {
+        self.values += more.values;
+        self.bytes += more.bytes;
+        if self.pages.len() + more.pages.len() <= REMEMBERED_MAX {
+            self.pages.extend(more.pages);
         }
     }
 
@@ -263,6 +271,16 @@ impl<'e> Writing<'e> {
         Ok(Self { txn, sums: Some(sums), first: None, large: Large::default() })
     }
 
+    /// Begins a transaction inside this one. Its commit makes its changes a part of this one.
+    pub fn nested<'n>(&'n mut self, env: &'n Env<WithoutTls>, tables: &Tables) -> Result<Writing<'n>> {
+        Writing::new(env.nested_write_txn(&mut self.txn).map_err(lmdb)?, tables)
+    }
+
+    /// Counts the large values of a nested transaction that was committed.
+    pub fn absorb(&mut self, nested: Large) {
+        self.large.absorb(nested);
+    }
+
     /// What large values take in memory until the commit. All else takes at most [`ENTRIES_KEPT`] pages.
     pub fn large_bytes_kept(&self) -> u64 {
         self.large.bytes_kept()
@@ -284,12 +302,25 @@ impl<'e> Writing<'e> {
         tables.meta.database.put(&mut self.txn, SUMS, &sums.bytes()).map_err(lmdb)
     }
 
-    pub fn commit(mut self, tables: &Tables) -> Result<()> {
-        if self.sums != self.first {
-            clock::tick(tables, &mut self)?;
+    pub fn has_changed(&self) -> bool {
+        self.sums != self.first
+    }
+
+    /// Writes what goes with every commit.
+    pub fn finish(&mut self, tables: &Tables) -> Result<()> {
+        if self.has_changed() {
+            clock::tick(tables, self)?;
             self.touch(tables)?;
+            self.first = self.sums;
         }
-        self.txn.commit().map_err(lmdb)
+        Ok(())
+    }
+
+    /// Commits. Returns which large values it wrote.
+    pub fn commit(mut self, tables: &Tables) -> Result<Large> {
+        self.finish(tables)?;
+        self.txn.commit().map_err(lmdb)?;
+        Ok(self.large)
     }
 }
 

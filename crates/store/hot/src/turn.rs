@@ -2,13 +2,13 @@
 
 use std::cell::RefCell;
 use std::fmt;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
 use mangrove_graph::{GraphError, Result};
 
+use crate::group::Group;
 use crate::store::{StoreState, locked};
 
 /// How long a newcomer lets those go first who wait already.
@@ -25,6 +25,8 @@ pub struct Writer {
     pub name: String,
     /// Whether another thread may end what this one began. If none can, the thread that began it must not wait for it.
     pub may_move: bool,
+    /// Whether it writes for a moment only. Then its commit may wait for those of other such writers, to share one sync.
+    pub is_brief: bool,
 }
 
 thread_local! {
@@ -50,7 +52,7 @@ impl Writer {
             Some(name) => format!("thread {name:?} of this process"),
             None => "another thread of this process".into(),
         };
-        Self { thread: thread.id(), name, may_move: false }
+        Self { thread: thread.id(), name, may_move: false, is_brief: false }
     }
 }
 
@@ -74,32 +76,92 @@ impl fmt::Debug for Patience<'_> {
 
 #[derive(Default)]
 pub(crate) struct Turn {
-    writing: Mutex<Option<(Writer, Instant)>>,
+    standing: Mutex<Standing>,
+    /// Wakes a writer that is not brief.
     free: Condvar,
-    /// How many threads wait.
-    waiting: AtomicUsize,
+    /// Wakes a brief writer.
+    free_for_brief: Condvar,
+}
+
+#[derive(Default)]
+struct Standing {
+    writing: Option<(Writer, Instant)>,
+    /// A group that the next brief writer may join. Meanwhile its leader counts as the one who writes.
+    offer: Option<Arc<Group>>,
+    /// How many brief writers wait, and how many others.
+    brief: usize,
+    others: usize,
+}
+
+impl Standing {
+    fn waiting(&mut self, is_brief: bool) -> &mut usize {
+        if is_brief { &mut self.brief } else { &mut self.others }
+    }
 }
 
 impl Turn {
     /// Whether this writer has the turn.
     pub fn is_of(&self, writer: &Writer) -> bool {
-        locked(&self.writing).as_ref().is_some_and(|(other, _)| other.thread == writer.thread)
+        locked(&self.standing).writing.as_ref().is_some_and(|(other, _)| other.thread == writer.thread)
+    }
+
+    /// Gives the turn back to the leader of a group. If the group may grow, offers it to a brief writer that waits. Returns
+    /// whether there is one.
+    pub fn offer(&self, group: &Arc<Group>, may_grow: bool) -> bool {
+        let mut standing = locked(&self.standing);
+        standing.writing = Some((group.leader().clone(), group.begun()));
+        if standing.brief == 0 || !may_grow {
+            return false;
+        }
+        standing.offer = Some(group.clone());
+        self.free_for_brief.notify_one();
+        true
+    }
+
+    /// Whether a brief writer waits.
+    pub fn is_wanted(&self) -> bool {
+        locked(&self.standing).brief > 0
+    }
+
+    /// Takes an offer back. Returns whether nobody had accepted it.
+    pub fn withdraw(&self, group: &Arc<Group>) -> bool {
+        let offer = &mut locked(&self.standing).offer;
+        offer.take_if(|offered| Arc::ptr_eq(offered, group)).is_some()
+    }
+
+    fn waits_for<'a>(
+        &self,
+        standing: MutexGuard<'a, Standing>,
+        is_brief: bool,
+        longest: Duration,
+    ) -> MutexGuard<'a, Standing> {
+        let condition = if is_brief { &self.free_for_brief } else { &self.free };
+        condition.wait_timeout(standing, longest).unwrap_or_else(PoisonError::into_inner).0
     }
 }
 
 /// Counts one waiting thread.
-struct Waiting<'a>(&'a AtomicUsize);
+struct Waiting<'a> {
+    turn: &'a Turn,
+    is_brief: bool,
+}
 
 impl<'a> Waiting<'a> {
-    fn new(waiting: &'a AtomicUsize) -> Self {
-        waiting.fetch_add(1, Ordering::Relaxed);
-        Self(waiting)
+    fn new(turn: &'a Turn, standing: &mut Standing, is_brief: bool) -> Self {
+        *standing.waiting(is_brief) += 1;
+        Self { turn, is_brief }
+    }
+
+    /// It does not wait any more.
+    fn end(self, standing: &mut Standing) {
+        *standing.waiting(self.is_brief) -= 1;
+        std::mem::forget(self);
     }
 }
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
+        *locked(&self.turn.standing).waiting(self.is_brief) -= 1;
     }
 }
 
@@ -107,51 +169,64 @@ impl Drop for Waiting<'_> {
 pub(crate) struct MyTurn {
     shared: Arc<StoreState>,
     at: fn(&StoreState) -> &Turn,
+    /// The group whose leader has the turn, and shares it.
+    joined: Option<Arc<Group>>,
 }
 
 impl MyTurn {
-    /// Waits for a turn at something that only one thread may do at a time.
+    /// Waits for a turn at something that only one thread may do at a time. A brief writer may instead join a group.
     pub fn wait(shared: &Arc<StoreState>, at: fn(&StoreState) -> &Turn, me: Writer, patience: Patience<'_>) -> Result<Self> {
         let started = Instant::now();
         let own_patience = patience.timeout.unwrap_or_default().max(OWN_PATIENCE);
         let turn = at(shared);
-        if turn.waiting.load(Ordering::Relaxed) > 0 && !turn.is_of(&me) {
+        if locked(&turn.standing).others > 0 && !turn.is_of(&me) {
             // A thread that has waited goes first. It has been woken, and needs a moment.
             thread::sleep(COURTESY);
         }
-        let mut writing = locked(&turn.writing);
+        let mut standing = locked(&turn.standing);
         let mut waiting = None;
-        while let Some((other, since)) = &*writing {
+        while let Some((other, since)) = &standing.writing {
             if other.thread == me.thread && !(other.may_move && started.elapsed() < own_patience) {
+                drop(standing);
                 return Err(GraphError::OpenAlready);
             }
             let timed_out = patience.timeout.is_some_and(|timeout| started.elapsed() >= timeout);
             let busy = (other.name.clone(), since.elapsed());
-            waiting.get_or_insert_with(|| Waiting::new(&turn.waiting));
+            waiting.get_or_insert_with(|| Waiting::new(turn, &mut standing, me.is_brief));
             // Ask without the lock: `cancelled` may take time, or a lock of its own.
-            drop(writing);
+            drop(standing);
             if timed_out || (patience.cancelled)() {
                 let (holder, held) = busy;
                 return Err(GraphError::Busy { holder, held, waited: started.elapsed(), timed_out });
             }
-            writing = locked(&turn.writing);
-            if writing.is_some() {
+            standing = locked(&turn.standing);
+            if standing.writing.is_some() && !(me.is_brief && standing.offer.is_some()) {
                 let left = patience.timeout.map_or(ASKING_INTERVAL, |timeout| timeout.saturating_sub(started.elapsed()));
-                let waited = turn.free.wait_timeout(writing, left.min(ASKING_INTERVAL));
-                writing = waited.unwrap_or_else(PoisonError::into_inner).0;
+                standing = turn.waits_for(standing, me.is_brief, left.min(ASKING_INTERVAL));
+            }
+            if me.is_brief && standing.offer.is_some() {
+                break;
             }
         }
-        *writing = Some((me, Instant::now()));
-        drop(writing);
-        drop(waiting);
-        Ok(Self { shared: shared.clone(), at })
+        waiting.into_iter().for_each(|waiting| waiting.end(&mut standing));
+        standing.writing = Some((me, Instant::now()));
+        Ok(Self { shared: shared.clone(), at, joined: standing.offer.take() })
+    }
+
+    /// The group whose leader shares its turn, if one does.
+    pub fn joined(&self) -> Option<&Arc<Group>> {
+        self.joined.as_ref()
     }
 }
 
 impl Drop for MyTurn {
     fn drop(&mut self) {
+        if self.joined.is_some() {
+            return; // the member's part in the group passes the turn on
+        }
         let turn = (self.at)(&self.shared);
-        *locked(&turn.writing) = None;
-        turn.free.notify_one();
+        let mut standing = locked(&turn.standing);
+        standing.writing = None;
+        if standing.others > 0 { turn.free.notify_one() } else { turn.free_for_brief.notify_one() }
     }
 }

@@ -15,7 +15,9 @@ use mangrove_snapshot::OpenOptions;
 use mangrove_testkit::graphs::Random;
 use mangrove_testkit::suite::StoreUnderTest;
 use mangrove_testkit::{Oracle, compare, ledger};
+use tempfile::TempDir;
 
+use crate::clients;
 use crate::kill_points;
 use crate::roles::{CONDENSINGS, open_in_turn};
 use crate::support::{self, StoreInDir};
@@ -23,30 +25,32 @@ use crate::work::transaction;
 
 /// A new store begins after this many kills, so that some kills hit its creation.
 const KILLS_A_STORE: u64 = 12;
+/// The first of so many stores has many writing clients, the others have one.
+const STORES_A_TURN: u64 = 4;
 const READERS_MAX: usize = 2;
 /// A writer that has not reached its kill point by then is killed.
 const LIFE_MAX: Duration = Duration::from_millis(500);
 const KILLS_A_REPORT: u64 = 500;
 
 #[derive(Default, Debug)]
-struct Tally {
-    kills: u64,
+pub struct Tally {
+    pub kills: u64,
     reader_kills: u64,
     opener_kills: u64,
-    acknowledged: u64,
+    pub acknowledged: u64,
     /// Commits that were durable although the writer had not reported them.
-    unsaid: u64,
+    pub unsaid: u64,
     backups: u64,
     snapshots: u64,
     /// What the writer was doing when it died.
-    during: BTreeMap<String, u64>,
-    lost: u64,
-    half_applied: u64,
-    wrong: u64,
+    pub during: BTreeMap<String, u64>,
+    pub lost: u64,
+    pub half_applied: u64,
+    pub wrong: u64,
 }
 
 impl Tally {
-    fn failures(&self) -> u64 {
+    pub fn failures(&self) -> u64 {
         self.lost + self.half_applied + self.wrong
     }
 
@@ -91,9 +95,13 @@ pub fn drive(kills: u64) {
     let mut random = Random::new(seed);
     let mut tally = Tally::default();
     let started = Instant::now();
-    while tally.kills < kills {
+    for store in 0.. {
         let kills = KILLS_A_STORE.min(kills - tally.kills);
-        Life::new(seed).run(kills, &mut random, &mut tally);
+        match store % STORES_A_TURN {
+            _ if kills == 0 => break,
+            0 => clients::run(kills, &mut random, &mut tally),
+            _ => Life::new(seed).run(kills, &mut random, &mut tally),
+        }
         if tally.kills % KILLS_A_REPORT < KILLS_A_STORE && tally.kills > KILLS_A_STORE {
             tally.print(seed, started);
         }
@@ -106,7 +114,7 @@ pub fn drive(kills: u64) {
 
 /// One store, from its creation to its last kill.
 struct Life {
-    home: tempfile::TempDir,
+    home: TempDir,
     seed: u64,
     oracle: Oracle,
     readers: Vec<Beside>,
@@ -114,14 +122,14 @@ struct Life {
 }
 
 /// A process beside the writer. It reports the numbers of transactions it has seen.
-struct Beside {
+pub struct Beside {
     child: Child,
     seen: Arc<AtomicU64>,
     listener: JoinHandle<u64>,
 }
 
 impl Beside {
-    fn start(role: &str, dir: &Path) -> Self {
+    pub fn start(role: &str, dir: &Path) -> Self {
         let mut child = command(role, dir).stdout(Stdio::piped()).spawn().expect("it starts");
         let seen = Arc::new(AtomicU64::new(0));
         let (pipe, said) = (child.stdout.take().expect("it was asked for"), seen.clone());
@@ -131,6 +139,11 @@ impl Beside {
             numbers.inspect(|n| said.store(*n, Ordering::SeqCst)).count() as u64
         });
         Self { child, seen, listener }
+    }
+
+    /// The last number it reported.
+    pub fn seen(&self) -> u64 {
+        self.seen.load(Ordering::SeqCst)
     }
 
     /// Kills it and returns how much it reported. `None` if it had ended by itself, which it must not.
@@ -164,9 +177,10 @@ impl Life {
             if random.below(4) == 0 {
                 self.openers.extend((0..2).map(|_| Beside::start("opener", &dir)));
             }
-            let aim =
-                if random.below(2) == 0 { Aim::Call(kill_points::random(random)) } else { Aim::Moment(moment(random, at)) };
-            let words = self.run_and_kill(&dir, &aim);
+            let aim = aim(random, at);
+            let seed = self.seed.to_string();
+            let (words, failed) = run_and_kill(&["writer", &seed], &self.home, &dir, &aim, listen);
+            let words = LastWords { failed, ..words };
             tally.kills += 1;
             if random.below(2) == 0 {
                 self.end_openers(tally);
@@ -197,29 +211,6 @@ impl Life {
         }
     }
 
-    fn run_and_kill(&self, dir: &Path, aim: &Aim) -> LastWords {
-        let mut command = command("writer", dir);
-        command.arg(self.seed.to_string()).env("TMPDIR", self.home.path()).stdout(Stdio::piped());
-        let life = match aim {
-            Aim::Moment(life) => *life,
-            Aim::Call((name, value)) => {
-                command.env(name, value);
-                LIFE_MAX
-            }
-        };
-        let mut writer: Child = command.spawn().expect("the writer starts");
-        let pipe = writer.stdout.take().expect("it was asked for");
-        let listener = std::thread::spawn(move || listen(pipe));
-        let started = Instant::now();
-        while started.elapsed() < life && writer.try_wait().expect("its status").is_none() {
-            std::thread::sleep(Duration::from_millis(1).min(life.saturating_sub(started.elapsed())));
-        }
-        writer.kill().expect("the writer is killed");
-        let status = writer.wait().expect("the writer ends");
-        let words = listener.join().expect("the listener ends with the pipe");
-        LastWords { failed: status.code().is_some(), ..words }
-    }
-
     /// Opens what the writer left, and compares it with the oracle after the same number of transactions.
     fn look(&mut self, dir: &Path, words: &LastWords, aim: &Aim, tally: &mut Tally) {
         let before = ledger::last_transaction(&self.oracle);
@@ -232,7 +223,7 @@ impl Life {
             *tally.during.entry(format!("aimed at {call}")).or_default() += 1;
         }
         // Read before the store is opened. A reader must not see a later commit than exists.
-        let seen = self.readers.iter().map(|reader| reader.seen.load(Ordering::SeqCst)).max().unwrap_or(0);
+        let seen = self.readers.iter().map(Beside::seen).max().unwrap_or(0);
         let in_bulk = words.bulk.filter(|_| words.acknowledged.is_none());
 
         let store = open_in_turn(dir, OpenOptions::default()).unwrap_or_else(|error| panic!("{}: {error}", dir.display()));
@@ -279,11 +270,46 @@ impl Life {
     }
 }
 
+/// Starts a writing process in a role, with the arguments after its directory, and kills it. Returns what `listen` made of its
+/// words, and whether it had ended by itself.
+pub fn run_and_kill<T: Send + 'static>(
+    role: &[&str],
+    home: &TempDir,
+    dir: &Path,
+    aim: &Aim,
+    listen: fn(ChildStdout) -> T,
+) -> (T, bool) {
+    let mut command = command(role[0], dir);
+    command.args(&role[1..]).env("TMPDIR", home.path()).stdout(Stdio::piped());
+    let life = match aim {
+        Aim::Moment(life) => *life,
+        Aim::Call((name, value)) => {
+            command.env(name, value);
+            LIFE_MAX
+        }
+    };
+    let mut writer: Child = command.spawn().expect("the writer starts");
+    let pipe = writer.stdout.take().expect("it was asked for");
+    let listener = std::thread::spawn(move || listen(pipe));
+    let started = Instant::now();
+    while started.elapsed() < life && writer.try_wait().expect("its status").is_none() {
+        std::thread::sleep(Duration::from_millis(1).min(life.saturating_sub(started.elapsed())));
+    }
+    writer.kill().expect("the writer is killed");
+    let status = writer.wait().expect("the writer ends");
+    let words = listener.join().expect("the listener ends with the pipe");
+    (words, status.code().is_some())
+}
+
 /// When the writer is killed.
 #[derive(Debug)]
-enum Aim {
+pub enum Aim {
     Moment(Duration),
     Call((String, String)),
+}
+
+pub fn aim(random: &mut Random, at: u64) -> Aim {
+    if random.below(2) == 0 { Aim::Call(kill_points::random(random)) } else { Aim::Moment(moment(random, at)) }
 }
 
 /// How long a writer lives. Most get well into their work; some live hardly as long as opening takes.
@@ -297,7 +323,7 @@ fn moment(random: &mut Random, at: u64) -> Duration {
     Duration::from_micros(micros)
 }
 
-fn end_reader(reader: Beside, tally: &mut Tally) {
+pub fn end_reader(reader: Beside, tally: &mut Tally) {
     tally.reader_kills += 1;
     match reader.kill() {
         Some(snapshots) => tally.snapshots += snapshots,

@@ -11,10 +11,13 @@
 //!           and `check` must find no fault; then starts the next writer on the same store
 //! ```
 //!
+//! Every fourth store has several writing clients instead, which share syncs (clients.rs).
+//!
 //! This is a program of its own without a test harness, because it starts itself in each role. `--ignored` selects the long run.
 //! `MANGROVE_KILLS` and `MANGROVE_SEED` set the number of kills and the random seed. A killed process loses nothing that the
 //! operating system holds. So this test does not show whether commits reach the disk; docs/trust.md says which test does.
 
+mod clients;
 mod driver;
 mod kill_points;
 mod roles;
@@ -33,6 +36,8 @@ fn main() {
     match words[..] {
         ["writer", dir, seed] => roles::write_for_ever(Path::new(dir), seed.parse().expect("a seed")),
         ["reader", dir] => roles::read_for_ever(Path::new(dir)),
+        ["clients", dir] => clients::write_for_ever(Path::new(dir)),
+        ["visitor", dir] => clients::read_for_ever(Path::new(dir)),
         ["opener", dir] => roles::open_for_ever(Path::new(dir)),
         ["--list", ..] => println!("crash: test"),
         // A filter for `cargo test` that matches.

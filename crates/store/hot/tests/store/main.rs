@@ -1,5 +1,6 @@
 //! The store through its public face.
 
+mod groups;
 mod indexes;
 mod sealing;
 mod times;
