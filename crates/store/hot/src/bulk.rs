@@ -12,11 +12,11 @@ use std::sync::Arc;
 
 use mangrove_graph::{Catalog, GraphError, Result};
 
-use crate::fault::lmdb;
-use crate::segment::{self, Segments};
+use crate::lmdb::table::{SUMS, Table, Tables};
+use crate::segments::segment::{self, Segments};
 use crate::store::Hot;
-use crate::table::{SUMS, Table, Tables};
-use crate::turn::{Patience, Writer};
+use crate::system::fault::lmdb;
+use crate::turns::turn::{Patience, Writer};
 use crate::write::HotTransaction;
 
 /// A load under way. Dropping it leaves the store as it was.

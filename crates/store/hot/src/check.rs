@@ -13,18 +13,19 @@ use mangrove_graph::{
     Cell, EdgeId, ElementId, ElementKind, ExternalId, GraphError, IdSpace, LabelId, PropertyId, Result, VertexId,
 };
 
-use crate::adjacency::{AdjacencyBlock, EdgeEntry};
-use crate::block::{Block, SLOTS, slots};
-use crate::catalog::{self, Counter};
-use crate::fault::lmdb;
-use crate::index;
-use crate::key::{AdjacencyKey, Column, block_slot, element_at, place};
-use crate::keys;
-use crate::layers::{CHUNK, columns, labels};
-use crate::names;
+use crate::format::adjacency::{AdjacencyBlock, EdgeEntry};
+use crate::format::block::{Block, SLOTS, slots};
+use crate::format::catalog::{self, Counter};
+use crate::format::index;
+use crate::format::key::{AdjacencyKey, Column, block_slot, element_at, place};
+use crate::format::keys;
+use crate::format::names;
+use crate::lmdb::table::Table;
 use crate::read::{HotSnapshot, Reader, external, further, word};
-use crate::segment::Segment;
-use crate::table::Table;
+use crate::read::{columns, labels};
+use crate::segments::segment::CHUNK;
+use crate::segments::segment::Segment;
+use crate::system::fault::lmdb;
 
 /// The most violations a report lists. Further ones are only counted.
 const LISTED_MAX: usize = 100;
@@ -454,7 +455,7 @@ impl<'t> Check<'t> {
                 let of_segment = |segment: &'t Arc<Segment>| segment.list_chunks(outgoing, vertices, label);
                 let chunks: BTreeSet<u64> = reader.segments.list().iter().flat_map(of_segment).collect();
                 for place in chunks.into_iter().flat_map(|chunk| chunk * CHUNK..(chunk + 1) * CHUNK) {
-                    let vertex = crate::key::vertex_at(vertices, place);
+                    let vertex = crate::format::key::vertex_at(vertices, place);
                     let living = reader.sealed_edges(outgoing, vertex, label);
                     let Some(living) = self.noting("segment", &vertex, living)? else { continue };
                     *counts.entry(label).or_default() += living.len() as u64;
@@ -474,7 +475,7 @@ impl<'t> Check<'t> {
     }
 
     fn entry(&mut self, name: &'static str, at: &AdjacencyKey, entry: &EdgeEntry, outgoing: bool) -> Result<()> {
-        let id = crate::key::edge_at(at.label, entry.edge);
+        let id = crate::format::key::edge_at(at.label, entry.edge);
         let (source, target) = if outgoing { (at.vertex, entry.neighbor) } else { (entry.neighbor, at.vertex) };
         let edge = self.reader.edge(id);
         match self.noting(name, &id, edge)? {
@@ -605,7 +606,8 @@ mod tests {
     use mangrove_graph::{GraphWrite, NewEdge, Value};
 
     use super::*;
-    use crate::store::{Hot, HotOptions};
+    use crate::options::HotOptions;
+    use crate::store::Hot;
     use crate::write::HotTransaction;
 
     /// The report on a store with every kind of entry, after `damage` changed it behind the transaction's back.

@@ -4,8 +4,8 @@ use mangrove_graph::{Cell, ElementId, ElementKind, KeyId, LabelId, Result};
 use mangrove_segment::column::{Chunk, cells_across};
 
 use super::Reader;
-use crate::key::{Column, block_slot, place};
-use crate::layers::CHUNK;
+use crate::format::key::{Column, block_slot, place};
+use crate::segments::segment::CHUNK;
 
 /// The newest version of a cell.
 enum Kept<'t> {

@@ -5,9 +5,10 @@ use mangrove_graph::{
 };
 
 use super::Reader;
-use crate::fault::{corrupt, lmdb};
-use crate::key::{Column, KeyBytes, block_slot, flip, place, unflip};
-use crate::names;
+use crate::format::key::{Column, KeyBytes, block_slot, flip, place, unflip};
+use crate::format::names;
+use crate::system::fault::{corrupt, lmdb};
+use crate::system::sort;
 
 /// From this many ids on, they are looked up in the order of the table.
 const SORTED_FROM: usize = 256;
@@ -55,7 +56,7 @@ impl<'t> Reader<'t> {
         out.resize(first + ids.len(), None);
         let mut walk = self.walk(self.tables.ids);
         let mut last: Option<(u64, Option<VertexId>)> = None;
-        for at in crate::write::sort::order(&keys) {
+        for at in sort::order(&keys) {
             let id = keys[at as usize];
             let found = match last {
                 Some((same, found)) if same == id => found,

@@ -3,11 +3,12 @@
 use mangrove_graph::{ElementKind, Result, VertexId};
 
 use super::Reader;
-use crate::block::Block;
-use crate::fault::lmdb;
-use crate::key::{block_slot, place, vertex_prefix};
-use crate::layers::{CHUNK, columns, labels};
-use crate::segment::Segment;
+use crate::format::block::Block;
+use crate::format::key::{block_slot, place, vertex_prefix};
+use crate::read::{columns, labels};
+use crate::segments::segment::CHUNK;
+use crate::segments::segment::Segment;
+use crate::system::fault::lmdb;
 
 impl Reader<'_> {
     /// Whether a segment has a list of edges of a vertex, or decides one of its cells.

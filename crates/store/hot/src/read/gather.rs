@@ -12,8 +12,8 @@ use mangrove_graph::{Elements, GraphError, LabelId, PropertyColumn, Result, Valu
 use mangrove_segment::column::{Chunk, POSITIONS};
 
 use super::Reader;
-use crate::fault::corrupt;
-use crate::key::{Column, place};
+use crate::format::key::{Column, place};
+use crate::system::fault::corrupt;
 
 /// The chunks of a column that the elements of a batch are in.
 struct Chunks<'t> {

@@ -11,10 +11,10 @@ use heed::types::Bytes;
 use mangrove_graph::{EdgeRef, ExternalId, KeyId, LabelId, Predicate, PropertyId, Result, VertexId};
 
 use super::Reader;
-use crate::block::SLOTS;
-use crate::fault::lmdb;
-use crate::index::{self, IndexEntry, IndexRange};
-use crate::key::{Column, block_slot, edge_at, vertex_at};
+use crate::format::block::SLOTS;
+use crate::format::index::{self, IndexEntry, IndexRange};
+use crate::format::key::{Column, block_slot, edge_at, vertex_at};
+use crate::system::fault::lmdb;
 
 /// How many entries of the table are counted at most.
 const COUNTED_MAX: usize = 1000;

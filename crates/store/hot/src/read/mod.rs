@@ -5,6 +5,8 @@ mod find;
 mod fragments;
 mod gather;
 mod index;
+mod keys;
+mod parts;
 mod properties;
 mod scan;
 mod sealed;
@@ -14,6 +16,7 @@ mod topology;
 mod view;
 
 pub(crate) use find::{external, labels as further, word};
+pub(crate) use parts::{columns, labels};
 pub(crate) use sealed::Clean;
 pub(crate) use time::order;
 
@@ -23,16 +26,17 @@ use hashbrown::HashMap;
 use heed::{AnyTls, RoTxn};
 use mangrove_graph::{ElementKind, LabelId, ReadContext, Result, Schema, VertexId};
 
-use crate::block::{Block, Home};
-use crate::catalog::{self, Declared, Times};
-use crate::fault::{self, lmdb};
-use crate::identity::Own;
-use crate::key::Column;
-use crate::segment::Segments;
-use crate::spare::ReadTxn;
-use crate::store::{StoreState, locked};
-use crate::table::{Table, Tables};
-use crate::walk::Walk;
+use crate::format::block::{Block, Home};
+use crate::format::catalog::{self, Declared, Times};
+use crate::format::key::Column;
+use crate::format::walk::Walk;
+use crate::lmdb::spare::ReadTxn;
+use crate::lmdb::table::{Table, Tables};
+use crate::segments::segment::Segments;
+use crate::shared::state::StoreState;
+use crate::system::fault::{self, lmdb};
+use crate::system::identity::Own;
+use crate::system::lock::locked;
 
 /// The graph as it was when the snapshot was taken. A snapshot holds old pages in the file while it lives, so keep it short.
 pub struct HotSnapshot {

@@ -15,10 +15,10 @@ use mangrove_segment::value;
 
 use super::gather::too_large;
 use super::{Reader, further};
-use crate::block::{Block, Body, SLOTS};
-use crate::encode::ones;
-use crate::fault::corrupt;
-use crate::key::{Column, block_slot, place};
+use crate::format::block::{Block, Body, SLOTS};
+use crate::format::encode::ones;
+use crate::format::key::{Column, block_slot, place};
+use crate::system::fault::corrupt;
 
 /// Fails if an array that already has these bytes has no room for more.
 fn fits_array(bytes: &[u8], more: Option<&[u8]>) -> Result<()> {

@@ -6,12 +6,12 @@ use mangrove_graph::{EdgeRef, ElementKind, LabelId, Predicate, Result, Scan, Sca
 use mangrove_segment::column::Chunk;
 
 use super::Reader;
-use crate::block::{Block, Body, SLOTS, slots};
-use crate::encode::ones;
-use crate::filter;
-use crate::key::{Column, KeyBytes, block_slot, edge_at, vertex_at};
-use crate::segment::BLOCKS;
-use crate::walk::Walk;
+use crate::format::block::{Block, Body, SLOTS, slots};
+use crate::format::encode::ones;
+use crate::format::filter;
+use crate::format::key::{Column, KeyBytes, block_slot, edge_at, vertex_at};
+use crate::format::walk::Walk;
+use crate::segments::segment::BLOCKS;
 
 /// The most blocks a call looks at. So a scan that finds nothing can be stopped.
 const BLOCKS_MAX: usize = 4096;

@@ -7,12 +7,12 @@ use mangrove_graph::{ElementKind, LabelId, Result};
 use mangrove_segment::column::Chunk;
 
 use super::Reader;
-use crate::block::{Block, SLOTS};
-use crate::fault::{corrupt, lmdb};
-use crate::key::{AdjacencyKey, Column, block_slot, place, vertex_at};
-use crate::segment::{BLOCKS, Segment};
-use crate::store::locked;
-use crate::table::Table;
+use crate::format::block::{Block, SLOTS};
+use crate::format::key::{AdjacencyKey, Column, block_slot, place, vertex_at};
+use crate::lmdb::table::Table;
+use crate::segments::segment::{BLOCKS, Segment};
+use crate::system::fault::{corrupt, lmdb};
+use crate::system::lock::locked;
 
 /// Where the tables decide nothing that is sealed, as far as a snapshot has asked.
 #[derive(Default)]

@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use mangrove_graph::{Encoding, Predicate, PropertyId, Result};
 
 use super::Reader;
-use crate::block::{SLOTS, slots};
-use crate::filter;
-use crate::key::Column;
-use crate::segment::BLOCKS;
+use crate::format::block::{SLOTS, slots};
+use crate::format::filter;
+use crate::format::key::Column;
+use crate::segments::segment::BLOCKS;
 
 impl Reader<'_> {
     /// Whether sealed values of a property are searchable for this predicate.

@@ -11,10 +11,10 @@ use mangrove_segment::adjacency::Lists;
 
 use super::Reader;
 use super::topology::{Gather, Side};
-use crate::adjacency::{AdjacencyBlock, EdgeEntry};
-use crate::fault::lmdb;
-use crate::key::{AdjacencyKey, Column, KeyBytes, PLACE_MASK, edge_at, label_prefix, place};
-use crate::layers::CHUNK;
+use crate::format::adjacency::{AdjacencyBlock, EdgeEntry};
+use crate::format::key::{AdjacencyKey, Column, KeyBytes, PLACE_MASK, edge_at, label_prefix, place};
+use crate::segments::segment::CHUNK;
+use crate::system::fault::lmdb;
 
 /// The sort key of an edge with this time. Edges without a time come first.
 pub fn order(cell: &Cell) -> i64 {

@@ -4,10 +4,10 @@ use mangrove_graph::{Adjacency, Direction, EdgeRef, ElementKind, Hop, LabelId, R
 use mangrove_segment::adjacency::Lists;
 
 use super::{ROWS_BETWEEN_CHECKS, Reader};
-use crate::adjacency::{self, AdjacencyBlock, EdgeEntry};
-use crate::key::{AdjacencyKey, Column, KeyBytes, edge_at, label_prefix, place, vertex_prefix};
-use crate::layers::CHUNK;
-use crate::walk::{Pair, Walk};
+use crate::format::adjacency::{self, AdjacencyBlock, EdgeEntry};
+use crate::format::key::{AdjacencyKey, Column, KeyBytes, edge_at, label_prefix, place, vertex_prefix};
+use crate::format::walk::{Pair, Walk};
+use crate::segments::segment::CHUNK;
 
 /// If the id of the next vertex is at most this much greater, the walk steps over blocks rather than searching for them.
 const NEAR: u64 = 8;

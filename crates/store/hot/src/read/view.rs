@@ -10,8 +10,8 @@ use mangrove_graph::{
 };
 
 use super::{HotSnapshot, Reader};
-use crate::catalog;
-use crate::key::place;
+use crate::format::catalog;
+use crate::format::key::place;
 
 impl Catalog for Reader<'_> {
     fn schema(&self) -> &Arc<Schema> {

@@ -5,11 +5,11 @@ use std::ops::Range;
 use mangrove_graph::{Cell, EdgeId, EdgeRef, ElementKind, LabelId, Result, Value};
 
 use super::HotTransaction;
-use crate::block::{Block, SLOTS, far_key, slots};
-use crate::encode::{self, Kept, Rows};
-use crate::fault::lmdb;
-use crate::key::{Column, block_slot};
-use crate::table::Table;
+use crate::format::block::{Block, SLOTS, far_key, slots};
+use crate::format::encode::{self, Kept, Rows};
+use crate::format::key::{Column, block_slot};
+use crate::lmdb::table::Table;
+use crate::system::fault::lmdb;
 
 /// A slot of a block, and its new cell.
 pub type Change = (usize, Cell);

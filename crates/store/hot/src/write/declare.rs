@@ -7,11 +7,11 @@ use mangrove_graph::{
 };
 
 use super::HotTransaction;
-use crate::block::{SLOTS, slots};
-use crate::catalog::Record;
-use crate::fault::lmdb;
-use crate::index;
-use crate::key::{AdjacencyKey, Column, element_at};
+use crate::format::block::{SLOTS, slots};
+use crate::format::catalog::Record;
+use crate::format::index;
+use crate::format::key::{AdjacencyKey, Column, element_at};
+use crate::system::fault::lmdb;
 
 /// The entries of a new index are sorted in memory, about this many bytes at once.
 const RUN_BYTES: usize = 64 << 20;

@@ -10,8 +10,8 @@ use mangrove_graph::{
 };
 
 use super::HotTransaction;
-use crate::block::slots;
-use crate::key::Column;
+use crate::format::block::slots;
+use crate::format::key::Column;
 use crate::read::external;
 
 impl HotTransaction {

@@ -11,9 +11,9 @@ use mangrove_graph::{
 };
 
 use super::HotTransaction;
-use crate::block::{SLOTS, slots};
-use crate::catalog::Record;
-use crate::key::{Column, element_at};
+use crate::format::block::{SLOTS, slots};
+use crate::format::catalog::Record;
+use crate::format::key::{Column, element_at};
 
 impl HotTransaction {
     pub(super) fn name_label(&mut self, kind: ElementKind, label: LabelId, name: &str) -> Result<()> {

@@ -7,13 +7,13 @@ use mangrove_graph::{
 
 use super::HotTransaction;
 use super::links::Linker;
-use super::sort;
 use super::vertices::NameBatch;
-use crate::adjacency::EdgeEntry;
-use crate::encode::ArrayRows;
-use crate::key::{Column, block_slot, edge_at, flip, place};
-use crate::names;
-use crate::table::Table;
+use crate::format::adjacency::EdgeEntry;
+use crate::format::encode::ArrayRows;
+use crate::format::key::{Column, block_slot, edge_at, flip, place};
+use crate::format::names;
+use crate::lmdb::table::Table;
+use crate::system::sort;
 
 /// New edges of one label, which get consecutive ids.
 struct Batch<'a> {

@@ -3,8 +3,8 @@
 use mangrove_graph::{ElementKind, LabelId, Result};
 
 use super::HotTransaction;
-use crate::key::Column;
-use crate::keys::{self, MANY};
+use crate::format::key::Column;
+use crate::format::keys::{self, MANY};
 
 impl HotTransaction {
     /// Call this when a label has got one more property. If that makes it wide, this lists its keys.

@@ -3,11 +3,11 @@
 use mangrove_graph::{GraphError, LabelId, Result, VertexId};
 
 use super::HotTransaction;
-use crate::adjacency::{self, AdjacencyBlock, EDGES_MAX, EdgeEntry};
-use crate::fault::lmdb;
-use crate::key::{AdjacencyKey, KeyBytes, label_prefix};
-use crate::table::Table;
-use crate::walk::Pair;
+use crate::format::adjacency::{self, AdjacencyBlock, EDGES_MAX, EdgeEntry};
+use crate::format::key::{AdjacencyKey, KeyBytes, label_prefix};
+use crate::format::walk::Pair;
+use crate::lmdb::table::Table;
+use crate::system::fault::lmdb;
 
 /// Changes one table by groups of edges. Each group is of one vertex and label. Groups come in the order of their keys.
 pub struct Linker {

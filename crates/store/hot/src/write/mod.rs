@@ -13,7 +13,6 @@ mod keys;
 mod links;
 mod properties;
 mod required;
-pub(crate) mod sort;
 mod unique;
 mod vertices;
 
@@ -27,17 +26,17 @@ use mangrove_graph::{
     Schema, Through, ValueType, VertexId,
 };
 
-use crate::block::SLOTS;
-use crate::catalog::{self, Counter, Declared, Record, Times};
-use crate::fault;
-use crate::keeper::Keeper;
-use crate::key::Column;
-use crate::owned::OwnedTxn;
+use crate::format::block::SLOTS;
+use crate::format::catalog::{self, Counter, Declared, Record, Times};
+use crate::format::key::Column;
+use crate::lmdb::table::Writing;
 use crate::read::Reader;
-use crate::segment::Segments;
-use crate::store::{StoreState, locked};
-use crate::table::Writing;
-use crate::turn::{Patience, Writer};
+use crate::segments::segment::Segments;
+use crate::shared::owned::OwnedTxn;
+use crate::shared::state::StoreState;
+use crate::system::fault;
+use crate::system::lock::locked;
+use crate::turns::turn::{Patience, Writer};
 
 const NAMES_MAX: usize = 1 << 16;
 const NAME_BYTES_MAX: usize = u16::MAX as usize;
@@ -75,7 +74,7 @@ impl HotTransaction {
     pub fn commit(self) -> Result<()> {
         let shared = self.owned.shared().clone();
         let table_bytes = self.commit_alone()?;
-        Keeper::keep_up(&shared, table_bytes);
+        shared.keep_up(table_bytes);
         Ok(())
     }
 
@@ -164,7 +163,7 @@ impl HotTransaction {
     }
 
     #[cfg(test)]
-    pub(crate) fn table(&self, name: &str) -> crate::table::Table {
+    pub(crate) fn table(&self, name: &str) -> crate::lmdb::table::Table {
         let named = self.owned.shared().tables.named();
         named.into_iter().find(|(of, _)| *of == name).expect("a table").1
     }

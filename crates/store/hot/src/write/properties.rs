@@ -11,10 +11,10 @@ use mangrove_graph::{
 };
 
 use super::HotTransaction;
-use crate::block::SLOTS;
-use crate::encode::{self, ArrayRows};
-use crate::index;
-use crate::key::{Column, block_slot, element_at, place};
+use crate::format::block::SLOTS;
+use crate::format::encode::{self, ArrayRows};
+use crate::format::index;
+use crate::format::key::{Column, block_slot, element_at, place};
 use crate::read::order;
 use mangrove_segment::value;
 
@@ -112,7 +112,11 @@ impl HotTransaction {
                 alive = walk.block_at(block)?.map_or(0, |cells| cells.present);
             }
             if alive >> slot & 1 == 0 && counts(at) {
-                return Err(GraphError::no_such(crate::key::element_at(first.kind(), first.label(), start + at as u64)));
+                return Err(GraphError::no_such(crate::format::key::element_at(
+                    first.kind(),
+                    first.label(),
+                    start + at as u64,
+                )));
             }
         }
         Ok(())

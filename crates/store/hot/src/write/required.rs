@@ -3,9 +3,9 @@
 use mangrove_graph::{Cell, ElementId, ElementKind, GraphError, GraphView, KeyId, LabelId, Result};
 
 use super::HotTransaction;
-use crate::block::{SLOTS, slots};
-use crate::catalog;
-use crate::key::{Column, element_at};
+use crate::format::block::{SLOTS, slots};
+use crate::format::catalog;
+use crate::format::key::{Column, element_at};
 
 impl HotTransaction {
     /// Says whether every element of a label must have a property. Fails if an element lacks it.

@@ -8,9 +8,9 @@ use hashbrown::HashMap;
 use mangrove_graph::{Cell, Comparison, ElementId, ExternalId, GraphError, GraphView, Predicate, PropertyId, Result, Value};
 
 use super::HotTransaction;
-use crate::block::{SLOTS, slots};
-use crate::index;
-use crate::key::{Column, element_at};
+use crate::format::block::{SLOTS, slots};
+use crate::format::index;
+use crate::format::key::{Column, element_at};
 
 /// A value that two elements have.
 struct Repeated {

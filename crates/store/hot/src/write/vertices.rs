@@ -8,10 +8,11 @@ use mangrove_graph::{
 };
 
 use super::HotTransaction;
-use crate::encode::IdRows;
-use crate::fault::lmdb;
-use crate::key::{Column, block_slot, flip, place, vertex_at};
-use crate::names;
+use crate::format::encode::IdRows;
+use crate::format::key::{Column, block_slot, flip, place, vertex_at};
+use crate::format::names;
+use crate::system::fault::lmdb;
+use crate::system::sort;
 
 impl HotTransaction {
     pub(super) fn put_vertices(
@@ -172,7 +173,7 @@ impl<'a> NameBatch<'a> {
     pub fn new(ids: &'a [ExternalId], space: Option<LabelId>) -> Self {
         let integer = |id: &ExternalId| if let ExternalId::Int(i) = id { Some(flip(*i)) } else { None };
         let order = match ids.iter().map(integer).collect::<Option<Vec<u64>>>() {
-            Some(integers) => super::sort::order(&integers),
+            Some(integers) => sort::order(&integers),
             None => {
                 let mut order: Vec<u32> = (0..ids.len() as u32).collect();
                 order.sort_unstable_by(|a, b| ids[*a as usize].cmp(&ids[*b as usize]));
@@ -186,7 +187,7 @@ impl<'a> NameBatch<'a> {
         Self { is_of_edges: true, ..Self::new(ids, None) }
     }
 
-    fn table(&self, t: &HotTransaction) -> crate::table::Table {
+    fn table(&self, t: &HotTransaction) -> crate::lmdb::table::Table {
         let tables = &t.owned.shared().tables;
         if self.is_of_edges { tables.edge_ids } else { tables.ids }
     }

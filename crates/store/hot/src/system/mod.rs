@@ -1,0 +1,7 @@
+//! What the operating system is asked for.
+
+pub mod disk;
+pub mod fault;
+pub mod identity;
+pub mod lock;
+pub mod sort;
