@@ -45,6 +45,29 @@ FLOORS = {
     "crates/store/hot/src/segments": ["segment", "sealing"],
     "crates/store/hot/src/shared": ["state", "space", "owned"],
     "crates/store/hot/src/upkeep": ["layers room trim", "compact"],
+    "crates/store/ingest/src": [
+        "error progress",
+        "text",
+        "batches",
+        "tables",
+        "graphs",
+        "detect terms",
+        "export writing",
+        "load stream",
+        "bytes lib",
+    ],
+    "crates/store/ingest/src/text": ["decode format infer json", "mapping_text source", "csv feed"],
+    "crates/store/ingest/src/batches": ["rows", "elements typed_json", "column"],
+    "crates/store/ingest/src/tables": [
+        "arrow_type plan",
+        "header",
+        "plan_text planner",
+        "arrow_table csv_table",
+        "jsonl parquet table",
+    ],
+    "crates/store/ingest/src/graphs": ["edgelist graphml graphson"],
+    "crates/store/ingest/src/terms": ["declaration merge", "mapping report", "options"],
+    "crates/store/ingest/src/writing": ["resolve retype runs", "write", "constraints drift upsert"],
 }
 
 

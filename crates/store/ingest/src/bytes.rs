@@ -4,14 +4,16 @@ use std::path::PathBuf;
 
 use mangrove_graph::Schema;
 
-use crate::csv_table::{DialectHints, plan_csv, read_csv};
-use crate::elements::Pass;
+use crate::batches::elements::Pass;
+use crate::batches::rows::{Body, Event, IdType};
 use crate::error::{BadRow, LoadError};
-use crate::plan::TableHints;
-use crate::rows::{Body, Event, IdType};
-use crate::source::Source;
-use crate::table::TableInput;
-use crate::{graphml, graphson, jsonl};
+use crate::graphs::graphml;
+use crate::graphs::graphson;
+use crate::tables::csv_table::{DialectHints, plan_csv, read_csv};
+use crate::tables::jsonl;
+use crate::tables::plan::TableHints;
+use crate::tables::table::TableInput;
+use crate::text::source::Source;
 
 /// The result of reading.
 #[derive(Debug, Default)]
@@ -94,5 +96,5 @@ pub fn graphson(text: &[u8]) -> Result<Reading, LoadError> {
 
 /// Reads a mapping file's YAML.
 pub fn mapping(text: &str) -> Result<(), LoadError> {
-    crate::mapping::parse(text, &"mapping.yaml".into(), std::path::Path::new(""), true).map(|_| ())
+    crate::terms::mapping::parse(text, &"mapping.yaml".into(), std::path::Path::new(""), true).map(|_| ())
 }

@@ -23,10 +23,8 @@ use mangrove_graph::{
 };
 use thiserror::Error;
 
-use crate::mapping_text::TableText;
 use crate::progress::{Phase, Progress, Status};
-
-pub use csv::csv_field;
+use crate::text::mapping_text::TableText;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ExportFormat {

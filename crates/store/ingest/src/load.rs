@@ -18,24 +18,29 @@ use std::time::Instant;
 
 use mangrove_graph::{ElementKind, GraphWrite, Schema};
 
-use crate::column::{A_TIME, ColumnType};
-use crate::csv_table::{CsvTable, DialectHints, plan_csv, read_csv};
-use crate::declaration::GraphDeclaration;
-use crate::edgelist::EdgeList;
-use crate::elements::Pass;
+use crate::batches::column::{A_TIME, ColumnType};
+use crate::batches::elements::Pass;
+use crate::batches::rows::{Event, Sink};
+use crate::detect::detect;
 use crate::error::{LoadError, Location};
-use crate::format::{self, Format};
-use crate::infer::Inferred;
-use crate::mapping::{self, Mapping};
-use crate::options::{KeyColumn, LoadOptions};
-use crate::plan::{TableHints, TablePlan};
+use crate::graphs::edgelist;
+use crate::graphs::edgelist::EdgeList;
+use crate::graphs::graphml;
+use crate::graphs::graphson;
 use crate::progress::{Meter, Phase, Progress, Status};
-use crate::report::LoadReport;
-use crate::rows::{Event, Sink};
-use crate::source::{Source, expand, left_out};
-use crate::table::TableInput;
-use crate::write::Writer;
-use crate::{edgelist, graphml, graphson, jsonl, parquet};
+use crate::tables::csv_table::{CsvTable, DialectHints, plan_csv, read_csv};
+use crate::tables::jsonl;
+use crate::tables::parquet;
+use crate::tables::plan::{TableHints, TablePlan};
+use crate::tables::table::TableInput;
+use crate::terms::declaration::GraphDeclaration;
+use crate::terms::mapping::{self, Mapping};
+use crate::terms::options::{KeyColumn, LoadOptions};
+use crate::terms::report::LoadReport;
+use crate::text::format::Format;
+use crate::text::infer::Inferred;
+use crate::text::source::{Source, expand, left_out};
+use crate::writing::write::Writer;
 
 mod described;
 
@@ -287,7 +292,7 @@ fn plan_job(
     let hints = TableHints { key: key_of(options, &hints), ..hints }.of_schema(schema);
     let mut content = source.open(Arc::default())?;
     let format = match mapping.and_then(|entry| entry.format).unwrap_or(options.format) {
-        Format::Auto => format::detect(&source, &mut content).map_err(|e| source.failed(e))?,
+        Format::Auto => detect(&source, &mut content).map_err(|e| source.failed(e))?,
         format => format,
     };
     let mut content = source.open(Arc::default())?;

@@ -8,13 +8,13 @@ use std::sync::Arc;
 
 use mangrove_graph::{ElementKind, GraphWrite, Schema};
 
+use crate::batches::rows::IdType;
 use crate::error::LoadError;
-use crate::merge::Merging;
-use crate::options::LoadOptions;
-use crate::report::LoadReport;
-use crate::rows::IdType;
-use crate::table::TableInput;
-use crate::write::{NamedColumn, Writer};
+use crate::tables::table::TableInput;
+use crate::terms::merge::Merging;
+use crate::terms::options::LoadOptions;
+use crate::terms::report::LoadReport;
+use crate::writing::write::{NamedColumn, Writer};
 
 /// Work to do within one transaction.
 pub type Work<'w> = dyn FnMut(&mut dyn GraphWrite) -> Result<(), LoadError> + 'w;

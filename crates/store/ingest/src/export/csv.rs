@@ -15,28 +15,9 @@ use mangrove_graph::{
 
 use super::graphson::{write_cell, write_value};
 use super::{ExportError, ExportWalk, Output, PAGE};
-use crate::infer::parse_int;
-use crate::mapping_text::TableText;
-
-/// Appends a field. Quotes it if needed.
-pub fn csv_field(text: &str, out: &mut String) {
-    let plain = !text.contains([',', '"', '\n', '\r']) && !text.starts_with([' ', '\t']) && !text.ends_with([' ', '\t']);
-    if plain {
-        return out.push_str(text);
-    }
-    quoted(text, out);
-}
-
-fn quoted(text: &str, out: &mut String) {
-    out.push('"');
-    for c in text.chars() {
-        if c == '"' {
-            out.push('"');
-        }
-        out.push(c);
-    }
-    out.push('"');
-}
+use crate::text::csv::put_field;
+use crate::text::infer::parse_int;
+use crate::text::mapping_text::TableText;
 
 pub fn write(walk: &mut ExportWalk<'_>, directory: &Path) -> Result<(), ExportError> {
     let id_type = id_type(walk)?;
@@ -222,7 +203,7 @@ fn write_field(cell: Cell, form: Form, walk: &ExportWalk<'_>, line: &mut String)
     if text.is_empty() {
         line.push_str("\"\"")
     } else {
-        csv_field(&text, line)
+        put_field(&text, line)
     }
     Ok(())
 }
@@ -242,7 +223,7 @@ fn header(first: &[String], plans: &[ColumnPlan]) -> String {
         if at > 0 {
             line.push(',');
         }
-        csv_field(field, &mut line);
+        put_field(field, &mut line);
     }
     line + "\n"
 }
@@ -290,7 +271,7 @@ fn vertex_page(
         line.clear();
         id_field(&walk.view.external_id(*vertex)?, &mut line);
         line.push(',');
-        csv_field(&labels_text(walk, *vertex, "CSV")?, &mut line);
+        put_field(&labels_text(walk, *vertex, "CSV")?, &mut line);
         fields(walk, &columns, plans, row, &mut line)?;
         output.write(&line)?;
     }
@@ -300,7 +281,7 @@ fn vertex_page(
 fn id_field(id: &ExternalId, line: &mut String) {
     match id {
         ExternalId::String(id) if id.is_empty() => line.push_str("\"\""),
-        ExternalId::String(id) => csv_field(id, line),
+        ExternalId::String(id) => put_field(id, line),
         other => line.push_str(&other.to_string()),
     }
 }
@@ -422,7 +403,7 @@ fn edge_fields(walk: &ExportWalk<'_>, edge: &EdgeRef, with_ids: bool, line: &mut
     line.push(',');
     id_field(&walk.view.external_id(edge.target)?, line);
     line.push(',');
-    csv_field(&walk.view.schema().label_name(ElementKind::Edge, edge.id.label()), line);
+    put_field(&walk.view.schema().label_name(ElementKind::Edge, edge.id.label()), line);
     if with_ids {
         line.push(',');
         if let Some(id) = walk.view.edge_external_id(edge.id)? {

@@ -15,7 +15,7 @@ use mangrove_graph::{
 };
 
 use super::{ExportError, ExportWalk};
-use crate::json::quote;
+use crate::text::json::quote;
 
 /// Vertices whose edges are in memory at the same time.
 const PAGE: usize = 256;

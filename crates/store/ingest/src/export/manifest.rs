@@ -1,14 +1,14 @@
 //! Writes `mangrove.yaml`: the mapping that loads the files of an export back, and all declarations of the graph.
 //!
-//! See [`mapping_text`](crate::mapping_text).
+//! See [`mapping_text`](crate::text::mapping_text).
 
 use std::path::Path;
 
 use mangrove_graph::{Cardinality, ElementKind, Encoding, IdSpace, LabelId, PropertyId, PropertySchema};
 
 use super::{ExportError, ExportFormat, ExportWalk};
-use crate::mapping::FILE_NAME;
-use crate::mapping_text::{put_tables, quoted};
+use crate::terms::mapping::FILE_NAME;
+use crate::text::mapping_text::{put_tables, quoted};
 
 /// Writes the mapping after all other files.
 pub fn write(walk: &mut ExportWalk<'_>, directory: &Path, format: ExportFormat) -> Result<(), ExportError> {

@@ -35,8 +35,8 @@ use parquet::file::properties::WriterProperties;
 use super::csv::{FileNames, have_ids, is_column, labels_text, text_of};
 use super::graphson::{write_cell, write_value};
 use super::{ExportError, ExportWalk, PAGE};
-use crate::header::{Style, style};
-use crate::mapping_text::{TableText, quoted};
+use crate::tables::header::{Style, style};
+use crate::text::mapping_text::{TableText, quoted};
 
 const ROW_GROUP: usize = 131_072;
 

@@ -6,10 +6,10 @@ use std::path::Path;
 use mangrove_graph::{ElementKind, IdSpace, Schema};
 
 use super::{Job, TableReader, plan_files};
+use crate::batches::rows::Scope;
 use crate::error::LoadError;
-use crate::mapping_text::{TableText, put_tables, quoted};
-use crate::options::LoadOptions;
-use crate::rows::Scope;
+use crate::terms::options::LoadOptions;
+use crate::text::mapping_text::{TableText, put_tables, quoted};
 
 /// Writes the mapping to a file that does not exist yet. Loads nothing. Paths below the mapping's directory are relative to it. What
 /// cannot be read gets a comment that says why. Returns the number of files described.

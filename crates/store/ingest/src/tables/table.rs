@@ -1,0 +1,145 @@
+//! Tables in memory, as callers provide them: Arrow record batches, or rows of values.
+
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use mangrove_graph::column::array_of;
+use mangrove_graph::{ElementKind, Schema, Value};
+
+use crate::batches::rows::{IdType, Sink};
+use crate::error::{LoadError, Location};
+use crate::tables::arrow_table::{Input, plan_arrow, plan_typed, send_batch, send_columns};
+use crate::tables::plan::{TableHints, TablePlan};
+
+/// The rules of plain tables give each column its meaning; see docs/load.md.
+#[derive(Clone, Debug)]
+pub enum Table {
+    Arrow {
+        schema: SchemaRef,
+        batches: Vec<RecordBatch>,
+    },
+    /// `values` holds one row after another, each with a value for every name. A null is an absent value.
+    Rows {
+        names: Vec<Arc<str>>,
+        values: Vec<Value>,
+    },
+}
+
+impl Table {
+    /// Roughly the memory that the table takes.
+    pub fn bytes(&self) -> u64 {
+        match self {
+            Table::Arrow { batches, .. } => batches.iter().map(|batch| batch.get_array_memory_size() as u64).sum(),
+            Table::Rows { values, .. } => values.iter().map(|value| value.memory_bytes(usize::MAX) as u64).sum(),
+        }
+    }
+}
+
+/// A table, and what it holds.
+#[derive(Clone, Debug)]
+pub struct TableInput {
+    /// Its name in messages.
+    pub name: Arc<str>,
+    pub kind: ElementKind,
+    /// If `None`, a column `label` or the name of the table gives the label.
+    pub label: Option<Arc<str>>,
+    /// Edges: the labels of the source and target vertices, if each is only one.
+    pub source: Option<Arc<str>>,
+    pub target: Option<Arc<str>>,
+    /// Vertices: the column that names them, unless it is called `id`.
+    pub key: Option<String>,
+    pub table: Table,
+}
+
+impl TableInput {
+    pub fn vertices(label: &str, table: Table) -> Self {
+        let (name, label) = (Arc::from(label), Some(label.into()));
+        Self { name, kind: ElementKind::Vertex, label, source: None, target: None, key: None, table }
+    }
+
+    pub fn edges(source: Option<&str>, label: &str, target: Option<&str>, table: Table) -> Self {
+        let (source, target) = (source.map(Arc::from), target.map(Arc::from));
+        Self { name: label.into(), kind: ElementKind::Edge, label: Some(label.into()), source, target, key: None, table }
+    }
+
+    /// Sets the column that names its vertices.
+    pub fn keyed(self, key: Option<String>) -> Self {
+        Self { key, ..self }
+    }
+
+    /// Plans how to read the table into a graph with this schema.
+    pub(crate) fn plan(&self, id_type: IdType, schema: &Schema) -> Result<TablePlan, LoadError> {
+        let hints = TableHints {
+            kind: Some(self.kind),
+            label: self.label.clone(),
+            source: self.source.clone(),
+            target: self.target.clone(),
+            key: self.key.clone(),
+            stem: self.name.to_string(),
+            ..TableHints::default()
+        }
+        .of_schema(schema);
+        let mut plan = match &self.table {
+            Table::Arrow { schema, .. } => plan_arrow(schema, &hints, &self.name)?,
+            Table::Rows { names, values } => {
+                if names.is_empty() || values.len() % names.len() != 0 {
+                    let reason = format!("{} values do not make rows of {} columns", values.len(), names.len());
+                    return Err(LoadError::format(Location::file(&self.name), reason));
+                }
+                let names: Vec<String> = names.iter().map(|name| name.to_string()).collect();
+                plan_typed(&names, &hints, &self.name)?
+            }
+        };
+        if plan.id_type == IdType::Auto {
+            plan.id_type = id_type;
+        }
+        plan.keep_to(schema);
+        Ok(plan)
+    }
+
+    /// Sends all rows, in batches.
+    pub(crate) fn send(&self, plan: &TablePlan, sink: &mut Sink<'_>) -> Result<(), LoadError> {
+        match &self.table {
+            Table::Arrow { batches, .. } => {
+                let mut row = 1;
+                for batch in batches {
+                    for at in (0..batch.num_rows()).step_by(BATCH_ROWS) {
+                        let piece = batch.slice(at, BATCH_ROWS.min(batch.num_rows() - at));
+                        send_batch(&piece, plan, &self.name, row, sink)?;
+                        row += piece.num_rows() as u64;
+                    }
+                }
+            }
+            Table::Rows { names, values } => {
+                let mut row = 1;
+                for rows in values.chunks(BATCH_ROWS * names.len()) {
+                    let count = rows.len() / names.len();
+                    let columns: Vec<Input> = (0..names.len()).map(|at| column(rows, at, names.len())).collect();
+                    send_columns(&columns, count, plan, &self.name, row, sink)?;
+                    row += count as u64;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        match &self.table {
+            Table::Arrow { batches, .. } => batches.iter().map(RecordBatch::num_rows).sum(),
+            Table::Rows { names, values } => values.len() / names.len().max(1),
+        }
+    }
+}
+
+const BATCH_ROWS: usize = 65_536;
+
+/// One column of rows that are stored one after another.
+fn column(rows: &[Value], at: usize, width: usize) -> Input {
+    let values: Vec<Option<&Value>> =
+        rows.iter().skip(at).step_by(width).map(|value| (!value.is_null()).then_some(value)).collect();
+    match array_of(&values) {
+        Some(array) => Input::Array(array),
+        None => Input::Values(values.into_iter().map(|value| value.cloned().unwrap_or_default()).collect()),
+    }
+}
