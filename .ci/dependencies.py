@@ -23,14 +23,14 @@ MAY_USE = {
     "mangrove-segment": {"mangrove-graph"},
     "mangrove-hot": {"mangrove-graph", "mangrove-segment"},
     "mangrove-ingest": {"mangrove-graph"},
-    "mangrove-snapshot": {"mangrove-graph", "mangrove-hot"},
+    "mangrove-directory": {"mangrove-graph", "mangrove-hot"},
     "mangrove-query": {"mangrove-graph"},
-    "mangrove": {"mangrove-graph", "mangrove-hot", "mangrove-ingest", "mangrove-snapshot", "mangrove-query"},
+    "mangrove": {"mangrove-graph", "mangrove-hot", "mangrove-ingest", "mangrove-directory", "mangrove-query"},
     # Its interpreter of Gremlin reads the engine's plans; tests of the engine use the test kit in turn.
     "mangrove-testkit": {"mangrove-graph", "mangrove-query"},
     "mangrove-python": {"mangrove", "mangrove-graph", "mangrove-ingest"},
     # A tool for developers; it ships with nothing.
-    "mangrove-conformance": {"mangrove-graph", "mangrove-snapshot", "mangrove-query", "mangrove-testkit"},
+    "mangrove-conformance": {"mangrove-graph", "mangrove-directory", "mangrove-query", "mangrove-testkit"},
 }
 # Tests of a crate may also use these. Nothing ships with the test kit in it.
 TESTS_MAY_USE = {"mangrove-testkit"}

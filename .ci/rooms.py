@@ -19,6 +19,27 @@ FLOORS = {
         "execute",
         "lib",
     ],
+    "crates/query/src/execute": ["data", "run", "reads", "modulators", "ops", "parallel", "compile"],
+    "crates/query/src/execute/data": [
+        "bytes path words",
+        "branches column_test entries keys maps number",
+        "effects items",
+        "slots",
+        "batch",
+    ],
+    "crates/query/src/execute/run": [
+        "help ids memory nesting profile types",
+        "context",
+        "chain scope sort",
+        "portion",
+    ],
+    "crates/query/src/execute/reads": ["read", "elements texts", "columns"],
+    "crates/query/src/execute/modulators": ["by", "sort_keys"],
+    "crates/query/src/execute/ops": [
+        "barrier map operand resource",
+        "branch call date element filter hop matching mutate reduce repeat select",
+        "group init list math merge set side_effect text tree",
+    ],
     "crates/store/hot/src": [
         "options system",
         "lmdb",

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use clap::ValueEnum;
+use mangrove_directory::{Durability, OpenOptions, Store};
 use mangrove_graph::{GraphError, GraphView, GraphWrite, Value};
 use mangrove_query::{Graph, Parameters, Query, QueryOptions};
-use mangrove_snapshot::{Durability, OpenOptions, Store};
 use mangrove_testkit::Oracle;
 use mangrove_testkit::far::SlowView;
 use tempfile::TempDir;

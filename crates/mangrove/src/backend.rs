@@ -5,8 +5,8 @@
 
 use std::path::Path;
 
+use mangrove_directory::{Bulk, CheckReport, Patience, Store, StoreStats, Transaction, Writer};
 use mangrove_graph::{GraphView, GraphWrite, ReadContext, Result};
-use mangrove_snapshot::{Bulk, CheckReport, Patience, Store, StoreStats, Transaction, Writer};
 
 pub trait Backend: Send + Sync {
     /// The graph as it is now, for a reader with these limits, if any.
@@ -96,9 +96,9 @@ impl Backend for Store {
     }
 }
 
-impl BackendView for mangrove_snapshot::Snapshot {
+impl BackendView for mangrove_directory::Snapshot {
     fn limit(&mut self, limits: Option<ReadContext>) {
-        mangrove_snapshot::Snapshot::limit(self, limits);
+        mangrove_directory::Snapshot::limit(self, limits);
     }
 }
 

@@ -4,10 +4,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use mangrove_directory::{CheckReport, Patience, StoreStats, Writer};
 use mangrove_graph::{Declaration, ElementKind, GraphError, GraphWrite, PropertyId, Schema};
 use mangrove_ingest::{ExportFormat, ExportReport, IngestOptions, LoadOptions, LoadReport, Phase, Progress, Status};
 use mangrove_query::{CancelToken, Crew, CrewOptions, Explanation, Graph, Parameters, Procedure, Profile, Query};
-use mangrove_snapshot::{CheckReport, Patience, StoreStats, Writer};
 
 use crate::backend::{BackendTransaction, BackendView, BulkLoad};
 use crate::declare;

@@ -7,8 +7,8 @@ use mangrove_graph::GraphError;
 use thiserror::Error;
 
 pub use crate::guard::Bug;
+pub use mangrove_directory::OpenError as OpenFailure;
 pub use mangrove_query::{QueryError as QueryFailure, QueryErrorKind};
-pub use mangrove_snapshot::OpenError as OpenFailure;
 
 /// An error from opening or creating a database.
 #[derive(Debug, Error)]

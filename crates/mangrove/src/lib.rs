@@ -65,6 +65,9 @@ pub use database::Database;
 pub use error::{Bug, ExportError, LoadError, OpenError, QueryError, QueryErrorKind, StoreError};
 pub use graph::{Cardinality, Declaration, ElementKind, Encoding, GraphError, IdSpace, Schema, Value, ValueType};
 pub use ingestion::Ingestion;
+pub use mangrove_directory::{
+    CheckReport, Durability, OldSnapshot, OpenOptions, Part, PartStats, Space, StoreStats, Writer,
+};
 pub use mangrove_ingest as ingest;
 pub use mangrove_ingest::{ExportFormat, ExportReport, LoadOptions, LoadReport, Progress};
 pub use mangrove_query::optimize::RULES;
@@ -73,7 +76,6 @@ pub use mangrove_query::stack;
 pub use mangrove_query::{
     CancelToken, CrewOptions, ExplainedStep, Explanation, Messages, Parameters, Profile, QueryOptions, StepProfile,
 };
-pub use mangrove_snapshot::{CheckReport, Durability, OldSnapshot, OpenOptions, Part, PartStats, Space, StoreStats, Writer};
 pub use results::Results;
 pub use slow::SlowQuery;
 pub use stream::{ResultStream, Rows};

@@ -6,9 +6,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use mangrove_directory::Store;
 use mangrove_graph::GraphError;
 use mangrove_query::Crew;
-use mangrove_snapshot::Store;
 
 use crate::backend::Backend;
 use crate::error::{OpenError, OpenFailure};

@@ -7,8 +7,8 @@
 
 use std::time::{Duration, Instant};
 
+use mangrove_directory::{OpenOptions, Store};
 use mangrove_query::{CancelToken, Graph, Parameters, Query, QueryError, QueryErrorKind, QueryOptions};
-use mangrove_snapshot::{OpenOptions, Store};
 
 const QUERIES: [&str; 9] = [
     "g.V().out('knows').out('knows').order().by('age')",

@@ -15,11 +15,11 @@ use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use mangrove_directory::{Durability, OpenOptions, Patience, Snapshot, Store, Writer};
 use mangrove_graph::{
     Adjacency, Catalog, Cell, Direction, EdgeRef, ElementId, ElementKind, GraphView, GraphWrite, Hop, KeyId, LabelId,
     NewEdge, Value, VertexId, Wants,
 };
-use mangrove_snapshot::{Durability, OpenOptions, Patience, Snapshot, Store, Writer};
 use mangrove_testkit::graphs::Random;
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;

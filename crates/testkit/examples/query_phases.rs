@@ -8,9 +8,9 @@
 use std::hint::black_box;
 use std::time::Instant;
 
+use mangrove_directory::{OpenOptions, Store};
 use mangrove_graph::{Catalog, ElementId, ExternalId, GraphView, Value, VertexId};
 use mangrove_query::{Graph, Parameters, Query, QueryOptions};
-use mangrove_snapshot::{OpenOptions, Store};
 
 const RUNS: usize = 200_000;
 const IDS: usize = 1 << 18;

@@ -16,11 +16,11 @@ use std::fs;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
+use mangrove_directory::{OpenOptions, Store};
 use mangrove_graph::{
     Adjacency, Cell, Comparison, Direction, EdgeRef, ElementId, ElementKind, Elements, ExternalId, Filter, GraphView, Hop,
     KeyId, LabelId, Latest, Predicate, PropertyId, Scan, ScanCursor, TextTest, Value, VertexId, Wants,
 };
-use mangrove_snapshot::{OpenOptions, Store};
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 

@@ -20,8 +20,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use mangrove_directory::OpenOptions;
 use mangrove_graph::{Cell, ElementId, ElementKind, ExternalId, GraphWrite, Result, Value};
-use mangrove_snapshot::OpenOptions;
 use mangrove_testkit::graphs::Random;
 use mangrove_testkit::suite::{Condensing, StoreUnderTest};
 use mangrove_testkit::{Oracle, compare, ledger};

@@ -14,8 +14,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use libc::{off_t, size_t, ssize_t};
+use mangrove_directory::{OpenOptions, Patience, Store, Writer};
 use mangrove_graph::{Catalog, ElementKind, GraphView, GraphWrite};
-use mangrove_snapshot::{OpenOptions, Patience, Store, Writer};
 use mangrove_testkit::suite::StoreUnderTest;
 use mangrove_testkit::{Oracle, compare, ledger};
 use support::StoreInDir;
@@ -82,7 +82,7 @@ fn a_failed_commit_of_a_group_fails_for_each_writer() {
         let patience = Patience { timeout: None, cancelled: &cancelled };
         store.begin_for(Writer { is_brief: true, ..Writer::this_thread() }, patience)
     };
-    let add = |mut t: mangrove_snapshot::Transaction, id: i64| -> mangrove_graph::Result<()> {
+    let add = |mut t: mangrove_directory::Transaction, id: i64| -> mangrove_graph::Result<()> {
         let label = t.ensure_label(ElementKind::Vertex, "person")?;
         t.add_vertices(label, &[Some(id.into())], &mut Vec::new())?;
         t.commit()

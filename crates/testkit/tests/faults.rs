@@ -13,8 +13,8 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use mangrove_directory::OpenOptions;
 use mangrove_graph::{Catalog, Cell, ElementId, ElementKind, ExternalId, GraphError, GraphWrite, PropertyId, Result};
-use mangrove_snapshot::OpenOptions;
 use mangrove_testkit::graphs::Random;
 use mangrove_testkit::suite::{Condensing, StoreUnderTest};
 use mangrove_testkit::{Oracle, compare, ledger};

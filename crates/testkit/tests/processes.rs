@@ -7,8 +7,8 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use mangrove_directory::{OpenError, OpenOptions};
 use mangrove_graph::{Cell, ElementId, ElementKind, ExternalId, Value};
-use mangrove_snapshot::{OpenError, OpenOptions};
 use mangrove_testkit::suite::{Condensing, StoreUnderTest};
 use mangrove_testkit::{Oracle, compare, ledger};
 use support::StoreInDir;

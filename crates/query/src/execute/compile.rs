@@ -2,37 +2,40 @@
 
 use mangrove_graph::{ElementKind, Map, Token, Value};
 
-use super::barrier::{BulkOp, GatherOp, OrderLocal, OrderOp, SackBarrierOp};
-use super::branch::{ChooseOp, CoalesceOp, ConditionOp, OptionalOp, PickOp, UnionOp};
-use super::by::ByOp;
-use super::call::{CallOp, ParametersOp};
-use super::chain::{Chain, Child, Link, MapBatch, Mapping, Op};
-use super::columns::Many;
-use super::context::Key;
-use super::date::{AsDateOp, DateAddOp, DateDiffOp};
-use super::element::{ElementMapOp, ElementOp, LabelsOp, PropertiesOp, PropertyMapOp, TokenStep, ValuesOp};
-use super::filter::*;
-use super::group::{GroupCountOp, GroupOp, GroupValueOp};
-use super::hop::{DegreeOp, EndOp, Followed, HopOp};
-use super::init::{CountScanOp, InjectOp, ScanOp};
-use super::list::ListOp;
-use super::map::{ConstantOp, FlatMapOp, IdentityOp, IndexOp, LocalOp, MapOp, SpreadOp};
-use super::matching::{self, AnyOp, MatchOp, PatternOp};
-use super::math::MathStep;
-use super::merge::MergeOp;
-use super::mutate::{self, AddEdgeOp, AddVertexOp, ChangeLabelsOp, DropOp, PropertiesStep, PropertyStep, SetPropertyOp};
-use super::parallel::{ParallelOp, is_heavy, is_independent};
-use super::portion::Portioned;
-use super::reduce::{FoldOp, ReduceLocal, ReduceOp, UnfoldOp};
-use super::repeat::{EmitOp, RepeatOp, UntilOp};
-use super::resource::TimeLimitOp;
-use super::select::*;
-use super::set::{DedupOp, LocalSet, RangeOp, SampleOp, TailOp};
-use super::side_effect::{AggregateOp, CapOp, FailOp, SideEffectOp, SubgraphOp};
-use super::text::{AsBoolOp, AsNumberOp, ConcatOp, ConjoinOp, FormatOp, OperandOp, TextOp};
-use super::tree::TreeOp;
 use crate::diagnostics::Span;
 use crate::error::Result;
+use crate::execute::modulators::by::ByOp;
+use crate::execute::ops::barrier::{BulkOp, GatherOp, OrderLocal, OrderOp, SackBarrierOp};
+use crate::execute::ops::branch::{ChooseOp, CoalesceOp, ConditionOp, OptionalOp, PickOp, UnionOp};
+use crate::execute::ops::call::{CallOp, ParametersOp};
+use crate::execute::ops::date::{AsDateOp, DateAddOp, DateDiffOp};
+use crate::execute::ops::element::{ElementMapOp, ElementOp, LabelsOp, PropertiesOp, PropertyMapOp, TokenStep, ValuesOp};
+use crate::execute::ops::filter::*;
+use crate::execute::ops::group::{GroupCountOp, GroupOp, GroupValueOp};
+use crate::execute::ops::hop::{DegreeOp, EndOp, Followed, HopOp};
+use crate::execute::ops::init::{CountScanOp, InjectOp, ScanOp};
+use crate::execute::ops::list::ListOp;
+use crate::execute::ops::map::{ConstantOp, FlatMapOp, IdentityOp, IndexOp, LocalOp, MapOp, SpreadOp};
+use crate::execute::ops::matching::{self, AnyOp, MatchOp, PatternOp};
+use crate::execute::ops::math::MathStep;
+use crate::execute::ops::merge::MergeOp;
+use crate::execute::ops::mutate::{
+    self, AddEdgeOp, AddVertexOp, ChangeLabelsOp, DropOp, PropertiesStep, PropertyStep, SetPropertyOp,
+};
+use crate::execute::ops::operand::OperandOp;
+use crate::execute::ops::reduce::{FoldOp, ReduceLocal, ReduceOp, UnfoldOp};
+use crate::execute::ops::repeat::{EmitOp, RepeatOp, UntilOp};
+use crate::execute::ops::resource::TimeLimitOp;
+use crate::execute::ops::select::*;
+use crate::execute::ops::set::{DedupOp, LocalSet, RangeOp, SampleOp, TailOp};
+use crate::execute::ops::side_effect::{AggregateOp, CapOp, FailOp, SideEffectOp, SubgraphOp};
+use crate::execute::ops::text::{AsBoolOp, AsNumberOp, ConcatOp, ConjoinOp, FormatOp, TextOp};
+use crate::execute::ops::tree::TreeOp;
+use crate::execute::parallel::{ParallelOp, is_heavy, is_independent};
+use crate::execute::reads::columns::Many;
+use crate::execute::run::chain::{Chain, Child, Link, MapBatch, Mapping, Op};
+use crate::execute::run::context::Key;
+use crate::execute::run::portion::Portioned;
 use crate::plan::facts::{Flow, Order, Reads, Rows, Writes};
 use crate::plan::paths::{PATHS, PathMode, last_uses};
 use crate::plan::*;
@@ -81,7 +84,7 @@ fn links(traversal: &Traversal, place: ChainRole<'_>) -> Result<Vec<Link>> {
         if run > 0 {
             let run_steps = Traversal { steps: steps[at..at + run].to_vec() };
             links.push(Link::new(
-                Box::new(ParallelOp::new(run_steps, place.is_last && at + run == steps.len())?),
+                Box::new(ParallelOp::new(run_steps, place.is_last && at + run == steps.len(), serial)?),
                 Vec::new(),
                 Span::default(),
             ));

@@ -14,52 +14,13 @@
 //! 3. An operator pulls no more than its next batch needs. Barriers are the exception.
 //! 4. Long work checks the clock and the cancel token between batches.
 
-mod barrier;
-mod batch;
-mod branch;
-mod by;
-mod call;
-mod chain;
-mod column_test;
-mod columns;
 mod compile;
-mod context;
-mod date;
-mod element;
-mod filter;
-mod group;
-mod hop;
-mod ids;
-mod init;
-mod keys;
-mod list;
-mod map;
-mod maps;
-mod matching;
-mod math;
-mod memory;
-mod merge;
-mod mutate;
-mod nesting;
-mod number;
+mod data;
+mod modulators;
+mod ops;
 mod parallel;
-mod path;
-mod portion;
-mod profile;
-mod read;
-mod reduce;
-mod repeat;
-mod resource;
-mod select;
-mod set;
-mod side_effect;
-mod slots;
-mod sort;
-mod sort_keys;
-mod text;
-mod texts;
-mod tree;
-mod types;
+mod reads;
+mod run;
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -72,17 +33,19 @@ use crate::plan::outline::number;
 use crate::plan::shape::Outlook;
 use crate::plan::{Plan, Step};
 
-use batch::Batch;
-use chain::{Chain, Once};
-use context::{Context, QueryState};
-use parallel::Help;
+use data::batch::Batch;
+use ops::call;
+use run::chain::{Chain, Once};
+use run::context::{Context, QueryState};
+use run::help::Help;
+use run::nesting;
+use run::profile::Counters;
 
 use crate::plan::paths;
-pub use batch::Items;
-pub use columns::{own_maps, whole_maps};
-pub use maps::{MapColumn, Maps};
-use profile::Counters;
-pub use profile::{Messages, Profile, StepProfile};
+pub use data::items::Items;
+pub use data::maps::{MapColumn, Maps};
+pub use reads::columns::{own_maps, whole_maps};
+pub use run::profile::{Messages, Profile, StepProfile};
 
 /// A running query. It does not hold the graph: pass the same one to each call.
 pub struct Execution {
@@ -248,25 +211,4 @@ fn expand(batch: Batch) -> Items {
     // Traversers with a common value share it. Rows of a column would each have a copy.
     let values = batch.items.into_values().into_iter().zip(bulk);
     Items::Values(values.flat_map(|(value, n)| std::iter::repeat_n(value, n as usize)).collect())
-}
-
-fn type_error(step: &str, wanted: &str, value: &Value) -> QueryError {
-    QueryError::value(format!("{step} works on {wanted}, but got the {}", described(value)))
-}
-
-/// A value for an error message, with its type. It hides the store's numbers for elements, which mean nothing to users.
-fn described(value: &Value) -> String {
-    match may_name_elements(value) {
-        true => value.value_type().to_string(),
-        false => format!("{} {value}", value.value_type()),
-    }
-}
-
-/// The same, without the type.
-fn shown(value: &Value) -> String {
-    if may_name_elements(value) { format!("a {}", value.value_type()) } else { value.to_string() }
-}
-
-fn may_name_elements(value: &Value) -> bool {
-    !value.is_storable() && !matches!(value, Value::Token(_))
 }

@@ -25,18 +25,18 @@ use std::time::{Duration, Instant};
 
 use mangrove_graph::GraphView;
 
-use super::batch::Batch;
-use super::chain::{Chain, Input, Once, Op};
-use super::compile;
-use super::context::{Context, QueryState};
-use super::hop::as_stored;
-use super::memory::{Held, batch_bytes};
-use super::profile::{Counters, Messages};
-use crate::crew::{Crew, Job, Offer};
+use crate::crew::{Job, Offer};
 use crate::error::Result;
+use crate::execute::data::batch::Batch;
+use crate::execute::ops::hop::as_stored;
+use crate::execute::run::chain::{Chain, Input, Once, Op};
+use crate::execute::run::context::{Context, QueryState};
+use crate::execute::run::help::{Help, Views};
+use crate::execute::run::memory::Held;
+use crate::execute::run::profile::{Counters, Messages};
 use crate::options::Graph;
 use crate::plan::facts::{Flow, Reads, Writes};
-use crate::plan::{SourceConfig, Step, Traversal};
+use crate::plan::{Step, Traversal};
 
 /// A batch of at least this many rows is worth cutting up.
 const HEAVY_ROWS: usize = 1024;
@@ -49,18 +49,6 @@ const MESSAGE_ROWS: std::ops::RangeInclusive<usize> = 1..=16_384;
 const MESSAGE_BYTES_MAX: usize = 1 << 20;
 /// How often a waiting thread checks for a stop.
 const PATIENCE: Duration = Duration::from_millis(10);
-
-/// Views of one snapshot. Any thread that needs one takes it from here.
-pub type Views = Arc<Mutex<Vec<Box<dyn GraphView + Send>>>>;
-
-/// What helpers of a query need.
-pub struct Help {
-    pub crew: Arc<Crew>,
-    pub views: Views,
-    pub source: Arc<SourceConfig>,
-    /// The time that helpers have spent on the query. Crews compare it to find the query with the least help.
-    pub helped_nanos: Arc<AtomicU64>,
-}
 
 /// What makes the result of a step depend on more than the traverser and the graph.
 const ELSEWHERE: Reads = Reads::LOOPS.and(Reads::SACK).and(Reads::EFFECTS).and(Reads::CHANCE);
@@ -83,11 +71,15 @@ pub fn is_heavy(step: &Step) -> bool {
     step.facts().is_heavy || step.has_children()
 }
 
+/// Makes a chain of steps. The flag says whether their output is the result of the query.
+type Compile = fn(&Traversal, bool) -> Result<Chain>;
+
 /// A run of independent steps.
 pub struct ParallelOp {
     steps: Traversal,
     /// The output of the steps is the result of the query.
     is_last: bool,
+    compile: Compile,
     /// The chain of the query's own thread.
     chain: Chain,
     /// It begins with a hop that may follow its rows in storage order.
@@ -104,17 +96,19 @@ struct Team {
 }
 
 impl ParallelOp {
-    pub fn new(steps: Traversal, is_last: bool) -> Result<Self> {
-        let chain = compile::serial(&steps, is_last)?;
+    /// `compile` makes a chain of steps, for this thread and for each helper.
+    pub fn new(steps: Traversal, is_last: bool, compile: Compile) -> Result<Self> {
+        let chain = compile(&steps, is_last)?;
         let first = steps.steps.first().map(|node| &node.step);
         let any_order = matches!(first, Some(Step::Hop { any_order: true, .. }));
-        Ok(Self { steps, is_last, chain, any_order, team: None, ready: VecDeque::new(), input_ended: false })
+        Ok(Self { steps, is_last, compile, chain, any_order, team: None, ready: VecDeque::new(), input_ended: false })
     }
 
     /// Starts to hand out messages of `batch`.
     fn gather_team(&mut self, cx: &Context<'_, '_>, batch: Batch) -> Result<()> {
         if let Some(help) = &cx.shared.help {
-            let stage = Arc::new(Stage::new(&self.steps, self.is_last, help, cx.shared, self.sorted(batch))?);
+            let stage =
+                Arc::new(Stage::new(&|| (self.compile)(&self.steps, self.is_last), help, cx.shared, self.sorted(batch))?);
             let offer = help.crew.offer(stage.clone());
             self.team = Some(Team { stage, offer });
         }
@@ -293,7 +287,7 @@ struct Worker {
 
 impl State {
     fn add(&mut self, batch: Batch) {
-        let row_bytes = batch_bytes(&batch) / batch.len().max(1);
+        let row_bytes = batch.bytes() / batch.len().max(1);
         self.waiting.push_back((batch, (MESSAGE_BYTES_MAX / row_bytes.max(1)).max(1)));
     }
 
@@ -336,12 +330,12 @@ impl State {
 }
 
 impl Stage {
-    fn new(steps: &Traversal, is_last: bool, help: &Help, shared: &QueryState, first: Batch) -> Result<Self> {
+    fn new(chain: &dyn Fn() -> Result<Chain>, help: &Help, shared: &QueryState, first: Batch) -> Result<Self> {
         let stopped = Arc::new(AtomicBool::new(false));
         let cancel = shared.cancel().or_when(stopped.clone());
         let worker = |_| {
             let shared = shared.of_helper(&help.source, cancel.clone());
-            Ok(Worker { chain: compile::serial(steps, is_last)?, shared })
+            Ok(Worker { chain: chain()?, shared })
         };
         let mut state = State {
             waiting: VecDeque::new(),

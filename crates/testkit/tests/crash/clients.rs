@@ -10,10 +10,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::process::ChildStdout;
 
+use mangrove_directory::{OpenError, OpenOptions, Patience, Store, Writer};
 use mangrove_graph::{
     Cell, Direction, ElementId, ElementKind, ExternalId, GraphError, GraphView, GraphWrite, NewEdge, Result, Value, VertexId,
 };
-use mangrove_snapshot::{OpenError, OpenOptions, Patience, Store, Writer};
 use mangrove_testkit::compare;
 use mangrove_testkit::graphs::Random;
 

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use mangrove_snapshot::OpenOptions;
+use mangrove_directory::OpenOptions;
 use mangrove_testkit::graphs::Random;
 use mangrove_testkit::suite::StoreUnderTest;
 use mangrove_testkit::{Oracle, compare, ledger};

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::thread::sleep;
 use std::time::Duration;
 
+use mangrove_directory::{OpenError, OpenOptions};
 use mangrove_graph::{ElementId, ElementKind, GraphView, Scan, ScanCursor};
-use mangrove_snapshot::{OpenError, OpenOptions};
 use mangrove_testkit::graphs::Random;
 use mangrove_testkit::suite::{Condensing, StoreUnderTest};
 use mangrove_testkit::{compare, ledger};

@@ -5,8 +5,8 @@
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
 
+use mangrove_directory::{Bulk, OpenError, OpenOptions, Patience, Store, Writer};
 use mangrove_graph::{GraphError, GraphView, GraphWrite, IdSpace, Result};
-use mangrove_snapshot::{Bulk, OpenError, OpenOptions, Patience, Store, Writer};
 use mangrove_testkit::suite::{Condensing, StoreUnderTest, Transaction};
 use tempfile::TempDir;
 
@@ -110,7 +110,7 @@ impl StoreUnderTest for StoreInDir {
     }
 }
 
-struct Writing(mangrove_snapshot::Transaction);
+struct Writing(mangrove_directory::Transaction);
 
 impl Transaction for Writing {
     fn graph(&mut self) -> &mut dyn GraphWrite {

@@ -1,0 +1,190 @@
+//! The items that a batch of traversers stands on, by column.
+
+use std::ops::Range;
+
+use arrow_array::{Array, ArrayRef, UInt32Array};
+use arrow_select::concat::concat;
+use arrow_select::take::take;
+use mangrove_graph::{EdgeRef, Value, VertexId, column};
+
+use crate::execute::data::bytes::value_bytes;
+use crate::execute::data::maps::Maps;
+
+#[derive(Clone, Debug)]
+pub enum Items {
+    Vertices(Vec<VertexId>),
+    Edges(Vec<EdgeRef>),
+    Values(Vec<Value>),
+    /// Values of one type, none of them null, in an array form of [`mangrove_graph::column`].
+    Column(ArrayRef),
+    /// Maps by column; only at the end of a query.
+    Maps(Maps),
+}
+
+impl Default for Items {
+    fn default() -> Self {
+        Items::Values(Vec::new())
+    }
+}
+
+impl Items {
+    /// The narrowest form of `values`.
+    pub fn from_values(values: Vec<Value>) -> Self {
+        let vertices = values.iter().map(|v| match v {
+            Value::Vertex(id) => Some(*id),
+            _ => None,
+        });
+        match values.first() {
+            Some(Value::Vertex(_)) => match vertices.collect() {
+                Some(ids) => Items::Vertices(ids),
+                None => Items::Values(values),
+            },
+            Some(Value::Edge(_)) => {
+                let edges = values.iter().map(|v| match v {
+                    Value::Edge(edge) => Some(*edge),
+                    _ => None,
+                });
+                match edges.collect() {
+                    Some(edges) => Items::Edges(edges),
+                    None => Items::Values(values),
+                }
+            }
+            _ => Items::Values(values),
+        }
+    }
+
+    pub fn len(&self) -> usize {
+        match self {
+            Items::Vertices(ids) => ids.len(),
+            Items::Edges(edges) => edges.len(),
+            Items::Values(values) => values.len(),
+            Items::Column(array) => array.len(),
+            Items::Maps(maps) => maps.rows,
+        }
+    }
+
+    /// The items as a column, if they are one.
+    pub fn column(&self) -> Option<&ArrayRef> {
+        match self {
+            Items::Column(array) => Some(array),
+            _ => None,
+        }
+    }
+
+    /// Whether the items are values, rather than elements.
+    pub fn are_values(&self) -> bool {
+        matches!(self, Items::Values(_) | Items::Column(_))
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    pub fn get(&self, at: usize) -> Value {
+        match self {
+            Items::Vertices(ids) => Value::Vertex(ids[at]),
+            Items::Edges(edges) => Value::Edge(edges[at]),
+            Items::Values(values) => values[at].clone(),
+            Items::Column(array) => column::value_at(array, at),
+            Items::Maps(maps) => maps.value(at),
+        }
+    }
+
+    pub fn gather(&self, rows: &[u32]) -> Self {
+        match self {
+            Items::Vertices(ids) => Items::Vertices(gather(ids, rows)),
+            Items::Edges(edges) => Items::Edges(gather(edges, rows)),
+            Items::Values(values) => Items::Values(gather(values, rows)),
+            Items::Column(array) => taken(array, rows),
+            Items::Maps(maps) => Items::Maps(maps.gather(rows)),
+        }
+    }
+
+    /// A copy of the items in a range of rows.
+    pub fn slice(&self, rows: Range<usize>) -> Self {
+        match self {
+            Items::Vertices(ids) => Items::Vertices(ids[rows].to_vec()),
+            Items::Edges(edges) => Items::Edges(edges[rows].to_vec()),
+            Items::Values(values) => Items::Values(values[rows].to_vec()),
+            Items::Column(array) => Items::Column(array.slice(rows.start, rows.len())),
+            Items::Maps(maps) => Items::Maps(maps.gather(&(rows.start as u32..rows.end as u32).collect::<Vec<_>>())),
+        }
+    }
+
+    pub fn append(&mut self, other: Items) {
+        match (&mut *self, other) {
+            (mine, other) if mine.is_empty() => *mine = other,
+            (_, other) if other.is_empty() => {}
+            (Items::Vertices(a), Items::Vertices(mut b)) => a.append(&mut b),
+            (Items::Edges(a), Items::Edges(mut b)) => a.append(&mut b),
+            (Items::Maps(a), Items::Maps(b)) if a.is_like(&b) => a.append(b),
+            (Items::Column(a), Items::Column(b)) if a.data_type() == b.data_type() => {
+                *self = concatenated(&[a.clone(), b]);
+            }
+            (mine, other) => {
+                let mut all = std::mem::take(mine).into_values();
+                all.append(&mut other.into_values());
+                *mine = Items::Values(all);
+            }
+        }
+    }
+
+    /// The items of all parts, in order. O(items), however many parts there are.
+    pub fn joined(mut parts: Vec<Items>) -> Items {
+        let is_like = |a: &Items, b: &Items| {
+            a.column().zip(b.column()).is_some_and(|(one, other)| one.data_type() == other.data_type())
+        };
+        let mut all = Items::default();
+        for run in parts.chunk_by_mut(is_like) {
+            let arrays: Vec<ArrayRef> = run.iter().filter_map(|part| part.column().cloned()).collect();
+            all.append(if arrays.len() > 1 { concatenated(&arrays) } else { std::mem::take(&mut run[0]) });
+        }
+        all
+    }
+
+    /// What they take in memory, approximately.
+    pub fn bytes(&self) -> usize {
+        match self {
+            Items::Vertices(ids) => size_of_val(&ids[..]),
+            Items::Edges(edges) => size_of_val(&edges[..]),
+            Items::Values(values) => values.iter().map(value_bytes).sum(),
+            Items::Column(array) => column::bytes(array),
+            Items::Maps(maps) => maps.bytes(),
+        }
+    }
+
+    pub fn into_values(self) -> Vec<Value> {
+        match self {
+            Items::Vertices(ids) => ids.into_iter().map(Value::Vertex).collect(),
+            Items::Edges(edges) => edges.into_iter().map(Value::Edge).collect(),
+            Items::Values(values) => values,
+            Items::Column(array) => values_of(&array).collect(),
+            Items::Maps(maps) => maps.into_values(),
+        }
+    }
+}
+
+fn values_of(array: &ArrayRef) -> impl Iterator<Item = Value> + '_ {
+    (0..array.len()).map(|at| column::value_at(array, at))
+}
+
+/// Arrays of one type as one.
+fn concatenated(arrays: &[ArrayRef]) -> Items {
+    match concat(&arrays.iter().map(|array| &**array).collect::<Vec<_>>()) {
+        Ok(whole) => Items::Column(whole),
+        // More text than one array holds.
+        Err(_) => Items::Values(arrays.iter().flat_map(values_of).collect()),
+    }
+}
+
+fn taken(array: &ArrayRef, rows: &[u32]) -> Items {
+    match take(array, &UInt32Array::from(rows.to_vec()), None) {
+        Ok(taken) => Items::Column(taken),
+        // More text than one array holds.
+        Err(_) => Items::Values(rows.iter().map(|row| column::value_at(array, *row as usize)).collect()),
+    }
+}
+
+pub fn gather<T: Clone>(items: &[T], rows: &[u32]) -> Vec<T> {
+    rows.iter().map(|row| items[*row as usize].clone()).collect()
+}

@@ -1,0 +1,15 @@
+//! What queries work on, apart from any graph: batches of traversers by column, paths, numbers, collections, messages.
+
+pub mod batch;
+pub mod branches;
+pub mod bytes;
+pub mod column_test;
+pub mod effects;
+pub mod entries;
+pub mod items;
+pub mod keys;
+pub mod maps;
+pub mod number;
+pub mod path;
+pub mod slots;
+pub mod words;

@@ -1,0 +1,4 @@
+//! Modulators, and the order they give.
+
+pub mod by;
+pub mod sort_keys;

@@ -1,0 +1,116 @@
+//! Cuts batches into portions, for steps that make many traversers of one.
+
+use crate::error::Result;
+use crate::execute::data::batch::Batch;
+use crate::execute::run::chain::{Input, MapBatch, Op};
+use crate::execute::run::context::Context;
+
+/// The target number of results of a portion. A single traverser may give more.
+const GIVEN_TARGET: usize = 65_536;
+const FIRST_ROWS: usize = 1024;
+/// The target bytes that a portion makes beside traversers.
+const MADE_BYTES_TARGET: usize = 16 << 20;
+/// The first portion of a step that makes such data. It is small because the size of the data is not yet known.
+const FIRST_ROWS_MADE: usize = 32;
+const ROWS_MAX: usize = 1 << 20;
+
+/// Cuts the input into portions. The results of earlier portions decide the number of rows.
+pub struct Portions {
+    batch: Batch,
+    at: usize,
+    rows: usize,
+}
+
+impl Default for Portions {
+    fn default() -> Self {
+        Self { batch: Batch::default(), at: 0, rows: FIRST_ROWS }
+    }
+}
+
+impl Portions {
+    /// The next portion; empty at the end.
+    pub fn next(&mut self, cx: &mut Context<'_, '_>, input: &mut dyn Input) -> Result<Batch> {
+        if self.is_empty() {
+            self.feed(input.pull(cx)?.unwrap_or_default());
+        }
+        self.take(cx)
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.at == self.batch.len()
+    }
+
+    /// Adds a batch to cut up. The previous one must be used up.
+    pub fn feed(&mut self, batch: Batch) {
+        debug_assert!(self.is_empty());
+        (self.batch, self.at) = (batch, 0);
+    }
+
+    /// The next portion of that batch.
+    pub fn take(&mut self, cx: &Context<'_, '_>) -> Result<Batch> {
+        if self.at == 0 && self.batch.len() <= self.rows {
+            return Ok(std::mem::take(&mut self.batch));
+        }
+        cx.check()?;
+        let start = self.at;
+        self.at = self.batch.len().min(start + self.rows);
+        Ok(self.batch.slice(start..self.at))
+    }
+
+    /// Reports how many rows a portion became.
+    pub fn became(&mut self, portion: usize, given: usize) {
+        let fitting = portion.saturating_mul(GIVEN_TARGET) / given.max(1);
+        self.rows = fitting.clamp(1, 4 * self.rows).min(ROWS_MAX);
+    }
+
+    /// Reports the bytes that a portion made beside traversers. Call it after [`became`](Self::became).
+    fn made(&mut self, portion: usize, bytes: usize) {
+        let fitting = portion.saturating_mul(MADE_BYTES_TARGET) / bytes.max(1);
+        self.rows = self.rows.min(fitting.max(1));
+    }
+
+    /// Drops the rest of the batch.
+    pub fn clear(&mut self) {
+        self.batch = Batch::default();
+        self.at = 0;
+    }
+}
+
+/// Like [`Mapping`](crate::execute::run::chain::Mapping), portion by portion.
+pub struct Portioned<M> {
+    map: M,
+    portions: Portions,
+}
+
+impl<M> Portioned<M> {
+    pub fn new(map: M) -> Self {
+        Self { map, portions: Portions::default() }
+    }
+
+    /// For a step that makes other data beside traversers.
+    pub fn of_maker(map: M) -> Self {
+        Self { map, portions: Portions { rows: FIRST_ROWS_MADE, ..Portions::default() } }
+    }
+}
+
+impl<M: MapBatch> Op for Portioned<M> {
+    fn next(&mut self, cx: &mut Context<'_, '_>, input: &mut dyn Input) -> Result<Option<Batch>> {
+        loop {
+            let portion = self.portions.next(cx, input)?;
+            if portion.is_empty() {
+                return Ok(None);
+            }
+            let rows = portion.len();
+            let batch = self.map.map(cx, portion)?;
+            self.portions.became(rows, batch.len());
+            self.portions.made(rows, self.map.made_bytes());
+            if !batch.is_empty() {
+                return Ok(Some(batch));
+            }
+        }
+    }
+
+    fn reset(&mut self, _: usize) {
+        self.portions.clear();
+    }
+}

@@ -1,0 +1,28 @@
+//! What a name means for a traverser.
+
+use mangrove_graph::Value;
+
+use crate::error::Result;
+use crate::execute::data::batch::Batch;
+use crate::execute::data::items::Items;
+use crate::execute::data::path;
+use crate::execute::run::context::Context;
+use crate::plan::Pop;
+use crate::plan::paths::PathMode;
+
+/// The value of `name` for a traverser: an entry of its map, a side effect, or a labelled object of its path.
+pub fn scope_value(cx: &Context<'_, '_>, batch: &Batch, row: usize, name: &str, pop: Pop) -> Result<Option<Value>> {
+    if let Items::Values(values) = &batch.items
+        && let Value::Map(map) = &values[row]
+        && let Some(value) = map.get_str(name)
+    {
+        return Ok(Some(value.clone()));
+    }
+    if let Some(value) = cx.shared.side_effects.get(name) {
+        return Ok(Some(value));
+    }
+    match cx.mode() {
+        PathMode::Slots => Ok(batch.slots.value(name, row)),
+        _ => Ok(path::select(batch.path(row), name, pop)),
+    }
+}
