@@ -5,6 +5,7 @@ use std::time::Duration;
 use clap::ValueEnum;
 use mangrove_directory::{Durability, OpenOptions, Store};
 use mangrove_graph::{GraphError, GraphView, GraphWrite, Value};
+use mangrove_query::plan::Plan;
 use mangrove_query::{Graph, Parameters, Query, QueryOptions};
 use mangrove_testkit::Oracle;
 use mangrove_testkit::far::SlowView;
@@ -99,7 +100,10 @@ impl Database {
 
 fn results(query: &Query, mut graph: Graph<'_>, parameters: &Parameters) -> Result<Vec<Value>, String> {
     let options = QueryOptions { timeout: Some(TIMEOUT), procedures: SERVICES.clone(), ..QueryOptions::default() };
-    let mut execution = query.execute(&mut graph, parameters, &options).map_err(|e| e.to_string())?;
+    // The plan goes through its bytes, as if another process ran it.
+    let plan = query.plan(graph.view(), parameters, &options).map_err(|e| e.to_string())?;
+    let plan = Plan::from_bytes(&plan.to_bytes().map_err(|e| e.to_string())?).map_err(|e| e.to_string())?;
+    let mut execution = Query::execute_plan(plan, &mut graph, &options).map_err(|e| e.to_string())?;
     let mut results = Vec::new();
     while let Some(batch) = execution.next(&mut graph).map_err(|e| e.to_string())? {
         results.extend(batch);

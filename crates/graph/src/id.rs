@@ -18,6 +18,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::value::{Value, ValueType};
@@ -30,17 +31,17 @@ pub const LOCAL_MAX: u64 = (1 << LOCAL_BITS) - 1;
 const PLACE_MAX: u64 = (1 << (LOCAL_BITS + SHARD_BITS)) - 1;
 
 /// A vertex label, interned in the schema.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct LabelId(pub u16);
 
 /// A property key, interned in the schema.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct KeyId(pub u16);
 
 macro_rules! element_id {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
-        #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default, Serialize, Deserialize)]
         pub struct $name(pub u64);
 
         impl $name {
@@ -94,14 +95,14 @@ element_id!(
 );
 
 /// An edge with its two ends, as traversals carry it.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct EdgeRef {
     pub id: EdgeId,
     pub source: VertexId,
     pub target: VertexId,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub enum ElementKind {
     Vertex,
     Edge,
@@ -157,7 +158,7 @@ impl ElementId {
 }
 
 /// The direction in which a traversal follows an edge.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub enum Direction {
     Out,
     In,

@@ -28,6 +28,7 @@ pub mod time;
 pub mod value;
 pub mod view;
 pub mod window;
+pub mod wire;
 pub mod write;
 
 pub use catalog::{Catalog, Statistics};

@@ -9,27 +9,29 @@ use std::fmt;
 use std::sync::Arc;
 
 use regex::Regex;
+use serde::{Deserialize, Serialize};
 
 use crate::choices::Choices;
 use crate::compare;
 use crate::id::ExternalId;
 use crate::value::{Value, ValueType};
+use crate::wire;
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Predicate {
     Compare(Comparison, Value),
-    Within(Choices),
-    Without(Choices),
+    Within(#[serde(with = "wire::choices")] Choices),
+    Without(#[serde(with = "wire::choices")] Choices),
     Text(TextTest, Arc<str>),
-    Regex(Regex),
+    Regex(#[serde(with = "wire::regex")] Regex),
     /// The value is of one of these types.
     TypeOf(Arc<[ValueType]>),
-    And(Vec<Predicate>),
-    Or(Vec<Predicate>),
-    Not(Box<Predicate>),
+    And(#[serde(with = "wire::deeper")] Vec<Predicate>),
+    Or(#[serde(with = "wire::deeper")] Vec<Predicate>),
+    Not(#[serde(with = "wire::deeper")] Box<Predicate>),
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum Comparison {
     Eq,
     Neq,
@@ -39,7 +41,7 @@ pub enum Comparison {
     Gte,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum TextTest {
     StartsWith,
     EndsWith,

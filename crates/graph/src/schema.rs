@@ -8,6 +8,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use rpds::{RedBlackTreeMapSync, RedBlackTreeSetSync};
+use serde::{Deserialize, Serialize};
 
 use crate::id::{ElementKind, IdSpace, KeyId, LabelId};
 use crate::names::{HasName, Names};
@@ -239,7 +240,7 @@ impl std::fmt::Display for Encoding {
 }
 
 /// How many values a vertex has of one key.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default, Serialize, Deserialize)]
 pub enum Cardinality {
     #[default]
     Single,

@@ -6,11 +6,13 @@ use std::cmp::Ordering;
 use std::fmt;
 
 use jiff::{SignedDuration, Span, Timestamp, civil, tz::Offset};
+use serde::{Deserialize, Serialize};
 
 const SECONDS_A_DAY: i64 = 86_400;
 
 /// An instant, and the offset from UTC in which to show it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[serde(try_from = "(i64, u32, i32)", into = "(i64, u32, i32)")]
 pub struct DateTime {
     /// Seconds since 1970-01-01T00:00:00Z.
     pub seconds: i64,
@@ -170,8 +172,37 @@ fn offset_text(offset: Offset) -> String {
     }
 }
 
+impl From<DateTime> for (i64, u32, i32) {
+    fn from(t: DateTime) -> Self {
+        (t.seconds, t.nanos, t.offset_seconds)
+    }
+}
+
+impl TryFrom<(i64, u32, i32)> for DateTime {
+    type Error = &'static str;
+
+    fn try_from((seconds, nanos, offset_seconds): (i64, u32, i32)) -> Result<Self, Self::Error> {
+        let is_offset = Offset::from_seconds(offset_seconds).is_ok();
+        if nanos < 1_000_000_000 && is_offset { Ok(Self { seconds, nanos, offset_seconds }) } else { Err("no date-time") }
+    }
+}
+
+impl From<Duration> for (i64, u32) {
+    fn from(d: Duration) -> Self {
+        (d.seconds, d.nanos)
+    }
+}
+
+impl TryFrom<(i64, u32)> for Duration {
+    type Error = &'static str;
+
+    fn try_from((seconds, nanos): (i64, u32)) -> Result<Self, Self::Error> {
+        if nanos < 1_000_000_000 { Ok(Self { seconds, nanos }) } else { Err("no duration") }
+    }
+}
+
 /// The units in which `dateAdd` counts.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum TimeUnit {
     Year,
     Month,
@@ -182,7 +213,7 @@ pub enum TimeUnit {
 }
 
 /// A calendar day, counted from 1970-01-01.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct Date(pub i32);
 
 impl Date {
@@ -216,7 +247,8 @@ impl fmt::Display for Date {
 }
 
 /// A length of time.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[serde(try_from = "(i64, u32)", into = "(i64, u32)")]
 pub struct Duration {
     pub seconds: i64,
     /// 0..1_000_000_000, added to `seconds` (so -0.5 s is -1 s + 500_000_000 ns).

@@ -14,13 +14,15 @@ use std::sync::Arc;
 
 use bigdecimal::{BigDecimal, ToPrimitive};
 use num_bigint::BigInt;
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::id::{Direction, EdgeRef, ElementId, KeyId, VertexId};
 use crate::number;
 use crate::time::{Date, DateTime, Duration};
+use crate::wire;
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub enum Value {
     #[default]
     Null,
@@ -31,8 +33,8 @@ pub enum Value {
     Int64(i64),
     Float32(f32),
     Float64(f64),
-    BigInt(Arc<BigInt>),
-    Decimal(Arc<BigDecimal>),
+    BigInt(#[serde(with = "wire::big_int")] Arc<BigInt>),
+    Decimal(#[serde(with = "wire::decimal")] Arc<BigDecimal>),
     String(Arc<str>),
     Bytes(Arc<[u8]>),
     Uuid(Uuid),
@@ -41,27 +43,27 @@ pub enum Value {
     Duration(Duration),
     /// Numbers that all mean the same kind of thing, such as an embedding.
     Vector(Arc<[f32]>),
-    List(Arc<Vec<Value>>),
+    List(#[serde(with = "wire::deeper")] Arc<Vec<Value>>),
     /// Distinct values in the order they came.
-    Set(Arc<Vec<Value>>),
-    Map(Arc<Map>),
+    Set(#[serde(with = "wire::deeper")] Arc<Vec<Value>>),
+    Map(#[serde(with = "wire::deeper")] Arc<Map>),
 
     Vertex(VertexId),
     Edge(EdgeRef),
-    VertexProperty(Arc<VertexProperty>),
-    Property(Arc<Property>),
-    Path(Arc<Path>),
+    VertexProperty(#[serde(with = "wire::deeper")] Arc<VertexProperty>),
+    Property(#[serde(with = "wire::deeper")] Arc<Property>),
+    Path(#[serde(with = "wire::deeper")] Arc<Path>),
     Tree(Arc<Tree>),
     Subgraph(Arc<Subgraph>),
     /// Values with the number of times each stands in the collection.
-    BulkSet(Arc<Vec<(Value, u64)>>),
+    BulkSet(#[serde(with = "wire::deeper")] Arc<Vec<(Value, u64)>>),
     /// One entry of a map.
-    Entry(Arc<(Value, Value)>),
+    Entry(#[serde(with = "wire::deeper")] Arc<(Value, Value)>),
     Token(Token),
 }
 
 /// Names for parts of elements, such as the map keys of `elementMap` and `mergeE`.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub enum Token {
     Id,
     Label,
@@ -87,7 +89,7 @@ impl Token {
 }
 
 /// A property of a vertex, an element in its own right.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct VertexProperty {
     pub vertex: VertexId,
     pub key: KeyId,
@@ -98,7 +100,7 @@ pub struct VertexProperty {
 }
 
 /// A property of an edge, or of a vertex property.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Property {
     pub owner: PropertyOwner,
     pub key: KeyId,
@@ -106,32 +108,32 @@ pub struct Property {
     pub value: Value,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum PropertyOwner {
     Edge(EdgeRef),
-    VertexProperty(Arc<VertexProperty>),
+    VertexProperty(#[serde(with = "wire::deeper")] Arc<VertexProperty>),
 }
 
 /// Where a traverser has been: the objects, and the labels `as()` gave each.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub struct Path {
     pub objects: Vec<Value>,
     pub labels: Vec<Vec<Arc<str>>>,
 }
 
 /// Paths merged by their common prefixes.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
-pub struct Tree(pub Vec<(Value, Tree)>);
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+pub struct Tree(#[serde(with = "wire::deeper")] pub Vec<(Value, Tree)>);
 
 /// A part of a graph. `vertices` includes every end of every edge.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub struct Subgraph {
     pub vertices: Vec<VertexId>,
     pub edges: Vec<EdgeRef>,
 }
 
 /// Entries in insertion order. Two maps are equal if they have the same entries in any order.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Map(Vec<(Value, Value)>);
 
 impl Map {
@@ -237,7 +239,7 @@ impl IntoIterator for Map {
 }
 
 /// The type of a value. Declarations and error messages use its name.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum ValueType {
     Null = 0,

@@ -2,10 +2,11 @@
 
 use std::fmt::Write;
 
+use serde::{Deserialize, Serialize};
 use unicode_width::UnicodeWidthChar;
 
 /// A byte range of the query text, `start..end`. Empty at 0 if there is no text (bytecode).
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Span {
     pub start: usize,
     pub end: usize,

@@ -119,6 +119,11 @@ impl Query {
         Execution::new(plan, graph, options.clone(), self.text.clone()).map_err(|e| e.in_text(&self.text))
     }
 
+    /// Prepares the execution of a plan that [`plan`](Self::plan) made, here or in another process that sees the same graph.
+    pub fn execute_plan(plan: plan::Plan, graph: &mut Graph<'_>, options: &QueryOptions) -> Result<Execution> {
+        Execution::new(plan, graph, options.clone(), "".into())
+    }
+
     /// The optimised plan.
     pub fn plan(&self, view: &dyn GraphView, parameters: &Parameters, options: &QueryOptions) -> Result<plan::Plan> {
         let mut plan = self.resolve(view, parameters).map_err(|e| e.in_text(&self.text))?;

@@ -17,8 +17,9 @@ use std::time::Duration;
 
 use mangrove_graph::{GraphError, GraphView, IdSpace};
 use mangrove_query::optimize::RULES;
+use mangrove_query::plan::Plan;
 use mangrove_query::{
-    Crew, CrewOptions, Graph, Parameters, Query, QueryError, QueryErrorKind, QueryOptions, gremlin, resolve,
+    Crew, CrewOptions, Execution, Graph, Parameters, Query, QueryError, QueryErrorKind, QueryOptions, gremlin, resolve,
 };
 use mangrove_testkit::canonical;
 use mangrove_testkit::far::{FailingView, SlowView};
@@ -112,7 +113,10 @@ fn judge(view: &dyn GraphView, stored: Option<&dyn GraphView>, text: &str, rule:
         ("every rule".to_owned(), executed(view, text, Vec::new())),
         ("no rule".to_owned(), executed(view, text, all_off)),
         (format!("without {}", one_off[0]), executed(view, text, one_off)),
-        ("every rule, far away".to_owned(), executed(&SlowView::new(view, Duration::ZERO), text, Vec::new())),
+        (
+            "every rule, far away, the plan sent as bytes".to_owned(),
+            executed_from_bytes(&SlowView::new(view, Duration::ZERO), text),
+        ),
     ];
     let failing = FailingView::new(view, rule as u64 * 2, lost_contact);
     let outcome = executed(&failing, text, Vec::new());
@@ -171,9 +175,29 @@ fn executed(view: &dyn GraphView, text: &str, rules_off: Vec<String>) -> Outcome
 }
 
 fn executed_with(view: &dyn GraphView, text: &str, options: QueryOptions) -> Outcome {
+    outcome(view, text, |graph| Query::parse(text)?.execute(graph, &Parameters::new(), &options))
+}
+
+/// Runs what is left of a plan after it was written and read.
+fn executed_from_bytes(view: &dyn GraphView, text: &str) -> Outcome {
+    let options = QueryOptions::default();
+    outcome(view, text, |graph| {
+        let plan = Query::parse(text)?.plan(view, &Parameters::new(), &options)?;
+        let bytes = plan.to_bytes().expect("a plan has bytes");
+        let again = Plan::from_bytes(&bytes).expect("its bytes are a plan");
+        assert_eq!(format!("{plan:?}"), format!("{again:?}"), "{text}");
+        Query::execute_plan(again, graph, &options)
+    })
+}
+
+fn outcome(
+    view: &dyn GraphView,
+    text: &str,
+    execute: impl FnOnce(&mut Graph<'_>) -> Result<Execution, QueryError>,
+) -> Outcome {
     let run = || -> Result<_, QueryError> {
         let mut graph = Graph::Read(view);
-        let mut execution = Query::parse(text)?.execute(&mut graph, &Parameters::new(), &options)?;
+        let mut execution = execute(&mut graph)?;
         let values = execution.collect(&mut graph)?;
         let shape = execution.outlook().shape(view.schema());
         assert!(shapes::fit(view, &shape, &values), "{text} gives {shape:?}");

@@ -3,6 +3,7 @@
 //! [`resolve`](crate::resolve) builds it from a syntax tree. The rules of [`optimize`](crate::optimize) rewrite it. [`execute`](crate::execute)
 //! compiles it to operators.
 
+mod bytes;
 mod children;
 mod estimate;
 pub mod facts;
@@ -17,25 +18,27 @@ mod values;
 use std::sync::Arc;
 
 use mangrove_graph::Value;
+use serde::{Deserialize, Serialize};
 
 use crate::diagnostics::Span;
 
+pub use bytes::PlanBytesError;
 pub use estimate::{estimate, selectivity};
 pub use step::*;
 pub use strategies::{PartitionStrategy, Reaction, Strategies, SubgraphStrategy};
-pub use values::{cardinality, cardinality_value, membership, split_cardinality};
+pub use values::{RangeTest, cardinality, cardinality_value, membership, split_cardinality};
 
 pub type Name = Arc<str>;
 
 /// A whole query, ready for the optimiser.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Plan {
     pub source: SourceConfig,
     pub traversal: Traversal,
 }
 
 /// The configuration of `g`.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct SourceConfig {
     pub side_effects: Vec<(Name, SideEffectSeed)>,
     pub sack: Option<SackConfig>,
@@ -50,24 +53,25 @@ pub struct SourceConfig {
     pub warnings: Vec<String>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SideEffectSeed {
     pub value: Value,
     pub merge: Option<Operator>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SackConfig {
     pub initial: Value,
     pub merge: Option<Operator>,
 }
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Traversal {
+    #[serde(with = "nested")]
     pub steps: Vec<StepNode>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct StepNode {
     pub step: Step,
     /// Given by `as()`.
@@ -99,6 +103,23 @@ impl Traversal {
         let mut found = false;
         self.for_each_child(&mut |child| found |= child.any(test));
         found
+    }
+}
+
+/// Steps within steps, read and written with room on the stack.
+mod nested {
+    use mangrove_graph::wire::one_deeper;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use super::StepNode;
+    use crate::stack::deep;
+
+    pub fn serialize<S: Serializer>(steps: &Vec<StepNode>, to: S) -> Result<S::Ok, S::Error> {
+        deep(|| steps.serialize(to))
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<StepNode>, D::Error> {
+        one_deeper(|| deep(|| Vec::deserialize(from)))
     }
 }
 

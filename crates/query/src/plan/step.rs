@@ -1,11 +1,12 @@
 //! The steps of a plan and their arguments.
 
-use mangrove_graph::{Cardinality, Direction, ElementKind, Map, Predicate, Token, Value};
+use mangrove_graph::{Cardinality, Direction, ElementKind, Map, Predicate, Token, Value, wire};
+use serde::{Deserialize, Serialize};
 
-use super::{Name, Traversal};
+use super::{Name, RangeTest, Traversal};
 
 /// A `by()` modulator.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum By {
     Identity,
     /// The value of a property, or of an entry of a map.
@@ -15,19 +16,19 @@ pub enum By {
     Child(Traversal),
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Column {
     Keys,
     Values,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Scope {
     Global,
     Local,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Pop {
     First,
     Last,
@@ -35,7 +36,7 @@ pub enum Pop {
     Mixed,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum SortOrder {
     Ascending,
     Descending,
@@ -43,7 +44,7 @@ pub enum SortOrder {
 }
 
 /// Binary operators of `sack`, `fold` and side effects.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Operator {
     Sum,
     Minus,
@@ -59,29 +60,29 @@ pub enum Operator {
 }
 
 /// What a filter on an element tests.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum HasKey {
     Property(Name),
     Id,
     Label,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Has {
     pub key: HasKey,
     pub predicate: Predicate,
 }
 
 /// A comparison of labelled values, `where(lt('b'))`.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum LabelPredicate {
     /// A predicate on the values of the labels.
-    Test(fn(Vec<Value>) -> Predicate, Vec<Name>),
+    Test(RangeTest, Vec<Name>),
     /// `within` if true, `without` if false.
     Among(bool, Vec<Name>),
-    And(Vec<LabelPredicate>),
-    Or(Vec<LabelPredicate>),
-    Not(Box<LabelPredicate>),
+    And(#[serde(with = "wire::deeper")] Vec<LabelPredicate>),
+    Or(#[serde(with = "wire::deeper")] Vec<LabelPredicate>),
+    Not(#[serde(with = "wire::deeper")] Box<LabelPredicate>),
 }
 
 impl LabelPredicate {
@@ -95,14 +96,14 @@ impl LabelPredicate {
     }
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Option_ {
     pub pick: Pick,
     pub traversal: Traversal,
 }
 
 /// What selects an option of `branch` or `choose`.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Pick {
     Any,
     None,
@@ -113,7 +114,7 @@ pub enum Pick {
     Traversal(Traversal),
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Reduction {
     Count,
     Sum,
@@ -123,7 +124,7 @@ pub enum Reduction {
 }
 
 /// Functions of strings, one value to one value.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum TextFunction {
     AsString,
     Length,
@@ -157,7 +158,7 @@ impl TextFunction {
 }
 
 /// Functions of collections.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum ListFunction {
     Combine,
     Difference,
@@ -181,14 +182,14 @@ impl ListFunction {
 }
 
 /// An operand that is a literal or the result of a traversal.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Operand {
     Value(Value),
     Child(Traversal),
 }
 
 /// Which items of a list must match for the list to pass.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Quantifier {
     All,
     Any,
@@ -196,7 +197,7 @@ pub enum Quantifier {
 }
 
 /// Which tokens a map of properties begins with.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Tokens {
     pub id: bool,
     pub label: bool,
@@ -213,7 +214,7 @@ impl Tokens {
     }
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum MapOf {
     /// `valueMap`.
     Values,
@@ -222,7 +223,7 @@ pub enum MapOf {
 }
 
 /// A property that `property()` sets.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SetProperty {
     pub cardinality: Option<Cardinality>,
     pub key: PropertyName,
@@ -230,7 +231,7 @@ pub struct SetProperty {
     pub meta: Vec<(Name, Operand)>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum PropertyName {
     Key(Name),
     Id,
@@ -240,7 +241,7 @@ pub enum PropertyName {
 }
 
 /// What `mergeV`/`mergeE` search for and do.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Merge {
     pub kind: ElementKind,
     /// `None`: the incoming value is the map.
@@ -253,7 +254,7 @@ pub struct Merge {
     pub partition: Option<super::PartitionStrategy>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Repeat {
     pub body: Traversal,
     pub name: Option<Name>,
@@ -264,19 +265,19 @@ pub struct Repeat {
     pub emit_first: bool,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Until {
     Times(u64),
     Child(Traversal),
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Emit {
     Always,
     Child(Traversal),
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum EndOf {
     Out,
     In,
@@ -285,7 +286,7 @@ pub enum EndOf {
     Other,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Step {
     // ---- sources
     Scan {
@@ -552,7 +553,7 @@ pub enum Step {
 }
 
 /// The procedure that `call` runs, and its parameters. Later sources take precedence.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ProcedureCall {
     pub name: Name,
     pub map: Map,
@@ -562,14 +563,14 @@ pub struct ProcedureCall {
 }
 
 /// What `choose` and `branch` decide by.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum ChooseOn {
     By(By),
     Predicate(Predicate),
 }
 
 /// An end of a new edge.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum EndRef {
     Label(Name),
     Value(Value),
@@ -577,11 +578,11 @@ pub enum EndRef {
 }
 
 /// One pattern of `match()`. Patterns stand in the order they run.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Pattern {
     Path(PathPattern),
     /// `or(…)`: alternatives of which at least one must hold. Each is a list of patterns that must all hold.
-    Any(Vec<Vec<Pattern>>),
+    Any(#[serde(with = "wire::deeper")] Vec<Vec<Pattern>>),
 }
 
 impl Pattern {
@@ -615,7 +616,7 @@ impl Pattern {
 }
 
 /// `as('a').….as('b')`, or a filter.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct PathPattern {
     /// The label it starts from, which is bound by then. `None` for a pattern that only filters.
     pub start: Option<Name>,
@@ -627,7 +628,7 @@ pub struct PathPattern {
 }
 
 /// What `group` keeps of each group.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum GroupValue {
     /// The list of this value of each traverser.
     List(By),
@@ -636,7 +637,7 @@ pub enum GroupValue {
 }
 
 /// An arithmetic expression in postfix order.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct MathExpression {
     pub text: Name,
     pub ops: Vec<MathOp>,
@@ -644,7 +645,7 @@ pub struct MathExpression {
     pub variables: Vec<Name>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum MathOp {
     Number(f64),
     Variable(usize),
@@ -655,7 +656,96 @@ pub enum MathOp {
     Rem,
     Pow,
     Neg,
-    Function(fn(f64) -> f64),
+    Function(MathFunction),
+}
+
+/// The functions of `math()`, of one number each.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum MathFunction {
+    Abs,
+    Acos,
+    Asin,
+    Atan,
+    Cbrt,
+    Ceil,
+    Cos,
+    Cosh,
+    Exp,
+    Expm1,
+    Floor,
+    Log,
+    Log10,
+    Log1p,
+    Log2,
+    Signum,
+    Sin,
+    Sinh,
+    Sqrt,
+    Tan,
+    Tanh,
+}
+
+impl MathFunction {
+    pub fn from_name(name: &str) -> Option<Self> {
+        use MathFunction::*;
+        Some(match name {
+            "abs" => Abs,
+            "acos" => Acos,
+            "asin" => Asin,
+            "atan" => Atan,
+            "cbrt" => Cbrt,
+            "ceil" => Ceil,
+            "cos" => Cos,
+            "cosh" => Cosh,
+            "exp" => Exp,
+            "expm1" => Expm1,
+            "floor" => Floor,
+            "log" => Log,
+            "log10" => Log10,
+            "log1p" => Log1p,
+            "log2" => Log2,
+            "signum" => Signum,
+            "sin" => Sin,
+            "sinh" => Sinh,
+            "sqrt" => Sqrt,
+            "tan" => Tan,
+            "tanh" => Tanh,
+            _ => return None,
+        })
+    }
+
+    pub fn of(self, x: f64) -> f64 {
+        use MathFunction::*;
+        match self {
+            Abs => x.abs(),
+            Acos => x.acos(),
+            Asin => x.asin(),
+            Atan => x.atan(),
+            Cbrt => x.cbrt(),
+            Ceil => x.ceil(),
+            Cos => x.cos(),
+            Cosh => x.cosh(),
+            Exp => x.exp(),
+            Expm1 => x.exp_m1(),
+            Floor => x.floor(),
+            Log => x.ln(),
+            Log10 => x.log10(),
+            Log1p => x.ln_1p(),
+            Log2 => x.log2(),
+            Signum => {
+                if x == 0.0 {
+                    0.0
+                } else {
+                    x.signum()
+                }
+            }
+            Sin => x.sin(),
+            Sinh => x.sinh(),
+            Sqrt => x.sqrt(),
+            Tan => x.tan(),
+            Tanh => x.tanh(),
+        }
+    }
 }
 
 impl Step {

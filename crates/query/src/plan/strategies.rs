@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use mangrove_graph::{Map, Value};
+use serde::{Deserialize, Serialize};
 
 use super::{Name, Traversal};
 
 /// The strategies that change what a traversal means.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Strategies {
     pub read_only: bool,
     pub productive_by: bool,
@@ -31,7 +32,7 @@ pub struct Strategies {
     pub no_computer: bool,
 }
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct PartitionStrategy {
     pub key: Name,
     pub write: Option<Name>,
@@ -53,7 +54,7 @@ impl PartitionStrategy {
     }
 }
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct SubgraphStrategy {
     pub vertices: Option<Traversal>,
     pub edges: Option<Traversal>,
@@ -62,7 +63,7 @@ pub struct SubgraphStrategy {
 }
 
 /// What happens to a traversal that breaks the rule.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct Reaction {
     pub throw: bool,
     pub warn: bool,

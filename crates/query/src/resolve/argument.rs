@@ -1,14 +1,14 @@
 //! Reads arguments of calls as values, names, predicates and traversals.
 
-use mangrove_graph::{Comparison, Direction, Map, Predicate, TextTest, Token, Value, ValueType};
+use mangrove_graph::{Direction, Map, Predicate, TextTest, Token, Value, ValueType};
 
 use crate::error::{QueryError, QueryErrorKind, Result};
 use crate::gremlin::syntax::{Argument, ArgumentKind, Call, PredicateSyntax};
 use crate::nesting;
 use crate::options::Parameters;
 use crate::plan::{
-    By, Column, LabelPredicate, Name, Operand, Operator, Pop, Scope, SortOrder, Traversal, cardinality, cardinality_value,
-    membership,
+    By, Column, LabelPredicate, Name, Operand, Operator, Pop, RangeTest, Scope, SortOrder, Traversal, cardinality,
+    cardinality_value, membership,
 };
 
 /// Resolves the calls of a traversal, with the given parameters.
@@ -170,7 +170,10 @@ impl Resolver<'_> {
         let second = if arity == 2 { values.pop() } else { None };
         let first = values.pop().unwrap_or_default();
         match second {
-            Some(second) => range_test(name, first, second),
+            Some(second) => {
+                let test = RangeTest::from_name(name).filter(|test| test.operands() == 2);
+                test.map(|test| Ok(test.with([first, second].into_iter())))
+            }
             None => single_test(name, first),
         }
         .ok_or_else(|| QueryError::step(format!("unknown predicate `{name}`")))?
@@ -195,7 +198,7 @@ impl Resolver<'_> {
                 LabelPredicate::Among(name == "within", self.names(args)?)
             }
             PredicateSyntax::Test { name, args, span } => {
-                let test = label_test(name)
+                let test = RangeTest::from_name(name)
                     .ok_or_else(|| QueryError::step(format!("`{name}` cannot compare labelled values")).at(*span))?;
                 LabelPredicate::Test(test, self.names(args)?)
             }
@@ -315,28 +318,11 @@ fn constant_value(kind: &str, name: &str) -> Option<Value> {
     }
 }
 
-fn range_test(name: &str, low: Value, high: Value) -> Option<Result<Predicate>> {
-    use Comparison::*;
-    let both = |a, b| vec![Predicate::Compare(a, low.clone()), Predicate::Compare(b, high.clone())];
-    Some(Ok(match name {
-        "inside" => Predicate::And(both(Gt, Lt)),
-        "outside" => Predicate::Or(both(Lt, Gt)),
-        "between" => Predicate::And(both(Gte, Lt)),
-        _ => return None,
-    }))
-}
-
 fn single_test(name: &str, value: Value) -> Option<Result<Predicate>> {
-    let comparison = match name {
-        "eq" => Comparison::Eq,
-        "neq" => Comparison::Neq,
-        "lt" => Comparison::Lt,
-        "lte" => Comparison::Lte,
-        "gt" => Comparison::Gt,
-        "gte" => Comparison::Gte,
-        _ => return text_test(name, value),
-    };
-    Some(Ok(Predicate::Compare(comparison, value)))
+    match RangeTest::from_name(name).filter(|test| test.operands() == 1) {
+        Some(test) => Some(Ok(test.with([value].into_iter()))),
+        None => text_test(name, value),
+    }
 }
 
 fn text_test(name: &str, value: Value) -> Option<Result<Predicate>> {
@@ -406,33 +392,6 @@ fn types_named(name: &str) -> Option<Vec<ValueType>> {
         "PATH" => vec![Path],
         "TREE" => vec![Tree],
         "GRAPH" => vec![Subgraph],
-        _ => return None,
-    })
-}
-
-/// The test of a predicate on the values that labels stand for, by the predicate's name.
-fn label_test(name: &str) -> Option<fn(Vec<Value>) -> Predicate> {
-    fn first(values: Vec<Value>) -> Value {
-        values.into_iter().next().unwrap_or_default()
-    }
-    fn pair(values: Vec<Value>) -> (Value, Value) {
-        let mut values = values.into_iter();
-        (values.next().unwrap_or_default(), values.next().unwrap_or_default())
-    }
-    fn range(name: &str, values: Vec<Value>) -> Predicate {
-        let (low, high) = pair(values);
-        range_test(name, low, high).and_then(Result::ok).unwrap_or(Predicate::Or(Vec::new()))
-    }
-    Some(match name {
-        "eq" => |v| Predicate::Compare(Comparison::Eq, first(v)),
-        "neq" => |v| Predicate::Compare(Comparison::Neq, first(v)),
-        "lt" => |v| Predicate::Compare(Comparison::Lt, first(v)),
-        "lte" => |v| Predicate::Compare(Comparison::Lte, first(v)),
-        "gt" => |v| Predicate::Compare(Comparison::Gt, first(v)),
-        "gte" => |v| Predicate::Compare(Comparison::Gte, first(v)),
-        "inside" => |v| range("inside", v),
-        "outside" => |v| range("outside", v),
-        "between" => |v| range("between", v),
         _ => return None,
     })
 }

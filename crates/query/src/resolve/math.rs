@@ -1,42 +1,11 @@
 //! Reads the infix expressions of `math()` into postfix order (shunting-yard: Dijkstra, 1961).
 
 use crate::error::{QueryError, Result};
-use crate::plan::{MathExpression, MathOp, Name};
-
-type Function = fn(f64) -> f64;
-
-const FUNCTIONS: [(&str, Function); 21] = [
-    ("abs", f64::abs),
-    ("acos", f64::acos),
-    ("asin", f64::asin),
-    ("atan", f64::atan),
-    ("cbrt", f64::cbrt),
-    ("ceil", f64::ceil),
-    ("cos", f64::cos),
-    ("cosh", f64::cosh),
-    ("exp", f64::exp),
-    ("expm1", f64::exp_m1),
-    ("floor", f64::floor),
-    ("log", f64::ln),
-    ("log10", f64::log10),
-    ("log1p", f64::ln_1p),
-    ("log2", f64::log2),
-    ("signum", signum),
-    ("sin", f64::sin),
-    ("sinh", f64::sinh),
-    ("sqrt", f64::sqrt),
-    ("tan", f64::tan),
-    ("tanh", f64::tanh),
-];
-
-/// Unlike `f64::signum`, this gives 0 for 0.
-fn signum(x: f64) -> f64 {
-    if x == 0.0 { 0.0 } else { x.signum() }
-}
+use crate::plan::{MathExpression, MathFunction, MathOp, Name};
 
 enum Symbol {
     Op(MathOp, u8),
-    Function(Function),
+    Function(MathFunction),
     Open,
 }
 
@@ -113,8 +82,8 @@ impl Parser<'_> {
     }
 
     fn name(&mut self, name: &str) -> bool {
-        if let Some((_, function)) = FUNCTIONS.iter().find(|(known, _)| *known == name) {
-            self.stack.push(Symbol::Function(*function));
+        if let Some(function) = MathFunction::from_name(name) {
+            self.stack.push(Symbol::Function(function));
             return true;
         }
         self.out.push(match name {

@@ -12,7 +12,7 @@ mod unbound;
 
 use std::sync::Arc;
 
-use mangrove_graph::{Direction, ElementKind, Map, Predicate, Value, ValueType, time::TimeUnit};
+use mangrove_graph::{Comparison, Direction, ElementKind, Map, Predicate, Value, ValueType, time::TimeUnit};
 
 use self::argument::{Resolver, arity, constant, one, pop, scope};
 use self::modulate::Pending;
@@ -598,7 +598,7 @@ pub(super) fn bind_where(child: &mut Traversal) {
         && let Some(last) = child.steps.last_mut()
         && let Some(label) = last.labels.pop()
     {
-        let eq = LabelPredicate::Test(|v| Predicate::eq(v.into_iter().next().unwrap_or_default()), vec![label]);
+        let eq = LabelPredicate::Test(RangeTest::Compare(Comparison::Eq), vec![label]);
         child.steps.push(Step::WhereLabels { start: None, predicate: eq, by: Vec::new() }.into());
     }
     if let Some(first) = child.steps.first_mut()

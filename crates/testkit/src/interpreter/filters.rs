@@ -160,7 +160,7 @@ impl Interpreter<'_> {
                     values.push(value);
                 }
                 Some(match predicate {
-                    LabelPredicate::Test(test, _) => test(values),
+                    LabelPredicate::Test(test, _) => test.with(values.into_iter()),
                     among => {
                         let options = match &values[..] {
                             [only] => only.items().unwrap_or_else(|| vec![only.clone()]),

@@ -206,7 +206,7 @@ impl Interpreter<'_> {
                 MathOp::Number(number) => *number,
                 MathOp::Variable(at) => variables[*at],
                 MathOp::Neg => -pop(),
-                MathOp::Function(function) => function(pop()),
+                MathOp::Function(function) => function.of(pop()),
                 binary => {
                     let (right, left) = (pop(), pop());
                     match binary {

@@ -382,12 +382,12 @@ fn resolve(predicate: &LabelPredicate, operands: &mut [Vec<Option<Value>>], row:
         LabelPredicate::Not(part) => Predicate::Not(Box::new(resolve(part, operands, row, at))),
         LabelPredicate::Test(_, labels) | LabelPredicate::Among(_, labels) => {
             let values = operands[*at..*at + labels.len()].iter_mut().map(|column| column[row].take().unwrap_or_default());
-            let values = values.collect();
+            let tested = match predicate {
+                LabelPredicate::Test(test, _) => test.with(values),
+                among => membership(matches!(among, LabelPredicate::Among(true, _)), values.collect()),
+            };
             *at += labels.len();
-            match predicate {
-                LabelPredicate::Test(test, _) => test(values),
-                among => membership(matches!(among, LabelPredicate::Among(true, _)), values),
-            }
+            tested
         }
     }
 }

@@ -93,7 +93,7 @@ fn evaluate(ops: &[MathOp], variables: &[f64]) -> Result<f64> {
             MathOp::Number(n) => *n,
             MathOp::Variable(at) => variables[*at],
             MathOp::Neg => -stack.pop().unwrap_or(f64::NAN),
-            MathOp::Function(function) => function(stack.pop().unwrap_or(f64::NAN)),
+            MathOp::Function(function) => function.of(stack.pop().unwrap_or(f64::NAN)),
             binary => {
                 let b = stack.pop().unwrap_or(f64::NAN);
                 let a = stack.pop().unwrap_or(f64::NAN);
