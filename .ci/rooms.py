@@ -26,6 +26,7 @@ FLOORS = {
         "effects items",
         "slots",
         "batch",
+        "sent",
     ],
     "crates/query/src/execute/run": [
         "help ids memory nesting profile types",

@@ -8,7 +8,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use mangrove_ingest::{Format, LoadOptions, OnError};
-use mangrove_query::{Graph, Parameters, Query, QueryOptions, gremlin};
+use mangrove_query::plan::Plan;
+use mangrove_query::{Execution, Graph, Parameters, Query, QueryOptions, gremlin};
 use mangrove_testkit::{Oracle, compare};
 
 /// Parses text to a tree, prints it canonically, and parses that to the same tree.
@@ -40,15 +41,24 @@ fn assert_prints_back(printed: &str) {
 pub fn gremlin_run(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let Ok(query) = Query::parse(text) else { return };
+    run(|graph, options| query.execute(graph, &Parameters::new(), options));
+}
+
+/// Reads a plan, writes it again, and runs it.
+pub fn plan_bytes(data: &[u8]) {
+    let Ok(plan) = Plan::from_bytes(data) else { return };
+    let again = plan.to_bytes().and_then(|bytes| Plan::from_bytes(&bytes)).expect("its own bytes");
+    assert_eq!(format!("{plan:?}"), format!("{again:?}"));
+    run(|graph, options| Query::execute_plan(plan, graph, options));
+}
+
+fn run(execute: impl FnOnce(&mut Graph<'_>, &QueryOptions) -> mangrove_query::Result<Execution>) {
     let mut graph = Oracle::modern();
     let options =
         QueryOptions { timeout: Some(Duration::from_millis(50)), memory_bytes_max: 16 << 20, ..QueryOptions::default() };
-    let mut graph = match query.writes() {
-        true => Graph::Write(&mut graph),
-        false => Graph::Read(&graph),
-    };
-    if let Ok(mut execution) = query.execute(&mut graph, &Parameters::new(), &options) {
-        while let Ok(Some(_)) = execution.next(&mut graph) {}
+    let graph = &mut Graph::Write(&mut graph);
+    if let Ok(mut execution) = execute(graph, &options) {
+        while let Ok(Some(_)) = execution.next(graph) {}
     }
 }
 

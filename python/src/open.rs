@@ -78,7 +78,13 @@ pub fn open(
     let stream_timeout = query::seconds("stream_timeout", stream_timeout)?;
     let region_workers = threads("region_workers", region_workers, 1)?;
     let workers = workers.map(|workers| threads("workers", workers, 0)).transpose()?;
-    let crew = CrewOptions { workers: workers.unwrap_or(CrewOptions::default().workers), region_workers, pin, steal };
+    let crew = CrewOptions {
+        workers: workers.unwrap_or(CrewOptions::default().workers),
+        region_workers,
+        pin,
+        steal,
+        ..CrewOptions::default()
+    };
     let inner = raised(py.detach(|| mangrove::Database::open_with(&path, &options)))?;
     let inner = if crew == CrewOptions::default() { inner } else { inner.with_crew(crew) };
     let inner = match query::seconds("slow_query", slow_query)? {

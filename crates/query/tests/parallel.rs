@@ -26,7 +26,11 @@ fn people() -> Oracle {
 }
 
 fn helped(workers: usize) -> QueryOptions {
-    let crew = Crew::new(CrewOptions { workers, region_workers: 1, ..CrewOptions::default() });
+    helped_by(CrewOptions { workers, region_workers: 1, ..CrewOptions::default() })
+}
+
+fn helped_by(options: CrewOptions) -> QueryOptions {
+    let crew = Crew::new(options);
     QueryOptions { crew: Some(Arc::new(crew)), ..QueryOptions::default() }
 }
 
@@ -58,8 +62,8 @@ fn helped_or_alone_a_query_gives_the_same_in_the_same_order() {
         "g.V().match(__.as('a').out('knows').as('b'), __.as('b').has('age', gt(50)).as('c')).select('a', 'c').count()",
         "g.V().as('a').out('knows').as('b').select('a').out('knows').as('c').select('a', 'b', 'c').by('age').limit(3000)",
     ];
-    for workers in [1, 3] {
-        let options = helped(workers);
+    let by_bytes = CrewOptions { workers: 3, sends_bytes: true, ..CrewOptions::default() };
+    for (options, workers) in [(helped(1), "1"), (helped(3), "3"), (helped_by(by_bytes), "3 (by bytes)")] {
         for text in queries {
             let alone = run(&graph, text, &QueryOptions::default()).unwrap_or_else(|e| panic!("{text}: {}", e.render()));
             assert!(!alone.is_empty(), "{text}");

@@ -126,8 +126,10 @@ fn judge(view: &dyn GraphView, stored: Option<&dyn GraphView>, text: &str, rule:
     }
     if let Some(stored) = stored {
         runs.push(("every rule, hot store".to_owned(), executed(stored, text, Vec::new())));
-        let options = QueryOptions { crew: Some(crew()), ..QueryOptions::default() };
-        runs.push(("every rule, hot store, crew".to_owned(), executed_with(stored, text, options)));
+        for (how, sends_bytes) in [("crew", false), ("crew that gets bytes", true)] {
+            let options = QueryOptions { crew: Some(crew(sends_bytes)), ..QueryOptions::default() };
+            runs.push((format!("every rule, hot store, {how}"), executed_with(stored, text, options)));
+        }
     }
     let same = expected != Outcome::Panic && runs.iter().all(|(_, outcome)| demand.met(&expected, outcome));
     if same {
@@ -164,10 +166,11 @@ fn interpreted(view: &dyn GraphView, text: &str) -> Result<Outcome, Failure> {
     }
 }
 
-/// Threads that help with heavy queries.
-fn crew() -> Arc<Crew> {
-    static CREW: OnceLock<Arc<Crew>> = OnceLock::new();
-    CREW.get_or_init(|| Arc::new(Crew::new(CrewOptions { workers: 3, ..CrewOptions::default() }))).clone()
+/// Threads that help with heavy queries. One of these crews gets everything as bytes.
+fn crew(sends_bytes: bool) -> Arc<Crew> {
+    static CREWS: OnceLock<[Arc<Crew>; 2]> = OnceLock::new();
+    let new = |sends_bytes| Arc::new(Crew::new(CrewOptions { workers: 3, sends_bytes, ..CrewOptions::default() }));
+    CREWS.get_or_init(|| [false, true].map(new))[usize::from(sends_bytes)].clone()
 }
 
 fn executed(view: &dyn GraphView, text: &str, rules_off: Vec<String>) -> Outcome {

@@ -107,6 +107,11 @@ fn gremlin_queries_run() {
 }
 
 #[test]
+fn plan_bytes() {
+    fuzz("plan_bytes", entry::plan_bytes);
+}
+
+#[test]
 fn csv() {
     fuzz("csv", entry::csv);
 }

@@ -41,12 +41,15 @@ pub struct CrewOptions {
     pub pin: bool,
     /// Let workers take messages of other regions.
     pub steal: bool,
+    /// Give workers their steps and traversers as bytes, and take results so, as if they were another process. It only costs time.
+    /// Tests use it.
+    pub sends_bytes: bool,
 }
 
 impl Default for CrewOptions {
     fn default() -> Self {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        Self { workers: (cores - 1).max(1), region_workers: 4, pin: false, steal: true }
+        Self { workers: (cores - 1).max(1), region_workers: 4, pin: false, steal: true, sends_bytes: false }
     }
 }
 
@@ -99,6 +102,11 @@ impl Crew {
         };
         // The system may refuse threads. Queries then have fewer helpers, or none.
         (0..workers).map_while(|worker| start(worker).ok()).collect()
+    }
+
+    /// Whether workers get everything as bytes.
+    pub fn sends_bytes(&self) -> bool {
+        self.options.sends_bytes
     }
 
     /// The number of workers.
@@ -286,7 +294,7 @@ mod tests {
 
     #[test]
     fn a_crew_that_does_not_steal_leaves_other_regions_alone() {
-        let options = CrewOptions { workers: 2, region_workers: 1, steal: false, pin: true };
+        let options = CrewOptions { workers: 2, region_workers: 1, steal: false, pin: true, sends_bytes: false };
         let crew = Arc::new(Crew::new(options));
         let jobs = [Counting::new(50, 0), Counting::new(50, 0)];
         let offers: Vec<Offer> = jobs.iter().map(|job| crew.offer(job.clone())).collect();

@@ -26,8 +26,9 @@ use std::time::{Duration, Instant};
 use mangrove_graph::GraphView;
 
 use crate::crew::{Job, Offer};
-use crate::error::Result;
+use crate::error::{QueryError, Result};
 use crate::execute::data::batch::Batch;
+use crate::execute::data::sent::{self, Loops};
 use crate::execute::ops::hop::as_stored;
 use crate::execute::run::chain::{Chain, Input, Once, Op};
 use crate::execute::run::context::{Context, QueryState};
@@ -36,7 +37,7 @@ use crate::execute::run::memory::Held;
 use crate::execute::run::profile::{Counters, Messages};
 use crate::options::Graph;
 use crate::plan::facts::{Flow, Reads, Writes};
-use crate::plan::{Step, Traversal};
+use crate::plan::{Name, Plan, SourceConfig, Step, Traversal};
 
 /// A batch of at least this many rows is worth cutting up.
 const HEAVY_ROWS: usize = 1024;
@@ -107,12 +108,21 @@ impl ParallelOp {
     /// Starts to hand out messages of `batch`.
     fn gather_team(&mut self, cx: &Context<'_, '_>, batch: Batch) -> Result<()> {
         if let Some(help) = &cx.shared.help {
-            let stage =
-                Arc::new(Stage::new(&|| (self.compile)(&self.steps, self.is_last), help, cx.shared, self.sorted(batch))?);
+            let sent = if help.crew.sends_bytes() { Some(self.sent(&help.source)?) } else { None };
+            let steps = sent.as_ref().unwrap_or(&self.steps);
+            let chain = || (self.compile)(steps, self.is_last);
+            let stage = Arc::new(Stage::new(&chain, help, cx.shared, self.sorted(batch))?);
             let offer = help.crew.offer(stage.clone());
             self.team = Some(Team { stage, offer });
         }
         Ok(())
+    }
+
+    /// The steps as a worker has them who got them as bytes.
+    fn sent(&self, source: &SourceConfig) -> Result<Traversal> {
+        let plan = Plan { source: source.clone(), traversal: self.steps.clone() };
+        let again = plan.to_bytes().and_then(|bytes| Plan::from_bytes(&bytes));
+        again.map(|plan| plan.traversal).map_err(|error| QueryError::step(error.to_string()))
     }
 
     /// The next results of the team; `None` when all input is done.
@@ -237,6 +247,12 @@ fn run(chain: &mut Chain, cx: &mut Context<'_, '_>, message: Batch) -> Result<Do
     Ok(done)
 }
 
+/// A batch as another process would get it.
+fn sent(loops: &[(Option<Name>, u64)], batch: &Batch) -> Result<(Loops, Batch)> {
+    let bytes = sent::to_bytes(loops, batch).map_err(|error| QueryError::value(error.to_string()))?;
+    sent::from_bytes(&bytes).ok_or_else(|| QueryError::value("a batch did not come back from its bytes"))
+}
+
 /// The results of a message, or its panic.
 type Outcome = std::result::Result<Result<Done>, Box<dyn Any + Send>>;
 
@@ -259,6 +275,8 @@ struct Stage {
     helped_nanos: Arc<AtomicU64>,
     /// Of the whole plan, while profiling.
     counters: Option<Arc<[Counters]>>,
+    /// Whether messages and results go as bytes; then with these rounds of the repeats around them.
+    sent: Option<Loops>,
 }
 
 struct State {
@@ -356,6 +374,7 @@ impl Stage {
             stopped,
             helped_nanos: help.helped_nanos.clone(),
             counters: shared.counters.clone(),
+            sent: help.crew.sends_bytes().then(|| shared.loops.clone()),
         })
     }
 
@@ -375,7 +394,18 @@ impl Stage {
 
     fn run(&self, worker: &mut Worker, view: &dyn GraphView, message: Batch) -> Result<Done> {
         let graph = &mut Graph::Read(view);
-        let done = run(&mut worker.chain, &mut Context { graph, shared: &mut worker.shared }, message)?;
+        let message = match &self.sent {
+            Some(loops) => {
+                let (loops, message) = sent(loops, &message)?;
+                worker.shared.loops = loops;
+                message
+            }
+            None => message,
+        };
+        let mut done = run(&mut worker.chain, &mut Context { graph, shared: &mut worker.shared }, message)?;
+        if self.sent.is_some() {
+            done.batches = done.batches.iter().map(|batch| Ok(sent(&[], batch)?.1)).collect::<Result<_>>()?;
+        }
         Ok(Done { warnings: std::mem::take(&mut worker.shared.warnings), ..done })
     }
 }

@@ -9,7 +9,7 @@
 
 use thiserror::Error;
 
-use super::Plan;
+use super::{Plan, Step, StepNode};
 use crate::stack::with_room;
 
 const MAGIC: &[u8; 4] = b"MGPL";
@@ -27,6 +27,8 @@ pub enum PlanBytesError {
     Damaged(postcard::Error),
     #[error("the bytes of the plan end {0} bytes too late")]
     TooLong(usize),
+    #[error("the plan names a variable that it does not have")]
+    Unsound,
 }
 
 impl Plan {
@@ -48,10 +50,22 @@ impl Plan {
         match rest.split_first() {
             Some((&VERSION, rest)) => {
                 let (plan, left) = with_room(STACK, || postcard::take_from_bytes(rest)).map_err(PlanBytesError::Damaged)?;
-                if left.is_empty() { Ok(plan) } else { Err(PlanBytesError::TooLong(left.len())) }
+                match left.len() {
+                    0 => Self::sound(plan),
+                    more => Err(PlanBytesError::TooLong(more)),
+                }
             }
             Some((version, _)) => Err(PlanBytesError::Version(*version)),
             None => Err(PlanBytesError::NotAPlan),
         }
+    }
+
+    /// Fails if a number in the plan points to nothing.
+    fn sound(plan: Self) -> Result<Self, PlanBytesError> {
+        let strategies = plan.source.strategies.subgraph.iter();
+        let more = strategies.flat_map(|s| [&s.vertices, &s.edges, &s.vertex_properties]).flatten();
+        let is_unsound = |node: &StepNode| matches!(&node.step, Step::Math { expression, .. } if !expression.is_sound());
+        let found = [&plan.traversal].into_iter().chain(more).any(|traversal| traversal.any(&is_unsound));
+        if found { Err(PlanBytesError::Unsound) } else { Ok(plan) }
     }
 }

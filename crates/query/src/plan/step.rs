@@ -645,6 +645,13 @@ pub struct MathExpression {
     pub variables: Vec<Name>,
 }
 
+impl MathExpression {
+    /// Whether each variable that it uses has a name.
+    pub fn is_sound(&self) -> bool {
+        self.ops.iter().all(|op| !matches!(op, MathOp::Variable(at) if *at >= self.variables.len()))
+    }
+}
+
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum MathOp {
     Number(f64),

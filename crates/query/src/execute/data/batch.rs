@@ -38,6 +38,19 @@ impl Batch {
         self.items.len()
     }
 
+    /// Whether all its columns have as many rows as it has items.
+    pub fn is_rectangular(&self) -> bool {
+        fn fits<T>(column: &Option<Vec<T>>, rows: usize) -> bool {
+            column.as_ref().is_none_or(|items| items.len() == rows)
+        }
+        let rows = self.len();
+        fits(&self.bulk, rows)
+            && fits(&self.scope, rows)
+            && fits(&self.paths, rows)
+            && fits(&self.sacks, rows)
+            && self.slots.iter().all(|(_, slot)| slot.len() == rows)
+    }
+
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -11,5 +11,6 @@ pub mod keys;
 pub mod maps;
 pub mod number;
 pub mod path;
+pub mod sent;
 pub mod slots;
 pub mod words;

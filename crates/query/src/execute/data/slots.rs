@@ -21,7 +21,17 @@ pub enum Slot {
     Some(Vec<Option<Value>>),
 }
 
+impl FromIterator<(Name, Slot)> for Slots {
+    fn from_iter<T: IntoIterator<Item = (Name, Slot)>>(slots: T) -> Self {
+        Self(slots.into_iter().collect())
+    }
+}
+
 impl Slots {
+    pub fn iter(&self) -> impl Iterator<Item = (&Name, &Slot)> {
+        self.0.iter().map(|(name, slot)| (name, slot))
+    }
+
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -83,6 +93,13 @@ impl Slots {
 }
 
 impl Slot {
+    pub fn len(&self) -> usize {
+        match self {
+            Slot::All(items) => items.len(),
+            Slot::Some(values) => values.len(),
+        }
+    }
+
     pub fn value(&self, row: usize) -> Option<Value> {
         match self {
             Slot::All(items) => Some(items.get(row)),
