@@ -24,6 +24,8 @@ pub struct ResultStream {
     /// `None` once all results are in `ready`. Boxed, because the stream is moved several times.
     execution: Option<Box<Execution>>,
     ready: VecDeque<Value>,
+    /// The results of a write, with their elements read whole. `None` once some of them were taken.
+    whole: Option<Results>,
     warnings: Vec<String>,
     /// An error if no snapshot was available after the commit of a write, for want of a reader slot.
     snapshot: Result<Box<dyn BackendView>, String>,
@@ -43,10 +45,11 @@ impl ResultStream {
     ) -> Self {
         let (snapshot, outlook) = (Ok(snapshot), execution.outlook().clone());
         let (ready, warnings) = (VecDeque::new(), Vec::new());
-        Self { execution: Some(Box::new(execution)), ready, warnings, snapshot, outlook, memory, reports, watch }
+        let execution = Some(Box::new(execution));
+        Self { execution, ready, whole: None, warnings, snapshot, outlook, memory, reports, watch }
     }
 
-    /// The results of a query that has written. Its elements are read from `snapshot`, if one was available.
+    /// The results of a query that has written. Further elements are read from `snapshot`, if one was available.
     pub(crate) fn finished(
         rows: Rows,
         snapshot: Result<Box<dyn BackendView>, GraphError>,
@@ -54,8 +57,9 @@ impl ResultStream {
         reports: Arc<Path>,
     ) -> Self {
         let snapshot = snapshot.map_err(|error| error.to_string());
-        let Rows { values, warnings, outlook } = rows;
-        Self { execution: None, ready: values.into(), warnings, snapshot, outlook, memory, reports, watch: None }
+        let Rows { values, whole, warnings, outlook } = rows;
+        let ready = values.into();
+        Self { execution: None, ready, whole, warnings, snapshot, outlook, memory, reports, watch: None }
     }
 
     /// The next results, a few hundred to a few thousand; `None` at the end.
@@ -64,6 +68,7 @@ impl ResultStream {
     }
 
     fn next_items(&mut self) -> Result<Option<Items>, QueryError> {
+        self.whole = None;
         if !self.ready.is_empty() {
             return Ok(Some(Items::Values(std::mem::take(&mut self.ready).into())));
         }
@@ -135,6 +140,10 @@ impl ResultStream {
 
     /// The next results, with their elements read whole. At least `rows` of them, or all that remain; empty at the end.
     pub(crate) fn some_results(&mut self, rows: usize) -> Result<Results, QueryError> {
+        if let Some(whole) = self.whole.take() {
+            self.ready.clear();
+            return Ok(whole);
+        }
         let schema = self.readable().map(|snapshot| snapshot.schema().clone()).ok();
         let mut results = Results::expecting(schema.map(|schema| (self.outlook.clone(), schema)));
         let mut memory = self.memory.clone();
@@ -163,6 +172,7 @@ impl Iterator for ResultStream {
     type Item = Result<Value, QueryError>;
 
     fn next(&mut self) -> Option<Self::Item> {
+        self.whole = None;
         while self.ready.is_empty() {
             match self.next_batch() {
                 Ok(Some(batch)) => self.ready = batch.into(),
@@ -181,24 +191,39 @@ const RESULTS_AT_ONCE: usize = 1024;
 #[derive(Clone, Debug)]
 pub struct Rows {
     pub values: Vec<Value>,
+    /// The same with their elements read whole, if the query has written.
+    pub(crate) whole: Option<Results>,
     pub warnings: Vec<String>,
     pub(crate) outlook: Outlook,
 }
 
 impl Rows {
-    /// Runs an execution to its end. It also reads the results of a write whole, once. So memory cannot run out for them after the
-    /// commit.
+    /// Runs an execution to its end. It also reads the results of a write whole, once: after the commit, memory could run out for
+    /// them, and others may have changed them.
     pub(crate) fn collect(mut execution: Execution, graph: &mut Graph<'_>, mut memory: Memory) -> Result<Self, QueryError> {
-        let (mut values, mut whole) = (Vec::new(), memory.clone());
+        let (mut values, memory_of_whole) = (Vec::new(), memory.clone());
         while let Some(batch) = execution.next(graph)? {
             memory.hold_values(&batch)?;
             values.extend(batch);
         }
-        if let Graph::Write(_) = graph {
-            for part in values.chunks(RESULTS_AT_ONCE) {
-                describe::describe_all(graph.view(), part, &mut whole)?;
-            }
+        let outlook = execution.outlook().clone();
+        let whole = match graph {
+            Graph::Write(_) => Some(Self::read_whole(graph.view(), &outlook, &values, memory_of_whole)?),
+            Graph::Read(_) => None,
+        };
+        Ok(Self { values, whole, warnings: execution.warnings().to_vec(), outlook })
+    }
+
+    fn read_whole(
+        view: &dyn GraphView,
+        outlook: &Outlook,
+        values: &[Value],
+        mut memory: Memory,
+    ) -> Result<Results, QueryError> {
+        let mut results = Results::expecting(Some((outlook.clone(), view.schema().clone())));
+        for part in values.chunks(RESULTS_AT_ONCE) {
+            results.add(view, Items::from_values(part.to_vec()), &mut memory)?;
         }
-        Ok(Self { values, warnings: execution.warnings().to_vec(), outlook: execution.outlook().clone() })
+        Ok(results)
     }
 }

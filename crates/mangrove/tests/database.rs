@@ -480,6 +480,21 @@ fn results_count_against_the_memory_of_their_query() {
 }
 
 #[test]
+fn the_results_of_a_write_are_as_it_left_them() {
+    let graph = Graph::new();
+    let mut written = graph.query("g.addV('person').property(T.id, 'ada').property('age', 1)").unwrap();
+    graph.query("g.V('ada').drop()").unwrap();
+    let shown = mangrove::json::to_string(&written.results().unwrap().iter().next().unwrap());
+    assert!(shown.contains("\"id\":\"ada\"") && shown.contains("\"age\":1"), "{shown}");
+
+    // What is taken one by one is not given again.
+    let mut written = graph.query("g.inject(1, 2, 3).sideEffect(addV('x'))").unwrap();
+    assert_eq!(written.next().unwrap().unwrap(), Value::Int32(1));
+    assert_eq!(written.results().unwrap().len(), 2);
+    assert_eq!(written.results().unwrap().len(), 0);
+}
+
+#[test]
 fn writers_need_no_place_among_readers() {
     let graph = Graph::new();
     graph.query("g.addV('person').property(T.id, 'ada')").unwrap();
@@ -500,7 +515,10 @@ fn writers_need_no_place_among_readers() {
     assert!(made.is_empty());
     let made = graph.query("g.addV('person').property(T.id, 'cy').id()").unwrap().values().unwrap();
     assert_eq!(made, [Value::from("cy")]);
-    let unread = graph.query("g.addV('person').property(T.id, 'di')").unwrap().results().unwrap_err().to_string();
+    // The results of a write are read before its commit.
+    let mut written = graph.query("g.addV('person').property(T.id, 'di')").unwrap();
+    assert_eq!(written.results().unwrap().len(), 1);
+    let unread = written.describe(&[Value::Int64(1)]).unwrap_err().to_string();
     assert!(unread.contains("its changes are kept") && unread.contains("snapshots of the database are in use"), "{unread}");
     graph.db.transaction().unwrap().commit().unwrap();
     drop(readers);
