@@ -43,6 +43,7 @@ from ._mangrove import (
     VertexProperty,
     __version__,
     docs,
+    trace,
     open,
 )
 from ._types import Direction, FrozenDict, Merge, T, Tree
@@ -94,6 +95,7 @@ __all__ = [
     "VertexProperty",
     "__version__",
     "docs",
+    "trace",
     "open",
     "open_async",
 ]

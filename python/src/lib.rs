@@ -52,6 +52,8 @@ mod _mangrove {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        // Nothing else of this process can have set a subscriber in this module.
+        let _ = mangrove::trace("error");
         elements::register(module)?;
         errors::register(module)
     }
@@ -71,6 +73,18 @@ mod _mangrove {
                 let names: Vec<&str> = PAGES.iter().map(|(name, _)| *name).collect();
                 database::choice("page", page, &names)
             }),
+        }
+    }
+
+    /// Shows on standard error what happens and how long it takes, from now on and for all databases: `"off"`, `"error"`
+    /// (the default), `"warn"`, `"info"` or `"debug"`.
+    ///
+    /// >>> mg.trace("info")
+    #[pyfunction]
+    fn trace(level: &str) -> PyResult<()> {
+        match mangrove::LEVELS.contains(&level) {
+            true => mangrove::trace(level).map_err(pyo3::exceptions::PyRuntimeError::new_err),
+            false => Err(database::choice("level", level, &mangrove::LEVELS)),
         }
     }
 

@@ -239,6 +239,8 @@ impl Database {
                 false => self.load_into(transaction, options, progress)?,
             };
             report.duration = started.elapsed();
+            let (vertices, edges, rejects) = (report.vertex_count(), report.edge_count(), report.rejects);
+            tracing::info!(vertices, edges, rejects, seconds = report.duration.as_secs_f64(), "loaded");
             Ok(report)
         })
     }

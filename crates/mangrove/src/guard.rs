@@ -56,11 +56,21 @@ pub fn run<T, E: From<Bug>>(
     work: impl FnOnce() -> Result<T, E>,
 ) -> Result<T, E> {
     install_hook();
+    let _span = tracing::debug_span!("call", what = %Lazy(doing)).entered();
     DEPTH.set(DEPTH.get() + 1);
     // `work` may leave state half changed. The callers see the error, and drop that state or mark it unusable.
     let outcome = catch_unwind(AssertUnwindSafe(work));
     DEPTH.set(DEPTH.get() - 1);
     outcome.unwrap_or_else(|_| Err(bug(reports, doing).into()))
+}
+
+/// Describes work only when a trace asks for it.
+struct Lazy<'a>(&'a dyn Fn() -> String);
+
+impl std::fmt::Display for Lazy<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&(self.0)())
+    }
 }
 
 fn install_hook() {

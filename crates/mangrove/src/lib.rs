@@ -54,6 +54,7 @@ mod slow;
 mod stream;
 mod streams;
 pub mod table;
+mod trace;
 mod transaction;
 mod written;
 
@@ -80,5 +81,6 @@ pub use results::Results;
 pub use slow::SlowQuery;
 pub use stream::{ResultStream, Rows};
 pub use streams::{STREAMS_MAX, Stream};
+pub use trace::{LEVELS, trace};
 pub use transaction::Transaction;
 pub use written::Written;

@@ -35,6 +35,10 @@ use crate::{Database, OpenOptions, QueryErrorKind};
 struct Arguments {
     #[command(subcommand)]
     command: Command,
+    /// Show on standard error what happens and how long it takes: off, error, warn, info or debug.
+    #[arg(long, global = true, value_name = "LEVEL", default_value = "error", hide_default_value = true)]
+    #[arg(value_parser = clap::builder::PossibleValuesParser::new(crate::LEVELS))]
+    trace: String,
 }
 
 #[derive(Subcommand)]
@@ -65,7 +69,11 @@ pub fn run(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> 
 /// Like [`run`], for a program that reads some files itself. An error of `readers` is a message for the user.
 pub fn run_with(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>, readers: &dyn Readers<String>) -> u8 {
     let outcome = match Arguments::try_parse_from(arguments) {
-        Ok(arguments) => dispatch(arguments.command, readers),
+        Ok(arguments) => {
+            // In a program with a subscriber of its own, that one shows the traces.
+            let _ = crate::trace(&arguments.trace);
+            dispatch(arguments.command, readers)
+        }
         Err(error) => {
             // Help goes to stdout, errors to stderr. If neither can be written to, nobody can see a message.
             let _ = error.print();

@@ -91,6 +91,7 @@ impl Job {
     }
 
     fn read(&self, pass: Pass, meter: &Arc<Meter>, sink: &mut Sink<'_>) -> Result<(), LoadError> {
+        let _span = tracing::debug_span!("read", file = %self.source.name, ?pass).entered();
         let content = || self.source.open(meter.clone());
         match &self.reader {
             TableReader::Csv(table) => read_csv(content()?, &self.source, table, sink),

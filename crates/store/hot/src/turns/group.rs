@@ -136,7 +136,9 @@ impl Lead {
         let group = Arc::new(Group::new(txn, leader));
         group.pass_on(turn, true);
         let lead = Self { group, is_ended: false };
-        match lead.group.wait_for_members(turn) {
+        let txn = lead.group.wait_for_members(turn);
+        tracing::debug!(members = locked(&lead.group.state).members, "writers share a commit");
+        match txn {
             Some(txn) => Ok((txn, Some(lead))),
             None => Err(GraphError::Invalid("a transaction that was handed to other threads was lost".into())),
         }

@@ -103,7 +103,10 @@ impl Keeper {
                     last.not_before.store(0, Ordering::Relaxed);
                     None
                 }
-                Err(error) => Some(error.to_string()),
+                Err(error) => {
+                    tracing::error!(%error, "sealing in the background failed; `stats` tells it until it succeeds");
+                    Some(error.to_string())
+                }
             };
         };
         // Without a thread the tables grow on, and a later commit tries again.
@@ -126,5 +129,70 @@ impl Keeper {
             // The thread stops at its next check. If it panicked, the message has been printed.
             let _ = job.thread.take().map(JoinHandle::join);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tracing::field::{Field, Visit};
+    use tracing::span::{Attributes, Id, Record};
+    use tracing::{Event, Metadata, Subscriber};
+
+    use super::*;
+
+    static SHOWN: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+    /// Keeps what events say.
+    struct Listener;
+
+    impl Subscriber for Listener {
+        fn enabled(&self, _: &Metadata<'_>) -> bool {
+            true
+        }
+
+        fn new_span(&self, _: &Attributes<'_>) -> Id {
+            Id::from_u64(1)
+        }
+
+        fn record(&self, _: &Id, _: &Record<'_>) {}
+
+        fn record_follows_from(&self, _: &Id, _: &Id) {}
+
+        fn event(&self, event: &Event<'_>) {
+            struct Fields(String);
+            impl Visit for Fields {
+                fn record_debug(&mut self, field: &Field, value: &dyn std::fmt::Debug) {
+                    self.0 += &format!("{field}={value:?} ");
+                }
+            }
+            let mut fields = Fields(format!("{} ", event.metadata().level()));
+            event.record(&mut fields);
+            locked(&SHOWN).push(fields.0);
+        }
+
+        fn enter(&self, _: &Id) {}
+
+        fn exit(&self, _: &Id) {}
+    }
+
+    #[test]
+    fn a_failure_in_the_background_is_shown_and_kept_until_work_succeeds() {
+        tracing::subscriber::set_global_default(Listener).expect("the only subscriber of these tests");
+        let (keeper, data) = (Keeper::new(100), Path::new("nowhere"));
+        let finished = || {
+            while locked(&keeper.job).as_ref().is_some_and(|job| !job.thread.is_finished()) {
+                std::thread::yield_now();
+            }
+        };
+        keeper.keep_up(100, data, |_| Err(GraphError::DiskFull));
+        finished();
+        assert!(keeper.last_error().is_some_and(|error| error.contains("the disk is full")));
+        let shown = locked(&SHOWN).join("\n");
+        assert!(shown.contains("ERROR") && shown.contains("the disk is full") && shown.contains("background"), "{shown}");
+        keeper.keep_up(199, data, |_| panic!("it is not tried again at every commit"));
+        finished();
+        keeper.keep_up(200, data, |_| Ok(0));
+        finished();
+        assert_eq!(keeper.last_error(), None);
     }
 }

@@ -137,6 +137,7 @@ impl<'a> Work<'a> {
     }
 
     fn make(&self, of: Of) -> Result<()> {
+        let _span = tracing::info_span!("segment", ?of).entered();
         if of.has_tables() {
             let mut t = self.begin()?;
             t.end_labels()?;
@@ -146,6 +147,7 @@ impl<'a> Work<'a> {
         let new = self.shared.new_segment();
         let contents = self.write(&snapshot, &of, &new)?;
         let is_empty = self.name(&snapshot, &of, new, &contents)?;
+        tracing::info!(tables_are_empty = is_empty, "the new segment is in place");
         if !is_empty && of.has_tables() {
             self.trim(&snapshot)?;
         }
