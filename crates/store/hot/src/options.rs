@@ -13,7 +13,7 @@ pub enum Durability {
     Full,
     /// A commit is handed to the operating system, and does not wait for the disk. It survives a crash of the process.
     /// **After a crash of the system or a power failure the last commits may be lost. Pages reach the disk in any order, so
-    /// the whole database may be damaged beyond use.** Use it for data that can be loaded again. [`Hot::sync`] makes all of
+    /// the whole database may be damaged beyond use.** Use it for data that can be loaded again. [`Hot::sync`](crate::Hot::sync) makes all of
     /// it durable.
     Relaxed,
 }
