@@ -74,6 +74,7 @@ doc: ## Rust documentation, warnings as errors
 	RUSTDOCFLAGS='-D warnings' cargo doc --release --no-deps --workspace
 
 bench: install ## Mangrove beside other engines on this machine: RMAT, Grasper's queries, LDBC's reads, TAO's operations, updates over segments
+	cargo bench -p mangrove-testkit --bench elements
 	$(BIN)/python benches/compare/run.py --ablate
 	$(BIN)/python benches/compare/fragments.py --plot benches/compare/.cache/fragments.svg
 

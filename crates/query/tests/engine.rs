@@ -4,7 +4,10 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use mangrove_graph::{Catalog, ElementKind, GraphView, GraphWrite, IdSpace, NewEdge, PropertyId, Value, VertexId};
+use mangrove_graph::{
+    Catalog, Cell, ElementKind, Elements, GraphView, GraphWrite, IdSpace, NewEdge, PropertyColumn, PropertyId, Value,
+    VertexId,
+};
 use mangrove_query::optimize::RULES;
 use mangrove_query::{CancelToken, Graph, Parameters, Query, QueryError, QueryErrorKind, QueryOptions};
 use mangrove_testkit::{Oracle, graphs};
@@ -889,4 +892,28 @@ fn a_time_limit_ends_what_comes_and_lets_through_what_came() {
         panic!("a count")
     };
     assert!(came > 0);
+}
+
+/// Far more rows than a sort looks at between two checks for a stop, with many ties.
+#[test]
+fn the_first_of_very_many_are_those_of_a_whole_sort() {
+    let mut graph = Oracle::new(IdSpace::Graph);
+    let label = graph.ensure_label(ElementKind::Vertex, "thing").unwrap();
+    let (key, other) = (graph.ensure_key("n").unwrap(), graph.ensure_key("tie").unwrap());
+    let mut things = Vec::new();
+    graph.add_vertices(label, &vec![None; 60_000], &mut things).unwrap();
+    let scattered = |at: i64| (at * 7919) % 60_000;
+    let cells = |of: fn(i64) -> Value| (0..60_000).map(|at| Cell::One(of(scattered(at)))).collect();
+    let whole = PropertyColumn::Cells(cells(|n| Value::Int64(n / 40 - 700)));
+    graph.set_properties(Elements::Vertices(&things), key, &whole).unwrap();
+    let ties = PropertyColumn::Cells(cells(|n| Value::Float64((n % 7) as f64)));
+    graph.set_properties(Elements::Vertices(&things), other, &ties).unwrap();
+    for by in [".by('n')", ".by('n', desc)", ".by('tie').by('n', desc)", ".by('tie', desc).by('n')"] {
+        for limit in [1, 20, 41, 9_000, 20_000, 59_999] {
+            let text = format!("g.V().order(){by}.limit({limit}).id()");
+            let all = QueryOptions { rules_off: vec!["top".into()], ..QueryOptions::default() };
+            let expected = run_with(&graph, &text, &Parameters::new(), &all).unwrap();
+            assert_eq!(run(&graph, &text), expected, "{text}");
+        }
+    }
 }

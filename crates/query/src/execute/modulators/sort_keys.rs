@@ -1,5 +1,6 @@
 //! The keys that rows are sorted by, in a form that compares fast.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 
 use arrow_array::cast::AsArray;
@@ -59,6 +60,15 @@ impl SortKeys {
             return Some(SortKeys::Texts(whole.as_string::<i32>().clone()));
         }
         Some(SortKeys::Numbers(sortable(&whole)?, whole.nulls().cloned()))
+    }
+
+    /// Numbers of which a smaller one comes first, if every row has one.
+    pub fn numbers(&self, order: SortOrder) -> Option<Cow<'_, [i64]>> {
+        let SortKeys::Numbers(keys, None) = self else { return None };
+        Some(match order {
+            SortOrder::Descending => keys.iter().map(|key| !key).collect(),
+            _ => Cow::Borrowed(keys),
+        })
     }
 
     pub fn has(&self, row: u32) -> bool {

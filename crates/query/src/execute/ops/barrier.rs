@@ -38,12 +38,16 @@ impl OrderOp {
             _ => return Ok(None),
         };
         let keys = SortKeys::of(cx, by, all)?;
-        let rows: Vec<u32> = (0..all.len() as u32).filter(|row| keys.has(*row)).collect();
-        if limit == 0 || rows.len() <= limit {
+        let mut rows = match keys.numbers(order) {
+            Some(keys) => sort::least(cx, &keys, limit)?,
+            None => {
+                let rows: Vec<u32> = (0..all.len() as u32).filter(|row| keys.has(*row)).collect();
+                sort::first(cx, &rows, limit, |a, b| keys.compare(a, b, order))?
+            }
+        };
+        if limit == 0 || rows.len() < limit {
             return Ok(None);
         }
-        let compared = |a, b| keys.compare(a, b, order);
-        let mut rows = sort::first(cx, &rows, limit, compared)?;
         rows.sort_unstable();
         Ok(Some(all.gather(&rows)))
     }

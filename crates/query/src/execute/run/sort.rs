@@ -65,3 +65,27 @@ pub fn first(cx: &Context<'_, '_>, rows: &[u32], n: usize, compare: impl Fn(u32,
     }
     Ok(best)
 }
+
+/// The rows with the `n` least keys and all ties of the last one, in any order. O(keys): most rows are compared once, with the
+/// greatest of the keys that are kept.
+pub fn least(cx: &Context<'_, '_>, keys: &[i64], n: usize) -> Result<Vec<u32>> {
+    let Some(last) = n.checked_sub(1) else { return Ok(Vec::new()) };
+    let (mut best, mut greatest): (Vec<(i64, u32)>, i64) = (Vec::new(), i64::MAX);
+    // Ties may keep more than `n` rows.
+    let mut full = STEP.max(2 * n);
+    for (part, keys) in keys.chunks(STEP).enumerate() {
+        cx.check()?;
+        let rows = (part * STEP) as u32..;
+        best.extend(keys.iter().copied().zip(rows).filter(|(key, _)| *key <= greatest));
+        if best.len() >= full {
+            greatest = best.select_nth_unstable(last).1.0;
+            best.retain(|(key, _)| *key <= greatest);
+            full = STEP.max(2 * n).max(2 * best.len());
+        }
+    }
+    if last < best.len() {
+        greatest = best.select_nth_unstable(last).1.0;
+        best.retain(|(key, _)| *key <= greatest);
+    }
+    Ok(best.into_iter().map(|(_, row)| row).collect())
+}
