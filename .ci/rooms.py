@@ -55,10 +55,10 @@ FLOORS = {
         "bulk",
         "lib",
     ],
-    "crates/store/hot/src/system": ["fault identity lock sort", "disk"],
+    "crates/store/hot/src/system": ["fault identity lock", "disk"],
     "crates/store/hot/src/lmdb": ["clock pages spare version", "readers table", "env"],
     "crates/store/hot/src/format": [
-        "named packed",
+        "named packed sort",
         "catalog block",
         "encode key",
         "adjacency filter index keys names walk",

@@ -11,4 +11,5 @@ pub mod keys;
 pub mod named;
 pub mod names;
 pub mod packed;
+pub mod sort;
 pub mod walk;

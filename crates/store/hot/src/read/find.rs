@@ -7,8 +7,8 @@ use mangrove_graph::{
 use super::Reader;
 use crate::format::key::{Column, KeyBytes, block_slot, flip, place, unflip};
 use crate::format::names;
+use crate::format::sort;
 use crate::system::fault::{corrupt, lmdb};
-use crate::system::sort;
 
 /// From this many ids on, they are looked up in the order of the table.
 const SORTED_FROM: usize = 256;

@@ -4,4 +4,3 @@ pub mod disk;
 pub mod fault;
 pub mod identity;
 pub mod lock;
-pub mod sort;

@@ -12,8 +12,8 @@ use crate::format::adjacency::EdgeEntry;
 use crate::format::encode::ArrayRows;
 use crate::format::key::{Column, block_slot, edge_at, flip, place};
 use crate::format::names;
+use crate::format::sort;
 use crate::lmdb::table::Table;
-use crate::system::sort;
 
 /// New edges of one label, which get consecutive ids.
 struct Batch<'a> {

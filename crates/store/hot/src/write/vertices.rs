@@ -11,8 +11,8 @@ use super::HotTransaction;
 use crate::format::encode::IdRows;
 use crate::format::key::{Column, block_slot, flip, place, vertex_at};
 use crate::format::names;
+use crate::format::sort;
 use crate::system::fault::lmdb;
-use crate::system::sort;
 
 impl HotTransaction {
     pub(super) fn put_vertices(
