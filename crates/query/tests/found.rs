@@ -169,3 +169,23 @@ fn what_is_selected_begins_anew_in_by() {
         "none"
     );
 }
+
+#[test]
+fn the_shape_knows_labels_that_stand_in_and() {
+    let modern = Oracle::modern();
+    let shape = |text: &str, rules_off: Vec<String>| {
+        let options = QueryOptions { rules_off, ..QueryOptions::default() };
+        let execution = Query::parse(text).unwrap().execute(&mut Graph::Read(&modern), &Parameters::new(), &options);
+        format!("{:?}", execution.unwrap().outlook().shape(modern.schema()))
+    };
+    for text in [
+        "g.V().and(__.filter(__.identity()), __.hasLabel('software'))",
+        "g.V().and(__.and(__.hasLabel('software')), __.has('name'))",
+        "g.V().filter(__.out()).hasLabel('software').path()",
+    ] {
+        let with = shape(text, Vec::new());
+        assert_eq!(with, shape(text, RULES.iter().map(|rule| rule.name.to_owned()).collect()), "{text}");
+    }
+    let known = shape("g.V().and(__.filter(__.identity()), __.hasLabel('software'))", Vec::new());
+    assert!(known.contains("lang") && !known.contains("age"), "{known}");
+}

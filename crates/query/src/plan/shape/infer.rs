@@ -63,10 +63,10 @@ impl Inference<'_> {
         let mut hop = None;
         for (at, node) in traversal.steps.iter().enumerate() {
             now = self.node(node, now, hop);
-            // If the next step narrows the type, only the narrow one is on the path: all others end there.
-            if !matches!(traversal.steps.get(at + 1), Some(StepNode { step: Step::Has(_), .. })) {
-                add(&mut self.path, now.clone());
-            }
+            // If filters narrow the type, only the narrow one is on the path: all others end there.
+            let filters = traversal.steps[at + 1..].iter().map(|node| &node.step).take_while(|step| is_filter(step));
+            let passing = filters.fold(now.clone(), |passing, step| self.passing(step, passing));
+            add(&mut self.path, passing);
             hop = match node.step {
                 Step::Hop { to_edges: true, direction, .. } => Some(direction),
                 _ => None,
@@ -133,10 +133,11 @@ impl Inference<'_> {
                 };
                 self.ends_of(before, direction)
             }
-            Step::Has(tests) => match before {
-                Type::Elements(types) => Type::Elements(self.labelled(types, tests)),
-                other => other,
-            },
+            Step::Has(_) => self.passing(step, before),
+            Step::And(_) => {
+                self.visit(step, &before);
+                self.passing(step, before)
+            }
             Step::Inject(values) => values.iter().map(Type::of).fold(before, Type::or).of_many(),
             Step::Constant(value) => Type::of(value),
             Step::Call(call) => {
@@ -297,6 +298,19 @@ impl Inference<'_> {
     }
 
     /// The elements that pass tests of their labels.
+    /// What is left after a filter.
+    fn passing(&self, step: &Step, before: Type) -> Type {
+        match (step, before) {
+            (Step::Has(tests), Type::Elements(types)) => Type::Elements(self.labelled(types, tests)),
+            (Step::And(children), before) => {
+                let are_filters = |child: &&Traversal| child.steps.iter().all(|node| is_filter(&node.step));
+                let tests = children.iter().filter(are_filters).flat_map(|child| &child.steps);
+                tests.fold(before, |passing, node| self.passing(&node.step, passing))
+            }
+            (_, before) => before,
+        }
+    }
+
     fn labelled(&self, mut types: ElementTypes, tests: &[Has]) -> ElementTypes {
         for names in tests.iter().filter_map(wanted_labels) {
             let ids = |kind| names.iter().filter_map(|name| self.schema.label(kind, name)).collect();
@@ -508,4 +522,10 @@ fn column_of(of: Type, column: Column) -> Type {
         _ => return Type::Any,
     };
     Type::list(if column == Column::Keys { key } else { value })
+}
+
+/// Whether the step only drops traversers, each by what it stands on.
+fn is_filter(step: &Step) -> bool {
+    use Step::*;
+    matches!(step, Has(_) | HasProperty { .. } | HasChild { .. } | Where { .. } | And(_) | Or(_))
 }
