@@ -3,6 +3,59 @@
 use super::*;
 use crate::stack::deep;
 
+/// Steps that never have a traversal below them. A new step does not compile until it is here or has arms of its own.
+macro_rules! leaf_steps {
+    () => {
+        Step::Scan { .. }
+            | Step::CountScan { .. }
+            | Step::Inject(_)
+            | Step::Hop { .. }
+            | Step::End(_)
+            | Step::Degree { .. }
+            | Step::Has(_)
+            | Step::HasProperty { .. }
+            | Step::HasKeyOf(_)
+            | Step::HasValueOf(_)
+            | Step::Is(_)
+            | Step::ListFilter { .. }
+            | Step::Discard
+            | Step::Range { .. }
+            | Step::Tail { .. }
+            | Step::Coin(_)
+            | Step::TimeLimit(_)
+            | Step::Id
+            | Step::Label
+            | Step::Labels
+            | Step::Key
+            | Step::ValueOf
+            | Step::Values(_)
+            | Step::Properties(_)
+            | Step::Element
+            | Step::Constant(_)
+            | Step::Identity
+            | Step::SelectColumn(_)
+            | Step::Loops(_)
+            | Step::Sack
+            | Step::Index { .. }
+            | Step::Text { .. }
+            | Step::Conjoin(_)
+            | Step::AsNumber(_)
+            | Step::AsBool
+            | Step::AsDate
+            | Step::DateAdd(..)
+            | Step::Fold { .. }
+            | Step::Unfold
+            | Step::Reduce { .. }
+            | Step::Subgraph(_)
+            | Step::Cap(_)
+            | Step::Barrier { .. }
+            | Step::BarrierSack
+            | Step::ChangeLabels { .. }
+            | Step::Drop
+            | Step::Fail(_)
+    };
+}
+
 macro_rules! property_children {
     ($property:ident, $visit:ident $(, $mut:tt)?) => {{
         if let PropertyName::Child(child) = & $($mut)? $property.key {
@@ -173,7 +226,16 @@ macro_rules! children {
                     $visit(child);
                 }
             }
-            _ => {}
+            // Without a child after all.
+            Step::ElementMap { .. }
+            | Step::Sample { .. }
+            | Step::SackOp { .. }
+            | Step::Aggregate { .. }
+            | Step::GroupCount { .. }
+            | Step::List { .. }
+            | Step::DateDiff(_)
+            | Step::SetProperties(..) => {}
+            leaf_steps!() => {}
         }
     }};
 }
@@ -213,7 +275,36 @@ impl Step {
                 }
             }
             Step::Order { by, .. } => by.iter_mut().for_each(|(by, _)| visit(by)),
-            _ => {}
+            // Without one.
+            Step::HasChild { .. }
+            | Step::Where { .. }
+            | Step::Map(_)
+            | Step::FlatMap(_)
+            | Step::Local(_)
+            | Step::SideEffect(_)
+            | Step::Optional(_)
+            | Step::Call(_)
+            | Step::And(_)
+            | Step::Or(_)
+            | Step::Union(_)
+            | Step::Coalesce(_)
+            | Step::Match(_)
+            | Step::Repeat(_)
+            | Step::AddVertex { .. }
+            | Step::AddEdge { .. }
+            | Step::SetProperty(_)
+            | Step::Merge(_)
+            | Step::Concat(_)
+            | Step::ElementMap { .. }
+            | Step::List { .. }
+            | Step::DateDiff(_)
+            | Step::SetProperties(..)
+            | Step::Sample { .. }
+            | Step::SackOp { .. }
+            | Step::Aggregate { .. }
+            | Step::GroupCount { .. }
+            | Step::Choose { .. } => {}
+            leaf_steps!() => {}
         }
     }
 }
