@@ -12,8 +12,18 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 /// Collections within collections, trees and predicates may nest this deep, all together.
 pub const DEPTH_MAX: u32 = 256;
 
+/// The most regular expressions in what is read at once. Each takes up to a megabyte.
+const REGEXES_MAX: u32 = 128;
+
 thread_local! {
     static DEPTH: Cell<u32> = const { Cell::new(0) };
+    static REGEXES: Cell<u32> = const { Cell::new(0) };
+}
+
+/// Reads something whole. Within it, what takes much memory is counted.
+pub fn reading<T>(work: impl FnOnce() -> T) -> T {
+    REGEXES.set(0);
+    work()
 }
 
 /// Counts one level while it lives.
@@ -111,6 +121,10 @@ pub mod regex {
     }
 
     pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Regex, D::Error> {
+        REGEXES.set(REGEXES.get() + 1);
+        if REGEXES.get() > REGEXES_MAX {
+            return Err(D::Error::custom("too many regular expressions"));
+        }
         crate::predicate::regex(&String::deserialize(from)?).map_err(D::Error::custom)
     }
 }

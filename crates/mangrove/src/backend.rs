@@ -48,6 +48,9 @@ pub trait BackendTransaction {
     /// Makes the changes last.
     fn commit(self: Box<Self>) -> Result<()>;
 
+    /// Whether other writers wait for it to end, to commit together with it. Then it should end soon, or give up.
+    fn is_waited_for(&self) -> bool;
+
     /// Whether the graph is empty and the transaction has changed nothing. Then it may become a bulk load.
     fn is_unused(&self) -> Result<bool>;
 
@@ -113,6 +116,10 @@ impl BackendTransaction for Transaction {
 
     fn commit(self: Box<Self>) -> Result<()> {
         Transaction::commit(*self)
+    }
+
+    fn is_waited_for(&self) -> bool {
+        Transaction::is_waited_for(self)
     }
 
     fn is_unused(&self) -> Result<bool> {

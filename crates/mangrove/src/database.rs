@@ -21,7 +21,7 @@ use crate::stream::{ResultStream, Rows};
 use crate::streams::Stream;
 use crate::transaction::Transaction;
 use crate::written::Written;
-use crate::{Encoding, OpenOptions, QueryOptions};
+use crate::{Encoding, OpenOptions, QueryErrorKind, QueryOptions};
 
 /// A property graph in a directory.
 ///
@@ -47,6 +47,9 @@ pub struct Database {
     crew: Arc<Crew>,
     slow: Option<Arc<SlowLog>>,
 }
+
+/// How long a query may work while others wait to commit together with it.
+const BRIEF_MAX: Duration = Duration::from_millis(20);
 
 impl Database {
     /// Opens the database in the directory `path` for reading and writing. Creates it if there is none.
@@ -146,10 +149,9 @@ impl Database {
         let memory = Memory::new(options);
         let options = &self.shared.procedures.options(options);
         if query.writes() {
-            let mut transaction = self.begin_write(query, options)?;
-            let graph = &mut Graph::Write(transaction.graph());
-            let rows = Rows::collect(query.execute(graph, parameters, options)?, graph, Memory::new(options))?;
-            transaction.commit()?;
+            let rows = self.write(query, options, |graph, options| {
+                Rows::collect(query.execute(graph, parameters, options)?, graph, Memory::new(options))
+            })?;
             if let Some(watch) = &mut watch {
                 watch.gave(rows.values.len());
                 watch.completed();
@@ -191,11 +193,9 @@ impl Database {
             let query = self.shared.prepared.read(&written)?;
             let options = QueryOptions { profile: true, ..self.shared.procedures.options(options).clone() };
             if query.writes() {
-                let mut transaction = self.begin_write(&query, &options)?;
-                let graph = &mut Graph::Write(transaction.graph());
-                let profile = query.execute(graph, parameters, &options)?.profile(graph)?;
-                transaction.commit()?;
-                return Ok(profile);
+                return self.write(&query, &options, |graph, options| {
+                    Ok(query.execute(graph, parameters, options)?.profile(graph)?)
+                });
             }
             let snapshot = self.shared.backend.view(Some(options.read_context()))?;
             let options = QueryOptions { crew: Some(self.crew.clone()), ..options };
@@ -204,11 +204,40 @@ impl Database {
         })
     }
 
-    /// Begins a transaction for one query. If the query is brief, its commit may share a sync with others.
-    fn begin_write(&self, query: &Query, options: &QueryOptions) -> Result<Box<dyn BackendTransaction>, GraphError> {
+    /// Runs a query that writes in a transaction of its own. If the query is brief, its commit may share a sync with others. If it then
+    /// turns out not to be brief, it gives up, so that the others need not wait, and runs again alone.
+    fn write<T>(
+        &self,
+        query: &Query,
+        options: &QueryOptions,
+        run: impl Fn(&mut Graph<'_>, &QueryOptions) -> Result<T, QueryError>,
+    ) -> Result<T, QueryError> {
+        let mut transaction = self.begin_write(options, query.is_brief())?;
+        if transaction.is_waited_for() {
+            let is_limited = options.timeout.is_some_and(|timeout| timeout <= BRIEF_MAX);
+            let hurried =
+                QueryOptions { timeout: if is_limited { options.timeout } else { Some(BRIEF_MAX) }, ..options.clone() };
+            match run(&mut Graph::Write(transaction.graph()), &hurried) {
+                Err(QueryError::Query(failure)) if failure.kind == QueryErrorKind::Timeout && !is_limited => {
+                    drop(transaction);
+                    transaction = self.begin_write(options, false)?;
+                }
+                outcome => {
+                    let done = outcome?;
+                    transaction.commit()?;
+                    return Ok(done);
+                }
+            }
+        }
+        let done = run(&mut Graph::Write(transaction.graph()), options)?;
+        transaction.commit()?;
+        Ok(done)
+    }
+
+    fn begin_write(&self, options: &QueryOptions, is_brief: bool) -> Result<Box<dyn BackendTransaction>, GraphError> {
         let cancelled = || self.cancel.is_cancelled() || options.cancel.is_cancelled();
         let patience = Patience { timeout: options.timeout, cancelled: &cancelled };
-        self.begin_for(Writer { is_brief: query.is_brief(), ..Writer::this_thread() }, patience)
+        self.begin_for(Writer { is_brief, ..Writer::this_thread() }, patience)
     }
 
     /// Begins a transaction: several queries and loads that are kept together or not at all. Waits while another one writes. The

@@ -1,5 +1,6 @@
 //! The results of a query, read on demand.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::Arc;
@@ -102,6 +103,16 @@ impl ResultStream {
         self.execution.as_ref().map_or(&self.warnings[..], |execution| execution.warnings())
     }
 
+    /// The next results with their elements read whole; `None` at the end.
+    pub(crate) fn next_described(&mut self) -> Result<Option<Vec<Described>>, QueryError> {
+        if let Some(whole) = self.whole.take() {
+            self.ready.clear();
+            return Ok(Some(whole.iter().map(Cow::into_owned).collect()).filter(|rows: &Vec<_>| !rows.is_empty()));
+        }
+        let Some(values) = self.next_batch()? else { return Ok(None) };
+        self.describe(&values).map(Some)
+    }
+
     /// Reads the elements of some results whole.
     pub fn describe(&self, values: &[Value]) -> Result<Vec<Described>, QueryError> {
         guard::run(&self.reports, &|| "reading the elements of a result".into(), || {
@@ -140,7 +151,9 @@ impl ResultStream {
 
     /// The next results, with their elements read whole. At least `rows` of them, or all that remain; empty at the end.
     pub(crate) fn some_results(&mut self, rows: usize) -> Result<Results, QueryError> {
-        if let Some(whole) = self.whole.take() {
+        if rows > 0
+            && let Some(whole) = self.whole.take()
+        {
             self.ready.clear();
             return Ok(whole);
         }
@@ -222,7 +235,8 @@ impl Rows {
     ) -> Result<Results, QueryError> {
         let mut results = Results::expecting(Some((outlook.clone(), view.schema().clone())));
         for part in values.chunks(RESULTS_AT_ONCE) {
-            results.add(view, Items::from_values(part.to_vec()), &mut memory)?;
+            // Some of them may be elements that the query has removed. Only rows can show these.
+            results.add(view, Items::Values(part.to_vec()), &mut memory)?;
         }
         Ok(results)
     }

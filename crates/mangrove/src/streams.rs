@@ -92,10 +92,7 @@ impl Stream {
     /// # Errors
     /// Those of the query. [`QueryErrorKind::Timeout`](crate::QueryErrorKind::Timeout) once the time of the stream is over.
     pub fn next_batch(&self) -> Result<Option<Vec<Described>>, QueryError> {
-        self.read(|results| {
-            let Some(values) = results.next_batch()? else { return Ok(None) };
-            results.describe(&values).map(Some)
-        })
+        self.read(ResultStream::next_described)
     }
 
     /// The next results in columns, with their elements read whole: at least `rows`, or all that remain; `None` at the end.

@@ -480,6 +480,59 @@ fn results_count_against_the_memory_of_their_query() {
 }
 
 #[test]
+fn a_write_that_others_wait_for_in_vain_runs_again_alone() {
+    let graph = Graph::new();
+    let many = "g.inject(1).repeat(identity()).emit().times(20000).addV('thing').property('n', 1).count()";
+    graph.query(many).unwrap().values().unwrap();
+    let (writers, rounds) = (6, 30);
+    let ends = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..writers)
+            .map(|writer| {
+                let graph = &graph;
+                scope.spawn(move || {
+                    for round in 0..rounds {
+                        // It looks brief, but changes each of 20,000 things.
+                        let text = match (writer, round % 10) {
+                            (0, 0) => "g.V().has('thing', 'n', 1).property('seen', true).count()".to_owned(),
+                            _ => format!("g.addV('visit').property(T.id, '{writer}.{round}')"),
+                        };
+                        graph.query(&text).unwrap().values().unwrap();
+                    }
+                })
+            })
+            .collect();
+        threads.into_iter().filter_map(|thread| thread.join().ok()).count()
+    });
+    assert_eq!(ends, writers);
+    let count = |text: &str| graph.query(text).unwrap().values().unwrap();
+    assert_eq!(count("g.V().has('seen', true).count()"), [Value::Int64(20_000)]);
+    assert_eq!(count("g.V().hasLabel('visit').count()"), [Value::Int64((writers * rounds - 3) as i64)]);
+    assert!(graph.db.check().unwrap().violations.is_empty());
+}
+
+#[test]
+fn a_write_may_return_many_elements_that_it_has_removed() {
+    let graph = Graph::new();
+    for n in 0..20 {
+        graph
+            .query(&format!("g.addV('person').property(T.id, {n}).property('age', {n}).as('v').addE('self').to('v')"))
+            .unwrap();
+    }
+    let shown = |text: &str| -> Vec<String> {
+        graph.query(text).unwrap().results().unwrap().iter().map(|row| mangrove::json::to_string(&row)).collect()
+    };
+    let edges = shown("g.E().as('e').outV().sideEffect(drop()).select('e')");
+    assert_eq!(edges.len(), 20);
+    for n in 0..20 {
+        graph.query(&format!("g.addV('person').property(T.id, {n}).property('age', {n})")).unwrap();
+    }
+    let vertices = shown("g.V().hasLabel('person').sideEffect(drop())");
+    assert_eq!(vertices.len(), 20);
+    assert!(vertices.iter().all(|vertex| vertex.contains("\"id\":null")), "{vertices:?}");
+    assert_eq!(graph.count(), Value::Int64(0));
+}
+
+#[test]
 fn the_results_of_a_write_are_as_it_left_them() {
     let graph = Graph::new();
     let mut written = graph.query("g.addV('person').property(T.id, 'ada').property('age', 1)").unwrap();

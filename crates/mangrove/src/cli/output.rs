@@ -65,8 +65,8 @@ pub fn print_results(results: &Results, format: Format) -> Result<u64, Failure> 
 fn print_json(results: &mut ResultStream, out: &mut impl Write) -> Result<u64, Failure> {
     let mut rows = 0;
     let mut line = String::new();
-    while let Some(batch) = results.next_batch()? {
-        for value in &results.describe(&batch)? {
+    while let Some(batch) = results.next_described()? {
+        for value in &batch {
             line.clear();
             json::write_described(&mut line, value);
             line.push('\n');

@@ -7,6 +7,7 @@
 //! numbers: a plan means the same only to a process that sees the same graph. Bytes of others are safe to read: they give a plan or
 //! an error, in bounded stack and memory.
 
+use mangrove_graph::wire::reading;
 use thiserror::Error;
 
 use super::{Plan, Step, StepNode};
@@ -49,7 +50,8 @@ impl Plan {
         let rest = bytes.strip_prefix(MAGIC).ok_or(PlanBytesError::NotAPlan)?;
         match rest.split_first() {
             Some((&VERSION, rest)) => {
-                let (plan, left) = with_room(STACK, || postcard::take_from_bytes(rest)).map_err(PlanBytesError::Damaged)?;
+                let (plan, left) =
+                    with_room(STACK, || reading(|| postcard::take_from_bytes(rest))).map_err(PlanBytesError::Damaged)?;
                 match left.len() {
                     0 => Self::sound(plan),
                     more => Err(PlanBytesError::TooLong(more)),

@@ -181,7 +181,7 @@ impl Sums {
 /// The large values a transaction has written. LMDB keeps changed pages in memory up to a number of entries. A value on
 /// pages of its own counts as one entry, however large it is.
 #[derive(Default)]
-pub struct Large {
+struct Large {
     values: u64,
     bytes: u64,
     /// How many pages each value that was put has, by the hash of its table and key. A value that fits is written over the
@@ -237,6 +237,16 @@ impl Large {
     }
 }
 
+/// What a transaction wrote.
+pub struct Changes {
+    large: Large,
+    puts: u64,
+}
+
+/// The most entries and the most bytes of large values that a light transaction has put.
+const LIGHT_PUTS_MAX: u64 = 4096;
+const LIGHT_BYTES_MAX: u64 = 16 << 20;
+
 /// A write transaction, and the sums of the tables as it leaves them.
 pub struct Writing<'e> {
     txn: RwTxn<'e>,
@@ -244,6 +254,8 @@ pub struct Writing<'e> {
     sums: Option<Sums>,
     first: Option<Sums>,
     large: Large,
+    /// How many entries were put.
+    puts: u64,
 }
 
 impl<'e> Deref for Writing<'e> {
@@ -257,18 +269,18 @@ impl<'e> Deref for Writing<'e> {
 impl<'e> Writing<'e> {
     pub fn new(txn: RwTxn<'e>, tables: &Tables) -> Result<Self> {
         let sums = Sums::load(tables, &txn)?.ok_or_else(|| corrupt("the sums of its tables are missing"))?;
-        Ok(Self { txn, sums: Some(sums), first: Some(sums), large: Large::default() })
+        Ok(Self { txn, sums: Some(sums), first: Some(sums), large: Large::default(), puts: 0 })
     }
 
     /// Writes to tables without sums, which nobody will open again.
     pub fn without_sums(txn: RwTxn<'e>) -> Self {
-        Self { txn, sums: None, first: None, large: Large::default() }
+        Self { txn, sums: None, first: None, large: Large::default(), puts: 0 }
     }
 
     /// Writes to tables that have no sums yet, and gives them some. O(size of the tables).
     pub fn with_first_sums(txn: RwTxn<'e>, tables: &Tables) -> Result<Self> {
         let sums = Sums::count(tables, &txn).map_err(lmdb)?;
-        Ok(Self { txn, sums: Some(sums), first: None, large: Large::default() })
+        Ok(Self { txn, sums: Some(sums), first: None, large: Large::default(), puts: 0 })
     }
 
     /// Begins a transaction inside this one. Its commit makes its changes a part of this one.
@@ -277,8 +289,9 @@ impl<'e> Writing<'e> {
     }
 
     /// Counts the large values of a nested transaction that was committed.
-    pub fn absorb(&mut self, nested: Large) {
-        self.large.absorb(nested);
+    pub fn absorb(&mut self, nested: Changes) {
+        self.large.absorb(nested.large);
+        self.puts += nested.puts;
     }
 
     /// What large values take in memory until the commit. All else takes at most [`ENTRIES_KEPT`] pages.
@@ -287,6 +300,7 @@ impl<'e> Writing<'e> {
     }
 
     fn add(&mut self, table: usize, key: &[u8], value: &[u8]) {
+        self.puts += 1;
         if let Some(sums) = &mut self.sums {
             sums.0[table] = sums.0[table].wrapping_add(hash(table, key, value));
         }
@@ -300,6 +314,12 @@ impl<'e> Writing<'e> {
     pub fn touch(&mut self, tables: &Tables) -> Result<()> {
         let sums = self.sums.unwrap_or_default();
         tables.meta.database.put(&mut self.txn, SUMS, &sums.bytes()).map_err(lmdb)
+    }
+
+    /// Whether it has changed so little that others may go on in it. LMDB keeps the changes of nested transactions in memory, beside
+    /// those of the transaction they are in.
+    pub fn is_light(&self) -> bool {
+        self.puts <= LIGHT_PUTS_MAX && self.large.bytes_kept() <= LIGHT_BYTES_MAX
     }
 
     pub fn has_changed(&self) -> bool {
@@ -319,11 +339,11 @@ impl<'e> Writing<'e> {
         Ok(())
     }
 
-    /// Commits. Returns which large values it wrote.
-    pub fn commit(mut self, tables: &Tables) -> Result<Large> {
+    /// Commits. Returns what it wrote.
+    pub fn commit(mut self, tables: &Tables) -> Result<Changes> {
         self.finish(tables)?;
         self.txn.commit().map_err(lmdb)?;
-        Ok(self.large)
+        Ok(Changes { large: self.large, puts: self.puts })
     }
 }
 

@@ -48,6 +48,9 @@ pub(crate) struct OwnedTxn {
 impl OwnedTxn {
     pub fn begin(shared: &Arc<StoreState>, writer: Writer, patience: Patience<'_>) -> Result<Self> {
         shared.process().must_be_this()?;
+        // Where a commit does not wait for the disk, there is no sync to share.
+        let waits_for_disk = shared.durability == Durability::Full && !shared.is_scratch();
+        let writer = Writer { is_brief: writer.is_brief && waits_for_disk, ..writer };
         let turn = MyTurn::wait(&shared.turn, writer.clone(), patience)?;
         let (txn, right) = match turn.joined() {
             Some(group) => {
@@ -98,6 +101,11 @@ impl OwnedTxn {
         self.txn.as_ref().map_or(0, |txn| txn.large_bytes_kept())
     }
 
+    /// Whether others wait for this transaction to end, to commit together with it.
+    pub fn is_waited_for(&self) -> bool {
+        matches!(self.right, Right::Member(_))
+    }
+
     pub fn shared(&self) -> &Arc<StoreState> {
         &self.shared
     }
@@ -110,7 +118,7 @@ impl OwnedTxn {
             Right::Member(member) => return member.commit(txn, &shared.tables),
             Right::Turn { ref writer, .. } => writer,
         };
-        let shares = writer.is_brief && shared.durability == Durability::Full && txn.has_changed();
+        let shares = writer.is_brief && txn.is_light() && txn.has_changed();
         let (txn, lead) =
             if shares { Lead::gather(txn, writer.clone(), &shared.turn, &shared.tables)? } else { (txn, None) };
         let (txn, spare) = (txn.take()?, Spare::take(&shared.env));

@@ -23,8 +23,6 @@ use crate::turns::turn::{Turn, Writer};
 const GROWING_MAX: Duration = Duration::from_millis(2);
 /// The most members of a group.
 const MEMBERS_MAX: usize = 64;
-/// What large values may take in memory before a group takes no more members.
-const LARGE_BYTES_MAX: u64 = 16 << 20;
 /// How long a writer that was woken may take to join.
 const JOINING_MAX: Duration = Duration::from_millis(1);
 
@@ -63,7 +61,7 @@ impl Group {
     fn give_back(self: &Arc<Self>, txn: Box<Own<Writing<'static>>>, turn: &Turn<Self>) {
         let may_grow = {
             let mut state = locked(&self.state);
-            let is_light = txn.large_bytes_kept() <= LARGE_BYTES_MAX;
+            let is_light = txn.is_light();
             state.txn = Some(Handed(txn));
             is_light && state.members < MEMBERS_MAX && self.begun.elapsed() < GROWING_MAX
         };
@@ -195,9 +193,9 @@ impl Member {
 
     /// Commits the nested transaction, passes the leader's on, and waits until that is committed too.
     pub fn commit(mut self, nested: Own<Writing<'static>>, tables: &Tables) -> Result<()> {
-        let large = nested.take()?.commit(tables)?;
+        let changes = nested.take()?.commit(tables)?;
         if let Some(leaders) = &mut self.leaders {
-            leaders.absorb(large);
+            leaders.absorb(changes);
         }
         let group = self.group.clone();
         drop(self);

@@ -99,6 +99,11 @@ struct Standing<G> {
 }
 
 impl<G> Standing<G> {
+    /// Whether a newcomer lets others go first. Brief writers join each other instead.
+    fn is_waited_for(&self, is_brief: bool) -> bool {
+        self.others > 0 || (self.brief > 0 && !is_brief)
+    }
+
     fn waiting(&mut self, is_brief: bool) -> &mut usize {
         if is_brief { &mut self.brief } else { &mut self.others }
     }
@@ -181,7 +186,7 @@ impl<G> MyTurn<G> {
     pub fn wait(turn: &Arc<Turn<G>>, me: Writer, patience: Patience<'_>) -> Result<Self> {
         let started = Instant::now();
         let own_patience = patience.timeout.unwrap_or_default().max(OWN_PATIENCE);
-        if locked(&turn.standing).others > 0 && !turn.is_of(&me) {
+        if locked(&turn.standing).is_waited_for(me.is_brief) && !turn.is_of(&me) {
             // A thread that has waited goes first. It has been woken, and needs a moment.
             thread::sleep(COURTESY);
         }
@@ -228,6 +233,12 @@ impl<G> Drop for MyTurn<G> {
         }
         let mut standing = locked(&self.turn.standing);
         standing.writing = None;
-        if standing.others > 0 { self.turn.free.notify_one() } else { self.turn.free_for_brief.notify_one() }
+        // Whichever of the two comes first has the turn, so that neither kind keeps the other waiting.
+        if standing.others > 0 {
+            self.turn.free.notify_one();
+        }
+        if standing.brief > 0 {
+            self.turn.free_for_brief.notify_one();
+        }
     }
 }

@@ -109,6 +109,11 @@ impl HotTransaction {
         Ok(())
     }
 
+    /// Whether others wait for this transaction to end, to commit together with it. Then it should end soon.
+    pub fn is_waited_for(&self) -> bool {
+        self.owned.is_waited_for()
+    }
+
     pub(crate) fn is_unchanged(&self) -> bool {
         self.counters.is_empty() && self.changed.is_empty() && self.times == self.first_times && !self.spoilt
     }
