@@ -60,7 +60,7 @@ pub static STRATEGIES: [Strategy; 38] = [
         Honoured,
         "steps see only vertices, edges and vertex properties that meet its criteria; an element that is a result still shows all its properties",
     ),
-    strategy("VertexProgramRestrictionStrategy", Honoured, "refused together with `VertexProgramStrategy`"),
+    strategy("VertexProgramRestrictionStrategy", Honoured, "a query that also names `VertexProgramStrategy` is refused"),
     strategy("ConnectiveStrategy", Always, "`and()` and `or()` may stand between the traversals they join"),
     strategy("LambdaRestrictionStrategy", Always, "there are no lambdas"),
     strategy("StandardVerificationStrategy", Always, "a traversal that breaks the rules of Gremlin is an error"),
