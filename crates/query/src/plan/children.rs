@@ -241,12 +241,24 @@ macro_rules! children {
 }
 
 impl Step {
+    #[inline]
     pub fn for_each_child<'a>(&'a self, visit: &mut dyn FnMut(&'a Traversal)) {
-        deep(|| children!(visit, self, for_each_child))
+        if !self.is_leaf() {
+            deep(|| children!(visit, self, for_each_child))
+        }
     }
 
+    /// Whether it can have no traversal below it.
+    #[inline]
+    fn is_leaf(&self) -> bool {
+        matches!(self, leaf_steps!())
+    }
+
+    #[inline]
     pub fn for_each_child_mut(&mut self, visit: &mut dyn FnMut(&mut Traversal)) {
-        deep(|| children!(visit, self, for_each_child_mut, mut))
+        if !self.is_leaf() {
+            deep(|| children!(visit, self, for_each_child_mut, mut))
+        }
     }
 
     /// Visits the step's `by()` modulators.
