@@ -1,6 +1,6 @@
 //! Filters: a traverser passes or does not.
 
-use mangrove_graph::{Cell, ElementKind, Path, Predicate, PropertyColumn, Value};
+use mangrove_graph::{Cell, Comparison, ElementKind, Path, Predicate, PropertyColumn, Value};
 
 use crate::error::Result;
 use crate::execute::data::batch::Batch;
@@ -13,8 +13,8 @@ use crate::execute::reads::elements;
 use crate::execute::reads::read;
 use crate::execute::run::chain::{Child, MapBatch};
 use crate::execute::run::context::{Context, Key};
-use crate::execute::run::scope::scope_value;
-use crate::plan::{Has, HasKey, LabelPredicate, Name, Pop, Quantifier, membership};
+use crate::execute::run::scope::{scope_items, scope_value};
+use crate::plan::{Has, HasKey, LabelPredicate, Name, Pop, Quantifier, RangeTest, membership};
 
 /// `has(key, predicate)`, `hasLabel`, `hasId`: all tests must hold.
 pub struct HasOp {
@@ -280,6 +280,9 @@ pub struct WhereLabelsOp {
 
 impl MapBatch for WhereLabelsOp {
     fn map(&mut self, cx: &mut Context<'_, '_>, batch: Batch) -> Result<Batch> {
+        if let Some(keep) = self.same_elements(cx, &batch) {
+            return Ok(batch.filter(&keep));
+        }
         if let Some(keep) = self.against_gathered(cx, &batch)? {
             return Ok(batch.filter(&keep));
         }
@@ -289,6 +292,22 @@ impl MapBatch for WhereLabelsOp {
 }
 
 impl WhereLabelsOp {
+    /// `where(eq('a'))` and `where(neq('a'))` of elements, by column.
+    fn same_elements(&self, cx: &Context<'_, '_>, batch: &Batch) -> Option<Vec<bool>> {
+        let LabelPredicate::Test(RangeTest::Compare(comparison), names) = &self.predicate else { return None };
+        let (Comparison::Eq | Comparison::Neq, [name], []) = (comparison, &names[..], &self.by[..]) else { return None };
+        let left = match &self.start {
+            Some(start) => scope_items(cx, batch, start)?,
+            None => &batch.items,
+        };
+        let is_wanted = *comparison == Comparison::Eq;
+        match (left, scope_items(cx, batch, name)?) {
+            (Items::Vertices(a), Items::Vertices(b)) => Some(a.iter().zip(b).map(|(a, b)| (a == b) == is_wanted).collect()),
+            (Items::Edges(a), Items::Edges(b)) => Some(a.iter().zip(b).map(|(a, b)| (a.id == b.id) == is_wanted).collect()),
+            _ => None,
+        }
+    }
+
     /// `where(without('a'))` against a side effect, which is the same for all traversers.
     fn against_gathered(&mut self, cx: &mut Context<'_, '_>, batch: &Batch) -> Result<Option<Vec<bool>>> {
         let (None, [], false) = (&self.start, &self.by[..], batch.is_empty()) else { return Ok(None) };

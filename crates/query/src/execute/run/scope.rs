@@ -6,6 +6,7 @@ use crate::error::Result;
 use crate::execute::data::batch::Batch;
 use crate::execute::data::items::Items;
 use crate::execute::data::path;
+use crate::execute::data::slots::Slot;
 use crate::execute::run::context::Context;
 use crate::plan::Pop;
 use crate::plan::paths::PathMode;
@@ -24,5 +25,17 @@ pub fn scope_value(cx: &Context<'_, '_>, batch: &Batch, row: usize, name: &str, 
     match cx.mode() {
         PathMode::Slots => Ok(batch.slots.value(name, row)),
         _ => Ok(path::select(batch.path(row), name, pop)),
+    }
+}
+
+/// The values of `name` for all traversers, if they are one column.
+pub fn scope_items<'b>(cx: &Context<'_, '_>, batch: &'b Batch, name: &str) -> Option<&'b Items> {
+    let may_be_maps = matches!(batch.items, Items::Values(_) | Items::Maps(_));
+    if may_be_maps || cx.shared.side_effects.contains(name) || cx.mode() != PathMode::Slots {
+        return None;
+    }
+    match batch.slots.get(name)? {
+        Slot::All(items) => Some(items),
+        Slot::Some(_) => None,
     }
 }

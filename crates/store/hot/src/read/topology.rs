@@ -29,7 +29,10 @@ impl<'t> Reader<'t> {
             for side in &mut sides {
                 let outgoing = side.outgoing;
                 if self.is_sealed(ElementKind::Vertex, vertex.label(), place(vertex.0)) {
-                    self.sealed_lists(side, *vertex, &mut gather)?;
+                    match side.plain_lists(self, *vertex)? {
+                        Some((plain, position)) => gather.lists(plain, position, *vertex, outgoing),
+                        None => self.sealed_lists(side, *vertex, &mut gather)?,
+                    }
                     continue;
                 }
                 side.each_block(*vertex, |(key, value)| {
@@ -52,6 +55,10 @@ impl<'t> Reader<'t> {
             for side in &mut sides {
                 let is_sealed = self.is_sealed(ElementKind::Vertex, vertex.label(), place(vertex.0));
                 if is_sealed {
+                    if let Some((plain, position)) = side.plain_lists(self, *vertex)? {
+                        degree += plain.iter().map(|(_, lists)| lists.list(position).len() as u64).sum::<u64>();
+                        continue;
+                    }
                     degree += self.sealed_degree(side, *vertex)?;
                     if self.has_clean_lists(side.outgoing, vertex.label())? {
                         continue;
@@ -253,7 +260,7 @@ impl<'t> Reader<'t> {
         let side = |outgoing| {
             let table = if outgoing { self.tables.out } else { self.tables.incoming };
             let walk = self.walk(table);
-            Side { outgoing, walk, labels: labels.clone(), last: VertexId(u64::MAX), chunks: Vec::new() }
+            Side { outgoing, walk, labels: labels.clone(), last: VertexId(u64::MAX), chunks: Vec::new(), plain: Vec::new() }
         };
         match hop.direction {
             Direction::Out => vec![side(true)],
@@ -291,6 +298,12 @@ impl Gather<'_> {
             block.edges(n, outgoing, &mut self.out.edges);
         }
         self.room > 0
+    }
+
+    fn lists(&mut self, plain: &[(LabelId, &Lists<'_>)], position: usize, vertex: VertexId, outgoing: bool) {
+        for (label, lists) in plain {
+            self.list(lists, position, vertex, *label, outgoing);
+        }
     }
 
     fn list(&mut self, lists: &Lists<'_>, position: usize, vertex: VertexId, label: LabelId, outgoing: bool) {
@@ -337,7 +350,13 @@ pub(super) struct Side<'t> {
     last: VertexId,
     /// The chunks of lists met so far, of every segment that has one, oldest first.
     chunks: Vec<(ListsKey, Vec<&'t Lists<'t>>)>,
+    /// The chunks of vertices met so far: the label of the vertices, the number of the chunk, and what
+    /// [`plain_lists`](Self::plain_lists) found.
+    plain: Vec<(LabelId, u64, Option<PlainLists<'t>>)>,
 }
+
+/// For each edge label, the only lists of a chunk of vertices.
+type PlainLists<'t> = Vec<(LabelId, &'t Lists<'t>)>;
 
 /// Chunks of lists a hop remembers.
 const CHUNKS_MAX: usize = 32;
@@ -377,6 +396,45 @@ impl<'t> Side<'t> {
             }
         };
         Ok((&self.chunks[at].1, position))
+    }
+
+    /// The lists of the chunk of a sealed vertex, and the position of the vertex there, if these lists alone say which edges it has:
+    /// at most one segment has some of each label, and the tables neither add an edge nor remove one.
+    fn plain_lists(&mut self, reader: &Reader<'t>, vertex: VertexId) -> Result<Option<(&PlainLists<'t>, usize)>> {
+        let (label, place) = (vertex.label(), place(vertex.0));
+        let (chunk, position) = (place / CHUNK, (place % CHUNK) as usize);
+        let known = self.plain.iter().position(|(of, number, _)| (*of, *number) == (label, chunk));
+        let at = match known {
+            Some(at) => at,
+            None => {
+                let found = self.find_plain_lists(reader, vertex)?;
+                if self.plain.len() == CHUNKS_MAX {
+                    self.plain.clear();
+                }
+                self.plain.push((label, chunk, found));
+                self.plain.len() - 1
+            }
+        };
+        Ok(self.plain[at].2.as_ref().map(|lists| (lists, position)))
+    }
+
+    fn find_plain_lists(&mut self, reader: &Reader<'t>, vertex: VertexId) -> Result<Option<PlainLists<'t>>> {
+        if !reader.has_clean_lists(self.outgoing, vertex.label())? {
+            return Ok(None);
+        }
+        let mut plain = Vec::new();
+        for at in 0..self.label_count(reader) {
+            let label = self.label(at);
+            if !reader.is_clean(Column::dead(ElementKind::Edge, label))? {
+                return Ok(None);
+            }
+            match self.lists(reader, vertex, label)?.0 {
+                [] => {}
+                [only] => plain.push((label, *only)),
+                _ => return Ok(None),
+            }
+        }
+        Ok(Some(plain))
     }
 
     /// Calls `f` with the blocks of a vertex until it returns false.
