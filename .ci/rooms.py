@@ -40,6 +40,7 @@ FLOORS = {
         "barrier map operand resource",
         "branch call date element filter hop matching mutate reduce repeat select",
         "group init list math merge set side_effect text tree",
+        "partial",
     ],
     "crates/store/hot/src": [
         "options system",

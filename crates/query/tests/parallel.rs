@@ -7,7 +7,7 @@ use mangrove_graph::{ElementKind, GraphWrite, IdSpace, NewEdge, PropertyColumn, 
 use mangrove_query::{CancelToken, Crew, CrewOptions, Graph, Parameters, Query, QueryError, QueryErrorKind, QueryOptions};
 use mangrove_testkit::{Oracle, graphs};
 
-/// 2048 people with an age, 8,192 acquaintances.
+/// 2048 people with an age, some with a height and a name, and 8,192 acquaintances.
 fn people() -> Oracle {
     let mut graph = Oracle::new(IdSpace::Graph);
     let person = graph.ensure_label(ElementKind::Vertex, "person").unwrap();
@@ -17,6 +17,15 @@ fn people() -> Oracle {
     let age = graph.ensure_key("age").unwrap();
     let ages = (0..2048i64).map(|i| mangrove_graph::Cell::One(Value::Int64(i * i % 97))).collect();
     graph.set_properties(mangrove_graph::Elements::Vertices(&vertices), age, &PropertyColumn::Cells(ages)).unwrap();
+    let (height, name) = (graph.ensure_key("height").unwrap(), graph.ensure_key("name").unwrap());
+    let heights = (0..2048i64).map(|i| match i % 3 {
+        0 => mangrove_graph::Cell::Absent,
+        _ => mangrove_graph::Cell::One(Value::Float64(1.0 + (i * i % 89) as f64 / 97.0)),
+    });
+    let names = (0..2048i64).map(|i| mangrove_graph::Cell::One(Value::from(format!("n{}", i * 7 % 31))));
+    for (key, cells) in [(height, heights.collect()), (name, names.collect())] {
+        graph.set_properties(mangrove_graph::Elements::Vertices(&vertices), key, &PropertyColumn::Cells(cells)).unwrap();
+    }
     let edges: Vec<NewEdge> = graphs::rmat(11, 8_192, 11)
         .into_iter()
         .map(|(s, t)| NewEdge { source: vertices[s as usize], target: vertices[t as usize], id: None, time: None })
@@ -62,16 +71,116 @@ fn helped_or_alone_a_query_gives_the_same_in_the_same_order() {
         "g.V().match(__.as('a').out('knows').as('b'), __.as('b').has('age', gt(50)).as('c')).select('a', 'c').count()",
         "g.V().as('a').out('knows').as('b').select('a').out('knows').as('c').select('a', 'b', 'c').by('age').limit(3000)",
     ];
+    helped_gives_what_alone_gives(&graph, &queries);
+}
+
+/// Runs each query alone and with several crews.
+fn helped_gives_what_alone_gives(graph: &Oracle, queries: &[&str]) {
     let by_bytes = CrewOptions { workers: 3, sends_bytes: true, ..CrewOptions::default() };
-    for (options, workers) in [(helped(1), "1"), (helped(3), "3"), (helped_by(by_bytes), "3 (by bytes)")] {
+    let small = CrewOptions { rows_min: 3, ..by_bytes };
+    let crews = [
+        (helped(1), "1 worker"),
+        (helped(3), "3 workers"),
+        (helped_by(by_bytes), "3 workers, by bytes"),
+        (helped_by(small), "3 workers, by bytes, small messages"),
+    ];
+    for (options, workers) in crews {
         for text in queries {
-            let alone = run(&graph, text, &QueryOptions::default()).unwrap_or_else(|e| panic!("{text}: {}", e.render()));
+            let alone = run(graph, text, &QueryOptions::default()).unwrap_or_else(|e| panic!("{text}: {}", e.render()));
             assert!(!alone.is_empty(), "{text}");
             for _ in 0..2 {
-                assert_eq!(run(&graph, text, &options).unwrap(), alone, "{text} with {workers} workers");
+                assert_eq!(run(graph, text, &options).unwrap(), alone, "{text} with {workers}");
             }
         }
     }
+}
+
+#[test]
+fn partial_states_merge_to_what_one_thread_gives() {
+    let queries = [
+        "g.V().out('knows').count()",
+        "g.V().out('knows').values('age').sum()",
+        "g.V().out('knows').values('age').mean()",
+        "g.V().out('knows').values('age').min()",
+        "g.V().out('knows').values('name').max()",
+        "g.V().out('knows').values('height').sum()",
+        "g.V().out('knows').values('height').mean()",
+        "g.V().out('knows').values('height').max()",
+        "g.V().out('knows').values('age', 'height').sum()",
+        "g.V().out('knows').values('name', 'nothing', 'age').dedup()",
+        "g.V().out('knows').dedup().by('age').values('name')",
+        "g.V().as('a').out('knows').as('b').dedup('a', 'b').by('age').select('b').values('name')",
+        "g.V().out('knows').order().by('age').limit(70).values('name')",
+        "g.V().out('knows').order().by('height', desc).by('name').limit(100).id()",
+        "g.V().order().by('height').limit(3).valueMap()",
+        "g.V().order().by(out('knows').count(), desc).limit(5).id()",
+        "g.V().out('knows').groupCount()",
+        "g.V().groupCount().by('name')",
+        "g.V().out('knows').groupCount().by('height')",
+        "g.V().out('knows').groupCount().by(values('nothing'))",
+        "g.V().out('knows').out('knows').groupCount().by('age').select(values).unfold().sum()",
+        "g.V().out('knows').path().by('age').groupCount().by(unfold().sum())",
+        "g.V().out('knows').group().by('name').by(count())",
+        "g.V().out('knows').group().by('name').by(out('knows').count())",
+        "g.V().group().by('age').by(values('height').sum())",
+        "g.V().group().by('age').by(values('height').mean())",
+        "g.V().group().by('name').by(values('age').mean())",
+        "g.V().group().by('name').by(values('age').sum())",
+        "g.V().group().by('name').by(values('height').min())",
+        "g.V().group().by(out('knows').count()).by(values('nothing').max())",
+        "g.V().has('age', gt(90)).group().by('age').by(values('height').count())",
+        "g.V().group().by('age').by(has('height').values('age').min())",
+        "g.V().out('knows').group().by('name').by(values('age', 'height').sum())",
+        "g.V().out('knows').group().by('name').by(limit(2).count())",
+        "g.V().out('knows').group().by('name').by('age').select('n7')",
+    ];
+    helped_gives_what_alone_gives(&people(), &queries);
+}
+
+#[test]
+fn helpers_prepare_the_barrier() {
+    let graph = people();
+    let messages = |text: &str, barrier: &str| {
+        let options = QueryOptions { profile: true, ..helped(2) };
+        let mut graph = Graph::Read(&graph);
+        let mut execution = Query::parse(text).unwrap().execute(&mut graph, &Parameters::new(), &options).unwrap();
+        let steps = execution.profile(&mut graph).unwrap().steps;
+        let step = steps.into_iter().rfind(|step| step.depth == 0 && step.step.starts_with(barrier));
+        step.unwrap_or_else(|| panic!("{text}: no {barrier}")).messages.all
+    };
+    for (text, barrier) in [
+        ("g.V().out('knows').groupCount().by('age')", "GroupCount"),
+        ("g.V().groupCount().by('age')", "GroupCount"),
+        ("g.V().out('knows').values('age').sum()", "Sum"),
+        ("g.V().out('knows').out('knows').order().by('age').limit(5)", "Order"),
+        ("g.V().out('knows').out('knows').dedup()", "Dedup"),
+        ("g.V().group().by('age').by(count())", "Group"),
+    ] {
+        assert!(messages(text, barrier) > 1, "{text}");
+    }
+    // Nobody else can prepare what depends on positions, on chance, or on each single traverser.
+    for (text, barrier) in [
+        ("g.V().out('knows').values('age').fold()", "Fold"),
+        ("g.V().out('knows').order().by(shuffle).limit(5)", "Order"),
+        ("g.V().out('knows').order().by('age')", "Order"),
+        ("g.V().out('knows').group().by('age')", "Group"),
+        ("g.V().out('knows').dedup().by(values('age').coin(0.5))", "Dedup"),
+    ] {
+        assert_eq!(messages(text, barrier), 0, "{text}");
+    }
+}
+
+/// A sum of integers fails only if it is beyond 64 bits itself, whoever adds them in whatever order.
+#[test]
+fn the_order_of_integers_does_not_change_their_sum() {
+    let graph = people();
+    let sum = |text: &str| run(&graph, text, &QueryOptions::default());
+    assert_eq!(sum("g.inject(9223372036854775807L, 1, -2).sum()").unwrap(), [Value::Int64(i64::MAX - 1)]);
+    assert_eq!(sum("g.inject(127b, 1b).sum()").unwrap(), [Value::Int16(128)]);
+    assert_eq!(sum("g.inject(127b, 1b, -1b).sum()").unwrap(), [Value::Int8(127)]);
+    assert_eq!(sum("g.inject(1, 0.5, 2).sum()").unwrap(), [Value::Float64(3.5)]);
+    assert!(sum("g.inject(9223372036854775807L, 1).sum()").unwrap_err().render().contains("overflow"));
+    assert!(sum("g.inject(9223372036854775807L, 1).mean()").unwrap_err().render().contains("overflow"));
 }
 
 #[test]

@@ -169,7 +169,9 @@ fn interpreted(view: &dyn GraphView, text: &str) -> Result<Outcome, Failure> {
 /// Threads that help with heavy queries. One of these crews gets everything as bytes.
 fn crew(sends_bytes: bool) -> Arc<Crew> {
     static CREWS: OnceLock<[Arc<Crew>; 2]> = OnceLock::new();
-    let new = |sends_bytes| Arc::new(Crew::new(CrewOptions { workers: 3, sends_bytes, ..CrewOptions::default() }));
+    // Small batches are handed out too, or few of these graphs would be large enough.
+    let options = CrewOptions { workers: 3, rows_min: 4, ..CrewOptions::default() };
+    let new = |sends_bytes| Arc::new(Crew::new(CrewOptions { sends_bytes, ..options }));
     CREWS.get_or_init(|| [false, true].map(new))[usize::from(sends_bytes)].clone()
 }
 

@@ -41,6 +41,8 @@ pub struct CrewOptions {
     pub pin: bool,
     /// Let workers take messages of other regions.
     pub steal: bool,
+    /// A batch of fewer rows stays with the query's own thread.
+    pub rows_min: usize,
     /// Give workers their steps and traversers as bytes, and take results so, as if they were another process. It only costs time.
     /// Tests use it.
     pub sends_bytes: bool,
@@ -49,7 +51,7 @@ pub struct CrewOptions {
 impl Default for CrewOptions {
     fn default() -> Self {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        Self { workers: (cores - 1).max(1), region_workers: 4, pin: false, steal: true, sends_bytes: false }
+        Self { workers: (cores - 1).max(1), region_workers: 4, pin: false, steal: true, rows_min: 1024, sends_bytes: false }
     }
 }
 
@@ -107,6 +109,11 @@ impl Crew {
     /// Whether workers get everything as bytes.
     pub fn sends_bytes(&self) -> bool {
         self.options.sends_bytes
+    }
+
+    /// The rows from which on a batch is handed out.
+    pub fn rows_min(&self) -> usize {
+        self.options.rows_min.max(1)
     }
 
     /// The number of workers.
@@ -294,7 +301,7 @@ mod tests {
 
     #[test]
     fn a_crew_that_does_not_steal_leaves_other_regions_alone() {
-        let options = CrewOptions { workers: 2, region_workers: 1, steal: false, pin: true, sends_bytes: false };
+        let options = CrewOptions { workers: 2, region_workers: 1, steal: false, pin: true, ..CrewOptions::default() };
         let crew = Arc::new(Crew::new(options));
         let jobs = [Counting::new(50, 0), Counting::new(50, 0)];
         let offers: Vec<Offer> = jobs.iter().map(|job| crew.offer(job.clone())).collect();

@@ -11,7 +11,7 @@ use crate::execute::ops::call::{CallOp, ParametersOp};
 use crate::execute::ops::date::{AsDateOp, DateAddOp, DateDiffOp};
 use crate::execute::ops::element::{ElementMapOp, ElementOp, LabelsOp, PropertiesOp, PropertyMapOp, TokenStep, ValuesOp};
 use crate::execute::ops::filter::*;
-use crate::execute::ops::group::{GroupCountOp, GroupOp, GroupValueOp};
+use crate::execute::ops::group::{GroupCountOp, GroupOp, GroupValueOp, GroupingOp};
 use crate::execute::ops::hop::{DegreeOp, EndOp, Followed, HopOp};
 use crate::execute::ops::init::{CountScanOp, InjectOp, ScanOp};
 use crate::execute::ops::list::ListOp;
@@ -23,6 +23,7 @@ use crate::execute::ops::mutate::{
     self, AddEdgeOp, AddVertexOp, ChangeLabelsOp, DropOp, PropertiesStep, PropertyStep, SetPropertyOp,
 };
 use crate::execute::ops::operand::OperandOp;
+use crate::execute::ops::partial::{PartialCounts, PartialGroup, PartialOp, PartialReduce};
 use crate::execute::ops::reduce::{FoldOp, ReduceLocal, ReduceOp, UnfoldOp};
 use crate::execute::ops::repeat::{EmitOp, RepeatOp, UntilOp};
 use crate::execute::ops::resource::TimeLimitOp;
@@ -31,23 +32,24 @@ use crate::execute::ops::set::{DedupOp, LocalSet, RangeOp, SampleOp, TailOp};
 use crate::execute::ops::side_effect::{AggregateOp, CapOp, FailOp, SideEffectOp, SubgraphOp};
 use crate::execute::ops::text::{AsBoolOp, AsNumberOp, ConcatOp, ConjoinOp, FormatOp, TextOp};
 use crate::execute::ops::tree::TreeOp;
-use crate::execute::parallel::{ParallelOp, is_heavy, is_independent};
+use crate::execute::parallel::ParallelOp;
 use crate::execute::reads::columns::Many;
 use crate::execute::run::chain::{Chain, Child, Link, MapBatch, Mapping, Op};
 use crate::execute::run::context::Key;
 use crate::execute::run::portion::Portioned;
-use crate::plan::facts::{Flow, Order, Reads, Rows, Writes};
+use crate::plan::facts::{Flow, Reads, Writes};
+use crate::plan::fragment::{Fragment, Reach};
 use crate::plan::paths::{PATHS, PathMode, last_uses};
 use crate::plan::*;
 use crate::stack::deep;
 
-/// The chain of a whole query. With `parallel`, other threads may help.
-pub fn root(plan: &Plan, mode: PathMode, parallel: bool) -> Result<Chain> {
+/// The chain of a whole query. With a reach, helpers run fragments of it.
+pub fn root(plan: &Plan, mode: PathMode, helpers: Option<Reach>) -> Result<Chain> {
     let reads = |node: &StepNode| reads_past(&node.step);
     let forgets = mode != PathMode::Off && !plan.source.paths;
     let last_reader = if forgets { plan.traversal.steps.iter().rposition(reads) } else { None };
     let last_uses = if mode == PathMode::Slots { last_uses(&plan.traversal) } else { Vec::new() };
-    chain(&plan.traversal, ChainRole { start: true, parallel, last_reader, last_uses: &last_uses, is_last: true })
+    chain(&plan.traversal, ChainRole { start: true, helpers, last_reader, last_uses: &last_uses, is_last: true })
 }
 
 /// The chain of some steps for one thread. `is_last` means that their output is the result of the query.
@@ -60,8 +62,8 @@ pub fn serial(traversal: &Traversal, is_last: bool) -> Result<Chain> {
 struct ChainRole<'a> {
     /// The chain starts the query: its only input is the initial traverser.
     start: bool,
-    /// Its traversers belong to one scope, and many threads may work on them.
-    parallel: bool,
+    /// Its traversers belong to one scope, and helpers may work on them within this reach.
+    helpers: Option<Reach>,
     /// The last step that asks where traversers have been. Later steps can forget the path.
     last_reader: Option<usize>,
     /// The last step that gives or reads each label. Later steps can forget it.
@@ -77,18 +79,19 @@ fn chain(traversal: &Traversal, place: ChainRole<'_>) -> Result<Chain> {
 fn links(traversal: &Traversal, place: ChainRole<'_>) -> Result<Vec<Link>> {
     let steps = &traversal.steps;
     let mut links = Vec::with_capacity(steps.len());
-    let mut at = 0;
+    let (mut at, mut is_prepared) = (0, false);
     while at < steps.len() {
         let first = at;
-        let run = if place.parallel { parallel_run(&steps[at..]) } else { 0 };
-        if run > 0 {
-            let run_steps = Traversal { steps: steps[at..at + run].to_vec() };
-            links.push(Link::new(
-                Box::new(ParallelOp::new(run_steps, place.is_last && at + run == steps.len(), serial)?),
-                Vec::new(),
-                Span::default(),
-            ));
-            at += run;
+        let fragment = match place.helpers {
+            Some(reach) if !is_prepared => Fragment::leading(&steps[at..], reach),
+            _ => None,
+        };
+        if let Some(fragment) = fragment {
+            at += fragment.steps.len();
+            is_prepared = fragment.barrier.is_some();
+            let is_last = place.is_last && at == steps.len();
+            let op = Box::new(ParallelOp::new(fragment.traversal(), is_last, serial)?);
+            links.push(Link::new(op, Vec::new(), Span::default()));
         } else {
             let node = &steps[at];
             if gathers_below(&node.step) {
@@ -98,12 +101,11 @@ fn links(traversal: &Traversal, place: ChainRole<'_>) -> Result<Vec<Link>> {
                 links.push(Link::new(Box::new(GatherOp::default()), Vec::new(), node.span));
             }
             let is_last = place.is_last && at + 1 == steps.len();
-            let op = compile(
-                &node.step,
-                ChainRole { start: place.start && at == 0, last_reader: None, last_uses: &[], is_last, ..place },
-            )?;
+            let role = ChainRole { start: place.start && at == 0, last_reader: None, last_uses: &[], is_last, ..place };
+            let op = if is_prepared { compile_prepared(&node.step, role)? } else { compile(&node.step, role)? };
+            is_prepared = false;
             let mut link = Link::new(op, node.labels.clone(), node.span);
-            link.row = Some(node.row);
+            link.row = Some(node.row).filter(|_| !matches!(node.step, Step::Partial(_)));
             links.push(link);
             at += 1;
         }
@@ -116,22 +118,6 @@ fn links(traversal: &Traversal, place: ChainRole<'_>) -> Result<Vec<Link>> {
         }
     }
     Ok(links)
-}
-
-/// The number of leading steps that many threads can run together.
-fn parallel_run(steps: &[StepNode]) -> usize {
-    let mut multiplied = false;
-    let fits = |node: &&StepNode| {
-        let multiplies = node.step.facts().rows == Rows::Many;
-        is_independent(&node.step) && !(multiplies && std::mem::replace(&mut multiplied, true))
-    };
-    // A step that makes many of few runs by itself if it is light. Then the steps after it are handed out, traverser by traverser.
-    let opens = steps.first().is_some_and(|first| first.step.facts().rows == Rows::Many && !is_heavy(&first.step));
-    let run = if opens { 0 } else { steps.iter().take_while(fits).count() };
-    // If a limit comes before the next barrier, work ahead of it may be wasted.
-    let after = steps[run..].iter().map(|node| &node.step).take_while(|step| !step.is_barrier());
-    let limited = after.into_iter().any(|step| step.facts().order == Order::Counts);
-    if !limited && steps[..run].iter().any(|node| is_heavy(&node.step)) { run } else { 0 }
 }
 
 /// Whether other threads may help. That needs a query in which nothing is seen by more than one step.
@@ -277,7 +263,7 @@ fn compile(step: &Step, place: ChainRole<'_>) -> Result<Box<dyn Op>> {
         Step::Union(traversals) => {
             let branches = traversals
                 .iter()
-                .map(|t| Ok(Child::new(chain(t, ChainRole { parallel: false, is_last: false, ..place })?)))
+                .map(|t| Ok(Child::new(chain(t, ChainRole { helpers: None, is_last: false, ..place })?)))
                 .collect::<Result<_>>()?;
             Box::new(UnionOp::new(branches, traversals.iter().any(tells_batches_apart)))
         }
@@ -419,16 +405,60 @@ fn compile_barrier(step: &Step) -> Result<Option<Box<dyn Op>>> {
                 Some(GroupValue::List(modulator)) => GroupValueOp::List(by(modulator)?),
                 Some(GroupValue::Reduce(traversal)) => GroupValueOp::Reduce(child(traversal)?),
             };
-            Box::new(GroupOp::new(side_effect.clone(), key, value, combine(given)))
+            Box::new(GroupingOp::new(side_effect.clone(), GroupOp::new(key, value, combine(given))))
         }
         Step::GroupCount { side_effect, key } => {
-            Box::new(GroupCountOp::new(side_effect.clone(), key.as_ref().map_or(Ok(ByOp::Identity), by)?))
+            let key = key.as_ref().map_or(Ok(ByOp::Identity), by)?;
+            Box::new(GroupingOp::new(side_effect.clone(), GroupCountOp::new(key)))
         }
         Step::Tree { side_effect, by } => Box::new(TreeOp::new(side_effect.clone(), bys(by)?)),
         Step::Barrier { max } => Box::new(BulkOp::new(*max)),
         Step::BarrierSack => Box::new(SackBarrierOp::new()),
+        Step::Partial(of) => compile_partial(of)?,
         _ => return Ok(None),
     }))
+}
+
+/// The partial step of a barrier, at the end of a fragment.
+fn compile_partial(of: &Traversal) -> Result<Box<dyn Op>> {
+    let [StepNode { step, .. }] = &of.steps[..] else { return Ok(mapping(IdentityOp)) };
+    let whole = || compile(step, ChainRole::default());
+    Ok(match step {
+        Step::Reduce { reduction, scope: Scope::Global } => mapping(PartialReduce(*reduction)),
+        Step::Dedup { scope: Scope::Global, .. } => mapping(PartialOp { op: whole()?, rows: FEW_ROWS }),
+        Step::Order { limit: Some(limit), scope: Scope::Global, .. } => {
+            let rows = usize::try_from(*limit).unwrap_or(usize::MAX).max(FEW_ROWS);
+            mapping(PartialOp { op: whole()?, rows })
+        }
+        Step::GroupCount { key, .. } => mapping(PartialCounts(key.as_ref().map_or(Ok(ByOp::Identity), by)?)),
+        Step::Group { key, value: Some(GroupValue::Reduce(value)), .. } => {
+            let key = key.as_ref().map_or(Ok(ByOp::Identity), by)?;
+            let (before, reduction) = value.steps.split_at(value.steps.len().saturating_sub(1));
+            let partial = StepNode::from(Step::Partial(Traversal { steps: reduction.to_vec() }));
+            let value = Traversal { steps: before.iter().cloned().chain([partial]).collect() };
+            mapping(PartialGroup { key, value: child(&value)? })
+        }
+        _ => mapping(IdentityOp),
+    })
+}
+
+/// So few traversers are not worth a partial step.
+const FEW_ROWS: usize = 64;
+
+/// A barrier whose partial step ran before.
+fn compile_prepared(step: &Step, role: ChainRole<'_>) -> Result<Box<dyn Op>> {
+    Ok(match step {
+        Step::GroupCount { side_effect, .. } => {
+            Box::new(GroupingOp::new(side_effect.clone(), GroupCountOp::new(ByOp::Identity)))
+        }
+        Step::Group { side_effect, value: given @ Some(GroupValue::Reduce(value)), .. } => {
+            let reduction = value.steps.split_at(value.steps.len().saturating_sub(1)).1;
+            let reduction = child(&Traversal { steps: reduction.to_vec() })?;
+            let group = GroupOp::new(ByOp::Beside, GroupValueOp::Reduce(reduction), combine(given.as_ref()));
+            Box::new(GroupingOp::new(side_effect.clone(), group))
+        }
+        _ => compile(step, role)?,
+    })
 }
 
 /// How to combine the values of two `group()` steps that share a name. The result is that of one step, where this is known.

@@ -84,7 +84,7 @@ impl Execution {
             shared.counters = Some(Counters::of(&plan.traversal));
             profile = Some(Profile::of(&plan.traversal));
         }
-        let mut chain = compile::root(&plan, mode, help.is_some())?;
+        let mut chain = compile::root(&plan, mode, help.as_ref().map(Help::reach))?;
         shared.help = help;
         chain.reset(1);
         let mut start = Batch::new(Items::Values(vec![Value::Null]));

@@ -36,11 +36,8 @@ use crate::execute::run::help::{Help, Views};
 use crate::execute::run::memory::Held;
 use crate::execute::run::profile::{Counters, Messages};
 use crate::options::Graph;
-use crate::plan::facts::{Flow, Reads, Writes};
 use crate::plan::{Name, Plan, SourceConfig, Step, Traversal};
 
-/// A batch of at least this many rows is worth cutting up.
-const HEAVY_ROWS: usize = 1024;
 /// The most messages per thread that are claimed and not yet consumed.
 const WINDOW: usize = 8;
 /// The target duration of a message.
@@ -50,27 +47,6 @@ const MESSAGE_ROWS: std::ops::RangeInclusive<usize> = 1..=16_384;
 const MESSAGE_BYTES_MAX: usize = 1 << 20;
 /// How often a waiting thread checks for a stop.
 const PATIENCE: Duration = Duration::from_millis(10);
-
-/// What makes the result of a step depend on more than the traverser and the graph.
-const ELSEWHERE: Reads = Reads::LOOPS.and(Reads::SACK).and(Reads::EFFECTS).and(Reads::CHANCE);
-
-/// Whether the step handles each traverser independently of the others, near the element that the traverser stands on.
-pub fn is_independent(step: &Step) -> bool {
-    let facts = step.facts();
-    let mut is_alone = facts.flow == Flow::Each && !facts.reads.any_of(Reads::GRAPH) && !looks_elsewhere(step);
-    step.for_each_child(&mut |child| is_alone &= !child.any(&|node| looks_elsewhere(&node.step)));
-    is_alone
-}
-
-fn looks_elsewhere(step: &Step) -> bool {
-    let facts = step.facts();
-    facts.writes != Writes::NOTHING || facts.reads.any_of(ELSEWHERE)
-}
-
-/// Whether the step is heavy enough to hand over.
-pub fn is_heavy(step: &Step) -> bool {
-    step.facts().is_heavy || step.has_children()
-}
 
 /// Makes a chain of steps. The flag says whether their output is the result of the query.
 type Compile = fn(&Traversal, bool) -> Result<Chain>;
@@ -195,7 +171,8 @@ impl Op for ParallelOp {
         if self.team.is_some() {
             return self.next_of_team(cx, input);
         }
-        let mut gate = Gate { input, heavy: None, open: cx.shared.help.is_none() };
+        let heavy_rows = cx.shared.help.as_ref().map_or(usize::MAX, |help| help.crew.rows_min());
+        let mut gate = Gate { input, heavy: None, heavy_rows };
         if let Some(batch) = self.chain.pull(cx, &mut gate)? {
             return Ok(Some(batch));
         }
@@ -221,14 +198,13 @@ impl Drop for ParallelOp {
 struct Gate<'a> {
     input: &'a mut dyn Input,
     heavy: Option<Batch>,
-    /// Heavy batches pass too.
-    open: bool,
+    heavy_rows: usize,
 }
 
 impl Input for Gate<'_> {
     fn pull(&mut self, cx: &mut Context<'_, '_>) -> Result<Option<Batch>> {
         match self.input.pull(cx)? {
-            Some(batch) if batch.len() >= HEAVY_ROWS && !self.open => {
+            Some(batch) if batch.len() >= self.heavy_rows => {
                 self.heavy = Some(batch);
                 Ok(None)
             }
@@ -360,7 +336,7 @@ impl Stage {
         let mut state = State {
             waiting: VecDeque::new(),
             at: 0,
-            rows: HEAVY_ROWS / 4,
+            rows: (help.crew.rows_min() / 4).max(1),
             consumed: 0,
             outcomes: VecDeque::new(),
             running: 0,

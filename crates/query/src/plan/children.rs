@@ -81,6 +81,7 @@ macro_rules! children {
             | Step::FlatMap(child)
             | Step::Local(child)
             | Step::SideEffect(child)
+            | Step::Partial(child)
             | Step::Optional(child) => $visit(child),
             Step::SelectChild { child, by, .. } => {
                 $visit(child);
@@ -240,30 +241,9 @@ macro_rules! children {
     }};
 }
 
-impl Step {
-    #[inline]
-    pub fn for_each_child<'a>(&'a self, visit: &mut dyn FnMut(&'a Traversal)) {
-        if !self.is_leaf() {
-            deep(|| children!(visit, self, for_each_child))
-        }
-    }
-
-    /// Whether it can have no traversal below it.
-    #[inline]
-    fn is_leaf(&self) -> bool {
-        matches!(self, leaf_steps!())
-    }
-
-    #[inline]
-    pub fn for_each_child_mut(&mut self, visit: &mut dyn FnMut(&mut Traversal)) {
-        if !self.is_leaf() {
-            deep(|| children!(visit, self, for_each_child_mut, mut))
-        }
-    }
-
-    /// Visits the step's `by()` modulators.
-    pub fn for_each_by_mut(&mut self, visit: &mut dyn FnMut(&mut By)) {
-        match self {
+macro_rules! modulators {
+    ($visit:ident, $self:ident) => {
+        match $self {
             Step::WhereLabels { by, .. }
             | Step::Dedup { by, .. }
             | Step::PathFilter { by, .. }
@@ -274,19 +254,29 @@ impl Step {
             | Step::Path { by, .. }
             | Step::Math { by, .. }
             | Step::Format { by, .. }
-            | Step::Tree { by, .. } => by.iter_mut().for_each(visit),
+            | Step::Tree { by, .. } => {
+                for by in by {
+                    $visit(by);
+                }
+            }
             Step::Sample { by: Some(by), .. }
             | Step::SackOp { by: Some(by), .. }
             | Step::Aggregate { by: Some(by), .. }
             | Step::GroupCount { key: Some(by), .. }
-            | Step::Choose { condition: ChooseOn::By(by), .. } => visit(by),
+            | Step::Choose { condition: ChooseOn::By(by), .. } => $visit(by),
             Step::Group { key, value, .. } => {
-                key.iter_mut().for_each(&mut *visit);
+                if let Some(by) = key {
+                    $visit(by);
+                }
                 if let Some(GroupValue::List(by)) = value {
-                    visit(by);
+                    $visit(by);
                 }
             }
-            Step::Order { by, .. } => by.iter_mut().for_each(|(by, _)| visit(by)),
+            Step::Order { by, .. } => {
+                for (by, _) in by {
+                    $visit(by);
+                }
+            }
             // Without one.
             Step::HasChild { .. }
             | Step::Where { .. }
@@ -295,6 +285,7 @@ impl Step {
             | Step::Local(_)
             | Step::SideEffect(_)
             | Step::Optional(_)
+            | Step::Partial(_)
             | Step::Call(_)
             | Step::And(_)
             | Step::Or(_)
@@ -318,5 +309,36 @@ impl Step {
             | Step::Choose { .. } => {}
             leaf_steps!() => {}
         }
+    };
+}
+
+impl Step {
+    #[inline]
+    pub fn for_each_child<'a>(&'a self, visit: &mut dyn FnMut(&'a Traversal)) {
+        if !self.is_leaf() {
+            deep(|| children!(visit, self, for_each_child))
+        }
+    }
+
+    /// Whether it can have no traversal below it.
+    #[inline]
+    fn is_leaf(&self) -> bool {
+        matches!(self, leaf_steps!())
+    }
+
+    #[inline]
+    pub fn for_each_child_mut(&mut self, visit: &mut dyn FnMut(&mut Traversal)) {
+        if !self.is_leaf() {
+            deep(|| children!(visit, self, for_each_child_mut, mut))
+        }
+    }
+
+    /// Visits the step's `by()` modulators.
+    pub fn for_each_by(&self, visit: &mut dyn FnMut(&By)) {
+        modulators!(visit, self)
+    }
+
+    pub fn for_each_by_mut(&mut self, visit: &mut dyn FnMut(&mut By)) {
+        modulators!(visit, self)
     }
 }

@@ -285,6 +285,7 @@ impl Step {
             Step::Aggregate { .. } | Step::Subgraph(_) => EACH.writes(Writes::EFFECTS),
             Step::Cap(_) => BARRIER.rows(Rows::One).reads(Reads::EFFECTS).gives(Gives::Anything),
             Step::Barrier { .. } => BARRIER.safe(),
+            Step::Partial(_) => STREAM,
             Step::BarrierSack => BARRIER.reads(Reads::SACK).writes(Writes::SACK),
 
             Step::Union(_) | Step::Choose { .. } | Step::Repeat(_) => BRANCH,

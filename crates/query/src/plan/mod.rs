@@ -7,6 +7,7 @@ mod bytes;
 mod children;
 mod estimate;
 pub mod facts;
+pub mod fragment;
 pub mod outline;
 pub mod paths;
 pub mod shape;

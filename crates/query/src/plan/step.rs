@@ -514,6 +514,9 @@ pub enum Step {
         max: Option<usize>,
     },
     BarrierSack,
+    /// Makes fewer traversers of a batch, of which the one step of the traversal, a barrier, makes the same. The end of a
+    /// [`Fragment`](super::fragment::Fragment).
+    Partial(Traversal),
 
     // ---- branches
     Union(Vec<Traversal>),

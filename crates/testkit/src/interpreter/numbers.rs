@@ -159,12 +159,15 @@ pub(super) struct Reduced {
     all: i64,
     /// The number of values that are not null.
     counted: u64,
+    /// The sum of the integers and the bits of their widest type.
+    integers: Option<(i128, u32)>,
+    /// The sum of the other numbers, or the extreme so far.
     value: Option<Value>,
 }
 
 impl Reduced {
     pub(super) fn new(reduction: Reduction) -> Self {
-        Self { reduction, all: 0, counted: 0, value: None }
+        Self { reduction, all: 0, counted: 0, integers: None, value: None }
     }
 
     pub(super) fn add(&mut self, value: &Value) -> Result<()> {
@@ -176,18 +179,27 @@ impl Reduced {
             Reduction::Min => Operator::Min,
             Reduction::Max => Operator::Max,
         };
-        let before = self.value.take().unwrap_or_default();
-        // The first value must be reducible too.
-        if before.is_null() && !value.is_null() && operator == Operator::Sum {
-            shape(value)?;
+        if operator == Operator::Sum && !value.is_null() {
+            // The first value must be a number too.
+            let (bits, is_fraction) = shape(value)?;
+            if !is_fraction {
+                let (sum, widest) = self.integers.unwrap_or_default();
+                self.integers = Some((sum + integer(value), widest.max(bits)));
+                return Ok(());
+            }
         }
+        let before = self.value.take().unwrap_or_default();
         self.value = Some(apply(operator, &before, value)?);
         Ok(())
     }
 
     /// The result; `None` if there was nothing to reduce. A count is 0 then.
     pub(super) fn finish(self) -> Result<Option<Value>> {
-        Ok(match (self.reduction, self.value) {
+        let value = match self.integers {
+            None => self.value,
+            Some((sum, bits)) => Some(calculate(Sign::Plus, &self.value.unwrap_or_default(), &whole(sum, bits)?)?),
+        };
+        Ok(match (self.reduction, value) {
             (Reduction::Count, _) => Some(Value::Int64(self.all)),
             (Reduction::Mean, Some(sum)) if self.counted > 0 => Some(Value::Float64(double(&sum) / self.counted as f64)),
             (_, value) => value,

@@ -102,8 +102,18 @@ fn integers(op: Arithmetic, a: i64, b: i64, t: ValueType) -> Result<Value> {
     narrowest(exact, t).ok_or_else(overflow)
 }
 
+/// An integer of up to 64 bits.
+pub fn small_integer(value: &Value) -> Option<i64> {
+    if value.value_type() <= ValueType::Int64 && value.value_type().is_integer() { value.as_i64() } else { None }
+}
+
+/// `n * integer`, exact.
+pub fn product(integer: i64, n: u64) -> Result<i128> {
+    i128::from(integer).checked_mul(n.into()).ok_or_else(overflow)
+}
+
 /// The integer in type `t`, or in the next wider type that holds it.
-fn narrowest(exact: i128, t: ValueType) -> Option<Value> {
+pub fn narrowest(exact: i128, t: ValueType) -> Option<Value> {
     if t <= ValueType::Int8
         && let Ok(v) = i8::try_from(exact)
     {
@@ -288,7 +298,7 @@ fn add_all(a: Value, b: Value) -> Result<Value> {
     }
 }
 
-fn overflow() -> QueryError {
+pub fn overflow() -> QueryError {
     QueryError::value("long overflow").help("use asNumber(GType.BIGINT) before it")
 }
 

@@ -50,7 +50,12 @@ pub enum ByOp {
     Token(Token),
     Column(Column),
     Child(Child),
+    /// The key that a partial `group()` found, and put beside the traversers.
+    Beside,
 }
+
+/// The slot of that key.
+pub const GROUP_KEY: &str = "key";
 
 impl ByOp {
     /// One value for each row. `None` means that the modulator gives nothing; the caller then skips the traverser.
@@ -72,6 +77,7 @@ impl ByOp {
                 ByColumn::Values((0..batch.len()).map(of).collect::<Result<_>>()?)
             }
             ByOp::Child(child) => ByColumn::Values(child.first(cx, batch)?),
+            ByOp::Beside => ByColumn::Values((0..batch.len()).map(|row| batch.slots.value(GROUP_KEY, row)).collect()),
         };
         Ok(self.productive(cx, column))
     }

@@ -15,6 +15,94 @@ use crate::execute::run::memory::Held;
 use crate::nesting;
 use crate::plan::{Name, Operator};
 
+/// What becomes a map of keys and values.
+pub trait Grouping: Send {
+    /// Takes the traversers of a batch. In one scope, their scopes do not matter.
+    fn take(&mut self, cx: &mut Context<'_, '_>, batch: &Batch, one_scope: bool) -> Result<()>;
+
+    /// Adds what was taken to the side effect.
+    fn publish(&mut self, cx: &mut Context<'_, '_>, name: &Name) -> Result<()>;
+
+    /// One map for each scope.
+    fn maps(&mut self, cx: &mut Context<'_, '_>, scopes: usize) -> Result<Vec<Value>>;
+
+    fn clear(&mut self);
+}
+
+/// Groups all input. With a side effect it stores the map there, then passes its traversers on.
+pub struct GroupingOp<G> {
+    side_effect: Option<Name>,
+    grouping: G,
+    scopes: usize,
+    done: bool,
+}
+
+impl<G: Grouping> GroupingOp<G> {
+    pub fn new(side_effect: Option<Name>, grouping: G) -> Self {
+        Self { side_effect, grouping, scopes: 1, done: false }
+    }
+
+    fn aside(&mut self, cx: &mut Context<'_, '_>, input: &mut dyn Input, name: &Name) -> Result<Option<Batch>> {
+        let mut held = Held::default();
+        let all = gather_all(cx, input, &mut held)?;
+        // A side effect is one map across all scopes.
+        self.grouping.take(cx, &all, true)?;
+        self.grouping.publish(cx, name)?;
+        Ok(Some(all).filter(|b| !b.is_empty()))
+    }
+}
+
+impl<G: Grouping> Op for GroupingOp<G> {
+    fn next(&mut self, cx: &mut Context<'_, '_>, input: &mut dyn Input) -> Result<Option<Batch>> {
+        if std::mem::replace(&mut self.done, true) {
+            return Ok(None);
+        }
+        if let Some(name) = self.side_effect.clone() {
+            return self.aside(cx, input, &name);
+        }
+        while let Some(batch) = input.pull(cx)? {
+            let one_scope = batch.scope.is_none();
+            self.grouping.take(cx, &batch, one_scope)?;
+        }
+        let maps = self.grouping.maps(cx, self.scopes)?;
+        Ok(per_scope(maps.into_iter().map(Some).collect(), cx))
+    }
+
+    fn reset(&mut self, scopes: usize) {
+        self.scopes = scopes.max(1);
+        self.done = false;
+        if self.side_effect.is_none() {
+            self.grouping.clear();
+        }
+    }
+}
+
+/// The rows that have a key, and the numbers of their groups.
+pub fn numbered(
+    cx: &mut Context<'_, '_>,
+    groups: &mut Groups,
+    key: &mut ByOp,
+    batch: &Batch,
+    one_scope: bool,
+) -> Result<(Vec<u32>, Vec<u32>)> {
+    let (mut rows, mut numbers) = (Vec::with_capacity(batch.len()), Vec::with_capacity(batch.len()));
+    match key.column(cx, batch)? {
+        ByColumn::Typed(keys) if one_scope => groups.number_column(&keys, |row, number| {
+            rows.push(row as u32);
+            numbers.push(number);
+        }),
+        keys => {
+            for (row, key) in keys.into_values().into_iter().enumerate() {
+                let Some(key) = key else { continue };
+                let scope = if one_scope { 0 } else { batch.scope(row) };
+                rows.push(row as u32);
+                numbers.push(groups.number(scope, key));
+            }
+        }
+    }
+    Ok((rows, numbers))
+}
+
 /// How to compute the value of a group.
 pub enum GroupValueOp {
     List(ByOp),
@@ -22,9 +110,8 @@ pub enum GroupValueOp {
     Reduce(Child),
 }
 
-/// `group().by(key).by(value)`. `group('x')` stores the map as a side effect, then passes its traversers on.
+/// `group().by(key).by(value)`.
 pub struct GroupOp {
-    side_effect: Option<Name>,
     /// Its number among the steps that share its side effect. `combine` merges the values of a key that two of them share.
     part: Option<usize>,
     combine: Operator,
@@ -34,58 +121,17 @@ pub struct GroupOp {
     /// The traversers, with the group as scope.
     members: Vec<Batch>,
     held: Held,
-    scopes: usize,
-    done: bool,
 }
 
 impl GroupOp {
-    pub fn new(side_effect: Option<Name>, key: ByOp, value: GroupValueOp, combine: Operator) -> Self {
+    pub fn new(key: ByOp, value: GroupValueOp, combine: Operator) -> Self {
         let (groups, members, held) = Default::default();
-        Self { side_effect, part: None, combine, key, value, groups, members, held, scopes: 1, done: false }
+        Self { part: None, combine, key, value, groups, members, held }
     }
 
-    fn take(&mut self, cx: &mut Context<'_, '_>, batch: &Batch) -> Result<()> {
-        let mut rows = Vec::with_capacity(batch.len());
-        let mut numbers = Vec::with_capacity(batch.len());
-        let before = self.groups.keys.len();
-        // A side effect is one map across all scopes.
-        let is_one_scope = self.side_effect.is_some() || batch.scope.is_none();
-        match self.key.column(cx, batch)? {
-            ByColumn::Typed(keys) if is_one_scope => self.groups.number_column(&keys, |row, number| {
-                rows.push(row as u32);
-                numbers.push(number);
-            }),
-            keys => {
-                for (row, key) in keys.into_values().into_iter().enumerate() {
-                    let Some(key) = key else { continue };
-                    let scope = if is_one_scope { 0 } else { batch.scope(row) };
-                    rows.push(row as u32);
-                    numbers.push(self.groups.number(scope, key));
-                }
-            }
-        }
-        self.held.add(cx, self.groups.bytes_from(before))?;
-        let mut part = batch.gather(&rows);
-        part.scope = Some(numbers);
-        self.held.add_batch(cx, &part)?;
-        self.members.push(part);
-        Ok(())
-    }
-
-    fn publish(&mut self, cx: &mut Context<'_, '_>, name: &Name) -> Result<()> {
-        let values = self.values(cx)?;
-        let map = self.groups.maps(values, 1).pop().unwrap_or_default();
-        nesting::check(&map)?;
-        cx.shared.side_effects.set_part(name, &mut self.part, map, self.combine)
-    }
-
-    fn values(&mut self, cx: &mut Context<'_, '_>) -> Result<Vec<Option<Value>>> {
+    /// The value of each group of these traversers.
+    fn values(&mut self, cx: &mut Context<'_, '_>, members: Batch) -> Result<Vec<Option<Value>>> {
         let n = self.groups.keys.len();
-        let members = Batch::joined(std::mem::take(&mut self.members));
-        if self.side_effect.is_some() {
-            // The next round of a repeat adds to them.
-            self.members.push(members.clone());
-        }
         match &mut self.value {
             GroupValueOp::List(by) => {
                 let mut lists: Vec<Vec<Value>> = vec![Vec::new(); n];
@@ -116,77 +162,53 @@ impl GroupOp {
     }
 }
 
-impl Op for GroupOp {
-    fn next(&mut self, cx: &mut Context<'_, '_>, input: &mut dyn Input) -> Result<Option<Batch>> {
-        if let Some(name) = self.side_effect.clone() {
-            if std::mem::replace(&mut self.done, true) {
-                return Ok(None);
-            }
-            let mut held = Held::default();
-            let all = gather_all(cx, input, &mut held)?;
-            self.take(cx, &all)?;
-            self.publish(cx, &name)?;
-            return Ok(Some(all).filter(|b| !b.is_empty()));
-        }
-        if std::mem::replace(&mut self.done, true) {
-            return Ok(None);
-        }
-        while let Some(batch) = input.pull(cx)? {
-            self.take(cx, &batch)?;
-        }
-        let values = self.values(cx)?;
-        let maps = self.groups.maps(values, self.scopes);
-        Ok(per_scope(maps.into_iter().map(Some).collect(), cx))
+impl Grouping for GroupOp {
+    fn take(&mut self, cx: &mut Context<'_, '_>, batch: &Batch, one_scope: bool) -> Result<()> {
+        let before = self.groups.keys.len();
+        let (rows, numbers) = numbered(cx, &mut self.groups, &mut self.key, batch, one_scope)?;
+        self.held.add(cx, self.groups.bytes_from(before))?;
+        let mut part = batch.gather(&rows);
+        part.scope = Some(numbers);
+        self.held.add_batch(cx, &part)?;
+        self.members.push(part);
+        Ok(())
     }
 
-    fn reset(&mut self, scopes: usize) {
-        self.scopes = scopes.max(1);
-        self.done = false;
-        if self.side_effect.is_none() {
-            self.groups.clear();
-            self.members.clear();
-            self.held.clear();
-        }
+    fn publish(&mut self, cx: &mut Context<'_, '_>, name: &Name) -> Result<()> {
+        let members = Batch::joined(std::mem::take(&mut self.members));
+        // The next round of a repeat adds to them.
+        self.members.push(members.clone());
+        let values = self.values(cx, members)?;
+        let map = self.groups.maps(values, 1).pop().unwrap_or_default();
+        nesting::check(&map)?;
+        cx.shared.side_effects.set_part(name, &mut self.part, map, self.combine)
+    }
+
+    fn maps(&mut self, cx: &mut Context<'_, '_>, scopes: usize) -> Result<Vec<Value>> {
+        let members = Batch::joined(std::mem::take(&mut self.members));
+        let values = self.values(cx, members)?;
+        Ok(self.groups.maps(values, scopes))
+    }
+
+    fn clear(&mut self) {
+        self.groups.clear();
+        self.members.clear();
+        self.held.clear();
     }
 }
 
 /// `groupCount().by(key)`.
 pub struct GroupCountOp {
-    side_effect: Option<Name>,
     key: ByOp,
     groups: Groups,
     counts: Vec<u64>,
     held: Held,
-    scopes: usize,
-    done: bool,
 }
 
 impl GroupCountOp {
-    pub fn new(side_effect: Option<Name>, key: ByOp) -> Self {
+    pub fn new(key: ByOp) -> Self {
         let (groups, counts, held) = Default::default();
-        Self { side_effect, key, groups, counts, held, scopes: 1, done: false }
-    }
-
-    fn take(&mut self, cx: &mut Context<'_, '_>, batch: &Batch) -> Result<()> {
-        let before = self.groups.keys.len();
-        let is_one_scope = self.side_effect.is_some() || batch.scope.is_none();
-        let keys = match self.key.column(cx, batch)? {
-            ByColumn::Typed(column) if is_one_scope => {
-                self.take_column(&column, batch);
-                return self.held.add(cx, self.groups.bytes_from(before));
-            }
-            keys => keys.into_values(),
-        };
-        for (row, key) in keys.into_iter().enumerate() {
-            let Some(key) = key else { continue };
-            let scope = if is_one_scope { 0 } else { batch.scope(row) };
-            let number = self.groups.number(scope, key) as usize;
-            if number == self.counts.len() {
-                self.counts.push(0);
-            }
-            self.counts[number] = self.counts[number].saturating_add(batch.bulk(row));
-        }
-        self.held.add(cx, self.groups.bytes_from(before))
+        Self { key, groups, counts, held }
     }
 
     /// Counts a column of keys of one type.
@@ -200,8 +222,31 @@ impl GroupCountOp {
             counts[number] = counts[number].saturating_add(batch.bulk(row));
         });
     }
+}
 
-    /// Adds the counts to the side effect, beside those of other steps with the same name.
+impl Grouping for GroupCountOp {
+    fn take(&mut self, cx: &mut Context<'_, '_>, batch: &Batch, one_scope: bool) -> Result<()> {
+        let before = self.groups.keys.len();
+        let keys = match self.key.column(cx, batch)? {
+            ByColumn::Typed(column) if one_scope => {
+                self.take_column(&column, batch);
+                return self.held.add(cx, self.groups.bytes_from(before));
+            }
+            keys => keys.into_values(),
+        };
+        for (row, key) in keys.into_iter().enumerate() {
+            let Some(key) = key else { continue };
+            let scope = if one_scope { 0 } else { batch.scope(row) };
+            let number = self.groups.number(scope, key) as usize;
+            if number == self.counts.len() {
+                self.counts.push(0);
+            }
+            self.counts[number] = self.counts[number].saturating_add(batch.bulk(row));
+        }
+        self.held.add(cx, self.groups.bytes_from(before))
+    }
+
+    /// Adds the counts to those of other steps with the same name.
     fn publish(&mut self, cx: &mut Context<'_, '_>, name: &Name) -> Result<()> {
         let counts = self.counts.iter().map(|n| Some(Value::Int64((*n).min(i64::MAX as u64) as i64)));
         let map = self.groups.maps(counts.collect(), 1).pop().unwrap_or_default();
@@ -210,40 +255,14 @@ impl GroupCountOp {
         cx.shared.side_effects.add_counts(name, map)
     }
 
-    fn maps(&self, scopes: usize) -> Result<Vec<Value>> {
+    fn maps(&mut self, _: &mut Context<'_, '_>, scopes: usize) -> Result<Vec<Value>> {
         let counts = self.counts.iter().map(|n| counted(*n).map(Some)).collect::<Result<_>>()?;
         Ok(self.groups.maps(counts, scopes))
     }
-}
 
-impl Op for GroupCountOp {
-    fn next(&mut self, cx: &mut Context<'_, '_>, input: &mut dyn Input) -> Result<Option<Batch>> {
-        if let Some(name) = self.side_effect.clone() {
-            if std::mem::replace(&mut self.done, true) {
-                return Ok(None);
-            }
-            let mut held = Held::default();
-            let all = gather_all(cx, input, &mut held)?;
-            self.take(cx, &all)?;
-            self.publish(cx, &name)?;
-            return Ok(Some(all).filter(|b| !b.is_empty()));
-        }
-        if std::mem::replace(&mut self.done, true) {
-            return Ok(None);
-        }
-        while let Some(batch) = input.pull(cx)? {
-            self.take(cx, &batch)?;
-        }
-        Ok(per_scope(self.maps(self.scopes)?.into_iter().map(Some).collect(), cx))
-    }
-
-    fn reset(&mut self, scopes: usize) {
-        self.scopes = scopes.max(1);
-        self.done = false;
-        if self.side_effect.is_none() {
-            self.groups.clear();
-            self.counts.clear();
-            self.held.clear();
-        }
+    fn clear(&mut self) {
+        self.groups.clear();
+        self.counts.clear();
+        self.held.clear();
     }
 }

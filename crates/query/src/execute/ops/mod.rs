@@ -16,6 +16,7 @@ pub mod math;
 pub mod merge;
 pub mod mutate;
 pub mod operand;
+pub mod partial;
 pub mod reduce;
 pub mod repeat;
 pub mod resource;

@@ -6,7 +6,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::Float64Type;
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::DataType;
-use mangrove_graph::{Value, column};
+use mangrove_graph::{Value, ValueType, column};
 
 use crate::error::{QueryError, Result};
 use crate::execute::data::batch::{Batch, Moves};
@@ -23,32 +23,43 @@ use crate::plan::{Operator, Reduction};
 #[derive(Clone, Default)]
 struct Accumulator {
     count: u64,
+    /// The sum of the integers of up to 64 bits, and the widest of their types. It is exact, so their order does not matter.
+    integers: Option<(i128, ValueType)>,
+    /// The sum of the other numbers in the order they came, or the extreme so far.
     value: Option<Value>,
 }
 
 impl Accumulator {
+    /// Adds a value `bulk` times. A traverser that stands for none only keeps the place of its group.
     fn add(&mut self, reduction: Reduction, value: Value, bulk: u64) -> Result<()> {
         if reduction == Reduction::Count {
             self.count = self.count.saturating_add(bulk);
             return Ok(());
         }
+        if bulk == 0 {
+            return Ok(());
+        }
         if value.is_null() {
-            if self.value.is_none() {
-                self.value = Some(Value::Null);
-            }
+            self.value.get_or_insert_default();
             return Ok(());
         }
         self.count = self.count.saturating_add(bulk);
-        let value = match reduction {
-            Reduction::Sum | Reduction::Mean => number::times(&value, bulk)?,
-            _ => value,
-        };
+        let sums = matches!(reduction, Reduction::Sum | Reduction::Mean);
+        if let (true, Some(integer)) = (sums, number::small_integer(&value)) {
+            return self.add_integers(number::product(integer, bulk)?, value.value_type());
+        }
         let before = self.value.take().unwrap_or_default();
         self.value = Some(match reduction {
-            Reduction::Sum | Reduction::Mean => number::arithmetic(Arithmetic::Add, &before, &value)?,
             Reduction::Min => number::extreme(Ordering::Less, before, value)?,
-            _ => number::extreme(Ordering::Greater, before, value)?,
+            Reduction::Max => number::extreme(Ordering::Greater, before, value)?,
+            _ => number::arithmetic(Arithmetic::Add, &before, &number::times(&value, bulk)?)?,
         });
+        Ok(())
+    }
+
+    fn add_integers(&mut self, sum: i128, t: ValueType) -> Result<()> {
+        let (before, widest) = self.integers.unwrap_or((0, t));
+        self.integers = Some((before.checked_add(sum).ok_or_else(number::overflow)?, widest.max(t)));
         Ok(())
     }
 
@@ -58,92 +69,108 @@ impl Accumulator {
         let rows = bulk.map_or(array.len() as u64, |bulk| bulk.iter().fold(0, |sum, n| u64::saturating_add(sum, *n)));
         match reduction {
             Reduction::Sum | Reduction::Mean => {
-                let Some(sum) = column_sum(array, bulk, self.value.as_ref())? else { return Ok(false) };
-                (self.count, self.value) = (self.count.saturating_add(rows), Some(sum));
+                if let Some(t) = integer_type(array) {
+                    self.add_integers(integer_sum(array, bulk)?, t)?;
+                } else if !self.add_doubles(array, bulk) {
+                    return Ok(false);
+                }
+                self.count = self.count.saturating_add(rows);
             }
             Reduction::Min | Reduction::Max => {
-                let wanted = if reduction == Reduction::Min { Ordering::Less } else { Ordering::Greater };
-                let Some(at) = extreme_row(array, wanted) else { return Ok(false) };
-                self.add(reduction, column::value_at(array, at), 1)?;
+                let Some(best) = extreme_rows(array, reduction, |_| 0, 1) else { return Ok(false) };
+                best.iter().try_for_each(|row| self.add(reduction, column::value_at(array, *row as usize), 1))?;
             }
             Reduction::Count => self.count = self.count.saturating_add(rows),
         }
         Ok(true)
     }
 
+    /// Adds a column of doubles, one after the other; false for columns of other types, and after other numbers.
+    fn add_doubles(&mut self, array: &ArrayRef, bulk: Option<&[u64]>) -> bool {
+        let before = match &self.value {
+            None | Some(Value::Null) => None,
+            Some(Value::Float64(sum)) => Some(*sum),
+            Some(_) => return false,
+        };
+        let Some(values) = array.as_primitive_opt::<Float64Type>() else { return false };
+        let times = |row: usize| bulk.map_or(1, |bulk| bulk[row]);
+        let product = |(row, value): (usize, &f64)| if times(row) == 1 { *value } else { *value * times(row) as f64 };
+        let sum = values
+            .values()
+            .iter()
+            .enumerate()
+            .map(product)
+            .fold(before, |sum, value| Some(sum.map_or(value, |sum| sum + value)));
+        self.value = sum.map(Value::Float64).or(self.value.take());
+        true
+    }
+
     /// The result; `None` if there was nothing to reduce. A count is 0 then.
     fn finish(self, reduction: Reduction) -> Result<Option<Value>> {
-        match (reduction, self.value) {
-            (Reduction::Count, _) => counted(self.count).map(Some),
+        if reduction == Reduction::Count {
+            return counted(self.count).map(Some);
+        }
+        let value = match self.integers {
+            None => self.value,
+            Some((sum, widest)) => {
+                let sum = number::narrowest(sum, widest).ok_or_else(number::overflow)?;
+                Some(number::arithmetic(Arithmetic::Add, &self.value.unwrap_or_default(), &sum)?)
+            }
+        };
+        match (reduction, value) {
             (Reduction::Mean, Some(sum)) if self.count > 0 => number::mean(&sum, self.count).map(Some),
             (_, value) => Ok(value),
         }
     }
 }
 
-/// A sum so far, with the values of a column added; `None` if a partial sum may exceed the type of the column, or if it has no such
-/// sum.
-fn column_sum(array: &ArrayRef, bulk: Option<&[u64]>, before: Option<&Value>) -> Result<Option<Value>> {
-    let times = |row: usize| bulk.map_or(1, |bulk| bulk[row]);
-    if let DataType::Float64 = array.data_type() {
-        let mut sum = match before {
-            None | Some(Value::Null) => None,
-            Some(Value::Float64(sum)) => Some(*sum),
-            Some(_) => return Ok(None),
-        };
-        for (row, value) in array.as_primitive::<Float64Type>().values().iter().enumerate() {
-            let value = if times(row) == 1 { *value } else { *value * times(row) as f64 };
-            sum = Some(sum.map_or(value, |sum| sum + value));
-        }
-        return Ok(sum.map(Value::Float64));
+/// The type of a column of integers.
+pub fn integer_type(array: &ArrayRef) -> Option<ValueType> {
+    match array.data_type() {
+        DataType::Int8 => Some(ValueType::Int8),
+        DataType::Int16 => Some(ValueType::Int16),
+        DataType::Int32 => Some(ValueType::Int32),
+        DataType::Int64 => Some(ValueType::Int64),
+        _ => None,
     }
-    let (before_abs, sum) = match before {
-        None | Some(Value::Null) => (0, Value::Null),
-        Some(value) if value.value_type().is_integer() => match value.as_i64() {
-            Some(int) => (u128::from(int.unsigned_abs()), value.clone()),
-            None => return Ok(None),
-        },
-        Some(_) => return Ok(None),
-    };
-    let max = match array.data_type() {
-        DataType::Int8 => i64::from(i8::MAX),
-        DataType::Int16 => i64::from(i16::MAX),
-        DataType::Int32 => i64::from(i32::MAX),
-        DataType::Int64 => i64::MAX,
-        _ => return Ok(None),
-    };
-    let Some(keys) = sortable(array) else { return Ok(None) };
-    let (mut total, mut absolute) = (0i128, before_abs);
-    for (row, value) in keys.iter().enumerate() {
-        total += i128::from(*value) * i128::from(times(row));
-        absolute = absolute.saturating_add(u128::from(value.unsigned_abs()).saturating_mul(u128::from(times(row))));
-    }
-    if absolute > max as u128 {
-        return Ok(None);
-    }
-    let total = total as i64;
-    let total = match array.data_type() {
-        DataType::Int8 => Value::Int8(total as i8),
-        DataType::Int16 => Value::Int16(total as i16),
-        DataType::Int32 => Value::Int32(total as i32),
-        _ => Value::Int64(total),
-    };
-    number::arithmetic(Arithmetic::Add, &sum, &total).map(Some)
 }
 
-/// The first row with the least or greatest value of a column; `None` if its type has no order here, as floats,
-/// which have NaN.
-fn extreme_row(array: &ArrayRef, wanted: Ordering) -> Option<usize> {
-    let better = |a: usize, b: usize, ordering: Ordering| if ordering == wanted { b } else { a };
+/// The sum of a column of integers, each times its bulk.
+fn integer_sum(array: &ArrayRef, bulk: Option<&[u64]>) -> Result<i128> {
+    let values = sortable(array).unwrap_or_default();
+    match bulk {
+        None => Ok(values.iter().map(|value| i128::from(*value)).sum()),
+        Some(bulk) => values.iter().zip(bulk).try_fold(0i128, |sum, (value, bulk)| {
+            sum.checked_add(number::product(*value, *bulk)?).ok_or_else(number::overflow)
+        }),
+    }
+}
+
+/// The first row with the least or greatest value of a column in each of `n` groups, all of which occur. `None` if its type has no
+/// order here, as floats, which have NaN.
+pub fn extreme_rows(array: &ArrayRef, reduction: Reduction, group: impl Fn(usize) -> usize, n: usize) -> Option<Vec<u32>> {
+    let wanted = if reduction == Reduction::Min { Ordering::Less } else { Ordering::Greater };
     if let DataType::Utf8 = array.data_type() {
         let texts = array.as_string::<i32>();
-        return (0..texts.len()).reduce(|a, b| better(a, b, texts.value(b).cmp(texts.value(a))));
+        return Some(best_rows(array.len(), group, n, |a, b| texts.value(a).cmp(texts.value(b)) == wanted));
     }
     if matches!(array.data_type(), DataType::Float32 | DataType::Float64) {
         return None;
     }
     let keys = sortable(array)?;
-    (0..keys.len()).reduce(|a, b| better(a, b, keys[b].cmp(&keys[a])))
+    Some(best_rows(keys.len(), group, n, |a, b| keys[a].cmp(&keys[b]) == wanted))
+}
+
+/// In each group the first row that no other is better than.
+fn best_rows(rows: usize, group: impl Fn(usize) -> usize, n: usize, is_better: impl Fn(usize, usize) -> bool) -> Vec<u32> {
+    let mut best: Vec<Option<usize>> = vec![None; n];
+    for row in 0..rows {
+        let best = &mut best[group(row)];
+        if best.is_none_or(|best| is_better(row, best)) {
+            *best = Some(row);
+        }
+    }
+    best.into_iter().flatten().map(|row| row as u32).collect()
 }
 
 /// A count as a value. Fails if it exceeds a 64-bit integer.

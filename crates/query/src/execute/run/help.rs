@@ -7,6 +7,7 @@ use mangrove_graph::GraphView;
 
 use crate::crew::Crew;
 use crate::plan::SourceConfig;
+use crate::plan::fragment::Reach;
 
 /// Views of one snapshot. Any thread that needs one takes it from here.
 pub type Views = Arc<Mutex<Vec<Box<dyn GraphView + Send>>>>;
@@ -18,4 +19,11 @@ pub struct Help {
     pub source: Arc<SourceConfig>,
     /// The time that helpers have spent on the query. Crews compare it to find the query with the least help.
     pub helped_nanos: Arc<AtomicU64>,
+}
+
+impl Help {
+    /// What helpers may read. Those that get bytes do as if they were far away.
+    pub fn reach(&self) -> Reach {
+        if self.crew.sends_bytes() { Reach::Element } else { Reach::Graph }
+    }
 }

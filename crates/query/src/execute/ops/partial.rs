@@ -1,0 +1,191 @@
+//! Partial aggregation: makes fewer traversers of a batch, of which the barrier behind makes the same.
+
+use arrow_array::ArrayRef;
+use mangrove_graph::Value;
+
+use crate::error::Result;
+use crate::execute::data::batch::Batch;
+use crate::execute::data::items::Items;
+use crate::execute::data::keys::Groups;
+use crate::execute::data::number;
+use crate::execute::data::slots::{Slot, Slots};
+use crate::execute::modulators::by::{ByOp, GROUP_KEY};
+use crate::execute::modulators::sort_keys::sortable;
+use crate::execute::ops::group::numbered;
+use crate::execute::ops::reduce::{extreme_rows, integer_type};
+use crate::execute::run::chain::{Child, MapBatch, Once, Op};
+use crate::execute::run::context::Context;
+use crate::plan::Reduction;
+
+/// Runs an operator on each batch alone. Batches of up to `rows` rows pass as they are.
+pub struct PartialOp {
+    pub op: Box<dyn Op>,
+    pub rows: usize,
+}
+
+impl MapBatch for PartialOp {
+    fn map(&mut self, cx: &mut Context<'_, '_>, batch: Batch) -> Result<Batch> {
+        if batch.len() <= self.rows {
+            return Ok(batch);
+        }
+        self.op.reset(1);
+        let (mut start, mut parts) = (Once::whole(batch), Vec::new());
+        while let Some(part) = self.op.next(cx, &mut start)? {
+            parts.push(part);
+        }
+        Ok(Batch::joined(parts))
+    }
+}
+
+/// `count()`: one traverser for each scope. `sum()`, `mean()`, `min()` and `max()`: one or two, if the values are a column of one type
+/// whose order does not matter.
+pub struct PartialReduce(pub Reduction);
+
+impl MapBatch for PartialReduce {
+    fn map(&mut self, _: &mut Context<'_, '_>, batch: Batch) -> Result<Batch> {
+        if batch.len() < 2 {
+            return Ok(batch);
+        }
+        let scopes = Scopes::of(&batch);
+        let reduced = match (self.0, &batch.items) {
+            (Reduction::Count, _) => {
+                let bulks = scopes.sums(&batch, |row| u128::from(batch.bulk(row)));
+                let bulk = bulks.into_iter().map(|sum| u64::try_from(sum).unwrap_or(u64::MAX)).collect();
+                Some(Batch { bulk: Some(bulk), ..batch.gather(&scopes.first) })
+            }
+            (Reduction::Min | Reduction::Max, Items::Column(array)) => {
+                let best = extreme_rows(array, self.0, |row| scopes.number(row), scopes.first.len());
+                best.map(|rows| Batch { bulk: None, ..batch.gather(&rows) })
+            }
+            (Reduction::Sum | Reduction::Mean, Items::Column(array)) => integer_sums(&batch, array, &scopes, self.0)?,
+            _ => None,
+        };
+        Ok(reduced.unwrap_or(batch))
+    }
+}
+
+/// For each scope a traverser on the sum of its integers. For a mean, others on 0 keep the count. `None` if a sum has another type.
+fn integer_sums(batch: &Batch, array: &ArrayRef, scopes: &Scopes, reduction: Reduction) -> Result<Option<Batch>> {
+    let (Some(t), Some(values)) = (integer_type(array), sortable(array)) else { return Ok(None) };
+    let mut sums = vec![0i128; scopes.first.len()];
+    for (row, value) in values.into_iter().enumerate() {
+        let sum = &mut sums[scopes.number(row)];
+        *sum = sum.checked_add(number::product(value, batch.bulk(row))?).ok_or_else(number::overflow)?;
+    }
+    let sums = sums.into_iter().map(|sum| number::narrowest(sum, t).filter(|sum| sum.value_type() == t));
+    let Some(sums) = sums.collect::<Option<Vec<Value>>>() else { return Ok(None) };
+    let one = Batch { bulk: None, ..batch.gather(&scopes.first) };
+    let mut reduced = Batch { items: Items::from_values(sums), ..one.clone() };
+    if reduction == Reduction::Mean {
+        let counts = scopes.sums(batch, |row| u128::from(batch.bulk(row)));
+        let others = counts.into_iter().map(|count| u64::try_from(count - 1).unwrap_or(u64::MAX));
+        let zero = number::narrowest(0, t).unwrap_or_default();
+        let zeros = Batch { items: Items::from_values(vec![zero; one.len()]), bulk: Some(others.collect()), ..one };
+        reduced.append(zeros);
+    }
+    Ok(Some(reduced))
+}
+
+/// The scopes of a batch, numbered in the order they come.
+struct Scopes {
+    /// The number of each row's scope; empty if there is only one.
+    numbers: Vec<u32>,
+    /// The first row of each.
+    first: Vec<u32>,
+}
+
+impl Scopes {
+    fn of(batch: &Batch) -> Self {
+        let Some(scopes) = &batch.scope else { return Self { numbers: Vec::new(), first: vec![0] } };
+        const UNSEEN: u32 = u32::MAX;
+        let mut known = vec![UNSEEN; scopes.iter().max().map_or(0, |max| *max as usize + 1)];
+        let mut first = Vec::new();
+        let number = |(row, scope): (usize, &u32)| {
+            let number = &mut known[*scope as usize];
+            if *number == UNSEEN {
+                *number = first.len() as u32;
+                first.push(row as u32);
+            }
+            *number
+        };
+        let numbers = scopes.iter().enumerate().map(number).collect();
+        Self { numbers, first }
+    }
+
+    fn number(&self, row: usize) -> usize {
+        self.numbers.get(row).map_or(0, |number| *number as usize)
+    }
+
+    fn sums(&self, batch: &Batch, of: impl Fn(usize) -> u128) -> Vec<u128> {
+        let mut sums = vec![0; self.first.len()];
+        (0..batch.len()).for_each(|row| sums[self.number(row)] += of(row));
+        sums
+    }
+}
+
+/// `groupCount()`: a traverser on each distinct key.
+pub struct PartialCounts(pub ByOp);
+
+impl MapBatch for PartialCounts {
+    fn map(&mut self, cx: &mut Context<'_, '_>, batch: Batch) -> Result<Batch> {
+        let mut groups = Groups::default();
+        let (rows, numbers) = numbered(cx, &mut groups, &mut self.0, &batch, true)?;
+        let mut bulk = vec![0u64; groups.keys.len()];
+        for (row, number) in rows.into_iter().zip(numbers) {
+            let count = &mut bulk[number as usize];
+            *count = count.saturating_add(batch.bulk(row as usize));
+        }
+        Ok(Batch { bulk: Some(bulk), ..beginning(cx, keys(groups)) })
+    }
+}
+
+/// `group().by(key).by(reducing)`: the traversers of each group before the reduction, themselves reduced as far as they can be. The
+/// key of each is beside it.
+pub struct PartialGroup {
+    pub key: ByOp,
+    pub value: Child,
+}
+
+impl MapBatch for PartialGroup {
+    fn map(&mut self, cx: &mut Context<'_, '_>, batch: Batch) -> Result<Batch> {
+        let mut groups = Groups::default();
+        let (rows, numbers) = numbered(cx, &mut groups, &mut self.key, &batch, true)?;
+        let n = groups.keys.len();
+        if n == 0 {
+            return Ok(Batch::default());
+        }
+        let mut members = batch.gather(&rows);
+        members.scope = Some(numbers);
+        let Batch { mut items, mut bulk, scope, .. } = self.value.run(cx, members, n)?;
+        let mut scope = scope.unwrap_or_else(|| vec![0; items.len()]);
+        if !is_first_seen_in_order(&scope, n) {
+            // Traversers that stand for none keep the groups in their order, also those that have no other.
+            let mut all = Items::Values(vec![Value::Null; n]);
+            let bulks = bulk.unwrap_or_else(|| vec![1; items.len()]);
+            all.append(items);
+            items = all;
+            bulk = Some(std::iter::repeat_n(0, n).chain(bulks).collect());
+            scope.splice(0..0, 0..n as u32);
+        }
+        let keys = keys(groups).gather(&scope);
+        let slots = [(GROUP_KEY.into(), Slot::All(keys))].into_iter().collect::<Slots>();
+        Ok(Batch { bulk, slots, ..beginning(cx, items) })
+    }
+}
+
+fn keys(groups: Groups) -> Items {
+    Items::from_values(groups.keys.into_iter().map(|(_, key)| key).collect())
+}
+
+/// Whether the numbers up to `n` all occur, and first in ascending order.
+fn is_first_seen_in_order(numbers: &[u32], n: usize) -> bool {
+    let mut next = 0;
+    numbers.iter().all(|number| {
+        next += u32::from(*number == next);
+        *number < next
+    }) && next as usize == n
+}
+
+fn beginning(cx: &Context<'_, '_>, items: Items) -> Batch {
+    Batch { paths: cx.mode().has_paths().then(|| vec![None; items.len()]), ..Batch::new(items) }
+}
