@@ -196,6 +196,33 @@ fn what_is_gathered_aside_is_a_set_to_compare_with() {
     assert_eq!(one(&graph, "g.V().has(id, lt(100)).out().has(id, lt(100)).count()").as_i64().unwrap(), inside);
 }
 
+/// Behind a barrier nobody writes any more, so traversers need not go one by one.
+#[test]
+fn what_is_complete_is_read_by_many_at_once() {
+    let graph = hubs();
+    let batches = |text: &str| {
+        let options = QueryOptions { profile: true, ..QueryOptions::default() };
+        let mut graph = Graph::Read(&graph);
+        let query = Query::parse(text).unwrap();
+        let profile = query.execute(&mut graph, &Parameters::new(), &options).unwrap().profile(&mut graph).unwrap();
+        let step = profile.steps.iter().rfind(|step| step.step.starts_with("WhereLabels")).unwrap();
+        (step.traversers, step.batches)
+    };
+    let gathered = "g.V().has(id, lt(9)).sideEffect(out().aggregate('x')).aggregate('all').out().where(within('x'))";
+    let (all, few) = batches(gathered);
+    assert_eq!(one(&graph, "g.V().has(id, lt(9)).out().count()"), Value::Int64(all as i64), "each was gathered before");
+    assert!(all > 50 && few < 10, "{all} traversers in {few} batches");
+    // Without the barrier each sees what those before it have gathered, and no more.
+    let growing = "g.V().has(id, lt(99)).sideEffect(out().aggregate('x')).where(without('x'))";
+    let seen = run(&graph, growing).len();
+    let complete =
+        run(&graph, "g.V().has(id, lt(99)).sideEffect(out().aggregate('x')).aggregate('y').where(without('x'))").len();
+    assert!(complete < seen && seen < 99, "{complete} of {seen}");
+    // barrier() lets large numbers through in several batches, so it does not help.
+    let through = "g.V().has(id, lt(9)).sideEffect(out().aggregate('x')).barrier().where(within('x'))";
+    assert!(batches(through).1 as usize == run(&graph, through).len());
+}
+
 #[test]
 fn an_explanation_says_how_elements_are_found_and_how_many_are_expected() {
     let modern = Oracle::modern();

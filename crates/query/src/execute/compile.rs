@@ -593,13 +593,19 @@ pub fn gathered(traversal: &Traversal, effects: &mut Vec<(Name, Value)>) {
 /// Whether traversers must go one by one. There are two reasons. The plan reads a side effect that earlier traversers have changed
 /// and later ones have not. Or a limit follows a change of the graph, and traversers beyond the limit must not change it.
 pub fn one_by_one(plan: &Plan) -> bool {
-    if changes_before_a_limit(&plan.traversal) {
-        return true;
-    }
-    let mut written: Vec<Name> = Vec::new();
-    let mut read: Vec<Name> = Vec::new();
-    side_effect_names(&plan.traversal, false, &mut written, &mut read);
-    written.iter().any(|name| read.contains(name))
+    changes_before_a_limit(&plan.traversal) || reads_what_is_being_written(&plan.traversal)
+}
+
+/// Whether steps read a side effect while other traversers still change it. A barrier keeps steps behind it from that: before it, no
+/// traverser is there, and afterwards none is left before it.
+fn reads_what_is_being_written(traversal: &Traversal) -> bool {
+    // `barrier()` lets large numbers of traversers through in several batches.
+    let parts = |node: &StepNode| node.step.is_barrier() && !matches!(node.step, Step::Barrier { .. });
+    traversal.steps.split_inclusive(parts).any(|steps| {
+        let (mut written, mut read): (Vec<Name>, Vec<Name>) = Default::default();
+        side_effect_names(steps, false, &mut written, &mut read);
+        written.iter().any(|name| read.contains(name))
+    })
 }
 
 /// Whether the steps before `step` could find the elements it adds. They could, unless they find all of theirs first.
@@ -629,8 +635,8 @@ fn changes_graph(step: &Step) -> bool {
     changes
 }
 
-fn side_effect_names(traversal: &Traversal, below: bool, written: &mut Vec<Name>, read: &mut Vec<Name>) {
-    for node in &traversal.steps {
+fn side_effect_names(steps: &[StepNode], below: bool, written: &mut Vec<Name>, read: &mut Vec<Name>) {
+    for node in steps {
         match &node.step {
             Step::Aggregate { name, scope: Scope::Local, .. } => written.push(name.clone()),
             // At the top of the query a barrier gathers all traversers. In a child it gathers those of each parent traverser.
@@ -648,9 +654,9 @@ fn side_effect_names(traversal: &Traversal, below: bool, written: &mut Vec<Name>
             _ => {}
         }
     }
-    for node in &traversal.steps {
+    for node in steps {
         let below = below || !matches!(node.step, Step::Repeat(_));
-        node.step.for_each_child(&mut |child| side_effect_names(child, below, written, read));
+        node.step.for_each_child(&mut |child| side_effect_names(&child.steps, below, written, read));
     }
 }
 

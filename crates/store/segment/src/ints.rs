@@ -31,6 +31,10 @@ const BLOCK_HEADER: usize = 16;
 const PADDING: usize = 8;
 /// Reading blocks takes two steps, so they must save more than a twentieth.
 const BLOCKS_WORTH: f64 = 0.95;
+/// Fewer integers are read one by one.
+const UNPACKED_MIN: usize = 4;
+/// The slope of a line that rises by one.
+const ONE: u64 = 1 << 32;
 /// The steepest line of a block.
 const BLOCK_SLOPE_MAX: i64 = (1 << 24) - 1;
 
@@ -289,6 +293,9 @@ impl<'a> Ints<'a> {
     #[inline]
     pub fn each(&self, range: Range<usize>, mut f: impl FnMut(i64)) {
         assert!(range.end <= self.len);
+        if range.len() < UNPACKED_MIN {
+            return range.for_each(|at| f(self.get(at)));
+        }
         match self.form {
             Form::Line { base, slope: 0, width, bits } => {
                 unpack(bits, width, range, |above| f(base.wrapping_add(above) as i64));
@@ -302,6 +309,11 @@ impl<'a> Ints<'a> {
             }
             Form::Blocks { .. } => range.for_each(|at| f(self.get(at))),
         }
+    }
+
+    /// Whether integer `i` is `i`, as its form tells.
+    pub fn counts_up(&self) -> bool {
+        matches!(self.form, Form::Line { base: 0, slope: ONE, width: 0, .. })
     }
 
     /// How many integers at the start are below `bound`. The sequence must not fall.

@@ -23,9 +23,14 @@ pub enum MapColumn {
     Values(Vec<Option<Value>>),
 }
 
+const ARRAY_MIN: usize = 8;
+
 impl MapColumn {
-    /// The narrowest column for the values.
+    /// The narrowest column for the values. Making an array of few values takes longer than it saves.
     pub fn of(values: Vec<Option<Value>>) -> Self {
+        if values.len() < ARRAY_MIN {
+            return MapColumn::Values(values);
+        }
         let array = column::array_of(&values.iter().map(Option::as_ref).collect::<Vec<_>>());
         array.map_or(MapColumn::Values(values), MapColumn::Typed)
     }

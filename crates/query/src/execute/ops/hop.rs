@@ -161,10 +161,24 @@ pub fn as_stored(mut batch: Batch) -> Batch {
         ids.sort_unstable();
         return batch;
     }
+    let rows = rows_as_stored(ids);
+    batch.gather(&rows)
+}
+
+/// The rows of vertices in storage order.
+fn rows_as_stored(ids: &[VertexId]) -> Vec<u32> {
+    // A row takes the low bits of one integer, if the ids leave room for it: those sort faster than pairs.
+    let row_bits = u64::BITS - (ids.len() as u64).leading_zeros();
+    let first = ids.iter().map(|id| id.0).min().unwrap_or(0);
+    let last = ids.iter().map(|id| id.0).max().unwrap_or(0);
+    if last - first < 1 << (u64::BITS - row_bits) {
+        let mut order: Vec<u64> = ids.iter().zip(0..).map(|(id, row)| (id.0 - first) << row_bits | row).collect();
+        order.sort_unstable();
+        return order.into_iter().map(|key| (key & ((1 << row_bits) - 1)) as u32).collect();
+    }
     let mut order: Vec<(VertexId, u32)> = ids.iter().copied().zip(0..).collect();
     order.sort_unstable();
-    let rows: Vec<u32> = order.into_iter().map(|(_, row)| row).collect();
-    batch.gather(&rows)
+    order.into_iter().map(|(_, row)| row).collect()
 }
 
 /// The vertices in a range of rows.
@@ -254,5 +268,24 @@ impl MapBatch for DegreeOp {
         let keep: Vec<bool> = degrees.iter().map(|n| *n > 0).collect();
         batch.bulk = Some(degrees);
         Ok(batch.filter(&keep))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use mangrove_graph::LabelId;
+
+    use super::*;
+
+    #[test]
+    fn rows_of_near_and_far_vertices_come_in_storage_order() {
+        let near = |row: u64| VertexId::new(LabelId(3), 0, 1_000_000 + row * row * 31 % 97);
+        let far = |row: u64| VertexId::new(LabelId((row * 7 % 5) as u16), 0, row * row * 31 % 97);
+        for of in [&near as &dyn Fn(u64) -> VertexId, &far] {
+            let ids: Vec<VertexId> = (0..500).map(of).collect();
+            let mut expected: Vec<u32> = (0..500).collect();
+            expected.sort_by_key(|row| ids[*row as usize]);
+            assert_eq!(rows_as_stored(&ids), expected);
+        }
     }
 }

@@ -19,12 +19,19 @@ impl<'t> Reader<'t> {
         }
         let mut sides = self.sides(hop);
         let mut next_check = ROWS_BETWEEN_CHECKS;
+        let mut found = Found::default();
         for (row, vertex) in from.iter().enumerate() {
             let done = row + out.neighbors.len().max(out.edges.len());
             if done >= next_check {
                 self.check()?;
                 next_check = done + ROWS_BETWEEN_CHECKS;
             }
+            // In storage order, rows of the same vertex follow each other.
+            if row > 0 && from[row - 1] == *vertex {
+                found.again(row as u32, out);
+                continue;
+            }
+            found = Found::at_end(out);
             let mut gather = Gather { row: row as u32, wants: hop.wants, room: hop.limit.unwrap_or(usize::MAX), out };
             for side in &mut sides {
                 let outgoing = side.outgoing;
@@ -260,13 +267,43 @@ impl<'t> Reader<'t> {
         let side = |outgoing| {
             let table = if outgoing { self.tables.out } else { self.tables.incoming };
             let walk = self.walk(table);
-            Side { outgoing, walk, labels: labels.clone(), last: VertexId(u64::MAX), chunks: Vec::new(), plain: Vec::new() }
+            Side {
+                outgoing,
+                walk,
+                labels: labels.clone(),
+                last: VertexId(u64::MAX),
+                chunks: Vec::new(),
+                plain: Vec::new(),
+                last_plain: 0,
+            }
         };
         match hop.direction {
             Direction::Out => vec![side(true)],
             Direction::In => vec![side(false)],
             Direction::Both => vec![side(true), side(false)],
         }
+    }
+}
+
+/// Where the results of the last vertex begin.
+#[derive(Default)]
+struct Found {
+    rows: usize,
+    neighbors: usize,
+    edges: usize,
+}
+
+impl Found {
+    fn at_end(out: &Adjacency) -> Self {
+        Self { rows: out.rows.len(), neighbors: out.neighbors.len(), edges: out.edges.len() }
+    }
+
+    /// Appends the same results for another row, and moves on to them.
+    fn again(&mut self, row: u32, out: &mut Adjacency) {
+        let last = std::mem::replace(self, Self::at_end(out));
+        out.rows.resize(self.rows + (self.rows - last.rows), row);
+        out.neighbors.extend_from_within(last.neighbors..);
+        out.edges.extend_from_within(last.edges..);
     }
 }
 
@@ -353,6 +390,8 @@ pub(super) struct Side<'t> {
     /// The chunks of vertices met so far: the label of the vertices, the number of the chunk, and what
     /// [`plain_lists`](Self::plain_lists) found.
     plain: Vec<(LabelId, u64, Option<PlainLists<'t>>)>,
+    /// Which of them was asked for last.
+    last_plain: usize,
 }
 
 /// For each edge label, the only lists of a chunk of vertices.
@@ -403,7 +442,8 @@ impl<'t> Side<'t> {
     fn plain_lists(&mut self, reader: &Reader<'t>, vertex: VertexId) -> Result<Option<(&PlainLists<'t>, usize)>> {
         let (label, place) = (vertex.label(), place(vertex.0));
         let (chunk, position) = (place / CHUNK, (place % CHUNK) as usize);
-        let known = self.plain.iter().position(|(of, number, _)| (*of, *number) == (label, chunk));
+        let is_it = |at: &usize| self.plain.get(*at).is_some_and(|(of, number, _)| (*of, *number) == (label, chunk));
+        let known = Some(self.last_plain).filter(is_it).or_else(|| (0..self.plain.len()).find(is_it));
         let at = match known {
             Some(at) => at,
             None => {
@@ -415,6 +455,7 @@ impl<'t> Side<'t> {
                 self.plain.len() - 1
             }
         };
+        self.last_plain = at;
         Ok(self.plain[at].2.as_ref().map(|lists| (lists, position)))
     }
 
