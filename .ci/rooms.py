@@ -22,7 +22,7 @@ FLOORS = {
     "crates/query/src/execute": ["data", "run", "reads", "modulators", "ops", "parallel", "compile"],
     "crates/query/src/execute/data": [
         "bytes path words",
-        "branches column_test entries keys maps number",
+        "branches entries keys maps number",
         "effects items",
         "slots",
         "batch",

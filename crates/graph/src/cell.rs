@@ -3,7 +3,9 @@
 use arrow_array::{Array, ArrayRef};
 
 use crate::column;
+use crate::column_test;
 use crate::id::KeyId;
+use crate::predicate::Predicate;
 use crate::value::Value;
 
 /// The values of one key of one element.
@@ -103,6 +105,17 @@ impl PropertyColumn {
             PropertyColumn::Absent(_) => false,
             PropertyColumn::Typed(array) => array.is_valid(at),
             PropertyColumn::Cells(cells) => !cells[at].is_absent(),
+        }
+    }
+
+    /// Which elements have a value that matches. O(elements).
+    pub fn passes(&self, predicate: &Predicate) -> Vec<bool> {
+        match self {
+            PropertyColumn::Absent(rows) => vec![false; *rows],
+            PropertyColumn::Typed(array) => column_test::matches(array, predicate),
+            PropertyColumn::Cells(cells) => {
+                cells.iter().map(|cell| cell.values().any(|value| predicate.matches(value))).collect()
+            }
         }
     }
 

@@ -13,6 +13,7 @@ pub mod catalog;
 pub mod cell;
 mod choices;
 pub mod column;
+pub mod column_test;
 pub mod compare;
 pub mod error;
 mod footprint;

@@ -138,6 +138,10 @@ impl<T: Through> GraphView for T {
         self.through()?.have(elements, key)
     }
 
+    fn pass(&self, elements: Elements<'_>, key: KeyId, predicate: &Predicate) -> Result<Vec<bool>> {
+        self.through()?.pass(elements, key, predicate)
+    }
+
     fn fork(&self) -> Result<Option<Box<dyn GraphView + Send>>> {
         Through::fork(self)
     }

@@ -219,6 +219,11 @@ pub trait GraphView: Catalog {
         Ok((0..column.len()).map(|row| column.has(row)).collect())
     }
 
+    /// Which elements of a batch have a value under a key that matches.
+    fn pass(&self, elements: Elements<'_>, key: KeyId, predicate: &Predicate) -> Result<Vec<bool>> {
+        Ok(self.properties(elements, key)?.passes(predicate))
+    }
+
     /// Another view of exactly the same graph, for another thread. `None` if there can be none: for a
     /// [`GraphWrite`](crate::GraphWrite), or if the graph has changed since the view was taken.
     fn fork(&self) -> Result<Option<Box<dyn GraphView + Send>>> {

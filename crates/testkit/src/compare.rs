@@ -217,6 +217,8 @@ fn assert_same_filters(left: &dyn GraphView, right: &dyn GraphView) {
                     let ours = filtered(left, kind, &label.name, &key, &predicate);
                     let theirs = filtered(right, kind, &label.name, &key, &predicate);
                     assert_equal(&what, &ours, &theirs);
+                    assert_passes_agree(left, kind, &label.name, &key, &predicate);
+                    assert_passes_agree(right, kind, &label.name, &key, &predicate);
                     let of = PropertyId { kind, label: LabelId(at as u16), key: property.key };
                     if let Some(found) = searched(left, of, &predicate) {
                         // Vertices that carry the label as a further one are found only by scans.
@@ -228,6 +230,30 @@ fn assert_same_filters(left: &dyn GraphView, right: &dyn GraphView) {
                 }
             }
         }
+    }
+}
+
+/// Which elements pass is what their cells say, in whatever order they come.
+fn assert_passes_agree(view: &dyn GraphView, kind: ElementKind, label: &str, key: &str, predicate: &Predicate) {
+    let (Some(label), Some(key)) = (view.schema().label(kind, label), view.schema().key(key)) else { return };
+    let scan = Scan { labels: Some(vec![label]), filters: Vec::new() };
+    let (mut vertices, mut edges) = (Vec::new(), Vec::new());
+    match kind {
+        ElementKind::Vertex => vertices = scan_vertices(view, &scan, 1000),
+        ElementKind::Edge => edges = scan_edges(view, &scan, 1000),
+    }
+    for _ in 0..2 {
+        let elements = match kind {
+            ElementKind::Vertex => Elements::Vertices(&vertices),
+            ElementKind::Edge => Elements::Edges(&edges),
+        };
+        let passes = view.pass(elements, key, predicate).expect("pass");
+        let column = view.properties(elements, key).expect("properties");
+        let by_cell = |at: usize| column.cell(at).values().any(|value| predicate.matches(value));
+        let expected: Vec<bool> = (0..elements.len()).map(by_cell).collect();
+        assert_eq!(passes, expected, "which {kind:?}s pass where key {} is {predicate:?}", key.0);
+        vertices.reverse();
+        edges.reverse();
     }
 }
 

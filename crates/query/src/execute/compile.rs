@@ -599,8 +599,9 @@ pub fn one_by_one(plan: &Plan) -> bool {
 /// Whether steps read a side effect while other traversers still change it. A barrier keeps steps behind it from that: before it, no
 /// traverser is there, and afterwards none is left before it.
 fn reads_what_is_being_written(traversal: &Traversal) -> bool {
-    // `barrier()` lets large numbers of traversers through in several batches.
-    let parts = |node: &StepNode| node.step.is_barrier() && !matches!(node.step, Step::Barrier { .. });
+    // A barrier with a bound lets large numbers of traversers through in several batches.
+    let is_whole = |step: &Step| !matches!(step, Step::Barrier { max } if *max != Some(usize::MAX));
+    let parts = |node: &StepNode| node.step.is_barrier() && is_whole(&node.step);
     traversal.steps.split_inclusive(parts).any(|steps| {
         let (mut written, mut read): (Vec<Name>, Vec<Name>) = Default::default();
         side_effect_names(steps, false, &mut written, &mut read);

@@ -29,6 +29,7 @@ use mangrove_graph::Value;
 
 use crate::error::{QueryError, Result};
 use crate::options::{Graph, QueryOptions};
+use crate::plan::facts::{Reads, Writes};
 use crate::plan::outline::number;
 use crate::plan::shape::Outlook;
 use crate::plan::{Plan, Step};
@@ -66,18 +67,24 @@ const VALUES_MAX: u64 = 1 << 16;
 
 impl Execution {
     pub(crate) fn new(mut plan: Plan, graph: &Graph<'_>, options: QueryOptions, text: Arc<str>) -> Result<Self> {
-        let mode = paths::path_mode(&plan);
-        let one_by_one = compile::one_by_one(&plan);
+        let (reads, writes) = plan.traversal.touches();
+        let mode = paths::path_mode(&plan, reads);
+        let one_by_one = writes != Writes::NOTHING && compile::one_by_one(&plan);
         let help = if one_by_one { None } else { Self::help(&plan, graph, &options) };
         let profiling = options.profile;
         let mut shared = QueryState::new(&plan.source, options, mode);
-        let mut gathered = Vec::new();
-        compile::gathered(&plan.traversal, &mut gathered);
-        gathered.into_iter().for_each(|(name, empty)| shared.side_effects.ensure(name, empty));
+        if writes.any_of(Writes::EFFECTS) {
+            let mut gathered = Vec::new();
+            compile::gathered(&plan.traversal, &mut gathered);
+            gathered.into_iter().for_each(|(name, empty)| shared.side_effects.ensure(name, empty));
+        }
         shared.one_by_one = one_by_one;
-        shared.makes_what_is_missing = plan.traversal.any(&|node| matches!(node.step, Step::AddVertex { .. }));
+        shared.makes_what_is_missing =
+            writes.any_of(Writes::ADDS) && plan.traversal.any(&|node| matches!(node.step, Step::AddVertex { .. }));
         shared.may_go_deep = nesting::may_go_deep(&plan.traversal);
-        call::check(&plan.traversal, shared.procedures())?;
+        if reads.any_of(Reads::PROCEDURE) {
+            call::check(&plan.traversal, shared.procedures())?;
+        }
         let mut profile = None;
         if profiling {
             number(&mut plan.traversal);

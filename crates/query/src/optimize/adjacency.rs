@@ -2,13 +2,14 @@
 
 use mangrove_graph::Direction;
 
+use super::kinds::Kinds;
 use super::{ChainPosition, Rule, RuleContext, Way};
 use crate::plan::{EndOf, Step, Traversal};
 
 pub(super) const RULE: Rule = Rule {
     name: "adjacency",
     description: "outE().inV() becomes out() where nothing reads the edge",
-    way: Way::Rewrite(rewrite),
+    way: Way::Rewrite { needs: &[Kinds::EDGES], rewrite },
 };
 
 fn rewrite(traversal: &mut Traversal, _: ChainPosition, cx: &RuleContext<'_>) {

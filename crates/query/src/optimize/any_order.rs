@@ -1,6 +1,7 @@
 //! Lets hops visit vertices in storage order if the order cannot be seen. That holds if the traversal ends in a number that does
 //! not depend on the order, or if it only tests whether there is a result.
 
+use super::kinds::Kinds;
 use super::{ChainPosition, Rule, RuleContext, Way};
 use crate::plan::facts::{Flow, Order, Reads, Rows, Writes};
 use crate::plan::paths::PathMode;
@@ -9,7 +10,7 @@ use crate::plan::{Repeat, Step, Traversal};
 pub(super) const RULE: Rule = Rule {
     name: "any-order",
     description: "hops that end in a count, min or max visit vertices as they are stored",
-    way: Way::Rewrite(rewrite),
+    way: Way::Rewrite { needs: &[Kinds::HOP, Kinds::FORGETS_ORDER.or(Kinds::ASKS)], rewrite },
 };
 
 fn rewrite(traversal: &mut Traversal, place: ChainPosition, cx: &RuleContext<'_>) {

@@ -1,6 +1,7 @@
 //! Turns `repeat().emit().times(n).dedup()` into a bounded breadth-first search, which expands no vertex twice.
 
 use super::dedup::{dedup, keeps_sets, last_dedup};
+use super::kinds::Kinds;
 use super::{ChainPosition, Rule, RuleContext, Way};
 use crate::plan::paths::PathMode;
 use crate::plan::{Emit, Repeat, Step, Traversal, Until};
@@ -8,7 +9,7 @@ use crate::plan::{Emit, Repeat, Step, Traversal, Until};
 pub(super) const RULE: Rule = Rule {
     name: "bounded-search",
     description: "a repeat() that gives all within n hops, without duplicates, runs as a breadth-first search",
-    way: Way::Rewrite(rewrite),
+    way: Way::Rewrite { needs: &[Kinds::REPEAT, Kinds::DEDUP], rewrite },
 };
 
 fn rewrite(traversal: &mut Traversal, place: ChainPosition, cx: &RuleContext<'_>) {

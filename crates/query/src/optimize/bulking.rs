@@ -1,6 +1,7 @@
 //! Merges traversers on the same vertex between hops. So a frontier grows with the vertices reached, not with the ways that lead to
 //! them.
 
+use super::kinds::Kinds;
 use super::{ChainPosition, Rule, RuleContext, Way};
 use crate::plan::facts::{Flow, Order, Reads, Writes};
 use crate::plan::paths::PathMode;
@@ -9,7 +10,7 @@ use crate::plan::{Scope, Step, StepNode, Traversal};
 pub(super) const RULE: Rule = Rule {
     name: "bulking",
     description: "traversers on the same vertex are merged between hops",
-    way: Way::Rewrite(rewrite),
+    way: Way::Rewrite { needs: &[Kinds::HOP], rewrite },
 };
 
 fn rewrite(traversal: &mut Traversal, place: ChainPosition, cx: &RuleContext<'_>) {

@@ -1,11 +1,15 @@
 //! Combines consecutive filters into one.
 
+use super::kinds::Kinds;
 use super::reorder_filters::weight;
 use super::{ChainPosition, Rule, RuleContext, Way};
 use crate::plan::{Step, StepNode, Traversal};
 
-pub(super) const RULE: Rule =
-    Rule { name: "combine-filters", description: "has() steps in a row become one", way: Way::Rewrite(combine) };
+pub(super) const RULE: Rule = Rule {
+    name: "combine-filters",
+    description: "has() steps in a row become one",
+    way: Way::Rewrite { needs: &[Kinds::HAS.or(Kinds::ASKS)], rewrite: combine },
+};
 
 fn combine(traversal: &mut Traversal, _: ChainPosition, _: &RuleContext<'_>) {
     flatten(traversal);
@@ -25,6 +29,9 @@ fn combine(traversal: &mut Traversal, _: ChainPosition, _: &RuleContext<'_>) {
 
 /// Replaces an `and(…)` of nothing but filters by these filters, one after the other.
 fn flatten(traversal: &mut Traversal) {
+    if !traversal.steps.iter().any(|node| matches!(node.step, Step::And(_))) {
+        return;
+    }
     let is_plain = |child: &Traversal| child.steps.iter().all(|node| node.labels.is_empty() && weight(&node.step).is_some());
     let mut steps: Vec<StepNode> = Vec::with_capacity(traversal.steps.len());
     for mut node in std::mem::take(&mut traversal.steps) {

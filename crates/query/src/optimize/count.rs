@@ -1,10 +1,14 @@
 //! Lets the scan answer `V().has(…).count()`, without making traversers.
 
+use super::kinds::Kinds;
 use super::{ChainPosition, Rule, RuleContext, Way};
 use crate::plan::{Reduction, Scope, Step, Traversal};
 
-pub(super) const RULE: Rule =
-    Rule { name: "count-scan", description: "a scan that is only counted makes no traversers", way: Way::Rewrite(rewrite) };
+pub(super) const RULE: Rule = Rule {
+    name: "count-scan",
+    description: "a scan that is only counted makes no traversers",
+    way: Way::Rewrite { needs: &[Kinds::SCAN, Kinds::COUNT], rewrite },
+};
 
 fn rewrite(traversal: &mut Traversal, place: ChainPosition, _: &RuleContext<'_>) {
     if place != ChainPosition::Top {

@@ -1,5 +1,6 @@
 //! Removes duplicates early. If no step can tell how often a vertex was reached, the frontier can be a set.
 
+use super::kinds::Kinds;
 use super::{ChainPosition, Rule, RuleContext, Way};
 use crate::plan::facts::{Flow, Reads, Writes};
 use crate::plan::paths::PathMode;
@@ -18,7 +19,7 @@ const BEYOND: Reads = Reads::PATH
 pub(super) const RULE: Rule = Rule {
     name: "early-dedup",
     description: "hops that end in dedup() go on from each vertex once",
-    way: Way::Rewrite(rewrite),
+    way: Way::Rewrite { needs: &[Kinds::HOP, Kinds::DEDUP], rewrite },
 };
 
 fn rewrite(traversal: &mut Traversal, place: ChainPosition, cx: &RuleContext<'_>) {

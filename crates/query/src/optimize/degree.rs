@@ -1,12 +1,13 @@
 //! Lets `out().count()` and `where(out())` read degrees instead of neighbours.
 
+use super::kinds::Kinds;
 use super::{ChainPosition, Rule, RuleContext, Way};
 use crate::plan::{Reduction, Scope, Step, Traversal};
 
 pub(super) const RULE: Rule = Rule {
     name: "degree",
     description: "a hop that is only counted or tested reads degrees, never neighbours",
-    way: Way::Rewrite(rewrite),
+    way: Way::Rewrite { needs: &[Kinds::HOP, Kinds::COUNT.or(Kinds::ASKS)], rewrite },
 };
 
 fn rewrite(traversal: &mut Traversal, _: ChainPosition, _: &RuleContext<'_>) {

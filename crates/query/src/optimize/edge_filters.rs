@@ -3,13 +3,14 @@
 use mangrove_graph::window::Window;
 use mangrove_graph::{LabelSchema, Predicate, Schema};
 
+use super::kinds::Kinds;
 use super::{ChainPosition, Rule, RuleContext, Way};
 use crate::plan::{Has, HasKey, Name, Step, Traversal};
 
 pub(super) const RULE: Rule = Rule {
     name: "edge-filters",
     description: "a hop to edges reads only those in the time window that has() asks for",
-    way: Way::Rewrite(rewrite),
+    way: Way::Rewrite { needs: &[Kinds::EDGES, Kinds::HAS], rewrite },
 };
 
 fn rewrite(traversal: &mut Traversal, _: ChainPosition, cx: &RuleContext<'_>) {

@@ -5,13 +5,14 @@ use mangrove_graph::window::Window;
 use mangrove_graph::{LabelSchema, Schema};
 
 use super::edge_filters::is_followed;
+use super::kinds::Kinds;
 use super::{ChainPosition, Rule, RuleContext, Way};
 use crate::plan::{By, Name, Scope, SortOrder, Step, Traversal};
 
 pub(super) const RULE: Rule = Rule {
     name: "latest",
     description: "a hop that keeps only the latest edges reads no others, where edges are ordered by time",
-    way: Way::Rewrite(rewrite),
+    way: Way::Rewrite { needs: &[Kinds::EDGES, Kinds::ORDER], rewrite },
 };
 
 fn rewrite(traversal: &mut Traversal, _: ChainPosition, cx: &RuleContext<'_>) {

@@ -14,6 +14,7 @@ mod dedup;
 mod degree;
 mod edge_filters;
 mod explain;
+mod kinds;
 mod latest;
 mod limit;
 mod reorder_filters;
@@ -25,6 +26,7 @@ use mangrove_graph::Catalog;
 
 pub use explain::{ExplainedStep, Explanation, explain};
 
+use self::kinds::Kinds;
 use crate::plan::paths::{PathMode, needs};
 use crate::plan::{Plan, SourceConfig, Traversal};
 
@@ -36,12 +38,14 @@ pub struct RuleContext<'a> {
     /// Whether a step gives paths or parts of them. (`otherV` only looks back for a vertex.)
     pub shows_paths: bool,
     pub has_sack: bool,
+    /// The kinds of steps that the plan has, and perhaps some that rules have removed. Rules add none that later rules look for.
+    kinds: Kinds,
 }
 
 impl<'a> RuleContext<'a> {
     fn new(plan: &Plan, catalog: &'a dyn Catalog) -> Self {
         let (mode, shows_paths) = needs(plan);
-        Self { catalog, mode, shows_paths, has_sack: plan.source.sack.is_some() }
+        Self { catalog, mode, shows_paths, has_sack: plan.source.sack.is_some(), kinds: Kinds::of(&plan.traversal) }
     }
 }
 
@@ -55,8 +59,9 @@ type Rewrite = fn(&mut Traversal, ChainPosition, &RuleContext<'_>);
 
 /// How a rule works.
 enum Way {
-    /// Rewrites one chain of steps; called for every chain of the plan, children first.
-    Rewrite(Rewrite),
+    /// Rewrites one chain of steps; called for every chain of the plan, children first. The plan must have a step of each of these
+    /// sets.
+    Rewrite { needs: &'static [Kinds], rewrite: Rewrite },
     /// It is part of every plan. If the rule is off, this function removes it.
     Switch(fn(&mut SourceConfig)),
 }
@@ -106,7 +111,7 @@ fn apply(rule: &Rule, plan: &mut Plan, cx: &mut RuleContext<'_>, rules_off: &[St
             keep_from(&mut plan.source);
             *cx = RuleContext::new(plan, cx.catalog);
         }
-        Way::Rewrite(rewrite) if !is_off => {
+        Way::Rewrite { needs, rewrite } if !is_off && cx.kinds.has_each(needs) => {
             walk(&mut plan.traversal, ChainPosition::Top, rewrite, cx);
             // Only this rule can remove the last step that reads paths.
             if rule.name == adjacency::RULE.name && cx.mode == PathMode::Full {

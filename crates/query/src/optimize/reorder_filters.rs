@@ -1,6 +1,7 @@
 //! Orders consecutive filters from cheap and selective to expensive. A traverser that will be dropped is dropped before it costs
 //! much.
 
+use super::kinds::Kinds;
 use super::{ChainPosition, Rule, RuleContext, Way};
 use crate::plan::facts::{Reads, Writes};
 use crate::plan::{HasKey, Step, Traversal, selectivity};
@@ -8,7 +9,7 @@ use crate::plan::{HasKey, Step, Traversal, selectivity};
 pub(super) const RULE: Rule = Rule {
     name: "reorder-filters",
     description: "filters in a row run from cheap and selective to expensive",
-    way: Way::Rewrite(reorder),
+    way: Way::Rewrite { needs: &[Kinds::HAS.or(Kinds::HAS_PROPERTY).or(Kinds::ASKS)], rewrite: reorder },
 };
 
 fn reorder(traversal: &mut Traversal, _: ChainPosition, _: &RuleContext<'_>) {

@@ -3,13 +3,14 @@
 
 use mangrove_graph::{ExternalId, Predicate, Value};
 
+use super::kinds::Kinds;
 use super::{ChainPosition, Rule, RuleContext, Way};
 use crate::plan::{Has, HasKey, Name, Step, Traversal};
 
 pub(super) const RULE: Rule = Rule {
     name: "scan-filters",
     description: "has(), hasLabel() and hasId() after V() or E() are answered by the scan",
-    way: Way::Rewrite(rewrite),
+    way: Way::Rewrite { needs: &[Kinds::SCAN, Kinds::HAS], rewrite },
 };
 
 fn rewrite(traversal: &mut Traversal, _: ChainPosition, _: &RuleContext<'_>) {

@@ -16,11 +16,13 @@ mod step;
 mod strategies;
 mod values;
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use mangrove_graph::Value;
 use serde::{Deserialize, Serialize};
 
+use self::facts::{Reads, Writes};
 use crate::diagnostics::Span;
 
 pub use bytes::PlanBytesError;
@@ -104,6 +106,20 @@ impl Traversal {
         let mut found = false;
         self.for_each_child(&mut |child| found |= child.any(test));
         found
+    }
+}
+
+impl Traversal {
+    /// All that the steps read and write, children included. O(steps).
+    pub fn touches(&self) -> (Reads, Writes) {
+        let all = Cell::new((Reads::NOTHING, Writes::NOTHING));
+        self.any(&|node| {
+            let facts = node.step.facts();
+            let (reads, writes) = all.get();
+            all.set((reads.and(facts.reads), writes.and(facts.writes)));
+            false
+        });
+        all.get()
     }
 }
 

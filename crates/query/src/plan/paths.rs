@@ -1,7 +1,5 @@
 //! How much of their paths the traversers of a plan must keep.
 
-use std::cell::Cell;
-
 use super::facts::Reads;
 use super::{Name, Plan, Pop, Step, StepNode, Traversal};
 
@@ -68,25 +66,15 @@ fn asks_for_more_than_the_last(step: &Step) -> bool {
 /// What needs whole paths.
 pub const PATHS: Reads = Reads::PATH.and(Reads::LAST);
 
-/// All that the steps of a traversal read, children included.
-fn reads(traversal: &Traversal) -> Reads {
-    let all = Cell::new(Reads::NOTHING);
-    traversal.any(&|node| {
-        all.set(all.get().and(node.step.facts().reads));
-        false
-    });
-    all.get()
-}
-
-/// How much of their paths traversers must keep for this plan.
-pub fn path_mode(plan: &Plan) -> PathMode {
-    needs(plan).0
-}
-
-/// The same, and whether some step gives paths or parts of them.
+/// How much of their paths traversers must keep for this plan, and whether some step gives paths or parts of them.
 pub fn needs(plan: &Plan) -> (PathMode, bool) {
-    let reads = reads(&plan.traversal);
-    let mode = if plan.source.paths || reads.any_of(PATHS) {
+    let (reads, _) = plan.traversal.touches();
+    (path_mode(plan, reads), plan.source.paths || reads.any_of(Reads::PATH))
+}
+
+/// How much of their paths traversers must keep for a plan whose steps read this.
+pub fn path_mode(plan: &Plan, reads: Reads) -> PathMode {
+    if plan.source.paths || reads.any_of(PATHS) {
         PathMode::Full
     } else if !reads.any_of(Reads::LABELS) {
         PathMode::Off
@@ -94,6 +82,5 @@ pub fn needs(plan: &Plan) -> (PathMode, bool) {
         PathMode::Labels
     } else {
         PathMode::Slots
-    };
-    (mode, plan.source.paths || reads.any_of(Reads::PATH))
+    }
 }

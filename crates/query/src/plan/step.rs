@@ -509,7 +509,8 @@ pub enum Step {
     },
     Subgraph(Name),
     Cap(Vec<Name>),
-    /// `barrier(n)`. The optimiser also inserts it, to merge traversers on the same vertex.
+    /// `barrier(n)`; `barrier()` has no bound. The optimiser also inserts it, without `max`, to merge traversers on the same vertex. Large
+    /// numbers of traversers go on in several batches.
     Barrier {
         max: Option<usize>,
     },

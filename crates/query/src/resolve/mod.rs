@@ -261,7 +261,7 @@ impl Resolver<'_> {
             "cap" if args.is_empty() => return Err(arity(call, "the names of side effects")),
             "cap" => Step::Cap(self.names(args)?),
             "barrier" => match args {
-                [] => Step::Barrier { max: None },
+                [] => Step::Barrier { max: Some(usize::MAX) },
                 [only] if constant(only, "Barrier").is_some() => Step::BarrierSack,
                 [only] => Step::Barrier { max: Some(self.count(only)? as usize) },
                 _ => return Err(arity(call, "at most one argument")),

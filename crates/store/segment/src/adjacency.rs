@@ -126,9 +126,13 @@ impl<'a> Lists<'a> {
     pub fn neighbors(&self, list: Range<usize>, out: &mut Vec<VertexId>) {
         match self.labels {
             [only] => {
-                let (start, label) = label(only);
-                let base = (u64::from(label.0) << PLACE_BITS).wrapping_sub(start);
+                let base = first_vertex(only);
                 self.neighbors.each(list, |code| out.push(VertexId(base.wrapping_add(code as u64))));
+            }
+            [low, high] => {
+                let (bases, (split, _)) = ([first_vertex(low), first_vertex(high)], label(high));
+                let base = |code: u64| bases[usize::from(code >= split)];
+                self.neighbors.each(list, |code| out.push(VertexId(base(code as u64).wrapping_add(code as u64))));
             }
             _ => self.neighbors.each(list, |code| out.push(self.vertex(code as u64))),
         }
@@ -172,6 +176,12 @@ impl<'a> Lists<'a> {
 fn label(entry: &[u8; LABEL]) -> (u64, LabelId) {
     let [a, b, c, d, e, f, g, h, l0, l1, ..] = *entry;
     (u64::from_le_bytes([a, b, c, d, e, f, g, h]), LabelId(u16::from_le_bytes([l0, l1])))
+}
+
+/// What to add to the codes of a label to get vertices.
+fn first_vertex(entry: &[u8; LABEL]) -> u64 {
+    let (start, label) = label(entry);
+    (u64::from(label.0) << PLACE_BITS).wrapping_sub(start)
 }
 
 /// Appends the chunk of these lists. `ends` says, by position, where each list ends among the edges.

@@ -3,7 +3,6 @@
 pub mod batch;
 pub mod branches;
 pub mod bytes;
-pub mod column_test;
 pub mod effects;
 pub mod entries;
 pub mod items;

@@ -264,7 +264,11 @@ impl BulkOp {
             let Some(vertices) = batch.vertices().filter(|_| batch.scope.is_none() && plain(&batch)) else {
                 let mut all = bulked(ids, bulks, cx);
                 all.append(batch);
-                return Ok((all, false));
+                if max < usize::MAX {
+                    return Ok((all, false));
+                }
+                all.append(gather_all(cx, input, &mut held)?);
+                return Ok((all, true));
             };
             for (row, id) in vertices.iter().enumerate() {
                 let slot = table.slot(*id);

@@ -1,10 +1,9 @@
 //! Filters: a traverser passes or does not.
 
-use mangrove_graph::{Cell, Comparison, ElementKind, Path, Predicate, PropertyColumn, Value};
+use mangrove_graph::{Comparison, ElementKind, Path, Predicate, Value, column_test};
 
 use crate::error::Result;
 use crate::execute::data::batch::Batch;
-use crate::execute::data::column_test;
 use crate::execute::data::items::Items;
 use crate::execute::data::path;
 use crate::execute::modulators::by::modulated_paths;
@@ -61,7 +60,6 @@ impl MapBatch for HasOp {
 }
 
 fn has_property(cx: &mut Context<'_, '_>, batch: &Batch, key: &mut Key, predicate: &Predicate) -> Result<Vec<bool>> {
-    let matches = |cell: Cell| cell.values().any(|value| predicate.matches(value));
     if batch.items.are_values() {
         let found = read::properties(cx, &batch.items, std::slice::from_mut(key), "has()")?;
         let passes = |property: &Value| match property {
@@ -74,12 +72,10 @@ fn has_property(cx: &mut Context<'_, '_>, batch: &Batch, key: &mut Key, predicat
     let Some(id) = key.id(cx) else { return Ok(vec![false; batch.len()]) };
     let kind = if matches!(batch.items, Items::Edges(_)) { ElementKind::Edge } else { ElementKind::Vertex };
     cx.warn_of_types(kind, None, id, predicate);
-    Ok(match elements::column(cx, batch, id)? {
-        Some(PropertyColumn::Absent(n)) => vec![false; n],
-        Some(PropertyColumn::Typed(array)) => column_test::matches(&array, predicate),
-        Some(PropertyColumn::Cells(cells)) => cells.into_iter().map(matches).collect(),
-        None => vec![false; batch.len()],
-    })
+    match elements::elements(batch) {
+        Some(elements) => Ok(cx.view().pass(elements, id, predicate)?),
+        None => Ok(vec![false; batch.len()]),
+    }
 }
 
 fn has_id(cx: &Context<'_, '_>, batch: &Batch, predicate: &Predicate) -> Result<Vec<bool>> {

@@ -1,10 +1,13 @@
 //! Tests predicates on whole columns, without making a value for each row.
 
+use crate::column;
+use crate::predicate::{Comparison, Predicate};
+use crate::time::DateTime;
+use crate::value::Value;
 use arrow_array::cast::AsArray;
 use arrow_array::types::*;
 use arrow_array::{Array, ArrowPrimitiveType};
 use arrow_schema::{DataType, TimeUnit};
-use mangrove_graph::{Comparison, DateTime, Predicate, Value, column};
 
 /// Whether each value of a column matches. A null stands for a missing value and never matches.
 pub fn matches(array: &dyn Array, predicate: &Predicate) -> Vec<bool> {
@@ -131,10 +134,11 @@ fn strings(array: &dyn Array, predicate: &Predicate) -> Option<Vec<bool>> {
 mod tests {
     use std::sync::Arc;
 
+    use crate::predicate::TextTest;
+    use crate::time::Date;
     use arrow_array::{
         ArrayRef, Date32Array, Float32Array, Float64Array, Int32Array, Int64Array, StringArray, TimestampMicrosecondArray,
     };
-    use mangrove_graph::{Date, TextTest};
 
     use super::*;
 
