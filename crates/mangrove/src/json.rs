@@ -261,19 +261,7 @@ fn append(out: &mut String, text: std::fmt::Arguments<'_>) {
 }
 
 fn string(out: &mut String, text: &str) {
-    out.push('"');
-    for c in text.chars() {
-        match c {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\t' => out.push_str("\\t"),
-            c if c < ' ' || c == '\u{7f}' => append(out, format_args!("\\u{:04x}", c as u32)),
-            c => out.push(c),
-        }
-    }
-    out.push('"');
+    mangrove_ingest::quote_json(text, out);
 }
 
 #[cfg(test)]

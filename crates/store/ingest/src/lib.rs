@@ -34,3 +34,4 @@ pub use terms::merge::{Merged, Merging, OnDuplicate, OnExists};
 pub use terms::options::{EdgeFiles, KeyColumn, LoadOptions, MemoryLimits, NodeFiles};
 pub use terms::report::{LoadReport, OnError};
 pub use text::format::Format;
+pub use text::json::quote as quote_json;

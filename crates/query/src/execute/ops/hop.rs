@@ -150,6 +150,9 @@ impl Op for HopOp {
 
 /// Batches of at least this size are worth sorting: vertices close together share pages.
 const SORTED_ROWS_MIN: usize = 256;
+/// Sorting traversers that carry more than their vertex takes longer. It pays if the vertices spread over more places than a cache
+/// holds.
+const SPREAD_MIN: u64 = 1 << 20;
 
 /// The batch with its vertices in storage order.
 pub fn as_stored(mut batch: Batch) -> Batch {
@@ -161,16 +164,23 @@ pub fn as_stored(mut batch: Batch) -> Batch {
         ids.sort_unstable();
         return batch;
     }
-    let rows = rows_as_stored(ids);
+    let span = span(ids);
+    if span.1 - span.0 < SPREAD_MIN {
+        return batch;
+    }
+    let rows = rows_as_stored(ids, span);
     batch.gather(&rows)
 }
 
+/// The least and the greatest id.
+fn span(ids: &[VertexId]) -> (u64, u64) {
+    ids.iter().fold((u64::MAX, 0), |(first, last), id| (first.min(id.0), last.max(id.0)))
+}
+
 /// The rows of vertices in storage order.
-fn rows_as_stored(ids: &[VertexId]) -> Vec<u32> {
+fn rows_as_stored(ids: &[VertexId], (first, last): (u64, u64)) -> Vec<u32> {
     // A row takes the low bits of one integer, if the ids leave room for it: those sort faster than pairs.
     let row_bits = u64::BITS - (ids.len() as u64).leading_zeros();
-    let first = ids.iter().map(|id| id.0).min().unwrap_or(0);
-    let last = ids.iter().map(|id| id.0).max().unwrap_or(0);
     if last - first < 1 << (u64::BITS - row_bits) {
         let mut order: Vec<u64> = ids.iter().zip(0..).map(|(id, row)| (id.0 - first) << row_bits | row).collect();
         order.sort_unstable();
@@ -285,7 +295,7 @@ mod tests {
             let ids: Vec<VertexId> = (0..500).map(of).collect();
             let mut expected: Vec<u32> = (0..500).collect();
             expected.sort_by_key(|row| ids[*row as usize]);
-            assert_eq!(rows_as_stored(&ids), expected);
+            assert_eq!(rows_as_stored(&ids, span(&ids)), expected);
         }
     }
 }

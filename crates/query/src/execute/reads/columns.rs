@@ -21,7 +21,7 @@ use crate::execute::reads::elements::elements;
 use crate::execute::run::context::{Context, Key};
 use crate::plan::{Name, Tokens};
 
-/// Reading fewer rows by column is no faster than one by one.
+/// Making an array for fewer rows is no faster than a value for each.
 pub const ROWS_MIN: usize = 8;
 /// With more keys, reading what each element has is faster.
 const KEYS_MAX: usize = 64;
@@ -35,10 +35,6 @@ pub enum Many {
     All,
 }
 
-fn worthwhile(batch: &Batch) -> Option<Elements<'_>> {
-    elements(batch).filter(|elements| elements.len() >= ROWS_MIN)
-}
-
 /// Maps of the wanted tokens, then of the properties under `keys`. No keys means all keys.
 pub fn property_maps(
     cx: &mut Context<'_, '_>,
@@ -47,14 +43,14 @@ pub fn property_maps(
     tokens: Tokens,
     many: Many,
 ) -> Result<Option<Maps>> {
-    let Some(elements) = worthwhile(batch) else { return Ok(None) };
+    let Some(elements) = elements(batch) else { return Ok(None) };
     let Some(ids) = key_ids(cx, elements, keys) else { return Ok(None) };
     let mut columns = Vec::with_capacity(2 + ids.len());
     if tokens.id {
         columns.push((Token::Id.into(), id_column(cx.view(), elements)?));
     }
     if tokens.label {
-        columns.push((Token::Label.into(), MapColumn::Typed(label_column(cx.view(), elements))));
+        columns.push((Token::Label.into(), label_values(cx.view(), elements)));
     }
     let Some(mut properties) = property_columns(cx.view(), elements, ids, many)? else { return Ok(None) };
     columns.append(&mut properties);
@@ -171,6 +167,15 @@ pub fn label_column(view: &dyn GraphView, elements: Elements<'_>) -> ArrayRef {
     Arc::new(StringArray::from_iter_values(names))
 }
 
+/// The same in maps. Few rows need no array.
+fn label_values(view: &dyn GraphView, elements: Elements<'_>) -> MapColumn {
+    if elements.len() >= ROWS_MIN {
+        return MapColumn::Typed(label_column(view, elements));
+    }
+    let name = |row| Some(Value::String(record::label(view, elements.get(row))));
+    MapColumn::Values((0..elements.len()).map(name).collect())
+}
+
 /// A column of maps for the ends of edges, each with id and label.
 fn end_column(view: &dyn GraphView, edges: &[EdgeRef], end: impl Fn(&EdgeRef) -> VertexId) -> Result<MapColumn> {
     let ends: Vec<VertexId> = edges.iter().map(end).collect();
@@ -181,10 +186,7 @@ fn end_column(view: &dyn GraphView, edges: &[EdgeRef], end: impl Fn(&EdgeRef) ->
 
 /// Maps with the ids and labels of elements.
 pub fn own_maps(view: &dyn GraphView, elements: Elements<'_>) -> Result<Maps> {
-    let columns = vec![
-        (Token::Id.into(), id_column(view, elements)?),
-        (Token::Label.into(), MapColumn::Typed(label_column(view, elements))),
-    ];
+    let columns = vec![(Token::Id.into(), id_column(view, elements)?), (Token::Label.into(), label_values(view, elements))];
     Ok(Maps { rows: elements.len(), columns })
 }
 

@@ -286,7 +286,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// Appends `text` as a JSON string, with quotes.
+/// Appends `text` as a JSON string, with quotes. Control characters are escaped, so that they do no harm in a terminal.
 pub fn quote(text: &str, out: &mut String) {
     out.push('"');
     for c in text.chars() {
@@ -296,7 +296,7 @@ pub fn quote(text: &str, out: &mut String) {
             '\n' => out.push_str("\\n"),
             '\r' => out.push_str("\\r"),
             '\t' => out.push_str("\\t"),
-            c if (c as u32) < 0x20 => out.push_str(&format!("\\u{:04x}", c as u32)),
+            c if c < ' ' || c == '\u{7f}' => out.push_str(&format!("\\u{:04x}", c as u32)),
             c => out.push(c),
         }
     }
