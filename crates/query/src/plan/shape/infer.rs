@@ -67,15 +67,16 @@ impl Inference<'_> {
             let filters = traversal.steps[at + 1..].iter().map(|node| &node.step).take_while(|step| is_filter(step));
             let passing = filters.fold(now.clone(), |passing, step| self.passing(step, passing));
             add(&mut self.path, passing);
-            hop = match node.step {
-                Step::Hop { to_edges: true, direction, .. } => Some(direction),
+            hop = match &node.step {
+                Step::Hop { to_edges: true, direction, .. } => Some(*direction),
+                step if is_filter(step) => hop,
                 _ => None,
             };
         }
         now
     }
 
-    /// What a step gives. `hop` is the direction in which the step before it went to edges.
+    /// What a step gives. `hop` is the direction in which the step before it went to edges, filters aside.
     fn node(&mut self, node: &StepNode, before: Type, hop: Option<Direction>) -> Type {
         self.steps += 1;
         if self.steps > STEPS_MAX {
@@ -276,8 +277,8 @@ impl Inference<'_> {
     }
 
     fn elements(&self, kind: ElementKind, labels: Option<&[Name]>) -> Type {
-        let ids = |names: &[Name]| names.iter().filter_map(|name| self.schema.label(kind, name)).collect();
-        Type::Elements(ElementTypes::new(kind, labels.map_or(Labels::All, |names| Labels::Known(ids(names)))))
+        let labels = labels.map_or(Labels::All, |names| Labels::of(self.schema, kind, names));
+        Type::Elements(ElementTypes::new(kind, labels))
     }
 
     /// The vertices that edges lead to in a direction.
@@ -297,7 +298,6 @@ impl Inference<'_> {
         Type::Elements(ElementTypes::new(ElementKind::Vertex, ends))
     }
 
-    /// The elements that pass tests of their labels.
     /// What is left after a filter.
     fn passing(&self, step: &Step, before: Type) -> Type {
         match (step, before) {
@@ -311,12 +311,12 @@ impl Inference<'_> {
         }
     }
 
+    /// The elements that pass tests of their labels.
     fn labelled(&self, mut types: ElementTypes, tests: &[Has]) -> ElementTypes {
         for names in tests.iter().filter_map(wanted_labels) {
-            let ids = |kind| names.iter().filter_map(|name| self.schema.label(kind, name)).collect();
-            types.vertices =
-                types.vertices.map(|labels| labels.and(self.schema, ElementKind::Vertex, ids(ElementKind::Vertex)));
-            types.edges = types.edges.map(|labels| labels.and(self.schema, ElementKind::Edge, ids(ElementKind::Edge)));
+            let named = |kind| Labels::of(self.schema, kind, &names);
+            types.vertices = types.vertices.map(|labels| labels.and(named(ElementKind::Vertex)));
+            types.edges = types.edges.map(|labels| labels.and(named(ElementKind::Edge)));
         }
         types
     }
@@ -527,5 +527,5 @@ fn column_of(of: Type, column: Column) -> Type {
 /// Whether the step only drops traversers, each by what it stands on.
 fn is_filter(step: &Step) -> bool {
     use Step::*;
-    matches!(step, Has(_) | HasProperty { .. } | HasChild { .. } | Where { .. } | And(_) | Or(_))
+    matches!(step, Has(_) | HasProperty { .. } | HasChild { .. } | Where { .. } | SemiJoin { .. } | And(_) | Or(_))
 }

@@ -91,7 +91,7 @@ fn all_keys(schema: &Schema, types: &ElementTypes) -> Vec<Name> {
     let mut keys: BTreeSet<KeyId> = BTreeSet::new();
     for kind in ElementKind::ALL {
         let Some(meant) = types.of(kind) else { continue };
-        let labels = (0..).map(LabelId).zip(schema.labels(kind).iter()).filter(|(at, _)| meant.contains(schema, *at));
+        let labels = (0..).map(LabelId).zip(schema.labels(kind).iter()).filter(|(at, _)| meant.contains(*at));
         keys.extend(labels.flat_map(|(_, label)| label.known_properties()).map(|property| property.key));
     }
     keys.into_iter().map(|key| schema.key_name(key)).collect()
@@ -101,7 +101,7 @@ fn all_keys(schema: &Schema, types: &ElementTypes) -> Vec<Name> {
 fn id_is_key(schema: &Schema, types: &ElementTypes) -> bool {
     let Some(id) = schema.key(Token::Id.name()) else { return true };
     let meant = types.vertices.as_ref().unwrap_or(&Labels::All);
-    let labels = (0..).map(LabelId).zip(schema.vertex_labels.iter()).filter(|(at, _)| meant.contains(schema, *at));
+    let labels = (0..).map(LabelId).zip(schema.vertex_labels.iter()).filter(|(at, _)| meant.contains(*at));
     let mut labels = labels.filter(|(_, label)| label.property(id).is_some());
     types.edges.is_none() && schema.id_space == IdSpace::Graph && labels.all(|(_, label)| label.key == Some(id))
 }

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use mangrove_graph::{ElementKind, LabelId, Schema, Value};
+use mangrove_graph::{ElementKind, LabelId, LabelSchema, Schema, Value};
+
+use crate::plan::Name;
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Type {
@@ -39,6 +41,7 @@ pub struct ElementTypes {
     pub edges: Option<Labels>,
 }
 
+/// Primary labels.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Labels {
     Known(BTreeSet<LabelId>),
@@ -50,7 +53,7 @@ const COLLECTIONS_MAX: usize = 64;
 
 impl Type {
     pub fn list(items: Type) -> Self {
-        Type::List(Box::new(items.inside()))
+        Type::List(Box::new(items.of_many().inside()))
     }
 
     pub fn map(keys: Vec<(Value, Type)>) -> Self {
@@ -181,26 +184,29 @@ impl ElementTypes {
 }
 
 impl Labels {
-    /// Whether an element of this label may be meant. It may carry one of the meant labels as a further label.
-    pub fn contains(&self, schema: &Schema, label: LabelId) -> bool {
+    /// The primary labels of elements that have one of `names`. A vertex may have it as a further label.
+    pub fn of(schema: &Schema, kind: ElementKind, names: &[Name]) -> Self {
+        let named: BTreeSet<LabelId> = names.iter().filter_map(|name| schema.label(kind, name)).collect();
+        let labels = (0..).map(LabelId).zip(schema.labels(kind).iter());
+        let carries = |(at, label): &(LabelId, &LabelSchema)| {
+            named.contains(at) || label.further.iter().any(|further| named.contains(further))
+        };
+        Labels::Known(labels.filter(carries).map(|(at, _)| at).collect())
+    }
+
+    pub fn contains(&self, label: LabelId) -> bool {
         match self {
             Labels::All => true,
-            Labels::Known(labels) => {
-                let further = schema.label_schema(ElementKind::Vertex, label).map(|label| &label.further);
-                labels.contains(&label) || further.is_some_and(|further| further.iter().any(|label| labels.contains(label)))
-            }
+            Labels::Known(labels) => labels.contains(&label),
         }
     }
 
-    /// The labels of elements that are meant here and also have one of `wanted`.
-    pub fn and(self, schema: &Schema, kind: ElementKind, wanted: BTreeSet<LabelId>) -> Self {
-        let wanted = Labels::Known(wanted);
-        if self == Labels::All {
-            return wanted;
+    /// The labels that are in both.
+    pub fn and(self, other: Self) -> Self {
+        match (self, other) {
+            (Labels::All, both) | (both, Labels::All) => both,
+            (Labels::Known(one), Labels::Known(other)) => Labels::Known(one.intersection(&other).copied().collect()),
         }
-        // A third label may carry both.
-        let all = (0..schema.labels(kind).len()).map(|at| LabelId(at as u16));
-        Labels::Known(all.filter(|label| self.contains(schema, *label) && wanted.contains(schema, *label)).collect())
     }
 
     fn or(self, other: Self) -> Self {
