@@ -110,6 +110,11 @@ fn every_rule_shows_in_an_explanation() {
         ("limit", "g.V(1).local(out('knows').limit(2))", "Hop(Out, vertices, knows, at most 2 each)"),
         ("adjacency", "g.V(1).bothE().otherV().values('name')", "Hop(Both, vertices)"),
         ("any-order", "g.V().where(out().has('name', 'x'))", "any order"),
+        (
+            "semi-join",
+            "g.V().where(out('knows').has('name', 'josh'))",
+            "SemiJoin[Hop(Out, vertices, knows, any order) → Has(name = josh) | Scan(vertices, name = josh)]",
+        ),
         ("early-dedup", "g.V(1).out().out().dedup().id()", "Dedup → Barrier → Hop"),
         (
             "bounded-search",
@@ -194,6 +199,48 @@ fn what_is_gathered_aside_is_a_set_to_compare_with() {
     assert!(inside > 0 && outside > 0);
     assert_eq!(inside + outside, all);
     assert_eq!(one(&graph, "g.V().has(id, lt(100)).out().has(id, lt(100)).count()").as_i64().unwrap(), inside);
+}
+
+/// A profile tells which way a `where()` went: backwards it follows few hops, however many rows there are.
+#[test]
+fn a_test_for_few_ends_is_answered_from_these() {
+    let graph = hubs();
+    let end = one(&graph, "g.V().where(__.in('knows').count().is(between(3, 6))).id().limit(1)").to_string();
+    let profile = |text: &str, rules_off: &[&str]| {
+        let rules_off = rules_off.iter().map(|rule| (*rule).to_owned()).collect();
+        let options = QueryOptions { profile: true, rules_off, ..QueryOptions::default() };
+        let mut graph = Graph::Read(&graph);
+        let query = Query::parse(text).unwrap();
+        let profile = query.execute(&mut graph, &Parameters::new(), &options).unwrap().profile(&mut graph).unwrap();
+        let hops = profile.steps.iter().filter(|step| step.depth == 1 && step.step.starts_with("Hop"));
+        hops.map(|step| step.rows).sum::<u64>()
+    };
+    for text in [
+        "g.V().out('knows').out('knows').where(out('knows').has(id, 500)).id()",
+        "g.V().out('knows').out('knows').not(__.in('knows').has(id, within(500, 77))).id()",
+        "g.V().out('knows').out('knows').where(both().has(id, 500)).id()",
+        "g.V().out('knows').out('knows').where(out('knows').has('person', id, 500)).id()",
+        "g.V().out('knows').out('knows').union(where(out('knows').has(id, 500)), where(out().has(id, 77))).id()",
+        "g.V().out('knows').out('knows').where(out('nothing').has(id, 500)).id()",
+    ] {
+        let text = &text.replace("500", &end);
+        let off = QueryOptions { rules_off: vec!["semi-join".into()], ..QueryOptions::default() };
+        let forwards = run_with(&graph, text, &Parameters::new(), &off).unwrap();
+        assert_eq!(run(&graph, text), forwards, "{text}");
+    }
+    let few = &format!("g.V().out('knows').out('knows').where(out('knows').has(id, {end})).id()");
+    let (with, without) = (profile(few, &[]), profile(few, &["semi-join"]));
+    assert!(!run(&graph, few).is_empty() && with * 10 < without, "{with} hops instead of {without}");
+    // Hubs are reached from nearly everywhere. A set of all that lead to them is no use, so the test goes forwards.
+    let many = "g.V().out('knows').limit(64).where(both('knows').has(id, within(0, 1, 2))).id()";
+    assert_eq!(profile(many, &[]), profile(many, &["semi-join"]));
+    // A query that writes goes forwards: what it adds may pass.
+    let mut graph = graph.clone();
+    let mut graph = Graph::Write(&mut graph);
+    let text = "g.V().out('knows').out('knows').where(out('knows').has(id, 500)).addE('knows').to(__.V(500)).count()";
+    let added =
+        Query::parse(&text.replace("500", &end)).unwrap().execute(&mut graph, &Parameters::new(), &QueryOptions::default());
+    assert!(added.unwrap().collect(&mut graph).unwrap()[0].as_i64() > Some(0));
 }
 
 /// Behind a barrier nobody writes any more, so traversers need not go one by one.

@@ -28,6 +28,7 @@ use crate::execute::ops::reduce::{FoldOp, ReduceLocal, ReduceOp, UnfoldOp};
 use crate::execute::ops::repeat::{EmitOp, RepeatOp, UntilOp};
 use crate::execute::ops::resource::TimeLimitOp;
 use crate::execute::ops::select::*;
+use crate::execute::ops::semi_join::{SemiJoinOp, sides};
 use crate::execute::ops::set::{DedupOp, LocalSet, RangeOp, SampleOp, TailOp};
 use crate::execute::ops::side_effect::{AggregateOp, CapOp, FailOp, SideEffectOp, SubgraphOp};
 use crate::execute::ops::text::{AsBoolOp, AsNumberOp, ConcatOp, ConjoinOp, FormatOp, TextOp};
@@ -354,6 +355,14 @@ fn compile_filter(step: &Step) -> Result<Option<Box<dyn Op>>> {
         Step::HasValueOf(predicate) => mapping(PropertyPartOp { token: Token::Value, predicate: predicate.clone() }),
         Step::Is(predicate) => mapping(IsOp(predicate.clone())),
         Step::Where { child: traversal, negated } => mapping(WhereOp { child: child(traversal)?, negated: *negated }),
+        Step::SemiJoin { child: traversal, ends, negated } => {
+            let forwards = || Ok(mapping(WhereOp { child: child(traversal)?, negated: *negated }));
+            let Some(sides) = sides(traversal, ends) else { return forwards().map(Some) };
+            match SemiJoinOp::new(child(traversal)?, child(ends)?, sides, *negated) {
+                Some(op) => mapping(op),
+                None => forwards()?,
+            }
+        }
         Step::And(traversals) => mapping(ConnectiveOp { children: children(traversals)?, all: true }),
         Step::Or(traversals) => mapping(ConnectiveOp { children: children(traversals)?, all: false }),
         Step::WhereLabels { start, predicate, by } => {

@@ -19,6 +19,7 @@ mod latest;
 mod limit;
 mod reorder_filters;
 mod scan_filters;
+mod semi_join;
 mod switches;
 mod top;
 
@@ -77,7 +78,7 @@ pub enum ChainPosition {
     Child,
 }
 
-pub const RULES: [Rule; 16] = [
+pub const RULES: [Rule; 17] = [
     switches::PATHS,
     switches::INDEX,
     combine_filters::RULE,
@@ -94,6 +95,7 @@ pub const RULES: [Rule; 16] = [
     top::RULE,
     latest::RULE,
     limit::RULE,
+    semi_join::RULE,
 ];
 
 /// Applies every rule that is not turned off.

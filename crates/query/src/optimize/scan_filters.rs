@@ -14,6 +14,11 @@ pub(super) const RULE: Rule = Rule {
 };
 
 fn rewrite(traversal: &mut Traversal, _: ChainPosition, _: &RuleContext<'_>) {
+    rewrite_chain(traversal);
+}
+
+/// The rule for one chain of steps.
+pub(super) fn rewrite_chain(traversal: &mut Traversal) {
     let mut at = 0;
     while at + 1 < traversal.steps.len() {
         let (before, after) = traversal.steps.split_at_mut(at + 1);

@@ -83,6 +83,10 @@ macro_rules! children {
             | Step::SideEffect(child)
             | Step::Partial(child)
             | Step::Optional(child) => $visit(child),
+            Step::SemiJoin { child, ends, .. } => {
+                $visit(child);
+                $visit(ends);
+            }
             Step::SelectChild { child, by, .. } => {
                 $visit(child);
                 for by in by {
@@ -286,6 +290,7 @@ macro_rules! modulators {
             | Step::SideEffect(_)
             | Step::Optional(_)
             | Step::Partial(_)
+            | Step::SemiJoin { .. }
             | Step::Call(_)
             | Step::And(_)
             | Step::Or(_)

@@ -59,7 +59,8 @@ impl Estimator<'_> {
             Step::Has(tests) => tests.iter().fold(rows, |rows, test| rows * selectivity(&test.predicate)),
             Step::Is(predicate) => rows * selectivity(predicate),
             Step::HasProperty { .. } => rows * 0.9,
-            Step::Where { .. } | Step::And(_) | Step::Or(_) | Step::WhereLabels { .. } | Step::HasChild { .. } => rows * 0.5,
+            Step::Where { .. } | Step::SemiJoin { .. } | Step::And(_) | Step::Or(_) => rows * 0.5,
+            Step::WhereLabels { .. } | Step::HasChild { .. } => rows * 0.5,
             Step::Discard => 0.0,
             Step::Dedup { scope: Scope::Global, .. } => rows.min(scopes * self.elements(ElementKind::Vertex, &[])),
             Step::Range { low, high, scope: Scope::Global } => {

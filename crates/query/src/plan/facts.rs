@@ -220,7 +220,9 @@ impl Step {
             Step::Has(_) => FILTER.reads(Reads::OWN).heavy().safe(),
             Step::HasProperty { .. } => FILTER.reads(Reads::OWN).safe(),
             Step::HasChild { .. } | Step::HasKeyOf(_) | Step::HasValueOf(_) => FILTER.reads(Reads::OWN),
-            Step::Is(_) | Step::Where { .. } | Step::And(_) | Step::Or(_) | Step::Discard => FILTER.safe(),
+            Step::Is(_) | Step::Where { .. } | Step::SemiJoin { .. } | Step::And(_) | Step::Or(_) | Step::Discard => {
+                FILTER.safe()
+            }
             Step::WhereLabels { .. } => FILTER.reads(Reads::LABELS.and(Reads::OWN)),
             Step::ListFilter { .. } => FILTER,
             Step::Dedup { scope: Scope::Local, by, .. } => EACH.order(picks(by)).safe(),

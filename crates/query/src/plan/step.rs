@@ -515,6 +515,12 @@ pub enum Step {
         max: Option<usize>,
     },
     BarrierSack,
+    /// `where(child)` with the vertices to which the hop of the child must lead. It may go from these backwards.
+    SemiJoin {
+        child: Traversal,
+        ends: Traversal,
+        negated: bool,
+    },
     /// Makes fewer traversers of a batch, of which the one step of the traversal, a barrier, makes the same. The end of a
     /// [`Fragment`](super::fragment::Fragment).
     Partial(Traversal),

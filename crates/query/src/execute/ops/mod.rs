@@ -21,6 +21,7 @@ pub mod reduce;
 pub mod repeat;
 pub mod resource;
 pub mod select;
+pub mod semi_join;
 pub mod set;
 pub mod side_effect;
 pub mod text;

@@ -66,8 +66,20 @@ impl VertexSet {
         fresh.truncate(kept);
     }
 
+    pub fn contains(&self, vertex: VertexId) -> bool {
+        let local = vertex.local();
+        let page = local / PAGE_BITS;
+        if page >= PAGES_MAX {
+            return self.sparse.contains(&vertex);
+        }
+        let of_label = self.labels.iter().find(|(prefix, _)| *prefix == vertex.0 - local);
+        let words = of_label.and_then(|(_, pages)| pages.get(page as usize)?.as_ref());
+        let bit = local % PAGE_BITS;
+        words.is_some_and(|words| words[(bit / 64) as usize] & 1 << (bit % 64) != 0)
+    }
+
     /// The approximate bytes.
-    fn bytes(&self) -> usize {
+    pub fn bytes(&self) -> usize {
         self.pages_made * size_of::<Page>() + self.sparse.capacity() * size_of::<VertexId>()
     }
 
@@ -535,8 +547,10 @@ mod tests {
         let ids = [(0, 0), (1, 0), (0, 1 << 20), (0, 1 << 35), (1, 63), (1, 64)];
         for (label, local) in ids {
             let id = VertexId::new(LabelId(label), 0, local);
+            assert!(!set.contains(id), "{id:?}");
             assert!(set.insert(id), "{id:?}");
             assert!(!set.insert(id), "{id:?}");
+            assert!(set.contains(id), "{id:?}");
         }
     }
 }
