@@ -270,8 +270,22 @@ fn what_is_complete_is_read_by_many_at_once() {
     assert_eq!(batches(whole), (complete as u64, 1));
     let mixed = "g.V().has(id, lt(99)).sideEffect(out().aggregate('x')).union(identity(), id(), outE()).barrier().where(without('x'))";
     assert_eq!(batches(mixed).1, 1, "whatever they are");
+    let single = "g.withBulk(false).V().has(id, lt(99)).sideEffect(out().aggregate('x')).barrier().where(without('x'))";
+    assert_eq!(batches(single), (complete as u64, 1));
     let bounded = "g.V().has(id, lt(99)).sideEffect(out().aggregate('x')).barrier(9).where(without('x'))";
     assert_eq!(batches(bounded).0, batches(bounded).1, "one by one");
+}
+
+/// Vertices that are visited in storage order keep what `as()` named beside them.
+#[test]
+fn labels_stay_with_their_traversers() {
+    let graph = hubs();
+    for text in ["g.V().as('a').out().out().where(neq('a')).count()", "g.V().as('a').out().in().where(eq('a')).count()"] {
+        let off = QueryOptions { rules_off: vec!["any-order".into()], ..QueryOptions::default() };
+        let expected = run_with(&graph, text, &Parameters::new(), &off).unwrap();
+        assert_eq!(run(&graph, text), expected, "{text}");
+        assert!(expected[0].as_i64() > Some(100), "{text}");
+    }
 }
 
 #[test]

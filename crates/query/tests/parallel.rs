@@ -133,6 +133,10 @@ fn partial_states_merge_to_what_one_thread_gives() {
         "g.V().out('knows').group().by('name').by(values('age', 'height').sum())",
         "g.V().out('knows').group().by('name').by(limit(2).count())",
         "g.V().out('knows').group().by('name').by('age').select('n7')",
+        "g.V().as('a').out('knows').where(neq('a')).group().by('name').by(count())",
+        "g.V().out('knows').simplePath().group().by('name').by(count())",
+        "g.V().as('key').as('z').out('knows').where(neq('key')).group().by('name').by(count())",
+        "g.V().as('a').out('knows').out('knows').where(neq('a')).count()",
     ];
     helped_gives_what_alone_gives(&people(), &queries);
 }
@@ -179,6 +183,10 @@ fn the_order_of_integers_does_not_change_their_sum() {
     assert_eq!(sum("g.inject(127b, 1b).sum()").unwrap(), [Value::Int16(128)]);
     assert_eq!(sum("g.inject(127b, 1b, -1b).sum()").unwrap(), [Value::Int8(127)]);
     assert_eq!(sum("g.inject(1, 0.5, 2).sum()").unwrap(), [Value::Float64(3.5)]);
+    let large = sum("g.inject(0.5, 9223372036854775807L, 9223372036854775807L).sum()").unwrap();
+    assert_eq!(large, [Value::Float64(18_446_744_073_709_551_614.5)]);
+    let exact = sum("g.inject(1N, 9223372036854775807L, 9223372036854775807L).sum()").unwrap();
+    assert_eq!(exact[0].to_string(), "18446744073709551615");
     assert!(sum("g.inject(9223372036854775807L, 1).sum()").unwrap_err().render().contains("overflow"));
     assert!(sum("g.inject(9223372036854775807L, 1).mean()").unwrap_err().render().contains("overflow"));
 }

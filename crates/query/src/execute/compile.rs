@@ -80,9 +80,8 @@ fn chain(traversal: &Traversal, place: ChainRole<'_>) -> Result<Chain> {
 fn links(traversal: &Traversal, place: ChainRole<'_>) -> Result<Vec<Link>> {
     let steps = &traversal.steps;
     let mut links = Vec::with_capacity(steps.len());
-    let (mut at, mut is_prepared) = (0, false);
+    let (mut at, mut is_prepared, mut first) = (0, false, 0);
     while at < steps.len() {
-        let first = at;
         let fragment = match place.helpers {
             Some(reach) if !is_prepared => Fragment::leading(&steps[at..], reach),
             _ => None,
@@ -110,6 +109,10 @@ fn links(traversal: &Traversal, place: ChainRole<'_>) -> Result<Vec<Link>> {
             links.push(link);
             at += 1;
         }
+        if is_prepared {
+            // The barrier forgets for both: what the partial step puts beside the traversers is not for it to lose.
+            continue;
+        }
         if let (Some(link), Some(last)) = (links.last_mut(), place.last_reader) {
             link.forgets = (first..at).contains(&last);
         }
@@ -117,6 +120,7 @@ fn links(traversal: &Traversal, place: ChainRole<'_>) -> Result<Vec<Link>> {
             let gone = place.last_uses.iter().filter(|(_, last)| (first..at).contains(last));
             link.drops = gone.map(|(name, _)| name.clone()).collect();
         }
+        first = at;
     }
     Ok(links)
 }

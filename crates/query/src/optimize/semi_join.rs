@@ -38,5 +38,7 @@ fn ends(child: &Traversal) -> Option<Traversal> {
     let scan = Step::Scan { kind: ElementKind::Vertex, ids: None, labels: None, filters: Vec::new() };
     let mut ends = Traversal { steps: vec![scan.into(), StepNode::from(has.step.clone())] };
     scan_filters::rewrite_chain(&mut ends);
-    Some(ends)
+    // A scan of all vertices would cost more than it saves.
+    let finds_some = matches!(&ends.steps[0].step, Step::Scan { ids, filters, .. } if ids.is_some() || !filters.is_empty());
+    finds_some.then_some(ends)
 }

@@ -197,7 +197,11 @@ impl Reduced {
     pub(super) fn finish(self) -> Result<Option<Value>> {
         let value = match self.integers {
             None => self.value,
-            Some((sum, bits)) => Some(calculate(Sign::Plus, &self.value.unwrap_or_default(), &whole(sum, bits)?)?),
+            // A sum beyond 64 bits can still be added to a fraction.
+            Some((sum, bits)) => Some(match (whole(sum, bits), self.value.unwrap_or_default()) {
+                (Err(_), value) if !value.is_null() => Value::Float64(double(&value) + sum as f64),
+                (sum, value) => calculate(Sign::Plus, &value, &sum?)?,
+            }),
         };
         Ok(match (self.reduction, value) {
             (Reduction::Count, _) => Some(Value::Int64(self.all)),

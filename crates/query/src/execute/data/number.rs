@@ -132,6 +132,16 @@ pub fn narrowest(exact: i128, t: ValueType) -> Option<Value> {
     i64::try_from(exact).ok().map(Value::Int64)
 }
 
+/// A number, or null, plus a sum of integers of which `widest` is the widest type.
+pub fn with_integers(value: Value, sum: i128, widest: ValueType) -> Result<Value> {
+    match (narrowest(sum, widest), &value) {
+        (Some(sum), _) => arithmetic(Arithmetic::Add, &value, &sum),
+        (None, Value::Null) => Err(overflow()),
+        (None, Value::Float32(_) | Value::Float64(_)) => Ok(Value::Float64(value.as_f64().unwrap_or(f64::NAN) + sum as f64)),
+        (None, _) => arithmetic(Arithmetic::Add, &value, &Value::from(BigInt::from(sum))),
+    }
+}
+
 fn decimals(op: Arithmetic, a: &Value, b: &Value) -> Result<Value> {
     let (Some(x), Some(y)) = (compare::decimal(a), compare::decimal(b)) else {
         // Infinities and NaN have no decimal form.

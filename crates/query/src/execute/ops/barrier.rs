@@ -347,7 +347,14 @@ impl Op for BulkOp {
         }
         let Some(first) = input.pull(cx)? else { return Ok(None) };
         if cx.shared.bulk_off && first.sacks.is_none() {
-            return Ok(Some(first));
+            if self.max < usize::MAX {
+                return Ok(Some(first));
+            }
+            self.ended = true;
+            let mut held = Held::default();
+            held.add_batch(cx, &first)?;
+            let rest = gather_all(cx, input, &mut held)?;
+            return Ok(Some(Batch::joined(vec![first, rest])));
         }
         if plain(&first) && first.scope.is_none() && first.vertices().is_some() {
             let (merged, ended) = Self::merge_vertices(cx, input, self.max, first)?;

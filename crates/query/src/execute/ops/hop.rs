@@ -160,7 +160,8 @@ pub fn as_stored(mut batch: Batch) -> Batch {
     if ids.len() < SORTED_ROWS_MIN || ids.is_sorted() {
         return batch;
     }
-    if batch.bulk.is_none() && batch.scope.is_none() && batch.paths.is_none() && batch.sacks.is_none() {
+    let has_state = batch.bulk.is_some() || batch.scope.is_some() || batch.paths.is_some() || batch.sacks.is_some();
+    if !has_state && batch.slots.is_empty() {
         ids.sort_unstable();
         return batch;
     }

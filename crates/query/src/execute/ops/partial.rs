@@ -74,10 +74,13 @@ fn integer_sums(batch: &Batch, array: &ArrayRef, scopes: &Scopes, reduction: Red
     }
     let sums = sums.into_iter().map(|sum| number::narrowest(sum, t).filter(|sum| sum.value_type() == t));
     let Some(sums) = sums.collect::<Option<Vec<Value>>>() else { return Ok(None) };
+    let counts = scopes.sums(batch, |row| u128::from(batch.bulk(row)));
+    if counts.contains(&0) {
+        return Ok(None);
+    }
     let one = Batch { bulk: None, ..batch.gather(&scopes.first) };
     let mut reduced = Batch { items: Items::from_values(sums), ..one.clone() };
     if reduction == Reduction::Mean {
-        let counts = scopes.sums(batch, |row| u128::from(batch.bulk(row)));
         let others = counts.into_iter().map(|count| u64::try_from(count - 1).unwrap_or(u64::MAX));
         let zero = number::narrowest(0, t).unwrap_or_default();
         let zeros = Batch { items: Items::from_values(vec![zero; one.len()]), bulk: Some(others.collect()), ..one };

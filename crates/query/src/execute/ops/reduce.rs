@@ -112,10 +112,7 @@ impl Accumulator {
         }
         let value = match self.integers {
             None => self.value,
-            Some((sum, widest)) => {
-                let sum = number::narrowest(sum, widest).ok_or_else(number::overflow)?;
-                Some(number::arithmetic(Arithmetic::Add, &self.value.unwrap_or_default(), &sum)?)
-            }
+            Some((sum, widest)) => Some(number::with_integers(self.value.unwrap_or_default(), sum, widest)?),
         };
         match (reduction, value) {
             (Reduction::Mean, Some(sum)) if self.count > 0 => number::mean(&sum, self.count).map(Some),
