@@ -29,6 +29,9 @@ mod transaction;
 
 use pyo3::prelude::*;
 
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 #[pymodule]
 mod _mangrove {
     #[pymodule_export]

@@ -73,8 +73,13 @@ fn packed(bits: &[u8], width: u32, at: usize) -> u64 {
     let bit = at * width as usize;
     let mut word = [0; 8];
     word.copy_from_slice(&bits[bit / 8..bit / 8 + 8]);
-    let mask = if width == 64 { u64::MAX } else { (1 << width) - 1 };
-    u64::from_le_bytes(word) >> (bit % 8) & mask
+    u64::from_le_bytes(word) >> (bit % 8) & mask(width)
+}
+
+/// The lowest bits of a word: so many of them.
+#[inline]
+fn mask(width: u32) -> u64 {
+    if width < 64 { (1 << width) - 1 } else { u64::MAX }
 }
 
 /// Calls `f` with the packed integers of a range. One load reads as many of them as fit in 16 bytes.
@@ -266,15 +271,28 @@ impl<'a> Ints<'a> {
             Form::Line { base, slope, width, bits } => {
                 base.wrapping_add(on_line(slope, at)).wrapping_add(packed(bits, width, at)) as i64
             }
-            Form::Blocks { headers, bits, sloped } => {
-                let (base, slope, width, start) = block(&headers[at / BLOCK], sloped);
-                // Stay within the bits, whatever they are.
-                let width = width.min(64);
-                let Some(last) = bits.len().checked_sub(block_bytes(width) + PADDING) else { return base as i64 };
-                let on_line = base.wrapping_add((slope * (at % BLOCK) as u64) >> 8);
-                on_line.wrapping_add(packed(&bits[start.min(last)..], width, at % BLOCK)) as i64
+            Form::Blocks { headers, bits, sloped } => in_block(&headers[at / BLOCK], bits, sloped, at % BLOCK),
+        }
+    }
+
+    /// Calls `f` with the integers at some positions, in their order, until one is beyond the end. Returns how many there were.
+    #[inline]
+    pub fn gather(&self, positions: impl Iterator<Item = usize>, mut f: impl FnMut(i64)) -> usize {
+        let mut n = 0;
+        let there = positions.take_while(|at| *at < self.len).inspect(|_| n += 1);
+        match self.form {
+            Form::Line { base, slope: 0, width, bits } => {
+                there.for_each(|at| f(base.wrapping_add(packed(bits, width, at)) as i64));
+            }
+            Form::Line { .. } => there.for_each(|at| f(self.get(at))),
+            Form::Blocks { headers, bits, sloped: true } => {
+                there.for_each(|at| f(in_block(&headers[at / BLOCK], bits, true, at % BLOCK)));
+            }
+            Form::Blocks { headers, bits, sloped: false } => {
+                there.for_each(|at| f(in_block(&headers[at / BLOCK], bits, false, at % BLOCK)));
             }
         }
+        n
     }
 
     /// Prefetches what `get` reads first: the bits of an integer on a line, or the header of its block.
@@ -347,6 +365,18 @@ fn block(header: &[u8; BLOCK_HEADER], sloped: bool) -> (u64, u64, u32, usize) {
     }
 }
 
+/// The integer at a position of a block. Stays within the bits, whatever the header says.
+#[inline(always)]
+fn in_block(header: &[u8; BLOCK_HEADER], bits: &[u8], sloped: bool, at: usize) -> i64 {
+    let (base, slope, width, start) = block(header, sloped);
+    let bit = at * width as usize;
+    let above = match bits.get(start + bit / 8..).and_then(|bits| bits.first_chunk()) {
+        Some(word) => u64::from_le_bytes(*word) >> (bit % 8) & mask(width),
+        None => 0,
+    };
+    base.wrapping_add((slope * at as u64) >> 8).wrapping_add(above) as i64
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -385,6 +415,9 @@ mod tests {
             let mut all = Vec::new();
             ints.each(0..values.len(), |value| all.push(value));
             prop_assert_eq!(&all, &values);
+            all.clear();
+            ints.gather((0..values.len()).rev(), |value| all.push(value));
+            prop_assert!(all.iter().rev().eq(&values));
             if values.is_sorted() {
                 for bound in values.iter().flat_map(|v| [*v, v.saturating_add(1)]) {
                     prop_assert_eq!(ints.below(bound), values.partition_point(|v| *v < bound));
@@ -405,7 +438,9 @@ mod tests {
             }
             bytes.truncate(cut.index(bytes.len() + 1));
             if let Ok((ints, _)) = Ints::split(&bytes) {
-                (0..ints.len().min(2000)).for_each(|at| assert_eq!(ints.get(at), ints.get(at)));
+                let few = ints.len().min(2000);
+                let mut all = (0..few).map(|at| ints.get(at));
+                ints.gather(0..few, |value| assert_eq!(Some(value), all.next()));
             }
         }
     }

@@ -3,6 +3,7 @@
 //! Elements that were loaded in bulk and have not changed since are the common case. Each of their values costs a look into its
 //! chunk and no more, in whatever order the elements come.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::types::*;
@@ -73,12 +74,14 @@ impl<'t> Reader<'t> {
         let mut all = Chunks { labels: Vec::new(), value_type: None, has_gaps: false };
         let mut seen: Vec<Vec<bool>> = Vec::new();
         let mut columns: Vec<Option<Column>> = Vec::new();
-        let (mut last, mut at, mut end) = (u64::MAX, 0, 0);
+        // Beyond `full`, places of the last chunk have no cell. From `end` on they are not sealed.
+        let (mut last, mut at, mut full, mut end) = (u64::MAX, 0, 0, 0);
         for raw in (0..ids.n).map(&ids.of) {
             if raw / POSITIONS as u64 == last {
                 if place(raw) >= end {
                     return Ok(None);
                 }
+                all.has_gaps |= place(raw) >= full;
                 continue;
             }
             last = raw / POSITIONS as u64;
@@ -105,24 +108,20 @@ impl<'t> Reader<'t> {
                 return Ok(None);
             }
             let number = place(raw) as usize / POSITIONS;
-            if seen[at].get(number).copied().unwrap_or(false) {
-                continue;
-            }
             if seen[at].len() <= number {
                 seen[at].resize(number + 1, false);
                 all.labels[at].chunks.resize(number + 1, None);
             }
-            seen[at][number] = true;
-            let Some(column) = columns[at] else {
-                all.has_gaps = true;
-                continue;
-            };
-            let Some(chunk) = self.deciding_chunk(column, number as u64)? else { return Ok(None) };
-            match chunk {
-                Some(chunk) if all.join(chunk) => all.labels[at].chunks[number] = Some(chunk),
-                Some(_) => return Ok(None),
-                None => all.has_gaps = true,
+            if let (false, Some(column)) = (std::mem::replace(&mut seen[at][number], true), columns[at]) {
+                let Some(chunk) = self.deciding_chunk(column, number as u64)? else { return Ok(None) };
+                if !chunk.is_none_or(|chunk| all.join(chunk)) {
+                    return Ok(None);
+                }
+                all.labels[at].chunks[number] = chunk;
             }
+            let cells = all.labels[at].chunks[number].map_or(0, |chunk| chunk.positions() as u64);
+            full = number as u64 * POSITIONS as u64 + cells;
+            all.has_gaps |= place(raw) >= full;
         }
         Ok(Some(if all.value_type.is_some() { Plain::Chunks(all) } else { Plain::Absent }))
     }
@@ -234,27 +233,38 @@ impl<'t> Chunks<'t> {
         if self.has_gaps {
             return self.numbers(reader, ids, |chunk, rank| chunk.count_at(rank).map(&narrow));
         }
+        // Where all places have a cell, ranks are positions.
         let (mut values, mut counts) = (Vec::with_capacity(ids.n), Vec::new());
         let (mut known, mut row) = (0, 0);
         while row < ids.n {
-            let raw = (ids.of)(row);
             let missing = || corrupt("a cell that is in no chunk");
-            let (chunk, position) = self.chunk_of(&mut known, raw).ok_or_else(missing)?;
-            // Where all places have a cell, ranks are positions. Elements of consecutive places are unpacked together.
-            let longest = (ids.n - row).min(chunk.len().saturating_sub(position));
-            let run = (1..longest).take_while(|ahead| (ids.of)(row + ahead) == raw + *ahead as u64).count() + 1;
-            match run {
-                1 => values.push(narrow(chunk.count_at(chunk.rank(position).ok_or_else(missing)?)?)),
-                _ => match chunk.plain_counts() {
-                    Some(ints) => ints.each(position..position + run, |count| values.push(narrow(count))),
-                    None => {
-                        counts.clear();
-                        chunk.counts(position..position + run, &mut counts)?;
-                        values.extend(counts.iter().map(|count| narrow(*count)));
-                    }
-                },
+            let (chunk, position) = self.chunk_of(&mut known, (ids.of)(row)).ok_or_else(missing)?;
+            let (rows, are_consecutive) = ids.part(row);
+            let positions = position..position + rows.len();
+            if are_consecutive && positions.end > chunk.len() {
+                return Err(missing());
             }
-            row += run;
+            match chunk.plain_counts() {
+                Some(ints) if are_consecutive => ints.each(positions, |count| values.push(narrow(count))),
+                Some(ints) => {
+                    let positions = rows.clone().map(|row| place((ids.of)(row)) as usize % POSITIONS);
+                    if ints.gather(positions, |count| values.push(narrow(count))) < rows.len() {
+                        return Err(missing());
+                    }
+                }
+                None if are_consecutive => {
+                    counts.clear();
+                    chunk.counts(positions, &mut counts)?;
+                    values.extend(counts.iter().map(|count| narrow(*count)));
+                }
+                None => {
+                    for row in rows.clone() {
+                        let rank = chunk.rank(place((ids.of)(row)) as usize % POSITIONS).ok_or_else(missing)?;
+                        values.push(narrow(chunk.count_at(rank)?));
+                    }
+                }
+            }
+            row = rows.end;
         }
         Ok(PrimitiveArray::new(ScalarBuffer::from(values), None))
     }
@@ -306,6 +316,28 @@ impl<'t> Chunks<'t> {
 struct Ids<F> {
     n: usize,
     of: F,
+}
+
+/// So many consecutive places are read together.
+const TOGETHER_MIN: usize = 4;
+
+impl<F: Fn(usize) -> u64> Ids<F> {
+    /// The rows from `row` on that lie in one chunk: either in consecutive places, which is true, or scattered up to where
+    /// consecutive places begin.
+    fn part(&self, row: usize) -> (Range<usize>, bool) {
+        let (first, end) = ((self.of)(row), self.n);
+        let chunk = |raw: u64| raw / POSITIONS as u64;
+        let follows =
+            |next: &usize| (self.of)(*next) == first + (next - row) as u64 && chunk((self.of)(*next)) == chunk(first);
+        let together = row + 1 + (row + 1..end).take_while(follows).count();
+        if together - row >= TOGETHER_MIN || together == end {
+            return (row..together, true);
+        }
+        let ahead = TOGETHER_MIN - 1;
+        let begins = |row: usize| row + ahead < end && (self.of)(row + ahead) == (self.of)(row).wrapping_add(ahead as u64);
+        let is_scattered = |next: &usize| chunk((self.of)(*next)) == chunk(first) && !begins(*next);
+        (row..together + (together..end).take_while(is_scattered).count(), false)
+    }
 }
 
 /// Strings as Arrow arrays keep them.

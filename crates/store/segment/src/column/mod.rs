@@ -103,6 +103,11 @@ impl<'a> Chunk<'a> {
         if positions > POSITIONS || counted != cells || present.is_some_and(|bits| bits.len() != positions) {
             return Err(corrupt("a column chunk with wrong counts"));
         }
+        // Where only the last positions lack a cell, ranks are positions.
+        let (present, positions) = match present.filter(|bits| bits.before(cells) < cells) {
+            Some(bits) => (Some(bits), positions),
+            None => (None, cells),
+        };
         let value_type = ValueType::from_code(type_code).filter(|t| *t != ValueType::Null);
         let missing = || corrupt("a column chunk with cells missing");
         if form == DICTIONARY {
@@ -128,7 +133,7 @@ impl<'a> Chunk<'a> {
         self.address
     }
 
-    /// The number of places it covers.
+    /// The number of places it covers, perhaps without those behind the last cell.
     pub fn positions(&self) -> usize {
         self.positions
     }
