@@ -1,0 +1,168 @@
+//! Right answers from single steps, predicates, patterns, parameters and indexes.
+
+use mangrove_graph::{Catalog, ElementKind, GraphWrite, PropertyId, Value};
+use mangrove_query::{Graph, Parameters, Query, QueryErrorKind, QueryOptions};
+use mangrove_testkit::Oracle;
+
+use crate::*;
+
+#[test]
+fn elements_within_values_read_by_the_ids_users_know() {
+    let modern = Oracle::modern();
+    let text = |query: &str| one(&modern, query).to_string();
+    assert_eq!(text("g.V(1).out('knows').order().by(id).fold().asString()"), "[v[2], v[4]]");
+    assert_eq!(text("g.V(1).outE('created').inV().path().asString()"), "path[v[1], e[9][1-created->3], v[3]]");
+    assert_eq!(text("g.V(1, 4).fold().conjoin('; ')"), "v[1]; v[4]");
+    assert_eq!(text("g.V(5).group().by(label).asString()"), "{software=[v[5]]}");
+    assert_eq!(text("g.V(1).as('x').out('created').format('%{x} made %{name}')"), "v[1] made lop");
+    assert_eq!(text("g.V(1).out('created').tree().asString()"), "{v[1]={v[3]={}}}");
+}
+
+#[test]
+fn what_cannot_be_compared_fits_the_negation() {
+    let modern = Oracle::modern();
+    for (query, n) in [
+        ("g.inject('a', 1).is(not(gt(0)))", 1),
+        ("g.inject('a', 1).is(gt(0).negate())", 1),
+        ("g.inject(null, 'b').is(notStartingWith('a'))", 2),
+        ("g.V().has('name', not(gt(3)))", 6),
+        ("g.V().has('age', not(gt('x')))", 4),
+        ("g.inject('a', 1).not(is(gt(0)))", 1),
+        ("g.inject('a', 1).is(gt(0))", 1),
+    ] {
+        assert_eq!(run(&modern, query).len(), n, "{query}");
+    }
+}
+
+#[test]
+fn a_key_with_several_values_is_no_modulator_and_division_has_a_divisor() {
+    let mut graph = Oracle::modern();
+    let lists = Query::parse("g.V(1).property(list, 'tag', 1).property(list, 'tag', 2)").unwrap();
+    let graph_mut = &mut Graph::Write(&mut graph);
+    lists.execute(graph_mut, &Parameters::new(), &QueryOptions::default()).unwrap().collect(graph_mut).unwrap();
+    let several = error(&graph, "g.V(1).project('t').by('tag')", &QueryOptions::default());
+    assert!(several.message.contains("several values"), "{several}");
+    assert!(error(&graph, "g.inject(1).math('_ / 0')", &QueryOptions::default()).message.contains("zero"));
+    assert_eq!(
+        run(&graph, "g.withSideEffect('s', {1, 2}).V().hasLabel('person').aggregate('s').by(id).cap('s').unfold()").len(),
+        4
+    );
+    let keyed =
+        "g.withStrategies(new ProductiveByStrategy(productiveKeys: ['age'])).V().group().by('age').by('name').unfold()";
+    assert_eq!(run(&graph, keyed).len(), 4);
+}
+
+#[test]
+fn ways_are_counted_without_walking_each() {
+    // Far more ways than anyone could walk one by one.
+    let graph = hubs();
+    let ways = one(&graph, "g.V().repeat(out()).times(6).count()").as_i64().unwrap();
+    assert!(ways > 100_000_000, "{ways}");
+    let reached = one(&graph, "g.V().repeat(out()).times(20).dedup().count()").as_i64().unwrap();
+    assert!((1..=512).contains(&reached), "{reached}");
+}
+
+#[test]
+fn a_parameter_means_what_a_literal_means_in_every_width() {
+    let modern = Oracle::modern();
+    let text = "g.V().has('person','age',x).values('name')";
+    for value in [Value::Int8(29), Value::Int16(29), Value::Int32(29), Value::Int64(29), Value::Float64(29.0)] {
+        let parameters = Parameters::from([("x".to_owned(), value)]);
+        assert_eq!(run_with(&modern, text, &parameters, &QueryOptions::default()).unwrap(), [Value::from("marko")]);
+    }
+    let ids = Parameters::from([("ids".to_owned(), Value::list(vec![1i64.into(), 2i32.into()]))]);
+    assert_eq!(run_with(&modern, "g.V(ids).count()", &ids, &QueryOptions::default()).unwrap(), [Value::Int64(2)]);
+
+    let missing = run_with(&modern, text, &Parameters::new(), &QueryOptions::default()).unwrap_err();
+    assert_eq!(missing.kind, QueryErrorKind::Parameter);
+    assert!(missing.render().contains("x="), "{}", missing.render());
+}
+
+#[test]
+fn an_index_gives_what_a_scan_gives() {
+    let plain = Oracle::modern();
+    let mut indexed = Oracle::modern();
+    for label in ["person", "software"] {
+        let label = indexed.schema().label(ElementKind::Vertex, label).unwrap();
+        let key = indexed.schema().key("name").unwrap();
+        assert!(indexed.create_index(PropertyId::of_vertices(label, key)).unwrap());
+    }
+    for text in [
+        "g.V().has('name','marko').id()",
+        "g.V().has('person','name','lop').id()",
+        "g.V().has('person','name', within('marko','josh')).has('age', gt(30)).id()",
+        "g.V().hasLabel('person','software').has('name', startingWith('p')).id()",
+        "g.V().has('name', neq('marko')).id()",
+        "g.V().has('age', 29).has('name','marko').id()",
+        "g.inject(1, 2).V().has('name','ripple').id()",
+    ] {
+        assert_eq!(bag(run(&indexed, text)), bag(run(&plain, text)), "{text}");
+    }
+}
+
+#[test]
+fn patterns_hold_one_way_or_another() {
+    let modern = Oracle::modern();
+    let cases = [
+        (
+            "or(as('a').out('knows').as('b'), as('a').in('knows').as('b'))",
+            "[josh-marko, marko-josh, marko-vadas, vadas-marko]",
+        ),
+        (
+            "or(as('a').out('created').as('b'), as('a').out('created').has('name', 'lop').as('b')), as('a').has('age', gt(32))",
+            "[peter-lop]",
+        ),
+        (
+            "or(and(as('a').out('knows').as('c'), as('c').out('created').as('b')), as('a').out('knows').as('b'))",
+            "[marko-josh, marko-lop, marko-ripple, marko-vadas]",
+        ),
+    ];
+    for (patterns, expected) in cases {
+        let text = format!(
+            "g.V().match(as('a').hasLabel('person'), {patterns}).select('a', 'b').by('name').select(values).conjoin('-')\
+             .dedup().order().fold()"
+        );
+        assert_eq!(one(&modern, &text).to_string(), expected, "{text}");
+    }
+}
+
+#[test]
+fn the_end_of_a_query_says_how_much_of_it_is_wanted() {
+    let modern = Oracle::modern();
+    for (text, n) in [
+        ("g.V().next()", 1),
+        ("g.V().next(4)", 4),
+        ("g.V().tryNext()", 1),
+        ("g.V().toList()", 6),
+        ("g.V().both().toSet()", 6),
+        ("g.V().iterate()", 0),
+        ("g.V().hasLabel('nothing').next()", 0),
+    ] {
+        assert_eq!(run(&modern, text).len(), n, "{text}");
+    }
+    assert_eq!(run(&modern, "g.V().hasNext()"), [Value::Bool(true)]);
+    assert_eq!(run(&modern, "g.V().has('name', 'nobody').hasNext()"), [Value::Bool(false)]);
+    for text in ["g.V().drop().explain()", "g.V().out().profile()", "g.V().toString()"] {
+        let error = error(&modern, text, &QueryOptions::default());
+        assert_eq!(error.kind, QueryErrorKind::Unsupported, "{error}");
+        assert!(error.message.contains("it was not run"), "{error}");
+    }
+    let ending = error(&modern, "g.tx().commit()", &QueryOptions::default());
+    assert_eq!(ending.kind, QueryErrorKind::Unsupported);
+    assert!(ending.help.is_some_and(|help| help.contains("db.transaction()")));
+}
+
+#[test]
+fn steps_that_are_told_a_direction_go_as_those_named_after_it() {
+    let graph = hubs();
+    for (told, named) in [
+        ("g.V().toE(Direction.OUT).id()", "g.V().outE().id()"),
+        ("g.V().toE(IN, 'knows').id()", "g.V().inE('knows').id()"),
+        ("g.V().toE(BOTH, 'likes').id()", "g.V().bothE('likes').id()"),
+        ("g.E().toV(OUT).id()", "g.E().outV().id()"),
+        ("g.E().toV(Direction.IN).id()", "g.E().inV().id()"),
+        ("g.E().toV(BOTH).id()", "g.E().bothV().id()"),
+    ] {
+        assert_eq!(run(&graph, told), run(&graph, named), "{told}");
+    }
+}
