@@ -21,7 +21,7 @@ FLOORS = {
     ],
     "crates/query/src/execute": ["data", "run", "reads", "modulators", "ops", "parallel", "compile"],
     "crates/query/src/execute/data": [
-        "bytes path words",
+        "bytes known path words",
         "branches entries keys maps number",
         "effects items",
         "slots",

@@ -46,7 +46,10 @@ pub use schema::{
 pub use through::{Here, Through};
 pub use time::{Date, DateTime, Duration};
 pub use value::{Map, Path, Property, PropertyOwner, Subgraph, Token, Tree, Value, ValueType, VertexProperty};
-pub use view::{Adjacency, Distance, Elements, Filter, GraphView, Hop, Latest, Scan, ScanCursor, Wants};
+pub use view::{
+    Adjacency, Distance, ElementIds, Elements, Filter, GraphView, Hop, Latest, Scan, ScanCursor, Scanned, SearchCursor,
+    Wants,
+};
 pub use write::{GraphWrite, NewEdge};
 
 pub use bigdecimal::BigDecimal;

@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::id::{EdgeId, EdgeRef, ElementId, ElementKind, ExternalId, KeyId, LabelId, VertexId};
 use crate::predicate::Predicate;
 use crate::schema::{PropertyId, Schema};
-use crate::view::{Adjacency, Distance, Elements, GraphView, Hop, Scan, ScanCursor};
+use crate::view::{Adjacency, Distance, ElementIds, Elements, GraphView, Hop, Scan, ScanCursor, Scanned, SearchCursor};
 
 /// Makes a type a [`GraphView`] that passes every call on to another view.
 ///
@@ -76,6 +76,10 @@ impl<T: Through> GraphView for T {
 
     fn scan_edges(&self, scan: &Scan, cursor: &mut ScanCursor, limit: usize, out: &mut Vec<EdgeRef>) -> Result<()> {
         self.through()?.scan_edges(scan, cursor, limit, out)
+    }
+
+    fn scan(&self, kind: ElementKind, scan: &Scan, cursor: &mut ScanCursor, limit: usize) -> Result<Scanned> {
+        self.through()?.scan(kind, scan, cursor, limit)
     }
 
     fn count(&self, kind: ElementKind, scan: &Scan, cursor: &mut ScanCursor) -> Result<u64> {
@@ -146,15 +150,13 @@ impl<T: Through> GraphView for T {
         Through::fork(self)
     }
 
-    fn search_vertices(&self, label: LabelId, key: KeyId, predicate: &Predicate) -> Result<Option<Vec<VertexId>>> {
-        self.through()?.search_vertices(label, key, predicate)
-    }
-
-    fn search_edges(&self, label: LabelId, key: KeyId, predicate: &Predicate) -> Result<Option<Vec<EdgeRef>>> {
-        self.through()?.search_edges(label, key, predicate)
-    }
-
-    fn search(&self, of: PropertyId, predicate: &Predicate) -> Result<Option<Vec<ElementId>>> {
-        self.through()?.search(of, predicate)
+    fn search(
+        &self,
+        of: PropertyId,
+        predicate: &Predicate,
+        cursor: &mut SearchCursor,
+        limit: usize,
+    ) -> Result<Option<ElementIds>> {
+        self.through()?.search(of, predicate, cursor, limit)
     }
 }

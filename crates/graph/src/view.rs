@@ -22,6 +22,23 @@ pub struct Scan {
     pub labels: Option<Vec<LabelId>>,
     /// All filters must hold. An element passes a filter if *some* value it has under the key matches.
     pub filters: Vec<Filter>,
+    /// The keys whose columns [`GraphView::scan`] returns.
+    pub columns: Vec<KeyId>,
+}
+
+impl Scan {
+    /// All elements of a label.
+    pub fn of(label: LabelId) -> Self {
+        Self { labels: Some(vec![label]), ..Self::default() }
+    }
+}
+
+/// What a scan found.
+#[derive(Clone, Debug)]
+pub struct Scanned {
+    pub elements: ElementIds,
+    /// What the elements have under each key that the scan names.
+    pub columns: Vec<PropertyColumn>,
 }
 
 #[derive(Clone, Debug)]
@@ -38,6 +55,27 @@ pub struct ScanCursor {
     /// The next local id.
     pub local: u64,
     pub done: bool,
+}
+
+/// Where a search of an index continues. Start with the default.
+#[derive(Clone, Debug, Default)]
+pub struct SearchCursor {
+    /// The last local id that was looked at.
+    pub after: Option<u64>,
+    /// Local ids that are found and not returned yet, the last one first. A view that cannot search on from `after` keeps them.
+    pub found: Option<Vec<u64>>,
+    pub done: bool,
+}
+
+impl SearchCursor {
+    /// Takes the next of the ids that are found, at most `limit`.
+    pub fn take(&mut self, limit: usize) -> Vec<u64> {
+        let found = self.found.get_or_insert_default();
+        let mut next = found.split_off(found.len().saturating_sub(limit));
+        next.reverse();
+        self.done = found.is_empty();
+        next
+    }
 }
 
 /// Which edges to follow from a vertex.
@@ -115,6 +153,20 @@ pub trait GraphView: Catalog {
 
     /// As [`scan_vertices`](Self::scan_vertices), for edges.
     fn scan_edges(&self, scan: &Scan, cursor: &mut ScanCursor, limit: usize, out: &mut Vec<EdgeRef>) -> Result<()>;
+
+    /// The next elements of a scan, and what they have under its keys: one call, however far away the graph is.
+    fn scan(&self, kind: ElementKind, scan: &Scan, cursor: &mut ScanCursor, limit: usize) -> Result<Scanned> {
+        let mut elements = ElementIds::none(kind);
+        match &mut elements {
+            ElementIds::Vertices(ids) => self.scan_vertices(scan, cursor, limit, ids)?,
+            ElementIds::Edges(edges) => self.scan_edges(scan, cursor, limit, edges)?,
+        }
+        let mut columns = Vec::with_capacity(scan.columns.len());
+        if !scan.columns.is_empty() && !elements.is_empty() {
+            self.columns(elements.batch(), &scan.columns, &mut columns)?;
+        }
+        Ok(Scanned { elements, columns })
+    }
 
     /// Counts the next elements that pass. Returns after a bounded number of elements, so that the caller can decide whether to go
     /// on.
@@ -230,23 +282,27 @@ pub trait GraphView: Catalog {
         Ok(None)
     }
 
-    /// Searches an index for the vertices of `label` that have a matching value under `key`, sorted by id. `None` if no index
-    /// answers this predicate.
-    fn search_vertices(&self, label: LabelId, key: KeyId, predicate: &Predicate) -> Result<Option<Vec<VertexId>>>;
+    /// Searches an index: the next elements of a label that have a matching value under a key, at most `limit`, sorted by id. A call
+    /// before the end may return none. Sets `cursor.done` at the end. `None` if no index answers this predicate.
+    ///
+    /// A predicate that allows one value costs O(log n + limit). For another, the first call looks at all that matches.
+    fn search(
+        &self,
+        of: PropertyId,
+        predicate: &Predicate,
+        cursor: &mut SearchCursor,
+        limit: usize,
+    ) -> Result<Option<ElementIds>>;
 
-    /// As [`search_vertices`](Self::search_vertices), for edges.
-    fn search_edges(&self, label: LabelId, key: KeyId, predicate: &Predicate) -> Result<Option<Vec<EdgeRef>>>;
-
-    /// As [`search_vertices`](Self::search_vertices), for elements of either kind.
-    fn search(&self, of: PropertyId, predicate: &Predicate) -> Result<Option<Vec<ElementId>>> {
-        Ok(match of.kind {
-            ElementKind::Vertex => self
-                .search_vertices(of.label, of.key, predicate)?
-                .map(|found| found.into_iter().map(ElementId::Vertex).collect()),
-            ElementKind::Edge => self
-                .search_edges(of.label, of.key, predicate)?
-                .map(|found| found.into_iter().map(|edge| ElementId::Edge(edge.id)).collect()),
-        })
+    /// All elements that [`search`](Self::search) finds.
+    fn search_all(&self, of: PropertyId, predicate: &Predicate) -> Result<Option<ElementIds>> {
+        let mut cursor = SearchCursor::default();
+        let Some(mut all) = self.search(of, predicate, &mut cursor, usize::MAX)? else { return Ok(None) };
+        while !cursor.done {
+            let Some(more) = self.search(of, predicate, &mut cursor, usize::MAX)? else { return Ok(None) };
+            all.append(more);
+        }
+        Ok(Some(all))
     }
 }
 
@@ -278,6 +334,78 @@ fn id_in(cell: Cell) -> Result<Option<ExternalId>> {
 pub enum Elements<'a> {
     Vertices(&'a [VertexId]),
     Edges(&'a [EdgeRef]),
+}
+
+/// The elements of a batch, of one kind.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum ElementIds {
+    Vertices(Vec<VertexId>),
+    Edges(Vec<EdgeRef>),
+}
+
+impl ElementIds {
+    pub fn none(kind: ElementKind) -> Self {
+        match kind {
+            ElementKind::Vertex => ElementIds::Vertices(Vec::new()),
+            ElementKind::Edge => ElementIds::Edges(Vec::new()),
+        }
+    }
+
+    pub fn batch(&self) -> Elements<'_> {
+        match self {
+            ElementIds::Vertices(ids) => Elements::Vertices(ids),
+            ElementIds::Edges(edges) => Elements::Edges(edges),
+        }
+    }
+
+    pub fn len(&self) -> usize {
+        self.batch().len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = ElementId> + '_ {
+        (0..self.len()).map(|at| self.batch().get(at))
+    }
+
+    /// The vertices; none if these are edges.
+    pub fn into_vertices(self) -> Vec<VertexId> {
+        match self {
+            ElementIds::Vertices(ids) => ids,
+            ElementIds::Edges(_) => Vec::new(),
+        }
+    }
+
+    /// The edges; none if these are vertices.
+    pub fn into_edges(self) -> Vec<EdgeRef> {
+        match self {
+            ElementIds::Vertices(_) => Vec::new(),
+            ElementIds::Edges(edges) => edges,
+        }
+    }
+
+    /// Appends elements of the same kind.
+    ///
+    /// # Panics
+    /// If they are of the other kind.
+    pub fn append(&mut self, more: Self) {
+        match (self, more) {
+            (ElementIds::Vertices(all), ElementIds::Vertices(mut more)) => all.append(&mut more),
+            (ElementIds::Edges(all), ElementIds::Edges(mut more)) => all.append(&mut more),
+            (all, more) => panic!("{:?} among {:?}", more.batch().kind(), all.batch().kind()),
+        }
+    }
+
+    /// Keeps the elements for which `keep` is true. It has one flag for each.
+    pub fn retain(&mut self, keep: &[bool]) {
+        let mut keep = keep.iter().copied();
+        match self {
+            ElementIds::Vertices(ids) => ids.retain(|_| keep.next().unwrap_or(false)),
+            ElementIds::Edges(edges) => edges.retain(|_| keep.next().unwrap_or(false)),
+        }
+    }
 }
 
 impl ElementId {

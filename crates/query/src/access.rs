@@ -3,67 +3,74 @@
 use std::collections::BTreeSet;
 
 use mangrove_graph::{
-    Catalog, EdgeRef, ElementKind, Elements, Filter, GraphView, KeyId, LabelId, Predicate, PropertyId, Result, Scan,
-    Statistics, VertexId,
+    Catalog, ElementIds, ElementKind, GraphError, GraphView, KeyId, LabelId, Predicate, PropertyId, Result, Scan,
+    SearchCursor, Statistics,
 };
 
-/// The vertices that pass a scan, found by the key of their label or by an index. `None` if neither answers one of the filters.
-/// O(candidates of that filter).
-pub fn find_vertices(view: &dyn GraphView, scan: &Scan) -> Result<Option<Vec<VertexId>>> {
-    let search = |label, filter: &Filter| view.search_vertices(label, filter.key, &filter.predicate);
-    find(view, ElementKind::Vertex, scan, &search, |found| Elements::Vertices(found))
+/// The elements that pass a scan, found by the key of their label or by an index, page by page.
+pub struct Search {
+    /// The labels that have the property, the next one last.
+    labels: Vec<LabelId>,
+    /// The position of the filter that is answered.
+    answered: usize,
+    cursor: SearchCursor,
 }
 
-/// The edges that pass a scan, found by an index. `None` if no index answers one of the filters. O(candidates of that filter).
-pub fn find_edges(view: &dyn GraphView, scan: &Scan) -> Result<Option<Vec<EdgeRef>>> {
-    let search = |label, filter: &Filter| view.search_edges(label, filter.key, &filter.predicate);
-    find(view, ElementKind::Edge, scan, &search, |found| Elements::Edges(found))
+impl Search {
+    /// `None` if neither a key nor an index answers one of the filters.
+    pub fn new(view: &dyn GraphView, kind: ElementKind, scan: &Scan) -> Result<Option<Self>> {
+        if !view.schema().finds(kind) {
+            return Ok(None);
+        }
+        let labels = match &scan.labels {
+            Some(labels) => labels.clone(),
+            None => (0..view.schema().labels(kind).len() as u16).map(LabelId).collect(),
+        };
+        let filters: Vec<_> = scan.filters.iter().map(|filter| (filter.key, &filter.predicate)).collect();
+        let Some(answered) = narrowest(view, kind, &labels, &filters)? else { return Ok(None) };
+        let mut labels: Vec<LabelId> = with_key(view, kind, &labels, scan.filters[answered].key).collect();
+        labels.reverse();
+        Ok(Some(Self { labels, answered, cursor: SearchCursor::default() }))
+    }
+
+    /// The next elements, at most `limit` and perhaps none; `None` at the end. O(candidates of the filter that is answered).
+    pub fn next(
+        &mut self,
+        view: &dyn GraphView,
+        kind: ElementKind,
+        scan: &Scan,
+        limit: usize,
+    ) -> Result<Option<ElementIds>> {
+        let Some(label) = self.labels.last().copied() else { return Ok(None) };
+        let filter = &scan.filters[self.answered];
+        let of = PropertyId { kind, label, key: filter.key };
+        let found = view.search(of, &filter.predicate, &mut self.cursor, limit)?;
+        let mut found = found.ok_or_else(|| GraphError::corrupt("an index that answers no longer"))?;
+        if self.cursor.done {
+            self.labels.pop();
+            self.cursor = SearchCursor::default();
+        }
+        for (_, filter) in scan.filters.iter().enumerate().filter(|(at, _)| *at != self.answered) {
+            if !found.is_empty() {
+                let passes = view.pass(found.batch(), filter.key, &filter.predicate)?;
+                found.retain(&passes);
+            }
+        }
+        Ok(Some(found))
+    }
 }
 
 /// Candidates whose values are in memory together.
 const CANDIDATES_AT_ONCE: usize = 8192;
 
-/// Asks the index of a label for the elements that pass a filter.
-type Search<'s, T> = dyn Fn(LabelId, &Filter) -> Result<Option<Vec<T>>> + 's;
-
-fn find<T>(
-    view: &dyn GraphView,
-    kind: ElementKind,
-    scan: &Scan,
-    search: &Search<'_, T>,
-    batch: fn(&[T]) -> Elements<'_>,
-) -> Result<Option<Vec<T>>> {
-    if !view.schema().finds(kind) {
-        return Ok(None);
+/// All elements that [`Search`] finds; `None` if neither a key nor an index answers one of the filters.
+pub fn find_all(view: &dyn GraphView, kind: ElementKind, scan: &Scan) -> Result<Option<ElementIds>> {
+    let Some(mut search) = Search::new(view, kind, scan)? else { return Ok(None) };
+    let mut all = ElementIds::none(kind);
+    while let Some(more) = search.next(view, kind, scan, CANDIDATES_AT_ONCE)? {
+        all.append(more);
     }
-    let labels = match &scan.labels {
-        Some(labels) => labels.clone(),
-        None => (0..view.schema().labels(kind).len() as u16).map(LabelId).collect(),
-    };
-    let filters: Vec<_> = scan.filters.iter().map(|filter| (filter.key, &filter.predicate)).collect();
-    let Some(at) = narrowest(view, kind, &labels, &filters)? else { return Ok(None) };
-    let mut found = Vec::new();
-    for label in with_key(view, kind, &labels, scan.filters[at].key) {
-        match search(label, &scan.filters[at])? {
-            Some(mut more) => found.append(&mut more),
-            None => return Ok(None),
-        }
-    }
-    let others = scan.filters.iter().enumerate().filter(|(other, _)| *other != at).map(|(_, filter)| filter);
-    for filter in others {
-        if found.is_empty() {
-            break;
-        }
-        let mut passes = Vec::with_capacity(found.len());
-        for part in found.chunks(CANDIDATES_AT_ONCE) {
-            let column = view.properties(batch(part), filter.key)?;
-            let passing = |row| column.cell(row).values().any(|value| filter.predicate.matches(value));
-            passes.extend((0..column.len()).map(passing));
-        }
-        let mut passes = passes.into_iter();
-        found.retain(|_| passes.next().unwrap_or(false));
-    }
-    Ok(Some(found))
+    Ok(Some(all))
 }
 
 /// Whether the graph keeps the count of the elements that have one of these labels; `None` means all.

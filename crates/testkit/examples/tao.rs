@@ -280,8 +280,11 @@ impl<'g> Users<'g> {
     }
 
     fn gs3_by_index(&self, values: &Values) -> Result<usize> {
-        let found = self.view.search_vertices(self.label, self.city, &values.city)?.ok_or("the index does not answer")?;
-        self.kept(found, self.interest, &values.interest)
+        let found = self
+            .view
+            .search_all(PropertyId::of_vertices(self.label, self.city), &values.city)?
+            .ok_or("the index does not answer")?;
+        self.kept(found.into_vertices(), self.interest, &values.interest)
     }
 
     fn gs5(&self, list: &List) -> Result<usize> {
@@ -290,12 +293,15 @@ impl<'g> Users<'g> {
 
     /// The result of an index, before ids for users are looked up.
     fn found(&self, key: KeyId, predicate: &Predicate) -> Result<usize> {
-        let found = self.view.search_vertices(self.label, key, predicate)?.ok_or("the index does not answer")?;
+        let found =
+            self.view.search_all(PropertyId::of_vertices(self.label, key), predicate)?.ok_or("the index does not answer")?;
         Ok(black_box(found).len())
     }
 
     fn search(&self, key: KeyId, predicate: &Predicate) -> Result<usize> {
-        let found = self.view.search_vertices(self.label, key, predicate)?.ok_or("the index does not answer")?;
+        let found =
+            self.view.search_all(PropertyId::of_vertices(self.label, key), predicate)?.ok_or("the index does not answer")?;
+        let found = found.into_vertices();
         for vertex in &found {
             black_box(self.view.external_id(*vertex)?);
         }
@@ -305,7 +311,8 @@ impl<'g> Users<'g> {
     /// All users that match, found by a scan.
     fn find(&self, wanted: &[(KeyId, &Predicate)]) -> Result<usize> {
         let filters = wanted.iter().map(|(key, predicate)| Filter { key: *key, predicate: (*predicate).clone() }).collect();
-        let (scan, mut cursor) = (Scan { labels: Some(vec![self.label]), filters }, ScanCursor::default());
+        let (scan, mut cursor) =
+            (Scan { labels: Some(vec![self.label]), filters, ..Scan::default() }, ScanCursor::default());
         let mut found = Vec::new();
         while !cursor.done {
             self.view.scan_vertices(&scan, &mut cursor, BATCH, &mut found)?;
@@ -375,7 +382,7 @@ fn text(graph: &Users<'_>, user: VertexId, key: KeyId) -> Result<String> {
 }
 
 fn all_users(graph: &Users<'_>) -> Result<Vec<VertexId>> {
-    let (scan, mut cursor) = (Scan { labels: Some(vec![graph.label]), filters: Vec::new() }, ScanCursor::default());
+    let (scan, mut cursor) = (Scan::of(graph.label), ScanCursor::default());
     let mut found = Vec::new();
     while !cursor.done {
         graph.view.scan_vertices(&scan, &mut cursor, BATCH, &mut found)?;

@@ -8,9 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
 
 use mangrove_graph::{
-    Adjacency, Cell, Comparison, Direction, EdgeRef, ElementId, ElementKind, Elements, ExternalId, Filter, GraphView, Hop,
-    IndexSchema, KeyId, LabelId, LabelSchema, Latest, Predicate, PropertyId, PropertySchema, Scan, ScanCursor, TextTest,
-    Value, VertexId, Wants,
+    Adjacency, Cell, Comparison, Direction, EdgeRef, ElementId, ElementIds, ElementKind, Elements, ExternalId, Filter,
+    GraphView, Hop, IndexSchema, KeyId, LabelId, LabelSchema, Latest, Predicate, PropertyColumn, PropertyId, PropertySchema,
+    Scan, ScanCursor, Scanned, SearchCursor, TextTest, Value, VertexId, Wants,
 };
 
 /// Compares two graphs completely, schema and indexes included.
@@ -65,6 +65,7 @@ pub fn assert_consistent(view: &dyn GraphView) {
     assert_hops_agree(view, &vertices, &edges);
     assert_columns_agree(view, &vertices, &edges);
     assert_batches_agree(view, &vertices, &edges);
+    assert_projections_agree(view);
     assert_indexes_agree(view);
 }
 
@@ -84,6 +85,17 @@ pub fn scan_edges(view: &dyn GraphView, scan: &Scan, page: usize) -> Vec<EdgeRef
         view.scan_edges(scan, &mut cursor, page, &mut out).expect("scan of edges");
     }
     out
+}
+
+/// All elements that an index finds, read in pages; `None` if it does not answer.
+pub fn search(view: &dyn GraphView, of: PropertyId, predicate: &Predicate, page: usize) -> Option<ElementIds> {
+    let (mut cursor, mut all) = (SearchCursor::default(), ElementIds::none(of.kind));
+    while !cursor.done {
+        let found = view.search(of, predicate, &mut cursor, page).expect("search")?;
+        assert!(found.len() <= page, "a page of {} for {page} elements", found.len());
+        all.append(found);
+    }
+    Some(all)
 }
 
 /// The result of a hop from these vertices that asks for everything.
@@ -236,7 +248,7 @@ fn assert_same_filters(left: &dyn GraphView, right: &dyn GraphView) {
 /// Which elements pass is what their cells say, in whatever order they come.
 fn assert_passes_agree(view: &dyn GraphView, kind: ElementKind, label: &str, key: &str, predicate: &Predicate) {
     let (Some(label), Some(key)) = (view.schema().label(kind, label), view.schema().key(key)) else { return };
-    let scan = Scan { labels: Some(vec![label]), filters: Vec::new() };
+    let scan = Scan::of(label);
     let (mut vertices, mut edges) = (Vec::new(), Vec::new());
     match kind {
         ElementKind::Vertex => vertices = scan_vertices(view, &scan, 1000),
@@ -260,7 +272,7 @@ fn assert_passes_agree(view: &dyn GraphView, kind: ElementKind, label: &str, key
 /// A few predicates over values that occur under the key. If possible, each is true for some values and false for others.
 fn telling_predicates(view: &dyn GraphView, kind: ElementKind, label: LabelId, key: &str) -> Vec<Predicate> {
     let Some(key) = view.schema().key(key) else { return Vec::new() };
-    let scan = Scan { labels: Some(vec![label]), filters: Vec::new() };
+    let scan = Scan::of(label);
     let elements: Vec<ElementId> = match kind {
         ElementKind::Vertex => scan_vertices(view, &scan, 1000).into_iter().map(ElementId::Vertex).collect(),
         ElementKind::Edge => scan_edges(view, &scan, 1000).into_iter().map(|edge| ElementId::Edge(edge.id)).collect(),
@@ -294,7 +306,8 @@ fn telling_predicates(view: &dyn GraphView, kind: ElementKind, label: LabelId, k
 /// The elements that a filtered scan finds, by name, in order of internal ids. An edge is named by its ends and its id.
 fn filtered(view: &dyn GraphView, kind: ElementKind, label: &str, key: &str, predicate: &Predicate) -> Vec<String> {
     let (Some(label), Some(key)) = (view.schema().label(kind, label), view.schema().key(key)) else { return Vec::new() };
-    let scan = Scan { labels: Some(vec![label]), filters: vec![Filter { key, predicate: predicate.clone() }] };
+    let scan =
+        Scan { labels: Some(vec![label]), filters: vec![Filter { key, predicate: predicate.clone() }], ..Scan::default() };
     let mut found: Vec<String> = match kind {
         ElementKind::Vertex => {
             scan_vertices(view, &scan, 100).into_iter().map(|vertex| format!("{:?}", name(view, vertex))).collect()
@@ -312,15 +325,9 @@ fn edge_name(view: &dyn GraphView, edge: EdgeRef) -> String {
 
 /// The elements that an index finds, by name and sorted; `None` if it does not answer.
 fn searched(view: &dyn GraphView, of: PropertyId, predicate: &Predicate) -> Option<Vec<String>> {
-    let mut found: Vec<String> = match of.kind {
-        ElementKind::Vertex => {
-            let found = view.search_vertices(of.label, of.key, predicate).expect("search")?;
-            found.into_iter().map(|vertex| format!("{:?}", name(view, vertex))).collect()
-        }
-        ElementKind::Edge => {
-            let found = view.search_edges(of.label, of.key, predicate).expect("search")?;
-            found.into_iter().map(|edge| edge_name(view, edge)).collect()
-        }
+    let mut found: Vec<String> = match search(view, of, predicate, 100)? {
+        ElementIds::Vertices(ids) => ids.into_iter().map(|vertex| format!("{:?}", name(view, vertex))).collect(),
+        ElementIds::Edges(edges) => edges.into_iter().map(|edge| edge_name(view, edge)).collect(),
     };
     found.sort();
     Some(found)
@@ -348,7 +355,7 @@ fn assert_scans_agree(view: &dyn GraphView, vertices: &[VertexId], edges: &[Edge
         let primary = vertices.iter().filter(|vertex| vertex.label() == id).count() as u64;
         assert_eq!(counts.count(ElementKind::Vertex, id), primary, "the count of vertices of {}", label.name);
         let has = |vertex: &&VertexId| vertex.label() == id || view.further_labels(**vertex).unwrap().contains(&id);
-        let scan = Scan { labels: Some(vec![id]), filters: Vec::new() };
+        let scan = Scan::of(id);
         assert_eq!(
             scan_vertices(view, &scan, 5),
             vertices.iter().filter(has).copied().collect::<Vec<_>>(),
@@ -360,7 +367,7 @@ fn assert_scans_agree(view: &dyn GraphView, vertices: &[VertexId], edges: &[Edge
         let id = LabelId(at as u16);
         let of_label: Vec<_> = edges.iter().filter(|edge| edge.id.label() == id).copied().collect();
         assert_eq!(counts.count(ElementKind::Edge, id), of_label.len() as u64, "the count of edges of {}", label.name);
-        let scan = Scan { labels: Some(vec![id]), filters: Vec::new() };
+        let scan = Scan::of(id);
         assert_eq!(scan_edges(view, &scan, 5), of_label, "the scan of edge label {}", label.name);
     }
 }
@@ -570,20 +577,40 @@ fn assert_columns_agree(view: &dyn GraphView, vertices: &[VertexId], edges: &[Ed
     }
 }
 
+/// Scans return the columns that reading the elements gives.
+fn assert_projections_agree(view: &dyn GraphView) {
+    let keys = (0..view.schema().keys.len() as u16).map(KeyId).collect();
+    let scan = Scan { columns: keys, ..Scan::default() };
+    for kind in [ElementKind::Vertex, ElementKind::Edge] {
+        let mut cursor = ScanCursor::default();
+        while !cursor.done {
+            let Scanned { elements, columns } = view.scan(kind, &scan, &mut cursor, 50).expect("scan");
+            let mut read = Vec::new();
+            view.columns(elements.batch(), &scan.columns, &mut read).expect("columns");
+            for (at, element) in elements.iter().enumerate() {
+                let cells =
+                    |columns: &[PropertyColumn]| columns.iter().map(|c| format!("{:?}", c.cell(at))).collect::<Vec<_>>();
+                assert_eq!(cells(&columns), cells(&read), "the columns of {element:?}");
+            }
+        }
+    }
+}
+
 fn assert_indexes_agree(view: &dyn GraphView) {
     for IndexSchema { of, .. } in &view.schema().indexes {
         let key_name = view.schema().key_name(of.key);
         for predicate in telling_predicates(view, of.kind, of.label, &key_name) {
-            let found = view.search(*of, &predicate).expect("search");
+            let found = search(view, *of, &predicate, 3);
             assert!(found.is_some() || !must_be_answered(&predicate), "the index on {key_name} answers {predicate:?}");
             let filters = vec![Filter { key: of.key, predicate: predicate.clone() }];
-            let scan = Scan { labels: Some(vec![of.label]), filters };
+            let scan = Scan { labels: Some(vec![of.label]), filters, ..Scan::default() };
             let mut scanned: Vec<ElementId> = match of.kind {
                 ElementKind::Vertex => scan_vertices(view, &scan, 100).into_iter().map(ElementId::Vertex).collect(),
                 ElementKind::Edge => scan_edges(view, &scan, 100).into_iter().map(|e| ElementId::Edge(e.id)).collect(),
             };
             scanned.retain(|element| element.label() == of.label);
             if let Some(found) = found {
+                let found: Vec<ElementId> = found.iter().collect();
                 assert_eq!(found, scanned, "the index on {key_name} and a scan agree on {predicate:?}");
             }
         }

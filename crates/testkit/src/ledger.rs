@@ -97,7 +97,7 @@ fn number(view: &dyn GraphView, vertex: VertexId, key: &str) -> Option<i64> {
 
 fn total(view: &dyn GraphView) -> i64 {
     let Some(account) = view.schema().label(ElementKind::Vertex, "account") else { return 0 };
-    let scan = mangrove_graph::Scan { labels: Some(vec![account]), filters: Vec::new() };
+    let scan = mangrove_graph::Scan::of(account);
     scan_vertices(view, &scan, 1000).into_iter().filter_map(|vertex| number(view, vertex, "balance")).sum()
 }
 
@@ -159,7 +159,7 @@ fn forget_payments(graph: &mut dyn GraphWrite, names: &Names, n: u64, random: &m
 
 /// Replaces the edges of the previous batch by thousands of new ones.
 fn replace_batch(graph: &mut dyn GraphWrite, names: &Names, n: u64, random: &mut Random) -> Result<()> {
-    let scan = mangrove_graph::Scan { labels: Some(vec![names.batch]), filters: Vec::new() };
+    let scan = mangrove_graph::Scan::of(names.batch);
     let old = scan_vertices(graph.as_view(), &scan, 1000);
     graph.remove_vertices(&old)?;
     let ids: Vec<_> = (0..200).map(|at| Some(ExternalId::from(&*format!("batch {n} {at}")))).collect();

@@ -129,6 +129,27 @@ fn reads_take_few_calls_whatever_the_number_of_elements() {
     }
 }
 
+/// A column that a scan or a filter has read is not read again.
+#[test]
+fn a_column_is_read_once() {
+    let graph = network(40).unwrap();
+    let calls = |text: &str| {
+        let view = SlowView::new(&graph, Duration::ZERO);
+        assert!(run(&view, text) > 0, "{text} gives nothing");
+        view.take_calls()
+    };
+    let posts = calls("g.V().hasLabel('Post')");
+    for text in ["values('date')", "order().by('date').by('content').limit(3)", "project('d', 'c').by('date').by('content')"]
+    {
+        assert_eq!(calls(&format!("g.V().hasLabel('Post').{text}")), posts, "the scan reads what {text} needs");
+    }
+    let all = "g.V().has('Person', 'id', 0).in('hasCreator')";
+    let filter = |rest: &str| calls(&format!("{all}.has('date', gt(1)){rest}"));
+    assert_eq!(filter(""), filter(".order().by('date').values('date')"));
+    assert_eq!(filter(""), filter(".where(values('date').is(lt(4)))"));
+    assert_eq!(filter("") + 1, filter(".values('content')"));
+}
+
 #[test]
 fn a_slow_view_takes_its_time_and_gives_the_same() {
     let graph = network(8).unwrap();

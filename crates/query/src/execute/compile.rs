@@ -40,6 +40,7 @@ use crate::execute::run::context::Key;
 use crate::execute::run::portion::Portioned;
 use crate::plan::facts::{Flow, Reads, Writes};
 use crate::plan::fragment::{Fragment, Reach};
+use crate::plan::keys::read_of_all;
 use crate::plan::paths::{PATHS, PathMode, last_uses};
 use crate::plan::*;
 use crate::stack::deep;
@@ -50,7 +51,7 @@ pub fn root(plan: &Plan, mode: PathMode, helpers: Option<Reach>) -> Result<Chain
     let forgets = mode != PathMode::Off && !plan.source.paths;
     let last_reader = if forgets { plan.traversal.steps.iter().rposition(reads) } else { None };
     let last_uses = if mode == PathMode::Slots { last_uses(&plan.traversal) } else { Vec::new() };
-    chain(&plan.traversal, ChainRole { start: true, helpers, last_reader, last_uses: &last_uses, is_last: true })
+    chain(&plan.traversal, ChainRole { start: true, helpers, last_reader, last_uses: &last_uses, is_last: true, later: &[] })
 }
 
 /// The chain of some steps for one thread. `is_last` means that their output is the result of the query.
@@ -71,6 +72,8 @@ struct ChainRole<'a> {
     last_uses: &'a [(Name, usize)],
     /// The output of its last step is the result of the query.
     is_last: bool,
+    /// Of a single step: the steps behind it in its chain.
+    later: &'a [StepNode],
 }
 
 fn chain(traversal: &Traversal, place: ChainRole<'_>) -> Result<Chain> {
@@ -101,7 +104,8 @@ fn links(traversal: &Traversal, place: ChainRole<'_>) -> Result<Vec<Link>> {
                 links.push(Link::new(Box::new(GatherOp::default()), Vec::new(), node.span));
             }
             let is_last = place.is_last && at + 1 == steps.len();
-            let role = ChainRole { start: place.start && at == 0, last_reader: None, last_uses: &[], is_last, ..place };
+            let (start, later) = (place.start && at == 0, &steps[at + 1..]);
+            let role = ChainRole { start, last_reader: None, last_uses: &[], is_last, later, ..place };
             let op = if is_prepared { compile_prepared(&node.step, role)? } else { compile(&node.step, role)? };
             is_prepared = false;
             let mut link = Link::new(op, node.labels.clone(), node.span);
@@ -244,7 +248,7 @@ fn gathers_below(step: &Step) -> bool {
 fn compile(step: &Step, place: ChainRole<'_>) -> Result<Box<dyn Op>> {
     Ok(match step {
         Step::Scan { kind, ids, labels, filters } => {
-            Box::new(ScanOp::new(*kind, ids.clone(), labels.clone(), filters.clone()))
+            Box::new(ScanOp::new(*kind, ids.clone(), labels.clone(), filters.clone(), read_of_all(place.later)))
         }
         Step::CountScan { kind, labels, filters } => Box::new(CountScanOp::new(*kind, labels.clone(), filters.clone())),
         Step::Inject(values) => Box::new(InjectOp::new(values.clone(), place.start)),
@@ -285,7 +289,7 @@ fn compile(step: &Step, place: ChainRole<'_>) -> Result<Box<dyn Op>> {
             let modulator = modulator.as_ref().map(by).transpose()?;
             Box::new(AggregateOp::new(name.clone(), modulator, *scope == Scope::Global))
         }
-        _ => match compile_filter(step)? {
+        _ => match compile_filter(step, place.later)? {
             Some(op) => op,
             None => match compile_barrier(step)? {
                 Some(op) => op,
@@ -350,9 +354,9 @@ fn compile_patterns(patterns: &[Pattern]) -> Result<Vec<PatternOp>> {
     compiled.collect()
 }
 
-fn compile_filter(step: &Step) -> Result<Option<Box<dyn Op>>> {
+fn compile_filter(step: &Step, later: &[StepNode]) -> Result<Option<Box<dyn Op>>> {
     Ok(Some(match step {
-        Step::Has(tests) => mapping(HasOp::new(tests.clone())),
+        Step::Has(tests) => mapping(HasOp::new(tests, later)),
         Step::HasProperty { key, present } => mapping(HasPropertyOp { key: Key::new(key.clone()), present: *present }),
         Step::HasChild { key, child: traversal } => mapping(HasChildOp { key: key.clone(), child: child(traversal)? }),
         Step::HasKeyOf(predicate) => mapping(PropertyPartOp { token: Token::Key, predicate: predicate.clone() }),

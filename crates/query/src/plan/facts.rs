@@ -69,7 +69,9 @@ pub enum Order {
 /// What the results are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Gives {
-    /// What came in, or parts of it; or what a child gives.
+    /// Values that came in, as they came.
+    Same,
+    /// Parts of what came in; or what a child gives.
     Input,
     /// Vertices, edges or properties.
     Elements,
@@ -159,12 +161,16 @@ const EACH: Facts = Facts {
     may_fail: true,
     hands_down: false,
 };
-const FILTER: Facts = EACH.rows(Rows::Fewer);
+/// Gives one traverser for each, or none.
+const FEWER: Facts = EACH.rows(Rows::Fewer);
+const FILTER: Facts = FEWER.gives(Gives::Same);
 const STREAM: Facts = Facts { flow: Flow::Stream, ..FILTER };
 const BARRIER: Facts = Facts { flow: Flow::Barrier, ..EACH };
+/// Lets traversers through once all are there.
+const GATE: Facts = BARRIER.gives(Gives::Same);
 const BRANCH: Facts = Facts { flow: Flow::Branch, ..EACH }.rows(Rows::Many);
 /// Makes a scalar of the value, or nothing.
-const SCALAR: Facts = FILTER.gives(Gives::Scalars);
+const SCALAR: Facts = FEWER.gives(Gives::Scalars);
 
 impl Facts {
     const fn rows(self, rows: Rows) -> Self {
@@ -228,12 +234,13 @@ impl Step {
             Step::Dedup { scope: Scope::Local, by, .. } => EACH.order(picks(by)).safe(),
             Step::Dedup { labels, by, .. } if labels.is_empty() => STREAM.order(picks(by)).safe(),
             Step::Dedup { .. } => STREAM.order(Order::Picks).reads(Reads::LABELS).safe(),
-            Step::Range { scope: Scope::Local, .. } => FILTER.safe(),
+            Step::Range { scope: Scope::Local, .. } => FEWER.safe(),
             Step::Range { .. } => STREAM.order(Order::Counts).safe(),
-            Step::Tail { scope: Scope::Local, .. } => FILTER,
-            Step::Tail { .. } => BARRIER.rows(Rows::Fewer).order(Order::Counts),
-            Step::Coin(_) | Step::Sample { scope: Scope::Local, .. } => FILTER.reads(Reads::RANDOM),
-            Step::Sample { .. } => BARRIER.rows(Rows::Fewer).reads(Reads::RANDOM),
+            Step::Tail { scope: Scope::Local, .. } => FEWER,
+            Step::Tail { .. } => GATE.rows(Rows::Fewer).order(Order::Counts),
+            Step::Coin(_) => FILTER.reads(Reads::RANDOM),
+            Step::Sample { scope: Scope::Local, .. } => FEWER.reads(Reads::RANDOM),
+            Step::Sample { .. } => GATE.rows(Rows::Fewer).reads(Reads::RANDOM),
             Step::PathFilter { .. } => FILTER.reads(Reads::PATH),
             Step::TimeLimit(_) => STREAM.order(Order::Counts).reads(Reads::CLOCK),
 
@@ -247,25 +254,25 @@ impl Step {
             Step::Element => EACH.gives(Gives::Elements),
 
             Step::Constant(value) => EACH.gives(of_values(std::slice::from_ref(value))).safe(),
-            Step::Identity => EACH.safe(),
-            Step::Map(_) => FILTER.hands_down(),
+            Step::Identity => EACH.gives(Gives::Same).safe(),
+            Step::Map(_) => FEWER.hands_down(),
             Step::FlatMap(_) | Step::Local(_) => EACH.many().hands_down(),
-            Step::SideEffect(_) => EACH.hands_down(),
-            Step::Select { pop, .. } | Step::SelectChild { pop, .. } => FILTER.reads(Reads::LABELS.and(path_of(*pop))),
-            Step::SelectColumn(_) => FILTER,
+            Step::SideEffect(_) => EACH.gives(Gives::Same).hands_down(),
+            Step::Select { pop, .. } | Step::SelectChild { pop, .. } => FEWER.reads(Reads::LABELS.and(path_of(*pop))),
+            Step::SelectColumn(_) => FEWER,
             Step::Project { .. } => EACH,
-            Step::Path { .. } => FILTER.reads(Reads::PATH),
+            Step::Path { .. } => FEWER.reads(Reads::PATH),
             Step::Loops(_) => EACH.reads(Reads::LOOPS).gives(Gives::Scalars),
-            Step::Sack => FILTER.reads(Reads::SACK),
+            Step::Sack => FEWER.reads(Reads::SACK),
             Step::SackOp { .. } => FILTER.reads(Reads::SACK).writes(Writes::SACK),
-            Step::Index { as_map } => FILTER.gives(if *as_map { Gives::Maps } else { Gives::Input }),
+            Step::Index { as_map } => FEWER.gives(if *as_map { Gives::Maps } else { Gives::Input }),
             Step::Math { expression, .. } => {
                 SCALAR.reads(Reads::LABELS.when(expression.variables.iter().any(|name| &**name != "_")))
             }
             Step::Format { .. } => SCALAR.reads(Reads::LABELS.and(Reads::OWN)),
             Step::Text { .. } | Step::Concat(_) | Step::Conjoin(_) => SCALAR,
             Step::AsNumber(_) | Step::AsBool | Step::AsDate | Step::DateAdd(..) | Step::DateDiff(_) => SCALAR,
-            Step::List { .. } => FILTER.gives(Gives::Anything),
+            Step::List { .. } => FEWER.gives(Gives::Anything),
             Step::Unfold => EACH.many(),
 
             Step::Fold { .. } => BARRIER.rows(Rows::One).gives(Gives::Anything),
@@ -278,17 +285,17 @@ impl Step {
             }
             Step::Reduce { .. } => BARRIER.rows(Rows::OneOrNone).gives(Gives::Scalars),
             Step::Order { scope: Scope::Local, .. } => EACH,
-            Step::Order { .. } => BARRIER.rows(Rows::Fewer).order(Order::Makes),
+            Step::Order { .. } => GATE.rows(Rows::Fewer).order(Order::Makes),
             Step::Group { side_effect, .. } | Step::GroupCount { side_effect, .. } => {
                 gathers(side_effect.is_some()).gives(Gives::Maps)
             }
             Step::Tree { side_effect, .. } => gathers(side_effect.is_some()).reads(Reads::PATH),
             Step::Aggregate { scope: Scope::Global, .. } => gathers(true),
-            Step::Aggregate { .. } | Step::Subgraph(_) => EACH.writes(Writes::EFFECTS),
+            Step::Aggregate { .. } | Step::Subgraph(_) => EACH.gives(Gives::Same).writes(Writes::EFFECTS),
             Step::Cap(_) => BARRIER.rows(Rows::One).reads(Reads::EFFECTS).gives(Gives::Anything),
-            Step::Barrier { .. } => BARRIER.safe(),
-            Step::Partial(_) => STREAM,
-            Step::BarrierSack => BARRIER.reads(Reads::SACK).writes(Writes::SACK),
+            Step::Barrier { .. } => GATE.safe(),
+            Step::Partial(_) => STREAM.gives(Gives::Input),
+            Step::BarrierSack => GATE.reads(Reads::SACK).writes(Writes::SACK),
 
             Step::Union(_) | Step::Choose { .. } | Step::Repeat(_) => BRANCH,
             Step::Coalesce(_) | Step::Optional(_) => EACH.many().hands_down(),
@@ -364,7 +371,7 @@ impl Step {
 
 /// A barrier that gathers into a side effect, or reduces its input.
 const fn gathers(aside: bool) -> Facts {
-    if aside { BARRIER.writes(Writes::EFFECTS) } else { BARRIER.rows(Rows::One) }
+    if aside { GATE.writes(Writes::EFFECTS) } else { BARRIER.rows(Rows::One) }
 }
 
 /// `dedup().by(…)` keeps the first of each group.

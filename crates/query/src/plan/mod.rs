@@ -8,6 +8,7 @@ mod children;
 mod estimate;
 pub mod facts;
 pub mod fragment;
+pub mod keys;
 pub mod outline;
 pub mod paths;
 pub mod shape;

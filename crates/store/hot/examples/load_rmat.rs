@@ -193,7 +193,7 @@ fn reads(hot: &Hot, ids: &[VertexId], starts: &[VertexId]) -> Result<()> {
         }
     }
     let filters = vec![Filter { key: age, predicate: Predicate::Compare(Comparison::Gt, 45.into()) }];
-    for (what, scan) in [("all", Scan::default()), ("by age > 45", Scan { labels: None, filters })] {
+    for (what, scan) in [("all", Scan::default()), ("by age > 45", Scan { labels: None, filters, ..Scan::default() })] {
         let (mut out, mut cursor) = (Vec::new(), ScanCursor::default());
         let clock = Instant::now();
         while !cursor.done {

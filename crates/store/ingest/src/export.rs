@@ -146,7 +146,7 @@ impl<'a> ExportWalk<'a> {
         page_size: usize,
         mut each: impl FnMut(&mut Self, &[VertexId]) -> Result<(), ExportError>,
     ) -> Result<(), ExportError> {
-        let scan = Scan { labels: Some(vec![label]), filters: Vec::new() };
+        let scan = Scan::of(label);
         let (mut cursor, mut page) = (ScanCursor::default(), Vec::new());
         while !cursor.done {
             page.clear();
@@ -164,7 +164,7 @@ impl<'a> ExportWalk<'a> {
         label: LabelId,
         mut each: impl FnMut(&mut Self, &[EdgeRef]) -> Result<(), ExportError>,
     ) -> Result<(), ExportError> {
-        let scan = Scan { labels: Some(vec![label]), filters: Vec::new() };
+        let scan = Scan::of(label);
         let (mut cursor, mut page) = (ScanCursor::default(), Vec::new());
         while !cursor.done {
             page.clear();

@@ -86,6 +86,22 @@ impl<'a> Index<'a> {
         self.pairs.each(self.range(from, to)?, |pair| out.push(pair & mask)).map_err(damaged)
     }
 
+    /// Appends the first `limit` places behind `after` that have exactly this value, in order. O(log pairs + found).
+    pub fn search_one(&self, value: &[u8], after: Option<u64>, limit: usize, out: &mut Vec<u64>) -> Result<()> {
+        let mask = (1 << self.place_bits) - 1;
+        let range = self.range(value, &[value, &[0]].concat())?;
+        let start = match after {
+            Some(after) if after >= mask => range.end,
+            Some(after) => {
+                let pair = (self.values.below(value)? as u64) << self.place_bits | (after + 1);
+                self.pairs.below(pair).map_err(damaged)?.clamp(range.start, range.end)
+            }
+            None => range.start,
+        };
+        let end = range.end.min(start.saturating_add(limit));
+        self.pairs.each(start..end, |pair| out.push(pair & mask)).map_err(damaged)
+    }
+
     /// Counts the pairs with a value in `from..to`. O(log pairs).
     pub fn count(&self, from: &[u8], to: &[u8]) -> Result<usize> {
         self.range(from, to).map(|range| range.len())
@@ -153,6 +169,12 @@ mod tests {
                 pairs.iter().filter(|(value, _)| value[..] >= from[..] && value[..] < to[..]).map(|(_, place)| *place).collect();
             prop_assert_eq!(index.count(&from, &to).unwrap(), expected.len());
             prop_assert_eq!(found, expected);
+            for (value, after) in &pairs {
+                let behind = pairs.iter().filter(|pair| pair.0 == *value && pair.1 > *after).map(|pair| pair.1);
+                let mut found = Vec::new();
+                index.search_one(value, Some(*after), 2, &mut found).unwrap();
+                prop_assert_eq!(found, behind.take(2).collect::<Vec<_>>());
+            }
             for (value, place) in &pairs {
                 for (value, place) in [(&value[..], *place), (&value[..], place ^ 1), (&from, *place)] {
                     let is_there = pairs.iter().any(|pair| (&pair.0[..], pair.1) == (value, place));
@@ -178,6 +200,7 @@ mod tests {
                 let _ = index.first();
                 let _ = index.contains(&[1], 7);
                 let _ = index.search(&[], &[9], &mut Vec::new());
+                let _ = index.search_one(&[1], Some(7), 3, &mut Vec::new());
                 let _ = index.pairs();
             }
         }

@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use mangrove_graph::{
-    Adjacency, Catalog, Cell, Direction, EdgeId, EdgeRef, ElementId, Elements, ExternalId, Filter, GraphView, Hop, KeyId,
-    LabelId, Predicate, PropertyColumn, PropertyId, Result, Scan, ScanCursor, Schema, Statistics, Value, VertexId, column,
+    Adjacency, Catalog, Cell, Direction, EdgeId, EdgeRef, ElementId, ElementIds, ElementKind, Elements, ExternalId, Filter,
+    GraphView, Hop, KeyId, LabelId, Predicate, PropertyColumn, PropertyId, Result, Scan, ScanCursor, Schema, SearchCursor,
+    Statistics, Value, VertexId, column,
 };
 
 use super::{EdgePlace, Oracle, Vertex};
@@ -131,23 +132,38 @@ impl GraphView for Oracle {
         Ok(())
     }
 
-    fn search_vertices(&self, label: LabelId, key: KeyId, predicate: &Predicate) -> Result<Option<Vec<VertexId>>> {
-        if !self.is_searchable(PropertyId::of_vertices(label, key), predicate) {
+    fn search(
+        &self,
+        of: PropertyId,
+        predicate: &Predicate,
+        cursor: &mut SearchCursor,
+        limit: usize,
+    ) -> Result<Option<ElementIds>> {
+        if !self.is_searchable(of, predicate) {
             return Ok(None);
         }
-        let filter = [Filter { key, predicate: predicate.clone() }];
-        let of_label = self.vertices.keys().filter(|id| id.label() == label);
-        Ok(Some(of_label.copied().filter(|id| self.passes(ElementId::Vertex(*id), &filter)).collect()))
-    }
-
-    fn search_edges(&self, label: LabelId, key: KeyId, predicate: &Predicate) -> Result<Option<Vec<EdgeRef>>> {
-        if !self.is_searchable(PropertyId::of_edges(label, key), predicate) {
-            return Ok(None);
+        let filter = [Filter { key: of.key, predicate: predicate.clone() }];
+        let is_next = |element: &ElementId| {
+            element.label() == of.label
+                && cursor.after.is_none_or(|after| VertexId(element.raw()).local() > after)
+                && self.passes(*element, &filter)
+        };
+        let mut next: Vec<ElementId> = match of.kind {
+            ElementKind::Vertex => self.vertices.keys().copied().map(ElementId::Vertex).filter(is_next).collect(),
+            ElementKind::Edge => self.edges.keys().copied().map(ElementId::Edge).filter(is_next).collect(),
+        };
+        cursor.done = next.len() <= limit;
+        next.truncate(limit);
+        cursor.after = next.last().map(|element| VertexId(element.raw()).local()).or(cursor.after);
+        let mut found = ElementIds::none(of.kind);
+        for element in next {
+            match (&mut found, element) {
+                (ElementIds::Vertices(ids), ElementId::Vertex(id)) => ids.push(id),
+                (ElementIds::Edges(edges), ElementId::Edge(id)) => edges.extend(self.edge_ref(id)),
+                _ => {}
+            }
         }
-        let filter = [Filter { key, predicate: predicate.clone() }];
-        let of_label = self.edges.keys().filter(|id| id.label() == label);
-        let found = of_label.filter(|id| self.passes(ElementId::Edge(**id), &filter));
-        Ok(Some(found.filter_map(|id| self.edge_ref(*id)).collect()))
+        Ok(Some(found))
     }
 }
 

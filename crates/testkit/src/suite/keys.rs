@@ -57,8 +57,8 @@ fn a_key_is_found_without_a_scan(make: Make<'_>) {
     let code = view.schema().key("code").unwrap();
     let search = |predicate: Predicate| {
         assert!(view.is_searchable(PropertyId::of_vertices(THING, code), &predicate));
-        let found = view.search_vertices(THING, code, &predicate).unwrap().unwrap();
-        found.iter().map(|vertex| vertex.local()).collect::<Vec<_>>()
+        let found = view.search_all(PropertyId::of_vertices(THING, code), &predicate).unwrap().unwrap();
+        found.into_vertices().iter().map(|vertex| vertex.local()).collect::<Vec<_>>()
     };
     assert_eq!(search(Predicate::eq(5i64)), [5]);
     assert_eq!(search(Predicate::eq(5.0)), [5], "numbers are equal by value");
@@ -69,7 +69,7 @@ fn a_key_is_found_without_a_scan(make: Make<'_>) {
     let range = Predicate::Compare(Comparison::Gt, 5i64.into());
     assert!(
         !view.is_searchable(PropertyId::of_vertices(THING, code), &range)
-            && view.search_vertices(THING, code, &range).unwrap().is_none()
+            && view.search_all(PropertyId::of_vertices(THING, code), &range).unwrap().is_none()
     );
 }
 
@@ -136,8 +136,8 @@ fn an_index_of_a_key(make: Make<'_>) {
     let view = store.snapshot().unwrap();
     let code = view.schema().key("code").unwrap();
     let range = Predicate::Compare(Comparison::Lt, 8i64.into());
-    let found = view.search_vertices(THING, code, &range).unwrap().expect("the index answers a range");
-    assert_eq!(found.iter().map(|vertex| vertex.local()).collect::<Vec<_>>(), [0, 1, 2, 3, 4, 7]);
+    let found = view.search_all(PropertyId::of_vertices(THING, code), &range).unwrap().expect("the index answers a range");
+    assert_eq!(found.into_vertices().iter().map(|vertex| vertex.local()).collect::<Vec<_>>(), [0, 1, 2, 3, 4, 7]);
 }
 
 fn generated_ids_are_never_taken(make: Make<'_>) {

@@ -143,7 +143,7 @@ fn further_labels(make: Make<'_>) {
     });
     let view = store.snapshot().unwrap();
     let of = |labels: &[u16]| {
-        let scan = Scan { labels: Some(labels.iter().map(|id| LabelId(*id)).collect()), filters: Vec::new() };
+        let scan = Scan { labels: Some(labels.iter().map(|id| LabelId(*id)).collect()), ..Scan::default() };
         scan_vertices(&*view, &scan, 2)
             .iter()
             .map(|vertex| view.external_id(*vertex).unwrap().to_string())
@@ -176,7 +176,7 @@ fn scans_stop_and_go_on(make: Make<'_>) {
     });
     let view = store.snapshot().unwrap();
     let (mut cursor, mut out, mut calls) = (ScanCursor::default(), Vec::new(), 0);
-    let scan = Scan { labels: Some(vec![LabelId(2), LabelId(0)]), filters: Vec::new() };
+    let scan = Scan { labels: Some(vec![LabelId(2), LabelId(0)]), ..Scan::default() };
     while !cursor.done {
         view.scan_vertices(&scan, &mut cursor, 10, &mut out).unwrap();
         calls += 1;
@@ -202,7 +202,7 @@ fn filters_all_have_to_hold(make: Make<'_>) {
     let view = store.snapshot().unwrap();
     let above = Filter { key: age, predicate: Predicate::Compare(Comparison::Gte, 20.into()) };
     let named = Filter { key: name, predicate: Predicate::eq("one") };
-    let scan = Scan { labels: None, filters: vec![above, named] };
+    let scan = Scan { labels: None, filters: vec![above, named], ..Scan::default() };
     let found: Vec<_> = scan_vertices(&*view, &scan, 4).iter().map(|vertex| vertex.local()).collect();
     assert_eq!(found, [22, 25, 28]);
 }

@@ -115,7 +115,7 @@ fn stream(view: &dyn GraphView, random: &mut Random) {
     }
     assert_eq!(found.len() as u64, counted, "edges of a snapshot");
     let accounts = view.schema().label(ElementKind::Vertex, "account").map(|label| vec![label]);
-    let vertices = compare::scan_vertices(view, &Scan { labels: accounts, filters: Vec::new() }, 64);
+    let vertices = compare::scan_vertices(view, &Scan { labels: accounts, ..Scan::default() }, 64);
     assert!(
         vertices.iter().all(|vertex| view.contains(ElementId::Vertex(*vertex)).expect("contains")),
         "vertices of a snapshot"

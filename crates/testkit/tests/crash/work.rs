@@ -54,6 +54,6 @@ fn load_file(graph: &mut dyn GraphWrite, n: u64) {
 
 fn remove_all(graph: &mut dyn GraphWrite, label: &str) {
     let label = graph.ensure_label(ElementKind::Vertex, label).expect("a label");
-    let old = compare::scan_vertices(graph.as_view(), &Scan { labels: Some(vec![label]), filters: Vec::new() }, 1000);
+    let old = compare::scan_vertices(graph.as_view(), &Scan::of(label), 1000);
     graph.remove_vertices(&old).expect("vertices are removed");
 }

@@ -9,6 +9,7 @@ use std::ops::Range;
 use mangrove_graph::{EdgeRef, Value, VertexId};
 
 use crate::execute::data::items::{Items, gather};
+use crate::execute::data::known::Known;
 use crate::execute::data::path::{self, PathNode, PathRef};
 use crate::execute::data::slots::Slots;
 use crate::plan::Name;
@@ -17,6 +18,8 @@ use crate::plan::paths::PathMode;
 #[derive(Clone, Debug, Default)]
 pub struct Batch {
     pub items: Items,
+    /// What was read of the items, if they are elements.
+    pub known: Known,
     /// `None`: all ones.
     pub bulk: Option<Vec<u64>>,
     /// `None`: all zeros.
@@ -73,7 +76,7 @@ impl Batch {
 
     /// The traversers at `rows`, unchanged.
     pub fn gather(&self, rows: &[u32]) -> Batch {
-        Batch { items: self.items.gather(rows), ..self.state(rows) }
+        Batch { items: self.items.gather(rows), known: self.known.gather(rows), ..self.state(rows) }
     }
 
     /// The traversers for which `keep` is true.
@@ -89,6 +92,7 @@ impl Batch {
     fn state(&self, rows: &[u32]) -> Batch {
         Batch {
             items: Items::default(),
+            known: Known::default(),
             bulk: self.bulk.as_ref().map(|c| gather(c, rows)),
             scope: self.scope.as_ref().map(|c| gather(c, rows)),
             paths: self.paths.as_ref().map(|c| gather(c, rows)),
@@ -109,6 +113,7 @@ impl Batch {
     pub fn moved_in_place(mut self, items: Items, mode: PathMode) -> Batch {
         debug_assert_eq!(self.len(), items.len());
         self.items = items;
+        self.known = Known::default();
         self.extend_paths(mode);
         self
     }
@@ -118,9 +123,15 @@ impl Batch {
         debug_assert_eq!(self.len(), items.len());
         let Batch { bulk, scope, paths, slots, sacks, .. } = self;
         let (bulk, scope, paths, sacks) = (bulk.clone(), scope.clone(), paths.clone(), sacks.clone());
-        let mut next = Batch { items, bulk, scope, paths, slots: slots.clone(), sacks };
+        let mut next = Batch { items, known: Known::default(), bulk, scope, paths, slots: slots.clone(), sacks };
         next.extend_paths(mode);
         next
+    }
+
+    /// The traversers on other items, wherever they came from.
+    pub fn standing_on(self, items: Items) -> Batch {
+        debug_assert_eq!(self.len(), items.len());
+        Batch { items, known: Known::default(), ..self }
     }
 
     fn extend_paths(&mut self, mode: PathMode) {
@@ -157,12 +168,14 @@ impl Batch {
         let items = Items::joined(parts.iter_mut().map(|part| std::mem::take(&mut part.items)).collect());
         let slots = parts.iter_mut().zip(&lengths).map(|(part, length)| (std::mem::take(&mut part.slots), *length));
         let slots = Slots::joined(slots.collect());
+        let known: Vec<Known> = parts.iter_mut().map(|part| std::mem::take(&mut part.known)).collect();
+        let known = Known::joined(&known);
         let (mut all, mut n) = (Batch::default(), 0);
         for (part, length) in parts.into_iter().zip(lengths) {
             all.append_state(part, n, length);
             n += length;
         }
-        Batch { items, slots, ..all }
+        Batch { items, known, slots, ..all }
     }
 
     /// Appends one batch. Copies a column of values whole: [`joined`](Self::joined) joins many batches.
@@ -174,6 +187,7 @@ impl Batch {
         let (mine, theirs) = (self.len(), other.len());
         let slots = [(std::mem::take(&mut self.slots), mine), (std::mem::take(&mut other.slots), theirs)];
         self.slots = Slots::joined(slots.into());
+        self.known = Known::joined(&[std::mem::take(&mut self.known), std::mem::take(&mut other.known)]);
         self.items.append(std::mem::take(&mut other.items));
         self.append_state(other, mine, theirs);
     }
@@ -202,6 +216,7 @@ impl Batch {
         }
         Batch {
             items: self.items.slice(rows.clone()),
+            known: self.known.slice(&rows),
             bulk: part(&self.bulk, &rows),
             scope: part(&self.scope, &rows),
             paths: part(&self.paths, &rows),
@@ -229,6 +244,7 @@ impl Batch {
             column.as_ref().map_or(0, |items| items.len() * item_bytes)
         }
         self.items.bytes()
+            + self.known.bytes()
             + self.slots.bytes()
             + column(&self.bulk, 8)
             + column(&self.scope, 4)

@@ -5,7 +5,7 @@ use std::ops::Range;
 use arrow_array::{Array, ArrayRef, UInt32Array};
 use arrow_select::concat::concat;
 use arrow_select::take::take;
-use mangrove_graph::{EdgeRef, Value, VertexId, column};
+use mangrove_graph::{EdgeRef, ElementIds, Value, VertexId, column};
 
 use crate::execute::data::bytes::value_bytes;
 use crate::execute::data::maps::Maps;
@@ -24,6 +24,15 @@ pub enum Items {
 impl Default for Items {
     fn default() -> Self {
         Items::Values(Vec::new())
+    }
+}
+
+impl From<ElementIds> for Items {
+    fn from(elements: ElementIds) -> Self {
+        match elements {
+            ElementIds::Vertices(ids) => Items::Vertices(ids),
+            ElementIds::Edges(edges) => Items::Edges(edges),
+        }
     }
 }
 

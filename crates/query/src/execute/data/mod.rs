@@ -7,6 +7,7 @@ pub mod effects;
 pub mod entries;
 pub mod items;
 pub mod keys;
+pub mod known;
 pub mod maps;
 pub mod number;
 pub mod path;

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::execute::data::batch::Batch;
 use crate::execute::data::items::Items;
+use crate::execute::data::known::Known;
 use crate::execute::data::path::{PathNode, PathRef};
 use crate::execute::data::slots::{Slot, Slots};
 use crate::plan::Name;
@@ -162,7 +163,8 @@ pub fn from_bytes(bytes: &[u8]) -> Option<(Loops, Batch)> {
         SentSlot::All(items) => (name, Slot::All(items.into())),
         SentSlot::Some(values) => (name, Slot::Some(values)),
     });
-    let batch = Batch { items: items.into(), bulk, scope, paths, slots: Slots::from_iter(slots), sacks };
+    let batch =
+        Batch { items: items.into(), known: Known::default(), bulk, scope, paths, slots: Slots::from_iter(slots), sacks };
     (left.is_empty() && batch.is_rectangular()).then_some((loops, batch))
 }
 
@@ -208,6 +210,7 @@ mod tests {
             }
             Batch {
                 items,
+                known: Known::default(),
                 bulk: bulk.then(|| rows.iter().map(|row| row.1).collect()),
                 scope: scope.then(|| rows.iter().map(|row| row.2).collect()),
                 paths: paths.then(|| rows.iter().map(|row| path(&row.3)).collect()),

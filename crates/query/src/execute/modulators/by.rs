@@ -144,11 +144,10 @@ fn read_together(by: &mut [ByOp], cx: &mut Context<'_, '_>, batch: &Batch) -> Re
             ids.extend(key.id(cx));
         }
     }
-    let mut read = Vec::with_capacity(ids.len());
-    if ids.len() > 1 && !(cx.writes() && by.iter().any(|by| matches!(by, ByOp::Child(_)))) {
-        cx.view().columns(elements, &ids, &mut read)?;
+    match ids.len() > 1 && !(cx.writes() && by.iter().any(|by| matches!(by, ByOp::Child(_)))) {
+        true => elements::columns(cx, batch, elements, &ids),
+        false => Ok(Vec::new()),
     }
-    Ok(read)
 }
 
 /// What elements have under a key. Several values of one element are an error.

@@ -13,7 +13,8 @@ use crate::execute::reads::read;
 use crate::execute::run::chain::{Child, MapBatch};
 use crate::execute::run::context::{Context, Key};
 use crate::execute::run::scope::{scope_items, scope_value};
-use crate::plan::{Has, HasKey, LabelPredicate, Name, Pop, Quantifier, RangeTest, membership};
+use crate::plan::keys::are_read;
+use crate::plan::{Has, HasKey, LabelPredicate, Name, Pop, Quantifier, RangeTest, StepNode, membership};
 
 /// `has(key, predicate)`, `hasLabel`, `hasId`: all tests must hold.
 pub struct HasOp {
@@ -21,25 +22,33 @@ pub struct HasOp {
 }
 
 enum HasTarget {
-    Property(Key),
+    /// `again`: something later reads the same column.
+    Property {
+        key: Key,
+        again: bool,
+    },
     Id,
     Label,
 }
 
-impl HasTarget {
-    fn new(key: HasKey) -> Self {
-        match key {
-            HasKey::Property(name) => HasTarget::Property(Key::new(name)),
+impl HasOp {
+    /// `later` are the steps behind it.
+    pub fn new(tests: &[Has], later: &[StepNode]) -> Self {
+        let target = |(at, has): (usize, &Has)| match &has.key {
+            HasKey::Property(name) => {
+                let again = is_tested(name, &tests[at + 1..]) || are_read(name, later);
+                HasTarget::Property { key: Key::new(name.clone()), again }
+            }
             HasKey::Id => HasTarget::Id,
             HasKey::Label => HasTarget::Label,
-        }
+        };
+        let test = |(at, has): (usize, &Has)| (target((at, has)), has.predicate.clone());
+        Self { tests: tests.iter().enumerate().map(test).collect() }
     }
 }
 
-impl HasOp {
-    pub fn new(tests: Vec<Has>) -> Self {
-        Self { tests: tests.into_iter().map(|has| (HasTarget::new(has.key), has.predicate)).collect() }
-    }
+fn is_tested(name: &Name, tests: &[Has]) -> bool {
+    tests.iter().any(|test| matches!(&test.key, HasKey::Property(other) if other == name))
 }
 
 impl MapBatch for HasOp {
@@ -49,7 +58,7 @@ impl MapBatch for HasOp {
                 break;
             }
             let keep = match target {
-                HasTarget::Property(key) => has_property(cx, &batch, key, predicate)?,
+                HasTarget::Property { key, again } => has_property(cx, &mut batch, key, predicate, *again)?,
                 HasTarget::Id => has_id(cx, &batch, predicate)?,
                 HasTarget::Label => has_label(cx, &batch, predicate)?,
             };
@@ -59,7 +68,13 @@ impl MapBatch for HasOp {
     }
 }
 
-fn has_property(cx: &mut Context<'_, '_>, batch: &Batch, key: &mut Key, predicate: &Predicate) -> Result<Vec<bool>> {
+fn has_property(
+    cx: &mut Context<'_, '_>,
+    batch: &mut Batch,
+    key: &mut Key,
+    predicate: &Predicate,
+    again: bool,
+) -> Result<Vec<bool>> {
     if batch.items.are_values() {
         let found = read::properties(cx, &batch.items, std::slice::from_mut(key), "has()")?;
         let passes = |property: &Value| match property {
@@ -72,10 +87,18 @@ fn has_property(cx: &mut Context<'_, '_>, batch: &Batch, key: &mut Key, predicat
     let Some(id) = key.id(cx) else { return Ok(vec![false; batch.len()]) };
     let kind = if matches!(batch.items, Items::Edges(_)) { ElementKind::Edge } else { ElementKind::Vertex };
     cx.warn_of_types(kind, None, id, predicate);
-    match elements::elements(batch) {
-        Some(elements) => Ok(cx.view().pass(elements, id, predicate)?),
-        None => Ok(vec![false; batch.len()]),
+    let Some(elements) = elements::elements(batch) else { return Ok(vec![false; batch.len()]) };
+    // A query that writes reads anew: the column could be out of date.
+    let is_known = batch.known.get(id).is_some();
+    if cx.writes() || !(again || is_known) {
+        return Ok(cx.view().pass(elements, id, predicate)?);
     }
+    let Some(column) = elements::column(cx, batch, id)? else { return Ok(vec![false; batch.len()]) };
+    let passes = column.passes(predicate);
+    if again {
+        batch.known.put_column(id, column);
+    }
+    Ok(passes)
 }
 
 fn has_id(cx: &Context<'_, '_>, batch: &Batch, predicate: &Predicate) -> Result<Vec<bool>> {

@@ -5,6 +5,7 @@ use mangrove_graph::{Adjacency, Direction, EdgeRef, ElementKind, Filter, Hop, La
 use crate::error::{QueryError, Result};
 use crate::execute::data::batch::Batch;
 use crate::execute::data::items::Items;
+use crate::execute::data::known::Known;
 use crate::execute::data::path;
 use crate::execute::data::words::type_error;
 use crate::execute::run::chain::{Input, MapBatch, Op};
@@ -121,7 +122,8 @@ impl Op for HopOp {
             let batch = match self.pending.take() {
                 Some(batch) => batch,
                 None => match input.pull(cx)? {
-                    Some(batch) => {
+                    Some(mut batch) => {
+                        batch.known = Known::default();
                         let batch = if self.any_order { as_stored(batch) } else { batch };
                         self.at = 0;
                         self.rows = self.rows.max(cx.view().distance().rows_min);
@@ -160,7 +162,11 @@ pub fn as_stored(mut batch: Batch) -> Batch {
     if ids.len() < SORTED_ROWS_MIN || ids.is_sorted() {
         return batch;
     }
-    let has_state = batch.bulk.is_some() || batch.scope.is_some() || batch.paths.is_some() || batch.sacks.is_some();
+    let has_state = !batch.known.is_empty()
+        || batch.bulk.is_some()
+        || batch.scope.is_some()
+        || batch.paths.is_some()
+        || batch.sacks.is_some();
     if !has_state && batch.slots.is_empty() {
         ids.sort_unstable();
         return batch;

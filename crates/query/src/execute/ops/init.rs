@@ -1,11 +1,12 @@
 //! The sources of traversers: `V()`, `E()`, `inject()`.
 
-use mangrove_graph::{EdgeRef, ElementKind, Filter, Predicate, Scan, ScanCursor, Value, VertexId, record};
+use mangrove_graph::{ElementKind, Filter, Predicate, Scan, ScanCursor, Scanned, Value, record};
 
-use crate::access;
+use crate::access::{self, Search};
 use crate::error::Result;
 use crate::execute::data::batch::Batch;
 use crate::execute::data::items::Items;
+use crate::execute::data::known::Known;
 use crate::execute::ops::reduce::{counted, per_scope};
 use crate::execute::reads::read;
 use crate::execute::run::chain::{Input, Op};
@@ -22,11 +23,21 @@ pub struct ScanOp {
     ids: Option<Vec<Value>>,
     labels: Option<Vec<Name>>,
     filters: Vec<(Key, Predicate)>,
+    /// What the next steps read of all elements.
+    columns: Vec<Name>,
     input: Option<Batch>,
     row: usize,
-    scan: Option<Scan>,
-    cursor: ScanCursor,
+    reading: Reading,
     size: usize,
+}
+
+/// How the elements for a row of the input are read.
+enum Reading {
+    /// Not begun.
+    Not,
+    Searching(Scan, Search),
+    Scanning(Scan, ScanCursor),
+    Done,
 }
 
 impl ScanOp {
@@ -35,25 +46,16 @@ impl ScanOp {
         ids: Option<Vec<Value>>,
         labels: Option<Vec<Name>>,
         filters: Vec<(Name, Predicate)>,
+        columns: Vec<Name>,
     ) -> Self {
         let filters = filters.into_iter().map(|(key, predicate)| (Key::new(key), predicate)).collect();
-        Self {
-            kind,
-            ids,
-            labels,
-            filters,
-            input: None,
-            row: 0,
-            scan: None,
-            cursor: ScanCursor::default(),
-            size: FIRST_BATCH,
-        }
+        Self { kind, ids, labels, filters, columns, input: None, row: 0, reading: Reading::Not, size: FIRST_BATCH }
     }
 
     /// The scan with names resolved to ids of the store. A filter on a key that the graph does not have passes nothing.
     fn prepare(&mut self, cx: &mut Context<'_, '_>) -> Scan {
         let labels = self.labels.as_ref().map(|names| cx.labels(self.kind, names));
-        let mut scan = Scan { labels, filters: Vec::with_capacity(self.filters.len()) };
+        let mut scan = Scan { labels, filters: Vec::with_capacity(self.filters.len()), columns: Vec::new() };
         for (key, predicate) in &mut self.filters {
             match key.id(cx) {
                 Some(key) => {
@@ -102,56 +104,55 @@ impl ScanOp {
         Ok(ids.iter().map(of).collect())
     }
 
-    /// The elements that pass, if the key of their label or an index answers one of the filters.
-    fn indexed(&mut self, cx: &mut Context<'_, '_>) -> Result<Option<Items>> {
-        let fresh = self.cursor.label == 0 && self.cursor.local == 0;
-        let off = cx.shared.index_off || self.filters.is_empty();
-        if off || self.ids.is_some() || !fresh || !cx.view().schema().finds(self.kind) {
-            return Ok(None);
+    /// A search for the elements that pass, if the key of their label or an index answers one of the filters.
+    fn search(&self, cx: &Context<'_, '_>, scan: &Scan) -> Result<Option<Search>> {
+        match cx.shared.index_off || self.filters.is_empty() {
+            true => Ok(None),
+            false => Ok(Search::new(cx.view(), self.kind, scan)?),
         }
-        let scan = self.prepare(cx);
-        Ok(match self.kind {
-            ElementKind::Vertex => access::find_vertices(cx.view(), &scan)?.map(Items::Vertices),
-            ElementKind::Edge => access::find_edges(cx.view(), &scan)?.map(Items::Edges),
-        })
     }
 
-    fn next_of_row(&mut self, cx: &mut Context<'_, '_>) -> Result<Option<Items>> {
-        if self.cursor.done {
-            return Ok(None);
+    fn begin(&mut self, cx: &mut Context<'_, '_>) -> Result<Reading> {
+        let mut scan = self.prepare(cx);
+        if let Some(search) = self.search(cx, &scan)? {
+            return Ok(Reading::Searching(scan, search));
         }
-        if let Some(found) = self.indexed(cx)? {
-            self.cursor.done = true;
-            return Ok(Some(found));
+        // In a query that writes, a column could be out of date when it is used.
+        if !cx.writes() {
+            scan.columns = self.columns.iter().filter_map(|name| cx.view().schema().key(name)).collect();
         }
-        if let Some(ids) = self.ids.take() {
-            let items = self.named(cx, &ids);
-            self.ids = Some(ids);
-            self.cursor.done = true;
-            return items.map(Some);
+        Ok(Reading::Scanning(scan, ScanCursor::default()))
+    }
+
+    /// The next elements for a row, perhaps none, with what is known of them; `None` at the end.
+    fn next_of_row(&mut self, cx: &mut Context<'_, '_>) -> Result<Option<(Items, Known)>> {
+        if let Reading::Not = self.reading {
+            self.size = self.size.max(cx.view().distance().rows_min);
+            if let Some(ids) = self.ids.take() {
+                self.reading = Reading::Done;
+                let items = self.named(cx, &ids);
+                self.ids = Some(ids);
+                return items.map(|items| Some((items, Known::default())));
+            }
+            self.reading = self.begin(cx)?;
         }
-        let scan = match self.scan.take() {
-            Some(scan) => scan,
-            None => {
-                self.size = self.size.max(cx.view().distance().rows_min);
-                self.prepare(cx)
+        let size = self.size;
+        self.size = (size * 4).min(LAST_BATCH);
+        Ok(match &mut self.reading {
+            Reading::Not | Reading::Done => None,
+            Reading::Searching(scan, search) => {
+                search.next(cx.view(), self.kind, scan, size)?.map(|found| (found.into(), Known::default()))
             }
-        };
-        let items = match self.kind {
-            ElementKind::Vertex => {
-                let mut out: Vec<VertexId> = Vec::with_capacity(self.size);
-                cx.view().scan_vertices(&scan, &mut self.cursor, self.size, &mut out)?;
-                Items::Vertices(out)
+            Reading::Scanning(_, cursor) if cursor.done => None,
+            Reading::Scanning(scan, cursor) => {
+                let Scanned { elements, columns } = cx.view().scan(self.kind, scan, cursor, size)?;
+                let mut known = Known::default();
+                for (key, column) in scan.columns.iter().zip(columns) {
+                    known.put_column(*key, column);
+                }
+                Some((elements.into(), known))
             }
-            ElementKind::Edge => {
-                let mut out: Vec<EdgeRef> = Vec::with_capacity(self.size);
-                cx.view().scan_edges(&scan, &mut self.cursor, self.size, &mut out)?;
-                Items::Edges(out)
-            }
-        };
-        self.scan = Some(scan);
-        self.size = (self.size * 4).min(LAST_BATCH);
-        Ok(Some(items))
+        })
     }
 }
 
@@ -164,9 +165,9 @@ impl Op for ScanOp {
             }
             let Some(from) = self.input.take() else { return Ok(None) };
             let mode = cx.mode();
-            if let Some(items) = self.next_of_row(cx)? {
+            if let Some((items, known)) = self.next_of_row(cx)? {
                 let rows = vec![self.row as u32; items.len()];
-                let batch = (!items.is_empty()).then(|| from.moved(&rows, items, mode));
+                let batch = (!items.is_empty()).then(|| Batch { known, ..from.moved(&rows, items, mode) });
                 self.input = Some(from);
                 if batch.is_some() {
                     return Ok(batch);
@@ -174,8 +175,7 @@ impl Op for ScanOp {
                 cx.check()?;
                 continue;
             }
-            self.cursor = ScanCursor::default();
-            self.scan = None;
+            self.reading = Reading::Not;
             self.row += 1;
             if self.row < from.len() {
                 self.input = Some(from);
@@ -185,8 +185,7 @@ impl Op for ScanOp {
 
     fn reset(&mut self, _: usize) {
         self.input = None;
-        self.cursor = ScanCursor::default();
-        self.scan = None;
+        self.reading = Reading::Not;
         self.size = FIRST_BATCH;
     }
 }
@@ -199,15 +198,20 @@ pub struct CountScanOp {
 
 impl CountScanOp {
     pub fn new(kind: ElementKind, labels: Option<Vec<Name>>, filters: Vec<(Name, Predicate)>) -> Self {
-        Self { scan: ScanOp::new(kind, None, labels, filters), done: false }
+        Self { scan: ScanOp::new(kind, None, labels, filters, Vec::new()), done: false }
     }
 
     fn count(&mut self, cx: &mut Context<'_, '_>) -> Result<u64> {
-        if let Some(found) = self.scan.indexed(cx)? {
-            return Ok(found.len() as u64);
-        }
         let scan = self.scan.prepare(cx);
         let (kind, labels) = (self.scan.kind, scan.labels.as_deref());
+        if let Some(mut search) = self.scan.search(cx, &scan)? {
+            let mut count = 0;
+            while let Some(found) = search.next(cx.view(), kind, &scan, LAST_BATCH)? {
+                cx.check()?;
+                count += found.len() as u64;
+            }
+            return Ok(count);
+        }
         if scan.filters.is_empty() && access::is_counted(cx.view(), kind, labels) {
             return Ok(access::stored_count(&*cx.view().statistics()?, kind, labels));
         }

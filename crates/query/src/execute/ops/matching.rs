@@ -154,7 +154,7 @@ impl BoundPath {
         }
         let (rows, values): (Vec<u32>, Vec<Value>) =
             (0..batch.len()).filter_map(|row| Some((row as u32, binding(&batch, row, &start)?))).unzip();
-        let standing = Batch { items: Items::from_values(values), ..batch.gather(&rows) };
+        let standing = batch.gather(&rows).standing_on(Items::from_values(values));
         let Some(end) = self.end.clone() else {
             let keep = self.child.exists(cx, &standing)?;
             return Ok(standing.filter(&keep));
@@ -178,7 +178,7 @@ impl BoundPath {
             moves.push(row, value);
             bulks.push(found.bulk(at).saturating_mul(standing.bulk(row)));
         }
-        let mut out = Batch { items: Items::from_values(moves.values), ..standing.gather(&moves.rows) };
+        let mut out = standing.gather(&moves.rows).standing_on(Items::from_values(moves.values));
         out.bulk = bulks.iter().any(|n| *n != 1).then_some(bulks);
         bind(&mut out, &end, &compared);
         held.add_batch(cx, &out)?;

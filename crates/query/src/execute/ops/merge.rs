@@ -1,8 +1,8 @@
 //! `mergeV`, `mergeE`: finds elements by a map, or makes one.
 
 use mangrove_graph::{
-    Adjacency, Comparison, Direction, EdgeRef, ElementId, ElementKind, ExternalId, Filter, Hop, LabelId, Map, Predicate,
-    Scan, ScanCursor, Schema, Token, Value, VertexId, Wants, compare, record,
+    Adjacency, Comparison, Direction, EdgeRef, ElementId, ElementIds, ElementKind, ExternalId, Filter, Hop, LabelId, Map,
+    Predicate, Scan, ScanCursor, Schema, Token, Value, VertexId, Wants, compare, record,
 };
 
 use crate::access;
@@ -118,8 +118,7 @@ impl MergeOp {
     fn matched(&mut self, cx: &mut Context<'_, '_>, one: &Batch, element: &Value) -> Result<()> {
         let step = self.step();
         let Some(on_match) = &mut self.on_match else { return Ok(()) };
-        let mut standing = one.clone();
-        standing.items = Items::from_values(vec![element.clone()]);
+        let standing = one.clone().standing_on(Items::from_values(vec![element.clone()]));
         let value = given(cx, on_match, &standing, "option(onMatch)")?;
         let map = self.map_of(Some(value), step)?;
         validate_properties(&map, step)?;
@@ -372,16 +371,20 @@ fn find_vertices(cx: &Context<'_, '_>, map: &Map) -> Result<Vec<VertexId>> {
         let Some(vertex) = found else { return Ok(Vec::new()) };
         return Ok(if meets(cx, ElementId::Vertex(vertex), &scan)? { vec![vertex] } else { Vec::new() });
     }
-    if let Some(found) = access::find_vertices(cx.view(), &scan)? {
+    Ok(all_passing(cx, ElementKind::Vertex, &scan)?.into_vertices())
+}
+
+/// All elements that pass a scan, by an index if one answers.
+fn all_passing(cx: &Context<'_, '_>, kind: ElementKind, scan: &Scan) -> Result<ElementIds> {
+    if let Some(found) = access::find_all(cx.view(), kind, scan)? {
         return Ok(found);
     }
-    let mut out = Vec::new();
-    let mut cursor = ScanCursor::default();
+    let (mut all, mut cursor) = (ElementIds::none(kind), ScanCursor::default());
     while !cursor.done {
-        cx.view().scan_vertices(&scan, &mut cursor, 8192, &mut out)?;
+        all.append(cx.view().scan(kind, scan, &mut cursor, 8192)?.elements);
         cx.check()?;
     }
-    Ok(out)
+    Ok(all)
 }
 
 fn find_edges(cx: &Context<'_, '_>, map: &Map) -> Result<Vec<EdgeRef>> {
@@ -406,14 +409,8 @@ fn find_edges(cx: &Context<'_, '_>, map: &Map) -> Result<Vec<EdgeRef>> {
         let mut found = Adjacency::default();
         cx.view().neighbors(&[from], &hop, &mut found)?;
         candidates = found.edges;
-    } else if let Some(found) = access::find_edges(cx.view(), &scan)? {
-        candidates = found;
     } else {
-        let mut cursor = ScanCursor::default();
-        while !cursor.done {
-            cx.view().scan_edges(&scan, &mut cursor, 8192, &mut candidates)?;
-            cx.check()?;
-        }
+        candidates = all_passing(cx, ElementKind::Edge, &scan)?.into_edges();
     }
     let mut kept = Vec::new();
     for edge in candidates {

@@ -79,11 +79,12 @@ fn integer_sums(batch: &Batch, array: &ArrayRef, scopes: &Scopes, reduction: Red
         return Ok(None);
     }
     let one = Batch { bulk: None, ..batch.gather(&scopes.first) };
-    let mut reduced = Batch { items: Items::from_values(sums), ..one.clone() };
+    let mut reduced = one.clone().standing_on(Items::from_values(sums));
     if reduction == Reduction::Mean {
         let others = counts.into_iter().map(|count| u64::try_from(count - 1).unwrap_or(u64::MAX));
         let zero = number::narrowest(0, t).unwrap_or_default();
-        let zeros = Batch { items: Items::from_values(vec![zero; one.len()]), bulk: Some(others.collect()), ..one };
+        let zeros = one.clone().standing_on(Items::from_values(vec![zero; one.len()]));
+        let zeros = Batch { bulk: Some(others.collect()), ..zeros };
         reduced.append(zeros);
     }
     Ok(Some(reduced))

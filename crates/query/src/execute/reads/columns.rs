@@ -17,7 +17,7 @@ use mangrove_graph::{
 use crate::error::Result;
 use crate::execute::data::batch::Batch;
 use crate::execute::data::maps::{MapColumn, Maps};
-use crate::execute::reads::elements::elements;
+use crate::execute::reads::elements::{self, elements};
 use crate::execute::run::context::{Context, Key};
 use crate::plan::{Name, Tokens};
 
@@ -52,7 +52,9 @@ pub fn property_maps(
     if tokens.label {
         columns.push((Token::Label.into(), label_values(cx.view(), elements)));
     }
-    let Some(mut properties) = property_columns(cx.view(), elements, ids, many)? else { return Ok(None) };
+    let (ids, names): (Vec<KeyId>, Vec<Name>) = ids.into_iter().unzip();
+    let read = elements::columns(cx, batch, elements, &ids)?;
+    let Some(mut properties) = property_columns(read, elements, names, many) else { return Ok(None) };
     columns.append(&mut properties);
     Ok(Some(Maps { rows: batch.len(), columns }))
 }
@@ -84,20 +86,16 @@ fn all_keys(view: &dyn GraphView, elements: Elements<'_>) -> Option<Vec<(KeyId, 
 
 /// The columns of properties in the maps, without those of which no element has anything.
 fn property_columns(
-    view: &dyn GraphView,
+    columns: Vec<PropertyColumn>,
     elements: Elements<'_>,
-    keys: Vec<(KeyId, Name)>,
+    names: Vec<Name>,
     many: Many,
-) -> Result<Option<Vec<(Value, MapColumn)>>> {
-    let ids: Vec<KeyId> = keys.iter().map(|(id, _)| *id).collect();
-    let mut columns = Vec::with_capacity(ids.len());
-    view.columns(elements, &ids, &mut columns)?;
-    let mut shown = Vec::with_capacity(keys.len());
-    for ((_, name), column) in keys.into_iter().zip(columns) {
-        let Some(column) = property_column(column, elements, many) else { return Ok(None) };
-        shown.extend(column.map(|column| (Value::String(name), column)));
+) -> Option<Vec<(Value, MapColumn)>> {
+    let mut shown = Vec::with_capacity(names.len());
+    for (name, column) in names.into_iter().zip(columns) {
+        shown.extend(property_column(column, elements, many)?.map(|column| (Value::String(name), column)));
     }
-    Ok(Some(shown))
+    Some(shown)
 }
 
 /// The column of a property in the maps. The inner `None` means that no element has the property.
@@ -195,7 +193,10 @@ pub fn own_maps(view: &dyn GraphView, elements: Elements<'_>) -> Result<Maps> {
 pub fn whole_maps(view: &dyn GraphView, elements: Elements<'_>) -> Result<Option<Maps>> {
     let Some(keys) = all_keys(view, elements) else { return Ok(None) };
     let mut maps = own_maps(view, elements)?;
-    let Some(mut properties) = property_columns(view, elements, keys, Many::Last)? else { return Ok(None) };
+    let (ids, names): (Vec<KeyId>, Vec<Name>) = keys.into_iter().unzip();
+    let mut read = Vec::with_capacity(ids.len());
+    view.columns(elements, &ids, &mut read)?;
+    let Some(mut properties) = property_columns(read, elements, names, Many::Last) else { return Ok(None) };
     maps.columns.append(&mut properties);
     Ok(Some(maps))
 }

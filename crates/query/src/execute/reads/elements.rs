@@ -60,12 +60,34 @@ pub fn elements(batch: &Batch) -> Option<Elements<'_>> {
     }
 }
 
-/// The values of a batch of elements under a key, as a column.
+/// The values of a batch of elements under a key, as a column. Reads only what the batch does not have.
 pub fn column(cx: &Context<'_, '_>, batch: &Batch, key: KeyId) -> Result<Option<PropertyColumn>> {
     let Some(elements) = elements(batch) else { return Ok(None) };
+    if let Some(column) = batch.known.get(key) {
+        return Ok(Some(PropertyColumn::Typed(column.clone())));
+    }
     // A single element is read without an array around it.
     if elements.len() == 1 {
         return Ok(Some(PropertyColumn::Cells(vec![cx.view().cell(elements.get(0), key)?])));
     }
     Ok(Some(cx.view().properties(elements, key)?))
+}
+
+/// The columns of a batch of elements under several keys, in one call for those that the batch does not have.
+pub fn columns(cx: &Context<'_, '_>, batch: &Batch, elements: Elements<'_>, keys: &[KeyId]) -> Result<Vec<PropertyColumn>> {
+    let mut read = Vec::with_capacity(keys.len());
+    if batch.known.is_empty() {
+        cx.view().columns(elements, keys, &mut read)?;
+        return Ok(read);
+    }
+    let missing: Vec<KeyId> = keys.iter().copied().filter(|key| batch.known.get(*key).is_none()).collect();
+    if !missing.is_empty() {
+        cx.view().columns(elements, &missing, &mut read)?;
+    }
+    let mut read = read.into_iter();
+    let column = |key: &KeyId| match batch.known.get(*key) {
+        Some(column) => PropertyColumn::Typed(column.clone()),
+        None => read.next().unwrap_or(PropertyColumn::Absent(elements.len())),
+    };
+    Ok(keys.iter().map(column).collect())
 }

@@ -186,6 +186,8 @@ pub struct IndexRange {
     /// Excluded.
     pub to: Vec<u8>,
     pub is_exact: bool,
+    /// It has the entries of one encoded value, `from`. So they are in the order of their places.
+    pub is_one_value: bool,
 }
 
 /// The parts of an index that hold all matches; `None` if the index does not answer this predicate. `types` are those of the
@@ -200,7 +202,7 @@ pub fn parts(predicate: &Predicate, types: TypeSet) -> Option<Vec<IndexRange>> {
         Predicate::Text(TextTest::StartsWith, text) => {
             let mut from = vec![STRING];
             let is_exact = put_escaped(&mut from, text.as_bytes());
-            Some(vec![IndexRange { to: after(&from), from, is_exact }])
+            Some(vec![IndexRange { to: after(&from), from, is_exact, is_one_value: false }])
         }
         Predicate::And(conjuncts) => conjunction(conjuncts, types),
         Predicate::Or(disjuncts) => {
@@ -222,9 +224,12 @@ fn conjunction(conjuncts: &[Predicate], types: TypeSet) -> Option<Vec<IndexRange
                 is_exact &= part.is_exact;
                 common = Some(match common {
                     None => part.clone(),
-                    Some(other) => {
-                        IndexRange { from: other.from.max(part.from.clone()), to: other.to.min(part.to.clone()), is_exact }
-                    }
+                    Some(other) => IndexRange {
+                        from: other.from.max(part.from.clone()),
+                        to: other.to.min(part.to.clone()),
+                        is_exact,
+                        is_one_value: other.is_one_value || part.is_one_value,
+                    },
                 });
             }
             _ => is_exact = false,
@@ -242,7 +247,8 @@ fn compared(comparison: Comparison, operand: &Value, types: TypeSet) -> Option<V
     }
     if family == OTHER {
         let is_equality = comparison == Comparison::Eq;
-        return is_equality.then(|| vec![IndexRange { to: after(&value), from: value, is_exact: false }]);
+        return is_equality
+            .then(|| vec![IndexRange { to: after(&value), from: value, is_exact: false, is_one_value: true }]);
     }
     if operand.as_f64().is_some_and(f64::is_nan) {
         return Some(Vec::new());
@@ -259,7 +265,7 @@ fn compared(comparison: Comparison, operand: &Value, types: TypeSet) -> Option<V
         Comparison::Gte => (value, end),
         _ => (value, beyond),
     };
-    Some(vec![IndexRange { from, to, is_exact }])
+    Some(vec![IndexRange { from, to, is_exact, is_one_value: comparison == Comparison::Eq }])
 }
 
 /// The end of the numbers that can be compared.

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use mangrove_graph::{
-    Adjacency, Catalog, Cell, EdgeId, EdgeRef, ElementId, ElementKind, Elements, ExternalId, GraphView, Here, Hop, KeyId,
-    LabelId, Predicate, PropertyColumn, PropertyId, ReadContext, Result, Scan, ScanCursor, Schema, Statistics, Through,
-    VertexId,
+    Adjacency, Catalog, Cell, EdgeId, EdgeRef, ElementId, ElementIds, ElementKind, Elements, ExternalId, GraphView, Here,
+    Hop, KeyId, LabelId, Predicate, PropertyColumn, PropertyId, ReadContext, Result, Scan, ScanCursor, Schema, SearchCursor,
+    Statistics, Through, VertexId,
 };
 
 use super::{HotSnapshot, Reader};
@@ -128,12 +128,14 @@ impl GraphView for Reader<'_> {
         Reader::have(self, elements, key)
     }
 
-    fn search_vertices(&self, label: LabelId, key: KeyId, predicate: &Predicate) -> Result<Option<Vec<VertexId>>> {
-        Reader::search_vertices(self, label, key, predicate)
-    }
-
-    fn search_edges(&self, label: LabelId, key: KeyId, predicate: &Predicate) -> Result<Option<Vec<EdgeRef>>> {
-        Reader::search_edges(self, label, key, predicate)
+    fn search(
+        &self,
+        of: PropertyId,
+        predicate: &Predicate,
+        cursor: &mut SearchCursor,
+        limit: usize,
+    ) -> Result<Option<ElementIds>> {
+        Reader::search(self, of, predicate, cursor, limit)
     }
 }
 

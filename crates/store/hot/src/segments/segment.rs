@@ -438,6 +438,27 @@ impl Segment {
         Ok(())
     }
 
+    /// Appends the first `limit` places behind `after` that had this encoded value when the segment was written, in order.
+    /// O(log pairs · chunks + found).
+    pub fn places_of(
+        &self,
+        of: PropertyId,
+        value: &[u8],
+        after: Option<u64>,
+        limit: usize,
+        out: &mut Vec<u64>,
+    ) -> Result<()> {
+        let most = out.len().saturating_add(limit);
+        for chunk in self.first_index_chunk(of, value)?..self.index_chunks(of) {
+            let index = self.index(of, chunk)?;
+            if index.first()? > value || out.len() >= most {
+                break;
+            }
+            index.search_one(value, after, most - out.len(), out)?;
+        }
+        Ok(())
+    }
+
     /// How many pairs have an encoded value in `from..to`. O(log pairs · chunks).
     pub fn count_with(&self, of: PropertyId, from: &[u8], to: &[u8]) -> Result<u64> {
         let mut count = 0;

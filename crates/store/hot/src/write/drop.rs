@@ -38,7 +38,7 @@ impl HotTransaction {
 
     pub(super) fn delete_label(&mut self, kind: ElementKind, label: LabelId) -> Result<()> {
         self.label_exists(kind, label)?;
-        let scan = Scan { labels: Some(vec![label]), filters: Vec::new() };
+        let scan = Scan::of(label);
         if let Some(first) = self.first_of(kind, &scan)? {
             let what = format!("the label {}", self.schema.label_name(kind, label));
             return Err(self.in_use(what, first));

@@ -41,7 +41,7 @@ impl HotTransaction {
                 let alike = given.entry(hash_of(value)).or_default();
                 let among_these = alike.iter().find(|(other, by)| by != element && is_same.matches(other));
                 let before = || -> Result<Option<ElementId>> {
-                    let found = self.reader().search(of, &is_same)?.unwrap_or_default();
+                    let found = self.reader().places(of, &is_same)?.unwrap_or_default();
                     let mut found = found.into_iter().map(|place| element_at(of.kind, of.label, place));
                     Ok(found.find(|other| !new.contains_key(other)))
                 };

@@ -13,8 +13,9 @@ use crate::*;
 /// The vertices a label's index has for a value.
 fn with_value(hot: &Hot, label: LabelId, key: KeyId, value: i64) -> Vec<u64> {
     let equal = Predicate::Compare(mangrove_graph::Comparison::Eq, value.into());
-    let found = hot.snapshot().unwrap().search_vertices(label, key, &equal).unwrap().expect("there is an index");
-    found.into_iter().map(|vertex| vertex.local()).collect()
+    let found =
+        hot.snapshot().unwrap().search_all(PropertyId::of_vertices(label, key), &equal).unwrap().expect("there is an index");
+    found.into_vertices().iter().map(|vertex| vertex.local()).collect()
 }
 
 /// Writes made while a segment is made stay in the tables and in the index, when the rest is removed from them.

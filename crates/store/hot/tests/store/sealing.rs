@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 
 use arrow_array::{ArrayRef, StringArray};
 use mangrove_graph::{
-    Adjacency, Catalog, Cell, Direction, ElementId, ElementKind, Elements, Encoding, ExternalId, Filter, GraphError,
-    GraphView, GraphWrite, KeyId, LabelId, Predicate, PropertyColumn, PropertyId, Scan, ScanCursor, TextTest, Value,
+    Adjacency, Catalog, Cell, Direction, ElementId, ElementIds, ElementKind, Elements, Encoding, ExternalId, Filter,
+    GraphError, GraphView, GraphWrite, KeyId, LabelId, Predicate, PropertyColumn, PropertyId, Scan, ScanCursor, TextTest,
+    Value,
 };
 use mangrove_hot::{Durability, Hot, HotOptions, Patience, Writer};
 
@@ -190,12 +191,12 @@ fn change_some_cells(encoding: Encoding) {
             let has_part = |at: &usize| expected[*at].values().any(|value| predicate.matches(value));
             let wanted: Vec<_> = (0..PEOPLE).filter(has_part).map(|at| ids[at]).collect();
             let filters = vec![Filter { key: name, predicate: predicate.clone() }];
-            let scan = Scan { labels: Some(vec![person]), filters };
+            let scan = Scan { labels: Some(vec![person]), filters, ..Scan::default() };
             let mut found = Vec::new();
             view.scan_vertices(&scan, &mut ScanCursor::default(), PEOPLE, &mut found).unwrap();
             assert_eq!(found, wanted, "{part}");
-            let searched = view.search_vertices(person, name, &predicate).unwrap();
-            assert_eq!(searched, (encoding != Encoding::Auto).then_some(wanted), "{part}");
+            let searched = view.search_all(PropertyId::of_vertices(person, name), &predicate).unwrap();
+            assert_eq!(searched.map(ElementIds::into_vertices), (encoding != Encoding::Auto).then_some(wanted), "{part}");
         }
         assert_clean(&hot);
     };
@@ -230,7 +231,7 @@ fn all_of(hot: &Hot) -> mangrove_graph::Result<String> {
     let mut out = Adjacency::default();
     view.neighbors(&ids, &hop(Direction::Out), &mut out)?;
     view.neighbors(&ids, &hop(Direction::In), &mut out)?;
-    let found = view.search_vertices(person, name, &Predicate::eq("name 7"))?;
+    let found = view.search_all(PropertyId::of_vertices(person, name), &Predicate::eq("name 7"))?;
     let mut named = Vec::new();
     let wanted: Vec<_> = (0..200).map(ExternalId::Int).collect();
     view.find_vertices(None, &wanted, &mut named)?;

@@ -116,8 +116,11 @@ fn whole_columns_parts_of_them_and_single_cells_meet() {
         let text = if at % 2 == 0 { Cell::Absent } else { Cell::One(Value::string(at.to_string().repeat(1 + at))) };
         assert_eq!(texts.cell(at), text);
     }
-    let found = view.search_vertices(person, number, &Predicate::Compare(mangrove_graph::Comparison::Gte, 1197.into()));
-    assert_eq!(found.unwrap().unwrap(), [ids[197], ids[198], ids[199]]);
+    let found = view.search_all(
+        PropertyId::of_vertices(person, number),
+        &Predicate::Compare(mangrove_graph::Comparison::Gte, 1197.into()),
+    );
+    assert_eq!(found.unwrap().unwrap().into_vertices(), [ids[197], ids[198], ids[199]]);
     assert_clean(&hot);
 }
 

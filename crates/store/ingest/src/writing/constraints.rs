@@ -89,8 +89,9 @@ impl Writer<'_> {
         let other = match claims.has(value, &is_same) {
             true => None,
             false => {
-                let found = self.graph.search(claims.of, &is_same)?.unwrap_or_default();
-                let other = found.into_iter().find(|element| Some(*element) != own && !claims.changing.contains(element));
+                let found = self.graph.search_all(claims.of, &is_same)?;
+                let mut found = found.iter().flat_map(|found| found.iter());
+                let other = found.find(|element| Some(*element) != own && !claims.changing.contains(element));
                 let Some(other) = other else { return Ok(None) };
                 Some(self.holder(other)?)
             }

@@ -139,7 +139,7 @@ fn rewrite(
     wide: Inferred,
     of_load: &OfLoad,
 ) -> Result<(), LoadError> {
-    let scan = Scan { labels: Some(vec![label]), filters: Vec::new() };
+    let scan = Scan::of(label);
     let mut cursor = ScanCursor { label: 0, local: of_load.begin().unwrap_or(0), done: false };
     while !cursor.done {
         let (mut vertices, mut edges) = (Vec::new(), Vec::new());
