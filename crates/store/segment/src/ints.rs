@@ -88,18 +88,23 @@ fn unpack(bits: &[u8], width: u32, range: Range<usize>, mut f: impl FnMut(u64)) 
     if width == 0 {
         return range.for_each(|_| f(0));
     }
-    // The first integer may begin at any bit of its byte.
-    let (at_once, mask) = ((121 / width) as usize, u64::MAX >> (64 - width));
+    // The first integer may begin at any bit of its byte. Shifts of 64 bits are faster than those of 128, so a load is cut in two.
+    let (half, mask) = ((64 / width) as usize, u64::MAX >> (64 - width));
+    let at_once = (2 * half).min((121 / width) as usize);
     let mut at = range.start;
     while at < range.end && width <= 56 {
         let bit = at * width as usize;
         let Some(bytes) = bits.get(bit / 8..).and_then(|bits| bits.first_chunk()) else { break };
-        let mut word = u128::from_le_bytes(*bytes) >> (bit % 8);
+        let word = u128::from_le_bytes(*bytes) >> (bit % 8);
         let n = at_once.min(range.end - at);
-        for _ in 0..n {
-            f(word as u64 & mask);
-            word >>= width;
-        }
+        let mut each = |mut word: u64, n: usize| {
+            for _ in 0..n {
+                f(word & mask);
+                word >>= width;
+            }
+        };
+        each(word as u64, n.min(half));
+        each((word >> (half * width as usize)) as u64, n.saturating_sub(half));
         at += n;
     }
     (at..range.end).for_each(|at| f(packed(bits, width, at)));

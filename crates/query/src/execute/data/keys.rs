@@ -52,12 +52,17 @@ impl Groups {
 
     fn number_integers<T>(&mut self, array: &dyn Array, mut found: impl FnMut(usize, u32))
     where
-        T: ArrowPrimitiveType<Native: Into<i64> + Hash + Eq>,
+        T: ArrowPrimitiveType<Native: Into<i64> + Hash + Ord>,
     {
         let values = array.as_primitive::<T>().values();
-        let bounds = present(array)
-            .map(|row| values[row].into())
-            .fold(None, |bounds: Option<(i64, i64)>, v| Some(bounds.map_or((v, v), |(min, max)| (min.min(v), max.max(v)))));
+        let bounds: Option<(i64, i64)> = match array.null_count() {
+            0 => values.iter().min().zip(values.iter().max()).map(|(min, max)| ((*min).into(), (*max).into())),
+            _ => {
+                let wider =
+                    |bounds: Option<(i64, i64)>, v: i64| Some(bounds.map_or((v, v), |(min, max)| (min.min(v), max.max(v))));
+                present(array).map(|row| values[row].into()).fold(None, wider)
+            }
+        };
         let Some((min, max)) = bounds else { return };
         let Some(span) = max.checked_sub(min).filter(|span| *span < DENSE_SPAN_MAX) else {
             return self.number_by(array, |row| values[row], found);

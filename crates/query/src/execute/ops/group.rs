@@ -1,6 +1,5 @@
 //! `group`, `groupCount`: barriers, whether their result is the output or a side effect.
 
-use arrow_array::ArrayRef;
 use mangrove_graph::Value;
 
 use crate::error::Result;
@@ -77,6 +76,28 @@ impl<G: Grouping> Op for GroupingOp<G> {
     }
 }
 
+/// Calls `found` with every row that has a key, and the number of its group.
+pub fn number_rows(
+    cx: &mut Context<'_, '_>,
+    groups: &mut Groups,
+    key: &mut ByOp,
+    batch: &Batch,
+    one_scope: bool,
+    mut found: impl FnMut(usize, u32),
+) -> Result<()> {
+    match key.column(cx, batch)? {
+        ByColumn::Typed(keys) if one_scope => groups.number_column(&keys, found),
+        keys => {
+            for (row, key) in keys.into_values().into_iter().enumerate() {
+                if let Some(key) = key {
+                    found(row, groups.number(if one_scope { 0 } else { batch.scope(row) }, key));
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
 /// The rows that have a key, and the numbers of their groups.
 pub fn numbered(
     cx: &mut Context<'_, '_>,
@@ -86,20 +107,10 @@ pub fn numbered(
     one_scope: bool,
 ) -> Result<(Vec<u32>, Vec<u32>)> {
     let (mut rows, mut numbers) = (Vec::with_capacity(batch.len()), Vec::with_capacity(batch.len()));
-    match key.column(cx, batch)? {
-        ByColumn::Typed(keys) if one_scope => groups.number_column(&keys, |row, number| {
-            rows.push(row as u32);
-            numbers.push(number);
-        }),
-        keys => {
-            for (row, key) in keys.into_values().into_iter().enumerate() {
-                let Some(key) = key else { continue };
-                let scope = if one_scope { 0 } else { batch.scope(row) };
-                rows.push(row as u32);
-                numbers.push(groups.number(scope, key));
-            }
-        }
-    }
+    number_rows(cx, groups, key, batch, one_scope, |row, number| {
+        rows.push(row as u32);
+        numbers.push(number);
+    })?;
     Ok((rows, numbers))
 }
 
@@ -210,39 +221,18 @@ impl GroupCountOp {
         let (groups, counts, held) = Default::default();
         Self { key, groups, counts, held }
     }
+}
 
-    /// Counts a column of keys of one type.
-    fn take_column(&mut self, column: &ArrayRef, batch: &Batch) {
-        let counts = &mut self.counts;
-        self.groups.number_column(column, |row, number| {
+impl Grouping for GroupCountOp {
+    fn take(&mut self, cx: &mut Context<'_, '_>, batch: &Batch, one_scope: bool) -> Result<()> {
+        let (before, counts) = (self.groups.keys.len(), &mut self.counts);
+        number_rows(cx, &mut self.groups, &mut self.key, batch, one_scope, |row, number| {
             let number = number as usize;
             if number >= counts.len() {
                 counts.push(0);
             }
             counts[number] = counts[number].saturating_add(batch.bulk(row));
-        });
-    }
-}
-
-impl Grouping for GroupCountOp {
-    fn take(&mut self, cx: &mut Context<'_, '_>, batch: &Batch, one_scope: bool) -> Result<()> {
-        let before = self.groups.keys.len();
-        let keys = match self.key.column(cx, batch)? {
-            ByColumn::Typed(column) if one_scope => {
-                self.take_column(&column, batch);
-                return self.held.add(cx, self.groups.bytes_from(before));
-            }
-            keys => keys.into_values(),
-        };
-        for (row, key) in keys.into_iter().enumerate() {
-            let Some(key) = key else { continue };
-            let scope = if one_scope { 0 } else { batch.scope(row) };
-            let number = self.groups.number(scope, key) as usize;
-            if number == self.counts.len() {
-                self.counts.push(0);
-            }
-            self.counts[number] = self.counts[number].saturating_add(batch.bulk(row));
-        }
+        })?;
         self.held.add(cx, self.groups.bytes_from(before))
     }
 

@@ -48,8 +48,8 @@ impl<'t> Reader<'t> {
         column: impl Fn(LabelId) -> Option<Column>,
     ) -> Result<Option<PropertyColumn>> {
         match elements {
-            Elements::Vertices(ids) => self.plain_column_of(Ids { n: ids.len(), of: |row: usize| ids[row].0 }, column),
-            Elements::Edges(edges) => self.plain_column_of(Ids { n: edges.len(), of: |row: usize| edges[row].id.0 }, column),
+            Elements::Vertices(ids) => self.plain_column_of(Ids::new(ids.len(), |row: usize| ids[row].0), column),
+            Elements::Edges(edges) => self.plain_column_of(Ids::new(edges.len(), |row: usize| edges[row].id.0), column),
         }
     }
 
@@ -58,7 +58,11 @@ impl<'t> Reader<'t> {
         ids: Ids<impl Fn(usize) -> u64>,
         column: impl Fn(LabelId) -> Option<Column>,
     ) -> Result<Option<PropertyColumn>> {
-        Ok(match self.plain_chunks(&ids, column)? {
+        let chunks = match ids.is_run {
+            true => self.plain_chunks(ids.telling(), column)?,
+            false => self.plain_chunks((0..ids.n).map(&ids.of), column)?,
+        };
+        Ok(match chunks {
             None => None,
             Some(Plain::Absent) => Some(PropertyColumn::Absent(ids.n)),
             Some(Plain::Chunks(chunks)) => chunks.array(self, &ids)?.map(PropertyColumn::Typed),
@@ -68,7 +72,7 @@ impl<'t> Reader<'t> {
     /// The chunks that hold the cells of these elements; `None` if the chunks alone do not tell.
     fn plain_chunks(
         &self,
-        ids: &Ids<impl Fn(usize) -> u64>,
+        ids: impl Iterator<Item = u64>,
         column: impl Fn(LabelId) -> Option<Column>,
     ) -> Result<Option<Plain<'t>>> {
         let mut all = Chunks { labels: Vec::new(), value_type: None, has_gaps: false };
@@ -76,7 +80,7 @@ impl<'t> Reader<'t> {
         let mut columns: Vec<Option<Column>> = Vec::new();
         // Beyond `full`, places of the last chunk have no cell. From `end` on they are not sealed.
         let (mut last, mut at, mut full, mut end) = (u64::MAX, 0, 0, 0);
-        for raw in (0..ids.n).map(&ids.of) {
+        for raw in ids {
             if raw / POSITIONS as u64 == last {
                 if place(raw) >= end {
                     return Ok(None);
@@ -316,16 +320,37 @@ impl<'t> Chunks<'t> {
 struct Ids<F> {
     n: usize,
     of: F,
+    /// They are consecutive, as a scan gives them.
+    is_run: bool,
 }
 
 /// So many consecutive places are read together.
 const TOGETHER_MIN: usize = 4;
 
 impl<F: Fn(usize) -> u64> Ids<F> {
+    fn new(n: usize, of: F) -> Self {
+        let is_run = n >= TOGETHER_MIN && of(n - 1).wrapping_sub(of(0)) == n as u64 - 1 && {
+            let first = of(0);
+            // No early end, so that the loop becomes vector instructions.
+            (0..n).fold(0, |other, row| other | (of(row) ^ (first + row as u64))) == 0
+        };
+        Self { n, of, is_run }
+    }
+
+    /// Of consecutive ids: the first and the last one in each chunk.
+    fn telling(&self) -> impl Iterator<Item = u64> {
+        let (first, last) = ((self.of)(0), (self.of)(self.n - 1));
+        let size = POSITIONS as u64;
+        (first / size..=last / size).flat_map(move |chunk| [first.max(chunk * size), last.min(chunk * size + size - 1)])
+    }
+
     /// The rows from `row` on that lie in one chunk: either in consecutive places, which is true, or scattered up to where
     /// consecutive places begin.
     fn part(&self, row: usize) -> (Range<usize>, bool) {
         let (first, end) = ((self.of)(row), self.n);
+        if self.is_run {
+            return (row..end.min(row + POSITIONS - first as usize % POSITIONS), true);
+        }
         let chunk = |raw: u64| raw / POSITIONS as u64;
         let follows =
             |next: &usize| (self.of)(*next) == first + (next - row) as u64 && chunk((self.of)(*next)) == chunk(first);

@@ -28,7 +28,11 @@ enum Members {
 impl<'t> Reader<'t> {
     pub fn scan_vertices(&self, scan: &Scan, cursor: &mut ScanCursor, limit: usize, out: &mut Vec<VertexId>) -> Result<()> {
         self.scan(ElementKind::Vertex, scan, cursor, limit, |label, block, found, _| {
-            out.extend(slots(found).map(|slot| vertex_at(label, block * SLOTS as u64 + slot as u64)));
+            let at = |slot: usize| vertex_at(label, block * SLOTS as u64 + slot as u64);
+            match found {
+                u128::MAX => out.extend((0..SLOTS).map(at)),
+                found => out.extend(slots(found).map(at)),
+            }
             Ok(())
         })
     }
