@@ -121,20 +121,20 @@ impl<'a> Lists<'a> {
         self.vertex(self.neighbors.get(at) as u64)
     }
 
-    /// Appends the neighbours of a part of a list.
+    /// Calls `f` with the neighbours of a part of a list.
     #[inline]
-    pub fn neighbors(&self, list: Range<usize>, out: &mut Vec<VertexId>) {
+    pub fn each_neighbor(&self, list: Range<usize>, mut f: impl FnMut(VertexId)) {
         match self.labels {
             [only] => {
                 let base = first_vertex(only);
-                self.neighbors.each(list, |code| out.push(VertexId(base.wrapping_add(code as u64))));
+                self.neighbors.each(list, |code| f(VertexId(base.wrapping_add(code as u64))));
             }
             [low, high] => {
                 let (bases, (split, _)) = ([first_vertex(low), first_vertex(high)], label(high));
                 let base = |code: u64| bases[usize::from(code >= split)];
-                self.neighbors.each(list, |code| out.push(VertexId(base(code as u64).wrapping_add(code as u64))));
+                self.neighbors.each(list, |code| f(VertexId(base(code as u64).wrapping_add(code as u64))));
             }
-            _ => self.neighbors.each(list, |code| out.push(self.vertex(code as u64))),
+            _ => self.neighbors.each(list, |code| f(self.vertex(code as u64))),
         }
     }
 
@@ -150,6 +150,15 @@ impl<'a> Lists<'a> {
         match self.edges {
             Places::From(first) => first.wrapping_add(at as u64),
             Places::Each(places) => places.get(at) as u64,
+        }
+    }
+
+    /// Calls `f` with the shard and local of each edge of a part of a list.
+    #[inline]
+    pub fn each_edge(&self, list: Range<usize>, mut f: impl FnMut(u64)) {
+        match self.edges {
+            Places::From(first) => list.for_each(|at| f(first.wrapping_add(at as u64))),
+            Places::Each(places) => places.each(list, |place| f(place as u64)),
         }
     }
 
@@ -289,9 +298,11 @@ mod tests {
                 let back: Vec<Entry> =
                     range.clone().map(|at| Entry { neighbor: chunk.neighbor(at), edge: chunk.edge(at) }).collect();
                 prop_assert_eq!(&back, list);
-                let mut neighbors = Vec::new();
-                chunk.neighbors(range.clone(), &mut neighbors);
+                let (mut neighbors, mut edges) = (Vec::new(), Vec::new());
+                chunk.each_neighbor(range.clone(), |neighbor| neighbors.push(neighbor));
+                chunk.each_edge(range.clone(), |edge| edges.push(edge));
                 prop_assert_eq!(neighbors, list.iter().map(|entry| entry.neighbor).collect::<Vec<_>>());
+                prop_assert_eq!(edges, list.iter().map(|entry| entry.edge).collect::<Vec<_>>());
                 for at in range {
                     prop_assert_eq!(chunk.position_of(at), position);
                 }

@@ -330,7 +330,14 @@ impl<'a> Ints<'a> {
                     at += 1;
                 });
             }
-            Form::Blocks { .. } => range.for_each(|at| f(self.get(at))),
+            Form::Blocks { headers, bits, sloped } => {
+                let mut at = range.start;
+                while at < range.end {
+                    let end = range.end.min(at - at % BLOCK + BLOCK);
+                    each_in_block(&headers[at / BLOCK], bits, sloped, at % BLOCK..at % BLOCK + (end - at), &mut f);
+                    at = end;
+                }
+            }
         }
     }
 
@@ -380,6 +387,22 @@ fn in_block(header: &[u8; BLOCK_HEADER], bits: &[u8], sloped: bool, at: usize) -
         None => 0,
     };
     base.wrapping_add((slope * at as u64) >> 8).wrapping_add(above) as i64
+}
+
+/// The integers of a range of one block, in order.
+#[inline]
+fn each_in_block(header: &[u8; BLOCK_HEADER], bits: &[u8], sloped: bool, range: Range<usize>, f: &mut impl FnMut(i64)) {
+    let (base, slope, width, start) = block(header, sloped);
+    match bits.get(start..) {
+        Some(bits) if range.len() >= UNPACKED_MIN && bits.len() >= block_bytes(width) + PADDING => {
+            let mut line = slope * range.start as u64;
+            unpack(bits, width, range, |above| {
+                f(base.wrapping_add(line >> 8).wrapping_add(above) as i64);
+                line += slope;
+            });
+        }
+        _ => range.for_each(|at| f(in_block(header, bits, sloped, at))),
+    }
 }
 
 #[cfg(test)]

@@ -348,11 +348,15 @@ impl Gather<'_> {
         let list = list.start..list.start + list.len().min(self.room);
         self.rows(list.len());
         if self.wants.neighbors {
-            lists.neighbors(list.clone(), &mut self.out.neighbors);
+            lists.each_neighbor(list.clone(), |neighbor| self.out.neighbors.push(neighbor));
         }
         if self.wants.edges {
-            let edge = |at| joined(vertex, lists.neighbor(at), label, lists.edge(at), outgoing);
-            self.out.edges.extend(list.map(edge));
+            let (mut at, edges) = (self.out.edges.len(), &mut self.out.edges);
+            lists.each_neighbor(list.clone(), |neighbor| edges.push(joined(vertex, neighbor, label, 0, outgoing)));
+            lists.each_edge(list, |place| {
+                edges[at].id = edge_at(label, place);
+                at += 1;
+            });
         }
     }
 
