@@ -40,7 +40,7 @@ FLOORS = {
         "barrier map operand resource",
         "branch call date element filter hop matching mutate reduce repeat select",
         "group init list math merge set side_effect text tree",
-        "partial semi_join",
+        "closing partial semi_join",
     ],
     "crates/store/hot/src": [
         "options system",

@@ -8,6 +8,7 @@ use crate::execute::modulators::by::ByOp;
 use crate::execute::ops::barrier::{BulkOp, GatherOp, OrderLocal, OrderOp, SackBarrierOp};
 use crate::execute::ops::branch::{ChooseOp, CoalesceOp, ConditionOp, OptionalOp, PickOp, UnionOp};
 use crate::execute::ops::call::{CallOp, ParametersOp};
+use crate::execute::ops::closing::ClosingOp;
 use crate::execute::ops::date::{AsDateOp, DateAddOp, DateDiffOp};
 use crate::execute::ops::element::{ElementMapOp, ElementOp, LabelsOp, PropertiesOp, PropertyMapOp, TokenStep, ValuesOp};
 use crate::execute::ops::filter::*;
@@ -362,7 +363,13 @@ fn compile_filter(step: &Step, later: &[StepNode]) -> Result<Option<Box<dyn Op>>
         Step::HasKeyOf(predicate) => mapping(PropertyPartOp { token: Token::Key, predicate: predicate.clone() }),
         Step::HasValueOf(predicate) => mapping(PropertyPartOp { token: Token::Value, predicate: predicate.clone() }),
         Step::Is(predicate) => mapping(IsOp(predicate.clone())),
-        Step::Where { child: traversal, negated } => mapping(WhereOp { child: child(traversal)?, negated: *negated }),
+        Step::Where { child: traversal, negated } => {
+            let general = WhereOp { child: child(traversal)?, negated: *negated };
+            match ClosingOp::of(traversal, general) {
+                Ok(closing) => mapping(closing),
+                Err(general) => mapping(general),
+            }
+        }
         Step::SemiJoin { child: traversal, ends, negated } => {
             let forwards = || Ok(mapping(WhereOp { child: child(traversal)?, negated: *negated }));
             let Some(sides) = sides(traversal, ends) else { return forwards().map(Some) };

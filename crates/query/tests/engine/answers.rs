@@ -166,3 +166,26 @@ fn steps_that_are_told_a_direction_go_as_those_named_after_it() {
         assert_eq!(run(&graph, told), run(&graph, named), "{told}");
     }
 }
+
+/// `where(out().where(eq('a')))` has an operator of its own. A label in the child keeps it from being used.
+#[test]
+fn an_edge_that_closes_a_circle_is_found() {
+    let graph = hubs();
+    for starts in ["g.V().as('a').both()", "g.V().as('a').out().out().dedup()", "g.V().as('a').in().barrier()"] {
+        for step in ["out()", "in('knows')", "both()", "out('nothing')"] {
+            for test in ["eq", "neq"] {
+                for filter in ["where", "not"] {
+                    let of = |child: &str| run(&graph, &format!("{starts}.{filter}({step}.{child}).count()"));
+                    let closing = of(&format!("where({test}('a'))"));
+                    assert_eq!(closing, of(&format!("as('b').where('b', {test}('a'))")), "{starts} {step} {test} {filter}");
+                }
+            }
+        }
+    }
+    assert_eq!(run(&graph, "g.inject(['a': 1]).unfold().as('a').V().hasLabel('x').where(out().where(eq('a')))"), []);
+    let modern = Oracle::modern();
+    let circles = "g.V().as('a').out('created').in('created').where(out('knows').where(eq('a'))).values('name')";
+    assert_eq!(run(&modern, circles), [Value::from("marko")]);
+    let known = "g.V().as('a').out('created').in('created').where(__.in('knows').where(eq('a'))).values('name')";
+    assert_eq!(run(&modern, known), [Value::from("josh")]);
+}

@@ -79,11 +79,16 @@ impl<'a> Lists<'a> {
         {
             return Err(corrupt("an adjacency chunk with wrong counts"));
         }
+        // Where only the last positions lack a list, ranks are positions.
+        let (present, positions) = match present.filter(|bits| bits.before(lists) < lists) {
+            Some(bits) => (Some(bits), positions),
+            None => (None, lists),
+        };
         let are_single = starts.counts_up() && count == lists;
         Ok(Self { positions, present, labels, starts, are_single, neighbors, edges })
     }
 
-    /// The number of vertices it covers.
+    /// The number of vertices it covers, perhaps without those behind the last list.
     pub fn positions(&self) -> usize {
         self.positions
     }
@@ -135,6 +140,20 @@ impl<'a> Lists<'a> {
                 self.neighbors.each(list, |code| f(VertexId(base(code as u64).wrapping_add(code as u64))));
             }
             _ => self.neighbors.each(list, |code| f(self.vertex(code as u64))),
+        }
+    }
+
+    /// Calls `f` with the only neighbour of each of these vertices, until one has another number of edges or the chunk does not tell.
+    /// Returns how many vertices that were.
+    #[inline]
+    pub fn each_only_neighbor(&self, positions: impl Iterator<Item = usize>, mut f: impl FnMut(VertexId)) -> usize {
+        match self.labels {
+            _ if !self.are_single || self.present.is_some() => 0,
+            [only] => {
+                let base = first_vertex(only);
+                self.neighbors.gather(positions, |code| f(VertexId(base.wrapping_add(code as u64))))
+            }
+            _ => self.neighbors.gather(positions, |code| f(self.vertex(code as u64))),
         }
     }
 
@@ -292,7 +311,14 @@ mod tests {
             let mut bytes = Vec::new();
             encode_lists(&mut bytes, &lists);
             let chunk = Lists::parse(&bytes).unwrap();
-            prop_assert_eq!((chunk.positions(), chunk.len()), (lists.len(), lists.iter().map(Vec::len).sum()));
+            let last = lists.iter().rposition(|list| !list.is_empty()).map_or(0, |last| last + 1);
+            prop_assert!((last..=lists.len()).contains(&chunk.positions()));
+            prop_assert_eq!(chunk.len(), lists.iter().map(Vec::len).sum::<usize>());
+            let (mut only, all) = (Vec::new(), (0..lists.len() + 1).rev());
+            let n = chunk.each_only_neighbor(all.clone().skip(1), |neighbor| only.push(neighbor));
+            prop_assert!(n == 0 || lists.iter().all(|list| list.len() == 1));
+            prop_assert!(only.iter().zip(all.skip(1)).all(|(neighbor, at)| *neighbor == lists[at][0].neighbor));
+            prop_assert_eq!(only.len(), n);
             for (position, list) in lists.iter().enumerate() {
                 let range = chunk.list(position);
                 let back: Vec<Entry> =

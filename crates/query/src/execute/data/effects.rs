@@ -111,11 +111,33 @@ impl SideEffects {
         Ok(())
     }
 
+    fn gathering(&mut self, name: &Name) -> &mut SideEffect {
+        self.values.entry(name.clone()).or_insert_with(|| SideEffect::new(Value::BulkSet(Arc::new(Vec::new()))))
+    }
+
+    /// Whether items added under `name` go to a bulk set.
+    pub fn is_bulk_set(&mut self, name: &Name) -> bool {
+        let effect = self.gathering(name);
+        effect.merge.is_none() && matches!(effect.value, Value::BulkSet(_))
+    }
+
+    /// Adds items to the bulk set under `name`.
+    pub fn add_all(&mut self, name: &Name, all: impl Iterator<Item = (Value, u64)>) -> Result<()> {
+        let effect = self.gathering(name);
+        let Value::BulkSet(items) = &mut effect.value else { return Ok(()) };
+        let items = Arc::make_mut(items);
+        for (item, bulk) in all {
+            nesting::check(&item)?;
+            effect.members.iter_mut().for_each(|members| members.insert(&item));
+            push_bulk(items, item, bulk);
+        }
+        Ok(())
+    }
+
     /// Adds an item to the collection, or combines it by the operator of the side effect.
     pub fn add(&mut self, name: &Name, item: Value, bulk: u64) -> Result<()> {
         nesting::check(&item)?;
-        let effect =
-            self.values.entry(name.clone()).or_insert_with(|| SideEffect::new(Value::BulkSet(Arc::new(Vec::new()))));
+        let effect = self.gathering(name);
         if let Some(merge) = effect.merge {
             let item = match merge {
                 Operator::AddAll if item.items().is_none() => Value::list(vec![item]),
@@ -128,11 +150,7 @@ impl SideEffects {
         match &mut effect.value {
             Value::BulkSet(items) => {
                 effect.members.iter_mut().for_each(|members| members.insert(&item));
-                let items = Arc::make_mut(items);
-                match items.last_mut() {
-                    Some((last, n)) if *last == item => *n = n.saturating_add(bulk),
-                    _ => items.push((item, bulk)),
-                }
+                push_bulk(Arc::make_mut(items), item, bulk);
             }
             Value::List(items) => Arc::make_mut(items).extend(std::iter::repeat_n(item, bulk as usize)),
             Value::Set(items) => {
@@ -143,6 +161,13 @@ impl SideEffects {
             other => *other = item,
         }
         Ok(())
+    }
+}
+
+fn push_bulk(items: &mut Vec<(Value, u64)>, item: Value, bulk: u64) {
+    match items.last_mut() {
+        Some((last, n)) if *last == item => *n = n.saturating_add(bulk),
+        _ => items.push((item, bulk)),
     }
 }
 

@@ -3,6 +3,7 @@
 pub mod barrier;
 pub mod branch;
 pub mod call;
+pub mod closing;
 pub mod date;
 pub mod element;
 pub mod filter;

@@ -44,6 +44,12 @@ impl AggregateOp {
             cx.shared.side_effects.set(&self.name, Value::BulkSet(Arc::new(all.collect())));
             return Ok(());
         }
+        if cx.shared.side_effects.is_bulk_set(&self.name) {
+            let all = values.into_iter().enumerate().filter_map(|(row, value)| Some((value?, batch.bulk(row))));
+            let all = all.inspect(|(value, _)| bytes += value_bytes(value));
+            cx.shared.side_effects.add_all(&self.name, all)?;
+            return cx.keep(bytes);
+        }
         for (row, value) in values.into_iter().enumerate() {
             if let Some(value) = value {
                 if !matches!(cx.shared.side_effects.get(&self.name), Some(Value::BulkSet(_))) {

@@ -20,12 +20,24 @@ impl<'t> Reader<'t> {
         let mut sides = self.sides(hop);
         let mut next_check = ROWS_BETWEEN_CHECKS;
         let mut found = Found::default();
-        for (row, vertex) in from.iter().enumerate() {
+        let mut next_row = 0;
+        while let Some(vertex) = from.get(next_row) {
+            let row = next_row;
             let done = row + out.neighbors.len().max(out.edges.len());
             if done >= next_check {
                 self.check()?;
                 next_check = done + ROWS_BETWEEN_CHECKS;
             }
+            next_row += match &mut sides[..] {
+                [side] if !hop.wants.edges && hop.limit != Some(0) => {
+                    self.only_neighbors(side, from, row, hop.wants, out)?
+                }
+                _ => 0,
+            };
+            if next_row > row {
+                continue;
+            }
+            next_row += 1;
             // In storage order, rows of the same vertex follow each other.
             if row > 0 && from[row - 1] == *vertex {
                 found.again(row as u32, out);
@@ -49,6 +61,36 @@ impl<'t> Reader<'t> {
             }
         }
         Ok(())
+    }
+
+    /// Follows the only edge of each vertex from `row` on, as long as the vertices lie in one chunk in which each has one. Returns how
+    /// many rows that were.
+    fn only_neighbors(
+        &self,
+        side: &mut Side<'t>,
+        from: &[VertexId],
+        row: usize,
+        wants: Wants,
+        out: &mut Adjacency,
+    ) -> Result<usize> {
+        let vertex = from[row];
+        if !self.is_sealed(ElementKind::Vertex, vertex.label(), place(vertex.0)) {
+            return Ok(0);
+        }
+        let Some(([(_, lists)], _)) = side.plain_lists(self, vertex)?.map(|(lists, at)| (&lists[..], at)) else {
+            return Ok(0);
+        };
+        let near = from[row..].iter().take(ROWS_BETWEEN_CHECKS).take_while(|next| next.0 / CHUNK == vertex.0 / CHUNK);
+        let positions = near.map(|next| (next.0 % CHUNK) as usize);
+        let n = lists.each_only_neighbor(positions, |neighbor| {
+            if wants.neighbors {
+                out.neighbors.push(neighbor);
+            }
+        });
+        if wants.rows {
+            out.rows.extend(row as u32..(row + n) as u32);
+        }
+        Ok(n)
     }
 
     pub fn degrees(&self, from: &[VertexId], hop: &Hop, out: &mut Vec<u64>) -> Result<()> {
