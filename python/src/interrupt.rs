@@ -23,7 +23,7 @@ use crate::call;
 pub const INTERVAL: Duration = Duration::from_millis(20);
 
 thread_local! {
-    static ASKED: Cell<Option<Instant>> = const { Cell::new(None) };
+    static ASKED: Cell<Option<Duration>> = const { Cell::new(None) };
     static RAISED: RefCell<Option<PyErr>> = const { RefCell::new(None) };
     /// A signal came, and its handler could not run yet.
     static IS_WAITING: Cell<bool> = const { Cell::new(false) };
@@ -41,8 +41,8 @@ pub fn interrupted() -> bool {
     if call::is_cancelled() {
         return true;
     }
-    let now = Instant::now();
-    if ASKED.get().is_some_and(|asked| now.duration_since(asked) < INTERVAL) {
+    let now = clock();
+    if ASKED.get().is_some_and(|asked| now.saturating_sub(asked) < INTERVAL) {
         return IS_WAITING.get() || RAISED.with_borrow(Option::is_some);
     }
     ASKED.set(Some(now));
@@ -57,6 +57,19 @@ pub fn interrupted() -> bool {
             true
         }
     })
+}
+
+/// The time since some moment, to within a few milliseconds. A query asks for it at every batch.
+#[cfg(target_os = "linux")]
+fn clock() -> Duration {
+    use rustix::time::{ClockId, clock_gettime};
+    Duration::try_from(clock_gettime(ClockId::MonotonicCoarse)).unwrap_or_default()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn clock() -> Duration {
+    static FIRST: OnceLock<Instant> = OnceLock::new();
+    FIRST.get_or_init(Instant::now).elapsed()
 }
 
 /// Whether SIGINT came. Its handler runs later.
