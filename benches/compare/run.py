@@ -5,6 +5,7 @@
     python benches/compare/run.py --suite rmat --scale 12 --engines mangrove,kuzu
     python benches/compare/run.py --suite snb --snb FOLDER         LDBC's own tables instead of generated ones
     python benches/compare/run.py --markdown docs/benchmarks.md
+    python benches/compare/run.py --suite snb --engines mangrove --before ../other/python     beside another build of Mangrove
 
 Suites: rmat (262k people, 4.2M edges), grasper (Grasper's queries over citations), snb (LDBC's interactive reads), tao (TAO's operations
 and ZipG's graph searches over users with 40 properties); see suites.py.
@@ -72,6 +73,7 @@ def arguments():
     parser.add_argument("--engines", help="which, separated by commas (all)")
     parser.add_argument("--timeout", type=int, default=600, help="seconds a stage may take, or one kind of query of rmat; others a fifth of it (600)")
     parser.add_argument("--no-raw", action="store_true", help="leave raw LMDB out")
+    parser.add_argument("--before", type=Path, help="a folder with the package mangrovedb of another build, measured beside this one")
     parser.add_argument("--ablate", action="store_true", help="also Mangrove with each rule and each way of spreading work switched off")
     parser.add_argument("--json", type=Path, default=CACHE / "results.json", help="where the figures go; those of other suites stay")
     parser.add_argument("--markdown", type=Path, help="document whose tables to rewrite")
@@ -92,7 +94,7 @@ def run_suite(suite, options):
         if suite == "rmat" and not options.no_raw:
             say("raw LMDB")
             results["engines"]["raw LMDB"] = raw_lmdb(told["folder"], Path(scratch))
-        for name in engines:
+        for name in engines + (["mangrove before"] if options.before else []):
             results["engines"][name] = run_engine(suite, name, told, Path(scratch), options)
     return results
 
@@ -136,8 +138,8 @@ def prepare(interpreter):
         say("this Python has no mangrovedb: run `make install`, then this with .venv/bin/python")
 
 
-def environment():
-    return {"PYTHONPATH": f"{HERE}:{CACHE / 'path'}", "PATH": "/usr/bin:/bin", "HOME": str(Path.home()), "PYTHONWARNINGS": "ignore"}
+def environment(packages=CACHE / "path"):
+    return {"PYTHONPATH": f"{HERE}:{packages}", "PATH": "/usr/bin:/bin", "HOME": str(Path.home()), "PYTHONWARNINGS": "ignore"}
 
 
 def python(*arguments):
@@ -154,7 +156,8 @@ def run_engine(suite, name, told, scratch, options):
     if why:
         print(f"    left out: {why}")
         return {"load": {"failed": why}}
-    run = Run(suite, name, told["folder"], scratch / name / "graph", options.timeout)
+    packages = options.before.resolve() if name == "mangrove before" else CACHE / "path"
+    run = Run(suite, name.removesuffix(" before"), told["folder"], scratch / name / "graph", options.timeout, packages)
     lines = run.stage("load")
     if any(line.get("op") == "load" and "failed" not in line for line in lines):
         lines += run.stages("query", told["ops"])
@@ -182,6 +185,7 @@ class Run:
     folder: Path
     database: Path
     timeout: int
+    packages: Path
 
     def stages(self, stage, ops):
         """Runs the ops in one process. Whenever the process is lost, a new one continues with the next op."""
@@ -198,7 +202,7 @@ class Run:
         """Runs one process. Returns its measurements. If it was lost, the op it had begun counts as a failure."""
         with tempfile.NamedTemporaryFile(suffix=".jsonl") as out, tempfile.TemporaryFile() as log:
             command = [PYTHON, HERE / "worker.py", stage, self.suite, self.name, self.folder, self.database, out.name, *ops]
-            process = subprocess.Popen(list(map(str, command)), env=environment(), stdout=log, stderr=log, start_new_session=True)
+            process = subprocess.Popen(list(map(str, command)), env=environment(self.packages), stdout=log, stderr=log, start_new_session=True)
             why = watch(process, Path(out.name), self.timeout if stage == "load" or self.suite == "rmat" else self.timeout / 5)
             lines = [json.loads(line) for line in Path(out.name).read_text().splitlines()]
             if why:
@@ -257,8 +261,9 @@ def about(suite, options, told):
     size = (sizes | {"tao": f"--users {options.users}"})[suite]
     size = f"--snb {options.snb.name}" if suite == "snb" and options.snb else size
     engines = f" --engines {options.engines}" if options.engines else ""
+    before = " --before PACKAGES" if options.before else ""
     return {
-        "command": f"python benches/compare/run.py --suite {suite} {size}{engines}",
+        "command": f"python benches/compare/run.py --suite {suite} {size}{engines}{before}",
         "commit": commit or "unknown",
         "data": told["data"],
         "csv_bytes": told["csv_bytes"],
