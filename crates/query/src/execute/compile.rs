@@ -29,7 +29,7 @@ use crate::execute::ops::reduce::{FoldOp, ReduceLocal, ReduceOp, UnfoldOp};
 use crate::execute::ops::repeat::{EmitOp, RepeatOp, UntilOp};
 use crate::execute::ops::resource::TimeLimitOp;
 use crate::execute::ops::select::*;
-use crate::execute::ops::semi_join::{SemiJoinOp, sides};
+use crate::execute::ops::semi_join::SemiJoinOp;
 use crate::execute::ops::set::{DedupOp, LocalSet, RangeOp, SampleOp, TailOp};
 use crate::execute::ops::side_effect::{AggregateOp, CapOp, FailOp, SideEffectOp, SubgraphOp};
 use crate::execute::ops::text::{AsBoolOp, AsNumberOp, ConcatOp, ConjoinOp, FormatOp, TextOp};
@@ -365,18 +365,11 @@ fn compile_filter(step: &Step, later: &[StepNode]) -> Result<Option<Box<dyn Op>>
         Step::Is(predicate) => mapping(IsOp(predicate.clone())),
         Step::Where { child: traversal, negated } => {
             let general = WhereOp { child: child(traversal)?, negated: *negated };
-            match ClosingOp::of(traversal, general) {
-                Ok(closing) => mapping(closing),
-                Err(general) => mapping(general),
-            }
+            ClosingOp::of(traversal, general).map_or_else(mapping, mapping)
         }
         Step::SemiJoin { child: traversal, ends, negated } => {
-            let forwards = || Ok(mapping(WhereOp { child: child(traversal)?, negated: *negated }));
-            let Some(sides) = sides(traversal, ends) else { return forwards().map(Some) };
-            match SemiJoinOp::new(child(traversal)?, child(ends)?, sides, *negated) {
-                Some(op) => mapping(op),
-                None => forwards()?,
-            }
+            let forwards = WhereOp { child: child(traversal)?, negated: *negated };
+            SemiJoinOp::of(traversal, (ends, child(ends)?), forwards).map_or_else(mapping, mapping)
         }
         Step::And(traversals) => mapping(ConnectiveOp { children: children(traversals)?, all: true }),
         Step::Or(traversals) => mapping(ConnectiveOp { children: children(traversals)?, all: false }),

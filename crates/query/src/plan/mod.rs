@@ -108,9 +108,7 @@ impl Traversal {
         self.for_each_child(&mut |child| found |= child.any(test));
         found
     }
-}
 
-impl Traversal {
     /// All that the steps read and write, children included. O(steps).
     pub fn touches(&self) -> (Reads, Writes) {
         let all = Cell::new((Reads::NOTHING, Writes::NOTHING));

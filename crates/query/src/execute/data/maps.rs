@@ -23,10 +23,11 @@ pub enum MapColumn {
     Values(Vec<Option<Value>>),
 }
 
-const ARRAY_MIN: usize = 8;
+/// Making an array for fewer rows is no faster than a value for each.
+pub const ARRAY_MIN: usize = 8;
 
 impl MapColumn {
-    /// The narrowest column for the values. Making an array of few values takes longer than it saves.
+    /// The narrowest column for the values.
     pub fn of(values: Vec<Option<Value>>) -> Self {
         if values.len() < ARRAY_MIN {
             return MapColumn::Values(values);

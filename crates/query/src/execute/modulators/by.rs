@@ -7,10 +7,10 @@ use crate::error::{QueryError, Result};
 use crate::execute::data::batch::Batch;
 use crate::execute::data::entries::column_of;
 use crate::execute::data::items::Items;
-use crate::execute::data::maps::{MapColumn, Maps};
+use crate::execute::data::maps::{ARRAY_MIN, MapColumn, Maps};
 use crate::execute::data::path;
 use crate::execute::data::words::described;
-use crate::execute::reads::columns::{ROWS_MIN, label_column};
+use crate::execute::reads::columns::label_column;
 use crate::execute::reads::elements;
 use crate::execute::reads::read;
 use crate::execute::run::chain::{Child, PART};
@@ -166,7 +166,7 @@ fn by_token(cx: &Context<'_, '_>, batch: &Batch, token: Token) -> Result<ByColum
             ids => ByColumn::Values(read::ids_in(&ids, elements)?.into_iter().map(Some).collect()),
         });
     }
-    if let (Token::Label, Some(elements)) = (token, elements::elements(batch).filter(|all| all.len() >= ROWS_MIN)) {
+    if let (Token::Label, Some(elements)) = (token, elements::elements(batch).filter(|all| all.len() >= ARRAY_MIN)) {
         return Ok(ByColumn::Typed(label_column(cx.view(), elements)));
     }
     let any_map = matches!(&batch.items, Items::Values(values) if values.iter().any(|v| matches!(v, Value::Map(_))));

@@ -14,6 +14,7 @@ use crate::access;
 use crate::error::Result;
 use crate::execute::data::batch::Batch;
 use crate::execute::data::items::Items;
+use crate::execute::ops::filter::WhereOp;
 use crate::execute::ops::set::VertexSet;
 use crate::execute::run::chain::{Child, MapBatch, Once};
 use crate::execute::run::context::{Context, EdgeLabels, Key};
@@ -30,14 +31,13 @@ const FOUND_PER_ROW: u64 = 8;
 const ENDS_AT_ONCE: usize = 256;
 
 pub struct SemiJoinOp {
-    child: Child,
+    forwards: WhereOp,
     ends: Child,
     /// What the ends are found by, to tell what that costs.
     keys: Vec<(Key, mangrove_graph::Predicate)>,
     labels: EdgeLabels,
     /// From the ends to the rows.
     back: Direction,
-    negated: bool,
     /// Rows seen so far.
     rows: u64,
     passing: Passing,
@@ -52,18 +52,21 @@ enum Passing {
 }
 
 impl SemiJoinOp {
-    /// `hop` is the hop of the child, and `scan` the first step of the ends.
-    pub fn new(child: Child, ends: Child, (hop, scan): (&Step, &Step), negated: bool) -> Option<Self> {
-        let (Step::Hop { direction, labels, .. }, Step::Scan { filters, ids, .. }) = (hop, scan) else { return None };
+    /// `child` begins with the hop of the forward way, and `ends` with the search of the other. Without these there is only one way.
+    pub fn of(child: &Traversal, ends: (&Traversal, Child), forwards: WhereOp) -> std::result::Result<Self, WhereOp> {
+        let hop = child.steps.first().map(|node| &node.step);
+        let scan = ends.0.steps.first().map(|node| &node.step);
+        let (Some(Step::Hop { direction, labels, .. }), Some(Step::Scan { filters, ids, .. })) = (hop, scan) else {
+            return Err(forwards);
+        };
         let by_id = ids.is_some();
         let keys = filters.iter().map(|(name, predicate)| (Key::new(name.clone()), predicate.clone()));
-        Some(Self {
-            child,
-            ends,
+        Ok(Self {
+            forwards,
+            ends: ends.1,
             keys: if by_id { Vec::new() } else { keys.collect() },
             labels: EdgeLabels::new(labels.clone()),
             back: direction.reverse(),
-            negated,
             rows: 0,
             passing: Passing::Unknown,
             held: Held::default(),
@@ -131,20 +134,10 @@ impl MapBatch for SemiJoinOp {
         let vertices = batch.vertices().is_some();
         // A query that writes may change what passes.
         let is_known = vertices && !cx.writes() && self.is_known(cx)?;
-        let mut keep = match (&self.passing, batch.vertices()) {
-            (Passing::Vertices(set), Some(vertices)) if is_known => {
-                vertices.iter().map(|vertex| set.contains(*vertex)).collect()
-            }
-            _ => self.child.exists(cx, &batch)?,
+        let (Passing::Vertices(set), Some(vertices), true) = (&self.passing, batch.vertices(), is_known) else {
+            return self.forwards.map(cx, batch);
         };
-        if self.negated {
-            keep.iter_mut().for_each(|keep| *keep = !*keep);
-        }
+        let keep: Vec<bool> = vertices.iter().map(|vertex| set.contains(*vertex) != self.forwards.negated).collect();
         Ok(batch.filter(&keep))
     }
-}
-
-/// The steps that [`SemiJoinOp::new`] looks at.
-pub fn sides<'a>(child: &'a Traversal, ends: &'a Traversal) -> Option<(&'a Step, &'a Step)> {
-    Some((&child.steps.first()?.step, &ends.steps.first()?.step))
 }

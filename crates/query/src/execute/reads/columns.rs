@@ -16,13 +16,11 @@ use mangrove_graph::{
 
 use crate::error::Result;
 use crate::execute::data::batch::Batch;
-use crate::execute::data::maps::{MapColumn, Maps};
+use crate::execute::data::maps::{ARRAY_MIN, MapColumn, Maps};
 use crate::execute::reads::elements::{self, elements};
 use crate::execute::run::context::{Context, Key};
 use crate::plan::{Name, Tokens};
 
-/// Making an array for fewer rows is no faster than a value for each.
-pub const ROWS_MIN: usize = 8;
 /// With more keys, reading what each element has is faster.
 const KEYS_MAX: usize = 64;
 
@@ -167,7 +165,7 @@ pub fn label_column(view: &dyn GraphView, elements: Elements<'_>) -> ArrayRef {
 
 /// The same in maps. Few rows need no array.
 fn label_values(view: &dyn GraphView, elements: Elements<'_>) -> MapColumn {
-    if elements.len() >= ROWS_MIN {
+    if elements.len() >= ARRAY_MIN {
         return MapColumn::Typed(label_column(view, elements));
     }
     let name = |row| Some(Value::String(record::label(view, elements.get(row))));
