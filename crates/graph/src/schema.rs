@@ -276,6 +276,14 @@ impl TypeSet {
         ValueType::ALL_STORABLE.into_iter().filter(move |t| self.contains(*t))
     }
 
+    /// Whether every value has a small, fixed size.
+    pub fn is_narrow(self) -> bool {
+        use ValueType::{Bool, Date, DateTime, Duration, Float32, Float64, Int8, Int16, Int32, Int64, Null};
+        let is_narrow =
+            |t| matches!(t, Null | Bool | Int8 | Int16 | Int32 | Int64 | Float32 | Float64 | Date | DateTime | Duration);
+        self.iter().all(is_narrow)
+    }
+
     /// The type of every non-null value, if there is only one.
     pub fn single(self) -> Option<ValueType> {
         let mut types = self.iter().filter(|t| *t != ValueType::Null);

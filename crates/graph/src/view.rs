@@ -60,15 +60,15 @@ pub struct ScanCursor {
 /// Where a search of an index continues. Start with the default.
 #[derive(Clone, Debug, Default)]
 pub struct SearchCursor {
-    /// The last local id that was looked at.
+    /// The place of the last element that was looked at, as the view counts places.
     pub after: Option<u64>,
-    /// Local ids that are found and not returned yet, the last one first. A view that cannot search on from `after` keeps them.
+    /// Places that are found and not returned yet, the last one first. A view that cannot search on from `after` keeps them.
     pub found: Option<Vec<u64>>,
     pub done: bool,
 }
 
 impl SearchCursor {
-    /// Takes the next of the ids that are found, at most `limit`.
+    /// Takes the next of the places that are found, at most `limit`.
     pub fn take(&mut self, limit: usize) -> Vec<u64> {
         let found = self.found.get_or_insert_default();
         let mut next = found.split_off(found.len().saturating_sub(limit));
@@ -285,7 +285,8 @@ pub trait GraphView: Catalog {
     /// Searches an index: the next elements of a label that have a matching value under a key, at most `limit`, sorted by id. A call
     /// before the end may return none. Sets `cursor.done` at the end. `None` if no index answers this predicate.
     ///
-    /// A predicate that allows one value costs O(log n + limit). For another, the first call looks at all that matches.
+    /// For a predicate that allows one value, a call costs about what it returns. For another, the first call looks at all that
+    /// matches.
     fn search(
         &self,
         of: PropertyId,

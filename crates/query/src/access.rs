@@ -58,20 +58,19 @@ impl Search {
         }
         Ok(Some(found))
     }
+
+    /// All elements that are left.
+    pub fn all(mut self, view: &dyn GraphView, kind: ElementKind, scan: &Scan) -> Result<ElementIds> {
+        let mut all = ElementIds::none(kind);
+        while let Some(more) = self.next(view, kind, scan, CANDIDATES_AT_ONCE)? {
+            all.append(more);
+        }
+        Ok(all)
+    }
 }
 
 /// Candidates whose values are in memory together.
 const CANDIDATES_AT_ONCE: usize = 8192;
-
-/// All elements that [`Search`] finds; `None` if neither a key nor an index answers one of the filters.
-pub fn find_all(view: &dyn GraphView, kind: ElementKind, scan: &Scan) -> Result<Option<ElementIds>> {
-    let Some(mut search) = Search::new(view, kind, scan)? else { return Ok(None) };
-    let mut all = ElementIds::none(kind);
-    while let Some(more) = search.next(view, kind, scan, CANDIDATES_AT_ONCE)? {
-        all.append(more);
-    }
-    Ok(Some(all))
-}
 
 /// Whether the graph keeps the count of the elements that have one of these labels; `None` means all.
 pub fn is_counted(catalog: &dyn Catalog, kind: ElementKind, labels: Option<&[LabelId]>) -> bool {

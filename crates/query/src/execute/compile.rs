@@ -41,7 +41,7 @@ use crate::execute::run::context::Key;
 use crate::execute::run::portion::Portioned;
 use crate::plan::facts::{Flow, Reads, Writes};
 use crate::plan::fragment::{Fragment, Reach};
-use crate::plan::keys::read_of_all;
+use crate::plan::keys::{any_column, read_of_all};
 use crate::plan::paths::{PATHS, PathMode, last_uses};
 use crate::plan::*;
 use crate::stack::deep;
@@ -110,6 +110,7 @@ fn links(traversal: &Traversal, place: ChainRole<'_>) -> Result<Vec<Link>> {
             let op = if is_prepared { compile_prepared(&node.step, role)? } else { compile(&node.step, role)? };
             is_prepared = false;
             let mut link = Link::new(op, node.labels.clone(), node.span);
+            link.drops_columns = node.step.reads_column() && !any_column(&steps[at + 1..], &|_| true);
             link.row = Some(node.row).filter(|_| !matches!(node.step, Step::Partial(_)));
             links.push(link);
             at += 1;

@@ -1,23 +1,31 @@
-//! Under which keys steps read the elements that come to them.
+//! Under which keys steps read columns of the elements that come to them.
 //!
 //! A step that reads a column may keep it for a later step, and a scan may return it with the elements.
 
 use crate::plan::facts::{Gives, Rows};
-use crate::plan::{By, HasKey, Name, Step, StepNode};
+use crate::plan::{By, HasKey, Name, Scope, Step, StepNode};
 use crate::stack::deep;
 
 impl Step {
-    /// Visits the keys under which the step itself reads the elements that come to it.
-    pub fn for_each_key(&self, visit: &mut dyn FnMut(&Name)) {
+    /// Visits the keys whose columns the step itself reads, of the elements that come to it, the first one first.
+    fn for_each_column(&self, visit: &mut dyn FnMut(&Name)) {
         match self {
-            Step::Has(tests) => tests.iter().filter_map(|test| of_property(&test.key)).for_each(&mut *visit),
-            Step::HasChild { key, .. } => of_property(key).into_iter().for_each(&mut *visit),
-            Step::HasProperty { key, .. } => visit(key),
-            Step::Values(keys) | Step::PropertyMap { keys, .. } | Step::ElementMap { keys, .. } => {
-                keys.iter().for_each(&mut *visit);
+            Step::Has(tests) => tests.iter().for_each(|test| {
+                if let HasKey::Property(name) = &test.key {
+                    visit(name);
+                }
+            }),
+            Step::Values(keys) if keys.len() == 1 => visit(&keys[0]),
+            Step::Dedup { labels, scope: Scope::Global, .. } if labels.is_empty() => self.for_each_modulator(visit),
+            Step::Order { scope: Scope::Global, .. } => self.for_each_modulator(visit),
+            Step::Group { .. } | Step::GroupCount { .. } | Step::Project { .. } | Step::Aggregate { .. } => {
+                self.for_each_modulator(visit);
             }
             _ => {}
         }
+    }
+
+    fn for_each_modulator(&self, visit: &mut dyn FnMut(&Name)) {
         self.for_each_by(&mut |by| {
             if let By::Key(key) = by {
                 visit(key);
@@ -28,22 +36,24 @@ impl Step {
     fn gives_what_came(&self) -> bool {
         self.facts().gives == Gives::Same
     }
-}
 
-fn of_property(key: &HasKey) -> Option<&Name> {
-    match key {
-        HasKey::Property(name) => Some(name),
-        HasKey::Id | HasKey::Label => None,
+    /// Whether the step or its children read a column of the elements that come to it.
+    pub fn reads_column(&self) -> bool {
+        let mut reads = false;
+        self.for_each_column(&mut |_| reads = true);
+        self.for_each_child(&mut |child| reads |= any_column(&child.steps, &|_| true));
+        reads
     }
 }
 
-/// Whether steps, or their children, read a key of the elements that come to the first of them. O(steps).
-pub fn are_read(key: &str, steps: &[StepNode]) -> bool {
+/// Whether steps, or their children, read a column of the elements that come to the first of them, under a key that passes a test.
+/// O(steps).
+pub fn any_column(steps: &[StepNode], test: &dyn Fn(&Name) -> bool) -> bool {
     deep(|| {
         for node in steps {
             let mut is_read = false;
-            node.step.for_each_key(&mut |name| is_read |= **name == *key);
-            node.step.for_each_child(&mut |child| is_read |= are_read(key, &child.steps));
+            node.step.for_each_column(&mut |name| is_read |= test(name));
+            node.step.for_each_child(&mut |child| is_read |= any_column(&child.steps, test));
             if is_read || !node.step.gives_what_came() {
                 return is_read;
             }
@@ -52,12 +62,14 @@ pub fn are_read(key: &str, steps: &[StepNode]) -> bool {
     })
 }
 
-/// The keys that steps read of every element that comes to the first of them. O(steps).
+/// The keys whose columns steps read of every element that comes to the first of them. O(steps).
 pub fn read_of_all(steps: &[StepNode]) -> Vec<Name> {
     let mut keys: Vec<Name> = Vec::new();
     for node in steps {
-        node.step.for_each_key(&mut |name| {
-            if !keys.contains(name) {
+        // Sorting reads further keys of a few candidates only.
+        let most = if let Step::Order { .. } = node.step { keys.len() + 1 } else { usize::MAX };
+        node.step.for_each_column(&mut |name| {
+            if !keys.contains(name) && keys.len() < most {
                 keys.push(name.clone());
             }
         });

@@ -1,6 +1,6 @@
 //! Queries that write: which of them are brief, which graph they need, and that a limit keeps them from changing too much.
 
-use mangrove_graph::{GraphWrite, Value};
+use mangrove_graph::{ElementKind, GraphWrite, IdSpace, PropertyId, Value};
 use mangrove_query::{Graph, Parameters, Query, QueryOptions};
 use mangrove_testkit::Oracle;
 
@@ -59,6 +59,37 @@ fn a_query_that_writes_reads_what_it_wrote() {
         let found = execution.collect(&mut write).unwrap();
         assert_eq!(found, vec![Value::Int32(1); 4], "{text}");
     }
+}
+
+/// A search of an index ends before the query changes what it finds.
+#[test]
+fn what_a_query_writes_does_not_change_what_it_found() {
+    let chain = || {
+        let mut graph = Oracle::new(IdSpace::Graph);
+        for at in 0..100 {
+            write(&mut graph, &format!("g.addV('Task').property(id, {at}).property('state', 'open')"));
+        }
+        let (label, key) = (graph.ensure_label(ElementKind::Vertex, "Task"), graph.ensure_key("state"));
+        assert!(graph.create_index(PropertyId::of_vertices(label.unwrap(), key.unwrap())).unwrap());
+        for at in 0..99 {
+            write(&mut graph, &format!("g.V({at}).as('a').V({}).addE('next').from('a')", at + 1));
+        }
+        graph
+    };
+    let open = "g.V().has('Task', 'state', 'open').count()";
+    let mut graph = chain();
+    assert_eq!(run(&graph, open), [Value::Int64(100)]);
+    write(&mut graph, "g.V().has('Task', 'state', 'open').out('next').property('state', 'closed')");
+    assert_eq!(run(&graph, open), [Value::Int64(1)]);
+    let mut graph = chain();
+    write(&mut graph, "g.inject(1).sideEffect(__.V().has('Task', 'state', 'open').addV('Task').property('state', 'open'))");
+    assert_eq!(run(&graph, open), [Value::Int64(200)]);
+}
+
+fn write(graph: &mut Oracle, text: &str) {
+    let mut graph = Graph::Write(graph);
+    let query = Query::parse(text).unwrap();
+    query.execute(&mut graph, &Parameters::new(), &QueryOptions::default()).unwrap().collect(&mut graph).unwrap();
 }
 
 #[test]

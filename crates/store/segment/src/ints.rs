@@ -82,7 +82,7 @@ fn mask(width: u32) -> u64 {
     if width < 64 { (1 << width) - 1 } else { u64::MAX }
 }
 
-/// Calls `f` with the packed integers of a range. One load reads as many of them as fit in 16 bytes.
+/// Calls `f` with the packed integers of a range. One load of 16 bytes reads several of them.
 #[inline]
 fn unpack(bits: &[u8], width: u32, range: Range<usize>, mut f: impl FnMut(u64)) {
     if width == 0 {
@@ -394,7 +394,7 @@ fn in_block(header: &[u8; BLOCK_HEADER], bits: &[u8], sloped: bool, at: usize) -
 fn each_in_block(header: &[u8; BLOCK_HEADER], bits: &[u8], sloped: bool, range: Range<usize>, f: &mut impl FnMut(i64)) {
     let (base, slope, width, start) = block(header, sloped);
     match bits.get(start..) {
-        Some(bits) if range.len() >= UNPACKED_MIN && bits.len() >= block_bytes(width) + PADDING => {
+        Some(bits) if width <= 64 && range.len() >= UNPACKED_MIN && bits.len() >= block_bytes(width) + PADDING => {
             let mut line = slope * range.start as u64;
             unpack(bits, width, range, |above| {
                 f(base.wrapping_add(line >> 8).wrapping_add(above) as i64);
@@ -467,8 +467,10 @@ mod tests {
             bytes.truncate(cut.index(bytes.len() + 1));
             if let Ok((ints, _)) = Ints::split(&bytes) {
                 let few = ints.len().min(2000);
-                let mut all = (0..few).map(|at| ints.get(at));
-                ints.gather(0..few, |value| assert_eq!(Some(value), all.next()));
+                let all = || (0..few).map(|at| ints.get(at));
+                let (mut gathered, mut in_order) = (all(), all());
+                ints.gather(0..few, |value| assert_eq!(Some(value), gathered.next()));
+                ints.each(0..few, |value| assert_eq!(Some(value), in_order.next()));
             }
         }
     }

@@ -1,6 +1,6 @@
 //! Filters: a traverser passes or does not.
 
-use mangrove_graph::{Comparison, ElementKind, Path, Predicate, Value, column_test};
+use mangrove_graph::{Comparison, ElementKind, KeyId, Path, Predicate, Value, column_test};
 
 use crate::error::Result;
 use crate::execute::data::batch::Batch;
@@ -13,7 +13,7 @@ use crate::execute::reads::read;
 use crate::execute::run::chain::{Child, MapBatch};
 use crate::execute::run::context::{Context, Key};
 use crate::execute::run::scope::{scope_items, scope_value};
-use crate::plan::keys::are_read;
+use crate::plan::keys::any_column;
 use crate::plan::{Has, HasKey, LabelPredicate, Name, Pop, Quantifier, RangeTest, StepNode, membership};
 
 /// `has(key, predicate)`, `hasLabel`, `hasId`: all tests must hold.
@@ -36,7 +36,7 @@ impl HasOp {
     pub fn new(tests: &[Has], later: &[StepNode]) -> Self {
         let target = |(at, has): (usize, &Has)| match &has.key {
             HasKey::Property(name) => {
-                let again = is_tested(name, &tests[at + 1..]) || are_read(name, later);
+                let again = is_tested(name, &tests[at + 1..]) || any_column(later, &|other| other == name);
                 HasTarget::Property { key: Key::new(name.clone()), again }
             }
             HasKey::Id => HasTarget::Id,
@@ -88,9 +88,9 @@ fn has_property(
     let kind = if matches!(batch.items, Items::Edges(_)) { ElementKind::Edge } else { ElementKind::Vertex };
     cx.warn_of_types(kind, None, id, predicate);
     let Some(elements) = elements::elements(batch) else { return Ok(vec![false; batch.len()]) };
-    // A query that writes reads anew: the column could be out of date.
+    // A query that writes reads anew: the column could be out of date. A view may test texts without reading all of them.
     let is_known = batch.known.get(id).is_some();
-    if cx.writes() || !(again || is_known) {
+    if cx.writes() || !(is_known || again && is_narrow(cx, kind, id)) {
         return Ok(cx.view().pass(elements, id, predicate)?);
     }
     let Some(column) = elements::column(cx, batch, id)? else { return Ok(vec![false; batch.len()]) };
@@ -99,6 +99,12 @@ fn has_property(
         batch.known.put_column(id, column);
     }
     Ok(passes)
+}
+
+/// Whether all values under a key have a fixed, small size.
+fn is_narrow(cx: &Context<'_, '_>, kind: ElementKind, key: KeyId) -> bool {
+    let labels = cx.view().schema().labels(kind);
+    labels.iter().filter_map(|label| label.property(key)).all(|property| property.types.is_narrow())
 }
 
 fn has_id(cx: &Context<'_, '_>, batch: &Batch, predicate: &Predicate) -> Result<Vec<bool>> {

@@ -35,6 +35,8 @@ pub struct ScanOp {
 enum Reading {
     /// Not begun.
     Not,
+    /// All at once, in a query that writes: what it writes must not change what it finds.
+    Found(Items),
     Searching(Scan, Search),
     Scanning(Scan, ScanCursor),
     Done,
@@ -115,7 +117,10 @@ impl ScanOp {
     fn begin(&mut self, cx: &mut Context<'_, '_>) -> Result<Reading> {
         let mut scan = self.prepare(cx);
         if let Some(search) = self.search(cx, &scan)? {
-            return Ok(Reading::Searching(scan, search));
+            return match cx.writes() {
+                true => Ok(Reading::Found(search.all(cx.view(), self.kind, &scan)?.into())),
+                false => Ok(Reading::Searching(scan, search)),
+            };
         }
         // In a query that writes, a column could be out of date when it is used.
         if !cx.writes() {
@@ -140,6 +145,11 @@ impl ScanOp {
         self.size = (size * 4).min(LAST_BATCH);
         Ok(match &mut self.reading {
             Reading::Not | Reading::Done => None,
+            Reading::Found(items) => {
+                let items = std::mem::take(items);
+                self.reading = Reading::Done;
+                Some((items, Known::default()))
+            }
             Reading::Searching(scan, search) => {
                 search.next(cx.view(), self.kind, scan, size)?.map(|found| (found.into(), Known::default()))
             }

@@ -5,7 +5,7 @@ use mangrove_graph::{
     Predicate, Scan, ScanCursor, Schema, Token, Value, VertexId, Wants, compare, record,
 };
 
-use crate::access;
+use crate::access::Search;
 use crate::error::{QueryError, Result};
 use crate::execute::data::batch::{Batch, Moves};
 use crate::execute::data::items::Items;
@@ -376,8 +376,8 @@ fn find_vertices(cx: &Context<'_, '_>, map: &Map) -> Result<Vec<VertexId>> {
 
 /// All elements that pass a scan, by an index if one answers.
 fn all_passing(cx: &Context<'_, '_>, kind: ElementKind, scan: &Scan) -> Result<ElementIds> {
-    if let Some(found) = access::find_all(cx.view(), kind, scan)? {
-        return Ok(found);
+    if let Some(search) = Search::new(cx.view(), kind, scan)? {
+        return Ok(search.all(cx.view(), kind, scan)?);
     }
     let (mut all, mut cursor) = (ElementIds::none(kind), ScanCursor::default());
     while !cursor.done {

@@ -8,6 +8,7 @@ use crate::diagnostics::Span;
 use crate::error::Result;
 use crate::execute::data::batch::Batch;
 use crate::execute::data::items::Items;
+use crate::execute::data::known::Known;
 use crate::execute::data::slots::Slots;
 use crate::execute::run::context::Context;
 use crate::execute::run::memory::Held;
@@ -94,13 +95,24 @@ pub struct Link {
     pub forgets: bool,
     /// Labels that no later step reads.
     pub drops: Vec<Name>,
+    /// No later step reads a column that is known of the items.
+    pub drops_columns: bool,
     /// Output of the operator that is not passed on yet, if traversers go one by one.
     waiting: Batch,
 }
 
 impl Link {
     pub fn new(op: Box<dyn Op>, labels: Vec<Name>, span: Span) -> Self {
-        Self { op, labels, span, row: None, forgets: false, drops: Vec::new(), waiting: Batch::default() }
+        Self {
+            op,
+            labels,
+            span,
+            row: None,
+            forgets: false,
+            drops: Vec::new(),
+            drops_columns: false,
+            waiting: Batch::default(),
+        }
     }
 
     /// The operator's next batch. It counts its own time, without that of the operators it pulls from.
@@ -167,6 +179,9 @@ fn pull_last(
         nesting::check_batch(batch).map_err(|e| e.at(last.span))?;
     }
     Ok(pulled.map(|mut batch| {
+        if last.drops_columns {
+            batch.known = Known::default();
+        }
         if last.forgets {
             batch.paths = None;
             batch.slots = Slots::default();

@@ -208,7 +208,8 @@ impl<'t> Reader<'t> {
             places.push(IndexEntry::parse(entry.map_err(lmdb)?.0)?.place);
         }
         let end = page.end(&places);
-        for place in places {
+        for (row, place) in places.into_iter().enumerate() {
+            self.go_on(row)?;
             if part.is_exact || self.has_match(sought, place)? {
                 found.push(place);
             }
