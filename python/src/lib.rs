@@ -8,6 +8,7 @@
 //!
 //! It does not know how a graph is stored or how a query runs. The engine works without the interpreter's lock.
 
+mod allocator;
 mod arrow;
 mod call;
 mod columns;
@@ -30,7 +31,7 @@ mod transaction;
 use pyo3::prelude::*;
 
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: allocator::BySize = allocator::BySize;
 
 #[pymodule]
 mod _mangrove {
