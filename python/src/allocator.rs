@@ -2,14 +2,14 @@
 //! ones.
 //!
 //! A buffer that grows to gigabytes must not be copied into another as large: the system moves its pages instead. And mimalloc
-//! keeps what is freed for a second, which is too long for the texts of a load.
+//! rounds large sizes up by as much as a fifth. A load of texts of 200 kB took 4.5 GB where it takes less than 3.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 
 use mimalloc::MiMalloc;
 
 /// The least size of a piece from the system, in bytes.
-const LARGE: usize = 64 << 10;
+const LARGE: usize = 192 << 10;
 
 pub struct BySize;
 
