@@ -243,6 +243,11 @@ impl<'t> Chunks<'t> {
         while row < ids.n {
             let missing = || corrupt("a cell that is in no chunk");
             let (chunk, position) = self.chunk_of(&mut known, (ids.of)(row)).ok_or_else(missing)?;
+            if !ids.has_company(row) {
+                values.push(narrow(chunk.count_at(chunk.rank(position).ok_or_else(missing)?)?));
+                row += 1;
+                continue;
+            }
             let (rows, are_consecutive) = ids.part(row);
             let positions = position..position + rows.len();
             if are_consecutive && positions.end > chunk.len() {
@@ -342,6 +347,14 @@ impl<F: Fn(usize) -> u64> Ids<F> {
         let (first, last) = ((self.of)(0), (self.of)(self.n - 1));
         let size = POSITIONS as u64;
         (first / size..=last / size).flat_map(move |chunk| [first.max(chunk * size), last.min(chunk * size + size - 1)])
+    }
+
+    /// Whether the next rows seem to lie in the same chunk, so that looking for all of these pays.
+    #[inline]
+    fn has_company(&self, row: usize) -> bool {
+        let chunk = |row: usize| (self.of)(row) / POSITIONS as u64;
+        let is_near = |ahead: usize| row + ahead < self.n && chunk(row + ahead) == chunk(row);
+        is_near(1) && is_near(TOGETHER_MIN - 1) && is_near(2 * TOGETHER_MIN - 1)
     }
 
     /// The rows from `row` on that lie in one chunk: either in consecutive places, which is true, or scattered up to where
