@@ -9,14 +9,11 @@ use crate::error::Result;
 use crate::execute::data::batch::Batch;
 use crate::execute::data::items::Items;
 use crate::execute::ops::filter::WhereOp;
+use crate::execute::ops::hop::{FIRST_ROWS, next_rows};
 use crate::execute::run::chain::MapBatch;
 use crate::execute::run::context::{Context, EdgeLabels};
 use crate::execute::run::scope::scope_items;
 use crate::plan::{LabelPredicate, Name, RangeTest, Step, StepNode, Traversal};
-
-/// The edges to hold at a time. A single vertex with more edges exceeds it.
-const EDGES_AT_ONCE: usize = 16_384;
-const FIRST_ROWS: usize = 64;
 
 pub struct ClosingOp {
     /// For traversers that are no vertices, and for names that are no vertices.
@@ -71,8 +68,7 @@ impl ClosingOp {
                 let row = start + *row as usize;
                 closed[row] |= (*neighbor == named[row]) == self.equal;
             }
-            let edges = found.rows.len().max(1);
-            self.rows = ((end - start) * EDGES_AT_ONCE / edges).clamp(1, 4 * self.rows.max(16));
+            self.rows = next_rows(end - start, found.rows.len(), self.rows);
             start = end;
         }
         Ok(Some(closed))

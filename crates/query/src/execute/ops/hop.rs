@@ -14,7 +14,7 @@ use crate::plan::{EndOf, Name};
 
 /// The target size of a batch of results. A single vertex with more edges exceeds it.
 const BATCH_TARGET: usize = 16_384;
-const FIRST_ROWS: usize = 64;
+pub const FIRST_ROWS: usize = 64;
 /// The most vertices whose edges are filtered between two checks for a stop.
 const FILTERED_ROWS_MAX: usize = 4096;
 
@@ -51,6 +51,11 @@ impl Followed {
             None => hop.labels = Some(Vec::new()), // no edge has it
         }
     }
+}
+
+/// How many rows to follow next, so that they give about one batch. `rows` gave `found` edges; `last` is what this function said before.
+pub fn next_rows(rows: usize, found: usize, last: usize) -> usize {
+    (rows * BATCH_TARGET / found.max(1)).clamp(1, 4 * last.max(16))
 }
 
 pub struct HopOp {
@@ -109,10 +114,9 @@ impl HopOp {
     }
 
     fn adapt(&mut self, rows: usize) {
-        let found = self.found.rows.len().max(1);
         // Where a filter drops edges, the number of edges looked at is unknown.
         let most = if self.hop.filter.is_some() || self.hop.latest.is_some() { FILTERED_ROWS_MAX } else { 1 << 20 };
-        self.rows = (rows * BATCH_TARGET / found).clamp(1, 4 * self.rows.max(16)).min(most);
+        self.rows = next_rows(rows, self.found.rows.len(), self.rows).min(most);
     }
 }
 
