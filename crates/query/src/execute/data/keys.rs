@@ -55,20 +55,9 @@ impl Groups {
         T: ArrowPrimitiveType<Native: Into<i64> + Hash + Ord>,
     {
         let values = array.as_primitive::<T>().values();
-        let bounds: Option<(i64, i64)> = match array.null_count() {
-            0 => values.iter().min().zip(values.iter().max()).map(|(min, max)| ((*min).into(), (*max).into())),
-            _ => {
-                let wider =
-                    |bounds: Option<(i64, i64)>, v: i64| Some(bounds.map_or((v, v), |(min, max)| (min.min(v), max.max(v))));
-                present(array).map(|row| values[row].into()).fold(None, wider)
-            }
-        };
-        let Some((min, max)) = bounds else { return };
-        let Some(span) = max.checked_sub(min).filter(|span| *span < DENSE_SPAN_MAX) else {
-            return self.number_by(array, |row| values[row], found);
-        };
+        let Some((min, span)) = narrow::<T>(array) else { return self.number_by(array, |row| values[row], found) };
         // Numbers plus one, indexed by distance from the least value; 0 marks a value not met yet.
-        let mut dense = vec![0u32; span as usize + 1];
+        let mut dense = vec![0u32; span];
         for row in present(array) {
             let number = &mut dense[(values[row].into() - min) as usize];
             if *number == 0 {
@@ -76,6 +65,46 @@ impl Groups {
             }
             found(row, *number - 1);
         }
+    }
+
+    /// Adds to `counts` how many rows of a column have each value. Returns false and does nothing if there is no quick way to count
+    /// them. All rows belong to one scope.
+    pub fn count_column(&mut self, array: &dyn Array, counts: &mut Vec<u64>) -> bool {
+        match array.data_type() {
+            _ if array.null_count() > 0 => false,
+            DataType::Int8 => self.count_integers::<Int8Type>(array, counts),
+            DataType::Int16 => self.count_integers::<Int16Type>(array, counts),
+            DataType::Int32 => self.count_integers::<Int32Type>(array, counts),
+            DataType::Int64 => self.count_integers::<Int64Type>(array, counts),
+            DataType::Date32 => self.count_integers::<Date32Type>(array, counts),
+            _ => false,
+        }
+    }
+
+    fn count_integers<T>(&mut self, array: &dyn Array, counts: &mut Vec<u64>) -> bool
+    where
+        T: ArrowPrimitiveType<Native: Into<i64> + Ord>,
+    {
+        let Some((min, span)) = narrow::<T>(array) else { return false };
+        let values = array.as_primitive::<T>().values();
+        let place = |value: T::Native| (value.into() - min) as usize;
+        let mut dense = vec![0u64; span];
+        values.iter().for_each(|value| dense[place(*value)] += 1);
+        let mut left = dense.iter().filter(|count| **count > 0).count();
+        // Groups are numbered in the order in which they come.
+        for (row, value) in values.iter().enumerate() {
+            if left == 0 {
+                break;
+            }
+            let count = std::mem::take(&mut dense[place(*value)]);
+            if count > 0 {
+                let number = self.number(0, column::value_at(array, row)) as usize;
+                counts.resize(self.keys.len(), 0);
+                counts[number] = counts[number].saturating_add(count);
+                left -= 1;
+            }
+        }
+        true
     }
 
     fn number_by<K: Hash + Eq>(&mut self, array: &dyn Array, key: impl Fn(usize) -> K, mut found: impl FnMut(usize, u32)) {
@@ -131,6 +160,22 @@ pub fn first_rows(array: &dyn Array) -> Option<Vec<u32>> {
     })
 }
 
+/// The least value of a column, and how many values there are from it to the greatest; `None` if they spread too far for a table
+/// of them.
+fn narrow<T: ArrowPrimitiveType<Native: Into<i64> + Ord>>(array: &dyn Array) -> Option<(i64, usize)> {
+    let values = array.as_primitive::<T>().values();
+    let bounds: Option<(i64, i64)> = match array.null_count() {
+        0 => values.iter().min().zip(values.iter().max()).map(|(min, max)| ((*min).into(), (*max).into())),
+        _ => {
+            let wider =
+                |bounds: Option<(i64, i64)>, v: i64| Some(bounds.map_or((v, v), |(min, max)| (min.min(v), max.max(v))));
+            present(array).map(|row| values[row].into()).fold(None, wider)
+        }
+    };
+    let (min, max) = bounds.unwrap_or((0, 0));
+    max.checked_sub(min).filter(|span| *span < DENSE_SPAN_MAX).map(|span| (min, span as usize + 1))
+}
+
 /// The rows whose value is not null.
 fn present(array: &dyn Array) -> impl Iterator<Item = usize> {
     let nulls = array.nulls();
@@ -179,5 +224,29 @@ mod tests {
             assert_eq!(numbers, expected);
             assert_eq!(whole.keys, single.keys);
         }
+    }
+
+    #[test]
+    fn a_column_of_integers_is_counted_as_its_rows_are() {
+        let columns: [ArrayRef; 3] = [
+            Arc::new(Int64Array::from(vec![7, -7, 7, 0, 7])),
+            Arc::new(Int64Array::from(vec![0, 5, 5])),
+            Arc::new(Int64Array::from(Vec::<i64>::new())),
+        ];
+        let (mut groups, mut counts) = (Groups::default(), Vec::new());
+        for array in &columns {
+            assert!(groups.count_column(array, &mut counts));
+        }
+        let keys: Vec<String> = groups.keys.iter().map(|(_, key)| key.to_string()).collect();
+        assert_eq!((keys.join(" "), counts.clone()), ("7 -7 0 5".into(), vec![3, 1, 2, 2]));
+        let others: [ArrayRef; 3] = [
+            Arc::new(Int64Array::from(vec![Some(7), None])),
+            Arc::new(Int64Array::from(vec![0, i64::MAX])),
+            Arc::new(StringArray::from(vec!["x"])),
+        ];
+        for array in &others {
+            assert!(!groups.count_column(array, &mut counts));
+        }
+        assert_eq!((groups.keys.len(), counts), (4, vec![3, 1, 2, 2]), "they are left alone");
     }
 }

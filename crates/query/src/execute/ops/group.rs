@@ -77,15 +77,8 @@ impl<G: Grouping> Op for GroupingOp<G> {
 }
 
 /// Calls `found` with every row that has a key, and the number of its group.
-pub fn number_rows(
-    cx: &mut Context<'_, '_>,
-    groups: &mut Groups,
-    key: &mut ByOp,
-    batch: &Batch,
-    one_scope: bool,
-    mut found: impl FnMut(usize, u32),
-) -> Result<()> {
-    match key.column(cx, batch)? {
+fn number_keys(groups: &mut Groups, keys: ByColumn, batch: &Batch, one_scope: bool, mut found: impl FnMut(usize, u32)) {
+    match keys {
         ByColumn::Typed(keys) if one_scope => groups.number_column(&keys, found),
         keys => {
             for (row, key) in keys.into_values().into_iter().enumerate() {
@@ -95,7 +88,6 @@ pub fn number_rows(
             }
         }
     }
-    Ok(())
 }
 
 /// The rows that have a key, and the numbers of their groups.
@@ -107,10 +99,10 @@ pub fn numbered(
     one_scope: bool,
 ) -> Result<(Vec<u32>, Vec<u32>)> {
     let (mut rows, mut numbers) = (Vec::with_capacity(batch.len()), Vec::with_capacity(batch.len()));
-    number_rows(cx, groups, key, batch, one_scope, |row, number| {
+    number_keys(groups, key.column(cx, batch)?, batch, one_scope, |row, number| {
         rows.push(row as u32);
         numbers.push(number);
-    })?;
+    });
     Ok((rows, numbers))
 }
 
@@ -225,14 +217,21 @@ impl GroupCountOp {
 
 impl Grouping for GroupCountOp {
     fn take(&mut self, cx: &mut Context<'_, '_>, batch: &Batch, one_scope: bool) -> Result<()> {
-        let (before, counts) = (self.groups.keys.len(), &mut self.counts);
-        number_rows(cx, &mut self.groups, &mut self.key, batch, one_scope, |row, number| {
-            let number = number as usize;
-            if number >= counts.len() {
-                counts.push(0);
-            }
-            counts[number] = counts[number].saturating_add(batch.bulk(row));
-        })?;
+        let (before, groups, counts) = (self.groups.keys.len(), &mut self.groups, &mut self.counts);
+        let keys = self.key.column(cx, batch)?;
+        let counted = match &keys {
+            ByColumn::Typed(array) if one_scope && batch.bulk.is_none() => groups.count_column(array, counts),
+            _ => false,
+        };
+        if !counted {
+            number_keys(groups, keys, batch, one_scope, |row, number| {
+                let number = number as usize;
+                if number >= counts.len() {
+                    counts.push(0);
+                }
+                counts[number] = counts[number].saturating_add(batch.bulk(row));
+            });
+        }
         self.held.add(cx, self.groups.bytes_from(before))
     }
 
