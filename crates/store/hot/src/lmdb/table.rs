@@ -72,20 +72,34 @@ impl Deref for Table {
 impl Table {
     /// Puts an entry, in the place of the one with the same key, if there is one.
     pub fn put(&self, t: &mut Writing<'_>, key: &[u8], value: &[u8]) -> Result<()> {
-        t.large.put(self.number, key, value);
         if t.sums.is_none() {
-            return self.database.put(&mut t.txn, key, value).map_err(lmdb);
+            return self.replace(t, key, None, value);
         }
         match self.database.get_or_put(&mut t.txn, key, value).map_err(lmdb)? {
-            None => t.add(self.number, key, value),
-            Some(old) if old == value => {}
+            None => {
+                t.large.put(self.number, key, value);
+                t.add(self.number, key, value);
+                Ok(())
+            }
+            Some(old) if old == value => Ok(()),
             Some(old) => {
                 let old = hash(self.number, key, old);
-                self.database.put(&mut t.txn, key, value).map_err(lmdb)?;
-                t.subtract(self.number, old);
-                t.add(self.number, key, value);
+                self.replace(t, key, Some(old), value)
             }
         }
+    }
+
+    /// What an entry adds to the sum of the table, if there is a sum.
+    pub fn share(&self, t: &Writing<'_>, key: &[u8], value: &[u8]) -> Option<u64> {
+        t.sums.map(|_| hash(self.number, key, value))
+    }
+
+    /// Puts an entry in the place of the one with the same key, whose [`share`](Self::share) is `old`.
+    pub fn replace(&self, t: &mut Writing<'_>, key: &[u8], old: Option<u64>, value: &[u8]) -> Result<()> {
+        t.large.put(self.number, key, value);
+        self.database.put(&mut t.txn, key, value).map_err(lmdb)?;
+        old.into_iter().for_each(|old| t.subtract(self.number, old));
+        t.add(self.number, key, value);
         Ok(())
     }
 

@@ -4,7 +4,7 @@ use mangrove_graph::{
     Cell, EdgeId, EdgeRef, ElementId, ElementKind, ExternalId, GraphError, IdSpace, LabelId, Result, Value, VertexId,
 };
 
-use super::Reader;
+use super::{Clean, Reader};
 use crate::format::key::{Column, KeyBytes, block_slot, flip, place, unflip};
 use crate::format::names;
 use crate::format::sort;
@@ -25,7 +25,7 @@ impl<'t> Reader<'t> {
         };
         let first = out.len();
         match integers(ids).filter(|integers| integers.len() >= SORTED_FROM) {
-            Some(integers) => self.find_integers(space, &integers, out)?,
+            Some(integers) => self.noting(&Clean::default()).find_integers(space, &integers, out)?,
             None => {
                 let mut key = Vec::with_capacity(32);
                 let has_no_ids = self.has_no_ids()?;
@@ -54,7 +54,7 @@ impl<'t> Reader<'t> {
         let keys: Vec<u64> = ids.iter().map(|id| flip(*id)).collect();
         let first = out.len();
         out.resize(first + ids.len(), None);
-        let mut walk = self.walk(self.tables.ids);
+        let (mut walk, has_no_ids) = (self.walk(self.tables.ids), self.has_no_ids()?);
         let mut last: Option<(u64, Option<VertexId>)> = None;
         for at in sort::order(&keys) {
             let id = keys[at as usize];
@@ -66,7 +66,8 @@ impl<'t> Reader<'t> {
                         Some(label) => KeyBytes::new(&[&label.0.to_be_bytes(), &[1], &id.to_be_bytes()]),
                     };
                     let steps = if last.is_some_and(|(last, _)| id - last <= 8) { 8 } else { 0 };
-                    let at = walk.seek(key, steps)?.filter(|(found, _)| *found == &key[..]);
+                    let at = if has_no_ids { None } else { walk.seek(key, steps)? };
+                    let at = at.filter(|(found, _)| *found == &key[..]);
                     match at.map(|(_, value)| vertex(value)).transpose()? {
                         None => self.sealed_vertex(space, &ExternalId::Int(unflip(id)))?,
                         found => found,

@@ -148,7 +148,7 @@ pub struct Reader<'t> {
     pub(crate) segments: &'t Segments,
     /// The counts that a write transaction has changed.
     pub(crate) counters: Option<&'t HashMap<(ElementKind, LabelId), catalog::Counter>>,
-    /// Only a snapshot has it, because a snapshot does not change.
+    /// A snapshot always has it, because a snapshot does not change.
     pub(crate) clean: Option<&'t Clean>,
     /// The limits of the reader; none for the transaction that writes.
     pub(crate) context: Option<&'t ReadContext>,
@@ -158,6 +158,14 @@ pub struct Reader<'t> {
 pub(super) const ROWS_BETWEEN_CHECKS: usize = 4096;
 
 impl<'t> Reader<'t> {
+    /// This reader while nothing changes. It notes in `clean` where the tables decide nothing that is sealed.
+    pub fn noting<'c>(&self, clean: &'c Clean) -> Reader<'c>
+    where
+        't: 'c,
+    {
+        Reader { clean: self.clean.or(Some(clean)), ..*self }
+    }
+
     /// Fails if the reader has to stop. Call it for every row of long work, with the number of the row.
     #[inline]
     pub fn go_on(&self, row: usize) -> Result<()> {

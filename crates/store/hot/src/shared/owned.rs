@@ -88,7 +88,7 @@ impl OwnedTxn {
         Ok(())
     }
 
-    pub fn txn(&self) -> &RwTxn<'static> {
+    pub fn txn(&self) -> &Writing<'static> {
         self.txn.as_deref().expect(ALWAYS)
     }
 

@@ -14,6 +14,7 @@ use crate::format::key::{Column, block_slot, edge_at, flip, place};
 use crate::format::names;
 use crate::format::sort;
 use crate::lmdb::table::Table;
+use crate::read::Clean;
 
 /// New edges of one label, which get consecutive ids.
 struct Batch<'a> {
@@ -121,6 +122,9 @@ impl HotTransaction {
         }
         let ends: Vec<u64> = edges.iter().map(|edge| end(edge).0).collect();
         sort::sort(&ends, &mut order);
+        let clean = Clean::default();
+        let reader = self.reader();
+        let reader = reader.noting(&clean);
         let mut known: Option<(LabelId, u64, u128)> = None;
         let mut last = None;
         for at in &order {
@@ -131,7 +135,7 @@ impl HotTransaction {
             let (block, slot) = block_slot(place(vertex.0));
             let alive = match known {
                 Some((label, same, alive)) if (label, same) == (vertex.label(), block) => alive,
-                _ => self.reader().alive(ElementKind::Vertex, vertex.label(), block)?,
+                _ => reader.alive(ElementKind::Vertex, vertex.label(), block)?,
             };
             known = Some((vertex.label(), block, alive));
             if alive >> slot & 1 == 0 {

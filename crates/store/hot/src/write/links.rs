@@ -19,6 +19,25 @@ pub struct Linker {
     bytes: Vec<u8>,
 }
 
+/// A block that new entries belong in.
+struct Place {
+    key: AdjacencyKey,
+    /// What it adds to the sum of the table.
+    share: Option<u64>,
+    /// The key of the next block of the same vertex and label.
+    next: Option<AdjacencyKey>,
+}
+
+/// Where new blocks go.
+#[derive(Clone, Copy)]
+enum Where {
+    /// Behind all in the table.
+    Behind,
+    Among,
+    /// The first one has the key of a block that adds this to the sum of the table.
+    Over(Option<u64>),
+}
+
 impl Linker {
     pub fn new(t: &HotTransaction, table: Table, label: LabelId) -> Result<Self> {
         let last = table.last(t.owned.txn()).map_err(lmdb)?;
@@ -30,29 +49,23 @@ impl Linker {
     pub fn link(&mut self, t: &mut HotTransaction, vertex: VertexId, new: &[EdgeEntry]) -> Result<()> {
         let prefix = label_prefix(vertex, self.label);
         if self.last.is_none_or(|last| last[..] < prefix[..]) {
-            return self.put_all(t, vertex, new, EDGES_MAX, true);
+            return self.put_all(t, vertex, new, EDGES_MAX, Where::Behind);
         }
         let mut rest = new;
         while let Some(first) = rest.first() {
-            let Some((key, next)) = self.place_for(t, vertex, first)? else {
-                return self.put_all(t, vertex, rest, EDGES_MAX, false);
+            let Some(place) = self.place_for(t, vertex, first)? else {
+                return self.put_all(t, vertex, rest, EDGES_MAX, Where::Among);
             };
-            let n = next.map_or(rest.len(), |next| rest.partition_point(|e| e.order() < (next.time, next.edge)));
+            let n = place.next.map_or(rest.len(), |next| rest.partition_point(|e| e.order() < (next.time, next.edge)));
             let (here, later) = rest.split_at(n);
-            self.merge(t, key, here)?;
+            self.merge(t, place, here)?;
             rest = later;
         }
         Ok(())
     }
 
-    /// Reads the block that a new entry belongs in into `merged`. Returns its key, and the key of the next block of the same
-    /// vertex and label. Returns `None` if they have no block.
-    fn place_for(
-        &mut self,
-        t: &HotTransaction,
-        vertex: VertexId,
-        entry: &EdgeEntry,
-    ) -> Result<Option<(AdjacencyKey, Option<AdjacencyKey>)>> {
+    /// Reads the block that a new entry belongs in into `merged`. `None` if the vertex has no block for the label.
+    fn place_for(&mut self, t: &HotTransaction, vertex: VertexId, entry: &EdgeEntry) -> Result<Option<Place>> {
         let (table, txn, prefix) = (self.table, t.owned.txn(), label_prefix(vertex, self.label));
         let before = |key: &[u8]| -> Result<Option<Pair<'_>>> {
             let found = table.get_lower_than_or_equal_to(txn, key).map_err(lmdb)?;
@@ -76,43 +89,55 @@ impl Linker {
         };
         self.merged.clear();
         AdjacencyBlock::parse(found.0, found.1)?.entries(&mut self.merged);
-        Ok(Some((AdjacencyKey::parse(found.0)?, next.map(|(key, _)| AdjacencyKey::parse(key)).transpose()?)))
+        let next = next.map(|(key, _)| AdjacencyKey::parse(key)).transpose()?;
+        let share = table.share(txn, found.0, found.1);
+        Ok(Some(Place { key: AdjacencyKey::parse(found.0)?, share, next }))
     }
 
-    /// Writes the block of `key`, whose entries are in `merged`, together with the `new` ones.
-    fn merge(&mut self, t: &mut HotTransaction, key: AdjacencyKey, new: &[EdgeEntry]) -> Result<()> {
+    /// Writes the block of a place, whose entries are in `merged`, together with the `new` ones.
+    fn merge(&mut self, t: &mut HotTransaction, place: Place, new: &[EdgeEntry]) -> Result<()> {
+        let key = place.key;
         let mut merged = std::mem::take(&mut self.merged);
         let in_order = merged.last().is_none_or(|last| last.order() < new[0].order());
         merged.extend_from_slice(new);
         if !in_order {
             merged.sort_by_key(EdgeEntry::order);
         }
-        if merged[0].order() != (key.time, key.edge) {
+        let stays = merged[0].order() == (key.time, key.edge);
+        if !stays {
             self.table.delete(t.owned.txn_mut(), &key.bytes())?;
         }
         // Edges that come in order leave full blocks behind. Others leave blocks with room for more.
         let blocks = merged.len().div_ceil(EDGES_MAX);
         let size = if in_order { EDGES_MAX } else { merged.len().div_ceil(blocks) };
-        self.put_all(t, key.vertex, &merged, size, false)?;
+        let first = if stays { Where::Over(place.share) } else { Where::Among };
+        self.put_all(t, key.vertex, &merged, size, first)?;
         self.merged = merged;
         Ok(())
     }
 
-    /// Writes blocks of `size` entries. `is_behind_all` says that they come behind all in the table.
+    /// Writes blocks of `size` entries.
     fn put_all(
         &mut self,
         t: &mut HotTransaction,
         vertex: VertexId,
         entries: &[EdgeEntry],
         size: usize,
-        is_behind_all: bool,
+        mut place: Where,
     ) -> Result<()> {
         for block in entries.chunks(size) {
             self.bytes.clear();
             adjacency::encode(&mut self.bytes, block);
             let key = block[0].key(vertex, self.label).bytes();
             let (txn, table) = (t.owned.txn_mut(), self.table);
-            if is_behind_all { table.append(txn, &key, &self.bytes)? } else { table.put(txn, &key, &self.bytes)? }
+            match place {
+                Where::Behind => table.append(txn, &key, &self.bytes)?,
+                Where::Among => table.put(txn, &key, &self.bytes)?,
+                Where::Over(share) => {
+                    table.replace(txn, &key, share, &self.bytes)?;
+                    place = Where::Among;
+                }
+            }
         }
         Ok(())
     }
@@ -139,7 +164,7 @@ impl Linker {
             if kept.first().is_none_or(|first| first.key(vertex, self.label).bytes()[..] != key[..]) {
                 self.table.delete(t.owned.txn_mut(), &key)?;
             }
-            self.put_all(t, vertex, &kept, EDGES_MAX, false)?;
+            self.put_all(t, vertex, &kept, EDGES_MAX, Where::Among)?;
             self.merged = kept;
             rest = later;
         }

@@ -124,18 +124,22 @@ impl Found {
     }
 }
 
-/// Looks up the ids not found so far in the graph, sorted and each only once.
+/// Looks up the ids not found so far in the graph.
 fn ask_graph(graph: &dyn GraphWrite, label: Option<LabelId>, ids: &Ids, found: &mut [Found]) -> Result<()> {
-    let mut missing: Vec<(ExternalId, u32)> = Vec::new();
-    for (row, found) in found.iter().enumerate() {
-        if *found == Found::Nothing || (label.is_some() && matches!(found, Found::One(v) if Some(v.label()) != label)) {
-            missing.push((ids.get(row), row as u32));
-        }
-    }
-    if missing.is_empty() {
+    let is_open = |found: &Found| match found {
+        Found::Nothing => true,
+        Found::One(vertex) => label.is_some_and(|label| label != vertex.label()),
+        Found::Several => false,
+    };
+    let open: Vec<u32> = (0..found.len() as u32).filter(|row| is_open(&found[*row as usize])).collect();
+    if open.is_empty() {
         return Ok(());
     }
-    missing.sort_unstable();
+    let mut missing: Vec<(ExternalId, u32)> = open.into_iter().map(|row| (ids.get(row as usize), row)).collect();
+    // A graph looks integers up in their own order.
+    if !matches!(ids, Ids::Ints(_)) {
+        missing.sort_unstable();
+    }
     let mut distinct: Vec<ExternalId> = missing.iter().map(|(id, _)| id.clone()).collect();
     distinct.dedup();
     let mut answers = Vec::with_capacity(distinct.len());
