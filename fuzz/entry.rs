@@ -52,7 +52,7 @@ pub fn plan_bytes(data: &[u8]) {
     run(|graph, options| Query::execute_plan(plan, graph, options));
 }
 
-fn run(execute: impl FnOnce(&mut Graph<'_>, &QueryOptions) -> mangrove_query::Result<Execution>) {
+fn run(execute: impl FnOnce(&mut Graph<'_>, &QueryOptions) -> mangrove_query::Result<Box<Execution>>) {
     let mut graph = Oracle::modern();
     let options =
         QueryOptions { timeout: Some(Duration::from_millis(50)), memory_bytes_max: 16 << 20, ..QueryOptions::default() };

@@ -80,11 +80,14 @@ pub fn find_edges(view: &dyn GraphView, ids: &[&Value]) -> Result<Vec<Option<Edg
 
 /// Looks up those values that can be ids.
 fn found<T>(ids: &[&Value], find: impl FnOnce(&[ExternalId], &mut Vec<Option<T>>) -> Result<()>) -> Result<Vec<Option<T>>> {
-    let external: Vec<Option<ExternalId>> = ids.iter().map(|id| ExternalId::from_value(id)).collect();
-    let mut out = Vec::with_capacity(ids.len());
-    find(&external.iter().flatten().cloned().collect::<Vec<_>>(), &mut out)?;
+    let external: Vec<ExternalId> = ids.iter().filter_map(|id| ExternalId::from_value(id)).collect();
+    let mut out = Vec::with_capacity(external.len());
+    find(&external, &mut out)?;
+    if external.len() == ids.len() {
+        return Ok(out);
+    }
     let mut out = out.into_iter();
-    Ok(external.into_iter().map(|id| id.and_then(|_| out.next().flatten())).collect())
+    Ok(ids.iter().map(|id| ExternalId::from_value(id).and_then(|_| out.next().flatten())).collect())
 }
 
 /// Like [`find_vertex`]. With `label`, the external id alone suffices, even if ids are unique only within labels.

@@ -42,8 +42,8 @@ pub(crate) enum Chunk {
 /// The values of rows in one column.
 #[derive(Clone, Debug)]
 pub(crate) enum MapValues {
-    /// Null if a row has no value.
-    Typed(ArrayRef),
+    /// Values that hold no element.
+    Plain(MapColumn),
     Described(Vec<Option<Described>>),
 }
 
@@ -212,8 +212,7 @@ impl Chunk {
 impl MapValues {
     fn get(&self, row: usize) -> Option<Described> {
         match self {
-            MapValues::Typed(array) if array.is_null(row) => None,
-            MapValues::Typed(array) => Some(Described::Plain(column::value_at(array, row))),
+            MapValues::Plain(column) => column.get(row).map(Described::Plain),
             MapValues::Described(cells) => cells[row].clone(),
         }
     }
@@ -228,11 +227,6 @@ fn described_cells(
     values: Vec<Option<Value>>,
     memory: &mut Memory,
 ) -> Result<Vec<Option<Described>>, QueryError> {
-    if values.iter().flatten().all(describe::holds_no_element) {
-        memory.hold(size_of_val(&values[..]))?;
-        values.iter().flatten().try_for_each(|value| memory.hold_value(value))?;
-        return Ok(values.into_iter().map(|value| value.map(Described::Plain)).collect());
-    }
     let there: Vec<bool> = values.iter().map(Option::is_some).collect();
     let values: Vec<Value> = values.into_iter().flatten().collect();
     let mut described = describe::describe_all(view, &values, memory)?.into_iter();
@@ -243,8 +237,10 @@ fn described_maps(view: &dyn GraphView, maps: Maps, memory: &mut Memory) -> Resu
     let mut columns = Vec::with_capacity(maps.columns.len());
     for (key, column) in maps.columns {
         let column = match column {
-            MapColumn::Typed(array) => MapValues::Typed(array),
-            MapColumn::Values(values) => MapValues::Described(described_cells(view, values, memory)?),
+            MapColumn::Values(values) if !values.iter().flatten().all(describe::holds_no_element) => {
+                MapValues::Described(described_cells(view, values, memory)?)
+            }
+            plain => MapValues::Plain(plain),
         };
         columns.push((key, column));
     }

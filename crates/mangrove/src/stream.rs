@@ -22,7 +22,7 @@ use crate::{arrow, guard};
 /// A query that only reads runs as far as you take its results. A query that writes has run and is durable when you get the stream.
 /// Dropping the stream stops the query and releases the snapshot.
 pub struct ResultStream {
-    /// `None` once all results are in `ready`. Boxed, because the stream is moved several times.
+    /// `None` once all results are in `ready`.
     execution: Option<Box<Execution>>,
     ready: VecDeque<Value>,
     /// The results of a write, with their elements read whole. `None` once some of them were taken.
@@ -38,7 +38,7 @@ pub struct ResultStream {
 
 impl ResultStream {
     pub(crate) fn running(
-        execution: Execution,
+        execution: Box<Execution>,
         snapshot: Box<dyn BackendView>,
         memory: Memory,
         reports: Arc<Path>,
@@ -46,7 +46,7 @@ impl ResultStream {
     ) -> Self {
         let (snapshot, outlook) = (Ok(snapshot), execution.outlook().clone());
         let (ready, warnings) = (VecDeque::new(), Vec::new());
-        let execution = Some(Box::new(execution));
+        let execution = Some(execution);
         Self { execution, ready, whole: None, warnings, snapshot, outlook, memory, reports, watch }
     }
 
@@ -213,7 +213,11 @@ pub struct Rows {
 impl Rows {
     /// Runs an execution to its end. It also reads the results of a write whole, once: after the commit, memory could run out for
     /// them, and others may have changed them.
-    pub(crate) fn collect(mut execution: Execution, graph: &mut Graph<'_>, mut memory: Memory) -> Result<Self, QueryError> {
+    pub(crate) fn collect(
+        mut execution: Box<Execution>,
+        graph: &mut Graph<'_>,
+        mut memory: Memory,
+    ) -> Result<Self, QueryError> {
         let (mut values, memory_of_whole) = (Vec::new(), memory.clone());
         while let Some(batch) = execution.next(graph)? {
             memory.hold_values(&batch)?;

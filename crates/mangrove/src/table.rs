@@ -361,7 +361,7 @@ impl<'a> Builder<'a> {
 
 fn cells_of(column: &results::MapValues) -> Run<'_> {
     match column {
-        results::MapValues::Typed(array) => Run::Typed(array.clone()),
+        results::MapValues::Plain(column) => cells_of_values(column),
         results::MapValues::Described(cells) => {
             Run::Described(cells.iter().map(|c| c.as_ref().map(Cow::Borrowed)).collect())
         }

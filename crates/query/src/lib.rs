@@ -114,13 +114,13 @@ impl Query {
     }
 
     /// Plans the query and prepares its execution. It reads no elements yet.
-    pub fn execute(&self, graph: &mut Graph<'_>, parameters: &Parameters, options: &QueryOptions) -> Result<Execution> {
+    pub fn execute(&self, graph: &mut Graph<'_>, parameters: &Parameters, options: &QueryOptions) -> Result<Box<Execution>> {
         let plan = self.plan(graph.view(), parameters, options)?;
         Execution::new(plan, graph, options.clone(), self.text.clone()).map_err(|e| e.in_text(&self.text))
     }
 
     /// Prepares the execution of a plan that [`plan`](Self::plan) made, here or in another process that sees the same graph.
-    pub fn execute_plan(plan: plan::Plan, graph: &mut Graph<'_>, options: &QueryOptions) -> Result<Execution> {
+    pub fn execute_plan(plan: plan::Plan, graph: &mut Graph<'_>, options: &QueryOptions) -> Result<Box<Execution>> {
         Execution::new(plan, graph, options.clone(), "".into())
     }
 

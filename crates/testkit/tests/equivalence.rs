@@ -198,7 +198,7 @@ fn executed_from_bytes(view: &dyn GraphView, text: &str) -> Outcome {
 fn outcome(
     view: &dyn GraphView,
     text: &str,
-    execute: impl FnOnce(&mut Graph<'_>) -> Result<Execution, QueryError>,
+    execute: impl FnOnce(&mut Graph<'_>) -> Result<Box<Execution>, QueryError>,
 ) -> Outcome {
     let run = || -> Result<_, QueryError> {
         let mut graph = Graph::Read(view);

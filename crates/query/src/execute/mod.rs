@@ -66,7 +66,8 @@ pub struct Execution {
 const VALUES_MAX: u64 = 1 << 16;
 
 impl Execution {
-    pub(crate) fn new(mut plan: Plan, graph: &Graph<'_>, options: QueryOptions, text: Arc<str>) -> Result<Self> {
+    /// Boxed, because callers pass it on several times.
+    pub(crate) fn new(mut plan: Plan, graph: &Graph<'_>, options: QueryOptions, text: Arc<str>) -> Result<Box<Self>> {
         let (reads, writes) = plan.traversal.touches();
         let mode = paths::path_mode(&plan, reads);
         let one_by_one = writes != Writes::NOTHING && compile::one_by_one(&plan);
@@ -100,7 +101,7 @@ impl Execution {
         }
         start.sacks = plan.source.sack.as_ref().map(|sack| vec![sack.initial.clone()]);
         let (start, outlook) = (Once::new(start), Outlook::new(plan, shared.all_procedures()));
-        Ok(Self { chain, shared, start, profile, text, outlook, pending: Batch::default(), done: false })
+        Ok(Box::new(Self { chain, shared, start, profile, text, outlook, pending: Batch::default(), done: false }))
     }
 
     /// The crew and what it needs, if it may help: one view for each worker. It takes the views now, because the graph may change.

@@ -12,6 +12,7 @@ use crate::execute::reads::read;
 use crate::execute::run::chain::{Input, Op};
 use crate::execute::run::context::{Context, Key};
 use crate::plan::Name;
+use crate::plan::paths::PathMode;
 
 /// Batches grow from [`FIRST_BATCH`] to [`LAST_BATCH`] rows, so that a query that needs little reads little.
 const FIRST_BATCH: usize = 32;
@@ -73,9 +74,9 @@ impl ScanOp {
     /// The elements with these ids, in that order, that also pass the scan's labels and filters.
     fn named(&mut self, cx: &mut Context<'_, '_>, ids: &[Value]) -> Result<Items> {
         let found = self.look_up(cx, ids)?;
-        let unknown: Vec<&Value> = ids.iter().zip(&found).filter(|(_, found)| found.is_none()).map(|(id, _)| id).collect();
-        if let Some((first, others)) = unknown.split_first() {
-            cx.warn_unknown_id(self.kind, first, others.len())?;
+        let mut unknown = ids.iter().zip(&found).filter(|(_, found)| found.is_none()).map(|(id, _)| id);
+        if let Some(first) = unknown.next() {
+            cx.warn_unknown_id(self.kind, first, unknown.count())?;
         }
         Ok(Items::from_values(found.into_iter().flatten().collect()))
     }
@@ -87,23 +88,30 @@ impl ScanOp {
             ElementKind::Edge => matches!(id, Value::Edge(_)),
         };
         let (elements, others): (Vec<&Value>, Vec<&Value>) = ids.iter().partition(is_of_kind);
+        if elements.is_empty() {
+            return self.find(cx, &others);
+        }
         let are_there = read::are_there(cx, &Items::from_values(elements.into_iter().cloned().collect()))?;
-        let found: Vec<Option<Value>> = match self.kind {
-            ElementKind::Vertex => {
-                let found = record::find_vertices(cx.view(), &others)?;
-                found.into_iter().map(|vertex| vertex.map(Value::Vertex)).collect()
-            }
-            ElementKind::Edge => {
-                let found = record::find_edges(cx.view(), &others)?;
-                found.into_iter().map(|edge| edge.map(Value::Edge)).collect()
-            }
-        };
-        let (mut are_there, mut found) = (are_there.into_iter(), found.into_iter());
+        let (mut are_there, mut found) = (are_there.into_iter(), self.find(cx, &others)?.into_iter());
         let of = |id: &Value| match is_of_kind(&id) {
             true => are_there.next().unwrap_or(false).then(|| id.clone()),
             false => found.next().flatten(),
         };
         Ok(ids.iter().map(of).collect())
+    }
+
+    /// The element of each id, none of which is an element.
+    fn find(&self, cx: &Context<'_, '_>, ids: &[&Value]) -> Result<Vec<Option<Value>>> {
+        Ok(match self.kind {
+            ElementKind::Vertex => {
+                let found = record::find_vertices(cx.view(), ids)?;
+                found.into_iter().map(|vertex| vertex.map(Value::Vertex)).collect()
+            }
+            ElementKind::Edge => {
+                let found = record::find_edges(cx.view(), ids)?;
+                found.into_iter().map(|edge| edge.map(Value::Edge)).collect()
+            }
+        })
     }
 
     /// A search for the elements that pass, if the key of their label or an index answers one of the filters.
@@ -164,31 +172,29 @@ impl ScanOp {
             }
         })
     }
+
+    /// The traverser of the present row, at each of the elements.
+    fn moved(&self, items: Items, known: Known, mode: PathMode) -> Option<Batch> {
+        let rows = vec![self.row as u32; items.len()];
+        self.input.as_ref().map(|from| Batch { known, ..from.moved(&rows, items, mode) })
+    }
 }
 
 impl Op for ScanOp {
     fn next(&mut self, cx: &mut Context<'_, '_>, input: &mut dyn Input) -> Result<Option<Batch>> {
         loop {
             if self.input.is_none() {
-                self.input = input.pull(cx)?;
-                self.row = 0;
+                (self.input, self.row) = (input.pull(cx)?, 0);
             }
-            let Some(from) = self.input.take() else { return Ok(None) };
-            let mode = cx.mode();
-            if let Some((items, known)) = self.next_of_row(cx)? {
-                let rows = vec![self.row as u32; items.len()];
-                let batch = (!items.is_empty()).then(|| Batch { known, ..from.moved(&rows, items, mode) });
-                self.input = Some(from);
-                if batch.is_some() {
-                    return Ok(batch);
+            let Some(rows) = self.input.as_ref().map(Batch::len) else { return Ok(None) };
+            match self.next_of_row(cx)? {
+                Some((items, _)) if items.is_empty() => cx.check()?,
+                Some((items, known)) => return Ok(self.moved(items, known, cx.mode())),
+                None => {
+                    self.reading = Reading::Not;
+                    self.row += 1;
+                    self.input.take_if(|_| self.row == rows);
                 }
-                cx.check()?;
-                continue;
-            }
-            self.reading = Reading::Not;
-            self.row += 1;
-            if self.row < from.len() {
-                self.input = Some(from);
             }
         }
     }

@@ -54,32 +54,43 @@ pub const PART: usize = 1 << 16;
 /// Maps large batches part by part. So what a map makes for itself has bounded size.
 pub struct Mapping<M> {
     map: M,
-    parts: Once,
+    /// The rest of a large batch.
+    rest: Option<Box<Once>>,
 }
 
 impl<M> Mapping<M> {
     pub fn new(map: M) -> Self {
-        Self { map, parts: Once::new(Batch::default()) }
+        Self { map, rest: None }
+    }
+
+    /// The next batch to map, or part of one.
+    fn part(&mut self, cx: &mut Context<'_, '_>, input: &mut dyn Input) -> Result<Option<Batch>> {
+        if let Some(rest) = &mut self.rest {
+            if let Some(part) = rest.pull(cx)? {
+                return Ok(Some(part));
+            }
+            self.rest = None;
+        }
+        match input.pull(cx)? {
+            Some(batch) if batch.len() > PART => self.rest.insert(Box::new(Once::new(batch))).pull(cx),
+            batch => Ok(batch),
+        }
     }
 }
 
 impl<M: MapBatch> Op for Mapping<M> {
     fn next(&mut self, cx: &mut Context<'_, '_>, input: &mut dyn Input) -> Result<Option<Batch>> {
-        loop {
-            let Some(part) = self.parts.pull(cx)? else {
-                let Some(batch) = input.pull(cx)? else { return Ok(None) };
-                self.parts = Once::new(batch);
-                continue;
-            };
+        while let Some(part) = self.part(cx, input)? {
             let mapped = self.map.map(cx, part)?;
             if !mapped.is_empty() {
                 return Ok(Some(mapped));
             }
         }
+        Ok(None)
     }
 
     fn reset(&mut self, _: usize) {
-        self.parts = Once::new(Batch::default());
+        self.rest = None;
     }
 }
 
@@ -98,21 +109,12 @@ pub struct Link {
     /// No later step reads a column that is known of the items.
     pub drops_columns: bool,
     /// Output of the operator that is not passed on yet, if traversers go one by one.
-    waiting: Batch,
+    waiting: Option<Box<Batch>>,
 }
 
 impl Link {
     pub fn new(op: Box<dyn Op>, labels: Vec<Name>, span: Span) -> Self {
-        Self {
-            op,
-            labels,
-            span,
-            row: None,
-            forgets: false,
-            drops: Vec::new(),
-            drops_columns: false,
-            waiting: Batch::default(),
-        }
+        Self { op, labels, span, row: None, forgets: false, drops: Vec::new(), drops_columns: false, waiting: None }
     }
 
     /// The operator's next batch. It counts its own time, without that of the operators it pulls from.
@@ -150,7 +152,7 @@ impl Chain {
     pub fn reset(&mut self, scopes: usize) {
         for link in &mut self.links {
             link.op.reset(scopes);
-            link.waiting = Batch::default();
+            link.waiting = None;
         }
     }
 
@@ -170,8 +172,8 @@ fn pull_last(
     cx: &mut Context<'_, '_>,
     start: &mut dyn Input,
 ) -> Result<Option<Batch>> {
-    if !last.waiting.is_empty() {
-        return Ok(Some(last.waiting.split_front(1)));
+    if let Some(waiting) = last.waiting.as_mut().filter(|waiting| !waiting.is_empty()) {
+        return Ok(Some(waiting.split_front(1)));
     }
     let mut upstream = Upstream { links: before, start };
     let pulled = last.next(cx, &mut upstream).map_err(|e| if last.span.end > 0 { e.at(last.span) } else { e })?;
@@ -190,8 +192,7 @@ fn pull_last(
             last.drops.iter().for_each(|name| batch.slots.remove(name));
         }
         if cx.shared.one_by_one && batch.len() > 1 {
-            last.waiting = batch;
-            return last.waiting.split_front(1);
+            return last.waiting.insert(Box::new(batch)).split_front(1);
         }
         batch
     }))
