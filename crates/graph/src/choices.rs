@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 use hashbrown::HashSet;
 
 use crate::compare;
+use crate::id::{EdgeId, VertexId};
 use crate::value::Value;
 
 /// Values to choose from. With many of them, a membership test takes O(1). Clones share them.
@@ -28,6 +29,8 @@ enum Key {
     Int(i64),
     /// The bits of a double that is no integer.
     Float(u64),
+    Vertex(VertexId),
+    Edge(EdgeId),
     Other(Value),
 }
 
@@ -39,6 +42,8 @@ impl Key {
             return Some(Key::Int(i));
         }
         match value {
+            Value::Vertex(vertex) => Some(Key::Vertex(*vertex)),
+            Value::Edge(edge) => Some(Key::Edge(edge.id)),
             Value::Date(date) => Some(Key::Other(date.midnight().into())),
             Value::Float32(_) | Value::Float64(_) => match value.as_f64()? {
                 f if f.is_nan() => None,
@@ -51,9 +56,7 @@ impl Key {
             | Value::Bytes(_)
             | Value::Uuid(_)
             | Value::DateTime(_)
-            | Value::Duration(_)
-            | Value::Vertex(_)
-            | Value::Edge(_) => Some(Key::Other(value.clone())),
+            | Value::Duration(_) => Some(Key::Other(value.clone())),
             _ => None,
         }
     }

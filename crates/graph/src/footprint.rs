@@ -8,7 +8,11 @@ const ALLOCATION: usize = 40;
 impl Value {
     /// Roughly the bytes of the value and everything it refers to, in O(parts). A shared part counts once for every value that
     /// shares it, so the sum may exceed the machine's memory. Counting stops once it reaches `max`.
+    #[inline]
     pub fn memory_bytes(&self, max: usize) -> usize {
+        if let Value::Vertex(_) | Value::Edge(_) | Value::Int32(_) | Value::Int64(_) = self {
+            return size_of::<Value>();
+        }
         let mut sum = Sum { bytes: 0, max };
         sum.value(self);
         sum.bytes

@@ -31,11 +31,17 @@ impl AggregateOp {
     }
 
     fn add(&mut self, cx: &mut Context<'_, '_>, batch: &Batch) -> Result<()> {
+        let mut bytes = 0;
+        if self.by.is_none() && cx.shared.side_effects.is_bulk_set(&self.name) {
+            let all = (0..batch.len()).map(|row| (batch.value(row), batch.bulk(row)));
+            let all = all.inspect(|(value, _)| bytes += value_bytes(value));
+            cx.shared.side_effects.add_all(&self.name, all)?;
+            return cx.keep(bytes);
+        }
         let values = match &mut self.by {
             Some(by) => by.eval(cx, batch)?,
             None => (0..batch.len()).map(|row| Some(batch.value(row))).collect(),
         };
-        let mut bytes = 0;
         if self.eager && cx.shared.side_effects.is_assigned(&self.name) {
             // In a child, the items of each traverser replace those of the one before it. So only the last scope counts.
             let last = batch.scope(batch.len().saturating_sub(1));
