@@ -8,6 +8,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use mangrove_ingest::{Format, LoadOptions, OnError};
+use mangrove_query::execute::batch_again;
 use mangrove_query::plan::Plan;
 use mangrove_query::{Execution, Graph, Parameters, Query, QueryOptions, gremlin};
 use mangrove_testkit::{Oracle, compare};
@@ -52,7 +53,13 @@ pub fn plan_bytes(data: &[u8]) {
     run(|graph, options| Query::execute_plan(plan, graph, options));
 }
 
-fn run(execute: impl FnOnce(&mut Graph<'_>, &QueryOptions) -> mangrove_query::Result<Box<Execution>>) {
+/// Reads a batch of traversers, and writes it again: the same bytes from then on.
+pub fn batch_bytes(data: &[u8]) {
+    let Some(again) = batch_again(data) else { return };
+    assert_eq!(batch_again(&again), Some(again.clone()));
+}
+
+fn run(execute: impl FnOnce(&mut Graph<'_>, &QueryOptions) -> mangrove_query::Result<Execution>) {
     let mut graph = Oracle::modern();
     let options =
         QueryOptions { timeout: Some(Duration::from_millis(50)), memory_bytes_max: 16 << 20, ..QueryOptions::default() };

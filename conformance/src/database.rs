@@ -8,7 +8,7 @@ use mangrove_graph::{GraphError, GraphView, GraphWrite, Value};
 use mangrove_query::plan::Plan;
 use mangrove_query::{Graph, Parameters, Query, QueryOptions};
 use mangrove_testkit::Oracle;
-use mangrove_testkit::far::SlowView;
+use mangrove_testkit::far::{FAILURES, FailingView, SlowView};
 use tempfile::TempDir;
 
 use crate::services::SERVICES;
@@ -91,11 +91,30 @@ impl Database {
     pub fn query(&mut self, text: &str, parameters: &Parameters, keep: bool) -> Result<Vec<Value>, String> {
         let query = Query::parse(text).map_err(|e| e.to_string())?;
         if query.writes() {
-            self.write(keep, |graph| results(&query, Graph::Write(graph), parameters))
-        } else {
-            self.read(|graph| results(&query, Graph::Read(graph), parameters))
+            return self.write(keep, |graph| results(&query, Graph::Write(graph), parameters));
+        }
+        if let Database::Oracle(graph) = self {
+            notices_failures(&query, graph, parameters)?;
+        }
+        self.read(|graph| results(&query, Graph::Read(graph), parameters))
+    }
+}
+
+/// Fails if the query gives results although a call to the graph has failed: its first, its last, or one between.
+fn notices_failures(query: &Query, graph: &Oracle, parameters: &Parameters) -> Result<(), String> {
+    let slow = SlowView::new(graph, Duration::ZERO);
+    if results(query, Graph::Read(&slow), parameters).is_err() {
+        return Ok(());
+    }
+    let calls = slow.take_calls();
+    for (at, failure) in [0, calls / 2, calls.saturating_sub(1)].into_iter().zip(FAILURES) {
+        let failing = FailingView::new(graph, at, failure);
+        let outcome = results(query, Graph::Read(&failing), parameters);
+        if failing.has_failed() && outcome.is_ok() {
+            return Err(format!("call {at} of {calls} failed, and the query gave results"));
         }
     }
+    Ok(())
 }
 
 fn results(query: &Query, mut graph: Graph<'_>, parameters: &Parameters) -> Result<Vec<Value>, String> {

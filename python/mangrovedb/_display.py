@@ -44,9 +44,9 @@ def explanation_html(explanation):
     """A plan as HTML: the plan after each rule, and the estimates of its steps."""
     plan = explanation.to_dict()
     rules = [("as written", plan["original"])] + [(rule["rule"], rule["plan"]) for rule in plan["rules"]]
-    steps = [(indented(step), round(step["expected"]), step["access"] or "") for step in plan["steps"]]
+    steps = [(indented(step), round(step["expected"]), step["flow"], step["access"] or "") for step in plan["steps"]]
     hints = "".join(f"<p>hint: {escape(step['hint'])}</p>" for step in plan["steps"] if step["hint"])
-    tables = table_html(["rule", "plan"], rules, len(rules)) + table_html(["step", "expected", "access"], steps, len(steps))
+    tables = table_html(["rule", "plan"], rules, len(rules)) + table_html(["step", "expected", "flow", "access"], steps, len(steps))
     return tables + hints
 
 

@@ -4,8 +4,8 @@
 //! A buffer that grows to gigabytes must not be copied into another as large: the system moves its pages instead. And mimalloc
 //! rounds large sizes up by as much as a fifth. A load of texts of 200 kB took 4.5 GB where it takes less than 3.
 //!
-//! The crate `mimalloc` always asks for an alignment, which takes mimalloc three times as many instructions as the common case needs.
-//! So the functions are called directly.
+//! The functions of mimalloc are called directly. The crate `mimalloc` always asks for an alignment, for which mimalloc has a longer
+//! way than for the common case.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 
@@ -14,7 +14,7 @@ use libmimalloc_sys::{mi_free, mi_malloc, mi_malloc_aligned, mi_realloc, mi_real
 /// The least size of a piece from the system, in bytes.
 const LARGE: usize = 192 << 10;
 
-/// mimalloc aligns each piece to this, or to the piece's own size if that is less.
+/// A piece of at least so many bytes is aligned to so many, for each power of two up to this one.
 const ALIGNED: usize = 16;
 
 pub struct BySize;

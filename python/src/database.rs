@@ -168,18 +168,18 @@ impl Database {
     }
 
     /// Returns the plan of a query, without running it. It shows the plan as written, and the plan after each rule of
-    /// the optimiser that changed it. For each step that would run, it shows how many traversers are expected and how
-    /// elements are found. See `Explanation`.
+    /// the optimiser that changed it. For each step that would run, it shows how many traversers are expected, whether
+    /// it waits for all of them, and how elements are found. See `Explanation`.
     ///
     /// >>> print(db.explain("g.V().hasLabel('airport').out('route').count()"))
     /// original      Scan(vertices) → Has(T.label = airport) → Hop(Out, vertices, route) → Count
     /// scan-filters  Scan(vertices, airport) → Hop(Out, vertices, route) → Count
     /// degree        Scan(vertices, airport) → Degree(Out, route) → Count
     /// <BLANKLINE>
-    /// step                     expected  access
-    /// Scan(vertices, airport)         4  SCAN of 4 vertices labelled airport
-    /// Degree(Out, route)              5
-    /// Count                           1
+    /// step                     expected  flow     access
+    /// Scan(vertices, airport)         4  each     SCAN of 4 vertices labelled airport
+    /// Degree(Out, route)              5  each
+    /// Count                           1  barrier
     /// <BLANKLINE>
     #[pyo3(signature = (text, params=None, *, rules_off=None, **named))]
     fn explain(

@@ -1,5 +1,6 @@
 """Traces: what the library shows of its work on standard error."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -39,6 +40,8 @@ def test_info_shows_loads_and_segments(tmp_path):
 def test_debug_shows_each_call(tmp_path):
     shown = traced(tmp_path, "mg.trace('debug')")
     assert "call{what=running g.V(1).addE('knows').to(__.V(2))}" in shown
+    numbers = [set(re.findall(span + r"{query=(\d+)}", shown)) for span in ("plan", "run")]
+    assert len(numbers[0]) == 1 and numbers[0] == numbers[1], "one query, one number"
 
 
 def test_the_level_can_change(tmp_path):

@@ -122,12 +122,16 @@ impl From<Vec<Value>> for Choices {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::id::EdgeRef;
 
     fn values() -> Vec<Value> {
         let near = [-1, 0, 1, 2, 1 << 53, (1 << 53) + 1, i64::MAX, i64::MIN];
         let mut values: Vec<Value> = near.iter().flat_map(|i| [Value::Int64(*i), Value::Float64(*i as f64)]).collect();
         values.extend([-0.0, 0.25, 0.1, f64::INFINITY, f64::NAN].map(Value::Float64));
         values.extend([0.25, 0.1, 2.0].map(Value::Float32));
+        let edge = |id, source| EdgeRef { id: EdgeId(id), source: VertexId(source), target: VertexId(9) };
+        values.extend([1, 2].map(|id| Value::Vertex(VertexId(id))));
+        values.extend([(1, 1), (1, 2), (2, 1)].map(|(id, source)| Value::Edge(edge(id, source))));
         values.extend([Value::Int8(1), Value::Null, true.into(), "a".into(), "1".into(), crate::BigInt::from(2).into()]);
         values
     }

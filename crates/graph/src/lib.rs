@@ -39,7 +39,7 @@ pub use error::{GraphError, Result};
 pub use id::{Direction, EdgeId, EdgeRef, ElementId, ElementKind, ExternalId, IdSpace, KeyId, LabelId, VertexId};
 pub use names::Names;
 pub use predicate::{Comparison, Predicate, TextTest};
-pub use read_context::{Budget, CancelToken, ReadContext};
+pub use read_context::{Budget, CancelToken, ReadContext, TraceId};
 pub use schema::{
     Cardinality, Declaration, Encoding, IndexSchema, LabelSchema, Properties, PropertyId, PropertySchema, Schema, TypeSet,
 };

@@ -1,9 +1,9 @@
 //! What a reader may use: how long, how much memory, and whether it was asked to stop. It is given when a view is taken, and every
-//! call of the view honours it.
+//! call of the view honours it. It also says for which query the reader works.
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::error::{GraphError, Result};
@@ -18,6 +18,25 @@ pub struct ReadContext {
     pub timeout: Option<Duration>,
     pub cancel: CancelToken,
     pub budget: Budget,
+    pub trace: TraceId,
+}
+
+/// The number of a query in traces. What threads and machines do for one query has the same number. It is unique in this process.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct TraceId(pub u64);
+
+impl TraceId {
+    /// The number of a new query.
+    pub fn fresh() -> Self {
+        static LAST: AtomicU64 = AtomicU64::new(0);
+        Self(LAST.fetch_add(1, Ordering::Relaxed) + 1)
+    }
+}
+
+impl fmt::Display for TraceId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
 }
 
 impl ReadContext {

@@ -9,7 +9,7 @@ use crate::error::{GraphError, Result};
 use crate::id::{EdgeId, EdgeRef, ElementId, ElementKind, ExternalId, IdSpace, KeyId, LabelId, VertexId};
 use crate::schema::Schema;
 use crate::value::Value;
-use crate::view::{Distance, Elements, GraphView};
+use crate::view::{Elements, GraphView};
 
 /// The ids of a batch as users see them (`T.id`). A vertex has its external id, or `Label/externalId` if ids are unique only within
 /// labels. An edge has the id its user supplied, otherwise the generated one. Absent for a vertex that is not there.
@@ -199,7 +199,7 @@ pub fn each_cell(
     mut found: impl FnMut(usize, KeyId, &Arc<str>, Cell),
 ) -> Result<()> {
     // Elements of several labels have few keys in common. A few of them are read one by one, unless each call is a journey.
-    let few = elements.len() < FEW && view.distance() == Distance::HERE;
+    let few = elements.len() < FEW && view.distance().round_trip.is_zero();
     let (mut start, mut at_once) = (0, if few { 1 } else { elements.len() });
     let (mut all, mut columns) = (Vec::new(), Vec::new());
     while start < elements.len() {

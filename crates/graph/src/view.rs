@@ -130,6 +130,11 @@ pub struct Adjacency {
 }
 
 impl Adjacency {
+    /// The bytes that the vectors hold.
+    pub fn bytes(&self) -> usize {
+        size_of_val(&self.rows[..]) + size_of_val(&self.neighbors[..]) + size_of_val(&self.edges[..])
+    }
+
     pub fn clear(&mut self) {
         self.rows.clear();
         self.neighbors.clear();

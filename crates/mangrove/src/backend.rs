@@ -1,7 +1,8 @@
 //! Where a graph is kept, as the façade sees it.
 //!
 //! The embedded store is one backend. Whatever else keeps a graph, such as files of others or shards on many machines, becomes a
-//! database by implementing [`Backend`]. Dropping a backend closes it.
+//! database by implementing [`Backend`], through [`Database::over`](crate::Database::over). Dropping a backend closes it. A load and
+//! an ingest write through a transaction; a bulk load is a transaction that went on as one.
 
 use std::path::Path;
 
@@ -44,6 +45,9 @@ pub trait BackendTransaction {
 
     /// The graph as the transaction sees it.
     fn view(&self) -> &dyn GraphView;
+
+    /// Sets the limits of who reads in it. Calls that read honour them from now on; `None` for no limits.
+    fn limit(&mut self, limits: Option<ReadContext>);
 
     /// Makes the changes last.
     fn commit(self: Box<Self>) -> Result<()>;
@@ -112,6 +116,10 @@ impl BackendTransaction for Transaction {
 
     fn view(&self) -> &dyn GraphView {
         self
+    }
+
+    fn limit(&mut self, limits: Option<ReadContext>) {
+        Transaction::limit(self, limits);
     }
 
     fn commit(self: Box<Self>) -> Result<()> {

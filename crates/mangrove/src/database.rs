@@ -9,7 +9,7 @@ use mangrove_graph::{Declaration, ElementKind, GraphError, GraphWrite, PropertyI
 use mangrove_ingest::{ExportFormat, ExportReport, IngestOptions, LoadOptions, LoadReport, Phase, Progress, Status};
 use mangrove_query::{CancelToken, Crew, CrewOptions, Explanation, Graph, Parameters, Procedure, Profile, Query};
 
-use crate::backend::{BackendTransaction, BackendView, BulkLoad};
+use crate::backend::{Backend, BackendTransaction, BackendView, BulkLoad};
 use crate::declare;
 use crate::error::{ExportError, LoadError, OpenError, QueryError, StoreError};
 use crate::guard::{self, Bug};
@@ -65,6 +65,14 @@ impl Database {
         let shared = guard::run(path.parent().unwrap_or(path), &doing, || open::open(path, options))?;
         let crew = shared.crew.clone();
         Ok(Self { shared, cancel: CancelToken::default(), crew, slow: None })
+    }
+
+    /// A database whose graph `backend` keeps. `name` is its path in messages. Reports of bugs go to the system's temporary directory.
+    pub fn over(backend: impl Backend + 'static, name: impl AsRef<Path>) -> Self {
+        let reports = std::env::temp_dir().into();
+        let shared = open::over(Box::new(backend), name.as_ref(), reports, None);
+        let crew = shared.crew.clone();
+        Self { shared, cancel: CancelToken::default(), crew, slow: None }
     }
 
     /// This handle with its own threads to help heavy queries. By default all clones of a handle share their threads.
@@ -217,6 +225,7 @@ impl Database {
             let is_limited = options.timeout.is_some_and(|timeout| timeout <= BRIEF_MAX);
             let hurried =
                 QueryOptions { timeout: if is_limited { options.timeout } else { Some(BRIEF_MAX) }, ..options.clone() };
+            transaction.limit(Some(hurried.read_context()));
             match run(&mut Graph::Write(transaction.graph()), &hurried) {
                 Err(QueryError::Query(failure)) if failure.kind == QueryErrorKind::Timeout && !is_limited => {
                     drop(transaction);
@@ -229,6 +238,7 @@ impl Database {
                 }
             }
         }
+        transaction.limit(Some(options.read_context()));
         let done = run(&mut Graph::Write(transaction.graph()), options)?;
         transaction.commit()?;
         Ok(done)

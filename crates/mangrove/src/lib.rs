@@ -67,7 +67,7 @@ pub use error::{Bug, ExportError, LoadError, OpenError, QueryError, QueryErrorKi
 pub use graph::{Cardinality, Declaration, ElementKind, Encoding, GraphError, IdSpace, Schema, Value, ValueType};
 pub use ingestion::Ingestion;
 pub use mangrove_directory::{
-    CheckReport, Durability, OldSnapshot, OpenOptions, Part, PartStats, Space, StoreStats, Writer,
+    CheckReport, Durability, OldSnapshot, OpenOptions, Part, PartStats, Patience, Space, StoreStats, Writer,
 };
 pub use mangrove_ingest as ingest;
 pub use mangrove_ingest::{ExportFormat, ExportReport, LoadOptions, LoadReport, Progress};

@@ -58,7 +58,12 @@ fn open_at(path: &Path, options: &OpenOptions, scratch: Option<Scratch>) -> Resu
     let backend = Box::new(Store::open(path, options)?);
     let canonical = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let reports = canonical.parent().unwrap_or(&canonical).into();
+    Ok(over(backend, path, reports, scratch))
+}
+
+/// What the handles of a database share, whatever keeps its graph.
+pub fn over(backend: Box<dyn Backend>, path: &Path, reports: Arc<Path>, scratch: Option<Scratch>) -> Arc<DatabaseState> {
     let (prepared, procedures, crew, streams) = (Prepared::default(), Arc::default(), Arc::default(), Arc::default());
     let path = path.to_owned();
-    Ok(Arc::new(DatabaseState { backend, prepared, procedures, crew, streams, path, reports, _scratch: scratch }))
+    Arc::new(DatabaseState { backend, prepared, procedures, crew, streams, path, reports, _scratch: scratch })
 }

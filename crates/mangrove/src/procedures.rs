@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use mangrove_graph::GraphError;
+use mangrove_graph::{GraphError, TraceId};
 use mangrove_query::procedure::{LIST, Procedure, Procedures, RESERVED_PREFIX};
 
 use crate::QueryOptions;
@@ -36,9 +36,9 @@ impl Registry {
         !name.starts_with(RESERVED_PREFIX) && Arc::make_mut(&mut self.lock()).remove(name)
     }
 
-    /// The options of a query, with these procedures.
+    /// The options of a query, with these procedures and a number for traces.
     pub fn options(&self, options: &QueryOptions) -> QueryOptions {
-        QueryOptions { procedures: self.lock().clone(), ..options.clone() }
+        QueryOptions { procedures: self.lock().clone(), trace: TraceId::fresh(), ..options.clone() }
     }
 
     fn lock(&self) -> MutexGuard<'_, Arc<Procedures>> {

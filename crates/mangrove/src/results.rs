@@ -110,6 +110,7 @@ impl Results {
 
     /// Adds results of a query, with their elements read whole. Accounts for the memory.
     pub(crate) fn add(&mut self, view: &dyn GraphView, items: Items, memory: &mut Memory) -> Result<(), QueryError> {
+        let at_once = ELEMENTS_AT_ONCE.max(view.distance().rows_min);
         match items {
             Items::Column(array) => {
                 memory.hold(column::bytes(&array))?;
@@ -120,7 +121,7 @@ impl Results {
                 self.push(described_maps(view, maps, memory)?);
             }
             Items::Vertices(ids) => {
-                for ids in ids.chunks(ELEMENTS_AT_ONCE) {
+                for ids in ids.chunks(at_once) {
                     let Some(columns) = vertices(view, ids)? else {
                         self.push(described_rows(view, Items::Vertices(ids.to_vec()), memory)?);
                         continue;
@@ -130,7 +131,7 @@ impl Results {
                 }
             }
             Items::Edges(edges) => {
-                for edges in edges.chunks(ELEMENTS_AT_ONCE) {
+                for edges in edges.chunks(at_once) {
                     let Some(part) = self::edges(view, edges)? else {
                         self.push(described_rows(view, Items::Edges(edges.to_vec()), memory)?);
                         continue;
@@ -247,7 +248,7 @@ fn described_maps(view: &dyn GraphView, maps: Maps, memory: &mut Memory) -> Resu
     Ok(Chunk::Maps { rows: maps.rows, columns })
 }
 
-/// Elements to read between two checks of the memory.
+/// Elements to read between two checks of the memory. A view far away asks for more.
 const ELEMENTS_AT_ONCE: usize = 1024;
 /// Fewer rows are read one by one.
 const ROWS_MIN: usize = 8;

@@ -23,7 +23,7 @@ use crate::{arrow, guard};
 /// Dropping the stream stops the query and releases the snapshot.
 pub struct ResultStream {
     /// `None` once all results are in `ready`.
-    execution: Option<Box<Execution>>,
+    execution: Option<Execution>,
     ready: VecDeque<Value>,
     /// The results of a write, with their elements read whole. `None` once some of them were taken.
     whole: Option<Results>,
@@ -38,7 +38,7 @@ pub struct ResultStream {
 
 impl ResultStream {
     pub(crate) fn running(
-        execution: Box<Execution>,
+        execution: Execution,
         snapshot: Box<dyn BackendView>,
         memory: Memory,
         reports: Arc<Path>,
@@ -213,11 +213,7 @@ pub struct Rows {
 impl Rows {
     /// Runs an execution to its end. It also reads the results of a write whole, once: after the commit, memory could run out for
     /// them, and others may have changed them.
-    pub(crate) fn collect(
-        mut execution: Box<Execution>,
-        graph: &mut Graph<'_>,
-        mut memory: Memory,
-    ) -> Result<Self, QueryError> {
+    pub(crate) fn collect(mut execution: Execution, graph: &mut Graph<'_>, mut memory: Memory) -> Result<Self, QueryError> {
         let (mut values, memory_of_whole) = (Vec::new(), memory.clone());
         while let Some(batch) = execution.next(graph)? {
             memory.hold_values(&batch)?;

@@ -7,7 +7,7 @@
 //! |---|---|
 //! | `error` | work in the background that failed |
 //! | `info` | also loads, and each segment that is written, with its duration |
-//! | `debug` | also each call, each file that is read, shared commits, and what helper threads did |
+//! | `debug` | also each call, the planning and each run of a query, each file that is read, shared commits, and what helper threads did |
 
 use std::str::FromStr;
 use std::sync::OnceLock;

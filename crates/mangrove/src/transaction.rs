@@ -71,8 +71,16 @@ impl Transaction {
     }
 
     fn run(&mut self, query: &Query, parameters: &Parameters, options: &QueryOptions) -> Result<Rows, QueryError> {
-        let inner = self.inner.as_mut().ok_or(QueryError::Aborted)?;
         let options = &self.shared.procedures.options(options);
+        self.inner.as_mut().ok_or(QueryError::Aborted)?.limit(Some(options.read_context()));
+        let outcome = self.run_within(query, parameters, options);
+        self.inner.iter_mut().for_each(|inner| inner.limit(None));
+        outcome
+    }
+
+    /// Runs a query within the limits of the transaction.
+    fn run_within(&mut self, query: &Query, parameters: &Parameters, options: &QueryOptions) -> Result<Rows, QueryError> {
+        let inner = self.inner.as_mut().ok_or(QueryError::Aborted)?;
         let doing = || format!("running {} in a transaction", query.text());
         if !query.writes() {
             return guard::run(&self.shared.reports, &doing, || {

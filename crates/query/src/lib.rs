@@ -56,6 +56,7 @@ pub struct Query {
 impl Query {
     /// Reads gremlin-lang text. Unknown steps are an error here; wrong arguments are an error at execution.
     pub fn parse(text: &str) -> Result<Self> {
+        let _span = tracing::debug_span!("parse", bytes = text.len()).entered();
         let text: Arc<str> = text.into();
         let syntax = gremlin::parse(&text).map_err(|e| QueryError::from(e).in_text(&text))?;
         let query = Self::new(text.clone(), syntax);
@@ -114,18 +115,19 @@ impl Query {
     }
 
     /// Plans the query and prepares its execution. It reads no elements yet.
-    pub fn execute(&self, graph: &mut Graph<'_>, parameters: &Parameters, options: &QueryOptions) -> Result<Box<Execution>> {
+    pub fn execute(&self, graph: &mut Graph<'_>, parameters: &Parameters, options: &QueryOptions) -> Result<Execution> {
         let plan = self.plan(graph.view(), parameters, options)?;
         Execution::new(plan, graph, options.clone(), self.text.clone()).map_err(|e| e.in_text(&self.text))
     }
 
     /// Prepares the execution of a plan that [`plan`](Self::plan) made, here or in another process that sees the same graph.
-    pub fn execute_plan(plan: plan::Plan, graph: &mut Graph<'_>, options: &QueryOptions) -> Result<Box<Execution>> {
+    pub fn execute_plan(plan: plan::Plan, graph: &mut Graph<'_>, options: &QueryOptions) -> Result<Execution> {
         Execution::new(plan, graph, options.clone(), "".into())
     }
 
     /// The optimised plan.
     pub fn plan(&self, view: &dyn GraphView, parameters: &Parameters, options: &QueryOptions) -> Result<plan::Plan> {
+        let _span = tracing::debug_span!("plan", query = %options.trace).entered();
         let mut plan = self.resolve(view, parameters).map_err(|e| e.in_text(&self.text))?;
         optimize::optimize(&mut plan, view, &options.rules_off);
         if options.profile {
@@ -181,8 +183,7 @@ fn must_be_a_variable(name: &str) -> Result<()> {
 }
 
 fn writes(traversal: &TraversalSyntax) -> bool {
-    const WRITING: [&str; 8] = ["addV", "addE", "property", "drop", "mergeV", "mergeE", "addLabel", "dropLabel"];
-    traversal.any_call(|call, _| WRITING.contains(&call.name.as_str()))
+    traversal.any_call(|call, _| gremlin::steps::WRITING.contains(&call.name.as_str()))
 }
 
 fn is_brief(traversal: &TraversalSyntax) -> bool {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use mangrove_graph::{Budget, CancelToken, GraphView, GraphWrite, ReadContext, Value};
+use mangrove_graph::{Budget, CancelToken, GraphView, GraphWrite, ReadContext, TraceId, Value};
 
 use crate::crew::Crew;
 use crate::machine;
@@ -43,6 +43,8 @@ pub struct QueryOptions {
     pub profile: bool,
     /// The threads that may help.
     pub crew: Option<Arc<Crew>>,
+    /// The number of the query in traces. A database sets its own.
+    pub trace: TraceId,
     /// The procedures that `call()` may run. A database sets its own.
     pub procedures: Arc<Procedures>,
 }
@@ -53,7 +55,7 @@ impl QueryOptions {
         // A timeout beyond the range of the clock never comes.
         let deadline = self.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         let budget = Budget::new(self.memory_bytes_max);
-        ReadContext { deadline, timeout: self.timeout, cancel: self.cancel.clone(), budget }
+        ReadContext { deadline, timeout: self.timeout, cancel: self.cancel.clone(), budget, trace: self.trace }
     }
 }
 
@@ -66,6 +68,7 @@ impl Default for QueryOptions {
             rules_off: Vec::new(),
             profile: false,
             crew: None,
+            trace: TraceId::default(),
             procedures: Procedures::built_in().clone(),
         }
     }

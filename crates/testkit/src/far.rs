@@ -48,7 +48,20 @@ impl<V: Deref<Target: GraphView>> Through for SlowView<V> {
     fn distance(&self) -> Distance {
         Distance { round_trip: self.latency.max(Duration::from_millis(1)), rows_min: 1024 }
     }
+
+    fn fork(&self) -> Result<Option<Box<dyn GraphView + Send>>> {
+        let slow = |fork| Box::new(SlowView::new(fork, self.latency)) as Box<dyn GraphView + Send>;
+        Ok(self.view.fork()?.map(slow))
+    }
 }
+
+/// How a call to a graph far away may fail.
+pub const FAILURES: [fn() -> GraphError; 4] = [
+    || GraphError::Invalid("lost contact".into()),
+    || GraphError::Late(Some(Duration::from_secs(1))),
+    || GraphError::Stopped,
+    || GraphError::storage(std::io::Error::from(std::io::ErrorKind::TimedOut)),
+];
 
 /// A view whose calls fail from some call on.
 pub struct FailingView<'g> {

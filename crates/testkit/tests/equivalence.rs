@@ -15,14 +15,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
-use mangrove_graph::{GraphError, GraphView, IdSpace};
+use mangrove_graph::{GraphView, IdSpace};
 use mangrove_query::optimize::RULES;
 use mangrove_query::plan::Plan;
 use mangrove_query::{
     Crew, CrewOptions, Execution, Graph, Parameters, Query, QueryError, QueryErrorKind, QueryOptions, gremlin, resolve,
 };
 use mangrove_testkit::canonical;
-use mangrove_testkit::far::{FailingView, SlowView};
+use mangrove_testkit::far::{FAILURES, FailingView, SlowView};
 use mangrove_testkit::graphs::Random;
 use mangrove_testkit::interpreter::{Failure, interpret};
 use mangrove_testkit::queries::{RandomQuery, SmallGraph, query};
@@ -118,10 +118,12 @@ fn judge(view: &dyn GraphView, stored: Option<&dyn GraphView>, text: &str, rule:
             executed_from_bytes(&SlowView::new(view, Duration::ZERO), text),
         ),
     ];
-    let failing = FailingView::new(view, rule as u64 * 2, lost_contact);
+    let failing = FailingView::new(view, (rule / FAILURES.len()) as u64, FAILURES[rule % FAILURES.len()]);
     let outcome = executed(&failing, text, Vec::new());
     // A query that stops early may not miss what it could not read.
-    if !failing.has_failed() || !matches!(outcome, Outcome::Error(QueryErrorKind::Graph)) {
+    let is_of_failure =
+        matches!(outcome, Outcome::Error(QueryErrorKind::Graph | QueryErrorKind::Timeout | QueryErrorKind::Cancelled));
+    if !failing.has_failed() || !is_of_failure {
         runs.push(("far away, with failures".to_owned(), outcome));
     }
     if let Some(stored) = stored {
@@ -150,10 +152,6 @@ fn same_shape(view: &dyn GraphView, text: &str, all_off: &[String]) -> Result<()
     let (with, without) = (shape(&[]), shape(all_off));
     let run = |name: &str, shape| (name.to_owned(), Outcome::Results(vec![format!("{shape:?}")]));
     if with == without { Ok(()) } else { Err(vec![run("shape with every rule", with), run("shape with no rule", without)]) }
-}
-
-fn lost_contact() -> GraphError {
-    GraphError::Invalid("lost contact".into())
 }
 
 fn interpreted(view: &dyn GraphView, text: &str) -> Result<Outcome, Failure> {
@@ -198,7 +196,7 @@ fn executed_from_bytes(view: &dyn GraphView, text: &str) -> Outcome {
 fn outcome(
     view: &dyn GraphView,
     text: &str,
-    execute: impl FnOnce(&mut Graph<'_>) -> Result<Box<Execution>, QueryError>,
+    execute: impl FnOnce(&mut Graph<'_>) -> Result<Execution, QueryError>,
 ) -> Outcome {
     let run = || -> Result<_, QueryError> {
         let mut graph = Graph::Read(view);
@@ -302,7 +300,7 @@ fn run_graph(seed: u64, number: u64, tally: &Tally) {
     let snapshot = store.as_ref().map(|store| store.snapshot().expect("snapshot"));
     for _ in 0..if large { QUERIES_PER_GRAPH / 5 } else { QUERIES_PER_GRAPH } {
         let query = query(&mut random);
-        let rule = random.below(RULES.len() as u64) as usize;
+        let rule = random.below(RULES.len() as u64 * 16) as usize;
         let demand = Demand { order: query.ordered, errors_may_hide: query.may_fail };
         note_rules(&oracle, &query.to_string(), tally);
         let verdict = judge(&oracle, snapshot.as_deref(), &query.to_string(), rule, demand);

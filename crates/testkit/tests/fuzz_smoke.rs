@@ -112,6 +112,11 @@ fn plan_bytes() {
 }
 
 #[test]
+fn batch_bytes() {
+    fuzz("batch_bytes", entry::batch_bytes);
+}
+
+#[test]
 fn csv() {
     fuzz("csv", entry::csv);
 }

@@ -1,6 +1,6 @@
 //! Compiles a plan to operators.
 
-use mangrove_graph::{ElementKind, Map, Token, Value};
+use mangrove_graph::{ElementKind, Token, Value};
 
 use crate::diagnostics::Span;
 use crate::error::Result;
@@ -593,18 +593,9 @@ fn compile_map(step: &Step, is_last: bool) -> Result<Box<dyn Op>> {
 
 /// The side effects that the steps gather. They exist from the start of the query, even if empty.
 pub fn gathered(traversal: &Traversal, effects: &mut Vec<(Name, Value)>) {
-    for node in &traversal.steps {
-        let (name, empty) = match &node.step {
-            Step::Aggregate { name, .. } => (name, Value::BulkSet(Default::default())),
-            Step::Group { side_effect: Some(name), .. } | Step::GroupCount { side_effect: Some(name), .. } => {
-                (name, Value::map(Map::new()))
-            }
-            Step::Tree { side_effect: Some(name), .. } => (name, Value::Tree(Default::default())),
-            Step::Subgraph(name) => (name, Value::Subgraph(Default::default())),
-            _ => continue,
-        };
-        effects.push((name.clone(), empty));
-    }
+    effects.extend(
+        traversal.steps.iter().filter_map(|node| node.step.gathers_into()).map(|(name, empty)| (name.clone(), empty)),
+    );
     traversal.for_each_child(&mut |child| gathered(child, effects));
 }
 
@@ -656,17 +647,15 @@ fn changes_graph(step: &Step) -> bool {
 
 fn side_effect_names(steps: &[StepNode], below: bool, written: &mut Vec<Name>, read: &mut Vec<Name>) {
     for node in steps {
-        match &node.step {
-            Step::Aggregate { name, scope: Scope::Local, .. } => written.push(name.clone()),
+        let changes_for_others = match node.step {
+            Step::Aggregate { scope: Scope::Local, .. } => true,
+            // A subgraph is one object that grows: whoever selects it early sees all of it in the end.
+            Step::Subgraph(_) => false,
             // At the top of the query a barrier gathers all traversers. In a child it gathers those of each parent traverser.
-            Step::Aggregate { name, .. }
-            | Step::Group { side_effect: Some(name), .. }
-            | Step::GroupCount { side_effect: Some(name), .. }
-            | Step::Tree { side_effect: Some(name), .. }
-                if below =>
-            {
-                written.push(name.clone());
-            }
+            _ => below,
+        };
+        written.extend(node.step.gathers_into().filter(|_| changes_for_others).map(|(name, _)| name.clone()));
+        match &node.step {
             Step::Select { labels, .. } => read.extend(labels.iter().cloned()),
             Step::WhereLabels { predicate, .. } => predicate.names(read),
             Step::Cap(names) if below => read.extend(names.iter().cloned()),

@@ -35,6 +35,7 @@ use crate::plan::shape::Outlook;
 use crate::plan::{Plan, Step};
 
 use data::batch::Batch;
+use data::sent;
 use ops::call;
 use run::chain::{Chain, Once};
 use run::context::{Context, QueryState};
@@ -50,6 +51,11 @@ pub use run::profile::{Messages, Profile, StepProfile};
 
 /// A running query. It does not hold the graph: pass the same one to each call.
 pub struct Execution {
+    /// In a box, because it has hundreds of bytes and the whole is moved several times before it runs.
+    run: Box<Run>,
+}
+
+struct Run {
     chain: Chain,
     shared: QueryState,
     start: Once,
@@ -66,8 +72,7 @@ pub struct Execution {
 const VALUES_MAX: u64 = 1 << 16;
 
 impl Execution {
-    /// Boxed, because callers pass it on several times.
-    pub(crate) fn new(mut plan: Plan, graph: &Graph<'_>, options: QueryOptions, text: Arc<str>) -> Result<Box<Self>> {
+    pub(crate) fn new(mut plan: Plan, graph: &Graph<'_>, options: QueryOptions, text: Arc<str>) -> Result<Self> {
         let (reads, writes) = plan.traversal.touches();
         let mode = paths::path_mode(&plan, reads);
         let one_by_one = writes != Writes::NOTHING && compile::one_by_one(&plan);
@@ -101,7 +106,8 @@ impl Execution {
         }
         start.sacks = plan.source.sack.as_ref().map(|sack| vec![sack.initial.clone()]);
         let (start, outlook) = (Once::new(start), Outlook::new(plan, shared.all_procedures()));
-        Ok(Box::new(Self { chain, shared, start, profile, text, outlook, pending: Batch::default(), done: false }))
+        let run = Run { chain, shared, start, profile, text, outlook, pending: Batch::default(), done: false };
+        Ok(Self { run: Box::new(run) })
     }
 
     /// The crew and what it needs, if it may help: one view for each worker. It takes the views now, because the graph may change.
@@ -128,6 +134,51 @@ impl Execution {
 
     /// Like [`next`](Self::next), in the engine's own form: columns of elements, of maps, or of values.
     pub fn next_items(&mut self, graph: &mut Graph<'_>) -> Result<Option<Items>> {
+        self.run.next_items(graph)
+    }
+
+    /// Runs to the end and returns all results, within the query's memory budget.
+    pub fn collect(&mut self, graph: &mut Graph<'_>) -> Result<Vec<Value>> {
+        let mut all = Vec::new();
+        while let Some(mut values) = self.next(graph)? {
+            let mut context = Context { graph, shared: &mut self.run.shared };
+            context.keep_items(values.len() as u64).map_err(|e| e.in_text(&self.run.text))?;
+            if all.is_empty() {
+                all = values;
+            } else {
+                all.append(&mut values);
+            }
+        }
+        Ok(all)
+    }
+
+    /// Runs to the end and reports what each step did. [`QueryOptions::profile`] must be set.
+    pub fn profile(&mut self, graph: &mut Graph<'_>) -> Result<Profile> {
+        let (began, mut results) = (Instant::now(), 0);
+        while let Some(items) = self.next_items(graph)? {
+            results += items.len() as u64;
+        }
+        let no_profile = || QueryError::value("a profile needs QueryOptions::profile");
+        let mut profile = self.run.profile.clone().ok_or_else(no_profile)?;
+        (profile.time, profile.results) = (began.elapsed(), results);
+        self.run.shared.counters.iter().for_each(|counters| profile.read(counters));
+        Ok(profile)
+    }
+
+    /// What the plan knows about the results.
+    pub fn outlook(&self) -> &Outlook {
+        &self.run.outlook
+    }
+
+    /// Warnings for the user: labels and keys that the graph does not have, and the like.
+    pub fn warnings(&self) -> &[String] {
+        &self.run.shared.warnings
+    }
+}
+
+impl Run {
+    fn next_items(&mut self, graph: &mut Graph<'_>) -> Result<Option<Items>> {
+        let _span = tracing::debug_span!("run", query = %self.shared.trace()).entered();
         if self.done {
             return Ok(None);
         }
@@ -173,44 +224,12 @@ impl Execution {
         }
         Items::Values(vec![self.pending.value(0); VALUES_MAX as usize])
     }
+}
 
-    /// Runs to the end and returns all results, within the query's memory budget.
-    pub fn collect(&mut self, graph: &mut Graph<'_>) -> Result<Vec<Value>> {
-        let mut all = Vec::new();
-        while let Some(mut values) = self.next(graph)? {
-            let mut context = Context { graph, shared: &mut self.shared };
-            context.keep_items(values.len() as u64).map_err(|e| e.in_text(&self.text))?;
-            if all.is_empty() {
-                all = values;
-            } else {
-                all.append(&mut values);
-            }
-        }
-        Ok(all)
-    }
-
-    /// Runs to the end and reports what each step did. [`QueryOptions::profile`] must be set.
-    pub fn profile(&mut self, graph: &mut Graph<'_>) -> Result<Profile> {
-        let (began, mut results) = (Instant::now(), 0);
-        while let Some(items) = self.next_items(graph)? {
-            results += items.len() as u64;
-        }
-        let no_profile = || QueryError::value("a profile needs QueryOptions::profile");
-        let mut profile = self.profile.clone().ok_or_else(no_profile)?;
-        (profile.time, profile.results) = (began.elapsed(), results);
-        self.shared.counters.iter().for_each(|counters| profile.read(counters));
-        Ok(profile)
-    }
-
-    /// What the plan knows about the results.
-    pub fn outlook(&self) -> &Outlook {
-        &self.outlook
-    }
-
-    /// Warnings for the user: labels and keys that the graph does not have, and the like.
-    pub fn warnings(&self) -> &[String] {
-        &self.shared.warnings
-    }
+/// Reads a batch of traversers from its bytes and writes it again; `None` if the bytes are no batch. For tests of the format.
+pub fn batch_again(bytes: &[u8]) -> Option<Vec<u8>> {
+    let (loops, batch) = sent::from_bytes(bytes)?;
+    sent::to_bytes(&loops, &batch).ok()
 }
 
 /// One item for each traverser.

@@ -371,6 +371,7 @@ impl Stage {
     }
 
     fn run(&self, worker: &mut Worker, view: &dyn GraphView, message: Batch) -> Result<Done> {
+        let _span = tracing::debug_span!("message", query = %worker.shared.trace(), rows = message.len()).entered();
         let graph = &mut Graph::Read(view);
         let message = match &self.sent {
             Some(loops) => {

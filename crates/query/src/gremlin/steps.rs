@@ -25,6 +25,9 @@ pub enum StepKind {
 
 use StepKind::{Modulator, Source, Spawn, Step as Plain, Terminal};
 
+/// The steps that change the graph. A query with one of them gets a transaction.
+pub const WRITING: [&str; 8] = ["addV", "addE", "property", "drop", "mergeV", "mergeE", "addLabel", "dropLabel"];
+
 /// Every step, grouped by kind.
 pub static STEPS: [KnownStep; 158] = [
     step("withBulk", Source, "whether equal traversers travel as one"),

@@ -7,6 +7,7 @@ use serde_json::json;
 
 use super::access::{IndexHint, access};
 use super::{RULES, RuleContext, apply};
+use crate::plan::facts::Flow;
 use crate::plan::outline::{Row, indented, outline};
 use crate::plan::{self, Plan};
 
@@ -32,6 +33,8 @@ pub struct ExplainedStep {
     pub hint: Option<IndexHint>,
     /// The estimate of the traversers it gives.
     pub expected: f64,
+    /// How traversers pass through it.
+    pub flow: Flow,
 }
 
 impl Explanation {
@@ -50,7 +53,7 @@ impl Explanation {
     /// One JSON object: `original`, `rules` (objects with `rule` and `plan`), `steps` with the fields of [`ExplainedStep`].
     pub fn to_json(&self) -> String {
         let rules: Vec<_> = self.rules.iter().map(|(rule, plan)| json!({ "rule": rule, "plan": plan })).collect();
-        let step = |s: &ExplainedStep| json!({ "step": s.step, "depth": s.depth, "first": s.first, "access": s.access, "hint": s.hint.as_ref().map(ToString::to_string), "expected": s.expected });
+        let step = |s: &ExplainedStep| json!({ "step": s.step, "depth": s.depth, "first": s.first, "access": s.access, "hint": s.hint.as_ref().map(ToString::to_string), "expected": s.expected, "flow": s.flow.name() });
         let steps: Vec<_> = self.steps.iter().map(step).collect();
         json!({ "original": self.original, "rules": rules, "steps": steps }).to_string()
     }
@@ -65,10 +68,15 @@ impl fmt::Display for Explanation {
         }
         let names: Vec<String> = self.steps.iter().map(|s| indented(&s.step, s.depth, s.first)).collect();
         let width = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
-        writeln!(f, "\n{:width$}  expected  access", "step")?;
+        writeln!(f, "\n{:width$}  expected  flow     access", "step")?;
         for (step, name) in self.steps.iter().zip(names) {
-            let access = step.access.as_ref().map(|access| format!("  {access}")).unwrap_or_default();
-            writeln!(f, "{name:width$}  {:8.0}{access}", step.expected)?;
+            let line = format!(
+                "{name:width$}  {:8.0}  {:7}  {}",
+                step.expected,
+                step.flow.name(),
+                step.access.as_deref().unwrap_or("")
+            );
+            writeln!(f, "{}", line.trim_end())?;
         }
         self.steps.iter().filter_map(|step| step.hint.as_ref()).try_for_each(|hint| writeln!(f, "\nhint: {hint}"))
     }
@@ -99,6 +107,7 @@ pub fn explain(plan: &mut Plan, catalog: &dyn Catalog, rules_off: &[String]) -> 
             access,
             hint,
             expected: row.node.estimate.unwrap_or_default(),
+            flow: row.node.step.facts().flow,
         })
     };
     let steps = outline(&plan.traversal).into_iter().map(explained).collect::<Result<_>>()?;

@@ -1,9 +1,9 @@
-//! What each step does: one row for each step. Rules, the compiler, the crew and the inference of shapes read it here.
+//! What each step does: one row for each step. Rules, the compiler, the crew, the inference of shapes and `explain` read it here.
 //!
 //! The facts are about the step itself. Its children have facts of their own. The flow types are those of Grasper (Chen et al.,
 //! SoCC'19, §4.3).
 
-use mangrove_graph::Value;
+use mangrove_graph::{Map, Value};
 
 use super::{EndOf, EndRef, Name, Pop, Reduction, Scope, Step};
 
@@ -34,6 +34,18 @@ pub enum Flow {
     Barrier,
     /// The children take all of them together.
     Branch,
+}
+
+impl Flow {
+    /// The name that `explain` shows.
+    pub fn name(self) -> &'static str {
+        match self {
+            Flow::Each => "each",
+            Flow::Stream => "stream",
+            Flow::Barrier => "barrier",
+            Flow::Branch => "branch",
+        }
+    }
 }
 
 /// How many traversers the step gives.
@@ -333,13 +345,16 @@ impl Step {
         matches!(self.facts().rows, Rows::One | Rows::OneOrNone)
     }
 
-    /// The side effect that the step gathers into.
-    pub fn gathers_into(&self) -> Option<&Name> {
+    /// The side effect that the step gathers into, and its value before anything is gathered.
+    pub fn gathers_into(&self) -> Option<(&Name, Value)> {
         match self {
-            Step::Aggregate { name, .. } | Step::Subgraph(name) => Some(name),
-            Step::Group { side_effect, .. } | Step::GroupCount { side_effect, .. } | Step::Tree { side_effect, .. } => {
-                side_effect.as_ref()
+            Step::Aggregate { name, .. } => Some((name, Value::BulkSet(Default::default()))),
+            Step::Subgraph(name) => Some((name, Value::Subgraph(Default::default()))),
+            Step::Group { side_effect, .. } | Step::GroupCount { side_effect, .. } => {
+                side_effect.as_ref().map(|name| (name, Value::map(Map::new())))
             }
+            Step::Tree { side_effect, .. } => side_effect.as_ref().map(|name| (name, Value::Tree(Default::default()))),
+            step if step.facts().writes.any_of(Writes::EFFECTS) => unreachable!("its row says it gathers: {step:?}"),
             _ => None,
         }
     }

@@ -36,7 +36,7 @@ impl Names {
     fn read(&mut self, traversal: &Traversal) {
         for node in &traversal.steps {
             self.given.extend(node.labels.iter().cloned());
-            self.given.extend(node.step.gathers_into().cloned());
+            self.given.extend(node.step.gathers_into().map(|(name, _)| name.clone()));
             self.step(&node.step);
             node.step.for_each_child(&mut |child| self.read(child));
         }

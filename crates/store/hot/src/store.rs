@@ -324,7 +324,7 @@ impl Hot {
 }
 
 /// Sizes of a store.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct StoreStats {
     pub tables: Vec<TableStats>,
     /// What the file of the tables takes on the disk, including free pages.

@@ -85,18 +85,19 @@ impl Groups {
     where
         T: ArrowPrimitiveType<Native: Into<i64> + Ord>,
     {
-        let Some((min, span)) = narrow::<T>(array) else { return false };
         let values = array.as_primitive::<T>().values();
-        let place = |value: T::Native| (value.into() - min) as usize;
+        // Filling and reading the table must not cost more than the rows.
+        let Some((min, span)) = narrow::<T>(array).filter(|(_, span)| *span <= 4 * values.len()) else { return false };
+        let at = |value: T::Native| (value.into() - min) as usize;
         let mut dense = vec![0u64; span];
-        values.iter().for_each(|value| dense[place(*value)] += 1);
+        values.iter().for_each(|value| dense[at(*value)] += 1);
         let mut left = dense.iter().filter(|count| **count > 0).count();
         // Groups are numbered in the order in which they come.
         for (row, value) in values.iter().enumerate() {
             if left == 0 {
                 break;
             }
-            let count = std::mem::take(&mut dense[place(*value)]);
+            let count = std::mem::take(&mut dense[at(*value)]);
             if count > 0 {
                 let number = self.number(0, column::value_at(array, row)) as usize;
                 counts.resize(self.keys.len(), 0);
@@ -192,7 +193,7 @@ const DENSE_SPAN_MAX: i64 = 1 << 14;
 mod tests {
     use std::sync::Arc;
 
-    use arrow_array::{ArrayRef, Int32Array, Int64Array, StringArray};
+    use arrow_array::{ArrayRef, Date32Array, Int8Array, Int16Array, Int32Array, Int64Array, StringArray};
 
     use super::*;
 
@@ -227,26 +228,34 @@ mod tests {
     }
 
     #[test]
-    fn a_column_of_integers_is_counted_as_its_rows_are() {
-        let columns: [ArrayRef; 3] = [
-            Arc::new(Int64Array::from(vec![7, -7, 7, 0, 7])),
-            Arc::new(Int64Array::from(vec![0, 5, 5])),
-            Arc::new(Int64Array::from(Vec::<i64>::new())),
+    fn a_column_is_counted_as_its_rows_are_numbered() {
+        let some = [7i8, -7, 7, 0, 7, 12, 0];
+        let columns: [ArrayRef; 5] = [
+            Arc::new(Int8Array::from(some.to_vec())),
+            Arc::new(Int16Array::from_iter_values(some.iter().map(|v| i16::from(*v) - 300))),
+            Arc::new(Int32Array::from_iter_values(some.iter().map(|v| i32::from(*v) + (1 << 30)))),
+            Arc::new(Int64Array::from_iter_values(some.iter().map(|v| i64::from(*v) + i64::MIN + 7))),
+            Arc::new(Date32Array::from_iter_values(some.iter().map(|v| i32::from(*v)))),
         ];
         let (mut groups, mut counts) = (Groups::default(), Vec::new());
+        let (mut numbered, mut expected) = (Groups::default(), Vec::new());
         for array in &columns {
-            assert!(groups.count_column(array, &mut counts));
+            assert!(groups.count_column(array, &mut counts), "{:?}", array.data_type());
+            numbered.number_column(array, |_, number| {
+                expected.resize(expected.len().max(number as usize + 1), 0);
+                expected[number as usize] += 1;
+            });
         }
-        let keys: Vec<String> = groups.keys.iter().map(|(_, key)| key.to_string()).collect();
-        assert_eq!((keys.join(" "), counts.clone()), ("7 -7 0 5".into(), vec![3, 1, 2, 2]));
-        let others: [ArrayRef; 3] = [
+        assert_eq!((&groups.keys, &counts), (&numbered.keys, &expected));
+        let others: [ArrayRef; 4] = [
             Arc::new(Int64Array::from(vec![Some(7), None])),
-            Arc::new(Int64Array::from(vec![0, i64::MAX])),
+            Arc::new(Int64Array::from(vec![0, 100])),
+            Arc::new(Int64Array::from(vec![i64::MIN, i64::MAX])),
             Arc::new(StringArray::from(vec!["x"])),
         ];
         for array in &others {
-            assert!(!groups.count_column(array, &mut counts));
+            assert!(!groups.count_column(array, &mut counts), "{array:?}");
         }
-        assert_eq!((groups.keys.len(), counts), (4, vec![3, 1, 2, 2]), "they are left alone");
+        assert_eq!((groups.keys, counts), (numbered.keys, expected), "these are left alone");
     }
 }

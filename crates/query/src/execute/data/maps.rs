@@ -75,7 +75,9 @@ impl MapColumn {
     fn bytes(&self) -> usize {
         match self {
             MapColumn::Typed(array) => column::bytes(array),
-            MapColumn::Values(values) => values.iter().map(|value| value.as_ref().map_or(8, value_bytes)).sum(),
+            MapColumn::Values(values) => {
+                values.iter().map(|value| value.as_ref().map_or(size_of::<Option<Value>>(), value_bytes)).sum()
+            }
         }
     }
 }

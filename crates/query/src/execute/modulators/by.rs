@@ -1,16 +1,16 @@
 //! `by()` modulators: each gives one value for a traverser, or none.
 
 use arrow_array::{Array, ArrayRef};
-use mangrove_graph::{Cell, KeyId, Path, PropertyColumn, Token, Value, column, record};
+use mangrove_graph::{Cell, KeyId, Path, PropertyColumn, Token, Value, column};
 
 use crate::error::{QueryError, Result};
 use crate::execute::data::batch::Batch;
 use crate::execute::data::entries::column_of;
 use crate::execute::data::items::Items;
-use crate::execute::data::maps::{ARRAY_MIN, MapColumn, Maps};
+use crate::execute::data::maps::{MapColumn, Maps};
 use crate::execute::data::path;
 use crate::execute::data::words::described;
-use crate::execute::reads::columns::label_column;
+use crate::execute::reads::columns::token_column;
 use crate::execute::reads::elements;
 use crate::execute::reads::read;
 use crate::execute::run::chain::{Child, PART};
@@ -160,14 +160,13 @@ fn of_property(name: &str, column: PropertyColumn) -> Result<ByColumn> {
 }
 
 fn by_token(cx: &Context<'_, '_>, batch: &Batch, token: Token) -> Result<ByColumn> {
-    if let (Token::Id, Some(elements)) = (token, elements::elements(batch)) {
-        return Ok(match record::ids(cx.view(), elements)? {
-            PropertyColumn::Typed(ids) if ids.null_count() == 0 => ByColumn::Typed(ids),
-            ids => ByColumn::Values(read::ids_in(&ids, elements)?.into_iter().map(Some).collect()),
+    if let Some(elements) = elements::elements(batch)
+        && let Some(column) = token_column(cx.view(), elements, token)?
+    {
+        return Ok(match column {
+            MapColumn::Typed(array) => ByColumn::Typed(array),
+            MapColumn::Values(values) => ByColumn::Values(values),
         });
-    }
-    if let (Token::Label, Some(elements)) = (token, elements::elements(batch).filter(|all| all.len() >= ARRAY_MIN)) {
-        return Ok(ByColumn::Typed(label_column(cx.view(), elements)));
     }
     let any_map = matches!(&batch.items, Items::Values(values) if values.iter().any(|v| matches!(v, Value::Map(_))));
     if !any_map {

@@ -8,10 +8,11 @@ use mangrove_graph::{Cell, Direction, Map, PropertyColumn, PropertyOwner, Token,
 use crate::error::Result;
 use crate::execute::data::batch::{Batch, Moves};
 use crate::execute::data::items::Items;
+use crate::execute::data::maps::MapColumn;
 use crate::execute::data::words::type_error;
 use crate::execute::modulators::by::ByOp;
 use crate::execute::reads::columns::{self, Many};
-use crate::execute::reads::elements::{column, key_of, tokens_of, value_of};
+use crate::execute::reads::elements::{column, elements, key_of, tokens_of, value_of};
 use crate::execute::reads::read;
 use crate::execute::run::chain::{Child, MapBatch};
 use crate::execute::run::context::{Context, Key};
@@ -22,9 +23,17 @@ pub struct TokenStep(pub Token);
 
 impl MapBatch for TokenStep {
     fn map(&mut self, cx: &mut Context<'_, '_>, batch: Batch) -> Result<Batch> {
-        let values = tokens_of(cx, &batch.items, self.0)?;
+        let column = match elements(&batch) {
+            Some(elements) => columns::token_column(cx.view(), elements, self.0)?,
+            None => None,
+        };
+        let items = match column {
+            Some(MapColumn::Typed(array)) => Items::Column(array),
+            Some(MapColumn::Values(values)) => Items::from_values(values.into_iter().flatten().collect()),
+            None => Items::from_values(tokens_of(cx, &batch.items, self.0)?),
+        };
         let mode = cx.mode();
-        Ok(batch.moved_in_place(Items::from_values(values), mode))
+        Ok(batch.moved_in_place(items, mode))
     }
 }
 

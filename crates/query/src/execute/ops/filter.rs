@@ -51,8 +51,35 @@ fn is_tested(name: &Name, tests: &[Has]) -> bool {
     tests.iter().any(|test| matches!(&test.key, HasKey::Property(other) if other == name))
 }
 
+impl HasOp {
+    /// Reads the columns of all tests in one call, if a call is a journey. Near the graph it is better to read the second column of
+    /// those that pass the first test only.
+    fn read_together(&mut self, cx: &mut Context<'_, '_>, batch: &mut Batch) -> Result<()> {
+        if self.tests.len() < 2 || cx.writes() || cx.view().distance().round_trip.is_zero() {
+            return Ok(());
+        }
+        let Some(kind) = elements::elements(batch).map(|elements| elements.kind()) else { return Ok(()) };
+        let mut keys = Vec::new();
+        for (target, _) in &mut self.tests {
+            if let HasTarget::Property { key, .. } = target
+                && let Some(key) = key.id(cx)
+                && batch.known.get(key).is_none()
+                && is_narrow(cx, kind, key)
+                && !keys.contains(&key)
+            {
+                keys.push(key);
+            }
+        }
+        let Some(elements) = elements::elements(batch).filter(|_| keys.len() > 1) else { return Ok(()) };
+        let columns = elements::columns(cx, batch, elements, &keys)?;
+        keys.into_iter().zip(columns).for_each(|(key, column)| batch.known.put_column(key, column));
+        Ok(())
+    }
+}
+
 impl MapBatch for HasOp {
     fn map(&mut self, cx: &mut Context<'_, '_>, mut batch: Batch) -> Result<Batch> {
+        self.read_together(cx, &mut batch)?;
         for (target, predicate) in &mut self.tests {
             if batch.is_empty() {
                 break;

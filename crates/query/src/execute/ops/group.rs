@@ -106,6 +106,33 @@ pub fn numbered(
     Ok((rows, numbers))
 }
 
+/// Adds the traversers of each group to `counts`, which has an entry for each group.
+pub fn count(
+    cx: &mut Context<'_, '_>,
+    groups: &mut Groups,
+    counts: &mut Vec<u64>,
+    key: &mut ByOp,
+    batch: &Batch,
+    one_scope: bool,
+) -> Result<()> {
+    let keys = key.column(cx, batch)?;
+    if let ByColumn::Typed(array) = &keys
+        && one_scope
+        && batch.bulk.is_none()
+        && groups.count_column(array, counts)
+    {
+        return Ok(());
+    }
+    number_keys(groups, keys, batch, one_scope, |row, number| {
+        let number = number as usize;
+        if number >= counts.len() {
+            counts.push(0);
+        }
+        counts[number] = counts[number].saturating_add(batch.bulk(row));
+    });
+    Ok(())
+}
+
 /// How to compute the value of a group.
 pub enum GroupValueOp {
     List(ByOp),
@@ -217,21 +244,8 @@ impl GroupCountOp {
 
 impl Grouping for GroupCountOp {
     fn take(&mut self, cx: &mut Context<'_, '_>, batch: &Batch, one_scope: bool) -> Result<()> {
-        let (before, groups, counts) = (self.groups.keys.len(), &mut self.groups, &mut self.counts);
-        let keys = self.key.column(cx, batch)?;
-        let counted = match &keys {
-            ByColumn::Typed(array) if one_scope && batch.bulk.is_none() => groups.count_column(array, counts),
-            _ => false,
-        };
-        if !counted {
-            number_keys(groups, keys, batch, one_scope, |row, number| {
-                let number = number as usize;
-                if number >= counts.len() {
-                    counts.push(0);
-                }
-                counts[number] = counts[number].saturating_add(batch.bulk(row));
-            });
-        }
+        let before = self.groups.keys.len();
+        count(cx, &mut self.groups, &mut self.counts, &mut self.key, batch, one_scope)?;
         self.held.add(cx, self.groups.bytes_from(before))
     }
 

@@ -193,7 +193,7 @@ impl Op for ScanOp {
                 None => {
                     self.reading = Reading::Not;
                     self.row += 1;
-                    self.input.take_if(|_| self.row == rows);
+                    self.input.take_if(|_| self.row >= rows);
                 }
             }
         }

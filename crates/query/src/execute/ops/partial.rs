@@ -1,6 +1,7 @@
 //! Partial aggregation: makes fewer traversers of a batch, of which the barrier behind makes the same.
 
 use arrow_array::ArrayRef;
+use hashbrown::HashMap;
 use mangrove_graph::Value;
 
 use crate::error::Result;
@@ -11,7 +12,7 @@ use crate::execute::data::number;
 use crate::execute::data::slots::{Slot, Slots};
 use crate::execute::modulators::by::{ByOp, GROUP_KEY};
 use crate::execute::modulators::sort_keys::sortable;
-use crate::execute::ops::group::numbered;
+use crate::execute::ops::group::{self, numbered};
 use crate::execute::ops::reduce::{extreme_rows, integer_type};
 use crate::execute::run::chain::{Child, MapBatch, Once, Op};
 use crate::execute::run::context::Context;
@@ -90,6 +91,9 @@ fn integer_sums(batch: &Batch, array: &ArrayRef, scopes: &Scopes, reduction: Red
     Ok(Some(reduced))
 }
 
+/// A table of scopes has at least this many entries, if there are as many.
+const DENSE_MIN: usize = 1 << 16;
+
 /// The scopes of a batch, numbered in the order they come.
 struct Scopes {
     /// The number of each row's scope; empty if there is only one.
@@ -102,10 +106,16 @@ impl Scopes {
     fn of(batch: &Batch) -> Self {
         let Some(scopes) = &batch.scope else { return Self { numbers: Vec::new(), first: vec![0] } };
         const UNSEEN: u32 = u32::MAX;
-        let mut known = vec![UNSEEN; scopes.iter().max().map_or(0, |max| *max as usize + 1)];
+        let end = scopes.iter().max().map_or(0, |max| *max as usize + 1);
+        // Scopes are numbers of rows, so they are dense. A message from elsewhere may hold any.
+        let mut dense = vec![UNSEEN; end.min(4 * scopes.len() + DENSE_MIN)];
+        let mut others: HashMap<u32, u32> = HashMap::new();
         let mut first = Vec::new();
         let number = |(row, scope): (usize, &u32)| {
-            let number = &mut known[*scope as usize];
+            let number = match dense.get_mut(*scope as usize) {
+                Some(number) => number,
+                None => others.entry(*scope).or_insert(UNSEEN),
+            };
             if *number == UNSEEN {
                 *number = first.len() as u32;
                 first.push(row as u32);
@@ -132,14 +142,9 @@ pub struct PartialCounts(pub ByOp);
 
 impl MapBatch for PartialCounts {
     fn map(&mut self, cx: &mut Context<'_, '_>, batch: Batch) -> Result<Batch> {
-        let mut groups = Groups::default();
-        let (rows, numbers) = numbered(cx, &mut groups, &mut self.0, &batch, true)?;
-        let mut bulk = vec![0u64; groups.keys.len()];
-        for (row, number) in rows.into_iter().zip(numbers) {
-            let count = &mut bulk[number as usize];
-            *count = count.saturating_add(batch.bulk(row as usize));
-        }
-        Ok(Batch { bulk: Some(bulk), ..beginning(cx, keys(groups)) })
+        let (mut groups, mut counts) = (Groups::default(), Vec::new());
+        group::count(cx, &mut groups, &mut counts, &mut self.0, &batch, true)?;
+        Ok(Batch { bulk: Some(counts), ..beginning(cx, keys(groups)) })
     }
 }
 
@@ -192,4 +197,18 @@ fn is_first_seen_in_order(numbers: &[u32], n: usize) -> bool {
 
 fn beginning(cx: &Context<'_, '_>, items: Items) -> Batch {
     Batch { paths: cx.mode().has_paths().then(|| vec![None; items.len()]), ..Batch::new(items) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scopes_are_numbered_in_the_order_they_come_however_large() {
+        let scope = Some(vec![u32::MAX, 3, u32::MAX, 70_000, 3]);
+        let batch = Batch { scope, ..Batch::new(Items::Values(vec![Value::Null; 5])) };
+        let scopes = Scopes::of(&batch);
+        let numbers: Vec<usize> = (0..5).map(|row| scopes.number(row)).collect();
+        assert_eq!((numbers, scopes.first), (vec![0, 1, 0, 2, 1], vec![0, 1, 3]));
+    }
 }

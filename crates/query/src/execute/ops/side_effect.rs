@@ -31,17 +31,18 @@ impl AggregateOp {
     }
 
     fn add(&mut self, cx: &mut Context<'_, '_>, batch: &Batch) -> Result<()> {
-        let mut bytes = 0;
-        if self.by.is_none() && cx.shared.side_effects.is_bulk_set(&self.name) {
-            let all = (0..batch.len()).map(|row| (batch.value(row), batch.bulk(row)));
-            let all = all.inspect(|(value, _)| bytes += value_bytes(value));
-            cx.shared.side_effects.add_all(&self.name, all)?;
-            return cx.keep(bytes);
-        }
         let values = match &mut self.by {
-            Some(by) => by.eval(cx, batch)?,
-            None => (0..batch.len()).map(|row| Some(batch.value(row))).collect(),
+            Some(by) => Some(by.eval(cx, batch)?),
+            None => None,
         };
+        if cx.shared.side_effects.is_bulk_set(&self.name) {
+            return match values {
+                Some(values) => gather(cx, &self.name, batch, values.into_iter()),
+                None => gather(cx, &self.name, batch, (0..batch.len()).map(|row| Some(batch.value(row)))),
+            };
+        }
+        let values = values.unwrap_or_else(|| (0..batch.len()).map(|row| Some(batch.value(row))).collect());
+        let mut bytes = 0;
         if self.eager && cx.shared.side_effects.is_assigned(&self.name) {
             // In a child, the items of each traverser replace those of the one before it. So only the last scope counts.
             let last = batch.scope(batch.len().saturating_sub(1));
@@ -49,12 +50,6 @@ impl AggregateOp {
             let all = rows.filter_map(|(row, value)| Some((value?, batch.bulk(row))));
             cx.shared.side_effects.set(&self.name, Value::BulkSet(Arc::new(all.collect())));
             return Ok(());
-        }
-        if cx.shared.side_effects.is_bulk_set(&self.name) {
-            let all = values.into_iter().enumerate().filter_map(|(row, value)| Some((value?, batch.bulk(row))));
-            let all = all.inspect(|(value, _)| bytes += value_bytes(value));
-            cx.shared.side_effects.add_all(&self.name, all)?;
-            return cx.keep(bytes);
         }
         for (row, value) in values.into_iter().enumerate() {
             if let Some(value) = value {
@@ -67,6 +62,15 @@ impl AggregateOp {
         }
         cx.keep(bytes)
     }
+}
+
+/// Adds the value of each row, if it has one, to a bulk set.
+fn gather(cx: &mut Context<'_, '_>, name: &Name, batch: &Batch, values: impl Iterator<Item = Option<Value>>) -> Result<()> {
+    let mut bytes = 0;
+    let all = values.enumerate().filter_map(|(row, value)| Some((value?, batch.bulk(row))));
+    let all = all.inspect(|(value, _)| bytes += value_bytes(value));
+    cx.shared.side_effects.add_all(name, all)?;
+    cx.keep(bytes)
 }
 
 impl Op for AggregateOp {

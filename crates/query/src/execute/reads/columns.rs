@@ -135,7 +135,7 @@ fn lists_of_one(array: ArrayRef) -> Option<ArrayRef> {
 }
 
 /// The ids of elements that users see.
-pub fn id_column(view: &dyn GraphView, elements: Elements<'_>) -> Result<MapColumn> {
+fn id_column(view: &dyn GraphView, elements: Elements<'_>) -> Result<MapColumn> {
     match record::ids(view, elements)? {
         PropertyColumn::Typed(array) if array.null_count() == 0 => Ok(MapColumn::Typed(array)),
         ids => {
@@ -149,7 +149,7 @@ pub fn id_column(view: &dyn GraphView, elements: Elements<'_>) -> Result<MapColu
 }
 
 /// The names of the labels of elements.
-pub fn label_column(view: &dyn GraphView, elements: Elements<'_>) -> ArrayRef {
+fn label_column(view: &dyn GraphView, elements: Elements<'_>) -> ArrayRef {
     let mut known: Option<(LabelId, Arc<str>)> = None;
     let mut name = |element: ElementId| match &known {
         Some((label, name)) if *label == element.label() => name.clone(),
@@ -163,7 +163,16 @@ pub fn label_column(view: &dyn GraphView, elements: Elements<'_>) -> ArrayRef {
     Arc::new(StringArray::from_iter_values(names))
 }
 
-/// The same in maps. Few rows need no array.
+/// The ids or the labels of elements; `None` for other tokens.
+pub fn token_column(view: &dyn GraphView, elements: Elements<'_>, token: Token) -> Result<Option<MapColumn>> {
+    Ok(match token {
+        Token::Id => Some(id_column(view, elements)?),
+        Token::Label => Some(label_values(view, elements)),
+        _ => None,
+    })
+}
+
+/// The names of the labels. Few rows need no array.
 fn label_values(view: &dyn GraphView, elements: Elements<'_>) -> MapColumn {
     if elements.len() >= ARRAY_MIN {
         return MapColumn::Typed(label_column(view, elements));

@@ -63,7 +63,7 @@ fn ids_of_elements(cx: &Context<'_, '_>, items: &Items) -> Result<Vec<Option<Val
 }
 
 /// The ids in the column of some elements. Fails if an element is not there.
-pub fn ids_in(ids: &PropertyColumn, elements: Elements<'_>) -> Result<Vec<Value>> {
+fn ids_in(ids: &PropertyColumn, elements: Elements<'_>) -> Result<Vec<Value>> {
     let id = |row| match ids.cell(row) {
         Cell::One(id) => Ok(id),
         _ => Err(GraphError::no_such(elements.get(row)).into()),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use mangrove_graph::{Budget, CancelToken, ElementKind, GraphView, GraphWrite, KeyId, LabelId, Predicate, Value};
+use mangrove_graph::{Budget, CancelToken, ElementKind, GraphView, GraphWrite, KeyId, LabelId, Predicate, TraceId, Value};
 
 use crate::diagnostics::suggest;
 use crate::error::{QueryError, QueryErrorKind, Result};
@@ -95,6 +95,10 @@ impl QueryState {
         let (deadline, budget) = (self.deadline, self.budget.clone());
         let (counters, may_go_deep) = (self.counters.clone(), self.may_go_deep);
         Self { deadline, budget, counters, may_go_deep, ..Self::new(source, options, self.mode) }
+    }
+
+    pub fn trace(&self) -> TraceId {
+        self.options.trace
     }
 
     pub fn cancel(&self) -> &CancelToken {

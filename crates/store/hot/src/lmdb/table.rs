@@ -73,7 +73,8 @@ impl Table {
     /// Puts an entry, in the place of the one with the same key, if there is one.
     pub fn put(&self, t: &mut Writing<'_>, key: &[u8], value: &[u8]) -> Result<()> {
         if t.sums.is_none() {
-            return self.replace(t, key, None, value);
+            t.large.put(self.number, key, value);
+            return self.database.put(&mut t.txn, key, value).map_err(lmdb);
         }
         match self.database.get_or_put(&mut t.txn, key, value).map_err(lmdb)? {
             None => {
@@ -94,8 +95,10 @@ impl Table {
         t.sums.map(|_| hash(self.number, key, value))
     }
 
-    /// Puts an entry in the place of the one with the same key, whose [`share`](Self::share) is `old`.
+    /// Puts an entry in the place of the one with the same key, whose [`share`](Self::share) is `old`. Nothing may have changed that
+    /// entry since it was read: the sum of the table would be wrong from then on.
     pub fn replace(&self, t: &mut Writing<'_>, key: &[u8], old: Option<u64>, value: &[u8]) -> Result<()> {
+        debug_assert_eq!(old, self.database.get(&t.txn, key).ok().flatten().and_then(|old| self.share(t, key, old)));
         t.large.put(self.number, key, value);
         self.database.put(&mut t.txn, key, value).map_err(lmdb)?;
         old.into_iter().for_each(|old| t.subtract(self.number, old));

@@ -25,11 +25,12 @@ impl<'t> Reader<'t> {
         };
         let first = out.len();
         match integers(ids).filter(|integers| integers.len() >= SORTED_FROM) {
-            Some(integers) => self.noting(&Clean::default()).find_integers(space, &integers, out)?,
+            Some(integers) => self.with_notes(&Clean::default()).find_integers(space, &integers, out)?,
             None => {
                 let mut key = Vec::with_capacity(32);
                 let has_no_ids = self.has_no_ids()?;
-                for id in ids {
+                for (row, id) in ids.iter().enumerate() {
+                    self.go_on(row)?;
                     let found = if has_no_ids { None } else { self.vertex_in_tables(space, id, &mut key)? };
                     out.push(found.map_or_else(|| self.sealed_vertex(space, id), |found| Ok(Some(found)))?);
                 }
@@ -56,7 +57,8 @@ impl<'t> Reader<'t> {
         out.resize(first + ids.len(), None);
         let (mut walk, has_no_ids) = (self.walk(self.tables.ids), self.has_no_ids()?);
         let mut last: Option<(u64, Option<VertexId>)> = None;
-        for at in sort::order(&keys) {
+        for (row, at) in sort::order(&keys).into_iter().enumerate() {
+            self.go_on(row)?;
             let id = keys[at as usize];
             let found = match last {
                 Some((same, found)) if same == id => found,
@@ -115,7 +117,8 @@ impl<'t> Reader<'t> {
     }
 
     pub fn find_edges(&self, ids: &[ExternalId], out: &mut Vec<Option<EdgeRef>>) -> Result<()> {
-        for id in ids {
+        for (row, id) in ids.iter().enumerate() {
+            self.go_on(row)?;
             let found = match (self.named_edge(id)?, EdgeId::from_generated(id)) {
                 (Some(edge), _) => self.edge(edge)?,
                 (None, Some(edge)) => self.unnamed_edge(edge)?,

@@ -148,7 +148,7 @@ pub struct Reader<'t> {
     pub(crate) segments: &'t Segments,
     /// The counts that a write transaction has changed.
     pub(crate) counters: Option<&'t HashMap<(ElementKind, LabelId), catalog::Counter>>,
-    /// A snapshot always has it, because a snapshot does not change.
+    /// A snapshot always has it, because a snapshot does not change. A transaction has it for calls of many elements.
     pub(crate) clean: Option<&'t Clean>,
     /// The limits of the reader; none for the transaction that writes.
     pub(crate) context: Option<&'t ReadContext>,
@@ -158,8 +158,9 @@ pub struct Reader<'t> {
 pub(super) const ROWS_BETWEEN_CHECKS: usize = 4096;
 
 impl<'t> Reader<'t> {
-    /// This reader while nothing changes. It notes in `clean` where the tables decide nothing that is sealed.
-    pub fn noting<'c>(&self, clean: &'c Clean) -> Reader<'c>
+    /// This reader, which notes in `clean` where the tables decide nothing that is sealed. For one call: what it notes is false
+    /// once the transaction writes.
+    pub fn with_notes<'c>(&self, clean: &'c Clean) -> Reader<'c>
     where
         't: 'c,
     {

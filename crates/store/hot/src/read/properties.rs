@@ -103,6 +103,7 @@ impl<'t> Reader<'t> {
         }
         let mut rows = None;
         for key in keys {
+            self.check()?;
             let column = |label| self.property_of(elements.kind(), label, *key);
             out.push(match self.plain_column(elements, column)? {
                 Some(column) => column,

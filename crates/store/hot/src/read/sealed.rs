@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, OnceLock};
 
 use hashbrown::HashMap;
-use mangrove_graph::{ElementKind, LabelId, Result};
+use mangrove_graph::{ElementKind, LabelId, Result, Statistics};
 use mangrove_segment::column::Chunk;
 
 use super::Reader;
@@ -14,7 +14,7 @@ use crate::segments::segment::{BLOCKS, Segment};
 use crate::system::fault::{corrupt, lmdb};
 use crate::system::lock::locked;
 
-/// Where the tables decide nothing that is sealed, as far as a snapshot has asked.
+/// What a reader has learnt of a graph that does not change: above all, where the tables decide nothing that is sealed.
 #[derive(Default)]
 pub struct Clean {
     /// The tables have no columns at all.
@@ -26,9 +26,11 @@ pub struct Clean {
     lists: Mutex<HashMap<(bool, LabelId), bool>>,
     /// By the column of the marks of removed elements.
     dead: Mutex<HashMap<Column, Dead>>,
+    /// How many elements there are.
+    pub statistics: OnceLock<Arc<Statistics>>,
 }
 
-/// Which elements of a label were removed, as far as a snapshot has asked.
+/// Which elements of a label were removed, as far as a reader has asked.
 enum Dead {
     /// How many elements were looked up in the tables.
     Asked(u64),

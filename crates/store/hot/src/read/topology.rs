@@ -26,6 +26,7 @@ impl<'t> Reader<'t> {
             let done = row + out.neighbors.len().max(out.edges.len());
             if done >= next_check {
                 self.check()?;
+                self.fits(out.bytes())?;
                 next_check = done + ROWS_BETWEEN_CHECKS;
             }
             next_row += match &mut sides[..] {

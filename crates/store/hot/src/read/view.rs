@@ -19,11 +19,15 @@ impl Catalog for Reader<'_> {
     }
 
     fn statistics(&self) -> Result<Arc<Statistics>> {
+        if let Some(known) = self.clean.and_then(|clean| clean.statistics.get()) {
+            return Ok(known.clone());
+        }
         let live = |kind| {
             let labels = (0..self.schema.labels(kind).len()).map(|label| LabelId(label as u16));
             labels.map(|label| Ok(self.counter(kind, label)?.live)).collect::<Result<_>>()
         };
-        Ok(Arc::new(Statistics { vertices: live(ElementKind::Vertex)?, edges: live(ElementKind::Edge)? }))
+        let counted = Arc::new(Statistics { vertices: live(ElementKind::Vertex)?, edges: live(ElementKind::Edge)? });
+        Ok(self.clean.map_or(counted.clone(), |clean| clean.statistics.get_or_init(|| counted).clone()))
     }
 
     fn is_searchable(&self, of: PropertyId, predicate: &Predicate) -> bool {

@@ -124,7 +124,7 @@ impl HotTransaction {
         sort::sort(&ends, &mut order);
         let clean = Clean::default();
         let reader = self.reader();
-        let reader = reader.noting(&clean);
+        let reader = reader.with_notes(&clean);
         let mut known: Option<(LabelId, u64, u128)> = None;
         let mut last = None;
         for at in &order {

@@ -19,8 +19,8 @@ pub struct Linker {
     bytes: Vec<u8>,
 }
 
-/// A block that new entries belong in.
-struct Place {
+/// The block that new entries belong in.
+struct Target {
     key: AdjacencyKey,
     /// What it adds to the sum of the table.
     share: Option<u64>,
@@ -30,11 +30,12 @@ struct Place {
 
 /// Where new blocks go.
 #[derive(Clone, Copy)]
-enum Where {
-    /// Behind all in the table.
+enum Position {
+    /// Behind all blocks of the table.
     Behind,
+    /// Anywhere.
     Among,
-    /// The first one has the key of a block that adds this to the sum of the table.
+    /// The first one replaces a block that adds this to the sum of the table.
     Over(Option<u64>),
 }
 
@@ -49,23 +50,23 @@ impl Linker {
     pub fn link(&mut self, t: &mut HotTransaction, vertex: VertexId, new: &[EdgeEntry]) -> Result<()> {
         let prefix = label_prefix(vertex, self.label);
         if self.last.is_none_or(|last| last[..] < prefix[..]) {
-            return self.put_all(t, vertex, new, EDGES_MAX, Where::Behind);
+            return self.put_all(t, vertex, new, EDGES_MAX, Position::Behind);
         }
         let mut rest = new;
         while let Some(first) = rest.first() {
-            let Some(place) = self.place_for(t, vertex, first)? else {
-                return self.put_all(t, vertex, rest, EDGES_MAX, Where::Among);
+            let Some(target) = self.target_of(t, vertex, first)? else {
+                return self.put_all(t, vertex, rest, EDGES_MAX, Position::Among);
             };
-            let n = place.next.map_or(rest.len(), |next| rest.partition_point(|e| e.order() < (next.time, next.edge)));
+            let n = target.next.map_or(rest.len(), |next| rest.partition_point(|e| e.order() < (next.time, next.edge)));
             let (here, later) = rest.split_at(n);
-            self.merge(t, place, here)?;
+            self.merge(t, target, here)?;
             rest = later;
         }
         Ok(())
     }
 
     /// Reads the block that a new entry belongs in into `merged`. `None` if the vertex has no block for the label.
-    fn place_for(&mut self, t: &HotTransaction, vertex: VertexId, entry: &EdgeEntry) -> Result<Option<Place>> {
+    fn target_of(&mut self, t: &HotTransaction, vertex: VertexId, entry: &EdgeEntry) -> Result<Option<Target>> {
         let (table, txn, prefix) = (self.table, t.owned.txn(), label_prefix(vertex, self.label));
         let before = |key: &[u8]| -> Result<Option<Pair<'_>>> {
             let found = table.get_lower_than_or_equal_to(txn, key).map_err(lmdb)?;
@@ -91,12 +92,12 @@ impl Linker {
         AdjacencyBlock::parse(found.0, found.1)?.entries(&mut self.merged);
         let next = next.map(|(key, _)| AdjacencyKey::parse(key)).transpose()?;
         let share = table.share(txn, found.0, found.1);
-        Ok(Some(Place { key: AdjacencyKey::parse(found.0)?, share, next }))
+        Ok(Some(Target { key: AdjacencyKey::parse(found.0)?, share, next }))
     }
 
-    /// Writes the block of a place, whose entries are in `merged`, together with the `new` ones.
-    fn merge(&mut self, t: &mut HotTransaction, place: Place, new: &[EdgeEntry]) -> Result<()> {
-        let key = place.key;
+    /// Writes the target, whose entries are in `merged`, together with the `new` ones.
+    fn merge(&mut self, t: &mut HotTransaction, target: Target, new: &[EdgeEntry]) -> Result<()> {
+        let key = target.key;
         let mut merged = std::mem::take(&mut self.merged);
         let in_order = merged.last().is_none_or(|last| last.order() < new[0].order());
         merged.extend_from_slice(new);
@@ -110,7 +111,7 @@ impl Linker {
         // Edges that come in order leave full blocks behind. Others leave blocks with room for more.
         let blocks = merged.len().div_ceil(EDGES_MAX);
         let size = if in_order { EDGES_MAX } else { merged.len().div_ceil(blocks) };
-        let first = if stays { Where::Over(place.share) } else { Where::Among };
+        let first = if stays { Position::Over(target.share) } else { Position::Among };
         self.put_all(t, key.vertex, &merged, size, first)?;
         self.merged = merged;
         Ok(())
@@ -123,19 +124,19 @@ impl Linker {
         vertex: VertexId,
         entries: &[EdgeEntry],
         size: usize,
-        mut place: Where,
+        mut position: Position,
     ) -> Result<()> {
         for block in entries.chunks(size) {
             self.bytes.clear();
             adjacency::encode(&mut self.bytes, block);
             let key = block[0].key(vertex, self.label).bytes();
             let (txn, table) = (t.owned.txn_mut(), self.table);
-            match place {
-                Where::Behind => table.append(txn, &key, &self.bytes)?,
-                Where::Among => table.put(txn, &key, &self.bytes)?,
-                Where::Over(share) => {
+            match position {
+                Position::Behind => table.append(txn, &key, &self.bytes)?,
+                Position::Among => table.put(txn, &key, &self.bytes)?,
+                Position::Over(share) => {
                     table.replace(txn, &key, share, &self.bytes)?;
-                    place = Where::Among;
+                    position = Position::Among;
                 }
             }
         }
@@ -164,7 +165,7 @@ impl Linker {
             if kept.first().is_none_or(|first| first.key(vertex, self.label).bytes()[..] != key[..]) {
                 self.table.delete(t.owned.txn_mut(), &key)?;
             }
-            self.put_all(t, vertex, &kept, EDGES_MAX, Where::Among)?;
+            self.put_all(t, vertex, &kept, EDGES_MAX, Position::Among)?;
             self.merged = kept;
             rest = later;
         }

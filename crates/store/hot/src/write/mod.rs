@@ -22,8 +22,8 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 use mangrove_graph::{
     Cardinality, Cell, EdgeId, EdgeRef, ElementId, ElementKind, Elements, Encoding, ExternalId, GraphError, GraphView,
-    GraphWrite, Here, IdSpace, KeyId, LabelId, LabelSchema, NewEdge, PropertyColumn, PropertyId, PropertySchema, Result,
-    Schema, Through, ValueType, VertexId,
+    GraphWrite, Here, IdSpace, KeyId, LabelId, LabelSchema, NewEdge, PropertyColumn, PropertyId, PropertySchema,
+    ReadContext, Result, Schema, Through, ValueType, VertexId,
 };
 
 use crate::format::block::SLOTS;
@@ -53,6 +53,8 @@ pub struct HotTransaction {
     counters: HashMap<(ElementKind, LabelId), Counter>,
     /// The segments under the tables.
     segments: Arc<Segments>,
+    /// The limits of who reads in it, if there are any. Writes look at the graph without them, so that they do not stop halfway.
+    limits: Option<ReadContext>,
     spoilt: bool,
 }
 
@@ -63,7 +65,12 @@ impl HotTransaction {
         let Declared { schema, times, .. } = known.refreshed(&shared.tables, owned.txn())?;
         let segments = shared.segments(&catalog::segments(&shared.tables, owned.txn())?)?;
         let (changed, counters, first_times) = (BTreeSet::new(), HashMap::new(), times.clone());
-        Ok(Self { owned, schema, changed, times, first_times, counters, segments, spoilt: false })
+        Ok(Self { owned, schema, changed, times, first_times, counters, segments, limits: None, spoilt: false })
+    }
+
+    /// Makes calls that read honour these limits from now on; `None` for no limits.
+    pub fn limit(&mut self, limits: Option<ReadContext>) {
+        self.limits = limits;
     }
 
     /// Makes the changes last. With [`Durability::Full`](crate::Durability) they are on the disk when this returns.
@@ -264,7 +271,9 @@ impl Through for HotTransaction {
     type View<'a> = Here<Reader<'a>>;
 
     fn through(&self) -> Result<Here<Reader<'_>>> {
-        Ok(Here(self.reader()))
+        let context = self.limits.as_ref();
+        context.map_or(Ok(()), ReadContext::begin)?;
+        Ok(Here(Reader { context, ..self.reader() }))
     }
 
     fn schema(&self) -> &Arc<Schema> {

@@ -1,7 +1,7 @@
 //! Finds the vertices of external ids, in bulk and in bounded memory.
 //!
 //! A table in memory holds the ids of this load's vertices, up to a limit. Ids that the table lacks are looked up in the graph, in
-//! sorted batches. This lookup is skipped while the table holds every vertex of the graph.
+//! batches. This lookup is skipped while the table holds every vertex of the graph.
 
 use std::hash::BuildHasher;
 
@@ -136,7 +136,7 @@ fn ask_graph(graph: &dyn GraphWrite, label: Option<LabelId>, ids: &Ids, found: &
         return Ok(());
     }
     let mut missing: Vec<(ExternalId, u32)> = open.into_iter().map(|row| (ids.get(row as usize), row)).collect();
-    // A graph looks integers up in their own order.
+    // A store with many integers to find sorts them faster than a list of ids is sorted.
     if !matches!(ids, Ids::Ints(_)) {
         missing.sort_unstable();
     }
