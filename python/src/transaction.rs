@@ -137,8 +137,8 @@ fn runs_event_loop(py: Python<'_>) -> PyResult<bool> {
 /// ...     tx.query("g.V().hasLabel('airport').count()").one()
 /// 5
 ///
-/// If one of its queries fails midway, the whole transaction is rolled back at once. Using it after that raises
-/// `TransactionError`.
+/// If a query that writes fails midway, by a timeout for example, the whole transaction is rolled back at once. Using it
+/// after that raises `TransactionError`. After a query that only reads, it goes on.
 #[pyclass(frozen, module = "mangrovedb", weakref)]
 pub struct Transaction {
     /// `None` once it has ended.

@@ -132,6 +132,9 @@ fn judge(view: &dyn GraphView, stored: Option<&dyn GraphView>, text: &str, rule:
             let options = QueryOptions { crew: Some(crew(sends_bytes)), ..QueryOptions::default() };
             runs.push((format!("every rule, hot store, {how}"), executed_with(stored, text, options)));
         }
+        let options = QueryOptions { crew: Some(crew(true)), ..QueryOptions::default() };
+        let far = SlowView::new(stored, Duration::ZERO);
+        runs.push(("every rule, hot store far away, crew that gets bytes".to_owned(), executed_with(&far, text, options)));
     }
     let same = expected != Outcome::Panic && runs.iter().all(|(_, outcome)| demand.met(&expected, outcome));
     if same {
