@@ -88,6 +88,7 @@ FLOORS = {
         "arrow_table csv_table",
         "jsonl parquet table",
     ],
+    "crates/store/ingest/src/export": ["walk", "graphml graphson manifest", "csv", "parquet"],
     "crates/store/ingest/src/graphs": ["edgelist graphml graphson"],
     "crates/store/ingest/src/terms": ["declaration merge", "mapping report", "options"],
     "crates/store/ingest/src/writing": ["resolve retype runs", "write", "constraints drift upsert"],

@@ -41,7 +41,7 @@ use crate::execute::run::context::Key;
 use crate::execute::run::portion::Portioned;
 use crate::plan::facts::{Flow, Reads, Writes};
 use crate::plan::fragment::{Fragment, Reach};
-use crate::plan::keys::{any_column, read_of_all};
+use crate::plan::keys::{any_column, read_of_all, takes_maps};
 use crate::plan::paths::{PATHS, PathMode, last_uses};
 use crate::plan::*;
 use crate::stack::deep;
@@ -52,12 +52,12 @@ pub fn root(plan: &Plan, mode: PathMode, helpers: Option<Reach>) -> Result<Chain
     let forgets = mode != PathMode::Off && !plan.source.paths;
     let last_reader = if forgets { plan.traversal.steps.iter().rposition(reads) } else { None };
     let last_uses = if mode == PathMode::Slots { last_uses(&plan.traversal) } else { Vec::new() };
-    chain(&plan.traversal, ChainRole { start: true, helpers, last_reader, last_uses: &last_uses, is_last: true, later: &[] })
+    chain(&plan.traversal, ChainRole { start: true, helpers, last_reader, last_uses: &last_uses, columns: true, later: &[] })
 }
 
-/// The chain of some steps for one thread. `is_last` means that their output is the result of the query.
-pub fn serial(traversal: &Traversal, is_last: bool) -> Result<Chain> {
-    chain(traversal, ChainRole { is_last, ..ChainRole::default() })
+/// The chain of some steps for one thread. `columns` says whether what takes their output takes maps by column.
+pub fn serial(traversal: &Traversal, columns: bool) -> Result<Chain> {
+    chain(traversal, ChainRole { columns, ..ChainRole::default() })
 }
 
 /// Where a chain stands in the query.
@@ -71,8 +71,8 @@ struct ChainRole<'a> {
     last_reader: Option<usize>,
     /// The last step that gives or reads each label. Later steps can forget it.
     last_uses: &'a [(Name, usize)],
-    /// The output of its last step is the result of the query.
-    is_last: bool,
+    /// What takes its output takes maps by column.
+    columns: bool,
     /// Of a single step: the steps behind it in its chain.
     later: &'a [StepNode],
 }
@@ -93,8 +93,8 @@ fn links(traversal: &Traversal, place: ChainRole<'_>) -> Result<Vec<Link>> {
         if let Some(fragment) = fragment {
             at += fragment.steps.len();
             is_prepared = fragment.barrier.is_some();
-            let is_last = place.is_last && at == steps.len();
-            let op = Box::new(ParallelOp::new(fragment.traversal(), is_last, serial)?);
+            let columns = takes_maps(&steps[at..], place.columns);
+            let op = Box::new(ParallelOp::new(fragment.traversal(), columns, serial)?);
             links.push(Link::new(op, Vec::new(), Span::default()));
         } else {
             let node = &steps[at];
@@ -104,9 +104,9 @@ fn links(traversal: &Traversal, place: ChainRole<'_>) -> Result<Vec<Link>> {
             if place.start && may_meet_what_it_adds(&steps[..at], &node.step) {
                 links.push(Link::new(Box::new(GatherOp::default()), Vec::new(), node.span));
             }
-            let is_last = place.is_last && at + 1 == steps.len();
+            let columns = takes_maps(&steps[at + 1..], place.columns);
             let (start, later) = (place.start && at == 0, &steps[at + 1..]);
-            let role = ChainRole { start, last_reader: None, last_uses: &[], is_last, later, ..place };
+            let role = ChainRole { start, last_reader: None, last_uses: &[], columns, later, ..place };
             let op = if is_prepared { compile_prepared(&node.step, role)? } else { compile(&node.step, role)? };
             is_prepared = false;
             let mut link = Link::new(op, node.labels.clone(), node.span);
@@ -274,7 +274,7 @@ fn compile(step: &Step, place: ChainRole<'_>) -> Result<Box<dyn Op>> {
         Step::Union(traversals) => {
             let branches = traversals
                 .iter()
-                .map(|t| Ok(Child::new(chain(t, ChainRole { helpers: None, is_last: false, ..place })?)))
+                .map(|t| Ok(Child::new(chain(t, ChainRole { helpers: None, columns: false, ..place })?)))
                 .collect::<Result<_>>()?;
             Box::new(UnionOp::new(branches, traversals.iter().any(tells_batches_apart)))
         }
@@ -295,7 +295,7 @@ fn compile(step: &Step, place: ChainRole<'_>) -> Result<Box<dyn Op>> {
             Some(op) => op,
             None => match compile_barrier(step)? {
                 Some(op) => op,
-                None => compile_map(step, place.is_last)?,
+                None => compile_map(step, place.columns)?,
             },
         },
     })
@@ -332,7 +332,7 @@ fn compile_repeat(repeat: &Repeat, place: ChainRole<'_>) -> Result<Box<dyn Op>> 
         Some(Emit::Always) => Some(EmitOp::Always),
         Some(Emit::Child(traversal)) => Some(EmitOp::Child(child(traversal)?)),
     };
-    let body = Child::new(chain(&repeat.body, ChainRole { start: false, is_last: false, ..place })?);
+    let body = Child::new(chain(&repeat.body, ChainRole { start: false, columns: false, ..place })?);
     let until = until.map(|until| (until, repeat.until_first));
     let emit = emit.map(|emit| (emit, repeat.emit_first));
     Ok(Box::new(RepeatOp::new(body, repeat.name.clone(), until, emit, tells_batches_apart(&repeat.body))))
@@ -504,7 +504,7 @@ fn property_columns(of: MapOf, by: &[By]) -> Option<Many> {
     }
 }
 
-fn compile_map(step: &Step, is_last: bool) -> Result<Box<dyn Op>> {
+fn compile_map(step: &Step, columns: bool) -> Result<Box<dyn Op>> {
     Ok(match step {
         Step::Id => mapping(TokenStep(Token::Id)),
         Step::Label => mapping(TokenStep(Token::Label)),
@@ -515,12 +515,12 @@ fn compile_map(step: &Step, is_last: bool) -> Result<Box<dyn Op>> {
         Step::Properties(keys) => mapping(PropertiesOp::new(keys.clone())),
         Step::PropertyMap { visible, of, keys, tokens, by } => {
             let visible = visible.as_ref().map(child).transpose()?;
-            let columns = property_columns(*of, by).filter(|_| is_last && visible.is_none());
+            let columns = property_columns(*of, by).filter(|_| columns && visible.is_none());
             mapping(PropertyMapOp { of: *of, keys: Key::all(keys), tokens: *tokens, by: bys(by)?, visible, columns })
         }
         Step::ElementMap { keys, visible } => {
             let visible = visible.as_ref().map(child).transpose()?;
-            let columns = is_last && visible.is_none();
+            let columns = columns && visible.is_none();
             mapping(ElementMapOp { keys: Key::all(keys), visible, columns })
         }
         Step::Element => mapping(ElementOp),
@@ -529,13 +529,13 @@ fn compile_map(step: &Step, is_last: bool) -> Result<Box<dyn Op>> {
         Step::FlatMap(traversal) => portioned(FlatMapOp(child(traversal)?)),
         Step::SideEffect(traversal) => mapping(SideEffectOp(child(traversal)?)),
         Step::Select { pop, labels, by } => {
-            mapping(SelectOp { pop: pop.unwrap_or(Pop::Last), labels: labels.clone(), by: bys(by)?, columns: is_last })
+            mapping(SelectOp { pop: pop.unwrap_or(Pop::Last), labels: labels.clone(), by: bys(by)?, columns })
         }
         Step::SelectColumn(column) => mapping(ColumnOp(*column)),
         Step::SelectChild { pop, child: traversal, by } => {
             mapping(SelectChildOp { pop: pop.unwrap_or(Pop::Last), child: child(traversal)?, by: bys(by)? })
         }
-        Step::Project { keys, by } => mapping(ProjectOp { keys: keys.clone(), by: bys(by)?, columns: is_last }),
+        Step::Project { keys, by } => mapping(ProjectOp { keys: keys.clone(), by: bys(by)?, columns }),
         Step::Path { by, from, to } => mapping(PathOp { by: bys(by)?, from: from.clone(), to: to.clone() }),
         Step::Loops(name) => mapping(LoopsOp(name.clone())),
         Step::Sack => mapping(SackOp),

@@ -54,8 +54,8 @@ type Compile = fn(&Traversal, bool) -> Result<Chain>;
 /// A run of independent steps.
 pub struct ParallelOp {
     steps: Traversal,
-    /// The output of the steps is the result of the query.
-    is_last: bool,
+    /// What takes the output of the steps takes maps by column.
+    columns: bool,
     compile: Compile,
     /// The chain of the query's own thread.
     chain: Chain,
@@ -74,11 +74,11 @@ struct Team {
 
 impl ParallelOp {
     /// `compile` makes a chain of steps, for this thread and for each helper.
-    pub fn new(steps: Traversal, is_last: bool, compile: Compile) -> Result<Self> {
-        let chain = compile(&steps, is_last)?;
+    pub fn new(steps: Traversal, columns: bool, compile: Compile) -> Result<Self> {
+        let chain = compile(&steps, columns)?;
         let first = steps.steps.first().map(|node| &node.step);
         let any_order = matches!(first, Some(Step::Hop { any_order: true, .. }));
-        Ok(Self { steps, is_last, compile, chain, any_order, team: None, ready: VecDeque::new(), input_ended: false })
+        Ok(Self { steps, columns, compile, chain, any_order, team: None, ready: VecDeque::new(), input_ended: false })
     }
 
     /// Starts to hand out messages of `batch`.
@@ -86,7 +86,7 @@ impl ParallelOp {
         if let Some(help) = &cx.shared.help {
             let sent = if help.crew.sends_bytes() { Some(self.sent(&help.source)?) } else { None };
             let steps = sent.as_ref().unwrap_or(&self.steps);
-            let chain = || (self.compile)(steps, self.is_last);
+            let chain = || (self.compile)(steps, self.columns);
             let stage = Arc::new(Stage::new(&chain, help, cx.shared, self.sorted(batch))?);
             let offer = help.crew.offer(stage.clone());
             self.team = Some(Team { stage, offer });

@@ -27,19 +27,15 @@ fn rewrite(traversal: &mut Traversal, place: ChainPosition, cx: &RuleContext<'_>
     }
     let mut at = begin + 1;
     while at < traversal.steps.len() {
-        if moves(&traversal.steps[at].step) && is_hop(&traversal.steps[at - 1].step) {
+        if moves(&traversal.steps[at].step) && traversal.steps[at - 1].step.is_hop() {
             traversal.steps.insert(at, StepNode::from(Step::Barrier { max: None }));
             at += 1;
         }
         at += 1;
     }
-    if place == ChainPosition::Repeat && traversal.steps.last().is_some_and(|last| is_hop(&last.step)) {
+    if place == ChainPosition::Repeat && traversal.steps.last().is_some_and(|last| last.step.is_hop()) {
         traversal.steps.push(StepNode::from(Step::Barrier { max: None }));
     }
-}
-
-fn is_hop(step: &Step) -> bool {
-    matches!(step, Step::Hop { to_edges: false, .. })
 }
 
 /// Whether merging before this step pays.

@@ -30,7 +30,7 @@ fn rewrite(traversal: &mut Traversal, place: ChainPosition, cx: &RuleContext<'_>
     while at > 0 && keeps_sets(&traversal.steps[at - 1]) {
         at -= 1;
         // Between two hops. The barrier gathers the whole frontier, which can then be read in storage order.
-        if is_hop(&traversal.steps[at].step) && at > 0 && is_hop(&traversal.steps[at - 1].step) {
+        if traversal.steps[at].step.is_hop() && at > 0 && traversal.steps[at - 1].step.is_hop() {
             traversal.steps.splice(at..at, [dedup(), Step::Barrier { max: None }.into()]);
         }
     }
@@ -46,10 +46,6 @@ pub(super) fn last_dedup(traversal: &Traversal) -> Option<usize> {
 
 pub(super) fn dedup() -> StepNode {
     Step::Dedup { labels: Vec::new(), by: Vec::new(), scope: Scope::Global }.into()
-}
-
-fn is_hop(step: &Step) -> bool {
-    matches!(step, Step::Hop { to_edges: false, .. })
 }
 
 /// Whether the same set of traversers gives the same set of results, however often each occurs.

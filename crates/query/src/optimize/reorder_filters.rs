@@ -1,6 +1,8 @@
 //! Orders consecutive filters from cheap and selective to expensive. A traverser that will be dropped is dropped before it costs
 //! much.
 
+use mangrove_graph::Predicate;
+
 use super::kinds::Kinds;
 use super::{ChainPosition, Rule, RuleContext, Way};
 use crate::plan::facts::{Reads, Writes};
@@ -31,29 +33,36 @@ fn reorder(traversal: &mut Traversal, _: ChainPosition, _: &RuleContext<'_>) {
 /// The cost of a filter for each traverser it drops (Hellerstein and Stonebraker, SIGMOD'93, §3.2). `None` for steps that are no
 /// filters, and for filters that must stay in place because they may fail or depend on other traversers.
 pub(super) fn weight(step: &Step) -> Option<f64> {
-    Some(match step {
+    if !step.is_filter() || step.facts().may_fail {
+        return None;
+    }
+    let (mut below, mut is_safe) = (0, true);
+    step.for_each_child(&mut |child| {
+        below += steps_of(child);
+        is_safe &= !child.any(&|node| !is_harmless(&node.step) || !node.labels.is_empty());
+    });
+    is_safe.then(|| match step {
         Step::Has(tests) => {
             let costs = tests.iter().map(|test| test_weight(&test.key, &test.predicate));
             costs.fold(f64::MAX, f64::min)
         }
         Step::HasProperty { .. } => 20.0,
-        Step::Where { child, .. } if is_safe(child) => 100.0 * (1 + steps_of(child)) as f64,
-        _ => return None,
+        Step::Is(predicate) => worth(0.1, predicate),
+        _ => 100.0 * (1 + below) as f64,
     })
 }
 
-fn test_weight(key: &HasKey, predicate: &mangrove_graph::Predicate) -> f64 {
+fn test_weight(key: &HasKey, predicate: &Predicate) -> f64 {
     let cost = match key {
         HasKey::Label => 0.1,
         HasKey::Id => 1.0,
         HasKey::Property(_) => 2.0,
     };
-    cost / (1.0 - selectivity(predicate)).max(0.01)
+    worth(cost, predicate)
 }
 
-/// Whether a traversal may run earlier or later than written: it cannot fail and has no side effects.
-fn is_safe(child: &Traversal) -> bool {
-    !child.any(&|node| !is_harmless(&node.step) || !node.labels.is_empty())
+fn worth(cost: f64, predicate: &Predicate) -> f64 {
+    cost / (1.0 - selectivity(predicate)).max(0.01)
 }
 
 fn is_harmless(step: &Step) -> bool {

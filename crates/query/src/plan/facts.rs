@@ -21,6 +21,8 @@ pub struct Facts {
     pub may_fail: bool,
     /// Its child goes on with the traverser of the step, bulk included.
     pub hands_down: bool,
+    /// Its modulators read columns of what comes in.
+    pub modulates: bool,
 }
 
 /// How traversers pass through.
@@ -132,6 +134,10 @@ impl Reads {
         self.0 & others.0 != 0
     }
 
+    pub const fn covers(self, others: Self) -> bool {
+        others.0 & !self.0 == 0
+    }
+
     const fn when(self, condition: bool) -> Self {
         if condition { self } else { Self::NOTHING }
     }
@@ -172,6 +178,7 @@ const EACH: Facts = Facts {
     is_heavy: false,
     may_fail: true,
     hands_down: false,
+    modulates: false,
 };
 /// Gives one traverser for each, or none.
 const FEWER: Facts = EACH.rows(Rows::Fewer);
@@ -220,6 +227,10 @@ impl Facts {
     const fn hands_down(self) -> Self {
         Self { hands_down: true, ..self }
     }
+
+    const fn modulates(self) -> Self {
+        Self { modulates: true, ..self }
+    }
 }
 
 impl Step {
@@ -244,7 +255,7 @@ impl Step {
             Step::WhereLabels { .. } => FILTER.reads(Reads::LABELS.and(Reads::OWN)),
             Step::ListFilter { .. } => FILTER,
             Step::Dedup { scope: Scope::Local, by, .. } => EACH.order(picks(by)).safe(),
-            Step::Dedup { labels, by, .. } if labels.is_empty() => STREAM.order(picks(by)).safe(),
+            Step::Dedup { labels, by, .. } if labels.is_empty() => STREAM.order(picks(by)).modulates().safe(),
             Step::Dedup { .. } => STREAM.order(Order::Picks).reads(Reads::LABELS).safe(),
             Step::Range { scope: Scope::Local, .. } => FEWER.safe(),
             Step::Range { .. } => STREAM.order(Order::Counts).safe(),
@@ -272,11 +283,11 @@ impl Step {
             Step::SideEffect(_) => EACH.gives(Gives::Same).hands_down(),
             Step::Select { pop, .. } | Step::SelectChild { pop, .. } => FEWER.reads(Reads::LABELS.and(path_of(*pop))),
             Step::SelectColumn(_) => FEWER,
-            Step::Project { .. } => EACH,
+            Step::Project { .. } => EACH.modulates(),
             Step::Path { .. } => FEWER.reads(Reads::PATH),
             Step::Loops(_) => EACH.reads(Reads::LOOPS).gives(Gives::Scalars),
             Step::Sack => FEWER.reads(Reads::SACK),
-            Step::SackOp { .. } => FILTER.reads(Reads::SACK).writes(Writes::SACK),
+            Step::SackOp { .. } => FILTER.reads(Reads::SACK).writes(Writes::SACK).modulates(),
             Step::Index { as_map } => FEWER.gives(if *as_map { Gives::Maps } else { Gives::Input }),
             Step::Math { expression, .. } => {
                 SCALAR.reads(Reads::LABELS.when(expression.variables.iter().any(|name| &**name != "_")))
@@ -297,13 +308,14 @@ impl Step {
             }
             Step::Reduce { .. } => BARRIER.rows(Rows::OneOrNone).gives(Gives::Scalars),
             Step::Order { scope: Scope::Local, .. } => EACH,
-            Step::Order { .. } => GATE.rows(Rows::Fewer).order(Order::Makes),
+            Step::Order { .. } => GATE.rows(Rows::Fewer).order(Order::Makes).modulates(),
             Step::Group { side_effect, .. } | Step::GroupCount { side_effect, .. } => {
-                gathers(side_effect.is_some()).gives(Gives::Maps)
+                gathers(side_effect.is_some()).gives(Gives::Maps).modulates()
             }
             Step::Tree { side_effect, .. } => gathers(side_effect.is_some()).reads(Reads::PATH),
-            Step::Aggregate { scope: Scope::Global, .. } => gathers(true),
-            Step::Aggregate { .. } | Step::Subgraph(_) => EACH.gives(Gives::Same).writes(Writes::EFFECTS),
+            Step::Aggregate { scope: Scope::Global, .. } => gathers(true).modulates(),
+            Step::Aggregate { .. } => EACH.gives(Gives::Same).writes(Writes::EFFECTS).modulates(),
+            Step::Subgraph(_) => EACH.gives(Gives::Same).writes(Writes::EFFECTS),
             Step::Cap(_) => BARRIER.rows(Rows::One).reads(Reads::EFFECTS).gives(Gives::Anything),
             Step::Barrier { .. } => GATE.safe(),
             Step::Partial(_) => STREAM.gives(Gives::Input),
@@ -333,6 +345,18 @@ impl Step {
     /// Whether running the step has an effect beside its results.
     pub fn has_side_effect(&self) -> bool {
         self.facts().writes != Writes::NOTHING
+    }
+
+    /// Whether the step only drops traversers, each by the value or element it stands on.
+    pub fn is_filter(&self) -> bool {
+        let facts = self.facts();
+        let drops = facts.flow == Flow::Each && facts.rows == Rows::Fewer && facts.gives == Gives::Same;
+        drops && facts.writes == Writes::NOTHING && Reads::OWN.covers(facts.reads)
+    }
+
+    /// Whether the step goes from vertices to their neighbours.
+    pub fn is_hop(&self) -> bool {
+        matches!(self, Step::Hop { to_edges: false, .. })
     }
 
     /// Whether the step needs all its input before it gives any output.

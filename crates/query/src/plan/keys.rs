@@ -2,8 +2,8 @@
 //!
 //! A step that reads a column may keep it for a later step, and a scan may return it with the elements.
 
-use crate::plan::facts::{Gives, Rows};
-use crate::plan::{By, HasKey, Name, Scope, Step, StepNode};
+use crate::plan::facts::{Flow, Gives, Reads, Rows};
+use crate::plan::{By, GroupValue, HasKey, Name, Step, StepNode};
 use crate::stack::deep;
 
 impl Step {
@@ -16,21 +16,13 @@ impl Step {
                 }
             }),
             Step::Values(keys) if keys.len() == 1 => visit(&keys[0]),
-            Step::Dedup { labels, scope: Scope::Global, .. } if labels.is_empty() => self.for_each_modulator(visit),
-            Step::Order { scope: Scope::Global, .. } => self.for_each_modulator(visit),
-            Step::Group { .. } | Step::GroupCount { .. } | Step::Project { .. } | Step::Aggregate { .. } => {
-                self.for_each_modulator(visit);
-            }
+            step if step.facts().modulates => step.for_each_by(&mut |by| {
+                if let By::Key(key) = by {
+                    visit(key);
+                }
+            }),
             _ => {}
         }
-    }
-
-    fn for_each_modulator(&self, visit: &mut dyn FnMut(&Name)) {
-        self.for_each_by(&mut |by| {
-            if let By::Key(key) = by {
-                visit(key);
-            }
-        });
     }
 
     fn gives_what_came(&self) -> bool {
@@ -78,4 +70,26 @@ pub fn read_of_all(steps: &[StepNode]) -> Vec<Name> {
         }
     }
     keys
+}
+
+/// Whether maps that come to the first of the steps may come by column: the steps pass them on, until one reads them by key. `end`
+/// says so for what takes the output of the last step. O(steps).
+pub fn takes_maps(steps: &[StepNode], end: bool) -> bool {
+    deep(|| {
+        for node in steps {
+            let reads_by_key = match &node.step {
+                Step::Select { .. } | Step::GroupCount { .. } => true,
+                Step::Group { value, .. } => !matches!(value, Some(GroupValue::Reduce(_))),
+                _ => false,
+            };
+            let facts = node.step.facts();
+            let passes_on = facts.gives == Gives::Same && facts.flow != Flow::Branch && !facts.reads.any_of(Reads::OWN);
+            let mut passes = reads_by_key || passes_on;
+            node.step.for_each_child(&mut |child| passes &= takes_maps(&child.steps, true));
+            if !passes || reads_by_key {
+                return passes;
+            }
+        }
+        end
+    })
 }

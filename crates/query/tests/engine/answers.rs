@@ -189,3 +189,50 @@ fn an_edge_that_closes_a_circle_is_found() {
     let known = "g.V().as('a').out('created').in('created').where(__.in('knows').where(eq('a'))).values('name')";
     assert_eq!(run(&modern, known), [Value::from("josh")]);
 }
+
+#[test]
+fn maps_that_later_steps_read_by_key_give_what_whole_maps_give() {
+    let graph = hubs();
+    let people = "g.V().project('id', 'n').by(id).by(__.out().count())";
+    // `unfold()` takes maps apart, so the second query of each pair works with whole maps.
+    for (read, apart) in [
+        (
+            ".order().by('n', desc).by('id').limit(20).select('id')",
+            ".order().by('n', desc).by('id').limit(20).map(select('id'))",
+        ),
+        (
+            ".groupCount().by('n')",
+            ".map(unfold().fold()).unfold().as('e').select(keys).is('n').select('e').select(values).groupCount()",
+        ),
+        (".select('n').sum()", ".unfold().as('e').select(keys).is('n').select('e').select(values).sum()"),
+        (".where(select('n').is(gt(8))).select('id').count()", ".map(select('n')).is(gt(8)).count()"),
+        (".dedup().by('n').count()", ".map(select('n')).dedup().count()"),
+        (".as('m').barrier().select('m').select('n').max()", ".map(select('n')).max()"),
+    ] {
+        assert_eq!(run(&graph, &format!("{people}{read}")), run(&graph, &format!("{people}{apart}")), "{read}");
+    }
+    let modern = Oracle::modern();
+    assert_eq!(
+        run(&modern, "g.V().valueMap('age').order().by('age').count()")[0],
+        Value::Int64(4),
+        "a map may lack the key"
+    );
+    assert_eq!(run(&modern, "g.V().elementMap('name').order().by(T.id, desc).limit(1).select('name')")[0], "peter".into());
+    let refused = error(&modern, "g.V().valueMap().has('name')", &QueryOptions::default());
+    assert!(refused.message.contains("has()"), "{refused}");
+}
+
+#[test]
+fn values_of_several_keys_come_element_by_element() {
+    let mut graph = hubs();
+    let numbered = Query::parse("g.V().property('a', __.id()).property('b', __.out().count())").unwrap();
+    let writing = &mut Graph::Write(&mut graph);
+    numbered.execute(writing, &Parameters::new(), &QueryOptions::default()).unwrap().collect(writing).unwrap();
+    let both = run(&graph, "g.V().limit(300).values('b', 'missing', 'a')");
+    let [a, b] = ["a", "b"].map(|key| run(&graph, &format!("g.V().limit(300).values('{key}')")));
+    assert_eq!(both.len(), 600);
+    assert!(both.chunks(2).zip(b.iter().zip(&a)).all(|(pair, (b, a))| pair == [b.clone(), a.clone()]));
+    let modern = Oracle::modern();
+    let mixed: Vec<String> = run(&modern, "g.V(1, 3).values('age', 'name')").iter().map(Value::to_string).collect();
+    assert_eq!(mixed, ["29", "marko", "lop"]);
+}

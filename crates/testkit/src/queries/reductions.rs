@@ -43,7 +43,11 @@ impl Writer<'_> {
             }
             Kind::Entry(key, _) if key.has_total_order() => ".by(keys)".into(),
             Kind::Record(fields) if fields[0].1.has_total_order() => {
-                let by = format!(".by(__.select('{}'){direction})", fields[0].0);
+                let name = &fields[0].0;
+                let by = match self.one_in(2) {
+                    true => format!(".by('{name}'{direction})"),
+                    false => format!(".by(__.select('{name}'){direction})"),
+                };
                 state.ordered = false;
                 return Some(Unit::text(".order()").and(by));
             }
@@ -175,6 +179,12 @@ impl Writer<'_> {
     }
 
     fn group_key(&mut self, state: &State) -> (Unit, Kind) {
+        if let Kind::Record(fields) = &state.kind
+            && fields[0].1.is_steady()
+            && self.one_in(2)
+        {
+            return (Unit::text(format!(".by('{}')", fields[0].0)), fields[0].1.clone());
+        }
         if state.kind == Kind::Vertex && self.one_in(2) {
             let (text, kind) = match self.below(3) {
                 0 => (".by('name')", Kind::Text),

@@ -26,8 +26,14 @@ impl Writer<'_> {
             },
             Kind::Record(fields) => {
                 let (name, kind) = fields[self.below(fields.len() as u64) as usize].clone();
-                match self.below(6) {
-                    0 => taken(state, ".select(values)", list(Kind::Mixed)),
+                match self.below(7) {
+                    0 if self.one_in(3) => taken(state, ".select(values)", list(Kind::Mixed)),
+                    0 => {
+                        // Maps that pass steps by.
+                        let between = self.pick(&[".barrier()", ".identity()", ".limit(1000)", ".is(neq('x'))", ".dedup()"]);
+                        state.ordered = false;
+                        between.to_owned()
+                    }
                     1 => taken(state, ".count(local)", Kind::Number),
                     2 if fields.len() > 1 => {
                         let pair = fields[..2].to_vec();
@@ -102,7 +108,14 @@ impl Writer<'_> {
             12 | 13 => match self.below(5) {
                 0 => spread(state, ".values('tags')", Kind::Text),
                 1 => taken(state, ".values('note')", Kind::Mixed),
-                2 => spread(state, ".values('name', 'age')", Kind::Mixed),
+                2 => {
+                    let text = self.pick_text(&[
+                        ".values('name', 'age')",
+                        ".values('age', 'name', 'age')",
+                        ".values('age', 'age')",
+                    ]);
+                    spread(state, text, Kind::Mixed)
+                }
                 3 => spread(state, ".values()", Kind::Mixed),
                 _ => taken(state, self.pick_text(&[".label()", ".format('%{name} is %{age}')"]), Kind::Text),
             },

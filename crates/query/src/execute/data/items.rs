@@ -17,7 +17,7 @@ pub enum Items {
     Values(Vec<Value>),
     /// Values of one type, none of them null, in an array form of [`mangrove_graph::column`].
     Column(ArrayRef),
-    /// Maps by column; only at the end of a query.
+    /// Maps by column, where later steps pass them on or read them by key.
     Maps(Maps),
 }
 
@@ -80,9 +80,9 @@ impl Items {
         }
     }
 
-    /// Whether the items are values, rather than elements.
+    /// Whether the items are values or maps, rather than elements alone.
     pub fn are_values(&self) -> bool {
-        matches!(self, Items::Values(_) | Items::Column(_))
+        !matches!(self, Items::Vertices(_) | Items::Edges(_))
     }
 
     pub fn is_empty(&self) -> bool {
@@ -140,15 +140,29 @@ impl Items {
 
     /// The items of all parts, in order. O(items), however many parts there are.
     pub fn joined(mut parts: Vec<Items>) -> Items {
-        let is_like = |a: &Items, b: &Items| {
-            a.column().zip(b.column()).is_some_and(|(one, other)| one.data_type() == other.data_type())
+        let is_like = |a: &Items, b: &Items| match (a, b) {
+            (Items::Column(one), Items::Column(other)) => one.data_type() == other.data_type(),
+            (Items::Maps(one), Items::Maps(other)) => one.is_like(other),
+            _ => false,
         };
         let mut all = Items::default();
         for run in parts.chunk_by_mut(is_like) {
-            let arrays: Vec<ArrayRef> = run.iter().filter_map(|part| part.column().cloned()).collect();
-            all.append(if arrays.len() > 1 { concatenated(&arrays) } else { std::mem::take(&mut run[0]) });
+            all.append(if run.len() > 1 { Self::of_alike(run) } else { std::mem::take(&mut run[0]) });
         }
         all
+    }
+
+    /// Columns of one type, or maps of one shape, as one.
+    fn of_alike(run: &mut [Items]) -> Items {
+        let arrays: Vec<ArrayRef> = run.iter().filter_map(|part| part.column().cloned()).collect();
+        if !arrays.is_empty() {
+            return concatenated(&arrays);
+        }
+        let maps = run.iter_mut().filter_map(|part| match std::mem::take(part) {
+            Items::Maps(maps) => Some(maps),
+            _ => None,
+        });
+        Items::Maps(Maps::joined(maps.collect()))
     }
 
     /// What they take in memory, approximately.

@@ -1,5 +1,5 @@
-//! Maps by column: the results of `project`, `valueMap` and `elementMap` at the end of a query, where no later step reads them. A
-//! row becomes a map only on request.
+//! Maps by column: what `project`, `valueMap`, `elementMap` and `select` give if the steps behind them pass maps on or read them by
+//! key. A row becomes a map only on request.
 
 use arrow_array::{Array, ArrayRef, UInt32Array};
 use arrow_select::{concat::concat, take::take};
@@ -61,15 +61,22 @@ impl MapColumn {
         gathered.map_or_else(one_by_one, MapColumn::Typed)
     }
 
-    fn append(self, other: MapColumn, rows: (usize, usize)) -> Self {
-        if let (MapColumn::Typed(mine), MapColumn::Typed(theirs)) = (&self, &other)
-            && mine.data_type() == theirs.data_type()
-            && let Ok(both) = concat(&[mine, theirs])
+    /// Columns and their rows as one column.
+    fn joined(parts: Vec<(&MapColumn, usize)>) -> Self {
+        let typed: Option<Vec<&dyn Array>> = parts.iter().map(|(column, _)| column.array()).collect();
+        if let Some(arrays) = typed.filter(|arrays| arrays.iter().all(|a| a.data_type() == arrays[0].data_type()))
+            && let Ok(whole) = concat(&arrays)
         {
-            return MapColumn::Typed(both);
+            return MapColumn::Typed(whole);
         }
-        let all = (0..rows.0).map(|row| self.get(row)).chain((0..rows.1).map(|row| other.get(row)));
-        MapColumn::Values(all.collect())
+        MapColumn::Values(parts.into_iter().flat_map(|(column, rows)| (0..rows).map(|row| column.get(row))).collect())
+    }
+
+    fn array(&self) -> Option<&dyn Array> {
+        match self {
+            MapColumn::Typed(array) => Some(array),
+            MapColumn::Values(_) => None,
+        }
     }
 
     fn bytes(&self) -> usize {
@@ -83,9 +90,28 @@ impl MapColumn {
 }
 
 impl Maps {
+    /// The column under a key; `None` if no map has it. O(keys).
+    pub fn column(&self, key: &Value) -> Option<&MapColumn> {
+        self.columns.iter().find(|(name, _)| name == key).map(|(_, column)| column)
+    }
+
+    /// The same for a string.
+    pub fn column_named(&self, key: &str) -> Option<&MapColumn> {
+        self.columns.iter().find(|(name, _)| name.as_str() == Some(key)).map(|(_, column)| column)
+    }
+
     pub fn value(&self, row: usize) -> Value {
         let entry = |(key, column): &(Value, MapColumn)| column.get(row).map(|value| (key.clone(), value));
         Value::map(Map::from_distinct(self.columns.iter().filter_map(entry).collect()))
+    }
+
+    /// The maps of all parts, in order. O(rows), however many parts there are.
+    pub fn joined(parts: Vec<Maps>) -> Maps {
+        let rows = parts.iter().map(|part| part.rows).sum();
+        let Some(first) = parts.first() else { return Maps::default() };
+        let of = |at: usize| MapColumn::joined(parts.iter().map(|part| (&part.columns[at].1, part.rows)).collect());
+        let columns = first.columns.iter().enumerate().map(|(at, (key, _))| (key.clone(), of(at))).collect();
+        Maps { rows, columns }
     }
 
     pub fn into_values(self) -> Vec<Value> {
@@ -105,10 +131,7 @@ impl Maps {
 
     /// Adds maps of the same shape.
     pub fn append(&mut self, other: Maps) {
-        let rows = (self.rows, other.rows);
-        let mine = std::mem::take(&mut self.columns).into_iter();
-        self.columns = mine.zip(other.columns).map(|((key, a), (_, b))| (key, a.append(b, rows))).collect();
-        self.rows += other.rows;
+        *self = Self::joined(vec![std::mem::take(self), other]);
     }
 
     /// The approximate bytes.

@@ -159,14 +159,19 @@ fn of_property(name: &str, column: PropertyColumn) -> Result<ByColumn> {
     })
 }
 
+/// A column of maps that may lack it.
+fn entries(maps: &Maps, column: Option<&MapColumn>) -> ByColumn {
+    column.cloned().map_or_else(|| ByColumn::Values(vec![None; maps.rows]), ByColumn::from)
+}
+
 fn by_token(cx: &Context<'_, '_>, batch: &Batch, token: Token) -> Result<ByColumn> {
+    if let Items::Maps(maps) = &batch.items {
+        return Ok(entries(maps, maps.column(&Value::Token(token))));
+    }
     if let Some(elements) = elements::elements(batch)
         && let Some(column) = token_column(cx.view(), elements, token)?
     {
-        return Ok(match column {
-            MapColumn::Typed(array) => ByColumn::Typed(array),
-            MapColumn::Values(values) => ByColumn::Values(values),
-        });
+        return Ok(column.into());
     }
     let any_map = matches!(&batch.items, Items::Values(values) if values.iter().any(|v| matches!(v, Value::Map(_))));
     if !any_map {
@@ -182,6 +187,7 @@ fn by_token(cx: &Context<'_, '_>, batch: &Batch, token: Token) -> Result<ByColum
 fn by_key(cx: &mut Context<'_, '_>, batch: &Batch, key: &mut Key) -> Result<ByColumn> {
     match &batch.items {
         Items::Values(values) => return by_key_of(cx, &batch.items, values, key).map(ByColumn::Values),
+        Items::Maps(maps) => return Ok(entries(maps, maps.column_named(&key.name))),
         Items::Column(_) => {
             return by_key_of(cx, &batch.items, &batch.items.clone().into_values(), key).map(ByColumn::Values);
         }
@@ -314,6 +320,15 @@ pub fn modulated_paths(cx: &mut Context<'_, '_>, paths: Vec<Path>, by: &mut [ByO
     let objects = eval_whole_lists(by, cx, objects)?.into_iter();
     let path = |(labels, objects): (_, Option<Vec<Value>>)| Some(Path { objects: objects?, labels });
     Ok(labels.into_iter().zip(objects).map(path).collect())
+}
+
+impl From<MapColumn> for ByColumn {
+    fn from(column: MapColumn) -> Self {
+        match column {
+            MapColumn::Typed(array) => ByColumn::Typed(array),
+            MapColumn::Values(values) => ByColumn::Values(values),
+        }
+    }
 }
 
 impl From<ByColumn> for MapColumn {

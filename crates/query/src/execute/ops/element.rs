@@ -2,17 +2,18 @@
 
 use std::sync::Arc;
 
-use arrow_array::Array;
-use mangrove_graph::{Cell, Direction, Map, PropertyColumn, PropertyOwner, Token, Value};
+use arrow_array::{Array, ArrayRef};
+use arrow_select::interleave::interleave;
+use mangrove_graph::{Cell, Direction, KeyId, Map, PropertyColumn, PropertyOwner, Token, Value};
 
 use crate::error::Result;
 use crate::execute::data::batch::{Batch, Moves};
 use crate::execute::data::items::Items;
-use crate::execute::data::maps::MapColumn;
+use crate::execute::data::maps::{ARRAY_MIN, MapColumn};
 use crate::execute::data::words::type_error;
 use crate::execute::modulators::by::ByOp;
 use crate::execute::reads::columns::{self, Many};
-use crate::execute::reads::elements::{column, elements, key_of, tokens_of, value_of};
+use crate::execute::reads::elements::{column, columns as read_columns, elements, key_of, tokens_of, value_of};
 use crate::execute::reads::read;
 use crate::execute::run::chain::{Child, MapBatch};
 use crate::execute::run::context::{Context, Key};
@@ -78,11 +79,42 @@ impl ValuesOp {
         }
         Ok(Some(moves.finish(batch, cx.mode())))
     }
+
+    /// Several keys of a batch of elements, all with values of one type.
+    fn one_type(&mut self, cx: &mut Context<'_, '_>, batch: &Batch) -> Result<Option<Batch>> {
+        let Some(elements) = elements(batch).filter(|elements| self.keys.len() > 1 && elements.len() >= ARRAY_MIN) else {
+            return Ok(None);
+        };
+        let keys: Vec<KeyId> = self.keys.iter_mut().filter_map(|key| key.id(cx)).collect();
+        let mut arrays: Vec<ArrayRef> = Vec::with_capacity(keys.len());
+        for column in read_columns(cx, batch, elements, &keys)? {
+            match column {
+                PropertyColumn::Absent(_) => {}
+                PropertyColumn::Typed(array) if arrays.iter().all(|other| other.data_type() == array.data_type()) => {
+                    arrays.push(array);
+                }
+                _ => return Ok(None),
+            }
+        }
+        if arrays.is_empty() {
+            return Ok(Some(Batch::default()));
+        }
+        let each = (0..batch.len()).flat_map(|row| (0..arrays.len()).map(move |of| (of, row)));
+        let places: Vec<(usize, usize)> = each.filter(|(of, row)| arrays[*of].is_valid(*row)).collect();
+        let arrays: Vec<&dyn Array> = arrays.iter().map(|array| &**array).collect();
+        // More text than one array holds goes value by value.
+        let Ok(values) = interleave(&arrays, &places) else { return Ok(None) };
+        let rows: Vec<u32> = places.iter().map(|(_, row)| *row as u32).collect();
+        Ok(Some(batch.moved(&rows, Items::Column(values), cx.mode())))
+    }
 }
 
 impl MapBatch for ValuesOp {
     fn map(&mut self, cx: &mut Context<'_, '_>, batch: Batch) -> Result<Batch> {
         if let Some(done) = self.one_key(cx, &batch)? {
+            return Ok(done);
+        }
+        if let Some(done) = self.one_type(cx, &batch)? {
             return Ok(done);
         }
         let mut moves = Moves::default();
@@ -230,7 +262,7 @@ pub struct ElementMapOp {
     pub keys: Vec<Key>,
     /// Only properties that pass this filter are visible.
     pub visible: Option<Child>,
-    /// The maps are the results of the query.
+    /// Later steps take maps by column.
     pub columns: bool,
 }
 

@@ -27,7 +27,7 @@ pub struct SelectOp {
     pub pop: Pop,
     pub labels: Vec<Name>,
     pub by: Vec<ByOp>,
-    /// The maps are the results of the query.
+    /// Later steps take maps by column.
     pub columns: bool,
 }
 
@@ -35,6 +35,9 @@ impl MapBatch for SelectOp {
     fn map(&mut self, cx: &mut Context<'_, '_>, batch: Batch) -> Result<Batch> {
         if let [label] = &self.labels[..] {
             let label = label.clone();
+            if let Some(items) = entries(&batch, &label) {
+                return self.select_slot(cx, batch, items);
+            }
             return match slot_of(cx, &batch, &label).cloned() {
                 Some(items) => self.select_slot(cx, batch, items),
                 None => self.select_one(cx, batch, &label),
@@ -62,6 +65,18 @@ fn slot_of<'b>(cx: &Context<'_, '_>, batch: &'b Batch, label: &str) -> Option<&'
         _ => false,
     };
     (!may_be_maps && cx.shared.side_effects.get(label).is_none()).then_some(items)
+}
+
+/// The entries under a key, if all traversers are maps that have it.
+fn entries(batch: &Batch, key: &str) -> Option<Items> {
+    let Items::Maps(maps) = &batch.items else { return None };
+    match maps.column_named(key)? {
+        MapColumn::Typed(array) if array.null_count() == 0 => Some(Items::Column(array.clone())),
+        column => {
+            let values: Option<Vec<Value>> = (0..maps.rows).map(|row| column.get(row)).collect();
+            values.map(Items::from_values)
+        }
+    }
 }
 
 /// The traversers whose columns all have a value, with maps of these values.
@@ -191,7 +206,7 @@ impl MapBatch for SelectChildOp {
 pub struct ProjectOp {
     pub keys: Vec<Name>,
     pub by: Vec<ByOp>,
-    /// The maps are the results of the query.
+    /// Later steps take maps by column.
     pub columns: bool,
 }
 

@@ -154,7 +154,7 @@ pub fn properties(cx: &mut Context<'_, '_>, items: &Items, keys: &mut [Key], ste
             Value::Property(Arc::new(Property { owner, key, name, value }))
         }));
     }
-    if let Items::Column(_) = items
+    if let Items::Column(_) | Items::Maps(_) = items
         && !items.is_empty()
     {
         return Err(type_error(step, "elements", &items.get(0)));
@@ -172,8 +172,8 @@ pub fn properties(cx: &mut Context<'_, '_>, items: &Items, keys: &mut [Key], ste
 fn known(cx: &mut Context<'_, '_>, keys: &mut [Key], items: &Items) -> Vec<KeyId> {
     let any = match items {
         Items::Values(values) => values.iter().any(|value| value.element_id().is_some()),
-        Items::Column(_) => false,
-        _ => true,
+        Items::Column(_) | Items::Maps(_) => false,
+        Items::Vertices(_) | Items::Edges(_) => true,
     };
     if !any {
         return Vec::new();

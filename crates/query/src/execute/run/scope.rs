@@ -13,11 +13,8 @@ use crate::plan::paths::PathMode;
 
 /// The value of `name` for a traverser: an entry of its map, a side effect, or a labelled object of its path.
 pub fn scope_value(cx: &Context<'_, '_>, batch: &Batch, row: usize, name: &str, pop: Pop) -> Result<Option<Value>> {
-    if let Items::Values(values) = &batch.items
-        && let Value::Map(map) = &values[row]
-        && let Some(value) = map.get_str(name)
-    {
-        return Ok(Some(value.clone()));
+    if let Some(value) = entry(&batch.items, row, name) {
+        return Ok(Some(value));
     }
     if let Some(value) = cx.shared.side_effects.get(name) {
         return Ok(Some(value));
@@ -25,6 +22,18 @@ pub fn scope_value(cx: &Context<'_, '_>, batch: &Batch, row: usize, name: &str, 
     match cx.mode() {
         PathMode::Slots => Ok(batch.slots.value(name, row)),
         _ => Ok(path::select(batch.path(row), name, pop)),
+    }
+}
+
+/// What the map of a row has under a name, if the row is a map.
+fn entry(items: &Items, row: usize, name: &str) -> Option<Value> {
+    match items {
+        Items::Values(values) => match &values[row] {
+            Value::Map(map) => map.get_str(name).cloned(),
+            _ => None,
+        },
+        Items::Maps(maps) => maps.column_named(name)?.get(row),
+        _ => None,
     }
 }
 

@@ -64,12 +64,12 @@ impl Inference<'_> {
         for (at, node) in traversal.steps.iter().enumerate() {
             now = self.node(node, now, hop);
             // If filters narrow the type, only the narrow one is on the path: all others end there.
-            let filters = traversal.steps[at + 1..].iter().map(|node| &node.step).take_while(|step| is_filter(step));
+            let filters = traversal.steps[at + 1..].iter().map(|node| &node.step).take_while(|step| step.is_filter());
             let passing = filters.fold(now.clone(), |passing, step| self.passing(step, passing));
             add(&mut self.path, passing);
             hop = match &node.step {
                 Step::Hop { to_edges: true, direction, .. } => Some(*direction),
-                step if is_filter(step) => hop,
+                step if step.is_filter() => hop,
                 _ => None,
             };
         }
@@ -303,7 +303,7 @@ impl Inference<'_> {
         match (step, before) {
             (Step::Has(tests), Type::Elements(types)) => Type::Elements(self.labelled(types, tests)),
             (Step::And(children), before) => {
-                let are_filters = |child: &&Traversal| child.steps.iter().all(|node| is_filter(&node.step));
+                let are_filters = |child: &&Traversal| child.steps.iter().all(|node| node.step.is_filter());
                 let tests = children.iter().filter(are_filters).flat_map(|child| &child.steps);
                 tests.fold(before, |passing, node| self.passing(&node.step, passing))
             }
@@ -522,10 +522,4 @@ fn column_of(of: Type, column: Column) -> Type {
         _ => return Type::Any,
     };
     Type::list(if column == Column::Keys { key } else { value })
-}
-
-/// Whether the step only drops traversers, each by what it stands on.
-fn is_filter(step: &Step) -> bool {
-    use Step::*;
-    matches!(step, Has(_) | HasProperty { .. } | HasChild { .. } | Where { .. } | SemiJoin { .. } | And(_) | Or(_))
 }

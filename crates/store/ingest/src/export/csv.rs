@@ -14,7 +14,7 @@ use mangrove_graph::{
 };
 
 use super::graphson::{write_cell, write_value};
-use super::{ExportError, ExportWalk, Output, PAGE};
+use super::walk::{ExportError, ExportWalk, Output, PAGE};
 use crate::text::csv::put_field;
 use crate::text::infer::parse_int;
 use crate::text::mapping_text::TableText;

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use mangrove_graph::{Cell, ElementKind, Elements, KeyId, LabelId, PropertyColumn, TypeSet, Value, ValueType, record};
 
-use super::{ExportError, ExportWalk, Output, PAGE};
+use super::walk::{ExportError, ExportWalk, Output, PAGE};
 
 pub fn write(walk: &mut ExportWalk<'_>, directory: &Path) -> Result<(), ExportError> {
     let keys = [declared(walk, ElementKind::Vertex), declared(walk, ElementKind::Edge)];

@@ -14,7 +14,7 @@ use mangrove_graph::{
     VertexId, Wants, number, record,
 };
 
-use super::{ExportError, ExportWalk};
+use super::walk::{ExportError, ExportWalk};
 use crate::text::json::quote;
 
 /// Vertices whose edges are in memory at the same time.

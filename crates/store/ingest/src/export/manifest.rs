@@ -6,7 +6,7 @@ use std::path::Path;
 
 use mangrove_graph::{Cardinality, ElementKind, Encoding, IdSpace, LabelId, PropertyId, PropertySchema};
 
-use super::{ExportError, ExportFormat, ExportWalk};
+use super::walk::{ExportError, ExportFormat, ExportWalk};
 use crate::terms::mapping::FILE_NAME;
 use crate::text::mapping_text::{put_tables, quoted};
 

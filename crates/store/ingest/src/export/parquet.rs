@@ -34,7 +34,7 @@ use parquet::file::properties::WriterProperties;
 
 use super::csv::{FileNames, have_ids, is_column, labels_text, text_of};
 use super::graphson::{write_cell, write_value};
-use super::{ExportError, ExportWalk, PAGE};
+use super::walk::{ExportError, ExportWalk, PAGE};
 use crate::tables::header::{Style, style};
 use crate::text::mapping_text::{TableText, quoted};
 
