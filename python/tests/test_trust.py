@@ -424,3 +424,17 @@ def test_what_maps_to_nothing_is_an_error(tmp_path):
         with pytest.raises(mg.QueryError, match="does not map to a value"):
             db.query(query)
     assert db.query("g.V().valueMap()").to_list() == [{"a": [1]}]
+
+
+def test_texts_grow_and_shrink_past_the_border_of_the_allocators(tmp_path):
+    """Pieces of 192 kB and more come from another allocator. A text that grows or shrinks past that size moves between the two."""
+    db = mg.open(tmp_path / "db")
+    border = 192 << 10
+    parts = ["".join(chr(97 + (i * 7 + n) % 26) for i in range(n)) for n in (1, border // 3, border // 2, border - 1, border)]
+    for a in parts:
+        for b in parts:
+            assert db.query("g.inject(a).concat(b)", a=a, b=b).one() == a + b
+            assert db.query("g.inject(s).substring(0, n)", s=a + b, n=len(a)).one() == a
+    with db.ingest() as w:
+        w.add_vertices("n", {"id": list(range(len(parts))), "t": parts})
+    assert db.query("g.V().order().by(id).values('t')").to_list() == parts

@@ -78,7 +78,7 @@ fn handles_of_one_process_share_the_database() {
     assert_eq!(read.join().unwrap(), [2], "a snapshot outlives its store, and goes to other threads");
 }
 
-/// Every call of a snapshot honours the limits that it was taken with, and so does a view for another thread.
+/// Every call of a snapshot honours the limits that it was taken with. So do a view for another thread and a transaction.
 #[test]
 fn a_snapshot_stops_when_its_reader_must() {
     let home = tempfile::tempdir().unwrap();
@@ -110,7 +110,14 @@ fn a_snapshot_stops_when_its_reader_must() {
     let limited = store.snapshot_within(context.clone()).unwrap();
     let forked = limited.fork().unwrap().unwrap();
     assert!(calls(&limited).iter().chain(&calls(&*forked)).all(Result::is_ok));
+    let mut writing = store.begin().unwrap();
+    writing.limit(Some(context.clone()));
+    assert!(calls(&writing).iter().all(Result::is_ok));
     context.cancel.cancel();
+    assert!(calls(&writing).iter().all(|call| matches!(call, Err(GraphError::Stopped))));
+    writing.limit(None);
+    assert!(calls(&writing).iter().all(Result::is_ok), "the next query has limits of its own");
+    drop(writing);
     assert!(calls(&limited).iter().chain(&calls(&*forked)).all(|call| matches!(call, Err(GraphError::Stopped))));
     let late = ReadContext { deadline: Some(Instant::now()), ..ReadContext::default() };
     std::thread::sleep(Duration::from_millis(1));
@@ -138,10 +145,16 @@ fn long_work_calls_the_probe() {
     let asked = Arc::new(AtomicUsize::new(0));
     let counter = asked.clone();
     let cancel = CancelToken::with_probe(Arc::new(move || counter.fetch_add(1, Ordering::Relaxed) >= 2));
-    let view = store.snapshot_within(ReadContext { cancel, ..ReadContext::default() }).unwrap();
+    let limits = ReadContext { cancel, ..ReadContext::default() };
+    let view = store.snapshot_within(limits.clone()).unwrap();
+    let mut writing = store.begin().unwrap();
+    writing.limit(Some(limits));
     let hop = Hop::along(Direction::Out, None, Wants::default());
-    assert!(matches!(view.neighbors(&people, &hop, &mut Adjacency::default()), Err(GraphError::Stopped)));
-    assert_eq!(asked.load(Ordering::Relaxed), 3);
+    for view in [&view as &dyn GraphView, &writing] {
+        asked.store(0, Ordering::Relaxed);
+        assert!(matches!(view.neighbors(&people, &hop, &mut Adjacency::default()), Err(GraphError::Stopped)));
+        assert_eq!(asked.load(Ordering::Relaxed), 3);
+    }
 }
 
 /// Runs as a child process. Holds the database open until its input ends.
