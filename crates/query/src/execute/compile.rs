@@ -4,6 +4,7 @@ use mangrove_graph::{ElementKind, Token, Value};
 
 use crate::diagnostics::Span;
 use crate::error::Result;
+use crate::execute::data::maps::ARRAY_MIN;
 use crate::execute::modulators::by::ByOp;
 use crate::execute::ops::barrier::{BulkOp, GatherOp, OrderLocal, OrderOp, SackBarrierOp};
 use crate::execute::ops::branch::{ChooseOp, CoalesceOp, ConditionOp, OptionalOp, PickOp, UnionOp};
@@ -52,11 +53,14 @@ pub fn root(plan: &Plan, mode: PathMode, helpers: Option<Reach>) -> Result<Chain
     let forgets = mode != PathMode::Off && !plan.source.paths;
     let last_reader = if forgets { plan.traversal.steps.iter().rposition(reads) } else { None };
     let last_uses = if mode == PathMode::Slots { last_uses(&plan.traversal) } else { Vec::new() };
-    chain(&plan.traversal, ChainRole { start: true, helpers, last_reader, last_uses: &last_uses, columns: true, later: &[] })
+    chain(
+        &plan.traversal,
+        ChainRole { start: true, helpers, last_reader, last_uses: &last_uses, columns: Some(0), later: &[] },
+    )
 }
 
-/// The chain of some steps for one thread. `columns` says whether what takes their output takes maps by column.
-pub fn serial(traversal: &Traversal, columns: bool) -> Result<Chain> {
+/// The chain of some steps for one thread. Its output has maps by column if they come from at least `columns` traversers.
+pub fn serial(traversal: &Traversal, columns: Option<usize>) -> Result<Chain> {
     chain(traversal, ChainRole { columns, ..ChainRole::default() })
 }
 
@@ -71,10 +75,21 @@ struct ChainRole<'a> {
     last_reader: Option<usize>,
     /// The last step that gives or reads each label. Later steps can forget it.
     last_uses: &'a [(Name, usize)],
-    /// What takes its output takes maps by column.
-    columns: bool,
+    /// Its output has maps by column if they come from at least so many traversers; `None` for never.
+    columns: Option<usize>,
     /// Of a single step: the steps behind it in its chain.
     later: &'a [StepNode],
+}
+
+impl ChainRole<'_> {
+    /// From how many traversers on maps go by column to the first of some steps of the chain. On the way to a step that reads them,
+    /// a few maps are quicker as they are.
+    fn columns_before(&self, steps: &[StepNode]) -> Option<usize> {
+        match steps {
+            [] => self.columns,
+            steps => takes_maps(steps, self.columns.is_some()).then_some(ARRAY_MIN),
+        }
+    }
 }
 
 fn chain(traversal: &Traversal, place: ChainRole<'_>) -> Result<Chain> {
@@ -93,7 +108,7 @@ fn links(traversal: &Traversal, place: ChainRole<'_>) -> Result<Vec<Link>> {
         if let Some(fragment) = fragment {
             at += fragment.steps.len();
             is_prepared = fragment.barrier.is_some();
-            let columns = takes_maps(&steps[at..], place.columns);
+            let columns = place.columns_before(&steps[at..]);
             let op = Box::new(ParallelOp::new(fragment.traversal(), columns, serial)?);
             links.push(Link::new(op, Vec::new(), Span::default()));
         } else {
@@ -104,7 +119,7 @@ fn links(traversal: &Traversal, place: ChainRole<'_>) -> Result<Vec<Link>> {
             if place.start && may_meet_what_it_adds(&steps[..at], &node.step) {
                 links.push(Link::new(Box::new(GatherOp::default()), Vec::new(), node.span));
             }
-            let columns = takes_maps(&steps[at + 1..], place.columns);
+            let columns = place.columns_before(&steps[at + 1..]);
             let (start, later) = (place.start && at == 0, &steps[at + 1..]);
             let role = ChainRole { start, last_reader: None, last_uses: &[], columns, later, ..place };
             let op = if is_prepared { compile_prepared(&node.step, role)? } else { compile(&node.step, role)? };
@@ -146,7 +161,7 @@ pub fn may_be_heavy(plan: &Plan) -> bool {
 }
 
 fn child(traversal: &Traversal) -> Result<Child> {
-    Ok(Child::new(serial(traversal, false)?))
+    Ok(Child::new(serial(traversal, None)?))
 }
 
 fn children(traversals: &[Traversal]) -> Result<Vec<Child>> {
@@ -274,7 +289,7 @@ fn compile(step: &Step, place: ChainRole<'_>) -> Result<Box<dyn Op>> {
         Step::Union(traversals) => {
             let branches = traversals
                 .iter()
-                .map(|t| Ok(Child::new(chain(t, ChainRole { helpers: None, columns: false, ..place })?)))
+                .map(|t| Ok(Child::new(chain(t, ChainRole { helpers: None, columns: None, ..place })?)))
                 .collect::<Result<_>>()?;
             Box::new(UnionOp::new(branches, traversals.iter().any(tells_batches_apart)))
         }
@@ -332,7 +347,7 @@ fn compile_repeat(repeat: &Repeat, place: ChainRole<'_>) -> Result<Box<dyn Op>> 
         Some(Emit::Always) => Some(EmitOp::Always),
         Some(Emit::Child(traversal)) => Some(EmitOp::Child(child(traversal)?)),
     };
-    let body = Child::new(chain(&repeat.body, ChainRole { start: false, columns: false, ..place })?);
+    let body = Child::new(chain(&repeat.body, ChainRole { start: false, columns: None, ..place })?);
     let until = until.map(|until| (until, repeat.until_first));
     let emit = emit.map(|emit| (emit, repeat.emit_first));
     Ok(Box::new(RepeatOp::new(body, repeat.name.clone(), until, emit, tells_batches_apart(&repeat.body))))
@@ -504,7 +519,7 @@ fn property_columns(of: MapOf, by: &[By]) -> Option<Many> {
     }
 }
 
-fn compile_map(step: &Step, columns: bool) -> Result<Box<dyn Op>> {
+fn compile_map(step: &Step, columns: Option<usize>) -> Result<Box<dyn Op>> {
     Ok(match step {
         Step::Id => mapping(TokenStep(Token::Id)),
         Step::Label => mapping(TokenStep(Token::Label)),
@@ -515,12 +530,12 @@ fn compile_map(step: &Step, columns: bool) -> Result<Box<dyn Op>> {
         Step::Properties(keys) => mapping(PropertiesOp::new(keys.clone())),
         Step::PropertyMap { visible, of, keys, tokens, by } => {
             let visible = visible.as_ref().map(child).transpose()?;
-            let columns = property_columns(*of, by).filter(|_| columns && visible.is_none());
+            let columns = property_columns(*of, by).filter(|_| columns.is_some() && visible.is_none());
             mapping(PropertyMapOp { of: *of, keys: Key::all(keys), tokens: *tokens, by: bys(by)?, visible, columns })
         }
         Step::ElementMap { keys, visible } => {
             let visible = visible.as_ref().map(child).transpose()?;
-            let columns = columns && visible.is_none();
+            let columns = columns.is_some() && visible.is_none();
             mapping(ElementMapOp { keys: Key::all(keys), visible, columns })
         }
         Step::Element => mapping(ElementOp),

@@ -49,13 +49,13 @@ const MESSAGE_BYTES_MAX: usize = 1 << 20;
 const PATIENCE: Duration = Duration::from_millis(10);
 
 /// Makes a chain of steps. The flag says whether their output is the result of the query.
-type Compile = fn(&Traversal, bool) -> Result<Chain>;
+type Compile = fn(&Traversal, Option<usize>) -> Result<Chain>;
 
 /// A run of independent steps.
 pub struct ParallelOp {
     steps: Traversal,
-    /// What takes the output of the steps takes maps by column.
-    columns: bool,
+    /// The least number of traversers whose maps go on by column.
+    columns: Option<usize>,
     compile: Compile,
     /// The chain of the query's own thread.
     chain: Chain,
@@ -74,7 +74,7 @@ struct Team {
 
 impl ParallelOp {
     /// `compile` makes a chain of steps, for this thread and for each helper.
-    pub fn new(steps: Traversal, columns: bool, compile: Compile) -> Result<Self> {
+    pub fn new(steps: Traversal, columns: Option<usize>, compile: Compile) -> Result<Self> {
         let chain = compile(&steps, columns)?;
         let first = steps.steps.first().map(|node| &node.step);
         let any_order = matches!(first, Some(Step::Hop { any_order: true, .. }));

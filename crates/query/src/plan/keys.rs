@@ -3,7 +3,7 @@
 //! A step that reads a column may keep it for a later step, and a scan may return it with the elements.
 
 use crate::plan::facts::{Flow, Gives, Reads, Rows};
-use crate::plan::{By, GroupValue, HasKey, Name, Step, StepNode};
+use crate::plan::{By, GroupValue, HasKey, Name, Reduction, Scope, Step, StepNode};
 use crate::stack::deep;
 
 impl Step {
@@ -72,14 +72,16 @@ pub fn read_of_all(steps: &[StepNode]) -> Vec<Name> {
     keys
 }
 
-/// Whether maps that come to the first of the steps may come by column: the steps pass them on, until one reads them by key. `end`
+/// Whether maps that come to the first of the steps may come by column: the steps pass them on, until one counts them or reads them by key. `end`
 /// says so for what takes the output of the last step. O(steps).
 pub fn takes_maps(steps: &[StepNode], end: bool) -> bool {
     deep(|| {
         for node in steps {
             let reads_by_key = match &node.step {
                 Step::Select { .. } | Step::GroupCount { .. } => true,
+                Step::Reduce { reduction: Reduction::Count, scope: Scope::Global } => true,
                 Step::Group { value, .. } => !matches!(value, Some(GroupValue::Reduce(_))),
+                Step::Partial(barrier) => return takes_maps(&barrier.steps, end),
                 _ => false,
             };
             let facts = node.step.facts();

@@ -27,8 +27,8 @@ pub struct SelectOp {
     pub pop: Pop,
     pub labels: Vec<Name>,
     pub by: Vec<ByOp>,
-    /// Later steps take maps by column.
-    pub columns: bool,
+    /// The least number of traversers whose maps go on by column.
+    pub columns: Option<usize>,
 }
 
 impl MapBatch for SelectOp {
@@ -43,7 +43,7 @@ impl MapBatch for SelectOp {
                 None => self.select_one(cx, batch, &label),
             };
         }
-        if self.columns
+        if self.columns.is_some_and(|least| batch.len() >= least)
             && let Some(columns) = self.select_columns(cx, &batch)?
         {
             return Ok(of_columns(&self.labels, columns, batch, cx.mode()));
@@ -206,14 +206,14 @@ impl MapBatch for SelectChildOp {
 pub struct ProjectOp {
     pub keys: Vec<Name>,
     pub by: Vec<ByOp>,
-    /// Later steps take maps by column.
-    pub columns: bool,
+    /// The least number of traversers whose maps go on by column.
+    pub columns: Option<usize>,
 }
 
 impl MapBatch for ProjectOp {
     fn map(&mut self, cx: &mut Context<'_, '_>, batch: Batch) -> Result<Batch> {
         let mode = cx.mode();
-        if self.columns {
+        if self.columns.is_some_and(|least| batch.len() >= least) {
             let maps = projected(cx, &batch, &self.keys, &mut self.by)?;
             return Ok(batch.moved_in_place(Items::Maps(maps), mode));
         }
