@@ -23,9 +23,18 @@ MAY_USE = {
     "mangrove-segment": {"mangrove-graph"},
     "mangrove-hot": {"mangrove-graph", "mangrove-segment"},
     "mangrove-ingest": {"mangrove-graph"},
+    # It reads YAML and reports progress as the loader does.
+    "mangrove-lake": {"mangrove-graph", "mangrove-ingest"},
     "mangrove-directory": {"mangrove-graph", "mangrove-hot"},
     "mangrove-query": {"mangrove-graph"},
-    "mangrove": {"mangrove-graph", "mangrove-hot", "mangrove-ingest", "mangrove-directory", "mangrove-query"},
+    "mangrove": {
+        "mangrove-graph",
+        "mangrove-hot",
+        "mangrove-ingest",
+        "mangrove-lake",
+        "mangrove-directory",
+        "mangrove-query",
+    },
     # Its interpreter of Gremlin reads the engine's plans; tests of the engine use the test kit in turn.
     "mangrove-testkit": {"mangrove-graph", "mangrove-query"},
     "mangrove-python": {"mangrove", "mangrove-graph", "mangrove-ingest"},

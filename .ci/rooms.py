@@ -79,7 +79,7 @@ FLOORS = {
         "load stream",
         "bytes lib",
     ],
-    "crates/store/ingest/src/text": ["decode format infer json", "mapping_text source", "csv feed"],
+    "crates/store/ingest/src/text": ["decode format infer json yaml", "mapping_text source", "csv feed"],
     "crates/store/ingest/src/batches": ["rows", "elements typed_json", "column"],
     "crates/store/ingest/src/tables": [
         "arrow_type plan",
@@ -91,6 +91,11 @@ FLOORS = {
     "crates/store/ingest/src/export": ["walk", "graphml graphson manifest", "csv", "parquet"],
     "crates/store/ingest/src/graphs": ["edgelist graphml graphson"],
     "crates/store/ingest/src/terms": ["declaration merge", "mapping report", "options"],
+    "crates/store/lake/src": ["error info times", "files", "pages", "graph write", "lib"],
+    "crates/store/lake/src/info": ["place types", "notes property", "graph", "edge vertex"],
+    "crates/store/lake/src/pages": ["cache sparse"],
+    "crates/store/lake/src/graph": ["counts tables", "columns topology", "find labels places", "check hop", "view"],
+    "crates/store/lake/src/write": ["loss names order publish", "chunk column", "notes", "edges vertices"],
     "crates/store/ingest/src/writing": ["resolve retype runs", "write", "constraints drift upsert"],
 }
 

@@ -45,6 +45,7 @@ from ._mangrove import (
     docs,
     trace,
     open,
+    open_lake,
 )
 from ._types import Direction, FrozenDict, Merge, T, Tree
 
@@ -98,4 +99,5 @@ __all__ = [
     "trace",
     "open",
     "open_async",
+    "open_lake",
 ]

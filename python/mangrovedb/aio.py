@@ -130,9 +130,9 @@ class AsyncDatabase:
         """As `Database.backup`."""
         return await _call(self._readers, self.sync.backup, destination)
 
-    async def export(self, directory, format="csv"):
+    async def export(self, directory, format="csv", **options):
         """As `Database.export`."""
-        return await _call(self._readers, self.sync.export, directory, format)
+        return await _call(self._readers, self.sync.export, directory, format, **options)
 
     async def check(self):
         """As `Database.check`."""

@@ -1,6 +1,7 @@
 //! The Python class of a database.
 
 use std::collections::HashMap;
+use std::num::NonZeroU64;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
@@ -8,7 +9,8 @@ use std::time::Duration;
 use mangrove::graph::{IndexSchema, LabelSchema, PropertyId, Schema};
 use mangrove::ingest::IngestOptions;
 use mangrove::{
-    Cardinality, Declaration, ElementKind, Encoding, ExportFormat, IdSpace, LoadReport, QueryOptions, ValueType,
+    Cardinality, Declaration, ElementKind, Encoding, ExportFormat, GraphArOptions, IdSpace, LoadReport, QueryOptions,
+    ValueType,
 };
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::gc::{PyTraverseError, PyVisit};
@@ -706,7 +708,8 @@ impl Database {
 
     /// Writes the graph to files in `directory`. Returns the number of vertices and edges. Formats: `"csv"` (the
     /// default; a file for each label, with headers that neo4j-admin understands), `"parquet"` (a file for each label,
-    /// with typed columns), `"graphml"` or `"graphson"`.
+    /// with typed columns), `"graphml"`, `"graphson"`, or `"graphar"`: Parquet files in the format of Apache GraphAr, which
+    /// others read, and `open_lake` in place.
     ///
     /// `load(directory)` loads the files back. The file `mangrove.yaml` beside them says how to read each one. It also
     /// holds the keys, types, indexes, constraints and encodings of the graph.
@@ -716,18 +719,50 @@ impl Database {
     /// >>> copy = mg.open(":memory:")
     /// >>> copy.load("files")["edges"]
     /// {'in': 1, 'route': 5}
-    #[pyo3(signature = (directory, format="csv"))]
-    fn export<'py>(&self, py: Python<'py>, directory: PathBuf, format: &str) -> PyResult<Bound<'py, PyDict>> {
-        let Some(format) = ExportFormat::from_name(format) else {
-            return Err(choice("format", format, &ExportFormat::NAMES));
-        };
+    ///
+    /// If GraphAr cannot hold all of the graph, such as values of several types under one key, nothing is written.
+    /// `lossy=True` writes such values as text, and warns of each loss. A GraphAr file has `vertex_chunk` vertices (default
+    /// 262,144) or `edge_chunk` edges (4,194,304).
+    ///
+    /// >>> db.export("lake", "graphar")
+    /// {'vertices': 5, 'edges': 6}
+    /// >>> mg.open_lake("lake/lake.graph.yml").query("g.V().count()").one()
+    /// 5
+    #[pyo3(signature = (directory, format="csv", *, lossy=false, vertex_chunk=None, edge_chunk=None))]
+    fn export<'py>(
+        &self,
+        py: Python<'py>,
+        directory: PathBuf,
+        format: &str,
+        lossy: bool,
+        vertex_chunk: Option<NonZeroU64>,
+        edge_chunk: Option<NonZeroU64>,
+    ) -> PyResult<Bound<'py, PyDict>> {
         let inner = self.handle()?;
         let mut listening = Listening::new(None);
-        let report = raised(py.detach(|| inner.export(&directory, format, &mut listening)))?;
+        let (vertices, edges, warnings) = if format.eq_ignore_ascii_case("graphar") {
+            let defaults = GraphArOptions::default();
+            let options = GraphArOptions {
+                vertex_chunk: vertex_chunk.map_or(defaults.vertex_chunk, NonZeroU64::get),
+                edge_chunk: edge_chunk.map_or(defaults.edge_chunk, NonZeroU64::get),
+                is_lossy: lossy,
+            };
+            let report = raised(py.detach(|| inner.export_lake(&directory, &options, &mut listening)))?;
+            (report.vertices, report.edges, report.losses)
+        } else {
+            let Some(format) = ExportFormat::from_name(format) else {
+                return Err(choice("format", format, &[&ExportFormat::NAMES[..], &["graphar"]].concat()));
+            };
+            if lossy || vertex_chunk.is_some() || edge_chunk.is_some() {
+                return Err(PyValueError::new_err("lossy, vertex_chunk and edge_chunk are for the format \"graphar\""));
+            }
+            let report = raised(py.detach(|| inner.export(&directory, format, &mut listening)))?;
+            (report.vertices, report.edges, report.warnings)
+        };
         let out = PyDict::new(py);
-        out.set_item("vertices", report.vertices)?;
-        out.set_item("edges", report.edges)?;
-        report.warnings.iter().try_for_each(|warning| errors::warn(py, &errors::in_python(warning)))?;
+        out.set_item("vertices", vertices)?;
+        out.set_item("edges", edges)?;
+        warnings.iter().try_for_each(|warning| errors::warn(py, &errors::in_python(warning)))?;
         Ok(out)
     }
 

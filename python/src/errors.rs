@@ -13,7 +13,8 @@
 
 use mangrove::error::OpenFailure;
 use mangrove::{
-    Bug, ExportError, GraphError, LoadError as Load, OpenError as Open, QueryError as Query, QueryErrorKind, StoreError,
+    Bug, ExportError, GraphError, LakeError, LoadError as Load, OpenError as Open, QueryError as Query, QueryErrorKind,
+    StoreError,
 };
 use pyo3::exceptions::{PyException, PyUserWarning};
 use pyo3::prelude::*;
@@ -253,6 +254,10 @@ impl Raise for ExportError {
     fn raise(self) -> PyErr {
         match self {
             ExportError::Bug(bug) => bug.raise(),
+            ExportError::Lake(lossy @ LakeError::Lossy(_)) => {
+                let hint = "export csv, parquet or graphson, or allow the loss with lossy=True";
+                StorageError::new_err(format!("{lossy}\n{hint}"))
+            }
             other => StorageError::new_err(other.to_string()),
         }
     }
@@ -263,6 +268,7 @@ impl Raise for Open {
         match self {
             Open::Store(error @ OpenFailure::Locked { .. }) => LockedError::new_err(error.to_string()),
             Open::Store(error) => OpenError::new_err(error.to_string()),
+            Open::Lake(error) => OpenError::new_err(error.to_string()),
             Open::Bug(bug) => bug.raise(),
         }
     }

@@ -94,6 +94,20 @@ pub fn open(
     Ok(Database::new(inner, path, stream_timeout))
 }
 
+/// Opens a graph in open files, and queries them in place: a directory in the format of Apache GraphAr, named by its file
+/// `NAME.graph.yml`. Nothing is loaded: a query reads the pages that it needs. The graph cannot be written.
+///
+/// >>> db.export("shop", "graphar")
+/// {'vertices': 5, 'edges': 6}
+/// >>> shop = mg.open_lake("shop/shop.graph.yml")
+/// >>> shop.query("g.V().hasLabel('airport').count()").one()
+/// 4
+#[pyfunction]
+pub fn open_lake(py: Python<'_>, path: PathBuf) -> PyResult<Database> {
+    let inner = raised(py.detach(|| mangrove::Database::open_lake(&path)))?;
+    Ok(Database::new(inner, path, None))
+}
+
 /// Tells the logger `mangrovedb` of a slow query.
 fn log_slow(slow: &mangrove::SlowQuery) {
     let message = slow.to_string();

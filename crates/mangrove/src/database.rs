@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use mangrove_directory::{CheckReport, Patience, StoreStats, Writer};
 use mangrove_graph::{Declaration, ElementKind, GraphError, GraphWrite, PropertyId, Schema};
 use mangrove_ingest::{ExportFormat, ExportReport, IngestOptions, LoadOptions, LoadReport, Phase, Progress, Status};
+use mangrove_lake::{GraphArOptions, GraphArReport, Lake};
 use mangrove_query::{CancelToken, Crew, CrewOptions, Explanation, Graph, Parameters, Procedure, Profile, Query};
 
 use crate::backend::{Backend, BackendTransaction, BackendView, BulkLoad};
@@ -14,6 +15,7 @@ use crate::declare;
 use crate::error::{ExportError, LoadError, OpenError, QueryError, StoreError};
 use crate::guard::{self, Bug};
 use crate::ingestion::Ingestion;
+use crate::lake::LakeBackend;
 use crate::memory::Memory;
 use crate::open::{self, DatabaseState};
 use crate::slow::{SlowLog, SlowQuery, Watch};
@@ -73,6 +75,19 @@ impl Database {
         let shared = open::over(Box::new(backend), name.as_ref(), reports, None);
         let crew = shared.crew.clone();
         Self { shared, cancel: CancelToken::default(), crew, slow: None }
+    }
+
+    /// Opens a graph in open files: a GraphAr directory, named by its file `NAME.graph.yml`. Queries read it in place, page by page.
+    /// It cannot be written.
+    ///
+    /// # Errors
+    /// If a file is missing or says what cannot be. The error names the file.
+    pub fn open_lake(path: impl AsRef<Path>) -> Result<Self, OpenError> {
+        let path = path.as_ref();
+        let lake = guard::run(&std::env::temp_dir(), &|| format!("opening {}", path.display()), || {
+            Ok::<_, OpenError>(Lake::open(&path.to_string_lossy())?)
+        })?;
+        Ok(Self::over(LakeBackend(lake.into()), path))
     }
 
     /// This handle with its own threads to help heavy queries. By default all clones of a handle share their threads.
@@ -524,6 +539,22 @@ impl Database {
         self.guarded(&|| "exporting".into(), || {
             let snapshot = self.shared.backend.view(None)?;
             Ok(mangrove_ingest::export(&*snapshot, directory.as_ref(), format, progress)?)
+        })
+    }
+
+    /// Writes the graph as it is now as a GraphAr directory, which must be empty or not exist yet. It has its name once it is complete.
+    ///
+    /// # Errors
+    /// If GraphAr cannot hold all of the graph and `options` do not allow a loss. Then nothing is written.
+    pub fn export_lake(
+        &self,
+        directory: impl AsRef<Path>,
+        options: &GraphArOptions,
+        progress: &mut dyn Progress,
+    ) -> Result<GraphArReport, ExportError> {
+        self.guarded(&|| "exporting".into(), || {
+            let snapshot = self.shared.backend.view(None)?;
+            Ok(mangrove_lake::export(&*snapshot, directory.as_ref(), options, progress)?)
         })
     }
 

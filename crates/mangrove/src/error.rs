@@ -8,6 +8,7 @@ use thiserror::Error;
 
 pub use crate::guard::Bug;
 pub use mangrove_directory::OpenError as OpenFailure;
+use mangrove_lake::LakeError;
 pub use mangrove_query::{QueryError as QueryFailure, QueryErrorKind};
 
 /// An error from opening or creating a database.
@@ -15,6 +16,8 @@ pub use mangrove_query::{QueryError as QueryFailure, QueryErrorKind};
 pub enum OpenError {
     #[error(transparent)]
     Store(#[from] OpenFailure),
+    #[error(transparent)]
+    Lake(#[from] LakeError),
     #[error(transparent)]
     Bug(#[from] Bug),
 }
@@ -72,6 +75,8 @@ pub enum LoadError {
 pub enum ExportError {
     #[error(transparent)]
     Export(#[from] mangrove_ingest::ExportError),
+    #[error(transparent)]
+    Lake(#[from] LakeError),
     #[error(transparent)]
     Graph(#[from] GraphError),
     #[error(transparent)]

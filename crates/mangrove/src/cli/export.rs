@@ -1,12 +1,13 @@
 //! `mangrove export`: writes the graph to files.
 
+use std::num::NonZeroU64;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
 use super::progress::Bar;
 use super::{Failure, counted, open_reading, say, warn};
-use crate::ExportFormat;
+use crate::{ExportError, ExportFormat, GraphArOptions, LakeError};
 
 /// Write the graph to files for other programs; `mangrove load DB DIR` loads them back
 #[derive(Args)]
@@ -18,6 +19,15 @@ pub struct Export {
     /// Write files in this format
     #[arg(long, value_enum, default_value = "csv")]
     format: FormatName,
+    /// For graphar: write what the format cannot hold as near as it can, and leave out the rest
+    #[arg(long)]
+    lossy: bool,
+    /// For graphar: this many vertices to a file; default: 262144
+    #[arg(long, value_name = "N")]
+    vertex_chunk: Option<NonZeroU64>,
+    /// For graphar: this many edges to a file; default: 4194304
+    #[arg(long, value_name = "N")]
+    edge_chunk: Option<NonZeroU64>,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -29,6 +39,8 @@ enum FormatName {
     Parquet,
     /// GraphSON 3, one vertex with its edges per line
     Graphson,
+    /// Apache GraphAr: Parquet files that other systems read, and `mangrove query DIR/NAME.graph.yml` in place
+    Graphar,
 }
 
 impl Export {
@@ -38,7 +50,11 @@ impl Export {
             FormatName::Graphml => ExportFormat::GraphMl,
             FormatName::Graphson => ExportFormat::GraphSon,
             FormatName::Parquet => ExportFormat::Parquet,
+            FormatName::Graphar => return self.run_lake(),
         };
+        if self.lossy || self.vertex_chunk.is_some() || self.edge_chunk.is_some() {
+            return Err(Failure::Usage("--lossy, --vertex-chunk and --edge-chunk are for --format graphar".into()));
+        }
         let report = open_reading(&self.db)?.export(&self.dir, format, &mut Bar::new(false))?;
         warn(&report.warnings);
         say(&format!(
@@ -47,6 +63,26 @@ impl Export {
             counted(report.edges, "edge", "edges"),
             self.dir.display()
         ));
+        Ok(())
+    }
+
+    fn run_lake(self) -> Result<(), Failure> {
+        let defaults = GraphArOptions::default();
+        let options = GraphArOptions {
+            vertex_chunk: self.vertex_chunk.map_or(defaults.vertex_chunk, NonZeroU64::get),
+            edge_chunk: self.edge_chunk.map_or(defaults.edge_chunk, NonZeroU64::get),
+            is_lossy: self.lossy,
+        };
+        let report = match open_reading(&self.db)?.export_lake(&self.dir, &options, &mut Bar::new(false)) {
+            Err(ExportError::Lake(lossy @ LakeError::Lossy(_))) => {
+                let hint = "Export csv, parquet or graphson, or allow the loss with --lossy";
+                return Err(Failure::Request(format!("{lossy}\n{hint}")));
+            }
+            report => report?,
+        };
+        warn(&report.losses);
+        let (vertices, edges) = (counted(report.vertices, "vertex", "vertices"), counted(report.edges, "edge", "edges"));
+        say(&format!("wrote {vertices} and {edges} to {}", self.dir.join(report.graph_file).display()));
         Ok(())
     }
 }

@@ -27,7 +27,7 @@ use clap::{Parser, Subcommand};
 
 use crate::error::{ExportError, LoadError, OpenError, QueryError, StoreError};
 use crate::readers::{NoReaders, Readers};
-use crate::{Database, OpenOptions, QueryErrorKind};
+use crate::{Database, LakeError, OpenOptions, QueryErrorKind};
 
 /// A property-graph database: load files, ask questions in Gremlin.
 #[derive(Parser)]
@@ -186,7 +186,7 @@ request_failures!(OpenError, StoreError);
 impl From<ExportError> for Failure {
     fn from(error: ExportError) -> Self {
         match &error {
-            ExportError::Export(mangrove_ingest::ExportError::Cancelled) => {
+            ExportError::Export(mangrove_ingest::ExportError::Cancelled) | ExportError::Lake(LakeError::Cancelled) => {
                 Failure::Interrupted("interrupted; the export removed the files it had written".into())
             }
             _ => Failure::Request(error.to_string()),
@@ -201,11 +201,25 @@ fn say(message: &str) {
 }
 
 fn open_reading(path: &Path) -> Result<Database, Failure> {
+    if is_lake(path) {
+        return Ok(Database::open_lake(path)?);
+    }
     Ok(Database::open_with(path, &OpenOptions { read_only: true, create: false, ..OpenOptions::default() })?)
 }
 
 fn open_writing(path: &Path) -> Result<Database, Failure> {
+    if is_lake(path) {
+        let place = path.display();
+        return Err(Failure::Request(format!(
+            "{place} describes files that others may use too: they are read, never written"
+        )));
+    }
     Ok(Database::open_with(path, &OpenOptions { create: false, ..OpenOptions::default() })?)
+}
+
+/// Whether a path names the file of a graph in open files.
+fn is_lake(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("yml") || extension.eq_ignore_ascii_case("yaml"))
 }
 
 /// `1 row`, `2 rows`, `1,234 rows`.

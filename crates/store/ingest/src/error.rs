@@ -43,6 +43,20 @@ impl fmt::Display for Location {
     }
 }
 
+/// A file that does not say what it should.
+#[derive(Clone, Debug, PartialEq, Error)]
+#[error("{place}: {reason}")]
+pub struct Malformed {
+    pub place: Location,
+    pub reason: String,
+}
+
+impl From<Malformed> for LoadError {
+    fn from(Malformed { place, reason }: Malformed) -> Self {
+        LoadError::Format { place, reason }
+    }
+}
+
 /// The reason why a row cannot be loaded.
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum Fault {

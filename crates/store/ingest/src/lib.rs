@@ -24,7 +24,7 @@ mod text;
 mod writing;
 
 pub use batches::rows::IdType;
-pub use error::{BadRow, Fault, LoadError, Location, Spot};
+pub use error::{BadRow, Fault, LoadError, Location, Malformed, Spot};
 pub use export::{ExportError, ExportFormat, ExportReport, export};
 pub use load::{load, write_mapping};
 pub use progress::{Phase, Progress, Quiet, Status};
@@ -35,3 +35,4 @@ pub use terms::options::{EdgeFiles, KeyColumn, LoadOptions, MemoryLimits, NodeFi
 pub use terms::report::{LoadReport, OnError};
 pub use text::format::Format;
 pub use text::json::quote as quote_json;
+pub use text::yaml::{Node, YamlReader};

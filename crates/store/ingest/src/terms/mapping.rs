@@ -1,20 +1,22 @@
 //! Reads the mapping file. This YAML file says how to read tables whose headers do not say it, and declares properties of the
 //! graph. docs/load.md describes its keys.
 
+use std::ops::Deref;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use mangrove_graph::{Cardinality, ElementKind, Encoding, IdSpace, ValueType};
-use saphyr::{LoadableYamlNode, MarkedYaml, Scalar, YamlData};
+use saphyr::{Scalar, YamlData};
 
 use crate::batches::column::ColumnType;
 use crate::batches::rows::IdType;
-use crate::error::{LoadError, Location};
+use crate::error::{LoadError, Location, Malformed};
 use crate::tables::header::mapped_type;
 use crate::tables::plan::{ColumnMapping, TableHints, TableMapping};
 use crate::terms::declaration::{GraphDeclaration, LabelDeclaration, PropertyDeclaration};
 use crate::text::decode::encoding_named;
 use crate::text::format::Format;
+use crate::text::yaml::{Node, YamlReader};
 
 /// The mapping that an export writes beside its files. It loads the directory back.
 pub const FILE_NAME: &str = "mangrove.yaml";
@@ -92,19 +94,16 @@ fn read_within(path: &Path, is_confined: bool) -> Result<Mapping, LoadError> {
 
 /// Reads the text of a mapping.
 pub fn parse(text: &str, name: &Arc<str>, directory: &Path, is_confined: bool) -> Result<Mapping, LoadError> {
-    let documents = MarkedYaml::load_from_str(text).map_err(|e| {
-        let at = e.marker();
-        LoadError::format(Location::at(name, at.line() as u64, at.col() as u64 + 1), format!("not YAML: {}", e.info()))
-    })?;
-    let Some(document) = documents.first() else {
+    let yaml = YamlReader { name };
+    let Some(document) = yaml.document(text)? else {
         return Err(LoadError::format(
             Location::file(name),
             "the mapping is empty: it needs `nodes`, `edges`, `files` or `schema`",
         ));
     };
-    let reader = MappingReader { name, directory, is_confined };
+    let reader = MappingReader { yaml, directory, is_confined };
     let mut mapping = Mapping::default();
-    for (key, node) in reader.members(document)? {
+    for (key, node) in reader.members(&document)? {
         let kind = match key {
             "nodes" => ElementKind::Vertex,
             "edges" => ElementKind::Edge,
@@ -116,7 +115,7 @@ pub fn parse(text: &str, name: &Arc<str>, directory: &Path, is_confined: bool) -
                 mapping.graph = reader.graph(node)?;
                 continue;
             }
-            _ => return reader.unknown(node, key, &["nodes", "edges", "files", "schema"]),
+            _ => reader.unknown(node, key, &["nodes", "edges", "files", "schema"])?,
         };
         for entry in reader.items(node)? {
             mapping.tables.push(reader.table(entry, kind)?);
@@ -126,52 +125,21 @@ pub fn parse(text: &str, name: &Arc<str>, directory: &Path, is_confined: bool) -
 }
 
 struct MappingReader<'a> {
-    name: &'a Arc<str>,
+    yaml: YamlReader<'a>,
     directory: &'a Path,
     is_confined: bool,
 }
 
-type Node<'y> = MarkedYaml<'y>;
+impl<'a> Deref for MappingReader<'a> {
+    type Target = YamlReader<'a>;
+
+    fn deref(&self) -> &YamlReader<'a> {
+        &self.yaml
+    }
+}
 
 impl MappingReader<'_> {
-    fn fail<T>(&self, node: &Node<'_>, reason: impl Into<String>) -> Result<T, LoadError> {
-        let at = node.span.start;
-        Err(LoadError::format(Location::at(self.name, at.line() as u64, at.col() as u64 + 1), reason))
-    }
-
-    fn unknown<T>(&self, node: &Node<'_>, key: &str, known: &[&str]) -> Result<T, LoadError> {
-        let near = known.iter().find(|k| strsim::jaro(k, key) > 0.8).map(|k| format!(", did you mean `{k}`?"));
-        let hint = near.unwrap_or_else(|| format!("; the keys here are {}", known.join(", ")));
-        self.fail(node, format!("unknown key `{key}`{hint}"))
-    }
-
-    fn members<'n, 'y>(&self, node: &'n Node<'y>) -> Result<Vec<(&'n str, &'n Node<'y>)>, LoadError> {
-        let YamlData::Mapping(members) = &node.data else { return self.fail(node, "expected keys with values") };
-        members.iter().map(|(key, value)| Ok((self.text(key)?, value))).collect()
-    }
-
-    fn items<'n, 'y>(&self, node: &'n Node<'y>) -> Result<&'n [Node<'y>], LoadError> {
-        match &node.data {
-            YamlData::Sequence(items) => Ok(items),
-            _ => self.fail(node, "expected a list"),
-        }
-    }
-
-    fn text<'n>(&self, node: &'n Node<'_>) -> Result<&'n str, LoadError> {
-        match &node.data {
-            YamlData::Value(Scalar::String(text)) => Ok(text),
-            _ => self.fail(node, "expected text; put it in quotes if it looks like a number or a truth value"),
-        }
-    }
-
-    fn flag(&self, node: &Node<'_>) -> Result<bool, LoadError> {
-        match &node.data {
-            YamlData::Value(Scalar::Boolean(flag)) => Ok(*flag),
-            _ => self.fail(node, "expected true or false"),
-        }
-    }
-
-    fn byte(&self, node: &Node<'_>) -> Result<u8, LoadError> {
+    fn byte(&self, node: &Node<'_>) -> Result<u8, Malformed> {
         match self.text(node)?.as_bytes() {
             [byte] => Ok(*byte),
             b"tab" | b"\\t" => Ok(b'\t'),
@@ -179,15 +147,7 @@ impl MappingReader<'_> {
         }
     }
 
-    /// One text, or a list of them.
-    fn texts(&self, node: &Node<'_>) -> Result<Vec<String>, LoadError> {
-        match &node.data {
-            YamlData::Sequence(items) => items.iter().map(|item| self.text(item).map(str::to_owned)).collect(),
-            _ => Ok(vec![self.text(node)?.to_owned()]),
-        }
-    }
-
-    fn files(&self, node: &Node<'_>) -> Result<Vec<PathBuf>, LoadError> {
+    fn files(&self, node: &Node<'_>) -> Result<Vec<PathBuf>, Malformed> {
         let file = |node: &Node<'_>| {
             let named = Path::new(self.text(node)?);
             let stays = named.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
@@ -205,7 +165,7 @@ impl MappingReader<'_> {
         }
     }
 
-    fn table(&self, node: &Node<'_>, kind: ElementKind) -> Result<TableEntry, LoadError> {
+    fn table(&self, node: &Node<'_>, kind: ElementKind) -> Result<TableEntry, Malformed> {
         let mut entry = TableEntry {
             kind,
             files: Vec::new(),
@@ -264,13 +224,13 @@ impl MappingReader<'_> {
         Ok(entry)
     }
 
-    fn properties(&self, node: &Node<'_>) -> Result<Vec<(String, ColumnMapping)>, LoadError> {
+    fn properties(&self, node: &Node<'_>) -> Result<Vec<(String, ColumnMapping)>, Malformed> {
         let column = |(column, wish): (&str, &Node<'_>)| Ok((column.to_owned(), self.column(wish)?));
         self.members(node)?.into_iter().map(column).collect()
     }
 
     /// `ignore`, a type, or keys: `name`, `type`, `cardinality`.
-    fn column(&self, node: &Node<'_>) -> Result<ColumnMapping, LoadError> {
+    fn column(&self, node: &Node<'_>) -> Result<ColumnMapping, Malformed> {
         if let YamlData::Value(Scalar::String(text)) = &node.data {
             return match &**text {
                 "ignore" => Ok(ColumnMapping { ignore: true, ..ColumnMapping::default() }),
@@ -296,7 +256,7 @@ impl MappingReader<'_> {
         Ok(wish)
     }
 
-    fn graph(&self, node: &Node<'_>) -> Result<GraphDeclaration, LoadError> {
+    fn graph(&self, node: &Node<'_>) -> Result<GraphDeclaration, Malformed> {
         let mut graph = GraphDeclaration::default();
         for (key, value) in self.members(node)? {
             let kind = match key {
@@ -323,7 +283,7 @@ impl MappingReader<'_> {
         Ok(graph)
     }
 
-    fn label(&self, kind: ElementKind, name: &str, node: &Node<'_>) -> Result<LabelDeclaration, LoadError> {
+    fn label(&self, kind: ElementKind, name: &str, node: &Node<'_>) -> Result<LabelDeclaration, Malformed> {
         let mut label = LabelDeclaration { kind, name: name.into(), key: None, time: None, properties: Vec::new() };
         for (key, value) in self.members(node)? {
             match (key, kind) {
@@ -341,7 +301,7 @@ impl MappingReader<'_> {
         Ok(label)
     }
 
-    fn property(&self, name: &str, node: &Node<'_>) -> Result<PropertyDeclaration, LoadError> {
+    fn property(&self, name: &str, node: &Node<'_>) -> Result<PropertyDeclaration, Malformed> {
         let mut property = PropertyDeclaration::new(name.into());
         let (mut value_type, mut cardinality) = (None, None);
         for (key, value) in self.members(node)? {
@@ -367,7 +327,7 @@ impl MappingReader<'_> {
         Ok(property)
     }
 
-    fn cardinality(&self, node: &Node<'_>) -> Result<Cardinality, LoadError> {
+    fn cardinality(&self, node: &Node<'_>) -> Result<Cardinality, Malformed> {
         match self.text(node)? {
             "single" => Ok(Cardinality::Single),
             "list" => Ok(Cardinality::List),
@@ -376,7 +336,7 @@ impl MappingReader<'_> {
         }
     }
 
-    fn column_type(&self, node: &Node<'_>) -> Result<ColumnType, LoadError> {
+    fn column_type(&self, node: &Node<'_>) -> Result<ColumnType, Malformed> {
         let text = self.text(node)?;
         match mapped_type(text) {
             Some(column_type) => Ok(column_type),

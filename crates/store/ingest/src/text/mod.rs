@@ -8,3 +8,4 @@ pub mod infer;
 pub mod json;
 pub mod mapping_text;
 pub mod source;
+pub mod yaml;

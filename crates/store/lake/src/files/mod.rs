@@ -1,0 +1,106 @@
+//! The files of a lake, on this machine or in an object store.
+//!
+//! Opening a file reads its end, which is where Parquet keeps what it says about the rest. From then on, each read checks that the
+//! file is still the one that was opened. Many reads are one call: a store far away answers them together.
+
+mod local;
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use mangrove_graph::ReadContext;
+
+use crate::error::{LakeError, Result};
+
+/// A file as it was when it was opened.
+#[derive(Clone, Debug)]
+pub struct OpenFile {
+    /// Its path below the directory of the lake.
+    pub path: Arc<str>,
+    pub size: u64,
+    version: Version,
+}
+
+/// What changes when a file does.
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum Version {
+    Local { modified_nanos: i128, inode: u64 },
+}
+
+/// A part of a file.
+#[derive(Clone, Debug)]
+pub struct Part<'f> {
+    pub file: &'f OpenFile,
+    pub range: Range<u64>,
+}
+
+/// What answers reads of files.
+trait Source: Send + Sync {
+    /// Opens files, and reads at most `bytes` of the end of each. `None` for those that do not exist.
+    fn open(&self, paths: &[Arc<str>], bytes: u64, limits: Option<&ReadContext>) -> Result<Vec<Option<(OpenFile, Bytes)>>>;
+
+    fn read(&self, parts: &[Part<'_>], limits: Option<&ReadContext>) -> Result<Vec<Bytes>>;
+
+    /// The bytes of all files.
+    fn disk_bytes(&self) -> Result<u64>;
+}
+
+/// The files below one directory.
+pub struct Files {
+    source: Box<dyn Source>,
+    /// Where they are, for messages.
+    place: Arc<str>,
+}
+
+impl Files {
+    /// The files below the directory that a path or an address (`s3://…`, `https://…`) names.
+    pub fn new(place: &str) -> Result<Self> {
+        let source: Box<dyn Source> = match place.split_once("://") {
+            None => Box::new(local::Local::new(place)),
+            Some(("file", path)) => Box::new(local::Local::new(path)),
+            Some((scheme, _)) => {
+                return Err(LakeError::Unsupported(format!(
+                    "{place}: files at `{scheme}://` cannot be read; copy them to this machine"
+                )));
+            }
+        };
+        Ok(Self { source, place: place.trim_end_matches('/').into() })
+    }
+
+    /// The name of a file in messages.
+    pub fn name(&self, path: &str) -> Arc<str> {
+        format!("{}/{path}", self.place).into()
+    }
+
+    /// Opens files, and reads at most `bytes` of the end of each. `None` for those that do not exist.
+    pub fn open(
+        &self,
+        paths: &[Arc<str>],
+        bytes: u64,
+        limits: Option<&ReadContext>,
+    ) -> Result<Vec<Option<(OpenFile, Bytes)>>> {
+        self.source.open(paths, bytes, limits)
+    }
+
+    /// The bytes of all files below the directory.
+    pub fn disk_bytes(&self) -> Result<u64> {
+        self.source.disk_bytes()
+    }
+
+    /// Reads parts of files, near ones together.
+    pub fn read(&self, parts: &[Part<'_>], limits: Option<&ReadContext>) -> Result<Vec<Bytes>> {
+        self.source.read(parts, limits)
+    }
+
+    /// The text of a file of at most `bytes_max` bytes.
+    pub fn text(&self, path: &str, bytes_max: u64) -> Result<String> {
+        let name = self.name(path);
+        let opened = self.open(&[path.into()], bytes_max, None)?.pop().flatten();
+        let Some((file, bytes)) = opened else { return Err(LakeError::Missing { file: name }) };
+        if file.size > bytes_max {
+            return Err(LakeError::damaged(&name, format!("it has {} bytes; at most {bytes_max} are expected", file.size)));
+        }
+        String::from_utf8(bytes.into()).map_err(|_| LakeError::damaged(&name, "it is not UTF-8"))
+    }
+}

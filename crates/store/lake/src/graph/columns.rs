@@ -1,0 +1,234 @@
+//! Properties and ids of a batch, by column.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Float32Type;
+use arrow_array::{Array, ArrayRef, new_null_array};
+use arrow_select::interleave::interleave;
+use hashbrown::HashMap;
+use mangrove_graph::column::{array_of, arrow_type, value_at};
+use mangrove_graph::{Cardinality, Cell, Elements, KeyId, PropertyColumn, PropertyValue, ReadContext, Value, ValueType};
+
+use super::Lake;
+use crate::error::{LakeError, Result};
+use crate::info::Property;
+use crate::info::types::DataType;
+use crate::pages::{self, Wanted};
+use crate::times::cast_to;
+
+/// A column of the files of a type.
+#[derive(Clone, Debug)]
+pub struct Column {
+    /// Its key; `None` if it holds ids that are no property.
+    pub key: Option<KeyId>,
+    /// The group that it is in.
+    pub group: usize,
+    pub property: Property,
+    /// The type of its values in the graph.
+    pub value_type: ValueType,
+}
+
+/// What is read of each element.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum What {
+    Key(KeyId),
+    /// The id that users know.
+    Id,
+}
+
+/// A file: the number of the type, the part (0 for vertices), the chunk.
+type Spot = (usize, u64, u64);
+
+/// Where the values of a batch are.
+#[derive(Default)]
+struct Located<'l> {
+    numbers: HashMap<Spot, usize>,
+    paths: Vec<Arc<str>>,
+    columns: Vec<&'l Column>,
+    /// The rows that are wanted of each file.
+    rows: Vec<Vec<u64>>,
+    /// For each element, its file and which of the wanted rows it is; `None` if its label lacks the column.
+    places: Vec<Option<(usize, usize)>>,
+}
+
+impl<'l> Located<'l> {
+    fn add(&mut self, spot: Spot, row: u64, column: &'l Column, path: impl FnOnce() -> Arc<str>) {
+        let number = *self.numbers.entry(spot).or_insert_with(|| {
+            self.paths.push(path());
+            self.columns.push(column);
+            self.rows.push(Vec::new());
+            self.paths.len() - 1
+        });
+        self.places.push(Some((number, self.rows[number].len())));
+        self.rows[number].push(row);
+    }
+}
+
+impl Lake {
+    /// What a batch of elements has under each of these keys. Missing pages of all of them are read together.
+    pub(super) fn columns(
+        &self,
+        elements: Elements<'_>,
+        whats: &[What],
+        limits: Option<&ReadContext>,
+    ) -> Result<Vec<PropertyColumn>> {
+        let located: Vec<Located<'_>> = whats.iter().map(|what| self.locate(elements, *what)).collect();
+        let paths: Vec<Arc<str>> = located.iter().flat_map(|of| of.paths.iter().cloned()).collect();
+        let tables = self.tables.at(&paths, limits)?;
+        let mut wanted = Vec::with_capacity(tables.len());
+        let of_files = located.iter().flat_map(|of| of.columns.iter().zip(&of.rows));
+        for (table, (column, rows)) in tables.iter().zip(of_files) {
+            let name = &column.property.name;
+            let missing = || LakeError::damaged(&self.tables.files.name(table.path()), format!("it has no column `{name}`"));
+            wanted.push(Wanted { table, column: table.column(name).ok_or_else(missing)?.0, rows });
+        }
+        let mut arrays = pages::read(&self.tables.files, &self.tables.pages, &wanted, limits)?.into_iter();
+        located.into_iter().map(|of| self.column(&of, &mut arrays)).collect()
+    }
+
+    fn locate(&self, elements: Elements<'_>, what: What) -> Located<'_> {
+        let mut located = Located::default();
+        for at in 0..elements.len() {
+            let found = match elements {
+                Elements::Vertices(ids) => {
+                    let (label, local) = (ids[at].label(), ids[at].local());
+                    let of = self.vertex_type(label).filter(|of| local < of.count);
+                    of.and_then(|of| Some((of, of.columns.find(what)?))).map(|(of, column)| {
+                        let chunk = local / of.info.chunk_size;
+                        let spot = (usize::from(label.0), 0, chunk);
+                        located.add(spot, local % of.info.chunk_size, column, || of.file(column.group, chunk));
+                    })
+                }
+                Elements::Edges(edges) => {
+                    let of = self.edge_type(edges[at].id.label(), edges[at].id.local());
+                    of.and_then(|(number, place)| Some((number, place, self.edges[number].columns.find(what)?))).map(
+                        |(number, place, column)| {
+                            let of = &self.edges[number];
+                            let (part, row) = of.first.part_of(place);
+                            let chunk = row / of.info.chunk_size;
+                            let path = || of.first.file(Some(&of.info.groups[column.group].prefix), part, chunk);
+                            located.add((number, part, chunk), row % of.info.chunk_size, column, path);
+                        },
+                    )
+                }
+            };
+            if found.is_none() {
+                located.places.push(None);
+            }
+        }
+        located
+    }
+
+    fn column(&self, of: &Located<'_>, arrays: &mut impl Iterator<Item = ArrayRef>) -> Result<PropertyColumn> {
+        let mut found = Vec::with_capacity(of.paths.len());
+        for ((path, column), array) in of.paths.iter().zip(&of.columns).zip(arrays) {
+            found.push(self.as_declared(path, column, array)?);
+        }
+        let Some(first) = found.first() else { return Ok(PropertyColumn::Absent(of.places.len())) };
+        let data_type = first.data_type().clone();
+        let is_plain = !data_type.is_nested() && found.iter().all(|array| *array.data_type() == data_type);
+        if of.places.len() < COLUMN_MIN || !is_plain {
+            let cell = |place: &Option<(usize, usize)>| match place {
+                Some((file, row)) => of.columns[*file].cell(&*found[*file], *row),
+                None => Cell::Absent,
+            };
+            return Ok(PropertyColumn::Cells(of.places.iter().map(cell).collect()));
+        }
+        if found.len() == 1 && of.places.iter().enumerate().all(|(row, place)| *place == Some((0, row))) {
+            return Ok(column_of(found.remove(0)));
+        }
+        let absent = new_null_array(&data_type, 1);
+        let sources: Vec<&dyn Array> = found.iter().map(|array| &**array).chain([&*absent]).collect();
+        let places: Vec<(usize, usize)> = of.places.iter().map(|place| place.unwrap_or((found.len(), 0))).collect();
+        let joined = interleave(&sources, &places).map_err(|error| LakeError::Unsupported(error.to_string()))?;
+        Ok(column_of(joined))
+    }
+
+    /// An array in the form that values of the declared type have in a graph.
+    fn as_declared(&self, path: &Arc<str>, column: &Column, array: ArrayRef) -> Result<ArrayRef> {
+        let wrong = |found: &arrow_schema::DataType| {
+            let (name, of) = (&column.property.name, column.property.data_type);
+            LakeError::damaged(&self.tables.files.name(path), format!("column `{name}` holds {found}, not {of}"))
+        };
+        if column.value_type == ValueType::Uuid {
+            return uuids(&array).ok_or_else(|| wrong(array.data_type()));
+        }
+        let item = match column.property.data_type {
+            DataType::One(_) => arrow_type(column.value_type),
+            DataType::List(scalar) => arrow_type(scalar.value_type()),
+        };
+        let Some(item) = item else { return Ok(array) };
+        let wanted = match array.data_type() {
+            arrow_schema::DataType::List(field) => {
+                arrow_schema::DataType::List(Arc::new(field.as_ref().clone().with_data_type(item)))
+            }
+            _ => item,
+        };
+        if *array.data_type() == wanted {
+            return Ok(array);
+        }
+        cast_to(&array, &wanted).map_err(|_| wrong(array.data_type()))
+    }
+}
+
+/// Fewer rows come as cells.
+const COLUMN_MIN: usize = 2;
+
+fn column_of(array: ArrayRef) -> PropertyColumn {
+    if array.null_count() == array.len() { PropertyColumn::Absent(array.len()) } else { PropertyColumn::Typed(array) }
+}
+
+/// Texts as UUIDs; `None` if one is none.
+fn uuids(array: &ArrayRef) -> Option<ArrayRef> {
+    let texts = array.as_string_opt::<i32>()?;
+    let parse = |text: Option<&str>| match text {
+        Some(text) => uuid::Uuid::try_parse(text).ok().map(|uuid| Some(Value::Uuid(uuid))),
+        None => Some(None),
+    };
+    let values = texts.iter().map(parse).collect::<Option<Vec<Option<Value>>>>()?;
+    match values.iter().all(Option::is_none) {
+        true => Some(new_null_array(&arrow_type(ValueType::Uuid)?, values.len())),
+        false => array_of(&values.iter().map(Option::as_ref).collect::<Vec<_>>()),
+    }
+}
+
+impl Column {
+    /// The cell in a row.
+    fn cell(&self, array: &dyn Array, row: usize) -> Cell {
+        if array.is_null(row) {
+            return Cell::Absent;
+        }
+        if self.value_type == ValueType::Vector
+            && let Some(items) = array.as_list_opt::<i32>().map(|lists| lists.value(row))
+            && let Some(numbers) = items.as_primitive_opt::<Float32Type>().filter(|numbers| numbers.null_count() == 0)
+        {
+            return Cell::One(Value::Vector(numbers.values().to_vec().into()));
+        }
+        let value = value_at(array, row);
+        match (self.property.cardinality, value.items()) {
+            (Cardinality::List | Cardinality::Set, Some(items)) => {
+                let of = |(ordinal, value)| PropertyValue { ordinal, ..PropertyValue::plain(value) };
+                Cell::from_entries((0u32..).zip(items).map(of).collect())
+            }
+            _ => Cell::One(value),
+        }
+    }
+}
+
+/// The columns of a type.
+#[derive(Clone, Debug, Default)]
+pub struct Columns {
+    pub properties: Vec<Column>,
+    /// The column with the ids that users know. It may be one of the properties.
+    pub id: Option<Column>,
+}
+
+impl Columns {
+    fn find(&self, what: What) -> Option<&Column> {
+        match what {
+            What::Key(key) => self.properties.iter().find(|column| column.key == Some(key)),
+            What::Id => self.id.as_ref(),
+        }
+    }
+}

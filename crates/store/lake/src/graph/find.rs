@@ -1,0 +1,124 @@
+//! Finds elements by the ids that users know.
+
+use std::sync::{Arc, OnceLock};
+
+use hashbrown::HashMap;
+use mangrove_graph::{
+    Cell, EdgeId, EdgeRef, ElementKind, Elements, ExternalId, IdSpace, LabelId, PropertyColumn, ReadContext, VertexId,
+};
+
+use super::Lake;
+use super::columns::What;
+use crate::error::Result;
+
+/// The local id of each element of a label that has an id of its own.
+pub type ById = HashMap<ExternalId, u64>;
+
+/// Filled when an element of the label is first looked up.
+pub type LazyIds = OnceLock<Arc<ById>>;
+
+/// Elements whose ids are read at a time.
+const AT_ONCE: u64 = 1 << 16;
+
+impl Lake {
+    /// The vertices with these ids, of one label or of any. The first look-up in a label reads all its ids.
+    pub(super) fn find_vertices(
+        &self,
+        label: Option<LabelId>,
+        ids: &[ExternalId],
+        limits: Option<&ReadContext>,
+    ) -> Result<Vec<Option<VertexId>>> {
+        let Some(label) = label else {
+            let mut found = vec![None; ids.len()];
+            let labels = if self.schema.id_space == IdSpace::Graph { self.vertices.len() } else { 0 };
+            for label in (0..labels as u16).map(LabelId) {
+                for (found, here) in found.iter_mut().zip(self.find_vertices(Some(label), ids, limits)?) {
+                    *found = found.or(here);
+                }
+            }
+            return Ok(found);
+        };
+        let Some(of) = self.vertex_type(label) else { return Ok(vec![None; ids.len()]) };
+        let generated = |id: &ExternalId| {
+            VertexId::from_generated(id).filter(|vertex| vertex.label() == label && self.is_there(*vertex))
+        };
+        if of.columns.id.is_none() {
+            return Ok(ids.iter().map(generated).collect());
+        }
+        let known = self.by_id(ElementKind::Vertex, label, &of.by_id, limits)?;
+        Ok(ids.iter().map(|id| known.get(id).map(|local| VertexId::new(label, 0, *local))).collect())
+    }
+
+    /// The edges with these ids, given by users or generated.
+    pub(super) fn find_edges(&self, ids: &[ExternalId], limits: Option<&ReadContext>) -> Result<Vec<Option<EdgeRef>>> {
+        let mut found: Vec<Option<EdgeId>> =
+            ids.iter().map(|id| EdgeId::from_generated(id).filter(|edge| self.has_edge(*edge))).collect();
+        for (label, by_id) in self.edge_ids.iter().enumerate() {
+            let label = LabelId(label as u16);
+            if self.edges.iter().any(|of| of.label == label && of.columns.id.is_some()) {
+                let known = self.by_id(ElementKind::Edge, label, by_id, limits)?;
+                for (found, id) in found.iter_mut().zip(ids).filter(|(found, _)| found.is_none()) {
+                    *found = known.get(id).map(|local| EdgeId::new(label, 0, *local));
+                }
+            }
+        }
+        let edge = |id: Option<EdgeId>| {
+            let Some((number, place)) = id.and_then(|id| self.edge_type(id.label(), id.local())) else { return Ok(None) };
+            Ok(self.edges_at(&self.edges[number], &[place], limits)?.pop())
+        };
+        found.into_iter().map(edge).collect()
+    }
+
+    /// The ids of a label, read once.
+    fn by_id(&self, kind: ElementKind, label: LabelId, kept: &LazyIds, limits: Option<&ReadContext>) -> Result<Arc<ById>> {
+        if let Some(known) = kept.get() {
+            return Ok(known.clone());
+        }
+        let count = self.statistics.count(kind, label);
+        let mut all = ById::new();
+        for first in (0..count).step_by(AT_ONCE as usize) {
+            let locals = first..count.min(first + AT_ONCE);
+            let ids = match kind {
+                ElementKind::Vertex => {
+                    let vertices: Vec<VertexId> = locals.map(|local| VertexId::new(label, 0, local)).collect();
+                    self.ids(Elements::Vertices(&vertices), limits)?
+                }
+                ElementKind::Edge => {
+                    let edge =
+                        |local| EdgeRef { id: EdgeId::new(label, 0, local), source: VertexId(0), target: VertexId(0) };
+                    self.ids(Elements::Edges(&locals.map(edge).collect::<Vec<_>>()), limits)?
+                }
+            };
+            for (row, local) in (first..).enumerate().take(ids.len()) {
+                if let Some(id) = ids.cell(row).values().next().and_then(ExternalId::from_value) {
+                    all.entry(id).or_insert(local);
+                }
+            }
+        }
+        Ok(kept.get_or_init(|| Arc::new(all)).clone())
+    }
+
+    /// The ids of elements: of vertices always, of edges those that users gave.
+    pub(super) fn ids(&self, elements: Elements<'_>, limits: Option<&ReadContext>) -> Result<PropertyColumn> {
+        let column = self.columns(elements, &[What::Id], limits)?.pop();
+        let column = column.unwrap_or(PropertyColumn::Absent(elements.len()));
+        let Elements::Vertices(vertices) = elements else { return Ok(column) };
+        if vertices.iter().all(|vertex| self.vertex_type(vertex.label()).is_some_and(|of| of.columns.id.is_some())) {
+            return Ok(column);
+        }
+        // Vertices of types without ids have generated ones.
+        let id = |(row, vertex): (usize, &VertexId)| match column.cell(row) {
+            Cell::Absent if self.is_there(*vertex) => Cell::One(vertex.generated().to_value()),
+            cell => cell,
+        };
+        Ok(PropertyColumn::Cells(vertices.iter().enumerate().map(id).collect()))
+    }
+
+    pub(super) fn is_there(&self, vertex: VertexId) -> bool {
+        vertex.shard() == 0 && self.vertex_type(vertex.label()).is_some_and(|of| vertex.local() < of.count)
+    }
+
+    pub(super) fn has_edge(&self, edge: EdgeId) -> bool {
+        edge.shard() == 0 && self.edge_type(edge.label(), edge.local()).is_some()
+    }
+}

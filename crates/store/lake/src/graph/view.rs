@@ -1,0 +1,238 @@
+//! The view of a lake that queries read.
+
+use std::sync::Arc;
+
+use mangrove_graph::{
+    Adjacency, Catalog, EdgeRef, ElementIds, ElementKind, Elements, ExternalId, Filter, GraphView, Hop, KeyId, LabelId,
+    Predicate, PropertyColumn, PropertyId, ReadContext, Result, Scan, ScanCursor, Schema, SearchCursor, Statistics,
+    VertexId,
+};
+
+use super::Lake;
+use super::columns::What;
+
+/// A lake as a graph, with the limits of its reader.
+#[derive(Clone)]
+pub struct LakeView {
+    lake: Arc<Lake>,
+    limits: Option<ReadContext>,
+}
+
+/// The most elements that one call of a scan looks at.
+const SCAN_MAX: u64 = 1 << 14;
+
+impl LakeView {
+    pub fn new(lake: Arc<Lake>, limits: Option<ReadContext>) -> Self {
+        Self { lake, limits }
+    }
+
+    /// Makes all calls honour these limits from now on; `None` for no limits.
+    pub fn limit(&mut self, limits: Option<ReadContext>) {
+        self.limits = limits;
+    }
+
+    fn limits(&self) -> Option<&ReadContext> {
+        self.limits.as_ref()
+    }
+
+    fn begin(&self) -> Result<()> {
+        self.limits().map_or(Ok(()), ReadContext::begin)
+    }
+
+    /// Which elements pass all filters.
+    fn passing(&self, elements: Elements<'_>, filters: &[Filter]) -> Result<Vec<bool>> {
+        let keys: Vec<What> = filters.iter().map(|filter| What::Key(filter.key)).collect();
+        let columns = self.lake.columns(elements, &keys, self.limits())?;
+        let mut keep = vec![true; elements.len()];
+        for (column, filter) in columns.iter().zip(filters) {
+            keep.iter_mut().zip(column.passes(&filter.predicate)).for_each(|(keep, passes)| *keep &= passes);
+        }
+        Ok(keep)
+    }
+
+    /// The next elements of a scan that counts `count(label)` elements of each label that it visits.
+    fn window(
+        &self,
+        visited: &[LabelId],
+        cursor: &mut ScanCursor,
+        limit: usize,
+        kind: ElementKind,
+    ) -> Option<(LabelId, std::ops::Range<u64>)> {
+        while let Some(label) = visited.get(cursor.label) {
+            let (first, all) = (cursor.local, self.lake.statistics.count(kind, *label));
+            if first < all {
+                let end = all.min(first + (limit as u64).clamp(1, SCAN_MAX));
+                cursor.local = end;
+                return Some((*label, first..end));
+            }
+            (cursor.label, cursor.local) = (cursor.label + 1, 0);
+        }
+        cursor.done = true;
+        None
+    }
+
+    /// The labels whose elements may pass a scan.
+    fn visited(&self, scan: &Scan, kind: ElementKind) -> Vec<LabelId> {
+        let schema = &self.lake.schema;
+        let is_visited = |label: &LabelId| {
+            let Some(wanted) = &scan.labels else { return true };
+            let further = schema.label_schema(kind, *label).map(|of| &of.further);
+            wanted.contains(label) || further.is_some_and(|further| wanted.iter().any(|label| further.contains(label)))
+        };
+        (0..schema.labels(kind).len() as u16).map(LabelId).filter(is_visited).collect()
+    }
+
+    /// Leaves out vertices that have none of the labels of a scan, primary or further.
+    fn labelled(&self, label: LabelId, scan: &Scan, vertices: &mut Vec<VertexId>) -> Result<()> {
+        let Some(wanted) = scan.labels.as_ref().filter(|wanted| !wanted.contains(&label)) else { return Ok(()) };
+        let further = self.lake.further_labels(vertices, self.limits())?;
+        let mut further = further.into_iter();
+        vertices.retain(|_| further.next().unwrap_or_default().iter().any(|label| wanted.contains(label)));
+        Ok(())
+    }
+}
+
+impl Catalog for LakeView {
+    fn schema(&self) -> &Arc<Schema> {
+        &self.lake.schema
+    }
+
+    fn statistics(&self) -> Result<Arc<Statistics>> {
+        self.begin()?;
+        Ok(self.lake.statistics.clone())
+    }
+
+    fn is_searchable(&self, of: PropertyId, predicate: &Predicate) -> bool {
+        self.lake.schema.is_key(of.kind, of.label, of.key) && predicate.external_ids().is_some()
+    }
+
+    fn candidates(&self, of: PropertyId, predicate: &Predicate) -> Result<u64> {
+        let ids = predicate.external_ids().filter(|_| self.lake.schema.is_key(of.kind, of.label, of.key));
+        Ok(ids.map_or(u64::from(u32::MAX), |ids| ids.len() as u64))
+    }
+}
+
+impl GraphView for LakeView {
+    fn fork(&self) -> Result<Option<Box<dyn GraphView + Send>>> {
+        self.begin()?;
+        let limits = self.limits().map(ReadContext::for_another_thread);
+        Ok(Some(Box::new(Self { lake: self.lake.clone(), limits })))
+    }
+
+    fn scan_vertices(&self, scan: &Scan, cursor: &mut ScanCursor, limit: usize, out: &mut Vec<VertexId>) -> Result<()> {
+        self.begin()?;
+        let visited = self.visited(scan, ElementKind::Vertex);
+        let Some((label, locals)) = self.window(&visited, cursor, limit, ElementKind::Vertex) else { return Ok(()) };
+        let mut vertices: Vec<VertexId> = locals.map(|local| VertexId::new(label, 0, local)).collect();
+        self.labelled(label, scan, &mut vertices)?;
+        if !scan.filters.is_empty() {
+            let mut keep = self.passing(Elements::Vertices(&vertices), &scan.filters)?.into_iter();
+            vertices.retain(|_| keep.next().unwrap_or(false));
+        }
+        out.append(&mut vertices);
+        Ok(())
+    }
+
+    fn scan_edges(&self, scan: &Scan, cursor: &mut ScanCursor, limit: usize, out: &mut Vec<EdgeRef>) -> Result<()> {
+        self.begin()?;
+        let visited = self.visited(scan, ElementKind::Edge);
+        let Some((label, locals)) = self.window(&visited, cursor, limit, ElementKind::Edge) else { return Ok(()) };
+        let mut edges = self.lake.edges_between(label, locals, self.limits())?;
+        if !scan.filters.is_empty() {
+            let mut keep = self.passing(Elements::Edges(&edges), &scan.filters)?.into_iter();
+            edges.retain(|_| keep.next().unwrap_or(false));
+        }
+        out.append(&mut edges);
+        Ok(())
+    }
+
+    fn count(&self, kind: ElementKind, scan: &Scan, cursor: &mut ScanCursor) -> Result<u64> {
+        self.begin()?;
+        let visited = self.visited(scan, kind);
+        let is_whole =
+            |label: &LabelId| scan.filters.is_empty() && scan.labels.as_ref().is_none_or(|wanted| wanted.contains(label));
+        if let Some(label) = visited.get(cursor.label).filter(|label| cursor.local == 0 && is_whole(label)) {
+            cursor.label += 1;
+            cursor.done = cursor.label == visited.len();
+            return Ok(self.lake.statistics.count(kind, *label));
+        }
+        match kind {
+            ElementKind::Vertex => {
+                let mut found = Vec::new();
+                self.scan_vertices(scan, cursor, SCAN_MAX as usize, &mut found).map(|()| found.len() as u64)
+            }
+            ElementKind::Edge => {
+                let mut found = Vec::new();
+                self.scan_edges(scan, cursor, SCAN_MAX as usize, &mut found).map(|()| found.len() as u64)
+            }
+        }
+    }
+
+    fn find_vertices(&self, label: Option<LabelId>, ids: &[ExternalId], out: &mut Vec<Option<VertexId>>) -> Result<()> {
+        self.begin()?;
+        out.append(&mut self.lake.find_vertices(label, ids, self.limits())?);
+        Ok(())
+    }
+
+    fn find_edges(&self, ids: &[ExternalId], out: &mut Vec<Option<EdgeRef>>) -> Result<()> {
+        self.begin()?;
+        out.append(&mut self.lake.find_edges(ids, self.limits())?);
+        Ok(())
+    }
+
+    fn external_ids(&self, elements: Elements<'_>) -> Result<PropertyColumn> {
+        self.begin()?;
+        Ok(self.lake.ids(elements, self.limits())?)
+    }
+
+    fn contain(&self, elements: Elements<'_>) -> Result<Vec<bool>> {
+        self.begin()?;
+        Ok(match elements {
+            Elements::Vertices(vertices) => vertices.iter().map(|vertex| self.lake.is_there(*vertex)).collect(),
+            Elements::Edges(edges) => edges.iter().map(|edge| self.lake.has_edge(edge.id)).collect(),
+        })
+    }
+
+    fn all_further_labels(&self, vertices: &[VertexId], out: &mut Vec<Vec<LabelId>>) -> Result<()> {
+        self.begin()?;
+        out.append(&mut self.lake.further_labels(vertices, self.limits())?);
+        Ok(())
+    }
+
+    fn neighbors(&self, from: &[VertexId], hop: &Hop, out: &mut Adjacency) -> Result<()> {
+        self.begin()?;
+        Ok(self.lake.neighbors(from, hop, out, self.limits())?)
+    }
+
+    fn degrees(&self, from: &[VertexId], hop: &Hop, out: &mut Vec<u64>) -> Result<()> {
+        self.begin()?;
+        Ok(self.lake.degrees(from, hop, out, self.limits())?)
+    }
+
+    fn columns(&self, elements: Elements<'_>, keys: &[KeyId], out: &mut Vec<PropertyColumn>) -> Result<()> {
+        self.begin()?;
+        let keys: Vec<What> = keys.iter().map(|key| What::Key(*key)).collect();
+        out.append(&mut self.lake.columns(elements, &keys, self.limits())?);
+        Ok(())
+    }
+
+    fn search(
+        &self,
+        of: PropertyId,
+        predicate: &Predicate,
+        cursor: &mut SearchCursor,
+        limit: usize,
+    ) -> Result<Option<ElementIds>> {
+        self.begin()?;
+        let Some(ids) = predicate.external_ids().filter(|_| self.is_searchable(of, predicate)) else { return Ok(None) };
+        if cursor.found.is_none() {
+            let found = self.lake.find_vertices(Some(of.label), &ids, self.limits())?;
+            let mut locals: Vec<u64> = found.into_iter().flatten().map(VertexId::local).collect();
+            locals.sort_unstable_by(|a, b| b.cmp(a));
+            locals.dedup();
+            cursor.found = Some(locals);
+        }
+        let next = cursor.take(limit).into_iter().map(|local| VertexId::new(of.label, 0, local));
+        Ok(Some(ElementIds::Vertices(next.collect())))
+    }
+}

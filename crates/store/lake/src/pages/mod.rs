@@ -1,0 +1,301 @@
+//! Parquet files, read page by page.
+//!
+//! ```text
+//!   rows of a column ── which pages hold them ── bytes of the missing ones, all together ── arrays, in a cache ── the rows' values
+//! ```
+//! A page is the least that is read. Where a file has no index of its pages, a whole column of a row group is one page.
+
+mod cache;
+mod sparse;
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_array::{Array, ArrayRef, new_empty_array};
+use arrow_select::interleave::interleave;
+use hashbrown::HashMap;
+use mangrove_graph::ReadContext;
+use parquet::DecodeResult;
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::{
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder, RowSelection, RowSelector,
+};
+use parquet::errors::ParquetError;
+use parquet::file::metadata::{PageIndexPolicy, ParquetMetaDataPushDecoder};
+use parquet::file::page_index::offset_index::PageLocation;
+
+use crate::error::{LakeError, Result};
+use crate::files::{Files, OpenFile, Part};
+pub use cache::Cache;
+use cache::PageKey;
+use sparse::Sparse;
+
+/// The most bytes of a footer that are read at once. Most footers are smaller.
+const FOOTER_BYTES: u64 = 64 << 10;
+
+/// An open Parquet file.
+pub struct Table {
+    file: OpenFile,
+    metadata: ArrowReaderMetadata,
+    /// The first row of each row group; at the end, the number of rows.
+    starts: Vec<u64>,
+    /// For the cache.
+    number: u32,
+}
+
+/// A page: rows of one column in one row group.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Page {
+    group: usize,
+    at: usize,
+    /// Counted from the first row of the file.
+    rows: Range<u64>,
+}
+
+impl Table {
+    /// Opens files: reads what each says about its contents. `None` for those that do not exist. `number` gives each its own number.
+    pub fn open_all(
+        files: &Files,
+        paths: &[Arc<str>],
+        limits: Option<&ReadContext>,
+        mut number: impl FnMut() -> u32,
+    ) -> Result<Vec<Option<Self>>> {
+        let opened = files.open(paths, FOOTER_BYTES, limits)?;
+        let mut tables = Vec::with_capacity(opened.len());
+        for found in opened {
+            tables.push(match found {
+                Some((file, end)) => Some(Self::parse(files, file, end, limits, number())?),
+                None => None,
+            });
+        }
+        Ok(tables)
+    }
+
+    fn parse(files: &Files, file: OpenFile, end: bytes::Bytes, limits: Option<&ReadContext>, number: u32) -> Result<Self> {
+        let damaged = |error: ParquetError| LakeError::damaged(&files.name(&file.path), format!("no Parquet file: {error}"));
+        let mut decoder = ParquetMetaDataPushDecoder::try_new(file.size)
+            .map_err(damaged)?
+            .with_page_index_policy(PageIndexPolicy::Optional);
+        decoder.push_range(file.size - end.len() as u64..file.size, end).map_err(damaged)?;
+        let metadata = loop {
+            match decoder.try_decode().map_err(damaged)? {
+                DecodeResult::Data(metadata) => break metadata,
+                DecodeResult::Finished => return Err(LakeError::damaged(&files.name(&file.path), "it ends too early")),
+                DecodeResult::NeedsData(ranges) => {
+                    if ranges.iter().any(|range| range.start > range.end || range.end > file.size) {
+                        return Err(LakeError::damaged(&files.name(&file.path), "its footer points out of the file"));
+                    }
+                    let parts: Vec<Part<'_>> =
+                        ranges.iter().map(|range| Part { file: &file, range: range.clone() }).collect();
+                    let found = files.read(&parts, limits)?;
+                    decoder.push_ranges(ranges, found).map_err(damaged)?;
+                }
+            }
+        };
+        let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
+        let metadata = ArrowReaderMetadata::try_new(Arc::new(metadata), options).map_err(damaged)?;
+        let mut starts = vec![0u64];
+        for group in metadata.metadata().row_groups() {
+            let rows = u64::try_from(group.num_rows()).ok().and_then(|rows| starts[starts.len() - 1].checked_add(rows));
+            starts.push(
+                rows.ok_or_else(|| LakeError::damaged(&files.name(&file.path), "its row groups have impossible sizes"))?,
+            );
+        }
+        Ok(Self { file, metadata, starts, number })
+    }
+
+    pub fn rows(&self) -> u64 {
+        self.starts.last().copied().unwrap_or(0)
+    }
+
+    pub fn path(&self) -> &Arc<str> {
+        &self.file.path
+    }
+
+    /// The number of a column, and its type.
+    pub fn column(&self, name: &str) -> Option<(usize, &arrow_schema::DataType)> {
+        let (at, field) = self.metadata.schema().fields().find(name)?;
+        Some((at, field.data_type()))
+    }
+
+    pub fn columns(&self) -> usize {
+        self.metadata.schema().fields().len()
+    }
+
+    /// The leaf of a column, which decides its pages.
+    fn leaf(&self, column: usize) -> usize {
+        let schema = self.metadata.parquet_schema();
+        (0..schema.num_columns()).find(|leaf| schema.get_column_root_idx(*leaf) == column).unwrap_or(0)
+    }
+
+    /// The page that holds a row of the file; `None` beyond its end. O(log pages).
+    fn page_of(&self, leaf: usize, row: u64) -> Option<Page> {
+        let group = self.starts.partition_point(|start| *start <= row).checked_sub(1)?;
+        let (first, end) = (self.starts[group], *self.starts.get(group + 1)?);
+        let pages = self.pages(group, leaf);
+        if pages.is_empty() {
+            return Some(Page { group, at: 0, rows: first..end });
+        }
+        let start = |at: usize| pages.get(at).map_or(end, |page| first + page.first_row_index as u64);
+        let at = pages.partition_point(|page| first + page.first_row_index as u64 <= row).checked_sub(1)?;
+        Some(Page { group, at, rows: start(at)..start(at + 1) })
+    }
+
+    /// Where the pages of a column of a row group are; nothing if the file does not say.
+    fn pages(&self, group: usize, leaf: usize) -> &[PageLocation] {
+        let index = self.metadata.metadata().offset_index().and_then(|index| index.get(group)?.get(leaf));
+        index.map_or(&[], |of| of.page_locations())
+    }
+
+    /// The bytes of a page, and those of the dictionary that it needs.
+    fn ranges(&self, leaf: usize, page: &Page) -> impl Iterator<Item = Range<u64>> {
+        let (start, bytes) = self.metadata.metadata().row_group(page.group).column(leaf).byte_range();
+        let pages = self.pages(page.group, leaf);
+        let (dictionary, of_page) = match (pages.get(page.at), pages.first()) {
+            (Some(location), Some(first)) => {
+                let (offset, bytes) = (location.offset as u64, location.compressed_page_size as u64);
+                (start..first.offset as u64, offset..offset.saturating_add(bytes))
+            }
+            _ => (0..0, start..start.saturating_add(bytes)),
+        };
+        [dictionary, of_page].into_iter().filter(|range| !range.is_empty())
+    }
+}
+
+/// Rows of a column of a file.
+#[derive(Clone, Copy)]
+pub struct Wanted<'r> {
+    pub table: &'r Table,
+    pub column: usize,
+    /// Counted from the first row of the file.
+    pub rows: &'r [u64],
+}
+
+/// The values of rows, in their order: one array for each entry of `wanted`. All missing pages are read together.
+pub fn read(files: &Files, cache: &Cache, wanted: &[Wanted<'_>], limits: Option<&ReadContext>) -> Result<Vec<ArrayRef>> {
+    let mut plans = Vec::with_capacity(wanted.len());
+    for one in wanted {
+        plans.push(Plan::new(files, *one)?);
+    }
+    load(files, cache, &mut plans, limits)?;
+    plans.iter().map(|plan| plan.gather(files)).collect()
+}
+
+/// The pages that hold the wanted rows of a column.
+struct Plan<'r> {
+    wanted: Wanted<'r>,
+    leaf: usize,
+    /// Each once.
+    pages: Vec<Page>,
+    /// The array of each page, once it is there.
+    arrays: Vec<Option<ArrayRef>>,
+    /// For each row, the position of its page, and its row there.
+    places: Vec<(usize, usize)>,
+}
+
+impl<'r> Plan<'r> {
+    fn new(files: &Files, wanted: Wanted<'r>) -> Result<Self> {
+        let leaf = wanted.table.leaf(wanted.column);
+        let mut pages: Vec<Page> = Vec::new();
+        let mut of_rows: Vec<usize> = Vec::with_capacity(wanted.rows.len());
+        let mut known: HashMap<(usize, usize), usize> = HashMap::new();
+        for row in wanted.rows {
+            if let Some(last) = of_rows.last().copied().filter(|last| pages[*last].rows.contains(row)) {
+                of_rows.push(last);
+                continue;
+            }
+            let Some(page) = wanted.table.page_of(leaf, *row) else {
+                let reason = format!("it has {} rows; row {row} is missing", wanted.table.rows());
+                return Err(LakeError::damaged(&files.name(&wanted.table.file.path), reason));
+            };
+            let at = *known.entry((page.group, page.at)).or_insert_with(|| {
+                pages.push(page);
+                pages.len() - 1
+            });
+            of_rows.push(at);
+        }
+        let place = |(row, at): (&u64, usize)| (at, (row - pages[at].rows.start) as usize);
+        let places = wanted.rows.iter().zip(of_rows).map(place).collect();
+        let arrays = vec![None; pages.len()];
+        Ok(Self { wanted, leaf, pages, arrays, places })
+    }
+
+    fn key(&self, page: &Page) -> PageKey {
+        PageKey {
+            table: self.wanted.table.number,
+            column: self.wanted.column as u16,
+            group: page.group as u16,
+            at: page.at as u32,
+        }
+    }
+
+    fn gather(&self, files: &Files) -> Result<ArrayRef> {
+        let arrays: Vec<&dyn Array> = self.arrays.iter().flatten().map(|array| &**array).collect();
+        if arrays.is_empty() {
+            let field = self.wanted.table.metadata.schema().field(self.wanted.column);
+            return Ok(new_empty_array(field.data_type()));
+        }
+        let name = || files.name(&self.wanted.table.file.path);
+        if let [array] = arrays[..]
+            && is_whole(array, &self.places)
+        {
+            return Ok(array.slice(0, array.len()));
+        }
+        interleave(&arrays, &self.places).map_err(|error| LakeError::damaged(&name(), error.to_string()))
+    }
+}
+
+/// Whether the places are all those of an array, in order.
+fn is_whole(array: &dyn Array, places: &[(usize, usize)]) -> bool {
+    array.len() == places.len() && places.iter().enumerate().all(|(at, place)| *place == (0, at))
+}
+
+/// Brings the pages of all plans into memory.
+fn load(files: &Files, cache: &Cache, plans: &mut [Plan<'_>], limits: Option<&ReadContext>) -> Result<()> {
+    let mut parts = Vec::new();
+    let mut missing: Vec<(usize, usize, Range<usize>)> = Vec::new();
+    for (of, plan) in plans.iter_mut().enumerate() {
+        for at in 0..plan.pages.len() {
+            plan.arrays[at] = cache.get(&plan.key(&plan.pages[at]));
+            if plan.arrays[at].is_none() {
+                let first = parts.len();
+                let ranges = plan.wanted.table.ranges(plan.leaf, &plan.pages[at]);
+                parts.extend(ranges.map(|range| Part { file: &plan.wanted.table.file, range }));
+                missing.push((of, at, first..parts.len()));
+            }
+        }
+    }
+    if let Some(part) = parts.iter().find(|part| part.range.start > part.range.end || part.range.end > part.file.size) {
+        return Err(LakeError::damaged(&files.name(&part.file.path), "a page lies outside of the file"));
+    }
+    let found = files.read(&parts, limits)?;
+    for (of, at, of_page) in missing {
+        let plan = &plans[of];
+        let bytes =
+            parts[of_page.clone()].iter().zip(&found[of_page]).map(|(part, bytes)| (part.range.start, bytes.clone()));
+        let array = decode(files, plan, &plan.pages[at], Sparse::new(plan.wanted.table.file.size, bytes.collect()))?;
+        cache.put(plan.key(&plan.pages[at]), array.clone());
+        plans[of].arrays[at] = Some(array);
+    }
+    Ok(())
+}
+
+/// The values of a page.
+fn decode(files: &Files, plan: &Plan<'_>, page: &Page, bytes: Sparse) -> Result<ArrayRef> {
+    let table = plan.wanted.table;
+    let damaged = |reason: String| LakeError::damaged(&files.name(&table.file.path), reason);
+    let rows = (page.rows.end - page.rows.start) as usize;
+    let before = page.rows.start - table.starts[page.group];
+    let selection = RowSelection::from(vec![RowSelector::skip(before as usize), RowSelector::select(rows)]);
+    let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(bytes, table.metadata.clone())
+        .with_row_groups(vec![page.group])
+        .with_projection(ProjectionMask::roots(table.metadata.parquet_schema(), [plan.wanted.column]))
+        .with_row_selection(selection)
+        .with_batch_size(rows)
+        .build();
+    let batch = reader.map_err(|error| damaged(error.to_string()))?.next();
+    match batch.transpose().map_err(|error| damaged(error.to_string()))? {
+        Some(batch) if batch.num_rows() == rows => Ok(batch.column(0).clone()),
+        _ => Err(damaged("a page has fewer rows than it says".into())),
+    }
+}

@@ -1,0 +1,51 @@
+//! Instants in other units. Casts of Arrow between instants with and without a zone would look names of zones up.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    ArrowTimestampType, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType,
+};
+use arrow_array::{Array, ArrayRef};
+use arrow_cast::cast;
+use arrow_schema::{ArrowError, DataType, TimeUnit};
+
+/// An array in another type. Instants keep what they mean, in UTC, whatever zone the type names.
+pub fn cast_to(array: &ArrayRef, wanted: &DataType) -> Result<ArrayRef, ArrowError> {
+    let (DataType::Timestamp(from, _), DataType::Timestamp(to, zone)) = (array.data_type(), wanted) else {
+        return cast(array, wanted);
+    };
+    let plain = in_zone(array, *from, None);
+    let converted = cast(&plain, &DataType::Timestamp(*to, None))?;
+    Ok(in_zone(&converted, *to, zone.clone()))
+}
+
+fn in_zone(array: &ArrayRef, unit: TimeUnit, zone: Option<Arc<str>>) -> ArrayRef {
+    fn of<T: ArrowTimestampType>(array: &ArrayRef, zone: Option<Arc<str>>) -> ArrayRef {
+        Arc::new(array.as_primitive::<T>().clone().with_timezone_opt(zone))
+    }
+    match unit {
+        TimeUnit::Second => of::<TimestampSecondType>(array, zone),
+        TimeUnit::Millisecond => of::<TimestampMillisecondType>(array, zone),
+        TimeUnit::Microsecond => of::<TimestampMicrosecondType>(array, zone),
+        TimeUnit::Nanosecond => of::<TimestampNanosecondType>(array, zone),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::TimestampMicrosecondArray;
+
+    use super::*;
+
+    #[test]
+    fn instants_change_their_unit_and_zone_only() {
+        let utc = DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()));
+        let fine = Arc::new(TimestampMicrosecondArray::from(vec![Some(1_234_567), None]).with_timezone("UTC")) as ArrayRef;
+        let coarse = cast_to(&fine, &DataType::Timestamp(TimeUnit::Millisecond, None)).unwrap();
+        assert_eq!(coarse.as_primitive::<TimestampMillisecondType>().value(0), 1234);
+        let back = cast_to(&coarse, &utc).unwrap();
+        assert_eq!(back.data_type(), &utc);
+        assert_eq!((back.as_primitive::<TimestampMicrosecondType>().value(0), back.is_null(1)), (1_234_000, true));
+    }
+}

@@ -1,0 +1,228 @@
+//! Graphs that are written as GraphAr directories and read in place are the same graphs.
+
+use std::path::Path;
+
+use mangrove_graph::{
+    Cardinality, Cell, ElementId, ElementKind, GraphWrite, IdSpace, NewEdge, PropertyValue, Value, VertexId,
+};
+use mangrove_ingest::Quiet;
+use mangrove_lake::{GraphArOptions, Lake, LakeError, LakeView, export};
+use mangrove_testkit::{Oracle, compare, graphs};
+
+/// Chunks so small that a few elements fill several.
+fn small() -> GraphArOptions {
+    GraphArOptions { vertex_chunk: 7, edge_chunk: 5, is_lossy: false }
+}
+
+fn written(graph: &Oracle, at: &Path, options: &GraphArOptions) -> LakeView {
+    let report = export(graph, at, options, &mut Quiet).unwrap();
+    let file = at.join(&report.graph_file);
+    LakeView::new(Lake::open(file.to_str().unwrap()).unwrap().into(), None)
+}
+
+fn assert_survives(graph: &Oracle, options: &GraphArOptions) {
+    let home = tempfile::tempdir().unwrap();
+    let view = written(graph, &home.path().join("out"), options);
+    compare::assert_same_in_any_order(graph, &view);
+    compare::assert_consistent(&view);
+    assert_eq!(std::fs::read_dir(home.path()).unwrap().count(), 1, "nothing is left beside the export");
+}
+
+/// Vertices of a label with integers as ids.
+fn vertices(graph: &mut Oracle, label: &str, ids: std::ops::Range<i64>) -> Vec<VertexId> {
+    let label = graph.ensure_label(ElementKind::Vertex, label).unwrap();
+    let mut all = Vec::new();
+    graph.add_vertices(label, &ids.map(|id| Some(id.into())).collect::<Vec<_>>(), &mut all).unwrap();
+    all
+}
+
+fn edges(
+    graph: &mut Oracle,
+    label: &str,
+    ends: impl IntoIterator<Item = (VertexId, VertexId)>,
+) -> Vec<mangrove_graph::EdgeId> {
+    let label = graph.ensure_label(ElementKind::Edge, label).unwrap();
+    let edge = |(source, target)| NewEdge { source, target, id: None, time: None };
+    let mut all = Vec::new();
+    graph.add_edges(label, &ends.into_iter().map(edge).collect::<Vec<_>>(), &mut all).unwrap();
+    all
+}
+
+fn set(graph: &mut Oracle, element: ElementId, key: &str, value: impl Into<Value>) {
+    let key = graph.ensure_key(key).unwrap();
+    graph.set_cell(element, key, Cell::One(value.into())).unwrap();
+}
+
+#[test]
+fn well_known_graphs_survive() {
+    assert_survives(&Oracle::modern(), &small());
+    assert_survives(&Oracle::modern(), &GraphArOptions::default());
+}
+
+#[test]
+fn every_type_of_value_survives() {
+    let mut graph = Oracle::new(IdSpace::Graph);
+    let people = vertices(&mut graph, "person", 0..20);
+    let values: [(&str, Value); 11] = [
+        ("flag", true.into()),
+        ("tiny", Value::Int8(-3)),
+        ("short", Value::Int16(300)),
+        ("int", Value::Int32(70_000)),
+        ("long", Value::Int64(1 << 40)),
+        ("float", Value::Float32(0.5)),
+        ("double", Value::Float64(-1.25e300)),
+        ("text", "ein Körper, \"quoted\"\nand broken".into()),
+        ("day", mangrove_graph::Date::parse("1815-12-10").map(Value::Date).unwrap()),
+        ("uuid", Value::Uuid("67e55044-10b1-426f-9247-bb680e5fe0c8".parse().unwrap())),
+        ("vector", Value::Vector(vec![1.0, -2.5].into())),
+    ];
+    for (at, person) in people.iter().enumerate().filter(|(at, _)| at % 3 != 0) {
+        values.iter().for_each(|(key, value)| set(&mut graph, ElementId::Vertex(*person), key, value.clone()));
+        let instant = format!("2024-02-29T10:00:0{}.{}Z", at % 10, if at == 4 { "000001" } else { "5" });
+        set(
+            &mut graph,
+            ElementId::Vertex(*person),
+            "fine",
+            Value::DateTime(mangrove_graph::DateTime::parse(&instant).unwrap()),
+        );
+        set(
+            &mut graph,
+            ElementId::Vertex(*person),
+            "instant",
+            Value::DateTime(mangrove_graph::DateTime::parse("2024-02-29T10:00:00.125Z").unwrap()),
+        );
+    }
+    let ends = people.iter().zip(people.iter().rev()).map(|(a, b)| (*a, *b));
+    for edge in edges(&mut graph, "knows", ends.collect::<Vec<_>>()) {
+        values.iter().for_each(|(key, value)| set(&mut graph, ElementId::Edge(edge), key, value.clone()));
+    }
+    assert_survives(&graph, &small());
+}
+
+#[test]
+fn several_values_survive() {
+    let mut graph = Oracle::new(IdSpace::Graph);
+    let people = vertices(&mut graph, "person", 0..9);
+    let label = people[0].label();
+    for (name, cardinality) in [("nick", Cardinality::List), ("tag", Cardinality::Set)] {
+        let key = graph.ensure_key(name).unwrap();
+        graph.declare_property(ElementKind::Vertex, label, key, None, cardinality).unwrap();
+        for (at, person) in people.iter().enumerate() {
+            let value = |n: usize| PropertyValue { ordinal: n as u32, ..PropertyValue::plain(format!("{name} {n}").into()) };
+            graph.set_cell(ElementId::Vertex(*person), key, Cell::from_entries((0..at % 4).map(value).collect())).unwrap();
+        }
+    }
+    assert_survives(&graph, &small());
+}
+
+#[test]
+fn further_labels_survive() {
+    let mut graph = Oracle::new(IdSpace::Graph);
+    let people = vertices(&mut graph, "person", 0..30);
+    let more = ["author", "editor", "person of interest"].map(|name| graph.ensure_label(ElementKind::Vertex, name).unwrap());
+    for (at, person) in people.iter().enumerate() {
+        let some: Vec<_> = more.iter().enumerate().filter(|(bit, _)| at >> bit & 1 == 1).map(|(_, label)| *label).collect();
+        graph.set_further_labels(*person, &some).unwrap();
+    }
+    assert_survives(&graph, &small());
+}
+
+#[test]
+fn parallel_edges_loops_and_lonely_vertices_survive() {
+    let mut graph = Oracle::new(IdSpace::Graph);
+    let people = vertices(&mut graph, "person", 0..40);
+    let places = vertices(&mut graph, "place", 100..103);
+    let several = [(3, 5), (3, 5), (3, 4), (5, 3), (3, 5), (7, 7), (7, 7), (20, 0), (0, 20), (39, 38), (39, 38)];
+    for (n, edge) in edges(&mut graph, "knows", several.map(|(a, b)| (people[a], people[b]))).into_iter().enumerate() {
+        set(&mut graph, ElementId::Edge(edge), "n", n as i64);
+    }
+    edges(&mut graph, "knows", [(places[0], people[0]), (people[0], places[1]), (places[2], places[2])]);
+    edges(&mut graph, "lives in", people.iter().map(|person| (*person, places[1])).collect::<Vec<_>>());
+    graph.remove_vertices(&[people[10], people[0]]).unwrap();
+    assert_survives(&graph, &small());
+    assert_survives(&graph, &GraphArOptions::default());
+}
+
+#[test]
+fn ids_survive_whatever_they_are() {
+    for space in [IdSpace::Graph, IdSpace::Label] {
+        let mut graph = Oracle::new(space);
+        let a = graph.ensure_label(ElementKind::Vertex, "a").unwrap();
+        let b = graph.ensure_label(ElementKind::Vertex, "b").unwrap();
+        let c = graph.ensure_label(ElementKind::Vertex, "c").unwrap();
+        let mut made = Vec::new();
+        graph.add_vertices(a, &[Some("x".into()), Some("y".into())], &mut made).unwrap();
+        graph.add_vertices(b, &[Some(1.into()), Some(2.into())], &mut made).unwrap();
+        let uuid: uuid::Uuid = "67e55044-10b1-426f-9247-bb680e5fe0c8".parse().unwrap();
+        graph.add_vertices(c, &[Some(mangrove_graph::ExternalId::Uuid(uuid))], &mut made).unwrap();
+        let knows = graph.ensure_label(ElementKind::Edge, "knows").unwrap();
+        let ids = [Some("first".into()), None];
+        let edge = |(at, id): (usize, &Option<mangrove_graph::ExternalId>)| NewEdge {
+            source: made[at],
+            target: made[at + 2],
+            id: id.clone(),
+            time: None,
+        };
+        let new: Vec<NewEdge> = ids.iter().enumerate().map(edge).collect();
+        graph.add_edges(knows, &new, &mut Vec::new()).unwrap();
+        assert_survives(&graph, &small());
+    }
+}
+
+#[test]
+fn the_key_of_a_label_is_its_primary_property() {
+    let mut graph = Oracle::new(IdSpace::Label);
+    let person = graph.ensure_label(ElementKind::Vertex, "person").unwrap();
+    let email = graph.ensure_key("email").unwrap();
+    graph.declare_key(person, email).unwrap();
+    let mut made = Vec::new();
+    graph.add_vertices(person, &[Some("ada@x".into()), Some("bob@x".into())], &mut made).unwrap();
+    let home = tempfile::tempdir().unwrap();
+    let view = written(&graph, &home.path().join("out"), &small());
+    compare::assert_same_content(&graph, &view);
+    let text = std::fs::read_to_string(home.path().join("out/person.vertex.yml")).unwrap();
+    assert!(text.contains("name: email") && text.contains("is_primary: true"), "{text}");
+}
+
+#[test]
+fn a_larger_graph_survives() {
+    let mut graph = Oracle::new(IdSpace::Graph);
+    let people = vertices(&mut graph, "person", 0..512);
+    let ends: Vec<_> = graphs::rmat(9, 4096, 7).into_iter().map(|(s, t)| (people[s as usize], people[t as usize])).collect();
+    for (n, edge) in edges(&mut graph, "knows", ends).into_iter().enumerate() {
+        set(&mut graph, ElementId::Edge(edge), "weight", n as f64 / 4.0);
+    }
+    assert_survives(&graph, &GraphArOptions { vertex_chunk: 100, edge_chunk: 256, is_lossy: false });
+}
+
+#[test]
+fn a_graph_without_anything_survives() {
+    let home = tempfile::tempdir().unwrap();
+    let mut graph = Oracle::new(IdSpace::Graph);
+    graph.ensure_label(ElementKind::Vertex, "person").unwrap();
+    let view = written(&graph, &home.path().join("out"), &small());
+    compare::assert_same_content(&graph, &view);
+}
+
+#[test]
+fn what_the_format_cannot_hold_is_said_before_anything_is_written() {
+    let mut graph = Oracle::new(IdSpace::Graph);
+    let people = vertices(&mut graph, "person", 0..3);
+    set(&mut graph, ElementId::Vertex(people[0]), "mixed", 1);
+    set(&mut graph, ElementId::Vertex(people[1]), "mixed", "one");
+    set(&mut graph, ElementId::Vertex(people[2]), "big", Value::from(num_bigint::BigInt::from(1u128 << 100)));
+    let home = tempfile::tempdir().unwrap();
+    let at = home.path().join("out");
+    let Err(LakeError::Lossy(losses)) = export(&graph, &at, &small(), &mut Quiet) else { panic!("it holds everything") };
+    assert_eq!(losses.len(), 2, "{losses:?}");
+    assert!(
+        losses[0].contains("`mixed`") && losses[0].contains("int32, string") || losses[1].contains("`mixed`"),
+        "{losses:?}"
+    );
+    assert_eq!(std::fs::read_dir(home.path()).unwrap().count(), 0);
+    let report = export(&graph, &at, &GraphArOptions { is_lossy: true, ..small() }, &mut Quiet).unwrap();
+    assert_eq!(report.losses, losses);
+    assert!(matches!(export(&graph, &at, &small(), &mut Quiet), Err(LakeError::Lossy(_))));
+    let taken = export(&Oracle::modern(), &at, &small(), &mut Quiet).unwrap_err();
+    assert!(matches!(taken, LakeError::NotEmpty(_)), "{taken}");
+}
