@@ -30,6 +30,8 @@ test: test-rust test-python ## every test: Rust, Python, examples, and Gremlin c
 	cargo run --release -q -p mangrove-conformance -- --if-available --check-docs docs/gremlin.md
 	$(call say,the same over a graph that is far away and fails at times)
 	cargo run --release -q -p mangrove-conformance -- --if-available --store oracle
+	$(call say,the same over toy graphs in files)
+	cargo run --release -q -p mangrove-conformance -- --if-available --store lake
 	$(call say,all tests passed)
 
 test-rust:

@@ -39,7 +39,14 @@ MAY_USE = {
     "mangrove-testkit": {"mangrove-graph", "mangrove-query"},
     "mangrove-python": {"mangrove", "mangrove-graph", "mangrove-ingest"},
     # A tool for developers; it ships with nothing.
-    "mangrove-conformance": {"mangrove-graph", "mangrove-directory", "mangrove-query", "mangrove-testkit"},
+    "mangrove-conformance": {
+        "mangrove-graph",
+        "mangrove-ingest",
+        "mangrove-lake",
+        "mangrove-directory",
+        "mangrove-query",
+        "mangrove-testkit",
+    },
 }
 # Tests of a crate may also use these. Nothing ships with the test kit in it.
 TESTS_MAY_USE = {"mangrove-testkit"}

@@ -5,6 +5,8 @@ use std::time::Duration;
 use clap::ValueEnum;
 use mangrove_directory::{Durability, OpenOptions, Store};
 use mangrove_graph::{GraphError, GraphView, GraphWrite, Value};
+use mangrove_ingest::Quiet;
+use mangrove_lake::{GraphArOptions, Lake, LakeError, LakeView};
 use mangrove_query::plan::Plan;
 use mangrove_query::{Graph, Parameters, Query, QueryOptions};
 use mangrove_testkit::Oracle;
@@ -23,6 +25,8 @@ pub enum StoreKind {
     Oracle,
     /// The durable store, in a temporary directory.
     Hot,
+    /// GraphAr files, for the graphs that scenarios only read, if the format can hold them. Others are in memory.
+    Lake,
 }
 
 pub enum Database {
@@ -32,12 +36,18 @@ pub enum Database {
         /// Removed with the database.
         _directory: TempDir,
     },
+    Lake {
+        graph: Box<Oracle>,
+        files: LakeView,
+        /// Removed with the database.
+        _directory: TempDir,
+    },
 }
 
 impl Database {
     pub fn create(kind: StoreKind) -> Result<Self, String> {
         match kind {
-            StoreKind::Oracle => Ok(Database::Oracle(Box::default())),
+            StoreKind::Oracle | StoreKind::Lake => Ok(Database::Oracle(Box::default())),
             StoreKind::Hot => {
                 let directory = tempfile::tempdir().map_err(|e| format!("no temporary directory: {e}"))?;
                 let options = OpenOptions { durability: Durability::Relaxed, ..OpenOptions::default() };
@@ -47,12 +57,28 @@ impl Database {
         }
     }
 
+    /// The graph in files, as scenarios read it from now on. If the format cannot hold it, it stays where it is.
+    pub fn into_files(self) -> Result<Self, String> {
+        let Database::Oracle(graph) = self else { return Ok(self) };
+        let directory = tempfile::tempdir().map_err(|e| format!("no temporary directory: {e}"))?;
+        let at = directory.path().join("graph");
+        // Small chunks: even these small graphs then have several.
+        let options = GraphArOptions { vertex_chunk: 4, edge_chunk: 3, is_lossy: false };
+        let report = match mangrove_lake::export(&*graph, &at, &options, &mut Quiet) {
+            Err(LakeError::Lossy(_)) => return Ok(Database::Oracle(graph)),
+            report => report.map_err(|e| e.to_string())?,
+        };
+        let lake = Lake::open(&at.join(report.graph_file).to_string_lossy()).map_err(|e| e.to_string())?;
+        Ok(Database::Lake { graph, files: LakeView::new(lake.into(), None), _directory: directory })
+    }
+
     /// Reads a consistent view.
     pub fn read<T>(&self, read: impl FnOnce(&dyn GraphView) -> Result<T, String>) -> Result<T, String> {
         match self {
             // As if it were far away: the engine then reads in large batches.
             Database::Oracle(graph) => read(&SlowView::new(&**graph, Duration::ZERO)),
             Database::Hot { store, .. } => read(&store.snapshot().map_err(|e| e.to_string())?),
+            Database::Lake { files, .. } => read(files),
         }
     }
 
@@ -63,7 +89,7 @@ impl Database {
         write: impl FnOnce(&mut dyn GraphWrite) -> Result<T, String>,
     ) -> Result<T, String> {
         match self {
-            Database::Oracle(graph) => {
+            Database::Oracle(graph) | Database::Lake { graph, .. } => {
                 let mut changed = graph.clone();
                 let result = write(&mut *changed)?;
                 if keep {

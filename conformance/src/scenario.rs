@@ -83,6 +83,9 @@ impl Runner {
         if graphs::STATIC.contains(&name) {
             database.fill(|graph| graphs::write(name, graph, &self.grateful))?;
         }
+        if self.store == StoreKind::Lake && graphs::STATIC.contains(&name) {
+            database = database.into_files()?;
+        }
         self.databases.insert(name.to_owned(), database);
         Ok(())
     }

@@ -78,10 +78,7 @@ impl Interpreter<'_> {
     /// Sorts by the first key in which two items differ. Elements are compared by their ids.
     pub(super) fn sorted<T>(&self, mut keyed: Vec<(Vec<(Value, SortOrder)>, T)>) -> Result<Vec<T>> {
         for (key, order) in keyed.iter_mut().flat_map(|(keys, _)| keys) {
-            match key {
-                Value::Vertex(_) | Value::Edge(_) | Value::VertexProperty(_) => *key = self.id(key)?,
-                _ => {}
-            }
+            self.put_ids(key)?;
             if *order == SortOrder::Shuffle {
                 return Err(Failure::Uncovered("order by shuffle".into()));
             }
@@ -94,6 +91,19 @@ impl Interpreter<'_> {
             by_key.into_iter().find(|ordering| ordering.is_ne()).unwrap_or(Ordering::Equal)
         });
         Ok(keyed.into_iter().map(|(_, thing)| thing).collect())
+    }
+
+    /// Replaces elements by their ids, also those in paths and lists.
+    fn put_ids(&self, key: &mut Value) -> Result<()> {
+        match key {
+            Value::Vertex(_) | Value::Edge(_) | Value::VertexProperty(_) => *key = self.id(key)?,
+            Value::Path(path) => {
+                Arc::make_mut(path).objects.iter_mut().try_for_each(|object| self.put_ids(object))?;
+            }
+            Value::List(items) => Arc::make_mut(items).iter_mut().try_for_each(|item| self.put_ids(item))?,
+            _ => {}
+        }
+        Ok(())
     }
 
     /// Traversers by key, in order of first appearance.

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
+use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::*;
@@ -121,24 +122,42 @@ fn ordered(f: f64) -> i64 {
     bits ^ (((bits >> 63) as u64) >> 1) as i64
 }
 
-/// The keys to sort by. Elements are compared by the ids that users see.
+/// The keys to sort by. Elements are compared by the ids that users see, also those in paths and lists.
 pub fn sort_keys(cx: &Context<'_, '_>, mut keys: Vec<Option<Value>>) -> Result<Vec<Option<Value>>> {
-    let element = |key: &Value| match key {
-        Value::Vertex(_) | Value::Edge(_) => Some(key.clone()),
-        Value::VertexProperty(p) => Some(Value::Vertex(p.vertex)),
-        _ => None,
-    };
-    let elements: Vec<Value> = keys.iter().flatten().filter_map(element).collect();
+    let mut elements = Vec::new();
+    keys.iter().flatten().for_each(|key| find_elements(key, &mut elements));
     let mut ids = read::ids(cx, &Items::from_values(elements))?.into_iter();
-    for key in keys.iter_mut().flatten() {
-        let of_property = match key {
-            Value::Vertex(_) | Value::Edge(_) => Vec::new(),
-            Value::VertexProperty(p) => vec![Value::Int32(p.key.0.into()), Value::Int64(p.ordinal.into())],
-            _ => continue,
-        };
-        *key = Value::list(ids.next().into_iter().chain(of_property).collect());
-    }
+    keys.iter_mut().flatten().for_each(|key| put_ids(key, &mut ids));
     Ok(keys)
+}
+
+/// Adds the elements whose ids a key needs.
+fn find_elements(key: &Value, elements: &mut Vec<Value>) {
+    match key {
+        Value::Vertex(_) | Value::Edge(_) => elements.push(key.clone()),
+        Value::VertexProperty(property) => elements.push(Value::Vertex(property.vertex)),
+        Value::Path(path) => path.objects.iter().for_each(|object| find_elements(object, elements)),
+        Value::List(items) => items.iter().for_each(|item| find_elements(item, elements)),
+        _ => {}
+    }
+}
+
+/// Replaces the elements of a key by their ids, which come in the order of [`find_elements`].
+fn put_ids(key: &mut Value, ids: &mut impl Iterator<Item = Value>) {
+    let of_property = match key {
+        Value::Vertex(_) | Value::Edge(_) => Vec::new(),
+        Value::VertexProperty(p) => vec![Value::Int32(p.key.0.into()), Value::Int64(p.ordinal.into())],
+        Value::Path(path) => return Arc::make_mut(path).objects.iter_mut().for_each(|object| put_ids(object, ids)),
+        Value::List(items) if items.iter().any(may_hold_elements) => {
+            return Arc::make_mut(items).iter_mut().for_each(|item| put_ids(item, ids));
+        }
+        _ => return,
+    };
+    *key = Value::list(ids.next().into_iter().chain(of_property).collect());
+}
+
+fn may_hold_elements(value: &Value) -> bool {
+    matches!(value, Value::Vertex(_) | Value::Edge(_) | Value::VertexProperty(_) | Value::Path(_) | Value::List(_))
 }
 
 pub fn compare_keys(a: &Option<Value>, b: &Option<Value>, order: SortOrder) -> Ordering {
@@ -151,8 +170,6 @@ pub fn compare_keys(a: &Option<Value>, b: &Option<Value>, order: SortOrder) -> O
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use arrow_array::{BooleanArray, Date32Array, Float32Array, Float64Array, Int16Array, Int64Array};
 
     use mangrove_graph::column;
