@@ -7,12 +7,12 @@
 //! ```
 //! The format is that of GraphAr (Li et al., VLDB'24, §3 and §4) as its libraries 0.12 and 0.13 write it (`gar/v1`).
 
+mod casts;
 mod error;
 mod files;
 mod graph;
 mod info;
 mod pages;
-mod times;
 mod write;
 
 pub use error::LakeError;

@@ -74,6 +74,10 @@ impl Source for Local {
         let failed = |source| LakeError::Read { file: self.root.display().to_string().into(), source };
         bytes_below(&self.root).map_err(failed)
     }
+
+    fn is_far(&self) -> bool {
+        false
+    }
 }
 
 fn bytes_below(directory: &Path) -> io::Result<u64> {

@@ -4,6 +4,9 @@
 //! file is still the one that was opened. Many reads are one call: a store far away answers them together.
 
 mod local;
+mod profile;
+mod remote;
+mod store;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -25,7 +28,15 @@ pub struct OpenFile {
 /// What changes when a file does.
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Version {
-    Local { modified_nanos: i128, inode: u64 },
+    Local {
+        modified_nanos: i128,
+        inode: u64,
+    },
+    /// An entity tag, if the store gives one, and the time of the last change in milliseconds.
+    Remote {
+        tag: Option<String>,
+        modified: i64,
+    },
 }
 
 /// A part of a file.
@@ -44,6 +55,9 @@ trait Source: Send + Sync {
 
     /// The bytes of all files.
     fn disk_bytes(&self) -> Result<u64>;
+
+    /// Whether each call is a journey.
+    fn is_far(&self) -> bool;
 }
 
 /// The files below one directory.
@@ -59,11 +73,7 @@ impl Files {
         let source: Box<dyn Source> = match place.split_once("://") {
             None => Box::new(local::Local::new(place)),
             Some(("file", path)) => Box::new(local::Local::new(path)),
-            Some((scheme, _)) => {
-                return Err(LakeError::Unsupported(format!(
-                    "{place}: files at `{scheme}://` cannot be read; copy them to this machine"
-                )));
-            }
+            Some(_) => Box::new(remote::Remote::new(place)?),
         };
         Ok(Self { source, place: place.trim_end_matches('/').into() })
     }
@@ -81,6 +91,11 @@ impl Files {
         limits: Option<&ReadContext>,
     ) -> Result<Vec<Option<(OpenFile, Bytes)>>> {
         self.source.open(paths, bytes, limits)
+    }
+
+    /// Whether each call is a journey.
+    pub fn is_far(&self) -> bool {
+        self.source.is_far()
     }
 
     /// The bytes of all files below the directory.

@@ -11,11 +11,11 @@ use mangrove_graph::column::{array_of, arrow_type, value_at};
 use mangrove_graph::{Cardinality, Cell, Elements, KeyId, PropertyColumn, PropertyValue, ReadContext, Value, ValueType};
 
 use super::Lake;
+use crate::casts::cast_to;
 use crate::error::{LakeError, Result};
 use crate::info::Property;
 use crate::info::types::DataType;
 use crate::pages::{self, Wanted};
-use crate::times::cast_to;
 
 /// A column of the files of a type.
 #[derive(Clone, Debug)]

@@ -131,6 +131,10 @@ impl Lake {
         &self.statistics
     }
 
+    fn is_far(&self) -> bool {
+        self.tables.files.is_far()
+    }
+
     /// The bytes of all files below the directory.
     pub fn disk_bytes(&self) -> Result<u64> {
         self.tables.files.disk_bytes()

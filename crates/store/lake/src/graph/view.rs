@@ -1,10 +1,11 @@
 //! The view of a lake that queries read.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use mangrove_graph::{
-    Adjacency, Catalog, EdgeRef, ElementIds, ElementKind, Elements, ExternalId, Filter, GraphView, Hop, KeyId, LabelId,
-    Predicate, PropertyColumn, PropertyId, ReadContext, Result, Scan, ScanCursor, Schema, SearchCursor, Statistics,
+    Adjacency, Catalog, Distance, EdgeRef, ElementIds, ElementKind, Elements, ExternalId, Filter, GraphView, Hop, KeyId,
+    LabelId, Predicate, PropertyColumn, PropertyId, ReadContext, Result, Scan, ScanCursor, Schema, SearchCursor, Statistics,
     VertexId,
 };
 
@@ -17,6 +18,9 @@ pub struct LakeView {
     lake: Arc<Lake>,
     limits: Option<ReadContext>,
 }
+
+/// An object store takes some tens of milliseconds for each request.
+const FAR: Distance = Distance { round_trip: Duration::from_millis(30), rows_min: 1024 };
 
 /// The most elements that one call of a scan looks at.
 const SCAN_MAX: u64 = 1 << 14;
@@ -113,6 +117,10 @@ impl Catalog for LakeView {
 }
 
 impl GraphView for LakeView {
+    fn distance(&self) -> Distance {
+        if self.lake.is_far() { FAR } else { Distance::HERE }
+    }
+
     fn fork(&self) -> Result<Option<Box<dyn GraphView + Send>>> {
         self.begin()?;
         let limits = self.limits().map(ReadContext::for_another_thread);

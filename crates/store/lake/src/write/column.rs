@@ -15,10 +15,10 @@ use mangrove_graph::{
 };
 
 use super::loss;
+use crate::casts::cast_to;
 use crate::error::{LakeError, Result};
 use crate::info::types::{DataType, Scalar};
 use crate::info::{FileType, Prefix, Property, PropertyGroup};
-use crate::times::cast_to;
 
 /// The columns of all labels.
 #[derive(Default)]

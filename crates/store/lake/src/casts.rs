@@ -1,4 +1,4 @@
-//! Instants in other units. Casts of Arrow between instants with and without a zone would look names of zones up.
+//! Arrays in other types that hold the same values: wider integers, instants in other units.
 
 use std::sync::Arc;
 
@@ -7,17 +7,33 @@ use arrow_array::types::{
     ArrowTimestampType, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType,
 };
 use arrow_array::{Array, ArrayRef};
-use arrow_cast::cast;
+use arrow_cast::{CastOptions, cast, cast_with_options};
 use arrow_schema::{ArrowError, DataType, TimeUnit};
 
-/// An array in another type. Instants keep what they mean, in UTC, whatever zone the type names.
+/// An array in another type. Fails if that type has other values, or cannot hold one of these.
+///
+/// Instants keep what they mean, in UTC, whatever zone the type names. Casts of Arrow would look names of zones up.
 pub fn cast_to(array: &ArrayRef, wanted: &DataType) -> Result<ArrayRef, ArrowError> {
+    if !is_alike(array.data_type(), wanted) {
+        return Err(ArrowError::CastError(format!("{} is not {wanted}", array.data_type())));
+    }
     let (DataType::Timestamp(from, _), DataType::Timestamp(to, zone)) = (array.data_type(), wanted) else {
-        return cast(array, wanted);
+        let strict = CastOptions { safe: false, ..CastOptions::default() };
+        return cast_with_options(array, wanted, &strict);
     };
     let plain = in_zone(array, *from, None);
     let converted = cast(&plain, &DataType::Timestamp(*to, None))?;
     Ok(in_zone(&converted, *to, zone.clone()))
+}
+
+/// Whether values of two types are of one kind.
+fn is_alike(found: &DataType, wanted: &DataType) -> bool {
+    use DataType::{Date32, Date64, LargeList, LargeUtf8, List, Timestamp, Utf8, Utf8View};
+    match (found, wanted) {
+        (List(a) | LargeList(a), List(b)) => is_alike(a.data_type(), b.data_type()),
+        (Utf8 | LargeUtf8 | Utf8View, Utf8) | (Date32 | Date64, Date32) | (Timestamp(..), Timestamp(..)) => true,
+        _ => found == wanted || found.is_integer() && wanted.is_integer() || found.is_floating() && wanted.is_floating(),
+    }
 }
 
 fn in_zone(array: &ArrayRef, unit: TimeUnit, zone: Option<Arc<str>>) -> ArrayRef {

@@ -1,0 +1,349 @@
+"""Graphs in open files: GraphAr directories, queried in place on this machine and in object stores."""
+
+import http.server
+import os
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+import mangrovedb as mg
+
+QUERIES = [
+    "g.V().count()",
+    "g.E().groupCount().by(label)",
+    "g.V().hasLabel('person').order().by('age').by('name').limit(5).valueMap('name', 'age')",
+    "g.V().has('person', 'id', 7).out('knows').values('name').order()",
+    "g.V().has('person', 'id', 7).in('knows').id().order()",
+    "g.V().has('person', 'age', gt(40)).count()",
+    "g.E().hasLabel('knows').has('since', lt(1990)).values('since').sum()",
+    "g.V().has('person', 'id', 3).outE('knows').has('since', gte(1980)).inV().id().order()",
+    "g.V().hasLabel('person').out('lives').groupCount().by('id')",
+    "g.V().hasLabel('young').count()",
+    "g.V().has('place', 'id', 'x2').in('lives').out('knows').dedup().count()",
+    "g.V().hasLabel('person').group().by(bothE('knows').count()).by(count())",
+    "g.V().has('person', 'id', within(1, 2, 3)).repeat(out('knows')).times(2).dedup().count()",
+]
+
+
+def filled(path):
+    db = mg.open(path)
+    with db.ingest() as w:
+        people = [{"id": n, "name": f"p{n}" if n % 5 else None, "age": n * 7 % 90} for n in range(300)]
+        w.add_vertices("person", people)
+        w.add_vertices("place", [{"id": f"x{n}"} for n in range(5)])
+        w.add_edges("knows", [{"from": n * 13 % 300, "to": n * n % 300, "since": 1950 + n % 70} for n in range(3000)])
+        w.add_edges("lives", [{"from": n, "to": f"x{n % 4}"} for n in range(0, 300, 2)])
+    db.query("g.V().hasLabel('person').has('age', lt(20)).addLabel('young')").to_list()
+    return db
+
+
+@pytest.fixture
+def db(tmp_path):
+    return filled(tmp_path / "db")
+
+
+def exported(db, directory, **options):
+    db.export(directory, "graphar", **options)
+    return str(directory / f"{directory.name}.graph.yml")
+
+
+def answers(db):
+    return [db.query(query).to_list() for query in QUERIES]
+
+
+@pytest.mark.parametrize("options", [{}, {"vertex_chunk": 64, "edge_chunk": 100}])
+def test_files_answer_as_the_database_does(db, tmp_path, options):
+    lake = mg.open_lake(exported(db, tmp_path / "lake", **options))
+    assert answers(lake) == answers(db)
+    assert lake.check() == []
+    assert lake.stats()["disk_bytes"] > 1000
+    assert "young" in str(lake.schema())
+    copy = tmp_path / "copy"
+    assert lake.export(copy, "graphar", **options) == {"vertices": 305, "edges": 3150}
+    assert answers(mg.open_lake(copy / "copy.graph.yml")) == answers(db)
+
+
+def test_others_read_the_files(db, tmp_path):
+    exported(db, tmp_path / "lake")
+    table = pq.read_table(tmp_path / "lake/vertex/person/properties/chunk0")
+    assert table.column_names == ["_graphArVertexIndex", "id", "name", "age"]
+    assert table["id"].to_pylist() == list(range(300)) and table["name"].null_count == 60
+    topology = pq.ParquetFile(tmp_path / "lake/edge/person_knows_person/ordered_by_source/adj_list/part0/chunk0")
+    assert "DELTA_BINARY_PACKED" in topology.metadata.row_group(0).column(1).encodings
+    labels = pq.ParquetFile(tmp_path / "lake/vertex/person/labels/chunk0")
+    assert labels.schema_arrow.names == ["young"] and "RLE" in labels.metadata.row_group(0).column(0).encodings
+    assert not [name for name in os.listdir(tmp_path) if name.endswith(".part")]
+
+
+def test_a_lake_is_read_and_never_written(db, tmp_path):
+    lake = mg.open_lake(exported(db, tmp_path / "lake"))
+    for write in (
+        lambda: lake.query("g.addV('x')"),
+        lambda: lake.ingest().__enter__(),
+        lambda: lake.create_index("person", "age"),
+        lambda: lake.compact(),
+        lambda: lake.backup(tmp_path / "backup"),
+    ):
+        with pytest.raises(mg.MangroveError, match="read-only|opened for reading|others may use"):
+            write()
+    assert answers(lake) == answers(db)
+
+
+def test_the_command_reads_a_lake(db, tmp_path):
+    file = exported(db, tmp_path / "lake")
+    run = lambda *arguments: subprocess.run(
+        [Path(sys.executable).parent / "mangrove", *arguments], capture_output=True, text=True, timeout=60
+    )
+    counted = run("query", file, "g.V().hasLabel('person').count()", "--format", "json")
+    assert counted.stdout.strip() == "300", counted.stderr
+    assert "SCAN" in run("query", file, "g.V().hasLabel('person').has('age', 7)", "--explain").stdout
+    refused = run("query", file, "g.addV('x')")
+    assert refused.returncode != 0 and "never written" in refused.stderr
+    out = run("export", str(tmp_path / "db"), str(tmp_path / "again"), "--format", "graphar", "--vertex-chunk", "100")
+    assert out.returncode == 0 and "again.graph.yml" in out.stderr, out.stderr
+    assert answers(mg.open_lake(tmp_path / "again/again.graph.yml")) == answers(db)
+
+
+def test_what_the_format_cannot_hold_is_said_first(db, tmp_path):
+    db.query("g.V().has('person', 'id', 1).property('mixed', 1)").to_list()
+    db.query("g.V().has('person', 'id', 2).property('mixed', 'one')").to_list()
+    with pytest.raises(mg.StorageError, match="`mixed` of vertices `person`.*\n.*lossy=True"):
+        db.export(tmp_path / "lake", "graphar")
+    assert not (tmp_path / "lake").exists()
+    with pytest.warns(mg.QueryWarning, match="written as text"):
+        db.export(tmp_path / "lake", "graphar", lossy=True)
+    lake = mg.open_lake(tmp_path / "lake/lake.graph.yml")
+    assert lake.query("g.V().has('mixed').values('mixed').order()").to_list() == ["1", "one"]
+    with pytest.raises(ValueError, match='for the format "graphar"'):
+        db.export(tmp_path / "csv", "csv", lossy=True)
+
+
+def rewritten(path, old, new):
+    path.write_text(path.read_text().replace(old, new))
+
+
+# What is done to a directory, and the start of the error that names the file.
+DAMAGE = {
+    "bad yaml": (lambda at: (at / "person.vertex.yml").write_text("type: [person\n"), "person.vertex.yml:"),
+    "a prefix that leads out": (
+        lambda at: rewritten(at / "person.vertex.yml", "prefix: vertex/person/", "prefix: ../../etc/"),
+        "person.vertex.yml:3:9: the prefix",
+    ),
+    "an absolute prefix": (
+        lambda at: rewritten(at / "person.vertex.yml", "prefix: vertex/person/", "prefix: /etc/"),
+        "person.vertex.yml:3:9: the prefix",
+    ),
+    "a file that leads out": (
+        lambda at: rewritten(at / "lake.graph.yml", "- person.vertex.yml", "- ../person.vertex.yml"),
+        "lake.graph.yml:3:5: `../person.vertex.yml` is not a file",
+    ),
+    "an unknown format": (
+        lambda at: rewritten(at / "lake.graph.yml", "gar/v1", "gar/v9"),
+        "lake.graph.yml:.*gar/v9 is not known",
+    ),
+    "a count of 7 bytes": (lambda at: (at / "vertex/person/vertex_count").write_bytes(b"1234567"), "person/vertex_count: it has 7"),
+    "an enormous count": (
+        lambda at: (at / "vertex/person/vertex_count").write_bytes(b"\xff" * 7 + b"\x7f"),
+        "person.vertex.yml: 9223372036854775807 vertices",
+    ),
+    "a negative count": (lambda at: (at / "vertex/person/vertex_count").write_bytes(b"\xff" * 8), "-1 is no count"),
+    "a count too large by one": (
+        lambda at: (at / "vertex/person/vertex_count").write_bytes((301).to_bytes(8, "little")),
+        "chunk0: it has 300 rows",
+    ),
+    "a missing chunk": (lambda at: (at / "vertex/person/properties/chunk0").unlink(), "properties/chunk0: there is no such file"),
+    "an empty chunk": (lambda at: (at / "vertex/person/properties/chunk0").write_bytes(b""), "properties/chunk0: no Parquet file"),
+    "a truncated chunk": (
+        lambda at: (at / "vertex/person/properties/chunk0").write_bytes(
+            (at / "vertex/person/properties/chunk0").read_bytes()[:-20]
+        ),
+        "properties/chunk0: no Parquet file",
+    ),
+    "noise in a page": (
+        lambda at: (at / "vertex/person/properties/chunk0").write_bytes(
+            noisy((at / "vertex/person/properties/chunk0").read_bytes())
+        ),
+        "properties/chunk0:",
+    ),
+    "columns of another type": (
+        lambda at: rewritten(at / "person.vertex.yml", "data_type: string", "data_type: date"),
+        "column `name` holds",
+    ),
+    "offsets of another part": (
+        lambda at: shutil.copy(
+            at / "edge/person_knows_person/ordered_by_source/adj_list/part0/chunk0",
+            at / "edge/person_knows_person/ordered_by_source/offset/chunk0",
+        ),
+        "offset/chunk0: .* are no offsets",
+    ),
+}
+
+
+def noisy(data):
+    return data[:40] + bytes(b ^ 0x55 for b in data[40:400]) + data[400:]
+
+
+@pytest.mark.parametrize("what", DAMAGE)
+def test_damaged_files_give_an_error_that_names_them(db, tmp_path, what):
+    damage, message = DAMAGE[what]
+    file = exported(db, tmp_path / "lake")
+    damage(tmp_path / "lake")
+    with pytest.raises(mg.MangroveError, match=message):
+        lake = mg.open_lake(file)
+        problems = lake.check()
+        lake.query("g.V().hasLabel('person').valueMap()").to_list()
+        lake.query("g.V().hasLabel('person').both('knows').count()").to_list()
+        assert not problems, problems
+        raise mg.MangroveError("\n".join(problems))
+
+
+def test_a_file_that_changes_ends_the_query(db, tmp_path):
+    file = exported(db, tmp_path / "lake")
+    lake = mg.open_lake(file)
+    assert lake.query("g.V().hasLabel('person').values('age').max()").one() == 89
+    chunk = tmp_path / "lake/vertex/person/properties/chunk0"
+    os.utime(chunk, ns=(1, 1))
+    with pytest.raises(mg.QueryError, match="chunk0 has changed since the graph was opened: open it again"):
+        lake.query("g.V().hasLabel('person').values('name').max()").one()
+    assert mg.open_lake(file).query("g.V().hasLabel('person').values('name').count()").one() == 240
+
+
+class RangeServer(http.server.SimpleHTTPRequestHandler):
+    """Serves files below `root`, whole or in ranges. Counts requests, and can be slow, or fail."""
+
+    root, delay, failing, log = Path(), 0.0, False, []
+
+    def do_GET(self):
+        time.sleep(self.delay)
+        path = self.root / self.path.lstrip("/")
+        self.log.append((self.path, self.headers.get("Range")))
+        if self.failing:
+            return self.send_error(503)
+        if not path.is_file():
+            return self.send_error(404)
+        data = path.read_bytes()
+        start, end = 0, len(data)
+        if wanted := self.headers.get("Range"):
+            first, last = wanted.removeprefix("bytes=").split("-")
+            start, end = (max(0, end - int(last)), end) if not first else (int(first), int(last) + 1)
+        end = min(end, len(data))
+        self.send_response(206)
+        self.send_header("Content-Range", f"bytes {start}-{end - 1}/{len(data)}")
+        self.send_header("Content-Length", str(end - start))
+        self.send_header("ETag", f'"{path.stat().st_mtime_ns}"')
+        self.end_headers()
+        self.wfile.write(data[start:end])
+
+    def log_message(self, *arguments):
+        pass
+
+
+@pytest.fixture
+def server(tmp_path):
+    handler = type("Handler", (RangeServer,), {"root": tmp_path, "log": []})
+    running = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=running.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{running.server_port}", handler
+    running.shutdown()
+
+
+def test_a_web_server_answers_in_few_requests(db, tmp_path, server):
+    address, handler = server
+    exported(db, tmp_path / "lake")
+    lake = mg.open_lake(f"{address}/lake/lake.graph.yml")
+    opened = len(handler.log)
+    assert answers(lake) == answers(db)
+    assert lake.check() == []
+    handler.log.clear()
+    assert answers(lake) == answers(db)
+    assert not handler.log, "all pages are in memory"
+    assert opened < 20
+
+
+def test_a_store_that_hangs_or_fails_is_an_error(db, tmp_path, server):
+    address, handler = server
+    exported(db, tmp_path / "lake")
+    lake = mg.open_lake(f"{address}/lake/lake.graph.yml")
+    handler.delay = 3
+    began = time.monotonic()
+    with pytest.raises(mg.TimeoutError):
+        lake.query("g.V().values('name')", timeout=0.3).to_list()
+    assert time.monotonic() - began < 2.5
+    handler.delay, handler.failing = 0, True
+    with pytest.raises(mg.QueryError, match="chunk0: the store of files does not answer.*503"):
+        lake.query("g.V().values('name')", timeout=60).to_list()
+    handler.failing = False
+    assert lake.query("g.V().values('name').count()").one() == 240
+    with pytest.raises(mg.OpenError, match="nothing.graph.yml: there is no such file"):
+        mg.open_lake(f"{address}/lake/nothing.graph.yml")
+
+
+@pytest.fixture
+def s3(monkeypatch):
+    moto = pytest.importorskip("moto.server")
+    running = moto.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    running.start()
+    host, port = running.get_host_and_port()
+    for name, value in {
+        "AWS_ENDPOINT_URL": f"http://{host}:{port}",
+        "AWS_ACCESS_KEY_ID": "key",
+        "AWS_SECRET_ACCESS_KEY": "secret",
+        "AWS_REGION": "us-east-1",
+    }.items():
+        monkeypatch.setenv(name, value)
+    import boto3
+
+    client = boto3.client("s3", endpoint_url=f"http://{host}:{port}", region_name="us-east-1")
+    client.create_bucket(Bucket="graphs")
+    yield client
+    running.stop()
+
+
+def uploaded(client, directory, prefix):
+    for file in (file for file in directory.rglob("*") if file.is_file()):
+        client.upload_file(str(file), "graphs", f"{prefix}/{file.relative_to(directory)}")
+
+
+def test_an_s3_store_answers_as_the_database_does(db, tmp_path, s3):
+    exported(db, tmp_path / "lake", vertex_chunk=64, edge_chunk=100)
+    uploaded(s3, tmp_path / "lake", "some/lake")
+    lake = mg.open_lake("s3://graphs/some/lake/lake.graph.yml")
+    assert answers(lake) == answers(db)
+    assert lake.check() == []
+    assert lake.stats()["disk_bytes"] == sum(f.stat().st_size for f in (tmp_path / "lake").rglob("*") if f.is_file())
+    fresh = mg.open_lake("s3://graphs/some/lake/lake.graph.yml")
+    s3.put_object(Bucket="graphs", Key="some/lake/vertex/person/properties/chunk0", Body=b"something else")
+    with pytest.raises(mg.QueryError, match="chunk0: no Parquet file"):
+        fresh.query("g.V().hasLabel('person').values('name')").to_list()
+    s3.delete_object(Bucket="graphs", Key="some/lake/vertex/person/properties/chunk0")
+    with pytest.raises(mg.QueryError, match="chunk0: there is no such file"):
+        fresh.query("g.V().hasLabel('person').values('name')").to_list()
+    with pytest.raises(mg.OpenError, match="s3://graphs/none/lake.graph.yml: there is no such file"):
+        mg.open_lake("s3://graphs/none/lake.graph.yml")
+
+
+def test_an_s3_store_is_found_by_a_profile(db, tmp_path, s3, monkeypatch):
+    exported(db, tmp_path / "lake")
+    uploaded(s3, tmp_path / "lake", "lake")
+    endpoint = os.environ["AWS_ENDPOINT_URL"]
+    for name in ("AWS_ENDPOINT_URL", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_REGION"):
+        monkeypatch.delenv(name)
+    (tmp_path / "config").write_text(f"[profile work]\nregion = us-east-1\nendpoint_url = {endpoint}\n")
+    (tmp_path / "credentials").write_text("[work]\naws_access_key_id = key\naws_secret_access_key = secret\n")
+    monkeypatch.setenv("AWS_PROFILE", "work")
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "credentials"))
+    assert mg.open_lake("s3://graphs/lake/lake.graph.yml").query("g.V().count()").one() == 305
+
+
+def test_addresses_that_are_none_are_refused():
+    with pytest.raises(mg.OpenError, match="ftp://host/x.graph.yml|begin with s3://|ftp"):
+        mg.open_lake("ftp://host/x.graph.yml")
+    with pytest.raises(mg.OpenError, match="nowhere/x.graph.yml: there is no such file"):
+        mg.open_lake("/nowhere/x.graph.yml")
