@@ -146,7 +146,7 @@ impl Lake {
     }
 
     /// An array in the form that values of the declared type have in a graph.
-    fn as_declared(&self, path: &Arc<str>, column: &Column, array: ArrayRef) -> Result<ArrayRef> {
+    pub(super) fn as_declared(&self, path: &Arc<str>, column: &Column, array: ArrayRef) -> Result<ArrayRef> {
         let wrong = |found: &arrow_schema::DataType| {
             let (name, of) = (&column.property.name, column.property.data_type);
             LakeError::damaged(&self.tables.files.name(path), format!("column `{name}` holds {found}, not {of}"))
@@ -225,7 +225,7 @@ pub struct Columns {
 }
 
 impl Columns {
-    fn find(&self, what: What) -> Option<&Column> {
+    pub(super) fn find(&self, what: What) -> Option<&Column> {
         match what {
             What::Key(key) => self.properties.iter().find(|column| column.key == Some(key)),
             What::Id => self.id.as_ref(),

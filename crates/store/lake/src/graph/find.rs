@@ -4,11 +4,12 @@ use std::sync::{Arc, OnceLock};
 
 use hashbrown::HashMap;
 use mangrove_graph::{
-    Cell, EdgeId, EdgeRef, ElementKind, Elements, ExternalId, IdSpace, LabelId, PropertyColumn, ReadContext, VertexId,
+    Cell, EdgeId, EdgeRef, ElementKind, Elements, ExternalId, IdSpace, LabelId, Predicate, PropertyColumn, ReadContext,
+    VertexId,
 };
 
-use super::Lake;
 use super::columns::What;
+use super::{Lake, VertexType};
 use crate::error::Result;
 
 /// The local id of each element of a label that has an id of its own.
@@ -17,11 +18,18 @@ pub type ById = HashMap<ExternalId, u64>;
 /// Filled when an element of the label is first looked up.
 pub type LazyIds = OnceLock<Arc<ById>>;
 
+/// More ids than this are looked up among all.
+const IDS_MAX: usize = 64;
+/// More vertices than this are not looked at for a few ids.
+const ROWS_MAX: u64 = 1 << 16;
 /// Elements whose ids are read at a time.
 const AT_ONCE: u64 = 1 << 16;
 
 impl Lake {
-    /// The vertices with these ids, of one label or of any. The first look-up in a label reads all its ids.
+    /// The vertices with these ids, of one label or of any.
+    ///
+    /// A few ids are looked up in the pages whose bounds they lie between. If these are many, because ids are in no order, the first
+    /// such look-up in a label reads all its ids and keeps them.
     pub(super) fn find_vertices(
         &self,
         label: Option<LabelId>,
@@ -45,8 +53,46 @@ impl Lake {
         if of.columns.id.is_none() {
             return Ok(ids.iter().map(generated).collect());
         }
+        if of.by_id.get().is_none()
+            && let Some(found) = self.find_in_pages(label, of, ids, limits)?
+        {
+            return Ok(found);
+        }
         let known = self.by_id(ElementKind::Vertex, label, &of.by_id, limits)?;
         Ok(ids.iter().map(|id| known.get(id).map(|local| VertexId::new(label, 0, *local))).collect())
+    }
+
+    /// The vertices with these ids, if few vertices have to be looked at.
+    fn find_in_pages(
+        &self,
+        label: LabelId,
+        of: &VertexType,
+        ids: &[ExternalId],
+        limits: Option<&ReadContext>,
+    ) -> Result<Option<Vec<Option<VertexId>>>> {
+        let Some(column) = of.columns.id.as_ref().filter(|_| ids.len() <= IDS_MAX) else { return Ok(None) };
+        let wanted = Predicate::Within(ids.iter().map(ExternalId::to_value).collect::<Vec<_>>().into());
+        let size = of.info.chunk_size;
+        let paths: Vec<Arc<str>> = (0..of.count.div_ceil(size)).map(|chunk| of.file(column.group, chunk)).collect();
+        // All footers come together.
+        self.tables.at(&paths, limits)?;
+        let mut vertices: Vec<VertexId> = Vec::new();
+        for (chunk, path) in (0..).zip(paths) {
+            for rows in self.rows_that_may(path, column, &wanted, limits)? {
+                if vertices.len() as u64 + (rows.end - rows.start) > ROWS_MAX {
+                    return Ok(None);
+                }
+                vertices.extend(rows.map(|row| VertexId::new(label, 0, chunk * size + row)));
+            }
+        }
+        let found = self.ids(Elements::Vertices(&vertices), limits)?;
+        let mut known: HashMap<ExternalId, VertexId> = HashMap::new();
+        for (row, vertex) in vertices.iter().enumerate() {
+            if let Some(id) = found.cell(row).values().next().and_then(ExternalId::from_value) {
+                known.entry(id).or_insert(*vertex);
+            }
+        }
+        Ok(Some(ids.iter().map(|id| known.get(id).copied()).collect()))
     }
 
     /// The edges with these ids, given by users or generated.

@@ -14,6 +14,7 @@ mod find;
 mod hop;
 mod labels;
 mod places;
+mod prune;
 mod tables;
 mod topology;
 mod view;

@@ -112,19 +112,24 @@ impl Lake {
         self.edges_in(of, places, &runs, limits)
     }
 
-    /// The edges of a label from one local id to another.
+    /// The edges of a label in some runs of local ids, which are sorted.
     pub(super) fn edges_between(
         &self,
         label: LabelId,
-        locals: std::ops::Range<u64>,
+        locals: &[std::ops::Range<u64>],
         limits: Option<&ReadContext>,
     ) -> Result<Vec<EdgeRef>> {
         let mut all = Vec::new();
         for of in self.edges.iter().filter(|of| of.label == label) {
-            let (start, end) = (locals.start.max(of.base), locals.end.min(of.base + of.count()));
-            if start < end {
-                let places: Vec<u64> = (start - of.base..end - of.base).collect();
-                let runs = of.first.runs_of(start - of.base..end - of.base);
+            let (mut places, mut runs) = (Vec::new(), Vec::new());
+            for locals in locals {
+                let (start, end) = (locals.start.max(of.base), locals.end.min(of.base + of.count()));
+                if start < end {
+                    places.extend(start - of.base..end - of.base);
+                    runs.append(&mut of.first.runs_of(start - of.base..end - of.base));
+                }
+            }
+            if !places.is_empty() {
                 all.append(&mut self.edges_in(of, &places, &runs, limits)?);
             }
         }

@@ -1,5 +1,6 @@
 //! The view of a lake that queries read.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -54,25 +55,32 @@ impl LakeView {
         Ok(keep)
     }
 
-    /// The next elements of a scan that counts `count(label)` elements of each label that it visits.
+    /// The next elements that a scan looks at, as runs of local ids of one label; `None` at the end.
     fn window(
         &self,
-        visited: &[LabelId],
+        kind: ElementKind,
+        scan: &Scan,
         cursor: &mut ScanCursor,
         limit: usize,
-        kind: ElementKind,
-    ) -> Option<(LabelId, std::ops::Range<u64>)> {
+    ) -> Result<Option<(LabelId, Vec<Range<u64>>)>> {
+        let (visited, most) = (self.visited(scan, kind), (limit as u64).clamp(1, SCAN_MAX));
         while let Some(label) = visited.get(cursor.label) {
-            let (first, all) = (cursor.local, self.lake.statistics.count(kind, *label));
-            if first < all {
-                let end = all.min(first + (limit as u64).clamp(1, SCAN_MAX));
-                cursor.local = end;
-                return Some((*label, first..end));
+            let all = self.lake.statistics.count(kind, *label);
+            while cursor.local < all {
+                let (runs, end) = match &scan.filters[..] {
+                    [] => (vec![cursor.local..all], all),
+                    filters => self.lake.may_pass(kind, *label, cursor.local..all, filters, self.limits())?,
+                };
+                let (runs, next) = first_of(runs, most);
+                cursor.local = next.unwrap_or(end);
+                if !runs.is_empty() {
+                    return Ok(Some((*label, runs)));
+                }
             }
             (cursor.label, cursor.local) = (cursor.label + 1, 0);
         }
         cursor.done = true;
-        None
+        Ok(None)
     }
 
     /// The labels whose elements may pass a scan.
@@ -94,6 +102,23 @@ impl LakeView {
         vertices.retain(|_| further.next().unwrap_or_default().iter().any(|label| wanted.contains(label)));
         Ok(())
     }
+}
+
+/// The first elements of some runs, at most `most`, and the element to go on with; `None` if these are all.
+fn first_of(runs: Vec<Range<u64>>, most: u64) -> (Vec<Range<u64>>, Option<u64>) {
+    let (mut left, mut taken) = (most, Vec::new());
+    for run in runs {
+        if left == 0 {
+            return (taken, Some(run.start));
+        }
+        let end = run.end.min(run.start + left);
+        left -= end - run.start;
+        taken.push(run.start..end);
+        if end < run.end {
+            return (taken, Some(end));
+        }
+    }
+    (taken, None)
 }
 
 impl Catalog for LakeView {
@@ -129,9 +154,8 @@ impl GraphView for LakeView {
 
     fn scan_vertices(&self, scan: &Scan, cursor: &mut ScanCursor, limit: usize, out: &mut Vec<VertexId>) -> Result<()> {
         self.begin()?;
-        let visited = self.visited(scan, ElementKind::Vertex);
-        let Some((label, locals)) = self.window(&visited, cursor, limit, ElementKind::Vertex) else { return Ok(()) };
-        let mut vertices: Vec<VertexId> = locals.map(|local| VertexId::new(label, 0, local)).collect();
+        let Some((label, runs)) = self.window(ElementKind::Vertex, scan, cursor, limit)? else { return Ok(()) };
+        let mut vertices: Vec<VertexId> = runs.into_iter().flatten().map(|local| VertexId::new(label, 0, local)).collect();
         self.labelled(label, scan, &mut vertices)?;
         if !scan.filters.is_empty() {
             let mut keep = self.passing(Elements::Vertices(&vertices), &scan.filters)?.into_iter();
@@ -143,9 +167,8 @@ impl GraphView for LakeView {
 
     fn scan_edges(&self, scan: &Scan, cursor: &mut ScanCursor, limit: usize, out: &mut Vec<EdgeRef>) -> Result<()> {
         self.begin()?;
-        let visited = self.visited(scan, ElementKind::Edge);
-        let Some((label, locals)) = self.window(&visited, cursor, limit, ElementKind::Edge) else { return Ok(()) };
-        let mut edges = self.lake.edges_between(label, locals, self.limits())?;
+        let Some((label, runs)) = self.window(ElementKind::Edge, scan, cursor, limit)? else { return Ok(()) };
+        let mut edges = self.lake.edges_between(label, &runs, self.limits())?;
         if !scan.filters.is_empty() {
             let mut keep = self.passing(Elements::Edges(&edges), &scan.filters)?.into_iter();
             edges.retain(|_| keep.next().unwrap_or(false));

@@ -5,6 +5,7 @@
 //! ```
 //! A page is the least that is read. Where a file has no index of its pages, a whole column of a row group is one page.
 
+mod bounds;
 mod cache;
 mod sparse;
 
@@ -26,6 +27,7 @@ use parquet::file::page_index::offset_index::PageLocation;
 
 use crate::error::{LakeError, Result};
 use crate::files::{Files, OpenFile, Part};
+pub use bounds::common;
 pub use cache::Cache;
 use cache::PageKey;
 use sparse::Sparse;
