@@ -1,81 +1,161 @@
-//! Further labels of vertices: a column of truth values for each.
+//! Further labels of vertices: for each label, which vertices of a chunk have it.
+//!
+//! Files hold a column of truth values for each label, as run lengths. Here a column is a list of intervals (VLDB'24, §5.1), so that
+//! a condition is tested once for each interval and not for each vertex (§5.2). A column with very many intervals is kept as bits,
+//! which take less memory then and are quicker to ask.
 
-use std::sync::Arc;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef};
+use arrow_buffer::BooleanBuffer;
 use hashbrown::HashMap;
 use mangrove_graph::{LabelId, ReadContext, VertexId};
 
 use super::{Lake, VertexType};
 use crate::error::{LakeError, Result};
-use crate::pages::{self, Wanted};
+use crate::pages::{self, Wanted, either};
 
-/// The vertices of a batch whose labels are in one file.
-struct InFile<'l> {
-    of: &'l VertexType,
-    path: Arc<str>,
-    /// Their positions in the batch.
-    at: Vec<usize>,
-    /// Their rows in the file.
-    rows: Vec<u64>,
+/// The vertices of a chunk that have a label.
+pub enum Flags {
+    /// Where intervals begin and end, in turn: the first begins with a vertex that has the label.
+    Intervals(Vec<u32>),
+    Bits(BooleanBuffer),
+}
+
+/// The labels of the chunks that were read. At most one bit for each vertex and label.
+pub type Chunks = Mutex<HashMap<u64, Arc<Vec<Flags>>>>;
+
+/// Fewer rows than this to an interval, on average, are kept as bits.
+const ROWS_PER_INTERVAL: usize = 64;
+
+impl Flags {
+    fn of(bits: &BooleanBuffer) -> Self {
+        let mut bounds = Vec::new();
+        for (start, end) in bits.set_slices() {
+            bounds.extend([start as u32, end as u32]);
+            if bounds.len() / 2 * ROWS_PER_INTERVAL > bits.len() {
+                return Flags::Bits(bits.clone());
+            }
+        }
+        Flags::Intervals(bounds)
+    }
+
+    /// Whether a vertex has the label. O(log intervals), or O(1) for bits.
+    fn has(&self, row: usize) -> bool {
+        match self {
+            Flags::Bits(bits) => bits.value(row),
+            // Inside an interval, an odd number of bounds lies before.
+            Flags::Intervals(bounds) => bounds.partition_point(|bound| *bound as usize <= row) % 2 == 1,
+        }
+    }
+
+    /// The intervals of vertices that have the label.
+    fn runs(&self) -> Vec<Range<u64>> {
+        match self {
+            Flags::Bits(bits) => bits.set_slices().map(|(start, end)| start as u64..end as u64).collect(),
+            Flags::Intervals(bounds) => bounds.chunks_exact(2).map(|pair| u64::from(pair[0])..u64::from(pair[1])).collect(),
+        }
+    }
 }
 
 impl Lake {
     /// The further labels of each vertex, sorted.
     pub(super) fn further_labels(&self, vertices: &[VertexId], limits: Option<&ReadContext>) -> Result<Vec<Vec<LabelId>>> {
-        let mut all = vec![Vec::new(); vertices.len()];
-        let files = self.files_of_labels(vertices);
-        let paths: Vec<Arc<str>> = files.iter().map(|file| file.path.clone()).collect();
-        let tables = self.tables.at(&paths, limits)?;
-        let mut wanted = Vec::new();
-        for (file, table) in files.iter().zip(&tables) {
-            for (at, name) in file.of.info.labels.iter().enumerate() {
-                // The C++ library finds them by their order; so do we, if a name is missing.
-                let column = table.column(name).map_or(at, |(column, _)| column);
-                if column >= table.columns() {
-                    return Err(LakeError::damaged(
-                        &self.tables.files.name(&file.path),
-                        format!("it has no column `{name}`"),
-                    ));
-                }
-                wanted.push(Wanted { table, column, rows: &file.rows });
-            }
+        let mut all = Vec::with_capacity(vertices.len());
+        let mut last: Option<(LabelId, u64, Arc<Vec<Flags>>)> = None;
+        for vertex in vertices {
+            let (label, local) = (vertex.label(), vertex.local());
+            let Some(of) = self.vertex_type(label).filter(|of| !of.labels.is_empty() && local < of.count) else {
+                all.push(Vec::new());
+                continue;
+            };
+            let chunk = local / of.info.chunk_size;
+            let flags = match &last {
+                Some((of, at, flags)) if (*of, *at) == (label, chunk) => flags.clone(),
+                _ => last.insert((label, chunk, self.flags(of, chunk, limits)?)).2.clone(),
+            };
+            let row = (local % of.info.chunk_size) as usize;
+            let mut labels: Vec<LabelId> =
+                of.labels.iter().zip(flags.iter()).filter(|(_, flags)| flags.has(row)).map(|(label, _)| *label).collect();
+            labels.sort_unstable();
+            all.push(labels);
         }
-        let mut arrays = pages::read(&self.tables.files, &self.tables.pages, &wanted, limits)?.into_iter();
-        for file in &files {
-            for (label, array) in file.of.labels.iter().zip(arrays.by_ref()) {
-                self.flagged(file, &array)?.for_each(|at| all[at].push(*label));
-            }
-        }
-        all.iter_mut().for_each(|labels| labels.sort_unstable());
         Ok(all)
     }
 
-    fn files_of_labels(&self, vertices: &[VertexId]) -> Vec<InFile<'_>> {
-        let mut files: Vec<InFile<'_>> = Vec::new();
-        let mut numbers: HashMap<(LabelId, u64), usize> = HashMap::new();
-        for (at, vertex) in vertices.iter().enumerate() {
-            let (label, local) = (vertex.label(), vertex.local());
-            let Some(of) = self.vertex_type(label).filter(|of| !of.labels.is_empty() && local < of.count) else { continue };
-            let chunk = local / of.info.chunk_size;
-            let number = *numbers.entry((label, chunk)).or_insert_with(|| {
-                let path = of.folder.folder("labels").file(format_args!("chunk{chunk}")).into();
-                files.push(InFile { of, path, at: Vec::new(), rows: Vec::new() });
-                files.len() - 1
-            });
-            files[number].at.push(at);
-            files[number].rows.push(local % of.info.chunk_size);
-        }
-        files
+    /// The rows of a chunk whose vertices have one of some further labels.
+    pub(super) fn labelled(
+        &self,
+        of: &VertexType,
+        chunk: u64,
+        wanted: &[LabelId],
+        limits: Option<&ReadContext>,
+    ) -> Result<Vec<Range<u64>>> {
+        let flags = self.flags(of, chunk, limits)?;
+        let wanted = of.labels.iter().zip(flags.iter()).filter(|(label, _)| wanted.contains(label));
+        Ok(wanted.fold(Vec::new(), |runs, (_, flags)| either(&runs, &flags.runs())))
     }
 
-    /// The positions in the batch of the vertices that have a label.
-    fn flagged<'f>(&self, file: &'f InFile<'_>, array: &'f ArrayRef) -> Result<impl Iterator<Item = usize> + 'f> {
-        let Some(flags) = array.as_boolean_opt() else {
-            let reason = format!("a label holds {}, not truth values", array.data_type());
-            return Err(LakeError::damaged(&self.tables.files.name(&file.path), reason));
+    /// Which vertices of a chunk have each label of their type. Reads them once.
+    fn flags(&self, of: &VertexType, chunk: u64, limits: Option<&ReadContext>) -> Result<Arc<Vec<Flags>>> {
+        // A panic leaves chunks that are whole.
+        let kept = || of.chunks.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = kept().get(&chunk) {
+            return Ok(known.clone());
+        }
+        let path: Arc<str> = of.folder.folder("labels").file(format_args!("chunk{chunk}")).into();
+        let name = || self.tables.files.name(&path);
+        let tables = self.tables.at(std::slice::from_ref(&path), limits)?;
+        let expected = of.info.chunk_size.min(of.count - chunk * of.info.chunk_size);
+        let Some(table) = tables.first().filter(|table| table.rows() == expected) else {
+            return Err(LakeError::damaged(&name(), format!("it has not {expected} rows, one for each vertex")));
         };
-        Ok(file.at.iter().enumerate().filter(|(row, _)| flags.is_valid(*row) && flags.value(*row)).map(|(_, at)| *at))
+        let rows: Vec<u64> = (0..expected).collect();
+        let mut wanted = Vec::with_capacity(of.info.labels.len());
+        for (at, label) in of.info.labels.iter().enumerate() {
+            // The C++ library finds them by their order; so do we, if a name is missing.
+            let column = table.column(label).map_or(at, |(column, _)| column);
+            if column >= table.columns() {
+                return Err(LakeError::damaged(&name(), format!("it has no column `{label}`")));
+            }
+            wanted.push(Wanted { table, column, rows: &rows });
+        }
+        let arrays = pages::read(&self.tables.files, &self.tables.pages, &wanted, limits)?;
+        let flags = arrays.iter().map(|array| bits(array).map(|bits| Flags::of(&bits)));
+        let wrong = || LakeError::damaged(&name(), "a label holds other things than truth values");
+        let flags = Arc::new(flags.collect::<Option<Vec<Flags>>>().ok_or_else(wrong)?);
+        Ok(kept().entry(chunk).or_insert(flags).clone())
+    }
+}
+
+/// Truth values as bits, where a missing one is false.
+fn bits(array: &ArrayRef) -> Option<BooleanBuffer> {
+    let array = array.as_boolean_opt()?;
+    Some(match array.nulls() {
+        Some(nulls) => array.values() & nulls.inner(),
+        None => array.values().clone(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn intervals_and_bits_say_the_same() {
+        let clustered: Vec<bool> = (0..1000).map(|row| (200..420).contains(&row) || row >= 900).collect();
+        let scattered: Vec<bool> = (0..1000).map(|row| row * 7 % 3 == 0).collect();
+        for (values, is_intervals) in
+            [(clustered, true), (scattered, false), (vec![false; 9], true), (vec![true; 640], true)]
+        {
+            let flags = Flags::of(&values.iter().copied().collect());
+            assert_eq!(matches!(flags, Flags::Intervals(_)), is_intervals);
+            assert!(values.iter().enumerate().all(|(row, value)| flags.has(row) == *value));
+            let from_runs: Vec<u64> = flags.runs().into_iter().flatten().collect();
+            let expected: Vec<u64> = (0..).zip(&values).filter(|(_, value)| **value).map(|(row, _)| row).collect();
+            assert_eq!(from_runs, expected);
+        }
     }
 }

@@ -29,6 +29,7 @@ use crate::info::types::{DataType, Scalar};
 use crate::info::{EdgeInfo, FileType, GraphInfo, Notes, Order, Prefix, Property, PropertyGroup, Side, VertexInfo};
 use columns::{Column, Columns};
 use find::LazyIds;
+use labels::Chunks;
 use places::Sorted;
 use tables::Tables;
 pub use view::LakeView;
@@ -60,6 +61,8 @@ struct VertexType {
     columns: Columns,
     /// The further labels, in the order of their columns.
     labels: Vec<LabelId>,
+    /// Further labels of the chunks that were read.
+    chunks: Chunks,
     /// Filled when a vertex is first looked up by its id.
     by_id: LazyIds,
 }
@@ -226,7 +229,7 @@ impl Reading<'_> {
             label.key = columns.id.as_ref().and_then(|column| column.key);
         }
         self.schema.vertex_labels.push(label);
-        Ok(VertexType { info, count, folder, columns, labels: Vec::new(), by_id: LazyIds::new() })
+        Ok(VertexType { info, count, folder, columns, labels: Vec::new(), chunks: Chunks::default(), by_id: LazyIds::new() })
     }
 
     /// Notes the further labels of a type in the schema. They come after the types, so that a type's label is its number.

@@ -18,19 +18,22 @@ struct Chunk<'l> {
 }
 
 impl Lake {
-    /// The elements that may pass all filters, among the first chunk of those from one local id to another. Returns the local id at
-    /// which that chunk ends, too.
+    /// The elements that may pass all filters and have one of some further labels, if any are wanted. Looks at the first chunk of
+    /// those from one local id to another, and returns the local id at which that chunk ends, too.
     pub(super) fn may_pass(
         &self,
         kind: ElementKind,
         label: LabelId,
         locals: Range<u64>,
-        filters: &[Filter],
+        (further, filters): (&[LabelId], &[Filter]),
         limits: Option<&ReadContext>,
     ) -> Result<(Vec<Range<u64>>, u64)> {
         let Some(chunk) = self.chunk(kind, label, locals.start) else { return Ok((Vec::new(), locals.end)) };
         let (base, end) = (chunk.locals.start, chunk.locals.end.min(locals.end));
         let mut runs: Vec<Range<u64>> = std::iter::once(locals.start - base..end - base).collect();
+        if let Some(of) = self.vertex_type(label).filter(|_| kind == ElementKind::Vertex && !further.is_empty()) {
+            runs = common(&runs, &self.labelled(of, base / of.info.chunk_size, further, limits)?);
+        }
         for filter in filters {
             let Some(column) = chunk.columns.find(What::Key(filter.key)) else { return Ok((Vec::new(), end)) };
             runs = common(&runs, &self.rows_that_may((chunk.file)(column.group), column, &filter.predicate, limits)?);

@@ -55,22 +55,19 @@ impl LakeView {
         Ok(keep)
     }
 
-    /// The next elements that a scan looks at, as runs of local ids of one label; `None` at the end.
+    /// The next elements that a scan looks at, at most `most`, as runs of local ids of one label; `None` at the end.
     fn window(
         &self,
         kind: ElementKind,
         scan: &Scan,
         cursor: &mut ScanCursor,
-        limit: usize,
+        most: u64,
     ) -> Result<Option<(LabelId, Vec<Range<u64>>)>> {
-        let (visited, most) = (self.visited(scan, kind), (limit as u64).clamp(1, SCAN_MAX));
+        let visited = self.visited(scan, kind);
         while let Some(label) = visited.get(cursor.label) {
             let all = self.lake.statistics.count(kind, *label);
             while cursor.local < all {
-                let (runs, end) = match &scan.filters[..] {
-                    [] => (vec![cursor.local..all], all),
-                    filters => self.lake.may_pass(kind, *label, cursor.local..all, filters, self.limits())?,
-                };
+                let (runs, end) = self.candidates_of(kind, *label, cursor.local..all, scan)?;
                 let (runs, next) = first_of(runs, most);
                 cursor.local = next.unwrap_or(end);
                 if !runs.is_empty() {
@@ -94,14 +91,26 @@ impl LakeView {
         (0..schema.labels(kind).len() as u16).map(LabelId).filter(is_visited).collect()
     }
 
-    /// Leaves out vertices that have none of the labels of a scan, primary or further.
-    fn labelled(&self, label: LabelId, scan: &Scan, vertices: &mut Vec<VertexId>) -> Result<()> {
-        let Some(wanted) = scan.labels.as_ref().filter(|wanted| !wanted.contains(&label)) else { return Ok(()) };
-        let further = self.lake.further_labels(vertices, self.limits())?;
-        let mut further = further.into_iter();
-        vertices.retain(|_| further.next().unwrap_or_default().iter().any(|label| wanted.contains(label)));
-        Ok(())
+    /// The elements that may pass a scan, among the first of those from one local id to another, and where those end. They have one
+    /// of its labels.
+    fn candidates_of(
+        &self,
+        kind: ElementKind,
+        label: LabelId,
+        locals: Range<u64>,
+        scan: &Scan,
+    ) -> Result<(Vec<Range<u64>>, u64)> {
+        let further = scan.labels.as_ref().filter(|wanted| !wanted.contains(&label));
+        if further.is_none() && scan.filters.is_empty() {
+            return Ok((std::iter::once(locals.clone()).collect(), locals.end));
+        }
+        let wanted = further.map_or(&[][..], |wanted| &wanted[..]);
+        Ok(self.lake.may_pass(kind, label, locals, (wanted, &scan.filters), self.limits())?)
     }
+}
+
+fn at_once(limit: usize) -> u64 {
+    (limit as u64).clamp(1, SCAN_MAX)
 }
 
 /// The first elements of some runs, at most `most`, and the element to go on with; `None` if these are all.
@@ -154,9 +163,8 @@ impl GraphView for LakeView {
 
     fn scan_vertices(&self, scan: &Scan, cursor: &mut ScanCursor, limit: usize, out: &mut Vec<VertexId>) -> Result<()> {
         self.begin()?;
-        let Some((label, runs)) = self.window(ElementKind::Vertex, scan, cursor, limit)? else { return Ok(()) };
+        let Some((label, runs)) = self.window(ElementKind::Vertex, scan, cursor, at_once(limit))? else { return Ok(()) };
         let mut vertices: Vec<VertexId> = runs.into_iter().flatten().map(|local| VertexId::new(label, 0, local)).collect();
-        self.labelled(label, scan, &mut vertices)?;
         if !scan.filters.is_empty() {
             let mut keep = self.passing(Elements::Vertices(&vertices), &scan.filters)?.into_iter();
             vertices.retain(|_| keep.next().unwrap_or(false));
@@ -167,7 +175,7 @@ impl GraphView for LakeView {
 
     fn scan_edges(&self, scan: &Scan, cursor: &mut ScanCursor, limit: usize, out: &mut Vec<EdgeRef>) -> Result<()> {
         self.begin()?;
-        let Some((label, runs)) = self.window(ElementKind::Edge, scan, cursor, limit)? else { return Ok(()) };
+        let Some((label, runs)) = self.window(ElementKind::Edge, scan, cursor, at_once(limit))? else { return Ok(()) };
         let mut edges = self.lake.edges_between(label, &runs, self.limits())?;
         if !scan.filters.is_empty() {
             let mut keep = self.passing(Elements::Edges(&edges), &scan.filters)?.into_iter();
@@ -188,6 +196,10 @@ impl GraphView for LakeView {
             return Ok(self.lake.statistics.count(kind, *label));
         }
         match kind {
+            ElementKind::Vertex if scan.filters.is_empty() => {
+                let found = self.window(kind, scan, cursor, u64::MAX)?;
+                Ok(found.map_or(0, |(_, runs)| runs.into_iter().map(|run| run.end - run.start).sum()))
+            }
             ElementKind::Vertex => {
                 let mut found = Vec::new();
                 self.scan_vertices(scan, cursor, SCAN_MAX as usize, &mut found).map(|()| found.len() as u64)

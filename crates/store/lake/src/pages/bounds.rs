@@ -96,6 +96,33 @@ pub fn common(a: &[Range<u64>], b: &[Range<u64>]) -> Vec<Range<u64>> {
     runs
 }
 
+/// The rows of one or both of two sorted lists of runs.
+pub fn either(a: &[Range<u64>], b: &[Range<u64>]) -> Vec<Range<u64>> {
+    let (mut at, mut other) = (0, 0);
+    let mut runs: Vec<Range<u64>> = Vec::with_capacity(a.len() + b.len());
+    loop {
+        let next = match (a.get(at), b.get(other)) {
+            (Some(one), Some(two)) if one.start > two.start => {
+                other += 1;
+                two
+            }
+            (Some(one), _) => {
+                at += 1;
+                one
+            }
+            (None, Some(two)) => {
+                other += 1;
+                two
+            }
+            (None, None) => return runs,
+        };
+        match runs.last_mut() {
+            Some(last) if last.end >= next.start => last.end = last.end.max(next.end),
+            _ => runs.push(next.clone()),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -127,5 +154,7 @@ mod tests {
         let a = runs(&[(0, 10), (20, 30), (40, 50)]);
         assert_eq!(common(&a, &runs(&[(5, 25), (29, 45)])), runs(&[(5, 10), (20, 25), (29, 30), (40, 45)]));
         assert_eq!(common(&a, &[]), []);
+        assert_eq!(either(&a, &runs(&[(5, 25), (29, 35), (60, 61)])), runs(&[(0, 35), (40, 50), (60, 61)]));
+        assert_eq!((either(&a, &[]), either(&[], &a)), (a.clone(), a));
     }
 }

@@ -27,7 +27,7 @@ use parquet::file::page_index::offset_index::PageLocation;
 
 use crate::error::{LakeError, Result};
 use crate::files::{Files, OpenFile, Part};
-pub use bounds::common;
+pub use bounds::{common, either};
 pub use cache::Cache;
 use cache::PageKey;
 use sparse::Sparse;
