@@ -91,7 +91,7 @@ FLOORS = {
     "crates/store/ingest/src/export": ["walk", "graphml graphson manifest", "csv", "parquet"],
     "crates/store/ingest/src/graphs": ["edgelist graphml graphson"],
     "crates/store/ingest/src/terms": ["declaration merge", "mapping report", "options"],
-    "crates/store/lake/src": ["casts error info", "files", "pages", "graph write", "lib"],
+    "crates/store/lake/src": ["casts error info", "files", "pages", "graph write", "load", "lib"],
     "crates/store/lake/src/files": ["profile", "local store", "remote"],
     "crates/store/lake/src/info": ["place types", "notes property", "graph", "edge vertex"],
     "crates/store/lake/src/pages": ["bounds cache sparse"],

@@ -130,6 +130,10 @@ class AsyncDatabase:
         """As `Database.backup`."""
         return await _call(self._readers, self.sync.backup, destination)
 
+    async def load_lake(self, path, **options):
+        """As `Database.load_lake`."""
+        return await self._writer.run(self.sync.load_lake, path, **options)
+
     async def export(self, directory, format="csv", **options):
         """As `Database.export`."""
         return await _call(self._readers, self.sync.export, directory, format, **options)

@@ -695,6 +695,34 @@ impl Database {
         raised(py.detach(|| inner.compact()))
     }
 
+    /// Copies a graph in open files into the database, in one transaction: a directory in the format of Apache GraphAr,
+    /// named by its file `NAME.graph.yml`, here or in an object store (`s3://…`). `open_lake` queries such files in place
+    /// instead. Returns a dict, as `load` does.
+    ///
+    /// `progress` is a callable that gets (rows, bytes done, bytes in all) now and then. Default: show a line on a terminal.
+    ///
+    /// >>> db.export("airlake", "graphar")
+    /// {'vertices': 5, 'edges': 6}
+    /// >>> copy = mg.open(":memory:")
+    /// >>> copy.load_lake("airlake/airlake.graph.yml")["vertices"]
+    /// {'airport': 4, 'country': 1}
+    #[pyo3(signature = (path, *, progress=None))]
+    fn load_lake<'py>(
+        &self,
+        py: Python<'py>,
+        path: PathBuf,
+        progress: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let inner = self.handle()?;
+        let line = progress_line(py, progress)?;
+        let mut listening = Listening::new(line.as_ref().map(|line| line.clone().unbind()));
+        let report = raised(py.detach(|| inner.load_lake(&path, &mut listening)));
+        if let Some(close) = line.and_then(|line| line.getattr("close").ok()) {
+            close.call0()?;
+        }
+        load::report(py, &report?)
+    }
+
     /// Writes a consistent copy of the database to the directory `destination`. The directory must be empty or not
     /// exist yet. Others read and write meanwhile.
     ///

@@ -232,6 +232,7 @@ impl Raise for Load {
     fn raise(self) -> PyErr {
         match self {
             Load::Load(error) => LoadError::new_err(in_python(&error.to_string())),
+            Load::Lake(error) => LoadError::new_err(error.to_string()),
             Load::Graph(error) => error.raise(),
             Load::Bug(bug) => bug.raise(),
             Load::Aborted => TransactionError::new_err(self.to_string()),

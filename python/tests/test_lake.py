@@ -69,6 +69,34 @@ def test_files_answer_as_the_database_does(db, tmp_path, options):
     assert answers(mg.open_lake(copy / "copy.graph.yml")) == answers(db)
 
 
+@pytest.mark.parametrize("seen", [0, 1])
+def test_a_lake_is_loaded_with_all_it_holds(db, tmp_path, seen):
+    file = exported(db, tmp_path / "lake", vertex_chunk=64, edge_chunk=100)
+    copy = mg.open(tmp_path / "copy")
+    if seen:  # a database with other data takes it, too
+        copy.query("g.addV('other')").to_list()
+    report = copy.load_lake(file)
+    assert (report["vertices"], report["edges"]) == ({"person": 300, "place": 5}, {"knows": 3000, "lives": 150})
+    copy.query("g.V().hasLabel('other').drop()")
+    assert answers(copy) == answers(db)
+    assert copy.schema()["vertices"]["person"] == db.schema()["vertices"]["person"]
+    assert copy.check() == []
+    with pytest.raises(mg.MangroveError, match="already"):
+        copy.load_lake(file)
+    assert answers(copy) == answers(db), "a load that fails changes nothing"
+
+
+def test_times_and_ids_of_edges_survive_a_load(tmp_path):
+    db = mg.open(tmp_path / "db")
+    with db.ingest(edge_time="at") as w:
+        w.add_vertices("n", [{"id": n} for n in range(50)])
+        w.add_edges("e", [{"from": n % 50, "to": n * 7 % 50, "at": 1000 - n, "w": n / 2} for n in range(400)])
+    copy = mg.open(tmp_path / "copy")
+    copy.load_lake(exported(db, tmp_path / "lake"))
+    for query in ("g.V().outE('e').values('at').fold()", "g.V(3).outE('e').has('at', gt(700)).values('w').fold()"):
+        assert copy.query(query).one() == db.query(query).one()
+
+
 def test_others_read_the_files(db, tmp_path):
     exported(db, tmp_path / "lake")
     table = pq.read_table(tmp_path / "lake/vertex/person/properties/chunk0")
@@ -107,7 +135,14 @@ def test_the_command_reads_a_lake(db, tmp_path):
     assert refused.returncode != 0 and "never written" in refused.stderr
     out = run("export", str(tmp_path / "db"), str(tmp_path / "again"), "--format", "graphar", "--vertex-chunk", "100")
     assert out.returncode == 0 and "again.graph.yml" in out.stderr, out.stderr
-    assert answers(mg.open_lake(tmp_path / "again/again.graph.yml")) == answers(db)
+    again = tmp_path / "again/again.graph.yml"
+    assert answers(mg.open_lake(again)) == answers(db)
+    loaded = run("load", str(tmp_path / "new"), str(again), "--quiet")
+    assert loaded.returncode == 0 and "305 vertices and 3,150 edges" in loaded.stderr, loaded.stderr
+    assert answers(mg.open(tmp_path / "new")) == answers(db)
+    refused = run("load", str(tmp_path / "newer"), str(again), "--key", "person:name")
+    assert refused.returncode == 2 and "leave the options for tables out" in refused.stderr
+    assert not (tmp_path / "newer").exists()
 
 
 def test_what_the_format_cannot_hold_is_said_first(db, tmp_path):

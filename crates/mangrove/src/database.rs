@@ -299,6 +299,32 @@ impl Database {
         })
     }
 
+    /// Copies a graph in open files (see [`open_lake`](Self::open_lake)) into this one, in one transaction. If anything fails, the
+    /// graph stays as it was. Into an empty database it goes straight into a compressed segment.
+    pub fn load_lake(&self, path: impl AsRef<Path>, progress: &mut dyn Progress) -> Result<LoadReport, LoadError> {
+        let path = path.as_ref();
+        self.guarded(&|| format!("loading {}", path.display()), || {
+            let started = Instant::now();
+            let lake = Arc::new(Lake::open(&path.to_string_lossy())?);
+            let cancelled = || self.cancel.is_cancelled() || progress.cancelled();
+            let mut transaction =
+                self.begin_for(Writer::this_thread(), Patience { timeout: None, cancelled: &cancelled })?;
+            let mut report = if transaction.is_unused()? {
+                let mut bulk = transaction.into_bulk()?;
+                let report = mangrove_lake::load(&lake, bulk.graph(), progress)?;
+                progress.update(&compacting(&report));
+                bulk.commit(&|| self.cancel.is_cancelled() || progress.cancelled())?;
+                report
+            } else {
+                let report = mangrove_lake::load(&lake, transaction.graph(), progress)?;
+                transaction.commit()?;
+                report
+            };
+            report.duration = started.elapsed();
+            Ok(report)
+        })
+    }
+
     /// Writes how the files of a load would be read to a mapping, and loads nothing. Returns the number of files.
     pub fn write_mapping(&self, options: &LoadOptions, path: &Path) -> Result<usize, LoadError> {
         self.guarded(&|| "writing a mapping".into(), || {

@@ -63,6 +63,8 @@ pub enum LoadError {
     #[error(transparent)]
     Load(#[from] mangrove_ingest::LoadError),
     #[error(transparent)]
+    Lake(#[from] LakeError),
+    #[error(transparent)]
     Graph(#[from] GraphError),
     #[error("{}", ABORTED)]
     Aborted,

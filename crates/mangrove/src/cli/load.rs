@@ -6,7 +6,7 @@ use std::time::Instant;
 use clap::{Args, ValueEnum};
 
 use super::progress::Bar;
-use super::{Failure, counted, grouped, query, say, warn};
+use super::{Failure, counted, grouped, is_lake, query, say, warn};
 use crate::graph::Schema;
 use crate::ingest::{self, EdgeFiles, KeyColumn, Merged, Merging, NodeFiles, OnDuplicate, OnExists};
 use crate::readers::{Readers, read_files};
@@ -17,7 +17,7 @@ use crate::{Database, Durability, IdSpace, LoadOptions, LoadReport, OpenOptions}
 pub struct Load {
     /// Directory of the database
     db: PathBuf,
-    /// Load these files, globs or directories; the header of each file says what it holds
+    /// Load these files, globs or directories; the header of each file says what it holds. NAME.graph.yml loads a GraphAr directory
     files: Vec<PathBuf>,
     /// Read the files in this format; auto looks at the content, then at the extension
     #[arg(long, value_enum, default_value = "auto")]
@@ -145,15 +145,43 @@ fn one_byte(text: &str) -> Result<u8, String> {
 
 impl Load {
     pub fn run(&self, readers: &dyn Readers<String>) -> Result<(), Failure> {
+        if let [file] = &self.files[..]
+            && is_lake(file)
+        {
+            return self.run_lake(file);
+        }
         let mut options = self.options()?;
         read_files(&mut options, readers).map_err(Failure::Request)?;
         if let Some(path) = &self.write_mapping {
             return self.write(path, &options);
         }
+        let id_space = options.id_space().map_err(crate::LoadError::from)?;
+        self.load(id_space, |database, bar| database.load(&options, bar))
+    }
+
+    /// Copies a graph in open files.
+    fn run_lake(&self, file: &Path) -> Result<(), Failure> {
+        let tables = [&self.nodes, &self.edges, &self.key, &self.null, &self.searchable, &self.index];
+        let files = [&self.mapping, &self.write_mapping, &self.rejects];
+        let is_plain = tables.iter().all(|given| given.is_empty()) && files.iter().all(|given| given.is_none());
+        if !is_plain || self.edge_time.is_some() || self.create_missing {
+            let what = "a .yml file names a graph in the GraphAr format, which says itself what its files hold";
+            return Err(Failure::Usage(format!("{what}: leave the options for tables out")));
+        }
+        let id_space = Database::open_lake(file)?.schema()?.id_space;
+        self.load(Some(id_space), |database, bar| database.load_lake(file, bar))
+    }
+
+    /// Runs a load. `id_space` is what a new database gets unless the command names another.
+    fn load(
+        &self,
+        id_space: Option<IdSpace>,
+        load: impl FnOnce(&Database, &mut Bar) -> Result<LoadReport, crate::LoadError>,
+    ) -> Result<(), Failure> {
         let made = !self.db.exists();
-        let database = self.open(&options)?;
+        let database = self.open(id_space)?;
         let started = Instant::now();
-        match database.load(&options, &mut Bar::new(self.quiet)) {
+        match load(&database, &mut Bar::new(self.quiet)) {
             Ok(report) => {
                 self.report(&report, started);
                 Ok(())
@@ -293,13 +321,9 @@ impl Load {
         self.rejects.clone().unwrap_or_else(beside)
     }
 
-    fn open(&self, options: &LoadOptions) -> Result<Database, Failure> {
-        let id_space = self.id_space();
-        // The mapping of an export names the id space that it needs.
-        let id_space = match (id_space, self.db.exists()) {
-            (None, false) => options.id_space().map_err(crate::LoadError::from)?,
-            (given, _) => given,
-        };
+    fn open(&self, needed: Option<IdSpace>) -> Result<Database, Failure> {
+        // An export names the id space that it needs.
+        let id_space = if self.db.exists() { self.id_space() } else { self.id_space().or(needed) };
         let durability = if self.relaxed { Durability::Relaxed } else { Durability::Full };
         Ok(Database::open_with(&self.db, &OpenOptions { durability, id_space, ..OpenOptions::default() })?)
     }

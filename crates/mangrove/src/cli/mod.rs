@@ -163,7 +163,7 @@ fn in_command(message: &str) -> String {
 impl From<LoadError> for Failure {
     fn from(error: LoadError) -> Self {
         match &error {
-            LoadError::Load(mangrove_ingest::LoadError::Cancelled) => {
+            LoadError::Load(mangrove_ingest::LoadError::Cancelled) | LoadError::Lake(LakeError::Cancelled) => {
                 Failure::Interrupted("interrupted; the load was rolled back and the database is as it was".into())
             }
             _ => Failure::Request(error.to_string()),

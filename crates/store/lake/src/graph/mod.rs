@@ -50,6 +50,7 @@ pub struct Lake {
     edges: Vec<EdgeType>,
     /// The edges of each label by the ids that users gave them.
     edge_ids: Vec<LazyIds>,
+    notes: Notes,
 }
 
 /// The vertices of a label.
@@ -121,14 +122,23 @@ impl Lake {
         for of in &mut vertices {
             of.labels = reading.further(&of.info);
         }
-        let schema = Arc::new(reading.schema);
+        let (schema, notes) = (Arc::new(reading.schema), reading.notes);
         let mut of_labels = vec![0; schema.edge_labels.len()];
         edges.iter().for_each(|of| of_labels[usize::from(of.label.0)] += of.count());
         let mut of_vertices: Vec<u64> = vertices.iter().map(|of| of.count).collect();
         of_vertices.resize(schema.vertex_labels.len(), 0);
         let statistics = Arc::new(Statistics { vertices: of_vertices, edges: of_labels });
         let edge_ids = schema.edge_labels.iter().map(|_| LazyIds::new()).collect();
-        Ok(Self { tables: Tables::new(files, PAGES_BYTES_MAX), schema, statistics, vertices, edges, edge_ids })
+        Ok(Self { tables: Tables::new(files, PAGES_BYTES_MAX), schema, statistics, vertices, edges, edge_ids, notes })
+    }
+
+    pub fn schema(&self) -> &Arc<Schema> {
+        &self.schema
+    }
+
+    /// The property that orders the edges of a label, if the writer noted one.
+    pub fn time(&self, label: &str) -> Option<&str> {
+        self.notes.time(label)
     }
 
     pub fn statistics(&self) -> &Arc<Statistics> {

@@ -120,7 +120,7 @@ fn first_of(runs: Vec<Range<u64>>, most: u64) -> (Vec<Range<u64>>, Option<u64>) 
         if left == 0 {
             return (taken, Some(run.start));
         }
-        let end = run.end.min(run.start + left);
+        let end = run.end.min(run.start.saturating_add(left));
         left -= end - run.start;
         taken.push(run.start..end);
         if end < run.end {

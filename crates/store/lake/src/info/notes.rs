@@ -56,6 +56,10 @@ impl Notes {
     }
 
     /// The property that orders the edges of a label.
+    pub fn time(&self, label: &str) -> Option<&str> {
+        self.0.get(&place("time", ElementKind::Edge, &[label])).map(String::as_str)
+    }
+
     pub fn set_time(&mut self, label: &str, property: &str) {
         self.0.insert(place("time", ElementKind::Edge, &[label]), property.into());
     }
@@ -85,6 +89,7 @@ mod tests {
         assert_eq!(read.id_column(ElementKind::Edge, "a/b"), None);
         assert_eq!(read.value_type(ElementKind::Edge, "knows", "a.b"), Some(ValueType::Int8));
         assert_eq!(read.value_type(ElementKind::Edge, "knows", "a"), None);
+        assert_eq!((read.time("knows"), read.time("likes")), (Some("since"), None));
         assert_eq!(Notes::default().id_space(), IdSpace::Label);
     }
 }
