@@ -44,6 +44,8 @@ type Spot = (usize, u64, u64);
 #[derive(Default)]
 struct Located<'l> {
     numbers: HashMap<Spot, usize>,
+    /// The file that was asked for last, and its number.
+    last: Option<(Spot, usize)>,
     paths: Vec<Arc<str>>,
     columns: Vec<&'l Column>,
     /// The rows that are wanted of each file.
@@ -54,12 +56,16 @@ struct Located<'l> {
 
 impl<'l> Located<'l> {
     fn add(&mut self, spot: Spot, row: u64, column: &'l Column, path: impl FnOnce() -> Arc<str>) {
-        let number = *self.numbers.entry(spot).or_insert_with(|| {
-            self.paths.push(path());
-            self.columns.push(column);
-            self.rows.push(Vec::new());
-            self.paths.len() - 1
-        });
+        let number = match self.last {
+            Some((last, number)) if last == spot => number,
+            _ => *self.numbers.entry(spot).or_insert_with(|| {
+                self.paths.push(path());
+                self.columns.push(column);
+                self.rows.push(Vec::new());
+                self.paths.len() - 1
+            }),
+        };
+        self.last = Some((spot, number));
         self.places.push(Some((number, self.rows[number].len())));
         self.rows[number].push(row);
     }

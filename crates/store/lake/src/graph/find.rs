@@ -87,9 +87,9 @@ impl Lake {
         }
         let found = self.ids(Elements::Vertices(&vertices), limits)?;
         let mut known: HashMap<ExternalId, VertexId> = HashMap::new();
-        for (row, vertex) in vertices.iter().enumerate() {
+        for row in found.passes(&wanted).into_iter().enumerate().filter(|(_, passes)| *passes).map(|(row, _)| row) {
             if let Some(id) = found.cell(row).values().next().and_then(ExternalId::from_value) {
-                known.entry(id).or_insert(*vertex);
+                known.entry(id).or_insert(vertices[row]);
             }
         }
         Ok(Some(ids.iter().map(|id| known.get(id).copied()).collect()))
