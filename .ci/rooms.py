@@ -94,7 +94,7 @@ FLOORS = {
     "crates/store/lake/src": ["casts error info", "files", "pages", "graph write", "load", "lib"],
     "crates/store/lake/src/files": ["profile", "local store", "remote"],
     "crates/store/lake/src/info": ["place types", "notes property", "graph", "edge vertex"],
-    "crates/store/lake/src/pages": ["bounds cache sparse"],
+    "crates/store/lake/src/pages": ["bounds cache caught sparse"],
     "crates/store/lake/src/graph": ["counts tables", "columns topology", "labels places", "check find hop prune", "view"],
     "crates/store/lake/src/write": ["loss names order publish", "chunk column", "notes", "edges vertices"],
     "crates/store/ingest/src/writing": ["resolve retype runs", "write", "constraints drift upsert"],

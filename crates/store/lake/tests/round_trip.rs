@@ -226,3 +226,37 @@ fn what_the_format_cannot_hold_is_said_before_anything_is_written() {
     let taken = export(&Oracle::modern(), &at, &small(), &mut Quiet).unwrap_err();
     assert!(matches!(taken, LakeError::NotEmpty(_)), "{taken}");
 }
+
+/// Other writers leave lists out, or do not sort them.
+#[test]
+fn lists_that_are_missing_or_unsorted_are_sorted_when_they_are_needed() {
+    let mut graph = Oracle::new(IdSpace::Graph);
+    let people = vertices(&mut graph, "person", 0..64);
+    let ends: Vec<_> = graphs::rmat(6, 300, 3).into_iter().map(|(s, t)| (people[s as usize], people[t as usize])).collect();
+    for (n, edge) in edges(&mut graph, "knows", ends).into_iter().enumerate() {
+        set(&mut graph, ElementId::Edge(edge), "n", n as i64);
+    }
+    let by = |side: &str, sorted: bool, folder: &str| {
+        format!("  - ordered: {sorted}\n    aligned_by: {side}\n    prefix: {folder}/\n    file_type: parquet\n")
+    };
+    let (source, target) = ("ordered_by_source", "ordered_by_dest");
+    for lists in [
+        by("src", true, source),
+        by("dst", true, target),
+        by("src", false, source),
+        by("dst", false, target),
+        by("dst", true, target) + &by("src", false, source),
+    ] {
+        let home = tempfile::tempdir().unwrap();
+        let at = home.path().join("out");
+        export(&graph, &at, &small(), &mut Quiet).unwrap();
+        let file = at.join("person_knows_person.edge.yml");
+        let text = std::fs::read_to_string(&file).unwrap();
+        let (before, rest) = text.split_once("adj_lists:\n").unwrap();
+        let (_, after) = rest.split_once("property_groups:").unwrap();
+        std::fs::write(&file, format!("{before}adj_lists:\n{lists}property_groups:{after}")).unwrap();
+        let lake = Lake::open(at.join("out.graph.yml").to_str().unwrap()).unwrap();
+        assert_eq!(lake.check(), Vec::<String>::new(), "{lists}");
+        compare::assert_same_in_any_order(&graph, &LakeView::new(lake.into(), None));
+    }
+}

@@ -40,11 +40,7 @@ impl Lake {
 
     fn check_rows(&self, path: Arc<str>, rows: u64) -> Result<()> {
         let table = self.tables.at(std::slice::from_ref(&path), None)?.pop();
-        let found = table.map_or(0, |table| table.rows());
-        if found != rows {
-            return Err(LakeError::damaged(&self.tables.files.name(&path), format!("it has {found} rows, not {rows}")));
-        }
-        Ok(())
+        table.map_or(Ok(()), |table| table.must_have(&self.tables.files, rows))
     }
 
     fn check_list(&self, of: &EdgeType, list: &List) -> Result<()> {

@@ -47,6 +47,8 @@ struct Located<'l> {
     /// The file that was asked for last, and its number.
     last: Option<(Spot, usize)>,
     paths: Vec<Arc<str>>,
+    /// How many rows each file must have.
+    sizes: Vec<u64>,
     columns: Vec<&'l Column>,
     /// The rows that are wanted of each file.
     rows: Vec<Vec<u64>>,
@@ -55,11 +57,14 @@ struct Located<'l> {
 }
 
 impl<'l> Located<'l> {
-    fn add(&mut self, spot: Spot, row: u64, column: &'l Column, path: impl FnOnce() -> Arc<str>) {
+    /// `file` gives the path of the file and how many rows it must have.
+    fn add(&mut self, spot: Spot, row: u64, column: &'l Column, file: impl FnOnce() -> (Arc<str>, u64)) {
         let number = match self.last {
             Some((last, number)) if last == spot => number,
             _ => *self.numbers.entry(spot).or_insert_with(|| {
-                self.paths.push(path());
+                let (path, size) = file();
+                self.paths.push(path);
+                self.sizes.push(size);
                 self.columns.push(column);
                 self.rows.push(Vec::new());
                 self.paths.len() - 1
@@ -83,8 +88,9 @@ impl Lake {
         let paths: Vec<Arc<str>> = located.iter().flat_map(|of| of.paths.iter().cloned()).collect();
         let tables = self.tables.at(&paths, limits)?;
         let mut wanted = Vec::with_capacity(tables.len());
-        let of_files = located.iter().flat_map(|of| of.columns.iter().zip(&of.rows));
-        for (table, (column, rows)) in tables.iter().zip(of_files) {
+        let of_files = located.iter().flat_map(|of| of.columns.iter().zip(&of.rows).zip(&of.sizes));
+        for (table, ((column, rows), size)) in tables.iter().zip(of_files) {
+            table.must_have(&self.tables.files, *size)?;
             let name = &column.property.name;
             let missing = || LakeError::damaged(&self.tables.files.name(table.path()), format!("it has no column `{name}`"));
             wanted.push(Wanted { table, column: table.column(name).ok_or_else(missing)?.0, rows });
@@ -103,7 +109,8 @@ impl Lake {
                     of.and_then(|of| Some((of, of.columns.find(what)?))).map(|(of, column)| {
                         let chunk = local / of.info.chunk_size;
                         let spot = (usize::from(label.0), 0, chunk);
-                        located.add(spot, local % of.info.chunk_size, column, || of.file(column.group, chunk));
+                        let size = of.info.chunk_size.min(of.count - chunk * of.info.chunk_size);
+                        located.add(spot, local % of.info.chunk_size, column, || (of.file(column.group, chunk), size));
                     })
                 }
                 Elements::Edges(edges) => {
@@ -113,8 +120,10 @@ impl Lake {
                             let of = &self.edges[number];
                             let (part, row) = of.first.part_of(place);
                             let chunk = row / of.info.chunk_size;
-                            let path = || of.first.file(Some(&of.info.groups[column.group].prefix), part, chunk);
-                            located.add((number, part, chunk), row % of.info.chunk_size, column, path);
+                            let size = of.info.chunk_size.min(of.first.edges_of(part) - chunk * of.info.chunk_size);
+                            let prefix = &of.info.groups[column.group].prefix;
+                            let file = || (of.first.file(Some(prefix), part, chunk), size);
+                            located.add((number, part, chunk), row % of.info.chunk_size, column, file);
                         },
                     )
                 }

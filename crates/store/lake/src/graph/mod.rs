@@ -39,7 +39,7 @@ const TEXT_BYTES_MAX: u64 = 1 << 20;
 /// The memory for pages that were read.
 const PAGES_BYTES_MAX: usize = 256 << 20;
 /// The most chunks of one type. More would take more memory than they are worth.
-const CHUNKS_MAX: u64 = 1 << 22;
+const CHUNKS_MAX: u64 = 1 << 18;
 
 /// An open directory.
 pub struct Lake {

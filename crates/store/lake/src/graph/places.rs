@@ -12,7 +12,9 @@ use crate::info::Side;
 
 /// All edges of a type sorted by an end, for types that have no such list in files. It takes 16 bytes for each edge.
 pub struct Sorted {
-    /// Where the edges of each vertex begin; at the end, the number of edges.
+    /// The vertices that have edges, ascending; `None` for all. Few of very many vertices may have edges.
+    vertices: Option<Vec<u64>>,
+    /// Where the edges of each of these vertices begin; at the end, the number of edges.
     starts: Vec<usize>,
     /// The other end of each edge.
     pub others: Vec<u64>,
@@ -26,22 +28,45 @@ const AT_ONCE: u64 = 1 << 18;
 impl Sorted {
     /// The edges of a vertex.
     pub fn run(&self, local: u64) -> std::ops::Range<usize> {
-        self.starts[local as usize]..self.starts[local as usize + 1]
+        match self.vertices.as_ref().map(|vertices| vertices.binary_search(&local)) {
+            None => self.starts[local as usize]..self.starts[local as usize + 1],
+            Some(Ok(at)) => self.starts[at]..self.starts[at + 1],
+            Some(Err(_)) => 0..0,
+        }
     }
 
-    /// Sorts by the end `near`, which is below `vertices`. Edges with the same end stay in order. O(vertices + edges).
+    /// Sorts by the end `near`, which is below `vertices`. Edges with the same end stay in order. O(edges), or O(edges · log edges) if
+    /// there are far more vertices.
     fn new(vertices: u64, near: &[u64], far: &[u64]) -> Self {
-        let mut starts = vec![0usize; vertices as usize + 1];
-        near.iter().for_each(|vertex| starts[*vertex as usize + 1] += 1);
+        if vertices <= 16 * near.len() as u64 {
+            return Self::counted(None, vertices as usize, near.iter().map(|vertex| *vertex as usize), far);
+        }
+        let mut distinct = near.to_vec();
+        distinct.sort_unstable();
+        distinct.dedup();
+        let numbers: Vec<usize> = near.iter().map(|vertex| distinct.partition_point(|other| other < vertex)).collect();
+        let count = distinct.len();
+        Self::counted(Some(distinct), count, numbers.into_iter(), far)
+    }
+
+    /// `near` gives the number of the vertex of each edge, below `count`.
+    fn counted(
+        vertices: Option<Vec<u64>>,
+        count: usize,
+        near: impl ExactSizeIterator<Item = usize> + Clone,
+        far: &[u64],
+    ) -> Self {
+        let mut starts = vec![0usize; count + 1];
+        near.clone().for_each(|vertex| starts[vertex + 1] += 1);
         (1..starts.len()).for_each(|at| starts[at] += starts[at - 1]);
         let mut next = starts.clone();
-        let (mut others, mut places) = (vec![0; near.len()], vec![0; near.len()]);
-        for (place, (near, far)) in near.iter().zip(far).enumerate() {
-            let at = &mut next[*near as usize];
+        let (mut others, mut places) = (vec![0; far.len()], vec![0; far.len()]);
+        for (place, (near, far)) in near.zip(far).enumerate() {
+            let at = &mut next[near];
             (others[*at], places[*at]) = (*far, place as u64);
             *at += 1;
         }
-        Self { starts, others, places }
+        Self { vertices, starts, others, places }
     }
 }
 
@@ -169,11 +194,14 @@ mod tests {
 
     #[test]
     fn edges_are_sorted_by_an_end_and_keep_their_order() {
-        let sorted = Sorted::new(4, &[2, 0, 2, 3, 2], &[9, 8, 7, 6, 5]);
-        let of = |vertex| (&sorted.others[sorted.run(vertex)], &sorted.places[sorted.run(vertex)]);
-        assert_eq!(of(0), (&[8][..], &[1][..]));
-        assert_eq!(of(1), (&[][..], &[][..]));
-        assert_eq!(of(2), (&[9, 7, 5][..], &[0, 2, 4][..]));
-        assert_eq!(of(3), (&[6][..], &[3][..]));
+        for vertices in [4, 1 << 40] {
+            let sorted = Sorted::new(vertices, &[2, 0, 2, 3, 2], &[9, 8, 7, 6, 5]);
+            assert_eq!(sorted.vertices.is_some(), vertices > 4);
+            let of = |vertex| (&sorted.others[sorted.run(vertex)], &sorted.places[sorted.run(vertex)]);
+            assert_eq!(of(0), (&[8][..], &[1][..]));
+            assert_eq!(of(1), (&[][..], &[][..]));
+            assert_eq!(of(2), (&[9, 7, 5][..], &[0, 2, 4][..]));
+            assert_eq!(of(3), (&[6][..], &[3][..]));
+        }
     }
 }

@@ -87,7 +87,7 @@ impl List {
     }
 
     /// The number of edges in a part.
-    fn edges_of(&self, part: u64) -> u64 {
+    pub fn edges_of(&self, part: u64) -> u64 {
         match self.starts.get(part as usize..part as usize + 2) {
             Some([start, end]) => end - start,
             _ => 0,
@@ -134,7 +134,10 @@ impl EdgeType {
         }
         let opened = tables.at(&paths, limits)?;
         let mut wanted = Vec::with_capacity(opened.len());
-        for (table, rows) in opened.iter().zip(&rows) {
+        let mut spots: Vec<((u64, u64), usize)> = numbers.into_iter().collect();
+        spots.sort_unstable_by_key(|(_, number)| *number);
+        for ((table, rows), ((part, chunk), _)) in opened.iter().zip(&rows).zip(spots) {
+            table.must_have(&tables.files, size.min(list.edges_of(part) - chunk * size))?;
             wanted.push(Wanted { table, column: end_column(tables, table, side)?, rows });
         }
         let arrays = pages::read(&tables.files, &tables.pages, &wanted, limits)?;

@@ -1,6 +1,7 @@
 //! Which rows may pass a test, by the least and greatest value of each page or row group.
 
 use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use arrow_array::{Array, ArrayRef};
 use mangrove_graph::{Comparison, Predicate, Value};
@@ -19,6 +20,11 @@ pub struct Bounds {
 impl Table {
     /// The bounds of a column by page, or else by row group; `None` if the file does not have them. O(pages).
     pub fn bounds(&self, column: usize) -> Option<Bounds> {
+        // Bounds that cannot be read rule nothing out. The pages themselves are read with more care.
+        catch_unwind(AssertUnwindSafe(|| self.read_bounds(column))).ok().flatten()
+    }
+
+    fn read_bounds(&self, column: usize) -> Option<Bounds> {
         let metadata = self.metadata.metadata();
         let name = self.metadata.schema().fields().get(column)?.name();
         let converter = StatisticsConverter::try_new(name, self.metadata.schema(), self.metadata.parquet_schema()).ok()?;

@@ -7,12 +7,14 @@
 
 mod bounds;
 mod cache;
+mod caught;
 mod sparse;
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, new_empty_array};
+use arrow_select::concat::concat;
 use arrow_select::interleave::interleave;
 use hashbrown::HashMap;
 use mangrove_graph::ReadContext;
@@ -30,10 +32,16 @@ use crate::files::{Files, OpenFile, Part};
 pub use bounds::{common, either};
 pub use cache::Cache;
 use cache::PageKey;
+use caught::caught;
 use sparse::Sparse;
 
 /// The most bytes of a footer that are read at once. Most footers are smaller.
 const FOOTER_BYTES: u64 = 64 << 10;
+
+/// Rows that are decoded at a time.
+const BATCH_ROWS: usize = 1 << 16;
+/// The most memory that the values of a page may take.
+const PAGE_BYTES_MAX: usize = 512 << 20;
 
 /// An open Parquet file.
 pub struct Table {
@@ -66,7 +74,10 @@ impl Table {
         let mut tables = Vec::with_capacity(opened.len());
         for found in opened {
             tables.push(match found {
-                Some((file, end)) => Some(Self::parse(files, file, end, limits, number())?),
+                Some((file, end)) => {
+                    let (path, number) = (file.path.clone(), number());
+                    Some(caught(|| files.name(&path), || Self::parse(files, file, end, limits, number))?)
+                }
                 None => None,
             });
         }
@@ -103,11 +114,43 @@ impl Table {
                 rows.ok_or_else(|| LakeError::damaged(&files.name(&file.path), "its row groups have impossible sizes"))?,
             );
         }
-        Ok(Self { file, metadata, starts, number })
+        let table = Self { file, metadata, starts, number };
+        match table.is_sound() {
+            true => Ok(table),
+            false => Err(LakeError::damaged(&files.name(&table.file.path), "its footer names pages that cannot be")),
+        }
+    }
+
+    /// Whether all columns and pages lie in the file, in order. What reads pages relies on it.
+    fn is_sound(&self) -> bool {
+        let metadata = self.metadata.metadata();
+        let leaves = self.metadata.parquet_schema().num_columns();
+        metadata.row_groups().iter().enumerate().all(|(group, of)| {
+            of.columns().len() == leaves
+                && (0..leaves).all(|leaf| {
+                    let (start, bytes) = of.column(leaf).byte_range();
+                    let pages = self.pages(group, leaf);
+                    let rows = (self.starts[group + 1] - self.starts[group]) as i64;
+                    start.checked_add(bytes).is_some_and(|end| end <= self.file.size)
+                        && pages.first().is_none_or(|page| page.first_row_index == 0)
+                        && pages.windows(2).all(|two| two[0].first_row_index < two[1].first_row_index)
+                        && pages.iter().all(|page| {
+                            page.offset >= 0 && page.compressed_page_size >= 0 && (0..=rows).contains(&page.first_row_index)
+                        })
+                })
+        })
     }
 
     pub fn rows(&self) -> u64 {
         self.starts.last().copied().unwrap_or(0)
+    }
+
+    /// Fails if the file has another number of rows.
+    pub fn must_have(&self, files: &Files, rows: u64) -> Result<()> {
+        if self.rows() == rows {
+            return Ok(());
+        }
+        Err(LakeError::damaged(&files.name(&self.file.path), format!("it has {} rows, not {rows}", self.rows())))
     }
 
     pub fn path(&self) -> &Arc<str> {
@@ -180,7 +223,15 @@ pub fn read(files: &Files, cache: &Cache, wanted: &[Wanted<'_>], limits: Option<
         plans.push(Plan::new(files, *one)?);
     }
     load(files, cache, &mut plans, limits)?;
-    plans.iter().map(|plan| plan.gather(files)).collect()
+    let mut bytes = 0;
+    let mut arrays = Vec::with_capacity(plans.len());
+    for plan in &plans {
+        let array = plan.gather(files)?;
+        bytes += array.get_array_memory_size();
+        limits.map_or(Ok(()), |limits| limits.budget.fits(bytes))?;
+        arrays.push(array);
+    }
+    Ok(arrays)
 }
 
 /// The pages that hold the wanted rows of a column.
@@ -275,7 +326,9 @@ fn load(files: &Files, cache: &Cache, plans: &mut [Plan<'_>], limits: Option<&Re
         let plan = &plans[of];
         let bytes =
             parts[of_page.clone()].iter().zip(&found[of_page]).map(|(part, bytes)| (part.range.start, bytes.clone()));
-        let array = decode(files, plan, &plan.pages[at], Sparse::new(plan.wanted.table.file.size, bytes.collect()))?;
+        let bytes = Sparse::new(plan.wanted.table.file.size, bytes.collect());
+        let name = || files.name(&plan.wanted.table.file.path);
+        let array = caught(name, || decode(files, plan, &plan.pages[at], bytes))?;
         cache.put(plan.key(&plan.pages[at]), array.clone());
         plans[of].arrays[at] = Some(array);
     }
@@ -293,11 +346,22 @@ fn decode(files: &Files, plan: &Plan<'_>, page: &Page, bytes: Sparse) -> Result<
         .with_row_groups(vec![page.group])
         .with_projection(ProjectionMask::roots(table.metadata.parquet_schema(), [plan.wanted.column]))
         .with_row_selection(selection)
-        .with_batch_size(rows)
+        .with_batch_size(rows.min(BATCH_ROWS))
         .build();
-    let batch = reader.map_err(|error| damaged(error.to_string()))?.next();
-    match batch.transpose().map_err(|error| damaged(error.to_string()))? {
-        Some(batch) if batch.num_rows() == rows => Ok(batch.column(0).clone()),
-        _ => Err(damaged("a page has fewer rows than it says".into())),
+    let (mut parts, mut found, mut size) = (Vec::new(), 0, 0);
+    for batch in reader.map_err(|error| damaged(error.to_string()))? {
+        let array = batch.map_err(|error| damaged(error.to_string()))?.column(0).clone();
+        (found, size) = (found + array.len(), size + array.get_array_memory_size());
+        if size > PAGE_BYTES_MAX {
+            return Err(damaged(format!("a page unpacks to more than {} MB", PAGE_BYTES_MAX >> 20)));
+        }
+        parts.push(array);
     }
+    if found != rows {
+        return Err(damaged(format!("a page has {found} rows, not {rows}")));
+    }
+    if parts.len() == 1 {
+        return Ok(parts.remove(0));
+    }
+    concat(&parts.iter().map(|part| &**part).collect::<Vec<_>>()).map_err(|error| damaged(error.to_string()))
 }

@@ -1,0 +1,120 @@
+//! Damaged files give errors, never panics, wrong memory or endless work.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use mangrove_graph::{
+    Adjacency, Catalog, Comparison, Direction, ElementKind, Elements, Filter, GraphView, GraphWrite, Hop, Predicate, Scan,
+    ScanCursor, VertexId, Wants,
+};
+use mangrove_ingest::Quiet;
+use mangrove_lake::{GraphArOptions, Lake, LakeView, export};
+use mangrove_testkit::graphs::Random;
+use mangrove_testkit::{Oracle, compare};
+
+/// How many files are damaged. `MANGROVE_DAMAGES` changes it.
+const ROUNDS: u64 = 400;
+
+fn files(directory: &Path) -> Vec<PathBuf> {
+    let mut all = Vec::new();
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() { all.append(&mut files(&path)) } else { all.push(path) }
+    }
+    all.sort();
+    all
+}
+
+/// Reads all that there is to read.
+fn read_all(file: &Path) -> Result<(), String> {
+    let lake = Lake::open(file.to_str().unwrap()).map_err(|e| e.to_string())?;
+    let (problems, view) = (lake.check(), LakeView::new(lake.into(), None));
+    let read = || -> mangrove_graph::Result<()> {
+        for kind in ElementKind::ALL {
+            let (mut cursor, mut rounds) = (ScanCursor::default(), 0);
+            while !cursor.done && rounds < 100 {
+                let found = view.scan(kind, &Scan::default(), &mut cursor, 1000)?;
+                mangrove_graph::record::each_cell(&view, found.elements.batch(), None, |_, _, _, _| {})?;
+                if let Elements::Vertices(vertices) = found.elements.batch() {
+                    hops(&view, vertices)?;
+                }
+                rounds += 1;
+            }
+        }
+        search(&view)
+    };
+    read().map_err(|e| e.to_string())?;
+    if problems.is_empty() { Ok(()) } else { Err(problems.join("\n")) }
+}
+
+/// A filter by bounds, and a look-up of ids.
+fn search(view: &LakeView) -> mangrove_graph::Result<()> {
+    let Some(key) = view.schema().key("age") else { return Ok(()) };
+    let filters = vec![Filter { key, predicate: Predicate::Compare(Comparison::Gt, 30.into()) }];
+    let (scan, mut cursor) = (Scan { filters, ..Scan::default() }, ScanCursor::default());
+    for _ in 0..100 {
+        if !cursor.done {
+            view.scan_vertices(&scan, &mut cursor, 10, &mut Vec::new())?;
+        }
+    }
+    view.find_vertices(None, &[1.into(), 5.into()], &mut Vec::new())?;
+    view.find_edges(&[8.into()], &mut Vec::new())
+}
+
+fn hops(view: &LakeView, vertices: &[VertexId]) -> mangrove_graph::Result<()> {
+    let wants = Wants { rows: true, neighbors: true, edges: true };
+    view.external_ids(Elements::Vertices(vertices))?;
+    view.all_further_labels(vertices, &mut Vec::new())?;
+    view.neighbors(vertices, &Hop::along(Direction::Both, None, wants), &mut Adjacency::default())
+}
+
+/// A copy of the file with some bytes changed, cut off or added.
+fn damaged(bytes: &[u8], random: &mut Random) -> Vec<u8> {
+    let mut bytes = bytes.to_vec();
+    let end = bytes.len() as u64;
+    match random.below(6) {
+        0 => bytes.truncate(random.below(end + 1) as usize),
+        1 => bytes.extend((0..random.below(40)).map(|n| n as u8)),
+        2 if end > 8 => {
+            // The footer of a Parquet file, and the last bytes of anything.
+            let at = end - 1 - random.below(end.min(200));
+            bytes[at as usize] ^= 1 << random.below(8);
+        }
+        _ if end > 0 => {
+            for _ in 0..1 + random.below(4) {
+                bytes[random.below(end) as usize] = random.below(256) as u8;
+            }
+        }
+        _ => bytes.push(7),
+    }
+    bytes
+}
+
+#[test]
+fn any_damage_is_an_error_or_changes_nothing_that_is_read() {
+    let home = tempfile::tempdir().unwrap();
+    let at = home.path().join("graph");
+    let mut graph = Oracle::modern();
+    let young = graph.ensure_label(ElementKind::Vertex, "young").unwrap();
+    let first = compare::scan_vertices(&graph, &Scan::default(), 10)[0];
+    graph.set_further_labels(first, &[young]).unwrap();
+    let options = GraphArOptions { vertex_chunk: 3, edge_chunk: 2, is_lossy: false };
+    let file = at.join(export(&graph, &at, &options, &mut Quiet).unwrap().graph_file);
+    read_all(&file).unwrap();
+    let all = files(&at);
+    let rounds = std::env::var("MANGROVE_DAMAGES").ok().and_then(|text| text.parse().ok()).unwrap_or(ROUNDS);
+    let mut random = Random::new(7);
+    let mut noticed = 0;
+    for round in 0..rounds {
+        let victim = &all[random.below(all.len() as u64) as usize];
+        let bytes = fs::read(victim).unwrap();
+        let changed = damaged(&bytes, &mut random);
+        fs::write(victim, &changed).unwrap();
+        let outcome = std::panic::catch_unwind(|| read_all(&file));
+        let Ok(outcome) = outcome else { panic!("round {round}: {} makes a panic", victim.display()) };
+        noticed += u64::from(outcome.is_err());
+        fs::write(victim, &bytes).unwrap();
+    }
+    read_all(&file).unwrap();
+    assert!(noticed > rounds / 2, "{noticed} of {rounds}");
+}
