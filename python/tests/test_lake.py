@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+import urllib.parse
 from pathlib import Path
 
 import pyarrow as pa
@@ -26,6 +27,7 @@ QUERIES = [
     "g.V().has('person', 'id', 3).outE('knows').has('since', gte(1980)).inV().id().order()",
     "g.V().hasLabel('person').out('lives').groupCount().by('id')",
     "g.V().hasLabel('young').count()",
+    "g.V().hasLabel('ein Körper').id()",
     "g.V().has('place', 'id', 'x2').in('lives').out('knows').dedup().count()",
     "g.V().hasLabel('person').group().by(bothE('knows').count()).by(count())",
     "g.V().has('person', 'id', within(1, 2, 3)).repeat(out('knows')).times(2).dedup().count()",
@@ -38,6 +40,7 @@ def filled(path):
         people = [{"id": n, "name": f"p{n}" if n % 5 else None, "age": n * 7 % 90} for n in range(300)]
         w.add_vertices("person", people)
         w.add_vertices("place", [{"id": f"x{n}"} for n in range(5)])
+        w.add_vertices("ein Körper", [{"id": "k"}])
         w.add_edges("knows", [{"from": n * 13 % 300, "to": n * n % 300, "since": 1950 + n % 70} for n in range(3000)])
         w.add_edges("lives", [{"from": n, "to": f"x{n % 4}"} for n in range(0, 300, 2)])
     db.query("g.V().hasLabel('person').has('age', lt(20)).addLabel('young')").to_list()
@@ -66,7 +69,7 @@ def test_files_answer_as_the_database_does(db, tmp_path, options):
     assert lake.stats()["disk_bytes"] > 1000
     assert "young" in str(lake.schema())
     copy = tmp_path / "copy"
-    assert lake.export(copy, "graphar", **options) == {"vertices": 305, "edges": 3150}
+    assert lake.export(copy, "graphar", **options) == {"vertices": 306, "edges": 3150}
     assert answers(mg.open_lake(copy / "copy.graph.yml")) == answers(db)
 
 
@@ -77,7 +80,7 @@ def test_a_lake_is_loaded_with_all_it_holds(db, tmp_path, seen):
     if seen:  # a database with other data takes it, too
         copy.query("g.addV('other')").to_list()
     report = copy.load_lake(file)
-    assert (report["vertices"], report["edges"]) == ({"person": 300, "place": 5}, {"knows": 3000, "lives": 150})
+    assert (report["vertices"], report["edges"]) == ({"person": 300, "place": 5, "ein Körper": 1}, {"knows": 3000, "lives": 150})
     if seen:
         copy.query("g.V().hasLabel('other').drop()").to_list()
     assert answers(copy) == answers(db)
@@ -120,7 +123,7 @@ def test_a_lake_is_read_and_never_written(db, tmp_path):
         lambda: lake.compact(),
         lambda: lake.backup(tmp_path / "backup"),
     ):
-        with pytest.raises(mg.MangroveError, match="read-only|opened for reading|others may use"):
+        with pytest.raises(mg.MangroveError, match="read, never written|read-only|others may use"):
             write()
     assert answers(lake) == answers(db)
 
@@ -140,10 +143,10 @@ def test_the_command_reads_a_lake(db, tmp_path):
     again = tmp_path / "again/again.graph.yml"
     assert answers(mg.open_lake(again)) == answers(db)
     loaded = run("load", str(tmp_path / "new"), str(again), "--quiet")
-    assert loaded.returncode == 0 and "305 vertices and 3,150 edges" in loaded.stderr, loaded.stderr
+    assert loaded.returncode == 0 and "306 vertices and 3,150 edges" in loaded.stderr, loaded.stderr
     assert answers(mg.open(tmp_path / "new")) == answers(db)
     refused = run("load", str(tmp_path / "newer"), str(again), "--key", "person:name")
-    assert refused.returncode == 2 and "leave the options for tables out" in refused.stderr
+    assert refused.returncode == 2 and "leave out all options but" in refused.stderr
     assert not (tmp_path / "newer").exists()
 
 
@@ -192,7 +195,7 @@ DAMAGE = {
     "a negative count": (lambda at: (at / "vertex/person/vertex_count").write_bytes(b"\xff" * 8), "-1 is no count"),
     "a count too large by one": (
         lambda at: (at / "vertex/person/vertex_count").write_bytes((301).to_bytes(8, "little")),
-        "chunk0: it has 300 rows",
+        "chunk0: it has 300 rows, not 301",
     ),
     "a missing chunk": (lambda at: (at / "vertex/person/properties/chunk0").unlink(), "properties/chunk0: there is no such file"),
     "an empty chunk": (lambda at: (at / "vertex/person/properties/chunk0").write_bytes(b""), "properties/chunk0: no Parquet file"),
@@ -266,6 +269,73 @@ def test_a_file_that_changes_ends_the_query(db, tmp_path):
     assert mg.open_lake(file).query("g.V().hasLabel('person').values('name').count()").one() == 240
 
 
+def test_a_lake_stays_where_it_was_opened(db, tmp_path, monkeypatch):
+    exported(db, tmp_path / "lake")
+    monkeypatch.chdir(tmp_path)
+    lake = mg.open_lake("lake/lake.graph.yml")
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert answers(lake) == answers(db)
+    assert lake.check() == []
+
+
+def test_check_reads_the_files_anew(db, tmp_path):
+    lake = mg.open_lake(exported(db, tmp_path / "lake"))
+    assert answers(lake) == answers(db) and lake.check() == []
+    (tmp_path / "lake/edge/person_knows_person/ordered_by_dest/edge_count0").unlink()
+    assert "ordered_by_dest/edge_count0: there is no such file" in "".join(lake.check())
+    changed = filled(tmp_path / "changed")
+    changed.query("g.V().has('person', 'id', 0).outE('lives').drop()").to_list()
+    changed.query("g.V().has('person', 'id', 0).addE('lives').to(__.V().has('place', 'id', 'x3'))").to_list()
+    mixed = tmp_path / "mixed"
+    file = exported(changed, mixed)
+    exported(db, tmp_path / "other")
+    lists = "edge/person_lives_place/ordered_by_dest"
+    shutil.rmtree(mixed / lists)
+    shutil.copytree(tmp_path / "other" / lists, mixed / lists)
+    assert mg.open_lake(file).check()[0].endswith("person_lives_place/: its lists hold different edges")
+
+
+@pytest.mark.parametrize(
+    "call, message",
+    [
+        (lambda at: mg.open_lake(at / "lake"), "is a directory: name the file .*lake.graph.yml"),
+        (lambda at: mg.open_lake(at / "db"), "is a directory: a graph in open files has a file NAME.graph.yml"),
+        (lambda at: mg.open(at / "lake/lake.graph.yml"), "lake.graph.yml: a database is a directory on this machine; open_lake"),
+        (lambda at: mg.open("s3://bucket/x"), "s3://bucket/x: a database is a directory on this machine"),
+        (lambda at: mg.open(":memory:").load(at / "lake"), "lake.graph.yml describes a graph in open files: load_lake"),
+        (lambda at: mg.open(":memory:").load(at / "lake/lake.graph.yml"), "describes a graph in open files: load_lake"),
+        (lambda at: mg.open(at / "db").export("s3://bucket/x", "graphar"), "an export goes to a directory on this machine"),
+        (lambda at: mg.open(at / "db").export(at / "file", "graphar"), "there is a file or a link of that name"),
+        (lambda at: mg.open(at / "db").export(at / "lake", "graphar"), "the directory is not empty"),
+        (lambda at: mg.open(at / "twins").export(at / "new", "graphar", lossy=True), "would both have the text 1 as their id"),
+    ],
+)
+def test_what_a_user_most_likely_did_not_mean_is_refused(db, tmp_path, call, message):
+    exported(db, tmp_path / "lake")
+    (tmp_path / "file").write_text("x")
+    with mg.open(tmp_path / "twins").ingest() as w:
+        w.add_vertices("n", [{"id": 1}])
+        w.add_vertices("n", [{"id": "1"}])
+    before = sorted(os.listdir(tmp_path))
+    with pytest.raises(mg.MangroveError, match=message):
+        call(tmp_path)
+    assert sorted(os.listdir(tmp_path)) == before
+
+
+def test_ids_that_are_unique_within_labels_need_such_a_database(tmp_path):
+    db = mg.open(tmp_path / "db", id_space="label")
+    with db.ingest() as w:
+        w.add_vertices("a", [{"id": 1}])
+        w.add_vertices("b", [{"id": 1}])
+    file = exported(db, tmp_path / "lake")
+    with pytest.raises(mg.LoadError, match='unique only within a label: create the database with id_space="label"'):
+        mg.open(tmp_path / "graph").load_lake(file)
+    copy = mg.open(tmp_path / "label", id_space="label")
+    copy.load_lake(file)
+    assert sorted(copy.query("g.V().id()").to_list()) == ["a/1", "b/1"]
+
+
 class RangeServer(http.server.SimpleHTTPRequestHandler):
     """Serves files below `root`, whole or in ranges. Counts requests, and can be slow, or fail."""
 
@@ -273,7 +343,7 @@ class RangeServer(http.server.SimpleHTTPRequestHandler):
 
     def do_GET(self):
         time.sleep(self.delay)
-        path = self.root / self.path.lstrip("/")
+        path = self.root / urllib.parse.unquote(self.path).lstrip("/")
         self.log.append((self.path, self.headers.get("Range")))
         if self.failing:
             return self.send_error(503)
@@ -391,7 +461,7 @@ def test_an_s3_store_is_found_by_a_profile(db, tmp_path, s3, monkeypatch):
     monkeypatch.setenv("AWS_PROFILE", "work")
     monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
     monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "credentials"))
-    assert mg.open_lake("s3://graphs/lake/lake.graph.yml").query("g.V().count()").one() == 305
+    assert mg.open_lake("s3://graphs/lake/lake.graph.yml").query("g.V().count()").one() == 306
 
 
 def test_addresses_that_are_none_are_refused():

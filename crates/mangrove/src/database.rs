@@ -1,6 +1,6 @@
 //! A database: opened once and shared by every thread.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -23,7 +23,7 @@ use crate::stream::{ResultStream, Rows};
 use crate::streams::Stream;
 use crate::transaction::Transaction;
 use crate::written::Written;
-use crate::{Encoding, OpenOptions, QueryErrorKind, QueryOptions};
+use crate::{Encoding, LakeError, OpenOptions, QueryErrorKind, QueryOptions};
 
 /// A property graph in a directory.
 ///
@@ -50,6 +50,46 @@ pub struct Database {
     slow: Option<Arc<SlowLog>>,
 }
 
+/// The file that names the others of a lake, as an address or an absolute path: so it stays the same if the process changes its
+/// directory.
+fn lake_file(path: &Path) -> Result<String, LakeError> {
+    let text = path.to_string_lossy();
+    if text.contains("://") {
+        return Ok(text.into_owned());
+    }
+    if path.is_dir() {
+        let hint = match described(path) {
+            Some(file) => format!("name the file {}", file.display()),
+            None => "a graph in open files has a file NAME.graph.yml; name that".into(),
+        };
+        return Err(LakeError::Unsupported(format!("{text} is a directory: {hint}")));
+    }
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    Ok(absolute.to_string_lossy().into_owned())
+}
+
+/// The file in a directory that describes a graph in open files, if there is one.
+fn described(directory: &Path) -> Option<PathBuf> {
+    let entries = std::fs::read_dir(directory).ok()?;
+    entries.filter_map(Result::ok).map(|entry| entry.path()).find(|path| is_description(path))
+}
+
+fn is_description(path: &Path) -> bool {
+    path.to_str().is_some_and(|path| path.ends_with(".graph.yml") || path.ends_with(".graph.yaml"))
+}
+
+/// Refuses a graph in open files where tables are expected.
+fn not_a_lake(path: &Path) -> Result<(), LakeError> {
+    let file = if path.is_dir() { described(path) } else { Some(path.to_owned()).filter(|path| is_description(path)) };
+    match file {
+        Some(file) => {
+            let hint = "load_lake() loads it, and `mangrove load DB FILE` with this file alone";
+            Err(LakeError::Unsupported(format!("{} describes a graph in open files: {hint}", file.display())))
+        }
+        None => Ok(()),
+    }
+}
+
 /// How long a query may work while others wait to commit together with it.
 const BRIEF_MAX: Duration = Duration::from_millis(20);
 
@@ -63,6 +103,11 @@ impl Database {
     /// than the first one did (to write, or full durability) is refused.
     pub fn open_with(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Self, OpenError> {
         let path = path.as_ref();
+        if path.to_string_lossy().contains("://") || is_description(path) {
+            let hint =
+                "a database is a directory on this machine; open_lake() and `mangrove query` read graphs in open files";
+            return Err(LakeError::Unsupported(format!("{}: {hint}", path.display())).into());
+        }
         let doing = || format!("opening {}", path.display());
         let shared = guard::run(path.parent().unwrap_or(path), &doing, || open::open(path, options))?;
         let crew = shared.crew.clone();
@@ -84,10 +129,11 @@ impl Database {
     /// If a file is missing or says what cannot be. The error names the file.
     pub fn open_lake(path: impl AsRef<Path>) -> Result<Self, OpenError> {
         let path = path.as_ref();
+        let file = lake_file(path)?;
         let lake = guard::run(&std::env::temp_dir(), &|| format!("opening {}", path.display()), || {
-            Ok::<_, OpenError>(Lake::open(&path.to_string_lossy())?)
+            Ok::<_, OpenError>(Lake::open(&file)?)
         })?;
-        Ok(Self::over(LakeBackend(lake.into()), path))
+        Ok(Self::over(LakeBackend { lake: lake.into(), path: file }, path))
     }
 
     /// This handle with its own threads to help heavy queries. By default all clones of a handle share their threads.
@@ -284,6 +330,7 @@ impl Database {
     pub fn load(&self, options: &LoadOptions, progress: &mut dyn Progress) -> Result<LoadReport, LoadError> {
         self.guarded(&|| "loading files".into(), || {
             let started = Instant::now();
+            options.files.iter().try_for_each(|file| not_a_lake(file))?;
             declare::before_load(options)?;
             let cancelled = || self.cancel.is_cancelled() || progress.cancelled();
             let patience = Patience { timeout: None, cancelled: &cancelled };
@@ -305,7 +352,7 @@ impl Database {
         let path = path.as_ref();
         self.guarded(&|| format!("loading {}", path.display()), || {
             let started = Instant::now();
-            let lake = Arc::new(Lake::open(&path.to_string_lossy())?);
+            let lake = Arc::new(Lake::open(&lake_file(path)?)?);
             let cancelled = || self.cancel.is_cancelled() || progress.cancelled();
             let mut transaction =
                 self.begin_for(Writer::this_thread(), Patience { timeout: None, cancelled: &cancelled })?;

@@ -9,15 +9,21 @@ use mangrove_lake::{Lake, LakeView};
 
 use crate::backend::{Backend, BackendTransaction, BackendView};
 
-pub struct LakeBackend(pub Arc<Lake>);
+const READ_ONLY: &str = "a graph in open files is read, never written: load it into a database to change it";
+
+pub struct LakeBackend {
+    pub lake: Arc<Lake>,
+    /// The file that names all others.
+    pub path: String,
+}
 
 impl Backend for LakeBackend {
     fn view(&self, limits: Option<ReadContext>) -> Result<Box<dyn BackendView>> {
-        Ok(Box::new(LakeView::new(self.0.clone(), limits)))
+        Ok(Box::new(LakeView::new(self.lake.clone(), limits)))
     }
 
     fn begin(&self, _: Writer, _: Patience<'_>) -> Result<Box<dyn BackendTransaction>> {
-        Err(GraphError::ReadOnly)
+        Err(GraphError::Invalid(READ_ONLY.into()))
     }
 
     fn is_read_only(&self) -> bool {
@@ -25,8 +31,12 @@ impl Backend for LakeBackend {
     }
 
     fn check(&self) -> Result<CheckReport> {
-        let problems = self.0.check();
-        let statistics = self.0.statistics();
+        // What is in memory may be older than the files. So they are all opened anew.
+        let problems = match Lake::open(&self.path) {
+            Ok(lake) => lake.check(),
+            Err(error) => vec![error.to_string()],
+        };
+        let statistics = self.lake.statistics();
         Ok(CheckReport {
             violations_total: problems.len() as u64,
             violations: problems.into_iter().take(100).map(|what| Violation { table: "lake", what }).collect(),
@@ -37,7 +47,7 @@ impl Backend for LakeBackend {
     }
 
     fn stats(&self) -> Result<StoreStats> {
-        Ok(StoreStats { file_bytes: self.0.disk_bytes()?, ..StoreStats::default() })
+        Ok(StoreStats { file_bytes: self.lake.disk_bytes()?, ..StoreStats::default() })
     }
 
     fn backup(&self, _: &Path) -> Result<()> {

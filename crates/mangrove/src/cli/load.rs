@@ -161,12 +161,20 @@ impl Load {
 
     /// Copies a graph in open files.
     fn run_lake(&self, file: &Path) -> Result<(), Failure> {
-        let tables = [&self.nodes, &self.edges, &self.key, &self.null, &self.searchable, &self.index];
+        let lists = [&self.nodes, &self.edges, &self.key, &self.null, &self.searchable, &self.index];
         let files = [&self.mapping, &self.write_mapping, &self.rejects];
-        let is_plain = tables.iter().all(|given| given.is_empty()) && files.iter().all(|given| given.is_none());
-        if !is_plain || self.edge_time.is_some() || self.create_missing {
+        let is_default = lists.iter().all(|given| given.is_empty())
+            && files.iter().all(|given| given.is_none())
+            && matches!((self.format, self.compact), (InputFormat::Auto, WhenCompact::Auto))
+            && matches!((self.on_exists, self.on_duplicate), (Exists::Error, Duplicate::Add))
+            && self.on_error == OnError::Fail
+            && [&self.edge_key, &self.edge_time, &self.encoding].iter().all(|given| given.is_none())
+            && self.delimiter.is_none()
+            && !self.create_missing;
+        if !is_default {
             let what = "a .yml file names a graph in the GraphAr format, which says itself what its files hold";
-            return Err(Failure::Usage(format!("{what}: leave the options for tables out")));
+            let hint = "leave out all options but --id-space, --relaxed and --quiet";
+            return Err(Failure::Usage(format!("{what}: {hint}")));
         }
         let id_space = Database::open_lake(file)?.schema()?.id_space;
         self.load(Some(id_space), |database, bar| database.load_lake(file, bar))

@@ -7,12 +7,13 @@ use arrow_array::types::{
     ArrowTimestampType, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType,
 };
 use arrow_array::{Array, ArrayRef};
-use arrow_cast::{CastOptions, cast, cast_with_options};
+use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::{ArrowError, DataType, TimeUnit};
 
 /// An array in another type. Fails if that type has other values, or cannot hold one of these.
 ///
-/// Instants keep what they mean, in UTC, whatever zone the type names. Casts of Arrow would look names of zones up.
+/// Instants keep what they mean, in UTC, whatever zone the type names; a coarser unit leaves out what is finer. Casts of Arrow would
+/// look names of zones up.
 pub fn cast_to(array: &ArrayRef, wanted: &DataType) -> Result<ArrayRef, ArrowError> {
     if !is_alike(array.data_type(), wanted) {
         return Err(ArrowError::CastError(format!("{} is not {wanted}", array.data_type())));
@@ -22,7 +23,8 @@ pub fn cast_to(array: &ArrayRef, wanted: &DataType) -> Result<ArrayRef, ArrowErr
         return cast_with_options(array, wanted, &strict);
     };
     let plain = in_zone(array, *from, None);
-    let converted = cast(&plain, &DataType::Timestamp(*to, None))?;
+    let strict = CastOptions { safe: false, ..CastOptions::default() };
+    let converted = cast_with_options(&plain, &DataType::Timestamp(*to, None), &strict)?;
     Ok(in_zone(&converted, *to, zone.clone()))
 }
 
@@ -32,7 +34,11 @@ fn is_alike(found: &DataType, wanted: &DataType) -> bool {
     match (found, wanted) {
         (List(a) | LargeList(a), List(b)) => is_alike(a.data_type(), b.data_type()),
         (Utf8 | LargeUtf8 | Utf8View, Utf8) | (Date32 | Date64, Date32) | (Timestamp(..), Timestamp(..)) => true,
-        _ => found == wanted || found.is_integer() && wanted.is_integer() || found.is_floating() && wanted.is_floating(),
+        _ => {
+            found == wanted
+                || found.is_integer() && wanted.is_integer()
+                || found.is_floating() && wanted.is_floating() && found.primitive_width() <= wanted.primitive_width()
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 use mangrove_graph::{
-    EdgeId, EdgeRef, ElementKind, Elements, ExternalId, GraphError, GraphView, GraphWrite, KeyId, LabelId, NewEdge,
+    EdgeId, EdgeRef, ElementKind, Elements, ExternalId, GraphError, GraphView, GraphWrite, IdSpace, KeyId, LabelId, NewEdge,
     PropertyColumn, Scan, ScanCursor, VertexId,
 };
 use mangrove_ingest::{LoadReport, Phase, Progress, Status};
@@ -21,6 +21,10 @@ const PAGE: usize = 8192;
 /// It keeps 8 bytes for each vertex. O(elements).
 pub fn load(lake: &Arc<Lake>, graph: &mut dyn GraphWrite, progress: &mut dyn Progress) -> Result<LoadReport> {
     let view = LakeView::new(lake.clone(), None);
+    if lake.schema().id_space == IdSpace::Label && graph.schema().id_space == IdSpace::Graph {
+        let hint = "create the database with id_space=\"label\" (--id-space label)";
+        return Err(LakeError::Unsupported(format!("ids in these files are unique only within a label: {hint}")));
+    }
     let mut copy = Copy { lake, view, graph, progress, made: HashMap::new(), report: LoadReport::default(), rows: 0 };
     let schema = lake.schema().clone();
     let labels = |kind| (0..schema.labels(kind).len() as u16).map(LabelId);
@@ -62,7 +66,7 @@ impl Copy<'_> {
                 Ok((*other, self.graph.ensure_label(ElementKind::Vertex, &schema.vertex_labels[usize::from(other.0)].name)?))
             })
             .collect::<Result<_>>()?;
-        let mut made: Vec<VertexId> = Vec::with_capacity(count as usize);
+        let mut made: Vec<VertexId> = Vec::with_capacity(count.min(1 << 20) as usize);
         for first in (0..count).step_by(PAGE) {
             let vertices: Vec<VertexId> =
                 (first..count.min(first + PAGE as u64)).map(|local| VertexId::new(label, 0, local)).collect();
@@ -82,6 +86,10 @@ impl Copy<'_> {
         }
         if count > 0 {
             self.report.vertices.insert(of.name.clone(), count);
+        }
+        for property in of.properties.iter().filter(|property| property.required && Some(property.key) != of.key) {
+            let key = self.graph.ensure_key(&schema.key_name(property.key))?;
+            self.graph.declare_required(ElementKind::Vertex, to, key, true)?;
         }
         self.made.insert(label, made);
         Ok(())

@@ -227,6 +227,31 @@ fn what_the_format_cannot_hold_is_said_before_anything_is_written() {
     assert!(matches!(taken, LakeError::NotEmpty(_)), "{taken}");
 }
 
+#[test]
+fn a_label_that_lost_its_vertices_takes_no_edges_along() {
+    let mut graph = Oracle::new(IdSpace::Graph);
+    let people = vertices(&mut graph, "person", 0..3);
+    let authors = vertices(&mut graph, "author", 10..12);
+    edges(&mut graph, "knows", [(people[0], people[1]), (authors[0], people[0])]);
+    let author = graph.ensure_label(ElementKind::Vertex, "author").unwrap();
+    graph.set_further_labels(people[2], &[author]).unwrap();
+    graph.remove_vertices(&authors).unwrap();
+    assert_survives(&graph, &small());
+    assert_survives(&Oracle::new(IdSpace::Graph), &small());
+}
+
+#[test]
+fn names_of_any_kind_survive() {
+    let mut graph = Oracle::new(IdSpace::Graph);
+    let long = "wichtige Körper ".repeat(20);
+    let people = vertices(&mut graph, &long, 0..5);
+    let others = vertices(&mut graph, "人/..%20", 10..15);
+    edges(&mut graph, &long, people.iter().zip(&others).map(|(a, b)| (*a, *b)).collect::<Vec<_>>());
+    edges(&mut graph, "a: \"b\"", [(people[0], people[1])]);
+    set(&mut graph, ElementId::Vertex(people[0]), "ein Schlüssel: [x]", "y");
+    assert_survives(&graph, &small());
+}
+
 /// Other writers leave lists out, or do not sort them.
 #[test]
 fn lists_that_are_missing_or_unsorted_are_sorted_when_they_are_needed() {

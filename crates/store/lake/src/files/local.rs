@@ -17,8 +17,9 @@ pub struct Local {
 }
 
 impl Local {
+    /// The directory stays the same if the process goes to another one.
     pub fn new(root: &str) -> Self {
-        Self { root: root.into() }
+        Self { root: std::path::absolute(root).unwrap_or_else(|_| root.into()) }
     }
 
     fn failed(&self, path: &Arc<str>, source: io::Error) -> LakeError {

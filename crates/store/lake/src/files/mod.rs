@@ -60,6 +60,9 @@ trait Source: Send + Sync {
     fn is_far(&self) -> bool;
 }
 
+/// How addresses of object stores begin.
+const SCHEMES: [&str; 8] = ["s3", "s3a", "gs", "az", "abfs", "abfss", "http", "https"];
+
 /// The files below one directory.
 pub struct Files {
     source: Box<dyn Source>,
@@ -73,7 +76,11 @@ impl Files {
         let source: Box<dyn Source> = match place.split_once("://") {
             None => Box::new(local::Local::new(place)),
             Some(("file", path)) => Box::new(local::Local::new(path)),
-            Some(_) => Box::new(remote::Remote::new(place)?),
+            Some((scheme, _)) if SCHEMES.contains(&scheme) => Box::new(remote::Remote::new(place)?),
+            Some(_) => {
+                let known = SCHEMES.map(|scheme| format!("{scheme}://")).join(", ");
+                return Err(LakeError::Unsupported(format!("{place}: addresses begin with {known} or file://")));
+            }
         };
         Ok(Self { source, place: place.trim_end_matches('/').into() })
     }

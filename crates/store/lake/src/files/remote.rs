@@ -7,7 +7,7 @@ use std::future::Future;
 use std::ops::Range;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use mangrove_graph::ReadContext;
@@ -24,7 +24,8 @@ use crate::error::{LakeError, Result};
 pub struct Remote {
     store: Arc<dyn ObjectStore>,
     root: Path,
-    runtime: Runtime,
+    /// There until it is dropped.
+    runtime: Option<Runtime>,
     /// The process that has the threads of the runtime.
     process: u32,
     free: Arc<Semaphore>,
@@ -52,11 +53,17 @@ impl Remote {
             tokio::runtime::Builder::new_multi_thread().worker_threads(1).thread_name("mangrove lake").enable_all().build();
         let runtime = runtime.map_err(|error| failed(error.to_string()))?;
         let free = Arc::new(Semaphore::new(REQUESTS_MAX));
-        Ok(Self { store, root, runtime, process: std::process::id(), free, place: name })
+        Ok(Self { store, root, runtime: Some(runtime), process: std::process::id(), free, place: name })
     }
 
-    fn location(&self, path: &str) -> Path {
-        self.root.parts().chain(Path::from(path).parts()).collect()
+    /// The place of a file in the store. Names stay as they are: what is encoded in them is a part of the name.
+    fn location(&self, path: &str) -> Result<Path> {
+        let whole = format!("{}/{path}", self.root);
+        let wrong = |error: object_store::path::Error| LakeError::Store {
+            file: format!("{}/{path}", self.place.trim_end_matches('/')).into(),
+            reason: error.to_string(),
+        };
+        Path::parse(whole.trim_start_matches('/')).map_err(wrong)
     }
 
     fn failed(&self, (path, error): Failure) -> LakeError {
@@ -77,15 +84,15 @@ impl Remote {
     where
         F: Future<Output = Result<T, Failure>> + Send + 'static,
     {
-        if std::process::id() != self.process {
+        let Some(runtime) = self.runtime.as_ref().filter(|_| std::process::id() == self.process) else {
             return Err(self.lost("it was opened by another process: open it here again"));
-        }
+        };
         let answers: Vec<OnceLock<T>> = requests.iter().map(|_| OnceLock::new()).collect();
         let (sender, receiver) = mpsc::channel();
         let mut running = Running(Vec::with_capacity(requests.len()));
         for (at, request) in requests.into_iter().enumerate() {
             let (sender, free) = (sender.clone(), self.free.clone());
-            let task = self.runtime.spawn(async move {
+            let task = runtime.spawn(async move {
                 // The semaphore is never closed.
                 let _place = free.acquire_owned().await;
                 // If nobody waits any more, the answer is not wanted.
@@ -94,11 +101,16 @@ impl Remote {
             running.0.push(task.abort_handle());
         }
         drop(sender);
+        let mut looked = Instant::now();
         loop {
+            if looked.elapsed() >= BETWEEN_LOOKS {
+                limits.map_or(Ok(()), ReadContext::check)?;
+                looked = Instant::now();
+            }
             match receiver.recv_timeout(BETWEEN_LOOKS) {
                 Ok((at, Ok(answer))) => drop(answers[at].set(answer)),
                 Ok((_, Err(failure))) => return Err(self.failed(failure)),
-                Err(RecvTimeoutError::Timeout) => limits.map_or(Ok(()), ReadContext::check)?,
+                Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
         }
@@ -109,6 +121,18 @@ impl Remote {
     fn short(&self, part: &Part<'_>) -> LakeError {
         let file: Arc<str> = format!("{}/{}", self.place.trim_end_matches('/'), part.file.path).into();
         LakeError::Store { file, reason: "an answer has fewer bytes than asked for".into() }
+    }
+}
+
+impl Drop for Remote {
+    fn drop(&mut self) {
+        let Some(runtime) = self.runtime.take() else { return };
+        match std::process::id() == self.process {
+            // A request that hangs must not keep the caller.
+            true => runtime.shutdown_background(),
+            // A forked child does not have the threads that this would wait for.
+            false => std::mem::forget(runtime),
+        }
     }
 }
 
@@ -131,6 +155,9 @@ fn causes(error: &Error) -> String {
             text += &format!(": {reason}");
         }
         cause = error.source();
+    }
+    if text.contains("169.254.169.254") || text.contains("metadata.google") {
+        text += ". No credentials were found: set those of the store (AWS_ACCESS_KEY_ID …), or AWS_SKIP_SIGNATURE=true for public files";
     }
     text
 }
@@ -167,10 +194,17 @@ async fn open(
 async fn read(store: Arc<dyn ObjectStore>, location: Path, file: OpenFile, range: Range<u64>) -> Result<Bytes, Failure> {
     let failed = |error| (file.path.clone(), error);
     let Version::Remote { tag, modified } = &file.version else { return Ok(Bytes::new()) };
-    let options = GetOptions { range: Some(GetRange::Bounded(range)), if_match: tag.clone(), ..GetOptions::default() };
+    // A weak tag is no condition that a store must accept. So it is compared here.
+    let strong = tag.clone().filter(|tag| !tag.starts_with("W/"));
+    let is_strong = strong.is_some();
+    let options = GetOptions { range: Some(GetRange::Bounded(range)), if_match: strong, ..GetOptions::default() };
     let found = store.get_opts(&location, options).await.map_err(failed)?;
-    // A store without tags tells a change by the time.
-    if found.meta.size != file.size || tag.is_none() && found.meta.last_modified.timestamp_millis() != *modified {
+    let is_same = match tag {
+        Some(_) if is_strong => true,
+        Some(_) => found.meta.e_tag == *tag,
+        None => found.meta.last_modified.timestamp_millis() == *modified,
+    };
+    if found.meta.size != file.size || !is_same {
         let source = "another size or time".into();
         return Err(failed(Error::Precondition { path: file.path.to_string(), source }));
     }
@@ -179,16 +213,16 @@ async fn read(store: Arc<dyn ObjectStore>, location: Path, file: OpenFile, range
 
 impl Source for Remote {
     fn open(&self, paths: &[Arc<str>], bytes: u64, limits: Option<&ReadContext>) -> Result<Vec<Option<(OpenFile, Bytes)>>> {
-        let request = |path: &Arc<str>| open(self.store.clone(), self.location(path), path.clone(), bytes);
-        self.all(paths.iter().map(request).collect(), limits)
+        let request = |path: &Arc<str>| Ok(open(self.store.clone(), self.location(path)?, path.clone(), bytes));
+        self.all(paths.iter().map(request).collect::<Result<_>>()?, limits)
     }
 
     fn read(&self, parts: &[Part<'_>], limits: Option<&ReadContext>) -> Result<Vec<Bytes>> {
         let requests = requests(parts);
         let request = |(file, range): &(&OpenFile, Range<u64>)| {
-            read(self.store.clone(), self.location(&file.path), (*file).clone(), range.clone())
+            Ok(read(self.store.clone(), self.location(&file.path)?, (*file).clone(), range.clone()))
         };
-        let answers = self.all(requests.iter().map(request).collect(), limits)?;
+        let answers = self.all(requests.iter().map(request).collect::<Result<_>>()?, limits)?;
         let cut = |part: &Part<'_>| cut(part, &requests, &answers);
         parts.iter().map(|part| cut(part).ok_or_else(|| self.short(part))).collect()
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::topology::Run;
 use super::{EdgeType, Lake, List, VertexType};
 use crate::error::{LakeError, Result};
+use crate::info::Side;
 
 /// Vertices whose edges are verified at a time.
 const AT_ONCE: u64 = 1 << 14;
@@ -17,8 +18,14 @@ impl Lake {
             problems.extend(self.check_vertices(of).err().map(|error| error.to_string()));
         }
         for of in &self.edges {
-            for list in [Some(&of.first), of.other.as_ref()].into_iter().flatten() {
-                problems.extend(self.check_list(of, list).err().map(|error| error.to_string()));
+            let sums: Vec<u64> = [Some(&of.first), of.other.as_ref()]
+                .into_iter()
+                .flatten()
+                .filter_map(|list| self.check_list(of, list).map_err(|error| problems.push(error.to_string())).ok())
+                .collect();
+            if sums.windows(2).any(|two| two[0] != two[1]) {
+                let name = self.tables.files.name(of.folder.as_str());
+                problems.push(format!("{name}: its lists hold different edges"));
             }
         }
         problems
@@ -43,8 +50,9 @@ impl Lake {
         table.map_or(Ok(()), |table| table.must_have(&self.tables.files, rows))
     }
 
-    fn check_list(&self, of: &EdgeType, list: &List) -> Result<()> {
-        let size = of.info.chunk_size;
+    /// Verifies a list. Returns a sum of its edges that does not depend on their order.
+    fn check_list(&self, of: &EdgeType, list: &List) -> Result<u64> {
+        let (size, mut sum) = (of.info.chunk_size, 0u64);
         for (part, bounds) in list.starts.windows(2).enumerate() {
             let (part, edges) = (part as u64, bounds[1] - bounds[0]);
             for chunk in 0..edges.div_ceil(size) {
@@ -54,13 +62,13 @@ impl Lake {
                     self.check_rows(list.file(Some(&group.prefix), part, chunk), rows)?;
                 }
             }
-            self.check_part(of, list, part, edges)?;
+            sum = sum.wrapping_add(self.check_part(of, list, part, edges)?);
         }
-        Ok(())
+        Ok(sum)
     }
 
-    /// The edges of a part belong to its vertices; if they are sorted, they are where the offsets say.
-    fn check_part(&self, of: &EdgeType, list: &List, part: u64, edges: u64) -> Result<()> {
+    /// The edges of a part belong to its vertices; if they are sorted, they are where the offsets say. Returns their sum.
+    fn check_part(&self, of: &EdgeType, list: &List, part: u64, edges: u64) -> Result<u64> {
         let side = list.order.by;
         let (first, last) = (part * list.vertices, of.vertices(side).min((part + 1) * list.vertices));
         let wrong = |reason: String| LakeError::damaged(&self.tables.files.name(list.folder.as_str()), reason);
@@ -85,6 +93,16 @@ impl Lake {
         if all != edges {
             return Err(wrong(format!("the offsets of part {part} lead to {all} edges of {edges}")));
         }
-        of.ends(&self.tables, list, &[Run { part, from: 0, to: edges }], side.other(), None).map(drop)
+        let whole = [Run { part, from: 0, to: edges }];
+        let sources = of.ends(&self.tables, list, &whole, Side::Source, None)?;
+        let targets = of.ends(&self.tables, list, &whole, Side::Target, None)?;
+        Ok(sources.iter().zip(&targets).fold(0, |sum: u64, edge| sum.wrapping_add(mixed(edge))))
     }
+}
+
+/// A number that tells an edge from others.
+fn mixed((source, target): (&u64, &u64)) -> u64 {
+    let mut bits = source.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ target.rotate_left(32).wrapping_mul(0xc2b2_ae3d_27d4_eb4f);
+    bits ^= bits >> 29;
+    bits.wrapping_mul(0xbf58_476d_1ce4_e5b9) ^ (bits >> 32)
 }

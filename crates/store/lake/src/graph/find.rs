@@ -21,7 +21,7 @@ pub type LazyIds = OnceLock<Arc<ById>>;
 /// More ids than this are looked up among all.
 const IDS_MAX: usize = 64;
 /// More vertices than this are not looked at for a few ids.
-const ROWS_MAX: u64 = 1 << 16;
+const ROWS_MAX: u64 = 1 << 14;
 /// Elements whose ids are read at a time.
 const AT_ONCE: u64 = 1 << 16;
 
@@ -53,13 +53,26 @@ impl Lake {
         if of.columns.id.is_none() {
             return Ok(ids.iter().map(generated).collect());
         }
-        if of.by_id.get().is_none()
-            && let Some(found) = self.find_in_pages(label, of, ids, limits)?
-        {
-            return Ok(found);
+        let in_pages = match of.by_id.get() {
+            None => self.find_in_pages(label, of, ids, limits)?,
+            Some(_) => None,
+        };
+        let mut found = match in_pages {
+            Some(found) => found,
+            None => {
+                let known = self.by_id(ElementKind::Vertex, label, &of.by_id, limits)?;
+                ids.iter().map(|id| known.get(id).map(|local| VertexId::new(label, 0, *local))).collect()
+            }
+        };
+        // Vertices whose files give them no id have generated ones.
+        for (found, id) in found.iter_mut().zip(ids).filter(|(found, _)| found.is_none()) {
+            if let Some(vertex) = generated(id)
+                && ExternalId::from_value(&self.id_of(vertex, limits)?).as_ref() == Some(id)
+            {
+                *found = Some(vertex);
+            }
         }
-        let known = self.by_id(ElementKind::Vertex, label, &of.by_id, limits)?;
-        Ok(ids.iter().map(|id| known.get(id).map(|local| VertexId::new(label, 0, *local))).collect())
+        Ok(found)
     }
 
     /// The vertices with these ids, if few vertices have to be looked at.
@@ -75,7 +88,9 @@ impl Lake {
         let size = of.info.chunk_size;
         let paths: Vec<Arc<str>> = (0..of.count.div_ceil(size)).map(|chunk| of.file(column.group, chunk)).collect();
         // All footers come together.
-        self.tables.at(&paths, limits)?;
+        for (chunk, table) in (0..).zip(self.tables.at(&paths, limits)?) {
+            table.must_have(&self.tables.files, size.min(of.count - chunk * size))?;
+        }
         let mut vertices: Vec<VertexId> = Vec::new();
         for (chunk, path) in (0..).zip(paths) {
             for rows in self.rows_that_may(path, column, &wanted, limits)? {
@@ -101,7 +116,8 @@ impl Lake {
             ids.iter().map(|id| EdgeId::from_generated(id).filter(|edge| self.has_edge(*edge))).collect();
         for (label, by_id) in self.edge_ids.iter().enumerate() {
             let label = LabelId(label as u16);
-            if self.edges.iter().any(|of| of.label == label && of.columns.id.is_some()) {
+            let is_asked = found.iter().any(Option::is_none);
+            if is_asked && self.edges.iter().any(|of| of.label == label && of.columns.id.is_some()) {
                 let known = self.by_id(ElementKind::Edge, label, by_id, limits)?;
                 for (found, id) in found.iter_mut().zip(ids).filter(|(found, _)| found.is_none()) {
                     *found = known.get(id).map(|local| EdgeId::new(label, 0, *local));
@@ -149,15 +165,20 @@ impl Lake {
         let column = self.columns(elements, &[What::Id], limits)?.pop();
         let column = column.unwrap_or(PropertyColumn::Absent(elements.len()));
         let Elements::Vertices(vertices) = elements else { return Ok(column) };
-        if vertices.iter().all(|vertex| self.vertex_type(vertex.label()).is_some_and(|of| of.columns.id.is_some())) {
+        if (0..column.len()).all(|row| column.has(row)) {
             return Ok(column);
         }
-        // Vertices of types without ids have generated ones.
+        // Vertices whose files give them no id have generated ones.
         let id = |(row, vertex): (usize, &VertexId)| match column.cell(row) {
             Cell::Absent if self.is_there(*vertex) => Cell::One(vertex.generated().to_value()),
             cell => cell,
         };
         Ok(PropertyColumn::Cells(vertices.iter().enumerate().map(id).collect()))
+    }
+
+    fn id_of(&self, vertex: VertexId, limits: Option<&ReadContext>) -> Result<mangrove_graph::Value> {
+        let id = self.ids(Elements::Vertices(&[vertex]), limits)?.into_cell();
+        Ok(id.values().next().cloned().unwrap_or_default())
     }
 
     pub(super) fn is_there(&self, vertex: VertexId) -> bool {

@@ -33,7 +33,8 @@ impl Lake {
         let with_edges = hop.wants.edges || hop.filter.is_some();
         let mut all = Vec::new();
         for (of, side) in self.followed(hop) {
-            let mut found = self.follow(of, side, from, with_edges, limits)?;
+            let most = hop.limit.filter(|_| hop.filter.is_none());
+            let mut found = self.follow(of, side, from, (with_edges, most), limits)?;
             if hop.filter.is_some() {
                 found = self.passing(found, from, hop, limits)?;
             }
@@ -65,7 +66,7 @@ impl Lake {
         let mut degrees = vec![0; from.len()];
         for (of, side) in self.followed(hop) {
             if hop.filter.is_some() {
-                let found = self.passing(self.follow(of, side, from, true, limits)?, from, hop, limits)?;
+                let found = self.passing(self.follow(of, side, from, (true, None), limits)?, from, hop, limits)?;
                 for (row, edges) in found.rows.iter().zip(found.starts.windows(2)) {
                     degrees[*row as usize] += (edges[1] - edges[0]) as u64;
                 }
@@ -101,12 +102,13 @@ impl Lake {
         }
     }
 
+    /// The edges of vertices, at most `most` of each. `with_edges` says whether their places are wanted, too.
     fn follow<'l>(
         &'l self,
         of: &'l EdgeType,
         side: Side,
         from: &[VertexId],
-        with_edges: bool,
+        (with_edges, most): (bool, Option<usize>),
         limits: Option<&ReadContext>,
     ) -> Result<Followed<'l>> {
         let (rows, locals) = starting(from, of, side);
@@ -115,7 +117,10 @@ impl Lake {
         let (mut others, mut places) = (Vec::new(), Vec::new());
         match of.sorted_by(side) {
             Some(list) if !rows.is_empty() => {
-                let runs = list.runs(&self.tables, &locals, limits)?;
+                let mut runs = list.runs(&self.tables, &locals, limits)?;
+                if let Some(most) = most {
+                    runs.iter_mut().for_each(|run| run.to = run.to.min(run.from.saturating_add(most as u64)));
+                }
                 others = of.ends(&self.tables, list, &runs, side.other(), limits)?;
                 starts.extend(runs.iter().scan(0, |end, run| {
                     *end += (run.to - run.from) as usize;

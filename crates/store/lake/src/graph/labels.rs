@@ -80,6 +80,9 @@ impl Lake {
             let mut labels: Vec<LabelId> =
                 of.labels.iter().zip(flags.iter()).filter(|(_, flags)| flags.has(row)).map(|(label, _)| *label).collect();
             labels.sort_unstable();
+            // A file may repeat a label, or name the type itself.
+            labels.dedup();
+            labels.retain(|further| *further != label);
             all.push(labels);
         }
         Ok(all)

@@ -38,6 +38,8 @@ pub use view::LakeView;
 const TEXT_BYTES_MAX: u64 = 1 << 20;
 /// The memory for pages that were read.
 const PAGES_BYTES_MAX: usize = 256 << 20;
+/// The most names of one kind.
+const NAMES_MAX: usize = 60_000;
 /// The most chunks of one type. More would take more memory than they are worth.
 const CHUNKS_MAX: u64 = 1 << 18;
 
@@ -103,7 +105,11 @@ struct List {
 impl Lake {
     /// Opens the graph that a file `NAME.graph.yml` describes.
     pub fn open(path: &str) -> Result<Self> {
-        let (directory, file) = path.rsplit_once('/').unwrap_or((".", path));
+        let (directory, file) = match path.rsplit_once('/') {
+            Some(("", file)) => ("/", file),
+            Some(parts) => parts,
+            None => (".", path),
+        };
         let files = Files::new(directory)?;
         let name = files.name(file);
         let info = GraphInfo::parse(&files.text(file, TEXT_BYTES_MAX)?, &name)?;
@@ -121,6 +127,9 @@ impl Lake {
         }
         for of in &mut vertices {
             of.labels = reading.further(&of.info);
+        }
+        if reading.schema.vertex_labels.len() > NAMES_MAX {
+            return Err(LakeError::damaged(&name, "there are too many labels"));
         }
         let (schema, notes) = (Arc::new(reading.schema), reading.notes);
         let mut of_labels = vec![0; schema.edge_labels.len()];
@@ -283,12 +292,16 @@ impl Reading<'_> {
                 }
                 let key = match self.schema.key(&property.name) {
                     Some(key) => key,
+                    None if self.schema.keys.len() >= NAMES_MAX => {
+                        return Err(LakeError::damaged(name, "there are too many names"));
+                    }
                     None => KeyId(self.schema.keys.push(property.name.clone())),
                 };
                 let schema = label.property_mut(key);
                 schema.types.insert(value_type);
                 schema.cardinality = property.cardinality;
-                schema.required = !property.is_nullable;
+                // Edges of one label may be of several types, of which some lack the property.
+                schema.required = kind == ElementKind::Vertex && !property.is_nullable;
                 columns.properties.push(Column { key: Some(key), ..column });
             }
         }
@@ -350,10 +363,16 @@ impl Reading<'_> {
             return Err(LakeError::damaged(&name, reason));
         }
         let base = before.iter().filter(|of| of.label == label).map(EdgeType::count).sum();
-        if base + first.count() > LOCAL_MAX {
+        if first.count() > LOCAL_MAX - base {
             return Err(LakeError::damaged(&name, "it has more edges than can be read"));
         }
         Ok(EdgeType { info, label, source, target, folder, columns, first, other, base, ends, sorted: Default::default() })
+    }
+
+    /// Whether there are files of edges of a part. One without edges may have no count.
+    fn has_edges(&self, folder: &Prefix, part: usize) -> Result<bool> {
+        let ends = folder.folder("adj_list").folder(format_args!("part{part}")).file("chunk0");
+        Ok(self.files.open(&[ends.into()], 8, None)?.iter().any(Option::is_some))
     }
 
     fn list(&self, info: &EdgeInfo, folder: Prefix, order: Order, ends: u64) -> Result<List> {
@@ -367,8 +386,10 @@ impl Reading<'_> {
         }
         let paths: Vec<Arc<str>> = (0..parts).map(|part| folder.file(format_args!("edge_count{part}")).into()).collect();
         let mut starts = vec![0u64];
-        for count in counts::read(self.files, &paths)? {
-            // A part without edges may have no file.
+        for (part, count) in counts::read(self.files, &paths)?.into_iter().enumerate() {
+            if count.is_none() && self.has_edges(&folder, part)? {
+                return Err(LakeError::Missing { file: self.files.name(&paths[part]) });
+            }
             starts.push(starts[starts.len() - 1].saturating_add(count.unwrap_or(0)));
         }
         Ok(List { order, folder, vertices, starts, is_numbering: false })

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use mangrove_graph::{EdgeId, EdgeRef, LabelId, ReadContext, VertexId};
 
 use super::topology::Run;
@@ -102,12 +102,15 @@ impl Lake {
         distinct.dedup();
         let runs = of.first.runs(&self.tables, &distinct, limits)?;
         let ends = of.ends(&self.tables, &of.first, &runs, Side::Target, limits)?;
-        // The places of the edges between two vertices, the last one first.
+        let wanted: HashSet<u64> = targets.iter().copied().collect();
+        // The places of the edges between two vertices, in order.
         let mut between: HashMap<(u64, u64), Vec<u64>> = HashMap::new();
         let mut at = 0;
         for (source, run) in distinct.iter().zip(&runs) {
             for row in run.from..run.to {
-                between.entry((*source, ends[at])).or_default().push(of.first.starts[run.part as usize] + row);
+                if wanted.contains(&ends[at]) {
+                    between.entry((*source, ends[at])).or_default().push(of.first.starts[run.part as usize] + row);
+                }
                 at += 1;
             }
         }

@@ -3,6 +3,7 @@
 //! A list sorted by the end that a hop starts from has offsets: two numbers say where the edges of a vertex are. So a hop reads a page
 //! of offsets, then the pages that hold its edges, and nothing else.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::Array;
@@ -65,9 +66,11 @@ impl List {
         let opened = tables.at(&paths, limits)?;
         let mut wanted = Vec::with_capacity(opened.len());
         for ((table, rows), path) in opened.iter().zip(&mut rows).zip(&paths) {
-            // The last offset of a part may be missing: it is the number of edges.
-            let end = table.rows();
-            rows.iter_mut().filter(|row| **row >= end).for_each(|row| *row = end.saturating_sub(1));
+            let (end, needed) = (table.rows(), rows.iter().max().map_or(0, |row| row + 1));
+            if end < needed {
+                let reason = format!("it has {end} offsets, but {needed} are needed: one for each vertex, and the end");
+                return Err(LakeError::damaged(&tables.files.name(path), reason));
+            }
             wanted.push(Wanted { table, column: last_column(tables, table, path)?, rows });
         }
         let offsets = pages::read(&tables.files, &tables.pages, &wanted, limits)?;
@@ -112,7 +115,7 @@ impl EdgeType {
         limits: Option<&ReadContext>,
     ) -> Result<Vec<u64>> {
         let size = self.info.chunk_size;
-        let (mut paths, mut rows): (Vec<Arc<str>>, Vec<Vec<u64>>) = Default::default();
+        let (mut paths, mut sizes): (Vec<Arc<str>>, Vec<u64>) = Default::default();
         let mut numbers: HashMap<(u64, u64), usize> = HashMap::new();
         // For each piece of a run that lies in one chunk: the file, and the rows that are wanted of it.
         let mut pieces = Vec::with_capacity(runs.len());
@@ -123,21 +126,27 @@ impl EdgeType {
                 let end = run.to.min((chunk + 1) * size);
                 let number = *numbers.entry((run.part, chunk)).or_insert_with(|| {
                     paths.push(list.file(None, run.part, chunk));
-                    rows.push(Vec::new());
+                    sizes.push(size.min(list.edges_of(run.part) - chunk * size));
                     paths.len() - 1
                 });
-                let first = rows[number].len();
-                rows[number].extend(at % size..at % size + (end - at));
-                pieces.push((number, first..rows[number].len()));
+                pieces.push((number, at % size..at % size + (end - at)));
                 at = end;
             }
         }
         let opened = tables.at(&paths, limits)?;
+        // Only once the files have the rows that the counts promise, these are named one by one.
+        opened.iter().zip(&sizes).try_for_each(|(table, size)| table.must_have(&tables.files, *size))?;
+        let mut rows: Vec<Vec<u64>> = vec![Vec::new(); paths.len()];
+        let pieces: Vec<(usize, Range<usize>)> = pieces
+            .into_iter()
+            .map(|(number, wanted)| {
+                let first = rows[number].len();
+                rows[number].extend(wanted);
+                (number, first..rows[number].len())
+            })
+            .collect();
         let mut wanted = Vec::with_capacity(opened.len());
-        let mut spots: Vec<((u64, u64), usize)> = numbers.into_iter().collect();
-        spots.sort_unstable_by_key(|(_, number)| *number);
-        for ((table, rows), ((part, chunk), _)) in opened.iter().zip(&rows).zip(spots) {
-            table.must_have(&tables.files, size.min(list.edges_of(part) - chunk * size))?;
+        for (table, rows) in opened.iter().zip(&rows) {
             wanted.push(Wanted { table, column: end_column(tables, table, side)?, rows });
         }
         let arrays = pages::read(&tables.files, &tables.pages, &wanted, limits)?;

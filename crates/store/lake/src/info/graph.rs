@@ -41,8 +41,12 @@ impl GraphInfo {
                 _ => {}
             }
         }
-        if info.vertices.is_empty() {
-            return yaml.fail(&node, "a graph needs `vertices`: the files that describe its types of vertices");
+        // Mangrove notes something even if a graph has no vertices.
+        if info.vertices.is_empty() && info.extra.is_empty() {
+            return yaml.fail(
+                &node,
+                "a graph needs `vertices`: the files that describe its types of vertices. Name the file NAME.graph.yml",
+            );
         }
         Ok(info)
     }

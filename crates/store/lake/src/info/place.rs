@@ -57,10 +57,22 @@ impl Prefix {
     }
 }
 
+/// Longer names are cut here, so that three of them make the name of a file.
+const SAFE_MAX: usize = 56;
+
 /// A name of a file: letters, digits, `-` and `_` as they are, other bytes as `%` and their number.
 pub fn safe(name: &str) -> String {
     let mut out = String::with_capacity(name.len());
-    for byte in name.bytes() {
+    for (at, byte) in name.bytes().enumerate() {
+        if out.len() > SAFE_MAX {
+            // FNV-1a, which tells names apart that begin alike.
+            let hash = name
+                .bytes()
+                .skip(at)
+                .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
+            let _ = write!(out, "-{hash:016x}");
+            break;
+        }
         match byte {
             b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' => out.push(byte as char),
             // Writing to a string cannot fail.
@@ -78,6 +90,8 @@ mod tests {
     fn names_are_safe() {
         assert_eq!(safe("a_b-C9"), "a_b-C9");
         assert_eq!(safe("../é: x"), "%2e%2e%2f%c3%a9%3a%20x");
+        let long = |end: &str| safe(&("name ".repeat(40) + end));
+        assert!(long("a").len() < 80 && long("a") != long("b"));
     }
 
     #[test]

@@ -9,8 +9,8 @@ use hashbrown::HashMap;
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct PageKey {
     pub table: u32,
-    pub column: u16,
-    pub group: u16,
+    pub column: u32,
+    pub group: u32,
     pub at: u32,
 }
 

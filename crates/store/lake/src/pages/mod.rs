@@ -38,6 +38,8 @@ use sparse::Sparse;
 /// The most bytes of a footer that are read at once. Most footers are smaller.
 const FOOTER_BYTES: u64 = 64 << 10;
 
+/// The most rows of a file.
+const FILE_ROWS_MAX: u64 = 1 << 26;
 /// Rows that are decoded at a time.
 const BATCH_ROWS: usize = 1 << 16;
 /// The most memory that the values of a page may take.
@@ -110,8 +112,9 @@ impl Table {
         let mut starts = vec![0u64];
         for group in metadata.metadata().row_groups() {
             let rows = u64::try_from(group.num_rows()).ok().and_then(|rows| starts[starts.len() - 1].checked_add(rows));
+            let rows = rows.filter(|rows| *rows <= FILE_ROWS_MAX);
             starts.push(
-                rows.ok_or_else(|| LakeError::damaged(&files.name(&file.path), "its row groups have impossible sizes"))?,
+                rows.ok_or_else(|| LakeError::damaged(&files.name(&file.path), "it has more rows than one file may have"))?,
             );
         }
         let table = Self { file, metadata, starts, number };
@@ -276,8 +279,8 @@ impl<'r> Plan<'r> {
     fn key(&self, page: &Page) -> PageKey {
         PageKey {
             table: self.wanted.table.number,
-            column: self.wanted.column as u16,
-            group: page.group as u16,
+            column: self.wanted.column as u32,
+            group: page.group as u32,
             at: page.at as u32,
         }
     }
@@ -322,6 +325,7 @@ fn load(files: &Files, cache: &Cache, plans: &mut [Plan<'_>], limits: Option<&Re
         return Err(LakeError::damaged(&files.name(&part.file.path), "a page lies outside of the file"));
     }
     let found = files.read(&parts, limits)?;
+    let mut held = 0;
     for (of, at, of_page) in missing {
         let plan = &plans[of];
         let bytes =
@@ -329,6 +333,11 @@ fn load(files: &Files, cache: &Cache, plans: &mut [Plan<'_>], limits: Option<&Re
         let bytes = Sparse::new(plan.wanted.table.file.size, bytes.collect());
         let name = || files.name(&plan.wanted.table.file.path);
         let array = caught(name, || decode(files, plan, &plan.pages[at], bytes))?;
+        held += array.get_array_memory_size();
+        if let Some(limits) = limits {
+            limits.check()?;
+            limits.budget.fits(held)?;
+        }
         cache.put(plan.key(&plan.pages[at]), array.clone());
         plans[of].arrays[at] = Some(array);
     }

@@ -119,7 +119,7 @@ impl ColumnPlan {
                 let cells: Vec<Cell> = (0..column.len()).map(|row| column.cell(row)).collect();
                 let values: Vec<Option<&Value>> =
                     cells.iter().map(|cell| cell.values().find(|value| **value != Value::Null)).collect();
-                array_of(&values).unwrap_or_else(|| new_null_array(&wanted, values.len()))
+                arrayed(&values, &wanted)?
             }
             (Form::Many(_), _) => lists(&column, &wanted)?,
             (Form::Vector, _) => vectors(&column),
@@ -181,15 +181,9 @@ impl Planning<'_> {
         let Some(of) = schema.label_schema(kind, label) else { return Ok(None) };
         let mut types = HashSet::new();
         let mut is_generated = false;
-        self.each(kind, label, |view, elements| {
-            let ids = view.external_ids(elements)?;
-            for row in 0..ids.len() {
-                match ids.cell(row).values().next() {
-                    Some(id) => drop(types.insert(id.value_type())),
-                    None => is_generated = true,
-                }
-            }
-            Ok(())
+        self.each_id(kind, label, |id| match id {
+            Some(id) => drop(types.insert(id.value_type())),
+            None => is_generated = true,
         })?;
         if kind == ElementKind::Edge && types.is_empty() {
             return Ok(None);
@@ -200,6 +194,20 @@ impl Planning<'_> {
         };
         if types.len() > 1 {
             self.losses.push(format!("ids of {} `{}` have several types: written as text", kind.plural(), of.name));
+            let (mut texts, mut twice) = (HashSet::new(), None);
+            self.each_id(kind, label, |id| {
+                if let Some(text) = id.map(Value::to_string)
+                    && !texts.insert(text.clone())
+                {
+                    twice = Some(text);
+                }
+            })?;
+            if let Some(text) = twice {
+                let what = format!("two {} `{}` would both have the text {text} as their id", kind.plural(), of.name);
+                return Err(LakeError::Unsupported(format!(
+                    "{what}: GraphAr has one type of ids for a type. Nothing was written"
+                )));
+            }
         }
         let name = match of.key {
             Some(key) => schema.key_name(key),
@@ -268,6 +276,15 @@ impl Planning<'_> {
         Ok(fits.then_some(if is_fine { Form::FineTime } else { Form::One(Scalar::Timestamp) }))
     }
 
+    /// Calls `look` with the ids of all elements of a label, or with nothing for an element without one.
+    fn each_id(&self, kind: ElementKind, label: LabelId, mut look: impl FnMut(Option<&Value>)) -> Result<()> {
+        self.each(kind, label, |view, elements| {
+            let ids = view.external_ids(elements)?;
+            (0..ids.len()).for_each(|row| look(ids.cell(row).values().next()));
+            Ok(())
+        })
+    }
+
     /// Calls `look` with all elements whose primary label this is, page by page.
     fn each(
         &self,
@@ -307,12 +324,22 @@ fn free_name(schema: &mangrove_graph::Schema, of: &mangrove_graph::LabelSchema, 
     name.into()
 }
 
+/// Values as an array. Fails if they are of several types, or of one that has no array.
+fn arrayed(values: &[Option<&Value>], wanted: &arrow_schema::DataType) -> Result<ArrayRef> {
+    match array_of(values) {
+        Some(array) => Ok(array),
+        None if values.iter().all(Option::is_none) => Ok(new_null_array(wanted, values.len())),
+        None => Err(LakeError::Unsupported(format!("a column of {wanted} holds values of another type"))),
+    }
+}
+
 /// All values of each cell as a list.
 fn lists(column: &PropertyColumn, wanted: &arrow_schema::DataType) -> Result<ArrayRef> {
     let arrow_schema::DataType::List(item) = wanted else { return Ok(new_null_array(wanted, column.len())) };
     let cells: Vec<Cell> = (0..column.len()).map(|row| column.cell(row)).collect();
-    let values: Vec<Option<&Value>> = cells.iter().flat_map(Cell::values).map(Some).collect();
-    let values = array_of(&values).unwrap_or_else(|| new_null_array(item.data_type(), values.len()));
+    let present = |value| Some(value).filter(|value: &&Value| **value != Value::Null);
+    let values: Vec<Option<&Value>> = cells.iter().flat_map(Cell::values).map(present).collect();
+    let values = arrayed(&values, item.data_type())?;
     let values = cast(&values, item.data_type()).map_err(|error| LakeError::Unsupported(error.to_string()))?;
     let offsets = OffsetBuffer::from_lengths(cells.iter().map(|cell| cell.values().count()));
     let there: NullBuffer = cells.iter().map(|cell| !cell.is_absent()).collect::<Vec<bool>>().into();

@@ -26,7 +26,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::time::Duration;
 
-use mangrove_graph::{ElementKind, GraphView};
+use mangrove_graph::{ElementKind, GraphView, LabelId};
 use mangrove_ingest::{Phase, Progress, Status};
 
 use crate::error::{LakeError, Result};
@@ -136,7 +136,8 @@ fn tasks(view: &dyn GraphView, plans: &column::Plans, orders: &Orders, options: 
         tasks.push(Task::Vertices(VertexTask::new(schema, label, plans, orders, options, &mut names)));
     }
     for (label, of) in schema.known_labels(ElementKind::Edge) {
-        for (source, target) in of.ends.iter() {
+        let has_vertices = |ends: &&(LabelId, LabelId)| orders.count(ends.0) > 0 && orders.count(ends.1) > 0;
+        for (source, target) in of.ends.iter().filter(has_vertices) {
             let prefix: Prefix = names.edges(schema, label, *source, *target);
             tasks.extend(EdgeTask::both(schema, (label, *source, *target), plans, options, prefix).map(Task::Edges));
         }

@@ -4,11 +4,13 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
+use tempfile::TempDir;
+
 use crate::error::{LakeError, Result};
 
 /// A directory beside its destination. If it is not published, it goes away.
 pub struct Unpublished {
-    path: PathBuf,
+    directory: TempDir,
     destination: PathBuf,
 }
 
@@ -16,46 +18,62 @@ impl Unpublished {
     /// # Errors
     /// If there is something at the destination, other than an empty directory.
     pub fn new(destination: &Path) -> Result<Self> {
-        let not_empty = || LakeError::NotEmpty(destination.to_owned());
-        match fs::read_dir(destination).map(|mut entries| entries.next().is_some()) {
-            Ok(true) => return Err(not_empty()),
-            Err(error) if error.kind() != ErrorKind::NotFound => return Err(not_empty()),
-            _ => {}
+        if destination.to_string_lossy().contains("://") {
+            let hint = "an export goes to a directory on this machine; copy that to the store afterwards";
+            return Err(LakeError::Unsupported(format!("{}: {hint}", destination.display())));
         }
-        let name = destination.file_name().ok_or_else(not_empty)?.to_string_lossy().into_owned();
-        let path = destination.with_file_name(format!(".{name}.{}.part", std::process::id()));
-        // What an earlier process with this number left behind.
-        let _ = fs::remove_dir_all(&path);
-        fs::create_dir_all(&path).map_err(|source| write_error(&path, source))?;
-        Ok(Self { path, destination: destination.to_owned() })
+        let destination = std::path::absolute(destination).map_err(|source| write_error(destination, source))?;
+        let taken = || LakeError::Unsupported(format!("{}: there is a file or a link of that name", destination.display()));
+        match fs::symlink_metadata(&destination) {
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => return Err(write_error(&destination, error)),
+            Ok(found) if !found.is_dir() => return Err(taken()),
+            Ok(_) => {
+                let entries = fs::read_dir(&destination).map_err(|source| write_error(&destination, source))?;
+                if entries.take(1).count() > 0 {
+                    return Err(LakeError::NotEmpty(destination));
+                }
+            }
+        }
+        let (Some(parent), Some(name)) = (destination.parent(), destination.file_name()) else { return Err(taken()) };
+        let prefix = format!(".{}.", name.to_string_lossy());
+        let make = || {
+            fs::create_dir_all(parent)?;
+            tempfile::Builder::new().prefix(&prefix).suffix(".part").tempdir_in(parent)
+        };
+        let directory = make().map_err(|source| write_error(&destination, source))?;
+        Ok(Self { directory, destination })
     }
 
     pub fn path(&self) -> &Path {
-        &self.path
+        self.directory.path()
     }
 
-    /// Gives the directory its name. All its files are on the disk then.
+    /// Gives the directory its name. All its files are on the disk then. Of several exports to one place, the first one stays.
     pub fn publish(self) -> Result<()> {
         let failed = |source| write_error(&self.destination, source);
-        sync_directories(&self.path).map_err(failed)?;
-        match fs::remove_dir(&self.destination) {
-            Err(error) if error.kind() != ErrorKind::NotFound => return Err(LakeError::NotEmpty(self.destination.clone())),
-            _ => {}
-        }
-        fs::rename(&self.path, &self.destination).map_err(failed)?;
-        if let Some(parent) = self.destination.parent() {
-            let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
-            sync_directory(parent).map_err(failed)?;
-        }
-        Ok(())
+        sync_directories(self.path()).map_err(failed)?;
+        make_readable(self.path()).map_err(failed)?;
+        // Elsewhere than on Unix, a directory takes the place of none, not even of an empty one.
+        #[cfg(not(unix))]
+        let _ = fs::remove_dir(&self.destination);
+        fs::rename(self.path(), &self.destination).map_err(failed)?;
+        // There is nothing left to remove.
+        let _ = self.directory.keep();
+        self.destination.parent().map_or(Ok(()), sync_directory).map_err(failed)
     }
 }
 
-impl Drop for Unpublished {
-    fn drop(&mut self) {
-        // After publishing there is nothing at the path.
-        let _ = fs::remove_dir_all(&self.path);
-    }
+/// A temporary directory is for its owner alone; an export is for others, as any new directory is.
+#[cfg(unix)]
+fn make_readable(directory: &Path) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    fs::set_permissions(directory, fs::Permissions::from_mode(0o755))
+}
+
+#[cfg(not(unix))]
+fn make_readable(_: &Path) -> io::Result<()> {
+    Ok(())
 }
 
 /// Writes a small file whole, and waits until it is on the disk.
