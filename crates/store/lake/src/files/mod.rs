@@ -117,12 +117,23 @@ impl Files {
 
     /// The text of a file of at most `bytes_max` bytes.
     pub fn text(&self, path: &str, bytes_max: u64) -> Result<String> {
-        let name = self.name(path);
-        let opened = self.open(&[path.into()], bytes_max, None)?.pop().flatten();
-        let Some((file, bytes)) = opened else { return Err(LakeError::Missing { file: name }) };
-        if file.size > bytes_max {
-            return Err(LakeError::damaged(&name, format!("it has {} bytes; at most {bytes_max} are expected", file.size)));
-        }
-        String::from_utf8(bytes.into()).map_err(|_| LakeError::damaged(&name, "it is not UTF-8"))
+        Ok(self.texts(&[path], bytes_max)?.pop().unwrap_or_default())
+    }
+
+    /// The same for several files, which are read together.
+    pub fn texts(&self, paths: &[&str], bytes_max: u64) -> Result<Vec<String>> {
+        let opened = self.open(&paths.iter().map(|path| Arc::from(*path)).collect::<Vec<_>>(), bytes_max, None)?;
+        let text = |(path, opened): (&&str, Option<(OpenFile, Bytes)>)| {
+            let name = self.name(path);
+            let Some((file, bytes)) = opened else { return Err(LakeError::Missing { file: name }) };
+            if file.size > bytes_max {
+                return Err(LakeError::damaged(
+                    &name,
+                    format!("it has {} bytes; at most {bytes_max} are expected", file.size),
+                ));
+            }
+            String::from_utf8(bytes.into()).map_err(|_| LakeError::damaged(&name, "it is not UTF-8"))
+        };
+        paths.iter().zip(opened).map(text).collect()
     }
 }

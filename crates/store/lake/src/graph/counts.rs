@@ -2,19 +2,37 @@
 
 use std::sync::Arc;
 
-use crate::error::{LakeError, Result};
-use crate::files::Files;
+use bytes::Bytes;
+use hashbrown::HashMap;
 
-/// The numbers in files, 8 bytes each with the least first. `None` for files that do not exist. Reads them together.
-pub fn read(files: &Files, paths: &[Arc<str>]) -> Result<Vec<Option<u64>>> {
-    let opened = files.open(paths, 8, None)?;
-    let number = |found: Option<(crate::files::OpenFile, bytes::Bytes)>| {
-        let Some((file, bytes)) = found else { return Ok(None) };
-        let wrong = || LakeError::damaged(&files.name(&file.path), format!("it has {} bytes; a count has 8", file.size));
-        let bytes: [u8; 8] = bytes[..].try_into().ok().filter(|_| file.size == 8).ok_or_else(wrong)?;
-        let count = i64::from_le_bytes(bytes);
-        let negative = || LakeError::damaged(&files.name(&file.path), format!("{count} is no count"));
-        u64::try_from(count).map(Some).map_err(|_| negative())
-    };
-    opened.into_iter().map(number).collect()
+use crate::error::{LakeError, Result};
+use crate::files::{Files, OpenFile};
+
+/// The numbers that were read, by the path of their file.
+#[derive(Default)]
+pub struct Counts(HashMap<Arc<str>, u64>);
+
+impl Counts {
+    /// Reads the numbers in files: 8 bytes each, the least first. Reads all files together.
+    pub fn fetch(&mut self, files: &Files, paths: &[Arc<str>]) -> Result<()> {
+        for (path, found) in paths.iter().zip(files.open(paths, 8, None)?) {
+            if let Some(found) = found {
+                self.0.insert(path.clone(), number(files, found)?);
+            }
+        }
+        Ok(())
+    }
+
+    /// The number in a file; `None` if there is no such file.
+    pub fn get(&self, path: &str) -> Option<u64> {
+        self.0.get(path).copied()
+    }
+}
+
+fn number(files: &Files, (file, bytes): (OpenFile, Bytes)) -> Result<u64> {
+    let name = || files.name(&file.path);
+    let wrong = || LakeError::damaged(&name(), format!("it has {} bytes; a count has 8", file.size));
+    let bytes: [u8; 8] = bytes[..].try_into().ok().filter(|_| file.size == 8).ok_or_else(wrong)?;
+    let count = i64::from_le_bytes(bytes);
+    u64::try_from(count).map_err(|_| LakeError::damaged(&name(), format!("{count} is no count")))
 }

@@ -28,6 +28,7 @@ use crate::files::Files;
 use crate::info::types::{DataType, Scalar};
 use crate::info::{EdgeInfo, FileType, GraphInfo, Notes, Order, Prefix, Property, PropertyGroup, Side, VertexInfo};
 use columns::{Column, Columns};
+use counts::Counts;
 use find::LazyIds;
 use labels::Chunks;
 use places::Sorted;
@@ -114,17 +115,15 @@ impl Lake {
         let name = files.name(file);
         let info = GraphInfo::parse(&files.text(file, TEXT_BYTES_MAX)?, &name)?;
         let notes = Notes::of(&info.extra);
-        let mut reading = Reading { files: &files, root: &info.prefix, schema: Schema::default(), notes };
+        let mut reading =
+            Reading { files: &files, root: &info.prefix, schema: Schema::default(), notes, counts: Counts::default() };
         reading.schema.id_space = reading.notes.id_space();
-        let mut vertices = Vec::with_capacity(info.vertices.len());
-        for file in &info.vertices {
-            vertices.push(reading.vertex_type(file)?);
-        }
-        let mut edges: Vec<EdgeType> = Vec::with_capacity(info.edges.len());
-        for file in &info.edges {
-            let found = reading.edge_type(file, &vertices, &edges)?;
-            edges.push(found);
-        }
+        // A few calls for all files: each is a journey if they are far away.
+        let named: Vec<&str> = info.vertices.iter().chain(&info.edges).map(String::as_str).collect();
+        let texts = files.texts(&named, TEXT_BYTES_MAX)?;
+        let (of_vertices, of_edges) = texts.split_at(info.vertices.len());
+        let mut vertices = reading.vertex_types(info.vertices.iter().zip(of_vertices))?;
+        let edges = reading.edge_types(info.edges.iter().zip(of_edges), &vertices)?;
         for of in &mut vertices {
             of.labels = reading.further(&of.info);
         }
@@ -221,25 +220,71 @@ struct Reading<'f> {
     root: &'f Prefix,
     schema: Schema,
     notes: Notes,
+    counts: Counts,
 }
 
 impl Reading<'_> {
-    fn vertex_type(&mut self, file: &str) -> Result<VertexType> {
-        let name = self.files.name(file);
-        let info = VertexInfo::parse(&self.files.text(file, TEXT_BYTES_MAX)?, &name)?;
+    /// The types that files with these names and texts describe.
+    fn vertex_types<'t>(&mut self, described: impl Iterator<Item = (&'t String, &'t String)>) -> Result<Vec<VertexType>> {
+        let parse = |(file, text): (&String, &String)| {
+            let name = self.files.name(file);
+            Ok((VertexInfo::parse(text, &name)?, name))
+        };
+        let infos = described.map(parse).collect::<Result<Vec<_>>>()?;
+        let paths: Vec<Arc<str>> = infos.iter().map(|(info, _)| self.vertex_count(info)).collect();
+        self.counts.fetch(self.files, &paths)?;
+        infos.into_iter().map(|(info, name)| self.vertex_type(info, &name)).collect()
+    }
+
+    fn vertex_count(&self, info: &VertexInfo) -> Arc<str> {
+        self.root.join(&info.prefix).file("vertex_count").into()
+    }
+
+    fn edge_types<'t>(
+        &mut self,
+        described: impl Iterator<Item = (&'t String, &'t String)>,
+        vertices: &[VertexType],
+    ) -> Result<Vec<EdgeType>> {
+        let parse = |(file, text): (&String, &String)| {
+            let name = self.files.name(file);
+            Ok((EdgeInfo::parse(text, &name)?, name))
+        };
+        let infos = described.map(parse).collect::<Result<Vec<_>>>()?;
+        let mut paths = Vec::new();
+        for (info, name) in &infos {
+            for list in &info.lists {
+                let end = if list.order.by == Side::Source { &info.source } else { &info.target };
+                let count = vertices.iter().find(|of| of.info.name == *end).map_or(0, |of| of.count);
+                let parts = count.div_ceil(info.vertices_to_chunk(list.order.by));
+                if parts > CHUNKS_MAX {
+                    return Err(LakeError::damaged(name, format!("{parts} parts are more than can be read")));
+                }
+                let folder = self.root.join(&info.prefix).join(&list.prefix);
+                paths.extend((0..parts).map(|part| Arc::from(folder.file(format_args!("edge_count{part}")))));
+            }
+        }
+        self.counts.fetch(self.files, &paths)?;
+        let mut edges: Vec<EdgeType> = Vec::with_capacity(infos.len());
+        for (info, name) in infos {
+            let found = self.edge_type(info, name, vertices, &edges)?;
+            edges.push(found);
+        }
+        Ok(edges)
+    }
+
+    fn vertex_type(&mut self, info: VertexInfo, name: &Arc<str>) -> Result<VertexType> {
         if self.schema.label(ElementKind::Vertex, &info.name).is_some() {
-            return Err(LakeError::damaged(&name, format!("there are two types of vertices called `{}`", info.name)));
+            return Err(LakeError::damaged(name, format!("there are two types of vertices called `{}`", info.name)));
         }
         let folder = self.root.join(&info.prefix);
-        let path: Arc<str> = folder.file("vertex_count").into();
-        let found = counts::read(self.files, std::slice::from_ref(&path))?.pop().flatten();
-        let count = found.ok_or_else(|| LakeError::Missing { file: self.files.name(&path) })?;
+        let path = self.vertex_count(&info);
+        let count = self.counts.get(&path).ok_or_else(|| LakeError::Missing { file: self.files.name(&path) })?;
         if count > LOCAL_MAX || count.div_ceil(info.chunk_size) > CHUNKS_MAX {
             let reason = format!("{count} vertices in chunks of {} are more than can be read", info.chunk_size);
-            return Err(LakeError::damaged(&name, reason));
+            return Err(LakeError::damaged(name, reason));
         }
         let mut label = LabelSchema::new(info.name.clone());
-        let mut columns = self.columns(&name, ElementKind::Vertex, &info.groups, &mut label)?;
+        let mut columns = self.columns(name, ElementKind::Vertex, &info.groups, &mut label)?;
         if columns.id.is_none() {
             let may_be_id =
                 |column: &&Column| matches!(column.value_type, ValueType::Int64 | ValueType::String | ValueType::Uuid);
@@ -318,9 +363,13 @@ impl Reading<'_> {
         })
     }
 
-    fn edge_type(&mut self, file: &str, vertices: &[VertexType], before: &[EdgeType]) -> Result<EdgeType> {
-        let name = self.files.name(file);
-        let info = EdgeInfo::parse(&self.files.text(file, TEXT_BYTES_MAX)?, &name)?;
+    fn edge_type(
+        &mut self,
+        info: EdgeInfo,
+        name: Arc<str>,
+        vertices: &[VertexType],
+        before: &[EdgeType],
+    ) -> Result<EdgeType> {
         let end = |of: &Arc<str>| {
             let unknown = || LakeError::damaged(&name, format!("there is no type of vertices called `{of}`"));
             self.schema.label(ElementKind::Vertex, of).ok_or_else(unknown)
@@ -370,25 +419,19 @@ impl Reading<'_> {
     }
 
     /// Whether there are files of edges of a part. One without edges may have no count.
-    fn has_edges(&self, folder: &Prefix, part: usize) -> Result<bool> {
+    fn has_edges(&self, folder: &Prefix, part: u64) -> Result<bool> {
         let ends = folder.folder("adj_list").folder(format_args!("part{part}")).file("chunk0");
         Ok(self.files.open(&[ends.into()], 8, None)?.iter().any(Option::is_some))
     }
 
     fn list(&self, info: &EdgeInfo, folder: Prefix, order: Order, ends: u64) -> Result<List> {
         let vertices = info.vertices_to_chunk(order.by);
-        let parts = ends.div_ceil(vertices);
-        if parts > CHUNKS_MAX {
-            return Err(LakeError::damaged(
-                &self.files.name(folder.as_str()),
-                format!("{parts} parts are more than can be read"),
-            ));
-        }
-        let paths: Vec<Arc<str>> = (0..parts).map(|part| folder.file(format_args!("edge_count{part}")).into()).collect();
+        let count_of = |part: u64| folder.file(format_args!("edge_count{part}"));
         let mut starts = vec![0u64];
-        for (part, count) in counts::read(self.files, &paths)?.into_iter().enumerate() {
+        for part in 0..ends.div_ceil(vertices) {
+            let count = self.counts.get(&count_of(part));
             if count.is_none() && self.has_edges(&folder, part)? {
-                return Err(LakeError::Missing { file: self.files.name(&paths[part]) });
+                return Err(LakeError::Missing { file: self.files.name(&count_of(part)) });
             }
             starts.push(starts[starts.len() - 1].saturating_add(count.unwrap_or(0)));
         }
