@@ -91,6 +91,26 @@ def test_a_lake_is_loaded_with_all_it_holds(db, tmp_path, seen):
     assert answers(copy) == answers(db), "a load that fails changes nothing"
 
 
+def test_generated_ids_stay_as_they_were(tmp_path):
+    db = mg.open(tmp_path / "db")
+    db.query("g.inject(1, 2, 3, 4).addV('n')").to_list()
+    db.query("g.V('#0:1').drop()").to_list()
+    copy = mg.open(tmp_path / "copy")
+    copy.load_lake(exported(db, tmp_path / "lake"))
+    assert copy.query("g.V().id().order()").to_list() == db.query("g.V().id().order()").to_list() == ["#0:0", "#0:2", "#0:3"]
+
+
+def test_required_properties_stay_required(tmp_path):
+    db = mg.open(tmp_path / "db")
+    with db.ingest() as w:
+        w.add_vertices("n", [{"id": 1, "name": "x"}])
+    db.declare_property("n", "name", required=True)
+    copy = mg.open(tmp_path / "copy")
+    copy.load_lake(exported(db, tmp_path / "lake"))
+    with pytest.raises(mg.ConstraintError):
+        copy.query("g.addV('n').property('id', 2)").to_list()
+
+
 def test_times_and_ids_of_edges_survive_a_load(tmp_path):
     db = mg.open(tmp_path / "db")
     with db.ingest(edge_time="at") as w:
@@ -109,6 +129,8 @@ def test_others_read_the_files(db, tmp_path):
     assert table["id"].to_pylist() == list(range(300)) and table["name"].null_count == 60
     topology = pq.ParquetFile(tmp_path / "lake/edge/person_knows_person/ordered_by_source/adj_list/part0/chunk0")
     assert "DELTA_BINARY_PACKED" in topology.metadata.row_group(0).column(1).encodings
+    ends = topology.read().to_pylist()
+    assert ends == sorted(ends, key=lambda edge: (edge["_graphArSrcIndex"], edge["_graphArDstIndex"])) and len(ends) == 3000
     labels = pq.ParquetFile(tmp_path / "lake/vertex/person/labels/chunk0")
     assert labels.schema_arrow.names == ["young"] and "RLE" in labels.metadata.row_group(0).column(0).encodings
     assert not [name for name in os.listdir(tmp_path) if name.endswith(".part")]

@@ -1,6 +1,6 @@
 //! A database: opened once and shared by every thread.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -15,7 +15,7 @@ use crate::declare;
 use crate::error::{ExportError, LoadError, OpenError, QueryError, StoreError};
 use crate::guard::{self, Bug};
 use crate::ingestion::Ingestion;
-use crate::lake::LakeBackend;
+use crate::lake::{LakeBackend, is_description, lake_file, not_a_lake};
 use crate::memory::Memory;
 use crate::open::{self, DatabaseState};
 use crate::slow::{SlowLog, SlowQuery, Watch};
@@ -48,46 +48,6 @@ pub struct Database {
     cancel: CancelToken,
     crew: Arc<Crew>,
     slow: Option<Arc<SlowLog>>,
-}
-
-/// The file that names the others of a lake, as an address or an absolute path: so it stays the same if the process changes its
-/// directory.
-fn lake_file(path: &Path) -> Result<String, LakeError> {
-    let text = path.to_string_lossy();
-    if text.contains("://") {
-        return Ok(text.into_owned());
-    }
-    if path.is_dir() {
-        let hint = match described(path) {
-            Some(file) => format!("name the file {}", file.display()),
-            None => "a graph in open files has a file NAME.graph.yml; name that".into(),
-        };
-        return Err(LakeError::Unsupported(format!("{text} is a directory: {hint}")));
-    }
-    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    Ok(absolute.to_string_lossy().into_owned())
-}
-
-/// The file in a directory that describes a graph in open files, if there is one.
-fn described(directory: &Path) -> Option<PathBuf> {
-    let entries = std::fs::read_dir(directory).ok()?;
-    entries.filter_map(Result::ok).map(|entry| entry.path()).find(|path| is_description(path))
-}
-
-fn is_description(path: &Path) -> bool {
-    path.to_str().is_some_and(|path| path.ends_with(".graph.yml") || path.ends_with(".graph.yaml"))
-}
-
-/// Refuses a graph in open files where tables are expected.
-fn not_a_lake(path: &Path) -> Result<(), LakeError> {
-    let file = if path.is_dir() { described(path) } else { Some(path.to_owned()).filter(|path| is_description(path)) };
-    match file {
-        Some(file) => {
-            let hint = "load_lake() loads it, and `mangrove load DB FILE` with this file alone";
-            Err(LakeError::Unsupported(format!("{} describes a graph in open files: {hint}", file.display())))
-        }
-        None => Ok(()),
-    }
 }
 
 /// How long a query may work while others wait to commit together with it.

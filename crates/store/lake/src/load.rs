@@ -71,7 +71,11 @@ impl Copy<'_> {
             let vertices: Vec<VertexId> =
                 (first..count.min(first + PAGE as u64)).map(|local| VertexId::new(label, 0, local)).collect();
             let from = made.len();
-            let ids = external(&self.view.external_ids(Elements::Vertices(&vertices))?);
+            let ids = match self.lake.has_ids(label) {
+                true => external(&self.view.external_ids(Elements::Vertices(&vertices))?),
+                // Generated ids are made anew.
+                false => vec![None; vertices.len()],
+            };
             self.graph.add_vertices(to, &ids, &mut made)?;
             self.properties(Elements::Vertices(&vertices), Elements::Vertices(&made[from..]), &keys)?;
             if !further.is_empty() {
@@ -187,12 +191,7 @@ impl Copy<'_> {
     }
 }
 
-/// Ids in a column. Generated ones are made anew.
+/// Ids in a column.
 fn external(ids: &PropertyColumn) -> Vec<Option<ExternalId>> {
-    let id = |row| {
-        let id = ids.cell(row).values().next().and_then(ExternalId::from_value)?;
-        let is_generated = VertexId::from_generated(&id).is_some();
-        Some(id).filter(|_| !is_generated)
-    };
-    (0..ids.len()).map(id).collect()
+    (0..ids.len()).map(|row| ids.cell(row).values().next().and_then(ExternalId::from_value)).collect()
 }

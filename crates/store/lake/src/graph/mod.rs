@@ -144,6 +144,11 @@ impl Lake {
         &self.schema
     }
 
+    /// Whether the files give vertices of a label ids.
+    pub fn has_ids(&self, label: LabelId) -> bool {
+        self.vertex_type(label).is_some_and(|of| of.columns.id.is_some())
+    }
+
     /// The property that orders the edges of a label, if the writer noted one.
     pub fn time(&self, label: &str) -> Option<&str> {
         self.notes.time(label)
