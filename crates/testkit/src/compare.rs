@@ -54,6 +54,7 @@ pub fn assert_same_in_any_order(left: &dyn GraphView, right: &dyn GraphView) {
         let lists = vertex.out.values_mut().chain(vertex.incoming.values_mut());
         lists.for_each(|edges| edges.sort_by_cached_key(|edge| format!("{edge:?}")));
     });
+    assert_same_filters(left, right);
 }
 
 fn assert_same_elements(left: &dyn GraphView, right: &dyn GraphView, arrange: impl Fn(&mut VertexPicture)) {

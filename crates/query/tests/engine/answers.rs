@@ -207,11 +207,14 @@ fn maps_that_later_steps_read_by_key_give_what_whole_maps_give() {
         (".select('n').sum()", ".unfold().as('e').select(keys).is('n').select('e').select(values).sum()"),
         (".where(select('n').is(gt(8))).select('id').count()", ".map(select('n')).is(gt(8)).count()"),
         (".dedup().by('n').count()", ".map(select('n')).dedup().count()"),
+        (".select('n', 'id').select('n').sum()", ".map(select('n')).sum()"),
         (".as('m').barrier().select('m').select('n').max()", ".map(select('n')).max()"),
     ] {
         assert_eq!(run(&graph, &format!("{people}{read}")), run(&graph, &format!("{people}{apart}")), "{read}");
     }
     let modern = Oracle::modern();
+    let ages = run(&modern, "g.V().valueMap('age').by(unfold()).select('age').sum()");
+    assert_eq!(ages[0].as_i64(), Some(123), "a map without the key gives nothing");
     assert_eq!(
         run(&modern, "g.V().valueMap('age').order().by('age').count()")[0],
         Value::Int64(4),
